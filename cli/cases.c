@@ -1,0 +1,82 @@
+/* Simulating the plans that a command reports. */
+#include "cases.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_MICRO_BATCHES = 4 };
+
+bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
+                   const char *file, const ek_plan *plan, int n_micro_batches, int less_memory)
+{
+    ek_error err;
+    if (cases->n == CLI_MAX_CASES) {
+        cli_error(NULL, "more than %d plans at once; split the file", CLI_MAX_CASES);
+        return false;
+    }
+    int i = cases->n;
+    ek_order *order = NULL;
+    ek_shape shape = {plan->n_stages, plan->n_chunks, n_micro_batches};
+    const ek_schedule *schedule = cli_model_schedule(model, plan->n_chunks, less_memory);
+    ek_status status = ek_order_new(schedule, &shape, &order, &err);
+    if (!status)
+        status = ek_plan_copy(plan, &cases->plans[i], &err);
+    if (!status) {
+        cases->n++;
+        status = ek_simulate(order, plan, layers, &model->comm, &cases->timelines[i], &err);
+    }
+    ek_order_free(order);
+    if (status) {
+        cli_error(NULL, "plan '%s': %s", name, err.message);
+        return false;
+    }
+    snprintf(cases->names[i], sizeof cases->names[i], "%s", name);
+    if (file && *file)
+        snprintf(cases->files[i], sizeof cases->files[i], "%s", file);
+    else
+        snprintf(cases->files[i], sizeof cases->files[i], "%s.svg", name);
+    /* A name is the user's: keep its picture inside the folder. */
+    for (char *c = cases->files[i]; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    cases->file_names[i] = cases->files[i];
+    cases->cases[i] = (ek_case){cases->names[i], &cases->plans[i], &cases->timelines[i]};
+    return true;
+}
+
+bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *path)
+{
+    ek_error err;
+    ek_strategies strategies;
+    if (ek_strategies_read(path, layers, model->n_stages, &cli_listener, &strategies, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    bool fine = true;
+    for (int i = 0; i < strategies.n && fine; i++) {
+        const ek_strategy *s = &strategies.strategy[i];
+        int m = model->n_micro_batches   ? model->n_micro_batches
+                : s->n_micro_batches > 0 ? s->n_micro_batches
+                                         : DEFAULT_MICRO_BATCHES;
+        if (model->n_stages && s->plan.n_stages != model->n_stages) {
+            cli_error(NULL, "%s: plan '%s' is for %d stages, but -s is %d", path, s->name, s->plan.n_stages,
+                      model->n_stages);
+            fine = false;
+        } else {
+            fine = cli_cases_add(cases, model, layers, s->name, s->file_name, &s->plan, m,
+                                 model->less_memory >= 0 ? model->less_memory : s->less_memory);
+        }
+    }
+    ek_strategies_clear(&strategies);
+    return fine;
+}
+
+void cli_cases_clear(cli_cases *cases)
+{
+    for (int i = 0; i < cases->n; i++) {
+        ek_plan_clear(&cases->plans[i]);
+        ek_timeline_clear(&cases->timelines[i]);
+    }
+    cases->n = 0;
+}

@@ -1,0 +1,36 @@
+/* cli/cases.h - the plans a command reports, each with its simulation. */
+#ifndef EK_CLI_CASES_H
+#define EK_CLI_CASES_H
+
+#include "evenkeel/report.h"
+
+#include "model.h"
+
+enum { CLI_MAX_CASES = 64 };
+
+typedef struct cli_cases {
+    int n;
+    ek_case cases[CLI_MAX_CASES];
+    ek_plan plans[CLI_MAX_CASES];
+    ek_timeline timelines[CLI_MAX_CASES];
+    char names[CLI_MAX_CASES][EK_NAME_SIZE];
+    char files[CLI_MAX_CASES][256]; /**< of the picture, in the output folder */
+    const char *file_names[CLI_MAX_CASES];
+} cli_cases;
+
+/**
+ * Simulate a plan and add it under a name. The plan is copied.
+ * @param n_micro_batches  of the step
+ * @param file             picture's file name; NULL or "": NAME.svg
+ * @return false after a message
+ */
+bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
+                   const char *file, const ek_plan *plan, int n_micro_batches, int less_memory);
+
+/** Read a plan file and add its strategies; those that say how many micro-batches they are for keep that unless -mb was
+ *  given. False after a message. */
+bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *path);
+
+void cli_cases_clear(cli_cases *cases);
+
+#endif

@@ -1,0 +1,53 @@
+# bash completion for evenkeel
+
+_evenkeel() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
+    COMPREPLY=()
+    if [ "$COMP_CWORD" = 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W 'balance simulate --help --version' -- "$word")
+        return
+    fi
+    options='--init --layers -lf --layer-folder --layer_folder -m --model-name --model_name --time -s --stages
+        --stage -i --interleave --interleave_degree -mb --micro-batches --micro_batch -lm --less-memory
+        --less_memory --schedule --p2p-time --p2p-blocking --seq --seq_split_num --mem --max-memory
+        --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
+    if [ "${COMP_WORDS[1]}" = balance ]; then
+        options="$options --min-layers -t --time-limit --time_limit --solver --threads --seed --naive --simulate-naive
+        --simulate_naive --manual --manual-config --manual_config"
+    fi
+    case $before in
+    -schedule | --schedule)
+        mapfile -t COMPREPLY < <(compgen -W '1f1b interleaved interleaved-less-memory' -- "$word")
+        return
+        ;;
+    -solver | --solver)
+        mapfile -t COMPREPLY < <(compgen -W 'staged anneal branch' -- "$word")
+        return
+        ;;
+    -format | --format)
+        mapfile -t COMPREPLY < <(compgen -W 'text yaml json' -- "$word")
+        return
+        ;;
+    -lm | --lm | -less-memory | --less-memory | -less_memory | --less_memory | -naive | --naive | -simulate-naive | --simulate-naive | -simulate_naive | --simulate_naive)
+        mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word")
+        return
+        ;;
+    -lf | --lf | -layer-folder | --layer-folder | -layer_folder | --layer_folder | -o | --o | -output | --output | -output_folder | --output_folder)
+        mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        return
+        ;;
+    -m | --m | -model-name | --model-name | -model_name | --model_name | -time | --time | -s | --s | -stages \
+        | --stages | -stage | --stage | -i | --i | -interleave | --interleave | -interleave_degree | \
+        --interleave_degree | -mb | --mb | -micro-batches | --micro-batches | -micro_batch | --micro_batch | \
+        -p2p-time | --p2p-time | -seq | --seq | -seq_split_num | --seq_split_num | -mem | --mem | -max-memory | \
+        --max-memory | -max_memory | --max_memory | -min-layers | --min-layers | -t | --t | -time-limit | \
+        --time-limit | -time_limit | --time_limit | -threads | --threads | -seed | --seed)
+        return
+        ;;
+    esac
+    case $word in
+    -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
+    *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    esac
+}
+complete -o filenames -F _evenkeel evenkeel

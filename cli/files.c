@@ -1,0 +1,144 @@
+/* Output files: folders made as needed, files renamed into place once they are whole. */
+#include "files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool cli_make_folder(const char *path)
+{
+    char part[4096];
+    size_t n = strlen(path);
+    if (n >= sizeof part) {
+        cli_error(NULL, "the path of the output folder is too long");
+        return false;
+    }
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0777) != 0 && errno != EEXIST) {
+            cli_error(NULL, "cannot create the folder '%s': %s", part, strerror(errno));
+            return false;
+        }
+    }
+    struct stat info;
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
+        cli_error(NULL, "'%s' is not a folder; give another with -o DIR", path);
+        return false;
+    }
+    return true;
+}
+
+bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err), const void *user)
+{
+    char temporary[4200];
+    ek_error err = {0};
+    struct stat info;
+    /* A pipe or a device is written in place: it cannot be renamed onto. */
+    bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    if (in_place)
+        snprintf(temporary, sizeof temporary, "%s", path);
+    else if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid()) >= (int)sizeof temporary) {
+        cli_error(NULL, "the path '%s' is too long", path);
+        return false;
+    }
+    FILE *out = fopen(temporary, "w");
+    if (!out) {
+        cli_error(NULL, "cannot write '%s': %s", path, strerror(errno));
+        return false;
+    }
+    bool fine = write(user, out, &err) == EK_OK;
+    if (!fine)
+        cli_error(NULL, "cannot write '%s': %s", path, err.message);
+    if (fclose(out) != 0 && fine) {
+        cli_error(NULL, "cannot write '%s': %s", path, strerror(errno));
+        fine = false;
+    }
+    if (in_place)
+        return fine;
+    if (fine && rename(temporary, path) != 0) {
+        cli_error(NULL, "cannot write '%s': %s", path, strerror(errno));
+        fine = false;
+    }
+    if (!fine)
+        unlink(temporary);
+    return fine;
+}
+
+bool cli_print_report(const cli_model *model, ek_report *report)
+{
+    ek_error err;
+    report->color = strcmp(model->format->name, "text") == 0 && cli_color(STDOUT_FILENO);
+    if (model->format->write(report, stdout, &err) != EK_OK) {
+        cli_error(NULL, "%s", err.message);
+        return false;
+    }
+    if (fflush(stdout) != 0) {
+        cli_error(NULL, "cannot write to standard output: %s", strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+typedef struct picture {
+    const ek_report *report;
+    int case_index;
+} picture;
+
+static ek_status write_svg(const void *user, FILE *out, ek_error *err)
+{
+    const picture *p = user;
+    return ek_svg_write(p->report, p->case_index, out, err);
+}
+
+static ek_status write_comparison(const void *user, FILE *out, ek_error *err)
+{
+    const picture *p = user;
+    return ek_svg_compare_write(p->report, out, err);
+}
+
+static ek_status write_trace(const void *user, FILE *out, ek_error *err)
+{
+    const picture *p = user;
+    return ek_chrome_trace_write(p->report, p->case_index, out, err);
+}
+
+bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names)
+{
+    bool text = strcmp(model->format->name, "text") == 0;
+    const char *folder = model->output ? model->output : text && !model->svg ? "output" : NULL;
+    picture first = {report, 0};
+    if (report->n_cases == 0)
+        return true;
+    if (model->svg && !cli_write_file(model->svg, write_svg, &first))
+        return false;
+    if (model->chrome_trace && !cli_write_file(model->chrome_trace, write_trace, &first))
+        return false;
+    if (!folder)
+        return true;
+    if (!cli_make_folder(folder))
+        return false;
+    char path[4096];
+    if (text)
+        printf("\npictures:\n");
+    for (int i = 0; i <= report->n_cases; i++) {
+        bool comparison = i == report->n_cases;
+        if (comparison && report->n_cases < 2)
+            break;
+        picture p = {report, i};
+        int n = snprintf(path, sizeof path, "%s/%s", folder, comparison ? "comparison.svg" : file_names[i]);
+        if (n < 0 || n >= (int)sizeof path) {
+            cli_error(NULL, "the path of a picture is too long");
+            return false;
+        }
+        if (!cli_write_file(path, comparison ? write_comparison : write_svg, &p))
+            return false;
+        if (text)
+            printf("  %s\n", path);
+    }
+    return fflush(stdout) == 0;
+}

@@ -1,0 +1,22 @@
+/* cli/files.h - writing what a command leaves behind: whole files or none. */
+#ifndef EK_CLI_FILES_H
+#define EK_CLI_FILES_H
+
+#include "evenkeel/report.h"
+
+#include "model.h"
+
+/** Create a folder and its parents. False after a message. */
+bool cli_make_folder(const char *path);
+
+/** Write a file through a temporary beside it, so that a failure leaves nothing half-written. False after a message. */
+bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err), const void *user);
+
+/** Print the report in the chosen format to stdout. False after a message. */
+bool cli_print_report(const cli_model *model, ek_report *report);
+
+/** Pictures and traces of a report, as -o, --svg and --chrome-trace ask; lists them on stdout with text output.
+ *  @param file_names  [n_cases] in the output folder */
+bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names);
+
+#endif

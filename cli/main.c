@@ -1,0 +1,59 @@
+/* The command `evenkeel`: picks a command from the list and runs it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "options.h"
+
+#define DECLARE(id) extern const ek_cmd cmd_##id;
+CMD_LIST(DECLARE)
+
+#define POINT(id) &cmd_##id,
+static const ek_cmd *const commands[] = {CMD_LIST(POINT)};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_help(FILE *out)
+{
+    fputs("Evenkeel balances the stages of pipeline-parallel training: how many layers each stage holds and what they\n"
+          "recompute, so that a step is as short as possible and no stage runs out of memory.\n\n"
+          "usage: evenkeel COMMAND [OPTIONS]\n\ncommands:\n",
+          out);
+    for (int i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\noptions:\n"
+          "  --help     this text; `evenkeel COMMAND --help` explains a command\n"
+          "  --version  the version\n\n"
+          "example:\n"
+          "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 -mem 56000\n",
+          out);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_WRONG;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-help") == 0 ||
+        strcmp(name, "help") == 0) {
+        print_help(stdout);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-version") == 0 || strcmp(name, "-V") == 0) {
+        puts("evenkeel " EK_VERSION);
+        return EXIT_DONE;
+    }
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return commands[i]->run(argc - 1, argv + 1);
+    const char *names[N_COMMANDS];
+    for (int i = 0; i < N_COMMANDS; i++)
+        names[i] = commands[i]->name;
+    const char *near = cli_nearest(name, names, N_COMMANDS);
+    cli_error(NULL, "no command is called '%s'%s%s%s; see `evenkeel --help`", name, near ? "; did you mean '" : "",
+              near ? near : "", near ? "'?" : "");
+    return EXIT_WRONG;
+}

@@ -1,0 +1,200 @@
+/* The shared options: one meaning of -s, --init, --time and the rest for every command. */
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "files.h"
+
+void cli_model_init(cli_model *model)
+{
+    *model = (cli_model){.name = "model_name", .less_memory = -1, .format = ek_format_find("text")};
+}
+
+static int done(bool fine)
+{
+    return fine ? CLI_OK : CLI_WRONG;
+}
+
+static int set_schedule(cli_model *model, const char *text)
+{
+    model->schedule = ek_schedule_find(text);
+    if (model->schedule)
+        return CLI_OK;
+    char names[256] = "";
+    for (const ek_schedule *const *s = ek_schedules; *s; s++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*s)->name);
+    }
+    cli_error(NULL, "no schedule is called '%s'; there are %s", text, names);
+    return CLI_WRONG;
+}
+
+static int set_format(cli_model *model, const char *text)
+{
+    model->format = ek_format_find(text);
+    model->format_given = true;
+    if (model->format)
+        return CLI_OK;
+    cli_error(NULL, "no format is called '%s'; there are text, yaml and json", text);
+    return CLI_WRONG;
+}
+
+static int set_less_memory(cli_model *model, const cli_option *option, const char *text)
+{
+    bool less;
+    if (!cli_switch(option, text, &less))
+        return CLI_WRONG;
+    model->less_memory = less;
+    return CLI_OK;
+}
+
+int cli_model_option(cli_model *model, const cli_option *option, const char *text)
+{
+    const struct {
+        const char *name;
+        const char **place;
+    } words[] = {{"init", &model->init},     {"layers", &model->layers},
+                 {"lf", &model->layer_folder}, {"m", &model->name},
+                 {"time", &model->times},    {"o", &model->output},
+                 {"svg", &model->svg},       {"chrome-trace", &model->chrome_trace}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (cli_is(option, words[i].name)) {
+            *words[i].place = text;
+            return CLI_OK;
+        }
+    }
+    if (cli_is(option, "s"))
+        return done(cli_int(option, text, 1, EK_MAX_STAGES, &model->n_stages));
+    if (cli_is(option, "i"))
+        return done(cli_int(option, text, 1, EK_MAX_CHUNKS, &model->n_chunks));
+    if (cli_is(option, "mb"))
+        return done(cli_int(option, text, 1, EK_MAX_MICRO_BATCHES, &model->n_micro_batches));
+    if (cli_is(option, "mem")) {
+        model->memory_given = true;
+        return done(cli_double(option, text, 1, 1e9, &model->memory_mb));
+    }
+    if (cli_is(option, "lm"))
+        return set_less_memory(model, option, text);
+    if (cli_is(option, "p2p-time"))
+        return done(cli_double(option, text, 0, 1e12, &model->comm.p2p_time));
+    if (cli_is(option, "p2p-blocking")) {
+        model->comm.blocking = true;
+        return CLI_OK;
+    }
+    if (cli_is(option, "schedule"))
+        return set_schedule(model, text);
+    if (cli_is(option, "format"))
+        return set_format(model, text);
+    if (cli_is(option, "seq")) {
+        int n;
+        if (!cli_int(option, text, 1, 1024, &n))
+            return CLI_WRONG;
+        if (n > 1)
+            cli_error(NULL, "-seq %d: the sequence pipeline is not in this version; leave -seq out", n);
+        return done(n == 1);
+    }
+    return CLI_HELP;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool load_init(cli_model *model, const char *path, const ek_times *times, ek_layers *layers)
+{
+    ek_error err;
+    ek_init init;
+    if (ek_init_read(path, &cli_listener, &init, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    ek_status status = ek_init_decompose(&init, model->name, times, layers, &err);
+    if (status)
+        cli_error(&err, "%s", err.message);
+    model->dry_run_stages = init.n_stages;
+    ek_init_clear(&init);
+    return status == EK_OK;
+}
+
+static bool load_layers(const char *path, const ek_times *times, ek_layers *layers)
+{
+    ek_error err;
+    if (ek_layers_read(path, times, &cli_listener, layers, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    return true;
+}
+
+/* DIR/NAME.json of -lf and -m; false when the name would leave the folder. */
+static bool layer_path(const cli_model *model, char *path, size_t size)
+{
+    if (strchr(model->name, '/') || !*model->name) {
+        cli_error(NULL, "-m must be a name without '/' (got '%s')", model->name);
+        return false;
+    }
+    int n = snprintf(path, size, "%s/%s.json", model->layer_folder ? model->layer_folder : "layers", model->name);
+    if (n < 0 || (size_t)n >= size) {
+        cli_error(NULL, "the path of the layer file is too long");
+        return false;
+    }
+    return true;
+}
+
+static ek_status write_layers(const void *layers, FILE *out, ek_error *err)
+{
+    return ek_layers_write(layers, out, err);
+}
+
+bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
+{
+    ek_times times;
+    ek_error err;
+    if (model->times && ek_times_parse(model->times, &times, &err)) {
+        cli_error(NULL, "--time: %s", err.message);
+        return false;
+    }
+    const ek_times *given = model->times ? &times : NULL;
+    int sources = (model->init != NULL) + (model->layers != NULL) + (operand != NULL);
+    if (sources > 1) {
+        cli_error(NULL, "the model is given more than once: use one of --init FILE, --layers FILE and a positional file");
+        return false;
+    }
+    char path[4096];
+    if (sources == 0) {
+        struct stat unused;
+        if (!layer_path(model, path, sizeof path))
+            return false;
+        if (!model->layer_folder && stat(path, &unused) != 0) {
+            cli_error(NULL, "no model: give an init file (--init FILE) or a layer file (--layers FILE)");
+            return false;
+        }
+        return load_layers(path, given, layers);
+    }
+    if (model->layers || (operand && ends_with(operand, ".json")))
+        return load_layers(model->layers ? model->layers : operand, given, layers);
+    if (!load_init(model, model->init ? model->init : operand, given, layers))
+        return false;
+    if (!model->layer_folder)
+        return true;
+    /* As the original: what the init file gave is kept as a layer file. */
+    if (layer_path(model, path, sizeof path) && cli_make_folder(model->layer_folder) &&
+        cli_write_file(path, write_layers, layers))
+        return true;
+    ek_layers_clear(layers);
+    return false;
+}
+
+const ek_schedule *cli_model_schedule(const cli_model *model, int n_chunks, int less_memory)
+{
+    const ek_schedule *given = model->schedule;
+    bool another_plan = model->n_chunks && n_chunks != model->n_chunks;
+    if (given && !(another_plan && (n_chunks < given->min_chunks || n_chunks > given->max_chunks)))
+        return given;
+    return ek_schedule_default(n_chunks, less_memory == 1);
+}

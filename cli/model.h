@@ -1,0 +1,61 @@
+/* cli/model.h - the options that every command shares: which model, which pipeline, which outputs. */
+#ifndef EK_CLI_MODEL_H
+#define EK_CLI_MODEL_H
+
+#include "evenkeel/evenkeel.h"
+
+#include "options.h"
+
+/** Where the model comes from, and the pipeline it runs in, as given on the command line. */
+typedef struct cli_model {
+    const char *init, *layers, *layer_folder, *name, *times;
+    int n_stages, n_chunks, n_micro_batches; /**< 0 when not given */
+    int less_memory; /**< 0 or 1; -1 when not given */
+    const ek_schedule *schedule; /**< NULL: the original's choice */
+    ek_comm comm;
+    bool memory_given;
+    double memory_mb;
+    const ek_format *format;
+    bool format_given;
+    const char *output, *svg, *chrome_trace;
+    int dry_run_stages; /**< of the init file that was loaded; 0 for a layer file */
+} cli_model;
+
+/* clang-format off */
+#define CLI_MODEL_OPTIONS                                                                                              \
+    {"init", "FILE", "init file (YAML): what a dry run held on every stage", "model"},                                 \
+    {"layers", "FILE", "layer file (JSON): what each layer holds and how long it takes", NULL},                        \
+    {"lf|layer-folder|layer_folder", "DIR", "folder of layer files; -m names the file in it (with --init: write it there)", NULL}, \
+    {"m|model-name|model_name", "NAME", "name of the model (model_name)", NULL},                                       \
+    {"time", "TIMES", "forward times of one micro-batch through embedding, one layer, head and loss, for example "     \
+     "head=0.1,body=3.1,tail=3.5; they win over the file's", NULL}
+#define CLI_PIPELINE_OPTIONS                                                                                           \
+    {"s|stages|stage", "N", "stages", "pipeline"},                                                                     \
+    {"i|interleave|interleave_degree", "N", "chunks per stage (interleave, virtual pipeline)", NULL},                  \
+    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step", NULL},                                            \
+    {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL},     \
+    {"schedule", "NAME", "1f1b, interleaved or interleaved-less-memory; default by -i and -lm", NULL},                 \
+    {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},                 \
+    {"p2p-blocking", NULL, "a send occupies both stages instead of only delaying the receiver", NULL},                 \
+    {"seq|seq_split_num", "N", "sequence pieces of a micro-batch; only 1 in this version", NULL}
+#define CLI_OUTPUT_OPTIONS                                                                                             \
+    {"format", "NAME", "text, yaml (a plan file) or json (docs/json.md)", "output"},                                   \
+    {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL}, \
+    {"svg", "FILE", "picture of the result", NULL},                                                                    \
+    {"chrome-trace", "FILE", "simulated timeline of the result as a trace for Perfetto", NULL},                        \
+    {"h|help", NULL, "this text", NULL}
+/* clang-format on */
+
+void cli_model_init(cli_model *model);
+
+/** Handle one of the shared options. @return CLI_OK, CLI_WRONG after a message, or CLI_HELP when it is not shared. */
+int cli_model_option(cli_model *model, const cli_option *option, const char *text);
+
+/** Read the model's layers; `operand` may name the file. False after a message. */
+bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers);
+
+/** The schedule for a number of chunks: --schedule, unless it is for other chunks than -i and this plan has those;
+ *  else by `less_memory` (-1 counts as 0). */
+const ek_schedule *cli_model_schedule(const cli_model *model, int n_chunks, int less_memory);
+
+#endif

@@ -1,0 +1,275 @@
+/* Options by table, on top of getopt_long_only, which takes one dash or two. */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_NAMES = 128, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100 };
+
+/* Every name of every option, as getopt wants them. */
+typedef struct name_table {
+    int n;
+    char name[MAX_NAMES][NAME_SIZE];
+    const char *names[MAX_NAMES];
+    struct option option[MAX_NAMES + 1];
+} name_table;
+
+static void say_place(const ek_error *err, const char *kind)
+{
+    if (err && err->file[0] && err->line > 0)
+        fprintf(stderr, "%s:%d:%d: %s: ", err->file, err->line, err->column, kind);
+    else if (err && err->file[0])
+        fprintf(stderr, "%s: %s: ", err->file, kind);
+    else
+        fprintf(stderr, "evenkeel: %s: ", kind);
+}
+
+void cli_error(const ek_error *err, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    say_place(err, "error");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+void cli_note(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("evenkeel: note: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+static void print_warning(void *user, const ek_error *warning)
+{
+    (void)user;
+    say_place(warning, "warning");
+    fprintf(stderr, "%s\n", warning->message);
+}
+
+const ek_listener cli_listener = {print_warning, NULL};
+
+static int edit_distance(const char *a, const char *b)
+{
+    size_t n = strlen(b);
+    int row[NAME_SIZE + 1];
+    if (n > NAME_SIZE)
+        return NAME_SIZE;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; *a; a++, i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= n; j++) {
+            int best = diagonal + (*a != b[j - 1]);
+            diagonal = row[j];
+            best = diagonal + 1 < best ? diagonal + 1 : best;
+            row[j] = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+        }
+    }
+    return row[n];
+}
+
+const char *cli_nearest(const char *word, const char *const *names, int n)
+{
+    const char *nearest = NULL;
+    int best = (int)strlen(word) / 3 + 2; /* a third of the letters may be wrong */
+    for (int i = 0; i < n; i++) {
+        int distance = edit_distance(word, names[i]);
+        if (distance < best) {
+            best = distance;
+            nearest = names[i];
+        }
+    }
+    return nearest;
+}
+
+bool cli_color(int fd)
+{
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(fd) && !(no_color && *no_color) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static void list_names(const cli_spec *spec, name_table *table)
+{
+    table->n = 0;
+    for (int i = 0; i < spec->n_options; i++) {
+        for (const char *name = spec->options[i].names; *name && table->n < MAX_NAMES;) {
+            size_t length = strcspn(name, "|");
+            char *place = table->name[table->n];
+            snprintf(place, NAME_SIZE, "%.*s", (int)length, name);
+            table->names[table->n] = place;
+            table->option[table->n++] = (struct option){
+                .name = place,
+                .has_arg = spec->options[i].argument ? required_argument : no_argument,
+                .val = 256 + i,
+            };
+            name += length + (name[length] == '|');
+        }
+    }
+    table->option[table->n] = (struct option){0};
+}
+
+/* Wrap `text` at HELP_WIDTH, its lines starting at HELP_COLUMN. */
+static void print_wrapped(const char *text)
+{
+    int column = HELP_COLUMN;
+    while (*text) {
+        int word = (int)strcspn(text, " ");
+        if (column + word > HELP_WIDTH && column > HELP_COLUMN)
+            column = printf("\n%*s", HELP_COLUMN, "") - 1;
+        column += printf("%.*s", word, text);
+        text += word;
+        if (*text == ' ') {
+            text++;
+            if (column + 1 + (int)strcspn(text, " ") <= HELP_WIDTH)
+                column += printf(" ");
+        }
+    }
+    putchar('\n');
+}
+
+static void print_help(const cli_spec *spec)
+{
+    printf("usage: %s\n\n%s\n", spec->usage, spec->summary);
+    for (int i = 0; i < spec->n_options; i++) {
+        const cli_option *option = &spec->options[i];
+        if (option->group)
+            printf("\n%s:\n", option->group);
+        if (!option->help)
+            continue;
+        int column = printf("  ");
+        for (const char *name = option->names; *name;) {
+            size_t length = strcspn(name, "|");
+            column += printf("%s%s%.*s", column > 2 ? ", " : "", length > 2 ? "--" : "-", (int)length, name);
+            name += length + (name[length] == '|');
+        }
+        if (option->argument)
+            column += printf(" %s", option->argument);
+        if (column + 2 > HELP_COLUMN)
+            printf("\n%*s", HELP_COLUMN, "");
+        else
+            printf("%*s", HELP_COLUMN - column, "");
+        print_wrapped(option->help);
+    }
+    printf("\n%s", spec->examples);
+}
+
+bool cli_is(const cli_option *option, const char *name)
+{
+    size_t length = strcspn(option->names, "|");
+    return strlen(name) == length && strncmp(option->names, name, length) == 0;
+}
+
+static int first_name_length(const cli_option *option)
+{
+    return (int)strcspn(option->names, "|");
+}
+
+static void unknown(const name_table *table, const char *word)
+{
+    char bare[2 * NAME_SIZE];
+    snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word + strspn(word, "-"), "="), word + strspn(word, "-"));
+    const char *near = cli_nearest(bare, table->names, table->n);
+    cli_error(NULL, "unknown option '%s'%s%s%s", word, near ? "; did you mean '--" : "", near ? near : "",
+              near ? "'?" : "; see --help");
+}
+
+int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, void *user, const char **operand)
+{
+    name_table table;
+    list_names(spec, &table);
+    opterr = 0;
+    optind = 1;
+    for (;;) {
+        int index = -1;
+        /* '-' hands operands over in place; ':' tells a missing argument from an unknown option. */
+        int c = getopt_long_only(argc, argv, "-:", table.option, &index);
+        if (c == -1)
+            break;
+        if (c == ':') {
+            const cli_option *option = optopt >= 256 ? &spec->options[optopt - 256] : NULL;
+            cli_error(NULL, "'%s' needs a value%s%s", argv[optind - 1], option ? ": " : "",
+                      option ? option->argument : "");
+            return CLI_WRONG;
+        }
+        if (c == '?') {
+            unknown(&table, argv[optind - 1]);
+            return CLI_WRONG;
+        }
+        if (c == 1) {
+            if (*operand) {
+                cli_error(NULL, "one %s is enough (got '%s' and '%s')", spec->operand, *operand, optarg);
+                return CLI_WRONG;
+            }
+            *operand = optarg;
+            continue;
+        }
+        const cli_option *option = &spec->options[c - 256];
+        if (cli_is(option, "help")) {
+            print_help(spec);
+            return CLI_HELP;
+        }
+        if (!handle(user, option, optarg))
+            return CLI_WRONG;
+    }
+    for (; optind < argc; optind++) { /* after "--" */
+        if (*operand) {
+            cli_error(NULL, "one %s is enough (got '%s' and '%s')", spec->operand, *operand, argv[optind]);
+            return CLI_WRONG;
+        }
+        *operand = argv[optind];
+    }
+    return CLI_OK;
+}
+
+bool cli_int(const cli_option *option, const char *text, int least, int most, int *out)
+{
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || errno || value < least || value > most) {
+        cli_error(NULL, "-%.*s must be a whole number from %d to %d (got '%s')", first_name_length(option),
+                  option->names, least, most, text);
+        return false;
+    }
+    *out = (int)value;
+    return true;
+}
+
+bool cli_double(const cli_option *option, const char *text, double least, double most, double *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+    bool plain = strspn(text, "0123456789+-.eE") == strlen(text); /* neither nan, inf nor hexadecimal */
+    if (end == text || *end || !plain || !(value >= least && value <= most)) {
+        cli_error(NULL, "-%.*s must be a number from %g to %g (got '%s')", first_name_length(option), option->names,
+                  least, most, text);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool cli_switch(const cli_option *option, const char *text, bool *out)
+{
+    static const char *const on[] = {"1", "true", "True", "yes"}, *const off[] = {"0", "false", "False", "no"};
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(text, on[i]) == 0 || strcmp(text, off[i]) == 0) {
+            *out = strcmp(text, on[i]) == 0;
+            return true;
+        }
+    }
+    cli_error(NULL, "-%.*s must be 1 or 0 (got '%s')", first_name_length(option), option->names, text);
+    return false;
+}

@@ -1,0 +1,67 @@
+/* evenkeel/dryrun.h - the init file, and the decomposition of dry-run peaks into memory per layer. */
+#ifndef EVENKEEL_DRYRUN_H
+#define EVENKEEL_DRYRUN_H
+
+#include "evenkeel/layers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One measured peak. */
+typedef struct ek_measurement {
+    int round; /**< from 0 */
+    int stage; /**< 1 .. n_stages - 2 */
+    double peak_mb;
+    ek_origin origin; /**< of the value; its file points at ek_init.path */
+} ek_measurement;
+
+/** An init file: what was dry-run and what each stage then held. Per-stage lists are [n_rounds][n_stages]. */
+typedef struct ek_init {
+    char *path;
+    int n_stages; /**< of the dry run; may differ from the stages to balance for */
+    int n_layers;
+    int n_rounds;
+    int *layers; /**< floor(n_layers / n_stages) + offset */
+    int *full, *select, *comm; /**< the three recompute lists */
+    ek_times times;            /**< of time_config; NAN where missing */
+    bool has_profiling;        /**< profiling_config names a folder of traces */
+    ek_origin profiling;       /**< where */
+    double head_mb, tail_mb;   /**< peaks of the first and the last stage in round 0 */
+    int n_measurements;
+    ek_measurement *measurement; /**< [n_measurements], middle stages */
+    ek_origin memory_usage;      /**< for errors about the system as a whole */
+} ek_init;
+
+/**
+ * Read an init file (YAML, docs/formats.md), one round or several.
+ *
+ * @return EK_OK, EK_ERR_INPUT with file, line and column (lists of unequal length, an offset that does not add up, more
+ *         recomputed layers than layers, a stage id outside 1..P-2, ...), EK_ERR_SYSTEM, EK_ERR_MEMORY.
+ */
+ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *out, ek_error *err);
+
+void ek_init_clear(ek_init *init);
+
+/**
+ * Layers from an init file: memory by decomposition, times from `times` where given, else the file's time_config.
+ *
+ *     M_s = n_s par + (P - s) sum_kind n_{s,kind} act_kind + const   (+ head at s = 0, + tail at s = P - 1)
+ *
+ * over the given middle stages, least squares by singular values (LAPACK dgelsd); with k modelled kinds k + 1 stages
+ * leave const = 0. Then head = M_0 - (n par + P sum n_kind act_kind), tail alike: const stays inside both, as in the
+ * original, whose answers this reproduces. Values are cut to whole MB.
+ * Source: seed 002, "memory decomposition"; spec/balance.md section 2.
+ *
+ * @param name   model name
+ * @param times  overrides, or NULL
+ * @return EK_OK; EK_ERR_INPUT when times are missing, too few stages are given, or the system is singular: the message
+ *         names the cause (equal offsets, a kind that never varies) and the remedy. O(stages x kinds^2).
+ */
+ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, ek_layers *out,
+                            ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,42 @@
+/* evenkeel/error.h - how every public function reports what went wrong. */
+#ifndef EVENKEEL_ERROR_H
+#define EVENKEEL_ERROR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Outcome of a call. Outputs are untouched unless it is EK_OK. */
+typedef enum ek_status {
+    EK_OK = 0,
+    EK_ERR_INPUT,  /**< the user's input is wrong; the error names the place and the remedy */
+    EK_ERR_SYSTEM, /**< a file could not be opened, read or written */
+    EK_ERR_MEMORY, /**< out of memory */
+} ek_status;
+
+/** A place in a user's file. `file` is borrowed; NULL when there is none (a command-line value). */
+typedef struct ek_origin {
+    const char *file;
+    int line;   /**< from 1; 0 when unknown */
+    int column; /**< from 1; 0 when unknown */
+} ek_origin;
+
+/** What went wrong, owned by the caller and self-contained (no pointers). */
+typedef struct ek_error {
+    ek_status status;
+    int line;
+    int column;
+    char file[512];
+    char message[1024]; /**< one or more sentences: what is wrong, with the values, and what to do */
+} ek_error;
+
+/** Receives warnings while a reader runs. Both members may be NULL; so may a pointer to it. */
+typedef struct ek_listener {
+    void (*warn)(void *user, const ek_error *warning);
+    void *user;
+} ek_listener;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

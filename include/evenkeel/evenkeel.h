@@ -1,0 +1,16 @@
+/* evenkeel/evenkeel.h - everything public. */
+#ifndef EVENKEEL_EVENKEEL_H
+#define EVENKEEL_EVENKEEL_H
+
+#include "evenkeel/balance.h"
+#include "evenkeel/dryrun.h"
+#include "evenkeel/error.h"
+#include "evenkeel/layers.h"
+#include "evenkeel/plan.h"
+#include "evenkeel/report.h"
+#include "evenkeel/schedule.h"
+#include "evenkeel/simulate.h"
+
+#define EK_VERSION "0.1.0"
+
+#endif

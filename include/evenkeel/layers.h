@@ -1,0 +1,127 @@
+/* evenkeel/layers.h - what a model's layers cost in time and memory, per recompute kind.
+ *
+ * One of the two types everything meets in: readers (init file, layer file) produce an ek_layers, the balancer and the
+ * simulator consume it. Times are in the unit of the input (milliseconds when they come from a profile), memory in MB
+ * of 2^20 bytes. */
+#ifndef EVENKEEL_LAYERS_H
+#define EVENKEEL_LAYERS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "evenkeel/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What of a layer is recomputed in the backward pass. The framework's three lists express the last four. */
+typedef enum ek_recompute {
+    EK_RECOMPUTE_NONE,
+    EK_RECOMPUTE_SELECT, /**< selected operators */
+    EK_RECOMPUTE_COMM,   /**< communication operators */
+    EK_RECOMPUTE_BOTH,   /**< select and comm on the same layer */
+    EK_RECOMPUTE_FULL,   /**< the whole layer */
+} ek_recompute;
+enum { EK_N_RECOMPUTE = 5 };
+
+/** Lower-case names: "none", "select", "comm", "both", "full". */
+extern const char *const ek_recompute_name[EK_N_RECOMPUTE];
+
+/** Explicit limits of the inputs; anything beyond is refused with the limit in the message. */
+enum {
+    EK_MAX_STAGES = 1024,
+    EK_MAX_CHUNKS = 64,
+    EK_MAX_MICRO_BATCHES = 65535,
+    EK_MAX_LAYERS = 4096,
+    EK_MAX_BODY_KINDS = 16,
+    EK_NAME_SIZE = 64,
+};
+
+/** Cost of one layer (embedding, one decoder layer, or head and loss) for one micro-batch on one device. */
+typedef struct ek_layer {
+    char name[EK_NAME_SIZE];
+    int n_layers;                          /**< how many of them follow one another */
+    double forward_time;                   /**< one layer, one micro-batch */
+    double backward_time[EK_N_RECOMPUTE];  /**< including what is recomputed */
+    double parameter_mb;                   /**< held for the whole step: weights, gradients, optimizer */
+    double activation_mb[EK_N_RECOMPUTE];  /**< held from the end of F to the end of B of one micro-batch */
+    bool modelled[EK_N_RECOMPUTE];         /**< false: no memory is known, so a plan may not use the kind */
+} ek_layer;
+
+/** How well the memory decomposition explains one measured peak. */
+typedef struct ek_residual {
+    int round;           /**< dry-run round, from 0 */
+    int stage;           /**< from 0 */
+    double measured_mb;
+    double predicted_mb; /**< from the values before they are cut to whole MB */
+} ek_residual;
+
+/** Where the memory figures come from; n_residuals = 0 when a layer file stated them. */
+typedef struct ek_memory_fit {
+    double condition;      /**< 2-norm condition number of the system solved; 0 when there was none */
+    bool const_modelled;   /**< false: too few stages were given to separate the constant part */
+    int n_residuals;
+    ek_residual *residual; /**< [n_residuals], the given middle stages in file order */
+} ek_memory_fit;
+
+/** A model: head, body layers of one or several kinds in model order, tail. */
+typedef struct ek_layers {
+    char name[EK_NAME_SIZE];
+    ek_layer head; /**< extra of chunk 0 of stage 0; its activation counts as kind NONE */
+    ek_layer tail; /**< extra of the last chunk of the last stage */
+    int n_body;    /**< kinds of body layer, 1..EK_MAX_BODY_KINDS */
+    ek_layer *body; /**< [n_body], in model order */
+    int n_layers;  /**< sum of body[].n_layers */
+    bool modelled[EK_N_RECOMPUTE]; /**< kinds that every body kind models */
+    double const_mb; /**< on every stage */
+    ek_memory_fit fit;
+} ek_layers;
+
+/** Times given apart from a file (`--time head=0.1,body=3.1,tail=3.5`); a missing one is NAN. */
+typedef struct ek_times {
+    double head, body, tail;
+} ek_times;
+
+/** Backward time of a layer without recomputation over its forward time, when only the latter is known. Source:
+ *  spec of the original tool (seed 002); measured times, where given, replace it. */
+#define EK_BACKWARD_RATIO 2.0
+
+/** Share by which each recompute kind lengthens the backward pass when no time is given: 0, 0.04, 0.125, 0.165, 0.5.
+ *  Source: the original tool's defaults. */
+extern const double ek_recompute_coefficient[EK_N_RECOMPUTE];
+
+/**
+ * Parse `head=0.1,body=3.1,tail=3.5` (any order, any subset, each at most once).
+ *
+ * @return EK_OK, or EK_ERR_INPUT for an unknown or repeated name, or a value that is not finite and positive
+ *         (body) or non-negative (head, tail). O(length).
+ */
+ek_status ek_times_parse(const char *text, ek_times *out, ek_error *err);
+
+/**
+ * Read a layer file (JSON, docs/formats.md).
+ *
+ * Backward time of kind k: the file's own time, else backward x (1 + the file's coefficient or the default one), where
+ * backward is the file's `backward_time`, else 2 x forward x (1 + `backward_coef`).
+ *
+ * @param path      file to read; "-" is standard input
+ * @param times     overrides of the file's times, or NULL; `body` replaces that of every body kind. A layer's measured
+ *                  backward times go with its forward time, so an override replaces them too (coefficients stay)
+ * @param listener  told of unknown keys; may be NULL
+ * @param out       filled on success; ek_layers_clear() frees it
+ * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
+ */
+ek_status ek_layers_read(const char *path, const ek_times *times, const ek_listener *listener, ek_layers *out,
+                         ek_error *err);
+
+/** Write a layer file that ek_layers_read() reads back to the same figures. */
+ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err);
+
+/** Free what `layers` holds and zero it. Accepts a zeroed struct. */
+void ek_layers_clear(ek_layers *layers);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,110 @@
+/* evenkeel/plan.h - how many layers sit in each chunk of each stage, and what they recompute.
+ *
+ * The second type everything meets in. A plan is kept in the framework's own terms (three recompute lists per chunk),
+ * so that every plan is one the framework can be told: each list applies to the first layers of a chunk. */
+#ifndef EVENKEEL_PLAN_H
+#define EVENKEEL_PLAN_H
+
+#include "evenkeel/layers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Layers and recompute lists of every chunk, each array [n_chunks][n_stages] (chunk-major: index i * n_stages + s).
+ *  The model runs through chunk 0 of stages 0..p-1, then chunk 1, and so on. */
+typedef struct ek_plan {
+    int n_stages; /**< p */
+    int n_chunks; /**< v, virtual chunks per stage (interleave) */
+    int *layers;
+    int *full;   /**< `recompute` */
+    int *select; /**< `select_recompute` */
+    int *comm;   /**< `select_comm_recompute` */
+} ek_plan;
+
+/** Layers of one chunk by recompute kind. */
+typedef struct ek_chunk_mix {
+    int n[EK_N_RECOMPUTE];
+} ek_chunk_mix;
+
+/** What one chunk costs: one micro-batch's times, and memory. Head and tail are included where they sit. */
+typedef struct ek_chunk_cost {
+    double forward_time;
+    double backward_time;
+    double recompute_time; /**< the part of backward_time that recomputation adds */
+    double parameter_mb;
+    double activation_mb; /**< one micro-batch */
+} ek_chunk_cost;
+
+/** Allocate a plan of zeros. @return EK_OK, or EK_ERR_MEMORY, or EK_ERR_INPUT outside the limits of layers.h. */
+ek_status ek_plan_init(ek_plan *plan, int n_stages, int n_chunks, ek_error *err);
+ek_status ek_plan_copy(const ek_plan *from, ek_plan *to, ek_error *err);
+void ek_plan_clear(ek_plan *plan);
+
+/**
+ * Kinds of a chunk's layers from the three lists (spec/balance.md section 2):
+ *     FULL = full, BOTH = max(min(select, comm) - full, 0), SELECT = max(select - full - BOTH, 0),
+ *     COMM = max(comm - full - BOTH, 0), NONE = the rest.
+ */
+ek_chunk_mix ek_plan_mix(const ek_plan *plan, int chunk, int stage);
+
+/** Offset of a chunk: its layers minus floor(n_layers / (n_stages x n_chunks)). */
+int ek_plan_offset(const ek_plan *plan, int n_layers, int chunk, int stage);
+
+/**
+ * Is the plan one of this model: every layer placed once, lists within the chunk, only modelled kinds?
+ * @return EK_OK or EK_ERR_INPUT naming stage and chunk. O(stages x chunks).
+ */
+ek_status ek_plan_check(const ek_plan *plan, const ek_layers *layers, ek_error *err);
+
+/**
+ * Cost of every chunk.
+ *
+ * Forward = sum of the layers' forward times (+ head on chunk 0 of stage 0, + tail on the last chunk of the last
+ * stage); backward likewise with each layer's recompute kind; with several body kinds a chunk's layers are those that
+ * follow the chunks before it. Layer j of a chunk is FULL for j < full, else BOTH for j < min(select, comm), ...
+ *
+ * @param plan  passes ek_plan_check()
+ * @param cost  [n_chunks][n_stages]
+ * O(stages x chunks x body kinds), no allocation, thread-safe.
+ */
+void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_chunk_cost *cost);
+
+/** A plan with a name, as a plan file holds it. */
+typedef struct ek_strategy {
+    char name[EK_NAME_SIZE];
+    char file_name[256]; /**< picture to write, from the file; empty when not given */
+    int show;            /**< 0 or 1; 1 when not given */
+    int n_micro_batches; /**< 0 when not given */
+    int less_memory;     /**< 0 or 1; -1 when not given */
+    ek_plan plan;
+} ek_strategy;
+
+typedef struct ek_strategies {
+    int n;
+    ek_strategy *strategy;
+} ek_strategies;
+
+/**
+ * Read a plan file: named strategies in the original's manual format (YAML), or what `balance --format yaml|json`
+ * writes. Every plan is checked against the model.
+ *
+ * @param layers    the model, needed to resolve offsets and `true`
+ * @param n_stages  stages of a plan that has no list to count them by (`offset: 0`); 0: those of the file's other plans
+ * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY.
+ */
+ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
+                             ek_strategies *out, ek_error *err);
+void ek_strategies_clear(ek_strategies *strategies);
+
+/**
+ * Even split of a model with every layer recomputed as `kind`: floor(L / (p v)) layers a chunk, the first L mod (p v)
+ * chunks one more. The two naive strategies of the original.
+ */
+ek_status ek_plan_even(const ek_layers *layers, int n_stages, int n_chunks, ek_recompute kind, ek_plan *out,
+                       ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

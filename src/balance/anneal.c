@@ -1,0 +1,531 @@
+/* Simulated annealing (Kirkpatrick et al. 1983) judged by the simulated step itself. Chains run eight abreast, one per
+ * vector lane, so that one walk over the schedule's blocks judges eight moves; batches of eight run on all threads. A
+ * first round of many short chains finds the basins, a second round of longer ones starts from the best of them. Every
+ * state visited keeps to the memory limit: after each move a stage's recomputation is refitted to its room.
+ *
+ * Chains depend on the seed and their batch alone, so the answer is the same for any number of threads. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance/random.h"
+#include "balance/search.h"
+#include "balance/solvers.h"
+#include "base/error.h"
+
+/* Tuned on the cases of bench/: steps grow with the cells, work is bounded so that the default ends in seconds. */
+enum {
+    STEPS_PER_CELL = 900,
+    MIN_STEPS = 4000,
+    MIN_STEPS_PER_CELL = 100,
+    MAX_BATCHES = 8,
+    MAX_TOUCHED = 4 * EK_MAX_CHUNKS,
+};
+#define WORK_BUDGET 1.2e10 /* blocks x lanes of the first round */
+#define HOT         0.02   /* of the step time */
+#define WARM        0.003  /* where the second round starts */
+#define COLD        1e-5
+
+/* What a move changed, to take it back. */
+typedef struct undo {
+    int n;
+    int cell[MAX_TOUCHED];
+    int option[MAX_TOUCHED];
+    const ek__chunk *chunk[MAX_TOUCHED];
+} undo;
+
+typedef struct chain {
+    ek__state now, best;
+    double now_time, best_time;
+    ek__random random;
+    undo undo;
+    bool overflow; /* the move touched more cells than undo holds: it is dropped */
+} chain;
+
+typedef struct batch {
+    ek__search *search;
+    int rank;
+    long n_steps;
+    double hot, cold;
+    const ek__state *start; /* [EK__LANES] */
+    chain chains[EK__LANES];
+    double *duration; /* [n_slots][EK__LANES] */
+    double *scratch;
+    double *slack; /* [live vectors of the stage being fitted] */
+    ek_status status;
+} batch;
+
+static void touch(chain *c, int cell)
+{
+    undo *u = &c->undo;
+    for (int i = 0; i < u->n; i++)
+        if (u->cell[i] == cell)
+            return;
+    if (u->n == MAX_TOUCHED) {
+        c->overflow = true;
+        return;
+    }
+    u->cell[u->n] = cell;
+    u->option[u->n] = c->now.option[cell];
+    u->chunk[u->n++] = c->now.chunk[cell];
+}
+
+static void set_option(chain *c, int cell, int option)
+{
+    touch(c, cell);
+    c->now.option[cell] = option;
+}
+
+static void take_back(chain *c)
+{
+    for (int i = 0; i < c->undo.n; i++) {
+        c->now.chunk[c->undo.cell[i]] = c->undo.chunk[i];
+        c->now.option[c->undo.cell[i]] = c->undo.option[i];
+    }
+}
+
+static double activation(const chain *c, int cell)
+{
+    return c->now.chunk[cell]->option[c->now.option[cell]].activation_mb;
+}
+
+/* Room left under each of the stage's live vectors. */
+static int stage_slack(const ek__problem *problem, const chain *c, int stage, double *slack)
+{
+    const int *live;
+    int n_live = ek_order_live_vectors(problem->order, stage, &live), v = problem->n_chunks;
+    double room = problem->room_mb[stage];
+    for (int i = 0; i < v; i++)
+        room -= c->now.chunk[i * problem->n_stages + stage]->parameter_mb;
+    for (int k = 0; k < n_live; k++, live += v) {
+        slack[k] = room;
+        for (int i = 0; i < v; i++) {
+            int cell = i * problem->n_stages + stage;
+            slack[k] -= live[i] * (activation(c, cell) + problem->extra[cell].activation_mb);
+        }
+    }
+    return n_live;
+}
+
+static void change_option(const ek__problem *problem, chain *c, int chunk, int stage, int option, double *slack)
+{
+    const int *live;
+    int n_live = ek_order_live_vectors(problem->order, stage, &live), v = problem->n_chunks;
+    int cell = chunk * problem->n_stages + stage;
+    double before = activation(c, cell);
+    set_option(c, cell, option);
+    for (int k = 0; k < n_live; k++)
+        slack[k] += live[k * v + chunk] * (before - activation(c, cell));
+}
+
+/* The activation a chunk must shed (negative: may gain) for every live vector to fit, by itself. */
+static double chunk_need(const ek__problem *problem, int chunk, int stage, const double *slack)
+{
+    const int *live;
+    int n_live = ek_order_live_vectors(problem->order, stage, &live), v = problem->n_chunks;
+    double need = -INFINITY;
+    for (int k = 0; k < n_live; k++)
+        if (live[k * v + chunk] > 0)
+            need = fmax(need, -slack[k] / live[k * v + chunk]);
+    return need;
+}
+
+static bool over(const double *slack, int n, double tolerance)
+{
+    for (int k = 0; k < n; k++)
+        if (slack[k] < -tolerance)
+            return true;
+    return false;
+}
+
+/*
+ * Refit a stage's recomputation after a change: recompute more, in random chunks, until the stage fits, then less
+ * wherever room is left, so that the state is always maximal. `pinned` (-1: none) keeps its option.
+ * Returns false when even the thriftiest options do not fit.
+ */
+static bool fit_stage(const ek__problem *problem, chain *c, int stage, int pinned, double *slack)
+{
+    int v = problem->n_chunks, p = problem->n_stages;
+    int n_live = stage_slack(problem, c, stage, slack);
+    while (over(slack, n_live, problem->tolerance_mb)) {
+        int candidates[EK_MAX_CHUNKS], n = 0;
+        for (int i = 0; i < v; i++)
+            if (i != pinned && c->now.option[i * p + stage] + 1 < c->now.chunk[i * p + stage]->n_options)
+                candidates[n++] = i;
+        if (n == 0)
+            return false;
+        int i = candidates[ek__random_below(&c->random, n)], cell = i * p + stage;
+        double need = chunk_need(problem, i, stage, slack);
+        if (ek__random_next(&c->random) & 1) /* leave some of it to another chunk */
+            need *= ek__random_unit(&c->random);
+        const ek__chunk *chunk = c->now.chunk[cell];
+        double target = activation(c, cell) - need;
+        int option = c->now.option[cell] + 1;
+        while (option + 1 < chunk->n_options && chunk->option[option].activation_mb > target)
+            option++;
+        change_option(problem, c, i, stage, option, slack);
+    }
+    int first = v > 1 ? ek__random_below(&c->random, v) : 0;
+    for (int j = 0; j < v; j++) {
+        int i = first + j < v ? first + j : first + j - v, cell = i * p + stage;
+        if (i == pinned || c->now.option[cell] == 0)
+            continue;
+        const ek__chunk *chunk = c->now.chunk[cell];
+        double target = activation(c, cell) - chunk_need(problem, i, stage, slack);
+        int option = c->now.option[cell];
+        while (option > 0 && chunk->option[option - 1].activation_mb <= target)
+            option--;
+        if (option != c->now.option[cell])
+            change_option(problem, c, i, stage, option, slack);
+    }
+    return true;
+}
+
+static bool set_chunk(const ek__problem *problem, chain *c, int cell, int first, int n)
+{
+    const ek__chunk *chunk = ek__chunk_get(problem, first, n);
+    if (!chunk || chunk->n_options == 0)
+        return false;
+    if (chunk == c->now.chunk[cell])
+        return true;
+    touch(c, cell);
+    c->now.chunk[cell] = chunk;
+    if (c->now.option[cell] >= chunk->n_options)
+        c->now.option[cell] = chunk->n_options - 1;
+    return true;
+}
+
+/* Move one layer from cell a to cell b. With several body kinds the chunks between them shift by one layer too. */
+static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
+{
+    if (c->now.chunk[a]->n <= problem->min_layers)
+        return false;
+    if (problem->layers->n_body == 1)
+        return set_chunk(problem, c, a, 0, c->now.chunk[a]->n - 1) &&
+               set_chunk(problem, c, b, 0, c->now.chunk[b]->n + 1);
+    int from = a < b ? a : b, to = a < b ? b : a, at = 0;
+    for (int cell = 0; cell < from; cell++)
+        at += c->now.chunk[cell]->n;
+    for (int cell = from; cell <= to; cell++) {
+        int n = c->now.chunk[cell]->n - (cell == a) + (cell == b);
+        if (!set_chunk(problem, c, cell, at, n))
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+static bool fit_touched(const ek__problem *problem, chain *c, double *slack)
+{
+    int n = c->undo.n, p = problem->n_stages;
+    for (int i = 0; i < n; i++) {
+        int stage = c->undo.cell[i] % p;
+        bool seen = false;
+        for (int j = 0; j < i && !seen; j++)
+            seen = c->undo.cell[j] % p == stage;
+        if (!seen && !fit_stage(problem, c, stage, -1, slack))
+            return false;
+    }
+    return true;
+}
+
+static int other_than(ek__random *random, int n, int not_this)
+{
+    int x = ek__random_below(random, n - 1);
+    return x + (x >= not_this);
+}
+
+/* One or two layers to other chunks anywhere. */
+static bool move_layers(const ek__problem *problem, chain *c, int how_many, double *slack)
+{
+    for (int k = 0; k < how_many; k++) {
+        int a = ek__random_below(&c->random, problem->n_cells);
+        if (!shift_layer(problem, c, a, other_than(&c->random, problem->n_cells, a)))
+            return false;
+    }
+    return fit_touched(problem, c, slack);
+}
+
+/* A layer from each chunk of a range of stages in one row to as many in another row: crosses between basins that differ
+ * in where the rows step from one layer count to the next. Half of the time the ranges are the same stages. */
+static bool move_range(const ek__problem *problem, chain *c, double *slack)
+{
+    int p = problem->n_stages, v = problem->n_chunks;
+    int i = ek__random_below(&c->random, v), j = other_than(&c->random, v, i);
+    int n = 1 + ek__random_below(&c->random, p), s = ek__random_below(&c->random, p - n + 1), t = s;
+    if (ek__random_next(&c->random) & 1)
+        t = ek__random_below(&c->random, p - n + 1);
+    bool moved = false;
+    for (int k = 0; k < n; k++)
+        moved |= shift_layer(problem, c, i * p + s + k, j * p + t + k);
+    return moved && fit_touched(problem, c, slack);
+}
+
+/* Another option for one chunk; the stage's other chunks give way or gain. */
+static bool move_option(const ek__problem *problem, chain *c, double *slack)
+{
+    int cell = ek__random_below(&c->random, problem->n_cells);
+    int n = c->now.chunk[cell]->n_options;
+    if (n < 2)
+        return false;
+    set_option(c, cell, other_than(&c->random, n, c->now.option[cell]));
+    return fit_stage(problem, c, cell % problem->n_stages, cell / problem->n_stages, slack);
+}
+
+static bool propose(const ek__problem *problem, chain *c, double *slack)
+{
+    c->undo.n = 0;
+    c->overflow = false;
+    if (problem->n_cells < 2)
+        return move_option(problem, c, slack);
+    double kind = ek__random_unit(&c->random);
+    bool done;
+    if (problem->n_chunks == 1) /* the fit already takes the cheapest option of a lone chunk */
+        done = move_layers(problem, c, kind < 0.5 ? 1 : kind < 0.85 ? 2 : 3, slack);
+    else if (kind < 0.4)
+        done = move_layers(problem, c, 1, slack);
+    else if (kind < 0.55)
+        done = move_layers(problem, c, 2, slack);
+    else if (kind < 0.85)
+        done = move_range(problem, c, slack);
+    else
+        done = move_option(problem, c, slack);
+    return done && !c->overflow;
+}
+
+/* Write the durations of the cells a move touched into the chain's lane. */
+static void write_lane(const ek__problem *problem, const chain *c, double *duration, int lane)
+{
+    for (int i = 0; i < c->undo.n; i++) {
+        int cell = c->undo.cell[i];
+        const ek__chunk *chunk = c->now.chunk[cell];
+        duration[(size_t)cell * EK__LANES + (size_t)lane] = chunk->forward_time + problem->extra[cell].forward_time;
+        duration[(size_t)(problem->n_cells + cell) * EK__LANES + (size_t)lane] =
+            chunk->option[c->now.option[cell]].backward_time + problem->extra[cell].backward_time;
+    }
+}
+
+static void keep_best(batch *b, chain *c)
+{
+    if (c->now_time >= c->best_time * (1 - EK__TIME_TOLERANCE))
+        return;
+    c->best_time = c->now_time;
+    ek__state_copy(b->search->problem, &c->now, &c->best);
+    ek__search_offer(b->search, &c->best, c->best_time, b->rank);
+}
+
+static void start_chains(batch *b)
+{
+    const ek__problem *problem = b->search->problem;
+    double times[EK__LANES];
+    for (int l = 0; l < EK__LANES; l++) {
+        chain *c = &b->chains[l];
+        ek__state_copy(problem, &b->start[l], &c->now);
+        c->random = ek__random_seed(b->search->options->seed * 1000003u + (uint64_t)b->rank * EK__LANES + (uint64_t)l);
+        for (int s = 0; s < problem->n_stages; s++) {
+            c->undo.n = 0;
+            /* The start fits, so refitting cannot fail; it only spends the room that is left. */
+            fit_stage(problem, c, s, -1, b->slack);
+        }
+        ek__state_durations(problem, &c->now, b->duration + l, EK__LANES);
+    }
+    ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
+    for (int l = 0; l < EK__LANES; l++) {
+        b->chains[l].now_time = times[l];
+        b->chains[l].best_time = INFINITY;
+        keep_best(b, &b->chains[l]);
+    }
+}
+
+static void run_batch(batch *b)
+{
+    ek__search *search = b->search;
+    const ek__problem *problem = search->problem;
+    double blocks = (double)ek_order_n_blocks(problem->order) * EK__LANES;
+    double times[EK__LANES];
+    bool moved[EK__LANES];
+    start_chains(b);
+    double scale = b->chains[0].now_time, temperature = 0;
+    for (long k = 0; k < b->n_steps && !ek__search_stopped(search); k++) {
+        if (k % 64 == 0)
+            temperature = scale * b->hot * pow(b->cold / b->hot, (double)k / (double)b->n_steps);
+        for (int l = 0; l < EK__LANES; l++) {
+            chain *c = &b->chains[l];
+            moved[l] = propose(problem, c, b->slack);
+            if (moved[l])
+                write_lane(problem, c, b->duration, l);
+            else
+                take_back(c);
+        }
+        ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
+        for (int l = 0; l < EK__LANES; l++) {
+            chain *c = &b->chains[l];
+            if (!moved[l])
+                continue;
+            if (times[l] <= c->now_time || ek__random_unit(&c->random) < exp((c->now_time - times[l]) / temperature)) {
+                c->now_time = times[l];
+                keep_best(b, c);
+            } else {
+                take_back(c);
+                write_lane(problem, c, b->duration, l);
+            }
+        }
+        ek__search_did(search, blocks);
+    }
+}
+
+static void batch_clear(batch *b)
+{
+    for (int l = 0; l < EK__LANES; l++) {
+        ek__state_clear(&b->chains[l].now);
+        ek__state_clear(&b->chains[l].best);
+    }
+    free(b->duration);
+    free(b->scratch);
+    free(b->slack);
+}
+
+static ek_status batch_init(batch *b, ek_error *err)
+{
+    const ek__problem *problem = b->search->problem;
+    const ek_shape *shape = ek_order_shape(problem->order);
+    size_t n_slots = (size_t)ek__order_n_slots(problem->order);
+    int most_live = 1;
+    for (int s = 0; s < problem->n_stages; s++) {
+        const int *live;
+        int n = ek_order_live_vectors(problem->order, s, &live);
+        most_live = n > most_live ? n : most_live;
+    }
+    b->duration = ek__alloc(n_slots * EK__LANES, sizeof *b->duration);
+    b->scratch = ek__alloc(((size_t)shape->n_stages + (size_t)shape->n_micro_batches) * EK__LANES, sizeof *b->scratch);
+    b->slack = ek__alloc((size_t)most_live, sizeof *b->slack);
+    if (!b->duration || !b->scratch || !b->slack)
+        return ek__no_memory(err);
+    for (int l = 0; l < EK__LANES; l++)
+        if (ek__state_init(&b->chains[l].now, problem, err) || ek__state_init(&b->chains[l].best, problem, err))
+            return EK_ERR_MEMORY;
+    return EK_OK;
+}
+
+/* A queue of batches that threads take from. */
+typedef struct round_of_batches {
+    batch *batches;
+    int n;
+    atomic_int next;
+} round_of_batches;
+
+static void *work(void *user)
+{
+    round_of_batches *r = user;
+    for (int i = atomic_fetch_add(&r->next, 1); i < r->n; i = atomic_fetch_add(&r->next, 1))
+        run_batch(&r->batches[i]);
+    return NULL;
+}
+
+/* Run the batches on the search's threads; a thread that cannot be had leaves its share to the others. */
+static void run_round(ek__search *search, batch *batches, int n)
+{
+    round_of_batches r = {.batches = batches, .n = n};
+    atomic_init(&r.next, 0);
+    int n_threads = search->n_threads < n ? search->n_threads : n;
+    pthread_t *threads = ek__alloc((size_t)n_threads, sizeof *threads);
+    int started = 0;
+    for (int i = 1; i < n_threads && threads; i++)
+        if (pthread_create(&threads[started], NULL, work, &r) == 0)
+            started++;
+    work(&r);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+    free(threads);
+}
+
+typedef struct ranked {
+    const chain *chain;
+    int at;
+} ranked;
+
+static int by_time(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->chain->best_time != y->chain->best_time)
+        return x->chain->best_time < y->chain->best_time ? -1 : 1;
+    return x->at - y->at;
+}
+
+/* How much of everything to do. */
+typedef struct budget {
+    int first_batches, second_batches;
+    long n_steps;
+} budget;
+
+static budget plan_budget(const ek__problem *problem)
+{
+    double blocks = (double)ek_order_n_blocks(problem->order) * EK__LANES;
+    double steps = fmax(MIN_STEPS, (double)STEPS_PER_CELL * problem->n_cells);
+    double batches = WORK_BUDGET / (blocks * steps);
+    if (batches < 2) /* a large problem: fewer steps, down to a floor */
+        steps = fmax((double)MIN_STEPS_PER_CELL * problem->n_cells, steps * batches / 2);
+    int n = batches > MAX_BATCHES ? MAX_BATCHES : batches < 2 ? 2 : (int)batches;
+    return (budget){.first_batches = n, .second_batches = (n + 1) / 2, .n_steps = (long)steps};
+}
+
+static ek_status solve(ek__search *search, ek_error *err)
+{
+    const ek__problem *problem = search->problem;
+    budget plan = plan_budget(problem);
+    int n = plan.first_batches + plan.second_batches;
+    ek_status status = EK_OK;
+    ek__state *starts = ek__alloc((size_t)n * EK__LANES, sizeof *starts);
+    ranked *all = ek__alloc((size_t)plan.first_batches * EK__LANES, sizeof *all);
+    batch *batches = ek__alloc((size_t)n, sizeof *batches);
+    if (!starts || !all || !batches) {
+        status = ek__no_memory(err);
+        goto done;
+    }
+    for (int i = 0; i < n && !status; i++) {
+        bool first = i < plan.first_batches;
+        batches[i] = (batch){.search = search,
+                             .rank = i,
+                             .n_steps = plan.n_steps,
+                             .hot = first ? HOT : WARM,
+                             .cold = COLD,
+                             .start = starts + (size_t)i * EK__LANES};
+        status = batch_init(&batches[i], err);
+    }
+    if (status)
+        goto done;
+    atomic_store(&search->work_total,
+                 (double)n * (double)plan.n_steps * EK__LANES * (double)ek_order_n_blocks(problem->order));
+    /* Chains copy their start before they offer anything, but other batches run meanwhile: give them a still copy. */
+    ek__state origin;
+    status = ek__state_init(&origin, problem, err);
+    if (status)
+        goto done;
+    ek__state_copy(problem, &search->best, &origin);
+    for (int i = 0; i < plan.first_batches * EK__LANES; i++)
+        starts[i] = origin;
+    run_round(search, batches, plan.first_batches);
+    ek__state_clear(&origin);
+    if (ek__search_stopped(search))
+        goto done;
+
+    for (int i = 0; i < plan.first_batches * EK__LANES; i++)
+        all[i] = (ranked){&batches[i / EK__LANES].chains[i % EK__LANES], i};
+    qsort(all, (size_t)plan.first_batches * EK__LANES, sizeof *all, by_time);
+    for (int i = 0; i < plan.second_batches * EK__LANES; i++)
+        starts[plan.first_batches * EK__LANES + i] = all[i / 2].chain->best;
+    run_round(search, batches + plan.first_batches, plan.second_batches);
+done:
+    for (int i = 0; i < n && batches; i++)
+        batch_clear(&batches[i]);
+    free(batches);
+    free(all);
+    free(starts);
+    return status;
+}
+
+const ek__solver ek__solver_anneal = {
+    .name = "anneal",
+    .summary = "simulated annealing on the simulated step; fast, no proof",
+    .solve = solve,
+};

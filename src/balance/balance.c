@@ -1,0 +1,266 @@
+/* The balancer's frame: a feasible start or the reason why there is none, a solver on its own thread, and the caller's
+ * thread as the clock that reports progress and ends the search in time. */
+#include "evenkeel/balance.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "balance/search.h"
+#include "balance/solvers.h"
+#include "base/error.h"
+
+#define TICK   0.02  /* seconds between looks at the clock */
+#define REPORT 0.125 /* seconds between progress reports */
+
+const char *const ek_balance_status_name[4] = {"optimal", "feasible", "time_limit", "infeasible"};
+
+#define POINT(id) &ek__solver_##id,
+static const ek__solver *const solvers[] = {EK__SOLVERS(POINT) NULL};
+
+int ek_solver_at(int index, const char **name, const char **summary)
+{
+    int n = (int)(sizeof solvers / sizeof *solvers) - 1;
+    if (index < 0 || index >= n)
+        return 0;
+    *name = solvers[index]->name;
+    *summary = solvers[index]->summary;
+    return 1;
+}
+
+static const ek__solver *find_solver(const char *name)
+{
+    if (!name)
+        return solvers[0];
+    for (const ek__solver *const *s = solvers; *s; s++)
+        if (strcmp((*s)->name, name) == 0)
+            return *s;
+    return NULL;
+}
+
+double ek__now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void ek_balance_options_init(ek_balance_options *options)
+{
+    *options = (ek_balance_options){.memory_limit_mb = 56000, .time_limit = 90, .min_layers = 1, .seed = 1};
+}
+
+void ek_balance_result_clear(ek_balance_result *result)
+{
+    ek_plan_clear(&result->plan);
+    ek_plan_clear(&result->fit_plan);
+    *result = (ek_balance_result){0};
+}
+
+void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank)
+{
+    /* Most offers are longer than what another thread found meanwhile: turn them away without the lock. */
+    if (step_time > atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE))
+        return;
+    pthread_mutex_lock(&search->lock);
+    double best = atomic_load(&search->best_time), tolerance = EK__TIME_TOLERANCE * step_time;
+    if (step_time < best - tolerance || (step_time <= best + tolerance && rank < search->best_rank)) {
+        if (step_time < best - tolerance)
+            search->best_at = ek__now() - search->start;
+        ek__state_copy(search->problem, state, &search->best);
+        search->best_rank = rank;
+        atomic_store(&search->best_time, step_time);
+    }
+    pthread_mutex_unlock(&search->lock);
+}
+
+/* The solver's thread, and how the caller's thread learns that it is done. */
+typedef struct run {
+    ek__search *search;
+    const ek__solver *solver;
+    ek_status status;
+    ek_error error;
+    bool done;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+} run;
+
+static void *run_solver(void *user)
+{
+    run *r = user;
+    r->status = r->solver->solve(r->search, &r->error);
+    pthread_mutex_lock(&r->lock);
+    r->done = true;
+    pthread_cond_signal(&r->ended);
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+static void report(ek__search *search)
+{
+    const ek_balance_options *options = search->options;
+    if (!options->progress)
+        return;
+    double total = atomic_load(&search->work_total);
+    pthread_mutex_lock(&search->lock);
+    ek_balance_progress progress = {.seconds = ek__now() - search->start,
+                                    .best_step_time = atomic_load(&search->best_time),
+                                    .best_seconds = search->best_at,
+                                    .done = total > 0 ? fmin(1.0, atomic_load(&search->work) / total) : 0};
+    pthread_mutex_unlock(&search->lock);
+    options->progress(options->user, &progress);
+}
+
+/* Wait for the solver; stop it at the deadline or on an interrupt. */
+static void keep_watch(run *r)
+{
+    ek__search *search = r->search;
+    double deadline = search->start + search->options->time_limit, reported = search->start;
+    pthread_mutex_lock(&r->lock);
+    while (!r->done) {
+        double now = ek__now();
+        bool interrupted = search->options->interrupt && *search->options->interrupt;
+        if (now >= deadline || interrupted)
+            atomic_store(&search->stop, true);
+        if (now - reported >= REPORT && !atomic_load(&search->stop)) {
+            reported = now;
+            pthread_mutex_unlock(&r->lock);
+            report(search);
+            pthread_mutex_lock(&r->lock);
+            continue;
+        }
+        double wait = deadline > now && deadline - now < TICK ? deadline - now : TICK;
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += (long)(wait * 1e9);
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        pthread_cond_timedwait(&r->ended, &r->lock, &until);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+static ek_status run_search(ek__search *search, const ek__solver *solver, ek_error *err)
+{
+    run r = {.search = search, .solver = solver};
+    pthread_mutex_init(&r.lock, NULL);
+    pthread_cond_init(&r.ended, NULL);
+    pthread_t thread;
+    ek_status status;
+    if (pthread_create(&thread, NULL, run_solver, &r) == 0) {
+        keep_watch(&r);
+        pthread_join(thread, NULL);
+        status = r.status;
+        if (status && err)
+            *err = r.error;
+    } else {
+        status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "cannot start a thread: %s", strerror(errno));
+    }
+    pthread_cond_destroy(&r.ended);
+    pthread_mutex_destroy(&r.lock);
+    return status;
+}
+
+static ek_status check_options(const ek_balance_options *options, ek_error *err)
+{
+    if (!(options->memory_limit_mb > 0) || !isfinite(options->memory_limit_mb))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the memory limit must be a positive number of MB (got %g)",
+                        options->memory_limit_mb);
+    if (!(options->time_limit > 0))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the time limit must be positive (got %g s)",
+                        options->time_limit);
+    if (options->min_layers < 0)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the least layers of a chunk must be 0 or more (got %d)",
+                        options->min_layers);
+    if (!find_solver(options->solver))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no solver is called '%s'", options->solver);
+    return EK_OK;
+}
+
+static int n_cores(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > 256 ? 256 : (int)n;
+}
+
+/* No plan fits: say what would. */
+static ek_status explain(const ek__problem *problem, const ek__state *state, double limit, bool exact,
+                         ek_balance_result *out, ek_error *err)
+{
+    out->status = EK_BALANCE_INFEASIBLE;
+    out->smallest_limit_mb = limit;
+    out->smallest_limit_exact = exact;
+    double worst = -INFINITY;
+    for (int s = 0; s < problem->n_stages; s++) {
+        double excess = ek__state_excess(problem, state, s);
+        if (excess > worst + problem->tolerance_mb) {
+            worst = excess;
+            out->bottleneck_stage = s;
+        }
+    }
+    return ek__state_to_plan(problem, state, &out->fit_plan, err);
+}
+
+static ek_status search_from(const ek__problem *problem, const ek_balance_options *options, ek__state *start,
+                             ek_balance_result *out, ek_error *err)
+{
+    ek__search search = {.problem = problem,
+                         .options = options,
+                         .n_threads = options->n_threads > 0 ? options->n_threads : n_cores(),
+                         .start = ek__now(),
+                         .best = *start,
+                         .best_rank = INT32_MAX};
+    double *scratch = ek__alloc(ek__state_scratch_size(problem), sizeof *scratch);
+    if (!scratch)
+        return ek__no_memory(err);
+    atomic_init(&search.stop, false);
+    atomic_init(&search.work, 0);
+    atomic_init(&search.work_total, 0);
+    atomic_init(&search.best_time, ek__state_step_time(problem, start, scratch));
+    free(scratch);
+    pthread_mutex_init(&search.lock, NULL);
+    ek_status status = run_search(&search, find_solver(options->solver), err);
+    pthread_mutex_destroy(&search.lock);
+    *start = search.best;
+    if (status)
+        return status;
+    out->status = search.proved                 ? EK_BALANCE_OPTIMAL
+                  : ek__search_stopped(&search) ? EK_BALANCE_TIME_LIMIT
+                                                : EK_BALANCE_FEASIBLE;
+    out->step_time = atomic_load(&search.best_time);
+    return ek__state_to_plan(problem, &search.best, &out->plan, err);
+}
+
+ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
+                     ek_balance_result *out, ek_error *err)
+{
+    double begin = ek__now();
+    ek_status status = check_options(options, err);
+    if (status)
+        return status;
+    ek__problem problem;
+    status = ek__problem_init(&problem, layers, order, options, err);
+    if (status)
+        return status;
+    ek__state state = {0};
+    ek_balance_result result = {0};
+    bool fits = false, exact = false;
+    double limit = 0;
+    status = ek__state_init(&state, &problem, err);
+    if (!status)
+        status = ek__capacity_start(&problem, &state, &fits, &limit, &exact, err);
+    if (!status)
+        status = fits ? search_from(&problem, options, &state, &result, err)
+                      : explain(&problem, &state, limit, exact, &result, err);
+    result.seconds = ek__now() - begin;
+    ek__state_clear(&state);
+    ek__problem_clear(&problem);
+    if (status)
+        ek_balance_result_clear(&result);
+    else
+        *out = result;
+    return status;
+}

@@ -1,0 +1,230 @@
+/* Branch and bound over chunks in model order: each node fixes the layers and the recomputation of the next chunk. Its
+ * lower bound is the simulated step with every open chunk at the least it can cost, which is valid because the step
+ * time only grows with any block's duration; a node is dropped when its fixed chunks alone exceed a stage's memory.
+ * Children are bounded eight at a time. It proves small cases; on large ones it stops at its budget without a proof. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance/search.h"
+#include "balance/solvers.h"
+#include "base/error.h"
+
+typedef struct child {
+    const ek__chunk *chunk;
+    int option;
+    double bound;
+} child;
+
+typedef struct tree {
+    ek__search *search;
+    const ek__problem *problem;
+    ek__state state;
+    double *duration; /* [n_slots] of the node: fixed chunks, then open ones at their least */
+    double *lanes;    /* [n_slots][EK__LANES] */
+    double *scratch;
+    double *used; /* [n_stages][live vectors] MB its fixed chunks hold */
+    int most_live;
+    double work, budget; /* blocks simulated, and allowed */
+    bool cut;            /* stopped before the end */
+    bool incomplete;     /* a chunk had more options than were listed: no proof */
+    ek_status status;
+} tree;
+
+static double *used_of(tree *t, int stage)
+{
+    return t->used + (size_t)stage * (size_t)t->most_live;
+}
+
+/* Does the chunk fit on its stage beside what is fixed? */
+static bool fits(tree *t, int cell, const ek__chunk *chunk, int option)
+{
+    const ek__problem *problem = t->problem;
+    int stage = cell % problem->n_stages, i = cell / problem->n_stages;
+    const int *live;
+    int n_live = ek_order_live_vectors(problem->order, stage, &live);
+    double activation = chunk->option[option].activation_mb + problem->extra[cell].activation_mb;
+    for (int k = 0; k < n_live; k++) {
+        double mb = used_of(t, stage)[k] + chunk->parameter_mb + live[k * problem->n_chunks + i] * activation;
+        if (mb > problem->room_mb[stage] + problem->tolerance_mb)
+            return false;
+    }
+    return true;
+}
+
+static void add_use(tree *t, int cell, const ek__chunk *chunk, int option, int sign)
+{
+    const ek__problem *problem = t->problem;
+    int stage = cell % problem->n_stages, i = cell / problem->n_stages;
+    const int *live;
+    int n_live = ek_order_live_vectors(problem->order, stage, &live);
+    double activation = chunk->option[option].activation_mb + problem->extra[cell].activation_mb;
+    for (int k = 0; k < n_live; k++)
+        used_of(t, stage)[k] += sign * (chunk->parameter_mb + live[k * problem->n_chunks + i] * activation);
+}
+
+static void set_durations(const ek__problem *problem, int cell, double forward, double backward, double *duration,
+                          size_t stride)
+{
+    duration[(size_t)cell * stride] = forward + problem->extra[cell].forward_time;
+    duration[(size_t)(problem->n_cells + cell) * stride] = backward + problem->extra[cell].backward_time;
+}
+
+/* Bounds of all children, in batches of lanes. */
+static void bound_children(tree *t, int cell, child *children, int n)
+{
+    const ek__problem *problem = t->problem;
+    int n_slots = ek__order_n_slots(problem->order);
+    double out[EK__LANES];
+    for (int slot = 0; slot < n_slots; slot++)
+        for (int l = 0; l < EK__LANES; l++)
+            t->lanes[slot * EK__LANES + l] = t->duration[slot];
+    for (int first = 0; first < n; first += EK__LANES) {
+        int here = n - first < EK__LANES ? n - first : EK__LANES;
+        for (int l = 0; l < here; l++) {
+            const child *c = &children[first + l];
+            set_durations(problem, cell, c->chunk->forward_time, c->chunk->option[c->option].backward_time,
+                          t->lanes + l, EK__LANES);
+        }
+        ek__order_step_times(problem->order, t->lanes, problem->delays, t->scratch, out);
+        t->work += (double)ek_order_n_blocks(problem->order) * here;
+        for (int l = 0; l < here; l++)
+            children[first + l].bound = out[l];
+    }
+}
+
+static int by_bound(const void *a, const void *b)
+{
+    const child *x = a, *y = b;
+    if (x->bound != y->bound)
+        return x->bound < y->bound ? -1 : 1;
+    if (x->chunk->n != y->chunk->n)
+        return x->chunk->n - y->chunk->n;
+    return x->option - y->option;
+}
+
+static bool worse(const tree *t, double bound)
+{
+    return bound >= atomic_load(&t->search->best_time) * (1 - EK__TIME_TOLERANCE);
+}
+
+static void explore(tree *t, int cell, int placed)
+{
+    const ek__problem *problem = t->problem;
+    if (cell == problem->n_cells) {
+        double scratch_time = ek__order_step_time(problem->order, t->duration, problem->delays, t->scratch);
+        if (!worse(t, scratch_time))
+            ek__search_offer(t->search, &t->state, scratch_time, 0);
+        return;
+    }
+    if (ek__search_stopped(t->search) || t->work > t->budget) {
+        t->cut = true;
+        return;
+    }
+    int left = problem->n_layers - placed, after = problem->n_cells - 1 - cell;
+    int most = left - after * problem->min_layers, least = after == 0 ? left : problem->min_layers;
+    child *children = NULL;
+    int n = 0, capacity = 0;
+    for (int layers = least; layers <= most; layers++) {
+        const ek__chunk *chunk = ek__chunk_get(problem, placed, layers);
+        if (!chunk) {
+            t->status = EK_ERR_MEMORY;
+            goto done;
+        }
+        t->incomplete |= !chunk->complete;
+        bool any = false;
+        for (int o = 0; o < chunk->n_options; o++) {
+            if (!fits(t, cell, chunk, o))
+                continue;
+            any = true;
+            if (n == capacity) {
+                capacity = capacity ? 2 * capacity : 16;
+                child *grown = realloc(children, (size_t)capacity * sizeof *grown);
+                if (!grown) {
+                    t->status = EK_ERR_MEMORY;
+                    goto done;
+                }
+                children = grown;
+            }
+            children[n++] = (child){.chunk = chunk, .option = o};
+        }
+        if (!any && problem->layers->n_body == 1)
+            break; /* more layers of the one kind need more memory still */
+    }
+    bound_children(t, cell, children, n);
+    qsort(children, (size_t)n, sizeof *children, by_bound);
+    double forward = t->duration[cell], backward = t->duration[problem->n_cells + cell];
+    for (int i = 0; i < n && !t->cut && !t->status && !worse(t, children[i].bound); i++) {
+        const child *c = &children[i];
+        t->state.chunk[cell] = c->chunk;
+        t->state.option[cell] = c->option;
+        set_durations(problem, cell, c->chunk->forward_time, c->chunk->option[c->option].backward_time, t->duration, 1);
+        add_use(t, cell, c->chunk, c->option, 1);
+        explore(t, cell + 1, placed + c->chunk->n);
+        add_use(t, cell, c->chunk, c->option, -1);
+    }
+    t->duration[cell] = forward;
+    t->duration[problem->n_cells + cell] = backward;
+done:
+    free(children);
+}
+
+/* Least duration and memory of any layer: an open chunk holds at least min_layers of them. */
+static void open_all(tree *t)
+{
+    const ek__problem *problem = t->problem;
+    double forward = INFINITY, backward = INFINITY;
+    for (int b = 0; b < problem->layers->n_body; b++) {
+        const ek_layer *body = &problem->layers->body[b];
+        forward = fmin(forward, body->forward_time);
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            if (problem->layers->modelled[k])
+                backward = fmin(backward, body->backward_time[k]);
+    }
+    for (int c = 0; c < problem->n_cells; c++)
+        set_durations(problem, c, problem->min_layers * forward, problem->min_layers * backward, t->duration, 1);
+}
+
+ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *err)
+{
+    const ek__problem *problem = search->problem;
+    const ek_shape *shape = ek_order_shape(problem->order);
+    size_t n_slots = (size_t)ek__order_n_slots(problem->order);
+    tree t = {.search = search, .problem = problem, .budget = max_work, .most_live = 1};
+    for (int s = 0; s < problem->n_stages; s++) {
+        const int *live;
+        int n = ek_order_live_vectors(problem->order, s, &live);
+        t.most_live = n > t.most_live ? n : t.most_live;
+    }
+    t.duration = ek__alloc(n_slots, sizeof *t.duration);
+    t.lanes = ek__alloc(n_slots * EK__LANES, sizeof *t.lanes);
+    t.scratch = ek__alloc(((size_t)shape->n_stages + (size_t)shape->n_micro_batches) * EK__LANES, sizeof *t.scratch);
+    t.used = ek__alloc((size_t)problem->n_stages * (size_t)t.most_live, sizeof *t.used);
+    t.status = ek__state_init(&t.state, problem, err);
+    if (!t.status && (!t.duration || !t.lanes || !t.scratch || !t.used))
+        t.status = ek__no_memory(err);
+    if (!t.status) {
+        open_all(&t);
+        explore(&t, 0, 0);
+        search->proved = !t.cut && !t.incomplete && !t.status;
+    }
+    if (t.status)
+        ek__no_memory(err);
+    ek__state_clear(&t.state);
+    free(t.used);
+    free(t.scratch);
+    free(t.lanes);
+    free(t.duration);
+    return t.status;
+}
+
+static ek_status solve(ek__search *search, ek_error *err)
+{
+    return ek__branch_and_bound(search, INFINITY, err);
+}
+
+const ek__solver ek__solver_branch = {
+    .name = "branch",
+    .summary = "branch and bound to a proof; for small pipelines",
+    .solve = solve,
+};

@@ -1,0 +1,317 @@
+/* What fits: the most layers each stage can hold when everything is recomputed as thriftily as the model allows, from
+ * which follow a feasible start, or the smallest limit that would fit.
+ *
+ * With one body kind a stage's capacity is a small integer program in its chunks, solved exactly, and a limit fits when
+ * the capacities add up to the layers. With several kinds and one chunk a stage, filling stages in order is exact.
+ * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance/random.h"
+#include "balance/search.h"
+#include "base/error.h"
+
+enum { MAX_NODES = 20000, DESCENT_STEPS = 200000 };
+
+static bool put(const ek__problem *problem, ek__state *state, int cell, int first, int n)
+{
+    const ek__chunk *chunk = ek__chunk_get(problem, first, n);
+    if (!chunk)
+        return false;
+    state->chunk[cell] = chunk;
+    state->option[cell] = chunk->n_options - 1; /* the thriftiest */
+    return true;
+}
+
+/* Chunks with the given layer counts, all at their thriftiest. */
+static bool put_all(const ek__problem *problem, ek__state *state, const int *layers)
+{
+    int at = 0;
+    for (int c = 0; c < problem->n_cells; c++) {
+        if (!put(problem, state, c, at, layers[c]))
+            return false;
+        at += layers[c];
+    }
+    return true;
+}
+
+/* The fullest stage's peak. */
+static double fullest(const ek__problem *problem, const ek__state *state, int *stage)
+{
+    double worst = -INFINITY;
+    for (int s = 0; s < problem->n_stages; s++) {
+        double excess = ek__state_excess(problem, state, s);
+        if (excess > worst) {
+            worst = excess;
+            if (stage)
+                *stage = s;
+        }
+    }
+    return worst + problem->limit_mb;
+}
+
+/* The integer program of one stage: most layers with sum_i weight[k][i] x_i <= room[k] for every live vector k. */
+typedef struct knapsack {
+    int n, n_live, most;  /* chunks, live vectors, layers that are of any use */
+    int least;            /* of each chunk */
+    const double *weight; /* [n_live][n] */
+    double *room;         /* [n_live] left */
+    int *x, *best;        /* [n] */
+    int best_sum, nodes;
+} knapsack;
+
+static void pack(knapsack *k, int i, int sum)
+{
+    if (k->nodes++ > MAX_NODES || k->best_sum >= k->most)
+        return;
+    if (i == k->n) {
+        if (sum > k->best_sum) {
+            k->best_sum = sum;
+            memcpy(k->best, k->x, (size_t)k->n * sizeof *k->best);
+        }
+        return;
+    }
+    /* What the rest could add at most, by its lightest chunk under each live vector; and this chunk alone. */
+    double rest = k->most - sum, alone = rest;
+    for (int l = 0; l < k->n_live; l++) {
+        double lightest = INFINITY;
+        for (int j = i; j < k->n; j++)
+            lightest = fmin(lightest, k->weight[l * k->n + j]);
+        if (lightest > 0)
+            rest = fmin(rest, floor(k->room[l] / lightest + 1e-9));
+        if (k->weight[l * k->n + i] > 0)
+            alone = fmin(alone, floor(k->room[l] / k->weight[l * k->n + i] + 1e-9));
+    }
+    if (sum + rest <= k->best_sum)
+        return;
+    for (int x = (int)alone; x >= k->least; x--) {
+        k->x[i] = x;
+        for (int l = 0; l < k->n_live; l++)
+            k->room[l] -= x * k->weight[l * k->n + i];
+        pack(k, i + 1, sum + x);
+        for (int l = 0; l < k->n_live; l++)
+            k->room[l] += x * k->weight[l * k->n + i];
+    }
+}
+
+/* Most layers stage s holds within `limit`, chunk by chunk in `x`; -1 when not even the least fits. One body kind. */
+static int stage_capacity(const ek__problem *problem, int s, double limit, double *weight, double *room, int *scratch,
+                          int *x, bool *exact)
+{
+    int v = problem->n_chunks, p = problem->n_stages;
+    const int *live;
+    int n_live = ek_order_live_vectors(problem->order, s, &live);
+    const ek__chunk *one = ek__chunk_get(problem, 0, 1);
+    double activation = one ? one->option[one->n_options - 1].activation_mb : 0;
+    double parameter = one ? one->parameter_mb : 0;
+    for (int k = 0; k < n_live; k++) {
+        room[k] = problem->room_mb[s] + limit - problem->limit_mb + problem->tolerance_mb;
+        for (int i = 0; i < v; i++) {
+            room[k] -= live[k * v + i] * problem->extra[i * p + s].activation_mb;
+            weight[k * v + i] = parameter + live[k * v + i] * activation;
+        }
+    }
+    knapsack sack = {.n = v,
+                     .n_live = n_live,
+                     .most = problem->n_layers,
+                     .least = problem->min_layers,
+                     .weight = weight,
+                     .room = room,
+                     .x = scratch,
+                     .best = x,
+                     .best_sum = -1};
+    pack(&sack, 0, 0);
+    *exact &= sack.nodes <= MAX_NODES;
+    return sack.best_sum;
+}
+
+typedef struct room_scratch {
+    double *weight, *room;
+    int *x, *best, *capacity, *count, *layers;
+} room_scratch;
+
+/* Spread the layers: each next one to the stage with the fewest that still has capacity. */
+static void spread(const ek__problem *problem, const int *capacity, int *count)
+{
+    int p = problem->n_stages, left = problem->n_layers - p * problem->n_chunks * problem->min_layers;
+    for (int s = 0; s < p; s++)
+        count[s] = problem->n_chunks * problem->min_layers;
+    for (; left > 0; left--) {
+        int to = -1;
+        for (int s = 0; s < p; s++)
+            if (count[s] < capacity[s] && (to < 0 || count[s] < count[to]))
+                to = s;
+        count[to]++;
+    }
+}
+
+/* A stage's chunks, `count` layers in all, as even as fits; `most` is a packing of the stage's capacity. */
+static void split_stage(const ek__problem *problem, int s, int count, int *most, int *layers)
+{
+    int v = problem->n_chunks, p = problem->n_stages, sum = 0;
+    for (int i = 0; i < v; i++)
+        sum += most[i];
+    for (; sum > count; sum--) { /* taking layers off a packing keeps it within the room */
+        int from = 0;
+        for (int i = 1; i < v; i++)
+            if (most[i] > most[from])
+                from = i;
+        most[from]--;
+    }
+    for (int i = 0; i < v; i++)
+        layers[i * p + s] = most[i];
+}
+
+/* Does the limit fit? Fills `state` when it does. One body kind. */
+static bool fill_uniform(const ek__problem *problem, double limit, room_scratch *r, ek__state *state, bool *exact)
+{
+    long total = 0;
+    int p = problem->n_stages, v = problem->n_chunks;
+    for (int s = 0; s < p; s++) {
+        r->capacity[s] = stage_capacity(problem, s, limit, r->weight, r->room, r->x, r->best + s * v, exact);
+        if (r->capacity[s] < 0)
+            return false;
+        total += r->capacity[s];
+    }
+    if (total < problem->n_layers)
+        return false;
+    spread(problem, r->capacity, r->count);
+    for (int s = 0; s < p; s++)
+        split_stage(problem, s, r->count[s], r->best + s * v, r->layers);
+    return put_all(problem, state, r->layers);
+}
+
+/* Several body kinds, one chunk a stage: give each stage all it can hold, leaving the least for the others. */
+static bool fill_in_order(const ek__problem *problem, double limit, ek__state *state)
+{
+    int at = 0, p = problem->n_stages;
+    for (int s = 0; s < p; s++) {
+        int most = problem->n_layers - at - (p - 1 - s) * problem->min_layers;
+        int n = problem->min_layers - 1;
+        for (int more = problem->min_layers; more <= most; more++) {
+            if (!put(problem, state, s, at, more))
+                return false;
+            if (ek__state_excess(problem, state, s) > limit - problem->limit_mb + problem->tolerance_mb)
+                break;
+            n = more;
+        }
+        if (n < problem->min_layers || !put(problem, state, s, at, n))
+            return false;
+        at += n;
+    }
+    return at == problem->n_layers;
+}
+
+/* The smallest limit for which `fill` succeeds, between 0 and one that is known to do. */
+static double smallest_limit(const ek__problem *problem, room_scratch *r, double high, ek__state *state, bool *exact)
+{
+    bool uniform = problem->layers->n_body == 1;
+    double low = 0;
+    for (int i = 0; i < 60 && high - low > 1e-9 * high; i++) {
+        double middle = low + (high - low) / 2;
+        if (uniform ? fill_uniform(problem, middle, r, state, exact) : fill_in_order(problem, middle, state))
+            high = middle;
+        else
+            low = middle;
+    }
+    if (uniform)
+        fill_uniform(problem, high, r, state, exact);
+    else
+        fill_in_order(problem, high, state);
+    return fullest(problem, state, NULL);
+}
+
+/* Lower the fullest peak by moving single layers, until it is within the limit or the steps are used up. */
+static bool descend(const ek__problem *problem, room_scratch *r, ek__state *state)
+{
+    ek__random random = ek__random_seed(1);
+    int n = problem->n_cells, *best = r->best;
+    double now = fullest(problem, state, NULL), lowest = now;
+    memcpy(best, r->layers, (size_t)n * sizeof *best);
+    for (int step = 0; step < DESCENT_STEPS && lowest > problem->limit_mb + problem->tolerance_mb; step++) {
+        double temperature = 0.05 * lowest * (1.0 - (double)step / DESCENT_STEPS);
+        int a = ek__random_below(&random, n), b = ek__random_below(&random, n);
+        if (a == b || r->layers[a] <= problem->min_layers)
+            continue;
+        r->layers[a]--;
+        r->layers[b]++;
+        if (!put_all(problem, state, r->layers))
+            return false;
+        double then = fullest(problem, state, NULL);
+        if (then <= now || ek__random_unit(&random) < exp((now - then) / (temperature + 1e-9))) {
+            now = then;
+            if (now < lowest) {
+                lowest = now;
+                memcpy(best, r->layers, (size_t)n * sizeof *best);
+            }
+        } else {
+            r->layers[a]++;
+            r->layers[b]--;
+        }
+    }
+    return put_all(problem, state, best);
+}
+
+static void even(const ek__problem *problem, int *layers)
+{
+    for (int c = 0; c < problem->n_cells; c++)
+        layers[c] = problem->n_layers / problem->n_cells + (c < problem->n_layers % problem->n_cells);
+}
+
+ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool *fits, double *limit, bool *exact,
+                             ek_error *err)
+{
+    size_t most_live = 1, n = (size_t)problem->n_cells, p = (size_t)problem->n_stages, v = (size_t)problem->n_chunks;
+    for (int s = 0; s < problem->n_stages; s++) {
+        const int *live;
+        size_t here = (size_t)ek_order_live_vectors(problem->order, s, &live);
+        most_live = here > most_live ? here : most_live;
+    }
+    room_scratch r = {.weight = ek__alloc(most_live * v, sizeof(double)),
+                      .room = ek__alloc(most_live, sizeof(double)),
+                      .x = ek__alloc(v, sizeof(int)),
+                      .best = ek__alloc(n, sizeof(int)),
+                      .capacity = ek__alloc(p, sizeof(int)),
+                      .count = ek__alloc(p, sizeof(int)),
+                      .layers = ek__alloc(n, sizeof(int))};
+    ek_status status = EK_OK;
+    *exact = true;
+    if (!r.weight || !r.room || !r.x || !r.best || !r.capacity || !r.count || !r.layers) {
+        status = ek__no_memory(err);
+        goto done;
+    }
+    even(problem, r.layers);
+    if (!put_all(problem, state, r.layers)) {
+        status = ek__no_memory(err);
+        goto done;
+    }
+    double high = fullest(problem, state, NULL); /* the even split fits this one */
+    bool within = high <= problem->limit_mb + problem->tolerance_mb;
+    if (within) {
+        *fits = true;
+    } else if (problem->layers->n_body == 1 || problem->n_chunks == 1) {
+        bool uniform = problem->layers->n_body == 1;
+        *fits = uniform ? fill_uniform(problem, problem->limit_mb, &r, state, exact)
+                        : fill_in_order(problem, problem->limit_mb, state);
+        if (!*fits)
+            *limit = smallest_limit(problem, &r, high, state, exact);
+    } else {
+        *exact = false;
+        if (!descend(problem, &r, state)) {
+            status = ek__no_memory(err);
+            goto done;
+        }
+        *limit = fullest(problem, state, NULL);
+        *fits = *limit <= problem->limit_mb + problem->tolerance_mb;
+    }
+done:
+    free(r.weight);
+    free(r.room);
+    free(r.x);
+    free(r.best);
+    free(r.capacity);
+    free(r.count);
+    free(r.layers);
+    return status;
+}

@@ -1,0 +1,411 @@
+/* Setting the problem up: which ways of recomputing a chunk can be part of an optimal plan, and what a state costs. */
+#include "balance/problem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* Up to this many layers in a chunk every mix of kinds is enumerated (cubic); beyond, mixes of two kinds. */
+enum { FULL_ENUMERATION = 48 };
+
+static void chunk_free(ek__chunk *chunk)
+{
+    if (chunk)
+        free(chunk->option);
+    free(chunk);
+}
+
+static ek__chunk_cache *cache_new(int n_pure)
+{
+    ek__chunk_cache *cache = ek__alloc(1, sizeof *cache);
+    _Atomic(ek__chunk *) *pure = ek__alloc((size_t)n_pure, sizeof *pure);
+    if (!cache || !pure || pthread_mutex_init(&cache->lock, NULL)) {
+        free(cache);
+        free(pure);
+        return NULL;
+    }
+    for (int i = 0; i < n_pure; i++)
+        atomic_init(&pure[i], NULL);
+    cache->n_pure = n_pure;
+    cache->pure = pure;
+    return cache;
+}
+
+static void cache_free(ek__chunk_cache *cache)
+{
+    if (!cache)
+        return;
+    for (int i = 0; i < cache->n_pure; i++)
+        chunk_free(atomic_load(&cache->pure[i]));
+    for (int i = 0; i < cache->mixed_capacity; i++)
+        chunk_free(cache->mixed[i]);
+    free(cache->pure);
+    free(cache->mixed);
+    pthread_mutex_destroy(&cache->lock);
+    free(cache);
+}
+
+/* Head and tail sit in the first and the last cell, which are the same one for a pipeline of one chunk. */
+static void add_extra(ek_chunk_cost *cost, const ek_layer *layer)
+{
+    cost->forward_time += layer->forward_time;
+    cost->backward_time += layer->backward_time[EK_RECOMPUTE_NONE];
+    cost->parameter_mb += layer->parameter_mb;
+    cost->activation_mb += layer->activation_mb[EK_RECOMPUTE_NONE];
+}
+
+ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const ek_order *order,
+                           const ek_balance_options *options, ek_error *err)
+{
+    const ek_shape *shape = ek_order_shape(order);
+    ek__problem p = {.layers = layers,
+                     .order = order,
+                     .n_stages = shape->n_stages,
+                     .n_chunks = shape->n_chunks,
+                     .n_cells = shape->n_stages * shape->n_chunks,
+                     .n_layers = layers->n_layers,
+                     .min_layers = options->min_layers,
+                     .limit_mb = options->memory_limit_mb,
+                     .tolerance_mb = 1e-9 * fmax(1.0, fabs(options->memory_limit_mb))};
+    if ((long)p.min_layers * p.n_cells > p.n_layers)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "%d layers cannot give each of %d x %d chunks %d: use fewer stages, a smaller interleave or "
+                        "--min-layers 0",
+                        p.n_layers, p.n_stages, p.n_chunks, p.min_layers);
+    p.body_end = ek__alloc((size_t)layers->n_body, sizeof *p.body_end);
+    p.extra = ek__alloc((size_t)p.n_cells, sizeof *p.extra);
+    p.room_mb = ek__alloc((size_t)p.n_stages, sizeof *p.room_mb);
+    p.delay_tables = ek__alloc(3 * (size_t)ek__order_n_slots(order), sizeof *p.delay_tables);
+    p.cache = cache_new(layers->n_body * (p.n_layers + 1));
+    if (!p.body_end || !p.extra || !p.room_mb || !p.delay_tables || !p.cache) {
+        ek__problem_clear(&p);
+        return ek__no_memory(err);
+    }
+    for (int b = 0; b < layers->n_body; b++)
+        p.body_end[b] = (b ? p.body_end[b - 1] : 0) + layers->body[b].n_layers;
+    add_extra(&p.extra[0], &layers->head);
+    add_extra(&p.extra[p.n_cells - 1], &layers->tail);
+    for (int s = 0; s < p.n_stages; s++)
+        p.room_mb[s] = p.limit_mb - layers->const_mb;
+    for (int c = 0; c < p.n_cells; c++)
+        p.room_mb[c % p.n_stages] -= p.extra[c].parameter_mb;
+    *problem = p;
+    if (ek__comm_matters(&options->comm)) {
+        problem->delays_storage = ek__comm_delays(order, &options->comm, p.delay_tables);
+        problem->delays = &problem->delays_storage;
+    }
+    return EK_OK;
+}
+
+void ek__problem_clear(ek__problem *problem)
+{
+    free(problem->body_end);
+    free(problem->extra);
+    free(problem->room_mb);
+    free(problem->delay_tables);
+    cache_free(problem->cache);
+    *problem = (ek__problem){0};
+}
+
+/* Prefix sums of one chunk's layers, so that any split into kinds is a few subtractions. */
+typedef struct prefix {
+    double *backward[EK_N_RECOMPUTE]; /* [n + 1] */
+    double *activation[EK_N_RECOMPUTE];
+} prefix;
+
+static double between(const double *sum, int from, int to)
+{
+    return sum[to] - sum[from];
+}
+
+static int by_backward(const void *a, const void *b)
+{
+    const ek__option *x = a, *y = b;
+    if (x->backward_time != y->backward_time)
+        return x->backward_time < y->backward_time ? -1 : 1;
+    if (x->activation_mb != y->activation_mb)
+        return x->activation_mb < y->activation_mb ? -1 : 1;
+    /* Same cost: prefer the plan with the shorter lists, so that answers do not depend on the sort. */
+    if (x->full != y->full)
+        return x->full - y->full;
+    if (x->select != y->select)
+        return x->select - y->select;
+    return x->comm - y->comm;
+}
+
+typedef struct option_list {
+    int n, capacity;
+    ek__option *option;
+} option_list;
+
+static bool push(option_list *list, ek__option option)
+{
+    if (list->n == list->capacity) {
+        int capacity = list->capacity ? 2 * list->capacity : 64;
+        ek__option *grown = realloc(list->option, (size_t)capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        list->option = grown;
+        list->capacity = capacity;
+    }
+    list->option[list->n++] = option;
+    return true;
+}
+
+/* Sort and keep the undominated: backward grows, activation falls. */
+static void prune(option_list *list)
+{
+    qsort(list->option, (size_t)list->n, sizeof *list->option, by_backward);
+    int kept = 0;
+    for (int i = 0; i < list->n; i++) {
+        double tolerance = 1e-12 * fabs(list->option[i].activation_mb);
+        if (kept == 0 || list->option[i].activation_mb < list->option[kept - 1].activation_mb - tolerance)
+            list->option[kept++] = list->option[i];
+    }
+    list->n = kept;
+}
+
+/* All splits [full | both | one of select and comm | none] of n layers into kinds the model has. */
+static bool enumerate(const bool *modelled, const prefix *sum, int n, option_list *list)
+{
+    bool two_kinds_only = n > FULL_ENUMERATION;
+    for (int full = 0; full <= n; full++) {
+        if (full > 0 && !modelled[EK_RECOMPUTE_FULL])
+            break;
+        for (int both = 0; both <= n - full; both++) {
+            if (both > 0 && !modelled[EK_RECOMPUTE_BOTH])
+                break;
+            if (two_kinds_only && full > 0 && both > 0 && full + both < n)
+                continue;
+            for (int side = 0; side < 2; side++) {
+                ek_recompute kind = side == 0 ? EK_RECOMPUTE_SELECT : EK_RECOMPUTE_COMM;
+                int rest = n - full - both;
+                for (int one = side; one <= rest; one++) { /* one = 0 is the same for both sides: count it once */
+                    int none = rest - one;
+                    if (one > 0 && !modelled[kind])
+                        break;
+                    if (none > 0 && !modelled[EK_RECOMPUTE_NONE])
+                        continue;
+                    if (two_kinds_only && (full > 0) + (both > 0) + (one > 0) + (none > 0) > 2)
+                        continue;
+                    int a = full, b = full + both, c = b + one;
+                    ek__option option = {.full = full, .select = b, .comm = b};
+                    *(side == 0 ? &option.select : &option.comm) += one;
+                    const struct {
+                        ek_recompute k;
+                        int from, to;
+                    } parts[] = {
+                        {EK_RECOMPUTE_FULL, 0, a}, {EK_RECOMPUTE_BOTH, a, b}, {kind, b, c}, {EK_RECOMPUTE_NONE, c, n}};
+                    for (int i = 0; i < 4; i++) {
+                        option.backward_time += between(sum->backward[parts[i].k], parts[i].from, parts[i].to);
+                        option.activation_mb += between(sum->activation[parts[i].k], parts[i].from, parts[i].to);
+                    }
+                    if (!push(list, option))
+                        return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+static int body_of(const ek__problem *problem, int layer)
+{
+    int b = 0;
+    while (b + 1 < problem->layers->n_body && layer >= problem->body_end[b])
+        b++;
+    return b;
+}
+
+static ek__chunk *chunk_new(const ek__problem *problem, int first, int n)
+{
+    ek__chunk *chunk = ek__alloc(1, sizeof *chunk);
+    double *sums = ek__alloc(2 * EK_N_RECOMPUTE * ((size_t)n + 1), sizeof *sums);
+    option_list list = {0};
+    if (!chunk || !sums)
+        goto fail;
+    chunk->first = first;
+    chunk->n = n;
+    chunk->complete = n <= FULL_ENUMERATION;
+    prefix sum;
+    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+        sum.backward[k] = sums + (size_t)(2 * k) * ((size_t)n + 1);
+        sum.activation[k] = sums + (size_t)(2 * k + 1) * ((size_t)n + 1);
+    }
+    for (int j = 0; j < n; j++) {
+        const ek_layer *body = &problem->layers->body[body_of(problem, first + j)];
+        chunk->forward_time += body->forward_time;
+        chunk->parameter_mb += body->parameter_mb;
+        for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+            sum.backward[k][j + 1] = sum.backward[k][j] + body->backward_time[k];
+            sum.activation[k][j + 1] = sum.activation[k][j] + body->activation_mb[k];
+        }
+    }
+    if (!enumerate(problem->layers->modelled, &sum, n, &list))
+        goto fail;
+    prune(&list);
+    chunk->n_options = list.n;
+    chunk->option = list.option;
+    free(sums);
+    return chunk;
+fail:
+    free(list.option);
+    free(sums);
+    chunk_free(chunk);
+    return NULL;
+}
+
+static size_t mixed_place(const ek__chunk_cache *cache, int first, int n)
+{
+    size_t mask = (size_t)cache->mixed_capacity - 1;
+    size_t at = ((size_t)first * 0x9E3779B1u ^ (size_t)n * 0x85EBCA77u) & mask;
+    while (cache->mixed[at] && (cache->mixed[at]->first != first || cache->mixed[at]->n != n))
+        at = (at + 1) & mask;
+    return at;
+}
+
+static bool mixed_grow(ek__chunk_cache *cache)
+{
+    if (2 * (cache->n_mixed + 1) <= cache->mixed_capacity)
+        return true;
+    int old_capacity = cache->mixed_capacity;
+    ek__chunk **old = cache->mixed;
+    int capacity = old_capacity ? 2 * old_capacity : 256;
+    ek__chunk **grown = ek__alloc((size_t)capacity, sizeof(ek__chunk *));
+    if (!grown)
+        return false;
+    cache->mixed = grown;
+    cache->mixed_capacity = capacity;
+    for (int i = 0; i < old_capacity; i++)
+        if (old[i])
+            cache->mixed[mixed_place(cache, old[i]->first, old[i]->n)] = old[i];
+    free(old);
+    return true;
+}
+
+static const ek__chunk *get_pure(const ek__problem *problem, _Atomic(ek__chunk *) *place, int first, int n)
+{
+    ek__chunk *chunk = atomic_load_explicit(place, memory_order_acquire);
+    if (chunk)
+        return chunk;
+    pthread_mutex_lock(&problem->cache->lock);
+    chunk = atomic_load_explicit(place, memory_order_relaxed);
+    if (!chunk) {
+        chunk = chunk_new(problem, first, n);
+        atomic_store_explicit(place, chunk, memory_order_release);
+    }
+    pthread_mutex_unlock(&problem->cache->lock);
+    return chunk;
+}
+
+static const ek__chunk *get_mixed(const ek__problem *problem, int first, int n)
+{
+    ek__chunk_cache *cache = problem->cache;
+    ek__chunk *chunk = NULL;
+    pthread_mutex_lock(&cache->lock);
+    if (mixed_grow(cache)) {
+        ek__chunk **place = &cache->mixed[mixed_place(cache, first, n)];
+        if (!*place) {
+            *place = chunk_new(problem, first, n);
+            cache->n_mixed += *place != NULL;
+        }
+        chunk = *place;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return chunk;
+}
+
+const ek__chunk *ek__chunk_get(const ek__problem *problem, int first, int n)
+{
+    int b = n > 0 ? body_of(problem, first) : 0;
+    if (n == 0 || first + n <= problem->body_end[b])
+        return get_pure(problem, &problem->cache->pure[b * (problem->n_layers + 1) + n], first, n);
+    return get_mixed(problem, first, n);
+}
+
+ek_status ek__state_init(ek__state *state, const ek__problem *problem, ek_error *err)
+{
+    ek__state s;
+    s.chunk = ek__alloc((size_t)problem->n_cells, sizeof(const ek__chunk *));
+    s.option = ek__alloc((size_t)problem->n_cells, sizeof *s.option);
+    if (!s.chunk || !s.option) {
+        ek__state_clear(&s);
+        return ek__no_memory(err);
+    }
+    *state = s;
+    return EK_OK;
+}
+
+void ek__state_copy(const ek__problem *problem, const ek__state *from, ek__state *to)
+{
+    memcpy(to->chunk, from->chunk, (size_t)problem->n_cells * sizeof *to->chunk);
+    memcpy(to->option, from->option, (size_t)problem->n_cells * sizeof *to->option);
+}
+
+void ek__state_clear(ek__state *state)
+{
+    free(state->chunk);
+    free(state->option);
+    *state = (ek__state){0};
+}
+
+double ek__state_excess(const ek__problem *problem, const ek__state *state, int stage)
+{
+    const int *live;
+    int n_live = ek_order_live_vectors(problem->order, stage, &live);
+    int p = problem->n_stages, v = problem->n_chunks;
+    double parameters = 0;
+    for (int i = 0; i < v; i++)
+        parameters += state->chunk[i * p + stage]->parameter_mb;
+    double worst = -INFINITY;
+    for (int k = 0; k < n_live; k++, live += v) {
+        double activations = 0;
+        for (int i = 0; i < v; i++) {
+            int c = i * p + stage;
+            activations +=
+                live[i] * (state->chunk[c]->option[state->option[c]].activation_mb + problem->extra[c].activation_mb);
+        }
+        worst = fmax(worst, activations);
+    }
+    return parameters + worst - problem->room_mb[stage];
+}
+
+void ek__state_durations(const ek__problem *problem, const ek__state *state, double *duration, int stride)
+{
+    int n = problem->n_cells;
+    for (int c = 0; c < n; c++) {
+        const ek__chunk *chunk = state->chunk[c];
+        duration[(size_t)c * (size_t)stride] = chunk->forward_time + problem->extra[c].forward_time;
+        duration[(size_t)(n + c) * (size_t)stride] =
+            chunk->option[state->option[c]].backward_time + problem->extra[c].backward_time;
+    }
+}
+
+size_t ek__state_scratch_size(const ek__problem *problem)
+{
+    return (size_t)ek__order_n_slots(problem->order) + (size_t)problem->n_stages +
+           (size_t)ek_order_shape(problem->order)->n_micro_batches;
+}
+
+double ek__state_step_time(const ek__problem *problem, const ek__state *state, double *scratch)
+{
+    ek__state_durations(problem, state, scratch, 1);
+    return ek__order_step_time(problem->order, scratch, problem->delays, scratch + ek__order_n_slots(problem->order));
+}
+
+ek_status ek__state_to_plan(const ek__problem *problem, const ek__state *state, ek_plan *plan, ek_error *err)
+{
+    ek_status status = ek_plan_init(plan, problem->n_stages, problem->n_chunks, err);
+    if (status)
+        return status;
+    for (int c = 0; c < problem->n_cells; c++) {
+        const ek__option *option = &state->chunk[c]->option[state->option[c]];
+        plan->layers[c] = state->chunk[c]->n;
+        plan->full[c] = option->full;
+        plan->select[c] = option->select;
+        plan->comm[c] = option->comm;
+    }
+    return EK_OK;
+}

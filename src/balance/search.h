@@ -1,0 +1,68 @@
+/* balance/search.h - what a running search shares between its threads, and the table of solvers. Library-internal. */
+#ifndef EK_BALANCE_SEARCH_H
+#define EK_BALANCE_SEARCH_H
+
+#include "balance/problem.h"
+
+typedef struct ek__search {
+    const ek__problem *problem;
+    const ek_balance_options *options;
+    int n_threads;
+    double start;            /**< ek__now() when the search began */
+    atomic_bool stop;        /**< set by the clock or an interrupt; solvers look at it often and return */
+    _Atomic double work;     /**< blocks simulated so far, of work_total */
+    _Atomic double work_total;
+    _Atomic double best_time; /**< INFINITY while there is no plan; written under the lock */
+    pthread_mutex_t lock;    /**< guards the rest */
+    ek__state best;
+    int best_rank;
+    double best_at; /**< seconds after start */
+    bool proved;    /**< best is optimal; set by a solver that ran to its end */
+} ek__search;
+
+/** Seconds of a monotonic clock. */
+double ek__now(void);
+
+/**
+ * Offer a feasible state as the answer. Kept when shorter; between equals the lower rank wins, so that the answer does
+ * not depend on which thread came first.
+ */
+void ek__search_offer(ek__search *search, const ek__state *state, double step_time, int rank);
+
+static inline bool ek__search_stopped(const ek__search *search)
+{
+    return atomic_load_explicit(&search->stop, memory_order_relaxed);
+}
+
+static inline void ek__search_did(ek__search *search, double blocks)
+{
+    atomic_store_explicit(&search->work, atomic_load_explicit(&search->work, memory_order_relaxed) + blocks,
+                          memory_order_relaxed);
+}
+
+/** Step times closer than this (relative) are equal: rounding of sums. */
+#define EK__TIME_TOLERANCE 1e-9
+
+/**
+ * A feasible start: layers spread as evenly as the memory allows, every chunk saving as much memory as it can.
+ *
+ * @param[out] state           filled when EK_OK is returned and *fits
+ * @param[out] fits            false when no plan is within the limit (proved for `*exact`)
+ * @param[out] smallest_limit  when it does not fit: the smallest limit that would, and in `state` a plan that does
+ * @param[out] exact           smallest_limit is proved; with several body kinds and several chunks it is the smallest
+ *                             found
+ */
+ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool *fits, double *smallest_limit,
+                             bool *exact, ek_error *err);
+
+/** A way of searching: improves search->best, which is feasible on entry, until done or stopped. */
+typedef struct ek__solver {
+    const char *name;
+    const char *summary;
+    ek_status (*solve)(ek__search *search, ek_error *err);
+} ek__solver;
+
+/** Branch and bound with a budget of simulated blocks; sets search->proved when it ran to its end. */
+ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* Errors and warnings as values: formatted once, here, into a struct without pointers. */
+#include "base/error.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fill(ek_error *err, ek_status status, ek_origin origin, const char *format, va_list arguments)
+{
+    err->status = status;
+    err->line = origin.line;
+    err->column = origin.column;
+    snprintf(err->file, sizeof err->file, "%s", origin.file ? origin.file : "");
+    vsnprintf(err->message, sizeof err->message, format, arguments);
+}
+
+ek_status ek__fail(ek_error *err, ek_status status, ek_origin origin, const char *format, ...)
+{
+    if (err) {
+        va_list arguments;
+        va_start(arguments, format);
+        fill(err, status, origin, format, arguments);
+        va_end(arguments);
+    }
+    return status;
+}
+
+void ek__warn(const ek_listener *listener, ek_origin origin, const char *format, ...)
+{
+    if (!listener || !listener->warn)
+        return;
+    ek_error warning;
+    va_list arguments;
+    va_start(arguments, format);
+    fill(&warning, EK_OK, origin, format, arguments);
+    va_end(arguments);
+    listener->warn(listener->user, &warning);
+}
+
+ek_status ek__no_memory(ek_error *err)
+{
+    return ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory");
+}
+
+void *ek__alloc(size_t count, size_t size)
+{
+    if (size != 0 && count > SIZE_MAX / size)
+        return NULL;
+    return calloc(count ? count : 1, size ? size : 1);
+}

@@ -1,0 +1,26 @@
+/* layers/layers.h - what the readers of layers share. */
+#ifndef EK_LAYERS_LAYERS_H
+#define EK_LAYERS_LAYERS_H
+
+#include "base/doc.h"
+#include "evenkeel/layers.h"
+
+/** Smallest time of a body layer, in any unit: it must not be zero. */
+#define EK__MIN_TIME 1e-12
+/** Largest time and largest memory an input may state: far beyond any machine, far below overflow. */
+#define EK__MAX_TIME      1e12
+#define EK__MAX_MEMORY_MB 1e9
+
+/** Keys of the layer file per recompute kind: activations, backward time, coefficient. */
+extern const struct ek__layer_keys {
+    const char *memory, *time, *coefficient;
+} ek__layer_keys[EK_N_RECOMPUTE];
+
+/** Set every kind's backward time from that of NONE by the default coefficients. */
+void ek__layer_default_times(ek_layer *layer, double backward);
+
+/** ek_layers_read() of a document. */
+ek_status ek__layers_from_doc(const ek__doc *doc, const ek_times *times, const ek_listener *listener, ek_layers *out,
+                              ek_error *err);
+
+#endif

@@ -1,0 +1,12 @@
+/* plan/strategies.h - what the reader of plan files shares with tests. */
+#ifndef EK_PLAN_STRATEGIES_H
+#define EK_PLAN_STRATEGIES_H
+
+#include "base/doc.h"
+#include "evenkeel/plan.h"
+
+/** ek_strategies_read() of a document. */
+ek_status ek__strategies_from_doc(const ek__doc *doc, const ek_layers *layers, int n_stages,
+                                  const ek_listener *listener, ek_strategies *out, ek_error *err);
+
+#endif

@@ -1,0 +1,145 @@
+/* One case as a Chrome trace (Trace Event Format, JSON): a thread per stage with its blocks, arrows for what stages
+ * send each other, and one memory counter per stage. Written as it goes, so memory stays constant; an arrow's number is
+ * computed from its sender, so that both ends agree without a table. The input's unit is taken as milliseconds. */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "report/report_internal.h"
+
+enum { PIPELINE_PID = 1, MEMORY_PID = 2 };
+
+static const double MICROSECONDS = 1000;
+
+static ek__digits time_of(double t)
+{
+    return ek__fixed(t * MICROSECONDS, 3);
+}
+
+static void json_string(const char *text, FILE *out)
+{
+    int length;
+    fputc('"', out);
+    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
+        char bytes[4];
+        if (code == '"' || code == '\\')
+            fprintf(out, "\\%c", (int)code);
+        else if (code < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)code);
+        else
+            fwrite(bytes, 1, (size_t)ek__utf8_put(code, bytes), out);
+    }
+    fputc('"', out);
+}
+
+static void metadata(const char *what, int pid, int tid, const char *key, const char *value, FILE *out)
+{
+    fprintf(out, ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\",\"args\":{\"%s\":%s}}", pid, tid, what, key,
+            value);
+}
+
+static void write_names(const ek_shape *shape, FILE *out)
+{
+    fprintf(out, "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"pipeline\"}}",
+            PIPELINE_PID);
+    metadata("process_name", MEMORY_PID, 0, "name", "\"memory (MB)\"", out);
+    metadata("process_sort_index", PIPELINE_PID, 0, "sort_index", "1", out);
+    metadata("process_sort_index", MEMORY_PID, 0, "sort_index", "2", out);
+    for (int s = 0; s < shape->n_stages; s++) {
+        char value[32];
+        snprintf(value, sizeof value, "\"stage %d\"", s);
+        metadata("thread_name", PIPELINE_PID, s, "name", value, out);
+        snprintf(value, sizeof value, "%d", s);
+        metadata("thread_sort_index", PIPELINE_PID, s, "sort_index", value, out);
+    }
+}
+
+/* A place in a micro-batch's chain of chunks: position chunk * p + stage, run up by F and down by B. */
+static bool receiver_of(const ek_shape *shape, const ek_interval *b, int stage, int *position)
+{
+    int at = b->chunk * shape->n_stages + stage, last = shape->n_chunks * shape->n_stages - 1;
+    *position = b->kind == EK_FORWARD ? at + 1 : at - 1;
+    return *position >= 0 && *position <= last;
+}
+
+static uint64_t flow_id(const ek_shape *shape, uint32_t micro_batch, int kind, int position)
+{
+    return ((uint64_t)micro_batch * EK_N_BLOCK_KINDS + (uint64_t)kind) * (uint64_t)shape->n_chunks *
+               (uint64_t)shape->n_stages +
+           (uint64_t)position;
+}
+
+static void flow(const char *phase, int stage, double at, const char *kind, uint64_t id, FILE *out)
+{
+    fprintf(out,
+            ",\n{\"ph\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"name\":\"%s\",\"cat\":\"send\",\"id\":%" PRIu64 "%s}",
+            phase, PIPELINE_PID, stage, time_of(at).text, kind, id, phase[0] == 'f' ? ",\"bp\":\"e\"" : "");
+}
+
+static void write_block(const ek_shape *shape, const ek_interval *b, int stage, FILE *out)
+{
+    static const char *const letter[] = {"F", "B"}, *const word[] = {"forward", "backward"},
+                             *const sent[] = {"activations", "gradients"};
+    fprintf(out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"dur\":%s,\"name\":\"%s%" PRIu32, PIPELINE_PID,
+            stage, time_of(b->start).text, time_of(b->end - b->start).text, letter[b->kind], b->micro_batch);
+    if (shape->n_chunks > 1)
+        fprintf(out, " chunk%d", b->chunk);
+    fprintf(out, "\",\"cat\":\"%s\",\"args\":{\"stage\":%d,\"chunk\":%d,\"micro_batch\":%" PRIu32 ",\"memory_mb\":%s}}",
+            word[b->kind], stage, b->chunk, b->micro_batch, ek__fixed(b->memory_mb, 2).text);
+
+    int n = shape->n_stages, position = b->chunk * n + stage, next;
+    int before = b->kind == EK_FORWARD ? position - 1 : position + 1;
+    /* An arrow leaves from inside its block: a start at the very end would bind to the block that follows. */
+    if (receiver_of(shape, b, stage, &next) && next % n != stage)
+        flow("s", stage, b->end - (b->end - b->start) / 1000, sent[b->kind],
+             flow_id(shape, b->micro_batch, b->kind, position), out);
+    if (before >= 0 && before < n * shape->n_chunks && before % n != stage)
+        flow("f", stage, b->start, sent[b->kind], flow_id(shape, b->micro_batch, b->kind, before), out);
+}
+
+static void counter(int stage, int digits, double at, double memory_mb, FILE *out)
+{
+    fprintf(out, ",\n{\"ph\":\"C\",\"pid\":%d,\"tid\":0,\"ts\":%s,\"name\":\"stage %0*d\",\"args\":{\"MB\":%s}}",
+            MEMORY_PID, time_of(at).text, digits, stage, ek__fixed(memory_mb, 2).text);
+}
+
+static void write_stage(const ek_timeline *timeline, int stage, int digits, FILE *out)
+{
+    counter(stage, digits, 0, timeline->static_mb[stage], out);
+    for (size_t i = timeline->first[stage]; i < timeline->first[stage + 1]; i++) {
+        write_block(&timeline->shape, &timeline->block[i], stage, out);
+        counter(stage, digits, timeline->block[i].end, timeline->block[i].memory_mb, out);
+    }
+}
+
+static void write_other(const ek_report *report, const ek_case *c, FILE *out)
+{
+    const ek_timeline *timeline = c->timeline;
+    fputs("\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"model\":", out);
+    json_string(report->layers->name, out);
+    fputs(",\"case\":", out);
+    json_string(c->name, out);
+    fputs(",\"schedule\":", out);
+    json_string(timeline->schedule->name, out);
+    fprintf(out, ",\"stages\":%d,\"chunks\":%d,\"micro_batches\":%d", timeline->shape.n_stages,
+            timeline->shape.n_chunks, timeline->shape.n_micro_batches);
+    fprintf(out, ",\"step_time\":%s", ek__short(timeline->step_time).text);
+    if (report->memory_limit_mb > 0)
+        fprintf(out, ",\"memory_limit_mb\":%s", ek__short(report->memory_limit_mb).text);
+    fputs(",\"unit\":\"simulated, not measured; the unit of the input is taken as milliseconds\"}}\n", out);
+}
+
+ek_status ek_chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err)
+{
+    assert(case_index >= 0 && case_index < report->n_cases);
+    const ek_case *c = &report->cases[case_index];
+    int n_stages = c->timeline->shape.n_stages, digits = 1;
+    for (int n = n_stages - 1; n >= 10; n /= 10)
+        digits++;
+    fputs("{\"traceEvents\":[\n", out);
+    write_names(&c->timeline->shape, out);
+    for (int s = 0; s < n_stages && !ferror(out); s++)
+        write_stage(c->timeline, s, digits, out);
+    write_other(report, c, out);
+    return ek__finish(out, err);
+}

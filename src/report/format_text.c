@@ -1,0 +1,336 @@
+/* The answer for people: the original tool's block to the letter, then what it does not say - step time and what that
+ * rests on, a table per stage, the memory model and its fit, and a comparison when there are several plans. Plain
+ * columns that survive a pipe; colour only marks the verdicts and headings. */
+#include <math.h>
+#include <string.h>
+
+#include "report/report_internal.h"
+
+enum { CHUNKS_SIZE = EK_MAX_CHUNKS * 6 + 16, KINDS_SIZE = 96 };
+
+static const char BOLD[] = "1", GOOD[] = "32", BAD[] = "31", DOUBT[] = "33";
+
+static void open_color(const ek_report *report, const char *color, FILE *out)
+{
+    if (report->color)
+        fprintf(out, "\033[%sm", color);
+}
+
+static void close_color(const ek_report *report, FILE *out)
+{
+    if (report->color)
+        fputs("\033[0m", out);
+}
+
+static void heading(const ek_report *report, const char *text, FILE *out)
+{
+    open_color(report, BOLD, out);
+    fputs(text, out);
+    close_color(report, out);
+    fputc('\n', out);
+}
+
+static void spaces(int n, FILE *out)
+{
+    for (; n > 0; n--)
+        fputc(' ', out);
+}
+
+/* Centred in 11 columns, the odd space on the right, as Python's '^' does. */
+static void centred(const char *text, FILE *out)
+{
+    int room = 11 - (int)strlen(text);
+    spaces(room / 2, out);
+    fputs(text, out);
+    spaces(room - room / 2, out);
+}
+
+static void bubble_block(const ek_timeline *timeline, FILE *out)
+{
+    const ek_bubble *b = &timeline->bubble;
+    fprintf(out, "————————————— pp:%2d, vp:%2d, micro:%3d ————————————\n", timeline->shape.n_stages,
+            timeline->shape.n_chunks, timeline->shape.n_micro_batches);
+    fputs("--------------------  bubble  --------------------\n", out);
+    fputs("   real    =   ideal   +   imba    + recompute\n", out);
+    centred(ek__fixed(b->real, 4).text, out);
+    fputc('=', out);
+    centred(ek__fixed(b->ideal, 4).text, out);
+    fputc('+', out);
+    centred(ek__fixed(b->imba, 4).text, out);
+    ek__digits recompute = ek__fixed(b->recompute, 4);
+    fprintf(out, "+%s%s\n", recompute.text[0] == '-' ? " " : "  ", recompute.text);
+}
+
+static void status_line(const ek_report *report, FILE *out)
+{
+    const ek_balance_result *search = report->search;
+    fputs("status: ", out);
+    open_color(report, search->status == EK_BALANCE_OPTIMAL ? GOOD : DOUBT, out);
+    fputs(ek_balance_status_name[search->status], out);
+    close_color(report, out);
+    fprintf(out, " (%s; %s s)\n", ek__status_basis(search->status), ek__fixed(search->seconds, 1).text);
+}
+
+static void limit_line(const ek_report *report, const ek_timeline *timeline, FILE *out)
+{
+    int stage;
+    double peak = ek_timeline_peak(timeline, &stage), limit = report->memory_limit_mb;
+    fprintf(out, "memory: stage %d is the fullest with %s MB", stage, ek__fixed(peak, 0).text);
+    if (limit > 0) {
+        bool over = ek__over_limit(report, peak);
+        fputs("; ", out);
+        open_color(report, over ? BAD : GOOD, out);
+        if (over)
+            fprintf(out, "over the limit of %s MB by %s MB", ek__fixed(limit, 0).text, ek__fixed(peak - limit, 0).text);
+        else
+            fprintf(out, "every stage fits the limit of %s MB", ek__fixed(limit, 0).text);
+        close_color(report, out);
+    }
+    fputc('\n', out);
+}
+
+/* "6", or "6 = 1+2+3" for several chunks. */
+static void chunk_layers(const ek_plan *plan, int stage, char text[CHUNKS_SIZE])
+{
+    int total = 0, n = 0;
+    for (int i = 0; i < plan->n_chunks; i++)
+        total += plan->layers[i * plan->n_stages + stage];
+    n = snprintf(text, CHUNKS_SIZE, "%d", total);
+    for (int i = 0; plan->n_chunks > 1 && i < plan->n_chunks; i++)
+        n += snprintf(text + n, CHUNKS_SIZE - (size_t)n, "%s%d", i ? "+" : " = ",
+                      plan->layers[i * plan->n_stages + stage]);
+}
+
+/* "2 none, 4 both" */
+static void stage_kinds(const ek_plan *plan, int stage, char text[KINDS_SIZE])
+{
+    int count[EK_N_RECOMPUTE] = {0}, n = 0;
+    for (int i = 0; i < plan->n_chunks; i++) {
+        ek_chunk_mix mix = ek_plan_mix(plan, i, stage);
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            count[k] += mix.n[k];
+    }
+    snprintf(text, KINDS_SIZE, "-");
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (count[k] > 0)
+            n += snprintf(text + n, KINDS_SIZE - (size_t)n, "%s%d %s", n ? ", " : "", count[k], ek_recompute_name[k]);
+}
+
+static int wider(int width, const char *text)
+{
+    int length = (int)strlen(text);
+    return length > width ? length : width;
+}
+
+static void stage_table(const ek_report *report, const ek_case *c, FILE *out)
+{
+    const ek_timeline *timeline = c->timeline;
+    char layers[CHUNKS_SIZE], kinds[KINDS_SIZE], line[CHUNKS_SIZE + KINDS_SIZE + 128];
+    int layers_width = 6, kinds_width = 9;
+    bool limited = report->memory_limit_mb > 0;
+    for (int s = 0; s < c->plan->n_stages; s++) {
+        chunk_layers(c->plan, s, layers);
+        layers_width = wider(layers_width, layers);
+        stage_kinds(c->plan, s, kinds);
+        kinds_width = wider(kinds_width, kinds);
+    }
+    snprintf(line, sizeof line, "stage  %-*s  %-*s  %9s%s  %6s", layers_width, "layers", kinds_width, "recompute",
+             "peak MB", limited ? "  head-room MB" : "", "busy %");
+    heading(report, line, out);
+    for (int s = 0; s < c->plan->n_stages; s++) {
+        double peak = timeline->peak_mb[s];
+        bool over = ek__over_limit(report, peak);
+        chunk_layers(c->plan, s, layers);
+        stage_kinds(c->plan, s, kinds);
+        fprintf(out, "%5d  %-*s  %-*s  ", s, layers_width, layers, kinds_width, kinds);
+        if (over)
+            open_color(report, BAD, out);
+        fprintf(out, "%9s", ek__fixed(peak, 0).text);
+        if (limited)
+            fprintf(out, "  %12s", ek__fixed(report->memory_limit_mb - peak, 0).text);
+        if (over)
+            close_color(report, out);
+        fprintf(out, "  %6s%s\n", ek__fixed(100 * timeline->busy[s], 1).text, over ? "  over the limit" : "");
+    }
+}
+
+static void print_case(const ek_report *report, const ek_case *c, bool named, FILE *out)
+{
+    if (named) {
+        open_color(report, BOLD, out);
+        fputs("== ", out);
+        ek__print_name(c->name, out);
+        fputs(" ==", out);
+        close_color(report, out);
+        fputc('\n', out);
+    }
+    fputs("To put in yaml configuration:\n", out);
+    ek__print_lists(c->plan, report->layers->n_layers, "  ", out);
+    bubble_block(c->timeline, out);
+    fprintf(out, "\nstep time: %s, in the unit of the given times (simulated from them with the schedule %s",
+            ek__short(c->timeline->step_time).text, c->timeline->schedule->name);
+    if (c->timeline->comm.p2p_time > 0)
+        fprintf(out, ", %s transfers of %s", c->timeline->comm.blocking ? "blocking" : "non-blocking",
+                ek__short(c->timeline->comm.p2p_time).text);
+    fputs(")\n", out);
+    if (report->search && c == report->cases)
+        status_line(report, out);
+    limit_line(report, c->timeline, out);
+    fputc('\n', out);
+    stage_table(report, c, out);
+}
+
+static void comparison(const ek_report *report, FILE *out)
+{
+    int width = 10;
+    for (int i = 0; i < report->n_cases; i++) {
+        int columns = ek__columns(report->cases[i].name);
+        width = columns > width ? columns : width;
+    }
+    fputc('\n', out);
+    char line[256];
+    snprintf(line, sizeof line, "%-*s  %10s  %9s  %8s = %6s + %7s + %9s  %9s  %s", width, "comparison", "step",
+             "vs. first", "bubble", "ideal", "imba", "recompute", "peak MB",
+             report->memory_limit_mb > 0 ? "limit" : "");
+    line[strlen(line) - (report->memory_limit_mb > 0 ? 0 : 2)] = '\0';
+    heading(report, line, out);
+    double first = report->cases[0].timeline->step_time;
+    for (int i = 0; i < report->n_cases; i++) {
+        const ek_timeline *t = report->cases[i].timeline;
+        int stage;
+        double peak = ek_timeline_peak(t, &stage), change = 100 * (t->step_time / first - 1);
+        ek__print_name(report->cases[i].name, out);
+        spaces(width - ek__columns(report->cases[i].name), out);
+        fprintf(out, "  %10s", ek__short(t->step_time).text);
+        char versus[64] = "-";
+        if (i > 0)
+            snprintf(versus, sizeof versus, "%s%s %%", change >= 0 ? "+" : "-", ek__fixed(fabs(change), 2).text);
+        fprintf(out, "  %9s", versus);
+        fprintf(out, "  %8s", ek__fixed(t->bubble.real, 4).text);
+        fprintf(out, " = %6s", ek__fixed(t->bubble.ideal, 4).text);
+        fprintf(out, " + %7s", ek__fixed(t->bubble.imba, 4).text);
+        fprintf(out, " + %9s", ek__fixed(t->bubble.recompute, 4).text);
+        fprintf(out, "  %9s", ek__fixed(peak, 0).text);
+        if (report->memory_limit_mb > 0) {
+            bool over = ek__over_limit(report, peak);
+            fputs("  ", out);
+            open_color(report, over ? BAD : GOOD, out);
+            if (over)
+                fprintf(out, "over by %s MB at stage %d", ek__fixed(peak - report->memory_limit_mb, 0).text, stage);
+            else
+                fputs("fits", out);
+            close_color(report, out);
+        }
+        fputc('\n', out);
+    }
+}
+
+/* Names of the kinds that are not modelled, joined by commas; empty when all are. */
+static void unmodelled_kinds(const bool modelled[EK_N_RECOMPUTE], char text[KINDS_SIZE])
+{
+    int n = 0;
+    text[0] = '\0';
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (!modelled[k])
+            n += snprintf(text + n, KINDS_SIZE - (size_t)n, "%s%s", n ? ", " : "", ek_recompute_name[k]);
+}
+
+static void infeasible(const ek_report *report, FILE *out)
+{
+    const ek_balance_result *search = report->search;
+    char kinds[KINDS_SIZE];
+    fputs("status: ", out);
+    open_color(report, BAD, out);
+    fputs(ek_balance_status_name[search->status], out);
+    close_color(report, out);
+    fprintf(out, "\nNothing fits: no choice of layers and recomputation keeps every stage within %s MB (%s s).\n",
+            ek__fixed(report->memory_limit_mb, 0).text, ek__fixed(search->seconds, 1).text);
+    double smallest = search->smallest_limit_mb;
+    if (isfinite(smallest)) {
+        /* Rounded up: the printed limit, given back as -mem, must fit. */
+        ek__digits fits = ek__fixed(ceil(smallest), 0);
+        if (search->smallest_limit_exact)
+            fprintf(out, "The smallest limit that fits is %s MB (exact).\n", fits.text);
+        else
+            fprintf(out, "The smallest limit found that fits is %s MB; a smaller one may exist.\n", fits.text);
+        fprintf(out, "The bottleneck is stage %d: at that limit it is the fullest.\n", search->bottleneck_stage);
+    }
+    fputs("What would help:\n", out);
+    if (isfinite(smallest))
+        fprintf(out, "  - a limit of %s MB or more (-mem)\n", ek__fixed(ceil(smallest), 0).text);
+    fputs("  - more stages (-s), so that each holds fewer layers\n"
+          "  - with several chunks per stage, the less-memory schedule (-lm 1)\n",
+          out);
+    unmodelled_kinds(report->layers->modelled, kinds);
+    if (kinds[0])
+        fprintf(out, "  - memory figures for the recomputation kinds not modelled yet (%s)\n", kinds);
+    if (search->fit_plan.n_stages > 0) {
+        fprintf(out, "\nThe plan that fits in %s MB:\n", ek__fixed(ceil(smallest), 0).text);
+        ek__print_lists(&search->fit_plan, report->layers->n_layers, "  ", out);
+    }
+}
+
+static void body_memory(const ek_layer *body, bool named, FILE *out)
+{
+    if (named) {
+        fputs("  ", out);
+        ek__print_name(body->name, out);
+        fprintf(out, " (%d layers):\n", body->n_layers);
+    }
+    fprintf(out, "  parameters     %s per layer\n", ek__short(body->parameter_mb).text);
+    fputs("  activation    ", out);
+    const char *separator = " ";
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (body->modelled[k]) {
+            fprintf(out, "%s%s %s", separator, ek_recompute_name[k], ek__short(body->activation_mb[k]).text);
+            separator = ", ";
+        }
+    fputs(" per layer and micro-batch\n", out);
+}
+
+static void memory_model(const ek_report *report, FILE *out)
+{
+    const ek_layers *layers = report->layers;
+    const ek_memory_fit *fit = &layers->fit;
+    const ek_residual *worst = &fit->residual[0];
+    for (int i = 1; i < fit->n_residuals; i++)
+        if (fabs(fit->residual[i].measured_mb - fit->residual[i].predicted_mb) >
+            fabs(worst->measured_mb - worst->predicted_mb))
+            worst = &fit->residual[i];
+    fputc('\n', out);
+    heading(report, "memory model (MB), from the dry run", out);
+    for (int b = 0; b < layers->n_body; b++)
+        body_memory(&layers->body[b], layers->n_body > 1, out);
+    fprintf(out, "  constant       %s%s\n", ek__short(layers->const_mb).text,
+            fit->const_modelled ? " on every stage" : " (not modelled: too few stages were given)");
+    fprintf(out, "  head, tail     %s, ", ek__short(layers->head.parameter_mb + layers->head.activation_mb[0]).text);
+    fprintf(out, "%s on the first and the last stage\n",
+            ek__short(layers->tail.parameter_mb + layers->tail.activation_mb[0]).text);
+    if (fit->condition > 0)
+        fprintf(out, "  condition      %s\n", ek__short(fit->condition).text);
+    fprintf(out, "  worst residual %s at stage %d", ek__fixed(worst->measured_mb - worst->predicted_mb, 1).text,
+            worst->stage);
+    if (worst->round > 0)
+        fprintf(out, " of round %d", worst->round + 1);
+    fprintf(out, ", %s measured (%d stages fitted)\n", ek__fixed(worst->measured_mb, 0).text, fit->n_residuals);
+}
+
+static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)
+{
+    bool searched = report->search != NULL;
+    int full = searched && report->n_cases > 1 ? 1 : report->n_cases;
+    if (searched && report->search->status == EK_BALANCE_INFEASIBLE)
+        infeasible(report, out);
+    for (int i = 0; i < full; i++) {
+        if (i > 0)
+            fputc('\n', out);
+        print_case(report, &report->cases[i], report->list || full > 1, out);
+    }
+    if (report->n_cases > 1)
+        comparison(report, out);
+    if (report->layers->fit.n_residuals > 0)
+        memory_model(report, out);
+    return ek__finish(out, err);
+}
+
+const ek_format ek__format_text = {"text", write_text};

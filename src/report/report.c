@@ -1,0 +1,223 @@
+/* A new output format is a file format_NAME.c with its ek_format, one line in FORMATS, one declaration in
+ * report_internal.h, one line in src/meson.build and one golden file.
+ *
+ * Besides that list: the helpers every writer shares. Numbers go through snprintf and then lose whatever decimal mark
+ * the host's locale put in, because a picture or a JSON file must not depend on it. */
+#include "report/report_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define FORMATS(X)                                                                                                     \
+    X(text)                                                                                                            \
+    X(yaml)                                                                                                            \
+    X(json)
+
+#define POINT(id) &ek__format_##id,
+const ek_format *const ek_formats[] = {FORMATS(POINT) NULL};
+
+const ek_format *ek_format_find(const char *name)
+{
+    for (const ek_format *const *f = ek_formats; *f; f++)
+        if (strcmp((*f)->name, name) == 0)
+            return *f;
+    return NULL;
+}
+
+/* A locale's decimal mark may be several bytes: everything between the two runs of digits is replaced by a point. */
+static void normalise_point(char *text)
+{
+    char *mark = text + strspn(text, "+-0123456789");
+    size_t length = strcspn(mark, "+-0123456789e");
+    if (length == 0)
+        return;
+    *mark = '.';
+    memmove(mark + 1, mark + length, strlen(mark + length) + 1);
+}
+
+ek__digits ek__fixed(double value, int decimals)
+{
+    ek__digits out = {"-"};
+    if (!isfinite(value))
+        return out;
+    if (fabs(value) >= 1e15)
+        snprintf(out.text, sizeof out.text, "%.6g", value);
+    else
+        snprintf(out.text, sizeof out.text, "%.*f", decimals, value);
+    normalise_point(out.text);
+    if (out.text[0] == '-' && strspn(out.text + 1, "0.") == strlen(out.text + 1))
+        memmove(out.text, out.text + 1, strlen(out.text));
+    return out;
+}
+
+static void cut_zeros(char *text)
+{
+    char *point = strchr(text, '.');
+    if (!point)
+        return;
+    char *end = text + strlen(text);
+    while (end[-1] == '0')
+        end--;
+    if (end[-1] == '.')
+        end--;
+    *end = '\0';
+}
+
+ek__digits ek__short(double value)
+{
+    double size = fabs(value);
+    if (!isfinite(value) || value == 0)
+        return ek__fixed(value, 0);
+    if (size < 1e-6) {
+        ek__digits out;
+        snprintf(out.text, sizeof out.text, "%.6g", value);
+        normalise_point(out.text);
+        return out;
+    }
+    int decimals = 5 - (int)floor(log10(size));
+    ek__digits out = ek__fixed(value, decimals > 0 ? decimals : 0);
+    cut_zeros(out.text);
+    return out;
+}
+
+ek__digits ek__grouped(double value)
+{
+    ek__digits plain = ek__fixed(value, 0), out;
+    size_t length = strlen(plain.text), n = 0;
+    if (strchr(plain.text, 'e'))
+        return plain;
+    for (size_t i = 0; i < length; i++) {
+        if (i > 0 && plain.text[i - 1] != '-' && (length - i) % 3 == 0)
+            out.text[n++] = ' ';
+        out.text[n++] = plain.text[i];
+    }
+    out.text[n] = '\0';
+    return out;
+}
+
+int ek__utf8_next(const char *text, uint32_t *code)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)text;
+    *code = s[0];
+    if (s[0] < 0x80)
+        return s[0] != 0;
+    int length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    uint32_t value = s[0] & (0xffu >> (length + 1));
+    bool valid = s[0] >= 0xc2 && s[0] <= 0xf4;
+    for (int i = 1; valid && i < length; i++) {
+        valid = (s[i] & 0xc0) == 0x80;
+        value = value << 6 | (s[i] & 0x3f);
+    }
+    if (!valid || value < smallest[length] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) {
+        *code = 0xfffd;
+        return 1;
+    }
+    *code = value;
+    return length;
+}
+
+int ek__utf8_put(uint32_t code, char out[4])
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    int length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const unsigned lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (int i = length - 1; i > 0; i--, code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    out[0] = (char)(lead[length] | code);
+    return length;
+}
+
+int ek__columns(const char *text)
+{
+    int columns = 0, length;
+    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
+        bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
+                    (code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
+                    (code >= 0xff00 && code < 0xff61) || code >= 0x1f300;
+        columns += wide ? 2 : 1;
+    }
+    return columns;
+}
+
+void ek__print_name(const char *text, FILE *out)
+{
+    int length;
+    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
+        char bytes[4];
+        bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
+        int n = ek__utf8_put(control ? '?' : code, bytes);
+        fwrite(bytes, 1, (size_t)n, out);
+    }
+}
+
+bool ek__over_limit(const ek_report *report, double peak_mb)
+{
+    /* A peak is a sum of a few hundred terms; one part in 10^9 is rounding, not memory. */
+    return report->memory_limit_mb > 0 && peak_mb > report->memory_limit_mb * (1 + 1e-9);
+}
+
+bool ek__less_memory(const ek_timeline *timeline)
+{
+    int v = timeline->shape.n_chunks;
+    return v > 1 && timeline->schedule == ek_schedule_default(v, 1);
+}
+
+static int list_entry(const ek_plan *plan, int n_layers, int list, int chunk, int stage)
+{
+    int at = chunk * plan->n_stages + stage;
+    switch (list) {
+    case 0:
+        return ek_plan_offset(plan, n_layers, chunk, stage);
+    case 1:
+        return plan->full[at];
+    case 2:
+        return plan->select[at];
+    default:
+        return plan->comm[at];
+    }
+}
+
+void ek__print_lists(const ek_plan *plan, int n_layers, const char *indent, FILE *out)
+{
+    static const char *const name[] = {"offset", "recompute", "select_recompute", "select_comm_recompute"};
+    for (int list = 0; list < 4; list++) {
+        fprintf(out, "%s%s: [", indent, name[list]);
+        for (int i = 0; i < plan->n_chunks; i++) {
+            fputs(i ? ", [" : "[", out);
+            for (int s = 0; s < plan->n_stages; s++)
+                fprintf(out, "%s%d", s ? ", " : "", list_entry(plan, n_layers, list, i, s));
+            fputc(']', out);
+        }
+        fputs("]\n", out);
+    }
+}
+
+const char *ek__status_basis(ek_balance_status status)
+{
+    switch (status) {
+    case EK_BALANCE_OPTIMAL:
+        return "proved: no plan within the limit has a shorter simulated step";
+    case EK_BALANCE_FEASIBLE:
+        return "the search ended by its own criterion; a better plan may exist";
+    case EK_BALANCE_TIME_LIMIT:
+        return "the time limit or an interrupt ended the search; the best plan so far";
+    case EK_BALANCE_INFEASIBLE:
+        break;
+    }
+    return NULL;
+}
+
+ek_status ek__finish(FILE *out, ek_error *err)
+{
+    bool failed = fflush(out) != 0;
+    if (failed || ferror(out))
+        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE,
+                        "the output could not be written: is the disk full, or was the pipe closed?");
+    return EK_OK;
+}

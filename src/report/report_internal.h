@@ -1,0 +1,61 @@
+/* report/report_internal.h - what the writers share: numbers that no locale changes, names that any byte may be in,
+ * and one way to say that the output could not be written. */
+#ifndef EK_REPORT_INTERNAL_H
+#define EK_REPORT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "evenkeel/report.h"
+
+/** A printed number, returned by value: `fputs(ek__fixed(x, 2).text, out)`. From 1e15 on with an exponent. */
+typedef struct ek__digits {
+    char text[48];
+} ek__digits;
+
+/** Fixed decimals with a point, whatever the locale; "-" when not finite. No negative zero. */
+ek__digits ek__fixed(double value, int decimals);
+
+/** At most six significant digits after which zeros are cut: "1396.31", "15450.3", "12". */
+ek__digits ek__short(double value);
+
+/** Whole number in groups of three: "55 821". */
+ek__digits ek__grouped(double value);
+
+/**
+ * Decode one UTF-8 character.
+ * @param code  its code point, U+FFFD for a byte that starts no valid character
+ * @return bytes consumed, >= 1; 0 at the end of the string
+ */
+int ek__utf8_next(const char *text, uint32_t *code);
+
+/** Encode one code point. @return bytes written to `out` (no terminator). */
+int ek__utf8_put(uint32_t code, char out[4]);
+
+/** Columns a terminal needs for a name; East Asian wide characters count two, invalid bytes one. */
+int ek__columns(const char *text);
+
+/** Print a name for a terminal or a comment: valid UTF-8, control characters as '?'. */
+void ek__print_name(const char *text, FILE *out);
+
+/** Does a peak exceed the report's limit, beyond rounding of the sum? False without a limit. */
+bool ek__over_limit(const ek_report *report, double peak_mb);
+
+/** Is a timeline's schedule the less-memory interleaving of the original's `-lm 1`? */
+bool ek__less_memory(const ek_timeline *timeline);
+
+/** The four lists of a plan as the framework's YAML wants them, one a line, each line led by `indent`. */
+void ek__print_lists(const ek_plan *plan, int n_layers, const char *indent, FILE *out);
+
+/** A sentence on what a search's status rests on; NULL for infeasible. */
+const char *ek__status_basis(ek_balance_status status);
+
+/** Flush, and turn any write error since `out` was opened into EK_ERR_SYSTEM. */
+ek_status ek__finish(FILE *out, ek_error *err);
+
+extern const ek_format ek__format_text;
+extern const ek_format ek__format_yaml;
+extern const ek_format ek__format_json;
+
+#endif

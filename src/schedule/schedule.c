@@ -1,0 +1,30 @@
+/* The list of schedules. A new one is a file schedule_NAME.c with its stage order, one line in SCHEDULES, one line in
+ * src/meson.build and one test. */
+#include "evenkeel/schedule.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define SCHEDULES(X)                                                                                                   \
+    X(1f1b)                                                                                                            \
+    X(interleaved)                                                                                                     \
+    X(interleaved_less_memory)
+
+#define DECLARE(id) extern const ek_schedule ek__schedule_##id;
+SCHEDULES(DECLARE)
+
+#define POINT(id) &ek__schedule_##id,
+const ek_schedule *const ek_schedules[] = {SCHEDULES(POINT) NULL};
+
+const ek_schedule *ek_schedule_find(const char *name)
+{
+    for (const ek_schedule *const *s = ek_schedules; *s; s++)
+        if (strcmp((*s)->name, name) == 0)
+            return *s;
+    return NULL;
+}
+
+const ek_schedule *ek_schedule_default(int n_chunks, int less_memory)
+{
+    return ek_schedule_find(n_chunks == 1 ? "1f1b" : less_memory ? "interleaved-less-memory" : "interleaved");
+}

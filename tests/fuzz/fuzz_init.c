@@ -1,0 +1,24 @@
+/* The init file: whatever the bytes, reading and decomposing ends with a result or with an error that has a message. */
+#include <assert.h>
+
+#include <evenkeel/evenkeel.h>
+
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    ek_init init;
+    ek_error err = {0};
+    if (ek_init_read(fuzz_file(data, size), NULL, &init, &err)) {
+        assert(err.message[0] != '\0');
+        return 0;
+    }
+    const ek_times times = {.head = 1, .body = 10, .tail = 5};
+    ek_layers layers;
+    if (ek_init_decompose(&init, "fuzz", &times, &layers, &err))
+        assert(err.message[0] != '\0');
+    else
+        ek_layers_clear(&layers);
+    ek_init_clear(&init);
+    return 0;
+}

@@ -1,0 +1,106 @@
+/* Every allocation of the readers failing once: each gives EK_ERR_MEMORY, leaks nothing (the sanitizer sees to that)
+ * and leaves the output untouched. Linked with --wrap=ek__alloc, so the library itself needs no hook. */
+#include "input.h"
+
+#include "base/error.h"
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+
+static int left = -1; /* allocations until one fails; negative: none does */
+
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    if (left == 0) {
+        left = -1;
+        return NULL;
+    }
+    left -= left > 0;
+    return __real_ek__alloc(count, size);
+}
+
+/* Run `call` with the first allocation failing, then the second, ... until all succeed; returns how many there are. */
+static int fail_each(ek_status (*call)(const char *path, ek_error *err), const char *file)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s", source_path(file));
+    for (int n = 0;; n++) {
+        assert_true(n < 10000);
+        ek_error err = {0};
+        left = n;
+        ek_status status = call(path, &err);
+        bool failed = left < 0;
+        left = -1;
+        if (!failed) {
+            assert_int_equal(status, EK_OK);
+            return n;
+        }
+        assert_int_equal(status, EK_ERR_MEMORY);
+        assert_string_equal(err.message, "out of memory");
+    }
+}
+
+static ek_status read_init(const char *path, ek_error *err)
+{
+    ek_init init = {0};
+    ek_layers layers = {0};
+    const ek_times times = {1, 1, 1};
+    ek_status status = ek_init_read(path, NULL, &init, err);
+    if (status) {
+        assert_null(init.path);
+        return status;
+    }
+    status = ek_init_decompose(&init, "m", &times, &layers, err);
+    assert_int_equal(layers.body == NULL, status != EK_OK);
+    ek_layers_clear(&layers);
+    ek_init_clear(&init);
+    return status;
+}
+
+static ek_status read_layers(const char *path, ek_error *err)
+{
+    ek_layers layers = {0};
+    ek_status status = ek_layers_read(path, NULL, NULL, &layers, err);
+    assert_int_equal(layers.body == NULL, status != EK_OK);
+    ek_layers_clear(&layers);
+    return status;
+}
+
+static ek_status read_strategies(const char *path, ek_error *err)
+{
+    ek_layer body = {.n_layers = 96, .modelled = {true, true, true, true, true}};
+    const ek_layers layers = {.n_body = 1, .body = &body, .n_layers = 96, .modelled = {true, true, true, true, true}};
+    ek_strategies strategies = {0};
+    ek_status status = ek_strategies_read(path, &layers, 0, NULL, &strategies, err);
+    assert_int_equal(strategies.n == 0, status != EK_OK);
+    ek_strategies_clear(&strategies);
+    return status;
+}
+
+static void any_allocation_of_init_and_decomposition_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(read_init, "tests/data/demo96_init.yaml") > 10);
+}
+
+static void any_allocation_of_the_layer_reader_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(read_layers, "tests/data/two_bodies_layers.json") > 4);
+}
+
+static void any_allocation_of_the_plan_reader_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(read_strategies, "tests/data/llama175b_answer.yaml") > 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_allocation_of_init_and_decomposition_may_fail),
+        cmocka_unit_test(any_allocation_of_the_layer_reader_may_fail),
+        cmocka_unit_test(any_allocation_of_the_plan_reader_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* Decomposition of dry-run peaks: the published figures, a property over random models, and the fit's own report. */
+#include "input.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "dryrun/init.h"
+
+static const ek_times some_times = {0.1, 3.1357, 3.47};
+
+static void read_and_decompose(const char *path, const ek_times *times, ek_layers *layers)
+{
+    ek_init init;
+    ek_error err = {0};
+    if (ek_init_read(path, NULL, &init, &err) || ek_init_decompose(&init, "model", times, layers, &err))
+        fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
+    ek_init_clear(&init);
+}
+
+/* Source: the original tool's own decomposition of its two published dry runs. */
+static void the_published_decompositions_come_out_exactly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        double par, act[EK_N_RECOMPUTE], constant, head, tail;
+        int n_residuals;
+    } cases[] = {
+        {"tests/data/llama175b_init.yaml", 2217, {1002, 783, 695, 423, 0}, 1206, 4614, 5885, 14},
+        {"tests/data/demo96_init.yaml", 2141, {852, 767, 535, 511, 0}, -1896, 4245, 1203, 6},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_layers layers;
+        read_and_decompose(source_path(cases[i].file), &some_times, &layers);
+        assert_int_equal(layers.n_body, 1);
+        assert_int_equal(layers.n_layers, 96);
+        assert_true(layers.body[0].parameter_mb == cases[i].par);
+        for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+            assert_true(layers.body[0].activation_mb[k] == cases[i].act[k]);
+            assert_int_equal(layers.modelled[k], cases[i].act[k] > 0);
+        }
+        assert_true(layers.const_mb == cases[i].constant);
+        assert_true(layers.head.parameter_mb == cases[i].head);
+        assert_true(layers.tail.parameter_mb == cases[i].tail);
+        assert_int_equal(layers.fit.n_residuals, cases[i].n_residuals);
+        assert_true(layers.fit.const_modelled);
+        assert_true(layers.fit.condition > 1 && layers.fit.condition < 1000);
+        ek_layers_clear(&layers);
+    }
+}
+
+static void the_reference_files_give_the_same_as_the_own_ones(void **state)
+{
+    (void)state;
+    const char *shared = getenv("EK_SHARED");
+    static const char *const pairs[][2] = {{"llama175b_init.yaml", "tests/data/llama175b_init.yaml"},
+                                           {"demo_init.yaml", "tests/data/demo96_init.yaml"}};
+    for (size_t i = 0; i < 2; i++) {
+        char path[2048];
+        size_t size;
+        snprintf(path, sizeof path, "%s/reference/balance/%s", shared ? shared : "", pairs[i][0]);
+        char *text = slurp(path, &size);
+        if (!text)
+            skip();
+        free(text);
+        ek_layers theirs, ours;
+        read_and_decompose(path, &some_times, &theirs);
+        read_and_decompose(source_path(pairs[i][1]), &some_times, &ours);
+        assert_memory_equal(theirs.body, ours.body, sizeof *ours.body);
+        assert_true(theirs.head.parameter_mb == ours.head.parameter_mb && theirs.const_mb == ours.const_mb);
+        ek_layers_clear(&theirs);
+        ek_layers_clear(&ours);
+    }
+}
+
+static void times_come_from_the_caller_then_from_the_file(void **state)
+{
+    (void)state;
+    ek_layers layers;
+    const ek_times body_only = {NAN, 40, NAN};
+    read_and_decompose(source_path("tests/data/demo96_init.yaml"), &body_only, &layers);
+    assert_true(layers.head.forward_time == 30 && layers.body[0].forward_time == 40 && layers.tail.forward_time == 60);
+    assert_true(fabs(layers.body[0].backward_time[EK_RECOMPUTE_NONE] - 80) < 1e-12);
+    assert_true(fabs(layers.body[0].backward_time[EK_RECOMPUTE_BOTH] - 80 * 1.165) < 1e-12);
+    ek_layers_clear(&layers);
+}
+
+static void an_exact_system_leaves_no_residual_and_a_wrong_peak_shows_in_one(void **state)
+{
+    (void)state;
+    ek_layers layers;
+    read_and_decompose(source_path("tests/data/demo96_init.yaml"), NULL, &layers);
+    for (int i = 0; i < layers.fit.n_residuals; i++)
+        assert_true(fabs(layers.fit.residual[i].measured_mb - layers.fit.residual[i].predicted_mb) < 1e-6);
+    assert_int_equal(layers.fit.residual[1].stage, 9);
+    ek_layers_clear(&layers);
+    read_and_decompose(source_path("tests/data/llama175b_init.yaml"), &some_times, &layers);
+    double worst = 0;
+    for (int i = 0; i < layers.fit.n_residuals; i++)
+        worst = fmax(worst, fabs(layers.fit.residual[i].measured_mb - layers.fit.residual[i].predicted_mb));
+    assert_true(worst > 1000 && worst < 2000);
+    ek_layers_clear(&layers);
+}
+
+/* ---- the property ---- */
+
+static uint64_t random_state;
+
+/* xorshift64*: the same everywhere, unlike rand(). */
+static int random_int(int min, int max)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return min + (int)((random_state * 2685821657736338717u >> 33) % (uint64_t)(max - min + 1));
+}
+
+typedef struct truth {
+    int par, act[EK_N_RECOMPUTE], constant, head, tail;
+} truth;
+
+/* Peak by the model's formula, written independently of the library. */
+static double peak(const truth *t, int n_stages, int stage, int n, int full, int select, int comm)
+{
+    int both = (select < comm ? select : comm) - full;
+    both = both > 0 ? both : 0;
+    int only_select = select - full - both > 0 ? select - full - both : 0;
+    int only_comm = comm - full - both > 0 ? comm - full - both : 0;
+    int none = n - full - both - only_select - only_comm;
+    double act = none * (double)t->act[0] + only_select * (double)t->act[1] + only_comm * (double)t->act[2] +
+                 both * (double)t->act[3] + full * (double)t->act[4];
+    double sum = n * (double)t->par + (n_stages - stage) * act + t->constant;
+    return sum + (stage == 0 ? t->head : 0) + (stage == n_stages - 1 ? t->tail : 0);
+}
+
+static void append_list(char *text, size_t size, const char *key, const int *list, int n)
+{
+    size_t at = strlen(text);
+    at += (size_t)snprintf(text + at, size - at, "%s [", key);
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%d", i ? ", " : "", list[i]);
+    snprintf(text + at, size - at, "]\n");
+}
+
+/* An init file of a dry run that has each of the kinds asked for. */
+static void make_init(const truth *t, int n_stages, int n_layers, bool with_full, char *text, size_t size)
+{
+    enum { MAX = 32 };
+    int offset[MAX], full[MAX], select[MAX], comm[MAX], id[MAX], memory[MAX], base = n_layers / n_stages;
+    for (int s = 0; s < n_stages; s++)
+        offset[s] = s < n_layers % n_stages;
+    for (int move = 0; move < n_stages; move++) {
+        int from = random_int(0, n_stages - 1), to = random_int(0, n_stages - 1);
+        int n = base + offset[from] > 1;
+        offset[from] -= n;
+        offset[to] += n;
+    }
+    for (int s = 0; s < n_stages; s++) {
+        int n = base + offset[s];
+        full[s] = with_full ? random_int(0, n / 2) : 0;
+        select[s] = random_int(0, n);
+        comm[s] = random_int(0, n);
+        id[s] = s;
+    }
+    for (int s = 0; s < n_stages; s++)
+        memory[s] = (int)peak(t, n_stages, s, base + offset[s], full[s], select[s], comm[s]);
+    snprintf(text, size, "pipeline_config:\n  pipeline_num: %d\n  num_layer: %d\n", n_stages, n_layers);
+    append_list(text, size, "  offset:", offset, n_stages);
+    strncat(text, "recompute_config:\n", size - strlen(text) - 1);
+    append_list(text, size, "  recompute:", full, n_stages);
+    append_list(text, size, "  select_recompute:", select, n_stages);
+    append_list(text, size, "  select_comm_recompute:", comm, n_stages);
+    size_t at = strlen(text);
+    snprintf(text + at, size - at, "memory_usage:\n  head_memory: %d\n  tail_memory: %d\n  body_memories:\n", memory[0],
+             memory[n_stages - 1]);
+    append_list(text, size, "    stage_id:", id + 1, n_stages - 2);
+    append_list(text, size, "    memories:", memory + 1, n_stages - 2);
+}
+
+static void check_truth(const truth *t, const ek_layers *layers)
+{
+    const ek_layer *body = &layers->body[0];
+    assert_true(body->parameter_mb == t->par);
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        assert_true(!body->modelled[k] || body->activation_mb[k] == t->act[k]);
+    assert_true(layers->const_mb == t->constant);
+    assert_true(layers->head.parameter_mb == t->head + t->constant);
+    assert_true(layers->tail.parameter_mb == t->tail + t->constant);
+}
+
+static void peaks_made_from_random_memory_decompose_back_to_it(void **state)
+{
+    (void)state;
+    enum { TRIALS = 2000 };
+    const char *given = getenv("EK_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    print_message("# seed %llu (EK_SEED repeats it)\n", (unsigned long long)seed);
+    random_state = seed * 2 + 1;
+    int solved = 0;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        truth t = {random_int(0, 5000), {0}, random_int(-3000, 3000), random_int(0, 9000), random_int(0, 9000)};
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            t.act[k] = random_int(1, 2000);
+        int n_stages = random_int(10, 24), n_layers = n_stages * random_int(5, 12) + random_int(0, n_stages - 1);
+        char text[8192];
+        make_init(&t, n_stages, n_layers, trial % 2 == 1, text, sizeof text);
+        ek__doc *doc;
+        ek_init init;
+        ek_layers layers;
+        ek_error err = {0};
+        assert_int_equal(ek__doc_parse_buffer("trial", text, strlen(text), &doc, &err), EK_OK);
+        /* A negative constant may make a peak negative, which no file can state. */
+        if (ek__init_from_doc(doc, NULL, &init, &err) == EK_OK) {
+            /* Chance may leave a kind without variation; that is refused, never answered wrongly. */
+            if (ek_init_decompose(&init, "trial", &some_times, &layers, &err) == EK_OK) {
+                check_truth(&t, &layers);
+                ek_layers_clear(&layers);
+                solved++;
+            }
+            ek_init_clear(&init);
+        }
+        ek__doc_free(doc);
+    }
+    print_message("# %d of %d solved\n", solved, TRIALS);
+    assert_true(solved > TRIALS * 9 / 10);
+}
+
+static void one_stage_fewer_leaves_the_constant_part_out(void **state)
+{
+    (void)state;
+    ek__doc *doc;
+    ek_init init;
+    ek_layers layers;
+    ek_error err = {0};
+    /* par 100, NONE 50, FULL 10, const 0. */
+    static const char text[] = "pipeline_config: {pipeline_num: 6, num_layer: 12, offset: [0, 1, -1, 1, -1, 0]}\n"
+                               "recompute_config: {recompute: [0, 1, 0, 2, 1, 0]}\n"
+                               "memory_usage:\n  head_memory: 830\n  tail_memory: 340\n"
+                               "  body_memories: {stage_id: [1, 2, 3], memories: [850, 300, 510]}\n";
+    assert_int_equal(ek__doc_parse_buffer("t", text, sizeof text - 1, &doc, &err), EK_OK);
+    assert_int_equal(ek__init_from_doc(doc, NULL, &init, &err), EK_OK);
+    assert_int_equal(ek_init_decompose(&init, "t", &some_times, &layers, &err), EK_OK);
+    assert_false(layers.fit.const_modelled);
+    assert_true(layers.const_mb == 0 && layers.body[0].parameter_mb == 100);
+    assert_true(layers.body[0].activation_mb[0] == 50 && layers.body[0].activation_mb[4] == 10);
+    assert_true(layers.head.parameter_mb == 30 && layers.tail.parameter_mb == 40);
+    ek_layers_clear(&layers);
+    ek_init_clear(&init);
+    ek__doc_free(doc);
+}
+
+static void a_name_must_be_printable_and_short(void **state)
+{
+    (void)state;
+    ek_init init;
+    ek_layers layers;
+    ek_error err = {0};
+    char too_long[EK_NAME_SIZE + 1];
+    memset(too_long, 'x', EK_NAME_SIZE);
+    too_long[EK_NAME_SIZE] = '\0';
+    const char *const names[] = {"", "a\nb", too_long};
+    assert_int_equal(ek_init_read(source_path("tests/data/demo96_init.yaml"), NULL, &init, &err), EK_OK);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(ek_init_decompose(&init, names[i], NULL, &layers, &err), EK_ERR_INPUT);
+    ek_init_clear(&init);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_published_decompositions_come_out_exactly),
+        cmocka_unit_test(the_reference_files_give_the_same_as_the_own_ones),
+        cmocka_unit_test(times_come_from_the_caller_then_from_the_file),
+        cmocka_unit_test(an_exact_system_leaves_no_residual_and_a_wrong_peak_shows_in_one),
+        cmocka_unit_test(peaks_made_from_random_memory_decompose_back_to_it),
+        cmocka_unit_test(one_stage_fewer_leaves_the_constant_part_out),
+        cmocka_unit_test(a_name_must_be_printable_and_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,294 @@
+/* The document tree: what parses, where values stand, how scalars are typed, what is refused. */
+#include "input.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/doc.h"
+
+static ek__doc *parse(const char *text, ek_error *err)
+{
+    ek__doc *doc = NULL;
+    ek__doc_parse_buffer("t", text, strlen(text), &doc, err);
+    return doc;
+}
+
+/* "L:C path=value" of every scalar, in order. */
+static void dump(const ek__node *node, char *out, size_t size)
+{
+    for (const ek__node *child = node->first; child; child = child->next)
+        dump(child, out, size);
+    if (node->kind != EK__SCALAR)
+        return;
+    char path[256];
+    size_t at = strlen(out);
+    ek__node_path(node, path, sizeof path);
+    snprintf(out + at, size - at, "%d:%d %s=%s%s;", node->line, node->column, path, node->quoted ? "\"" : "",
+             node->text);
+}
+
+static void values_keep_their_places(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *text, *expected;
+    } cases[] = {
+        {"a YAML map", "a: 1\nb:\n  - x\n  - 'y'\n", "1:4 a=1;3:5 b[0]=x;4:5 b[1]=\"y;"},
+        {"JSON", "{\"a\": [1, {\"b\": null}]}", "1:8 a[0]=1;1:17 a[1].b=null;"},
+        {"JSON indented with tabs", "{\n\t\"a\":\t1,\n\t\t\"b\":2}", "2:7 a=1;3:7 b=2;"},
+        {"JSON after a tab and a line", "\t\n\t{\"a\":1}", "2:7 a=1;"},
+        {"an escaped slash", "{\"a\":\"x\\/y\"}", "1:6 a=\"x/y;"},
+        {"a surrogate pair, which moves nothing", "{\"a\":\"\\ud83d\\ude00\",\"b\":2}",
+         "1:6 a=\"\xF0\x9F\x98\x80;1:25 b=2;"},
+        {"surrogate pairs and quotes in one string", "[\"\\\"\\uD83D\\uDE00\\\\\\ud83d\\ude00\", 7]",
+         "1:2 [0]=\"\"\xF0\x9F\x98\x80\\\xF0\x9F\x98\x80;1:34 [1]=7;"},
+        {"escapes of the basic plane", "{\"a\":\"\\u4e2d\\n\"}", "1:6 a=\"\xE4\xB8\xAD\n;"},
+        {"columns count characters, not bytes", "{\"\xE4\xB8\xAD\":\"\xE4\xB8\xAD\", \"b\":2}",
+         "1:6 \xE4\xB8\xAD=\"\xE4\xB8\xAD;1:15 b=2;"},
+        {"a byte order mark",
+         "\xEF\xBB\xBF"
+         "a: 1\n",
+         "1:4 a=1;"},
+        {"Windows line ends", "a: 1\r\nb: 2\r\n", "1:4 a=1;2:4 b=2;"},
+        {"a trailing comma and comments", "{a: 1, # one\n}", "1:5 a=1;"},
+        {"an anchor that nothing uses", "a: &x 1\n", "1:4 a=1;"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_error err = {0};
+        char out[512] = "";
+        ek__doc *doc = parse(cases[i].text, &err);
+        if (!doc)
+            fail_msg("%s: %d:%d: %s", cases[i].what, err.line, err.column, err.message);
+        dump(ek__doc_root(doc), out, sizeof out);
+        if (strcmp(out, cases[i].expected) != 0)
+            fail_msg("%s: %s", cases[i].what, out);
+        ek__doc_free(doc);
+    }
+}
+
+static void broken_text_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *expected;
+    } cases[] = {
+        {"", "1:1: the file is empty\n"},
+        {"# only\n", "1:1: the file holds nothing but comments or white space\n"},
+        {"a: 1\nb: 2\na: 3\n", "3:1: a is given twice, first at line 1, column 1; keep one\n"},
+        {"{\"x\":{\"b\":1,\"c\":2,\"b\":3}}", "1:19: x.b is given twice, first at line 1, column 7; keep one\n"},
+        {"a: &a [1]\nb: *a\n", "2:4: aliases (a word after '*') are not supported; write the value out\n"},
+        {"a: !!python/object:os.system x\n", "1:4: tags (a word after '!') are not supported; remove it\n"},
+        {"a: 1\n---\nb: 2\n", "2:1: a second document begins here; keep one per file\n"},
+        {"[a, b]: 1\n", "1:1: a list or map cannot be a key; write 'key: value'\n"},
+        {"a: \"x\\0y\"\n", "1:4: the text contains a NUL character; remove it\n"},
+        {"a: 1\nb: \x01\n", "2:4: control character 0x01: the file is damaged or binary; expected YAML or JSON text\n"},
+        {"a: \xC3(\n",
+         "1:4: byte 0xC3 is not UTF-8 text: the file is damaged, binary or in another encoding; save it as "
+         "UTF-8\n"},
+        {"\xED\xA0\x80",
+         "1:1: byte 0xED is not UTF-8 text: the file is damaged, binary or in another encoding; save it "
+         "as UTF-8\n"},
+        {"{\"a\":\"\\ud83d\"}",
+         "1:9: not valid YAML or JSON: found invalid Unicode character escape code while parsing a "
+         "quoted scalar that begins at line 1, column 6; correct the text there\n"},
+        {"{\"a\": [1, 2\n",
+         "2:1: not valid YAML or JSON: did not find expected ',' or ']' while parsing a flow sequence "
+         "that begins at line 1, column 7; the text ends too early; is the file complete?\n"},
+        {"a:\n\tb: 1\n", "2:1: not valid YAML or JSON: found character that cannot start any token while scanning for "
+                         "the next token that begins at line 2, column 1; indent with spaces, not tabs, and quote text "
+                         "that begins with a special character\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_error err = {0};
+        said s = {{0}, 0, 0};
+        assert_null(parse(cases[i].text, &err));
+        assert_int_equal(err.status, EK_ERR_INPUT);
+        say(&s, "", &err);
+        if (strcmp(s.text, cases[i].expected) != 0)
+            fail_msg("case %zu: %s", i, s.text);
+    }
+}
+
+static void a_nul_byte_is_refused(void **state)
+{
+    (void)state;
+    ek_error err = {0};
+    ek__doc *doc = NULL;
+    assert_int_equal(ek__doc_parse_buffer("t", "a: 1\0\n", 6, &doc, &err), EK_ERR_INPUT);
+    assert_int_equal(err.column, 5);
+    assert_null(doc);
+}
+
+static void limits_hold(void **state)
+{
+    (void)state;
+    ek_error err = {0};
+    enum { DEEP = 100000 };
+    char *text = malloc(DEEP + 1);
+    memset(text, '[', DEEP);
+    text[DEEP] = '\0';
+    assert_null(parse(text, &err));
+    assert_string_equal(err.message, "more than 64 levels of nesting, the limit; this is no file of this kind");
+    assert_int_equal(err.column, 65);
+    free(text);
+
+    size_t size = 2 * (size_t)EK__DOC_MAX_NODES + 1;
+    text = malloc(size);
+    for (size_t i = 0; i < size; i++)
+        text[i] = i % 2 ? '0' : ',';
+    text[0] = '[';
+    ek__doc *doc = NULL;
+    assert_int_equal(ek__doc_parse_buffer("t", text, size, &doc, &err), EK_ERR_INPUT);
+    assert_string_equal(err.message, "more than 2000000 values, the limit; this is no file of this kind");
+    free(text);
+
+    text = calloc(1, (size_t)EK__DOC_MAX_BYTES + 1);
+    assert_int_equal(ek__doc_parse_buffer("t", text, (size_t)EK__DOC_MAX_BYTES + 1, &doc, &err), EK_ERR_INPUT);
+    assert_string_equal(err.message, "larger than the limit of 64 MiB; this is no file of this kind");
+    free(text);
+    assert_null(doc);
+}
+
+static void scalars_are_typed_as_people_expect(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool is_int, is_number, is_bool, is_null;
+    } cases[] = {
+        {"1", true, true, false, false},
+        {"-7", true, true, false, false},
+        {"+3", true, true, false, false},
+        {"0", true, true, false, false},
+        {"010", false, true, false, false},
+        {"1.5", false, true, false, false},
+        {"1e3", false, true, false, false},
+        {".5", false, true, false, false},
+        {"5.", false, true, false, false},
+        {"-1.25E-3", false, true, false, false},
+        {"1e999", false, false, false, false},
+        {".nan", false, false, false, false},
+        {"nan", false, false, false, false},
+        {".inf", false, false, false, false},
+        {"inf", false, false, false, false},
+        {"0x10", false, false, false, false},
+        {"1_000", false, false, false, false},
+        {"1:30", false, false, false, false},
+        {"99999999999", false, true, false, false},
+        {"-", false, false, false, false},
+        {"1e", false, false, false, false},
+        {"1.2.3", false, false, false, false},
+        {"\"1\"", false, false, false, false},
+        {"'true'", false, false, false, false},
+        {"true", false, false, true, false},
+        {"False", false, false, true, false},
+        {"yes", false, false, true, false},
+        {"OFF", false, false, true, false},
+        {"y", false, false, false, false},
+        {"~", false, false, false, true},
+        {"null", false, false, false, true},
+        {"'null'", false, false, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "[%s]", cases[i].text);
+        ek_error err = {0};
+        ek__doc *doc = parse(text, &err);
+        assert_non_null(doc);
+        const ek__in in = {doc, NULL, &err};
+        const ek__node *node = ek__doc_root(doc)->first;
+        double number;
+        bool is_number = ek__number(&in, node, -1e300, 1e300, "", &number) == EK_OK;
+        if (ek__node_is_int(node, NULL) != cases[i].is_int || is_number != cases[i].is_number ||
+            ek__node_is_bool(node, NULL) != cases[i].is_bool || ek__node_is_null(node) != cases[i].is_null)
+            fail_msg("%s is typed wrongly", cases[i].text);
+        ek__doc_free(doc);
+    }
+}
+
+static void a_message_shows_no_control_characters_and_cuts_long_text(void **state)
+{
+    (void)state;
+    ek_error err = {0};
+    ek__doc *doc =
+        parse("[\"\\e[31m\", \"\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD"
+              "\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\xE4\xB8\xAD\"]",
+              &err);
+    assert_non_null(doc);
+    const ek__in in = {doc, NULL, &err};
+    int value;
+    assert_int_equal(ek__int(&in, ek__doc_root(doc)->first, 0, 9, "fix it", &value), EK_ERR_INPUT);
+    assert_string_equal(err.message, "[0] is the text \"\\x1B[31m\", expected a whole number from 0 to 9; fix it");
+    char found[96];
+    ek__node_describe(ek__doc_root(doc)->last, found, sizeof found);
+    assert_string_equal(found + strlen(found) - 4, "...\"");
+    assert_int_equal(strlen(found), strlen("the text \"") + 39 + 4);
+    ek__doc_free(doc);
+}
+
+static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"offset", "pipeline_num", "num_layer", NULL};
+    ek_error err = {0};
+    ek__doc *doc = parse("ofset: 1\npipelinenum: 2\nzzz: 3\noffset: 4\n", &err);
+    assert_non_null(doc);
+    said s = {{0}, 0, 0};
+    const ek_listener listener = {say_warning, &s};
+    const ek__in in = {doc, &listener, &err};
+    ek__warn_unknown_keys(&in, ek__doc_root(doc), known);
+    assert_string_equal(s.text,
+                        "1:1: warning: ofset is not a known key and is ignored; did you mean 'offset'?\n"
+                        "2:1: warning: pipelinenum is not a known key and is ignored; did you mean 'pipeline_num'?\n"
+                        "3:1: warning: zzz is not a known key and is ignored; known keys are offset, pipeline_num, "
+                        "num_layer\n");
+    ek__doc_free(doc);
+}
+
+static void a_file_that_is_not_there_or_a_folder_is_a_system_error(void **state)
+{
+    (void)state;
+    ek_error err = {0};
+    ek__doc *doc = NULL;
+    assert_int_equal(ek__doc_read("no/such/file.yaml", &doc, &err), EK_ERR_SYSTEM);
+    assert_string_equal(err.file, "no/such/file.yaml");
+    assert_string_equal(err.message, "cannot be opened: No such file or directory");
+    assert_int_equal(ek__doc_read("/", &doc, &err), EK_ERR_SYSTEM);
+    assert_string_equal(err.message, "cannot be read: Is a directory");
+    assert_null(doc);
+}
+
+static void a_dash_reads_standard_input(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "a: 1\n", 5), 5);
+    close(ends[1]);
+    int saved = dup(0);
+    dup2(ends[0], 0);
+    ek_error err = {0};
+    ek__doc *doc = NULL;
+    assert_int_equal(ek__doc_read("-", &doc, &err), EK_OK);
+    assert_string_equal(ek__doc_name(doc), "<stdin>");
+    dup2(saved, 0);
+    ek__doc_free(doc);
+    close(saved);
+    close(ends[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_keep_their_places),
+        cmocka_unit_test(broken_text_is_refused_with_its_place),
+        cmocka_unit_test(a_nul_byte_is_refused),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(scalars_are_typed_as_people_expect),
+        cmocka_unit_test(a_message_shows_no_control_characters_and_cuts_long_text),
+        cmocka_unit_test(an_unknown_key_is_told_with_the_nearest_known_one),
+        cmocka_unit_test(a_file_that_is_not_there_or_a_folder_is_a_system_error),
+        cmocka_unit_test(a_dash_reads_standard_input),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

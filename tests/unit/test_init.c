@@ -1,0 +1,206 @@
+/* The init file: every shorthand of its lists, rounds, times and profiling, and what it leaves unset. What is refused
+ * stands in tests/data/bad/init. */
+#include "input.h"
+
+#include <math.h>
+
+#include "dryrun/init.h"
+
+static void read_text(const char *text, ek_init *init, said *s)
+{
+    ek__doc *doc;
+    ek_error err = {0};
+    const ek_listener listener = {say_warning, s};
+    if (ek__doc_parse_buffer("init", text, strlen(text), &doc, &err) ||
+        ek__init_from_doc(doc, s ? &listener : NULL, init, &err))
+        fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
+    ek__doc_free(doc);
+}
+
+/* A file of 4 stages and 10 layers around the fields under test. */
+static void read_lists(const char *offset, const char *full, const char *select, const char *comm, const char *stages,
+                       const char *peaks, ek_init *init)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "pipeline_config: {pipeline_num: 4, num_layer: 10, offset: %s}\n"
+             "recompute_config: {recompute: %s, select_recompute: %s, select_comm_recompute: %s}\n"
+             "memory_usage: {head_memory: 900, tail_memory: 400.5, body_memories: {stage_id: %s, memories: %s}}\n",
+             offset, full, select, comm, stages, peaks);
+    read_text(text, init, NULL);
+}
+
+static void lists_are_read_in_every_shorthand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *offset, *full, *select, *comm, *stages, *peaks;
+        int n_rounds, layers[8], full_is[8], select_is[8], comm_is[8];
+    } cases[] = {
+        {"flat lists",
+         "[1, 1, 0, 0]",
+         "[1, 2, 0, 0]",
+         "[0, 0, 0, 2]",
+         "[3, 3, 2, 2]",
+         "[1, 2]",
+         "[5, 6]",
+         1,
+         {3, 3, 2, 2},
+         {1, 2, 0, 0},
+         {0, 0, 0, 2},
+         {3, 3, 2, 2}},
+        {"one word for all",
+         "[1, 1, 0, 0]",
+         "true",
+         "false",
+         "0",
+         "[1]",
+         "[5]",
+         1,
+         {3, 3, 2, 2},
+         {3, 3, 2, 2},
+         {0},
+         {0}},
+        {"YAML 1.1 words", "[1, 1, 0, 0]", "off", "Yes", "NO", "[1]", "[5]", 1, {3, 3, 2, 2}, {0}, {3, 3, 2, 2}, {0}},
+        {"a list of one list",
+         "[[1, 1, 0, 0]]",
+         "[[1, 2, 0, 0]]",
+         "[true]",
+         "[0]",
+         "[[1, 2]]",
+         "[[5, 6]]",
+         1,
+         {3, 3, 2, 2},
+         {1, 2, 0, 0},
+         {3, 3, 2, 2},
+         {0}},
+        {"one nested field makes all of them rounds",
+         "[[1, 1, 0, 0]]",
+         "[false]",
+         "false",
+         "true",
+         "[1]",
+         "[5]",
+         1,
+         {3, 3, 2, 2},
+         {0},
+         {0},
+         {3, 3, 2, 2}},
+        {"two rounds",
+         "[[1, 1, 0, 0], [2, 0, -1, 1]]",
+         "[[1, 2, 0, 0], true]",
+         "[false, false]",
+         "true",
+         "[[1, 2], [2]]",
+         "[[5, 6], [7]]",
+         2,
+         {3, 3, 2, 2, 4, 2, 1, 3},
+         {1, 2, 0, 0, 4, 2, 1, 3},
+         {0},
+         {3, 3, 2, 2, 4, 2, 1, 3}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_init init;
+        read_lists(cases[i].offset, cases[i].full, cases[i].select, cases[i].comm, cases[i].stages, cases[i].peaks,
+                   &init);
+        size_t size = (size_t)init.n_rounds * 4 * sizeof(int);
+        if (init.n_rounds != cases[i].n_rounds || memcmp(init.layers, cases[i].layers, size) != 0 ||
+            memcmp(init.full, cases[i].full_is, size) != 0 || memcmp(init.select, cases[i].select_is, size) != 0 ||
+            memcmp(init.comm, cases[i].comm_is, size) != 0)
+            fail_msg("%s: read wrongly", cases[i].what);
+        ek_init_clear(&init);
+    }
+}
+
+static void an_offset_of_zero_is_the_even_split(void **state)
+{
+    (void)state;
+    ek_init init;
+    read_text("pipeline_config: {pipeline_num: 3, num_layer: 12, offset: 0}\nrecompute_config: {}\n"
+              "memory_usage: {head_memory: 1, tail_memory: 1, body_memories: {stage_id: [1], memories: [1]}}\n",
+              &init, NULL);
+    assert_int_equal(init.layers[0], 4);
+    assert_int_equal(init.layers[2], 4);
+    assert_int_equal(init.full[1] + init.select[1] + init.comm[1], 0);
+    ek_init_clear(&init);
+}
+
+static void measurements_keep_round_stage_and_place(void **state)
+{
+    (void)state;
+    ek_init init;
+    read_lists("[[1, 1, 0, 0], [2, 0, -1, 1]]", "0", "0", "0", "[[2], [1, 2]]", "[[55], [66.5, 77]]", &init);
+    assert_int_equal(init.n_measurements, 3);
+    static const struct {
+        int round, stage;
+        double peak;
+    } expected[3] = {{0, 2, 55}, {1, 1, 66.5}, {1, 2, 77}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(init.measurement[i].round, expected[i].round);
+        assert_int_equal(init.measurement[i].stage, expected[i].stage);
+        assert_true(init.measurement[i].peak_mb == expected[i].peak);
+        assert_int_equal(init.measurement[i].origin.line, 3);
+        assert_ptr_equal(init.measurement[i].origin.file, init.path);
+    }
+    assert_true(init.head_mb == 900 && init.tail_mb == 400.5);
+    assert_int_equal(init.memory_usage.line, 3);
+    ek_init_clear(&init);
+}
+
+static void missing_times_stay_nan_and_profiling_is_remembered(void **state)
+{
+    (void)state;
+    ek_init init;
+    said s = {{0}, 0, 0};
+    read_text("profiling_config:\n  folder_path: /t\n  micro_batch_num: 8\n  head_layers: A\n  tail_layers: [B, C]\n"
+              "time_config: {body: 3.5}\n"
+              "pipeline_config: {pipeline_num: 3, num_layer: 12, offset: 0}\nrecompute_config: {recompute: no}\n"
+              "memory_usage: {head_memory: 1, tail_memory: 1, body_memories: {stage_id: [1], memories: [1]}}\n",
+              &init, &s);
+    assert_int_equal(s.n_warnings, 0);
+    assert_true(isnan(init.times.head) && init.times.body == 3.5 && isnan(init.times.tail));
+    assert_true(init.has_profiling);
+    assert_int_equal(init.profiling.line, 1);
+    ek_init_clear(&init);
+}
+
+static void json_will_do_for_an_init_file(void **state)
+{
+    (void)state;
+    ek_init init;
+    read_text("{\"pipeline_config\": {\"pipeline_num\": 3, \"num_layer\": 12, \"offset\": [1, 0, -1]},\n"
+              "\t\"recompute_config\": {\"recompute\": true, \"select_recompute\": null},\n"
+              "\t\"memory_usage\": {\"head_memory\": 1, \"tail_memory\": 1,\n"
+              "\t\t\"body_memories\": {\"stage_id\": [1], \"memories\": [1e3]}}}",
+              &init, NULL);
+    assert_int_equal(init.full[0], 5);
+    assert_true(init.measurement[0].peak_mb == 1000);
+    ek_init_clear(&init);
+}
+
+static void outputs_stay_untouched_on_failure_and_clear_takes_zeros(void **state)
+{
+    (void)state;
+    ek_init init = {0};
+    init.n_stages = 77;
+    ek_error err;
+    assert_int_equal(ek_init_read(source_path("tests/data/bad/init/offset_sum.yaml"), NULL, &init, &err), EK_ERR_INPUT);
+    assert_int_equal(init.n_stages, 77);
+    assert_int_equal(ek_init_read("no/such/init.yaml", NULL, &init, NULL), EK_ERR_SYSTEM);
+    init = (ek_init){0};
+    ek_init_clear(&init);
+    ek_init_clear(&init);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_are_read_in_every_shorthand),
+        cmocka_unit_test(an_offset_of_zero_is_the_even_split),
+        cmocka_unit_test(measurements_keep_round_stage_and_place),
+        cmocka_unit_test(missing_times_stay_nan_and_profiling_is_remembered),
+        cmocka_unit_test(json_will_do_for_an_init_file),
+        cmocka_unit_test(outputs_stay_untouched_on_failure_and_clear_takes_zeros),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* Text and YAML: golden files, the original's block to the letter, verdicts in words, names of any bytes. */
+#include "report_fixture.h"
+
+#include <math.h>
+
+#include "report/report_internal.h"
+
+static char *text_of(const ek_report *report)
+{
+    return written(report, ek_format_find("text")->write, NULL, 0);
+}
+
+static char *yaml_of(const ek_report *report)
+{
+    return written(report, ek_format_find("yaml")->write, NULL, 0);
+}
+
+static void assert_says(const char *text, const char *what)
+{
+    if (!strstr(text, what))
+        fail_msg("\"%s\" is not in:\n%s", what, text);
+}
+
+static void assert_silent(const char *text, const char *what)
+{
+    if (strstr(text, what))
+        fail_msg("\"%s\" should not be in:\n%s", what, text);
+}
+
+static void one_case_matches_golden(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 9);
+    fixture_add(&f, "result", (ek_shape){4, 1, 6}, 0, EK_RECOMPUTE_SELECT);
+    ek_balance_result search = {.status = EK_BALANCE_OPTIMAL, .step_time = f.timeline[0].step_time, .seconds = 1.25};
+    ek_report report = fixture_report(&f, 5000, &search);
+    char *text = text_of(&report), *yaml = yaml_of(&report);
+    assert_golden("report_one.txt", text);
+    assert_golden("report_one.yaml", yaml);
+    free(text);
+    free(yaml);
+    fixture_clear(&f);
+}
+
+static void comparison_matches_golden(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 16);
+    fixture_add(&f, "result", (ek_shape){2, 2, 4}, 1, EK_RECOMPUTE_BOTH);
+    fixture_add(&f, "naive_no_recomp", (ek_shape){2, 2, 4}, 1, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "手工 1", (ek_shape){2, 2, 4}, 0, EK_RECOMPUTE_FULL);
+    ek_balance_result search = {.status = EK_BALANCE_TIME_LIMIT, .step_time = f.timeline[0].step_time, .seconds = 90};
+    ek_report report = fixture_report(&f, 7000, &search);
+    char *text = text_of(&report), *yaml = yaml_of(&report);
+    assert_golden("report_compare.txt", text);
+    assert_golden("report_compare.yaml", yaml);
+    free(text);
+    free(yaml);
+    fixture_clear(&f);
+}
+
+static void seed_bubble_is_printed_to_the_letter(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "seed", 96);
+    fixture_add(&f, "result", (ek_shape){16, 1, 16}, 0, EK_RECOMPUTE_NONE);
+    f.timeline[0].bubble = (ek_bubble){1.1064, 0.9375, 0.1382, 0.0307};
+    ek_report report = fixture_report(&f, 0, NULL);
+    char *text = text_of(&report);
+    assert_ptr_equal(strstr(text, "To put in yaml configuration:\n  offset: [[0, 0, "), text);
+    assert_says(text, "————————————— pp:16, vp: 1, micro: 16 ————————————\n"
+                      "--------------------  bubble  --------------------\n"
+                      "   real    =   ideal   +   imba    + recompute\n"
+                      "  1.1064   =  0.9375   +  0.1382   +  0.0307\n");
+    f.timeline[0].bubble = (ek_bubble){1.1064, 0.9375, -0.0182, 0.0307};
+    char *negative = text_of(&report);
+    assert_says(negative, "  1.1064   =  0.9375   +  -0.0182  +  0.0307\n");
+    free(text);
+    free(negative);
+    fixture_clear(&f);
+}
+
+static void verdicts_stand_in_words(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    int stage;
+    double peak = ek_timeline_peak(&f.timeline[0], &stage);
+    ek_report over = fixture_report(&f, peak - 64, NULL), fits = fixture_report(&f, peak, NULL);
+    char *text = text_of(&over), want[128];
+    snprintf(want, sizeof want, "stage %d is the fullest with %.0f MB; over the limit of %.0f MB by 64 MB", stage, peak,
+             peak - 64);
+    assert_says(text, want);
+    free(text);
+    text = text_of(&fits);
+    assert_says(text, "every stage fits the limit");
+    assert_silent(text, "status");
+    assert_silent(text, "\033");
+    free(text);
+    fits.color = true;
+    text = text_of(&fits);
+    assert_says(text, "\033[32mevery stage fits");
+    free(text);
+    fixture_clear(&f);
+}
+
+static void every_status_says_what_it_rests_on(void **state)
+{
+    (void)state;
+    static const char *const want[] = {"status: optimal (proved", "status: feasible (the search ended by its own",
+                                       "status: time_limit (the time limit"};
+    fixture f;
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    for (int i = 0; i < 3; i++) {
+        ek_balance_result search = {.status = (ek_balance_status)i, .seconds = 1};
+        ek_report report = fixture_report(&f, 90000, &search);
+        char *text = text_of(&report);
+        assert_says(text, want[i]);
+        free(text);
+    }
+    fixture_clear(&f);
+}
+
+static void infeasible_says_why_and_what_would_help(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 8);
+    ek_balance_result search = {.status = EK_BALANCE_INFEASIBLE,
+                                .seconds = 2,
+                                .smallest_limit_mb = 4100.5,
+                                .smallest_limit_exact = true,
+                                .bottleneck_stage = 3};
+    assert_int_equal(ek_plan_even(&f.layers, 4, 1, EK_RECOMPUTE_FULL, &search.fit_plan, NULL), EK_OK);
+    ek_report report = fixture_report(&f, 3000, &search);
+    char *text = text_of(&report), *yaml = yaml_of(&report);
+    assert_golden("report_infeasible.txt", text);
+    assert_says(yaml, "# the smallest limit that fits is 4101 MB; stage 3 is the bottleneck");
+    free(text);
+    search.smallest_limit_exact = false;
+    text = text_of(&report);
+    assert_says(text, "a smaller one may exist");
+    free(text);
+    free(yaml);
+    search.smallest_limit_mb = INFINITY;
+    text = text_of(&report);
+    assert_silent(text, "inf ");
+    free(text);
+    ek_plan_clear(&search.fit_plan);
+}
+
+static void a_list_prints_every_case_with_its_name(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "one", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    ek_report report = fixture_report(&f, 0, NULL);
+    report.list = true;
+    char *text = text_of(&report);
+    assert_says(text, "== one ==");
+    free(text);
+    fixture_add(&f, "two", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_FULL);
+    report.n_cases = 2;
+    text = text_of(&report);
+    assert_says(text, "== two ==");
+    assert_says(text, "comparison");
+    free(text);
+    fixture_clear(&f);
+}
+
+static void yaml_names_are_quoted_when_needed(void **state)
+{
+    (void)state;
+    static const char *const name[][2] = {{"manual1", "\nmanual1:\n"},
+                                          {"yes", "\n\"yes\":\n"},
+                                          {"12", "\n\"12\":\n"},
+                                          {"a: b", "\n\"a: b\":\n"},
+                                          {"say \"hi\"", "\n\"say \\\"hi\\\"\":\n"},
+                                          {"", "\n\"\":\n"},
+                                          {"tab\there", "\n\"tab\\u0009here\":\n"},
+                                          {"cut \xe6\x89", "\n\"cut \xef\xbf\xbd\xef\xbf\xbd\":\n"},
+                                          {"a/b", "file_name: \"a_b.svg\""}};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        fixture f;
+        fixture_init(&f, "small", 8);
+        fixture_add(&f, name[i][0], (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+        ek_report report = fixture_report(&f, 0, NULL);
+        char *yaml = yaml_of(&report);
+        assert_says(yaml, name[i][1]);
+        free(yaml);
+        fixture_clear(&f);
+    }
+}
+
+static void assert_same_plan(const ek_strategy *read, const ek_case *c)
+{
+    size_t size = (size_t)(c->plan->n_stages * c->plan->n_chunks) * sizeof(int);
+    assert_int_equal(read->plan.n_stages, c->plan->n_stages);
+    assert_int_equal(read->plan.n_chunks, c->plan->n_chunks);
+    assert_memory_equal(read->plan.layers, c->plan->layers, size);
+    assert_memory_equal(read->plan.full, c->plan->full, size);
+    assert_memory_equal(read->plan.select, c->plan->select, size);
+    assert_memory_equal(read->plan.comm, c->plan->comm, size);
+    assert_int_equal(read->n_micro_batches, c->timeline->shape.n_micro_batches);
+    assert_int_equal(read->less_memory, ek__less_memory(c->timeline));
+}
+
+static void plans_are_read_back(void **state)
+{
+    (void)state;
+    static const char *const want[] = {"a: \"b\" # c", "no", "no_2", "手工"};
+    fixture f;
+    fixture_init(&f, "small", 17);
+    fixture_add(&f, "a: \"b\" # c", (ek_shape){4, 2, 8}, 1, EK_RECOMPUTE_BOTH);
+    fixture_add(&f, "no", (ek_shape){4, 2, 8}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "no", (ek_shape){4, 1, 6}, 0, EK_RECOMPUTE_SELECT);
+    fixture_add(&f, "手工", (ek_shape){4, 1, 7}, 0, EK_RECOMPUTE_FULL);
+    ek_balance_result search = {.status = EK_BALANCE_FEASIBLE, .seconds = 1};
+    for (int k = 0; k < 4; k++) {
+        ek_report report = fixture_report(&f, 9000, k % 2 ? &search : NULL);
+        report.list = k == 2;
+        char *text = written(&report, ek_format_find(k < 2 ? "yaml" : "json")->write, NULL, 0);
+        char path[] = "/tmp/ek_report_XXXXXX";
+        int fd = mkstemp(path);
+        assert_true(fd >= 0);
+        FILE *file = fdopen(fd, "w");
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        ek_strategies read = {0};
+        ek_error err = {0};
+        ek_status status = ek_strategies_read(path, &f.layers, 0, NULL, &read, &err);
+        remove(path);
+        if (status != EK_OK)
+            fail_msg("%d: %s in\n%s", err.line, err.message, text);
+        assert_int_equal(read.n, f.n_cases);
+        for (int i = 0; i < read.n; i++) {
+            assert_string_equal(read.strategy[i].name, k < 2 ? want[i] : f.cases[i].name);
+            assert_same_plan(&read.strategy[i], &f.cases[i]);
+        }
+        ek_strategies_clear(&read);
+        free(text);
+    }
+    fixture_clear(&f);
+}
+
+static void numbers_are_short_and_without_a_locale(void **state)
+{
+    (void)state;
+    assert_string_equal(ek__short(1396.3062).text, "1396.31");
+    assert_string_equal(ek__short(15450.3).text, "15450.3");
+    assert_string_equal(ek__short(12).text, "12");
+    assert_string_equal(ek__short(0.1234567).text, "0.123457");
+    assert_string_equal(ek__short(NAN).text, "-");
+    assert_string_equal(ek__fixed(-0.00001, 4).text, "0.0000");
+    assert_string_equal(ek__fixed(INFINITY, 2).text, "-");
+    assert_string_equal(ek__fixed(1e300, 2).text, "1e+300");
+    assert_string_equal(ek__grouped(1234567).text, "1 234 567");
+    assert_string_equal(ek__grouped(-123456).text, "-123 456");
+    assert_string_equal(ek__grouped(999).text, "999");
+}
+
+static void a_full_disk_is_reported(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "one", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    ek_report report = fixture_report(&f, 0, NULL);
+    for (const ek_format *const *format = ek_formats; *format; format++)
+        assert_full_disk_reported(&report, (*format)->write, NULL);
+    fixture_clear(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        {"one case matches its golden text and YAML", one_case_matches_golden, NULL, NULL, NULL},
+        {"a comparison matches its golden text and YAML", comparison_matches_golden, NULL, NULL, NULL},
+        {"the seed's bubble is printed to the letter", seed_bubble_is_printed_to_the_letter, NULL, NULL, NULL},
+        {"verdicts stand in words, colour only on request", verdicts_stand_in_words, NULL, NULL, NULL},
+        {"every status says what it rests on", every_status_says_what_it_rests_on, NULL, NULL, NULL},
+        {"an infeasible search says why and what would help", infeasible_says_why_and_what_would_help, NULL, NULL,
+         NULL},
+        {"a list prints every case with its name", a_list_prints_every_case_with_its_name, NULL, NULL, NULL},
+        {"names are quoted in YAML when they need it", yaml_names_are_quoted_when_needed, NULL, NULL, NULL},
+        {"plans written as YAML or JSON are read back the same", plans_are_read_back, NULL, NULL, NULL},
+        {"numbers are short and free of the locale", numbers_are_short_and_without_a_locale, NULL, NULL, NULL},
+        {"a full disk is reported by every format", a_full_disk_is_reported, NULL, NULL, NULL},
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* Plan files: the original's manual format in every shorthand, the bare lists that it prints, and the JSON and YAML
+ * that Evenkeel writes. What is refused stands in tests/data/bad/strategies. */
+#include "input.h"
+
+#include "plan/strategies.h"
+
+/* 12 layers, every kind modelled. */
+static ek_layer body = {.n_layers = 12, .modelled = {true, true, true, true, true}};
+static const ek_layers model = {.n_body = 1, .body = &body, .n_layers = 12, .modelled = {true, true, true, true, true}};
+
+static void read_text(const char *text, int n_stages, ek_strategies *strategies, said *s)
+{
+    ek__doc *doc;
+    ek_error err = {0};
+    const ek_listener listener = {say_warning, s};
+    if (ek__doc_parse_buffer("plans", text, strlen(text), &doc, &err) ||
+        ek__strategies_from_doc(doc, &model, n_stages, s ? &listener : NULL, strategies, &err))
+        fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
+    ek__doc_free(doc);
+}
+
+static void one_plan_is_read_in_every_shorthand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *text;
+        int n_stages, n_chunks, layers[6], full[6], select[6], comm[6];
+    } cases[] = {
+        {"flat lists",
+         "a: {offset: [1, 0, -1], recompute: [5, 0, 1], select_recompute: [0, 4, 0]}",
+         3,
+         1,
+         {5, 4, 3},
+         {5, 0, 1},
+         {0, 4, 0},
+         {0}},
+        {"a list of one list",
+         "a: {offset: [[1, 0, -1]], recompute: true, select_comm_recompute: [[1, 1, 1]]}",
+         3,
+         1,
+         {5, 4, 3},
+         {5, 4, 3},
+         {0},
+         {1, 1, 1}},
+        {"two chunks",
+         "a: {offset: [[1, 0, 0], [0, 0, -1]], interleave_num: 2, recompute: [true, [0, 1, 0]]}",
+         3,
+         2,
+         {3, 2, 2, 2, 2, 1},
+         {3, 2, 2, 0, 1, 0},
+         {0},
+         {0}},
+        {"chunks counted by the lists",
+         "a: {offset: [[1, 0, 0], [0, 0, -1]], select_recompute: yes}",
+         3,
+         2,
+         {3, 2, 2, 2, 2, 1},
+         {0},
+         {3, 2, 2, 2, 2, 1},
+         {0}},
+        {"stages counted by another list",
+         "a: {offset: 0, interleave_num: 2, recompute: [false, [0, 1, 0]]}",
+         3,
+         2,
+         {2, 2, 2, 2, 2, 2},
+         {0, 0, 0, 0, 1, 0},
+         {0},
+         {0}},
+        {"stages given", "a: {offset: 0, recompute: true}", 6, 1, {2, 2, 2, 2, 2, 2}, {2, 2, 2, 2, 2, 2}, {0}, {0}},
+        {"stages of another plan", "a: {offset: 0}\nb: {offset: [1, 1, -2]}", 3, 1, {4, 4, 4}, {0}, {0}, {0}},
+        {"counts instead of offsets",
+         "a: {layers: [6, 0, 6], recompute: [1, 0, 6]}",
+         3,
+         1,
+         {6, 0, 6},
+         {1, 0, 6},
+         {0},
+         {0}},
+        {"counts that agree with offsets",
+         "a: {layers: [5, 4, 3], offset: [1, 0, -1]}",
+         3,
+         1,
+         {5, 4, 3},
+         {0},
+         {0},
+         {0}},
+        {"bare lists as the original prints them",
+         "  offset: [[1, 0, -1]]\n  recompute: [[0, 0, 0]]\n  select_recompute: [[5, 0, 0]]\n",
+         3,
+         1,
+         {5, 4, 3},
+         {0},
+         {5, 0, 0},
+         {0}},
+        {"JSON",
+         "{\"version\": 1, \"step_time\": 3.5, \"plan\": {\"offset\": [[1, 0, -1]], \"layers\": [[5, 4, 3]]}}",
+         3,
+         1,
+         {5, 4, 3},
+         {0},
+         {0},
+         {0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_strategies strategies;
+        said s = {{0}, 0, 0};
+        read_text(cases[i].text, strcmp(cases[i].what, "stages given") == 0 ? 6 : 0, &strategies, &s);
+        const ek_plan *plan = &strategies.strategy[0].plan;
+        size_t size = (size_t)cases[i].n_stages * (size_t)cases[i].n_chunks * sizeof(int);
+        if (plan->n_stages != cases[i].n_stages || plan->n_chunks != cases[i].n_chunks ||
+            memcmp(plan->layers, cases[i].layers, size) != 0 || memcmp(plan->full, cases[i].full, size) != 0 ||
+            memcmp(plan->select, cases[i].select, size) != 0 || memcmp(plan->comm, cases[i].comm, size) != 0)
+            fail_msg("%s: read wrongly", cases[i].what);
+        assert_string_equal(s.text, "");
+        ek_strategies_clear(&strategies);
+    }
+}
+
+static void options_are_read_and_have_defaults(void **state)
+{
+    (void)state;
+    ek_strategies strategies;
+    read_text("first: {offset: [0, 0], show: 0, file_name: a.svg, micro_batch_num: 32, less_memory: true}\n"
+              "the second: {offset: [0, 0]}\n",
+              0, &strategies, NULL);
+    assert_int_equal(strategies.n, 2);
+    const ek_strategy *a = &strategies.strategy[0], *b = &strategies.strategy[1];
+    assert_string_equal(a->name, "first");
+    assert_string_equal(a->file_name, "a.svg");
+    assert_true(a->show == 0 && a->n_micro_batches == 32 && a->less_memory == 1);
+    assert_string_equal(b->name, "the second");
+    assert_string_equal(b->file_name, "");
+    assert_true(b->show == 1 && b->n_micro_batches == 0 && b->less_memory == -1);
+    ek_strategies_clear(&strategies);
+    ek_strategies_clear(&strategies);
+}
+
+static void json_cases_follow_the_plan_at_the_top(void **state)
+{
+    (void)state;
+    ek_strategies strategies;
+    read_text("{\"version\": 1, \"name\": \"result\", \"plan\": {\"offset\": [[0, 0]]}, \"cases\": ["
+              "{\"name\": \"manual1\", \"fits\": true, \"plan\": {\"offset\": [[1, -1]]}}, {\"plan\": {\"offset\": "
+              "[[2, -2]]}}]}",
+              0, &strategies, NULL);
+    assert_int_equal(strategies.n, 3);
+    assert_string_equal(strategies.strategy[0].name, "result");
+    assert_string_equal(strategies.strategy[1].name, "manual1");
+    assert_string_equal(strategies.strategy[2].name, "plan");
+    assert_int_equal(strategies.strategy[2].plan.layers[0], 8);
+    ek_strategies_clear(&strategies);
+}
+
+/* Source: the answer of the original tool in the seed's Llama-175B example: 96 layers, 16 stages, 3 chunks. */
+static void the_published_answer_is_a_plan_of_its_model(void **state)
+{
+    (void)state;
+    ek_layer body96 = {.n_layers = 96, .modelled = {true, true, true, true, false}};
+    const ek_layers layers = {
+        .n_body = 1, .body = &body96, .n_layers = 96, .modelled = {true, true, true, true, false}};
+    ek_strategies strategies;
+    ek_error err = {0};
+    if (ek_strategies_read(source_path("tests/data/llama175b_answer.yaml"), &layers, 16, NULL, &strategies, &err))
+        fail_msg("%d:%d: %s", err.line, err.column, err.message);
+    const ek_plan *plan = &strategies.strategy[0].plan;
+    assert_true(plan->n_stages == 16 && plan->n_chunks == 3);
+    assert_int_equal(plan->layers[0], 1);
+    assert_int_equal(plan->layers[2 * 16 + 15], 1);
+    assert_int_equal(plan->select[2 * 16 + 6], 3);
+    assert_int_equal(strategies.strategy[0].less_memory, 1);
+    assert_int_equal(ek_plan_check(plan, &layers, &err), EK_OK);
+    ek_strategies_clear(&strategies);
+}
+
+static void outputs_stay_untouched_on_failure(void **state)
+{
+    (void)state;
+    ek_strategies strategies = {.n = 77, .strategy = NULL};
+    assert_int_equal(ek_strategies_read(source_path("tests/data/bad/strategies/second_strategy_is_wrong.yaml"), &model,
+                                        0, NULL, &strategies, NULL),
+                     EK_ERR_INPUT);
+    assert_int_equal(strategies.n, 77);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_plan_is_read_in_every_shorthand),
+        cmocka_unit_test(options_are_read_and_have_defaults),
+        cmocka_unit_test(json_cases_follow_the_plan_at_the_top),
+        cmocka_unit_test(the_published_answer_is_a_plan_of_its_model),
+        cmocka_unit_test(outputs_stay_untouched_on_failure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
