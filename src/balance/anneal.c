@@ -4,6 +4,7 @@
  * state visited keeps to the memory limit: after each move a stage's recomputation is refitted to its room.
  *
  * Chains depend on the seed and their batch alone, so the answer is the same for any number of threads. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,19 +20,24 @@ enum {
     MIN_STEPS = 4000,
     MIN_STEPS_PER_CELL = 100,
     MAX_BATCHES = 8,
-    MAX_TOUCHED = 4 * EK_MAX_CHUNKS,
 };
 #define WORK_BUDGET 1.2e10 /* blocks x lanes of the first round */
 #define HOT         0.02   /* of the step time */
 #define WARM        0.003  /* where the second round starts */
 #define COLD        1e-5
+#define FIRST_SHARE 0.7 /* of the time that is left, when the clock sets the pace */
 
 /* What a move changed, to take it back. */
 typedef struct undo {
     int n;
-    int cell[MAX_TOUCHED];
-    int option[MAX_TOUCHED];
-    const ek__chunk *chunk[MAX_TOUCHED];
+    uint64_t move;     /* number of the move, never 0 */
+    uint64_t *cell_of; /* [n_cells] last move that touched the cell */
+    int *cell;         /* [n_cells] touched, and what they were */
+    int *option;
+    const ek__chunk **chunk;
+    int n_stages;
+    uint64_t *stage_of; /* [n_stages] */
+    int *stage;         /* [n_stages] touched */
 } undo;
 
 typedef struct chain {
@@ -39,13 +45,13 @@ typedef struct chain {
     double now_time, best_time;
     ek__random random;
     undo undo;
-    bool overflow; /* the move touched more cells than undo holds: it is dropped */
 } chain;
 
 typedef struct batch {
     ek__search *search;
     int rank;
-    long n_steps;
+    long n_steps; /* to do; without a bound when the clock sets the pace */
+    double share; /* of the time that is left, when the clock sets the pace; else 0 */
     double hot, cold;
     const ek__state *start; /* [EK__LANES] */
     chain chains[EK__LANES];
@@ -55,24 +61,31 @@ typedef struct batch {
     ek_status status;
 } batch;
 
-static void touch(chain *c, int cell)
+static void touch(const ek__problem *problem, chain *c, int cell)
 {
     undo *u = &c->undo;
-    for (int i = 0; i < u->n; i++)
-        if (u->cell[i] == cell)
-            return;
-    if (u->n == MAX_TOUCHED) {
-        c->overflow = true;
+    if (u->cell_of[cell] == u->move)
         return;
-    }
+    u->cell_of[cell] = u->move;
     u->cell[u->n] = cell;
     u->option[u->n] = c->now.option[cell];
     u->chunk[u->n++] = c->now.chunk[cell];
+    int stage = cell % problem->n_stages;
+    if (u->stage_of[stage] != u->move) {
+        u->stage_of[stage] = u->move;
+        u->stage[u->n_stages++] = stage;
+    }
 }
 
-static void set_option(chain *c, int cell, int option)
+static void begin_move(chain *c)
 {
-    touch(c, cell);
+    c->undo.move++;
+    c->undo.n = c->undo.n_stages = 0;
+}
+
+static void set_option(const ek__problem *problem, chain *c, int cell, int option)
+{
+    touch(problem, c, cell);
     c->now.option[cell] = option;
 }
 
@@ -92,8 +105,8 @@ static double activation(const chain *c, int cell)
 /* Room left under each of the stage's live vectors. */
 static int stage_slack(const ek__problem *problem, const chain *c, int stage, double *slack)
 {
-    const int *live;
-    int n_live = ek_order_live_vectors(problem->order, stage, &live), v = problem->n_chunks;
+    const int *live = problem->order->live[stage].vectors;
+    int n_live = problem->order->live[stage].n, v = problem->n_chunks;
     double room = problem->room_mb[stage];
     for (int i = 0; i < v; i++)
         room -= c->now.chunk[i * problem->n_stages + stage]->parameter_mb;
@@ -109,11 +122,11 @@ static int stage_slack(const ek__problem *problem, const chain *c, int stage, do
 
 static void change_option(const ek__problem *problem, chain *c, int chunk, int stage, int option, double *slack)
 {
-    const int *live;
-    int n_live = ek_order_live_vectors(problem->order, stage, &live), v = problem->n_chunks;
+    const int *live = problem->order->live[stage].vectors;
+    int n_live = problem->order->live[stage].n, v = problem->n_chunks;
     int cell = chunk * problem->n_stages + stage;
     double before = activation(c, cell);
-    set_option(c, cell, option);
+    set_option(problem, c, cell, option);
     for (int k = 0; k < n_live; k++)
         slack[k] += live[k * v + chunk] * (before - activation(c, cell));
 }
@@ -121,12 +134,12 @@ static void change_option(const ek__problem *problem, chain *c, int chunk, int s
 /* The activation a chunk must shed (negative: may gain) for every live vector to fit, by itself. */
 static double chunk_need(const ek__problem *problem, int chunk, int stage, const double *slack)
 {
-    const int *live;
-    int n_live = ek_order_live_vectors(problem->order, stage, &live), v = problem->n_chunks;
+    const int *live = problem->order->live[stage].vectors;
+    int n_live = problem->order->live[stage].n, v = problem->n_chunks;
     double need = -INFINITY;
     for (int k = 0; k < n_live; k++)
-        if (live[k * v + chunk] > 0)
-            need = fmax(need, -slack[k] / live[k * v + chunk]);
+        if (live[k * v + chunk] > 0 && -slack[k] > need * live[k * v + chunk])
+            need = -slack[k] / live[k * v + chunk];
     return need;
 }
 
@@ -188,7 +201,7 @@ static bool set_chunk(const ek__problem *problem, chain *c, int cell, int first,
         return false;
     if (chunk == c->now.chunk[cell])
         return true;
-    touch(c, cell);
+    touch(problem, c, cell);
     c->now.chunk[cell] = chunk;
     if (c->now.option[cell] >= chunk->n_options)
         c->now.option[cell] = chunk->n_options - 1;
@@ -217,15 +230,9 @@ static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
 
 static bool fit_touched(const ek__problem *problem, chain *c, double *slack)
 {
-    int n = c->undo.n, p = problem->n_stages;
-    for (int i = 0; i < n; i++) {
-        int stage = c->undo.cell[i] % p;
-        bool seen = false;
-        for (int j = 0; j < i && !seen; j++)
-            seen = c->undo.cell[j] % p == stage;
-        if (!seen && !fit_stage(problem, c, stage, -1, slack))
+    for (int i = 0; i < c->undo.n_stages; i++) /* fitting touches no further stage */
+        if (!fit_stage(problem, c, c->undo.stage[i], -1, slack))
             return false;
-    }
     return true;
 }
 
@@ -268,14 +275,13 @@ static bool move_option(const ek__problem *problem, chain *c, double *slack)
     int n = c->now.chunk[cell]->n_options;
     if (n < 2)
         return false;
-    set_option(c, cell, other_than(&c->random, n, c->now.option[cell]));
+    set_option(problem, c, cell, other_than(&c->random, n, c->now.option[cell]));
     return fit_stage(problem, c, cell % problem->n_stages, cell / problem->n_stages, slack);
 }
 
 static bool propose(const ek__problem *problem, chain *c, double *slack)
 {
-    c->undo.n = 0;
-    c->overflow = false;
+    begin_move(c);
     if (problem->n_cells < 2)
         return move_option(problem, c, slack);
     double kind = ek__random_unit(&c->random);
@@ -290,7 +296,7 @@ static bool propose(const ek__problem *problem, chain *c, double *slack)
         done = move_range(problem, c, slack);
     else
         done = move_option(problem, c, slack);
-    return done && !c->overflow;
+    return done;
 }
 
 /* Write the durations of the cells a move touched into the chain's lane. */
@@ -323,7 +329,7 @@ static void start_chains(batch *b)
         ek__state_copy(problem, &b->start[l], &c->now);
         c->random = ek__random_seed(b->search->options->seed * 1000003u + (uint64_t)b->rank * EK__LANES + (uint64_t)l);
         for (int s = 0; s < problem->n_stages; s++) {
-            c->undo.n = 0;
+            begin_move(c);
             /* The start fits, so refitting cannot fail; it only spends the room that is left. */
             fit_stage(problem, c, s, -1, b->slack);
         }
@@ -337,41 +343,76 @@ static void start_chains(batch *b)
     }
 }
 
+/* One step of every chain: move, judge the eight moves together, keep or take back. */
+static void step_chains(batch *b, double temperature)
+{
+    const ek__problem *problem = b->search->problem;
+    double times[EK__LANES];
+    bool moved[EK__LANES];
+    for (int l = 0; l < EK__LANES; l++) {
+        chain *c = &b->chains[l];
+        moved[l] = propose(problem, c, b->slack);
+        if (moved[l])
+            write_lane(problem, c, b->duration, l);
+        else
+            take_back(c);
+    }
+    ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
+    for (int l = 0; l < EK__LANES; l++) {
+        chain *c = &b->chains[l];
+        if (!moved[l])
+            continue;
+        if (times[l] <= c->now_time || ek__random_unit(&c->random) < exp((c->now_time - times[l]) / temperature)) {
+            c->now_time = times[l];
+            keep_best(b, c);
+        } else {
+            take_back(c);
+            write_lane(problem, c, b->duration, l);
+        }
+    }
+}
+
 static void run_batch(batch *b)
 {
     ek__search *search = b->search;
-    const ek__problem *problem = search->problem;
-    double blocks = (double)ek_order_n_blocks(problem->order) * EK__LANES;
-    double times[EK__LANES];
-    bool moved[EK__LANES];
+    double blocks = (double)ek_order_n_blocks(search->problem->order) * EK__LANES;
+    long look = blocks > 1e6 ? 1 : 64; /* steps between looks at the temperature */
+    double from = ek__now(), window = b->share * (search->start + search->options->time_limit - from);
     start_chains(b);
     double scale = b->chains[0].now_time, temperature = 0;
     for (long k = 0; k < b->n_steps && !ek__search_stopped(search); k++) {
-        if (k % 64 == 0)
-            temperature = scale * b->hot * pow(b->cold / b->hot, (double)k / (double)b->n_steps);
-        for (int l = 0; l < EK__LANES; l++) {
-            chain *c = &b->chains[l];
-            moved[l] = propose(problem, c, b->slack);
-            if (moved[l])
-                write_lane(problem, c, b->duration, l);
-            else
-                take_back(c);
+        if (k % look == 0) {
+            double done = b->share > 0 ? (ek__now() - from) / window : (double)k / (double)b->n_steps;
+            if (done >= 1)
+                break;
+            temperature = scale * b->hot * pow(b->cold / b->hot, done);
         }
-        ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
-        for (int l = 0; l < EK__LANES; l++) {
-            chain *c = &b->chains[l];
-            if (!moved[l])
-                continue;
-            if (times[l] <= c->now_time || ek__random_unit(&c->random) < exp((c->now_time - times[l]) / temperature)) {
-                c->now_time = times[l];
-                keep_best(b, c);
-            } else {
-                take_back(c);
-                write_lane(problem, c, b->duration, l);
-            }
-        }
-        ek__search_did(search, blocks);
+        step_chains(b, temperature);
+        if (b->share == 0)
+            ek__search_did(search, blocks);
     }
+}
+
+static void undo_clear(undo *u)
+{
+    free(u->cell_of);
+    free(u->cell);
+    free(u->option);
+    free(u->chunk);
+    free(u->stage_of);
+    free(u->stage);
+}
+
+static bool undo_init(undo *u, const ek__problem *problem)
+{
+    size_t n = (size_t)problem->n_cells, p = (size_t)problem->n_stages;
+    u->cell_of = ek__alloc(n, sizeof *u->cell_of);
+    u->cell = ek__alloc(n, sizeof *u->cell);
+    u->option = ek__alloc(n, sizeof *u->option);
+    u->chunk = ek__alloc(n, sizeof *u->chunk);
+    u->stage_of = ek__alloc(p, sizeof *u->stage_of);
+    u->stage = ek__alloc(p, sizeof *u->stage);
+    return u->cell_of && u->cell && u->option && u->chunk && u->stage_of && u->stage;
 }
 
 static void batch_clear(batch *b)
@@ -379,6 +420,7 @@ static void batch_clear(batch *b)
     for (int l = 0; l < EK__LANES; l++) {
         ek__state_clear(&b->chains[l].now);
         ek__state_clear(&b->chains[l].best);
+        undo_clear(&b->chains[l].undo);
     }
     free(b->duration);
     free(b->scratch);
@@ -402,8 +444,9 @@ static ek_status batch_init(batch *b, ek_error *err)
     if (!b->duration || !b->scratch || !b->slack)
         return ek__no_memory(err);
     for (int l = 0; l < EK__LANES; l++)
-        if (ek__state_init(&b->chains[l].now, problem, err) || ek__state_init(&b->chains[l].best, problem, err))
-            return EK_ERR_MEMORY;
+        if (ek__state_init(&b->chains[l].now, problem, err) || ek__state_init(&b->chains[l].best, problem, err) ||
+            !undo_init(&b->chains[l].undo, problem))
+            return ek__no_memory(err);
     return EK_OK;
 }
 
@@ -456,7 +499,21 @@ static int by_time(const void *a, const void *b)
 typedef struct budget {
     int first_batches, second_batches;
     long n_steps;
+    bool by_clock; /* the time limit is too short for all of it: one batch a thread, cooled by the clock */
 } budget;
+
+/* Seconds of one step of a batch, measured; moving costs about as much as judging. */
+static double step_seconds(const ek__problem *problem, batch *b)
+{
+    double times[EK__LANES], begin = ek__now(), seconds;
+    int n = 0;
+    do {
+        ek__order_step_times(problem->order, b->duration, problem->delays, b->scratch, times);
+        n++;
+        seconds = ek__now() - begin;
+    } while (seconds < 1e-3 && n < 1000);
+    return 2 * seconds / n;
+}
 
 static budget plan_budget(const ek__problem *problem)
 {
@@ -469,55 +526,76 @@ static budget plan_budget(const ek__problem *problem)
     return (budget){.first_batches = n, .second_batches = (n + 1) / 2, .n_steps = (long)steps};
 }
 
+static void fit_to_clock(ek__search *search, batch *sample, budget *plan)
+{
+    double left = search->start + search->options->time_limit - ek__now();
+    double needed = step_seconds(search->problem, sample) * (double)plan->n_steps *
+                    (plan->first_batches + plan->second_batches) / search->n_threads;
+    plan->by_clock = needed > left;
+    if (!plan->by_clock)
+        return;
+    plan->n_steps = LONG_MAX;
+    plan->first_batches = search->n_threads < plan->first_batches ? search->n_threads : plan->first_batches;
+    plan->second_batches = plan->first_batches < plan->second_batches ? plan->first_batches : plan->second_batches;
+}
+
+/* Run batches [first, first + n) from their starts. */
+static void anneal_round(ek__search *search, batch *batches, int first, int n, const budget *plan)
+{
+    for (int i = first; i < first + n; i++) {
+        batches[i].rank = i;
+        batches[i].n_steps = plan->n_steps;
+        batches[i].hot = first == 0 ? HOT : WARM;
+        batches[i].cold = COLD;
+        batches[i].share = !plan->by_clock ? 0 : first == 0 ? FIRST_SHARE : 1;
+    }
+    run_round(search, batches + first, n);
+}
+
 static ek_status solve(ek__search *search, ek_error *err)
 {
     const ek__problem *problem = search->problem;
     budget plan = plan_budget(problem);
-    int n = plan.first_batches + plan.second_batches;
+    int n = plan.first_batches + plan.second_batches, n_chains = plan.first_batches * EK__LANES;
     ek_status status = EK_OK;
-    ek__state *starts = ek__alloc((size_t)n * EK__LANES, sizeof *starts);
-    ranked *all = ek__alloc((size_t)plan.first_batches * EK__LANES, sizeof *all);
+    ek__state origin = {0};
+    ek__state *starts = ek__alloc((size_t)n * EK__LANES, sizeof *starts); /* borrowed states */
+    ranked *all = ek__alloc((size_t)n_chains, sizeof *all);
     batch *batches = ek__alloc((size_t)n, sizeof *batches);
-    if (!starts || !all || !batches) {
+    if (!starts || !all || !batches)
         status = ek__no_memory(err);
-        goto done;
-    }
+    if (!status)
+        status = ek__state_init(&origin, problem, err);
     for (int i = 0; i < n && !status; i++) {
-        bool first = i < plan.first_batches;
-        batches[i] = (batch){.search = search,
-                             .rank = i,
-                             .n_steps = plan.n_steps,
-                             .hot = first ? HOT : WARM,
-                             .cold = COLD,
-                             .start = starts + (size_t)i * EK__LANES};
+        batches[i].search = search;
+        batches[i].start = starts + (size_t)i * EK__LANES;
         status = batch_init(&batches[i], err);
     }
     if (status)
         goto done;
-    atomic_store(&search->work_total,
-                 (double)n * (double)plan.n_steps * EK__LANES * (double)ek_order_n_blocks(problem->order));
-    /* Chains copy their start before they offer anything, but other batches run meanwhile: give them a still copy. */
-    ek__state origin;
-    status = ek__state_init(&origin, problem, err);
-    if (status)
-        goto done;
+    fit_to_clock(search, &batches[0], &plan);
+    n_chains = plan.first_batches * EK__LANES;
+    if (!plan.by_clock)
+        atomic_store(&search->work_total,
+                     (double)n * (double)plan.n_steps * EK__LANES * (double)ek_order_n_blocks(problem->order));
+    /* A still copy: search->best changes as soon as one batch offers something. */
     ek__state_copy(problem, &search->best, &origin);
-    for (int i = 0; i < plan.first_batches * EK__LANES; i++)
+    for (int i = 0; i < n_chains; i++)
         starts[i] = origin;
-    run_round(search, batches, plan.first_batches);
-    ek__state_clear(&origin);
+    anneal_round(search, batches, 0, plan.first_batches, &plan);
     if (ek__search_stopped(search))
         goto done;
 
-    for (int i = 0; i < plan.first_batches * EK__LANES; i++)
+    for (int i = 0; i < n_chains; i++)
         all[i] = (ranked){&batches[i / EK__LANES].chains[i % EK__LANES], i};
-    qsort(all, (size_t)plan.first_batches * EK__LANES, sizeof *all, by_time);
-    for (int i = 0; i < plan.second_batches * EK__LANES; i++)
-        starts[plan.first_batches * EK__LANES + i] = all[i / 2].chain->best;
-    run_round(search, batches + plan.first_batches, plan.second_batches);
+    qsort(all, (size_t)n_chains, sizeof *all, by_time);
+    for (int i = 0; i < plan.second_batches * EK__LANES; i++) /* each of the better half twice */
+        starts[n_chains + i] = all[i / 2].chain->best;
+    anneal_round(search, batches, plan.first_batches, plan.second_batches, &plan);
 done:
     for (int i = 0; i < n && batches; i++)
         batch_clear(&batches[i]);
+    ek__state_clear(&origin);
     free(batches);
     free(all);
     free(starts);
