@@ -1,6 +1,6 @@
-/* The bench: simulation speed and its growth, then every balancing case with default options. Prints a table with ratios,
- * so that a noisy machine moves both sides, writes it as Markdown to the file given, and fails where a bound that the
- * project promises does not hold.
+/* The bench: simulation speed and its growth, then every balancing case with default options. Prints a table with
+ * ratios, so that a noisy machine moves both sides, writes it as Markdown to the file given, and fails where a bound
+ * that the project promises does not hold.
  *
  * usage: bench [FILE.md [COMMIT]] */
 #include <stdarg.h>
@@ -79,7 +79,8 @@ static void time_simulation(const char *schedule, ek_shape shape, int n_plans, d
     double *scratch = calloc(ek_order_scratch_size(order), sizeof *scratch);
     double *lanes = calloc((size_t)n_slots * EK__LANES, sizeof *lanes);
     double *lane_scratch = calloc(clocks * EK__LANES, sizeof *lane_scratch);
-    double *seconds = calloc((size_t)n_plans, sizeof *seconds), *lane_seconds = calloc((size_t)n_plans, sizeof *seconds);
+    double *seconds = calloc((size_t)n_plans, sizeof *seconds),
+           *lane_seconds = calloc((size_t)n_plans, sizeof *seconds);
     if (!cost || !scratch || !lanes || !lane_scratch || !seconds || !lane_seconds)
         exit(2);
     double sum = 0, out[EK__LANES];
@@ -119,10 +120,11 @@ static void bench_simulation(void)
     static const struct {
         ek_shape shape;
         int n_plans;
-    } rows[] = {{{16, 3, 16}, N_PLANS},   {{16, 3, 64}, N_PLANS},  {{32, 4, 128}, 501},
-                {{64, 8, 256}, 101}, {{128, 8, 512}, 21}, {{128, 8, 1024}, 11}};
+    } rows[] = {{{16, 3, 16}, N_PLANS}, {{16, 3, 64}, N_PLANS}, {{32, 4, 128}, 501},
+                {{64, 8, 256}, 101},    {{128, 8, 512}, 21},    {{128, 8, 1024}, 11}};
     say("## Simulation: step time of a changed plan\n\n"
-        "Median over distinct plans on one core, order already built (interleaved). *In lanes*: eight plans in one walk,\n"
+        "Median over distinct plans on one core, order already built (interleaved). *In lanes*: eight plans in one "
+        "walk,\n"
         "per plan, as the search does it.\n\n"
         "| p | v | m | blocks | one plan | per block | ratio | in lanes | per block |\n"
         "|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
@@ -140,7 +142,8 @@ static void bench_simulation(void)
         if (i == 0)
             hold(alone < 4e-6, "p=16, v=3, m=16 in under 4 us");
     }
-    say("\nGrowth is linear when the ratio of the cost per block to that of the first row stays near 1: at most %.2f here.\n\n",
+    say("\nGrowth is linear when the ratio of the cost per block to that of the first row stays near 1: at most %.2f "
+        "here.\n\n",
         worst);
     hold(worst < 2, "linear growth (cost per block within 2 x)");
 }
@@ -148,7 +151,8 @@ static void bench_simulation(void)
 static void bench_balance(void)
 {
     say("## Balance: default options, all cores\n\n"
-        "*Tool*: the step of the original tool at its time limit (recorded, see bench/cases.h); *ratio*: our step over\n"
+        "*Tool*: the step of the original tool at its time limit (recorded, see bench/cases.h); *ratio*: our step "
+        "over\n"
         "its. *Bound*: what the plan must not exceed. A step is in the unit of the case's layer times; every plan is\n"
         "simulated again, and its fullest stage compared with the limit.\n\n"
         "| case | step | time | status | tool | tool's time | ratio | bound | peak / limit MB |\n"
@@ -221,8 +225,8 @@ int main(int argc, char **argv)
     }
     processor(name, sizeof name);
     uname(&system);
-    say("# Benchmarks\n\nWritten by `./run bench`; do not edit.\n\nMachine: %s, %ld cores, %s %s. Commit: %s.\n\n", name,
-        sysconf(_SC_NPROCESSORS_ONLN), system.sysname, system.machine, argc > 2 ? argv[2] : "unknown");
+    say("# Benchmarks\n\nWritten by `./run bench`; do not edit.\n\nMachine: %s, %ld cores, %s %s. Commit: %s.\n\n",
+        name, sysconf(_SC_NPROCESSORS_ONLN), system.sysname, system.machine, argc > 2 ? argv[2] : "unknown");
     bench_simulation();
     bench_balance();
     if (report && fclose(report) != 0) {

@@ -7,6 +7,28 @@
 
 enum { DEFAULT_MICRO_BATCHES = 4 };
 
+/* The picture's file name: the plan's own, kept inside the folder, and never that of another case. */
+static void name_picture(cli_cases *cases, int i, const char *file)
+{
+    char *name = cases->files[i];
+    size_t size = sizeof cases->files[i];
+    char stem[200];
+    snprintf(stem, sizeof stem, "%s", file ? file : cases->names[i]);
+    for (char *c = stem; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    size_t n = strlen(stem);
+    if (n > 4 && strcmp(stem + n - 4, ".svg") == 0)
+        stem[n - 4] = '\0';
+    snprintf(name, size, "%s.svg", stem);
+    for (int copy = 2, k = 0; k < i; k++) {
+        if (strcmp(name, cases->files[k]) == 0 || strcmp(name, "comparison.svg") == 0) {
+            snprintf(name, size, "%s-%d.svg", stem, copy++);
+            k = -1; /* look at all of them again */
+        }
+    }
+}
+
 bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
                    const char *file, const ek_plan *plan, int n_micro_batches, int less_memory)
 {
@@ -32,14 +54,7 @@ bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *la
         return false;
     }
     snprintf(cases->names[i], sizeof cases->names[i], "%s", name);
-    if (file && *file)
-        snprintf(cases->files[i], sizeof cases->files[i], "%s", file);
-    else
-        snprintf(cases->files[i], sizeof cases->files[i], "%s.svg", name);
-    /* A name is the user's: keep its picture inside the folder. */
-    for (char *c = cases->files[i]; *c; c++)
-        if (*c == '/')
-            *c = '_';
+    name_picture(cases, i, file && *file ? file : NULL);
     cases->file_names[i] = cases->files[i];
     cases->cases[i] = (ek_case){cases->names[i], &cases->plans[i], &cases->timelines[i]};
     return true;

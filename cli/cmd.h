@@ -10,7 +10,7 @@
 /** Exit codes of every command. */
 enum {
     EXIT_DONE = 0,
-    EXIT_NO = 1,   /**< the answer is no: nothing fits */
+    EXIT_NO = 1,    /**< the answer is no: nothing fits */
     EXIT_WRONG = 2, /**< wrong usage or input, or a file that cannot be read or written */
 };
 

@@ -36,10 +36,11 @@ static const cli_option options[] = {
 
 static const cli_spec spec = {
     .usage = "evenkeel balance [OPTIONS] FILE\n       evenkeel balance [OPTIONS] --init FILE",
-    .summary = "Chooses for every pipeline stage (and every virtual chunk) how many layers it holds and how many of them\n"
-               "recompute what, so that the simulated step is as short as possible and no stage exceeds its memory.\n"
-               "FILE is an init file (YAML) or a layer file (JSON). Options take one dash or two.\n\n"
-               "Exit status: 0 done, 1 nothing fits, 2 wrong usage or input.",
+    .summary =
+        "Chooses for every pipeline stage (and every virtual chunk) how many layers it holds and how many of them\n"
+        "recompute what, so that the simulated step is as short as possible and no stage exceeds its memory.\n"
+        "FILE is an init file (YAML) or a layer file (JSON). Options take one dash or two.\n\n"
+        "Exit status: 0 done, 1 nothing fits, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 -mem 56000 -lm 1\n"
                 "  evenkeel balance init.yaml -s 16 -mb 32 --time head=0.1,body=3.1,tail=3.5 --format json\n"

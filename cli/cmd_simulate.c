@@ -18,11 +18,12 @@ static const cli_option options[] = {
 
 static const cli_spec spec = {
     .usage = "evenkeel simulate [OPTIONS] PLAN --init FILE\n       evenkeel simulate [OPTIONS] PLAN --layers FILE",
-    .summary = "Runs given plans through a schedule: step time, bubble, memory peaks, timeline. PLAN is what\n"
-               "`balance --format yaml` (or json) wrote, or a file of named strategies. Stages and interleave come from\n"
-               "the plan; micro-batches from the plan unless -mb is given (4 when neither says). Options take one dash\n"
-               "or two.\n\n"
-               "Exit status: 0 done, 2 wrong usage or input.",
+    .summary =
+        "Runs given plans through a schedule: step time, bubble, memory peaks, timeline. PLAN is what\n"
+        "`balance --format yaml` (or json) wrote, or a file of named strategies. Stages and interleave come from\n"
+        "the plan; micro-batches from the plan unless -mb is given (4 when neither says). Options take one dash\n"
+        "or two.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -mb 16 --format yaml > plan.yaml\n"
                 "  evenkeel simulate plan.yaml --init init.yaml -mem 56000\n"

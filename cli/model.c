@@ -56,10 +56,10 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
     const struct {
         const char *name;
         const char **place;
-    } words[] = {{"init", &model->init},     {"layers", &model->layers},
+    } words[] = {{"init", &model->init},       {"layers", &model->layers},
                  {"lf", &model->layer_folder}, {"m", &model->name},
-                 {"time", &model->times},    {"o", &model->output},
-                 {"svg", &model->svg},       {"chrome-trace", &model->chrome_trace}};
+                 {"time", &model->times},      {"o", &model->output},
+                 {"svg", &model->svg},         {"chrome-trace", &model->chrome_trace}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (cli_is(option, words[i].name)) {
             *words[i].place = text;
@@ -162,7 +162,8 @@ bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
     const ek_times *given = model->times ? &times : NULL;
     int sources = (model->init != NULL) + (model->layers != NULL) + (operand != NULL);
     if (sources > 1) {
-        cli_error(NULL, "the model is given more than once: use one of --init FILE, --layers FILE and a positional file");
+        cli_error(NULL,
+                  "the model is given more than once: use one of --init FILE, --layers FILE and a positional file");
         return false;
     }
     char path[4096];

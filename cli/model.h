@@ -10,8 +10,8 @@
 typedef struct cli_model {
     const char *init, *layers, *layer_folder, *name, *times;
     int n_stages, n_chunks, n_micro_batches; /**< 0 when not given */
-    int less_memory; /**< 0 or 1; -1 when not given */
-    const ek_schedule *schedule; /**< NULL: the original's choice */
+    int less_memory;                         /**< 0 or 1; -1 when not given */
+    const ek_schedule *schedule;             /**< NULL: the original's choice */
     ek_comm comm;
     bool memory_given;
     double memory_mb;

@@ -171,9 +171,12 @@ bool cli_is(const cli_option *option, const char *name)
     return strlen(name) == length && strncmp(option->names, name, length) == 0;
 }
 
-static int first_name_length(const cli_option *option)
+/* "--name" for messages, or "-n" when the name is as short as the original's. */
+static const char *shown(const cli_option *option, char *text, size_t size)
 {
-    return (int)strcspn(option->names, "|");
+    int length = (int)strcspn(option->names, "|");
+    snprintf(text, size, "%s%.*s", length > 2 ? "--" : "-", length, option->names);
+    return text;
 }
 
 static void unknown(const name_table *table, const char *word)
@@ -216,7 +219,7 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
             continue;
         }
         const cli_option *option = &spec->options[c - 256];
-        if (cli_is(option, "help")) {
+        if (cli_is(option, "h")) {
             print_help(spec);
             return CLI_HELP;
         }
@@ -239,8 +242,9 @@ bool cli_int(const cli_option *option, const char *text, int least, int most, in
     errno = 0;
     long value = strtol(text, &end, 10);
     if (end == text || *end || errno || value < least || value > most) {
-        cli_error(NULL, "-%.*s must be a whole number from %d to %d (got '%s')", first_name_length(option),
-                  option->names, least, most, text);
+        char name[NAME_SIZE];
+        cli_error(NULL, "%s must be a whole number from %d to %d (got '%s')", shown(option, name, sizeof name), least,
+                  most, text);
         return false;
     }
     *out = (int)value;
@@ -253,8 +257,9 @@ bool cli_double(const cli_option *option, const char *text, double least, double
     double value = strtod(text, &end);
     bool plain = strspn(text, "0123456789+-.eE") == strlen(text); /* neither nan, inf nor hexadecimal */
     if (end == text || *end || !plain || !(value >= least && value <= most)) {
-        cli_error(NULL, "-%.*s must be a number from %g to %g (got '%s')", first_name_length(option), option->names,
-                  least, most, text);
+        char name[NAME_SIZE];
+        cli_error(NULL, "%s must be a number from %g to %g (got '%s')", shown(option, name, sizeof name), least, most,
+                  text);
         return false;
     }
     *out = value;
@@ -270,6 +275,7 @@ bool cli_switch(const cli_option *option, const char *text, bool *out)
             return true;
         }
     }
-    cli_error(NULL, "-%.*s must be 1 or 0 (got '%s')", first_name_length(option), option->names, text);
+    char name[NAME_SIZE];
+    cli_error(NULL, "%s must be 1 or 0 (got '%s')", shown(option, name, sizeof name), text);
     return false;
 }

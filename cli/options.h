@@ -16,7 +16,7 @@ typedef struct cli_option {
 
 /** What a command takes. */
 typedef struct cli_spec {
-    const char *usage;   /**< lines after "usage: " */
+    const char *usage; /**< lines after "usage: " */
     const char *summary;
     const char *examples; /**< lines */
     const char *operand;  /**< "FILE"; what a positional argument is, for messages */

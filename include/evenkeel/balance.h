@@ -20,10 +20,10 @@ extern const char *const ek_balance_status_name[4];
 
 /** State of a running search, for a progress line. */
 typedef struct ek_balance_progress {
-    double seconds;          /**< since the start */
-    double best_step_time;   /**< INFINITY while there is none */
-    double best_seconds;     /**< when it last improved */
-    double done;             /**< share of its own criterion, 0..1 */
+    double seconds;        /**< since the start */
+    double best_step_time; /**< INFINITY while there is none */
+    double best_seconds;   /**< when it last improved */
+    double done;           /**< share of its own criterion, 0..1 */
 } ek_balance_progress;
 
 typedef struct ek_balance_options {
@@ -43,9 +43,9 @@ typedef struct ek_balance_options {
 
 typedef struct ek_balance_result {
     ek_balance_status status;
-    ek_plan plan;         /**< of the best plan; empty when infeasible */
-    double step_time;     /**< simulated */
-    double seconds;       /**< spent */
+    ek_plan plan;     /**< of the best plan; empty when infeasible */
+    double step_time; /**< simulated */
+    double seconds;   /**< spent */
     /** When infeasible: the smallest limit that would fit, the plan behind it in `fit_plan`, and the stage that
      *  reaches it. `smallest_limit_exact` is false when it is only the smallest that was found. */
     double smallest_limit_mb;

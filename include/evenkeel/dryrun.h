@@ -22,7 +22,7 @@ typedef struct ek_init {
     int n_stages; /**< of the dry run; may differ from the stages to balance for */
     int n_layers;
     int n_rounds;
-    int *layers; /**< floor(n_layers / n_stages) + offset */
+    int *layers;               /**< floor(n_layers / n_stages) + offset */
     int *full, *select, *comm; /**< the three recompute lists */
     ek_times times;            /**< of time_config; NAN where missing */
     bool has_profiling;        /**< profiling_config names a folder of traces */

@@ -41,26 +41,26 @@ enum {
 /** Cost of one layer (embedding, one decoder layer, or head and loss) for one micro-batch on one device. */
 typedef struct ek_layer {
     char name[EK_NAME_SIZE];
-    int n_layers;                          /**< how many of them follow one another */
-    double forward_time;                   /**< one layer, one micro-batch */
-    double backward_time[EK_N_RECOMPUTE];  /**< including what is recomputed */
-    double parameter_mb;                   /**< held for the whole step: weights, gradients, optimizer */
-    double activation_mb[EK_N_RECOMPUTE];  /**< held from the end of F to the end of B of one micro-batch */
-    bool modelled[EK_N_RECOMPUTE];         /**< false: no memory is known, so a plan may not use the kind */
+    int n_layers;                         /**< how many of them follow one another */
+    double forward_time;                  /**< one layer, one micro-batch */
+    double backward_time[EK_N_RECOMPUTE]; /**< including what is recomputed */
+    double parameter_mb;                  /**< held for the whole step: weights, gradients, optimizer */
+    double activation_mb[EK_N_RECOMPUTE]; /**< held from the end of F to the end of B of one micro-batch */
+    bool modelled[EK_N_RECOMPUTE];        /**< false: no memory is known, so a plan may not use the kind */
 } ek_layer;
 
 /** How well the memory decomposition explains one measured peak. */
 typedef struct ek_residual {
-    int round;           /**< dry-run round, from 0 */
-    int stage;           /**< from 0 */
+    int round; /**< dry-run round, from 0 */
+    int stage; /**< from 0 */
     double measured_mb;
     double predicted_mb; /**< from the values before they are cut to whole MB */
 } ek_residual;
 
 /** Where the memory figures come from; n_residuals = 0 when a layer file stated them. */
 typedef struct ek_memory_fit {
-    double condition;      /**< 2-norm condition number of the system solved; 0 when there was none */
-    bool const_modelled;   /**< false: too few stages were given to separate the constant part */
+    double condition;    /**< 2-norm condition number of the system solved; 0 when there was none */
+    bool const_modelled; /**< false: too few stages were given to separate the constant part */
     int n_residuals;
     ek_residual *residual; /**< [n_residuals], the given middle stages in file order */
 } ek_memory_fit;
@@ -68,13 +68,13 @@ typedef struct ek_memory_fit {
 /** A model: head, body layers of one or several kinds in model order, tail. */
 typedef struct ek_layers {
     char name[EK_NAME_SIZE];
-    ek_layer head; /**< extra of chunk 0 of stage 0; its activation counts as kind NONE */
-    ek_layer tail; /**< extra of the last chunk of the last stage */
-    int n_body;    /**< kinds of body layer, 1..EK_MAX_BODY_KINDS */
-    ek_layer *body; /**< [n_body], in model order */
-    int n_layers;  /**< sum of body[].n_layers */
+    ek_layer head;                 /**< extra of chunk 0 of stage 0; its activation counts as kind NONE */
+    ek_layer tail;                 /**< extra of the last chunk of the last stage */
+    int n_body;                    /**< kinds of body layer, 1..EK_MAX_BODY_KINDS */
+    ek_layer *body;                /**< [n_body], in model order */
+    int n_layers;                  /**< sum of body[].n_layers */
     bool modelled[EK_N_RECOMPUTE]; /**< kinds that every body kind models */
-    double const_mb; /**< on every stage */
+    double const_mb;               /**< on every stage */
     ek_memory_fit fit;
 } ek_layers;
 

@@ -1,7 +1,7 @@
 /* evenkeel/report.h - results as text, YAML, JSON, pictures and traces.
  *
- * An output format is one file behind the table ek_formats (text to stdout) or one of the writers below it. Writers only
- * print: every figure is computed before. */
+ * An output format is one file behind the table ek_formats (text to stdout) or one of the writers below it. Writers
+ * only print: every figure is computed before. */
 #ifndef EVENKEEL_REPORT_H
 #define EVENKEEL_REPORT_H
 
@@ -28,7 +28,7 @@ typedef struct ek_report {
     const ek_case *cases; /**< [n_cases]; for balance the first is the answer */
     /** The search, or NULL for `simulate`. When its status is infeasible there are no cases. */
     const ek_balance_result *search;
-    bool list; /**< print cases as a list even when there is one */
+    bool list;  /**< print cases as a list even when there is one */
     bool color; /**< ANSI colours, for a terminal that wants them */
 } ek_report;
 

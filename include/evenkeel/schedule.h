@@ -30,9 +30,9 @@ typedef struct ek_shape {
 } ek_shape;
 
 typedef struct ek_schedule {
-    const char *name;    /**< as given to --schedule */
-    const char *title;   /**< for people */
-    const char *summary; /**< one line on bubble and memory */
+    const char *name;           /**< as given to --schedule */
+    const char *title;          /**< for people */
+    const char *summary;        /**< one line on bubble and memory */
     int min_chunks, max_chunks; /**< chunks per stage it is defined for */
     /** Fill `blocks` with the 2 v m blocks of `stage` in running order. The shape is within the limits. */
     void (*stage_order)(const ek_shape *shape, int stage, ek_block *blocks);

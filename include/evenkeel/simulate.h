@@ -82,11 +82,11 @@ typedef struct ek_timeline {
     double step_time;
     ek_bubble bubble;
     size_t n_blocks;
-    size_t *first;       /**< [n_stages + 1] */
-    ek_interval *block;  /**< [n_blocks] */
-    double *static_mb;   /**< [n_stages] const + parameters, held from the start */
-    double *peak_mb;     /**< [n_stages] */
-    double *busy;        /**< [n_stages] share of the step the stage computes, 0..1 */
+    size_t *first;      /**< [n_stages + 1] */
+    ek_interval *block; /**< [n_blocks] */
+    double *static_mb;  /**< [n_stages] const + parameters, held from the start */
+    double *peak_mb;    /**< [n_stages] */
+    double *busy;       /**< [n_stages] share of the step the stage computes, 0..1 */
 } ek_timeline;
 
 /**

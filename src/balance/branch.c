@@ -151,6 +151,8 @@ static void explore(tree *t, int cell, int placed)
         if (!any && problem->layers->n_body == 1)
             break; /* more layers of the one kind need more memory still */
     }
+    if (n == 0)
+        goto done;
     bound_children(t, cell, children, n);
     qsort(children, (size_t)n, sizeof *children, by_bound);
     double forward = t->duration[cell], backward = t->duration[problem->n_cells + cell];

@@ -44,8 +44,8 @@ typedef struct ek__problem {
     int n_stages, n_chunks, n_cells; /**< p, v, p v; a cell is a chunk of a stage, index i p + s */
     int n_layers, min_layers;
     double limit_mb;
-    double tolerance_mb;  /**< excess that still counts as within the limit: rounding of sums, below any printed digit */
-    int *body_end;        /**< [n_body] layers up to and including each body kind */
+    double tolerance_mb; /**< excess that still counts as within the limit: rounding of sums, below any printed digit */
+    int *body_end;       /**< [n_body] layers up to and including each body kind */
     ek_chunk_cost *extra; /**< [n_cells] head and tail where they sit */
     double *room_mb;      /**< [n_stages] limit - const - head/tail parameters */
     double *delay_tables; /**< [3][n_slots] */

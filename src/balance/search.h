@@ -8,12 +8,12 @@ typedef struct ek__search {
     const ek__problem *problem;
     const ek_balance_options *options;
     int n_threads;
-    double start;            /**< ek__now() when the search began */
-    atomic_bool stop;        /**< set by the clock or an interrupt; solvers look at it often and return */
-    _Atomic double work;     /**< blocks simulated so far, of work_total */
+    double start;        /**< ek__now() when the search began */
+    atomic_bool stop;    /**< set by the clock or an interrupt; solvers look at it often and return */
+    _Atomic double work; /**< blocks simulated so far, of work_total */
     _Atomic double work_total;
     _Atomic double best_time; /**< INFINITY while there is no plan; written under the lock */
-    pthread_mutex_t lock;    /**< guards the rest */
+    pthread_mutex_t lock;     /**< guards the rest */
     ek__state best;
     int best_rank;
     double best_at; /**< seconds after start */

@@ -15,15 +15,14 @@ static void fill(ek_error *err, ek_status status, ek_origin origin, const char *
     vsnprintf(err->message, sizeof err->message, format, arguments);
 }
 
-ek_status ek__fail(ek_error *err, ek_status status, ek_origin origin, const char *format, ...)
+void ek__set_error(ek_error *err, ek_status status, ek_origin origin, const char *format, ...)
 {
-    if (err) {
-        va_list arguments;
-        va_start(arguments, format);
-        fill(err, status, origin, format, arguments);
-        va_end(arguments);
-    }
-    return status;
+    if (!err)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    fill(err, status, origin, format, arguments);
+    va_end(arguments);
 }
 
 void ek__warn(const ek_listener *listener, ek_origin origin, const char *format, ...)

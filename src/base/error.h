@@ -9,12 +9,13 @@
 
 #define EK__NOWHERE ((ek_origin){0})
 
-/**
- * Fill `err` (may be NULL) and return `status`, so that a function can `return ek__fail(...)`.
- * The message says what is wrong, with the values, and what to do.
- */
-ek_status ek__fail(ek_error *err, ek_status status, ek_origin origin, const char *format, ...)
+/** Fill `err` (may be NULL): what is wrong, with the values, and what to do. */
+void ek__set_error(ek_error *err, ek_status status, ek_origin origin, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/** Fill `err` and give `status`, so that a function can `return ek__fail(err, EK_ERR_INPUT, origin, "...", ...)`. A
+ * macro so that compilers and analyzers see that what it gives is not EK_OK. */
+#define ek__fail(err, status, ...) (ek__set_error((err), (status), __VA_ARGS__), (status))
 
 /** Tell a listener (may be NULL) of a warning. */
 void ek__warn(const ek_listener *listener, ek_origin origin, const char *format, ...)

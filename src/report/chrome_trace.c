@@ -21,13 +21,12 @@ static void json_string(const char *text, FILE *out)
     int length;
     fputc('"', out);
     for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
-        char bytes[4];
         if (code == '"' || code == '\\')
             fprintf(out, "\\%c", (int)code);
         else if (code < 0x20)
             fprintf(out, "\\u%04x", (unsigned)code);
         else
-            fwrite(bytes, 1, (size_t)ek__utf8_put(code, bytes), out);
+            ek__utf8_print(code, out);
     }
     fputc('"', out);
 }

@@ -32,10 +32,8 @@ static void quoted(const char *text, FILE *out)
             fprintf(out, "\\%c", (int)code);
         else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 || code == 0xfeff)
             fprintf(out, "\\u%04x", (unsigned)code);
-        else {
-            char bytes[4];
-            fwrite(bytes, 1, (size_t)ek__utf8_put(code, bytes), out);
-        }
+        else
+            ek__utf8_print(code, out);
     }
     fputc('"', out);
 }

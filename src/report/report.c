@@ -133,6 +133,13 @@ int ek__utf8_put(uint32_t code, char out[4])
     return length;
 }
 
+void ek__utf8_print(uint32_t code, FILE *out)
+{
+    char bytes[4];
+    int n = ek__utf8_put(code, bytes);
+    fwrite(bytes, 1, (size_t)n, out);
+}
+
 int ek__columns(const char *text)
 {
     int columns = 0, length;
@@ -149,10 +156,8 @@ void ek__print_name(const char *text, FILE *out)
 {
     int length;
     for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
-        char bytes[4];
         bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
-        int n = ek__utf8_put(control ? '?' : code, bytes);
-        fwrite(bytes, 1, (size_t)n, out);
+        ek__utf8_print(control ? '?' : code, out);
     }
 }
 

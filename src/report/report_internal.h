@@ -33,6 +33,9 @@ int ek__utf8_next(const char *text, uint32_t *code);
 /** Encode one code point. @return bytes written to `out` (no terminator). */
 int ek__utf8_put(uint32_t code, char out[4]);
 
+/** Print one code point. */
+void ek__utf8_print(uint32_t code, FILE *out);
+
 /** Columns a terminal needs for a name; East Asian wide characters count two, invalid bytes one. */
 int ek__columns(const char *text);
 

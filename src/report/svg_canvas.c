@@ -37,7 +37,6 @@ void ek__svg_escape(FILE *out, const char *text)
 {
     int length;
     for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
-        char bytes[4];
         if (code == '<')
             fputs("&lt;", out);
         else if (code == '>')
@@ -48,7 +47,7 @@ void ek__svg_escape(FILE *out, const char *text)
             fputs("&quot;", out);
         else {
             bool forbidden = code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0xfffe || code == 0xffff;
-            fwrite(bytes, 1, (size_t)ek__utf8_put(forbidden ? 0xfffd : code, bytes), out);
+            ek__utf8_print(forbidden ? 0xfffd : code, out);
         }
     }
 }

@@ -94,7 +94,7 @@ double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, cons
             double *s = stage + (size_t)step->stage * EK__LANES;                                                       \
             double *b = micro + (size_t)step->micro_batch * EK__LANES;                                                 \
             const double *d = duration + (size_t)step->slot * EK__LANES;                                               \
-            for (int l = 0; l < EK__LANES; l += WIDTH) {                                                               \
+            for (int l = 0; l < EK__LANES; l += (WIDTH)) {                                                             \
                 VECTOR t = ADD(MAX(LOAD(s + l), LOAD(b + l)), LOAD(d + l));                                            \
                 if (delays) {                                                                                          \
                     t = ADD(t, SET(delays->before[step->slot]));                                                       \
