@@ -37,11 +37,6 @@ void ek__warn(const ek_listener *listener, ek_origin origin, const char *format,
     listener->warn(listener->user, &warning);
 }
 
-ek_status ek__no_memory(ek_error *err)
-{
-    return ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory");
-}
-
 void *ek__alloc(size_t count, size_t size)
 {
     if (size != 0 && count > SIZE_MAX / size)

@@ -22,7 +22,7 @@ void ek__warn(const ek_listener *listener, ek_origin origin, const char *format,
     __attribute__((format(printf, 3, 4)));
 
 /** The one out-of-memory message. */
-ek_status ek__no_memory(ek_error *err);
+#define ek__no_memory(err) ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory")
 
 /** calloc(count, size) whose product cannot overflow; count 0 gives a valid pointer. NULL when memory is out. */
 void *ek__alloc(size_t count, size_t size);

@@ -247,7 +247,7 @@ static ek_status read_measurements(reader *r, int round, const ek__node *stages,
     if (stages->n > r->init.n_stages - 2)
         return ek__fail_at(&r->in, stages, "names %d stages, but %d lie between the first and the last; name each once",
                            stages->n, r->init.n_stages - 2);
-    for (const ek__node *id = stages->first, *peak = peaks->first; id; id = id->next, peak = peak->next) {
+    for (const ek__node *id = stages->first, *peak = peaks->first; id && peak; id = id->next, peak = peak->next) {
         ek_measurement m = {.round = round, .origin = {r->init.path, peak->line, peak->column}};
         status = ek__int(&r->in, id, 1, r->init.n_stages - 2,
                          "only middle stages belong here, the others are head_memory and tail_memory", &m.stage);
