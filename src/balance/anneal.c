@@ -432,15 +432,9 @@ static ek_status batch_init(batch *b, ek_error *err)
     const ek__problem *problem = b->search->problem;
     const ek_shape *shape = ek_order_shape(problem->order);
     size_t n_slots = (size_t)ek__order_n_slots(problem->order);
-    int most_live = 1;
-    for (int s = 0; s < problem->n_stages; s++) {
-        const int *live;
-        int n = ek_order_live_vectors(problem->order, s, &live);
-        most_live = n > most_live ? n : most_live;
-    }
     b->duration = ek__alloc(n_slots * EK__LANES, sizeof *b->duration);
     b->scratch = ek__alloc(((size_t)shape->n_stages + (size_t)shape->n_micro_batches) * EK__LANES, sizeof *b->scratch);
-    b->slack = ek__alloc((size_t)most_live, sizeof *b->slack);
+    b->slack = ek__alloc((size_t)problem->most_live, sizeof *b->slack);
     if (!b->duration || !b->scratch || !b->slack)
         return ek__no_memory(err);
     for (int l = 0; l < EK__LANES; l++)

@@ -23,8 +23,7 @@ typedef struct tree {
     double *duration; /* [n_slots] of the node: fixed chunks, then open ones at their least */
     double *lanes;    /* [n_slots][EK__LANES] */
     double *scratch;
-    double *used; /* [n_stages][live vectors] MB its fixed chunks hold */
-    int most_live;
+    double *used;        /* [n_stages][live vectors] MB its fixed chunks hold */
     double work, budget; /* blocks simulated, and allowed */
     bool cut;            /* stopped before the end */
     bool incomplete;     /* a chunk had more options than were listed: no proof */
@@ -33,7 +32,7 @@ typedef struct tree {
 
 static double *used_of(tree *t, int stage)
 {
-    return t->used + (size_t)stage * (size_t)t->most_live;
+    return t->used + (size_t)stage * (size_t)t->problem->most_live;
 }
 
 /* Does the chunk fit on its stage beside what is fixed? */
@@ -192,16 +191,11 @@ ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *er
     const ek__problem *problem = search->problem;
     const ek_shape *shape = ek_order_shape(problem->order);
     size_t n_slots = (size_t)ek__order_n_slots(problem->order);
-    tree t = {.search = search, .problem = problem, .budget = max_work, .most_live = 1};
-    for (int s = 0; s < problem->n_stages; s++) {
-        const int *live;
-        int n = ek_order_live_vectors(problem->order, s, &live);
-        t.most_live = n > t.most_live ? n : t.most_live;
-    }
+    tree t = {.search = search, .problem = problem, .budget = max_work};
     t.duration = ek__alloc(n_slots, sizeof *t.duration);
     t.lanes = ek__alloc(n_slots * EK__LANES, sizeof *t.lanes);
     t.scratch = ek__alloc(((size_t)shape->n_stages + (size_t)shape->n_micro_batches) * EK__LANES, sizeof *t.scratch);
-    t.used = ek__alloc((size_t)problem->n_stages * (size_t)t.most_live, sizeof *t.used);
+    t.used = ek__alloc((size_t)problem->n_stages * (size_t)problem->most_live, sizeof *t.used);
     t.status = ek__state_init(&t.state, problem, err);
     if (!t.status && (!t.duration || !t.lanes || !t.scratch || !t.used))
         t.status = ek__no_memory(err);
@@ -211,7 +205,7 @@ ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *er
         search->proved = !t.cut && !t.incomplete && !t.status;
     }
     if (t.status)
-        ek__no_memory(err);
+        t.status = ek__no_memory(err);
     ek__state_clear(&t.state);
     free(t.used);
     free(t.scratch);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 
 enum { MAX_NODES = 20000, DESCENT_STEPS = 200000 };
+#define DESCENT_WORK 2e7 /* cells looked at */
 
 static bool put(const ek__problem *problem, ek__state *state, int cell, int first, int n)
 {
@@ -24,15 +25,15 @@ static bool put(const ek__problem *problem, ek__state *state, int cell, int firs
     return true;
 }
 
-/* Chunks with the given layer counts, all at their thriftiest. */
-static bool put_all(const ek__problem *problem, ek__state *state, const int *layers)
+/* Chunks of cells [from, to] by their layer counts, at their thriftiest; the cells before are in place. */
+static bool put_range(const ek__problem *problem, ek__state *state, const int *layers, int from, int to)
 {
     int at = 0;
-    for (int c = 0; c < problem->n_cells; c++) {
+    for (int c = 0; c < from; c++)
+        at += layers[c];
+    for (int c = from; c <= to; at += layers[c++])
         if (!put(problem, state, c, at, layers[c]))
             return false;
-        at += layers[c];
-    }
     return true;
 }
 
@@ -95,21 +96,36 @@ static void pack(knapsack *k, int i, int sum)
     }
 }
 
+static int live_sum(const int *live, int n_live, int v, int chunk)
+{
+    int sum = 0;
+    for (int k = 0; k < n_live; k++)
+        sum += live[k * v + chunk];
+    return sum;
+}
+
 /* Most layers stage s holds within `limit`, chunk by chunk in `x`; -1 when not even the least fits. One body kind. */
 static int stage_capacity(const ek__problem *problem, int s, double limit, double *weight, double *room, int *scratch,
                           int *x, bool *exact)
 {
-    int v = problem->n_chunks, p = problem->n_stages;
+    int v = problem->n_chunks, p = problem->n_stages, chunk[EK_MAX_CHUNKS], packed[EK_MAX_CHUNKS];
     const int *live;
     int n_live = ek_order_live_vectors(problem->order, s, &live);
     const ek__chunk *one = ek__chunk_get(problem, 0, 1);
     double activation = one ? one->option[one->n_options - 1].activation_mb : 0;
     double parameter = one ? one->parameter_mb : 0;
+    for (int i = 0; i < v; i++) { /* insertion by the sum over live vectors */
+        int at = i;
+        for (; at > 0 && live_sum(live, n_live, v, chunk[at - 1]) > live_sum(live, n_live, v, i); at--)
+            chunk[at] = chunk[at - 1];
+        chunk[at] = i;
+    }
     for (int k = 0; k < n_live; k++) {
         room[k] = problem->room_mb[s] + limit - problem->limit_mb + problem->tolerance_mb;
         for (int i = 0; i < v; i++) {
-            room[k] -= live[k * v + i] * problem->extra[i * p + s].activation_mb;
-            weight[k * v + i] = parameter + live[k * v + i] * activation;
+            int alive = live[k * v + chunk[i]];
+            room[k] -= alive * problem->extra[chunk[i] * p + s].activation_mb;
+            weight[k * v + i] = parameter + alive * activation;
         }
     }
     knapsack sack = {.n = v,
@@ -119,9 +135,11 @@ static int stage_capacity(const ek__problem *problem, int s, double limit, doubl
                      .weight = weight,
                      .room = room,
                      .x = scratch,
-                     .best = x,
+                     .best = packed,
                      .best_sum = -1};
     pack(&sack, 0, 0);
+    for (int i = 0; i < v && sack.best_sum >= 0; i++)
+        x[chunk[i]] = packed[i];
     *exact &= sack.nodes <= MAX_NODES;
     return sack.best_sum;
 }
@@ -179,7 +197,7 @@ static bool fill_uniform(const ek__problem *problem, double limit, room_scratch 
     spread(problem, r->capacity, r->count);
     for (int s = 0; s < p; s++)
         split_stage(problem, s, r->count[s], r->best + s * v, r->layers);
-    return put_all(problem, state, r->layers);
+    return put_range(problem, state, r->layers, 0, problem->n_cells - 1);
 }
 
 /* Several body kinds, one chunk a stage: give each stage all it can hold, leaving the least for the others. */
@@ -226,17 +244,18 @@ static double smallest_limit(const ek__problem *problem, room_scratch *r, double
 static bool descend(const ek__problem *problem, room_scratch *r, ek__state *state)
 {
     ek__random random = ek__random_seed(1);
-    int n = problem->n_cells, *best = r->best;
+    int n = problem->n_cells, *best = r->best, n_steps = (int)fmin(DESCENT_STEPS, DESCENT_WORK / n);
     double now = fullest(problem, state, NULL), lowest = now;
     memcpy(best, r->layers, (size_t)n * sizeof *best);
-    for (int step = 0; step < DESCENT_STEPS && lowest > problem->limit_mb + problem->tolerance_mb; step++) {
-        double temperature = 0.05 * lowest * (1.0 - (double)step / DESCENT_STEPS);
+    for (int step = 0; step < n_steps && lowest > problem->limit_mb + problem->tolerance_mb; step++) {
+        double temperature = 0.05 * lowest * (1.0 - (double)step / n_steps);
         int a = ek__random_below(&random, n), b = ek__random_below(&random, n);
         if (a == b || r->layers[a] <= problem->min_layers)
             continue;
+        int from = a < b ? a : b, to = a < b ? b : a;
         r->layers[a]--;
         r->layers[b]++;
-        if (!put_all(problem, state, r->layers))
+        if (!put_range(problem, state, r->layers, from, to))
             return false;
         double then = fullest(problem, state, NULL);
         if (then <= now || ek__random_unit(&random) < exp((now - then) / (temperature + 1e-9))) {
@@ -248,9 +267,11 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
         } else {
             r->layers[a]++;
             r->layers[b]--;
+            if (!put_range(problem, state, r->layers, from, to))
+                return false;
         }
     }
-    return put_all(problem, state, best);
+    return put_range(problem, state, best, 0, n - 1);
 }
 
 static void even(const ek__problem *problem, int *layers)
@@ -262,12 +283,8 @@ static void even(const ek__problem *problem, int *layers)
 ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool *fits, double *limit, bool *exact,
                              ek_error *err)
 {
-    size_t most_live = 1, n = (size_t)problem->n_cells, p = (size_t)problem->n_stages, v = (size_t)problem->n_chunks;
-    for (int s = 0; s < problem->n_stages; s++) {
-        const int *live;
-        size_t here = (size_t)ek_order_live_vectors(problem->order, s, &live);
-        most_live = here > most_live ? here : most_live;
-    }
+    size_t n = (size_t)problem->n_cells, p = (size_t)problem->n_stages, v = (size_t)problem->n_chunks;
+    size_t most_live = (size_t)problem->most_live;
     room_scratch r = {.weight = ek__alloc(most_live * v, sizeof(double)),
                       .room = ek__alloc(most_live, sizeof(double)),
                       .x = ek__alloc(v, sizeof(int)),
@@ -282,7 +299,7 @@ ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool 
         goto done;
     }
     even(problem, r.layers);
-    if (!put_all(problem, state, r.layers)) {
+    if (!put_range(problem, state, r.layers, 0, problem->n_cells - 1)) {
         status = ek__no_memory(err);
         goto done;
     }

@@ -89,6 +89,8 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
     add_extra(&p.extra[p.n_cells - 1], &layers->tail);
     for (int s = 0; s < p.n_stages; s++)
         p.room_mb[s] = p.limit_mb - layers->const_mb;
+    for (int s = 0; s < p.n_stages; s++)
+        p.most_live = order->live[s].n > p.most_live ? order->live[s].n : p.most_live;
     for (int c = 0; c < p.n_cells; c++)
         p.room_mb[c % p.n_stages] -= p.extra[c].parameter_mb;
     *problem = p;

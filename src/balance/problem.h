@@ -43,6 +43,7 @@ typedef struct ek__problem {
     const ek_order *order;
     int n_stages, n_chunks, n_cells; /**< p, v, p v; a cell is a chunk of a stage, index i p + s */
     int n_layers, min_layers;
+    int most_live; /**< live vectors of the stage that has most */
     double limit_mb;
     double tolerance_mb; /**< excess that still counts as within the limit: rounding of sums, below any printed digit */
     int *body_end;       /**< [n_body] layers up to and including each body kind */
