@@ -30,6 +30,7 @@ static const cli_option options[] = {
     {"dump|dump-layer|dump_layer", "0|1", NULL, NULL},
     {"cm|compute-memory|compute_memory", "0|1", NULL, NULL},
     {"mf|memory-folder|memory_folder", "DIR", NULL, NULL},
+    {"train", "FILE", NULL, NULL},
     {"guide", NULL, NULL, NULL},
 };
 /* clang-format on */
@@ -104,7 +105,7 @@ static bool take_original(command *c, const cli_option *option, const char *text
         c->guide = true;
         return true;
     }
-    if (cli_is(option, "mf"))
+    if (cli_is(option, "mf") || cli_is(option, "train")) /* for -cm and -seq, which are refused themselves */
         return true;
     if (!cli_switch(option, text, &on))
         return false;
