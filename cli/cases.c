@@ -60,7 +60,8 @@ bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *la
     return true;
 }
 
-bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *path)
+bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
+                        const char *path)
 {
     ek_error err;
     ek_strategies strategies;
@@ -74,9 +75,15 @@ bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layer
         int m = model->n_micro_batches   ? model->n_micro_batches
                 : s->n_micro_batches > 0 ? s->n_micro_batches
                                          : DEFAULT_MICRO_BATCHES;
+        if (!model->n_micro_batches && s->n_micro_batches == 0)
+            cli_note("plan '%s': %d micro-batches, the default (-mb)", s->name, m);
         if (model->n_stages && s->plan.n_stages != model->n_stages) {
             cli_error(NULL, "%s: plan '%s' is for %d stages, but -s is %d", path, s->name, s->plan.n_stages,
                       model->n_stages);
+            fine = false;
+        } else if (same_chunks && model->n_chunks && s->plan.n_chunks != model->n_chunks) {
+            cli_error(NULL, "%s: plan '%s' has %d chunks per stage, but -i is %d", path, s->name, s->plan.n_chunks,
+                      model->n_chunks);
             fine = false;
         } else {
             fine = cli_cases_add(cases, model, layers, s->name, s->file_name, &s->plan, m,

@@ -6,7 +6,7 @@
 
 #include "model.h"
 
-enum { CLI_MAX_CASES = 64 };
+enum { CLI_MAX_CASES = 260 }; /* a plan file's most, the answer and the naive ones */
 
 typedef struct cli_cases {
     int n;
@@ -28,8 +28,9 @@ bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *la
                    const char *file, const ek_plan *plan, int n_micro_batches, int less_memory);
 
 /** Read a plan file and add its strategies; those that say how many micro-batches they are for keep that unless -mb was
- *  given. False after a message. */
-bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *path);
+ *  given. `same_chunks`: those with other chunks per stage than -i are refused. False after a message. */
+bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
+                        const char *path);
 
 void cli_cases_clear(cli_cases *cases);
 

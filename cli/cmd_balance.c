@@ -60,12 +60,26 @@ typedef struct command {
     bool progress_shown;
 } command;
 
-static volatile int interrupted;
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
+static volatile int interrupted;
+static volatile double interrupted_at;
+
+/* The first Ctrl-C ends the search, a later one the program. One that follows at once is the same one: a terminal or
+ * `timeout` may signal both the process and its group. */
 static void interrupt(int signal_number)
 {
-    (void)signal_number;
-    interrupted = 1;
+    if (!interrupted) {
+        interrupted_at = now();
+        interrupted = 1;
+    } else if (now() - interrupted_at > 0.5) {
+        _exit(128 + signal_number);
+    }
 }
 
 static bool set_solver(command *c, const char *text)
@@ -94,7 +108,7 @@ static bool set_seed(command *c, const cli_option *option, const char *text)
     return true;
 }
 
-/* Options of the original that mean nothing here: taken, so that its command lines work, and said. */
+/* Options of the original that mean nothing here, taken so that its command lines work. */
 static bool take_original(command *c, const cli_option *option, const char *text)
 {
     bool on = false;
@@ -157,18 +171,11 @@ static void show_progress(void *user, const ek_balance_progress *progress)
     c->progress_shown = true;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Search with Ctrl-C caught, and the time already spent on reading taken off the limit. */
 static bool search(command *c, const ek_layers *layers, const ek_order *order, double begin, ek_balance_result *result)
 {
     ek_error err;
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}, before;
+    struct sigaction action = {.sa_handler = interrupt}, before;
     sigaction(SIGINT, &action, &before);
     ek_balance_options wanted = c->search;
     wanted.comm = c->model.comm;
@@ -231,7 +238,7 @@ static int run_model(command *c, const ek_layers *layers, const ek_order *order,
         goto done;
     if (feasible && c->naive && !add_naive(c, layers, &cases))
         goto done;
-    if (feasible && c->manual && !cli_cases_add_file(&cases, &c->model, layers, c->manual))
+    if (feasible && c->manual && !cli_cases_add_file(&cases, &c->model, layers, false, c->manual))
         goto done;
     ek_report report = {.layers = layers,
                         .memory_limit_mb = c->search.memory_limit_mb,
@@ -241,9 +248,10 @@ static int run_model(command *c, const ek_layers *layers, const ek_order *order,
     if (!cli_print_report(&c->model, &report) || !cli_write_pictures(&c->model, &report, cases.file_names))
         goto done;
     if (!feasible)
-        cli_error(NULL, "nothing fits into %g MB: stage %d needs %s %.0f MB", c->search.memory_limit_mb,
-                  result.bottleneck_stage, result.smallest_limit_exact ? "at least" : "at the best found",
-                  ceil(result.smallest_limit_mb));
+        cli_error(NULL, "%s %g MB; the smallest limit %s is %.0f MB, which stage %d reaches",
+                  result.smallest_limit_exact ? "nothing fits into" : "found no plan within", c->search.memory_limit_mb,
+                  result.smallest_limit_exact ? "that fits" : "found", ceil(result.smallest_limit_mb),
+                  result.bottleneck_stage);
     code = feasible ? EXIT_DONE : EXIT_NO;
 done:
     cli_cases_clear(&cases);

@@ -55,7 +55,7 @@ static int run(int argc, char **argv)
     if (!cli_model_load(&model, NULL, &layers))
         return EXIT_WRONG;
     int code = EXIT_WRONG;
-    if (cli_cases_add_file(&cases, &model, &layers, plan)) {
+    if (cli_cases_add_file(&cases, &model, &layers, true, plan)) {
         ek_report report = {.layers = &layers,
                             .memory_limit_mb = model.memory_given ? model.memory_mb : 0,
                             .n_cases = cases.n,

@@ -30,13 +30,13 @@ typedef struct cli_model {
     {"time", "TIMES", "forward times of one micro-batch through embedding, one layer, head and loss, for example "     \
      "head=0.1,body=3.1,tail=3.5; they win over the file's", NULL}
 #define CLI_PIPELINE_OPTIONS                                                                                           \
-    {"s|stages|stage", "N", "stages", "pipeline"},                                                                     \
-    {"i|interleave|interleave_degree", "N", "chunks per stage (interleave, virtual pipeline)", NULL},                  \
-    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step", NULL},                                            \
+    {"s|stages|stage", "N", "stages (4)", "pipeline"},                                                                     \
+    {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline (1)", NULL},                  \
+    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (4)", NULL},                                            \
     {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL},     \
     {"schedule", "NAME", "1f1b, interleaved or interleaved-less-memory; default by -i and -lm", NULL},                 \
     {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},                 \
-    {"p2p-blocking", NULL, "a send occupies both stages instead of only delaying the receiver", NULL},                 \
+    {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL},                 \
     {"seq|seq_split_num", "N", "sequence pieces of a micro-batch; only 1 in this version", NULL}
 #define CLI_OUTPUT_OPTIONS                                                                                             \
     {"format", "NAME", "text, yaml (a plan file) or json (docs/json.md)", "output"},                                   \

@@ -51,7 +51,7 @@ void ek_init_clear(ek_init *init);
  * over the given middle stages, least squares by singular values (LAPACK dgelsd); with k modelled kinds k + 1 stages
  * leave const = 0. Then head = M_0 - (n par + P sum n_kind act_kind), tail alike: const stays inside both, as in the
  * original, whose answers this reproduces. Values are cut to whole MB.
- * Source: seed 002, "memory decomposition"; spec/balance.md section 2.
+ * Source: SAPP pipeline balance documentation, MindFormers r1.5, memory decomposition; docs/models.md.
  *
  * @param name   model name
  * @param times  overrides, or NULL

@@ -84,7 +84,7 @@ typedef struct ek_times {
 } ek_times;
 
 /** Backward time of a layer without recomputation over its forward time, when only the latter is known. Source:
- *  spec of the original tool (seed 002); measured times, where given, replace it. */
+ *  the original tool (docs/models.md); measured times, where given, replace it. */
 #define EK_BACKWARD_RATIO 2.0
 
 /** Share by which each recompute kind lengthens the backward pass when no time is given: 0, 0.04, 0.125, 0.165, 0.5.

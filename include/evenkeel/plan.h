@@ -42,7 +42,7 @@ ek_status ek_plan_copy(const ek_plan *from, ek_plan *to, ek_error *err);
 void ek_plan_clear(ek_plan *plan);
 
 /**
- * Kinds of a chunk's layers from the three lists (spec/balance.md section 2):
+ * Kinds of a chunk's layers from the three lists (docs/models.md):
  *     FULL = full, BOTH = max(min(select, comm) - full, 0), SELECT = max(select - full - BOTH, 0),
  *     COMM = max(comm - full - BOTH, 0), NONE = the rest.
  */

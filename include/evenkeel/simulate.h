@@ -26,7 +26,7 @@ typedef struct ek_order ek_order;
  *
  * F(chunk i, stage s) waits for F(i, s-1), or F(i-1, p-1) when s = 0; B(i, s) for B(i, s+1), or B(i+1, 0) when
  * s = p-1, or F of the same micro-batch when i is the last chunk; every block waits for the one before it on its stage
- * (spec/balance.md section 4). So each micro-batch is one chain of 2pv blocks.
+ * (docs/models.md). So each micro-batch is one chain of 2pv blocks.
  *
  * @return EK_OK; EK_ERR_INPUT for a shape outside the limits or an order that deadlocks (the message names the stages
  *         that wait for one another); EK_ERR_MEMORY. O(blocks) time and memory.
@@ -66,7 +66,7 @@ typedef struct ek_interval {
     uint16_t kind; /**< ek_block_kind */
 } ek_interval;
 
-/** The step's idle share, split as the original does (spec/balance.md section 4); real = ideal + imba + recompute. */
+/** The step's idle share, split as the original does (docs/models.md); real = ideal + imba + recompute. */
 typedef struct ek_bubble {
     double real;      /**< (p step - work) / work, work = m x all forward and backward time without recomputation */
     double ideal;     /**< (p - 1) / (v m) */

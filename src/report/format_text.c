@@ -243,7 +243,10 @@ static void infeasible(const ek_report *report, FILE *out)
     open_color(report, BAD, out);
     fputs(ek_balance_status_name[search->status], out);
     close_color(report, out);
-    fprintf(out, "\nNothing fits: no choice of layers and recomputation keeps every stage within %s MB (%s s).\n",
+    fprintf(out,
+            search->smallest_limit_exact
+                ? "\nNothing fits: no choice of layers and recomputation keeps every stage within %s MB (%s s).\n"
+                : "\nNo plan was found that keeps every stage within %s MB (%s s); that none exists is not proved.\n",
             ek__fixed(report->memory_limit_mb, 0).text, ek__fixed(search->seconds, 1).text);
     double smallest = search->smallest_limit_mb;
     if (isfinite(smallest)) {
@@ -258,9 +261,9 @@ static void infeasible(const ek_report *report, FILE *out)
     fputs("What would help:\n", out);
     if (isfinite(smallest))
         fprintf(out, "  - a limit of %s MB or more (-mem)\n", ek__fixed(ceil(smallest), 0).text);
-    fputs("  - more stages (-s), so that each holds fewer layers\n"
-          "  - with several chunks per stage, the less-memory schedule (-lm 1)\n",
-          out);
+    fputs("  - more stages (-s), so that each holds fewer layers\n", out);
+    if (search->fit_plan.n_chunks > 1)
+        fputs("  - the less-memory schedule (-lm 1) if it is not in use, or fewer chunks per stage (-i)\n", out);
     unmodelled_kinds(report->layers->modelled, kinds);
     if (kinds[0])
         fprintf(out, "  - memory figures for the recomputation kinds not modelled yet (%s)\n", kinds);
@@ -288,6 +291,32 @@ static void body_memory(const ek_layer *body, bool named, FILE *out)
     fputs(" per layer and micro-batch\n", out);
 }
 
+/* Where a prediction may be short of the truth by more than the answer leaves free. */
+static void doubts(const ek_report *report, FILE *out)
+{
+    const ek_memory_fit *fit = &report->layers->fit;
+    const ek_residual *low = NULL; /* the stage that the model is furthest below */
+    for (int i = 0; i < fit->n_residuals; i++)
+        if (!low || fit->residual[i].measured_mb - fit->residual[i].predicted_mb > low->measured_mb - low->predicted_mb)
+            low = &fit->residual[i];
+    if (report->n_cases > 0 && report->memory_limit_mb > 0 && low) {
+        int stage;
+        double free_mb = report->memory_limit_mb - ek_timeline_peak(report->cases[0].timeline, &stage);
+        double short_mb = low->measured_mb - low->predicted_mb;
+        if (free_mb >= 0 && short_mb > free_mb + 1)
+            fprintf(out,
+                    "  careful        stage %d has %s MB of head-room, but the model was %s MB below a measured peak: "
+                    "dry-run the answer,\n                 or leave a margin (-mem %s)\n",
+                    stage, ek__fixed(free_mb, 0).text, ek__fixed(short_mb, 0).text,
+                    ek__fixed(floor(report->memory_limit_mb - short_mb), 0).text);
+    }
+    if (fit->const_modelled && report->layers->const_mb < 0)
+        fprintf(out,
+                "  careful        the constant is negative; as in the original tool it is inside head and tail too, so "
+                "the first and the\n                 last stage may hold %s MB more than shown\n",
+                ek__fixed(-report->layers->const_mb, 0).text);
+}
+
 static void memory_model(const ek_report *report, FILE *out)
 {
     const ek_layers *layers = report->layers;
@@ -313,6 +342,7 @@ static void memory_model(const ek_report *report, FILE *out)
     if (worst->round > 0)
         fprintf(out, " of round %d", worst->round + 1);
     fprintf(out, ", %s measured (%d stages fitted)\n", ek__fixed(worst->measured_mb, 0).text, fit->n_residuals);
+    doubts(report, out);
 }
 
 static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)

@@ -10,7 +10,7 @@
  *
  * Forward order: micro-batches in groups of p (the first group has p + m mod p; all of them when m < p or v = 1), each
  * group through chunk 0, then chunk 1, ...; the backward order is the same with the chunks reversed.
- * Source: spec/balance.md section 4; Narayanan et al. 2021, section 2.2, for m mod p = 0.
+ * Source: the original tool (docs/models.md); Narayanan et al. 2021, section 2.2, for m mod p = 0.
  */
 void ek__one_f_one_b(const ek_shape *shape, int warm_up, ek_block *blocks);
 

@@ -4,12 +4,32 @@
 
 #include "evenkeel/simulate.h"
 
-/** One block in topological order. It ends at max(stage's last end, micro-batch's last end) + duration. */
-typedef struct ek__step {
-    uint32_t micro_batch;
-    uint16_t stage;
-    uint16_t slot; /**< of its duration: chunk x p + stage, plus v p for a backward */
-} ek__step;
+/**
+ * One block in topological order, packed so that a walk reads it with one load: micro-batch (32 bits), stage (16), slot
+ * of its duration (16): chunk x p + stage, plus v p for a backward. The block ends at
+ * max(stage's last end, micro-batch's last end) + duration.
+ */
+typedef uint64_t ek__step;
+
+static inline ek__step ek__step_pack(uint32_t micro_batch, int stage, int slot)
+{
+    return micro_batch | (uint64_t)stage << 32 | (uint64_t)slot << 48;
+}
+
+static inline size_t ek__step_micro_batch(ek__step step)
+{
+    return (uint32_t)step;
+}
+
+static inline size_t ek__step_stage(ek__step step)
+{
+    return step >> 32 & 0xffff;
+}
+
+static inline size_t ek__step_slot(ek__step step)
+{
+    return step >> 48;
+}
 
 /** Undominated vectors of live micro-batches of one stage, each [n_chunks]. */
 typedef struct ek__live {

@@ -38,20 +38,18 @@ static double run_blocks(const ek_order *order, const ek_chunk_cost *cost, const
     double *stage = clock, *micro = clock + p;
     double last = 0;
     for (size_t k = 0; k < order->n_blocks; k++) {
-        const ek__step *step = &order->steps[k];
-        bool forward = step->slot < n;
-        const ek_chunk_cost *c = &cost[forward ? step->slot : step->slot - n];
-        double start = fmax(stage[step->stage], micro[step->micro_batch]) + delays->before[step->slot];
-        double end = start + (forward ? c->forward_time : c->backward_time);
-        stage[step->stage] = end + delays->after[step->slot];
-        micro[step->micro_batch] = end + delays->travel[step->slot];
+        size_t micro_batch = ek__step_micro_batch(order->steps[k]), s = ek__step_stage(order->steps[k]);
+        int slot = (int)ek__step_slot(order->steps[k]), cell = slot < n ? slot : slot - n;
+        double start = fmax(stage[s], micro[micro_batch]) + delays->before[slot];
+        double end = start + (slot < n ? cost[cell].forward_time : cost[cell].backward_time);
+        stage[s] = end + delays->after[slot];
+        micro[micro_batch] = end + delays->travel[slot];
         last = fmax(last, end);
-        size_t at = (size_t)step->stage * per_stage + next[step->stage]++;
-        block[at] = (ek_interval){.start = start,
-                                  .end = end,
-                                  .micro_batch = step->micro_batch,
-                                  .chunk = (uint16_t)((forward ? step->slot : step->slot - n) / p),
-                                  .kind = forward ? EK_FORWARD : EK_BACKWARD};
+        block[s * per_stage + next[s]++] = (ek_interval){.start = start,
+                                                         .end = end,
+                                                         .micro_batch = (uint32_t)micro_batch,
+                                                         .chunk = (uint16_t)(cell / p),
+                                                         .kind = slot < n ? EK_FORWARD : EK_BACKWARD};
     }
     return last;
 }

@@ -44,28 +44,44 @@ static inline double max2(double a, double b)
     return a > b ? a : b;
 }
 
+static inline void run_block(ek__step step, const double *duration, double *stage, double *micro)
+{
+    size_t s = ek__step_stage(step), b = ek__step_micro_batch(step);
+    stage[s] = micro[b] = max2(stage[s], micro[b]) + duration[ek__step_slot(step)];
+}
+
+static double run_without_delays(const ek_order *order, const double *duration, double *restrict stage,
+                                 double *restrict micro)
+{
+    const ek__step *step = order->steps, *end = step + order->n_blocks;
+    for (; end - step >= 4; step += 4) { /* neighbours are independent: four at a time are a sixth faster than one */
+        run_block(step[0], duration, stage, micro);
+        run_block(step[1], duration, stage, micro);
+        run_block(step[2], duration, stage, micro);
+        run_block(step[3], duration, stage, micro);
+    }
+    for (; step < end; step++)
+        run_block(*step, duration, stage, micro);
+    double last = 0;
+    for (int s = 0; s < order->shape.n_stages; s++)
+        last = max2(last, stage[s]);
+    return last;
+}
+
 double ek__order_step_time(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch)
 {
     int p = order->shape.n_stages, m = order->shape.n_micro_batches;
     double *restrict stage = scratch, *restrict micro = scratch + p;
-    const ek__step *step = order->steps, *end = step + order->n_blocks;
     memset(scratch, 0, (size_t)(p + m) * sizeof *scratch);
+    if (!delays)
+        return run_without_delays(order, duration, stage, micro);
     double last = 0;
-    if (!delays) {
-        for (; step < end; step++) {
-            double t = max2(stage[step->stage], micro[step->micro_batch]) + duration[step->slot];
-            stage[step->stage] = t;
-            micro[step->micro_batch] = t;
-        }
-        for (int s = 0; s < p; s++)
-            last = max2(last, stage[s]);
-        return last;
-    }
-    for (; step < end; step++) {
-        double t =
-            max2(stage[step->stage], micro[step->micro_batch]) + delays->before[step->slot] + duration[step->slot];
-        stage[step->stage] = t + delays->after[step->slot];
-        micro[step->micro_batch] = t + delays->travel[step->slot];
+    for (size_t k = 0; k < order->n_blocks; k++) {
+        size_t s = ek__step_stage(order->steps[k]), b = ek__step_micro_batch(order->steps[k]);
+        size_t slot = ek__step_slot(order->steps[k]);
+        double t = max2(stage[s], micro[b]) + delays->before[slot] + duration[slot];
+        stage[s] = t + delays->after[slot];
+        micro[b] = t + delays->travel[slot];
         last = max2(last, t);
     }
     return last;
@@ -91,15 +107,15 @@ double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, cons
     {                                                                                                                  \
         const ek__step *step = order->steps, *end = step + order->n_blocks;                                            \
         for (; step < end; step++) {                                                                                   \
-            double *s = stage + (size_t)step->stage * EK__LANES;                                                       \
-            double *b = micro + (size_t)step->micro_batch * EK__LANES;                                                 \
-            const double *d = duration + (size_t)step->slot * EK__LANES;                                               \
+            double *s = stage + ek__step_stage(*step) * EK__LANES;                                                     \
+            double *b = micro + ek__step_micro_batch(*step) * EK__LANES;                                               \
+            const double *d = duration + ek__step_slot(*step) * EK__LANES;                                             \
             for (int l = 0; l < EK__LANES; l += (WIDTH)) {                                                             \
                 VECTOR t = ADD(MAX(LOAD(s + l), LOAD(b + l)), LOAD(d + l));                                            \
                 if (delays) {                                                                                          \
-                    t = ADD(t, SET(delays->before[step->slot]));                                                       \
-                    STORE(s + l, ADD(t, SET(delays->after[step->slot])));                                              \
-                    STORE(b + l, ADD(t, SET(delays->travel[step->slot])));                                             \
+                    t = ADD(t, SET(delays->before[ek__step_slot(*step)]));                                             \
+                    STORE(s + l, ADD(t, SET(delays->after[ek__step_slot(*step)])));                                    \
+                    STORE(b + l, ADD(t, SET(delays->travel[ek__step_slot(*step)])));                                   \
                 } else {                                                                                               \
                     STORE(s + l, t);                                                                                   \
                     STORE(b + l, t);                                                                                   \
@@ -154,20 +170,21 @@ double ek__order_critical(const ek_order *order, const double *duration, const e
     double last = -INFINITY;
     uint32_t at = UINT32_MAX;
     for (size_t k = 0; k < order->n_blocks; k++) {
-        const ek__step *step = &order->steps[k];
-        bool own = stage[step->stage] >= micro[step->micro_batch];
-        double t = own ? stage[step->stage] : micro[step->micro_batch];
-        t += duration[step->slot] + (delays ? delays->before[step->slot] : 0);
-        parent[k] = own ? stage_last[step->stage] : micro_last[step->micro_batch];
-        stage_last[step->stage] = micro_last[step->micro_batch] = (uint32_t)k;
-        stage[step->stage] = t + (delays ? delays->after[step->slot] : 0);
-        micro[step->micro_batch] = t + (delays ? delays->travel[step->slot] : 0);
+        size_t s = ek__step_stage(order->steps[k]), b = ek__step_micro_batch(order->steps[k]);
+        size_t slot = ek__step_slot(order->steps[k]);
+        bool own = stage[s] >= micro[b];
+        double t = own ? stage[s] : micro[b];
+        t += duration[slot] + (delays ? delays->before[slot] : 0);
+        parent[k] = own ? stage_last[s] : micro_last[b];
+        stage_last[s] = micro_last[b] = (uint32_t)k;
+        stage[s] = t + (delays ? delays->after[slot] : 0);
+        micro[b] = t + (delays ? delays->travel[slot] : 0);
         if (t > last) {
             last = t;
             at = (uint32_t)k;
         }
     }
     for (; at != UINT32_MAX; at = parent[at])
-        count[order->steps[at].slot]++;
+        count[ek__step_slot(order->steps[at])]++;
     return last;
 }

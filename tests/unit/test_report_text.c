@@ -61,7 +61,7 @@ static void comparison_matches_golden(void **state)
     fixture_clear(&f);
 }
 
-static void seed_bubble_is_printed_to_the_letter(void **state)
+static void original_bubble_is_printed_to_the_letter(void **state)
 {
     (void)state;
     fixture f;
@@ -284,7 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         {"one case matches its golden text and YAML", one_case_matches_golden, NULL, NULL, NULL},
         {"a comparison matches its golden text and YAML", comparison_matches_golden, NULL, NULL, NULL},
-        {"the seed's bubble is printed to the letter", seed_bubble_is_printed_to_the_letter, NULL, NULL, NULL},
+        {"the original's bubble is printed to the letter", original_bubble_is_printed_to_the_letter, NULL, NULL, NULL},
         {"verdicts stand in words, colour only on request", verdicts_stand_in_words, NULL, NULL, NULL},
         {"every status says what it rests on", every_status_says_what_it_rests_on, NULL, NULL, NULL},
         {"an infeasible search says why and what would help", infeasible_says_why_and_what_would_help, NULL, NULL,

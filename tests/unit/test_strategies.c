@@ -151,7 +151,7 @@ static void json_cases_follow_the_plan_at_the_top(void **state)
     ek_strategies_clear(&strategies);
 }
 
-/* Source: the answer of the original tool in the seed's Llama-175B example: 96 layers, 16 stages, 3 chunks. */
+/* Source: the answer of the original tool in its documentation's Llama-175B example: 96 layers, 16 stages, 3 chunks. */
 static void the_published_answer_is_a_plan_of_its_model(void **state)
 {
     (void)state;
