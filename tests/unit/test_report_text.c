@@ -109,6 +109,36 @@ static void verdicts_stand_in_words(void **state)
     fixture_clear(&f);
 }
 
+static void a_prediction_that_may_be_short_is_doubted(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 8);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    double peak = ek_timeline_peak(&f.timeline[0], NULL);
+    static const struct {
+        double residual_mb, free_mb, const_mb;
+        const char *says, *silent;
+    } cases[] = {
+        {1000, 500, 100, "500 MB of head-room, but the model was 1000 MB below a measured peak",
+         "constant is negative"},
+        {1000, 1500, 100, "worst residual", "careful"},
+        {-1000, 500, 100, "worst residual", "careful"}, /* the model was above: the safe side */
+        {0, 500, -700, "last stage may hold 700 MB more than shown", "head-room, but"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        f.residual[0].measured_mb = f.residual[0].predicted_mb + cases[i].residual_mb;
+        f.residual[1].measured_mb = f.residual[1].predicted_mb;
+        f.layers.const_mb = cases[i].const_mb;
+        ek_report report = fixture_report(&f, peak + cases[i].free_mb, NULL);
+        char *text = text_of(&report);
+        assert_says(text, cases[i].says);
+        assert_silent(text, cases[i].silent);
+        free(text);
+    }
+    fixture_clear(&f);
+}
+
 static void every_status_says_what_it_rests_on(void **state)
 {
     (void)state;
@@ -286,6 +316,7 @@ int main(void)
         {"a comparison matches its golden text and YAML", comparison_matches_golden, NULL, NULL, NULL},
         {"the original's bubble is printed to the letter", original_bubble_is_printed_to_the_letter, NULL, NULL, NULL},
         {"verdicts stand in words, colour only on request", verdicts_stand_in_words, NULL, NULL, NULL},
+        {"a prediction that may be short is doubted", a_prediction_that_may_be_short_is_doubted, NULL, NULL, NULL},
         {"every status says what it rests on", every_status_says_what_it_rests_on, NULL, NULL, NULL},
         {"an infeasible search says why and what would help", infeasible_says_why_and_what_would_help, NULL, NULL,
          NULL},
