@@ -108,7 +108,7 @@ static int live_sum(const int *live, int n_live, int v, int chunk)
 static int stage_capacity(const ek__problem *problem, int s, double limit, double *weight, double *room, int *scratch,
                           int *x, bool *exact)
 {
-    int v = problem->n_chunks, p = problem->n_stages, chunk[EK_MAX_CHUNKS], packed[EK_MAX_CHUNKS];
+    int v = problem->n_chunks, p = problem->n_stages, chunk[EK_MAX_CHUNKS], packed[EK_MAX_CHUNKS] = {0};
     const int *live;
     int n_live = ek_order_live_vectors(problem->order, s, &live);
     const ek__chunk *one = ek__chunk_get(problem, 0, 1);

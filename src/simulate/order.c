@@ -146,7 +146,7 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
             uint32_t l = stage_level[s] > micro_level[b->micro_batch] ? stage_level[s] : micro_level[b->micro_batch];
             stage_level[s] = micro_level[b->micro_batch] = l + 1;
             level[n_steps] = l;
-            order->steps[n_steps++] = ek__step_pack(b->micro_batch, s, block_slot(shape, s, b));
+            order->steps[n_steps++] = ek__step_pack(b->micro_batch, (uint16_t)s, (uint16_t)block_slot(shape, s, b));
             next[s]++;
             /* The chain moves on: its next stage may have been waiting for just this. At most one entry per block. */
             int after = ++place[b->micro_batch];

@@ -11,9 +11,9 @@
  */
 typedef uint64_t ek__step;
 
-static inline ek__step ek__step_pack(uint32_t micro_batch, int stage, int slot)
+static inline ek__step ek__step_pack(uint32_t micro_batch, uint16_t stage, uint16_t slot)
 {
-    return micro_batch | (uint64_t)stage << 32 | (uint64_t)slot << 48;
+    return micro_batch + 0x100000000u * stage + 0x1000000000000u * slot;
 }
 
 static inline size_t ek__step_micro_batch(ek__step step)
