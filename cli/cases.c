@@ -29,6 +29,19 @@ static void name_picture(cli_cases *cases, int i, const char *file)
     }
 }
 
+const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, const ek_shape *shape, ek_error *err)
+{
+    if (cases->order) {
+        const ek_shape *last = ek_order_shape(cases->order);
+        if (ek_order_schedule(cases->order) == schedule && last->n_stages == shape->n_stages &&
+            last->n_chunks == shape->n_chunks && last->n_micro_batches == shape->n_micro_batches)
+            return cases->order;
+    }
+    ek_order_free(cases->order);
+    cases->order = NULL;
+    return ek_order_new(schedule, shape, &cases->order, err) ? NULL : cases->order;
+}
+
 bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
                    const char *file, const ek_plan *plan, int n_micro_batches, int less_memory)
 {
@@ -38,17 +51,16 @@ bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *la
         return false;
     }
     int i = cases->n;
-    ek_order *order = NULL;
     ek_shape shape = {plan->n_stages, plan->n_chunks, n_micro_batches};
     const ek_schedule *schedule = cli_model_schedule(model, plan->n_chunks, less_memory);
-    ek_status status = ek_order_new(schedule, &shape, &order, &err);
+    const ek_order *order = cli_cases_order(cases, schedule, &shape, &err);
+    ek_status status = order ? EK_OK : EK_ERR_INPUT;
     if (!status)
         status = ek_plan_copy(plan, &cases->plans[i], &err);
     if (!status) {
         cases->n++;
         status = ek_simulate(order, plan, layers, &model->comm, &cases->timelines[i], &err);
     }
-    ek_order_free(order);
     if (status) {
         cli_error(NULL, "plan '%s': %s", name, err.message);
         return false;
@@ -101,4 +113,6 @@ void cli_cases_clear(cli_cases *cases)
         ek_timeline_clear(&cases->timelines[i]);
     }
     cases->n = 0;
+    ek_order_free(cases->order);
+    cases->order = NULL;
 }

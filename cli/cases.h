@@ -16,7 +16,12 @@ typedef struct cli_cases {
     char names[CLI_MAX_CASES][EK_NAME_SIZE];
     char files[CLI_MAX_CASES][256]; /**< of the picture, in the output folder */
     const char *file_names[CLI_MAX_CASES];
+    ek_order *order; /**< the last one laid out; plans of one shape share it */
 } cli_cases;
+
+/** The order of a shape, laid out unless the last one was the same; lives until the next call. NULL after filling err.
+ */
+const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, const ek_shape *shape, ek_error *err);
 
 /**
  * Simulate a plan and add it under a name. The plan is copied.

@@ -225,13 +225,19 @@ static bool add_naive(command *c, const ek_layers *layers, cli_cases *cases)
     return true;
 }
 
-static int run_model(command *c, const ek_layers *layers, const ek_order *order, double begin)
+static int run_model(command *c, const ek_layers *layers, double begin)
 {
     static cli_cases cases; /* too large for the stack */
     ek_balance_result result = {0};
+    ek_error err;
     int code = EXIT_WRONG;
-    if (!search(c, layers, order, begin, &result))
-        return EXIT_WRONG;
+    ek_shape shape = {c->model.n_stages, c->model.n_chunks, c->model.n_micro_batches};
+    const ek_schedule *schedule = cli_model_schedule(&c->model, shape.n_chunks, c->model.less_memory);
+    const ek_order *order = cli_cases_order(&cases, schedule, &shape, &err);
+    if (!order)
+        cli_error(NULL, "%s", err.message);
+    if (!order || !search(c, layers, order, begin, &result))
+        goto done;
     bool feasible = result.status != EK_BALANCE_INFEASIBLE;
     if (feasible && !cli_cases_add(&cases, &c->model, layers, "result", NULL, &result.plan, c->model.n_micro_batches,
                                    c->model.less_memory))
@@ -264,7 +270,6 @@ static int run(int argc, char **argv)
     double begin = now();
     command c = {.execute = true, .terminal = isatty(STDERR_FILENO)};
     const char *operand = NULL;
-    ek_error err;
     cli_model_init(&c.model);
     ek_balance_options_init(&c.search);
     int parsed = cli_parse(&spec, argc, argv, handle, &c, &operand);
@@ -286,18 +291,7 @@ static int run(int argc, char **argv)
     if (c.model.memory_given)
         c.search.memory_limit_mb = c.model.memory_mb;
 
-    int code = EXIT_DONE;
-    ek_order *order = NULL;
-    ek_shape shape = {c.model.n_stages, c.model.n_chunks, c.model.n_micro_batches};
-    if (c.execute) {
-        if (ek_order_new(cli_model_schedule(&c.model, shape.n_chunks, c.model.less_memory), &shape, &order, &err)) {
-            cli_error(NULL, "%s", err.message);
-            code = EXIT_WRONG;
-        } else {
-            code = run_model(&c, &layers, order, begin);
-        }
-    }
-    ek_order_free(order);
+    int code = c.execute ? run_model(&c, &layers, begin) : EXIT_DONE;
     ek_layers_clear(&layers);
     return code;
 }

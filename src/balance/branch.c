@@ -124,7 +124,12 @@ static void explore(tree *t, int cell, int placed)
     int most = left - after * problem->min_layers, least = after == 0 ? left : problem->min_layers;
     child *children = NULL;
     int n = 0, capacity = 0;
+    double blocks = (double)ek_order_n_blocks(problem->order);
     for (int layers = least; layers <= most; layers++) {
+        if (ek__search_stopped(t->search) || t->work + n * blocks > t->budget) {
+            t->cut = true; /* bounding these children alone would take more than is left */
+            goto done;
+        }
         const ek__chunk *chunk = ek__chunk_get(problem, placed, layers);
         if (!chunk) {
             t->status = EK_ERR_MEMORY;

@@ -7,8 +7,9 @@
 
 #include "base/error.h"
 
-/* Up to this many layers in a chunk every mix of kinds is enumerated (cubic); beyond, mixes of two kinds. */
-enum { FULL_ENUMERATION = 48 };
+/* Up to FULL_ENUMERATION layers in a chunk every mix of kinds is enumerated (cubic); beyond, mixes of two kinds, and of
+ * those at most MOST_OPTIONS. */
+enum { FULL_ENUMERATION = 48, MOST_OPTIONS = 1024 };
 
 static void chunk_free(ek__chunk *chunk)
 {
@@ -169,48 +170,73 @@ static void prune(option_list *list)
     list->n = kept;
 }
 
-/* All splits [full | both | one of select and comm | none] of n layers into kinds the model has. */
-static bool enumerate(const bool *modelled, const prefix *sum, int n, option_list *list)
+/* Add the split [full | both | one of select and comm | none] of n layers; `count` is by kind. */
+static bool push_split(const prefix *sum, const int *count, option_list *list)
 {
-    bool two_kinds_only = n > FULL_ENUMERATION;
-    for (int full = 0; full <= n; full++) {
-        if (full > 0 && !modelled[EK_RECOMPUTE_FULL])
-            break;
-        for (int both = 0; both <= n - full; both++) {
-            if (both > 0 && !modelled[EK_RECOMPUTE_BOTH])
-                break;
-            if (two_kinds_only && full > 0 && both > 0 && full + both < n)
+    static const ek_recompute order[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_SELECT, EK_RECOMPUTE_COMM,
+                                         EK_RECOMPUTE_NONE};
+    int full = count[EK_RECOMPUTE_FULL], in_both_lists = full + count[EK_RECOMPUTE_BOTH], at = 0;
+    ek__option option = {.full = full,
+                         .select = in_both_lists + count[EK_RECOMPUTE_SELECT],
+                         .comm = in_both_lists + count[EK_RECOMPUTE_COMM]};
+    for (int i = 0; i < EK_N_RECOMPUTE; i++) {
+        ek_recompute k = order[i];
+        option.backward_time += between(sum->backward[k], at, at + count[k]);
+        option.activation_mb += between(sum->activation[k], at, at + count[k]);
+        at += count[k];
+    }
+    return push(list, option);
+}
+
+static bool known(const bool *modelled, const int *count)
+{
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (count[k] > 0 && !modelled[k])
+            return false;
+    return true;
+}
+
+/* All splits of n layers that the lists can express: select and comm exclude one another. */
+static bool enumerate_all(const bool *modelled, const prefix *sum, int n, option_list *list)
+{
+    for (int full = 0; full <= n; full++)
+        for (int both = 0; both <= n - full; both++)
+            for (int one = full + both - n; one <= n - full - both; one++) { /* below zero: that many of comm */
+                int count[EK_N_RECOMPUTE] = {0};
+                count[EK_RECOMPUTE_FULL] = full;
+                count[EK_RECOMPUTE_BOTH] = both;
+                count[one > 0 ? EK_RECOMPUTE_SELECT : EK_RECOMPUTE_COMM] = abs(one);
+                count[EK_RECOMPUTE_NONE] = n - full - both - abs(one);
+                if (known(modelled, count) && !push_split(sum, count, list))
+                    return false;
+            }
+    return true;
+}
+
+/* The splits into one or two kinds. O(n). */
+static bool enumerate_pairs(const bool *modelled, const prefix *sum, int n, option_list *list)
+{
+    for (int a = 0; a < EK_N_RECOMPUTE; a++)
+        for (int b = a; b < EK_N_RECOMPUTE; b++) {
+            if (a == EK_RECOMPUTE_SELECT && b == EK_RECOMPUTE_COMM)
                 continue;
-            for (int side = 0; side < 2; side++) {
-                ek_recompute kind = side == 0 ? EK_RECOMPUTE_SELECT : EK_RECOMPUTE_COMM;
-                int rest = n - full - both;
-                for (int one = side; one <= rest; one++) { /* one = 0 is the same for both sides: count it once */
-                    int none = rest - one;
-                    if (one > 0 && !modelled[kind])
-                        break;
-                    if (none > 0 && !modelled[EK_RECOMPUTE_NONE])
-                        continue;
-                    if (two_kinds_only && (full > 0) + (both > 0) + (one > 0) + (none > 0) > 2)
-                        continue;
-                    int a = full, b = full + both, c = b + one;
-                    ek__option option = {.full = full, .select = b, .comm = b};
-                    *(side == 0 ? &option.select : &option.comm) += one;
-                    const struct {
-                        ek_recompute k;
-                        int from, to;
-                    } parts[] = {
-                        {EK_RECOMPUTE_FULL, 0, a}, {EK_RECOMPUTE_BOTH, a, b}, {kind, b, c}, {EK_RECOMPUTE_NONE, c, n}};
-                    for (int i = 0; i < 4; i++) {
-                        option.backward_time += between(sum->backward[parts[i].k], parts[i].from, parts[i].to);
-                        option.activation_mb += between(sum->activation[parts[i].k], parts[i].from, parts[i].to);
-                    }
-                    if (!push(list, option))
-                        return false;
-                }
+            for (int i = a == b ? n : 1; i < n + (a == b); i++) {
+                int count[EK_N_RECOMPUTE] = {0};
+                count[b] = n - i;
+                count[a] += i;
+                if (known(modelled, count) && !push_split(sum, count, list))
+                    return false;
             }
         }
-    }
     return true;
+}
+
+/* Keep MOST_OPTIONS of more, evenly spread, first and last among them. */
+static void thin(option_list *list)
+{
+    for (int i = 0; i < MOST_OPTIONS; i++)
+        list->option[i] = list->option[(long)i * (list->n - 1) / (MOST_OPTIONS - 1)];
+    list->n = MOST_OPTIONS;
 }
 
 static int body_of(const ek__problem *problem, int layer)
@@ -245,11 +271,14 @@ static ek__chunk *chunk_new(const ek__problem *problem, int first, int n)
             sum.activation[k][j + 1] = sum.activation[k][j] + body->activation_mb[k];
         }
     }
-    if (!enumerate(problem->layers->modelled, &sum, n, &list))
+    if (!(chunk->complete ? enumerate_all : enumerate_pairs)(problem->layers->modelled, &sum, n, &list))
         goto fail;
     prune(&list);
+    if (!chunk->complete && list.n > MOST_OPTIONS)
+        thin(&list);
+    ek__option *fitted = list.n > 0 ? realloc(list.option, (size_t)list.n * sizeof *fitted) : NULL;
     chunk->n_options = list.n;
-    chunk->option = list.option;
+    chunk->option = fitted ? fitted : list.option;
     free(sums);
     return chunk;
 fail:
