@@ -336,6 +336,21 @@ static ek_status read_json(reader *r, const ek__node *root, const ek__node *vers
     return status;
 }
 
+/* What `simulate` prints for several plans: one answer after the other. */
+static ek_status read_json_list(reader *r, const ek__node *root)
+{
+    ek_status status = EK_OK;
+    for (const ek__node *node = root->first; node && status == EK_OK; node = node->next) {
+        const ek__node *version;
+        status = ek__expect(&r->in, node, EK__MAP, "write {\"version\": 1, \"name\": ..., \"plan\": {...}}");
+        if (status == EK_OK)
+            status = ek__require(&r->in, node, "version", "it marks what Evenkeel wrote", &version);
+        if (status == EK_OK)
+            status = read_json(r, node, version);
+    }
+    return status;
+}
+
 /* Length of the first list of numbers in a plan of the file, or 0. */
 static int count_stages(const ek__node *root)
 {
@@ -354,6 +369,8 @@ static int count_stages(const ek__node *root)
 static ek_status read_root(reader *r, const ek__node *root)
 {
     static const char advice[] = "a plan file has one entry for each plan: 'name:' and below it offset, recompute, ...";
+    if (root->kind == EK__LIST && root->first && root->first->kind == EK__MAP)
+        return read_json_list(r, root);
     ek_status status = ek__expect(&r->in, root, EK__MAP, advice);
     if (status)
         return status;

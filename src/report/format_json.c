@@ -207,34 +207,31 @@ static void put_search(builder *b, json_t *root, const ek_report *report)
         search->fit_plan.n_stages > 0 ? plan_object(b, &search->fit_plan, report->layers->n_layers) : json_null());
 }
 
-static json_t *case_list(builder *b, const ek_report *report, int from)
-{
-    json_t *cases = json_array();
-    for (int i = from; i < report->n_cases; i++) {
-        json_t *object = json_object();
-        put_case(b, object, report, &report->cases[i]);
-        append(b, cases, object);
-    }
-    return cases;
-}
-
-static json_t *build(const ek_report *report, builder *b)
+/* One answer: the search if there was one, a case, and the model that both rest on. `only` keeps other cases out. */
+static json_t *answer(builder *b, const ek_report *report, int case_index, bool only)
 {
     json_t *root = json_object();
-    bool list = report->list || (!report->search && report->n_cases > 1);
     put(b, root, "version", json_integer(JSON_VERSION));
     put(b, root, "model", string(report->layers->name));
     if (report->search)
         put_search(b, root, report);
     put(b, root, "memory_limit_mb", report->memory_limit_mb > 0 ? number(report->memory_limit_mb) : json_null());
-    if (!list && report->n_cases > 0)
-        put_case(b, root, report, &report->cases[0]);
-    if (list || report->n_cases > 1)
-        put(b, root, "cases", case_list(b, report, list ? 0 : 1));
+    if (report->n_cases > 0)
+        put_case(b, root, report, &report->cases[case_index]);
+    if (!only && report->n_cases > 1) {
+        json_t *others = json_array();
+        for (int i = 1; i < report->n_cases; i++) {
+            json_t *object = json_object();
+            put_case(b, object, report, &report->cases[i]);
+            append(b, others, object);
+        }
+        put(b, root, "cases", others);
+    }
     put(b, root, "memory_model", memory_model(b, report->layers));
     return root;
 }
 
+/* One top-level field a line: short to look through, and `diff` finds what changed. */
 static void dump(const json_t *root, FILE *out)
 {
     const size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(15);
@@ -247,19 +244,25 @@ static void dump(const json_t *root, FILE *out)
         json_dumpf(value, out, flags);
         separator = ",\n";
     }
-    fputs("\n}\n", out);
+    fputs("\n}", out);
 }
 
 static ek_status write_json(const ek_report *report, FILE *out, ek_error *err)
 {
-    builder b = {false};
-    json_t *root = build(report, &b);
-    if (!root || b.failed) {
+    bool list = report->list || (!report->search && report->n_cases > 1);
+    int n = list ? report->n_cases : 1;
+    for (int i = 0; i < n; i++) {
+        builder b = {false};
+        json_t *root = answer(&b, report, i, list);
+        if (!root || b.failed) {
+            json_decref(root);
+            return ek__no_memory(err);
+        }
+        fputs(!list ? "" : i == 0 ? "[\n" : ",\n", out);
+        dump(root, out);
         json_decref(root);
-        return ek__no_memory(err);
     }
-    dump(root, out);
-    json_decref(root);
+    fputs(list ? "\n]\n" : "\n", out);
     return ek__finish(out, err);
 }
 
