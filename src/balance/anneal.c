@@ -1,7 +1,7 @@
 /* Simulated annealing (Kirkpatrick et al. 1983) judged by the simulated step itself. Chains run eight abreast, one per
  * vector lane, so that one walk over the schedule's blocks judges eight moves; batches of eight run on all threads. A
- * first round of many short chains finds the basins, a second round of longer ones starts from the best of them. Every
- * state visited keeps to the memory limit: after each move a stage's recomputation is refitted to its room.
+ * first round starts hot and finds the basins, a second one starts warm from the best of the first. Every state visited
+ * keeps to the memory limit: after each move a stage's recomputation is refitted to its room.
  *
  * Chains depend on the seed and their batch alone, so the answer is the same for any number of threads. */
 #include <limits.h>
