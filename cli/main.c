@@ -53,7 +53,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i]->name;
     const char *near = cli_nearest(name, names, N_COMMANDS);
-    cli_error(NULL, "no command is called '%s'%s%s%s; see `evenkeel --help`", name, near ? "; did you mean '" : "",
-              near ? near : "", near ? "'?" : "");
+    if (near)
+        cli_error(NULL, "no command is called '%s'; did you mean '%s'?", name, near);
+    else
+        cli_error(NULL, "no command is called '%s'; see `evenkeel --help`", name);
     return EXIT_WRONG;
 }

@@ -20,6 +20,7 @@ enum {
     MIN_STEPS = 4000,
     MIN_STEPS_PER_CELL = 100,
     MAX_BATCHES = 8,
+    AGREEMENT = 8, /* one chain in so many at the same best: there is nothing left for a second round */
 };
 #define WORK_BUDGET 1.2e10 /* blocks x lanes of the first round */
 #define HOT         0.02   /* of the step time */
@@ -583,6 +584,11 @@ static ek_status solve(ek__search *search, ek_error *err)
     for (int i = 0; i < n_chains; i++)
         all[i] = (ranked){&batches[i / EK__LANES].chains[i % EK__LANES], i};
     qsort(all, (size_t)n_chains, sizeof *all, by_time);
+    int agree = 0; /* chains that ended at the best step */
+    while (agree < n_chains && all[agree].chain->best_time <= all[0].chain->best_time * (1 + EK__TIME_TOLERANCE))
+        agree++;
+    if (!plan.by_clock && agree * AGREEMENT >= n_chains)
+        goto done;
     for (int i = 0; i < plan.second_batches * EK__LANES; i++) /* each of the better half twice */
         starts[n_chains + i] = all[i / 2].chain->best;
     anneal_round(search, batches, plan.first_batches, plan.second_batches, &plan);
