@@ -7,7 +7,15 @@
 
 enum { DEFAULT_MICRO_BATCHES = 4 };
 
-/* The picture's file name: the plan's own, kept inside the folder, and never that of another case. */
+static bool picture_taken(const cli_cases *cases, int n, const char *name)
+{
+    bool taken = strcmp(name, "comparison.svg") == 0; /* of all cases together */
+    for (int i = 0; i < n && !taken; i++)
+        taken = strcmp(name, cases->files[i]) == 0;
+    return taken;
+}
+
+/* The picture's file name: the plan's own, kept inside the folder, and never that of another picture. */
 static void name_picture(cli_cases *cases, int i, const char *file)
 {
     char *name = cases->files[i];
@@ -21,12 +29,8 @@ static void name_picture(cli_cases *cases, int i, const char *file)
     if (n > 4 && strcmp(stem + n - 4, ".svg") == 0)
         stem[n - 4] = '\0';
     snprintf(name, size, "%s.svg", stem);
-    for (int copy = 2, k = 0; k < i; k++) {
-        if (strcmp(name, cases->files[k]) == 0 || strcmp(name, "comparison.svg") == 0) {
-            snprintf(name, size, "%s-%d.svg", stem, copy++);
-            k = -1; /* look at all of them again */
-        }
-    }
+    for (int copy = 2; picture_taken(cases, i, name); copy++)
+        snprintf(name, size, "%s-%d.svg", stem, copy);
 }
 
 const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, const ek_shape *shape, ek_error *err)

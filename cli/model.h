@@ -25,22 +25,22 @@ typedef struct cli_model {
 #define CLI_MODEL_OPTIONS                                                                                              \
     {"init", "FILE", "init file (YAML): what a dry run held on every stage", "model"},                                 \
     {"layers", "FILE", "layer file (JSON): what each layer holds and how long it takes", NULL},                        \
-    {"lf|layer-folder|layer_folder", "DIR", "folder of layer files; -m names the file in it (with --init: write it there)", NULL}, \
+    {"lf|layer-folder|layer_folder", "DIR", "folder of layer files; -m names the file in it (with --init: write it there)", NULL},\
     {"m|model-name|model_name", "NAME", "name of the model (model_name)", NULL},                                       \
     {"time", "TIMES", "forward times of one micro-batch through embedding, one layer, head and loss, for example "     \
      "head=0.1,body=3.1,tail=3.5; they win over the file's", NULL}
 #define CLI_PIPELINE_OPTIONS                                                                                           \
-    {"s|stages|stage", "N", "stages (4)", "pipeline"},                                                                     \
-    {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline (1)", NULL},                  \
-    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (4)", NULL},                                            \
+    {"s|stages|stage", "N", "stages (4)", "pipeline"},                                                                 \
+    {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline (1)", NULL},               \
+    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (4)", NULL},                                        \
     {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL},     \
     {"schedule", "NAME", "1f1b, interleaved or interleaved-less-memory; default by -i and -lm", NULL},                 \
     {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},                 \
-    {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL},                 \
+    {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL},           \
     {"seq|seq_split_num", "N", "sequence pieces of a micro-batch; only 1 in this version", NULL}
 #define CLI_OUTPUT_OPTIONS                                                                                             \
     {"format", "NAME", "text, yaml (a plan file) or json (docs/json.md)", "output"},                                   \
-    {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL}, \
+    {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL},\
     {"svg", "FILE", "picture of the result", NULL},                                                                    \
     {"chrome-trace", "FILE", "simulated timeline of the result as a trace for Perfetto", NULL},                        \
     {"h|help", NULL, "this text", NULL}

@@ -96,16 +96,4 @@ double ek__order_step_time(const ek_order *order, const double *duration, const 
 void ek__order_step_times(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch,
                           double *out);
 
-/**
- * How often each slot lies on one longest path: the step time is sum_slot count x duration (+ communication), and a
- * change of durations changes it at least so much. Ties take the stage's own predecessor.
- *
- * @param count    [n_slots], overwritten
- * @param scratch        [n_stages + n_micro_batches]
- * @param index_scratch  [n_blocks + n_stages + n_micro_batches]
- * @return step time. O(blocks).
- */
-double ek__order_critical(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch,
-                          uint32_t *index_scratch, uint32_t *count);
-
 #endif

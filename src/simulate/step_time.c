@@ -1,7 +1,6 @@
 /* The hot loops: one pass over the blocks in topological order gives the step time. A micro-batch is a single chain, so
  * a block waits for just two numbers, its stage's last end and its micro-batch's last end. Eight plans go through
  * together in vector lanes, since the order, not the arithmetic, is what the pass spends its loads on. */
-#include <math.h>
 #include <string.h>
 
 #include "simulate/order.h"
@@ -156,35 +155,4 @@ void ek__order_step_times(const ek_order *order, const double *duration, const e
     for (size_t s = 1; s < p; s++)
         for (int l = 0; l < EK__LANES; l++)
             out[l] = max2(out[l], stage[s * EK__LANES + (size_t)l]);
-}
-
-double ek__order_critical(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch,
-                          uint32_t *index_scratch, uint32_t *count)
-{
-    int p = order->shape.n_stages, m = order->shape.n_micro_batches;
-    double *stage = scratch, *micro = scratch + p;
-    uint32_t *parent = index_scratch, *stage_last = parent + order->n_blocks, *micro_last = stage_last + p;
-    memset(scratch, 0, (size_t)(p + m) * sizeof *scratch);
-    memset(stage_last, 0xff, (size_t)(p + m) * sizeof *stage_last);
-    memset(count, 0, (size_t)ek__order_n_slots(order) * sizeof *count);
-    double last = -INFINITY;
-    uint32_t at = UINT32_MAX;
-    for (size_t k = 0; k < order->n_blocks; k++) {
-        size_t s = ek__step_stage(order->steps[k]), b = ek__step_micro_batch(order->steps[k]);
-        size_t slot = ek__step_slot(order->steps[k]);
-        bool own = stage[s] >= micro[b];
-        double t = own ? stage[s] : micro[b];
-        t += duration[slot] + (delays ? delays->before[slot] : 0);
-        parent[k] = own ? stage_last[s] : micro_last[b];
-        stage_last[s] = micro_last[b] = (uint32_t)k;
-        stage[s] = t + (delays ? delays->after[slot] : 0);
-        micro[b] = t + (delays ? delays->travel[slot] : 0);
-        if (t > last) {
-            last = t;
-            at = (uint32_t)k;
-        }
-    }
-    for (; at != UINT32_MAX; at = parent[at])
-        count[ek__step_slot(order->steps[at])]++;
-    return last;
 }

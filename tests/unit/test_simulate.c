@@ -372,35 +372,6 @@ static void timeline_and_peaks_follow_from_the_blocks(void **state)
     }
 }
 
-static void the_critical_path_adds_up_to_the_step(void **state)
-{
-    (void)state;
-    ek__random r = ek__random_seed(11);
-    for (int round = 0; round < 100; round++) {
-        ek_order *order = random_order(&r);
-        if (!order)
-            continue;
-        int n_slots = ek__order_n_slots(order);
-        size_t n_clocks = (size_t)order->shape.n_stages + (size_t)order->shape.n_micro_batches;
-        double *duration = calloc((size_t)n_slots, sizeof *duration);
-        double *scratch = calloc(n_clocks, sizeof *scratch);
-        uint32_t *index = calloc(order->n_blocks + n_clocks, sizeof *index);
-        uint32_t *count = calloc((size_t)n_slots, sizeof *count);
-        for (int k = 0; k < n_slots; k++)
-            duration[k] = 1 + ek__random_below(&r, 30);
-        double step = ek__order_critical(order, duration, NULL, scratch, index, count), sum = 0;
-        for (int k = 0; k < n_slots; k++)
-            sum += count[k] * duration[k];
-        assert_near(sum, step, 1e-9);
-        assert_near(step, ek__order_step_time(order, duration, NULL, scratch), 1e-9);
-        free(count);
-        free(index);
-        free(scratch);
-        free(duration);
-        ek_order_free(order);
-    }
-}
-
 /* --- orders --- */
 
 static void every_order_runs_each_block_once(void **state)
@@ -549,7 +520,6 @@ int main(void)
         cmocka_unit_test(equal_stages_match_the_closed_form),
         cmocka_unit_test(the_simulator_equals_the_slow_one),
         cmocka_unit_test(timeline_and_peaks_follow_from_the_blocks),
-        cmocka_unit_test(the_critical_path_adds_up_to_the_step),
         cmocka_unit_test(every_order_runs_each_block_once),
         cmocka_unit_test(an_order_that_deadlocks_is_refused),
         cmocka_unit_test(shapes_outside_the_limits_are_refused),
