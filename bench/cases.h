@@ -49,6 +49,9 @@ static inline void case_model_init(case_model *model, int which, double head, do
         model->body.activation_mb[k] = activation[which][k];
         layers->modelled[k] = model->body.modelled[k] = activation[which][k] > 0;
     }
+    layers->head.weight_time = EK_WEIGHT_TIME_SHARE * head * EK_BACKWARD_RATIO;
+    layers->tail.weight_time = EK_WEIGHT_TIME_SHARE * tail * EK_BACKWARD_RATIO;
+    model->body.weight_time = EK_WEIGHT_TIME_SHARE * body * EK_BACKWARD_RATIO;
 }
 
 typedef struct balance_case {
@@ -74,6 +77,9 @@ static const balance_case balance_cases[] = {
     {"older demo", CASE_OLDER_DEMO, 30, 30, 60, 16, 16, 3, 0, 1, 62000, NAN, 0, 13772},
     {"older demo, empty chunks", CASE_OLDER_DEMO, 30, 30, 60, 16, 16, 3, 0, 0, 62000, 13647, 0, 13647},
 };
-enum { N_BALANCE_CASES = sizeof balance_cases / sizeof *balance_cases };
+enum {
+    N_BALANCE_CASES = sizeof balance_cases / sizeof *balance_cases,
+    N_TOOL_CASES = 8, /**< the first so many, on which the original tool was run */
+};
 
 #endif

@@ -38,7 +38,8 @@ const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, c
     if (cases->order) {
         const ek_shape *last = ek_order_shape(cases->order);
         if (ek_order_schedule(cases->order) == schedule && last->n_stages == shape->n_stages &&
-            last->n_chunks == shape->n_chunks && last->n_micro_batches == shape->n_micro_batches)
+            last->n_chunks == shape->n_chunks && last->n_micro_batches == shape->n_micro_batches &&
+            last->n_pieces == shape->n_pieces)
             return cases->order;
     }
     ek_order_free(cases->order);
@@ -55,7 +56,7 @@ bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *la
         return false;
     }
     int i = cases->n;
-    ek_shape shape = {plan->n_stages, plan->n_chunks, n_micro_batches};
+    ek_shape shape = cli_model_shape(model, plan->n_stages, plan->n_chunks, n_micro_batches);
     const ek_schedule *schedule = cli_model_schedule(model, plan->n_chunks, less_memory);
     const ek_order *order = cli_cases_order(cases, schedule, &shape, &err);
     ek_status status = order ? EK_OK : EK_ERR_INPUT;

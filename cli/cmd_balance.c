@@ -19,7 +19,7 @@ static const cli_option options[] = {
     {"mem|max-memory|max_memory", "MB", "memory limit of every stage, in MB of 2^20 bytes (56000)", "limits"},
     {"min-layers", "N", "least layers of a chunk (1); 0 allows chunks without any", NULL},
     {"t|time-limit|time_limit", "SECONDS", "end the search after this long, fractions too (90)", NULL},
-    {"solver", "NAME", "staged (default), anneal or branch; see docs/balance.md", "search"},
+    {"solver", "NAME", "staged (default), anneal, branch, milp or exhaustive; see docs/balance.md", "search"},
     {"threads", "N", "threads of the search (all cores); the answer does not depend on it", NULL},
     {"seed", "N", "seed of the search (1)", NULL},
     {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare"},
@@ -30,7 +30,6 @@ static const cli_option options[] = {
     {"dump|dump-layer|dump_layer", "0|1", NULL, NULL},
     {"cm|compute-memory|compute_memory", "0|1", NULL, NULL},
     {"mf|memory-folder|memory_folder", "DIR", NULL, NULL},
-    {"train", "FILE", NULL, NULL},
     {"guide", NULL, NULL, NULL},
 };
 /* clang-format on */
@@ -119,7 +118,7 @@ static bool take_original(command *c, const cli_option *option, const char *text
         c->guide = true;
         return true;
     }
-    if (cli_is(option, "mf") || cli_is(option, "train")) /* for -cm and -seq, which are refused themselves */
+    if (cli_is(option, "mf")) /* for -cm, which is refused itself */
         return true;
     if (!cli_switch(option, text, &on))
         return false;
@@ -231,7 +230,7 @@ static int run_model(command *c, const ek_layers *layers, double begin)
     ek_balance_result result = {0};
     ek_error err;
     int code = EXIT_WRONG;
-    ek_shape shape = {c->model.n_stages, c->model.n_chunks, c->model.n_micro_batches};
+    ek_shape shape = cli_model_shape(&c->model, c->model.n_stages, c->model.n_chunks, c->model.n_micro_batches);
     const ek_schedule *schedule = cli_model_schedule(&c->model, shape.n_chunks, c->model.less_memory);
     const ek_order *order = cli_cases_order(&cases, schedule, &shape, &err);
     if (!order)
@@ -248,6 +247,7 @@ static int run_model(command *c, const ek_layers *layers, double begin)
         goto done;
     ek_report report = {.layers = layers,
                         .memory_limit_mb = c->search.memory_limit_mb,
+                        .train_file = c->model.n_pieces > 1 ? c->model.train : NULL,
                         .n_cases = cases.n,
                         .cases = cases.cases,
                         .search = &result};

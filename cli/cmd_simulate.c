@@ -58,6 +58,7 @@ static int run(int argc, char **argv)
     if (cli_cases_add_file(&cases, &model, &layers, true, plan)) {
         ek_report report = {.layers = &layers,
                             .memory_limit_mb = model.memory_given ? model.memory_mb : 0,
+                            .train_file = model.n_pieces > 1 ? model.train : NULL,
                             .n_cases = cases.n,
                             .cases = cases.cases,
                             .list = cases.n > 1};

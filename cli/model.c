@@ -10,7 +10,7 @@
 
 void cli_model_init(cli_model *model)
 {
-    *model = (cli_model){.name = "model_name", .less_memory = -1, .format = ek_format_find("text")};
+    *model = (cli_model){.name = "model_name", .n_pieces = 1, .less_memory = -1, .format = ek_format_find("text")};
 }
 
 static int done(bool fine)
@@ -59,7 +59,8 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
     } words[] = {{"init", &model->init},       {"layers", &model->layers},
                  {"lf", &model->layer_folder}, {"m", &model->name},
                  {"time", &model->times},      {"o", &model->output},
-                 {"svg", &model->svg},         {"chrome-trace", &model->chrome_trace}};
+                 {"svg", &model->svg},         {"chrome-trace", &model->chrome_trace},
+                 {"train", &model->train}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (cli_is(option, words[i].name)) {
             *words[i].place = text;
@@ -88,14 +89,8 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
         return set_schedule(model, text);
     if (cli_is(option, "format"))
         return set_format(model, text);
-    if (cli_is(option, "seq")) {
-        int n;
-        if (!cli_int(option, text, 1, 1024, &n))
-            return CLI_WRONG;
-        if (n > 1)
-            cli_error(NULL, "-seq %d: the sequence pipeline is not in this version; leave -seq out", n);
-        return done(n == 1);
-    }
+    if (cli_is(option, "seq"))
+        return done(cli_int(option, text, 1, 1024, &model->n_pieces));
     return CLI_HELP;
 }
 
@@ -151,7 +146,7 @@ static ek_status write_layers(const void *layers, FILE *out, ek_error *err)
     return ek_layers_write(layers, out, err);
 }
 
-bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
+static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
 {
     ek_times times;
     ek_error err;
@@ -191,11 +186,73 @@ bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
     return false;
 }
 
+/* Does the given schedule keep the pieces of a micro-batch in order? Only one is made for that. */
+static bool check_pieces(const cli_model *model)
+{
+    if (!model->train) {
+        cli_error(NULL, "-seq %d needs the model's shapes: give its training file with -train FILE, or leave -seq out",
+                  model->n_pieces);
+        return false;
+    }
+    if (model->schedule && model->schedule != ek_schedule_find("sequence")) {
+        cli_error(NULL, "--schedule %s does not know sequence pieces; leave it out, or use --schedule sequence",
+                  model->schedule->name);
+        return false;
+    }
+    return true;
+}
+
+/* Replace the layers by those of a sequence piece. */
+static bool cut_into_pieces(cli_model *model, ek_layers *layers)
+{
+    ek_error err;
+    ek_train train;
+    ek_layers pieces;
+    if (ek_train_read(model->train, &train, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    model->n_pieces = ek_sequence_pieces(&train, model->n_pieces, &cli_listener);
+    ek_status status = ek_layers_split_sequence(layers, &train, model->n_pieces, &cli_listener, &pieces, &err);
+    if (status)
+        cli_error(&err, "%s", err.message);
+    ek_train_clear(&train);
+    if (status)
+        return false;
+    if (model->n_pieces > 1 && model->less_memory == 1)
+        cli_note("-lm 1 is not used: sequence pieces have one order");
+    ek_layers_clear(layers);
+    *layers = pieces;
+    return true;
+}
+
+bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
+{
+    if (model->n_pieces > 1 && !check_pieces(model))
+        return false;
+    if (!load_model(model, operand, layers))
+        return false;
+    if (model->n_pieces == 1 || cut_into_pieces(model, layers))
+        return true;
+    ek_layers_clear(layers);
+    return false;
+}
+
+ek_shape cli_model_shape(const cli_model *model, int n_stages, int n_chunks, int n_micro_batches)
+{
+    return (ek_shape){.n_stages = n_stages,
+                      .n_chunks = n_chunks,
+                      .n_micro_batches = n_micro_batches * model->n_pieces,
+                      .n_pieces = model->n_pieces};
+}
+
 const ek_schedule *cli_model_schedule(const cli_model *model, int n_chunks, int less_memory)
 {
     const ek_schedule *given = model->schedule;
     bool another_plan = model->n_chunks && n_chunks != model->n_chunks;
     if (given && !(another_plan && (n_chunks < given->min_chunks || n_chunks > given->max_chunks)))
         return given;
+    if (model->n_pieces > 1)
+        return ek_schedule_find("sequence");
     return ek_schedule_default(n_chunks, less_memory == 1);
 }

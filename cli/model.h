@@ -8,8 +8,9 @@
 
 /** Where the model comes from, and the pipeline it runs in, as given on the command line. */
 typedef struct cli_model {
-    const char *init, *layers, *layer_folder, *name, *times;
+    const char *init, *layers, *layer_folder, *name, *times, *train;
     int n_stages, n_chunks, n_micro_batches; /**< 0 when not given */
+    int n_pieces;                            /**< sequence pieces of a micro-batch, as given, then as the model is */
     int less_memory;                         /**< 0 or 1; -1 when not given */
     const ek_schedule *schedule;             /**< NULL: the original's choice */
     ek_comm comm;
@@ -34,10 +35,11 @@ typedef struct cli_model {
     {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline (1)", NULL},               \
     {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (4)", NULL},                                        \
     {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL},     \
-    {"schedule", "NAME", "1f1b, interleaved or interleaved-less-memory; default by -i and -lm", NULL},                 \
+    {"schedule", "NAME", "order of the blocks (--list-schedules names all); default by -i, -lm and -seq", NULL}, \
     {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},                 \
     {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL},           \
-    {"seq|seq_split_num", "N", "sequence pieces of a micro-batch; only 1 in this version", NULL}
+    {"seq|seq_split_num", "N", "sequence pieces of a micro-batch (1); more need -train", NULL},                        \
+    {"train", "FILE", "training file (YAML) with the model's shapes, for -seq", NULL}
 #define CLI_OUTPUT_OPTIONS                                                                                             \
     {"format", "NAME", "text, yaml (a plan file) or json (docs/json.md)", "output"},                                   \
     {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL},\
@@ -51,11 +53,14 @@ void cli_model_init(cli_model *model);
 /** Handle one of the shared options. @return CLI_OK, CLI_WRONG after a message, or CLI_HELP when it is not shared. */
 int cli_model_option(cli_model *model, const cli_option *option, const char *text);
 
-/** Read the model's layers; `operand` may name the file. False after a message. */
+/** Read the model's layers, those of a sequence piece with -seq; `operand` may name the file. False after a message. */
 bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers);
 
+/** Size of a pipeline in the pieces that -seq cuts micro-batches into. */
+ek_shape cli_model_shape(const cli_model *model, int n_stages, int n_chunks, int n_micro_batches);
+
 /** The schedule for a number of chunks: --schedule, unless it is for other chunks than -i and this plan has those;
- *  else by `less_memory` (-1 counts as 0). */
+ *  else `sequence` with pieces, else by `less_memory` (-1 counts as 0). */
 const ek_schedule *cli_model_schedule(const cli_model *model, int n_chunks, int less_memory);
 
 #endif

@@ -9,15 +9,15 @@ _evenkeel() {
     fi
     options='--init --layers -lf --layer-folder --layer_folder -m --model-name --model_name --time -s --stages
         --stage -i --interleave --interleave_degree -mb --micro-batches --micro_batch -lm --less-memory
-        --less_memory --schedule --p2p-time --p2p-blocking --seq --seq_split_num --mem --max-memory
-        --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
+        --less_memory --schedule --p2p-time --p2p-blocking --seq --seq_split_num --train --mem
+        --max-memory --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
     if [ "${COMP_WORDS[1]}" = balance ]; then
         options="$options --min-layers -t --time-limit --time_limit --solver --threads --seed --naive --simulate-naive
         --simulate_naive --manual --manual-config --manual_config"
     fi
     case $before in
     -schedule | --schedule)
-        mapfile -t COMPREPLY < <(compgen -W '1f1b interleaved interleaved-less-memory' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W '1f1b interleaved interleaved-less-memory sequence' -- "$word")
         return
         ;;
     -solver | --solver)

@@ -9,7 +9,9 @@
 #include "evenkeel/plan.h"
 #include "evenkeel/report.h"
 #include "evenkeel/schedule.h"
+#include "evenkeel/sequence.h"
 #include "evenkeel/simulate.h"
+#include "evenkeel/train.h"
 
 #define EK_VERSION "0.1.0"
 

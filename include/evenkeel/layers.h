@@ -44,6 +44,8 @@ typedef struct ek_layer {
     int n_layers;                         /**< how many of them follow one another */
     double forward_time;                  /**< one layer, one micro-batch */
     double backward_time[EK_N_RECOMPUTE]; /**< including what is recomputed */
+    double weight_time;                   /**< the part of each backward_time that is the gradient of the weights:
+                                               recomputation precedes the gradient of the input, so it does not grow */
     double parameter_mb;                  /**< held for the whole step: weights, gradients, optimizer */
     double activation_mb[EK_N_RECOMPUTE]; /**< held from the end of F to the end of B of one micro-batch */
     bool modelled[EK_N_RECOMPUTE];        /**< false: no memory is known, so a plan may not use the kind */
@@ -74,6 +76,7 @@ typedef struct ek_layers {
     ek_layer *body;                /**< [n_body], in model order */
     int n_layers;                  /**< sum of body[].n_layers */
     bool modelled[EK_N_RECOMPUTE]; /**< kinds that every body kind models */
+    bool split_known;              /**< every weight_time was given; else some are assumed, EK_WEIGHT_TIME_SHARE */
     double const_mb;               /**< on every stage */
     ek_memory_fit fit;
 } ek_layers;
@@ -86,6 +89,10 @@ typedef struct ek_times {
 /** Backward time of a layer without recomputation over its forward time, when only the latter is known. Source:
  *  the original tool (docs/models.md); measured times, where given, replace it. */
 #define EK_BACKWARD_RATIO 2.0
+
+/** Share of the backward pass without recomputation that is the gradient of the weights, when not given. *Assumed*: in
+ * a matrix product both gradients take the same operations. */
+#define EK_WEIGHT_TIME_SHARE 0.5
 
 /** Share by which each recompute kind lengthens the backward pass when no time is given: 0, 0.04, 0.125, 0.165, 0.5.
  *  Source: the original tool's defaults. */
@@ -103,7 +110,8 @@ ek_status ek_times_parse(const char *text, ek_times *out, ek_error *err);
  * Read a layer file (JSON, docs/formats.md).
  *
  * Backward time of kind k: the file's own time, else backward x (1 + the file's coefficient or the default one), where
- * backward is the file's `backward_time`, else 2 x forward x (1 + `backward_coef`).
+ * backward is the file's `backward_time`, else `backward_input_time` + `backward_weight_time`, else
+ * 2 x forward x (1 + `backward_coef`). The weight part is `backward_weight_time`, else half of backward.
  *
  * @param path      file to read; "-" is standard input
  * @param times     overrides of the file's times, or NULL; `body` replaces that of every body kind. A layer's measured

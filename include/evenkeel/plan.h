@@ -6,13 +6,15 @@
 #define EVENKEEL_PLAN_H
 
 #include "evenkeel/layers.h"
+#include "evenkeel/schedule.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /** Layers and recompute lists of every chunk, each array [n_chunks][n_stages] (chunk-major: index i * n_stages + s).
- *  The model runs through chunk 0 of stages 0..p-1, then chunk 1, and so on. */
+ *  The model runs through the chunks in the order of the schedule's ek_placement; ek_cell_at() has the index of a model
+ *  position. With EK_PLACE_BOTH_WAYS there is one chunk for each position, and two stages hold it. */
 typedef struct ek_plan {
     int n_stages; /**< p */
     int n_chunks; /**< v, virtual chunks per stage (interleave) */
@@ -32,6 +34,7 @@ typedef struct ek_chunk_cost {
     double forward_time;
     double backward_time;
     double recompute_time; /**< the part of backward_time that recomputation adds */
+    double weight_time;    /**< the part of backward_time that is the gradient of the weights */
     double parameter_mb;
     double activation_mb; /**< one micro-batch */
 } ek_chunk_cost;
@@ -60,15 +63,16 @@ ek_status ek_plan_check(const ek_plan *plan, const ek_layers *layers, ek_error *
 /**
  * Cost of every chunk.
  *
- * Forward = sum of the layers' forward times (+ head on chunk 0 of stage 0, + tail on the last chunk of the last
- * stage); backward likewise with each layer's recompute kind; with several body kinds a chunk's layers are those that
- * follow the chunks before it. Layer j of a chunk is FULL for j < full, else BOTH for j < min(select, comm), ...
+ * Forward = sum of the layers' forward times (+ head at the first position of the model, + tail at the last); backward
+ * likewise with each layer's recompute kind; with several body kinds a chunk's layers are those that follow the chunks
+ * before it in the model. Layer j of a chunk is FULL for j < full, else BOTH for j < min(select, comm), ...
  *
- * @param plan  passes ek_plan_check()
- * @param cost  [n_chunks][n_stages]
+ * @param plan       passes ek_plan_check()
+ * @param placement  the schedule's
+ * @param cost       [n_chunks][n_stages]
  * O(stages x chunks x body kinds), no allocation, thread-safe.
  */
-void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_chunk_cost *cost);
+void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement placement, ek_chunk_cost *cost);
 
 /** A plan with a name, as a plan file holds it. */
 typedef struct ek_strategy {

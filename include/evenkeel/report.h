@@ -24,6 +24,7 @@ typedef struct ek_case {
 typedef struct ek_report {
     const ek_layers *layers;
     double memory_limit_mb; /**< 0: none was given */
+    const char *train_file; /**< that the model of a sequence piece was derived from; NULL without pieces */
     int n_cases;
     const ek_case *cases; /**< [n_cases]; for balance the first is the answer */
     /** The search, or NULL for `simulate`. When its status is infeasible there are no cases. */

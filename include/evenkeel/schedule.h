@@ -4,6 +4,8 @@
 #ifndef EVENKEEL_SCHEDULE_H
 #define EVENKEEL_SCHEDULE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "evenkeel/error.h"
@@ -12,31 +14,80 @@
 extern "C" {
 #endif
 
-typedef enum ek_block_kind { EK_FORWARD, EK_BACKWARD } ek_block_kind;
-enum { EK_N_BLOCK_KINDS = 2 };
+/** What a block computes. In a schedule that splits the backward pass EK_BACKWARD is the gradient of the input alone,
+ * and EK_BACKWARD_WEIGHT the gradient of the weights, which nothing but the end of the step waits for. */
+typedef enum ek_block_kind { EK_FORWARD, EK_BACKWARD, EK_BACKWARD_WEIGHT } ek_block_kind;
+enum { EK_N_BLOCK_KINDS = 3 };
 
 /** One block of work of a stage: a chunk's forward or backward pass of one micro-batch. */
 typedef struct ek_block {
     uint32_t micro_batch;
-    uint16_t chunk;
-    uint16_t kind; /**< ek_block_kind */
+    uint16_t chunk; /**< of the stage; see ek_placement */
+    uint16_t kind;  /**< ek_block_kind */
 } ek_block;
 
 /** Size of a pipeline: p stages, v chunks per stage, m micro-batches. */
 typedef struct ek_shape {
     int n_stages;
     int n_chunks;
-    int n_micro_batches;
+    int n_micro_batches; /**< with a sequence pipeline: pieces, n_pieces for each micro-batch */
+    int n_pieces;        /**< sequence pieces of a micro-batch; 0 counts as 1 */
 } ek_shape;
+
+/** Which stage holds which part of the model. A position is a chunk's place in the model, 0..pv-1. */
+typedef enum ek_placement {
+    EK_PLACE_WRAP,      /**< position q on stage q mod p, as its chunk q / p */
+    EK_PLACE_V,         /**< chunk 0 runs down stages 0..p-1, chunk 1 back up p-1..0, and so on */
+    EK_PLACE_BOTH_WAYS, /**< v = 1, m even: micro-batches below m/2 run down (chunk 0 of stage s is position s), the
+                             others up (chunk 1 of stage s is position p-1-s): every stage holds two positions */
+} ek_placement;
+
+/** Model position of a chunk of a stage. */
+static inline int ek_position(ek_placement placement, int n_stages, int chunk, int stage)
+{
+    bool back = placement == EK_PLACE_BOTH_WAYS ? chunk == 1 : placement == EK_PLACE_V && chunk % 2 == 1;
+    int row = placement == EK_PLACE_BOTH_WAYS ? 0 : chunk;
+    return row * n_stages + (back ? n_stages - 1 - stage : stage);
+}
+
+/** Index in a plan's arrays, [n_chunks][n_stages], of the chunk at a model position. It is its own inverse. */
+static inline int ek_cell_at(ek_placement placement, int n_stages, int position)
+{
+    int row = position / n_stages, column = position % n_stages;
+    return row * n_stages + (placement == EK_PLACE_V && row % 2 == 1 ? n_stages - 1 - column : column);
+}
+
+/** What an order is made for, where it depends on times and memory. Arrays are [n_chunks][n_stages]. */
+typedef struct ek_profile {
+    const double *forward_time;
+    const double *backward_time; /**< input gradient alone */
+    const double *weight_time;
+    const double *activation; /**< held from the start of F; any unit */
+    double weight_share;      /**< of the activation that stays until the end of W, 0..1; B frees the rest at its end */
+    const double *limit;      /**< [n_stages] of live activation, in the unit of `activation` */
+    const double *edge_time;  /**< [n_stages] p2p time between stage s and its next one, the last and the first too */
+} ek_profile;
 
 typedef struct ek_schedule {
     const char *name;           /**< as given to --schedule */
     const char *title;          /**< for people */
     const char *summary;        /**< one line on bubble and memory */
     int min_chunks, max_chunks; /**< chunks per stage it is defined for */
-    /** Fill `blocks` with the 2 v m blocks of `stage` in running order. The shape is within the limits. */
+    int min_micro_batches;      /**< least micro-batches, as a multiple of the stages; 0: any */
+    ek_placement placement;
+    bool splits_backward; /**< every chunk and micro-batch has an EK_BACKWARD_WEIGHT block after its EK_BACKWARD */
+    /** Fill `blocks` with the blocks of `stage` in running order. The shape is within the limits. NULL when the order
+     *  is made for given times, by `arrange`. */
     void (*stage_order)(const ek_shape *shape, int stage, ek_block *blocks);
+    /** Fill `blocks`, [n_stages][blocks per stage], with an order for the profile's times and limit.
+     *  @return EK_OK, EK_ERR_INPUT when the limit admits no order, EK_ERR_MEMORY. */
+    ek_status (*arrange)(const ek_shape *shape, const ek_profile *profile, ek_block *blocks, ek_error *err);
+    /** Of `arrange`, when none is given: live activations of a stage, in micro-batches of a whole stage, over p. */
+    double activation_limit;
 } ek_schedule;
+
+/** Blocks a stage runs: 2 v m, or 3 v m when the backward is split. */
+size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape *shape);
 
 /** The schedules, NULL at the end. */
 extern const ek_schedule *const ek_schedules[];

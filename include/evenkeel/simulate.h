@@ -12,39 +12,73 @@
 extern "C" {
 #endif
 
-/** Point-to-point communication between stages: every edge between different stages takes `p2p_time`. Latency delays
- *  the receiver only; blocking also occupies the sender after its block and the receiver before its block. */
+/** Point-to-point communication between stages: every edge between different stages takes `p2p_time`, or its own time.
+ *  Latency delays the receiver only; blocking also occupies the sender after its block and the receiver before its
+ *  block. */
 typedef struct ek_comm {
     double p2p_time;
     bool blocking;
+    const double *edge_time; /**< [n_stages] between stage s and the next one, the last and the first too; NULL:
+                                p2p_time everywhere. Borrowed, by a timeline too */
 } ek_comm;
+
+/** Share of a chunk's activation that its weight gradient still needs after the input gradient, for a schedule that
+ *  splits the backward pass and no profile that says better. *Assumed*. */
+#define EK_WEIGHT_SHARE 0.5
 
 typedef struct ek_order ek_order;
 
 /**
  * Lay a schedule out.
  *
- * F(chunk i, stage s) waits for F(i, s-1), or F(i-1, p-1) when s = 0; B(i, s) for B(i, s+1), or B(i+1, 0) when
- * s = p-1, or F of the same micro-batch when i is the last chunk; every block waits for the one before it on its stage
- * (docs/models.md). So each micro-batch is one chain of 2pv blocks.
+ * F at model position q waits for F at q-1, B at q for B at q+1, and B at the last position for F there; every block
+ * waits for the one before it on its stage (docs/models.md). So each micro-batch is one chain of 2pv blocks. A
+ * weight-gradient block waits for its B alone, which is earlier on the same stage.
  *
- * @return EK_OK; EK_ERR_INPUT for a shape outside the limits or an order that deadlocks (the message names the stages
- *         that wait for one another); EK_ERR_MEMORY. O(blocks) time and memory.
+ * @param profile  what an order that depends on times and memory (`arrange`) is made for; of other schedules only
+ *                 weight_share matters. Borrowed for the call. NULL: equal chunks with F = B = W = activation = 1/v, no
+ *                 transfers, weight_share EK_WEIGHT_SHARE and a limit of the schedule's activation_limit x p
+ * @return EK_OK; EK_ERR_INPUT for a shape outside the limits, an order that deadlocks (the message names the stages
+ *         that wait for one another) or one that does not run each block once; EK_ERR_MEMORY. O(blocks) time and
+ * memory.
  */
+ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
+                           ek_order **out, ek_error *err);
+/** ek_order_new_for() without a profile. */
 ek_status ek_order_new(const ek_schedule *schedule, const ek_shape *shape, ek_order **out, ek_error *err);
 void ek_order_free(ek_order *order);
 const ek_shape *ek_order_shape(const ek_order *order);
 const ek_schedule *ek_order_schedule(const ek_order *order);
-/** 2 p v m. */
+/** 2 p v m, or 3 p v m when the backward is split. */
 size_t ek_order_n_blocks(const ek_order *order);
+/** Share of a chunk's activation held from the end of B to the end of W; 0 when the schedule does not split. */
+double ek_order_weight_share(const ek_order *order);
 
 /**
- * Vectors of live micro-batches of a stage's chunks that no other vector dominates. For any plan the stage's peak is
- *     const + sum_i parameter_i + max_k sum_i live[k][i] activation_i.
- * @param vectors  out: [n][n_chunks], owned by the order
+ * Micro-batches of different length: every block of micro-batch b takes factor[b] times its duration and holds
+ * factor[b] times its activation. Transfers stay as they are. To be called before threads share the order.
+ *
+ * @param factor  [n_micro_batches], finite and positive; copied. NULL: all 1 again
+ * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY; the order is unchanged on failure. O(blocks).
+ */
+ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek_error *err);
+
+/**
+ * The chunks of a plan whose parameters and activations a stage holds, in model order: its own chunks or, with
+ * EK_PLACE_BOTH_WAYS, positions s and p-1-s.
+ * @param cells  out: [n] indices into a plan's arrays, owned by the order
+ * @return n
+ */
+int ek_order_held_cells(const ek_order *order, int stage, const int **cells);
+
+/**
+ * Vectors of live micro-batches of the cells a stage holds that no other vector dominates. For any plan the stage's
+ * peak is const + sum_i parameter_i + max_k sum_i live[k][i] activation_i,    i over ek_order_held_cells(). Between B
+ * and W of a split backward a micro-batch counts as ek_order_weight_share().
+ * @param vectors  out: [n][held cells], owned by the order
  * @return n >= 1
  */
-int ek_order_live_vectors(const ek_order *order, int stage, const int **vectors);
+int ek_order_live_vectors(const ek_order *order, int stage, const double **vectors);
 
 /**
  * Step time of one plan: end of the last block.
@@ -60,7 +94,7 @@ size_t ek_order_scratch_size(const ek_order *order);
 /** One block as it ran. */
 typedef struct ek_interval {
     double start, end;
-    double memory_mb; /**< of its stage just after it: F has added, B has taken off its activations */
+    double memory_mb; /**< of its stage just after it: F has added, B (and W) have taken off its activations */
     uint32_t micro_batch;
     uint16_t chunk;
     uint16_t kind; /**< ek_block_kind */
@@ -68,7 +102,7 @@ typedef struct ek_interval {
 
 /** The step's idle share, split as the original does (docs/models.md); real = ideal + imba + recompute. */
 typedef struct ek_bubble {
-    double real;      /**< (p step - work) / work, work = m x all forward and backward time without recomputation */
+    double real;      /**< (p step - work) / work, work = the time of all blocks without recomputation */
     double ideal;     /**< (p - 1) / (v m) */
     double imba;      /**< the rest */
     double recompute; /**< m x extra backward time of recomputation / work */
@@ -79,6 +113,7 @@ typedef struct ek_timeline {
     ek_shape shape;
     const ek_schedule *schedule;
     ek_comm comm;
+    double weight_share; /**< of the activations held from B to W; 0 when the backward is not split */
     double step_time;
     ek_bubble bubble;
     size_t n_blocks;

@@ -1,7 +1,8 @@
 /* Simulated annealing (Kirkpatrick et al. 1983) judged by the simulated step itself. Chains run eight abreast, one per
  * vector lane, so that one walk over the schedule's blocks judges eight moves; batches of eight run on all threads. A
  * first round starts hot and finds the basins, a second one starts warm from the best of the first. Every state visited
- * keeps to the memory limit: after each move a stage's recomputation is refitted to its room.
+ * keeps to the memory limit: after each move the recomputation of a bank (a stage's chunks, or what a stage and its
+ * mirror share) is refitted to its room.
  *
  * Chains depend on the seed and their batch alone, so the answer is the same for any number of threads. */
 #include <limits.h>
@@ -36,9 +37,9 @@ typedef struct undo {
     int *cell;         /* [n_cells] touched, and what they were */
     int *option;
     const ek__chunk **chunk;
-    int n_stages;
-    uint64_t *stage_of; /* [n_stages] */
-    int *stage;         /* [n_stages] touched */
+    int n_banks;
+    uint64_t *bank_of; /* [n_banks] */
+    int *bank;         /* [n_banks] touched */
 } undo;
 
 typedef struct chain {
@@ -58,7 +59,7 @@ typedef struct batch {
     chain chains[EK__LANES];
     double *duration; /* [n_slots][EK__LANES] */
     double *scratch;
-    double *slack; /* [live vectors of the stage being fitted] */
+    double *slack; /* [live vectors of the bank being fitted] */
     ek_status status;
 } batch;
 
@@ -71,17 +72,17 @@ static void touch(const ek__problem *problem, chain *c, int cell)
     u->cell[u->n] = cell;
     u->option[u->n] = c->now.option[cell];
     u->chunk[u->n++] = c->now.chunk[cell];
-    int stage = cell % problem->n_stages;
-    if (u->stage_of[stage] != u->move) {
-        u->stage_of[stage] = u->move;
-        u->stage[u->n_stages++] = stage;
+    int bank = problem->order->bank[cell];
+    if (u->bank_of[bank] != u->move) {
+        u->bank_of[bank] = u->move;
+        u->bank[u->n_banks++] = bank;
     }
 }
 
 static void begin_move(chain *c)
 {
     c->undo.move++;
-    c->undo.n = c->undo.n_stages = 0;
+    c->undo.n = c->undo.n_banks = 0;
 }
 
 static void set_option(const ek__problem *problem, chain *c, int cell, int option)
@@ -103,44 +104,38 @@ static double activation(const chain *c, int cell)
     return c->now.chunk[cell]->option[c->now.option[cell]].activation_mb;
 }
 
-/* Room left under each of the stage's live vectors. */
-static int stage_slack(const ek__problem *problem, const chain *c, int stage, double *slack)
+/* Room left under each of the bank's live vectors. */
+static void bank_slack(const ek__problem *problem, const chain *c, const ek__bank *bank, double *slack)
 {
-    const int *live = problem->order->live[stage].vectors;
-    int n_live = problem->order->live[stage].n, v = problem->n_chunks;
-    double room = problem->room_mb[stage];
-    for (int i = 0; i < v; i++)
-        room -= c->now.chunk[i * problem->n_stages + stage]->parameter_mb;
-    for (int k = 0; k < n_live; k++, live += v) {
-        slack[k] = room;
-        for (int i = 0; i < v; i++) {
-            int cell = i * problem->n_stages + stage;
-            slack[k] -= live[i] * (activation(c, cell) + problem->extra[cell].activation_mb);
-        }
+    const double *live = bank->live;
+    int n = problem->n_held;
+    for (int k = 0; k < bank->n_live; k++, live += n) {
+        slack[k] = bank->room_mb[k];
+        for (int i = 0; i < n; i++)
+            slack[k] -= c->now.chunk[bank->cells[i]]->parameter_mb;
+        for (int i = 0; i < n; i++)
+            slack[k] -= live[i] * (activation(c, bank->cells[i]) + problem->extra[bank->cells[i]].activation_mb);
     }
-    return n_live;
 }
 
-static void change_option(const ek__problem *problem, chain *c, int chunk, int stage, int option, double *slack)
+static void change_option(const ek__problem *problem, chain *c, const ek__bank *bank, int column, int option,
+                          double *slack)
 {
-    const int *live = problem->order->live[stage].vectors;
-    int n_live = problem->order->live[stage].n, v = problem->n_chunks;
-    int cell = chunk * problem->n_stages + stage;
+    int cell = bank->cells[column];
     double before = activation(c, cell);
     set_option(problem, c, cell, option);
-    for (int k = 0; k < n_live; k++)
-        slack[k] += live[k * v + chunk] * (before - activation(c, cell));
+    for (int k = 0; k < bank->n_live; k++)
+        slack[k] += bank->live[k * problem->n_held + column] * (before - activation(c, cell));
 }
 
 /* The activation a chunk must shed (negative: may gain) for every live vector to fit, by itself. */
-static double chunk_need(const ek__problem *problem, int chunk, int stage, const double *slack)
+static double chunk_need(const ek__problem *problem, const ek__bank *bank, int column, const double *slack)
 {
-    const int *live = problem->order->live[stage].vectors;
-    int n_live = problem->order->live[stage].n, v = problem->n_chunks;
+    const double *live = bank->live + column;
     double need = -INFINITY;
-    for (int k = 0; k < n_live; k++)
-        if (live[k * v + chunk] > 0 && -slack[k] > need * live[k * v + chunk])
-            need = -slack[k] / live[k * v + chunk];
+    for (int k = 0; k < bank->n_live; k++, live += problem->n_held)
+        if (*live > 0 && -slack[k] > need * *live)
+            need = -slack[k] / *live;
     return need;
 }
 
@@ -153,23 +148,25 @@ static bool over(const double *slack, int n, double tolerance)
 }
 
 /*
- * Refit a stage's recomputation after a change: recompute more, in random chunks, until the stage fits, then less
- * wherever room is left, so that the state is always maximal. `pinned` (-1: none) keeps its option.
+ * Refit a bank's recomputation after a change: recompute more, in random chunks, until it fits, then less wherever room
+ * is left, so that the state is always maximal. `pinned` (-1: none) keeps its option.
  * Returns false when even the thriftiest options do not fit.
  */
-static bool fit_stage(const ek__problem *problem, chain *c, int stage, int pinned, double *slack)
+static bool fit_bank(const ek__problem *problem, chain *c, int which, int pinned, double *slack)
 {
-    int v = problem->n_chunks, p = problem->n_stages;
-    int n_live = stage_slack(problem, c, stage, slack);
-    while (over(slack, n_live, problem->tolerance_mb)) {
+    const ek__bank *bank = &problem->bank[which];
+    const int *cells = bank->cells;
+    int v = problem->n_held;
+    bank_slack(problem, c, bank, slack);
+    while (over(slack, bank->n_live, problem->tolerance_mb)) {
         int candidates[EK_MAX_CHUNKS], n = 0;
         for (int i = 0; i < v; i++)
-            if (i != pinned && c->now.option[i * p + stage] + 1 < c->now.chunk[i * p + stage]->n_options)
+            if (i != pinned && c->now.option[cells[i]] + 1 < c->now.chunk[cells[i]]->n_options)
                 candidates[n++] = i;
         if (n == 0)
             return false;
-        int i = candidates[ek__random_below(&c->random, n)], cell = i * p + stage;
-        double need = chunk_need(problem, i, stage, slack);
+        int i = candidates[ek__random_below(&c->random, n)], cell = cells[i];
+        double need = chunk_need(problem, bank, i, slack);
         if (ek__random_next(&c->random) & 1) /* leave some of it to another chunk */
             need *= ek__random_unit(&c->random);
         const ek__chunk *chunk = c->now.chunk[cell];
@@ -177,20 +174,20 @@ static bool fit_stage(const ek__problem *problem, chain *c, int stage, int pinne
         int option = c->now.option[cell] + 1;
         while (option + 1 < chunk->n_options && chunk->option[option].activation_mb > target)
             option++;
-        change_option(problem, c, i, stage, option, slack);
+        change_option(problem, c, bank, i, option, slack);
     }
     int first = v > 1 ? ek__random_below(&c->random, v) : 0;
     for (int j = 0; j < v; j++) {
-        int i = first + j < v ? first + j : first + j - v, cell = i * p + stage;
+        int i = first + j < v ? first + j : first + j - v, cell = cells[i];
         if (i == pinned || c->now.option[cell] == 0)
             continue;
         const ek__chunk *chunk = c->now.chunk[cell];
-        double target = activation(c, cell) - chunk_need(problem, i, stage, slack);
+        double target = activation(c, cell) - chunk_need(problem, bank, i, slack);
         int option = c->now.option[cell];
         while (option > 0 && chunk->option[option - 1].activation_mb <= target)
             option--;
         if (option != c->now.option[cell])
-            change_option(problem, c, i, stage, option, slack);
+            change_option(problem, c, bank, i, option, slack);
     }
     return true;
 }
@@ -217,10 +214,13 @@ static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
     if (problem->layers->n_body == 1)
         return set_chunk(problem, c, a, 0, c->now.chunk[a]->n - 1) &&
                set_chunk(problem, c, b, 0, c->now.chunk[b]->n + 1);
-    int from = a < b ? a : b, to = a < b ? b : a, at = 0;
-    for (int cell = 0; cell < from; cell++)
-        at += c->now.chunk[cell]->n;
-    for (int cell = from; cell <= to; cell++) {
+    const int *cell_at = problem->order->cell_at; /* between them: in the model */
+    int from = 0, at = 0, passed = 0;
+    for (; cell_at[from] != a && cell_at[from] != b; from++)
+        at += c->now.chunk[cell_at[from]]->n;
+    for (int q = from; passed < 2; q++) {
+        int cell = cell_at[q];
+        passed += (cell == a) + (cell == b);
         int n = c->now.chunk[cell]->n - (cell == a) + (cell == b);
         if (!set_chunk(problem, c, cell, at, n))
             return false;
@@ -231,8 +231,8 @@ static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
 
 static bool fit_touched(const ek__problem *problem, chain *c, double *slack)
 {
-    for (int i = 0; i < c->undo.n_stages; i++) /* fitting touches no further stage */
-        if (!fit_stage(problem, c, c->undo.stage[i], -1, slack))
+    for (int i = 0; i < c->undo.n_banks; i++) /* fitting touches no further bank */
+        if (!fit_bank(problem, c, c->undo.bank[i], -1, slack))
             return false;
     return true;
 }
@@ -269,7 +269,7 @@ static bool move_range(const ek__problem *problem, chain *c, double *slack)
     return moved && fit_touched(problem, c, slack);
 }
 
-/* Another option for one chunk; the stage's other chunks give way or gain. */
+/* Another option for one chunk; the bank's other chunks give way or gain. */
 static bool move_option(const ek__problem *problem, chain *c, double *slack)
 {
     int cell = ek__random_below(&c->random, problem->n_cells);
@@ -277,7 +277,7 @@ static bool move_option(const ek__problem *problem, chain *c, double *slack)
     if (n < 2)
         return false;
     set_option(problem, c, cell, other_than(&c->random, n, c->now.option[cell]));
-    return fit_stage(problem, c, cell % problem->n_stages, cell / problem->n_stages, slack);
+    return fit_bank(problem, c, problem->order->bank[cell], problem->order->column[cell], slack);
 }
 
 static bool propose(const ek__problem *problem, chain *c, double *slack)
@@ -287,14 +287,14 @@ static bool propose(const ek__problem *problem, chain *c, double *slack)
         return move_option(problem, c, slack);
     double kind = ek__random_unit(&c->random);
     bool done;
-    if (problem->n_chunks == 1) /* the fit already takes the cheapest option of a lone chunk */
+    if (problem->n_held == 1) /* the fit already takes the cheapest option of a lone chunk */
         done = move_layers(problem, c, kind < 0.5 ? 1 : kind < 0.85 ? 2 : 3, slack);
     else if (kind < 0.4)
         done = move_layers(problem, c, 1, slack);
     else if (kind < 0.55)
         done = move_layers(problem, c, 2, slack);
     else if (kind < 0.85)
-        done = move_range(problem, c, slack);
+        done = problem->n_chunks > 1 ? move_range(problem, c, slack) : move_layers(problem, c, 3, slack);
     else
         done = move_option(problem, c, slack);
     return done;
@@ -305,10 +305,7 @@ static void write_lane(const ek__problem *problem, const chain *c, double *durat
 {
     for (int i = 0; i < c->undo.n; i++) {
         int cell = c->undo.cell[i];
-        const ek__chunk *chunk = c->now.chunk[cell];
-        duration[(size_t)cell * EK__LANES + (size_t)lane] = chunk->forward_time + problem->extra[cell].forward_time;
-        duration[(size_t)(problem->n_cells + cell) * EK__LANES + (size_t)lane] =
-            chunk->option[c->now.option[cell]].backward_time + problem->extra[cell].backward_time;
+        ek__set_chunk_durations(problem, cell, c->now.chunk[cell], c->now.option[cell], duration + lane, EK__LANES);
     }
 }
 
@@ -329,10 +326,10 @@ static void start_chains(batch *b)
         chain *c = &b->chains[l];
         ek__state_copy(problem, &b->start[l], &c->now);
         c->random = ek__random_seed(b->search->options->seed * 1000003u + (uint64_t)b->rank * EK__LANES + (uint64_t)l);
-        for (int s = 0; s < problem->n_stages; s++) {
+        for (int i = 0; i < problem->n_banks; i++) {
             begin_move(c);
             /* The start fits, so refitting cannot fail; it only spends the room that is left. */
-            fit_stage(problem, c, s, -1, b->slack);
+            fit_bank(problem, c, i, -1, b->slack);
         }
         ek__state_durations(problem, &c->now, b->duration + l, EK__LANES);
     }
@@ -400,20 +397,20 @@ static void undo_clear(undo *u)
     free(u->cell);
     free(u->option);
     free(u->chunk);
-    free(u->stage_of);
-    free(u->stage);
+    free(u->bank_of);
+    free(u->bank);
 }
 
 static bool undo_init(undo *u, const ek__problem *problem)
 {
-    size_t n = (size_t)problem->n_cells, p = (size_t)problem->n_stages;
+    size_t n = (size_t)problem->n_cells, n_banks = (size_t)problem->n_banks;
     u->cell_of = ek__alloc(n, sizeof *u->cell_of);
     u->cell = ek__alloc(n, sizeof *u->cell);
     u->option = ek__alloc(n, sizeof *u->option);
     u->chunk = ek__alloc(n, sizeof *u->chunk);
-    u->stage_of = ek__alloc(p, sizeof *u->stage_of);
-    u->stage = ek__alloc(p, sizeof *u->stage);
-    return u->cell_of && u->cell && u->option && u->chunk && u->stage_of && u->stage;
+    u->bank_of = ek__alloc(n_banks, sizeof *u->bank_of);
+    u->bank = ek__alloc(n_banks, sizeof *u->bank);
+    return u->cell_of && u->cell && u->option && u->chunk && u->bank_of && u->bank;
 }
 
 static void batch_clear(batch *b)
@@ -431,10 +428,9 @@ static void batch_clear(batch *b)
 static ek_status batch_init(batch *b, ek_error *err)
 {
     const ek__problem *problem = b->search->problem;
-    const ek_shape *shape = ek_order_shape(problem->order);
     size_t n_slots = (size_t)ek__order_n_slots(problem->order);
     b->duration = ek__alloc(n_slots * EK__LANES, sizeof *b->duration);
-    b->scratch = ek__alloc(((size_t)shape->n_stages + (size_t)shape->n_micro_batches) * EK__LANES, sizeof *b->scratch);
+    b->scratch = ek__alloc(ek__order_n_clocks(problem->order) * EK__LANES, sizeof *b->scratch);
     b->slack = ek__alloc((size_t)problem->most_live, sizeof *b->slack);
     if (!b->duration || !b->scratch || !b->slack)
         return ek__no_memory(err);

@@ -23,29 +23,28 @@ typedef struct tree {
     double *duration; /* [n_slots] of the node: fixed chunks, then open ones at their least */
     double *lanes;    /* [n_slots][EK__LANES] */
     double *scratch;
-    double *used;        /* [n_stages][live vectors] MB its fixed chunks hold */
+    double *used;        /* [n_banks][live vectors] MB its fixed chunks hold */
     double work, budget; /* blocks simulated, and allowed */
     bool cut;            /* stopped before the end */
     bool incomplete;     /* a chunk had more options than were listed: no proof */
     ek_status status;
 } tree;
 
-static double *used_of(tree *t, int stage)
+static double *used_of(tree *t, int bank)
 {
-    return t->used + (size_t)stage * (size_t)t->problem->most_live;
+    return t->used + (size_t)bank * (size_t)t->problem->most_live;
 }
 
-/* Does the chunk fit on its stage beside what is fixed? */
+/* Does the chunk fit beside what is fixed, on every stage that holds it? */
 static bool fits(tree *t, int cell, const ek__chunk *chunk, int option)
 {
     const ek__problem *problem = t->problem;
-    int stage = cell % problem->n_stages, i = cell / problem->n_stages;
-    const int *live;
-    int n_live = ek_order_live_vectors(problem->order, stage, &live);
+    int b = problem->order->bank[cell], i = problem->order->column[cell];
+    const ek__bank *bank = &problem->bank[b];
     double activation = chunk->option[option].activation_mb + problem->extra[cell].activation_mb;
-    for (int k = 0; k < n_live; k++) {
-        double mb = used_of(t, stage)[k] + chunk->parameter_mb + live[k * problem->n_chunks + i] * activation;
-        if (mb > problem->room_mb[stage] + problem->tolerance_mb)
+    for (int k = 0; k < bank->n_live; k++) {
+        double mb = used_of(t, b)[k] + chunk->parameter_mb + bank->live[k * problem->n_held + i] * activation;
+        if (mb > bank->room_mb[k] + problem->tolerance_mb)
             return false;
     }
     return true;
@@ -54,19 +53,11 @@ static bool fits(tree *t, int cell, const ek__chunk *chunk, int option)
 static void add_use(tree *t, int cell, const ek__chunk *chunk, int option, int sign)
 {
     const ek__problem *problem = t->problem;
-    int stage = cell % problem->n_stages, i = cell / problem->n_stages;
-    const int *live;
-    int n_live = ek_order_live_vectors(problem->order, stage, &live);
+    int b = problem->order->bank[cell], i = problem->order->column[cell];
+    const ek__bank *bank = &problem->bank[b];
     double activation = chunk->option[option].activation_mb + problem->extra[cell].activation_mb;
-    for (int k = 0; k < n_live; k++)
-        used_of(t, stage)[k] += sign * (chunk->parameter_mb + live[k * problem->n_chunks + i] * activation);
-}
-
-static void set_durations(const ek__problem *problem, int cell, double forward, double backward, double *duration,
-                          size_t stride)
-{
-    duration[(size_t)cell * stride] = forward + problem->extra[cell].forward_time;
-    duration[(size_t)(problem->n_cells + cell) * stride] = backward + problem->extra[cell].backward_time;
+    for (int k = 0; k < bank->n_live; k++)
+        used_of(t, b)[k] += sign * (chunk->parameter_mb + bank->live[k * problem->n_held + i] * activation);
 }
 
 /* Bounds of all children, in batches of lanes. */
@@ -82,8 +73,7 @@ static void bound_children(tree *t, int cell, child *children, int n)
         int here = n - first < EK__LANES ? n - first : EK__LANES;
         for (int l = 0; l < here; l++) {
             const child *c = &children[first + l];
-            set_durations(problem, cell, c->chunk->forward_time, c->chunk->option[c->option].backward_time,
-                          t->lanes + l, EK__LANES);
+            ek__set_chunk_durations(problem, cell, c->chunk, c->option, t->lanes + l, EK__LANES);
         }
         ek__order_step_times(problem->order, t->lanes, problem->delays, t->scratch, out);
         t->work += (double)ek_order_n_blocks(problem->order) * here;
@@ -107,10 +97,11 @@ static bool worse(const tree *t, double bound)
     return bound >= atomic_load(&t->search->best_time) * (1 - EK__TIME_TOLERANCE);
 }
 
-static void explore(tree *t, int cell, int placed)
+/* Fix the chunk at a model position, and those after it. */
+static void explore(tree *t, int position, int placed)
 {
     const ek__problem *problem = t->problem;
-    if (cell == problem->n_cells) {
+    if (position == problem->n_cells) {
         double scratch_time = ek__order_step_time(problem->order, t->duration, problem->delays, t->scratch);
         if (!worse(t, scratch_time))
             ek__search_offer(t->search, &t->state, scratch_time, 0);
@@ -120,7 +111,8 @@ static void explore(tree *t, int cell, int placed)
         t->cut = true;
         return;
     }
-    int left = problem->n_layers - placed, after = problem->n_cells - 1 - cell;
+    int cell = problem->order->cell_at[position], n_cells = problem->n_cells;
+    int left = problem->n_layers - placed, after = n_cells - 1 - position;
     int most = left - after * problem->min_layers, least = after == 0 ? left : problem->min_layers;
     child *children = NULL;
     int n = 0, capacity = 0;
@@ -159,18 +151,20 @@ static void explore(tree *t, int cell, int placed)
         goto done;
     bound_children(t, cell, children, n);
     qsort(children, (size_t)n, sizeof *children, by_bound);
-    double forward = t->duration[cell], backward = t->duration[problem->n_cells + cell];
+    double open[EK_N_BLOCK_KINDS]; /* its durations as an open chunk */
+    for (int kind = 0; kind < problem->order->n_kinds; kind++)
+        open[kind] = t->duration[kind * n_cells + cell];
     for (int i = 0; i < n && !t->cut && !t->status && !worse(t, children[i].bound); i++) {
         const child *c = &children[i];
         t->state.chunk[cell] = c->chunk;
         t->state.option[cell] = c->option;
-        set_durations(problem, cell, c->chunk->forward_time, c->chunk->option[c->option].backward_time, t->duration, 1);
+        ek__set_chunk_durations(problem, cell, c->chunk, c->option, t->duration, 1);
         add_use(t, cell, c->chunk, c->option, 1);
-        explore(t, cell + 1, placed + c->chunk->n);
+        explore(t, position + 1, placed + c->chunk->n);
         add_use(t, cell, c->chunk, c->option, -1);
     }
-    t->duration[cell] = forward;
-    t->duration[problem->n_cells + cell] = backward;
+    for (int kind = 0; kind < problem->order->n_kinds; kind++)
+        t->duration[kind * n_cells + cell] = open[kind];
 done:
     free(children);
 }
@@ -179,28 +173,31 @@ done:
 static void open_all(tree *t)
 {
     const ek__problem *problem = t->problem;
-    double forward = INFINITY, backward = INFINITY;
+    /* Each kind of block at its own least: with the backward split, input gradient and weight gradient apart. */
+    double forward = INFINITY, backward = INFINITY, weight = INFINITY;
+    bool splits = problem->order->n_kinds > 2;
     for (int b = 0; b < problem->layers->n_body; b++) {
         const ek_layer *body = &problem->layers->body[b];
         forward = fmin(forward, body->forward_time);
+        weight = splits ? fmin(weight, body->weight_time) : 0;
         for (int k = 0; k < EK_N_RECOMPUTE; k++)
             if (problem->layers->modelled[k])
-                backward = fmin(backward, body->backward_time[k]);
+                backward = fmin(backward, body->backward_time[k] - (splits ? body->weight_time : 0));
     }
     for (int c = 0; c < problem->n_cells; c++)
-        set_durations(problem, c, problem->min_layers * forward, problem->min_layers * backward, t->duration, 1);
+        ek__set_durations(problem, c, problem->min_layers * forward, problem->min_layers * (backward + weight),
+                          problem->min_layers * weight, t->duration, 1);
 }
 
 ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *err)
 {
     const ek__problem *problem = search->problem;
-    const ek_shape *shape = ek_order_shape(problem->order);
     size_t n_slots = (size_t)ek__order_n_slots(problem->order);
     tree t = {.search = search, .problem = problem, .budget = max_work};
     t.duration = ek__alloc(n_slots, sizeof *t.duration);
     t.lanes = ek__alloc(n_slots * EK__LANES, sizeof *t.lanes);
-    t.scratch = ek__alloc(((size_t)shape->n_stages + (size_t)shape->n_micro_batches) * EK__LANES, sizeof *t.scratch);
-    t.used = ek__alloc((size_t)problem->n_stages * (size_t)problem->most_live, sizeof *t.used);
+    t.scratch = ek__alloc(ek__order_n_clocks(problem->order) * EK__LANES, sizeof *t.scratch);
+    t.used = ek__alloc((size_t)problem->n_banks * (size_t)problem->most_live, sizeof *t.used);
     t.status = ek__state_init(&t.state, problem, err);
     if (!t.status && (!t.duration || !t.lanes || !t.scratch || !t.used))
         t.status = ek__no_memory(err);

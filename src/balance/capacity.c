@@ -1,8 +1,9 @@
-/* What fits: the most layers each stage can hold when everything is recomputed as thriftily as the model allows, from
+/* What fits: the most layers each bank (a stage's chunks, or what a stage and its mirror
+ * share) can hold when everything is recomputed as thriftily as the model allows, from
  * which follow a feasible start, or the smallest limit that would fit.
  *
- * With one body kind a stage's capacity is a small integer program in its chunks, solved exactly, and a limit fits when
- * the capacities add up to the layers. With several kinds and one chunk a stage, filling stages in order is exact.
+ * With one body kind a bank's capacity is a small integer program in its chunks, solved exactly, and a limit fits when
+ * the capacities add up to the layers. With several kinds and banks of one chunk, filling stages in order is exact.
  * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. */
 #include <math.h>
 #include <stdlib.h>
@@ -25,14 +26,15 @@ static bool put(const ek__problem *problem, ek__state *state, int cell, int firs
     return true;
 }
 
-/* Chunks of cells [from, to] by their layer counts, at their thriftiest; the cells before are in place. */
+/* Chunks of model positions [from, to] by their cells' layer counts, at their thriftiest; those before are in place. */
 static bool put_range(const ek__problem *problem, ek__state *state, const int *layers, int from, int to)
 {
+    const int *cell_at = problem->order->cell_at;
     int at = 0;
-    for (int c = 0; c < from; c++)
-        at += layers[c];
-    for (int c = from; c <= to; at += layers[c++])
-        if (!put(problem, state, c, at, layers[c]))
+    for (int q = 0; q < from; q++)
+        at += layers[cell_at[q]];
+    for (int q = from; q <= to; at += layers[cell_at[q++]])
+        if (!put(problem, state, cell_at[q], at, layers[cell_at[q]]))
             return false;
     return true;
 }
@@ -52,7 +54,7 @@ static double fullest(const ek__problem *problem, const ek__state *state, int *s
     return worst + problem->limit_mb;
 }
 
-/* The integer program of one stage: most layers with sum_i weight[k][i] x_i <= room[k] for every live vector k. */
+/* The integer program of one bank: most layers with sum_i weight[k][i] x_i <= room[k] for every live vector k. */
 typedef struct knapsack {
     int n, n_live, most;  /* chunks, live vectors, layers that are of any use */
     int least;            /* of each chunk */
@@ -96,21 +98,20 @@ static void pack(knapsack *k, int i, int sum)
     }
 }
 
-static int live_sum(const int *live, int n_live, int v, int chunk)
+static double live_sum(const double *live, int n_live, int v, int chunk)
 {
-    int sum = 0;
+    double sum = 0;
     for (int k = 0; k < n_live; k++)
         sum += live[k * v + chunk];
     return sum;
 }
 
-/* Most layers stage s holds within `limit`, chunk by chunk in `x`; -1 when not even the least fits. One body kind. */
-static int stage_capacity(const ek__problem *problem, int s, double limit, double *weight, double *room, int *scratch,
-                          int *x, bool *exact)
+/* Most layers a bank holds within `limit`, chunk by chunk in `x`; -1 when not even the least fits. One body kind. */
+static int bank_capacity(const ek__problem *problem, const ek__bank *bank, double limit, double *weight, double *room,
+                         int *scratch, int *x, bool *exact)
 {
-    int v = problem->n_chunks, p = problem->n_stages, chunk[EK_MAX_CHUNKS], packed[EK_MAX_CHUNKS] = {0};
-    const int *live;
-    int n_live = ek_order_live_vectors(problem->order, s, &live);
+    int v = problem->n_held, n_live = bank->n_live, chunk[EK_MAX_CHUNKS], packed[EK_MAX_CHUNKS] = {0};
+    const double *live = bank->live;
     const ek__chunk *one = ek__chunk_get(problem, 0, 1);
     double activation = one ? one->option[one->n_options - 1].activation_mb : 0;
     double parameter = one ? one->parameter_mb : 0;
@@ -121,10 +122,10 @@ static int stage_capacity(const ek__problem *problem, int s, double limit, doubl
         chunk[at] = i;
     }
     for (int k = 0; k < n_live; k++) {
-        room[k] = problem->room_mb[s] + limit - problem->limit_mb + problem->tolerance_mb;
+        room[k] = bank->room_mb[k] + limit - problem->limit_mb + problem->tolerance_mb;
         for (int i = 0; i < v; i++) {
-            int alive = live[k * v + chunk[i]];
-            room[k] -= alive * problem->extra[chunk[i] * p + s].activation_mb;
+            double alive = live[k * v + chunk[i]];
+            room[k] -= alive * problem->extra[bank->cells[chunk[i]]].activation_mb;
             weight[k * v + i] = parameter + alive * activation;
         }
     }
@@ -149,25 +150,25 @@ typedef struct room_scratch {
     int *x, *best, *capacity, *count, *layers;
 } room_scratch;
 
-/* Spread the layers: each next one to the stage with the fewest that still has capacity. */
+/* Spread the layers: each next one to the bank with the fewest that still has capacity. */
 static void spread(const ek__problem *problem, const int *capacity, int *count)
 {
-    int p = problem->n_stages, left = problem->n_layers - p * problem->n_chunks * problem->min_layers;
-    for (int s = 0; s < p; s++)
-        count[s] = problem->n_chunks * problem->min_layers;
+    int n = problem->n_banks, left = problem->n_layers - problem->n_cells * problem->min_layers;
+    for (int s = 0; s < n; s++)
+        count[s] = problem->n_held * problem->min_layers;
     for (; left > 0; left--) {
         int to = -1;
-        for (int s = 0; s < p; s++)
+        for (int s = 0; s < n; s++)
             if (count[s] < capacity[s] && (to < 0 || count[s] < count[to]))
                 to = s;
         count[to]++;
     }
 }
 
-/* A stage's chunks, `count` layers in all, as even as fits; `most` is a packing of the stage's capacity. */
-static void split_stage(const ek__problem *problem, int s, int count, int *most, int *layers)
+/* A bank's chunks, `count` layers in all, as even as fits; `most` is a packing of its capacity. */
+static void split_bank(const ek__problem *problem, const ek__bank *bank, int count, int *most, int *layers)
 {
-    int v = problem->n_chunks, p = problem->n_stages, sum = 0;
+    int v = problem->n_held, sum = 0;
     for (int i = 0; i < v; i++)
         sum += most[i];
     for (; sum > count; sum--) { /* taking layers off a packing keeps it within the room */
@@ -178,29 +179,31 @@ static void split_stage(const ek__problem *problem, int s, int count, int *most,
         most[from]--;
     }
     for (int i = 0; i < v; i++)
-        layers[i * p + s] = most[i];
+        layers[bank->cells[i]] = most[i];
 }
 
 /* Does the limit fit? Fills `state` when it does. One body kind. */
 static bool fill_uniform(const ek__problem *problem, double limit, room_scratch *r, ek__state *state, bool *exact)
 {
     long total = 0;
-    int p = problem->n_stages, v = problem->n_chunks;
-    for (int s = 0; s < p; s++) {
-        r->capacity[s] = stage_capacity(problem, s, limit, r->weight, r->room, r->x, r->best + s * v, exact);
-        if (r->capacity[s] < 0)
+    int n = problem->n_banks, v = problem->n_held;
+    for (int b = 0; b < n; b++) {
+        r->capacity[b] =
+            bank_capacity(problem, &problem->bank[b], limit, r->weight, r->room, r->x, r->best + b * v, exact);
+        if (r->capacity[b] < 0)
             return false;
-        total += r->capacity[s];
+        total += r->capacity[b];
     }
     if (total < problem->n_layers)
         return false;
     spread(problem, r->capacity, r->count);
-    for (int s = 0; s < p; s++)
-        split_stage(problem, s, r->count[s], r->best + s * v, r->layers);
+    for (int b = 0; b < n; b++)
+        split_bank(problem, &problem->bank[b], r->count[b], r->best + b * v, r->layers);
     return put_range(problem, state, r->layers, 0, problem->n_cells - 1);
 }
 
-/* Several body kinds, one chunk a stage: give each stage all it can hold, leaving the least for the others. */
+/* Several body kinds, one chunk a stage (so that a cell is its stage): give each stage all it can hold, leaving the
+ * least for the others. */
 static bool fill_in_order(const ek__problem *problem, double limit, ek__state *state)
 {
     int at = 0, p = problem->n_stages;
@@ -244,15 +247,16 @@ static double smallest_limit(const ek__problem *problem, room_scratch *r, double
 static bool descend(const ek__problem *problem, room_scratch *r, ek__state *state)
 {
     ek__random random = ek__random_seed(1);
+    const int *cell_at = problem->order->cell_at;
     int n = problem->n_cells, *best = r->best, n_steps = (int)fmin(DESCENT_STEPS, DESCENT_WORK / n);
     double now = fullest(problem, state, NULL), lowest = now;
     memcpy(best, r->layers, (size_t)n * sizeof *best);
     for (int step = 0; step < n_steps && lowest > problem->limit_mb + problem->tolerance_mb; step++) {
         double temperature = 0.05 * lowest * (1.0 - (double)step / n_steps);
-        int a = ek__random_below(&random, n), b = ek__random_below(&random, n);
+        int q = ek__random_below(&random, n), to_q = ek__random_below(&random, n), a = cell_at[q], b = cell_at[to_q];
         if (a == b || r->layers[a] <= problem->min_layers)
             continue;
-        int from = a < b ? a : b, to = a < b ? b : a;
+        int from = q < to_q ? q : to_q, to = q < to_q ? to_q : q;
         r->layers[a]--;
         r->layers[b]++;
         if (!put_range(problem, state, r->layers, from, to))
@@ -276,21 +280,22 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
 
 static void even(const ek__problem *problem, int *layers)
 {
-    for (int c = 0; c < problem->n_cells; c++)
-        layers[c] = problem->n_layers / problem->n_cells + (c < problem->n_layers % problem->n_cells);
+    for (int q = 0; q < problem->n_cells; q++)
+        layers[problem->order->cell_at[q]] =
+            problem->n_layers / problem->n_cells + (q < problem->n_layers % problem->n_cells);
 }
 
 ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool *fits, double *limit, bool *exact,
                              ek_error *err)
 {
-    size_t n = (size_t)problem->n_cells, p = (size_t)problem->n_stages, v = (size_t)problem->n_chunks;
+    size_t n = (size_t)problem->n_cells, n_banks = (size_t)problem->n_banks, v = (size_t)problem->n_held;
     size_t most_live = (size_t)problem->most_live;
     room_scratch r = {.weight = ek__alloc(most_live * v, sizeof(double)),
                       .room = ek__alloc(most_live, sizeof(double)),
                       .x = ek__alloc(v, sizeof(int)),
                       .best = ek__alloc(n, sizeof(int)),
-                      .capacity = ek__alloc(p, sizeof(int)),
-                      .count = ek__alloc(p, sizeof(int)),
+                      .capacity = ek__alloc(n_banks, sizeof(int)),
+                      .count = ek__alloc(n_banks, sizeof(int)),
                       .layers = ek__alloc(n, sizeof(int))};
     ek_status status = EK_OK;
     *exact = true;
@@ -307,7 +312,7 @@ ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool 
     bool within = high <= problem->limit_mb + problem->tolerance_mb;
     if (within) {
         *fits = true;
-    } else if (problem->layers->n_body == 1 || problem->n_chunks == 1) {
+    } else if (problem->layers->n_body == 1 || problem->n_held == 1) {
         bool uniform = problem->layers->n_body == 1;
         *fits = uniform ? fill_uniform(problem, problem->limit_mb, &r, state, exact)
                         : fill_in_order(problem, problem->limit_mb, state);

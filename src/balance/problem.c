@@ -53,8 +53,38 @@ static void add_extra(ek_chunk_cost *cost, const ek_layer *layer)
 {
     cost->forward_time += layer->forward_time;
     cost->backward_time += layer->backward_time[EK_RECOMPUTE_NONE];
+    cost->weight_time += layer->weight_time;
     cost->parameter_mb += layer->parameter_mb;
     cost->activation_mb += layer->activation_mb[EK_RECOMPUTE_NONE];
+}
+
+/* Gather what limits each bank: the live vectors of the one or two stages that hold it. */
+static ek_status make_banks(ek__problem *p, ek_error *err)
+{
+    size_t n_vectors = 0, row = (size_t)p->n_held;
+    for (int s = 0; s < p->n_stages; s++)
+        n_vectors += (size_t)p->order->live[s].n;
+    p->bank = ek__alloc((size_t)p->n_banks, sizeof *p->bank);
+    p->bank_live = ek__alloc(n_vectors * row, sizeof *p->bank_live);
+    p->bank_room = ek__alloc(n_vectors, sizeof *p->bank_room);
+    if (!p->bank || !p->bank_live || !p->bank_room)
+        return ek__no_memory(err);
+    double *live = p->bank_live, *room = p->bank_room;
+    for (int b = 0; b < p->n_banks; b++) {
+        ek__bank *bank = &p->bank[b];
+        *bank = (ek__bank){.cells = p->order->held + (size_t)b * row, .live = live, .room_mb = room};
+        int stages[2], n_stages = ek__bank_stages(p->order, b, stages);
+        for (int i = 0; i < n_stages; i++) {
+            const ek__live *of_stage = &p->order->live[stages[i]];
+            memcpy(live, of_stage->vectors, (size_t)of_stage->n * row * sizeof *live);
+            live += (size_t)of_stage->n * row;
+            for (int k = 0; k < of_stage->n; k++)
+                *room++ = p->room_mb[stages[i]];
+            bank->n_live += of_stage->n;
+        }
+        p->most_live = bank->n_live > p->most_live ? bank->n_live : p->most_live;
+    }
+    return EK_OK;
 }
 
 ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const ek_order *order,
@@ -65,7 +95,9 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
                      .order = order,
                      .n_stages = shape->n_stages,
                      .n_chunks = shape->n_chunks,
-                     .n_cells = shape->n_stages * shape->n_chunks,
+                     .n_cells = order->n_cells,
+                     .n_banks = order->n_banks,
+                     .n_held = order->n_held,
                      .n_layers = layers->n_layers,
                      .min_layers = options->min_layers,
                      .limit_mb = options->memory_limit_mb,
@@ -78,7 +110,7 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
     p.body_end = ek__alloc((size_t)layers->n_body, sizeof *p.body_end);
     p.extra = ek__alloc((size_t)p.n_cells, sizeof *p.extra);
     p.room_mb = ek__alloc((size_t)p.n_stages, sizeof *p.room_mb);
-    p.delay_tables = ek__alloc(3 * (size_t)ek__order_n_slots(order), sizeof *p.delay_tables);
+    p.delay_tables = ek__alloc(ek__order_delays_size(order), sizeof *p.delay_tables);
     p.cache = cache_new(layers->n_body * (p.n_layers + 1));
     if (!p.body_end || !p.extra || !p.room_mb || !p.delay_tables || !p.cache) {
         ek__problem_clear(&p);
@@ -86,14 +118,20 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
     }
     for (int b = 0; b < layers->n_body; b++)
         p.body_end[b] = (b ? p.body_end[b - 1] : 0) + layers->body[b].n_layers;
-    add_extra(&p.extra[0], &layers->head);
-    add_extra(&p.extra[p.n_cells - 1], &layers->tail);
-    for (int s = 0; s < p.n_stages; s++)
+    add_extra(&p.extra[order->cell_at[0]], &layers->head);
+    add_extra(&p.extra[order->cell_at[p.n_cells - 1]], &layers->tail);
+    for (int s = 0; s < p.n_stages; s++) {
+        const int *cells;
         p.room_mb[s] = p.limit_mb - layers->const_mb;
-    for (int s = 0; s < p.n_stages; s++)
-        p.most_live = order->live[s].n > p.most_live ? order->live[s].n : p.most_live;
-    for (int c = 0; c < p.n_cells; c++)
-        p.room_mb[c % p.n_stages] -= p.extra[c].parameter_mb;
+        ek_order_held_cells(order, s, &cells);
+        for (int i = 0; i < p.n_held; i++)
+            p.room_mb[s] -= p.extra[cells[i]].parameter_mb;
+    }
+    ek_status status = make_banks(&p, err);
+    if (status) {
+        ek__problem_clear(&p);
+        return status;
+    }
     *problem = p;
     if (ek__comm_matters(&options->comm)) {
         problem->delays_storage = ek__comm_delays(order, &options->comm, p.delay_tables);
@@ -107,6 +145,9 @@ void ek__problem_clear(ek__problem *problem)
     free(problem->body_end);
     free(problem->extra);
     free(problem->room_mb);
+    free(problem->bank);
+    free(problem->bank_live);
+    free(problem->bank_room);
     free(problem->delay_tables);
     cache_free(problem->cache);
     *problem = (ek__problem){0};
@@ -265,6 +306,7 @@ static ek__chunk *chunk_new(const ek__problem *problem, int first, int n)
     for (int j = 0; j < n; j++) {
         const ek_layer *body = &problem->layers->body[body_of(problem, first + j)];
         chunk->forward_time += body->forward_time;
+        chunk->weight_time += body->weight_time;
         chunk->parameter_mb += body->parameter_mb;
         for (int k = 0; k < EK_N_RECOMPUTE; k++) {
             sum.backward[k][j + 1] = sum.backward[k][j] + body->backward_time[k];
@@ -384,17 +426,18 @@ void ek__state_clear(ek__state *state)
 
 double ek__state_excess(const ek__problem *problem, const ek__state *state, int stage)
 {
-    const int *live;
+    const double *live;
+    const int *cells;
     int n_live = ek_order_live_vectors(problem->order, stage, &live);
-    int p = problem->n_stages, v = problem->n_chunks;
+    int n = ek_order_held_cells(problem->order, stage, &cells);
     double parameters = 0;
-    for (int i = 0; i < v; i++)
-        parameters += state->chunk[i * p + stage]->parameter_mb;
+    for (int i = 0; i < n; i++)
+        parameters += state->chunk[cells[i]]->parameter_mb;
     double worst = -INFINITY;
-    for (int k = 0; k < n_live; k++, live += v) {
+    for (int k = 0; k < n_live; k++, live += n) {
         double activations = 0;
-        for (int i = 0; i < v; i++) {
-            int c = i * p + stage;
+        for (int i = 0; i < n; i++) {
+            int c = cells[i];
             activations +=
                 live[i] * (state->chunk[c]->option[state->option[c]].activation_mb + problem->extra[c].activation_mb);
         }
@@ -405,19 +448,13 @@ double ek__state_excess(const ek__problem *problem, const ek__state *state, int 
 
 void ek__state_durations(const ek__problem *problem, const ek__state *state, double *duration, int stride)
 {
-    int n = problem->n_cells;
-    for (int c = 0; c < n; c++) {
-        const ek__chunk *chunk = state->chunk[c];
-        duration[(size_t)c * (size_t)stride] = chunk->forward_time + problem->extra[c].forward_time;
-        duration[(size_t)(n + c) * (size_t)stride] =
-            chunk->option[state->option[c]].backward_time + problem->extra[c].backward_time;
-    }
+    for (int c = 0; c < problem->n_cells; c++)
+        ek__set_chunk_durations(problem, c, state->chunk[c], state->option[c], duration, (size_t)stride);
 }
 
 size_t ek__state_scratch_size(const ek__problem *problem)
 {
-    return (size_t)ek__order_n_slots(problem->order) + (size_t)problem->n_stages +
-           (size_t)ek_order_shape(problem->order)->n_micro_batches;
+    return (size_t)ek__order_n_slots(problem->order) + ek__order_n_clocks(problem->order);
 }
 
 double ek__state_step_time(const ek__problem *problem, const ek__state *state, double *scratch)

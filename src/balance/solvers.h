@@ -8,7 +8,9 @@
 #define EK__SOLVERS(X)                                                                                                 \
     X(staged)                                                                                                          \
     X(anneal)                                                                                                          \
-    X(branch)
+    X(branch)                                                                                                          \
+    X(milp)                                                                                                            \
+    X(exhaustive)
 
 #define EK__DECLARE_SOLVER(id) extern const ek__solver ek__solver_##id;
 EK__SOLVERS(EK__DECLARE_SOLVER)

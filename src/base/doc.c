@@ -1,6 +1,7 @@
 /* Builds the positioned tree from libyaml's events. The text is checked for size, encoding and control characters
  * first, because libyaml gives no position for those; nodes and texts then live in an arena that is freed as a whole.
- * One pass over the events, no recursion, so the depth limit is the only thing that bounds nesting. */
+ * One pass over the events, no recursion but for copying what an alias stands for, so the depth limit is the only thing
+ * that bounds nesting. */
 #include "base/doc.h"
 
 #include <errno.h>
@@ -27,10 +28,18 @@ struct ek__doc {
     block *blocks; /* the newest first */
 };
 
+typedef struct anchor {
+    const struct anchor *before;
+    const char *name;
+    const ek__node *node;
+} anchor;
+
 /* The state of a build: the container being filled and the key that waits for its value. */
 typedef struct builder {
     ek__doc *doc;
     ek_error *err;
+    bool aliases;          /* are allowed */
+    const anchor *anchors; /* the newest first, since a name may be used again */
     yaml_parser_t parser;
     ek__node *open;
     const char *key;
@@ -247,7 +256,76 @@ static ek_status add_node(builder *b, ek__node_kind kind, const yaml_mark_t *mar
     return EK_OK;
 }
 
-static ek_status add_container(builder *b, ek__node_kind kind, const yaml_event_t *event, const yaml_char_t *tag)
+static char *arena_strdup(ek__doc *doc, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = arena_alloc(doc, size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+
+static ek_status add_anchor(builder *b, const yaml_char_t *name, const ek__node *node)
+{
+    if (!name || !b->aliases)
+        return EK_OK;
+    anchor *a = arena_alloc(b->doc, sizeof *a);
+    if (!a || !(a->name = arena_strdup(b->doc, (const char *)name)))
+        return ek__no_memory(b->err);
+    a->node = node;
+    a->before = b->anchors;
+    b->anchors = a;
+    return EK_OK;
+}
+
+/* Value by value, so that aliases of aliases run into the limits instead of filling the memory. */
+static ek_status add_copy(builder *b, const ek__node *from, const yaml_mark_t *mark)
+{
+    ek__node *node;
+    ek_status status = add_node(b, from->kind, mark, &node);
+    if (status)
+        return status;
+    node->line = from->line;
+    node->column = from->column;
+    node->quoted = from->quoted;
+    node->text = from->text;
+    if (from->kind == EK__SCALAR)
+        return EK_OK;
+    if (b->depth == EK__DOC_MAX_DEPTH)
+        return fail_limit(b, mark, "levels of nesting", EK__DOC_MAX_DEPTH);
+    b->depth++;
+    b->open = node;
+    for (const ek__node *child = from->first; child && status == EK_OK; child = child->next) {
+        b->key = child->key;
+        b->key_line = child->key_line;
+        b->key_column = child->key_column;
+        status = add_copy(b, child, mark);
+    }
+    b->open = node->parent;
+    b->depth--;
+    return status;
+}
+
+static ek_status add_alias(builder *b, const yaml_event_t *event)
+{
+    if (!b->aliases)
+        return fail_mark(b, &event->start_mark, "aliases (a word after '*') are not supported; write the value out");
+    if (b->key && strcmp(b->key, "<<") == 0)
+        return fail_mark(b, &event->start_mark,
+                         "merging a map into another ('<<') is not supported; write its keys out");
+    const anchor *a = b->anchors;
+    while (a && strcmp(a->name, (const char *)event->data.alias.anchor) != 0)
+        a = a->before;
+    if (!a)
+        return fail_mark(b, &event->start_mark,
+                         "no value before this alias has its name after an '&'; write the value out");
+    for (const ek__node *open = b->open; open; open = open->parent)
+        if (open == a->node)
+            return fail_mark(b, &event->start_mark,
+                             "this alias stands for a value that it is itself a part of; write it out");
+    return add_copy(b, a->node, &event->start_mark);
+}
+
+static ek_status add_container(builder *b, ek__node_kind kind, const yaml_event_t *event, const yaml_char_t *tag,
+                               const yaml_char_t *name)
 {
     if (tag)
         return fail_mark(b, &event->start_mark, "tags (a word after '!') are not supported; remove it");
@@ -255,9 +333,10 @@ static ek_status add_container(builder *b, ek__node_kind kind, const yaml_event_
         return fail_limit(b, &event->start_mark, "levels of nesting", EK__DOC_MAX_DEPTH);
     ek__node *node;
     ek_status status = add_node(b, kind, &event->start_mark, &node);
-    if (status == EK_OK)
-        b->open = node;
-    return status;
+    if (status)
+        return status;
+    b->open = node;
+    return add_anchor(b, name, node);
 }
 
 static ek_status add_scalar(builder *b, const yaml_event_t *event)
@@ -284,7 +363,7 @@ static ek_status add_scalar(builder *b, const yaml_event_t *event)
         return status;
     node->text = text;
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    return EK_OK;
+    return add_anchor(b, event->data.scalar.anchor, node);
 }
 
 typedef struct key_ref {
@@ -344,13 +423,13 @@ static ek_status add_event(builder *b, const yaml_event_t *event)
             return fail_mark(b, &event->start_mark, "a second document begins here; keep one per file");
         return EK_OK;
     case YAML_ALIAS_EVENT:
-        return fail_mark(b, &event->start_mark, "aliases (a word after '*') are not supported; write the value out");
+        return add_alias(b, event);
     case YAML_SCALAR_EVENT:
         return add_scalar(b, event);
     case YAML_SEQUENCE_START_EVENT:
-        return add_container(b, EK__LIST, event, event->data.sequence_start.tag);
+        return add_container(b, EK__LIST, event, event->data.sequence_start.tag, event->data.sequence_start.anchor);
     case YAML_MAPPING_START_EVENT:
-        return add_container(b, EK__MAP, event, event->data.mapping_start.tag);
+        return add_container(b, EK__MAP, event, event->data.mapping_start.tag, event->data.mapping_start.anchor);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
         return close_container(b);
@@ -387,7 +466,7 @@ static ek_status build(builder *b, const char *text, size_t size)
 }
 
 /* Takes the text over as scratch; the caller frees it. */
-static ek_status parse(const char *name, char *text, size_t size, ek__doc **out, ek_error *err)
+static ek_status parse(const char *name, char *text, size_t size, bool aliases, ek__doc **out, ek_error *err)
 {
     if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
         text += 3;
@@ -402,7 +481,7 @@ static ek_status parse(const char *name, char *text, size_t size, ek__doc **out,
         ek__doc_free(doc);
         return ek__no_memory(err);
     }
-    builder b = {.doc = doc, .err = err};
+    builder b = {.doc = doc, .err = err, .aliases = aliases};
     status = build(&b, text, size);
     if (status)
         ek__doc_free(doc);
@@ -426,7 +505,7 @@ ek_status ek__doc_parse_buffer(const char *name, const char *text, size_t size, 
         return ek__no_memory(err);
     if (size > 0)
         memcpy(copy, text, size);
-    ek_status status = parse(name, copy, size, out, err);
+    ek_status status = parse(name, copy, size, false, out, err);
     free(copy);
     return status;
 }
@@ -463,7 +542,7 @@ static ek_status read_stream(FILE *file, const char *name, char **out, size_t *o
     return EK_OK;
 }
 
-ek_status ek__doc_read(const char *path, ek__doc **out, ek_error *err)
+static ek_status read_file(const char *path, bool aliases, ek__doc **out, ek_error *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
     const char *name = is_stdin ? "<stdin>" : path;
@@ -476,9 +555,19 @@ ek_status ek__doc_read(const char *path, ek__doc **out, ek_error *err)
     if (!is_stdin)
         fclose(file);
     if (status == EK_OK)
-        status = parse(name, text, size, out, err);
+        status = parse(name, text, size, aliases, out, err);
     free(text);
     return status;
+}
+
+ek_status ek__doc_read(const char *path, ek__doc **out, ek_error *err)
+{
+    return read_file(path, false, out, err);
+}
+
+ek_status ek__doc_read_with_aliases(const char *path, ek__doc **out, ek_error *err)
+{
+    return read_file(path, true, out, err);
 }
 
 void ek__doc_free(ek__doc *doc)

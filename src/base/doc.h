@@ -2,8 +2,9 @@
  *
  * Both languages go through libyaml's events: JSON is YAML's flow style, and libyaml gives a line and column for every
  * value, which JSON libraries do not. What JSON has and libyaml refuses (surrogate pairs, tabs before the first brace)
- * is rewritten before parsing without moving any value. Everything is bounded by the limits below; aliases, tags,
- * duplicate keys and several documents in one file are refused, so a document is never larger than its file.
+ * is rewritten before parsing without moving any value. Everything is bounded by the limits below; aliases (unless
+ * asked for), tags, duplicate keys and several documents in one file are refused, so a document is never larger than
+ * its file.
  *
  * Scalars are text until a typed helper reads them. A helper's error names the field's path, what was found, what is
  * expected, and ends with the caller's advice. */
@@ -47,6 +48,9 @@ typedef struct ek__in {
 
 /** Read a file; "-" is standard input. @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY. */
 ek_status ek__doc_read(const char *path, ek__doc **out, ek_error *err);
+/** ek__doc_read() for files of other programs, where aliases (*name) are usual: each becomes a copy of what its anchor
+ *  marks, with the places of the original. Copies count towards the limits above. Merge keys (<<) are refused. */
+ek_status ek__doc_read_with_aliases(const char *path, ek__doc **out, ek_error *err);
 /** The same from memory; `name` stands for the file in messages and is copied. */
 ek_status ek__doc_parse_buffer(const char *name, const char *text, size_t size, ek__doc **out, ek_error *err);
 void ek__doc_free(ek__doc *doc);

@@ -32,6 +32,7 @@ void ek__layer_default_times(ek_layer *layer, double backward)
 {
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         layer->backward_time[k] = backward * (1.0 + ek_recompute_coefficient[k]);
+    layer->weight_time = EK_WEIGHT_TIME_SHARE * backward;
 }
 
 /* ---- times from the command line ---- */
@@ -114,7 +115,7 @@ static void write_number(FILE *out, const char *indent, const char *key, double 
     fprintf(out, ",\n%s\"%s\": %s", indent, key, digits);
 }
 
-static void write_layer(FILE *out, const ek_layer *layer, const char *type)
+static void write_layer(FILE *out, const ek_layer *layer, const char *type, bool split_known)
 {
     fprintf(out, "    {\n      \"name\": ");
     write_string(out, layer->name);
@@ -124,6 +125,10 @@ static void write_layer(FILE *out, const ek_layer *layer, const char *type)
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         if (k == EK_RECOMPUTE_NONE || layer->modelled[k])
             write_number(out, indent, ek__layer_keys[k].time, layer->backward_time[k]);
+    if (split_known) {
+        write_number(out, indent, EK__KEY_INPUT_TIME, layer->backward_time[EK_RECOMPUTE_NONE] - layer->weight_time);
+        write_number(out, indent, EK__KEY_WEIGHT_TIME, layer->weight_time);
+    }
     write_number(out, indent, "memory_parameter", layer->parameter_mb);
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         if (layer->modelled[k])
@@ -137,13 +142,13 @@ ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err)
     write_string(out, layers->name);
     write_number(out, "  ", "stage_const_mem", layers->const_mb);
     fprintf(out, ",\n  \"layers_description\": [\n");
-    write_layer(out, &layers->head, "HEAD");
+    write_layer(out, &layers->head, "HEAD", layers->split_known);
     for (int b = 0; b < layers->n_body; b++) {
         fprintf(out, ",\n");
-        write_layer(out, &layers->body[b], "BODY");
+        write_layer(out, &layers->body[b], "BODY", layers->split_known);
     }
     fprintf(out, ",\n");
-    write_layer(out, &layers->tail, "TAIL");
+    write_layer(out, &layers->tail, "TAIL", layers->split_known);
     fprintf(out, "\n  ]\n}\n");
     if (fflush(out) || ferror(out))
         return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the layer file cannot be written: %s", strerror(errno));

@@ -16,7 +16,11 @@ extern const struct ek__layer_keys {
     const char *memory, *time, *coefficient;
 } ek__layer_keys[EK_N_RECOMPUTE];
 
-/** Set every kind's backward time from that of NONE by the default coefficients. */
+/** Keys of the two parts of the backward time without recomputation. */
+#define EK__KEY_INPUT_TIME  "backward_input_time"
+#define EK__KEY_WEIGHT_TIME "backward_weight_time"
+
+/** Set every kind's backward time from that of NONE by the default coefficients, and the weight part to its half. */
 void ek__layer_default_times(ek_layer *layer, double backward);
 
 /** ek_layers_read() of a document. */

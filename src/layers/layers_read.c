@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "layers/layers.h"
 
-#define TIME_REMEDY "give it in the file or as --time head=0.1,body=3.1,tail=3.5"
+#define PARTS_TOLERANCE 1e-6 /* of a sum whose parts were printed rounded */
+#define TIME_REMEDY     "give it in the file or as --time head=0.1,body=3.1,tail=3.5"
 
 typedef enum layer_type { HEAD, BODY, TAIL, N_TYPES } layer_type;
 static const char *const type_name[N_TYPES] = {"HEAD", "BODY", "TAIL"};
@@ -18,6 +19,7 @@ typedef struct reader {
     ek_times times; /* overrides, NAN where none */
     ek_layers layers;
     int n_extra[N_TYPES]; /* layers summed into head and tail */
+    bool split_missing;   /* some layer does not say how its backward time splits */
 } reader;
 
 static ek_status read_type(reader *r, const ek__node *entry, layer_type *out)
@@ -64,6 +66,34 @@ static ek_status read_forward(reader *r, const ek__node *entry, layer_type type,
     return ek__number(&r->in, node, least, EK__MAX_TIME, "it is the forward time of one layer and micro-batch", out);
 }
 
+/* The two parts of the backward time, both or neither. `*given` says which. */
+static ek_status read_parts(reader *r, const ek__node *entry, double *input, double *weight, bool *given)
+{
+    static const char advice[] = "it is that part of the backward time of one layer and micro-batch";
+    static const char both[] = "give the gradient of the input and that of the weights both, or neither";
+    const ek__node *of_input = ek__get(entry, EK__KEY_INPUT_TIME), *of_weight = ek__get(entry, EK__KEY_WEIGHT_TIME);
+    *given = of_input || of_weight;
+    if (!*given)
+        return EK_OK;
+    ek_status status = ek__require(&r->in, entry, EK__KEY_INPUT_TIME, both, &of_input);
+    if (status == EK_OK)
+        status = ek__require(&r->in, entry, EK__KEY_WEIGHT_TIME, both, &of_weight);
+    if (status == EK_OK)
+        status = ek__number(&r->in, of_input, 0.0, EK__MAX_TIME, advice, input);
+    if (status == EK_OK)
+        status = ek__number(&r->in, of_weight, 0.0, EK__MAX_TIME, advice, weight);
+    const ek__node *sum = ek__get(entry, ek__layer_keys[0].time);
+    double whole = 0;
+    if (status == EK_OK && sum)
+        status = ek__number(&r->in, sum, 0.0, EK__MAX_TIME, advice, &whole);
+    if (status == EK_OK && sum && fabs(whole - (*input + *weight)) > PARTS_TOLERANCE * whole)
+        return ek__fail_at(&r->in, sum,
+                           "is %g, but " EK__KEY_INPUT_TIME " and " EK__KEY_WEIGHT_TIME
+                           " add up to %g; correct one of the three or leave it out",
+                           whole, *input + *weight);
+    return status;
+}
+
 /* Backward times by the rule in evenkeel/layers.h. A time from the command line replaces the file's whole measurement:
  * a backward time that was measured with another forward time would not go with it. */
 static ek_status read_backward(reader *r, const ek__node *entry, bool overridden, ek_layer *layer)
@@ -73,7 +103,17 @@ static ek_status read_backward(reader *r, const ek__node *entry, bool overridden
     double coefficient = 0.0;
     ek_status status =
         read_optional(r, entry, ek__layer_keys[0].coefficient, -1.0, 1e6, coefficient_advice, &coefficient);
-    double backward = EK_BACKWARD_RATIO * layer->forward_time * (1.0 + coefficient);
+    double backward = EK_BACKWARD_RATIO * layer->forward_time * (1.0 + coefficient), input = 0.0, weight = 0.0;
+    bool parts = false;
+    if (status == EK_OK)
+        status = read_parts(r, entry, &input, &weight, &parts);
+    if (status == EK_OK && parts && overridden) {
+        ek__warn_at(&r->in, ek__get(entry, EK__KEY_WEIGHT_TIME),
+                    "is not used: --time replaces the times of this layer");
+        parts = false;
+    }
+    if (parts)
+        backward = input + weight;
     for (int k = 0; k < EK_N_RECOMPUTE && status == EK_OK; k++) {
         const ek__node *node = ek__get(entry, ek__layer_keys[k].time);
         double own = NAN;
@@ -95,6 +135,8 @@ static ek_status read_backward(reader *r, const ek__node *entry, bool overridden
             ek__warn_at(&r->in, node, "is %g, shorter than the backward pass without recomputation, %g; it must be %s",
                         own, backward, "the whole backward time, not the part recomputed");
     }
+    layer->weight_time = parts ? fmin(weight, backward) : EK_WEIGHT_TIME_SHARE * backward;
+    r->split_missing |= !parts && backward > 0;
     return status;
 }
 
@@ -145,6 +187,7 @@ static void add_extra(ek_layer *sum, const ek_layer *extra, bool first)
         sum->backward_time[k] += n * extra->backward_time[k];
         sum->activation_mb[k] += n * extra->activation_mb[k];
     }
+    sum->weight_time += n * extra->weight_time;
     sum->parameter_mb += n * extra->parameter_mb;
 }
 
@@ -177,6 +220,8 @@ static ek_status read_entry(reader *r, const ek__node *entry)
                                         "memory_both_comm_select",
                                         "memory_recompute",
                                         "backward_time",
+                                        EK__KEY_INPUT_TIME,
+                                        EK__KEY_WEIGHT_TIME,
                                         "select_rec_time",
                                         "select_comm_time",
                                         "both_comm_select_time",
@@ -232,12 +277,14 @@ static ek_status finish_extra(reader *r, const ek__node *list, layer_type type, 
         memcpy(extra->name, type_name[type], strlen(type_name[type]) + 1);
         extra->forward_time = isnan(given) ? 0.0 : given;
         ek__layer_default_times(extra, EK_BACKWARD_RATIO * extra->forward_time);
+        r->split_missing |= extra->forward_time > 0;
         ek__warn_at(&r->in, list, "has no %s layer; it counts as 0 MB%s", type_name[type],
                     isnan(given) ? " and no time" : "");
     } else if (!isnan(given)) {
         extra->forward_time = given;
         for (int k = 0; k < EK_N_RECOMPUTE; k++)
             extra->backward_time[k] /= n;
+        extra->weight_time /= n;
     }
     if (fabs(extra->parameter_mb) > EK__MAX_MEMORY_MB || extra->activation_mb[EK_RECOMPUTE_NONE] > EK__MAX_MEMORY_MB)
         return ek__fail_at(&r->in, list, "has %s layers of more than %g MB together; correct nb_layer or the memory",
@@ -285,6 +332,7 @@ static ek_status read_description(reader *r, const ek__node *root)
     status = finish_extra(r, list, HEAD, r->times.head, &r->layers.head);
     if (status == EK_OK)
         status = finish_extra(r, list, TAIL, r->times.tail, &r->layers.tail);
+    r->layers.split_known = !r->split_missing;
     return status ? status : intersect_kinds(r, list);
 }
 

@@ -127,6 +127,7 @@ static void add_layers(const ek_layers *layers, int *at, int n, ek_recompute k, 
         if (here > 0) {
             cost->forward_time += here * body->forward_time;
             cost->backward_time += here * body->backward_time[k];
+            cost->weight_time += here * body->weight_time;
             cost->recompute_time += here * (body->backward_time[k] - body->backward_time[EK_RECOMPUTE_NONE]);
             cost->parameter_mb += here * body->parameter_mb;
             cost->activation_mb += here * body->activation_mb[k];
@@ -141,27 +142,26 @@ static void add_extra(const ek_layer *extra, ek_chunk_cost *cost)
 {
     cost->forward_time += extra->forward_time;
     cost->backward_time += extra->backward_time[EK_RECOMPUTE_NONE];
+    cost->weight_time += extra->weight_time;
     cost->parameter_mb += extra->parameter_mb;
     cost->activation_mb += extra->activation_mb[EK_RECOMPUTE_NONE];
 }
 
-void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_chunk_cost *cost)
+void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement placement, ek_chunk_cost *cost)
 {
     /* The framework applies each list to a chunk's first layers, so the kinds follow one another in this order. */
     static const ek_recompute order[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_SELECT, EK_RECOMPUTE_COMM,
                                          EK_RECOMPUTE_NONE};
-    int at = 0;
-    for (int i = 0; i < plan->n_chunks; i++) {
-        for (int s = 0; s < plan->n_stages; s++) {
-            ek_chunk_cost *c = &cost[i * plan->n_stages + s];
-            *c = (ek_chunk_cost){0};
-            ek_chunk_mix mix = ek_plan_mix(plan, i, s);
-            for (size_t k = 0; k < sizeof order / sizeof *order; k++)
-                add_layers(layers, &at, mix.n[order[k]], order[k], c);
-        }
+    int at = 0, p = plan->n_stages, n = plan->n_chunks * p;
+    for (int q = 0; q < n; q++) {
+        int cell = ek_cell_at(placement, p, q);
+        cost[cell] = (ek_chunk_cost){0};
+        ek_chunk_mix mix = ek_plan_mix(plan, cell / p, cell % p);
+        for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+            add_layers(layers, &at, mix.n[order[k]], order[k], &cost[cell]);
     }
-    add_extra(&layers->head, &cost[0]);
-    add_extra(&layers->tail, &cost[plan->n_chunks * plan->n_stages - 1]);
+    add_extra(&layers->head, &cost[ek_cell_at(placement, p, 0)]);
+    add_extra(&layers->tail, &cost[ek_cell_at(placement, p, n - 1)]);
 }
 
 ek_status ek_plan_even(const ek_layers *layers, int n_stages, int n_chunks, ek_recompute kind, ek_plan *out,

@@ -53,19 +53,21 @@ static void write_names(const ek_shape *shape, FILE *out)
     }
 }
 
-/* A place in a micro-batch's chain of chunks: position chunk * p + stage, run up by F and down by B. */
-static bool receiver_of(const ek_shape *shape, const ek_interval *b, int stage, int *position)
+/* Stage of a model position for the micro-batches that a block of `chunk` belongs to; -1 outside the model. */
+static int stage_of(const ek_timeline *t, int position, int chunk)
 {
-    int at = b->chunk * shape->n_stages + stage, last = shape->n_chunks * shape->n_stages - 1;
-    *position = b->kind == EK_FORWARD ? at + 1 : at - 1;
-    return *position >= 0 && *position <= last;
+    int p = t->shape.n_stages;
+    if (position < 0 || position >= p * t->shape.n_chunks)
+        return -1;
+    int stage = ek_cell_at(t->schedule->placement, p, position) % p;
+    return t->schedule->placement == EK_PLACE_BOTH_WAYS && chunk == 1 ? p - 1 - stage : stage;
 }
 
-static uint64_t flow_id(const ek_shape *shape, uint32_t micro_batch, int kind, int position)
+/* Of what the F or the B at a model position sends. */
+static uint64_t flow_id(const ek_shape *shape, const ek_interval *b, int position)
 {
-    return ((uint64_t)micro_batch * EK_N_BLOCK_KINDS + (uint64_t)kind) * (uint64_t)shape->n_chunks *
-               (uint64_t)shape->n_stages +
-           (uint64_t)position;
+    uint64_t n_positions = (uint64_t)shape->n_chunks * (uint64_t)shape->n_stages;
+    return ((uint64_t)b->micro_batch * 2 + (b->kind == EK_BACKWARD)) * n_positions + (uint64_t)position;
 }
 
 static void flow(const char *phase, int stage, double at, const char *kind, uint64_t id, FILE *out)
@@ -75,25 +77,33 @@ static void flow(const char *phase, int stage, double at, const char *kind, uint
             phase, PIPELINE_PID, stage, time_of(at).text, kind, id, phase[0] == 'f' ? ",\"bp\":\"e\"" : "");
 }
 
-static void write_block(const ek_shape *shape, const ek_interval *b, int stage, FILE *out)
+static void write_block(const ek_timeline *t, const ek_interval *b, int stage, FILE *out)
 {
-    static const char *const letter[] = {"F", "B"}, *const word[] = {"forward", "backward"},
+    static const char *const letter[] = {"F", "B", "W"}, *const word[] = {"forward", "backward", "weight gradient"},
                              *const sent[] = {"activations", "gradients"};
-    fprintf(out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"dur\":%s,\"name\":\"%s%" PRIu32, PIPELINE_PID,
-            stage, time_of(b->start).text, time_of(b->end - b->start).text, letter[b->kind], b->micro_batch);
-    if (shape->n_chunks > 1)
+    const ek_shape *shape = &t->shape;
+    fprintf(out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"dur\":%s,\"name\":\"%s%s", PIPELINE_PID, stage,
+            time_of(b->start).text, time_of(b->end - b->start).text, letter[b->kind],
+            ek__micro_batch(shape, b->micro_batch).text);
+    if (shape->n_chunks > 1 || t->schedule->placement == EK_PLACE_BOTH_WAYS)
         fprintf(out, " chunk%d", b->chunk);
-    fprintf(out, "\",\"cat\":\"%s\",\"args\":{\"stage\":%d,\"chunk\":%d,\"micro_batch\":%" PRIu32 ",\"memory_mb\":%s}}",
-            word[b->kind], stage, b->chunk, b->micro_batch, ek__fixed(b->memory_mb, 2).text);
+    uint32_t k = (uint32_t)ek__pieces(shape);
+    fprintf(out, "\",\"cat\":\"%s\",\"args\":{\"stage\":%d,\"chunk\":%d,\"micro_batch\":%" PRIu32 ",", word[b->kind],
+            stage, b->chunk, b->micro_batch / k);
+    if (k > 1)
+        fprintf(out, "\"piece\":%" PRIu32 ",", b->micro_batch % k);
+    fprintf(out, "\"memory_mb\":%s}}", ek__fixed(b->memory_mb, 2).text);
 
-    int n = shape->n_stages, position = b->chunk * n + stage, next;
-    int before = b->kind == EK_FORWARD ? position - 1 : position + 1;
+    if (b->kind == EK_BACKWARD_WEIGHT)
+        return; /* nothing waits for it */
+    int position = ek_position(t->schedule->placement, shape->n_stages, b->chunk, stage);
+    int step = b->kind == EK_FORWARD ? 1 : -1;
+    int receiver = stage_of(t, position + step, b->chunk), sender = stage_of(t, position - step, b->chunk);
     /* An arrow leaves from inside its block: a start at the very end would bind to the block that follows. */
-    if (receiver_of(shape, b, stage, &next) && next % n != stage)
-        flow("s", stage, b->end - (b->end - b->start) / 1000, sent[b->kind],
-             flow_id(shape, b->micro_batch, b->kind, position), out);
-    if (before >= 0 && before < n * shape->n_chunks && before % n != stage)
-        flow("f", stage, b->start, sent[b->kind], flow_id(shape, b->micro_batch, b->kind, before), out);
+    if (receiver >= 0 && receiver != stage)
+        flow("s", stage, b->end - (b->end - b->start) / 1000, sent[b->kind], flow_id(shape, b, position), out);
+    if (sender >= 0 && sender != stage)
+        flow("f", stage, b->start, sent[b->kind], flow_id(shape, b, position - step), out);
 }
 
 static void counter(int stage, int digits, double at, double memory_mb, FILE *out)
@@ -106,7 +116,7 @@ static void write_stage(const ek_timeline *timeline, int stage, int digits, FILE
 {
     counter(stage, digits, 0, timeline->static_mb[stage], out);
     for (size_t i = timeline->first[stage]; i < timeline->first[stage + 1]; i++) {
-        write_block(&timeline->shape, &timeline->block[i], stage, out);
+        write_block(timeline, &timeline->block[i], stage, out);
         counter(stage, digits, timeline->block[i].end, timeline->block[i].memory_mb, out);
     }
 }
@@ -121,7 +131,9 @@ static void write_other(const ek_report *report, const ek_case *c, FILE *out)
     fputs(",\"schedule\":", out);
     json_string(timeline->schedule->name, out);
     fprintf(out, ",\"stages\":%d,\"chunks\":%d,\"micro_batches\":%d", timeline->shape.n_stages,
-            timeline->shape.n_chunks, timeline->shape.n_micro_batches);
+            timeline->shape.n_chunks, ek__micro_batches(&timeline->shape));
+    if (ek__pieces(&timeline->shape) > 1)
+        fprintf(out, ",\"seq\":%d", ek__pieces(&timeline->shape));
     fprintf(out, ",\"step_time\":%s", ek__short(timeline->step_time).text);
     if (report->memory_limit_mb > 0)
         fprintf(out, ",\"memory_limit_mb\":%s", ek__short(report->memory_limit_mb).text);

@@ -105,7 +105,7 @@ static void put_case(builder *b, json_t *object, const ek_report *report, const 
     double peak = ek_timeline_peak(timeline, &stage);
     put(b, shape, "stages", json_integer(timeline->shape.n_stages));
     put(b, shape, "chunks", json_integer(timeline->shape.n_chunks));
-    put(b, shape, "micro_batches", json_integer(timeline->shape.n_micro_batches));
+    put(b, shape, "micro_batches", json_integer(ek__micro_batches(&timeline->shape)));
     put(b, object, "name", string(c->name));
     put(b, object, "step_time", number(timeline->step_time));
     put(b, object, "bubble", bubble_object(b, &timeline->bubble));
@@ -113,14 +113,20 @@ static void put_case(builder *b, json_t *object, const ek_report *report, const 
     put(b, object, "peak_stage", json_integer(stage));
     put(b, object, "fits", report->memory_limit_mb > 0 ? json_boolean(!ek__over_limit(report, peak)) : json_null());
     put(b, object, "shape", shape);
+    if (ek__pieces(&timeline->shape) > 1)
+        put(b, object, "seq", json_integer(ek__pieces(&timeline->shape)));
     put(b, object, "schedule", string(timeline->schedule->name));
+    if (timeline->schedule->splits_backward) {
+        put(b, object, "backward_split", string(report->layers->split_known ? "given" : "assumed"));
+        put(b, object, "weight_share", number(timeline->weight_share));
+    }
     put(b, object, "p2p_time", number(timeline->comm.p2p_time));
     put(b, object, "p2p_blocking", json_boolean(timeline->comm.blocking));
     put(b, object, "stages", stage_objects(b, report, c));
     json_t *plan = plan_object(b, c->plan, report->layers->n_layers);
     /* What a plan file says besides the lists, so that reading the plan back repeats this very run. */
     put(b, plan, "interleave_num", json_integer(timeline->shape.n_chunks));
-    put(b, plan, "micro_batch_num", json_integer(timeline->shape.n_micro_batches));
+    put(b, plan, "micro_batch_num", json_integer(ek__micro_batches(&timeline->shape)));
     put(b, plan, "less_memory", json_boolean(ek__less_memory(timeline)));
     put(b, object, "plan", plan);
 }

@@ -49,7 +49,7 @@ static void bubble_block(const ek_timeline *timeline, FILE *out)
 {
     const ek_bubble *b = &timeline->bubble;
     fprintf(out, "————————————— pp:%2d, vp:%2d, micro:%3d ————————————\n", timeline->shape.n_stages,
-            timeline->shape.n_chunks, timeline->shape.n_micro_batches);
+            timeline->shape.n_chunks, ek__micro_batches(&timeline->shape));
     fputs("--------------------  bubble  --------------------\n", out);
     fputs("   real    =   ideal   +   imba    + recompute\n", out);
     centred(ek__fixed(b->real, 4).text, out);
@@ -173,6 +173,17 @@ static void print_case(const ek_report *report, const ek_case *c, bool named, FI
         fprintf(out, ", %s transfers of %s", c->timeline->comm.blocking ? "blocking" : "non-blocking",
                 ek__short(c->timeline->comm.p2p_time).text);
     fputs(")\n", out);
+    if (c->timeline->schedule->splits_backward) {
+        if (!report->layers->split_known)
+            fputs("backward split: half input gradient, half weight gradient (assumed)\n", out);
+        fprintf(out, "activations held until the weight gradient: %s %% (assumed)\n",
+                ek__short(100 * c->timeline->weight_share).text);
+    }
+    if (report->train_file) {
+        fprintf(out, "sequence pieces: %d (times and memory per piece derived from ", ek__pieces(&c->timeline->shape));
+        ek__print_name(report->train_file, out);
+        fputs(")\n", out);
+    }
     if (report->search && c == report->cases)
         status_line(report, out);
     limit_line(report, c->timeline, out);
@@ -273,7 +284,7 @@ static void infeasible(const ek_report *report, FILE *out)
     }
 }
 
-static void body_memory(const ek_layer *body, bool named, FILE *out)
+static void body_memory(const ek_layer *body, bool named, const char *per, FILE *out)
 {
     if (named) {
         fputs("  ", out);
@@ -288,7 +299,7 @@ static void body_memory(const ek_layer *body, bool named, FILE *out)
             fprintf(out, "%s%s %s", separator, ek_recompute_name[k], ek__short(body->activation_mb[k]).text);
             separator = ", ";
         }
-    fputs(" per layer and micro-batch\n", out);
+    fprintf(out, " per layer and %s\n", per);
 }
 
 /* Where a prediction may be short of the truth by more than the answer leaves free. */
@@ -329,7 +340,7 @@ static void memory_model(const ek_report *report, FILE *out)
     fputc('\n', out);
     heading(report, "memory model (MB), from the dry run", out);
     for (int b = 0; b < layers->n_body; b++)
-        body_memory(&layers->body[b], layers->n_body > 1, out);
+        body_memory(&layers->body[b], layers->n_body > 1, report->train_file ? "sequence piece" : "micro-batch", out);
     fprintf(out, "  constant       %s%s\n", ek__short(layers->const_mb).text,
             fit->const_modelled ? " on every stage" : " (not modelled: too few stages were given)");
     fprintf(out, "  head, tail     %s, ", ek__short(layers->head.parameter_mb + layers->head.activation_mb[0]).text);

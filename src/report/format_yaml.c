@@ -70,6 +70,11 @@ static void write_case(const ek_report *report, int index, FILE *out)
 
     fprintf(out, "\n# step time %s, in the unit of the given times, simulated with the schedule %s\n",
             ek__short(timeline->step_time).text, timeline->schedule->name);
+    if (report->train_file) {
+        fprintf(out, "# sequence pieces %d, for -seq; model of a piece by ", ek__pieces(&timeline->shape));
+        ek__print_name(report->train_file, out);
+        fputs(", for -train\n", out);
+    }
     if (report->search && index == 0)
         fprintf(out, "# status %s: %s\n", ek_balance_status_name[report->search->status],
                 ek__status_basis(report->search->status));
@@ -85,7 +90,8 @@ static void write_case(const ek_report *report, int index, FILE *out)
     fputs(":\n", out);
     ek__print_lists(c->plan, report->layers->n_layers, "  ", out);
     fprintf(out, "  interleave_num: %d\n  micro_batch_num: %d\n  less_memory: %s\n  show: true\n  file_name: ",
-            timeline->shape.n_chunks, timeline->shape.n_micro_batches, ek__less_memory(timeline) ? "true" : "false");
+            timeline->shape.n_chunks, ek__micro_batches(&timeline->shape),
+            ek__less_memory(timeline) ? "true" : "false");
     quoted(picture, out);
     fputc('\n', out);
 }

@@ -5,6 +5,7 @@
  * the host's locale put in, because a picture or a JSON file must not depend on it. */
 #include "report/report_internal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -165,6 +166,27 @@ bool ek__over_limit(const ek_report *report, double peak_mb)
 {
     /* A peak is a sum of a few hundred terms; one part in 10^9 is rounding, not memory. */
     return report->memory_limit_mb > 0 && peak_mb > report->memory_limit_mb * (1 + 1e-9);
+}
+
+int ek__pieces(const ek_shape *shape)
+{
+    return shape->n_pieces > 1 ? shape->n_pieces : 1;
+}
+
+int ek__micro_batches(const ek_shape *shape)
+{
+    return shape->n_micro_batches / ek__pieces(shape);
+}
+
+ek__digits ek__micro_batch(const ek_shape *shape, uint32_t micro_batch)
+{
+    ek__digits digits;
+    uint32_t k = (uint32_t)ek__pieces(shape);
+    if (k == 1)
+        snprintf(digits.text, sizeof digits.text, "%" PRIu32, micro_batch);
+    else
+        snprintf(digits.text, sizeof digits.text, "%" PRIu32 ".%" PRIu32, micro_batch / k, micro_batch % k);
+    return digits;
 }
 
 bool ek__less_memory(const ek_timeline *timeline)

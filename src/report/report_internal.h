@@ -45,6 +45,13 @@ void ek__print_name(const char *text, FILE *out);
 /** Does a peak exceed the report's limit, beyond rounding of the sum? False without a limit. */
 bool ek__over_limit(const ek_report *report, double peak_mb);
 
+/** Sequence pieces of a micro-batch, 1 or more, and the whole micro-batches of a step. */
+int ek__pieces(const ek_shape *shape);
+int ek__micro_batches(const ek_shape *shape);
+
+/** Number of a micro-batch, and with several pieces that of the piece: "7", "3.1". */
+ek__digits ek__micro_batch(const ek_shape *shape, uint32_t micro_batch);
+
 /** Is a timeline's schedule the less-memory interleaving of the original's `-lm 1`? */
 bool ek__less_memory(const ek_timeline *timeline);
 

@@ -44,7 +44,9 @@ static void describe(const ek_timeline *timeline, char *text, size_t room)
     const ek_shape *shape = &timeline->shape;
     int n = snprintf(text, room, "%d stage%s · %d chunk%s per stage · %d micro-batch%s · %s", shape->n_stages,
                      shape->n_stages == 1 ? "" : "s", shape->n_chunks, shape->n_chunks == 1 ? "" : "s",
-                     shape->n_micro_batches, shape->n_micro_batches == 1 ? "" : "es", timeline->schedule->title);
+                     ek__micro_batches(shape), ek__micro_batches(shape) == 1 ? "" : "es", timeline->schedule->title);
+    if (ek__pieces(shape) > 1 && (size_t)n < room)
+        n += snprintf(text + n, room - (size_t)n, " · %d sequence pieces each", ek__pieces(shape));
     if (timeline->comm.p2p_time > 0 && (size_t)n < room)
         snprintf(text + n, room - (size_t)n, " · %s transfers of %s",
                  timeline->comm.blocking ? "blocking" : "non-blocking", ek__short(timeline->comm.p2p_time).text);
@@ -61,7 +63,7 @@ static void open_page(FILE *out, const ek_report *report, const ek_case *c, doub
              "Simulated pipeline timeline and memory. %s. Step time %s, bubble %s, peak %s MB at stage %d.", subtitle,
              ek__short(c->timeline->step_time).text, ek__fixed(c->timeline->bubble.real, 4).text,
              ek__fixed(peak, 0).text, stage);
-    ek__svg_open(out, height, title, description, c->timeline->shape.n_chunks);
+    ek__svg_open(out, height, title, description, ek__svg_palette(c->timeline));
     ek__svg_fit(title, 22, true, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
     ek__svg_text(out, EK__MARGIN, 44, 22, EK__START, "h", fitted);
     ek__svg_fit(subtitle, 13, false, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
@@ -108,7 +110,7 @@ ek_status ek_svg_write(const ek_report *report, int case_index, FILE *out, ek_er
 
     open_page(out, report, c, ek__frame_bottom(&memory) + 54);
     headings(out, &blocks, "Timeline", "busy");
-    ek__svg_timeline_legend(out, timeline->shape.n_chunks, detail,
+    ek__svg_timeline_legend(out, ek__svg_palette(timeline), detail,
                             detail == EK__BLOCKS && ek__svg_numbered(timeline, &blocks), 260, blocks.y - 26);
     ek__svg_frame(out, &blocks, timeline->step_time);
     ek__svg_timeline(out, timeline, &blocks, detail);

@@ -9,9 +9,11 @@ typedef struct rgb {
     int r, g, b;
 } rgb;
 
-/* Ends of the scale of shades, first and last chunk: [light or dark page][forward or backward]. */
-static const rgb first_shade[2][2] = {{{168, 206, 242}, {250, 205, 150}}, {{36, 84, 140}, {140, 72, 20}}};
-static const rgb last_shade[2][2] = {{{24, 88, 158}, {178, 84, 8}}, {{150, 200, 250}, {252, 200, 138}}};
+/* Ends of the scale of shades, first and last chunk: [light or dark page][forward, backward, weight gradient]. */
+static const rgb first_shade[2][EK_N_BLOCK_KINDS] = {{{168, 206, 242}, {250, 205, 150}, {178, 222, 176}},
+                                                     {{36, 84, 140}, {140, 72, 20}, {36, 104, 52}}};
+static const rgb last_shade[2][EK_N_BLOCK_KINDS] = {{{24, 88, 158}, {178, 84, 8}, {28, 112, 52}},
+                                                    {{150, 200, 250}, {252, 200, 138}, {160, 220, 160}}};
 static const rgb ink[2] = {{16, 28, 44}, {255, 255, 255}};
 
 /* Advance widths of DejaVu Sans for ' ' .. '~', in hundredths of the font size, rounded up. */
@@ -105,6 +107,15 @@ void ek__svg_line(FILE *out, const char *style, double x1, double y1, double x2,
             ek__coordinate(x2).text, ek__coordinate(y2).text);
 }
 
+const char ek__svg_letter[EK_N_BLOCK_KINDS] = {'f', 'b', 'w'};
+
+ek__palette ek__svg_palette(const ek_timeline *timeline)
+{
+    const ek_schedule *schedule = timeline->schedule;
+    return (ek__palette){.n_chunks = schedule->placement == EK_PLACE_BOTH_WAYS ? 2 : timeline->shape.n_chunks,
+                         .n_kinds = schedule->splits_backward ? 3 : 2};
+}
+
 int ek__svg_shade(int chunk, int n_chunks)
 {
     return n_chunks <= EK__MAX_SHADES ? chunk : chunk * EK__MAX_SHADES / n_chunks;
@@ -131,20 +142,20 @@ static rgb mix(rgb a, rgb b, double share)
                  (int)lround(a.b + (b.b - a.b) * share)};
 }
 
-static void shade_rules(FILE *out, int n_chunks, int dark)
+static void shade_rules(FILE *out, ek__palette palette, int dark)
 {
-    int n = n_chunks < EK__MAX_SHADES ? n_chunks : EK__MAX_SHADES;
-    for (int kind = 0; kind < 2; kind++)
+    int n = palette.n_chunks < EK__MAX_SHADES ? palette.n_chunks : EK__MAX_SHADES;
+    for (int kind = 0; kind < palette.n_kinds; kind++)
         for (int i = 0; i < n; i++) {
             rgb c = mix(first_shade[dark][kind], last_shade[dark][kind], n == 1 ? 0.4 : (double)i / (n - 1));
             rgb on = contrast(c, ink[0]) >= contrast(c, ink[1]) ? ink[0] : ink[1];
-            char letter = kind ? 'b' : 'f';
+            char letter = ek__svg_letter[kind];
             fprintf(out, ".%c%d{fill:#%02x%02x%02x}.s%c%d{stroke:#%02x%02x%02x}.n%c%d{fill:#%02x%02x%02x}\n", letter, i,
                     c.r, c.g, c.b, letter, i, c.r, c.g, c.b, letter, i, on.r, on.g, on.b);
         }
 }
 
-static void style(FILE *out, int n_chunks)
+static void style(FILE *out, ek__palette palette)
 {
     fputs("<style>\n"
           "text{font-family:'Segoe UI','Helvetica Neue',Arial,'Noto Sans','DejaVu Sans',sans-serif}\n"
@@ -156,17 +167,17 @@ static void style(FILE *out, int n_chunks)
           ".idle{fill:#eef1f5}.grid{stroke:#d3dae2}.rule{stroke:#aab4c0}.limit{stroke:#c3202b}\n"
           ".static{fill:#7f8fa3}.activation{fill:#8fcfbd}\n",
           out);
-    shade_rules(out, n_chunks, 0);
+    shade_rules(out, palette, 0);
     fputs("@media (prefers-color-scheme:dark){\n"
           ".page{fill:#12171d}.t,.h,.dot{fill:#e6eaef}.m{fill:#9aa7b5}.bad{fill:#ff8078}.over{fill:#f0483e}\n"
           ".idle{fill:#1d242c}.grid{stroke:#343e49}.rule{stroke:#56626f}.limit{stroke:#ff8078}\n"
           ".static{fill:#596a7f}.activation{fill:#2f8573}\n",
           out);
-    shade_rules(out, n_chunks, 1);
+    shade_rules(out, palette, 1);
     fputs("}\n</style>\n", out);
 }
 
-void ek__svg_open(FILE *out, double height, const char *title, const char *description, int n_chunks)
+void ek__svg_open(FILE *out, double height, const char *title, const char *description, ek__palette palette)
 {
     ek__digits h = ek__coordinate(ceil(height));
     fprintf(out,
@@ -177,7 +188,7 @@ void ek__svg_open(FILE *out, double height, const char *title, const char *descr
     fputs("</title>\n<desc id=\"desc\">", out);
     ek__svg_escape(out, description);
     fputs("</desc>\n", out);
-    style(out, n_chunks);
+    style(out, palette);
     fprintf(out, "<rect class=\"page\" x=\"0\" y=\"0\" width=\"%d\" height=\"%s\"/>\n", EK__PAGE, h.text);
 }
 

@@ -59,7 +59,7 @@ static void panel_head(FILE *out, const ek_report *report, const ek_case *c, dou
     ek__svg_text(out, x, y + 14, 15, EK__START, "h", fitted);
     snprintf(text, sizeof text, "step %s · %s · %d chunk%s per stage · %d micro-batch%s%s",
              ek__short(t->step_time).text, t->schedule->name, t->shape.n_chunks, t->shape.n_chunks == 1 ? "" : "s",
-             t->shape.n_micro_batches, t->shape.n_micro_batches == 1 ? "" : "es",
+             ek__micro_batches(&t->shape), ek__micro_batches(&t->shape) == 1 ? "" : "es",
              ek__over_limit(report, ek_timeline_peak(t, NULL)) ? " · over the memory limit" : "");
     ek__svg_fit(text, 12, false, width, fitted, sizeof fitted);
     ek__svg_text(out, x, y + 33, 12, EK__START, "m", fitted);
@@ -113,7 +113,8 @@ static double row_height(const ek_report *report, int first, int columns)
     return height;
 }
 
-static void legend(FILE *out, const ek_report *report, const ek__frame *frame, int n_chunks, double scale_mb, double y)
+static void legend(FILE *out, const ek_report *report, const ek__frame *frame, ek__palette palette, double scale_mb,
+                   double y)
 {
     bool over = false;
     ek__detail detail = EK__STROKES;
@@ -122,7 +123,7 @@ static void legend(FILE *out, const ek_report *report, const ek__frame *frame, i
         if (ek__svg_detail(report->cases[i].timeline, frame, false) == EK__SHARES)
             detail = EK__SHARES;
     }
-    ek__svg_timeline_legend(out, n_chunks, detail, false, EK__MARGIN, y);
+    ek__svg_timeline_legend(out, palette, detail, false, EK__MARGIN, y);
     ek__svg_memory_legend(out, report, over, scale_mb, EK__MARGIN, y + 20);
 }
 
@@ -130,11 +131,14 @@ ek_status ek_svg_compare_write(const ek_report *report, FILE *out, ek_error *err
 {
     if (report->n_cases < 1)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no case to draw");
-    int columns = report->n_cases > 1 ? 2 : 1, n_chunks = 1;
+    int columns = report->n_cases > 1 ? 2 : 1;
+    ek__palette palette = {0};
     double width = (EK__PAGE - 2 * EK__MARGIN - (columns - 1) * BETWEEN) / (double)columns, span = 0;
     for (int i = 0; i < report->n_cases; i++) {
         span = fmax(span, report->cases[i].timeline->step_time);
-        n_chunks = (int)fmax(n_chunks, report->cases[i].timeline->shape.n_chunks);
+        ek__palette own = ek__svg_palette(report->cases[i].timeline);
+        palette.n_chunks = own.n_chunks > palette.n_chunks ? own.n_chunks : palette.n_chunks;
+        palette.n_kinds = own.n_kinds > palette.n_kinds ? own.n_kinds : palette.n_kinds;
     }
     double scale_mb = ek__svg_memory_scale(report, 0, report->n_cases);
     double legend_y = TABLE_TOP + 14 + report->n_cases * TABLE_PITCH + 24, top = legend_y + 20 + 28, height = top;
@@ -146,7 +150,7 @@ ek_status ek_svg_compare_write(const ek_report *report, FILE *out, ek_error *err
     snprintf(description, sizeof description,
              "Simulated timelines and memory of %d cases on one time axis; the fullest stage and the bubble of each.",
              report->n_cases);
-    ek__svg_open(out, height, title, description, n_chunks);
+    ek__svg_open(out, height, title, description, palette);
     ek__svg_fit(title, 22, true, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
     ek__svg_text(out, EK__MARGIN, 44, 22, EK__START, "h", fitted);
     table_head(out, report->memory_limit_mb > 0, TABLE_TOP - 6);
@@ -154,7 +158,7 @@ ek_status ek_svg_compare_write(const ek_report *report, FILE *out, ek_error *err
         table_row(out, report, i, TABLE_TOP + 20 + i * TABLE_PITCH);
     ek__frame any, unused;
     lay_panel(&report->cases[0], 0, 0, width, span, &any, &unused);
-    legend(out, report, &any, n_chunks, scale_mb, legend_y);
+    legend(out, report, &any, palette, scale_mb, legend_y);
     for (int i = 0; i < report->n_cases; i++) {
         double x = EK__MARGIN + (i % columns) * (width + BETWEEN);
         draw_panel(out, report, &report->cases[i], x, top, width, span, scale_mb);

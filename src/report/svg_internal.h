@@ -26,8 +26,15 @@ typedef enum ek__anchor { EK__START, EK__MIDDLE, EK__END } ek__anchor;
 
 /* svg_canvas.c */
 
+/** What the blocks of a picture are told apart by. */
+typedef struct ek__palette {
+    int n_chunks; /**< of a stage: a shade each, up to EK__MAX_SHADES */
+    int n_kinds;  /**< 3 where a backward is split */
+} ek__palette;
+ek__palette ek__svg_palette(const ek_timeline *timeline);
+
 /** Open the picture: size, accessible title and description, style for `n_chunks` chunks, background. */
-void ek__svg_open(FILE *out, double height, const char *title, const char *description, int n_chunks);
+void ek__svg_open(FILE *out, double height, const char *title, const char *description, ek__palette palette);
 void ek__svg_close(FILE *out);
 /** Text escaped for XML; what XML forbids becomes U+FFFD. */
 void ek__svg_escape(FILE *out, const char *text);
@@ -41,6 +48,8 @@ void ek__svg_rect(FILE *out, const char *style, double x, double y, double width
 void ek__svg_line(FILE *out, const char *style, double x1, double y1, double x2, double y2);
 /** A coordinate: two decimals, zeros cut. */
 ek__digits ek__coordinate(double value);
+/** Letter of a kind of block in the names of styles: f, b, w. */
+extern const char ek__svg_letter[EK_N_BLOCK_KINDS];
 /** Shade of a chunk, 0 .. min(n_chunks, EK__MAX_SHADES) - 1. */
 int ek__svg_shade(int chunk, int n_chunks);
 double ek__frame_x(const ek__frame *frame, double time);
@@ -68,7 +77,7 @@ ek__detail ek__svg_detail(const ek_timeline *timeline, const ek__frame *frame, b
 void ek__svg_timeline(FILE *out, const ek_timeline *timeline, const ek__frame *frame, ek__detail detail);
 /** Has any block room for its micro-batch's number? */
 bool ek__svg_numbered(const ek_timeline *timeline, const ek__frame *frame);
-double ek__svg_timeline_legend(FILE *out, int n_chunks, ek__detail detail, bool numbered, double x, double y);
+double ek__svg_timeline_legend(FILE *out, ek__palette palette, ek__detail detail, bool numbered, double x, double y);
 
 /* svg_memory.c */
 

@@ -1,7 +1,6 @@
 /* Blocks of every stage along the time axis. Three ways of drawing, by how much room a block has: a rectangle each with
  * its tooltip, one path per stage and shade, or - narrower than a pixel - a stacked chart of the shares of forward and
  * backward in each column of pixels. So a picture stays below a few MB and shows no moire. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@ enum {
 
 ek__detail ek__svg_detail(const ek_timeline *timeline, const ek__frame *frame, bool tooltips)
 {
-    double per_stage = 2.0 * timeline->shape.n_chunks * timeline->shape.n_micro_batches;
+    double per_stage = (double)timeline->n_blocks / timeline->shape.n_stages;
     double width = frame->width / per_stage * (frame->span > 0 ? timeline->step_time / frame->span : 1);
     if (width < 0.6 || timeline->n_blocks > MAX_STROKES)
         return EK__SHARES;
@@ -38,38 +37,39 @@ static double gap(double width)
 static void draw_block(FILE *out, const ek_timeline *timeline, const ek_interval *b, int stage, const ek__frame *frame,
                        const number_label *label)
 {
-    static const char letter[] = {'f', 'b'};
-    static const char *const word[] = {"forward", "backward"};
+    static const char *const word[] = {"forward", "backward", "weight gradient"};
+    char letter = ek__svg_letter[b->kind];
+    int n_chunks = ek__svg_palette(timeline).n_chunks;
     double x = ek__frame_x(frame, b->start), width = ek__frame_x(frame, b->end) - x,
            y = frame->y + stage * frame->pitch;
-    int shade = ek__svg_shade(b->chunk, timeline->shape.n_chunks);
-    fprintf(out, "<rect class=\"%c%d\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>stage %d, %s, ",
-            letter[b->kind], shade, ek__coordinate(x).text, ek__coordinate(y).text,
-            ek__coordinate(width - gap(width)).text, ek__coordinate(frame->row).text, stage, word[b->kind]);
-    if (timeline->shape.n_chunks > 1)
+    int shade = ek__svg_shade(b->chunk, n_chunks);
+    fprintf(out, "<rect class=\"%c%d\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\"><title>stage %d, %s, ", letter,
+            shade, ek__coordinate(x).text, ek__coordinate(y).text, ek__coordinate(width - gap(width)).text,
+            ek__coordinate(frame->row).text, stage, word[b->kind]);
+    if (n_chunks > 1)
         fprintf(out, "chunk %d, ", b->chunk);
-    fprintf(out, "micro-batch %" PRIu32 ": %s to %s</title></rect>\n", b->micro_batch, ek__short(b->start).text,
-            ek__short(b->end).text);
+    fprintf(out, "micro-batch %s: %s to %s</title></rect>\n", ek__micro_batch(&timeline->shape, b->micro_batch).text,
+            ek__short(b->start).text, ek__short(b->end).text);
     if (width - gap(width) >= label->width)
-        fprintf(out, "<text class=\"n n%c%d\" x=\"%s\" y=\"%s\">%" PRIu32 "</text>\n", letter[b->kind], shade,
+        fprintf(out, "<text class=\"n n%c%d\" x=\"%s\" y=\"%s\">%s</text>\n", letter, shade,
                 ek__coordinate(x + (width - gap(width)) / 2).text,
-                ek__coordinate(y + frame->row / 2 + label->size * 0.36).text, b->micro_batch);
+                ek__coordinate(y + frame->row / 2 + label->size * 0.36).text,
+                ek__micro_batch(&timeline->shape, b->micro_batch).text);
 }
 
 /* The size at which the largest micro-batch number fits a backward block of average width, within readable bounds. */
 static number_label fit_numbers(const ek_timeline *timeline, const ek__frame *frame)
 {
-    char widest[16];
     double sum = 0, count = 0, most = fmin(11, frame->row - 1);
     for (size_t i = 0; i < timeline->n_blocks; i++)
         if (timeline->block[i].kind == EK_BACKWARD) {
             sum += timeline->block[i].end - timeline->block[i].start;
             count++;
         }
-    snprintf(widest, sizeof widest, "%d", timeline->shape.n_micro_batches - 1);
+    ek__digits widest = ek__micro_batch(&timeline->shape, (uint32_t)timeline->shape.n_micro_batches - 1);
     double room = count > 0 ? sum / count / frame->span * frame->width - 2.6 : 0;
-    double size = fmin(most, fmax(8, floor(room / ek__svg_text_width(widest, 1, false))));
-    return (number_label){size, size < 8 ? INFINITY : ek__svg_text_width(widest, size, false) + 2};
+    double size = fmin(most, fmax(8, floor(room / ek__svg_text_width(widest.text, 1, false))));
+    return (number_label){size, size < 8 ? INFINITY : ek__svg_text_width(widest.text, size, false) + 2};
 }
 
 static void draw_blocks(FILE *out, const ek_timeline *timeline, const ek__frame *frame)
@@ -87,10 +87,11 @@ static void draw_stroke(FILE *out, const ek_timeline *timeline, int stage, int k
 {
     double from = 0, to = -1, y = frame->y + stage * frame->pitch + frame->row / 2;
     bool open = false;
+    int n_chunks = ek__svg_palette(timeline).n_chunks;
     for (size_t i = timeline->first[stage]; i <= timeline->first[stage + 1]; i++) {
         bool end = i == timeline->first[stage + 1];
         const ek_interval *b = end ? NULL : &timeline->block[i];
-        if (b && (b->kind != kind || ek__svg_shade(b->chunk, timeline->shape.n_chunks) != shade))
+        if (b && (b->kind != kind || ek__svg_shade(b->chunk, n_chunks) != shade))
             continue;
         double x = b ? ek__frame_x(frame, b->start) : 0, width = b ? ek__frame_x(frame, b->end) - x : 0;
         if (b && to >= 0 && width < 2 && x - to < 0.05) {
@@ -99,7 +100,7 @@ static void draw_stroke(FILE *out, const ek_timeline *timeline, int stage, int k
         }
         if (to >= 0) {
             if (!open)
-                fprintf(out, "<path class=\"strokes s%c%d\" d=\"", kind ? 'b' : 'f', shade);
+                fprintf(out, "<path class=\"strokes s%c%d\" d=\"", ek__svg_letter[kind], shade);
             open = true;
             fprintf(out, "M%s %sh%s", ek__coordinate(from).text, ek__coordinate(y).text,
                     ek__coordinate(to - from - gap(to - from)).text);
@@ -113,10 +114,11 @@ static void draw_stroke(FILE *out, const ek_timeline *timeline, int stage, int k
 
 static void draw_strokes(FILE *out, const ek_timeline *timeline, const ek__frame *frame)
 {
-    int n_chunks = timeline->shape.n_chunks, shades = n_chunks < EK__MAX_SHADES ? n_chunks : EK__MAX_SHADES;
+    ek__palette palette = ek__svg_palette(timeline);
+    int shades = palette.n_chunks < EK__MAX_SHADES ? palette.n_chunks : EK__MAX_SHADES;
     fprintf(out, "<g stroke-width=\"%s\">\n", ek__coordinate(frame->row).text);
     for (int s = 0; s < frame->n_rows; s++)
-        for (int kind = 0; kind < EK_N_BLOCK_KINDS; kind++)
+        for (int kind = 0; kind < palette.n_kinds; kind++)
             for (int shade = 0; shade < shades; shade++)
                 draw_stroke(out, timeline, s, kind, shade, frame);
     fputs("</g>\n", out);
@@ -151,11 +153,9 @@ static void draw_area(FILE *out, const char *style, const double *low, const dou
 
 static void draw_shares(FILE *out, const ek_timeline *timeline, const ek__frame *frame)
 {
-    int n_chunks = timeline->shape.n_chunks, shades = n_chunks < EK__MAX_SHADES ? n_chunks : EK__MAX_SHADES;
-    char style[EK_N_BLOCK_KINDS][16];
-    snprintf(style[EK_FORWARD], sizeof style[0], "f%d", shades / 2);
-    snprintf(style[EK_BACKWARD], sizeof style[0], "b%d", shades / 2);
-    double share[EK_N_BLOCK_KINDS][MAX_COLUMNS], total[MAX_COLUMNS], zero[MAX_COLUMNS] = {0};
+    ek__palette palette = ek__svg_palette(timeline);
+    int shades = palette.n_chunks < EK__MAX_SHADES ? palette.n_chunks : EK__MAX_SHADES;
+    double share[EK_N_BLOCK_KINDS][MAX_COLUMNS], low[MAX_COLUMNS], high[MAX_COLUMNS];
     int n = (int)fmin(fmin(frame->width, MAX_COLUMNS), fmax(50, ALL_COLUMNS / (double)frame->n_rows));
     for (int s = 0; s < frame->n_rows; s++) {
         memset(share, 0, sizeof share);
@@ -163,11 +163,18 @@ static void draw_shares(FILE *out, const ek_timeline *timeline, const ek__frame 
             const ek_interval *b = &timeline->block[i];
             cover(share[b->kind], n, b->start / frame->span * n, b->end / frame->span * n);
         }
-        for (int i = 0; i < n; i++)
-            total[i] = share[EK_FORWARD][i] + share[EK_BACKWARD][i];
         double bottom = frame->y + s * frame->pitch + frame->row;
-        draw_area(out, style[EK_BACKWARD], zero, share[EK_BACKWARD], n, bottom, frame);
-        draw_area(out, style[EK_FORWARD], share[EK_BACKWARD], total, n, bottom, frame);
+        memset(high, 0, sizeof high);
+        for (int k = 0; k < palette.n_kinds; k++) { /* from below: B, W, F */
+            int kind = k == palette.n_kinds - 1 ? EK_FORWARD : k + 1;
+            char style[16];
+            snprintf(style, sizeof style, "%c%d", ek__svg_letter[kind], shades / 2);
+            for (int i = 0; i < n; i++) {
+                low[i] = high[i];
+                high[i] += share[kind][i];
+            }
+            draw_area(out, style, low, high, n, bottom, frame);
+        }
     }
 }
 
@@ -201,9 +208,9 @@ bool ek__svg_numbered(const ek_timeline *timeline, const ek__frame *frame)
     return widest - gap(widest) >= needed;
 }
 
-double ek__svg_timeline_legend(FILE *out, int n_chunks, ek__detail detail, bool numbered, double x, double y)
+double ek__svg_timeline_legend(FILE *out, ek__palette palette, ek__detail detail, bool numbered, double x, double y)
 {
-    int shades = n_chunks < EK__MAX_SHADES ? n_chunks : EK__MAX_SHADES;
+    int n_chunks = palette.n_chunks, shades = n_chunks < EK__MAX_SHADES ? n_chunks : EK__MAX_SHADES;
     char forward[48] = "forward", backward[48] = "backward";
     int first = detail == EK__SHARES ? shades / 2 : 0;
     if (detail == EK__SHARES)
@@ -214,6 +221,8 @@ double ek__svg_timeline_legend(FILE *out, int n_chunks, ek__detail detail, bool 
     }
     x = shades_swatch(out, 'f', first, shades, x, y, forward);
     x = shades_swatch(out, 'b', first, shades, x, y, backward);
+    if (palette.n_kinds > 2)
+        x = shades_swatch(out, 'w', first, shades, x, y, "weight gradient");
     x = ek__svg_swatch(out, "idle", x, y, "idle");
     const char *note = detail == EK__SHARES ? "too many blocks to draw each: shares of forward and backward per column"
                        : numbered           ? "numbers: micro-batch"

@@ -2,13 +2,17 @@
  * src/meson.build and one test. */
 #include "evenkeel/schedule.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #define SCHEDULES(X)                                                                                                   \
     X(1f1b)                                                                                                            \
     X(interleaved)                                                                                                     \
-    X(interleaved_less_memory)
+    X(interleaved_less_memory)                                                                                         \
+    X(sequence)                                                                                                        \
+    X(gpipe)                                                                                                           \
+    X(zb_h1)                                                                                                           \
+    X(dualpipe)                                                                                                        \
+    X(dualpipev)
 
 #define DECLARE(id) extern const ek_schedule ek__schedule_##id;
 SCHEDULES(DECLARE)
@@ -27,4 +31,9 @@ const ek_schedule *ek_schedule_find(const char *name)
 const ek_schedule *ek_schedule_default(int n_chunks, int less_memory)
 {
     return ek_schedule_find(n_chunks == 1 ? "1f1b" : less_memory ? "interleaved-less-memory" : "interleaved");
+}
+
+size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape *shape)
+{
+    return (schedule->splits_backward ? 3 : 2) * (size_t)shape->n_chunks * (size_t)shape->n_micro_batches;
 }

@@ -1,8 +1,10 @@
 /* Laying a schedule out: every stage's list of blocks is merged into one topological order by walking all lists at
  * once, then sorted by level (longest path in blocks), so that neighbours in the order are independent of one another
- * and a processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait. */
+ * and a processor can overlap them. A walk that gets stuck is a deadlock and is reported with the blocks that wait.
+ * Which cell and stage a model position has is tabled once, so that nothing else asks for the placement. */
 #include "simulate/order.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,20 +28,38 @@ size_t ek_order_n_blocks(const ek_order *order)
     return order->n_blocks;
 }
 
-int ek_order_live_vectors(const ek_order *order, int stage, const int **vectors)
+double ek_order_weight_share(const ek_order *order)
+{
+    return order->weight_share;
+}
+
+int ek_order_held_cells(const ek_order *order, int stage, const int **cells)
+{
+    *cells = order->held + (size_t)ek__order_bank(order, stage) * (size_t)order->n_held;
+    return order->n_held;
+}
+
+int ek_order_live_vectors(const ek_order *order, int stage, const double **vectors)
 {
     *vectors = order->live[stage].vectors;
     return order->live[stage].n;
+}
+
+static void live_free(ek__live *live, int n_stages)
+{
+    for (int s = 0; s < n_stages && live; s++)
+        free(live[s].vectors);
+    free(live);
 }
 
 void ek_order_free(ek_order *order)
 {
     if (!order)
         return;
-    if (order->live)
-        for (int s = 0; s < order->shape.n_stages; s++)
-            free(order->live[s].vectors);
-    free(order->live);
+    live_free(order->live, order->shape.n_stages);
+    free(order->held); /* the tables are one allocation */
+    free(order->factor);
+    free(order->scale);
     free(order->blocks);
     free(order->steps);
     free(order);
@@ -60,35 +80,112 @@ static ek_status check_shape(const ek_schedule *schedule, const ek_shape *shape,
             err, EK_ERR_INPUT, EK__NOWHERE,
             "schedule '%s' is defined for %s chunks a stage (got %d); change the interleave or the schedule",
             schedule->name, schedule->max_chunks == 1 ? "1" : "2 or more", v);
-    if (2 * p * v > MAX_SLOTS)
+    if (schedule->placement == EK_PLACE_BOTH_WAYS && (p % 2 || m % 2))
+        return ek__fail(
+            err, EK_ERR_INPUT, EK__NOWHERE,
+            "schedule '%s' runs half of the micro-batches each way, so stages and micro-batches must be even "
+            "(got %d and %d)",
+            schedule->name, p, m);
+    if (m < p * schedule->min_micro_batches)
+        return ek__fail(
+            err, EK_ERR_INPUT, EK__NOWHERE,
+            "schedule '%s' needs at least %d micro-batches a stage, %d in all (got %d); use more, or another "
+            "schedule",
+            schedule->name, schedule->min_micro_batches, p * schedule->min_micro_batches, m);
+    int kinds = schedule->splits_backward ? 3 : 2;
+    if (kinds * p * v > MAX_SLOTS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "stages x interleave must be at most %d (got %d x %d = %d)",
-                        MAX_SLOTS / 2, p, v, p * v);
-    if (2LL * p * v * m > MAX_BLOCKS)
+                        MAX_SLOTS / kinds, p, v, p * v);
+    if ((long long)kinds * p * v * m > MAX_BLOCKS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "2 x stages x interleave x micro-batches must be at most %d blocks (got %lld)", MAX_BLOCKS,
-                        2LL * p * v * m);
+                        "%d x stages x interleave x micro-batches must be at most %d blocks (got %lld)", kinds,
+                        MAX_BLOCKS, (long long)kinds * p * v * m);
     return EK_OK;
 }
 
-static int block_slot(const ek_shape *shape, int stage, const ek_block *block)
+/* Fill the tables that say where each cell and each model position is. */
+static ek_status make_tables(ek_order *order, ek_error *err)
 {
-    int chunk = block->chunk * shape->n_stages + stage;
-    return block->kind == EK_FORWARD ? chunk : shape->n_stages * shape->n_chunks + chunk;
+    int p = order->shape.n_stages, n = order->n_cells, *count;
+    ek_placement placement = order->schedule->placement;
+    int *table = ek__alloc(4 * (size_t)n + (size_t)order->n_ways * (size_t)n, sizeof *table);
+    if (!table)
+        return ek__no_memory(err);
+    order->held = table; /* n_banks x n_held is n_cells */
+    order->bank = table + n;
+    order->column = table + 2 * n;
+    order->cell_at = table + 3 * n;
+    order->stage_at = table + 4 * n;
+    count = ek__alloc((size_t)order->n_banks, sizeof *count); /* cells of each bank so far */
+    if (!count)
+        return ek__no_memory(err);
+    for (int q = 0; q < n; q++) {
+        int cell = ek_cell_at(placement, p, q), stage = cell % p, bank = ek__order_bank(order, stage);
+        order->cell_at[q] = cell;
+        order->stage_at[q] = stage;
+        if (order->n_ways == 2)
+            order->stage_at[n + q] = p - 1 - stage;
+        order->bank[cell] = bank;
+        order->column[cell] = count[bank];
+        order->held[bank * order->n_held + count[bank]++] = cell;
+    }
+    free(count);
+    return EK_OK;
+}
+
+static const char *const kind_word[EK_N_BLOCK_KINDS] = {"forward", "backward", "weight gradient"};
+
+/* Does every stage run each of its blocks once, and W after its B? (B before its F is a deadlock, which merge() finds.)
+ */
+static ek_status check_lists(const ek_order *order, ek_error *err)
+{
+    size_t p = (size_t)order->shape.n_stages, m = (size_t)order->shape.n_micro_batches, per_stage = order->n_blocks / p;
+    size_t n_chunks = order->n_ways == 2 ? 2 : (size_t)order->shape.n_chunks;
+    unsigned char *run =
+        ek__alloc(n_chunks * m, sizeof *run); /* of each chunk and micro-batch: kinds that ran, as bits */
+    if (!run)
+        return ek__no_memory(err);
+    ek_status status = EK_OK;
+    for (size_t s = 0; s < p && !status; s++) {
+        memset(run, 0, n_chunks * m);
+        for (size_t k = 0; k < per_stage && !status; k++) {
+            const ek_block *b = &order->blocks[s * per_stage + k];
+            const char *wrong = NULL;
+            if (b->micro_batch >= m || b->chunk >= n_chunks || b->kind >= order->n_kinds)
+                wrong = "is none of this pipeline";
+            else if (order->n_ways == 2 && b->chunk != ek__order_way(order, b->micro_batch))
+                wrong = "runs against its micro-batch's direction";
+            else if (run[b->chunk * m + b->micro_batch] & 1 << b->kind)
+                wrong = "is run twice";
+            else if (b->kind == EK_BACKWARD_WEIGHT && !(run[b->chunk * m + b->micro_batch] & 1 << EK_BACKWARD))
+                wrong = "comes before its backward";
+            if (wrong)
+                status =
+                    ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                             "schedule '%s' is wrong: in the order of stage %zu, block %zu (the %s of chunk %d, "
+                             "micro-batch %u) %s",
+                             order->schedule->name, s, k, b->kind < EK_N_BLOCK_KINDS ? kind_word[b->kind] : "block",
+                             b->chunk, b->micro_batch, wrong);
+            else
+                run[b->chunk * m + b->micro_batch] |= (unsigned char)(1 << b->kind);
+        }
+    }
+    free(run);
+    return status;
 }
 
 /* Place of a block in its micro-batch's chain: forwards in model order, then backwards in reverse. */
-static int chain_place(const ek_shape *shape, int stage, const ek_block *block)
+static int chain_place(const ek_order *order, int stage, const ek_block *block)
 {
-    int chunk = block->chunk * shape->n_stages + stage;
-    return block->kind == EK_FORWARD ? chunk : 2 * shape->n_stages * shape->n_chunks - 1 - chunk;
+    int position = ek_position(order->schedule->placement, order->shape.n_stages, block->chunk, stage);
+    return block->kind == EK_FORWARD ? position : 2 * order->n_cells - 1 - position;
 }
 
-/* Stage of a place in the chain. */
-static int chain_stage(const ek_shape *shape, int place)
+/* Stage of a place in a micro-batch's chain. */
+static int chain_stage(const ek_order *order, size_t micro_batch, int place)
 {
-    int n = shape->n_stages * shape->n_chunks;
-    int chunk = place < n ? place : 2 * n - 1 - place;
-    return chunk % shape->n_stages;
+    int n = order->n_cells, position = place < n ? place : 2 * n - 1 - place;
+    return order->stage_at[ek__order_way(order, micro_batch) * n + position];
 }
 
 static ek_status deadlock(const ek_order *order, const size_t *next, const int *place, ek_error *err)
@@ -105,8 +202,8 @@ static ek_status deadlock(const ek_order *order, const size_t *next, const int *
         int n = snprintf(waits + used, sizeof waits - used,
                          "%sstage %d waits to run the %s of chunk %d, micro-batch %u, "
                          "for stage %d",
-                         listed ? "; " : "", s, b->kind == EK_FORWARD ? "forward" : "backward", b->chunk,
-                         b->micro_batch, chain_stage(shape, place[b->micro_batch]));
+                         listed ? "; " : "", s, kind_word[b->kind], b->chunk, b->micro_batch,
+                         chain_stage(order, b->micro_batch, place[b->micro_batch]));
         used += n > 0 && (size_t)n < sizeof waits - used ? (size_t)n : 0;
         listed++;
     }
@@ -128,9 +225,9 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
     size_t *next = ek__alloc((size_t)p, sizeof *next); /* of each stage: blocks already taken */
     uint32_t *stage_level = ek__alloc((size_t)p, sizeof *stage_level);
     int *place = ek__alloc((size_t)m, sizeof *place); /* of each micro-batch in its chain */
-    uint32_t *micro_level = ek__alloc((size_t)m, sizeof *micro_level);
+    uint32_t *chain_level = ek__alloc((size_t)m + (size_t)p, sizeof *chain_level);
     int *todo = ek__alloc(order->n_blocks + (size_t)p, sizeof *todo); /* stages whose next block may be ready */
-    if (!next || !stage_level || !place || !micro_level || !todo) {
+    if (!next || !stage_level || !place || !chain_level || !todo) {
         status = ek__no_memory(err);
         goto done;
     }
@@ -141,24 +238,29 @@ static ek_status merge(ek_order *order, uint32_t *level, ek_error *err)
         int s = todo[--n_todo];
         while (next[s] < per_stage) {
             const ek_block *b = &order->blocks[(size_t)s * per_stage + next[s]];
-            if (place[b->micro_batch] != chain_place(shape, s, b))
+            bool in_chain = b->kind != EK_BACKWARD_WEIGHT;
+            if (in_chain && place[b->micro_batch] != chain_place(order, s, b))
                 break;
-            uint32_t l = stage_level[s] > micro_level[b->micro_batch] ? stage_level[s] : micro_level[b->micro_batch];
-            stage_level[s] = micro_level[b->micro_batch] = l + 1;
+            uint32_t chain = in_chain ? b->micro_batch : (uint32_t)(m + s);
+            uint32_t l = stage_level[s] > chain_level[chain] ? stage_level[s] : chain_level[chain];
+            stage_level[s] = chain_level[chain] = l + 1;
             level[n_steps] = l;
-            order->steps[n_steps++] = ek__step_pack(b->micro_batch, (uint16_t)s, (uint16_t)block_slot(shape, s, b));
+            int slot = b->kind * order->n_cells + ek__order_cell(order, s, b);
+            order->steps[n_steps++] = ek__step_pack(chain, (uint16_t)s, (uint16_t)slot);
             next[s]++;
+            if (!in_chain)
+                continue;
             /* The chain moves on: its next stage may have been waiting for just this. At most one entry per block. */
             int after = ++place[b->micro_batch];
-            if (after < 2 * p * shape->n_chunks && chain_stage(shape, after) != s)
-                todo[n_todo++] = chain_stage(shape, after);
+            if (after < 2 * order->n_cells && chain_stage(order, b->micro_batch, after) != s)
+                todo[n_todo++] = chain_stage(order, b->micro_batch, after);
         }
     }
     if (n_steps < order->n_blocks)
         status = deadlock(order, next, place, err);
 done:
     free(todo);
-    free(micro_level);
+    free(chain_level);
     free(place);
     free(stage_level);
     free(next);
@@ -192,52 +294,155 @@ static ek_status sort_by_level(ek_order *order, const uint32_t *level, ek_error 
     return EK_OK;
 }
 
-static bool dominates(const int *a, const int *b, int n)
+/* At least as much in every column, but for the rounding of sums of scaled micro-batches. */
+static bool dominates(const double *a, const double *b, int n)
 {
     for (int i = 0; i < n; i++)
-        if (a[i] < b[i])
+        if (a[i] < b[i] - 1e-9)
             return false;
     return true;
 }
 
-/* Collect the undominated vectors of live micro-batches: only a forward that a backward follows can be a maximum. */
-static ek_status collect_live(ek_order *order, int stage, ek_error *err)
+/* Collect the undominated vectors of live micro-batches: only a forward that no forward follows can be a maximum. */
+static ek_status collect_live(const ek_order *order, int stage, ek__live *live, ek_error *err)
 {
-    int v = order->shape.n_chunks;
-    size_t per_stage = order->n_blocks / (size_t)order->shape.n_stages;
+    int n = order->n_held, capacity = 0;
+    size_t per_stage = order->n_blocks / (size_t)order->shape.n_stages, row = (size_t)n;
     const ek_block *blocks = order->blocks + (size_t)stage * per_stage;
-    ek__live *live = &order->live[stage];
-    int capacity = 0;
-    int alive[EK_MAX_CHUNKS] = {0};
+    const double held_from[EK_N_BLOCK_KINDS] = {1, order->weight_share, 0}; /* the share held once each kind has run */
+    double alive[EK_MAX_CHUNKS] = {0};
     for (size_t k = 0; k < per_stage; k++) {
-        alive[blocks[k].chunk] += blocks[k].kind == EK_FORWARD ? 1 : -1;
-        if (blocks[k].kind != EK_FORWARD || (k + 1 < per_stage && blocks[k + 1].kind == EK_FORWARD))
+        const ek_block *b = &blocks[k];
+        double change = held_from[b->kind] - (b->kind == EK_FORWARD ? 0 : held_from[b->kind - 1]);
+        alive[order->column[ek__order_cell(order, stage, b)]] +=
+            order->scale ? change * order->scale[b->micro_batch] : change;
+        if (b->kind != EK_FORWARD || (k + 1 < per_stage && blocks[k + 1].kind == EK_FORWARD))
             continue;
         bool dominated = false;
         int kept = 0;
         for (int j = 0; j < live->n && !dominated; j++)
-            dominated = dominates(live->vectors + (size_t)j * (size_t)v, alive, v);
+            dominated = dominates(live->vectors + (size_t)j * row, alive, n);
         if (dominated)
             continue;
         for (int j = 0; j < live->n; j++) {
-            int *vector = live->vectors + (size_t)j * (size_t)v;
-            if (!dominates(alive, vector, v))
-                memmove(live->vectors + (size_t)kept++ * (size_t)v, vector, (size_t)v * sizeof(int));
+            double *vector = live->vectors + (size_t)j * row;
+            if (!dominates(alive, vector, n))
+                memmove(live->vectors + (size_t)kept++ * row, vector, row * sizeof *vector);
         }
         live->n = kept;
         if (live->n == capacity) {
             capacity = capacity ? 2 * capacity : 4;
-            int *grown = realloc(live->vectors, (size_t)capacity * (size_t)v * sizeof(int));
+            double *grown = realloc(live->vectors, (size_t)capacity * row * sizeof *grown);
             if (!grown)
                 return ek__no_memory(err);
             live->vectors = grown;
         }
-        memcpy(live->vectors + (size_t)live->n++ * (size_t)v, alive, (size_t)v * sizeof(int));
+        memcpy(live->vectors + (size_t)live->n++ * row, alive, row * sizeof *alive);
     }
     return EK_OK;
 }
 
-ek_status ek_order_new(const ek_schedule *schedule, const ek_shape *shape, ek_order **out, ek_error *err)
+static ek_status make_live(ek_order *order, ek_error *err)
+{
+    int p = order->shape.n_stages;
+    ek__live *live = ek__alloc((size_t)p, sizeof *live);
+    ek_status status = live ? EK_OK : ek__no_memory(err);
+    for (int s = 0; s < p && !status; s++)
+        status = collect_live(order, s, &live[s], err);
+    if (status) {
+        live_free(live, p);
+        return status;
+    }
+    live_free(order->live, p);
+    order->live = live;
+    return EK_OK;
+}
+
+/* The steps' factors. The steps of a stage are in its own order, so its list says which micro-batch each one is. */
+static ek_status make_factor(ek_order *order, ek_error *err)
+{
+    size_t p = (size_t)order->shape.n_stages;
+    double *factor = ek__alloc(order->n_blocks, sizeof *factor);
+    size_t *next = ek__alloc(p, sizeof *next);
+    if (!factor || !next) {
+        free(factor);
+        free(next);
+        return ek__no_memory(err);
+    }
+    for (size_t k = 0; k < order->n_blocks; k++) {
+        size_t s = ek__step_stage(order->steps[k]);
+        factor[k] = order->scale[order->blocks[s * (order->n_blocks / p) + next[s]++].micro_batch];
+    }
+    free(next);
+    order->factor = factor;
+    return EK_OK;
+}
+
+ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek_error *err)
+{
+    size_t m = (size_t)order->shape.n_micro_batches;
+    double *old_scale = order->scale, *old_factor = order->factor, *scale = NULL;
+    if (factor) {
+        for (size_t b = 0; b < m; b++)
+            if (!(factor[b] > 0) || !isfinite(factor[b]))
+                return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                                "the factor of micro-batch %zu must be a positive number (got %g)", b, factor[b]);
+        scale = ek__alloc(m, sizeof *scale);
+        if (!scale)
+            return ek__no_memory(err);
+        memcpy(scale, factor, m * sizeof *scale);
+    }
+    order->scale = scale;
+    order->factor = NULL;
+    ek_status status = scale ? make_factor(order, err) : EK_OK;
+    if (!status)
+        status = make_live(order, err);
+    if (status) {
+        free(order->factor);
+        free(scale);
+        order->scale = old_scale;
+        order->factor = old_factor;
+        return status;
+    }
+    free(old_scale);
+    free(old_factor);
+    return EK_OK;
+}
+
+/* Have the schedule fill the stages' lists. */
+static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error *err)
+{
+    const ek_schedule *schedule = order->schedule;
+    const ek_shape *shape = &order->shape;
+    size_t p = (size_t)shape->n_stages, n = (size_t)order->n_cells;
+    if (!schedule->arrange) {
+        for (size_t s = 0; s < p; s++)
+            schedule->stage_order(shape, (int)s, order->blocks + s * (order->n_blocks / p));
+        return EK_OK;
+    }
+    if (profile)
+        return schedule->arrange(shape, profile, order->blocks, err);
+    double *cells = ek__alloc(n + 2 * p, sizeof *cells), *limit = cells + n, *edges = limit + p;
+    if (!cells)
+        return ek__no_memory(err);
+    for (size_t c = 0; c < n; c++)
+        cells[c] = 1.0 / shape->n_chunks;
+    for (size_t s = 0; s < p; s++)
+        limit[s] = schedule->activation_limit * shape->n_stages;
+    ek_profile even = {.forward_time = cells,
+                       .backward_time = cells,
+                       .weight_time = cells,
+                       .activation = cells,
+                       .weight_share = EK_WEIGHT_SHARE,
+                       .limit = limit,
+                       .edge_time = edges};
+    ek_status status = schedule->arrange(shape, &even, order->blocks, err);
+    free(cells);
+    return status;
+}
+
+ek_status ek_order_new_for(const ek_schedule *schedule, const ek_shape *shape, const ek_profile *profile,
+                           ek_order **out, ek_error *err)
 {
     ek_status status = check_shape(schedule, shape, err);
     if (status)
@@ -248,28 +453,40 @@ ek_status ek_order_new(const ek_schedule *schedule, const ek_shape *shape, ek_or
         return ek__no_memory(err);
     order->shape = *shape;
     order->schedule = schedule;
-    size_t per_stage = 2 * (size_t)shape->n_chunks * (size_t)shape->n_micro_batches;
-    order->n_blocks = per_stage * (size_t)shape->n_stages;
+    order->n_kinds = schedule->splits_backward ? 3 : 2;
+    order->n_ways = schedule->placement == EK_PLACE_BOTH_WAYS ? 2 : 1;
+    order->n_cells = shape->n_stages * shape->n_chunks;
+    order->n_banks = shape->n_stages / order->n_ways;
+    order->n_held = order->n_cells / order->n_banks;
+    if (schedule->splits_backward)
+        order->weight_share = profile ? profile->weight_share : EK_WEIGHT_SHARE;
+    order->n_blocks = ek_schedule_blocks_per_stage(schedule, shape) * (size_t)shape->n_stages;
     order->steps = ek__alloc(order->n_blocks, sizeof *order->steps);
     order->blocks = ek__alloc(order->n_blocks, sizeof *order->blocks);
-    order->live = ek__alloc((size_t)shape->n_stages, sizeof *order->live);
     level = ek__alloc(order->n_blocks, sizeof *level);
-    if (!order->steps || !order->blocks || !order->live || !level) {
+    if (!order->steps || !order->blocks || !level)
         status = ek__no_memory(err);
-        goto done;
-    }
-    for (int s = 0; s < shape->n_stages; s++)
-        schedule->stage_order(shape, s, order->blocks + (size_t)s * per_stage);
-    status = merge(order, level, err);
+    if (!status)
+        status = make_tables(order, err);
+    if (!status)
+        status = fill_lists(order, profile, err);
+    if (!status)
+        status = check_lists(order, err);
+    if (!status)
+        status = merge(order, level, err);
     if (!status)
         status = sort_by_level(order, level, err);
-    for (int s = 0; s < shape->n_stages && !status; s++)
-        status = collect_live(order, s, err);
-done:
+    if (!status)
+        status = make_live(order, err);
     free(level);
     if (status)
         ek_order_free(order);
     else
         *out = order;
     return status;
+}
+
+ek_status ek_order_new(const ek_schedule *schedule, const ek_shape *shape, ek_order **out, ek_error *err)
+{
+    return ek_order_new_for(schedule, shape, NULL, out, err);
 }

@@ -5,18 +5,20 @@
 #include "evenkeel/simulate.h"
 
 /**
- * One block in topological order, packed so that a walk reads it with one load: micro-batch (32 bits), stage (16), slot
- * of its duration (16): chunk x p + stage, plus v p for a backward. The block ends at
- * max(stage's last end, micro-batch's last end) + duration.
+ * One block in topological order, packed so that a walk reads it with one load: clock of its chain (32 bits), stage
+ * (16), slot of its duration (16): kind x n_cells + cell. The block ends at
+ * max(stage's last end, chain's last end) + duration.
+ * The chain's clock is the micro-batch. A weight gradient waits for its stage alone; so that the walk needs no branch,
+ * its clock is one that no other stage writes, n_micro_batches + stage, and so is never ahead of the stage.
  */
 typedef uint64_t ek__step;
 
-static inline ek__step ek__step_pack(uint32_t micro_batch, uint16_t stage, uint16_t slot)
+static inline ek__step ek__step_pack(uint32_t chain, uint16_t stage, uint16_t slot)
 {
-    return micro_batch + 0x100000000u * stage + 0x1000000000000u * slot;
+    return chain + 0x100000000u * stage + 0x1000000000000u * slot;
 }
 
-static inline size_t ek__step_micro_batch(ek__step step)
+static inline size_t ek__step_chain(ek__step step)
 {
     return (uint32_t)step;
 }
@@ -31,44 +33,103 @@ static inline size_t ek__step_slot(ek__step step)
     return step >> 48;
 }
 
-/** Undominated vectors of live micro-batches of one stage, each [n_chunks]. */
+/** Undominated vectors of live micro-batches of one stage, each [n_held]. */
 typedef struct ek__live {
     int n;
-    int *vectors;
+    double *vectors;
 } ek__live;
 
+/**
+ * A cell is a chunk of the plan. A bank is the cells that the same stages hold: the n_chunks of one stage or, where
+ * micro-batches run both ways, the two of a stage and its mirror. Bank b is held by stage b and, both ways, p - 1 - b.
+ */
 struct ek_order {
     ek_shape shape;
     const ek_schedule *schedule;
+    int n_kinds; /**< of blocks: 3 when the backward is split, else 2 */
+    int n_ways;  /**< 2 with EK_PLACE_BOTH_WAYS, else 1 */
+    int n_cells, n_banks;
+    int n_held; /**< cells of a bank */
+    double weight_share;
     size_t n_blocks;
     ek__step *steps;  /**< [n_blocks], level by level, so that neighbours are independent */
-    ek_block *blocks; /**< [n_stages][2 v m], each stage's own order */
+    ek_block *blocks; /**< [n_stages][blocks of a stage], each stage's own order */
     ek__live *live;   /**< [n_stages] */
+    double *scale;    /**< [n_micro_batches] of durations and activations; NULL: 1 */
+    double *factor;   /**< [n_blocks] `scale` by step; NULL: 1 */
+    int *held;        /**< [n_banks][n_held], in model order */
+    int *bank;        /**< [n_cells] */
+    int *column;      /**< [n_cells] place in its bank */
+    int *cell_at;     /**< [n_cells] by model position */
+    int *stage_at;    /**< [n_ways][n_cells] stage of a model position; the second row for micro-batches that run up */
 };
 
-/** Slots: one duration per chunk and direction, [2][n_chunks][n_stages]. */
+/** Slots: one duration per kind of block and cell, [n_kinds][n_chunks][n_stages]. */
 static inline int ek__order_n_slots(const ek_order *order)
 {
-    return 2 * order->shape.n_stages * order->shape.n_chunks;
+    return order->n_kinds * order->n_cells;
 }
 
-/** What communication adds to each slot; see ek__comm_delays. */
+/** Clocks of a walk: stages, micro-batches, and one per stage for weight gradients. */
+static inline size_t ek__order_n_clocks(const ek_order *order)
+{
+    size_t p = (size_t)order->shape.n_stages;
+    return (order->n_kinds > 2 ? 2 * p : p) + (size_t)order->shape.n_micro_batches;
+}
+
+/** Doubles that ek__comm_delays() fills. */
+static inline size_t ek__order_delays_size(const ek_order *order)
+{
+    return 3 * (size_t)order->n_ways * (size_t)ek__order_n_slots(order);
+}
+
+/** Which way a micro-batch runs: 0, or 1 for the upper half with EK_PLACE_BOTH_WAYS. */
+static inline int ek__order_way(const ek_order *order, size_t micro_batch)
+{
+    return order->n_ways == 2 && 2 * micro_batch >= (size_t)order->shape.n_micro_batches;
+}
+
+/** Cell of a block of a stage. */
+static inline int ek__order_cell(const ek_order *order, int stage, const ek_block *block)
+{
+    int p = order->shape.n_stages;
+    return order->n_ways == 2 ? (block->chunk ? p - 1 - stage : stage) : block->chunk * p + stage;
+}
+
+static inline int ek__order_bank(const ek_order *order, int stage)
+{
+    return stage < order->n_banks ? stage : order->shape.n_stages - 1 - stage;
+}
+
+/** The one or two stages that hold a bank. @return how many */
+static inline int ek__bank_stages(const ek_order *order, int bank, int stages[2])
+{
+    stages[0] = bank;
+    stages[1] = order->shape.n_stages - 1 - bank;
+    return order->n_ways;
+}
+
+/** Durations of all slots from the chunks' costs. @param cost [n_cells] @param duration [n_slots] */
+void ek__order_durations(const ek_order *order, const ek_chunk_cost *cost, double *duration);
+
+/** What communication adds to each slot, by the way its micro-batch runs; see ek__comm_delays. */
 typedef struct ek__delays {
-    const double *before; /**< [n_slots] the stage receives before the block */
-    const double *after;  /**< [n_slots] the stage sends after the block */
-    const double *travel; /**< [n_slots] until the next block of the chain may start */
+    const double *before; /**< [n_ways][n_slots] the stage receives before the block */
+    const double *after;  /**< [n_ways][n_slots] the stage sends after the block */
+    const double *travel; /**< [n_ways][n_slots] until the next block of the chain may start */
 } ek__delays;
 
 /**
- * Fill `delays`, [3][n_slots], from a communication model.
- * A slot's chain edge crosses stages unless it is the turn from forward to backward, or p = 1.
+ * Fill `delays`, [3][n_ways][n_slots], from a communication model.
+ * There is an edge where two model positions that follow one another are on different stages; so none at the turn from
+ * forward to backward, nor at the turns of EK_PLACE_V.
  */
 ek__delays ek__comm_delays(const ek_order *order, const ek_comm *comm, double *delays);
 
 /** Is there any communication to account for? */
 static inline bool ek__comm_matters(const ek_comm *comm)
 {
-    return comm && comm->p2p_time > 0;
+    return comm && (comm->edge_time || comm->p2p_time > 0);
 }
 
 /** Plans evaluated side by side by ek__order_step_times. */
@@ -79,7 +140,7 @@ enum { EK__LANES = 8 };
  *
  * @param duration  [n_slots]
  * @param delays    NULL for none
- * @param scratch   [n_stages + n_micro_batches]
+ * @param scratch   ek__order_n_clocks() doubles
  * O(blocks).
  */
 double ek__order_step_time(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch);
@@ -89,7 +150,7 @@ double ek__order_step_time(const ek_order *order, const double *duration, const 
  *
  * @param duration  [n_slots][EK__LANES]
  * @param delays    NULL for none
- * @param scratch   [n_stages + n_micro_batches][EK__LANES]
+ * @param scratch   [ek__order_n_clocks()][EK__LANES]
  * @param out       [EK__LANES]
  * O(blocks).
  */

@@ -30,42 +30,44 @@ double ek_timeline_peak(const ek_timeline *timeline, int *stage)
 }
 
 /* Starts and ends of all blocks, in each stage's own order. Returns the step time. */
-static double run_blocks(const ek_order *order, const ek_chunk_cost *cost, const ek__delays *delays, double *clock,
+static double run_blocks(const ek_order *order, const double *duration, const ek__delays *delays, double *clock,
                          size_t *next, ek_interval *block)
 {
-    int p = order->shape.n_stages, n = ek__order_n_slots(order) / 2;
-    size_t per_stage = order->n_blocks / (size_t)p;
-    double *stage = clock, *micro = clock + p;
+    int n_slots = ek__order_n_slots(order);
+    size_t p = (size_t)order->shape.n_stages, per_stage = order->n_blocks / p;
+    double *stage = clock, *chain = clock + p;
     double last = 0;
     for (size_t k = 0; k < order->n_blocks; k++) {
-        size_t micro_batch = ek__step_micro_batch(order->steps[k]), s = ek__step_stage(order->steps[k]);
-        int slot = (int)ek__step_slot(order->steps[k]), cell = slot < n ? slot : slot - n;
-        double start = fmax(stage[s], micro[micro_batch]) + delays->before[slot];
-        double end = start + (slot < n ? cost[cell].forward_time : cost[cell].backward_time);
-        stage[s] = end + delays->after[slot];
-        micro[micro_batch] = end + delays->travel[slot];
+        size_t c = ek__step_chain(order->steps[k]), s = ek__step_stage(order->steps[k]);
+        size_t slot = ek__step_slot(order->steps[k]), at = s * per_stage + next[s]++;
+        const ek_block *b = &order->blocks[at];
+        size_t delay = slot + (size_t)(ek__order_way(order, b->micro_batch) * n_slots);
+        double start = fmax(stage[s], chain[c]) + delays->before[delay];
+        double end = start + (order->factor ? order->factor[k] * duration[slot] : duration[slot]);
+        stage[s] = end + delays->after[delay];
+        chain[c] = end + delays->travel[delay];
         last = fmax(last, end);
-        block[s * per_stage + next[s]++] = (ek_interval){.start = start,
-                                                         .end = end,
-                                                         .micro_batch = (uint32_t)micro_batch,
-                                                         .chunk = (uint16_t)(cell / p),
-                                                         .kind = slot < n ? EK_FORWARD : EK_BACKWARD};
+        block[at] = (ek_interval){
+            .start = start, .end = end, .micro_batch = b->micro_batch, .chunk = b->chunk, .kind = b->kind};
     }
     return last;
 }
 
 /* Memory curve, peak and busy share of one stage. */
-static void account_stage(const ek_layers *layers, const ek_chunk_cost *cost, int s, ek_timeline *t)
+static void account_stage(const ek_order *order, const ek_layers *layers, const ek_chunk_cost *cost, int s,
+                          ek_timeline *t)
 {
-    int p = t->shape.n_stages;
+    const double freed[EK_N_BLOCK_KINDS] = {-1, 1 - order->weight_share, order->weight_share};
+    const int *held;
+    int n_held = ek_order_held_cells(order, s, &held);
     double memory = layers->const_mb, busy = 0;
-    for (int i = 0; i < t->shape.n_chunks; i++)
-        memory += cost[i * p + s].parameter_mb;
+    for (int i = 0; i < n_held; i++)
+        memory += cost[held[i]].parameter_mb;
     t->static_mb[s] = t->peak_mb[s] = memory;
     for (size_t k = t->first[s]; k < t->first[s + 1]; k++) {
         ek_interval *b = &t->block[k];
-        double activation = cost[b->chunk * p + s].activation_mb;
-        memory += b->kind == EK_FORWARD ? activation : -activation;
+        double activation = cost[ek__order_cell(order, s, &order->blocks[k])].activation_mb * freed[b->kind];
+        memory -= order->scale ? activation * order->scale[b->micro_batch] : activation;
         b->memory_mb = memory;
         t->peak_mb[s] = fmax(t->peak_mb[s], memory);
         busy += b->end - b->start;
@@ -73,15 +75,22 @@ static void account_stage(const ek_layers *layers, const ek_chunk_cost *cost, in
     t->busy[s] = t->step_time > 0 ? busy / t->step_time : 0;
 }
 
-static ek_bubble split_bubble(const ek_shape *shape, const ek_chunk_cost *cost, double step_time)
+/* Every cell runs every micro-batch once, on one stage or, both ways, on one of two. */
+static ek_bubble split_bubble(const ek_order *order, const ek_chunk_cost *cost, double step_time)
 {
-    double work = 0, recompute = 0;
-    for (int c = 0; c < shape->n_stages * shape->n_chunks; c++) {
+    const ek_shape *shape = &order->shape;
+    double work = 0, recompute = 0, n_micro_batches = shape->n_micro_batches;
+    for (int c = 0; c < order->n_cells; c++) {
         work += cost[c].forward_time + cost[c].backward_time - cost[c].recompute_time;
         recompute += cost[c].recompute_time;
     }
-    work *= shape->n_micro_batches;
-    recompute *= shape->n_micro_batches;
+    if (order->scale) {
+        n_micro_batches = 0;
+        for (int b = 0; b < shape->n_micro_batches; b++)
+            n_micro_batches += order->scale[b];
+    }
+    work *= n_micro_batches;
+    recompute *= n_micro_batches;
     ek_bubble bubble = {.ideal = (shape->n_stages - 1.0) / ((double)shape->n_chunks * shape->n_micro_batches)};
     if (work > 0) {
         bubble.real = (shape->n_stages * step_time - work) / work;
@@ -99,36 +108,41 @@ ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layer
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "the plan is for %d stages and interleave %d, the schedule for %d and %d", plan->n_stages,
                         plan->n_chunks, shape->n_stages, shape->n_chunks);
-    size_t p = (size_t)shape->n_stages, n_slots = (size_t)ek__order_n_slots(order);
+    size_t p = (size_t)shape->n_stages;
     ek_status status = EK_OK;
-    ek_timeline t = {.shape = *shape, .schedule = order->schedule, .n_blocks = order->n_blocks};
+    ek_timeline t = {
+        .shape = *shape, .schedule = order->schedule, .n_blocks = order->n_blocks, .weight_share = order->weight_share};
     if (comm)
         t.comm = *comm;
-    ek_chunk_cost *cost = ek__alloc(n_slots / 2, sizeof *cost);
-    double *clock = ek__alloc(p + (size_t)shape->n_micro_batches, sizeof *clock);
-    double *delay_tables = ek__alloc(3 * n_slots, sizeof *delay_tables);
+    ek_chunk_cost *cost = ek__alloc((size_t)order->n_cells, sizeof *cost);
+    double *duration = ek__alloc((size_t)ek__order_n_slots(order), sizeof *duration);
+    double *clock = ek__alloc(ek__order_n_clocks(order), sizeof *clock);
+    double *delay_tables = ek__alloc(ek__order_delays_size(order), sizeof *delay_tables);
     size_t *next = ek__alloc(p, sizeof *next);
     t.first = ek__alloc(p + 1, sizeof *t.first);
     t.block = ek__alloc(order->n_blocks, sizeof *t.block);
     t.static_mb = ek__alloc(p, sizeof *t.static_mb);
     t.peak_mb = ek__alloc(p, sizeof *t.peak_mb);
     t.busy = ek__alloc(p, sizeof *t.busy);
-    if (!cost || !clock || !delay_tables || !next || !t.first || !t.block || !t.static_mb || !t.peak_mb || !t.busy) {
+    if (!cost || !duration || !clock || !delay_tables || !next || !t.first || !t.block || !t.static_mb || !t.peak_mb ||
+        !t.busy) {
         status = ek__no_memory(err);
         goto done;
     }
-    ek_plan_costs(plan, layers, cost);
+    ek_plan_costs(plan, layers, order->schedule->placement, cost);
+    ek__order_durations(order, cost, duration);
     ek__delays delays = ek__comm_delays(order, &t.comm, delay_tables);
-    t.step_time = run_blocks(order, cost, &delays, clock, next, t.block);
+    t.step_time = run_blocks(order, duration, &delays, clock, next, t.block);
     for (size_t s = 0; s <= p; s++)
         t.first[s] = s * (order->n_blocks / p);
     for (int s = 0; s < shape->n_stages; s++)
-        account_stage(layers, cost, s, &t);
-    t.bubble = split_bubble(shape, cost, t.step_time);
+        account_stage(order, layers, cost, s, &t);
+    t.bubble = split_bubble(order, cost, t.step_time);
 done:
     free(next);
     free(delay_tables);
     free(clock);
+    free(duration);
     free(cost);
     if (status)
         ek_timeline_clear(&t);

@@ -1,6 +1,7 @@
 /* The hot loops: one pass over the blocks in topological order gives the step time. A micro-batch is a single chain, so
  * a block waits for just two numbers, its stage's last end and its micro-batch's last end. Eight plans go through
- * together in vector lanes, since the order, not the arithmetic, is what the pass spends its loads on. */
+ * together in vector lanes, since the order, not the arithmetic, is what the pass spends its loads on. A slower loop
+ * does what is rare: micro-batches of different length, and transfers where micro-batches run both ways. */
 #include <string.h>
 
 #include "simulate/order.h"
@@ -11,30 +12,41 @@
 
 size_t ek_order_scratch_size(const ek_order *order)
 {
-    /* durations, three delay tables, clocks */
-    return 4 * (size_t)ek__order_n_slots(order) + (size_t)order->shape.n_stages + (size_t)order->shape.n_micro_batches;
+    return (size_t)ek__order_n_slots(order) + ek__order_delays_size(order) + ek__order_n_clocks(order);
+}
+
+/* Time between model positions q and q + 1, for micro-batches that run one way or the other. */
+static double edge_time(const ek_order *order, const ek_comm *comm, int way, int q)
+{
+    if (q < 0 || q + 1 >= order->n_cells)
+        return 0;
+    const int *stage_at = order->stage_at + way * order->n_cells;
+    int from = stage_at[q], to = stage_at[q + 1];
+    if (from == to)
+        return 0;
+    if (!comm->edge_time)
+        return comm->p2p_time;
+    bool wraps = to < from && order->schedule->placement == EK_PLACE_WRAP; /* from the last stage to the first */
+    return comm->edge_time[wraps || from < to ? from : to];
 }
 
 ek__delays ek__comm_delays(const ek_order *order, const ek_comm *comm, double *delays)
 {
-    int n_slots = ek__order_n_slots(order), n = n_slots / 2;
-    double *before = delays, *after = delays + n_slots, *travel = delays + 2 * n_slots;
-    memset(delays, 0, 3 * (size_t)n_slots * sizeof *delays);
-    if (order->shape.n_stages > 1) {
-        for (int c = 0; c < n; c++) {
-            bool first = c == 0, last = c == n - 1;
-            /* forward: from chunk c - 1, to chunk c + 1; backward the other way round; the turn stays on its stage */
+    int n = order->n_cells, n_slots = ek__order_n_slots(order), size = order->n_ways * n_slots;
+    double *before = delays, *after = delays + size, *travel = delays + 2 * size;
+    memset(delays, 0, ek__order_delays_size(order) * sizeof *delays);
+    for (int way = 0; way < order->n_ways; way++)
+        for (int q = 0; q < n; q++) {
+            double up = edge_time(order, comm, way, q - 1), down = edge_time(order, comm, way, q);
+            int forward = way * n_slots + order->cell_at[q], backward = forward + n;
             if (comm->blocking) {
-                before[c] = first ? 0 : comm->p2p_time;
-                after[c] = last ? 0 : comm->p2p_time;
-                before[n + c] = last ? 0 : comm->p2p_time;
-                after[n + c] = first ? 0 : comm->p2p_time;
+                before[forward] = after[backward] = up;
+                after[forward] = before[backward] = down;
             } else {
-                travel[c] = last ? 0 : comm->p2p_time;
-                travel[n + c] = first ? 0 : comm->p2p_time;
+                travel[forward] = down;
+                travel[backward] = up;
             }
         }
-    }
     return (ek__delays){before, after, travel};
 }
 
@@ -45,8 +57,17 @@ static inline double max2(double a, double b)
 
 static inline void run_block(ek__step step, const double *duration, double *stage, double *micro)
 {
-    size_t s = ek__step_stage(step), b = ek__step_micro_batch(step);
+    size_t s = ek__step_stage(step), b = ek__step_chain(step);
     stage[s] = micro[b] = max2(stage[s], micro[b]) + duration[ek__step_slot(step)];
+}
+
+/* Every chain ends with a block that sends nothing, so the latest stage clock is the end of the last block. */
+static double latest(const ek_order *order, const double *stage)
+{
+    double last = 0;
+    for (int s = 0; s < order->shape.n_stages; s++)
+        last = max2(last, stage[s]);
+    return last;
 }
 
 static double run_without_delays(const ek_order *order, const double *duration, double *restrict stage,
@@ -61,22 +82,53 @@ static double run_without_delays(const ek_order *order, const double *duration, 
     }
     for (; step < end; step++)
         run_block(*step, duration, stage, micro);
-    double last = 0;
-    for (int s = 0; s < order->shape.n_stages; s++)
-        last = max2(last, stage[s]);
-    return last;
+    return latest(order, stage);
+}
+
+/* Do durations or delays depend on more than the slot? */
+static bool is_general(const ek_order *order, const ek__delays *delays)
+{
+    return order->factor || (delays && order->n_ways > 1);
+}
+
+/* Any order, `lanes` plans abreast, as in the loops without delays and with them. */
+static void run_general(const ek_order *order, const double *duration, const ek__delays *delays, size_t lanes,
+                        double *stage, double *chain)
+{
+    for (size_t k = 0; k < order->n_blocks; k++) {
+        ek__step step = order->steps[k];
+        size_t slot = ek__step_slot(step);
+        double *s = stage + ek__step_stage(step) * lanes, *b = chain + ek__step_chain(step) * lanes;
+        const double *d = duration + slot * lanes;
+        double factor = order->factor ? order->factor[k] : 1, before = 0, after = 0, travel = 0;
+        if (delays) {
+            /* a weight gradient counts as running up and has no delays either way */
+            size_t at = slot + (size_t)(ek__order_way(order, ek__step_chain(step)) * ek__order_n_slots(order));
+            before = delays->before[at];
+            after = delays->after[at];
+            travel = delays->travel[at];
+        }
+        for (size_t l = 0; l < lanes; l++) {
+            double t = max2(s[l], b[l]) + before + factor * d[l];
+            s[l] = t + after;
+            b[l] = t + travel;
+        }
+    }
 }
 
 double ek__order_step_time(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch)
 {
-    int p = order->shape.n_stages, m = order->shape.n_micro_batches;
-    double *restrict stage = scratch, *restrict micro = scratch + p;
-    memset(scratch, 0, (size_t)(p + m) * sizeof *scratch);
+    double *restrict stage = scratch, *restrict micro = scratch + order->shape.n_stages;
+    memset(scratch, 0, ek__order_n_clocks(order) * sizeof *scratch);
+    if (is_general(order, delays)) {
+        run_general(order, duration, delays, 1, stage, micro);
+        return latest(order, stage);
+    }
     if (!delays)
         return run_without_delays(order, duration, stage, micro);
     double last = 0;
     for (size_t k = 0; k < order->n_blocks; k++) {
-        size_t s = ek__step_stage(order->steps[k]), b = ek__step_micro_batch(order->steps[k]);
+        size_t s = ek__step_stage(order->steps[k]), b = ek__step_chain(order->steps[k]);
         size_t slot = ek__step_slot(order->steps[k]);
         double t = max2(stage[s], micro[b]) + delays->before[slot] + duration[slot];
         stage[s] = t + delays->after[slot];
@@ -86,17 +138,26 @@ double ek__order_step_time(const ek_order *order, const double *duration, const 
     return last;
 }
 
+void ek__order_durations(const ek_order *order, const ek_chunk_cost *cost, double *duration)
+{
+    int n = order->n_cells;
+    bool splits = order->n_kinds > 2;
+    for (int c = 0; c < n; c++) {
+        duration[c] = cost[c].forward_time;
+        duration[n + c] = splits ? cost[c].backward_time - cost[c].weight_time : cost[c].backward_time;
+        if (splits)
+            duration[2 * n + c] = cost[c].weight_time;
+    }
+}
+
 double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, const ek_comm *comm, double *scratch)
 {
-    int n_slots = ek__order_n_slots(order), n = n_slots / 2;
-    for (int c = 0; c < n; c++) {
-        scratch[c] = cost[c].forward_time;
-        scratch[n + c] = cost[c].backward_time;
-    }
+    double *tables = scratch + ek__order_n_slots(order), *clocks = tables + ek__order_delays_size(order);
+    ek__order_durations(order, cost, scratch);
     if (!ek__comm_matters(comm))
-        return ek__order_step_time(order, scratch, NULL, scratch + 4 * n_slots);
-    ek__delays delays = ek__comm_delays(order, comm, scratch + n_slots);
-    return ek__order_step_time(order, scratch, &delays, scratch + 4 * n_slots);
+        return ek__order_step_time(order, scratch, NULL, clocks);
+    ek__delays delays = ek__comm_delays(order, comm, tables);
+    return ek__order_step_time(order, scratch, &delays, clocks);
 }
 
 /* The lane loop, written once and compiled for each vector width. VECTOR is a register of WIDTH doubles. */
@@ -107,7 +168,7 @@ double ek_order_step_time(const ek_order *order, const ek_chunk_cost *cost, cons
         const ek__step *step = order->steps, *end = step + order->n_blocks;                                            \
         for (; step < end; step++) {                                                                                   \
             double *s = stage + ek__step_stage(*step) * EK__LANES;                                                     \
-            double *b = micro + ek__step_micro_batch(*step) * EK__LANES;                                               \
+            double *b = micro + ek__step_chain(*step) * EK__LANES;                                                     \
             const double *d = duration + ek__step_slot(*step) * EK__LANES;                                             \
             for (int l = 0; l < EK__LANES; l += (WIDTH)) {                                                             \
                 VECTOR t = ADD(MAX(LOAD(s + l), LOAD(b + l)), LOAD(d + l));                                            \
@@ -139,19 +200,21 @@ LANE_LOOP(lanes_scalar, , double, 1, SCALAR_LOAD, SCALAR_STORE, max2, SCALAR_ADD
 void ek__order_step_times(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch,
                           double *out)
 {
-    size_t p = (size_t)order->shape.n_stages, m = (size_t)order->shape.n_micro_batches;
+    size_t p = (size_t)order->shape.n_stages;
     double *stage = scratch, *micro = scratch + p * EK__LANES;
-    memset(scratch, 0, (p + m) * EK__LANES * sizeof *scratch);
+    memset(scratch, 0, ek__order_n_clocks(order) * EK__LANES * sizeof *scratch);
+    if (is_general(order, delays))
+        run_general(order, duration, delays, EK__LANES, stage, micro);
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx"))
+    else if (__builtin_cpu_supports("avx"))
         lanes_avx(order, duration, delays, stage, micro);
     else
         lanes_sse2(order, duration, delays, stage, micro);
 #else
-    lanes_scalar(order, duration, delays, stage, micro);
+    else
+        lanes_scalar(order, duration, delays, stage, micro);
 #endif
-    /* Every chain ends with a backward that sends nothing, so the latest clock is the end of the last block. */
-    memcpy(out, stage, EK__LANES * sizeof *out);
+    memcpy(out, stage, EK__LANES * sizeof *out); /* latest() of each lane */
     for (size_t s = 1; s < p; s++)
         for (int l = 0; l < EK__LANES; l++)
             out[l] = max2(out[l], stage[s * EK__LANES + (size_t)l]);

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < strategies.n && i < 4; i++) {
         const ek_plan *plan = &strategies.strategy[i].plan;
         assert(ek_plan_check(plan, &layers, &err) == EK_OK);
-        ek_shape shape = {plan->n_stages, plan->n_chunks, plan->n_stages};
+        ek_shape shape = {.n_stages = plan->n_stages, .n_chunks = plan->n_chunks, .n_micro_batches = plan->n_stages};
         ek_order *order;
         if (ek_order_new(ek_schedule_default(plan->n_chunks, 0), &shape, &order, &err))
             continue;

@@ -62,18 +62,23 @@ static inline void fixture_init(fixture *f, const char *name, int n_layers)
 }
 
 /** Simulate the even plan of a shape with every layer recomputed as `kind`, and add it as a case. */
-static inline void fixture_add(fixture *f, const char *name, ek_shape shape, int less_memory, ek_recompute kind)
+static inline void fixture_add_schedule(fixture *f, const char *name, ek_shape shape, const ek_schedule *schedule,
+                                        ek_recompute kind)
 {
     ek_error err = {0};
     ek_order *order = NULL;
     int i = f->n_cases++;
-    const ek_schedule *schedule = ek_schedule_default(shape.n_chunks, less_memory);
     if (ek_order_new(schedule, &shape, &order, &err) != EK_OK ||
         ek_plan_even(&f->layers, shape.n_stages, shape.n_chunks, kind, &f->plan[i], &err) != EK_OK ||
         ek_simulate(order, &f->plan[i], &f->layers, NULL, &f->timeline[i], &err) != EK_OK)
         fail_msg("%s", err.message);
     ek_order_free(order);
     f->cases[i] = (ek_case){name, &f->plan[i], &f->timeline[i]};
+}
+
+static inline void fixture_add(fixture *f, const char *name, ek_shape shape, int less_memory, ek_recompute kind)
+{
+    fixture_add_schedule(f, name, shape, ek_schedule_default(shape.n_chunks, less_memory), kind);
 }
 
 static inline ek_report fixture_report(const fixture *f, double limit_mb, const ek_balance_result *search)

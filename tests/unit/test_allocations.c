@@ -77,6 +77,21 @@ static ek_status read_strategies(const char *path, ek_error *err)
     return status;
 }
 
+static ek_status read_train(const char *path, ek_error *err)
+{
+    ek_layer body = {.n_layers = 12, .modelled = {true}};
+    const ek_layers layers = {.n_body = 1, .body = &body, .n_layers = 12, .modelled = {true}};
+    ek_train train = {0};
+    ek_layers pieces = {0};
+    ek_status status = ek_train_read(path, &train, err);
+    if (status == EK_OK)
+        status = ek_layers_split_sequence(&layers, &train, 2, NULL, &pieces, err);
+    assert_int_equal(pieces.body == NULL, status != EK_OK);
+    ek_layers_clear(&pieces);
+    ek_train_clear(&train);
+    return status;
+}
+
 static void any_allocation_of_init_and_decomposition_may_fail(void **state)
 {
     (void)state;
@@ -95,12 +110,19 @@ static void any_allocation_of_the_plan_reader_may_fail(void **state)
     assert_true(fail_each(read_strategies, "tests/data/llama175b_answer.yaml") > 4);
 }
 
+static void any_allocation_of_the_training_file_and_its_pieces_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(read_train, "tests/data/small_train.yaml") > 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_allocation_of_init_and_decomposition_may_fail),
         cmocka_unit_test(any_allocation_of_the_layer_reader_may_fail),
         cmocka_unit_test(any_allocation_of_the_plan_reader_may_fail),
+        cmocka_unit_test(any_allocation_of_the_training_file_and_its_pieces_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,16 @@ static ek_status read_strategies(const char *path, const ek_listener *listener, 
     return status;
 }
 
+static ek_status read_train(const char *path, const ek_listener *listener, ek_error *err)
+{
+    (void)listener;
+    ek_train train;
+    ek_status status = ek_train_read(path, &train, err);
+    if (status == EK_OK)
+        ek_train_clear(&train);
+    return status;
+}
+
 static ek_status read_times(const char *path, const ek_listener *listener, ek_error *err)
 {
     (void)listener;
@@ -124,6 +134,7 @@ int main(void)
     n = collect(cases, n, "layers", read_layers);
     n = collect(cases, n, "strategies", read_strategies);
     n = collect(cases, n, "times", read_times);
+    n = collect(cases, n, "train", read_train);
     if (n < 60)
         return 1;
     qsort(cases, (size_t)n, sizeof *cases, by_path);

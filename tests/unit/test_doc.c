@@ -109,6 +109,27 @@ static void broken_text_is_refused_with_its_place(void **state)
     }
 }
 
+static void aliases_become_copies_where_they_are_allowed(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/ek_doc_XXXXXX", out[512] = "";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *file = fdopen(fd, "w");
+    fputs("a: &x {n: &y 1, l: [*y, 2]}\nb: *x\ny: &y 3\nc: [*y, &y 4, *y]\n", file);
+    fclose(file);
+    ek__doc *doc = NULL;
+    ek_error err = {0};
+    ek_status status = ek__doc_read_with_aliases(path, &doc, &err);
+    remove(path);
+    if (status)
+        fail_msg("%d:%d: %s", err.line, err.column, err.message);
+    dump(ek__doc_root(doc), out, sizeof out);
+    assert_string_equal(out, "1:11 a.n=1;1:11 a.l[0]=1;1:25 a.l[1]=2;1:11 b.n=1;1:11 b.l[0]=1;1:25 b.l[1]=2;3:4 y=3;"
+                             "3:4 c[0]=3;4:9 c[1]=4;4:9 c[2]=4;");
+    ek__doc_free(doc);
+}
+
 static void a_nul_byte_is_refused(void **state)
 {
     (void)state;
@@ -282,6 +303,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_keep_their_places),
         cmocka_unit_test(broken_text_is_refused_with_its_place),
+        cmocka_unit_test(aliases_become_copies_where_they_are_allowed),
         cmocka_unit_test(a_nul_byte_is_refused),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(scalars_are_typed_as_people_expect),

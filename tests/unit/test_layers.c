@@ -171,6 +171,50 @@ static void what_is_written_reads_back_to_the_same_figures(void **state)
     ek_layers_clear(&again);
 }
 
+static void the_backward_splits_as_given_or_in_half(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fields;
+        double body_override, backward, full, weight;
+        bool known;
+    } cases[] = {
+        {"\"time\": 3", NAN, 6, 9, 3, false},
+        {"\"time\": 3, \"backward_time\": 8", NAN, 8, 12, 4, false},
+        {"\"time\": 3, \"backward_input_time\": 4, \"backward_weight_time\": 3", NAN, 7, 10.5, 3, true},
+        {"\"time\": 3, \"backward_time\": 7, \"backward_input_time\": 4, \"backward_weight_time\": 3", NAN, 7, 10.5, 3,
+         true},
+        {"\"time\": 3, \"backward_input_time\": 4, \"backward_weight_time\": 3", 5, 10, 15, 5, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        ek_layers layers, again;
+        const ek_times times = {NAN, cases[i].body_override, NAN};
+        snprintf(text, sizeof text,
+                 "{\"layers_description\": [{\"type\": \"HEAD\", \"time\": 0, \"memory_parameter\": 1},"
+                 "{\"type\": \"BODY\", \"nb_layer\": 2, \"memory_parameter\": 1, \"memory_activation\": 1, "
+                 "\"memory_recompute\": 1, %s}, {\"type\": \"TAIL\", \"time\": 0, \"memory_parameter\": 1}]}",
+                 cases[i].fields);
+        said s = {{0}, 0, 0};
+        read_text(text, &times, &layers, &s);
+        assert_true(layers.body[0].backward_time[EK_RECOMPUTE_NONE] == cases[i].backward);
+        assert_true(layers.body[0].backward_time[EK_RECOMPUTE_FULL] == cases[i].full);
+        assert_true(layers.body[0].weight_time == cases[i].weight);
+        assert_int_equal(layers.split_known, cases[i].known);
+        /* what is known is written, and reads back */
+        char copy[4096];
+        FILE *out = fmemopen(copy, sizeof copy, "w");
+        assert_int_equal(ek_layers_write(&layers, out, NULL), EK_OK);
+        fclose(out);
+        read_text(copy, NULL, &again, NULL);
+        check_same_layer(&layers.body[0], &again.body[0]);
+        assert_true(again.body[0].weight_time == layers.body[0].weight_time);
+        assert_int_equal(again.split_known, layers.split_known);
+        ek_layers_clear(&layers);
+        ek_layers_clear(&again);
+    }
+}
+
 static void a_full_disk_is_reported(void **state)
 {
     (void)state;
@@ -214,6 +258,7 @@ int main(void)
         cmocka_unit_test(heads_and_tails_are_summed_and_bodies_follow_in_order),
         cmocka_unit_test(a_missing_head_costs_nothing_but_its_given_time),
         cmocka_unit_test(what_is_written_reads_back_to_the_same_figures),
+        cmocka_unit_test(the_backward_splits_as_given_or_in_half),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(times_parse_in_any_order_and_subset),
         cmocka_unit_test(names_and_coefficients_are_those_of_the_kinds),

@@ -81,8 +81,8 @@ static void balance_equals_the_structs(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 17);
-    fixture_add(&f, "result", (ek_shape){4, 2, 8}, 1, EK_RECOMPUTE_BOTH);
-    fixture_add(&f, "naive_no_recomp", (ek_shape){4, 2, 8}, 1, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "result", (ek_shape){4, 2, 8, 0}, 1, EK_RECOMPUTE_BOTH);
+    fixture_add(&f, "naive_no_recomp", (ek_shape){4, 2, 8, 0}, 1, EK_RECOMPUTE_NONE);
     ek_balance_result search = {.status = EK_BALANCE_FEASIBLE, .seconds = 0.75};
     ek_report report = fixture_report(&f, 7000, &search);
     json_t *root = parsed(&report);
@@ -116,7 +116,7 @@ static void golden_balance(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 9);
-    fixture_add(&f, "result", (ek_shape){4, 1, 6}, 0, EK_RECOMPUTE_SELECT);
+    fixture_add(&f, "result", (ek_shape){4, 1, 6, 0}, 0, EK_RECOMPUTE_SELECT);
     ek_balance_result search = {.status = EK_BALANCE_OPTIMAL, .seconds = 1.25};
     ek_report report = fixture_report(&f, 5000, &search);
     char *text = written(&report, ek_format_find("json")->write, NULL, 0);
@@ -131,7 +131,7 @@ static void simulate_has_no_search(void **state)
     fixture f;
     fixture_init(&f, "small", 8);
     f.layers.fit = (ek_memory_fit){0};
-    fixture_add(&f, "manual1", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "manual1", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
     json_t *root = parsed(&report);
     assert_case(root, &f.cases[0], 8, 0);
@@ -149,13 +149,13 @@ static void a_list_holds_every_case(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 8);
-    fixture_add(&f, "one", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "one", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 9000, NULL);
     report.list = true;
     json_t *root = parsed(&report);
     assert_int_equal(json_array_size(root), 1);
     json_decref(root);
-    fixture_add(&f, "two", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_FULL);
+    fixture_add(&f, "two", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_FULL);
     report.n_cases = 2;
     root = parsed(&report);
     assert_int_equal(json_array_size(root), 2);
@@ -204,7 +204,7 @@ static void several_body_kinds_are_listed(void **state)
     f.body[0].n_layers = 3;
     f.body[1].n_layers = 5;
     f.layers.n_body = 2;
-    fixture_add(&f, "one", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "one", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
     json_t *root = parsed(&report);
     const json_t *model = json_object_get(root, "memory_model"), *body = json_object_get(model, "body");
@@ -223,7 +223,7 @@ static void names_of_any_bytes_stay_valid(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "cut \xe6\x89", 8);
-    fixture_add(&f, "a \"quoted\" \\ name\n手工", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "a \"quoted\" \\ name\n手工", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
     json_t *root = parsed(&report);
     assert_string_equal(json_string_value(json_object_get(root, "name")), f.cases[0].name);

@@ -32,7 +32,7 @@ static void one_case_matches_golden(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 9);
-    fixture_add(&f, "result", (ek_shape){4, 1, 6}, 0, EK_RECOMPUTE_SELECT);
+    fixture_add(&f, "result", (ek_shape){4, 1, 6, 0}, 0, EK_RECOMPUTE_SELECT);
     ek_balance_result search = {.status = EK_BALANCE_OPTIMAL, .step_time = f.timeline[0].step_time, .seconds = 1.25};
     ek_report report = fixture_report(&f, 5000, &search);
     char *text = text_of(&report), *yaml = yaml_of(&report);
@@ -48,9 +48,9 @@ static void comparison_matches_golden(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 16);
-    fixture_add(&f, "result", (ek_shape){2, 2, 4}, 1, EK_RECOMPUTE_BOTH);
-    fixture_add(&f, "naive_no_recomp", (ek_shape){2, 2, 4}, 1, EK_RECOMPUTE_NONE);
-    fixture_add(&f, "手工 1", (ek_shape){2, 2, 4}, 0, EK_RECOMPUTE_FULL);
+    fixture_add(&f, "result", (ek_shape){2, 2, 4, 0}, 1, EK_RECOMPUTE_BOTH);
+    fixture_add(&f, "naive_no_recomp", (ek_shape){2, 2, 4, 0}, 1, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "手工 1", (ek_shape){2, 2, 4, 0}, 0, EK_RECOMPUTE_FULL);
     ek_balance_result search = {.status = EK_BALANCE_TIME_LIMIT, .step_time = f.timeline[0].step_time, .seconds = 90};
     ek_report report = fixture_report(&f, 7000, &search);
     char *text = text_of(&report), *yaml = yaml_of(&report);
@@ -66,7 +66,7 @@ static void original_bubble_is_printed_to_the_letter(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "seed", 96);
-    fixture_add(&f, "result", (ek_shape){16, 1, 16}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "result", (ek_shape){16, 1, 16, 0}, 0, EK_RECOMPUTE_NONE);
     f.timeline[0].bubble = (ek_bubble){1.1064, 0.9375, 0.1382, 0.0307};
     ek_report report = fixture_report(&f, 0, NULL);
     char *text = text_of(&report);
@@ -88,7 +88,7 @@ static void verdicts_stand_in_words(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 8);
-    fixture_add(&f, "result", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     int stage;
     double peak = ek_timeline_peak(&f.timeline[0], &stage);
     ek_report over = fixture_report(&f, peak - 64, NULL), fits = fixture_report(&f, peak, NULL);
@@ -114,7 +114,7 @@ static void a_prediction_that_may_be_short_is_doubted(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 8);
-    fixture_add(&f, "result", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     double peak = ek_timeline_peak(&f.timeline[0], NULL);
     static const struct {
         double residual_mb, free_mb, const_mb;
@@ -146,7 +146,7 @@ static void every_status_says_what_it_rests_on(void **state)
                                        "status: time_limit (the time limit"};
     fixture f;
     fixture_init(&f, "small", 8);
-    fixture_add(&f, "result", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "result", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     for (int i = 0; i < 3; i++) {
         ek_balance_result search = {.status = (ek_balance_status)i, .seconds = 1};
         ek_report report = fixture_report(&f, 90000, &search);
@@ -190,13 +190,13 @@ static void a_list_prints_every_case_with_its_name(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 8);
-    fixture_add(&f, "one", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "one", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
     report.list = true;
     char *text = text_of(&report);
     assert_says(text, "== one ==");
     free(text);
-    fixture_add(&f, "two", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_FULL);
+    fixture_add(&f, "two", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_FULL);
     report.n_cases = 2;
     text = text_of(&report);
     assert_says(text, "== two ==");
@@ -220,7 +220,7 @@ static void yaml_names_are_quoted_when_needed(void **state)
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         fixture f;
         fixture_init(&f, "small", 8);
-        fixture_add(&f, name[i][0], (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+        fixture_add(&f, name[i][0], (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
         ek_report report = fixture_report(&f, 0, NULL);
         char *yaml = yaml_of(&report);
         assert_says(yaml, name[i][1]);
@@ -248,10 +248,10 @@ static void plans_are_read_back(void **state)
     static const char *const want[] = {"a: \"b\" # c", "no", "no_2", "手工"};
     fixture f;
     fixture_init(&f, "small", 17);
-    fixture_add(&f, "a: \"b\" # c", (ek_shape){4, 2, 8}, 1, EK_RECOMPUTE_BOTH);
-    fixture_add(&f, "no", (ek_shape){4, 2, 8}, 0, EK_RECOMPUTE_NONE);
-    fixture_add(&f, "no", (ek_shape){4, 1, 6}, 0, EK_RECOMPUTE_SELECT);
-    fixture_add(&f, "手工", (ek_shape){4, 1, 7}, 0, EK_RECOMPUTE_FULL);
+    fixture_add(&f, "a: \"b\" # c", (ek_shape){4, 2, 8, 0}, 1, EK_RECOMPUTE_BOTH);
+    fixture_add(&f, "no", (ek_shape){4, 2, 8, 0}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "no", (ek_shape){4, 1, 6, 0}, 0, EK_RECOMPUTE_SELECT);
+    fixture_add(&f, "手工", (ek_shape){4, 1, 7, 0}, 0, EK_RECOMPUTE_FULL);
     ek_balance_result search = {.status = EK_BALANCE_FEASIBLE, .seconds = 1};
     for (int k = 0; k < 4; k++) {
         ek_report report = fixture_report(&f, 9000, k % 2 ? &search : NULL);
@@ -302,10 +302,36 @@ static void a_full_disk_is_reported(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 8);
-    fixture_add(&f, "one", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "one", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
     for (const ek_format *const *format = ek_formats; *format; format++)
         assert_full_disk_reported(&report, (*format)->write, NULL);
+    fixture_clear(&f);
+}
+
+static void a_split_backward_says_what_is_assumed(void **state)
+{
+    (void)state;
+    fixture f;
+    fixture_init(&f, "small", 16);
+    fixture_add_schedule(&f, "result", (ek_shape){4, 1, 8, 0}, ek_schedule_find("zb-h1"), EK_RECOMPUTE_NONE);
+    ek_report report = fixture_report(&f, 0, NULL);
+    char *text = written(&report, ek_format_find("text")->write, NULL, 0);
+    assert_non_null(strstr(text, "backward split: half input gradient, half weight gradient (assumed)\n"));
+    assert_non_null(strstr(text, "activations held until the weight gradient: 50 % (assumed)\n"));
+    free(text);
+    f.layers.split_known = true;
+    text = written(&report, ek_format_find("text")->write, NULL, 0);
+    assert_null(strstr(text, "half weight gradient"));
+    free(text);
+    text = written(&report, ek_format_find("json")->write, NULL, 0);
+    assert_non_null(strstr(text, "\"backward_split\": \"given\""));
+    assert_non_null(strstr(text, "\"weight_share\": 0.5"));
+    free(text);
+    text = written(&report, NULL, ek_svg_write, 0);
+    assert_non_null(strstr(text, "weight gradient</text>"));
+    assert_non_null(strstr(text, "class=\"w0\""));
+    free(text);
     fixture_clear(&f);
 }
 
@@ -323,6 +349,7 @@ int main(void)
         {"a list prints every case with its name", a_list_prints_every_case_with_its_name, NULL, NULL, NULL},
         {"names are quoted in YAML when they need it", yaml_names_are_quoted_when_needed, NULL, NULL, NULL},
         {"plans written as YAML or JSON are read back the same", plans_are_read_back, NULL, NULL, NULL},
+        {"a split backward says what is assumed", a_split_backward_says_what_is_assumed, NULL, NULL, NULL},
         {"numbers are short and free of the locale", numbers_are_short_and_without_a_locale, NULL, NULL, NULL},
         {"a full disk is reported by every format", a_full_disk_is_reported, NULL, NULL, NULL},
     };

@@ -286,11 +286,11 @@ static void pictures_of_many_shapes_are_sound(void **state)
 {
     (void)state;
     static const picture_case cases[] = {
-        {{1, 1, 1}, 2, 0, true},           {{1, 1, 5}, 2, 1000, true},        {{2, 1, 2}, 4, 2500, true},
-        {{2, 2, 4}, 8, 90000, true},       {{3, 1, 7}, 9, 1, true},           {{4, 2, 8}, 16, 4000, true},
-        {{8, 8, 16}, 128, 20000, true},    {{16, 3, 16}, 96, 9000, true},     {{16, 1, 64}, 96, 6000, true},
-        {{32, 1, 40}, 96, 5000, true},     {{64, 1, 64}, 128, 4000, true},    {{16, 4, 512}, 96, 9000, false},
-        {{100, 1, 100}, 200, 4000, false}, {{300, 2, 600}, 600, 4000, false}, {{2, 64, 2}, 128, 0, true},
+        {{1, 1, 1, 0}, 2, 0, true},           {{1, 1, 5, 0}, 2, 1000, true},        {{2, 1, 2, 0}, 4, 2500, true},
+        {{2, 2, 4, 0}, 8, 90000, true},       {{3, 1, 7, 0}, 9, 1, true},           {{4, 2, 8, 0}, 16, 4000, true},
+        {{8, 8, 16, 0}, 128, 20000, true},    {{16, 3, 16, 0}, 96, 9000, true},     {{16, 1, 64, 0}, 96, 6000, true},
+        {{32, 1, 40, 0}, 96, 5000, true},     {{64, 1, 64, 0}, 128, 4000, true},    {{16, 4, 512, 0}, 96, 9000, false},
+        {{100, 1, 100, 0}, 200, 4000, false}, {{300, 2, 600, 0}, 600, 4000, false}, {{2, 64, 2, 0}, 128, 0, true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const picture_case *c = &cases[i];
@@ -317,7 +317,7 @@ static void pictures_of_many_shapes_are_sound(void **state)
 static void large_runs_give_small_files(void **state)
 {
     (void)state;
-    static const ek_shape shapes[] = {{64, 1, 256}, {64, 1, 512}, {64, 4, 512}, {16, 8, 1024}, {512, 1, 1024}};
+    static const ek_shape shapes[] = {{64, 1, 256, 0}, {64, 1, 512, 0}, {64, 4, 512, 0}, {16, 8, 1024, 0}, {512, 1, 1024, 0}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         fixture f;
         fixture_init(&f, "large", shapes[i].n_stages * shapes[i].n_chunks);
@@ -342,7 +342,7 @@ static void comparisons_are_sound(void **state)
             fixture f;
             fixture_init(&f, "a <model> & \"more\"", stages * 6);
             for (int i = 0; i < n; i++)
-                fixture_add(&f, name[i], (ek_shape){stages, i == 3 ? 1 : 3, stages * (1 + i / 2)}, i % 2, kind[i]);
+                fixture_add(&f, name[i], (ek_shape){stages, i == 3 ? 1 : 3, stages * (1 + i / 2), 0}, i % 2, kind[i]);
             ek_report report = fixture_report(&f, 5000, NULL);
             char *svg = written(&report, ek_svg_compare_write, NULL, 0);
             picture p = read_picture(svg);
@@ -366,7 +366,7 @@ static void special_characters_are_escaped(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "<b>\"x\" & 'y'</b>\x01 cut \xe6\x89", 8);
-    fixture_add(&f, "]]> <script>alert(1)</script>", (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "]]> <script>alert(1)</script>", (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 4000, NULL);
     char *svg = written(&report, NULL, ek_svg_write, 0);
     picture p = read_picture(svg);
@@ -388,7 +388,7 @@ static void long_names_are_cut(void **state)
     label_text[sizeof label_text - 1] = '\0';
     fixture f;
     fixture_init(&f, name, 8);
-    fixture_add(&f, label_text, (ek_shape){4, 1, 4}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, label_text, (ek_shape){4, 1, 4, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 4000, NULL);
     char *one = written(&report, NULL, ek_svg_write, 0), *all = written(&report, ek_svg_compare_write, NULL, 0);
     picture p = read_picture(one), q = read_picture(all);
@@ -407,8 +407,8 @@ static void small_pictures_match_golden(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 16);
-    fixture_add(&f, "result", (ek_shape){4, 2, 4}, 1, EK_RECOMPUTE_BOTH);
-    fixture_add(&f, "naive_no_recomp", (ek_shape){4, 2, 4}, 1, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "result", (ek_shape){4, 2, 4, 0}, 1, EK_RECOMPUTE_BOTH);
+    fixture_add(&f, "naive_no_recomp", (ek_shape){4, 2, 4, 0}, 1, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 4000, NULL);
     char *one = written(&report, NULL, ek_svg_write, 0), *all = written(&report, ek_svg_compare_write, NULL, 0);
     assert_golden("timeline_small.svg", one);
@@ -423,7 +423,7 @@ static void a_full_disk_is_reported(void **state)
     (void)state;
     fixture f;
     fixture_init(&f, "small", 16);
-    fixture_add(&f, "one", (ek_shape){4, 2, 64}, 0, EK_RECOMPUTE_NONE);
+    fixture_add(&f, "one", (ek_shape){4, 2, 64, 0}, 0, EK_RECOMPUTE_NONE);
     ek_report report = fixture_report(&f, 0, NULL);
     assert_full_disk_reported(&report, NULL, ek_svg_write);
     assert_full_disk_reported(&report, ek_svg_compare_write, NULL);

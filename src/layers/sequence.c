@@ -1,0 +1,155 @@
+/* The sequence pipeline's change of a model: times and memory of one piece from those of a micro-batch, by the closed
+ * formulas of the original tool. What it does not handle: pieces of different length or time (later pieces attend to
+ * more tokens), key heads that several query heads share, context parallelism. */
+#include "evenkeel/sequence.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static const double MB = 1 << 20;
+
+static ek_origin file_of(const ek_train *train)
+{
+    return (ek_origin){.file = train->path};
+}
+
+int ek_sequence_pieces(const ek_train *train, int k, const ek_listener *listener)
+{
+    assert(k >= 1);
+    int s = train->seq_length, pieces = k;
+    if (k > 1 && s / k < EK_LEAST_PIECE) {
+        pieces = k == 2 || s < EK_LEAST_PIECE ? 1 : s / EK_LEAST_PIECE;
+        ek__warn(listener, train->seq_origin,
+                 "%d tokens in %d pieces are %d each; a piece shorter than %d wastes the device, so it is %d piece%s",
+                 s, k, s / k, EK_LEAST_PIECE, pieces, pieces == 1 ? "" : "s");
+    }
+    if (s % pieces != 0)
+        ek__warn(listener, train->seq_origin, "%d tokens are not a multiple of %d pieces; they count as equally long",
+                 s, pieces);
+    return pieces;
+}
+
+/* MB of all keys of a layer, or of all its values, on one device. */
+static double key_mb(const ek_train *train)
+{
+    return 2.0 * train->batch_size * train->n_heads * train->seq_length * train->head_dim / train->model_parallel / MB;
+}
+
+/* MB that the head is smaller with k pieces. */
+static double head_saving(const ek_train *train, int k)
+{
+    double tokens = (double)train->batch_size * train->seq_length, t = train->model_parallel;
+    double hidden = 2 * tokens * train->hidden_size;
+    double held = t > 1 ? 2 * hidden / t + hidden : hidden + 2 * tokens * train->intermediate_size;
+    return (1 - 1.0 / k) * held / MB;
+}
+
+/* MB that the tail is smaller with k pieces. */
+static double tail_saving(const ek_train *train, int k)
+{
+    double tokens = (double)train->batch_size * train->seq_length;
+    double loss = 4 * tokens * train->vocab_size / train->model_parallel / MB;
+    return (3 - 3.0 / k) * loss - (k - 1) * loss / k;
+}
+
+static void divide_times(ek_layer *layer, int k)
+{
+    layer->forward_time /= k;
+    layer->weight_time /= k;
+    for (int r = 0; r < EK_N_RECOMPUTE; r++)
+        layer->backward_time[r] /= k;
+}
+
+/* The formulas take off what a whole micro-batch needs. A model that holds less than that, for example because a layer
+ * file states no such memory, cannot go below nothing; one that is negative already (a constant that is in it) stays.
+ */
+static void shrink(ek_layer *layer, const char *what, double saving, const ek_train *train, const ek_listener *listener)
+{
+    double left = layer->parameter_mb - saving, least = fmin(layer->parameter_mb, 0);
+    if (left < least)
+        ek__warn(
+            listener, file_of(train),
+            "sequence pieces would take %.0f MB off the %s's %.0f MB; it counts as %.0f MB. Do its shapes belong to "
+            "this model?",
+            saving, what, layer->parameter_mb, least);
+    layer->parameter_mb = fmax(left, least);
+}
+
+static ek_status split_body(ek_layer *body, const ek_train *train, int k, const ek_listener *listener, ek_error *err)
+{
+    double kv = key_mb(train);
+    bool any = false, less = false;
+    divide_times(body, k);
+    body->parameter_mb += 4 * kv;
+    body->modelled[EK_RECOMPUTE_FULL] = false;
+    for (int r = 0; r < EK_N_RECOMPUTE; r++) {
+        if (!body->modelled[r])
+            continue;
+        any = true;
+        less = less || body->activation_mb[r] < 2 * kv;
+        body->activation_mb[r] = (body->activation_mb[r] - 2 * kv) / k + 2 * kv;
+    }
+    if (!any)
+        return ek__fail(err, EK_ERR_INPUT, file_of(train),
+                        "layer '%s' is only known with full recomputation, which sequence pieces cannot use; give its "
+                        "memory without, or leave -seq out",
+                        body->name);
+    if (less)
+        ek__warn(
+            listener, file_of(train),
+            "keys and values take %.0f MB by this file, but layer '%s' holds less than that; do its shapes belong to "
+            "this model?",
+            2 * kv, body->name);
+    return EK_OK;
+}
+
+static ek_status copy_layers(const ek_layers *in, ek_layers *out, ek_error *err)
+{
+    ek_layers copy = *in;
+    copy.body = ek__alloc((size_t)in->n_body, sizeof *copy.body);
+    copy.fit.residual = ek__alloc((size_t)in->fit.n_residuals, sizeof *copy.fit.residual);
+    if (!copy.body || !copy.fit.residual) {
+        free(copy.body);
+        free(copy.fit.residual);
+        return ek__no_memory(err);
+    }
+    memcpy(copy.body, in->body, (size_t)in->n_body * sizeof *copy.body);
+    if (in->fit.n_residuals > 0)
+        memcpy(copy.fit.residual, in->fit.residual, (size_t)in->fit.n_residuals * sizeof *copy.fit.residual);
+    *out = copy;
+    return EK_OK;
+}
+
+ek_status ek_layers_split_sequence(const ek_layers *in, const ek_train *train, int k, const ek_listener *listener,
+                                   ek_layers *out, ek_error *err)
+{
+    assert(k >= 1);
+    ek_layers layers;
+    ek_status status = copy_layers(in, &layers, err);
+    if (status == EK_OK && k > 1) {
+        for (int b = 0; b < layers.n_body && status == EK_OK; b++)
+            status = split_body(&layers.body[b], train, k, listener, err);
+        if (status) {
+            ek_layers_clear(&layers);
+            return status;
+        }
+        if (in->modelled[EK_RECOMPUTE_FULL])
+            ek__warn(listener, file_of(train), "full recomputation does not go with sequence pieces and is not used");
+        if (train->context_parallel > 1)
+            ek__warn(listener, file_of(train),
+                     "context_parallel is %d, which the memory of sequence pieces does not know; it counts as 1",
+                     train->context_parallel);
+        layers.modelled[EK_RECOMPUTE_FULL] = false;
+        divide_times(&layers.head, k);
+        divide_times(&layers.tail, k);
+        shrink(&layers.head, "head", head_saving(train, k), train, listener);
+        shrink(&layers.tail, "tail", tail_saving(train, k), train, listener);
+    }
+    if (status == EK_OK)
+        *out = layers;
+    return status;
+}

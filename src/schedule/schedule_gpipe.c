@@ -1,0 +1,18 @@
+/* GPipe (Huang et al. 2019): every forward, then every backward in the same order of micro-batches. The simplest
+ * schedule and the one that holds most: each stage keeps all micro-batches alive. */
+#include "schedule/one_f_one_b.h"
+
+static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)
+{
+    (void)stage;
+    ek__one_f_one_b(shape, shape->n_micro_batches, blocks); /* the warm-up is all of it */
+}
+
+const ek_schedule ek__schedule_gpipe = {
+    .name = "gpipe",
+    .title = "GPipe",
+    .summary = "one chunk a stage; bubble (p-1)/m; every stage holds all m micro-batches",
+    .min_chunks = 1,
+    .max_chunks = 1,
+    .stage_order = stage_order,
+};
