@@ -33,9 +33,12 @@ static void name_picture(cli_cases *cases, int i, const char *file)
         snprintf(name, size, "%s-%d.svg", stem, copy);
 }
 
-const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, const ek_shape *shape, ek_error *err)
+/* The order of a plan, laid out unless the last one is of the same shape and needs no plan; lives until the next call.
+ * NULL after filling err. */
+static const ek_order *order_of(cli_cases *cases, const ek_balance_options *options, const ek_layers *layers,
+                                const ek_plan *plan, const ek_schedule *schedule, const ek_shape *shape, ek_error *err)
 {
-    if (cases->order) {
+    if (cases->order && !schedule->arrange) {
         const ek_shape *last = ek_order_shape(cases->order);
         if (ek_order_schedule(cases->order) == schedule && last->n_stages == shape->n_stages &&
             last->n_chunks == shape->n_chunks && last->n_micro_batches == shape->n_micro_batches &&
@@ -44,28 +47,26 @@ const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, c
     }
     ek_order_free(cases->order);
     cases->order = NULL;
-    return ek_order_new(schedule, shape, &cases->order, err) ? NULL : cases->order;
+    return ek_order_for_plan(layers, plan, schedule, shape, options, &cases->order, err) ? NULL : cases->order;
 }
 
-bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
-                   const char *file, const ek_plan *plan, int n_micro_batches, int less_memory)
+/* Takes `stages` over. */
+static bool add_run(cli_cases *cases, const ek_comm *comm, cli_stages *stages, const ek_layers *layers,
+                    const char *name, const char *file, const ek_plan *plan, const ek_order *order)
 {
     ek_error err;
     if (cases->n == CLI_MAX_CASES) {
         cli_error(NULL, "more than %d plans at once; split the file", CLI_MAX_CASES);
+        cli_stages_clear(stages);
         return false;
     }
     int i = cases->n;
-    ek_shape shape = cli_model_shape(model, plan->n_stages, plan->n_chunks, n_micro_batches);
-    const ek_schedule *schedule = cli_model_schedule(model, plan->n_chunks, less_memory);
-    const ek_order *order = cli_cases_order(cases, schedule, &shape, &err);
-    ek_status status = order ? EK_OK : EK_ERR_INPUT;
+    cases->stages[i] = *stages;
+    ek_comm own = {.p2p_time = comm->p2p_time, .blocking = comm->blocking, .edge_time = stages->edge_time};
+    ek_status status = ek_plan_copy(plan, &cases->plans[i], &err);
     if (!status)
-        status = ek_plan_copy(plan, &cases->plans[i], &err);
-    if (!status) {
-        cases->n++;
-        status = ek_simulate(order, plan, layers, &model->comm, &cases->timelines[i], &err);
-    }
+        status = ek_simulate(order, plan, layers, &own, &cases->timelines[i], &err);
+    cases->n++; /* also after a failure: to be cleared */
     if (status) {
         cli_error(NULL, "plan '%s': %s", name, err.message);
         return false;
@@ -75,6 +76,40 @@ bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *la
     cases->file_names[i] = cases->files[i];
     cases->cases[i] = (ek_case){cases->names[i], &cases->plans[i], &cases->timelines[i]};
     return true;
+}
+
+bool cli_cases_add_run(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
+                       const char *file, const ek_plan *plan, const ek_order *order)
+{
+    ek_error err;
+    cli_stages stages;
+    if (cli_cluster_lay_out(&model->cluster, &model->comm, ek_order_shape(order), &stages, &err))
+        return add_run(cases, &model->comm, &stages, layers, name, file, plan, order);
+    cli_error(&err, "%s", err.message);
+    return false;
+}
+
+bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
+                   const char *file, const ek_plan *plan, int n_micro_batches, int less_memory)
+{
+    ek_error err;
+    cli_stages stages;
+    ek_shape shape = cli_model_shape(model, plan->n_stages, plan->n_chunks, n_micro_batches);
+    const ek_schedule *schedule = cli_model_schedule(model, plan->n_chunks, less_memory);
+    if (!cli_cluster_lay_out(&model->cluster, &model->comm, &shape, &stages, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    ek_balance_options options = {.comm = model->comm,
+                                  .activation_limit = cli_activation_limit(model, shape.n_stages),
+                                  .memory_limit_mb = model->memory_given ? model->memory_mb : 0};
+    cli_stages_options(&stages, &model->cluster, &options);
+    const ek_order *order = order_of(cases, &options, layers, plan, schedule, &shape, &err);
+    if (order)
+        return add_run(cases, &model->comm, &stages, layers, name, file, plan, order);
+    cli_error(NULL, "plan '%s': %s", name, err.message);
+    cli_stages_clear(&stages);
+    return false;
 }
 
 bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
@@ -116,6 +151,7 @@ void cli_cases_clear(cli_cases *cases)
     for (int i = 0; i < cases->n; i++) {
         ek_plan_clear(&cases->plans[i]);
         ek_timeline_clear(&cases->timelines[i]);
+        cli_stages_clear(&cases->stages[i]);
     }
     cases->n = 0;
     ek_order_free(cases->order);

@@ -13,15 +13,12 @@ typedef struct cli_cases {
     ek_case cases[CLI_MAX_CASES];
     ek_plan plans[CLI_MAX_CASES];
     ek_timeline timelines[CLI_MAX_CASES];
+    cli_stages stages[CLI_MAX_CASES]; /**< what the timelines borrow their edges from */
     char names[CLI_MAX_CASES][EK_NAME_SIZE];
     char files[CLI_MAX_CASES][256]; /**< of the picture, in the output folder */
     const char *file_names[CLI_MAX_CASES];
     ek_order *order; /**< the last one laid out; plans of one shape share it */
 } cli_cases;
-
-/** The order of a shape, laid out unless the last one was the same; lives until the next call. NULL after filling err.
- */
-const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, const ek_shape *shape, ek_error *err);
 
 /**
  * Simulate a plan and add it under a name. The plan is copied.
@@ -31,6 +28,10 @@ const ek_order *cli_cases_order(cli_cases *cases, const ek_schedule *schedule, c
  */
 bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
                    const char *file, const ek_plan *plan, int n_micro_batches, int less_memory);
+
+/** Add a plan under an order that is laid out already. */
+bool cli_cases_add_run(cli_cases *cases, const cli_model *model, const ek_layers *layers, const char *name,
+                       const char *file, const ek_plan *plan, const ek_order *order);
 
 /** Read a plan file and add its strategies; those that say how many micro-batches they are for keep that unless -mb was
  *  given. `same_chunks`: those with other chunks per stage than -i are refused. False after a message. */

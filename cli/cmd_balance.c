@@ -1,27 +1,31 @@
 /* `evenkeel balance`: the drop-in replacement of the original tool's command line. */
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "auto.h"
 #include "cases.h"
 #include "cmd.h"
 #include "files.h"
 #include "model.h"
+#include "search.h"
+#include "sweep.h"
 
 /* clang-format off */
 static const cli_option options[] = {
     CLI_MODEL_OPTIONS,
     CLI_PIPELINE_OPTIONS,
+    CLI_CLUSTER_OPTIONS,
     {"mem|max-memory|max_memory", "MB", "memory limit of every stage, in MB of 2^20 bytes (56000)", "limits"},
     {"min-layers", "N", "least layers of a chunk (1); 0 allows chunks without any", NULL},
+    CLI_CHOICE_OPTIONS,
     {"t|time-limit|time_limit", "SECONDS", "end the search after this long, fractions too (90)", NULL},
     {"solver", "NAME", "staged (default), anneal, branch, milp or exhaustive; see docs/balance.md", "search"},
     {"threads", "N", "threads of the search (all cores); the answer does not depend on it", NULL},
     {"seed", "N", "seed of the search (1)", NULL},
+    {"sweep", "KEY=VALUES", "what another value would buy: balance for each of mem=48000:62000:2000 (from:to:step) or "
+     "mem=48000,52000; keys mem, i, mb, s and seq", "what if"},
     {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare"},
     {"manual|manual-config|manual_config", "FILE", "compare with the plans in FILE", NULL},
     CLI_OUTPUT_OPTIONS,
@@ -39,12 +43,15 @@ static const cli_spec spec = {
     .summary =
         "Chooses for every pipeline stage (and every virtual chunk) how many layers it holds and how many of them\n"
         "recompute what, so that the simulated step is as short as possible and no stage exceeds its memory.\n"
-        "FILE is an init file (YAML) or a layer file (JSON). Options take one dash or two.\n\n"
+        "FILE is an init file (YAML) or a layer file (JSON). Options take one dash or two.\n"
+        "--schedule and -i also take `auto` or several values with commas: each is tried, and all are ranked.\n\n"
         "Exit status: 0 done, 1 nothing fits, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 -mem 56000 -lm 1\n"
                 "  evenkeel balance init.yaml -s 16 -mb 32 --time head=0.1,body=3.1,tail=3.5 --format json\n"
-                "  evenkeel balance layers.json -s 8 -i 2 -mb 32 -naive 1 -manual mine.yaml -o pictures\n",
+                "  evenkeel balance layers.json -s 8 -i 2 -mb 32 -naive 1 -manual mine.yaml -o pictures\n"
+                "  evenkeel balance layers.json -s 8 -mb 32 --schedule auto -i auto -t 60\n"
+                "  evenkeel balance init.yaml -s 16 -i 3 -mb 16 --sweep mem=48000:62000:2000\n",
     .operand = "FILE",
     .options = options,
     .n_options = sizeof options / sizeof *options,
@@ -52,41 +59,18 @@ static const cli_spec spec = {
 
 typedef struct command {
     cli_model model;
-    ek_balance_options search;
+    cli_search search;
+    cli_open open;
     bool naive, guide, execute;
-    const char *manual;
-    bool terminal; /* a progress line is wanted */
-    bool progress_shown;
+    const char *manual, *sweep;
 } command;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static volatile int interrupted;
-static volatile double interrupted_at;
-
-/* The first Ctrl-C ends the search, a later one the program. One that follows at once is the same one: a terminal or
- * `timeout` may signal both the process and its group. */
-static void interrupt(int signal_number)
-{
-    if (!interrupted) {
-        interrupted_at = now();
-        interrupted = 1;
-    } else if (now() - interrupted_at > 0.5) {
-        _exit(128 + signal_number);
-    }
-}
 
 static bool set_solver(command *c, const char *text)
 {
     const char *name, *summary;
     for (int i = 0; ek_solver_at(i, &name, &summary); i++)
         if (strcmp(name, text) == 0) {
-            c->search.solver = name;
+            c->search.options.solver = name;
             return true;
         }
     char names[128] = "";
@@ -103,7 +87,7 @@ static bool set_seed(command *c, const cli_option *option, const char *text)
     int seed;
     if (!cli_int(option, text, 0, 2147483647, &seed))
         return false;
-    c->search.seed = (uint64_t)seed;
+    c->search.options.seed = (uint64_t)seed;
     return true;
 }
 
@@ -131,64 +115,44 @@ static bool take_original(command *c, const cli_option *option, const char *text
     return true;
 }
 
+/* Keep a value that leaves a choice; the last one given counts. */
+static bool take_open(const char **place, const char *text)
+{
+    *place = cli_is_open(text) ? text : NULL;
+    return *place != NULL;
+}
+
 static bool handle(void *user, const cli_option *option, const char *text)
 {
     command *c = user;
+    if (cli_is(option, "schedule") && take_open(&c->open.schedules, text))
+        return true;
+    if (cli_is(option, "i") && take_open(&c->open.chunks, text))
+        return true;
     int shared = cli_model_option(&c->model, option, text);
     if (shared != CLI_HELP)
         return shared == CLI_OK;
     if (cli_is(option, "min-layers"))
-        return cli_int(option, text, 0, EK_MAX_LAYERS, &c->search.min_layers);
+        return cli_int(option, text, 0, EK_MAX_LAYERS, &c->search.options.min_layers);
     if (cli_is(option, "t"))
-        return cli_double(option, text, 0.001, 1e7, &c->search.time_limit);
+        return cli_double(option, text, 0.001, 1e7, &c->search.options.time_limit);
     if (cli_is(option, "solver"))
         return set_solver(c, text);
     if (cli_is(option, "threads"))
-        return cli_int(option, text, 1, 256, &c->search.n_threads);
+        return cli_int(option, text, 1, 256, &c->search.options.n_threads);
     if (cli_is(option, "seed"))
         return set_seed(c, option, text);
     if (cli_is(option, "naive"))
         return cli_switch(option, text, &c->naive);
+    if (cli_is(option, "sweep")) {
+        c->sweep = text;
+        return true;
+    }
     if (cli_is(option, "manual")) {
         c->manual = text;
         return true;
     }
     return take_original(c, option, text);
-}
-
-static void show_progress(void *user, const ek_balance_progress *progress)
-{
-    command *c = user;
-    double left = c->search.time_limit - progress->seconds;
-    if (progress->done > 0.01) {
-        double own = progress->seconds / progress->done - progress->seconds;
-        left = own < left ? own : left;
-    }
-    fprintf(stderr, "\r\033[Kbalance: step %.6g, %.1f s left, last improved %.1f s ago", progress->best_step_time,
-            left > 0 ? left : 0, progress->seconds - progress->best_seconds);
-    fflush(stderr);
-    c->progress_shown = true;
-}
-
-/* Search with Ctrl-C caught, and the time already spent on reading taken off the limit. */
-static bool search(command *c, const ek_layers *layers, const ek_order *order, double begin, ek_balance_result *result)
-{
-    ek_error err;
-    struct sigaction action = {.sa_handler = interrupt}, before;
-    sigaction(SIGINT, &action, &before);
-    ek_balance_options wanted = c->search;
-    wanted.comm = c->model.comm;
-    wanted.interrupt = &interrupted;
-    wanted.user = c;
-    wanted.progress = c->terminal ? show_progress : NULL;
-    wanted.time_limit = fmax(wanted.time_limit - (now() - begin), 0.001);
-    ek_status status = ek_balance(layers, order, &wanted, result, &err);
-    sigaction(SIGINT, &before, NULL);
-    if (c->progress_shown)
-        fputs("\r\033[K", stderr);
-    if (status)
-        cli_error(NULL, "%s", err.message);
-    return status == EK_OK;
 }
 
 /* The even split without recomputation, and with as much as the model knows. */
@@ -224,54 +188,96 @@ static bool add_naive(command *c, const ek_layers *layers, cli_cases *cases)
     return true;
 }
 
-static int run_model(command *c, const ek_layers *layers, double begin)
+/* The one schedule and interleave that were asked for, as a choice among one. */
+static bool balance_one(command *c, const ek_layers *layers, cli_choice *out)
+{
+    const cli_model *model = &c->model;
+    ek_error err;
+    ek_shape shape = cli_model_shape(model, model->n_stages, model->n_chunks, model->n_micro_batches);
+    *out = (cli_choice){.schedule = cli_model_schedule(model, model->n_chunks, model->less_memory),
+                        .n_chunks = model->n_chunks};
+    ek_status status = cli_search_run(&c->search, layers, out->schedule, &shape, &model->comm,
+                                      cli_search_left(&c->search), &out->order, &out->result, &err);
+    if (status)
+        cli_error(&err, "%s", err.message);
+    return status == EK_OK;
+}
+
+static int run_model(command *c, const ek_layers *layers)
 {
     static cli_cases cases; /* too large for the stack */
-    ek_balance_result result = {0};
-    ek_error err;
+    cli_choice choice;
     int code = EXIT_WRONG;
-    ek_shape shape = cli_model_shape(&c->model, c->model.n_stages, c->model.n_chunks, c->model.n_micro_batches);
-    const ek_schedule *schedule = cli_model_schedule(&c->model, shape.n_chunks, c->model.less_memory);
-    const ek_order *order = cli_cases_order(&cases, schedule, &shape, &err);
-    if (!order)
-        cli_error(NULL, "%s", err.message);
-    if (!order || !search(c, layers, order, begin, &result))
+    bool open = c->open.schedules || c->open.chunks;
+    if (!(open ? cli_choose(&c->open, &c->model, layers, &c->search, &choice) : balance_one(c, layers, &choice)))
+        return EXIT_WRONG;
+    const ek_balance_result *result = &choice.result;
+    cli_stages stages = {0};
+    ek_error err;
+    if (open) {
+        /* What is compared with the answer runs as the answer does. */
+        c->model.schedule = choice.schedule;
+        c->model.n_chunks = choice.n_chunks;
+    }
+    bool feasible = result->status != EK_BALANCE_INFEASIBLE;
+    if (!cli_cluster_lay_out(&c->model.cluster, &c->model.comm, ek_order_shape(choice.order), &stages, &err)) {
+        cli_error(&err, "%s", err.message);
         goto done;
-    bool feasible = result.status != EK_BALANCE_INFEASIBLE;
-    if (feasible && !cli_cases_add(&cases, &c->model, layers, "result", NULL, &result.plan, c->model.n_micro_batches,
-                                   c->model.less_memory))
+    }
+    if (feasible && !cli_cases_add_run(&cases, &c->model, layers, "result", NULL, &result->plan, choice.order))
         goto done;
     if (feasible && c->naive && !add_naive(c, layers, &cases))
         goto done;
     if (feasible && c->manual && !cli_cases_add_file(&cases, &c->model, layers, false, c->manual))
         goto done;
     ek_report report = {.layers = layers,
-                        .memory_limit_mb = c->search.memory_limit_mb,
+                        .memory_limit_mb = c->search.options.memory_limit_mb,
                         .train_file = c->model.n_pieces > 1 ? c->model.train : NULL,
                         .n_cases = cases.n,
                         .cases = cases.cases,
-                        .search = &result};
+                        .search = result,
+                        .ranking = open ? &choice.ranking : NULL};
+    cli_stages_report(&stages, &c->model.cluster, c->model.n_stages, &report);
     if (!cli_print_report(&c->model, &report) || !cli_write_pictures(&c->model, &report, cases.file_names))
         goto done;
-    if (!feasible)
+    if (!feasible && stages.memory_mb)
+        cli_error(NULL, "%s the stages' limits; every one would have to grow by %.0f MB%s, stage %d to %.0f MB",
+                  result->smallest_limit_exact ? "nothing fits into" : "found no plan within",
+                  ceil(result->shortfall_mb), result->smallest_limit_exact ? "" : " or less", result->bottleneck_stage,
+                  ceil(result->smallest_limit_mb));
+    else if (!feasible)
         cli_error(NULL, "%s %g MB; the smallest limit %s is %.0f MB, which stage %d reaches",
-                  result.smallest_limit_exact ? "nothing fits into" : "found no plan within", c->search.memory_limit_mb,
-                  result.smallest_limit_exact ? "that fits" : "found", ceil(result.smallest_limit_mb),
-                  result.bottleneck_stage);
+                  result->smallest_limit_exact ? "nothing fits into" : "found no plan within",
+                  c->search.options.memory_limit_mb, result->smallest_limit_exact ? "that fits" : "found",
+                  ceil(result->smallest_limit_mb), result->bottleneck_stage);
     code = feasible ? EXIT_DONE : EXIT_NO;
 done:
     cli_cases_clear(&cases);
-    ek_balance_result_clear(&result);
+    cli_stages_clear(&stages);
+    cli_choice_clear(&choice);
     return code;
+}
+
+/* What belongs to one plan has no meaning for several values. */
+static bool check_sweep(const command *c)
+{
+    const char *other = c->open.schedules                                        ? "--schedule with a choice"
+                        : c->open.chunks                                         ? "-i with a choice"
+                        : c->naive                                               ? "-naive 1"
+                        : c->manual                                              ? "-manual"
+                        : c->model.cluster.memory && cli_sweeps(c->sweep, "mem") ? "--stage-memory"
+                                                                                 : NULL;
+    if (other)
+        cli_error(NULL, "--sweep does not go with %s; leave one of them out", other);
+    return !other;
 }
 
 static int run(int argc, char **argv)
 {
-    double begin = now();
-    command c = {.execute = true, .terminal = isatty(STDERR_FILENO)};
+    command c = {.execute = true};
     const char *operand = NULL;
     cli_model_init(&c.model);
-    ek_balance_options_init(&c.search);
+    cli_search_init(&c.search);
     int parsed = cli_parse(&spec, argc, argv, handle, &c, &operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
@@ -279,19 +285,33 @@ static int run(int argc, char **argv)
         cli_error(NULL, "-guide (which dry runs to make) is not in this version");
         return EXIT_WRONG;
     }
+    if (c.model.list_schedules)
+        return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
+    if (c.sweep && !check_sweep(&c))
+        return EXIT_WRONG;
+    if (c.sweep && cli_sweeps(c.sweep, "seq"))
+        c.model.n_pieces = 1;
+    c.search.cluster = c.model.cluster;
     ek_layers layers;
     if (!cli_model_load(&c.model, operand, &layers))
         return EXIT_WRONG;
-    if (!c.model.n_stages && c.model.dry_run_stages && c.model.dry_run_stages != 4)
+    bool stages_open = c.sweep && cli_sweeps(c.sweep, "s");
+    if (!c.model.n_stages && !stages_open && c.model.dry_run_stages && c.model.dry_run_stages != 4)
         cli_note("balancing for 4 stages, the default; the dry run had %d (-s %d)", c.model.dry_run_stages,
                  c.model.dry_run_stages);
     c.model.n_stages = c.model.n_stages ? c.model.n_stages : 4;
     c.model.n_micro_batches = c.model.n_micro_batches ? c.model.n_micro_batches : 4;
-    c.model.n_chunks = c.model.n_chunks ? c.model.n_chunks : 1;
+    /* A schedule that is made for several chunks has no use for the default of one. */
+    bool open = c.open.schedules || c.open.chunks;
+    if (!c.model.n_chunks && !open)
+        c.model.n_chunks = c.model.schedule ? c.model.schedule->min_chunks : 1;
     if (c.model.memory_given)
-        c.search.memory_limit_mb = c.model.memory_mb;
+        c.search.options.memory_limit_mb = c.model.memory_mb;
+    c.search.options.activation_limit = cli_activation_limit(&c.model, c.model.n_stages);
 
-    int code = c.execute ? run_model(&c, &layers, begin) : EXIT_DONE;
+    int code = !c.execute ? EXIT_DONE
+               : c.sweep  ? cli_run_sweep(&c.model, &layers, &c.search, c.sweep)
+                          : run_model(&c, &layers);
     ek_layers_clear(&layers);
     return code;
 }

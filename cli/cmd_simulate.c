@@ -6,63 +6,93 @@
 #include "cmd.h"
 #include "files.h"
 #include "model.h"
+#include "uniform.h"
 
 /* clang-format off */
 static const cli_option options[] = {
     CLI_MODEL_OPTIONS,
     CLI_PIPELINE_OPTIONS,
+    CLI_CLUSTER_OPTIONS,
+    {"uniform", "TIMES", "equal stages instead of a model and a plan: times of one stage and micro-batch, as "
+     "forward=2,backward=4 or forward=2,backward_input=2,backward_weight=2; weight_activation=0.5 is the share of the "
+     "activations held until the weight gradient", "without a model"},
     {"mem|max-memory|max_memory", "MB", "memory limit to compare the peaks with, in MB of 2^20 bytes", "limits"},
     CLI_OUTPUT_OPTIONS,
 };
 /* clang-format on */
 
 static const cli_spec spec = {
-    .usage = "evenkeel simulate [OPTIONS] PLAN --init FILE\n       evenkeel simulate [OPTIONS] PLAN --layers FILE",
+    .usage = "evenkeel simulate [OPTIONS] PLAN --init FILE\n       evenkeel simulate [OPTIONS] PLAN --layers FILE\n"
+             "       evenkeel simulate [OPTIONS] --schedule NAME --uniform TIMES\n"
+             "       evenkeel simulate --list-schedules",
     .summary =
         "Runs given plans through a schedule: step time, bubble, memory peaks, timeline. PLAN is what\n"
         "`balance --format yaml` (or json) wrote, or a file of named strategies. Stages and interleave come from\n"
-        "the plan; micro-batches from the plan unless -mb is given (4 when neither says). Options take one dash\n"
-        "or two.\n\n"
+        "the plan; micro-batches from the plan unless -mb is given (4 when neither says). With --uniform a\n"
+        "schedule runs by itself, with equal stages: step, bubble, and activations alive in micro-batches of a\n"
+        "stage. Options take one dash or two.\n\n"
         "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -mb 16 --format yaml > plan.yaml\n"
                 "  evenkeel simulate plan.yaml --init init.yaml -mem 56000\n"
-                "  evenkeel simulate mine.yaml --layers layers.json -mb 32 --p2p-time 0.4 --format json\n",
+                "  evenkeel simulate mine.yaml --layers layers.json -mb 32 --p2p-time 0.4 --format json\n"
+                "  evenkeel simulate --schedule interleaved -s 8 -mb 24 -i 3 --uniform forward=18522,backward=27423 "
+                "--p2p-time 601\n",
     .operand = "PLAN",
     .options = options,
     .n_options = sizeof options / sizeof *options,
 };
 
+typedef struct command {
+    cli_model model;
+    const char *uniform;
+} command;
+
 static bool handle(void *user, const cli_option *option, const char *text)
 {
-    return cli_model_option(user, option, text) == CLI_OK;
+    command *c = user;
+    if (cli_is(option, "uniform")) {
+        c->uniform = text;
+        return true;
+    }
+    return cli_model_option(&c->model, option, text) == CLI_OK;
 }
 
 static int run(int argc, char **argv)
 {
     static cli_cases cases; /* too large for the stack */
-    cli_model model;
+    command c = {0};
     const char *plan = NULL;
-    cli_model_init(&model);
-    int parsed = cli_parse(&spec, argc, argv, handle, &model, &plan);
+    cli_model_init(&c.model);
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, &plan);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (c.model.list_schedules)
+        return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
+    if (c.uniform && plan) {
+        cli_error(NULL, "--uniform needs no plan; leave '%s' out, or --uniform", plan);
+        return EXIT_WRONG;
+    }
+    if (c.uniform)
+        return cli_run_uniform(&c.model, c.uniform);
     if (!plan) {
         cli_error(NULL, "no plan: give a plan file, for example `evenkeel simulate plan.yaml --init init.yaml`");
         return EXIT_WRONG;
     }
     ek_layers layers;
-    if (!cli_model_load(&model, NULL, &layers))
+    if (!cli_model_load(&c.model, NULL, &layers))
         return EXIT_WRONG;
     int code = EXIT_WRONG;
-    if (cli_cases_add_file(&cases, &model, &layers, true, plan)) {
+    if (cli_cases_add_file(&cases, &c.model, &layers, true, plan)) {
         ek_report report = {.layers = &layers,
-                            .memory_limit_mb = model.memory_given ? model.memory_mb : 0,
-                            .train_file = model.n_pieces > 1 ? model.train : NULL,
+                            .memory_limit_mb = c.model.memory_given ? c.model.memory_mb : 0,
+                            .train_file = c.model.n_pieces > 1 ? c.model.train : NULL,
                             .n_cases = cases.n,
                             .cases = cases.cases,
                             .list = cases.n > 1};
-        if (cli_print_report(&model, &report) && cli_write_pictures(&model, &report, cases.file_names))
+        if (cases.n > 0) /* lists by stage fit every plan or none */
+            cli_stages_report(&cases.stages[0], &c.model.cluster, cases.plans[0].n_stages, &report);
+        if (cli_print_report(&c.model, &report) && cli_write_pictures(&c.model, &report, cases.file_names))
             code = EXIT_DONE;
     }
     cli_cases_clear(&cases);

@@ -69,12 +69,10 @@ bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE 
     return fine;
 }
 
-bool cli_print_report(const cli_model *model, ek_report *report)
+bool cli_printed(ek_status status, const ek_error *err)
 {
-    ek_error err;
-    report->color = strcmp(model->format->name, "text") == 0 && cli_color(STDOUT_FILENO);
-    if (model->format->write(report, stdout, &err) != EK_OK) {
-        cli_error(NULL, "%s", err.message);
+    if (status) {
+        cli_error(NULL, "%s", err->message);
         return false;
     }
     if (fflush(stdout) != 0) {
@@ -82,6 +80,23 @@ bool cli_print_report(const cli_model *model, ek_report *report)
         return false;
     }
     return true;
+}
+
+bool cli_print_schedules(const cli_model *model)
+{
+    ek_error err;
+    if (!model->format->write_schedules) {
+        cli_error(NULL, "--list-schedules prints text or json, not %s", model->format->name);
+        return false;
+    }
+    return cli_printed(model->format->write_schedules(stdout, &err), &err);
+}
+
+bool cli_print_report(const cli_model *model, ek_report *report)
+{
+    ek_error err;
+    report->color = strcmp(model->format->name, "text") == 0 && cli_color(STDOUT_FILENO);
+    return cli_printed(model->format->write(report, stdout, &err), &err);
 }
 
 typedef struct picture {
@@ -110,7 +125,9 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names)
 {
     bool text = strcmp(model->format->name, "text") == 0;
-    const char *folder = model->output ? model->output : text && !model->svg ? "output" : NULL;
+    const char *folder = model->output                                      ? model->output
+                         : text && !model->svg && !model->no_default_folder ? "output"
+                                                                            : NULL;
     picture first = {report, 0};
     if (report->n_cases == 0)
         return true;

@@ -12,6 +12,12 @@ bool cli_make_folder(const char *path);
 /** Write a file through a temporary beside it, so that a failure leaves nothing half-written. False after a message. */
 bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err), const void *user);
 
+/** What a writer to stdout gave back, and whether all of it got out. False after a message. */
+bool cli_printed(ek_status status, const ek_error *err);
+
+/** Print the schedules there are in the chosen format. False after a message. */
+bool cli_print_schedules(const cli_model *model);
+
 /** Print the report in the chosen format to stdout. False after a message. */
 bool cli_print_report(const cli_model *model, ek_report *report);
 

@@ -18,18 +18,42 @@ static int done(bool fine)
     return fine ? CLI_OK : CLI_WRONG;
 }
 
-static int set_schedule(cli_model *model, const char *text)
+const ek_schedule *cli_find_schedule(const char *text, size_t length)
 {
-    model->schedule = ek_schedule_find(text);
-    if (model->schedule)
-        return CLI_OK;
-    char names[256] = "";
+    for (const ek_schedule *const *s = ek_schedules; *s; s++)
+        if (strlen((*s)->name) == length && strncmp((*s)->name, text, length) == 0)
+            return *s;
+    char names[512] = "";
     for (const ek_schedule *const *s = ek_schedules; *s; s++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*s)->name);
     }
-    cli_error(NULL, "no schedule is called '%s'; there are %s", text, names);
-    return CLI_WRONG;
+    cli_error(NULL, "no schedule is called '%.*s'; there are %s", (int)length, text, names);
+    return NULL;
+}
+
+static int set_schedule(cli_model *model, const char *text)
+{
+    model->schedule = cli_find_schedule(text, strlen(text));
+    return model->schedule ? CLI_OK : CLI_WRONG;
+}
+
+/* "12", or "1.5p" for 1.5 x the stages. */
+static int set_activation_limit(cli_model *model, const cli_option *option, const char *text)
+{
+    char number[64];
+    size_t n = strlen(text);
+    bool per_stage = n > 1 && text[n - 1] == 'p';
+    snprintf(number, sizeof number, "%.*s", (int)(per_stage ? n - 1 : n), text);
+    if (!cli_double(option, number, 1e-3, 1e6, &model->activation_limit))
+        return CLI_WRONG;
+    model->activation_limit_per_stage = per_stage;
+    return CLI_OK;
+}
+
+double cli_activation_limit(const cli_model *model, int n_stages)
+{
+    return model->activation_limit * (model->activation_limit_per_stage ? n_stages : 1);
 }
 
 static int set_format(cli_model *model, const char *text)
@@ -87,11 +111,17 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
     }
     if (cli_is(option, "schedule"))
         return set_schedule(model, text);
+    if (cli_is(option, "list-schedules")) {
+        model->list_schedules = true;
+        return CLI_OK;
+    }
+    if (cli_is(option, "activation-limit"))
+        return set_activation_limit(model, option, text);
     if (cli_is(option, "format"))
         return set_format(model, text);
     if (cli_is(option, "seq"))
         return done(cli_int(option, text, 1, 1024, &model->n_pieces));
-    return CLI_HELP;
+    return cli_cluster_option(&model->cluster, option, text);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -226,13 +256,30 @@ static bool cut_into_pieces(cli_model *model, ek_layers *layers)
     return true;
 }
 
+/* Have what recomputation brings back counted, where it is known. */
+static bool count_transient(ek_layers *layers)
+{
+    for (int b = 0; b < layers->n_body; b++)
+        if (!layers->body[b].modelled[EK_RECOMPUTE_NONE]) {
+            cli_error(
+                NULL,
+                "--recompute-transient: the activations of '%s' without recomputation are not known, so neither is "
+                "what recomputation brings back",
+                layers->body[b].name);
+            return false;
+        }
+    layers->recompute_transient = true;
+    return true;
+}
+
 bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
 {
     if (model->n_pieces > 1 && !check_pieces(model))
         return false;
     if (!load_model(model, operand, layers))
         return false;
-    if (model->n_pieces == 1 || cut_into_pieces(model, layers))
+    if ((model->n_pieces == 1 || cut_into_pieces(model, layers)) &&
+        (!model->cluster.recompute_transient || count_transient(layers)))
         return true;
     ek_layers_clear(layers);
     return false;

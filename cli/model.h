@@ -4,6 +4,7 @@
 
 #include "evenkeel/evenkeel.h"
 
+#include "cluster.h"
 #include "options.h"
 
 /** Where the model comes from, and the pipeline it runs in, as given on the command line. */
@@ -14,12 +15,17 @@ typedef struct cli_model {
     int less_memory;                         /**< 0 or 1; -1 when not given */
     const ek_schedule *schedule;             /**< NULL: the original's choice */
     ek_comm comm;
+    cli_cluster cluster;
+    double activation_limit;         /**< as given; 0 when not */
+    bool activation_limit_per_stage; /**< it was given as "2p": times the stages */
+    bool list_schedules;
     bool memory_given;
     double memory_mb;
     const ek_format *format;
     bool format_given;
     const char *output, *svg, *chrome_trace;
-    int dry_run_stages; /**< of the init file that was loaded; 0 for a layer file */
+    bool no_default_folder; /**< pictures only where an option asks for them */
+    int dry_run_stages;     /**< of the init file that was loaded; 0 for a layer file */
 } cli_model;
 
 /* clang-format off */
@@ -36,6 +42,9 @@ typedef struct cli_model {
     {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (4)", NULL},                                        \
     {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL},     \
     {"schedule", "NAME", "order of the blocks (--list-schedules names all); default by -i, -lm and -seq", NULL}, \
+    {"list-schedules", NULL, "name the schedules, with a line each on bubble and memory, and end", NULL},                \
+    {"activation-limit", "N|Np", "activations a stage may hold, in micro-batches of the whole stage, or that many times "\
+     "the stages (1.5p); for schedules that make their order for it (the schedule's own)", NULL},                      \
     {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},                 \
     {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL},           \
     {"seq|seq_split_num", "N", "sequence pieces of a micro-batch (1); more need -train", NULL},                        \
@@ -52,6 +61,12 @@ void cli_model_init(cli_model *model);
 
 /** Handle one of the shared options. @return CLI_OK, CLI_WRONG after a message, or CLI_HELP when it is not shared. */
 int cli_model_option(cli_model *model, const cli_option *option, const char *text);
+
+/** The schedule of a name; NULL after a message that lists the names. `length` bytes of `text`. */
+const ek_schedule *cli_find_schedule(const char *text, size_t length);
+
+/** --activation-limit for a number of stages; 0 when not given. */
+double cli_activation_limit(const cli_model *model, int n_stages);
 
 /** Read the model's layers, those of a sequence piece with -seq; `operand` may name the file. False after a message. */
 bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers);

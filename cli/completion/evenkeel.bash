@@ -9,19 +9,31 @@ _evenkeel() {
     fi
     options='--init --layers -lf --layer-folder --layer_folder -m --model-name --model_name --time -s --stages
         --stage -i --interleave --interleave_degree -mb --micro-batches --micro_batch -lm --less-memory
-        --less_memory --schedule --p2p-time --p2p-blocking --seq --seq_split_num --train --mem
+        --less_memory --schedule --list-schedules --activation-limit --p2p-time --p2p-blocking --stage-memory --stage-speed --p2p-edges
+        --stages-per-node --p2p-inter --micro-batch-cost --recompute-transient --seq --seq_split_num --train --mem
         --max-memory --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
     if [ "${COMP_WORDS[1]}" = balance ]; then
-        options="$options --min-layers -t --time-limit --time_limit --solver --threads --seed --naive --simulate-naive
+        options="$options --sweep --min-layers --fix --forbid -t --time-limit --time_limit --solver --threads --seed --naive --simulate-naive
         --simulate_naive --manual --manual-config --manual_config"
+    else
+        options="$options --uniform"
     fi
     case $before in
     -schedule | --schedule)
-        mapfile -t COMPREPLY < <(compgen -W '1f1b interleaved interleaved-less-memory sequence' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "auto
+            $(evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word")
         return
         ;;
     -solver | --solver)
-        mapfile -t COMPREPLY < <(compgen -W 'staged anneal branch' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'staged anneal branch milp exhaustive' -- "$word")
+        return
+        ;;
+    -forbid | --forbid)
+        mapfile -t COMPREPLY < <(compgen -W 'none select comm both full' -- "$word")
+        return
+        ;;
+    -sweep | --sweep)
+        mapfile -t COMPREPLY < <(compgen -W 'mem= i= mb= s= seq=' -- "$word")
         return
         ;;
     -format | --format)
@@ -39,7 +51,8 @@ _evenkeel() {
     -m | --m | -model-name | --model-name | -model_name | --model_name | -time | --time | -s | --s | -stages \
         | --stages | -stage | --stage | -i | --i | -interleave | --interleave | -interleave_degree | \
         --interleave_degree | -mb | --mb | -micro-batches | --micro-batches | -micro_batch | --micro_batch | \
-        -p2p-time | --p2p-time | -seq | --seq | -seq_split_num | --seq_split_num | -mem | --mem | -max-memory | \
+        -p2p-time | --p2p-time | -activation-limit | --activation-limit | -uniform | --uniform | -stage-memory | --stage-memory | -stage-speed | --stage-speed | -p2p-edges | \
+        --p2p-edges | -stages-per-node | --stages-per-node | -p2p-inter | --p2p-inter | -fix | --fix | -seq | --seq | -seq_split_num | --seq_split_num | -mem | --mem | -max-memory | \
         --max-memory | -max_memory | --max_memory | -min-layers | --min-layers | -t | --t | -time-limit | \
         --time-limit | -time_limit | --time_limit | -threads | --threads | -seed | --seed)
         return

@@ -27,13 +27,25 @@ typedef struct ek_balance_progress {
 } ek_balance_progress;
 
 typedef struct ek_balance_options {
-    double memory_limit_mb; /**< no stage's peak may exceed it */
-    double time_limit;      /**< seconds, > 0 */
-    int min_layers;         /**< of body layers in a chunk, 0 or more */
-    int n_threads;          /**< 0: all cores */
+    double memory_limit_mb;        /**< no stage's peak may exceed it */
+    const double *stage_memory_mb; /**< [n_stages] a limit for each stage instead; NULL: memory_limit_mb everywhere */
+    /** [n_stages] layers that the chunks a stage holds must add up to, -1 where the search may choose; NULL:
+     * everywhere. Where micro-batches run both ways, stages s and p-1-s hold the same chunks. */
+    const int *fixed_layers;
+    bool forbidden[EK_N_RECOMPUTE]; /**< recompute kinds that a plan may not use */
+    double time_limit;              /**< seconds, > 0 */
+    int min_layers;                 /**< of body layers in a chunk, 0 or more */
+    int n_threads;                  /**< 0: all cores */
     uint64_t seed;
     const char *solver; /**< a name of ek_solver_at(); NULL for the default */
     ek_comm comm;
+    /** Of the orders that ek_balance_arranged() and ek_order_for_plan() make, as for ek_order_slow_stages() and
+     *  ek_order_scale_micro_batches(); ek_balance() takes its order as it is. NULL: all 1. */
+    const double *slowdown;          /**< [n_stages] */
+    const double *micro_batch_scale; /**< [n_micro_batches] */
+    /** Of schedules that make their order for times and memory: activations a stage may hold, in micro-batches of the
+     *  whole stage. 0: the schedule's own, ek_schedule.activation_limit x p. See ek_balance_arranged(). */
+    double activation_limit;
     /** Called a few times a second from the calling thread; may be NULL. */
     void (*progress)(void *user, const ek_balance_progress *progress);
     void *user;
@@ -47,8 +59,11 @@ typedef struct ek_balance_result {
     double step_time; /**< simulated */
     double seconds;   /**< spent */
     /** When infeasible: the smallest limit that would fit, the plan behind it in `fit_plan`, and the stage that
-     *  reaches it. `smallest_limit_exact` is false when it is only the smallest that was found. */
+     *  reaches it. `smallest_limit_exact` is false when it is only the smallest that was found. With a limit for each
+     *  stage all of them grow by the same `shortfall_mb`, and smallest_limit_mb is what that makes of the bottleneck's.
+     */
     double smallest_limit_mb;
+    double shortfall_mb;
     bool smallest_limit_exact;
     int bottleneck_stage;
     ek_plan fit_plan;
@@ -70,6 +85,31 @@ void ek_balance_options_init(ek_balance_options *options);
 ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_balance_options *options,
                      ek_balance_result *out, ek_error *err);
 void ek_balance_result_clear(ek_balance_result *result);
+
+/**
+ * ek_balance() for any schedule, with the order that it needs.
+ *
+ * A schedule that makes its order for times and memory is arranged for the even split, balanced, arranged anew for the
+ * times of the plan found, balanced again, and so on, at most four times while the step gets shorter. The answer's step
+ * and peak are those of the plan under its own order, ek_order_for_plan(). What is proved under one order does not hold
+ * for all, so the status is never EK_BALANCE_OPTIMAL then. Other schedules go straight to ek_balance().
+ *
+ * @param order  out: the order the answer holds for; the caller frees it
+ * @return as ek_order_new_for() and ek_balance()
+ */
+ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedule, const ek_shape *shape,
+                              const ek_balance_options *options, ek_order **order, ek_balance_result *out,
+                              ek_error *err);
+
+/**
+ * The order of a plan. Where a schedule makes it: for the plan's times, or for those of the even split when the step is
+ * then shorter; one that keeps the memory limit goes before one that does not.
+ *
+ * @param options  comm, slowdown, micro_batch_scale, activation_limit and the memory limits (0: none) matter
+ * @return as ek_order_new_for(). Twice its cost, and two simulations.
+ */
+ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const ek_schedule *schedule,
+                            const ek_shape *shape, const ek_balance_options *options, ek_order **out, ek_error *err);
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,7 @@
 #include "evenkeel/sequence.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/train.h"
+#include "evenkeel/uniform.h"
 
 #define EK_VERSION "0.1.0"
 

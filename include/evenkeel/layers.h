@@ -78,6 +78,8 @@ typedef struct ek_layers {
     bool modelled[EK_N_RECOMPUTE]; /**< kinds that every body kind models */
     bool split_known;              /**< every weight_time was given; else some are assumed, EK_WEIGHT_TIME_SHARE */
     double const_mb;               /**< on every stage */
+    bool recompute_transient;      /**< count what a recomputed layer brings back while its backward runs; needs the
+                                        activations of NONE of every body kind */
     ek_memory_fit fit;
 } ek_layers;
 

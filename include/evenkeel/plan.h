@@ -37,6 +37,8 @@ typedef struct ek_chunk_cost {
     double weight_time;    /**< the part of backward_time that is the gradient of the weights */
     double parameter_mb;
     double activation_mb; /**< one micro-batch */
+    double transient_mb;  /**< besides, while the backward runs: what recomputing one layer brings back, the most of any
+                               layer; 0 unless ek_layers.recompute_transient */
 } ek_chunk_cost;
 
 /** Allocate a plan of zeros. @return EK_OK, or EK_ERR_MEMORY, or EK_ERR_INPUT outside the limits of layers.h. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "evenkeel/balance.h"
+#include "evenkeel/uniform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,23 +21,90 @@ typedef struct ek_case {
     const ek_timeline *timeline;
 } ek_case;
 
+/** The answer for one schedule and interleave, of several that were tried. */
+typedef struct ek_ranked {
+    const ek_schedule *schedule;
+    int n_chunks;
+    ek_balance_status status;
+    double step_time; /**< simulated; INFINITY when nothing fits */
+    double peak_memory_mb;
+    int peak_stage;
+    double lower_bound;       /**< on the step; NAN when there is none */
+    double smallest_limit_mb; /**< when nothing fits */
+} ek_ranked;
+
+/** A schedule or interleave that was not tried, and why. */
+typedef struct ek_skipped {
+    char name[EK_NAME_SIZE];
+    char reason[200];
+} ek_skipped;
+
+/** What was tried, shortest step first. */
+typedef struct ek_ranking {
+    int n, n_skipped;
+    ek_ranked *ranked;   /**< [n] */
+    ek_skipped *skipped; /**< [n_skipped] */
+} ek_ranking;
+
+/** The answer for one value of a sweep. */
+typedef struct ek_sweep_row {
+    double value;
+    double step_time; /**< simulated; INFINITY when nothing fits */
+    double peak_memory_mb;
+    double lower_bound;       /**< on the step; NAN when there is none */
+    double smallest_limit_mb; /**< when nothing fits; NAN when not known */
+    ek_plan plan;             /**< empty when nothing fits */
+    ek_balance_status status;
+    int peak_stage;
+    int n_micro_batches;  /**< of the step */
+    char impossible[200]; /**< why the value was not searched; empty when it was */
+} ek_sweep_row;
+
+/** What is swept. */
+typedef struct ek_sweep_key {
+    const char *name;  /**< as given to --sweep: mem, i, mb, s, seq */
+    const char *title; /**< for people, with the unit */
+} ek_sweep_key;
+
+/** Best plans over one swept value, everything else equal. */
+typedef struct ek_sweep {
+    const ek_layers *layers;
+    const ek_sweep_key *key;
+    const char *pipeline; /**< the rest of the shape, for people */
+    int n;
+    ek_sweep_row *row; /**< [n] */
+} ek_sweep;
+
 /** What a command has to say. All borrowed. */
 typedef struct ek_report {
     const ek_layers *layers;
-    double memory_limit_mb; /**< 0: none was given */
-    const char *train_file; /**< that the model of a sequence piece was derived from; NULL without pieces */
+    double memory_limit_mb; /**< 0: none was given; the largest when the stages have their own */
+    /** What differs between the stages or micro-batches of every case, and what the search was not free in; each NULL
+     *  when there is nothing of the kind. */
+    const double *stage_memory_mb;  /**< [n_stages] limits */
+    const double *stage_speed;      /**< [n_stages] 1: as the layer times say */
+    const double *micro_batch_cost; /**< [whole micro-batches] factors of time and activations */
+    const int *fixed_layers;        /**< [n_stages] -1: free */
+    const bool *forbidden;          /**< [EK_N_RECOMPUTE] */
+    const char *train_file;         /**< that the model of a sequence piece was derived from; NULL without pieces */
     int n_cases;
     const ek_case *cases; /**< [n_cases]; for balance the first is the answer */
     /** The search, or NULL for `simulate`. When its status is infeasible there are no cases. */
     const ek_balance_result *search;
-    bool list;  /**< print cases as a list even when there is one */
-    bool color; /**< ANSI colours, for a terminal that wants them */
+    const ek_ranking *ranking; /**< what the answer was chosen from, or NULL */
+    const char *memory_unit;   /**< of all memory, for pictures; NULL: MB */
+    bool list;                 /**< print cases as a list even when there is one */
+    bool color;                /**< ANSI colours, for a terminal that wants them */
 } ek_report;
 
 /** One way of printing a report to a stream. */
 typedef struct ek_format {
     const char *name; /**< as given to --format */
     ek_status (*write)(const ek_report *report, FILE *out, ek_error *err);
+    /** The schedules; like the following NULL when the format has no such thing. */
+    ek_status (*write_schedules)(FILE *out, ek_error *err);
+    ek_status (*write_uniform)(const ek_uniform_run *run, FILE *out, ek_error *err);
+    ek_status (*write_sweep)(const ek_sweep *sweep, FILE *out, ek_error *err);
 } ek_format;
 
 /** text, yaml, json; NULL at the end. */
@@ -47,6 +115,8 @@ const ek_format *ek_format_find(const char *name);
 ek_status ek_svg_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
 /** All cases side by side on one time axis, with a table of step, bubble and peak. O(blocks). */
 ek_status ek_svg_compare_write(const ek_report *report, FILE *out, ek_error *err);
+/** Step time and its bound over the swept value. O(rows). */
+ek_status ek_svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err);
 /** The simulated timeline of one case as a Chrome trace (Trace Event Format) that Perfetto opens. O(blocks). */
 ek_status ek_chrome_trace_write(const ek_report *report, int case_index, FILE *out, ek_error *err);
 

@@ -64,6 +64,16 @@ double ek_order_weight_share(const ek_order *order);
 ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek_error *err);
 
 /**
+ * Stages of different speed: every block on stage s takes slowdown[s] times its duration (1 / the stage's speed).
+ * Memory and transfers stay as they are. To be called before threads share the order.
+ *
+ * @param slowdown  [n_stages], finite and positive; copied. NULL: all 1 again
+ * @return EK_OK; EK_ERR_INPUT, also where micro-batches run both ways and stages s and p-1-s, which hold the same
+ *         chunks, differ; EK_ERR_MEMORY. The order is unchanged on failure. O(stages x chunks).
+ */
+ek_status ek_order_slow_stages(ek_order *order, const double *slowdown, ek_error *err);
+
+/**
  * The chunks of a plan whose parameters and activations a stage holds, in model order: its own chunks or, with
  * EK_PLACE_BOTH_WAYS, positions s and p-1-s.
  * @param cells  out: [n] indices into a plan's arrays, owned by the order
@@ -73,8 +83,9 @@ int ek_order_held_cells(const ek_order *order, int stage, const int **cells);
 
 /**
  * Vectors of live micro-batches of the cells a stage holds that no other vector dominates. For any plan the stage's
- * peak is const + sum_i parameter_i + max_k sum_i live[k][i] activation_i,    i over ek_order_held_cells(). Between B
- * and W of a split backward a micro-batch counts as ek_order_weight_share().
+ * peak is const + sum_i parameter_i + max_k sum_i live[k][i] activation_i,    i over ek_order_held_cells(), but for
+ * what recomputation brings back meanwhile. Between B and W of a split backward a micro-batch counts as
+ * ek_order_weight_share().
  * @param vectors  out: [n][held cells], owned by the order
  * @return n >= 1
  */
@@ -95,6 +106,8 @@ size_t ek_order_scratch_size(const ek_order *order);
 typedef struct ek_interval {
     double start, end;
     double memory_mb; /**< of its stage just after it: F has added, B (and W) have taken off its activations */
+    double during_mb; /**< of its stage while it runs: what is held before it and, with ek_layers.recompute_transient,
+                           what recomputing a layer brings back */
     uint32_t micro_batch;
     uint16_t chunk;
     uint16_t kind; /**< ek_block_kind */

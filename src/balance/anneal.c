@@ -21,6 +21,7 @@ enum {
     MIN_STEPS = 4000,
     MIN_STEPS_PER_CELL = 100,
     MAX_BATCHES = 8,
+    MOST_TRIES = 64,
     AGREEMENT = 8, /* one chain in so many at the same best: there is nothing left for a second round */
 };
 #define WORK_BUDGET 1.2e10 /* blocks x lanes of the first round */
@@ -206,10 +207,11 @@ static bool set_chunk(const ek__problem *problem, chain *c, int cell, int first,
     return true;
 }
 
-/* Move one layer from cell a to cell b. With several body kinds the chunks between them shift by one layer too. */
+/* Move one layer from cell a to cell b, unless that changes a fixed stage. With several body kinds the chunks between
+ * them shift by one layer too. */
 static bool shift_layer(const ek__problem *problem, chain *c, int a, int b)
 {
-    if (c->now.chunk[a]->n <= problem->min_layers)
+    if (c->now.chunk[a]->n <= problem->min_layers || !ek__may_exchange(problem, a, b))
         return false;
     if (problem->layers->n_body == 1)
         return set_chunk(problem, c, a, 0, c->now.chunk[a]->n - 1) &&
@@ -243,12 +245,16 @@ static int other_than(ek__random *random, int n, int not_this)
     return x + (x >= not_this);
 }
 
-/* One or two layers to other chunks anywhere. */
+/* One to three layers to other chunks anywhere. */
 static bool move_layers(const ek__problem *problem, chain *c, int how_many, double *slack)
 {
     for (int k = 0; k < how_many; k++) {
-        int a = ek__random_below(&c->random, problem->n_cells);
-        if (!shift_layer(problem, c, a, other_than(&c->random, problem->n_cells, a)))
+        int a, b, tries = 0;
+        do { /* with fixed stages most pairs may be ruled out */
+            a = ek__random_below(&c->random, problem->n_cells);
+            b = other_than(&c->random, problem->n_cells, a);
+        } while (!ek__may_exchange(problem, a, b) && ++tries < MOST_TRIES);
+        if (!shift_layer(problem, c, a, b))
             return false;
     }
     return fit_touched(problem, c, slack);

@@ -187,12 +187,12 @@ static int n_cores(void)
 }
 
 /* No plan fits: say what would. */
-static ek_status explain(const ek__problem *problem, const ek__state *state, double limit, bool exact,
-                         ek_balance_result *out, ek_error *err)
+static ek_status explain(const ek__problem *problem, const double *stage_mb, const ek__state *state, double limit,
+                         bool exact, ek_balance_result *out, ek_error *err)
 {
     out->status = EK_BALANCE_INFEASIBLE;
-    out->smallest_limit_mb = limit;
     out->smallest_limit_exact = exact;
+    out->shortfall_mb = limit - problem->limit_mb;
     double worst = -INFINITY;
     for (int s = 0; s < problem->n_stages; s++) {
         double excess = ek__state_excess(problem, state, s);
@@ -201,6 +201,7 @@ static ek_status explain(const ek__problem *problem, const ek__state *state, dou
             out->bottleneck_stage = s;
         }
     }
+    out->smallest_limit_mb = stage_mb ? stage_mb[out->bottleneck_stage] + out->shortfall_mb : limit;
     return ek__state_to_plan(problem, state, &out->fit_plan, err);
 }
 
@@ -254,7 +255,12 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
         status = ek__capacity_start(&problem, &state, &fits, &limit, &exact, err);
     if (!status)
         status = fits ? search_from(&problem, options, &state, &result, err)
-                      : explain(&problem, &state, limit, exact, &result, err);
+                      : explain(&problem, options->stage_memory_mb, &state, limit, exact, &result, err);
+    if (problem.reserve_mb > 0) { /* what was proved is about the limits less the reserve */
+        result.smallest_limit_exact = false;
+        if (result.status == EK_BALANCE_OPTIMAL)
+            result.status = EK_BALANCE_FEASIBLE;
+    }
     result.seconds = ek__now() - begin;
     ek__state_clear(&state);
     ek__problem_clear(&problem);

@@ -112,8 +112,8 @@ static void explore(tree *t, int position, int placed)
         return;
     }
     int cell = problem->order->cell_at[position], n_cells = problem->n_cells;
-    int left = problem->n_layers - placed, after = n_cells - 1 - position;
-    int most = left - after * problem->min_layers, least = after == 0 ? left : problem->min_layers;
+    int least, most;
+    ek__layer_range(problem, &t->state, position, placed, &least, &most);
     child *children = NULL;
     int n = 0, capacity = 0;
     double blocks = (double)ek_order_n_blocks(problem->order);

@@ -3,7 +3,8 @@
  * which follow a feasible start, or the smallest limit that would fit.
  *
  * With one body kind a bank's capacity is a small integer program in its chunks, solved exactly, and a limit fits when
- * the capacities add up to the layers. With several kinds and banks of one chunk, filling stages in order is exact.
+ * the capacities add up to the layers. With several kinds and banks of one chunk, which counts of layers the first
+ * stages can hold is tabled stage by stage, exactly. A stage that is fixed takes its number or nothing fits.
  * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. */
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static void pack(knapsack *k, int i, int sum)
         return;
     }
     /* What the rest could add at most, by its lightest chunk under each live vector; and this chunk alone. */
-    double rest = k->most - sum, alone = rest;
+    double rest = k->most - sum, alone = rest - (double)(k->n - 1 - i) * k->least;
     for (int l = 0; l < k->n_live; l++) {
         double lightest = INFINITY;
         for (int j = i; j < k->n; j++)
@@ -106,7 +107,8 @@ static double live_sum(const double *live, int n_live, int v, int chunk)
     return sum;
 }
 
-/* Most layers a bank holds within `limit`, chunk by chunk in `x`; -1 when not even the least fits. One body kind. */
+/* Most layers a bank holds within `limit`, chunk by chunk in `x`, and no more than it is fixed to; -1 when not even the
+ * least fits. One body kind. */
 static int bank_capacity(const ek__problem *problem, const ek__bank *bank, double limit, double *weight, double *room,
                          int *scratch, int *x, bool *exact)
 {
@@ -131,7 +133,9 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
     }
     knapsack sack = {.n = v,
                      .n_live = n_live,
-                     .most = problem->n_layers,
+                     .most = problem->fixed_layers[bank - problem->bank] >= 0
+                                 ? problem->fixed_layers[bank - problem->bank]
+                                 : problem->n_layers,
                      .least = problem->min_layers,
                      .weight = weight,
                      .room = room,
@@ -148,14 +152,19 @@ static int bank_capacity(const ek__problem *problem, const ek__bank *bank, doubl
 typedef struct room_scratch {
     double *weight, *room;
     int *x, *best, *capacity, *count, *layers;
+    double *parameter_sum, *activation_sum; /* [n_layers + 1] of the layers before, recomputed as thriftily as can be */
+    unsigned char *reach; /* [n_stages + 1][n_layers + 1] can that many stages hold that many layers? */
+    int *change;          /* [n_layers + 2] */
 } room_scratch;
 
 /* Spread the layers: each next one to the bank with the fewest that still has capacity. */
 static void spread(const ek__problem *problem, const int *capacity, int *count)
 {
-    int n = problem->n_banks, left = problem->n_layers - problem->n_cells * problem->min_layers;
-    for (int s = 0; s < n; s++)
-        count[s] = problem->n_held * problem->min_layers;
+    int n = problem->n_banks, left = problem->n_layers;
+    for (int s = 0; s < n; s++) {
+        count[s] = problem->fixed_layers[s] >= 0 ? problem->fixed_layers[s] : problem->n_held * problem->min_layers;
+        left -= count[s];
+    }
     for (; left > 0; left--) {
         int to = -1;
         for (int s = 0; s < n; s++)
@@ -190,7 +199,7 @@ static bool fill_uniform(const ek__problem *problem, double limit, room_scratch 
     for (int b = 0; b < n; b++) {
         r->capacity[b] =
             bank_capacity(problem, &problem->bank[b], limit, r->weight, r->room, r->x, r->best + b * v, exact);
-        if (r->capacity[b] < 0)
+        if (r->capacity[b] < problem->fixed_layers[b] || r->capacity[b] < 0)
             return false;
         total += r->capacity[b];
     }
@@ -202,26 +211,112 @@ static bool fill_uniform(const ek__problem *problem, double limit, room_scratch 
     return put_range(problem, state, r->layers, 0, problem->n_cells - 1);
 }
 
-/* Several body kinds, one chunk a stage (so that a cell is its stage): give each stage all it can hold, leaving the
- * least for the others. */
-static bool fill_in_order(const ek__problem *problem, double limit, ek__state *state)
+/* Several body kinds, one chunk a stage (so that a cell is its stage): does the stage hold layers [from, to)? */
+static bool holds(const ek__problem *problem, const room_scratch *r, int s, int from, int to, double raise)
 {
-    int at = 0, p = problem->n_stages;
-    for (int s = 0; s < p; s++) {
-        int most = problem->n_layers - at - (p - 1 - s) * problem->min_layers;
-        int n = problem->min_layers - 1;
-        for (int more = problem->min_layers; more <= most; more++) {
-            if (!put(problem, state, s, at, more))
-                return false;
-            if (ek__state_excess(problem, state, s) > limit - problem->limit_mb + problem->tolerance_mb)
-                break;
-            n = more;
-        }
-        if (n < problem->min_layers || !put(problem, state, s, at, n))
+    const ek__bank *bank = &problem->bank[s];
+    double parameter = r->parameter_sum[to] - r->parameter_sum[from];
+    double activation = r->activation_sum[to] - r->activation_sum[from] + problem->extra[s].activation_mb;
+    for (int k = 0; k < bank->n_live; k++)
+        if (parameter + bank->live[k] * activation > bank->room_mb[k] + raise)
             return false;
-        at += n;
+    return true;
+}
+
+/* Layers a stage may take. */
+static int stage_least(const ek__problem *problem, int s)
+{
+    return problem->fixed_layers[s] >= 0 ? problem->fixed_layers[s] : problem->min_layers;
+}
+
+static int stage_most(const ek__problem *problem, int s)
+{
+    return problem->fixed_layers[s] >= 0 ? problem->fixed_layers[s] : problem->n_layers;
+}
+
+/* From the layers that the stages before `s` can take in all, those that they and `s` can. The most that fits grows
+ * with where a stage begins, so one pass finds it for every beginning. */
+static void extend_reach(const ek__problem *problem, room_scratch *r, int s, double raise)
+{
+    int n = problem->n_layers, to = 0, open = 0, least = stage_least(problem, s), most = stage_most(problem, s);
+    const unsigned char *reach = r->reach + (size_t)s * ((size_t)n + 1);
+    unsigned char *next = r->reach + (size_t)(s + 1) * ((size_t)n + 1);
+    memset(r->change, 0, ((size_t)n + 2) * sizeof *r->change);
+    for (int from = 0; from <= n; from++) {
+        to = from > to ? from : to;
+        if (!holds(problem, r, s, from, to, raise))
+            continue;
+        while (to < n && holds(problem, r, s, from, to + 1, raise))
+            to++;
+        int last = to - from > most ? from + most : to;
+        if (reach[from] && from + least <= last) {
+            r->change[from + least]++;
+            r->change[last + 1]--;
+        }
     }
-    return at == problem->n_layers;
+    for (int at = 0; at <= n; at++) {
+        open += r->change[at];
+        next[at] = open > 0;
+    }
+}
+
+/* Can the stages share out the layers within `limit`, whichever they are? Fills `state` when they can, from the last
+ * stage on, each with about its share of what is left. */
+static bool fill_in_order(const ek__problem *problem, double limit, room_scratch *r, ek__state *state)
+{
+    int n = problem->n_layers, p = problem->n_stages, end = n;
+    size_t row = (size_t)n + 1;
+    double raise = limit - problem->limit_mb + 0.5 * problem->tolerance_mb; /* half: sums are rounded differently */
+    memset(r->reach, 0, row);
+    r->reach[0] = 1;
+    for (int s = 0; s < p; s++)
+        extend_reach(problem, r, s, raise);
+    if (!r->reach[(size_t)p * row + (size_t)n])
+        return false;
+    for (int s = p - 1; s >= 0; s--) {
+        int share = end / (s + 1), taken = -1;
+        for (int away = 0; taken < 0; away++) /* there is one: the row after says so */
+            for (int sign = -1; sign <= 1 && taken < 0; sign += 2) {
+                int layers = share + sign * away;
+                if (layers >= stage_least(problem, s) && layers <= stage_most(problem, s) && layers <= end &&
+                    r->reach[(size_t)s * row + (size_t)(end - layers)] &&
+                    holds(problem, r, s, end - layers, end, raise))
+                    taken = layers;
+            }
+        if (!put(problem, state, s, end - taken, taken))
+            return false;
+        end -= taken;
+    }
+    return true;
+}
+
+/* Sums over the model's first layers of what they hold when all recompute the kind that leaves least; false when no
+ * kind does so for every layer, so that a mix of kinds could hold less. */
+static bool sum_layers(const ek__problem *problem, room_scratch *r)
+{
+    const ek_layers *layers = problem->layers;
+    double least = INFINITY;
+    int thrifty = 0, at = 0;
+    bool everywhere = true;
+    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+        double sum = 0;
+        for (int b = 0; b < layers->n_body; b++)
+            sum += layers->body[b].n_layers * layers->body[b].activation_mb[k];
+        if (layers->modelled[k] && sum < least) {
+            least = sum;
+            thrifty = k;
+        }
+    }
+    for (int b = 0; b < layers->n_body; b++) {
+        const ek_layer *body = &layers->body[b];
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            everywhere &= !layers->modelled[k] || body->activation_mb[k] >= body->activation_mb[thrifty];
+        for (; at < problem->body_end[b]; at++) {
+            r->parameter_sum[at + 1] = r->parameter_sum[at] + body->parameter_mb;
+            r->activation_sum[at + 1] = r->activation_sum[at] + body->activation_mb[thrifty];
+        }
+    }
+    return everywhere;
 }
 
 /* The smallest limit for which `fill` succeeds, between 0 and one that is known to do. */
@@ -231,7 +326,7 @@ static double smallest_limit(const ek__problem *problem, room_scratch *r, double
     double low = 0;
     for (int i = 0; i < 60 && high - low > 1e-9 * high; i++) {
         double middle = low + (high - low) / 2;
-        if (uniform ? fill_uniform(problem, middle, r, state, exact) : fill_in_order(problem, middle, state))
+        if (uniform ? fill_uniform(problem, middle, r, state, exact) : fill_in_order(problem, middle, r, state))
             high = middle;
         else
             low = middle;
@@ -239,7 +334,7 @@ static double smallest_limit(const ek__problem *problem, room_scratch *r, double
     if (uniform)
         fill_uniform(problem, high, r, state, exact);
     else
-        fill_in_order(problem, high, state);
+        fill_in_order(problem, high, r, state);
     return fullest(problem, state, NULL);
 }
 
@@ -254,7 +349,7 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
     for (int step = 0; step < n_steps && lowest > problem->limit_mb + problem->tolerance_mb; step++) {
         double temperature = 0.05 * lowest * (1.0 - (double)step / n_steps);
         int q = ek__random_below(&random, n), to_q = ek__random_below(&random, n), a = cell_at[q], b = cell_at[to_q];
-        if (a == b || r->layers[a] <= problem->min_layers)
+        if (a == b || r->layers[a] <= problem->min_layers || !ek__may_exchange(problem, a, b))
             continue;
         int from = q < to_q ? q : to_q, to = q < to_q ? to_q : q;
         r->layers[a]--;
@@ -278,28 +373,45 @@ static bool descend(const ek__problem *problem, room_scratch *r, ek__state *stat
     return put_range(problem, state, best, 0, n - 1);
 }
 
+/* As even as the fixed stages leave it. */
 static void even(const ek__problem *problem, int *layers)
 {
+    const ek_order *order = problem->order;
+    int free_layers = problem->n_layers, free_cells = 0, placed = 0;
+    for (int b = 0; b < problem->n_banks; b++) {
+        int fixed = problem->fixed_layers[b], v = problem->n_held;
+        for (int i = 0; i < v && fixed >= 0; i++)
+            layers[problem->bank[b].cells[i]] = fixed / v + (i < fixed % v);
+        free_layers -= fixed >= 0 ? fixed : 0;
+        free_cells += fixed >= 0 ? 0 : v;
+    }
     for (int q = 0; q < problem->n_cells; q++)
-        layers[problem->order->cell_at[q]] =
-            problem->n_layers / problem->n_cells + (q < problem->n_layers % problem->n_cells);
+        if (problem->fixed_layers[order->bank[order->cell_at[q]]] < 0) {
+            layers[order->cell_at[q]] = free_layers / free_cells + (placed < free_layers % free_cells);
+            placed++;
+        }
 }
 
 ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool *fits, double *limit, bool *exact,
                              ek_error *err)
 {
     size_t n = (size_t)problem->n_cells, n_banks = (size_t)problem->n_banks, v = (size_t)problem->n_held;
-    size_t most_live = (size_t)problem->most_live;
+    size_t most_live = (size_t)problem->most_live, n_layers = (size_t)problem->n_layers;
     room_scratch r = {.weight = ek__alloc(most_live * v, sizeof(double)),
                       .room = ek__alloc(most_live, sizeof(double)),
                       .x = ek__alloc(v, sizeof(int)),
                       .best = ek__alloc(n, sizeof(int)),
                       .capacity = ek__alloc(n_banks, sizeof(int)),
                       .count = ek__alloc(n_banks, sizeof(int)),
-                      .layers = ek__alloc(n, sizeof(int))};
+                      .layers = ek__alloc(n, sizeof(int)),
+                      .parameter_sum = ek__alloc(n_layers + 1, sizeof(double)),
+                      .activation_sum = ek__alloc(n_layers + 1, sizeof(double)),
+                      .reach = ek__alloc(((size_t)problem->n_stages + 1) * (n_layers + 1), 1),
+                      .change = ek__alloc(n_layers + 2, sizeof(int))};
     ek_status status = EK_OK;
     *exact = true;
-    if (!r.weight || !r.room || !r.x || !r.best || !r.capacity || !r.count || !r.layers) {
+    if (!r.weight || !r.room || !r.x || !r.best || !r.capacity || !r.count || !r.layers || !r.parameter_sum ||
+        !r.activation_sum || !r.reach || !r.change) {
         status = ek__no_memory(err);
         goto done;
     }
@@ -314,8 +426,10 @@ ek_status ek__capacity_start(const ek__problem *problem, ek__state *state, bool 
         *fits = true;
     } else if (problem->layers->n_body == 1 || problem->n_held == 1) {
         bool uniform = problem->layers->n_body == 1;
+        if (!uniform)
+            *exact = sum_layers(problem, &r);
         *fits = uniform ? fill_uniform(problem, problem->limit_mb, &r, state, exact)
-                        : fill_in_order(problem, problem->limit_mb, state);
+                        : fill_in_order(problem, problem->limit_mb, &r, state);
         if (!*fits)
             *limit = smallest_limit(problem, &r, high, state, exact);
     } else {
@@ -335,5 +449,9 @@ done:
     free(r.capacity);
     free(r.count);
     free(r.layers);
+    free(r.parameter_sum);
+    free(r.activation_sum);
+    free(r.reach);
+    free(r.change);
     return status;
 }

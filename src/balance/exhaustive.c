@@ -48,9 +48,10 @@ static void place(walk *w, int q, int placed)
         ek__search_did(w->search, (double)ek_order_n_blocks(problem->order));
         return;
     }
-    int cell = problem->order->cell_at[q], most = most_layers(problem, q, placed);
+    int cell = problem->order->cell_at[q], least, most;
     const ek__chunk *empty = w->state.chunk[cell];
-    for (int n = least_layers(problem, q, placed); n <= most && !w->cut; n++) {
+    ek__layer_range(problem, &w->state, q, placed, &least, &most);
+    for (int n = least; n <= most && !w->cut; n++) {
         const ek__chunk *chunk = ek__chunk_get(problem, placed, n);
         if (!chunk) {
             w->cut = w->failed = true;

@@ -8,6 +8,8 @@
  *     B_c = sum_k n[c][k] b_k
  *     h_c, g_c                      forward and backward of head and tail, in the cells where they sit
  *
+ * (all four times the slowdown of the cell's stage, when stages differ in speed),
+ *
  * the objective is that of the original at its default level (MindFormers, toolkit/pipeline_balance):
  *
  *     m = p and v > 1:   M + E,    M >= B_c + g_c                                for all but the last chunks
@@ -83,6 +85,9 @@ static const ek_layer *body(const model *m)
 /* A cell's body time: forward and backward, each times a factor. */
 static void add_time(model *m, int cell, double forward, double backward)
 {
+    double slow = ek__cell_slowdown(m->problem, cell);
+    forward *= slow;
+    backward *= slow;
     for (int k = 0; k < m->n_kinds; k++)
         add_term(m, layers_column(m, cell, k),
                  forward * body(m)->forward_time + backward * body(m)->backward_time[m->kind[k]]);
@@ -105,6 +110,14 @@ static void constrain_layers(model *m)
         for (int k = 0; k < m->n_kinds; k++)
             add_term(m, layers_column(m, c, k), 1);
         end_row(m, 'G', problem->min_layers);
+    }
+    for (int b = 0; b < problem->n_banks; b++) {
+        if (problem->fixed_layers[b] < 0)
+            continue;
+        for (int i = 0; i < problem->n_held; i++)
+            for (int k = 0; k < m->n_kinds; k++)
+                add_term(m, layers_column(m, problem->bank[b].cells[i], k), 1);
+        end_row(m, 'E', problem->fixed_layers[b]);
     }
 }
 
@@ -136,9 +149,10 @@ static void stand_in_of_equal_counts(model *m)
     for (int c = 0; c < problem->n_cells; c++) {
         int s = c % p, ahead = less_memory ? s : s < p / 2 ? 0 : abs(p - 1 - 2 * s);
         bool of_last = c / p == last;
+        double slow = ek__cell_slowdown(problem, c);
         add_term(m, of_last ? last_most : others_most, 1);
         add_time(m, c, of_last ? -(double)ahead / p : 0, -1);
-        end_row(m, 'G', problem->extra[c].backward_time + (of_last ? problem->extra[c].forward_time : 0));
+        end_row(m, 'G', slow * (problem->extra[c].backward_time + (of_last ? problem->extra[c].forward_time : 0)));
     }
     add_term(m, last_most, 1);
     add_term(m, others_most, -1);
@@ -155,10 +169,10 @@ static void stand_in_of_bottleneck(model *m)
         for (int c = s; c < problem->n_cells; c += p) {
             add_term(m, forward, 1);
             add_time(m, c, -1, 0);
-            end_row(m, 'G', problem->extra[c].forward_time);
+            end_row(m, 'G', ek__cell_slowdown(problem, c) * problem->extra[c].forward_time);
             add_term(m, backward, 1);
             add_time(m, c, 0, -1);
-            end_row(m, 'G', problem->extra[c].backward_time);
+            end_row(m, 'G', ek__cell_slowdown(problem, c) * problem->extra[c].backward_time);
         }
         add_term(m, bottleneck, 1);
         add_term(m, forward, -1);
@@ -213,6 +227,12 @@ static ek_status read_solution(const model *m, const double *solution, ek__state
         state->option[c] = option_of(state->chunk[c], activation);
     }
     *found = sum == problem->n_layers;
+    for (int b = 0; b < problem->n_banks && *found; b++) {
+        int held = 0;
+        for (int i = 0; i < problem->n_held; i++)
+            held += state->chunk[problem->bank[b].cells[i]]->n;
+        *found = problem->fixed_layers[b] < 0 || problem->fixed_layers[b] == held;
+    }
     for (int s = 0; s < problem->n_stages && *found; s++)
         *found = ek__state_excess(problem, state, s) <= problem->tolerance_mb;
     return EK_OK;

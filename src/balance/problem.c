@@ -2,6 +2,7 @@
 #include "balance/problem.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,10 +88,121 @@ static ek_status make_banks(ek__problem *p, ek_error *err)
     return EK_OK;
 }
 
+/* The model without the forbidden kinds, as if no memory were known for them. */
+static ek_status forbid_kinds(ek__problem *p, const bool *forbidden, ek_error *err)
+{
+    bool any = false, left = false;
+    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+        any |= forbidden[k];
+        left |= p->layers->modelled[k] && !forbidden[k];
+    }
+    if (!any)
+        return EK_OK;
+    if (!left) {
+        char known[64] = "";
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            if (p->layers->modelled[k])
+                snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "",
+                         ek_recompute_name[k]);
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "every recompute kind whose memory is known (%s) is forbidden; allow one of them", known);
+    }
+    p->allowed = ek__alloc(1, sizeof *p->allowed);
+    if (!p->allowed)
+        return ek__no_memory(err);
+    *p->allowed = *p->layers; /* what it points to stays borrowed */
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        p->allowed->modelled[k] &= !forbidden[k];
+    p->layers = p->allowed;
+    return EK_OK;
+}
+
+/* Copy the fixed stages, a stage's mirror with it, and refuse what contradicts the model. */
+static ek_status fix_stages(ek__problem *p, const int *fixed, ek_error *err)
+{
+    int least = p->n_held * p->min_layers, n_free = 0;
+    long sum = 0;
+    for (int s = 0; s < p->n_stages; s++)
+        p->fixed_layers[s] = -1;
+    for (int s = 0; s < p->n_stages && fixed; s++) {
+        if (fixed[s] < 0)
+            continue;
+        if (fixed[s] < least || fixed[s] > p->n_layers)
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "stage %d is fixed to %d layers, but it must hold %d (%d chunks, at least %d each) to %d",
+                            s, fixed[s], least, p->n_held, p->min_layers, p->n_layers);
+        int stages[2] = {0}, n = ek__bank_stages(p->order, ek__order_bank(p->order, s), stages);
+        for (int i = 0; i < n; i++) {
+            int *place = &p->fixed_layers[stages[i]];
+            if (*place >= 0 && *place != fixed[s])
+                return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                                "stages %d and %d hold the same chunks with this schedule, but are fixed to %d and %d "
+                                "layers",
+                                stages[0], stages[1], *place, fixed[s]);
+            *place = fixed[s];
+        }
+        p->any_fixed = true;
+    }
+    for (int b = 0; b < p->n_banks; b++) {
+        n_free += p->fixed_layers[b] < 0;
+        sum += p->fixed_layers[b] < 0 ? least : p->fixed_layers[b];
+    }
+    if (p->any_fixed && (sum > p->n_layers || (n_free == 0 && sum != p->n_layers)))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "the fixed stages hold %ld layers%s, but the model has %d; correct --fix",
+                        n_free ? sum - (long)n_free * least : sum,
+                        n_free == 0 ? " and no stage is free"
+                        : least > 0 ? " and the others need some"
+                                    : "",
+                        p->n_layers);
+    return EK_OK;
+}
+
+/* What a backward may bring back for a while; needs the activations of layers that recompute nothing. */
+static ek_status find_reserve(ek__problem *p, ek_error *err)
+{
+    const ek_layers *layers = p->layers;
+    double largest = 1; /* factor of a micro-batch */
+    if (!layers->recompute_transient)
+        return EK_OK;
+    for (int i = 0; i < p->order->shape.n_micro_batches && p->order->scale; i++)
+        largest = fmax(i ? largest : 0, p->order->scale[i]);
+    for (int b = 0; b < layers->n_body; b++) {
+        const ek_layer *body = &layers->body[b];
+        if (!body->modelled[EK_RECOMPUTE_NONE])
+            return ek__fail(
+                err, EK_ERR_INPUT, EK__NOWHERE,
+                "what recomputation brings back is not known: the activations of '%s' without recomputation "
+                "are missing; give them, or leave --recompute-transient out",
+                body->name);
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            if (layers->modelled[k])
+                p->reserve_mb =
+                    fmax(p->reserve_mb, largest * (body->activation_mb[EK_RECOMPUTE_NONE] - body->activation_mb[k]));
+    }
+    return EK_OK;
+}
+
+static ek_status check_stage_memory(const double *memory_mb, int n_stages, ek_error *err)
+{
+    for (int s = 0; memory_mb && s < n_stages; s++)
+        if (!(memory_mb[s] > 0) || !isfinite(memory_mb[s]))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "the memory limit of stage %d must be a positive number of MB (got %g)", s, memory_mb[s]);
+    return EK_OK;
+}
+
 ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const ek_order *order,
                            const ek_balance_options *options, ek_error *err)
 {
     const ek_shape *shape = ek_order_shape(order);
+    const double *stage_mb = options->stage_memory_mb;
+    ek_status status = check_stage_memory(stage_mb, shape->n_stages, err);
+    if (status)
+        return status;
+    double limit_mb = stage_mb ? stage_mb[0] : options->memory_limit_mb;
+    for (int s = 1; stage_mb && s < shape->n_stages; s++)
+        limit_mb = fmax(limit_mb, stage_mb[s]);
     ek__problem p = {.layers = layers,
                      .order = order,
                      .n_stages = shape->n_stages,
@@ -100,8 +212,8 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
                      .n_held = order->n_held,
                      .n_layers = layers->n_layers,
                      .min_layers = options->min_layers,
-                     .limit_mb = options->memory_limit_mb,
-                     .tolerance_mb = 1e-9 * fmax(1.0, fabs(options->memory_limit_mb))};
+                     .limit_mb = limit_mb,
+                     .tolerance_mb = 1e-9 * fmax(1.0, limit_mb)};
     if ((long)p.min_layers * p.n_cells > p.n_layers)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "%d layers cannot give each of %d x %d chunks %d: use fewer stages, a smaller interleave or "
@@ -110,11 +222,19 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
     p.body_end = ek__alloc((size_t)layers->n_body, sizeof *p.body_end);
     p.extra = ek__alloc((size_t)p.n_cells, sizeof *p.extra);
     p.room_mb = ek__alloc((size_t)p.n_stages, sizeof *p.room_mb);
+    p.fixed_layers = ek__alloc((size_t)p.n_stages, sizeof *p.fixed_layers);
     p.delay_tables = ek__alloc(ek__order_delays_size(order), sizeof *p.delay_tables);
     p.cache = cache_new(layers->n_body * (p.n_layers + 1));
-    if (!p.body_end || !p.extra || !p.room_mb || !p.delay_tables || !p.cache) {
+    if (!p.body_end || !p.extra || !p.room_mb || !p.fixed_layers || !p.delay_tables || !p.cache) {
         ek__problem_clear(&p);
         return ek__no_memory(err);
+    }
+    status = forbid_kinds(&p, options->forbidden, err);
+    if (!status)
+        status = find_reserve(&p, err);
+    if (status) {
+        ek__problem_clear(&p);
+        return status;
     }
     for (int b = 0; b < layers->n_body; b++)
         p.body_end[b] = (b ? p.body_end[b - 1] : 0) + layers->body[b].n_layers;
@@ -122,12 +242,14 @@ ek_status ek__problem_init(ek__problem *problem, const ek_layers *layers, const 
     add_extra(&p.extra[order->cell_at[p.n_cells - 1]], &layers->tail);
     for (int s = 0; s < p.n_stages; s++) {
         const int *cells;
-        p.room_mb[s] = p.limit_mb - layers->const_mb;
+        p.room_mb[s] = (stage_mb ? stage_mb[s] : p.limit_mb) - layers->const_mb - p.reserve_mb;
         ek_order_held_cells(order, s, &cells);
         for (int i = 0; i < p.n_held; i++)
             p.room_mb[s] -= p.extra[cells[i]].parameter_mb;
     }
-    ek_status status = make_banks(&p, err);
+    status = make_banks(&p, err);
+    if (!status)
+        status = fix_stages(&p, options->fixed_layers, err);
     if (status) {
         ek__problem_clear(&p);
         return status;
@@ -145,6 +267,8 @@ void ek__problem_clear(ek__problem *problem)
     free(problem->body_end);
     free(problem->extra);
     free(problem->room_mb);
+    free(problem->fixed_layers);
+    free(problem->allowed);
     free(problem->bank);
     free(problem->bank_live);
     free(problem->bank_room);
@@ -444,6 +568,34 @@ double ek__state_excess(const ek__problem *problem, const ek__state *state, int 
         worst = fmax(worst, activations);
     }
     return parameters + worst - problem->room_mb[stage];
+}
+
+void ek__layer_range(const ek__problem *problem, const ek__state *state, int q, int placed, int *least, int *most)
+{
+    const ek_order *order = problem->order;
+    int own = order->bank[order->cell_at[q]], left = problem->n_layers - placed;
+    int of_free = 0, others = 0; /* cells after q of stages that are free, and layers fixed for other stages there */
+    int of_own = 0, own_left = problem->fixed_layers[own];
+    for (int b = 0; b < problem->n_banks; b++)
+        others += b != own && problem->fixed_layers[b] >= 0 ? problem->fixed_layers[b] : 0;
+    for (int at = 0; at < problem->n_cells; at++) {
+        int cell = order->cell_at[at], bank = order->bank[cell];
+        if (at < q && bank == own)
+            own_left -= state->chunk[cell]->n;
+        else if (at < q && problem->fixed_layers[bank] >= 0)
+            others -= state->chunk[cell]->n;
+        else if (at > q && bank == own)
+            of_own++;
+        else if (at > q && problem->fixed_layers[bank] < 0)
+            of_free++;
+    }
+    if (problem->fixed_layers[own] >= 0) {
+        *most = own_left - of_own * problem->min_layers;
+        *least = of_own == 0 ? own_left : problem->min_layers;
+    } else {
+        *most = left - others - (of_own + of_free) * problem->min_layers;
+        *least = of_own + of_free == 0 ? left - others : problem->min_layers;
+    }
 }
 
 void ek__state_durations(const ek__problem *problem, const ek__state *state, double *duration, int stride)

@@ -56,11 +56,17 @@ typedef struct ek__problem {
     int most_live;                 /**< live vectors of the bank that has most */
     ek__bank *bank;                /**< [n_banks] */
     double *bank_live, *bank_room; /**< what the banks point to */
-    double limit_mb;
+    double limit_mb;               /**< of every stage; the largest one when they differ */
     double tolerance_mb; /**< excess that still counts as within the limit: rounding of sums, below any printed digit */
     int *body_end;       /**< [n_body] layers up to and including each body kind */
     ek_chunk_cost *extra; /**< [n_cells] head and tail where they sit */
-    double *room_mb;      /**< [n_stages] limit - const - head/tail parameters */
+    double *room_mb;      /**< [n_stages] the stage's limit - const - head/tail parameters - reserve_mb */
+    /** The most that recomputing a layer of any allowed kind brings back, kept free on every stage so that every state
+     *  within the rooms keeps to the limits; a state that needs less of it is missed. 0 when that is not counted. */
+    double reserve_mb;
+    int *fixed_layers; /**< [n_stages] layers that the stage's cells must add up to; -1: free */
+    bool any_fixed;
+    ek_layers *allowed; /**< `layers` without the forbidden recompute kinds; NULL when none is forbidden */
     double *delay_tables;
     ek__delays delays_storage;
     const ek__delays *delays; /**< NULL when there is no communication */
@@ -75,6 +81,12 @@ void ek__problem_clear(ek__problem *problem);
  *  seen before. */
 const ek__chunk *ek__chunk_get(const ek__problem *problem, int first, int n);
 
+/** Times that a block of the cell takes its chunk's duration: 1 unless its stage is slower or faster. */
+static inline double ek__cell_slowdown(const ek__problem *problem, int cell)
+{
+    return ek__order_slowdown(problem->order, cell);
+}
+
 /** A plan in the solvers' terms: cells' layers and options. */
 typedef struct ek__state {
     const ek__chunk **chunk; /**< [n_cells] */
@@ -87,20 +99,34 @@ void ek__state_clear(ek__state *state);
 
 /**
  * Write the durations of a cell's blocks into the slots, `stride` apart (1, or EK__LANES for one lane of a batch).
- * The times are those of its layers; head and tail are added. @param backward the whole of it, `weight` included
+ * The times are those of its layers; head and tail are added, and the stage's speed applied. @param backward the whole
+ * of it, `weight` included
  */
 static inline void ek__set_durations(const ek__problem *problem, int cell, double forward, double backward,
                                      double weight, double *duration, size_t stride)
 {
     const ek_chunk_cost *extra = &problem->extra[cell];
     size_t n = (size_t)problem->n_cells, c = (size_t)cell;
-    duration[c * stride] = forward + extra->forward_time;
+    double slow = ek__cell_slowdown(problem, cell);
+    duration[c * stride] = slow * (forward + extra->forward_time);
     if (problem->order->n_kinds == 2) {
-        duration[(n + c) * stride] = backward + extra->backward_time;
+        duration[(n + c) * stride] = slow * (backward + extra->backward_time);
     } else {
-        duration[(n + c) * stride] = backward - weight + (extra->backward_time - extra->weight_time);
-        duration[(2 * n + c) * stride] = weight + extra->weight_time;
+        duration[(n + c) * stride] = slow * (backward - weight + (extra->backward_time - extra->weight_time));
+        duration[(2 * n + c) * stride] = slow * (weight + extra->weight_time);
     }
+}
+
+/** Times of a cell's blocks with head and tail added, by kind: forward, backward (of the input when the schedule splits
+ *  it), weight gradient. Arguments as of ek__set_durations. */
+static inline void ek__cell_times(const ek__problem *problem, int cell, double forward, double backward, double weight,
+                                  double time[EK_N_BLOCK_KINDS])
+{
+    const ek_chunk_cost *extra = &problem->extra[cell];
+    bool split = problem->order->n_kinds > 2;
+    time[EK_FORWARD] = forward + extra->forward_time;
+    time[EK_BACKWARD] = backward + extra->backward_time - (split ? weight + extra->weight_time : 0);
+    time[EK_BACKWARD_WEIGHT] = split ? weight + extra->weight_time : 0;
 }
 
 static inline void ek__set_chunk_durations(const ek__problem *problem, int cell, const ek__chunk *chunk, int option,
@@ -112,6 +138,22 @@ static inline void ek__set_chunk_durations(const ek__problem *problem, int cell,
 
 /** By how much the stage's peak exceeds the limit (negative: head-room). O(live vectors x chunks). */
 double ek__state_excess(const ek__problem *problem, const ek__state *state, int stage);
+
+/**
+ * Layers that the cell at model position q may take, so that the positions after it can still take theirs: each the
+ * least, and every fixed stage's cells together its fixed number. Nothing when *least > *most.
+ * @param state   holds the chunks of the positions before q
+ * @param placed  layers on them
+ * O(cells).
+ */
+void ek__layer_range(const ek__problem *problem, const ek__state *state, int q, int placed, int *least, int *most);
+
+/** May single layers move from cell a to cell b: neither stage is fixed, or it is the same one? */
+static inline bool ek__may_exchange(const ek__problem *problem, int a, int b)
+{
+    int of_a = problem->order->bank[a], of_b = problem->order->bank[b];
+    return of_a == of_b || (problem->fixed_layers[of_a] < 0 && problem->fixed_layers[of_b] < 0);
+}
 
 /** Durations of all slots, `stride` apart (1, or EK__LANES for one lane of a batch). */
 void ek__state_durations(const ek__problem *problem, const ek__state *state, double *duration, int stride);

@@ -13,6 +13,7 @@ typedef struct ek__search {
     _Atomic double work; /**< blocks simulated so far, of work_total */
     _Atomic double work_total;
     _Atomic double best_time; /**< INFINITY while there is no plan; written under the lock */
+    _Atomic double lower_bound; /**< no plan is shorter; grows */
     pthread_mutex_t lock;     /**< guards the rest */
     ek__state best;
     int best_rank;
@@ -61,6 +62,18 @@ typedef struct ek__solver {
     const char *summary;
     ek_status (*solve)(ek__search *search, ek_error *err);
 } ek__solver;
+
+/** Raise the lower bound to `bound`, if that is higher. */
+void ek__search_bound(ek__search *search, double bound);
+
+/** Is the gap between the best plan and the lower bound as small as was asked for? */
+bool ek__search_close_enough(ek__search *search);
+
+/**
+ * Raise the lower bound until it is close enough, or the time is over, or nothing more is to be had; offers plans it
+ * comes upon. @return EK_OK, EK_ERR_MEMORY
+ */
+ek_status ek__certify(ek__search *search, ek_error *err);
 
 /** Branch and bound with a budget of simulated blocks; sets search->proved when it ran to its end. */
 ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *err);

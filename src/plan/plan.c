@@ -2,6 +2,7 @@
  * memory of every chunk. */
 #include "evenkeel/plan.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,9 @@ static void add_layers(const ek_layers *layers, int *at, int n, ek_recompute k, 
             cost->recompute_time += here * (body->backward_time[k] - body->backward_time[EK_RECOMPUTE_NONE]);
             cost->parameter_mb += here * body->parameter_mb;
             cost->activation_mb += here * body->activation_mb[k];
+            if (layers->recompute_transient)
+                cost->transient_mb =
+                    fmax(cost->transient_mb, body->activation_mb[EK_RECOMPUTE_NONE] - body->activation_mb[k]);
             *at += here;
             n -= here;
         }

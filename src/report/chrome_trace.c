@@ -37,11 +37,13 @@ static void metadata(const char *what, int pid, int tid, const char *key, const 
             value);
 }
 
-static void write_names(const ek_shape *shape, FILE *out)
+static void write_names(const ek_shape *shape, const char *unit, FILE *out)
 {
+    char memory[64];
+    snprintf(memory, sizeof memory, "\"memory (%s)\"", unit);
     fprintf(out, "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"pipeline\"}}",
             PIPELINE_PID);
-    metadata("process_name", MEMORY_PID, 0, "name", "\"memory (MB)\"", out);
+    metadata("process_name", MEMORY_PID, 0, "name", memory, out);
     metadata("process_sort_index", PIPELINE_PID, 0, "sort_index", "1", out);
     metadata("process_sort_index", MEMORY_PID, 0, "sort_index", "2", out);
     for (int s = 0; s < shape->n_stages; s++) {
@@ -106,18 +108,23 @@ static void write_block(const ek_timeline *t, const ek_interval *b, int stage, F
         flow("f", stage, b->start, sent[b->kind], flow_id(shape, b, position - step), out);
 }
 
-static void counter(int stage, int digits, double at, double memory_mb, FILE *out)
+static void counter(int stage, int digits, double at, double memory_mb, const char *unit, FILE *out)
 {
-    fprintf(out, ",\n{\"ph\":\"C\",\"pid\":%d,\"tid\":0,\"ts\":%s,\"name\":\"stage %0*d\",\"args\":{\"MB\":%s}}",
-            MEMORY_PID, time_of(at).text, digits, stage, ek__fixed(memory_mb, 2).text);
+    fprintf(out, ",\n{\"ph\":\"C\",\"pid\":%d,\"tid\":0,\"ts\":%s,\"name\":\"stage %0*d\",\"args\":{\"%s\":%s}}",
+            MEMORY_PID, time_of(at).text, digits, stage, unit, ek__fixed(memory_mb, 2).text);
 }
 
-static void write_stage(const ek_timeline *timeline, int stage, int digits, FILE *out)
+static void write_stage(const ek_timeline *timeline, int stage, int digits, const char *unit, FILE *out)
 {
-    counter(stage, digits, 0, timeline->static_mb[stage], out);
+    double before = timeline->static_mb[stage];
+    counter(stage, digits, 0, before, unit, out);
     for (size_t i = timeline->first[stage]; i < timeline->first[stage + 1]; i++) {
         write_block(timeline, &timeline->block[i], stage, out);
-        counter(stage, digits, timeline->block[i].end, timeline->block[i].memory_mb, out);
+        const ek_interval *b = &timeline->block[i];
+        if (b->during_mb > before) /* recomputation brings something back for as long as the block runs */
+            counter(stage, digits, b->start, b->during_mb, unit, out);
+        counter(stage, digits, b->end, b->memory_mb, unit, out);
+        before = b->memory_mb;
     }
 }
 
@@ -135,7 +142,7 @@ static void write_other(const ek_report *report, const ek_case *c, FILE *out)
     if (ek__pieces(&timeline->shape) > 1)
         fprintf(out, ",\"seq\":%d", ek__pieces(&timeline->shape));
     fprintf(out, ",\"step_time\":%s", ek__short(timeline->step_time).text);
-    if (report->memory_limit_mb > 0)
+    if (report->memory_limit_mb > 0 && !report->memory_unit)
         fprintf(out, ",\"memory_limit_mb\":%s", ek__short(report->memory_limit_mb).text);
     fputs(",\"unit\":\"simulated, not measured; the unit of the input is taken as milliseconds\"}}\n", out);
 }
@@ -147,10 +154,11 @@ ek_status ek_chrome_trace_write(const ek_report *report, int case_index, FILE *o
     int n_stages = c->timeline->shape.n_stages, digits = 1;
     for (int n = n_stages - 1; n >= 10; n /= 10)
         digits++;
+    const char *unit = report->memory_unit ? report->memory_unit : "MB";
     fputs("{\"traceEvents\":[\n", out);
-    write_names(&c->timeline->shape, out);
+    write_names(&c->timeline->shape, unit, out);
     for (int s = 0; s < n_stages && !ferror(out); s++)
-        write_stage(c->timeline, s, digits, out);
+        write_stage(c->timeline, s, digits, unit, out);
     write_other(report, c, out);
     return ek__finish(out, err);
 }

@@ -73,15 +73,22 @@ static void status_line(const ek_report *report, FILE *out)
 
 static void limit_line(const ek_report *report, const ek_timeline *timeline, FILE *out)
 {
-    int stage;
-    double peak = ek_timeline_peak(timeline, &stage), limit = report->memory_limit_mb;
+    int stage, tightest = ek__tightest_stage(report, timeline);
+    double peak = ek_timeline_peak(timeline, &stage), limit = ek__stage_limit(report, tightest);
     fprintf(out, "memory: stage %d is the fullest with %s MB", stage, ek__fixed(peak, 0).text);
     if (limit > 0) {
-        bool over = ek__over_limit(report, peak);
+        bool over = ek__over_limit(report, timeline, tightest);
+        double beyond = timeline->peak_mb[tightest] - limit;
         fputs("; ", out);
         open_color(report, over ? BAD : GOOD, out);
-        if (over)
-            fprintf(out, "over the limit of %s MB by %s MB", ek__fixed(limit, 0).text, ek__fixed(peak - limit, 0).text);
+        if (over && report->stage_memory_mb)
+            fprintf(out, "stage %d is over its limit of %s MB by %s MB", tightest, ek__fixed(limit, 0).text,
+                    ek__fixed(beyond, 0).text);
+        else if (over)
+            fprintf(out, "over the limit of %s MB by %s MB", ek__fixed(limit, 0).text, ek__fixed(beyond, 0).text);
+        else if (report->stage_memory_mb)
+            fprintf(out, "every stage fits its limit, stage %d with the least room, %s MB", tightest,
+                    ek__fixed(fmax(-beyond, 0), 0).text);
         else
             fprintf(out, "every stage fits the limit of %s MB", ek__fixed(limit, 0).text);
         close_color(report, out);
@@ -127,31 +134,72 @@ static void stage_table(const ek_report *report, const ek_case *c, FILE *out)
     const ek_timeline *timeline = c->timeline;
     char layers[CHUNKS_SIZE], kinds[KINDS_SIZE], line[CHUNKS_SIZE + KINDS_SIZE + 128];
     int layers_width = 6, kinds_width = 9;
-    bool limited = report->memory_limit_mb > 0;
+    bool limited = report->memory_limit_mb > 0, own_limits = report->stage_memory_mb != NULL;
     for (int s = 0; s < c->plan->n_stages; s++) {
         chunk_layers(c->plan, s, layers);
         layers_width = wider(layers_width, layers);
         stage_kinds(c->plan, s, kinds);
         kinds_width = wider(kinds_width, kinds);
     }
-    snprintf(line, sizeof line, "stage  %-*s  %-*s  %9s%s  %6s", layers_width, "layers", kinds_width, "recompute",
-             "peak MB", limited ? "  head-room MB" : "", "busy %");
+    snprintf(line, sizeof line, "stage  %-*s  %-*s  %9s%s%s  %6s", layers_width, "layers", kinds_width, "recompute",
+             "peak MB", own_limits ? "   limit MB" : "", limited ? "  head-room MB" : "", "busy %");
     heading(report, line, out);
     for (int s = 0; s < c->plan->n_stages; s++) {
         double peak = timeline->peak_mb[s];
-        bool over = ek__over_limit(report, peak);
+        bool over = ek__over_limit(report, timeline, s);
         chunk_layers(c->plan, s, layers);
         stage_kinds(c->plan, s, kinds);
         fprintf(out, "%5d  %-*s  %-*s  ", s, layers_width, layers, kinds_width, kinds);
         if (over)
             open_color(report, BAD, out);
         fprintf(out, "%9s", ek__fixed(peak, 0).text);
+        if (own_limits)
+            fprintf(out, "  %9s", ek__fixed(ek__stage_limit(report, s), 0).text);
         if (limited)
-            fprintf(out, "  %12s", ek__fixed(report->memory_limit_mb - peak, 0).text);
+            fprintf(out, "  %12s", ek__fixed(ek__stage_limit(report, s) - peak, 0).text);
         if (over)
             close_color(report, out);
         fprintf(out, "  %6s%s\n", ek__fixed(100 * timeline->busy[s], 1).text, over ? "  over the limit" : "");
     }
+}
+
+/* "stage speeds: 1, 0.8x2 (...)" */
+static void repeats_line(const char *what, const double *value, int n, const char *meaning, FILE *out)
+{
+    if (!value)
+        return;
+    fprintf(out, "%s: ", what);
+    ek__print_repeats(value, n, out);
+    fprintf(out, " (%s)\n", meaning);
+}
+
+/* Where the cluster and the micro-batches are not all alike, and what the search was not free in. */
+static void uneven_lines(const ek_report *report, const ek_timeline *timeline, FILE *out)
+{
+    int p = timeline->shape.n_stages;
+    repeats_line("stage speeds", report->stage_speed, p, "1: as the given times", out);
+    repeats_line("transfer times", timeline->comm.edge_time, p, "from each stage to the next, the last one to stage 0",
+                 out);
+    repeats_line("micro-batch costs", report->micro_batch_cost, ek__micro_batches(&timeline->shape),
+                 "factors of times and activations", out);
+    if (report->layers->recompute_transient)
+        fputs("memory counts what recomputing a layer brings back while its backward runs\n", out);
+    const char *separator = "fixed stages: ";
+    for (int s = 0; s < p && report->fixed_layers; s++)
+        if (report->fixed_layers[s] >= 0) {
+            fprintf(out, "%s%d:%d", separator, s, report->fixed_layers[s]);
+            separator = ", ";
+        }
+    if (report->fixed_layers)
+        fputs(" (stage:layers)\n", out);
+    separator = "forbidden recomputation: ";
+    for (int k = 0; k < EK_N_RECOMPUTE && report->forbidden; k++)
+        if (report->forbidden[k]) {
+            fprintf(out, "%s%s", separator, ek_recompute_name[k]);
+            separator = ", ";
+        }
+    if (report->forbidden)
+        fputc('\n', out);
 }
 
 static void print_case(const ek_report *report, const ek_case *c, bool named, FILE *out)
@@ -169,7 +217,9 @@ static void print_case(const ek_report *report, const ek_case *c, bool named, FI
     bubble_block(c->timeline, out);
     fprintf(out, "\nstep time: %s, in the unit of the given times (simulated from them with the schedule %s",
             ek__short(c->timeline->step_time).text, c->timeline->schedule->name);
-    if (c->timeline->comm.p2p_time > 0)
+    if (c->timeline->comm.edge_time)
+        fprintf(out, ", %s transfers", c->timeline->comm.blocking ? "blocking" : "non-blocking");
+    else if (c->timeline->comm.p2p_time > 0)
         fprintf(out, ", %s transfers of %s", c->timeline->comm.blocking ? "blocking" : "non-blocking",
                 ek__short(c->timeline->comm.p2p_time).text);
     fputs(")\n", out);
@@ -179,6 +229,7 @@ static void print_case(const ek_report *report, const ek_case *c, bool named, FI
         fprintf(out, "activations held until the weight gradient: %s %% (assumed)\n",
                 ek__short(100 * c->timeline->weight_share).text);
     }
+    uneven_lines(report, c->timeline, out);
     if (report->train_file) {
         fprintf(out, "sequence pieces: %d (times and memory per piece derived from ", ek__pieces(&c->timeline->shape));
         ek__print_name(report->train_file, out);
@@ -223,11 +274,13 @@ static void comparison(const ek_report *report, FILE *out)
         fprintf(out, " + %9s", ek__fixed(t->bubble.recompute, 4).text);
         fprintf(out, "  %9s", ek__fixed(peak, 0).text);
         if (report->memory_limit_mb > 0) {
-            bool over = ek__over_limit(report, peak);
+            int tightest = ek__tightest_stage(report, t);
+            bool over = ek__over_limit(report, t, tightest);
             fputs("  ", out);
             open_color(report, over ? BAD : GOOD, out);
             if (over)
-                fprintf(out, "over by %s MB at stage %d", ek__fixed(peak - report->memory_limit_mb, 0).text, stage);
+                fprintf(out, "over by %s MB at stage %d",
+                        ek__fixed(t->peak_mb[tightest] - ek__stage_limit(report, tightest), 0).text, tightest);
             else
                 fputs("fits", out);
             close_color(report, out);
@@ -246,6 +299,46 @@ static void unmodelled_kinds(const bool modelled[EK_N_RECOMPUTE], char text[KIND
             n += snprintf(text + n, KINDS_SIZE - (size_t)n, "%s%s", n ? ", " : "", ek_recompute_name[k]);
 }
 
+/* Nothing fits limits that differ from stage to stage. */
+static void infeasible_stages(const ek_report *report, FILE *out)
+{
+    const ek_balance_result *search = report->search;
+    int s = search->bottleneck_stage;
+    fprintf(
+        out,
+        search->smallest_limit_exact
+            ? "\nNothing fits: no choice of layers and recomputation keeps every stage within its limit (%s s).\n"
+            : "\nNo plan was found that keeps every stage within its limit (%s s); that none exists is not proved.\n",
+        ek__fixed(search->seconds, 1).text);
+    if (!isfinite(search->shortfall_mb))
+        return;
+    fprintf(out, "Every limit would have to grow by %s MB (%s).\n", ek__fixed(ceil(search->shortfall_mb), 0).text,
+            search->smallest_limit_exact ? "exact" : "the least that was found");
+    fprintf(out,
+            "The bottleneck is stage %d, limit %s MB: it would then be the fullest against its limit, with %s MB.\n", s,
+            ek__fixed(ek__stage_limit(report, s), 0).text, ek__fixed(search->smallest_limit_mb, 0).text);
+}
+
+static void infeasible_limit(const ek_report *report, FILE *out)
+{
+    const ek_balance_result *search = report->search;
+    fprintf(out,
+            search->smallest_limit_exact
+                ? "\nNothing fits: no choice of layers and recomputation keeps every stage within %s MB (%s s).\n"
+                : "\nNo plan was found that keeps every stage within %s MB (%s s); that none exists is not proved.\n",
+            ek__fixed(report->memory_limit_mb, 0).text, ek__fixed(search->seconds, 1).text);
+    double smallest = search->smallest_limit_mb;
+    if (!isfinite(smallest))
+        return;
+    /* Rounded up: the printed limit, given back as -mem, must fit. */
+    ek__digits fits = ek__fixed(ceil(smallest), 0);
+    if (search->smallest_limit_exact)
+        fprintf(out, "The smallest limit that fits is %s MB (exact).\n", fits.text);
+    else
+        fprintf(out, "The smallest limit found that fits is %s MB; a smaller one may exist.\n", fits.text);
+    fprintf(out, "The bottleneck is stage %d: at that limit it is the fullest.\n", search->bottleneck_stage);
+}
+
 static void infeasible(const ek_report *report, FILE *out)
 {
     const ek_balance_result *search = report->search;
@@ -254,24 +347,17 @@ static void infeasible(const ek_report *report, FILE *out)
     open_color(report, BAD, out);
     fputs(ek_balance_status_name[search->status], out);
     close_color(report, out);
-    fprintf(out,
-            search->smallest_limit_exact
-                ? "\nNothing fits: no choice of layers and recomputation keeps every stage within %s MB (%s s).\n"
-                : "\nNo plan was found that keeps every stage within %s MB (%s s); that none exists is not proved.\n",
-            ek__fixed(report->memory_limit_mb, 0).text, ek__fixed(search->seconds, 1).text);
+    (report->stage_memory_mb ? infeasible_stages : infeasible_limit)(report, out);
     double smallest = search->smallest_limit_mb;
-    if (isfinite(smallest)) {
-        /* Rounded up: the printed limit, given back as -mem, must fit. */
-        ek__digits fits = ek__fixed(ceil(smallest), 0);
-        if (search->smallest_limit_exact)
-            fprintf(out, "The smallest limit that fits is %s MB (exact).\n", fits.text);
-        else
-            fprintf(out, "The smallest limit found that fits is %s MB; a smaller one may exist.\n", fits.text);
-        fprintf(out, "The bottleneck is stage %d: at that limit it is the fullest.\n", search->bottleneck_stage);
-    }
     fputs("What would help:\n", out);
-    if (isfinite(smallest))
+    if (isfinite(smallest) && report->stage_memory_mb)
+        fprintf(out, "  - limits %s MB higher (--stage-memory)\n", ek__fixed(ceil(search->shortfall_mb), 0).text);
+    else if (isfinite(smallest))
         fprintf(out, "  - a limit of %s MB or more (-mem)\n", ek__fixed(ceil(smallest), 0).text);
+    if (report->fixed_layers)
+        fputs("  - no fixed stages, or other numbers of layers there (--fix)\n", out);
+    if (report->forbidden)
+        fputs("  - allowing the forbidden kinds of recomputation (--forbid)\n", out);
     fputs("  - more stages (-s), so that each holds fewer layers\n", out);
     if (search->fit_plan.n_chunks > 1)
         fputs("  - the less-memory schedule (-lm 1) if it is not in use, or fewer chunks per stage (-i)\n", out);
@@ -279,7 +365,11 @@ static void infeasible(const ek_report *report, FILE *out)
     if (kinds[0])
         fprintf(out, "  - memory figures for the recomputation kinds not modelled yet (%s)\n", kinds);
     if (search->fit_plan.n_stages > 0) {
-        fprintf(out, "\nThe plan that fits in %s MB:\n", ek__fixed(ceil(smallest), 0).text);
+        if (report->stage_memory_mb)
+            fprintf(out, "\nThe plan that fits with %s MB more on every stage:\n",
+                    ek__fixed(ceil(search->shortfall_mb), 0).text);
+        else
+            fprintf(out, "\nThe plan that fits in %s MB:\n", ek__fixed(ceil(smallest), 0).text);
         ek__print_lists(&search->fit_plan, report->layers->n_layers, "  ", out);
     }
 }
@@ -311,15 +401,16 @@ static void doubts(const ek_report *report, FILE *out)
         if (!low || fit->residual[i].measured_mb - fit->residual[i].predicted_mb > low->measured_mb - low->predicted_mb)
             low = &fit->residual[i];
     if (report->n_cases > 0 && report->memory_limit_mb > 0 && low) {
-        int stage;
-        double free_mb = report->memory_limit_mb - ek_timeline_peak(report->cases[0].timeline, &stage);
+        const ek_timeline *answer = report->cases[0].timeline;
+        int stage = ek__tightest_stage(report, answer);
+        double free_mb = ek__stage_limit(report, stage) - answer->peak_mb[stage];
         double short_mb = low->measured_mb - low->predicted_mb;
         if (free_mb >= 0 && short_mb > free_mb + 1)
             fprintf(out,
                     "  careful        stage %d has %s MB of head-room, but the model was %s MB below a measured peak: "
                     "dry-run the answer,\n                 or leave a margin (-mem %s)\n",
                     stage, ek__fixed(free_mb, 0).text, ek__fixed(short_mb, 0).text,
-                    ek__fixed(floor(report->memory_limit_mb - short_mb), 0).text);
+                    ek__fixed(floor(ek__stage_limit(report, stage) - short_mb), 0).text);
     }
     if (fit->const_modelled && report->layers->const_mb < 0)
         fprintf(out,
@@ -360,6 +451,8 @@ static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)
 {
     bool searched = report->search != NULL;
     int full = searched && report->n_cases > 1 ? 1 : report->n_cases;
+    if (report->ranking)
+        ek__text_ranking(report->ranking, out);
     if (searched && report->search->status == EK_BALANCE_INFEASIBLE)
         infeasible(report, out);
     for (int i = 0; i < full; i++) {
@@ -374,4 +467,4 @@ static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-const ek_format ek__format_text = {"text", write_text};
+const ek_format ek__format_text = {"text", write_text, ek__text_schedules, ek__text_uniform, ek__text_sweep};

@@ -79,9 +79,12 @@ static void write_case(const ek_report *report, int index, FILE *out)
         fprintf(out, "# status %s: %s\n", ek_balance_status_name[report->search->status],
                 ek__status_basis(report->search->status));
     fprintf(out, "# peak %s MB at stage %d", ek__fixed(peak, 0).text, stage);
+    int tightest = ek__tightest_stage(report, timeline);
     if (report->memory_limit_mb > 0)
-        fprintf(out, ", %s the limit of %s MB", ek__over_limit(report, peak) ? "over" : "within",
-                ek__fixed(report->memory_limit_mb, 0).text);
+        fprintf(out, ", %s the limit of %s MB", ek__over_limit(report, timeline, tightest) ? "over" : "within",
+                ek__fixed(ek__stage_limit(report, tightest), 0).text);
+    if (report->stage_memory_mb)
+        fprintf(out, " of stage %d, the tightest", tightest);
     fputc('\n', out);
     if (is_plain(name))
         fputs(name, out);
@@ -102,8 +105,11 @@ static ek_status write_yaml(const ek_report *report, FILE *out, ek_error *err)
     ek__print_name(report->layers->name, out);
     fputc('\n', out);
     if (report->search && report->search->status == EK_BALANCE_INFEASIBLE) {
-        fprintf(out, "# status infeasible: no plan keeps every stage within %s MB\n",
-                ek__fixed(report->memory_limit_mb, 0).text);
+        fputs("# status infeasible: no plan keeps every stage within ", out);
+        if (report->stage_memory_mb)
+            fputs("its limit\n", out);
+        else
+            fprintf(out, "%s MB\n", ek__fixed(report->memory_limit_mb, 0).text);
         if (isfinite(report->search->smallest_limit_mb))
             fprintf(out, "# the smallest limit %s fits is %s MB; stage %d is the bottleneck\n",
                     report->search->smallest_limit_exact ? "that" : "found that",
@@ -114,4 +120,4 @@ static ek_status write_yaml(const ek_report *report, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-const ek_format ek__format_yaml = {"yaml", write_yaml};
+const ek_format ek__format_yaml = {.name = "yaml", .write = write_yaml};

@@ -98,6 +98,14 @@ ek__digits ek__grouped(double value)
     return out;
 }
 
+ek__digits ek__memory(const ek_report *report, double value)
+{
+    /* Fractions of chunks add up with rounding; what is below a millionth is that. */
+    ek__digits number = report->memory_unit ? ek__short(round(value * 1e6) / 1e6) : ek__grouped(value), out;
+    snprintf(out.text, sizeof out.text, "%.24s %.20s", number.text, report->memory_unit ? report->memory_unit : "MB");
+    return out;
+}
+
 int ek__utf8_next(const char *text, uint32_t *code)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -162,10 +170,49 @@ void ek__print_name(const char *text, FILE *out)
     }
 }
 
-bool ek__over_limit(const ek_report *report, double peak_mb)
+double ek__stage_limit(const ek_report *report, int stage)
 {
+    return report->stage_memory_mb ? report->stage_memory_mb[stage] : report->memory_limit_mb;
+}
+
+bool ek__over_limit(const ek_report *report, const ek_timeline *timeline, int stage)
+{
+    double limit = ek__stage_limit(report, stage);
     /* A peak is a sum of a few hundred terms; one part in 10^9 is rounding, not memory. */
-    return report->memory_limit_mb > 0 && peak_mb > report->memory_limit_mb * (1 + 1e-9);
+    return limit > 0 && timeline->peak_mb[stage] > limit * (1 + 1e-9);
+}
+
+int ek__tightest_stage(const ek_report *report, const ek_timeline *timeline)
+{
+    int stage = 0;
+    if (!report->stage_memory_mb) {
+        ek_timeline_peak(timeline, &stage);
+        return stage;
+    }
+    for (int s = 1; s < timeline->shape.n_stages; s++)
+        if (report->stage_memory_mb[s] - timeline->peak_mb[s] <
+            report->stage_memory_mb[stage] - timeline->peak_mb[stage])
+            stage = s;
+    return stage;
+}
+
+bool ek__any_over_limit(const ek_report *report, const ek_timeline *timeline)
+{
+    for (int s = 0; s < timeline->shape.n_stages; s++)
+        if (ek__over_limit(report, timeline, s))
+            return true;
+    return false;
+}
+
+void ek__print_repeats(const double *value, int n, FILE *out)
+{
+    for (int i = 0, same; i < n; i += same) {
+        for (same = 1; i + same < n && value[i + same] == value[i];)
+            same++;
+        fprintf(out, "%s%s", i ? ", " : "", ek__short(value[i]).text);
+        if (same > 1)
+            fprintf(out, "x%d", same);
+    }
 }
 
 int ek__pieces(const ek_shape *shape)

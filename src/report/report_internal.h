@@ -42,8 +42,18 @@ int ek__columns(const char *text);
 /** Print a name for a terminal or a comment: valid UTF-8, control characters as '?'. */
 void ek__print_name(const char *text, FILE *out);
 
-/** Does a peak exceed the report's limit, beyond rounding of the sum? False without a limit. */
-bool ek__over_limit(const ek_report *report, double peak_mb);
+/** Memory limit of a stage; 0 without one. */
+double ek__stage_limit(const ek_report *report, int stage);
+
+/** Does a stage's peak exceed its limit, beyond rounding of the sum? False without a limit. */
+bool ek__over_limit(const ek_report *report, const ek_timeline *timeline, int stage);
+bool ek__any_over_limit(const ek_report *report, const ek_timeline *timeline);
+
+/** The stage with the least room under its limit; the fullest one when all limits are the same. */
+int ek__tightest_stage(const ek_report *report, const ek_timeline *timeline);
+
+/** "1, 0.8x2": numbers with repeats. */
+void ek__print_repeats(const double *value, int n, FILE *out);
 
 /** Sequence pieces of a micro-batch, 1 or more, and the whole micro-batches of a step. */
 int ek__pieces(const ek_shape *shape);
@@ -57,6 +67,22 @@ bool ek__less_memory(const ek_timeline *timeline);
 
 /** The four lists of a plan as the framework's YAML wants them, one a line, each line led by `indent`. */
 void ek__print_lists(const ek_plan *plan, int n_layers, const char *indent, FILE *out);
+
+/** Memory with the report's unit: "55 821 MB", "9.5 micro-batches". */
+ek__digits ek__memory(const ek_report *report, double value);
+
+/** Did the search for a swept value give a plan? */
+bool ek__sweep_solved(const ek_sweep_row *row);
+
+/* What formats print besides a report; see ek_format. */
+ek_status ek__text_schedules(FILE *out, ek_error *err);
+ek_status ek__json_schedules(FILE *out, ek_error *err);
+ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
+ek_status ek__json_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
+ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
+ek_status ek__json_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
+/** The table above an answer. */
+void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 
 /** A sentence on what a search's status rests on; NULL for infeasible. */
 const char *ek__status_basis(ek_balance_status status);

@@ -19,23 +19,27 @@ static void tiles(FILE *out, const ek_report *report, const ek_timeline *timelin
 {
     char text[160];
     int stage;
-    double peak = ek_timeline_peak(timeline, &stage), limit = report->memory_limit_mb;
+    double peak = ek_timeline_peak(timeline, &stage);
+    int tightest = ek__tightest_stage(report, timeline);
+    double limit = ek__stage_limit(report, tightest), free_mb = limit - timeline->peak_mb[tightest];
     double x = tile(out, EK__MARGIN, "step time", ek__short(timeline->step_time).text, false);
     x = tile(out, x, "bubble", ek__fixed(timeline->bubble.real, 4).text, false);
     x = tile(out, x, "= ideal", ek__fixed(timeline->bubble.ideal, 4).text, false);
     x = tile(out, x, "+ imbalance", ek__fixed(timeline->bubble.imba, 4).text, false);
     x = tile(out, x, "+ recomputation", ek__fixed(timeline->bubble.recompute, 4).text, false);
-    snprintf(text, sizeof text, "stage %d, %s MB", stage, ek__grouped(peak).text);
+    snprintf(text, sizeof text, "stage %d, %s", stage, ek__memory(report, peak).text);
     x = tile(out, x, "fullest stage", text, false);
     if (limit <= 0)
         return;
-    bool over = ek__over_limit(report, peak);
+    bool over = ek__over_limit(report, timeline, tightest);
     if (over)
-        snprintf(text, sizeof text, "over by %s MB", ek__grouped(peak - limit).text);
+        snprintf(text, sizeof text, "over by %s", ek__memory(report, -free_mb).text);
     else
-        snprintf(text, sizeof text, "fits, %s MB free", ek__grouped(limit - peak).text);
+        snprintf(text, sizeof text, "fits, %s free", ek__memory(report, free_mb).text);
     char label[64];
-    snprintf(label, sizeof label, "limit %s MB", ek__grouped(limit).text);
+    int n = snprintf(label, sizeof label, "limit %s", ek__memory(report, limit).text);
+    if (report->stage_memory_mb)
+        snprintf(label + n, sizeof label - (size_t)n, ", stage %d", tightest);
     tile(out, x, label, text, over);
 }
 
@@ -60,9 +64,10 @@ static void open_page(FILE *out, const ek_report *report, const ek_case *c, doub
     snprintf(title, sizeof title, "%s: %s", report->layers->name, c->name);
     describe(c->timeline, subtitle, sizeof subtitle);
     snprintf(description, sizeof description,
-             "Simulated pipeline timeline and memory. %s. Step time %s, bubble %s, peak %s MB at stage %d.", subtitle,
+             "Simulated pipeline timeline and memory. %s. Step time %s, bubble %s, peak %s %s at stage %d.", subtitle,
              ek__short(c->timeline->step_time).text, ek__fixed(c->timeline->bubble.real, 4).text,
-             ek__fixed(peak, 0).text, stage);
+             ek__fixed(peak, report->memory_unit ? 2 : 0).text, report->memory_unit ? report->memory_unit : "MB",
+             stage);
     ek__svg_open(out, height, title, description, ek__svg_palette(c->timeline));
     ek__svg_fit(title, 22, true, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
     ek__svg_text(out, EK__MARGIN, 44, 22, EK__START, "h", fitted);
@@ -96,7 +101,7 @@ ek_status ek_svg_write(const ek_report *report, int case_index, FILE *out, ek_er
     const ek_case *c = &report->cases[case_index];
     const ek_timeline *timeline = c->timeline;
     double scale = ek__svg_memory_scale(report, case_index, 1);
-    bool over = ek__over_limit(report, ek_timeline_peak(timeline, NULL));
+    bool over = ek__any_over_limit(report, timeline);
     ek__frame blocks = {.x = PLOT_LEFT,
                         .width = PLOT_RIGHT - PLOT_LEFT,
                         .y = TIMELINE_TOP,

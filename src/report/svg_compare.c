@@ -46,8 +46,10 @@ static void table_row(FILE *out, const ek_report *report, int index, double y)
     ek__svg_text(out, column_x[7], y, 14, EK__END, "t", text);
     if (report->memory_limit_mb <= 0)
         return;
-    bool over = ek__over_limit(report, peak);
-    snprintf(text, sizeof text, "over by %s MB", ek__grouped(peak - report->memory_limit_mb).text);
+    int tightest = ek__tightest_stage(report, t);
+    bool over = ek__over_limit(report, t, tightest);
+    snprintf(text, sizeof text, "over by %s MB",
+             ek__grouped(t->peak_mb[tightest] - ek__stage_limit(report, tightest)).text);
     ek__svg_text(out, VERDICT_X, y, 14, EK__START, over ? "bad" : "t", over ? text : "fits");
 }
 
@@ -60,7 +62,7 @@ static void panel_head(FILE *out, const ek_report *report, const ek_case *c, dou
     snprintf(text, sizeof text, "step %s · %s · %d chunk%s per stage · %d micro-batch%s%s",
              ek__short(t->step_time).text, t->schedule->name, t->shape.n_chunks, t->shape.n_chunks == 1 ? "" : "s",
              ek__micro_batches(&t->shape), ek__micro_batches(&t->shape) == 1 ? "" : "es",
-             ek__over_limit(report, ek_timeline_peak(t, NULL)) ? " · over the memory limit" : "");
+             ek__any_over_limit(report, t) ? " · over the memory limit" : "");
     ek__svg_fit(text, 12, false, width, fitted, sizeof fitted);
     ek__svg_text(out, x, y + 33, 12, EK__START, "m", fitted);
     ek__svg_text(out, x, y + PANEL_HEAD - 8, 11, EK__START, "m", "stage");
@@ -119,7 +121,7 @@ static void legend(FILE *out, const ek_report *report, const ek__frame *frame, e
     bool over = false;
     ek__detail detail = EK__STROKES;
     for (int i = 0; i < report->n_cases; i++) {
-        over |= ek__over_limit(report, ek_timeline_peak(report->cases[i].timeline, NULL));
+        over |= ek__any_over_limit(report, report->cases[i].timeline);
         if (ek__svg_detail(report->cases[i].timeline, frame, false) == EK__SHARES)
             detail = EK__SHARES;
     }

@@ -2,6 +2,7 @@
  * with the limit drawn in, since sixteen curves in one plot cannot be told apart. Steps narrower than a pixel are drawn
  * as their upper envelope, so that no peak is lost. */
 #include <math.h>
+#include <string.h>
 
 #include "report/svg_internal.h"
 
@@ -37,7 +38,7 @@ static int envelope(const ek_timeline *timeline, int stage, const ek__frame *fra
     int n = 0;
     for (size_t i = timeline->first[stage]; i < timeline->first[stage + 1]; i++) {
         double to = ek__frame_x(frame, timeline->block[i].end);
-        highest = fmax(highest, level);
+        highest = fmax(highest, fmax(level, timeline->block[i].during_mb));
         level = timeline->block[i].memory_mb;
         if (to - from < least)
             continue;
@@ -76,13 +77,13 @@ static void draw_stage(FILE *out, const ek_report *report, const ek_timeline *ti
     segment segments[MAX_SEGMENTS];
     int n = envelope(timeline, stage, frame, least, segments), highest = 0;
     double bottom = frame->y + stage * frame->pitch + frame->row, per_mb = frame->row / scale_mb;
-    double fixed = timeline->static_mb[stage] * per_mb, limit = report->memory_limit_mb;
+    double fixed = timeline->static_mb[stage] * per_mb, limit = ek__stage_limit(report, stage);
     for (int i = 1; i < n; i++)
         if (segments[i].mb > segments[highest].mb)
             highest = i;
     draw_curve(out, segments, n, bottom, per_mb);
     ek__svg_rect(out, "static", frame->x, bottom - fixed, ek__frame_x(frame, timeline->step_time) - frame->x, fixed);
-    if (ek__over_limit(report, timeline->peak_mb[stage]))
+    if (ek__over_limit(report, timeline, stage))
         draw_over(out, segments, n, bottom, per_mb, limit);
     /* In a row of a few pixels the limit would hide the curve; what is over it is still told by colour. */
     if (limit > 0 && frame->row >= 8)
@@ -105,20 +106,29 @@ void ek__svg_memory(FILE *out, const ek_report *report, const ek_timeline *timel
     fputs("</g>\n", out);
 }
 
-static void peak_label(FILE *out, const ek_report *report, double peak, const ek__frame *frame, double x, double y,
-                       bool wide)
+/* "55 821 MB" where there is room; a unit of its own is too long for it, and stands in the legend. */
+static ek__digits amount(const ek_report *report, double value, bool wide)
 {
-    double size = ek__frame_label_size(frame), limit = report->memory_limit_mb, middle = y + frame->row / 2;
-    bool over = ek__over_limit(report, peak), two_lines = wide && limit > 0 && frame->pitch >= 30;
+    ek__digits text = wide || report->memory_unit ? ek__memory(report, value) : ek__grouped(value);
+    if (report->memory_unit)
+        text.text[strcspn(text.text, " ")] = '\0';
+    return text;
+}
+
+static void peak_label(FILE *out, const ek_report *report, const ek_timeline *timeline, int stage,
+                       const ek__frame *frame, double x, double y, bool wide)
+{
+    double size = ek__frame_label_size(frame), limit = ek__stage_limit(report, stage), middle = y + frame->row / 2;
+    double peak = timeline->peak_mb[stage];
+    bool over = ek__over_limit(report, timeline, stage), two_lines = wide && limit > 0 && frame->pitch >= 30;
     char text[128];
-    snprintf(text, sizeof text, "%s%s%s", ek__grouped(peak).text, wide ? " MB" : "",
-             over && !two_lines ? ", over" : "");
+    snprintf(text, sizeof text, "%s%s", amount(report, peak, wide).text, over && !two_lines ? ", over" : "");
     ek__svg_text(out, x, middle + (two_lines ? -2 : size * 0.36), size, EK__START, over ? "bad" : "t", text);
     if (two_lines) {
         if (over)
-            snprintf(text, sizeof text, "over by %s MB", ek__grouped(peak - limit).text);
+            snprintf(text, sizeof text, "over by %s", amount(report, peak - limit, true).text);
         else
-            snprintf(text, sizeof text, "%s MB free", ek__grouped(limit - peak).text);
+            snprintf(text, sizeof text, "%s free", amount(report, limit - peak, true).text);
         ek__svg_text(out, x, middle + 12, 11, EK__START, over ? "bad" : "m", text);
     }
 }
@@ -128,21 +138,25 @@ void ek__svg_peaks(FILE *out, const ek_report *report, const ek_timeline *timeli
 {
     int every = ek__frame_label_step(frame, ek__frame_label_size(frame));
     for (int s = 0; s < frame->n_rows; s += every)
-        peak_label(out, report, timeline->peak_mb[s], frame, x, frame->y + s * frame->pitch, wide);
+        peak_label(out, report, timeline, s, frame, x, frame->y + s * frame->pitch, wide);
 }
 
 double ek__svg_memory_legend(FILE *out, const ek_report *report, bool any_over, double scale_mb, double x, double y)
 {
     char text[128];
-    x = ek__svg_swatch(out, "static", x, y, "parameters and constant");
+    if (!report->memory_unit)
+        x = ek__svg_swatch(out, "static", x, y, "parameters and constant");
     x = ek__svg_swatch(out, "activation", x, y, "activations");
     if (any_over)
         x = ek__svg_swatch(out, "over", x, y, "over the limit");
     if (report->memory_limit_mb > 0) {
-        snprintf(text, sizeof text, "limit %s MB", ek__grouped(report->memory_limit_mb).text);
+        if (report->stage_memory_mb)
+            snprintf(text, sizeof text, "limit of the stage");
+        else
+            snprintf(text, sizeof text, "limit %s", ek__memory(report, report->memory_limit_mb).text);
         x = ek__svg_swatch(out, "limit", x, y, text);
     }
-    snprintf(text, sizeof text, "a row is %s MB high", ek__grouped(scale_mb).text);
+    snprintf(text, sizeof text, "a row is %s high", ek__memory(report, scale_mb).text);
     ek__svg_text(out, x, y, 12, EK__START, "m", text);
     return x + ek__svg_text_width(text, 12, false) + 22;
 }

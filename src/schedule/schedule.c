@@ -11,6 +11,11 @@
     X(sequence)                                                                                                        \
     X(gpipe)                                                                                                           \
     X(zb_h1)                                                                                                           \
+    X(zb_1p)                                                                                                           \
+    X(zb_2p)                                                                                                           \
+    X(zb_v)                                                                                                            \
+    X(v_half)                                                                                                          \
+    X(v_min)                                                                                                           \
     X(dualpipe)                                                                                                        \
     X(dualpipev)
 

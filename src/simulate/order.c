@@ -58,6 +58,7 @@ void ek_order_free(ek_order *order)
         return;
     live_free(order->live, order->shape.n_stages);
     free(order->held); /* the tables are one allocation */
+    free(order->slowdown);
     free(order->factor);
     free(order->scale);
     free(order->blocks);
@@ -409,6 +410,32 @@ ek_status ek_order_scale_micro_batches(ek_order *order, const double *factor, ek
     return EK_OK;
 }
 
+ek_status ek_order_slow_stages(ek_order *order, const double *slowdown, ek_error *err)
+{
+    int p = order->shape.n_stages;
+    double *by_cell = NULL;
+    for (int s = 0; slowdown && s < p; s++) {
+        if (!(slowdown[s] > 0) || !isfinite(slowdown[s]))
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "the slowdown of stage %d must be a positive number (got %g)", s, slowdown[s]);
+        if (order->n_ways == 2 && slowdown[s] != slowdown[p - 1 - s])
+            return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                            "schedule '%s' has the same chunks on stages %d and %d, so the two must be equally fast "
+                            "(speeds %g and %g); use another schedule or place the stages symmetrically",
+                            order->schedule->name, s, p - 1 - s, 1 / slowdown[s], 1 / slowdown[p - 1 - s]);
+    }
+    if (slowdown) {
+        by_cell = ek__alloc((size_t)order->n_cells, sizeof *by_cell);
+        if (!by_cell)
+            return ek__no_memory(err);
+        for (int c = 0; c < order->n_cells; c++)
+            by_cell[c] = slowdown[c % p];
+    }
+    free(order->slowdown);
+    order->slowdown = by_cell;
+    return EK_OK;
+}
+
 /* Have the schedule fill the stages' lists. */
 static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error *err)
 {
@@ -428,7 +455,7 @@ static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error
     for (size_t c = 0; c < n; c++)
         cells[c] = 1.0 / shape->n_chunks;
     for (size_t s = 0; s < p; s++)
-        limit[s] = schedule->activation_limit * shape->n_stages;
+        limit[s] = fmax(1, schedule->activation_limit * shape->n_stages);
     ek_profile even = {.forward_time = cells,
                        .backward_time = cells,
                        .weight_time = cells,

@@ -57,6 +57,7 @@ struct ek_order {
     ek__live *live;   /**< [n_stages] */
     double *scale;    /**< [n_micro_batches] of durations and activations; NULL: 1 */
     double *factor;   /**< [n_blocks] `scale` by step; NULL: 1 */
+    double *slowdown; /**< [n_cells] of durations, by the stage that holds the cell; NULL: 1 */
     int *held;        /**< [n_banks][n_held], in model order */
     int *bank;        /**< [n_cells] */
     int *column;      /**< [n_cells] place in its bank */
@@ -96,6 +97,12 @@ static inline int ek__order_cell(const ek_order *order, int stage, const ek_bloc
     return order->n_ways == 2 ? (block->chunk ? p - 1 - stage : stage) : block->chunk * p + stage;
 }
 
+/** Times that a block of the cell takes its duration. */
+static inline double ek__order_slowdown(const ek_order *order, int cell)
+{
+    return order->slowdown ? order->slowdown[cell] : 1;
+}
+
 static inline int ek__order_bank(const ek_order *order, int stage)
 {
     return stage < order->n_banks ? stage : order->shape.n_stages - 1 - stage;
@@ -109,7 +116,8 @@ static inline int ek__bank_stages(const ek_order *order, int bank, int stages[2]
     return order->n_ways;
 }
 
-/** Durations of all slots from the chunks' costs. @param cost [n_cells] @param duration [n_slots] */
+/** Durations of all slots from the chunks' costs, slowed down by their stages. @param cost [n_cells] @param duration
+ * [n_slots] */
 void ek__order_durations(const ek_order *order, const ek_chunk_cost *cost, double *duration);
 
 /** What communication adds to each slot, by the way its micro-batch runs; see ek__comm_delays. */

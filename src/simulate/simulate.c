@@ -66,10 +66,12 @@ static void account_stage(const ek_order *order, const ek_layers *layers, const 
     t->static_mb[s] = t->peak_mb[s] = memory;
     for (size_t k = t->first[s]; k < t->first[s + 1]; k++) {
         ek_interval *b = &t->block[k];
-        double activation = cost[ek__order_cell(order, s, &order->blocks[k])].activation_mb * freed[b->kind];
-        memory -= order->scale ? activation * order->scale[b->micro_batch] : activation;
+        const ek_chunk_cost *of = &cost[ek__order_cell(order, s, &order->blocks[k])];
+        double scale = order->scale ? order->scale[b->micro_batch] : 1;
+        b->during_mb = memory + (b->kind == EK_BACKWARD ? scale * of->transient_mb : 0);
+        memory -= of->activation_mb * freed[b->kind] * scale;
         b->memory_mb = memory;
-        t->peak_mb[s] = fmax(t->peak_mb[s], memory);
+        t->peak_mb[s] = fmax(t->peak_mb[s], fmax(memory, b->during_mb));
         busy += b->end - b->start;
     }
     t->busy[s] = t->step_time > 0 ? busy / t->step_time : 0;
@@ -81,8 +83,9 @@ static ek_bubble split_bubble(const ek_order *order, const ek_chunk_cost *cost, 
     const ek_shape *shape = &order->shape;
     double work = 0, recompute = 0, n_micro_batches = shape->n_micro_batches;
     for (int c = 0; c < order->n_cells; c++) {
-        work += cost[c].forward_time + cost[c].backward_time - cost[c].recompute_time;
-        recompute += cost[c].recompute_time;
+        double slow = ek__order_slowdown(order, c);
+        work += slow * (cost[c].forward_time + cost[c].backward_time - cost[c].recompute_time);
+        recompute += slow * cost[c].recompute_time;
     }
     if (order->scale) {
         n_micro_batches = 0;

@@ -143,10 +143,11 @@ void ek__order_durations(const ek_order *order, const ek_chunk_cost *cost, doubl
     int n = order->n_cells;
     bool splits = order->n_kinds > 2;
     for (int c = 0; c < n; c++) {
-        duration[c] = cost[c].forward_time;
-        duration[n + c] = splits ? cost[c].backward_time - cost[c].weight_time : cost[c].backward_time;
+        double slow = ek__order_slowdown(order, c);
+        duration[c] = slow * cost[c].forward_time;
+        duration[n + c] = slow * (splits ? cost[c].backward_time - cost[c].weight_time : cost[c].backward_time);
         if (splits)
-            duration[2 * n + c] = cost[c].weight_time;
+            duration[2 * n + c] = slow * cost[c].weight_time;
     }
 }
 

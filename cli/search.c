@@ -1,0 +1,96 @@
+/* The balancer's run with signals, clock and progress line. */
+#include "search.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+double cli_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+volatile int cli_interrupted;
+static volatile double interrupted_at;
+static struct sigaction before;
+
+/* One that follows at once is the same one: a terminal or `timeout` may signal both the process and its group. */
+static void interrupt(int signal_number)
+{
+    if (!cli_interrupted) {
+        interrupted_at = cli_now();
+        cli_interrupted = 1;
+    } else if (cli_now() - interrupted_at > 0.5) {
+        _exit(128 + signal_number);
+    }
+}
+
+void cli_catch_interrupt(void)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    sigaction(SIGINT, &action, &before);
+}
+
+void cli_release_interrupt(void)
+{
+    sigaction(SIGINT, &before, NULL);
+}
+
+void cli_search_init(cli_search *search)
+{
+    *search = (cli_search){.begin = cli_now(), .terminal = isatty(STDERR_FILENO)};
+    ek_balance_options_init(&search->options);
+}
+
+double cli_search_left(const cli_search *search)
+{
+    return fmax(search->options.time_limit - (cli_now() - search->begin), 0.001);
+}
+
+static void show_progress(void *user, const ek_balance_progress *progress)
+{
+    cli_search *search = user;
+    double left = search->run_limit - progress->seconds;
+    if (progress->done > 0.01) {
+        double own = progress->seconds / progress->done - progress->seconds;
+        left = own < left ? own : left;
+    }
+    fprintf(stderr, "\r\033[K%s: step %.6g, %.1f s left, last improved %.1f s ago",
+            search->label[0] ? search->label : "balance", progress->best_step_time, left > 0 ? left : 0,
+            progress->seconds - progress->best_seconds);
+    fflush(stderr);
+    search->shown = true;
+}
+
+void cli_search_wipe(cli_search *search)
+{
+    if (search->shown)
+        fputs("\r\033[K", stderr);
+    search->shown = false;
+}
+
+ek_status cli_search_run(cli_search *search, const ek_layers *layers, const ek_schedule *schedule,
+                         const ek_shape *shape, const ek_comm *comm, double seconds, ek_order **order,
+                         ek_balance_result *result, ek_error *err)
+{
+    ek_balance_options wanted = search->options;
+    cli_stages stages;
+    wanted.comm = *comm;
+    if (!cli_cluster_lay_out(&search->cluster, comm, shape, &stages, err))
+        return EK_ERR_INPUT;
+    cli_stages_options(&stages, &search->cluster, &wanted);
+    wanted.interrupt = &cli_interrupted;
+    wanted.user = search;
+    wanted.progress = search->terminal ? show_progress : NULL;
+    wanted.time_limit = search->run_limit = seconds;
+    cli_catch_interrupt();
+    ek_status status = ek_balance_arranged(layers, schedule, shape, &wanted, order, result, err);
+    cli_release_interrupt();
+    cli_search_wipe(search);
+    cli_stages_clear(&stages);
+    return status;
+}

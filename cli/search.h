@@ -1,0 +1,42 @@
+/* cli/search.h - running the balancer from the command line: Ctrl-C ends it, a terminal gets a progress line, and the
+ * time limit counts from the start of the command. */
+#ifndef EK_CLI_SEARCH_H
+#define EK_CLI_SEARCH_H
+
+#include "evenkeel/evenkeel.h"
+
+#include "cluster.h"
+
+typedef struct cli_search {
+    ek_balance_options options; /**< without comm, time and callbacks, which a run fills in */
+    cli_cluster cluster;        /**< laid out for every run's pipeline */
+    double begin;               /**< cli_now() when the command began */
+    bool terminal;              /**< a progress line is wanted */
+    char label[80];             /**< what the progress line begins with; empty: the command */
+    bool shown;                 /**< is there a progress line to wipe? */
+    double run_limit;           /**< time limit of the present run */
+} cli_search;
+
+/** Seconds of a clock that only runs forward. */
+double cli_now(void);
+
+void cli_search_init(cli_search *search);
+
+/** Seconds of the time limit that are left, at least a millisecond. */
+double cli_search_left(const cli_search *search);
+
+/** Catch Ctrl-C (the first ends the search, a later one the program) until cli_release_interrupt(). */
+void cli_catch_interrupt(void);
+void cli_release_interrupt(void);
+/** Set by a caught Ctrl-C. */
+extern volatile int cli_interrupted;
+
+/** Balance with all of `seconds`, Ctrl-C caught. As ek_balance_arranged(). */
+ek_status cli_search_run(cli_search *search, const ek_layers *layers, const ek_schedule *schedule,
+                         const ek_shape *shape, const ek_comm *comm, double seconds, ek_order **order,
+                         ek_balance_result *result, ek_error *err);
+
+/** Wipe the progress line. */
+void cli_search_wipe(cli_search *search);
+
+#endif

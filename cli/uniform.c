@@ -1,0 +1,78 @@
+/* `simulate --uniform`: equal stages of given times through a schedule. */
+#include "uniform.h"
+
+#include <stdio.h>
+
+#include "cmd.h"
+#include "files.h"
+
+enum { DEFAULT_SIZE = 4 }; /* of -s and -mb, as everywhere */
+
+/* What belongs to a model or a plan file has no meaning without one. */
+static bool check_options(const cli_model *model)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {{"--init", model->init != NULL},
+                   {"--layers", model->layers != NULL},
+                   {"-lf", model->layer_folder != NULL},
+                   {"--time", model->times != NULL},
+                   {"--train", model->train != NULL},
+                   {"-seq", model->n_pieces > 1},
+                   {"-mem", model->memory_given},
+                   {"--stage-memory", model->cluster.memory != NULL},
+                   {"--stage-speed", model->cluster.speed != NULL},
+                   {"--p2p-edges", model->cluster.edges != NULL},
+                   {"--stages-per-node", model->cluster.stages_per_node > 0},
+                   {"--micro-batch-cost", model->cluster.costs != NULL}};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given) {
+            cli_error(NULL, "%s is not for --uniform, which needs no model; leave one of them out", options[i].name);
+            return false;
+        }
+    if (!model->format->write_uniform) {
+        cli_error(NULL, "--uniform prints text or json, not %s", model->format->name);
+        return false;
+    }
+    return true;
+}
+
+static bool write_pictures(cli_model *model, const ek_uniform_run *run)
+{
+    const ek_case one = {run->timeline.schedule->name, &run->plan, &run->timeline};
+    const ek_report report = {.layers = &run->layers,
+                              .memory_limit_mb = run->activation_limit,
+                              .memory_unit = "micro-batches",
+                              .n_cases = 1,
+                              .cases = &one};
+    char file[EK_NAME_SIZE];
+    snprintf(file, sizeof file, "%s.svg", one.name);
+    const char *const names[] = {file};
+    model->no_default_folder = true;
+    return cli_write_pictures(model, &report, names);
+}
+
+int cli_run_uniform(cli_model *model, const char *text)
+{
+    ek_error err;
+    ek_uniform times;
+    ek_uniform_run run;
+    if (!check_options(model))
+        return EXIT_WRONG;
+    if (ek_uniform_parse(text, &times, &err)) {
+        cli_error(NULL, "--uniform: %s", err.message);
+        return EXIT_WRONG;
+    }
+    int p = model->n_stages ? model->n_stages : DEFAULT_SIZE;
+    int m = model->n_micro_batches ? model->n_micro_batches : DEFAULT_SIZE;
+    const ek_schedule *schedule = cli_model_schedule(model, model->n_chunks ? model->n_chunks : 1, model->less_memory);
+    ek_shape shape = cli_model_shape(model, p, model->n_chunks ? model->n_chunks : schedule->min_chunks, m);
+    if (ek_uniform_simulate(schedule, &shape, &times, &model->comm, cli_activation_limit(model, p), &run, &err)) {
+        cli_error(NULL, "%s", err.message);
+        return EXIT_WRONG;
+    }
+    bool fine = cli_printed(model->format->write_uniform(&run, stdout, &err), &err) && write_pictures(model, &run);
+    ek_uniform_run_clear(&run);
+    return fine ? EXIT_DONE : EXIT_WRONG;
+}

@@ -1,0 +1,10 @@
+/* cli/uniform.h - `simulate --uniform`: a schedule by itself, without a model or a plan file. */
+#ifndef EK_CLI_UNIFORM_H
+#define EK_CLI_UNIFORM_H
+
+#include "model.h"
+
+/** Run and print. `text` is what --uniform got. @return an exit code. */
+int cli_run_uniform(cli_model *model, const char *text);
+
+#endif

@@ -1,0 +1,226 @@
+/* Schedules whose order is made for given times and memory (ek_schedule.arrange) need a plan before there is an order,
+ * and an order before there is a plan. So the two take turns: balance under the order of an even split, make the order
+ * anew for the plan found, balance under that, and so on while the step gets shorter. Each turn is exact about the
+ * order it has; that the alternation finds the best pair is not promised. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "balance/search.h"
+#include "base/error.h"
+#include "evenkeel/balance.h"
+
+enum { MAX_TURNS = 4 };
+
+static const double LIMIT_TOLERANCE = 1e-9; /* relative: a peak is a sum of many terms */
+
+/* Which plan a schedule is arranged for, apart from the plan itself. */
+typedef struct pipeline {
+    const ek_layers *layers;
+    const ek_schedule *schedule;
+    const ek_shape *shape;
+    const ek_balance_options *options;
+} pipeline;
+
+/* An order with the pipeline's speeds and micro-batch costs. */
+static ek_status make_order(const pipeline *on, const ek_profile *profile, ek_order **out, ek_error *err)
+{
+    ek_order *order;
+    ek_status status = ek_order_new_for(on->schedule, on->shape, profile, &order, err);
+    if (status)
+        return status;
+    if (on->options->slowdown)
+        status = ek_order_slow_stages(order, on->options->slowdown, err);
+    if (!status && on->options->micro_batch_scale)
+        status = ek_order_scale_micro_batches(order, on->options->micro_batch_scale, err);
+    if (status)
+        ek_order_free(order);
+    else
+        *out = order;
+    return status;
+}
+
+/* The order made for one plan's times. A stage's activations are counted in micro-batches of its own chunks together,
+ * so that a limit means the same on every stage. */
+static ek_status arrange_for(const pipeline *on, const ek_plan *plan, ek_order **order, ek_error *err)
+{
+    const ek_balance_options *options = on->options;
+    size_t p = (size_t)plan->n_stages, cells = (size_t)plan->n_chunks * p;
+    ek_chunk_cost *cost = ek__alloc(cells, sizeof *cost);
+    double *arrays = ek__alloc(4 * cells + 2 * p, sizeof *arrays);
+    if (!cost || !arrays) {
+        free(cost);
+        free(arrays);
+        return ek__no_memory(err);
+    }
+    double *forward = arrays, *backward = forward + cells, *weight = backward + cells, *activation = weight + cells;
+    double *limit = activation + cells, *edge = limit + p;
+    double held =
+        options->activation_limit > 0 ? options->activation_limit : on->schedule->activation_limit * (double)p;
+    ek_plan_costs(plan, on->layers, on->schedule->placement, cost);
+    for (size_t s = 0; s < p; s++) {
+        double sum = 0, slow = options->slowdown ? options->slowdown[s] : 1;
+        for (size_t at = s; at < cells; at += p)
+            sum += cost[at].activation_mb;
+        limit[s] = held;
+        edge[s] = options->comm.edge_time ? options->comm.edge_time[s] : options->comm.p2p_time;
+        for (size_t at = s; at < cells; at += p) {
+            forward[at] = slow * cost[at].forward_time;
+            weight[at] = slow * cost[at].weight_time;
+            backward[at] = slow * (cost[at].backward_time - cost[at].weight_time);
+            activation[at] = sum > 0 ? cost[at].activation_mb / sum : 1.0 / plan->n_chunks;
+        }
+    }
+    ek_profile profile = {forward, backward, weight, activation, EK_WEIGHT_SHARE, limit, edge};
+    ek_status status = make_order(on, &profile, order, err);
+    free(cost);
+    free(arrays);
+    return status;
+}
+
+static ek_status arrange_for_even(const pipeline *on, ek_order **order, ek_error *err)
+{
+    ek_recompute kind = EK_RECOMPUTE_NONE;
+    while (kind < EK_N_RECOMPUTE - 1 && !on->layers->modelled[kind])
+        kind++;
+    ek_plan even;
+    ek_status status = ek_plan_even(on->layers, on->shape->n_stages, on->shape->n_chunks, kind, &even, err);
+    if (status)
+        return status;
+    status = arrange_for(on, &even, order, err);
+    ek_plan_clear(&even);
+    return status;
+}
+
+/* How a plan does under an order. */
+typedef struct trial {
+    double step_time;
+    bool fits;
+} trial;
+
+static ek_status try_order(const pipeline *on, const ek_plan *plan, const ek_order *order, trial *out, ek_error *err)
+{
+    ek_timeline timeline;
+    ek_status status = ek_simulate(order, plan, on->layers, &on->options->comm, &timeline, err);
+    if (status)
+        return status;
+    *out = (trial){timeline.step_time, true};
+    for (int s = 0; s < plan->n_stages; s++) {
+        const double *each = on->options->stage_memory_mb;
+        double limit = each ? each[s] : on->options->memory_limit_mb;
+        out->fits &= limit <= 0 || timeline.peak_mb[s] <= limit * (1 + LIMIT_TOLERANCE);
+    }
+    ek_timeline_clear(&timeline);
+    return EK_OK;
+}
+
+static bool better(trial a, trial b)
+{
+    return a.fits != b.fits ? a.fits : a.step_time < b.step_time;
+}
+
+/* The order of a plan: made for its own times, unless that of the even split suits it better. */
+static ek_status order_of(const pipeline *on, const ek_plan *plan, ek_order **out, bool *own, trial *result,
+                          ek_error *err)
+{
+    ek_order *even = NULL, *made = NULL;
+    trial of_even = {0}, of_made = {0};
+    ek_status status = arrange_for_even(on, &even, err);
+    if (!status)
+        status = arrange_for(on, plan, &made, err);
+    if (!status)
+        status = try_order(on, plan, even, &of_even, err);
+    if (!status)
+        status = try_order(on, plan, made, &of_made, err);
+    if (!status) {
+        *own = better(of_made, of_even);
+        *result = *own ? of_made : of_even;
+        *out = *own ? made : even;
+    }
+    if (status || *own)
+        ek_order_free(even);
+    if (status || !*own)
+        ek_order_free(made);
+    return status;
+}
+
+ek_status ek_order_for_plan(const ek_layers *layers, const ek_plan *plan, const ek_schedule *schedule,
+                            const ek_shape *shape, const ek_balance_options *options, ek_order **out, ek_error *err)
+{
+    pipeline on = {layers, schedule, shape, options};
+    if (!schedule->arrange)
+        return make_order(&on, NULL, out, err);
+    bool own;
+    trial result;
+    return order_of(&on, plan, out, &own, &result, err);
+}
+
+/* Take turns; `order` and `out` hold the best pair so far, at first the order of the even split and nothing. */
+static ek_status take_turns(const pipeline *on, ek_order **order, ek_balance_result *out, ek_error *err)
+{
+    double begin = ek__now();
+    for (int turn = 0; turn < MAX_TURNS; turn++) {
+        const volatile int *interrupt = on->options->interrupt;
+        double left = on->options->time_limit - (ek__now() - begin);
+        if (turn > 0 && (left <= 0 || (interrupt && *interrupt)))
+            break;
+        ek_balance_options options = *on->options;
+        options.time_limit = fmax(turn + 1 < MAX_TURNS ? left / 2 : left, 1e-3); /* the first turn always runs */
+        ek_balance_result result;
+        ek_status status = ek_balance(on->layers, *order, &options, &result, err);
+        if (status)
+            return status;
+        if (result.status == EK_BALANCE_INFEASIBLE) {
+            if (turn == 0)
+                *out = result;
+            else
+                ek_balance_result_clear(&result);
+            break;
+        }
+        ek_order *made = NULL;
+        trial with_made;
+        bool own;
+        status = order_of(on, &result.plan, &made, &own, &with_made, err);
+        bool kept = !status && (turn == 0 || (with_made.fits && with_made.step_time < out->step_time * (1 - 1e-9)));
+        if (!kept) {
+            ek_order_free(made);
+            ek_balance_result_clear(&result);
+            if (status)
+                return status;
+            break;
+        }
+        ek_order_free(*order);
+        ek_balance_result_clear(out);
+        *order = made;
+        *out = result;
+        out->step_time = with_made.step_time;
+        /* What was proved holds for one order. */
+        if (out->status == EK_BALANCE_OPTIMAL)
+            out->status = EK_BALANCE_FEASIBLE;
+        if (!own)
+            break; /* the next turn would be this one again */
+    }
+    out->seconds = ek__now() - begin;
+    return EK_OK;
+}
+
+ek_status ek_balance_arranged(const ek_layers *layers, const ek_schedule *schedule, const ek_shape *shape,
+                              const ek_balance_options *options, ek_order **order, ek_balance_result *out,
+                              ek_error *err)
+{
+    ek_order *made = NULL;
+    ek_balance_result result = {0};
+    pipeline on = {layers, schedule, shape, options};
+    ek_status status = schedule->arrange ? arrange_for_even(&on, &made, err) : make_order(&on, NULL, &made, err);
+    if (!status)
+        status =
+            schedule->arrange ? take_turns(&on, &made, &result, err) : ek_balance(layers, made, options, &result, err);
+    if (status) {
+        ek_order_free(made);
+        ek_balance_result_clear(&result);
+        return status;
+    }
+    *order = made;
+    *out = result;
+    return EK_OK;
+}

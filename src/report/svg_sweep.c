@@ -1,0 +1,206 @@
+/* The picture of a sweep: step time, and the bound below it, over the swept value. The time axis need not start at 0,
+ * since what is asked is the difference between neighbours; its ticks say where it starts. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "report/svg_internal.h"
+
+enum { LEFT = 118, RIGHT = 1556, TOP = 128, BOTTOM = 600, HEIGHT = 690 };
+
+typedef struct axis {
+    double low, high, step; /* of the ticks; low and high are multiples of step on the time axis */
+    double from, to;        /* pixels */
+} axis;
+
+static double at(const axis *a, double value)
+{
+    return a->from + (a->high > a->low ? (value - a->low) / (a->high - a->low) : 0.5) * (a->to - a->from);
+}
+
+/* The smallest of 1, 2, 5 x 10^n that gives at most `most` intervals. */
+static double nice_step(double span, int most)
+{
+    double least = span / most, power = pow(10, floor(log10(least)));
+    return (least <= power * (1 + 1e-9) ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10) * power;
+}
+
+static axis value_axis(const ek_sweep *sweep)
+{
+    axis x = {INFINITY, -INFINITY, 1, LEFT + 40, RIGHT - 60};
+    for (int i = 0; i < sweep->n; i++) {
+        x.low = fmin(x.low, sweep->row[i].value);
+        x.high = fmax(x.high, sweep->row[i].value);
+    }
+    return x;
+}
+
+static bool bounded(const ek_sweep_row *row)
+{
+    return ek__sweep_solved(row) && isfinite(row->lower_bound) && row->lower_bound > 0;
+}
+
+/* Around all steps and bounds; from 0 when that costs little room. */
+static axis time_axis(const ek_sweep *sweep)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < sweep->n; i++) {
+        const ek_sweep_row *row = &sweep->row[i];
+        if (!ek__sweep_solved(row))
+            continue;
+        high = fmax(high, row->step_time);
+        low = fmin(low, bounded(row) ? row->lower_bound : row->step_time);
+    }
+    if (!(high > 0))
+        return (axis){0, 1, 1, BOTTOM, TOP};
+    double span = high - low;
+    if (low < 0.4 * high)
+        low = 0;
+    else
+        low = fmax(0, low - fmax(0.25 * span, 0.01 * high));
+    high += fmax(0.15 * span, 0.01 * high);
+    double step = nice_step(high - low, 8);
+    return (axis){floor(low / step) * step, ceil(high / step) * step, step, BOTTOM, TOP};
+}
+
+static void time_ticks(FILE *out, const axis *y)
+{
+    int n = (int)lround((y->high - y->low) / y->step);
+    for (int k = 0; k <= n; k++) {
+        double time = y->low + k * y->step;
+        ek__svg_line(out, "grid", LEFT, at(y, time), RIGHT, at(y, time));
+        ek__svg_text(out, LEFT - 10, at(y, time) + 4, 12, EK__END, "m", ek__short(time).text);
+    }
+    ek__svg_text(out, 24, TOP - 16, 12, EK__START, "m", "step time, in the unit of the input");
+}
+
+static ek__digits value_text(double value)
+{
+    return fabs(value) >= 1e4 && value == floor(value) ? ek__grouped(value) : ek__short(value);
+}
+
+/* Labels from the left, each where it does not touch the one before. */
+static void value_ticks(FILE *out, const ek_sweep *sweep, const axis *x)
+{
+    double free_from = -INFINITY;
+    for (int i = 0; i < sweep->n; i++) {
+        ek__digits text = value_text(sweep->row[i].value);
+        double middle = at(x, sweep->row[i].value), half = ek__svg_text_width(text.text, 12, false) / 2;
+        ek__svg_line(out, "rule", middle, BOTTOM, middle, BOTTOM + 5);
+        if (middle - half < free_from)
+            continue;
+        ek__svg_text(out, middle, BOTTOM + 20, 12, EK__MIDDLE, "m", text.text);
+        free_from = middle + half + 10;
+    }
+    ek__svg_line(out, "rule", LEFT, BOTTOM, RIGHT, BOTTOM);
+    ek__svg_text(out, (LEFT + RIGHT) / 2.0, BOTTOM + 46, 13, EK__MIDDLE, "m", sweep->key->title);
+}
+
+/* A line through what neighbours have; a value without it interrupts the line. */
+static void curve(FILE *out, const ek_sweep *sweep, const axis *x, const axis *y, bool bound)
+{
+    fprintf(out, "<path class=\"strokes %s\" stroke-width=\"2\"%s d=\"", bound ? "sb0" : "sf0",
+            bound ? " stroke-dasharray=\"3 4\"" : "");
+    bool drawing = false;
+    for (int i = 0; i < sweep->n; i++) {
+        const ek_sweep_row *row = &sweep->row[i];
+        bool there = bound ? bounded(row) : ek__sweep_solved(row);
+        if (there)
+            fprintf(out, "%s%s %s", drawing ? "L" : "M", ek__coordinate(at(x, row->value)).text,
+                    ek__coordinate(at(y, bound ? row->lower_bound : row->step_time)).text);
+        drawing = there;
+    }
+    fputs("\"/>\n", out);
+}
+
+static void point(FILE *out, double x, double y, const char *tip)
+{
+    fprintf(out, "<circle class=\"f0\" cx=\"%s\" cy=\"%s\" r=\"4.5\"><title>", ek__coordinate(x).text,
+            ek__coordinate(y).text);
+    ek__svg_escape(out, tip);
+    fputs("</title></circle>\n", out);
+}
+
+/* Labels stand on the side that the curve leaves free. */
+static bool falls(const ek_sweep *sweep)
+{
+    double first = NAN, last = NAN;
+    for (int i = 0; i < sweep->n; i++)
+        if (ek__sweep_solved(&sweep->row[i])) {
+            last = sweep->row[i].step_time;
+            first = isnan(first) ? last : first;
+        }
+    return last <= first;
+}
+
+static void points(FILE *out, const ek_sweep *sweep, const axis *x, const axis *y)
+{
+    double free_from = -INFINITY;
+    bool falling = falls(sweep);
+    for (int i = 0; i < sweep->n; i++) {
+        const ek_sweep_row *row = &sweep->row[i];
+        double px = at(x, row->value);
+        char text[512];
+        if (!ek__sweep_solved(row)) {
+            snprintf(text, sizeof text, "M%s %sl8 8m0 -8l-8 8", ek__coordinate(px - 4).text,
+                     ek__coordinate(BOTTOM - 16).text);
+            fprintf(out,
+                    "<path class=\"limit\" style=\"stroke-dasharray:none\" stroke-width=\"2\" d=\"%s\"><title>%s: ",
+                    text, value_text(row->value).text);
+            ek__svg_escape(out, row->impossible[0] ? row->impossible : "nothing fits");
+            fputs("</title></path>\n", out);
+            continue;
+        }
+        double py = at(y, row->step_time);
+        int n =
+            snprintf(text, sizeof text, "%s: step %s, ", value_text(row->value).text, ek__short(row->step_time).text);
+        snprintf(text + n, sizeof text - (size_t)n, "peak %s MB at stage %d, %s", ek__grouped(row->peak_memory_mb).text,
+                 row->peak_stage, ek_balance_status_name[row->status]);
+        point(out, px, py, text);
+        ek__digits label = ek__short(row->step_time);
+        double width = ek__svg_text_width(label.text, 12, false), left = falling ? px + 2 : px - 2 - width;
+        if (left < free_from)
+            continue;
+        ek__svg_text(out, left, py - 10, 12, EK__START, "t", label.text);
+        free_from = left + width + 8;
+    }
+}
+
+static void legend(FILE *out, const ek_sweep *sweep)
+{
+    bool any_bound = false, any_infeasible = false;
+    for (int i = 0; i < sweep->n; i++) {
+        any_bound |= bounded(&sweep->row[i]);
+        any_infeasible |= !ek__sweep_solved(&sweep->row[i]);
+    }
+    double x = 330, y = TOP - 16;
+    x = ek__svg_swatch(out, "f0", x, y, "simulated step of the best plan found");
+    if (any_bound)
+        x = ek__svg_swatch(out, "b0", x, y, "lower bound on any plan");
+    if (any_infeasible)
+        ek__svg_text(out, x, y, 12, EK__START, "bad", "× no plan fits, or none is possible");
+}
+
+ek_status ek_svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err)
+{
+    if (sweep->n < 1)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no value to draw");
+    char title[256], description[512], fitted[256];
+    snprintf(title, sizeof title, "%s: step time over %s", sweep->layers->name, sweep->key->title);
+    snprintf(description, sizeof description, "Simulated step time of the best plan found for each of %d values. %s.",
+             sweep->n, sweep->pipeline);
+    ek__svg_open(out, HEIGHT, title, description, (ek__palette){.n_chunks = 1, .n_kinds = 2});
+    ek__svg_fit(title, 22, true, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
+    ek__svg_text(out, EK__MARGIN, 44, 22, EK__START, "h", fitted);
+    ek__svg_fit(sweep->pipeline, 13, false, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
+    ek__svg_text(out, EK__MARGIN, 66, 13, EK__START, "m", fitted);
+    axis x = value_axis(sweep), y = time_axis(sweep);
+    legend(out, sweep);
+    time_ticks(out, &y);
+    value_ticks(out, sweep, &x);
+    curve(out, sweep, &x, &y, true);
+    curve(out, sweep, &x, &y, false);
+    points(out, sweep, &x, &y);
+    ek__svg_close(out);
+    return ek__finish(out, err);
+}

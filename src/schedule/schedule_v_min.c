@@ -1,0 +1,15 @@
+/* V-Min (Qi et al. 2024, arXiv 2405.15362): ZB-V within a third of the memory of 1F1B's first stage, about the least
+ * for which the pipeline stays filled. Of 1F1B's p micro-batches that is p / 3; below p = 3 no order has so little. */
+#include "schedule/automatic.h"
+
+const ek_schedule ek__schedule_v_min = {
+    .name = "v-min",
+    .title = "V-Min",
+    .summary = "two chunks a stage in a V, order made for the times; a third of 1F1B's memory",
+    .min_chunks = 2,
+    .max_chunks = 2,
+    .placement = EK_PLACE_V,
+    .splits_backward = true,
+    .arrange = ek__automatic_arrange,
+    .activation_limit = 1.0 / 3,
+};

@@ -1,0 +1,523 @@
+/* The automatic orders against an evaluator that knows nothing of how they are made, every order of tiny pipelines, and
+ * the results of the published heuristic. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "balance/random.h"
+#include "schedule/automatic.h"
+
+enum { MAX_CELLS = 128 };
+
+/* A profile and what it points to. */
+typedef struct instance {
+    ek_shape shape;
+    double time[EK_N_BLOCK_KINDS][MAX_CELLS], activation[MAX_CELLS], limit[MAX_CELLS], edge[MAX_CELLS];
+    ek_profile profile;
+} instance;
+
+static void instance_init(instance *x, int p, int v, int m, double weight_share)
+{
+    assert_true(p * v <= MAX_CELLS);
+    *x = (instance){.shape = {.n_stages = p, .n_chunks = v, .n_micro_batches = m}};
+    x->profile = (ek_profile){.forward_time = x->time[EK_FORWARD],
+                              .backward_time = x->time[EK_BACKWARD],
+                              .weight_time = x->time[EK_BACKWARD_WEIGHT],
+                              .activation = x->activation,
+                              .weight_share = weight_share,
+                              .limit = x->limit,
+                              .edge_time = x->edge};
+}
+
+static void even_instance(instance *x, const int shape[3], const double times[4], double limit, double weight_share)
+{
+    instance_init(x, shape[0], shape[1], shape[2], weight_share);
+    for (int c = 0; c < shape[0] * shape[1]; c++) {
+        for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+            x->time[k][c] = times[k];
+        x->activation[c] = 1;
+        x->limit[c] = limit;
+        x->edge[c] = times[3];
+    }
+}
+
+/* ---- The evaluator: run the lists as they stand ---- */
+
+typedef struct outcome {
+    double span, end;
+} outcome;
+
+typedef struct run {
+    const instance *x;
+    double *end; /* [kind][position][micro-batch], negative before it has run */
+    double time[MAX_CELLS], start[MAX_CELLS], held[MAX_CELLS];
+    size_t at[MAX_CELLS];
+} run;
+
+static double *end_of(run *r, int kind, int q, uint32_t i)
+{
+    const ek_shape *shape = &r->x->shape;
+    size_t n = (size_t)(shape->n_stages * shape->n_chunks);
+    return &r->end[((size_t)kind * n + (size_t)q) * (size_t)shape->n_micro_batches + i];
+}
+
+/* When what position `from` has done reaches position `to`. */
+static double reaches(run *r, int kind, int from, int to, uint32_t i)
+{
+    int p = r->x->shape.n_stages;
+    int a = ek_cell_at(EK_PLACE_V, p, from) % p, b = ek_cell_at(EK_PLACE_V, p, to) % p;
+    double end = *end_of(r, kind, from, i);
+    return end < 0 ? -1 : end + (a == b ? 0 : r->x->edge[a < b ? a : b]);
+}
+
+static double arrives(run *r, int s, const ek_block *b)
+{
+    int p = r->x->shape.n_stages, last = p * r->x->shape.n_chunks - 1;
+    int q = ek_position(EK_PLACE_V, p, b->chunk, s);
+    uint32_t i = b->micro_batch;
+    if (b->kind == EK_FORWARD)
+        return q ? reaches(r, EK_FORWARD, q - 1, q, i) : 0;
+    if (b->kind == EK_BACKWARD_WEIGHT)
+        return *end_of(r, EK_BACKWARD, q, i);
+    return q < last ? reaches(r, EK_BACKWARD, q + 1, q, i) : *end_of(r, EK_FORWARD, q, i);
+}
+
+/* Run one block. @return false when it has to wait; fails when it is wrong. */
+static bool run_block(run *r, int s, const ek_block *b)
+{
+    const instance *x = r->x;
+    int p = x->shape.n_stages;
+    assert_true(b->chunk < x->shape.n_chunks && b->kind < EK_N_BLOCK_KINDS);
+    assert_true(b->micro_batch < (uint32_t)x->shape.n_micro_batches);
+    double arrival = arrives(r, s, b);
+    if (arrival < 0)
+        return false;
+    int q = ek_position(EK_PLACE_V, p, b->chunk, s), cell = b->chunk * p + s;
+    double start = fmax(arrival, r->time[s]), activation = x->activation[cell],
+           *end = end_of(r, b->kind, q, b->micro_batch);
+    if (*end >= 0)
+        fail_msg("a block runs twice on stage %d", s);
+    if (r->at[s] == 0)
+        r->start[s] = start;
+    r->time[s] = *end = start + x->time[b->kind][cell];
+    if (b->kind == EK_FORWARD)
+        r->held[s] += activation;
+    if (r->held[s] > x->limit[s] * (1 + 1e-9))
+        fail_msg("stage %d holds %.12g of %.12g", s, r->held[s], x->limit[s]);
+    if (b->kind == EK_BACKWARD)
+        r->held[s] -= activation * (1 - x->profile.weight_share);
+    if (b->kind == EK_BACKWARD_WEIGHT)
+        r->held[s] -= activation * x->profile.weight_share;
+    return true;
+}
+
+/* @return false when blocks wait for one another. */
+static bool evaluate(const instance *x, const ek_block *blocks, outcome *out)
+{
+    int p = x->shape.n_stages;
+    size_t n_blocks = (size_t)(3 * x->shape.n_chunks * x->shape.n_micro_batches), n_run = 0;
+    run r = {.x = x, .end = malloc((size_t)p * n_blocks * sizeof *r.end)};
+    assert_non_null(r.end);
+    for (size_t k = 0; k < (size_t)p * n_blocks; k++)
+        r.end[k] = -1;
+    for (size_t before = SIZE_MAX; before != n_run;) {
+        before = n_run;
+        for (int s = 0; s < p; s++)
+            for (; r.at[s] < n_blocks && run_block(&r, s, &blocks[(size_t)s * n_blocks + r.at[s]]); r.at[s]++)
+                n_run++;
+    }
+    free(r.end);
+    *out = (outcome){0};
+    for (int s = 0; s < p; s++) {
+        out->span = fmax(out->span, r.time[s] - r.start[s]);
+        out->end = fmax(out->end, r.time[s]);
+    }
+    return n_run == (size_t)p * n_blocks;
+}
+
+static size_t n_blocks_of(const instance *x)
+{
+    return (size_t)(3 * x->shape.n_chunks * x->shape.n_micro_batches * x->shape.n_stages);
+}
+
+static double bound_of(const instance *x, ek__automatic_aim aim)
+{
+    double bound;
+    assert_int_equal(ek__automatic_bound(aim, &x->shape, &x->profile, &bound, NULL), EK_OK);
+    return bound;
+}
+
+/* Arrange and evaluate; the bounds must hold. */
+static outcome arrange(const instance *x, ek__automatic_aim aim)
+{
+    ek_error err;
+    ek_block *blocks = malloc(n_blocks_of(x) * sizeof *blocks);
+    assert_non_null(blocks);
+    if (ek__automatic_arrange_for(aim, &x->shape, &x->profile, blocks, &err))
+        fail_msg("%s", err.message);
+    outcome out;
+    if (!evaluate(x, blocks, &out))
+        fail_msg("blocks wait for one another");
+    free(blocks);
+    assert_true(out.span >= bound_of(x, EK__AIM_SPAN) * (1 - 1e-9));
+    assert_true(out.end >= bound_of(x, EK__AIM_END) * (1 - 1e-9));
+    return out;
+}
+
+/* ---- Random pipelines ---- */
+
+static void random_instance(ek__random *r, instance *x, int p, int v, int m)
+{
+    static const double shares[] = {0, 0.3, 0.5, 1};
+    instance_init(x, p, v, m, shares[ek__random_below(r, 4)]);
+    bool unequal = ek__random_below(r, 2), heavy_end = ek__random_below(r, 3) == 0;
+    int base[EK_N_BLOCK_KINDS];
+    for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+        base[k] = 1 + ek__random_below(r, 20);
+    double p2p = ek__random_below(r, 4);
+    for (int s = 0; s < p; s++) {
+        double whole = 0;
+        for (int c = 0; c < v; c++) {
+            for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+                x->time[k][c * p + s] =
+                    (unequal ? ek__random_below(r, 20) : base[k]) * (heavy_end && s == p - 1 ? 3 : 1);
+            x->activation[c * p + s] = unequal ? 0.1 * ek__random_below(r, 30) : 0.1;
+            whole += x->activation[c * p + s];
+        }
+        x->limit[s] = whole * (1 + (ek__random_below(r, 3) ? ek__random_unit(r) * 2 * p : 0));
+        x->edge[s] = p2p;
+    }
+}
+
+/* 1F1B with W right after B. */
+static bool one_f_one_b(const instance *x, outcome *out)
+{
+    int p = x->shape.n_stages, m = x->shape.n_micro_batches;
+    ek_block *blocks = malloc(n_blocks_of(x) * sizeof *blocks), *b = blocks;
+    assert_non_null(blocks);
+    bool fits = true;
+    for (int s = 0; s < p; s++) {
+        int most = m < p - s ? m : p - s;
+        fits = fits && most * x->activation[s] <= x->limit[s];
+        for (int f = 0, k = 0; k < m; k++) {
+            for (; f < m && f < k + p - s; f++)
+                *b++ = (ek_block){(uint32_t)f, 0, EK_FORWARD};
+            *b++ = (ek_block){(uint32_t)k, 0, EK_BACKWARD};
+            *b++ = (ek_block){(uint32_t)k, 0, EK_BACKWARD_WEIGHT};
+        }
+    }
+    if (fits)
+        assert_true(evaluate(x, blocks, out));
+    free(blocks);
+    return fits;
+}
+
+static void every_order_is_valid_within_memory_and_not_worse_than_1f1b(void **state)
+{
+    (void)state;
+    ek__random r = ek__random_seed(5);
+    for (int n = 0; n < 120; n++) {
+        int v = 1 + n % 2;
+        instance x;
+        random_instance(&r, &x, 1 + ek__random_below(&r, 6), v, 1 + ek__random_below(&r, 12));
+        outcome span = arrange(&x, EK__AIM_SPAN), end = arrange(&x, EK__AIM_END), plain;
+        if (v == 1 && one_f_one_b(&x, &plain)) {
+            assert_true(span.span <= plain.span * (1 + 1e-9));
+            assert_true(end.end <= plain.end * (1 + 1e-9));
+        }
+    }
+}
+
+static void the_same_input_gives_the_same_order(void **state)
+{
+    (void)state;
+    ek__random r = ek__random_seed(6);
+    for (int v = 1; v <= 2; v++) {
+        instance x;
+        random_instance(&r, &x, 4, v, 10);
+        size_t n = n_blocks_of(&x);
+        ek_block *a = calloc(n, sizeof *a), *b = calloc(n, sizeof *b);
+        assert_true(a && b);
+        assert_int_equal(ek__automatic_arrange(&x.shape, &x.profile, a, NULL), EK_OK);
+        assert_int_equal(ek__automatic_arrange(&x.shape, &x.profile, b, NULL), EK_OK);
+        assert_memory_equal(a, b, n * sizeof *a);
+        free(a);
+        free(b);
+    }
+}
+
+/* ---- Every order of tiny pipelines ---- */
+
+enum { TINY_STAGES = 2, TINY_BLOCKS = 9, MAX_LISTS = 42 }; /* 42 ways to order F, B and W of 3 micro-batches */
+
+typedef struct lists {
+    ek_block list[MAX_LISTS][TINY_BLOCKS];
+    int n;
+} lists;
+
+static void list_orders(const instance *x, int s, lists *out, ek_block *list, int at, const int *n_run, double held)
+{
+    int m = x->shape.n_micro_batches;
+    if (held > x->limit[s] * (1 + 1e-9))
+        return;
+    if (at == 3 * m) {
+        memcpy(out->list[out->n++], list, sizeof out->list[0]);
+        return;
+    }
+    const double a = x->activation[s], share = x->profile.weight_share;
+    const double change[] = {a, -a * (1 - share), -a * share};
+    for (int kind = 0; kind < EK_N_BLOCK_KINDS; kind++) {
+        if (n_run[kind] == (kind == EK_FORWARD ? m : n_run[kind - 1]))
+            continue;
+        int next[EK_N_BLOCK_KINDS];
+        memcpy(next, n_run, sizeof next);
+        list[at] = (ek_block){(uint32_t)next[kind]++, 0, (uint16_t)kind};
+        list_orders(x, s, out, list, at + 1, next, held + change[kind]);
+    }
+}
+
+static outcome exhaust(const instance *x)
+{
+    static lists of[TINY_STAGES];
+    size_t n_blocks = (size_t)(3 * x->shape.n_micro_batches);
+    for (int s = 0; s < TINY_STAGES; s++) {
+        ek_block list[TINY_BLOCKS];
+        of[s].n = 0;
+        list_orders(x, s, &of[s], list, 0, (int[]){0, 0, 0}, 0);
+    }
+    outcome best = {DBL_MAX, DBL_MAX}, one;
+    ek_block blocks[TINY_STAGES * TINY_BLOCKS];
+    for (int i = 0; i < of[0].n; i++)
+        for (int j = 0; j < of[1].n; j++) {
+            memcpy(blocks, of[0].list[i], n_blocks * sizeof *blocks);
+            memcpy(blocks + n_blocks, of[1].list[j], n_blocks * sizeof *blocks);
+            if (!evaluate(x, blocks, &one))
+                continue;
+            best.span = fmin(best.span, one.span);
+            best.end = fmin(best.end, one.end);
+        }
+    return best;
+}
+
+static void tiny_pipelines_are_mostly_solved_to_the_optimum(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    ek__random r = ek__random_seed(7);
+    int n_optimal = 0;
+    for (int n = 0; n < N; n++) {
+        instance x;
+        random_instance(&r, &x, TINY_STAGES, 1, 1 + ek__random_below(&r, 3));
+        outcome best = exhaust(&x), span = arrange(&x, EK__AIM_SPAN), end = arrange(&x, EK__AIM_END);
+        assert_true(span.span >= best.span * (1 - 1e-9) && end.end >= best.end * (1 - 1e-9));
+        n_optimal += (span.span <= best.span * (1 + 1e-9)) + (end.end <= best.end * (1 + 1e-9));
+    }
+    print_message("# %d of %d optimal\n", n_optimal, 2 * N);
+    assert_true(n_optimal >= 0.95 * 2 * N);
+}
+
+/* ---- Published results ---- */
+
+/* Split a line of CSV in place. @return the number of fields. */
+static int split(char *line, char **fields, int most)
+{
+    int n = 0;
+    bool quoted = false;
+    fields[n++] = line;
+    for (char *c = line; *c && n < most; c++) {
+        quoted ^= *c == '"';
+        if (*c == ',' && !quoted) {
+            *c = 0;
+            fields[n++] = c + 1;
+        }
+    }
+    return n;
+}
+
+static FILE *open_shared(const char *name)
+{
+    const char *shared = getenv("EK_SHARED");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/reference/schedules/%s", shared ? shared : ".", name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        print_message("# %s is absent\n", path);
+    return file;
+}
+
+static double span_of(const int shape[3], const double times[4], double limit, double weight_share)
+{
+    instance x;
+    even_instance(&x, shape, times, limit, weight_share);
+    return arrange(&x, EK__AIM_SPAN).span;
+}
+
+/* The recorded makespan is the widest span of a stage: rows without a bubble are shorter than the way to the last stage
+ * and its work. */
+static void small_published_cases_are_met(void **state)
+{
+    (void)state;
+    FILE *file = open_shared("theory_cases.csv");
+    if (!file)
+        skip();
+    char line[1024], *f[16];
+    int n = 0;
+    while (fgets(line, sizeof line, file)) {
+        if (strncmp(line, "ZB-heuristic limit=", 19) || split(line, f, 16) < 10)
+            continue;
+        int p = atoi(f[1]), k = f[0][19] - '0';
+        double recorded = atof(f[9]);
+        double got = span_of((int[]){p, 1, atoi(f[2])}, (double[]){atof(f[4]), atof(f[6]), atof(f[7]), atof(f[8])},
+                             (double)k * p, 0.5);
+        if (got > recorded * (1 + 1e-9))
+            fail_msg("%s p %d m %s: %g, published %g", f[0], p, f[2], got, recorded);
+        n++;
+    }
+    fclose(file);
+    assert_int_equal(n, 120);
+}
+
+/* Read zb_schedule_cases.csv: `visit` gets the case's shape, times, limit in activations of a chunk, share and recorded
+ * span. @return the rows that `chunks` and the start of the schedule's name choose, or -1 without the file. */
+static int visit_published(const char *chunks, const char *name,
+                           void (*visit)(const int shape[3], const double times[4], double limit, double share,
+                                         double recorded))
+{
+    FILE *file = open_shared("zb_schedule_cases.csv");
+    if (!file)
+        return -1;
+    enum {
+        P = 1,
+        M = 2,
+        TIMES = 3,
+        MEM_F = 7,
+        MEM_W = 9,
+        LIMIT = 10,
+        SCHEDULE = 11,
+        CHUNKS = 12,
+        SPAN = 13,
+        BUBBLE = 14
+    };
+    char line[1024], *f[20];
+    int n = 0;
+    while (fgets(line, sizeof line, file)) {
+        if (split(line, f, 20) <= BUBBLE)
+            continue;
+        const char *schedule = f[SCHEDULE] + (f[SCHEDULE][0] == '"');
+        if (strncmp(schedule, name, strlen(name)) || strcmp(f[CHUNKS], chunks))
+            continue;
+        int v = atoi(chunks), p = atoi(f[P]), m = atoi(f[M]);
+        double times[4], work = 0;
+        for (int k = 0; k < 4; k++)
+            times[k] = atof(f[TIMES + k]);
+        for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+            work += v * m * times[k];
+        double recorded = *f[SPAN] ? atof(f[SPAN]) : work / (1 - atof(f[BUBBLE]));
+        visit((int[]){p, v, m}, times, atof(f[LIMIT]) * p, -atof(f[MEM_W]) / atof(f[MEM_F]), recorded);
+        n++;
+    }
+    fclose(file);
+    return n;
+}
+
+static void expect_met(const int shape[3], const double times[4], double limit, double share, double recorded)
+{
+    const double shares[] = {share, 0.5};
+    const int n = shape[0] * shape[2] <= 2500 ? 2 : 1; /* the largest take seconds under sanitizers */
+    for (int k = 0; k < n; k++) {
+        double got = span_of(shape, times, limit, shares[k]);
+        if (got > recorded * (1 + 1e-9))
+            fail_msg("p %d m %d limit %g share %g: %.10g, published %.10g", shape[0], shape[2], limit, shares[k], got,
+                     recorded);
+    }
+}
+
+static void published_cases_of_one_chunk_are_met(void **state)
+{
+    (void)state;
+    int n = visit_published("1", "ZB-", expect_met);
+    if (n < 0)
+        skip();
+    assert_int_equal(n, 44);
+}
+
+/* These are not met: the search for two chunks is weaker. */
+static void expect_near(const int shape[3], const double times[4], double limit, double share, double recorded)
+{
+    double got = span_of(shape, times, limit, share);
+    print_message("# ZB-V p %d m %d: %+.2f %%\n", shape[0], shape[2], 100 * (got / recorded - 1));
+    if (got > recorded * 1.015)
+        fail_msg("p %d m %d: %.10g, published %.10g", shape[0], shape[2], got, recorded);
+}
+
+static void published_cases_of_two_chunks_are_near(void **state)
+{
+    (void)state;
+    int n = visit_published("2", "ZB-V", expect_near);
+    if (n < 0)
+        skip();
+    assert_int_equal(n, 11);
+}
+
+/* ---- Limits and cost ---- */
+
+static void a_limit_below_one_micro_batch_is_refused(void **state)
+{
+    (void)state;
+    instance x;
+    ek_error err;
+    ek_block blocks[3 * 2 * 2 * 4];
+    even_instance(&x, (int[]){2, 2, 4}, (double[]){1, 1, 1, 0}, 4, 0.5);
+    x.limit[1] = 1.5;
+    assert_int_equal(ek__automatic_arrange(&x.shape, &x.profile, blocks, &err), EK_ERR_INPUT);
+    assert_string_equal(err.message, "the limit of 1.5 on live activations of stage 1 admits no order: one micro-batch "
+                                     "alone needs 2 there; raise the limit to that or more");
+    x.limit[1] = 2;
+    arrange(&x, EK__AIM_SPAN);
+}
+
+static double seconds_of(int p, int v, int m)
+{
+    instance x;
+    even_instance(&x, (int[]){p, v, m}, (double[]){10, 11, 7, 1}, p, 0.4);
+    clock_t start = clock();
+    arrange(&x, EK__AIM_SPAN);
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
+}
+
+/* Loose, since it is measured: eight times the blocks may not take more than thirty times as long. */
+static void time_grows_about_with_the_blocks(void **state)
+{
+    (void)state;
+    for (int v = 1; v <= 2; v++) {
+        double few = seconds_of(8, v, 16), many = seconds_of(8, v, 128);
+        print_message("# %d chunks: %.3f s, %.3f s\n", v, few, many);
+        assert_true(many < 30 * few + 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_order_is_valid_within_memory_and_not_worse_than_1f1b),
+        cmocka_unit_test(the_same_input_gives_the_same_order),
+        cmocka_unit_test(tiny_pipelines_are_mostly_solved_to_the_optimum),
+        cmocka_unit_test(small_published_cases_are_met),
+        cmocka_unit_test(published_cases_of_one_chunk_are_met),
+        cmocka_unit_test(published_cases_of_two_chunks_are_near),
+        cmocka_unit_test(a_limit_below_one_micro_batch_is_refused),
+        cmocka_unit_test(time_grows_about_with_the_blocks),
+    };
+    return cmocka_run_group_tests_name("automatic", tests, NULL, NULL);
+}
