@@ -184,7 +184,7 @@ static bool rank(const ek_layers *layers, const candidate *from, const ek_order 
                        .n_chunks = from->n_chunks,
                        .status = result->status,
                        .step_time = INFINITY,
-                       .lower_bound = NAN,
+                       .lower_bound = result->lower_bound > 0 ? result->lower_bound : NAN,
                        .smallest_limit_mb = result->smallest_limit_mb};
     if (result->status == EK_BALANCE_INFEASIBLE)
         return true;

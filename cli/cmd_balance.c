@@ -21,6 +21,7 @@ static const cli_option options[] = {
     {"min-layers", "N", "least layers of a chunk (1); 0 allows chunks without any", NULL},
     CLI_CHOICE_OPTIONS,
     {"t|time-limit|time_limit", "SECONDS", "end the search after this long, fractions too (90)", NULL},
+    {"gap", "SHARE", "end it when the step is proved to be within this share of the best possible (0.01)", NULL},
     {"solver", "NAME", "staged (default), anneal, branch, milp or exhaustive; see docs/balance.md", "search"},
     {"threads", "N", "threads of the search (all cores); the answer does not depend on it", NULL},
     {"seed", "N", "seed of the search (1)", NULL},
@@ -135,7 +136,9 @@ static bool handle(void *user, const cli_option *option, const char *text)
     if (cli_is(option, "min-layers"))
         return cli_int(option, text, 0, EK_MAX_LAYERS, &c->search.options.min_layers);
     if (cli_is(option, "t"))
-        return cli_double(option, text, 0.001, 1e7, &c->search.options.time_limit);
+        return cli_search_limit(&c->search, option, text, 0.001, 1e7, &c->search.options.time_limit);
+    if (cli_is(option, "gap"))
+        return cli_search_limit(&c->search, option, text, 0, 1, &c->search.options.gap);
     if (cli_is(option, "solver"))
         return set_solver(c, text);
     if (cli_is(option, "threads"))

@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PROOF_SECONDS 4 /* for the lower bound alone, when neither -t nor --gap is given */
+
 double cli_now(void)
 {
     struct timespec t;
@@ -44,6 +46,14 @@ void cli_search_init(cli_search *search)
 {
     *search = (cli_search){.begin = cli_now(), .terminal = isatty(STDERR_FILENO)};
     ek_balance_options_init(&search->options);
+    search->options.proof_limit = PROOF_SECONDS;
+}
+
+bool cli_search_limit(cli_search *search, const cli_option *option, const char *text, double low, double high,
+                      double *place)
+{
+    search->options.proof_limit = INFINITY;
+    return cli_double(option, text, low, high, place);
 }
 
 double cli_search_left(const cli_search *search)
@@ -59,9 +69,10 @@ static void show_progress(void *user, const ek_balance_progress *progress)
         double own = progress->seconds / progress->done - progress->seconds;
         left = own < left ? own : left;
     }
-    fprintf(stderr, "\r\033[K%s: step %.6g, %.1f s left, last improved %.1f s ago",
-            search->label[0] ? search->label : "balance", progress->best_step_time, left > 0 ? left : 0,
-            progress->seconds - progress->best_seconds);
+    double gap = 100 * (1 - progress->lower_bound / progress->best_step_time);
+    fprintf(stderr, "\r\033[K%s: step %.6g, gap %.1f %%, %.1f s left, last improved %.1f s ago",
+            search->label[0] ? search->label : "balance", progress->best_step_time, gap > 0 ? gap : 0,
+            left > 0 ? left : 0, progress->seconds - progress->best_seconds);
     fflush(stderr);
     search->shown = true;
 }

@@ -6,6 +6,7 @@
 #include "evenkeel/evenkeel.h"
 
 #include "cluster.h"
+#include "options.h"
 
 typedef struct cli_search {
     ek_balance_options options; /**< without comm, time and callbacks, which a run fills in */
@@ -21,6 +22,10 @@ typedef struct cli_search {
 double cli_now(void);
 
 void cli_search_init(cli_search *search);
+
+/** Take -t or --gap: whoever asks for a time or a gap gets all of it; without either the proof ends after seconds. */
+bool cli_search_limit(cli_search *search, const cli_option *option, const char *text, double low, double high,
+                      double *place);
 
 /** Seconds of the time limit that are left, at least a millisecond. */
 double cli_search_left(const cli_search *search);

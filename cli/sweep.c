@@ -217,6 +217,7 @@ static void run_value(sweep *s, int i)
         status = ek_simulate(order, &result.plan, layers, &options.comm, &timeline, &err);
     if (!status && result.status != EK_BALANCE_INFEASIBLE) {
         row->step_time = timeline.step_time;
+        row->lower_bound = result.lower_bound > 0 ? result.lower_bound : NAN;
         row->peak_memory_mb = ek_timeline_peak(&timeline, &row->peak_stage);
         row->plan = result.plan;
         result.plan = (ek_plan){0};

@@ -23,6 +23,7 @@ typedef struct ek_balance_progress {
     double seconds;        /**< since the start */
     double best_step_time; /**< INFINITY while there is none */
     double best_seconds;   /**< when it last improved */
+    double lower_bound;    /**< so far; 0 while nothing is known */
     double done;           /**< share of its own criterion, 0..1 */
 } ek_balance_progress;
 
@@ -34,6 +35,8 @@ typedef struct ek_balance_options {
     const int *fixed_layers;
     bool forbidden[EK_N_RECOMPUTE]; /**< recompute kinds that a plan may not use */
     double time_limit;              /**< seconds, > 0 */
+    double gap;         /**< the search ends when (step - lower bound) / step is at most this, 0..1 */
+    double proof_limit; /**< seconds spent on the lower bound alone, after the search; INFINITY: up to the time limit */
     int min_layers;                 /**< of body layers in a chunk, 0 or more */
     int n_threads;                  /**< 0: all cores */
     uint64_t seed;
@@ -57,7 +60,12 @@ typedef struct ek_balance_result {
     ek_balance_status status;
     ek_plan plan;     /**< of the best plan; empty when infeasible */
     double step_time; /**< simulated */
-    double seconds;   /**< spent */
+    /** No expressible plan within the limits has a shorter simulated step: proved, for the schedule's order or, where
+     *  the order is made for the times, for every order. 0 when nothing is known. */
+    double lower_bound;
+    double gap;          /**< (step_time - lower_bound) / step_time */
+    bool proved_optimal; /**< the gap is closed, up to rounding of sums */
+    double seconds;      /**< spent */
     /** When infeasible: the smallest limit that would fit, the plan behind it in `fit_plan`, and the stage that
      *  reaches it. `smallest_limit_exact` is false when it is only the smallest that was found. With a limit for each
      *  stage all of them grow by the same `shortfall_mb`, and smallest_limit_mb is what that makes of the bottleneck's.
@@ -72,7 +80,7 @@ typedef struct ek_balance_result {
 /** The solvers in order, the default first. @return 0 when `index` is past the last. */
 int ek_solver_at(int index, const char **name, const char **summary);
 
-/** 56000 MB, 90 s, at least one layer a chunk, all cores, seed 1. */
+/** 56000 MB, 90 s, a gap of 1 %, at least one layer a chunk, all cores, seed 1. */
 void ek_balance_options_init(ek_balance_options *options);
 
 /**

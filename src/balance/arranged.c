@@ -194,7 +194,10 @@ static ek_status take_turns(const pipeline *on, ek_order **order, ek_balance_res
         *order = made;
         *out = result;
         out->step_time = with_made.step_time;
-        /* What was proved holds for one order. */
+        /* That bound holds for every order; what else was proved, for one. */
+        out->lower_bound = fmin(out->lower_bound, out->step_time);
+        out->gap = out->step_time > 0 ? (out->step_time - out->lower_bound) / out->step_time : 0;
+        out->proved_optimal = false;
         if (out->status == EK_BALANCE_OPTIMAL)
             out->status = EK_BALANCE_FEASIBLE;
         if (!own)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "balance/search.h"
+#include "balance/bound.h"
 #include "balance/solvers.h"
 #include "base/error.h"
 
@@ -50,7 +50,7 @@ double ek__now(void)
 
 void ek_balance_options_init(ek_balance_options *options)
 {
-    *options = (ek_balance_options){.memory_limit_mb = 56000, .time_limit = 90, .min_layers = 1, .seed = 1};
+    *options = (ek_balance_options){.memory_limit_mb = 56000, .time_limit = 90, .gap = 0.01, .proof_limit = INFINITY, .min_layers = 1, .seed = 1};
 }
 
 void ek_balance_result_clear(ek_balance_result *result)
@@ -77,6 +77,24 @@ void ek__search_offer(ek__search *search, const ek__state *state, double step_ti
     pthread_mutex_unlock(&search->lock);
 }
 
+void ek__search_bound(ek__search *search, double bound)
+{
+    double now = atomic_load(&search->lower_bound);
+    while (bound > now && !atomic_compare_exchange_weak(&search->lower_bound, &now, bound))
+        ;
+}
+
+bool ek__proof_over(const ek__search *search)
+{
+    return ek__search_stopped(search) || ek__now() > search->proof_end;
+}
+
+bool ek__search_close_enough(ek__search *search)
+{
+    double best = atomic_load(&search->best_time);
+    return atomic_load(&search->lower_bound) >= best * (1 - fmax(search->options->gap, EK__TIME_TOLERANCE));
+}
+
 /* The solver's thread, and how the caller's thread learns that it is done. */
 typedef struct run {
     ek__search *search;
@@ -91,7 +109,10 @@ typedef struct run {
 static void *run_solver(void *user)
 {
     run *r = user;
+    ek__search_bound(r->search, fmin(ek__bound_mean(r->search->problem), atomic_load(&r->search->best_time)));
     r->status = r->solver->solve(r->search, &r->error);
+    if (!r->status && !r->search->proved && !ek__search_stopped(r->search))
+        r->status = ek__certify(r->search, &r->error);
     pthread_mutex_lock(&r->lock);
     r->done = true;
     pthread_cond_signal(&r->ended);
@@ -109,6 +130,7 @@ static void report(ek__search *search)
     ek_balance_progress progress = {.seconds = ek__now() - search->start,
                                     .best_step_time = atomic_load(&search->best_time),
                                     .best_seconds = search->best_at,
+                                    .lower_bound = atomic_load(&search->lower_bound),
                                     .done = total > 0 ? fmin(1.0, atomic_load(&search->work) / total) : 0};
     pthread_mutex_unlock(&search->lock);
     options->progress(options->user, &progress);
@@ -172,6 +194,8 @@ static ek_status check_options(const ek_balance_options *options, ek_error *err)
     if (!(options->time_limit > 0))
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the time limit must be positive (got %g s)",
                         options->time_limit);
+    if (!(options->gap >= 0 && options->gap <= 1))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the gap must be between 0 and 1 (got %g)", options->gap);
     if (options->min_layers < 0)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the least layers of a chunk must be 0 or more (got %d)",
                         options->min_layers);
@@ -212,6 +236,7 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
                          .options = options,
                          .n_threads = options->n_threads > 0 ? options->n_threads : n_cores(),
                          .start = ek__now(),
+                         .proof_end = INFINITY,
                          .best = *start,
                          .best_rank = INT32_MAX};
     double *scratch = ek__alloc(ek__state_scratch_size(problem), sizeof *scratch);
@@ -220,6 +245,7 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     atomic_init(&search.stop, false);
     atomic_init(&search.work, 0);
     atomic_init(&search.work_total, 0);
+    atomic_init(&search.lower_bound, 0);
     atomic_init(&search.best_time, ek__state_step_time(problem, start, scratch));
     free(scratch);
     pthread_mutex_init(&search.lock, NULL);
@@ -228,10 +254,19 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     *start = search.best;
     if (status)
         return status;
-    out->status = search.proved                 ? EK_BALANCE_OPTIMAL
+    double best = atomic_load(&search.best_time);
+    if (search.proved && !problem->order->schedule->arrange)
+        ek__search_bound(&search, best);
+    /* Sums in another order may differ in the last digits; a bound is never above a plan that exists. */
+    out->lower_bound = fmin(atomic_load(&search.lower_bound), best);
+    out->proved_optimal = out->lower_bound >= best * (1 - EK__TIME_TOLERANCE);
+    if (out->proved_optimal)
+        out->lower_bound = best;
+    out->gap = best > 0 ? (best - out->lower_bound) / best : 0;
+    out->status = out->proved_optimal           ? EK_BALANCE_OPTIMAL
                   : ek__search_stopped(&search) ? EK_BALANCE_TIME_LIMIT
                                                 : EK_BALANCE_FEASIBLE;
-    out->step_time = atomic_load(&search.best_time);
+    out->step_time = best;
     return ek__state_to_plan(problem, &search.best, &out->plan, err);
 }
 
@@ -258,8 +293,11 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
                       : explain(&problem, options->stage_memory_mb, &state, limit, exact, &result, err);
     if (problem.reserve_mb > 0) { /* what was proved is about the limits less the reserve */
         result.smallest_limit_exact = false;
-        if (result.status == EK_BALANCE_OPTIMAL)
+        if (result.status == EK_BALANCE_OPTIMAL) {
             result.status = EK_BALANCE_FEASIBLE;
+            result.proved_optimal = false;
+            result.lower_bound = result.gap = 0;
+        }
     }
     result.seconds = ek__now() - begin;
     ek__state_clear(&state);

@@ -123,10 +123,11 @@ static inline void ek__cell_times(const ek__problem *problem, int cell, double f
                                   double time[EK_N_BLOCK_KINDS])
 {
     const ek_chunk_cost *extra = &problem->extra[cell];
+    double slow = ek__cell_slowdown(problem, cell);
     bool split = problem->order->n_kinds > 2;
-    time[EK_FORWARD] = forward + extra->forward_time;
-    time[EK_BACKWARD] = backward + extra->backward_time - (split ? weight + extra->weight_time : 0);
-    time[EK_BACKWARD_WEIGHT] = split ? weight + extra->weight_time : 0;
+    time[EK_FORWARD] = slow * (forward + extra->forward_time);
+    time[EK_BACKWARD] = slow * (backward + extra->backward_time - (split ? weight + extra->weight_time : 0));
+    time[EK_BACKWARD_WEIGHT] = split ? slow * (weight + extra->weight_time) : 0;
 }
 
 static inline void ek__set_chunk_durations(const ek__problem *problem, int cell, const ek__chunk *chunk, int option,

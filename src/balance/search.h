@@ -14,6 +14,7 @@ typedef struct ek__search {
     _Atomic double work_total;
     _Atomic double best_time; /**< INFINITY while there is no plan; written under the lock */
     _Atomic double lower_bound; /**< no plan is shorter; grows */
+    double proof_end;           /**< ek__now() when raising it alone is to end; written before that begins */
     pthread_mutex_t lock;     /**< guards the rest */
     ek__state best;
     int best_rank;
@@ -34,6 +35,9 @@ static inline bool ek__search_stopped(const ek__search *search)
 {
     return atomic_load_explicit(&search->stop, memory_order_relaxed);
 }
+
+/** Is the time over for raising the lower bound? */
+bool ek__proof_over(const ek__search *search);
 
 static inline void ek__search_did(ek__search *search, double blocks)
 {
@@ -70,8 +74,14 @@ void ek__search_bound(ek__search *search, double bound);
 bool ek__search_close_enough(ek__search *search);
 
 /**
- * Raise the lower bound until it is close enough, or the time is over, or nothing more is to be had; offers plans it
- * comes upon. @return EK_OK, EK_ERR_MEMORY
+ * One chunk a stage: the plan with the shortest step, proved (sets `proved`), or at least a bound. Nothing otherwise.
+ * @return EK_OK, EK_ERR_MEMORY
+ */
+ek_status ek__certify_lone(ek__search *search, ek_error *err);
+
+/**
+ * Raise the lower bound until it is close enough, or the time for it is over, or nothing more is to be had.
+ * @return EK_OK, EK_ERR_MEMORY
  */
 ek_status ek__certify(ek__search *search, ek_error *err);
 

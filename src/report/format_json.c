@@ -192,8 +192,13 @@ static void put_search(ek__json *b, json_t *root, const ek_report *report)
     const ek_balance_result *search = report->search;
     ek__json_put(b, root, "status", ek__json_string(ek_balance_status_name[search->status]));
     ek__json_put(b, root, "solve_seconds", ek__json_number(search->seconds));
-    if (search->status != EK_BALANCE_INFEASIBLE)
+    if (search->status != EK_BALANCE_INFEASIBLE) {
+        bool known = search->lower_bound > 0;
+        ek__json_put(b, root, "lower_bound", known ? ek__json_number(search->lower_bound) : json_null());
+        ek__json_put(b, root, "gap", known ? ek__json_number(search->gap) : json_null());
+        ek__json_put(b, root, "proved_optimal", json_boolean(search->proved_optimal));
         return;
+    }
     ek__json_put(b, root, "step_time", json_null());
     ek__json_put(b, root, "smallest_limit_mb", ek__json_number(search->smallest_limit_mb));
     if (report->stage_memory_mb)

@@ -69,6 +69,11 @@ static void status_line(const ek_report *report, FILE *out)
     fputs(ek_balance_status_name[search->status], out);
     close_color(report, out);
     fprintf(out, " (%s; %s s)\n", ek__status_basis(search->status), ek__fixed(search->seconds, 1).text);
+    if (search->lower_bound > 0 && !search->proved_optimal) {
+        fprintf(out, "bound:  no plan within the limits takes less than %s (proved), ",
+                ek__short(search->lower_bound).text);
+        fprintf(out, "so this one is within %s %%\n", ek__fixed(100 * search->gap, 2).text);
+    }
 }
 
 static void limit_line(const ek_report *report, const ek_timeline *timeline, FILE *out)

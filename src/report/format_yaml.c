@@ -78,6 +78,9 @@ static void write_case(const ek_report *report, int index, FILE *out)
     if (report->search && index == 0)
         fprintf(out, "# status %s: %s\n", ek_balance_status_name[report->search->status],
                 ek__status_basis(report->search->status));
+    if (report->search && report->search->lower_bound > 0 && !report->search->proved_optimal)
+        fprintf(out, "# lower bound %s (proved): within %s %%\n", ek__short(report->search->lower_bound).text,
+                ek__fixed(100 * report->search->gap, 2).text);
     fprintf(out, "# peak %s MB at stage %d", ek__fixed(peak, 0).text, stage);
     int tightest = ek__tightest_stage(report, timeline);
     if (report->memory_limit_mb > 0)

@@ -1,5 +1,5 @@
-/* V-Half (Qi et al. 2024, arXiv 2405.15362): ZB-V within half of the memory of 1F1B's first stage. Below p = 2 no order
- * has so little. */
+/* V-Half (Qi et al. 2024, arXiv 2405.15362): ZB-V within half of the memory of 1F1B's first stage, p / 2 micro-batches
+ * but at least one. The paper's own building block needs one more, (p + 2) / 2, and idles much less with it. */
 #include "schedule/automatic.h"
 
 const ek_schedule ek__schedule_v_half = {

@@ -1,5 +1,5 @@
-/* V-Min (Qi et al. 2024, arXiv 2405.15362): ZB-V within a third of the memory of 1F1B's first stage, about the least
- * for which the pipeline stays filled. Of 1F1B's p micro-batches that is p / 3; below p = 3 no order has so little. */
+/* V-Min (Qi et al. 2024, arXiv 2405.15362): ZB-V within a third of the memory of 1F1B's first stage, p / 3
+ * micro-batches but at least one. The paper's own building block needs (p + 4) / 3, and idles much less with it. */
 #include "schedule/automatic.h"
 
 const ek_schedule ek__schedule_v_min = {
