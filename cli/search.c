@@ -7,8 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PROOF_SECONDS 4 /* for the lower bound alone, when neither -t nor --gap is given */
-
 double cli_now(void)
 {
     struct timespec t;
@@ -46,7 +44,6 @@ void cli_search_init(cli_search *search)
 {
     *search = (cli_search){.begin = cli_now(), .terminal = isatty(STDERR_FILENO)};
     ek_balance_options_init(&search->options);
-    search->options.proof_limit = PROOF_SECONDS;
 }
 
 bool cli_search_limit(cli_search *search, const cli_option *option, const char *text, double low, double high,

@@ -13,7 +13,7 @@ _evenkeel() {
         --stages-per-node --p2p-inter --micro-batch-cost --recompute-transient --seq --seq_split_num --train --mem
         --max-memory --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
     if [ "${COMP_WORDS[1]}" = balance ]; then
-        options="$options --sweep --min-layers --fix --forbid -t --time-limit --time_limit --solver --threads --seed --naive --simulate-naive
+        options="$options --sweep --min-layers --fix --forbid -t --time-limit --time_limit --gap --solver --threads --seed --naive --simulate-naive
         --simulate_naive --manual --manual-config --manual_config"
     else
         options="$options --uniform"
@@ -54,7 +54,7 @@ _evenkeel() {
         -p2p-time | --p2p-time | -activation-limit | --activation-limit | -uniform | --uniform | -stage-memory | --stage-memory | -stage-speed | --stage-speed | -p2p-edges | \
         --p2p-edges | -stages-per-node | --stages-per-node | -p2p-inter | --p2p-inter | -fix | --fix | -seq | --seq | -seq_split_num | --seq_split_num | -mem | --mem | -max-memory | \
         --max-memory | -max_memory | --max_memory | -min-layers | --min-layers | -t | --t | -time-limit | \
-        --time-limit | -time_limit | --time_limit | -threads | --threads | -seed | --seed)
+        --time-limit | -time_limit | --time_limit | -gap | --gap | -threads | --threads | -seed | --seed)
         return
         ;;
     esac

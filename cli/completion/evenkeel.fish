@@ -34,6 +34,7 @@ complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l min-layers -x -
 complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l fix -x -d 'Stages that hold this many layers, as 0:5,3:7'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l forbid -xa 'none select comm both full' -d 'Recomputation that a plan may not use'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance' -s t -l time-limit -l time_limit -x -d 'End the search after this long, fractions too'
+complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l gap -x -d 'End the proof when the step is within this share of the best possible'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l solver -xa 'staged anneal branch milp exhaustive' -d 'Way of searching: staged (the default), anneal, branch, milp or exhaustive'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l threads -x -d 'Threads of the search'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l seed -x -d 'Seed of the search'

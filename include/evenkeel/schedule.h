@@ -82,8 +82,9 @@ typedef struct ek_schedule {
     /** Fill `blocks`, [n_stages][blocks per stage], with an order for the profile's times and limit.
      *  @return EK_OK, EK_ERR_INPUT when the limit admits no order, EK_ERR_MEMORY. */
     ek_status (*arrange)(const ek_shape *shape, const ek_profile *profile, ek_block *blocks, ek_error *err);
-    /** Of `arrange`, when none is given: live activations of a stage, in micro-batches of a whole stage, over p. */
-    double activation_limit;
+    /** Of `arrange`, when none is given: live activations of a stage, in micro-batches of a whole stage, are at most
+     *  limit_per_stage p + limit_constant, and never limited to fewer than 1. */
+    double limit_per_stage, limit_constant;
 } ek_schedule;
 
 /** Blocks a stage runs: 2 v m, or 3 v m when the backward is split. */
@@ -91,6 +92,9 @@ size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape 
 
 /** The schedules, NULL at the end. */
 extern const ek_schedule *const ek_schedules[];
+
+/** The limit of live activations a schedule's order is made for when none is given; 0 when it has none. */
+double ek_schedule_activation_limit(const ek_schedule *schedule, int n_stages);
 
 /** By name, or NULL. */
 const ek_schedule *ek_schedule_find(const char *name);

@@ -37,7 +37,7 @@ typedef struct ek_order ek_order;
  *
  * @param profile  what an order that depends on times and memory (`arrange`) is made for; of other schedules only
  *                 weight_share matters. Borrowed for the call. NULL: equal chunks with F = B = W = activation = 1/v, no
- *                 transfers, weight_share EK_WEIGHT_SHARE and a limit of the schedule's activation_limit x p
+ *                 transfers, weight_share EK_WEIGHT_SHARE and a limit of ek_schedule_activation_limit()
  * @return EK_OK; EK_ERR_INPUT for a shape outside the limits, an order that deadlocks (the message names the stages
  *         that wait for one another) or one that does not run each block once; EK_ERR_MEMORY. O(blocks) time and
  * memory.

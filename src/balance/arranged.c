@@ -55,8 +55,8 @@ static ek_status arrange_for(const pipeline *on, const ek_plan *plan, ek_order *
     }
     double *forward = arrays, *backward = forward + cells, *weight = backward + cells, *activation = weight + cells;
     double *limit = activation + cells, *edge = limit + p;
-    double held =
-        options->activation_limit > 0 ? options->activation_limit : on->schedule->activation_limit * (double)p;
+    double held = options->activation_limit > 0 ? options->activation_limit
+                                                : ek_schedule_activation_limit(on->schedule, plan->n_stages);
     ek_plan_costs(plan, on->layers, on->schedule->placement, cost);
     for (size_t s = 0; s < p; s++) {
         double sum = 0, slow = options->slowdown ? options->slowdown[s] : 1;

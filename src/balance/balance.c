@@ -50,7 +50,8 @@ double ek__now(void)
 
 void ek_balance_options_init(ek_balance_options *options)
 {
-    *options = (ek_balance_options){.memory_limit_mb = 56000, .time_limit = 90, .gap = 0.01, .proof_limit = INFINITY, .min_layers = 1, .seed = 1};
+    *options = (ek_balance_options){
+        .memory_limit_mb = 56000, .time_limit = 90, .gap = 0.01, .proof_limit = 4, .min_layers = 1, .seed = 1};
 }
 
 void ek_balance_result_clear(ek_balance_result *result)

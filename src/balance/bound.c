@@ -1,7 +1,7 @@
-/* Lower bounds from paths that every plan has. The mean bound is a sum; the stage-by-stage bound is a shortest path over
- * (stage, layers placed) with several sums to keep low at once, so it carries the undominated ones along (labels, as in
- * multi-criteria shortest paths, Martins 1984). Whole layers make it strong: an average over stages would not see that
- * some stage must hold one layer more. */
+/* Lower bounds from paths that every plan has. The mean bound is a sum; the stage-by-stage bound is a shortest path
+ * over (stage, layers placed) with several sums to keep low at once, so it carries the undominated ones along (labels,
+ * as in multi-criteria shortest paths, Martins 1984). Whole layers make it strong: an average over stages would not see
+ * that some stage must hold one layer more. */
 #include "balance/bound.h"
 
 #include <math.h>
@@ -55,8 +55,8 @@ static void add_chain(const ek__problem *problem, size_t micro_batch, int from, 
         size_t slot = chain_slot(order, place);
         p->weight[slot] += factor(order, micro_batch);
         if (problem->delays)
-            p->transfers += delay(problem, problem->delays->before, slot, way) +
-                            delay(problem, problem->delays->travel, slot, way);
+            p->transfers +=
+                delay(problem, problem->delays->before, slot, way) + delay(problem, problem->delays->travel, slot, way);
     }
 }
 
@@ -202,7 +202,7 @@ typedef struct column {
 typedef struct partial {
     parts add;
     double use[MOST_USES];
-    int n;                        /* layers of the rows so far */
+    int n;                         /* layers of the rows so far */
     int parent, row_n, row_option; /* choice of the rows before, layers and option of this one */
 } partial;
 
@@ -256,6 +256,7 @@ typedef struct table {
     labels *labels; /* [n_stages + 1] */
     label *candidate;
     size_t n_candidates, candidate_capacity;
+    bool too_many; /* columns of a stage, or no time for them: given up */
 } table;
 
 bool ek__bound_stages_applies(const ek__problem *problem)
@@ -350,7 +351,8 @@ static bool lone_column(const table *t, int stage, int first, int n, column *out
     if (low == chunk->n_options)
         return false;
     ek__cell_times(problem, stage, chunk->forward_time,
-          chunk->complete ? chunk->option[low].backward_time : n * t->least_backward, chunk->weight_time, time);
+                   chunk->complete ? chunk->option[low].backward_time : n * t->least_backward, chunk->weight_time,
+                   time);
     *out = (column){.add = no_parts(t, stage), .n = n, .from = low};
     add_times(t, stage, 0, time, &out->add);
     return true;
@@ -447,8 +449,7 @@ static bool hopeless(const table *t, const parts *add)
 }
 
 /* Extend every choice of the rows before by every choice of row i. */
-static ek_status add_row(const table *t, int stage, int i, const int *use, int n_uses, const partials *now,
-                         partials *next)
+static ek_status add_row(table *t, int stage, int i, const int *use, int n_uses, const partials *now, partials *next)
 {
     const ek__problem *problem = t->problem;
     const ek__bank *bank = &problem->bank[stage];
@@ -458,11 +459,15 @@ static ek_status add_row(const table *t, int stage, int i, const int *use, int n
         bool any = false;
         if (!chunk)
             return EK_ERR_MEMORY;
+        t->too_many = ek__proof_over(t->search);
+        if (t->too_many)
+            return EK_OK;
         for (int o = 0; o < chunk->n_options; o++) {
             double time[3], activation = chunk->option[o].activation_mb + problem->extra[cell].activation_mb;
             parts add = {0};
             ek__cell_times(problem, cell, chunk->forward_time,
-                  chunk->complete ? chunk->option[o].backward_time : n * t->least_backward, chunk->weight_time, time);
+                           chunk->complete ? chunk->option[o].backward_time : n * t->least_backward, chunk->weight_time,
+                           time);
             add_times(t, stage, i, time, &add);
             for (size_t k = 0; k < now->n; k++) {
                 partial item = now->item[k];
@@ -485,7 +490,11 @@ static ek_status add_row(const table *t, int stage, int i, const int *use, int n
                 item.parent = (int)k;
                 item.row_n = n;
                 item.row_option = o;
-                if (next->n >= MOST_PARTIAL || !partial_push(next, &item))
+                if (next->n >= MOST_PARTIAL) {
+                    t->too_many = true;
+                    return EK_OK;
+                }
+                if (!partial_push(next, &item))
                     return EK_ERR_MEMORY;
             }
         }
@@ -496,7 +505,7 @@ static ek_status add_row(const table *t, int stage, int i, const int *use, int n
     return EK_OK;
 }
 
-static ek_status stage_columns(const table *t, int stage, columns *out, ek_error *err)
+static ek_status stage_columns(table *t, int stage, columns *out, ek_error *err)
 {
     const ek__problem *problem = t->problem;
     int v = problem->n_chunks, use[MOST_USES], n_uses = choose_uses(&problem->bank[stage], v, use);
@@ -505,9 +514,12 @@ static ek_status stage_columns(const table *t, int stage, columns *out, ek_error
     out->row = ek__alloc((size_t)v, sizeof *out->row);
     if (!out->row)
         return ek__no_memory(err);
-    for (int i = 0; i < v; i++)
+    for (int i = 0; i < v; i++) {
         if (add_row(t, stage, i, use, n_uses, i ? &out->row[i - 1] : &start, &out->row[i]))
             return ek__no_memory(err);
+        if (t->too_many)
+            return EK_OK;
+    }
     const partials *all = &out->row[v - 1];
     out->n = (int)all->n;
     out->most = all->n ? all->item[all->n - 1].n : 0;
@@ -552,7 +564,8 @@ static int column_range(const table *t, int stage, int first, int n, column *lon
 static void fill_least(table *t)
 {
     const ek__problem *problem = t->problem;
-    int p = problem->n_stages, L = problem->n_layers, least = problem->min_layers * problem->n_chunks, f = t->n_families;
+    int p = problem->n_stages, L = problem->n_layers, least = problem->min_layers * problem->n_chunks,
+        f = t->n_families;
     size_t row = ((size_t)L + 1) * (size_t)f;
     for (size_t i = 0; i < (size_t)(p + 1) * row; i++)
         t->least_before[i] = t->least_longest[i] = INFINITY;
@@ -713,7 +726,8 @@ static ek_status extend(table *t, int s, const labels *from, labels *to, bool *w
                 break;
             for (int i = 0; i < count; i++)
                 for (size_t j = begin; j < end; j++) {
-                    label next = {.parent = (int)j, .n = n, .column = t->columns ? (int)(c + i - t->columns[s].column) : c->from};
+                    label next = {
+                        .parent = (int)j, .n = n, .column = t->columns ? (int)(c + i - t->columns[s].column) : c->from};
                     if (join(t, &from->label[j], c + i, before, longest, &next) && !add_candidate(t, &next))
                         return EK_ERR_MEMORY;
                 }
@@ -842,8 +856,10 @@ static ek_status table_init(table *t, ek_error *err)
     if (!t->columns)
         return ek__no_memory(err);
     ek_status status = EK_OK;
-    for (size_t s = 0; s < p && !status; s++)
+    for (size_t s = 0; s < p && !status && !t->too_many; s++) {
         status = stage_columns(t, (int)s, &t->columns[s], err);
+        t->too_many |= ek__proof_over(t->search);
+    }
     return status;
 }
 
@@ -854,7 +870,7 @@ ek_status ek__bound_stages(ek__search *search, ek__bound_pass *pass, ek_error *e
     pass->bound = 0;
     pass->done = pass->below = false;
     ek_status status = table_init(&t, err);
-    if (!status) {
+    if (!status && !t.too_many) {
         fill_least(&t);
         status = run_pass(&t, err);
     }

@@ -44,8 +44,8 @@ typedef struct ek__bound_pass {
 bool ek__bound_stages_applies(const ek__problem *problem);
 
 /**
- * The stage-by-stage bound (docs/models.md, "Certificates"): the least, over all plans, of the longest path of the given
- * families,
+ * The stage-by-stage bound (docs/models.md, "Certificates"): the least, over all plans, of the longest path of the
+ * given families,
  *
  *     T >= max over families f and stages s of  sum_{j<s} before_f(j) + own_f(s) + sum_{j>s} after_f(j).
  *

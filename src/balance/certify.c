@@ -5,11 +5,12 @@
  *
  * Several chunks: a mix of paths (each path's weight at least 0, all together 1) bounds every plan's step from below by
  * a sum over stages, so the cheapest plan under the mix is a small shortest-path problem over whole choices of stages.
- * A good mix for given layer totals of the stages comes from playing "planner picks a plan, the other a path" (fictitious
- * play, Brown 1951): their averages approach the best mix, and any mix is valid on the way. With totals fixed the bound
- * is tight to a per mille or so, with totals free it is not. So totals are enumerated depth first, against a target:
- * a branch ends when one of the mixes found so far shows that no way to go on is below the target, and where none does,
- * at a full set of totals, play adds a mix. What even that leaves open is split by the layers of single chunks. */
+ * A good mix for given layer totals of the stages comes from playing "planner picks a plan, the other a path"
+ * (fictitious play, Brown 1951): their averages approach the best mix, and any mix is valid on the way. With totals
+ * fixed the bound is tight to a per mille or so, with totals free it is not. So totals are enumerated depth first,
+ * against a target: a branch ends when one of the mixes found so far shows that no way to go on is below the target,
+ * and where none does, at a full set of totals, play adds a mix. What even that leaves open is split by the layers of
+ * single chunks. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,22 +57,23 @@ typedef struct proof {
     ek__search *search;
     const ek__problem *problem;
     ek__choices choices;
-    int **alive, **first; /* [n_stages] choices that a plan below the target can have, and where each layer count begins */
+    int **alive,
+        **first; /* [n_stages] choices that a plan below the target can have, and where each layer count begins */
     int n_mixes;
     mix *mixes[MOST_MIXES]; /* those that ended a branch lately come first */
     double target;          /* plans of this step or more do not matter */
     bool failed;            /* something cannot be shown to be above the bound that holds already */
     range range;
-    int *low, *high;           /* [n_stages] layers of a stage that leave any choice */
+    int *low, *high;                 /* [n_stages] layers of a stage that leave any choice */
     int *least_layers, *most_layers; /* [n_stages] those that a plan below the target can have */
-    int *layers;     /* [n_stages] of the branch */
+    int *layers;                     /* [n_stages] of the branch */
     /* the players: averages and latest */
     double *weight, *path, *duration, *plan, transfers;
     double *best_weight, best_transfers;
     double *root, root_transfers; /* the mix for everything */
-    double *mean_row; /* [n_stages][n_chunks] average layers */
-    double *value;    /* [n_stages][n_layers + 1] */
-    double *least;    /* [n_stages + 1][n_layers + 1] */
+    double *mean_row;             /* [n_stages][n_chunks] average layers */
+    double *value;                /* [n_stages][n_layers + 1] */
+    double *least;                /* [n_stages + 1][n_layers + 1] */
     int *by, *taken, *pick;
     int splits;
 } proof;
@@ -174,7 +176,8 @@ static void average_plan(proof *t, double share)
 }
 
 /*
- * Play from the mix in t->weight until its bound reaches the target, the players' values meet, or the plays are used up.
+ * Play from the mix in t->weight until its bound reaches the target, the players' values meet, or the plays are used
+ * up.
  * @return the best bound; INFINITY when the range holds no plan. Its mix is in best_weight.
  */
 static double play(proof *t, int n_plays)
@@ -586,7 +589,8 @@ static bool proof_init(proof *t)
         if (!t->alive[s] || !t->first[s])
             return false;
     }
-    if (!t->range.low || !t->range.row_low || !t->low || !t->weight || !t->value || !t->least || !t->by || !t->alive || !t->first)
+    if (!t->range.low || !t->range.row_low || !t->low || !t->weight || !t->value || !t->least || !t->by || !t->alive ||
+        !t->first)
         return false;
     t->range.high = t->range.low + p;
     t->range.row_high = t->range.row_low + p * v;
@@ -645,8 +649,8 @@ static bool first_mixes(proof *t)
 static ek_status certify_many(ek__search *search, ek_error *err)
 {
     /* Shares of the best step to be shown one after the other: each leaves mixes for the next. */
-    static const double targets[] = {0.95,   0.96,  0.97,   0.975, 0.9801, 0.985,
-                                     0.9875, 0.9901,  0.9925, 0.995, 0.9975, 1 - EK__TIME_TOLERANCE / 2};
+    static const double targets[] = {0.95,   0.96,   0.97,   0.975, 0.9801, 0.985,
+                                     0.9875, 0.9901, 0.9925, 0.995, 0.9975, 1 - EK__TIME_TOLERANCE / 2};
     double best = atomic_load(&search->best_time);
     proof t = {.search = search, .problem = search->problem};
     bool whole;
@@ -701,14 +705,13 @@ static ek_status certify_quickly(ek__search *search, ek_error *err)
 static ek_status lone_pass(ek__search *search, int n_families, double upper, double grid, lone *l, ek_error *err)
 {
     const ek__problem *problem = search->problem;
-    ek__bound_pass pass = {.n_families = n_families,
-                           .family = {{EK_BACKWARD, 0, EK_FORWARD, 0},
-                                      {EK_FORWARD, 0, EK_FORWARD, 0},
-                                      {EK_BACKWARD, 0, EK_BACKWARD, 0}},
-                           .upper = upper,
-                           .grid = grid,
-                           .most_labels = MOST_LABELS,
-                           .state = &l->state};
+    ek__bound_pass pass = {
+        .n_families = n_families,
+        .family = {{EK_BACKWARD, 0, EK_FORWARD, 0}, {EK_FORWARD, 0, EK_FORWARD, 0}, {EK_BACKWARD, 0, EK_BACKWARD, 0}},
+        .upper = upper,
+        .grid = grid,
+        .most_labels = MOST_LABELS,
+        .state = &l->state};
     ek_status status = ek__bound_stages(search, &pass, err);
     l->done = pass.done;
     l->below = pass.below;
@@ -729,8 +732,8 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
         return EK_OK;
     lone l = {.scratch = ek__alloc(ek__state_scratch_size(problem), sizeof(double))};
     ek_status status = l.scratch ? ek__state_init(&l.state, problem, err) : ek__no_memory(err);
-    /* Passes are fast when little is below `upper`, so that comes up from below until a plan appears; an exact pass under
-     * that plan's step then settles the matter, unless its longest path is of another family. */
+    /* Passes are fast when little is below `upper`, so that comes up from below until a plan appears; an exact pass
+     * under that plan's step then settles the matter, unless its longest path is of another family. */
     for (int families = 1; families <= 3 && !status && !search->proved; families += 2) {
         double growth = families == 1 ? FAST_GROWTH : SLOW_GROWTH, upper = atomic_load(&search->lower_bound);
         do {
@@ -738,7 +741,8 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
             status = lone_pass(search, families, upper, COARSE_GRID * upper, &l, err);
         } while (!status && l.done && !l.below && !search->proved);
         if (!status && !search->proved)
-            status = lone_pass(search, families, atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE), 0, &l, err);
+            status =
+                lone_pass(search, families, atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE), 0, &l, err);
     }
     ek__state_clear(&l.state);
     free(l.scratch);

@@ -16,11 +16,11 @@ typedef struct listing {
     const double *own; /* [width] blocks of the stage by kind and chunk: all of them are one path */
     long left;         /* choices that may still be listed */
     long capacity;
-    int *total;       /* [n] layers */
+    int *total; /* [n] layers */
     int row[EK_MAX_CHUNKS], option[EK_MAX_CHUNKS];
     const ek__chunk *chunk[EK_MAX_CHUNKS];
-    double *use; /* [n_chunks + 1][n_live] MB held */
-    int group;   /* first choice of the same layers by chunk */
+    double *use;  /* [n_chunks + 1][n_live] MB held */
+    int group;    /* first choice of the same layers by chunk */
     int *options; /* [n][n_chunks] */
     bool incomplete;
     ek_status status;
@@ -107,8 +107,8 @@ static bool hold(listing *l, int i)
     const ek__problem *problem = l->all->problem;
     const ek__bank *bank = &problem->bank[l->stage];
     int v = problem->n_chunks;
-    double activation =
-        l->chunk[i]->option[l->option[i]].activation_mb + problem->extra[i * problem->n_stages + l->stage].activation_mb;
+    double activation = l->chunk[i]->option[l->option[i]].activation_mb +
+                        problem->extra[i * problem->n_stages + l->stage].activation_mb;
     double *use = l->use + (size_t)i * (size_t)bank->n_live, *next = use + bank->n_live;
     bool fits = true;
     for (int k = 0; k < bank->n_live; k++) {
@@ -211,7 +211,7 @@ static void list_stage(listing *l, double *own)
     int v = problem->n_chunks;
     memset(own, 0, (size_t)l->all->width * sizeof *own);
     for (size_t k = 0; k < per_stage; k++)
-        own[list[k].kind * v + list[k].chunk]++;
+        own[list[k].kind * v + list[k].chunk] += order->scale ? order->scale[list[k].micro_batch] : 1;
     l->own = own;
     l->use = ek__alloc(((size_t)v + 1) * (size_t)problem->bank[l->stage].n_live, sizeof *l->use);
     if (!l->use) {

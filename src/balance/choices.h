@@ -1,20 +1,21 @@
-/* balance/choices.h - every choice a stage has for its chunks, and the game of planner against path. Library-internal. */
+/* balance/choices.h - every choice a stage has for its chunks, and the game of planner against path. Library-internal.
+ */
 #ifndef EK_BALANCE_CHOICES_H
 #define EK_BALANCE_CHOICES_H
 
 #include "balance/bound.h"
 
 /**
- * The undominated choices of every stage: layers and recomputation of each of its chunks, within its memory. A choice is
- * dominated when another one has the same layers in every chunk and no longer backward in any.
+ * The undominated choices of every stage: layers and recomputation of each of its chunks, within its memory. A choice
+ * is dominated when another one has the same layers in every chunk and no longer backward in any.
  */
 typedef struct ek__choices {
     const ek__problem *problem;
-    int width;    /**< durations of a choice: kinds of block x chunks */
-    int most;     /**< layers of the largest choice of any stage */
-    int *n;       /**< [n_stages] */
-    int **first;  /**< [n_stages][most + 2]: choices [first[l], first[l + 1]) have l layers */
-    int **row;    /**< [n_stages][n][n_chunks] layers of each chunk */
+    int width;     /**< durations of a choice: kinds of block x chunks */
+    int most;      /**< layers of the largest choice of any stage */
+    int *n;        /**< [n_stages] */
+    int **first;   /**< [n_stages][most + 2]: choices [first[l], first[l + 1]) have l layers */
+    int **row;     /**< [n_stages][n][n_chunks] layers of each chunk */
     double **time; /**< [n_stages][n][width], by kind, then chunk */
 } ek__choices;
 

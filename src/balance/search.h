@@ -12,10 +12,10 @@ typedef struct ek__search {
     atomic_bool stop;    /**< set by the clock or an interrupt; solvers look at it often and return */
     _Atomic double work; /**< blocks simulated so far, of work_total */
     _Atomic double work_total;
-    _Atomic double best_time; /**< INFINITY while there is no plan; written under the lock */
+    _Atomic double best_time;   /**< INFINITY while there is no plan; written under the lock */
     _Atomic double lower_bound; /**< no plan is shorter; grows */
     double proof_end;           /**< ek__now() when raising it alone is to end; written before that begins */
-    pthread_mutex_t lock;     /**< guards the rest */
+    pthread_mutex_t lock;       /**< guards the rest */
     ek__state best;
     int best_rank;
     double best_at; /**< seconds after start */

@@ -1,5 +1,5 @@
-/* The default. One chunk a stage: the exact bound gives the plan and its proof in one go. Else try to prove at once, which
- * settles small cases in milliseconds, and anneal. How good the answer is, is then shown as for any solver. */
+/* The default. One chunk a stage: the exact bound gives the plan and its proof in one go. Else try to prove at once,
+ * which settles small cases in milliseconds, and anneal. How good the answer is, is then shown as for any solver. */
 #include "balance/search.h"
 #include "balance/solvers.h"
 

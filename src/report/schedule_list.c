@@ -41,7 +41,9 @@ static json_t *object_of(ek__json *b, const ek_schedule *schedule)
     ek__json_put(b, object, "placement", ek__json_string(placement[schedule->placement]));
     ek__json_put(b, object, "splits_backward", json_boolean(schedule->splits_backward));
     ek__json_put(b, object, "activation_limit_per_stage",
-                 schedule->arrange ? ek__json_number(schedule->activation_limit) : json_null());
+                 schedule->arrange ? ek__json_number(schedule->limit_per_stage) : json_null());
+    ek__json_put(b, object, "activation_limit_constant",
+                 schedule->arrange ? ek__json_number(schedule->limit_constant) : json_null());
     return object;
 }
 

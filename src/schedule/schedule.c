@@ -42,3 +42,9 @@ size_t ek_schedule_blocks_per_stage(const ek_schedule *schedule, const ek_shape 
 {
     return (schedule->splits_backward ? 3 : 2) * (size_t)shape->n_chunks * (size_t)shape->n_micro_batches;
 }
+
+double ek_schedule_activation_limit(const ek_schedule *schedule, int n_stages)
+{
+    double limit = schedule->limit_per_stage * n_stages + schedule->limit_constant;
+    return schedule->arrange ? (limit > 1 ? limit : 1) : 0;
+}

@@ -1,15 +1,16 @@
-/* V-Half (Qi et al. 2024, arXiv 2405.15362): ZB-V within half of the memory of 1F1B's first stage, p / 2 micro-batches
- * but at least one. The paper's own building block needs one more, (p + 2) / 2, and idles much less with it. */
+/* V-Half (Qi et al. 2024, arXiv 2405.15362): ZB-V within about half of the memory of 1F1B's first stage: the building
+ * block of the paper needs (p + 2) / 2 micro-batches. */
 #include "schedule/automatic.h"
 
 const ek_schedule ek__schedule_v_half = {
     .name = "v-half",
     .title = "V-Half",
-    .summary = "two chunks a stage in a V, order made for the times; half of 1F1B's memory",
+    .summary = "two chunks a stage in a V, order made for the times; (p + 2)/2 micro-batches held",
     .min_chunks = 2,
     .max_chunks = 2,
     .placement = EK_PLACE_V,
     .splits_backward = true,
     .arrange = ek__automatic_arrange,
-    .activation_limit = 0.5,
+    .limit_per_stage = 0.5,
+    .limit_constant = 1,
 };

@@ -11,5 +11,5 @@ const ek_schedule ek__schedule_zb_1p = {
     .placement = EK_PLACE_WRAP,
     .splits_backward = true,
     .arrange = ek__automatic_arrange,
-    .activation_limit = 1,
+    .limit_per_stage = 1,
 };

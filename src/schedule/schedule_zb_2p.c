@@ -11,5 +11,5 @@ const ek_schedule ek__schedule_zb_2p = {
     .placement = EK_PLACE_WRAP,
     .splits_backward = true,
     .arrange = ek__automatic_arrange,
-    .activation_limit = 2,
+    .limit_per_stage = 2,
 };

@@ -11,5 +11,5 @@ const ek_schedule ek__schedule_zb_v = {
     .placement = EK_PLACE_V,
     .splits_backward = true,
     .arrange = ek__automatic_arrange,
-    .activation_limit = 1,
+    .limit_per_stage = 1,
 };

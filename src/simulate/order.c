@@ -455,7 +455,7 @@ static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error
     for (size_t c = 0; c < n; c++)
         cells[c] = 1.0 / shape->n_chunks;
     for (size_t s = 0; s < p; s++)
-        limit[s] = fmax(1, schedule->activation_limit * shape->n_stages);
+        limit[s] = ek_schedule_activation_limit(schedule, shape->n_stages);
     ek_profile even = {.forward_time = cells,
                        .backward_time = cells,
                        .weight_time = cells,

@@ -159,7 +159,7 @@ ek_status ek_uniform_simulate(const ek_schedule *schedule, const ek_shape *shape
 {
     ek_order *order = NULL;
     ek_uniform_run run = {.times = *times, .limit_given = limit > 0};
-    run.activation_limit = limit > 0 ? limit : schedule->arrange ? schedule->activation_limit * shape->n_stages : 0;
+    run.activation_limit = limit > 0 ? limit : ek_schedule_activation_limit(schedule, shape->n_stages);
     ek_status status = make_order(schedule, shape, times, comm, run.activation_limit, &order, err);
     if (!status)
         status = make_model(times, shape->n_stages, shape->n_chunks, &run.layers, &run.plan, err);

@@ -43,6 +43,7 @@ static ek_balance_options options(double limit)
 {
     ek_balance_options o;
     ek_balance_options_init(&o);
+    o.proof_limit = 0.05; /* the bounds have a test of their own */
     o.memory_limit_mb = limit;
     o.time_limit = 2;
     o.n_threads = 1;

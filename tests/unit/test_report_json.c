@@ -83,13 +83,16 @@ static void balance_equals_the_structs(void **state)
     fixture_init(&f, "small", 17);
     fixture_add(&f, "result", (ek_shape){4, 2, 8, 0}, 1, EK_RECOMPUTE_BOTH);
     fixture_add(&f, "naive_no_recomp", (ek_shape){4, 2, 8, 0}, 1, EK_RECOMPUTE_NONE);
-    ek_balance_result search = {.status = EK_BALANCE_FEASIBLE, .seconds = 0.75};
+    ek_balance_result search = {.status = EK_BALANCE_FEASIBLE, .seconds = 0.75, .lower_bound = 7.5, .gap = 0.0625};
     ek_report report = fixture_report(&f, 7000, &search);
     json_t *root = parsed(&report);
     const json_t *cases = json_object_get(root, "cases"), *model = json_object_get(root, "memory_model");
     assert_number(root, "version", 1);
     assert_string_equal(json_string_value(json_object_get(root, "status")), "feasible");
     assert_number(root, "solve_seconds", 0.75);
+    assert_number(root, "lower_bound", 7.5);
+    assert_number(root, "gap", 0.0625);
+    assert_true(json_is_false(json_object_get(root, "proved_optimal")));
     assert_number(root, "memory_limit_mb", 7000);
     assert_case(root, &f.cases[0], 17, 7000);
     assert_int_equal(json_array_size(cases), 1);
@@ -117,7 +120,9 @@ static void golden_balance(void **state)
     fixture f;
     fixture_init(&f, "small", 9);
     fixture_add(&f, "result", (ek_shape){4, 1, 6, 0}, 0, EK_RECOMPUTE_SELECT);
-    ek_balance_result search = {.status = EK_BALANCE_OPTIMAL, .seconds = 1.25};
+    double step = f.timeline[0].step_time;
+    ek_balance_result search = {
+        .status = EK_BALANCE_OPTIMAL, .seconds = 1.25, .lower_bound = step, .proved_optimal = true};
     ek_report report = fixture_report(&f, 5000, &search);
     char *text = written(&report, ek_format_find("json")->write, NULL, 0);
     assert_golden("report_one.json", text);
