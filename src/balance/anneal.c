@@ -28,6 +28,7 @@ enum {
 #define HOT         0.02   /* of the step time */
 #define WARM        0.003  /* where the second round starts */
 #define COLD        1e-5
+#define PLAN_SHARE  0.6 /* of the time limit: the rest is for showing how good the plan is */
 #define FIRST_SHARE 0.7 /* of the time that is left, when the clock sets the pace */
 
 /* What a move changed, to take it back. */
@@ -376,12 +377,17 @@ static void step_chains(batch *b, double temperature)
     }
 }
 
+static double plan_end(const ek__search *search)
+{
+    return search->start + PLAN_SHARE * search->options->time_limit;
+}
+
 static void run_batch(batch *b)
 {
     ek__search *search = b->search;
     double blocks = (double)ek_order_n_blocks(search->problem->order) * EK__LANES;
     long look = blocks > 1e6 ? 1 : 64; /* steps between looks at the temperature */
-    double from = ek__now(), window = b->share * (search->start + search->options->time_limit - from);
+    double from = ek__now(), window = b->share * (plan_end(search) - from);
     start_chains(b);
     double scale = b->chains[0].now_time, temperature = 0;
     for (long k = 0; k < b->n_steps && !ek__search_stopped(search); k++) {
@@ -525,7 +531,7 @@ static budget plan_budget(const ek__problem *problem)
 
 static void fit_to_clock(ek__search *search, batch *sample, budget *plan)
 {
-    double left = search->start + search->options->time_limit - ek__now();
+    double left = plan_end(search) - ek__now();
     double needed = step_seconds(search->problem, sample) * (double)plan->n_steps *
                     (plan->first_batches + plan->second_batches) / search->n_threads;
     plan->by_clock = needed > left;

@@ -734,6 +734,8 @@ static ek_status extend(table *t, int s, const labels *from, labels *to, bool *w
             if (ek__proof_over(t->search) || t->n_candidates > (size_t)t->pass->most_labels)
                 return EK_OK;
         }
+        if (t->n_candidates == 0)
+            continue;
         if (t->pass->grid > 0)
             merge_candidates(t);
         drop_dominated(t);

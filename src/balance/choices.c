@@ -19,9 +19,8 @@ typedef struct listing {
     int *total; /* [n] layers */
     int row[EK_MAX_CHUNKS], option[EK_MAX_CHUNKS];
     const ek__chunk *chunk[EK_MAX_CHUNKS];
-    double *use;  /* [n_chunks + 1][n_live] MB held */
-    int group;    /* first choice of the same layers by chunk */
-    int *options; /* [n][n_chunks] */
+    double *use; /* [n_chunks + 1][n_live] MB held */
+    int group;   /* first choice of the same layers by chunk */
     bool incomplete;
     ek_status status;
 } listing;
@@ -67,7 +66,7 @@ static void put(listing *l)
     for (int k = l->group; k < at; k++) {
         bool dominated = true;
         for (int i = 0; i < v && dominated; i++)
-            dominated = l->options[(size_t)k * (size_t)v + (size_t)i] <= l->option[i];
+            dominated = all->option[s][(size_t)k * (size_t)v + (size_t)i] <= l->option[i];
         if (dominated)
             return;
     }
@@ -77,7 +76,7 @@ static void put(listing *l)
         size_t capacity = l->capacity ? 2 * (size_t)l->capacity : 256;
         if (!grow_ints(&all->row[s], capacity * (size_t)v) ||
             !grow_doubles(&all->time[s], capacity * (size_t)all->width) || !grow_ints(&l->total, capacity) ||
-            !grow_ints(&l->options, capacity * (size_t)v)) {
+            !grow_ints(&all->option[s], capacity * (size_t)v)) {
             l->status = EK_ERR_MEMORY;
             return;
         }
@@ -90,7 +89,7 @@ static void put(listing *l)
         for (int k = 0; k < all->problem->order->n_kinds; k++)
             all->time[s][(size_t)at * (size_t)all->width + (size_t)(k * v + i)] = time[k];
         all->row[s][(size_t)at * (size_t)v + (size_t)i] = l->row[i];
-        l->options[(size_t)at * (size_t)v + (size_t)i] = l->option[i];
+        all->option[s][(size_t)at * (size_t)v + (size_t)i] = l->option[i];
         l->total[at] += l->row[i];
     }
     all->n[s]++;
@@ -174,8 +173,9 @@ static bool sort_stage(const listing *l)
     int s = l->stage, n = all->n[s], v = all->problem->n_chunks;
     int *first = ek__alloc((size_t)all->most + 2, sizeof *first), *at = ek__alloc((size_t)all->most + 2, sizeof *at);
     int *row = ek__alloc((size_t)n * (size_t)v + 1, sizeof *row);
+    int *option = ek__alloc((size_t)n * (size_t)v + 1, sizeof *option);
     double *time = ek__alloc((size_t)n * (size_t)all->width + 1, sizeof *time);
-    bool fine = first && at && row && time;
+    bool fine = first && at && row && option && time;
     if (fine) {
         for (int k = 0; k < n; k++)
             first[l->total[k] + 1]++;
@@ -185,16 +185,20 @@ static bool sort_stage(const listing *l)
         for (int k = 0; k < n; k++) {
             size_t to = (size_t)at[l->total[k]]++;
             memcpy(row + to * (size_t)v, all->row[s] + (size_t)k * (size_t)v, (size_t)v * sizeof *row);
+            memcpy(option + to * (size_t)v, all->option[s] + (size_t)k * (size_t)v, (size_t)v * sizeof *option);
             memcpy(time + to * (size_t)all->width, all->time[s] + (size_t)k * (size_t)all->width,
                    (size_t)all->width * sizeof *time);
         }
         free(all->row[s]);
+        free(all->option[s]);
         free(all->time[s]);
         all->row[s] = row;
+        all->option[s] = option;
         all->time[s] = time;
         all->first[s] = first;
     } else {
         free(row);
+        free(option);
         free(time);
         free(first);
     }
@@ -223,7 +227,6 @@ static void list_stage(listing *l, double *own)
         l->status = EK_ERR_MEMORY;
     free(l->use);
     free(l->total);
-    free(l->options);
 }
 
 ek_status ek__choices_init(ek__choices *choices, ek__search *search, double upper, long most, bool *whole,
@@ -237,9 +240,10 @@ ek_status ek__choices_init(ek__choices *choices, ek__search *search, double uppe
                        .n = ek__alloc(p, sizeof(int)),
                        .first = ek__alloc(p, sizeof(int *)),
                        .row = ek__alloc(p, sizeof(int *)),
+                       .option = ek__alloc(p, sizeof(int *)),
                        .time = ek__alloc(p, sizeof(double *))};
     double *own = ek__alloc((size_t)all.width, sizeof *own);
-    ek_status status = all.n && all.first && all.row && all.time && own ? EK_OK : EK_ERR_MEMORY;
+    ek_status status = all.n && all.first && all.row && all.option && all.time && own ? EK_OK : EK_ERR_MEMORY;
     *whole = true;
     for (size_t s = 0; s < p && !status && *whole; s++) {
         listing l = {.all = &all, .search = search, .stage = (int)s, .upper = upper, .left = most};
@@ -260,12 +264,15 @@ void ek__choices_clear(ek__choices *choices)
             free(choices->first[s]);
         if (choices->row)
             free(choices->row[s]);
+        if (choices->option)
+            free(choices->option[s]);
         if (choices->time)
             free(choices->time[s]);
     }
     free(choices->n);
     free(choices->first);
     free(choices->row);
+    free(choices->option);
     free(choices->time);
     *choices = (ek__choices){0};
 }

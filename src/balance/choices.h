@@ -16,6 +16,7 @@ typedef struct ek__choices {
     int *n;        /**< [n_stages] */
     int **first;   /**< [n_stages][most + 2]: choices [first[l], first[l + 1]) have l layers */
     int **row;     /**< [n_stages][n][n_chunks] layers of each chunk */
+    int **option;  /**< [n_stages][n][n_chunks] which of its ways to recompute */
     double **time; /**< [n_stages][n][width], by kind, then chunk */
 } ek__choices;
 
