@@ -10,7 +10,9 @@
 #include "base/error.h"
 
 #define MOST_LABELS 2000000
-#define GRID        2e-4 /* of the step */
+#define FEW_LABELS  50000 /* of three families: beyond, branch and cut is faster */
+#define LONE_SHARE  0.25  /* of the time limit, for branch and cut before a plan is sought otherwise */
+#define GRID        2e-4  /* of the step */
 #define COARSE_GRID 5e-4
 #define FAST_GROWTH 1.04
 #define SLOW_GROWTH 1.005
@@ -46,7 +48,7 @@ static ek_status lone_pass(ek__search *search, int n_families, double upper, dou
         .family = {{EK_BACKWARD, 0, EK_FORWARD, 0}, {EK_FORWARD, 0, EK_FORWARD, 0}, {EK_BACKWARD, 0, EK_BACKWARD, 0}},
         .upper = upper,
         .grid = grid,
-        .most_labels = MOST_LABELS,
+        .most_labels = n_families == 1 ? MOST_LABELS : FEW_LABELS,
         .state = &l->state};
     ek_status status = ek__bound_stages(search, &pass, err);
     l->done = pass.done;
@@ -59,6 +61,13 @@ static ek_status lone_pass(ek__search *search, int n_families, double upper, dou
     ek__search_bound(search, fmin(pass.bound, best));
     search->proved = atomic_load(&search->lower_bound) >= best * (1 - EK__TIME_TOLERANCE);
     return EK_OK;
+}
+
+/* Can the choices of stages be listed? With a reserve kept free, what does not fit beside it may fit after all. */
+static bool listed(const ek__problem *problem)
+{
+    return problem->layers->n_body == 1 && problem->order->n_ways == 1 && !problem->order->schedule->arrange &&
+           problem->reserve_mb == 0;
 }
 
 ek_status ek__certify_lone(ek__search *search, ek_error *err)
@@ -82,6 +91,13 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
     }
     ek__state_clear(&l.state);
     free(l.scratch);
+    if (!status && !search->proved && listed(problem)) {
+        search->proof_end = ek__now() + LONE_SHARE * search->options->time_limit;
+        status = ek__certify_tree(search, 0, err);
+        search->proved =
+            atomic_load(&search->lower_bound) >= atomic_load(&search->best_time) * (1 - EK__TIME_TOLERANCE);
+        search->proof_end = INFINITY;
+    }
     return status;
 }
 
@@ -90,13 +106,10 @@ ek_status ek__certify(ek__search *search, ek_error *err)
     const ek__problem *problem = search->problem;
     ek_status status = EK_OK;
     search->proof_end = ek__now() + search->options->proof_limit;
-    /* With a reserve kept free, what does not fit beside it may fit after all. */
-    bool listed = problem->layers->n_body == 1 && problem->order->n_ways == 1 && !problem->order->schedule->arrange &&
-                  problem->reserve_mb == 0;
     if (problem->n_chunks > 1 && problem->reserve_mb == 0 && ek__bound_stages_applies(problem) &&
         !ek__search_close_enough(search))
         status = certify_quickly(search, err);
-    if (!status && listed && !ek__search_close_enough(search) && !ek__proof_over(search))
-        status = ek__certify_tree(search, err);
+    if (!status && listed(problem) && !ek__search_close_enough(search) && !ek__proof_over(search))
+        status = ek__certify_tree(search, search->options->gap, err);
     return status;
 }

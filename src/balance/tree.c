@@ -476,7 +476,7 @@ static void tree_clear(tree *t)
 }
 
 /* @return whether a plan turned up that another try, by one thread, is to find */
-static bool climb(ek__search *search, int n_workers, ek_status *status, ek_error *err)
+static bool climb(ek__search *search, double gap, int n_workers, ek_status *status, ek_error *err)
 {
     /* Shares of the best step to be shown one after the other: what each takes grows fast. */
     static const double rungs[] = {0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1};
@@ -488,9 +488,9 @@ static bool climb(ek__search *search, int n_workers, ek_status *status, ek_error
         pthread_cond_init(&t.more, NULL);
         node *first = tree_init(&t) ? first_mix(&t) : NULL;
         t.failed = !first;
-        for (size_t k = 0; k < sizeof rungs / sizeof *rungs && !t.failed && !ek__search_close_enough(search);) {
-            double best = atomic_load(&search->best_time), gap = fmax(search->options->gap, EK__TIME_TOLERANCE);
-            t.target = fmin(rungs[k], 1 - gap * (1 - EK__TIME_TOLERANCE)) * best;
+        for (size_t k = 0; k < sizeof rungs / sizeof *rungs && !t.failed;) {
+            double best = atomic_load(&search->best_time);
+            t.target = fmin(rungs[k], 1 - gap) * best;
             if (t.target <= atomic_load(&search->lower_bound)) {
                 k++;
             } else if (reach(&t, first)) {
@@ -511,10 +511,12 @@ static bool climb(ek__search *search, int n_workers, ek_status *status, ek_error
     return again;
 }
 
-ek_status ek__certify_tree(ek__search *search, ek_error *err)
+ek_status ek__certify_tree(ek__search *search, double gap, ek_error *err)
 {
     ek_status status;
-    if (climb(search, search->n_threads, &status, err))
-        climb(search, 1, &status, err);
+    /* A trifle less, so that the comparison with the gap asked for does not hang on rounding. */
+    gap = fmax(gap, EK__TIME_TOLERANCE) * (1 - EK__TIME_TOLERANCE);
+    if (climb(search, gap, search->n_threads, &status, err))
+        climb(search, gap, 1, &status, err);
     return status;
 }
