@@ -2,6 +2,7 @@
  * must be. */
 #include "cluster.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -117,7 +118,8 @@ static double *take_list(const list *l, int wanted, const char *of_what, ek_erro
              l->option, n, n == 1 ? "" : "s", wanted, of_what);
         return NULL;
     }
-    double *value = malloc((size_t)wanted * sizeof *value);
+    assert(wanted > 0);
+    double *value = calloc((size_t)wanted, sizeof *value);
     if (!value)
         fail(err, "out of memory");
     else
@@ -264,6 +266,7 @@ static char *read_file(const char *path, ek_error *err)
         free(text);
         return NULL;
     }
+    assert(text); /* or wrong says why not */
     text[n] = '\0';
     return text;
 }

@@ -4,6 +4,7 @@
  * that some stage must hold one layer more. */
 #include "balance/bound.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,7 @@ static double least_sum(const ek__problem *problem, const double *weight)
 {
     int n = problem->n_cells, n_kinds = problem->order->n_kinds;
     double sum = 0;
+    assert(n_kinds <= EK_N_BLOCK_KINDS);
     for (int b = -1; b < problem->layers->n_body; b++) {
         const ek_layer *body = b < 0 ? NULL : &problem->layers->body[b];
         double backward = INFINITY, cheapest = INFINITY;
@@ -508,7 +510,7 @@ static ek_status add_row(table *t, int stage, int i, const int *use, int n_uses,
 static ek_status stage_columns(table *t, int stage, columns *out, ek_error *err)
 {
     const ek__problem *problem = t->problem;
-    int v = problem->n_chunks, use[MOST_USES], n_uses = choose_uses(&problem->bank[stage], v, use);
+    int v = problem->n_chunks, use[MOST_USES] = {0}, n_uses = choose_uses(&problem->bank[stage], v, use);
     partial none = {.add = no_parts(t, stage)};
     partials start = {.n = 1, .capacity = 1, .item = &none};
     out->row = ek__alloc((size_t)v, sizeof *out->row);
@@ -589,7 +591,7 @@ static void fill_least(table *t)
                     break;
                 for (; count > 0; count--, c++)
                     for (int k = 0; k < f; k++) {
-                        size_t from = (size_t)(l * f + k), to = (size_t)((l + n) * f + k);
+                        int from = l * f + k, to = (l + n) * f + k;
                         double own = before[from] + c->add.own[k];
                         next_before[to] = fmin(next_before[to], before[from] + c->add.before[k]);
                         next_longest[to] = fmin(next_longest[to], fmax(longest[from] + c->add.after[k], own));

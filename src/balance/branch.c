@@ -151,7 +151,7 @@ static void explore(tree *t, int position, int placed)
         goto done;
     bound_children(t, cell, children, n);
     qsort(children, (size_t)n, sizeof *children, by_bound);
-    double open[EK_N_BLOCK_KINDS]; /* its durations as an open chunk */
+    double open[EK_N_BLOCK_KINDS] = {0}; /* its durations as an open chunk */
     for (int kind = 0; kind < problem->order->n_kinds; kind++)
         open[kind] = t->duration[kind * n_cells + cell];
     for (int i = 0; i < n && !t->cut && !t->status && !worse(t, children[i].bound); i++) {

@@ -6,6 +6,7 @@
  * the capacities add up to the layers. With several kinds and banks of one chunk, which counts of layers the first
  * stages can hold is tabled stage by stage, exactly. A stage that is fixed takes its number or nothing fits.
  * Otherwise a local search lowers the fullest peak, and its answer is the smallest found. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -387,6 +388,7 @@ static void even(const ek__problem *problem, int *layers)
     }
     for (int q = 0; q < problem->n_cells; q++)
         if (problem->fixed_layers[order->bank[order->cell_at[q]]] < 0) {
+            assert(free_cells > 0); /* this is one */
             layers[order->cell_at[q]] = free_layers / free_cells + (placed < free_layers % free_cells);
             placed++;
         }

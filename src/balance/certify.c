@@ -11,7 +11,8 @@
 
 #define MOST_LABELS 2000000
 #define FEW_LABELS  50000 /* of three families: beyond, branch and cut is faster */
-#define LONE_SHARE  0.25  /* of the time limit, for branch and cut before a plan is sought otherwise */
+#define LONE_SHARE  0.25  /* of the time limit, for branch and cut before a plan is sought otherwise, */
+#define LONE_MOST   3.0   /* but no more seconds than that */
 #define GRID        2e-4  /* of the step */
 #define COARSE_GRID 5e-4
 #define FAST_GROWTH 1.04
@@ -92,7 +93,7 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
     ek__state_clear(&l.state);
     free(l.scratch);
     if (!status && !search->proved && listed(problem)) {
-        search->proof_end = ek__now() + LONE_SHARE * search->options->time_limit;
+        search->proof_end = ek__now() + fmin(LONE_SHARE * search->options->time_limit, LONE_MOST);
         status = ek__certify_tree(search, 0, err);
         search->proved =
             atomic_load(&search->lower_bound) >= atomic_load(&search->best_time) * (1 - EK__TIME_TOLERANCE);

@@ -2,6 +2,7 @@
  * cheapest way that still fits, since any other is dominated. */
 #include "balance/choices.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ typedef struct listing {
 static void chunk_times(const listing *l, int i, double time[EK_N_BLOCK_KINDS])
 {
     const ek__problem *problem = l->all->problem;
+    assert(problem->order->n_kinds <= EK_N_BLOCK_KINDS);
     ek__cell_times(problem, i * problem->n_stages + l->stage, l->chunk[i]->forward_time,
                    l->chunk[i]->option[l->option[i]].backward_time, l->chunk[i]->weight_time, time);
 }
@@ -176,6 +178,7 @@ static bool sort_stage(const listing *l)
     int *option = ek__alloc((size_t)n * (size_t)v + 1, sizeof *option);
     double *time = ek__alloc((size_t)n * (size_t)all->width + 1, sizeof *time);
     bool fine = first && at && row && option && time;
+    assert(l->total || n == 0);
     if (fine) {
         for (int k = 0; k < n; k++)
             first[l->total[k] + 1]++;

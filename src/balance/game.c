@@ -59,10 +59,9 @@ bool ek__game_open(ek__game *g, const ek__box *box)
 
 void ek__game_stage_weights(const ek__game *g, int s, double *w)
 {
-    int v = g->problem->n_chunks, p = g->problem->n_stages;
-    for (int k = 0; k < g->problem->order->n_kinds; k++)
-        for (int i = 0; i < v; i++)
-            w[k * v + i] = g->weight[k * g->problem->n_cells + i * p + s];
+    int p = g->problem->n_stages;
+    for (int i = 0; i < g->choices->width; i++) /* slots are by kind, chunk and stage */
+        w[i] = g->weight[i * p + s];
 }
 
 static double choice_value(const ek__game *g, int s, int k, const double *w)

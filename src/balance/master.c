@@ -127,14 +127,19 @@ static bool grow_columns(ek__master *m)
 {
     int capacity = m->column_capacity ? 2 * m->column_capacity : 1024;
     int *stage = realloc(m->column_stage, (size_t)capacity * sizeof *stage);
-    m->column_stage = stage ? stage : m->column_stage;
+    if (!stage)
+        return false;
+    m->column_stage = stage;
     int *choice = realloc(m->column_choice, (size_t)capacity * sizeof *choice);
-    m->column_choice = choice ? choice : m->column_choice;
+    if (!choice)
+        return false;
+    m->column_choice = choice;
     double *upper = realloc(m->upper, ((size_t)m->fixed_columns + (size_t)capacity) * sizeof *upper);
-    m->upper = upper ? upper : m->upper;
-    if (stage && choice && upper)
-        m->column_capacity = capacity;
-    return stage && choice && upper;
+    if (!upper)
+        return false;
+    m->upper = upper;
+    m->column_capacity = capacity;
+    return true;
 }
 
 /* @return whether it is new */

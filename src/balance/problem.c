@@ -1,6 +1,7 @@
 /* Setting the problem up: which ways of recomputing a chunk can be part of an optimal plan, and what a state costs. */
 #include "balance/problem.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ static ek_status make_banks(ek__problem *p, ek_error *err)
         ek__bank *bank = &p->bank[b];
         *bank = (ek__bank){.cells = p->order->held + (size_t)b * row, .live = live, .room_mb = room};
         int stages[2], n_stages = ek__bank_stages(p->order, b, stages);
+        assert(n_stages <= 2);
         for (int i = 0; i < n_stages; i++) {
             const ek__live *of_stage = &p->order->live[stages[i]];
             memcpy(live, of_stage->vectors, (size_t)of_stage->n * row * sizeof *live);

@@ -75,7 +75,7 @@ static node *node_new(const tree *t)
     n->weight = (double *)(n + 1);
     n->box.least = n->weight + n_slots;
     n->box.longest = n->box.least + cells;
-    n->box.low = (int *)(n->box.longest + cells);
+    n->box.low = (void *)(n->box.longest + cells); /* integers need no more alignment than doubles */
     n->box.high = n->box.low + p;
     n->box.row_low = n->box.high + p;
     n->box.row_high = n->box.row_low + cells;
@@ -202,9 +202,9 @@ static cut by_choices(const ek__game *g)
     for (int s = 0; s < p; s++)
         for (int j = 1; j < g->first[s][g->problem->n_layers + 1]; j++)
             for (int i = 0; i < v; i++) {
-                size_t a = (size_t)g->from[s][0], b = (size_t)g->from[s][j], backward = (size_t)(EK_BACKWARD * v + i);
+                size_t a = (size_t)g->from[s][0], b = (size_t)g->from[s][j];
                 const int *row = g->choices->row[s] + i;
-                const double *time = g->choices->time[s] + backward;
+                const double *time = g->choices->time[s] + EK_BACKWARD * v + i;
                 size_t width = (size_t)g->choices->width;
                 if (row[a * (size_t)v] != row[b * (size_t)v])
                     return (cut){-1, s * v + i, 0.5 * (row[a * (size_t)v] + row[b * (size_t)v]), false};

@@ -1,5 +1,6 @@
 /* The versioned machine contract (docs/json.md). Built with jansson and dumped one top-level field a line, so that a
  * plan's lists stay readable; reals carry 15 significant digits, and what is not a finite number is null. */
+#include <assert.h>
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -234,6 +235,7 @@ static void put_limits(ek__json *b, json_t *root, const ek_report *report, const
 /* One answer: the search if there was one, a case, and the model that both rest on. `only` keeps other cases out. */
 static json_t *answer(ek__json *b, const ek_report *report, int case_index, bool only)
 {
+    assert(report->search || report->n_cases > 0);
     json_t *root = json_object();
     ek__json_put(b, root, "version", json_integer(EK__JSON_VERSION));
     ek__json_put(b, root, "model", ek__json_string(report->layers->name));

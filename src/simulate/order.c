@@ -76,6 +76,11 @@ static ek_status check_shape(const ek_schedule *schedule, const ek_shape *shape,
     if (m < 1 || m > EK_MAX_MICRO_BATCHES)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "micro-batches must be 1 to %d (got %d)", EK_MAX_MICRO_BATCHES,
                         m);
+    if (shape->n_pieces > 1 && m % shape->n_pieces)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "%d sequence pieces are not whole micro-batches of %d pieces each; give a multiple of %d "
+                        "(micro-batches x pieces)",
+                        m, shape->n_pieces, shape->n_pieces);
     if (v < schedule->min_chunks || v > schedule->max_chunks)
         return ek__fail(
             err, EK_ERR_INPUT, EK__NOWHERE,
@@ -449,9 +454,10 @@ static ek_status fill_lists(ek_order *order, const ek_profile *profile, ek_error
     }
     if (profile)
         return schedule->arrange(shape, profile, order->blocks, err);
-    double *cells = ek__alloc(n + 2 * p, sizeof *cells), *limit = cells + n, *edges = limit + p;
+    double *cells = ek__alloc(n + 2 * p, sizeof *cells);
     if (!cells)
         return ek__no_memory(err);
+    double *limit = cells + n, *edges = limit + p;
     for (size_t c = 0; c < n; c++)
         cells[c] = 1.0 / shape->n_chunks;
     for (size_t s = 0; s < p; s++)

@@ -217,7 +217,7 @@ static bool check_answers(instance *x, double optimum)
 static void search_init(ek__search *search, const ek__problem *problem, const ek_balance_options *options, double best)
 {
     *search =
-        (ek__search){.problem = problem, .options = options, .n_threads = 1, .start = ek__now(), .proof_end = INFINITY};
+        (ek__search){.problem = problem, .options = options, .n_threads = 2, .start = ek__now(), .proof_end = INFINITY};
     ek_error err;
     bool fits, exact;
     double limit;

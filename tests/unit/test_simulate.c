@@ -403,6 +403,8 @@ static void shapes_outside_the_limits_are_refused(void **state)
         {"interleaved", {4, 1, 4, 0}, "schedule 'interleaved' is defined for 2 or more chunks a stage (got 1)"},
         {"interleaved", {4, 65, 4, 0}, "interleave must be 1 to 64 (got 65)"},
         {"1f1b", {4, 1, 0, 0}, "micro-batches must be 1 to 65535 (got 0)"},
+        {"sequence", {4, 1, 7, 2}, "7 sequence pieces are not whole micro-batches of 2 pieces each"},
+        {"sequence", {4, 2, 3, 4}, "3 sequence pieces are not whole micro-batches of 4 pieces each"},
         {"interleaved", {1024, 64, 4, 0}, "stages x interleave must be at most 32768"},
         {"interleaved", {512, 64, 65535, 0}, "blocks (got"},
     };

@@ -317,7 +317,8 @@ static void pictures_of_many_shapes_are_sound(void **state)
 static void large_runs_give_small_files(void **state)
 {
     (void)state;
-    static const ek_shape shapes[] = {{64, 1, 256, 0}, {64, 1, 512, 0}, {64, 4, 512, 0}, {16, 8, 1024, 0}, {512, 1, 1024, 0}};
+    static const ek_shape shapes[] = {
+        {64, 1, 256, 0}, {64, 1, 512, 0}, {64, 4, 512, 0}, {16, 8, 1024, 0}, {512, 1, 1024, 0}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         fixture f;
         fixture_init(&f, "large", shapes[i].n_stages * shapes[i].n_chunks);
