@@ -252,6 +252,7 @@ typedef struct table {
     double *storage;       /* of the weights */
     double least_backward; /* of one layer, whole */
     columns *columns;      /* [n_stages] for one body kind and v > 1, else NULL */
+    column *lone;          /* [n_stages][n_layers + 1] for one body kind and v = 1, else NULL; `from` < 0 for none */
     /* [n_stages + 1][n_layers + 1][n_families] of the stages before s holding so many layers: the least they add to a
      * path whose own stage comes later, and the least longest path whose own stage is among them. */
     double *least_before, *least_longest;
@@ -554,8 +555,10 @@ static int column_range(const table *t, int stage, int first, int n, column *lon
         *out = c->column + c->first[n];
         return c->first[n + 1] - c->first[n];
     }
+    if (t->lone)
+        lone = &t->lone[(size_t)stage * ((size_t)t->problem->n_layers + 1) + (size_t)n];
     *out = lone;
-    bool any = lone_column(t, stage, first, n, lone);
+    bool any = t->lone ? lone->from >= 0 : lone_column(t, stage, first, n, lone);
     if (any) /* what it takes alone rules it out */
         for (int k = 0; k < t->n_families; k++)
             any &= lone->add.own[k] < t->pass->upper;
@@ -579,9 +582,10 @@ static void fill_least(table *t)
         const double *before = t->least_before + (size_t)s * row, *longest = t->least_longest + (size_t)s * row;
         double *next_before = t->least_before + (size_t)(s + 1) * row;
         double *next_longest = t->least_longest + (size_t)(s + 1) * row;
-        for (int l = 0; l <= L; l++) {
+        for (int l = 0; l <= L && !t->too_many; l++) {
             if (before[l * f] == INFINITY)
                 continue;
+            t->too_many = ek__proof_over(t->search);
             for (int n = least; l + n <= L; n++) {
                 column lone;
                 const column *c;
@@ -733,7 +737,7 @@ static ek_status extend(table *t, int s, const labels *from, labels *to, bool *w
                     if (join(t, &from->label[j], c + i, before, longest, &next) && !add_candidate(t, &next))
                         return EK_ERR_MEMORY;
                 }
-            if (ek__proof_over(t->search) || t->n_candidates > (size_t)t->pass->most_labels)
+            if ((n % 64 == 0 && ek__proof_over(t->search)) || t->n_candidates > (size_t)t->pass->most_labels)
                 return EK_OK;
         }
         if (t->n_candidates == 0)
@@ -819,6 +823,25 @@ static ek_status run_pass(table *t, ek_error *err)
     return !pass->state || rebuild(t, best, pass->state) ? EK_OK : ek__no_memory(err);
 }
 
+/* One body kind, v = 1: the column of each number of layers of each stage. */
+static ek_status fill_lone(table *t, ek_error *err)
+{
+    int p = t->problem->n_stages, L = t->problem->n_layers;
+    t->lone = ek__alloc((size_t)p * ((size_t)L + 1), sizeof *t->lone);
+    if (!t->lone)
+        return ek__no_memory(err);
+    for (int s = 0; s < p && !t->too_many; s++) {
+        column *c = t->lone + (size_t)s * ((size_t)L + 1);
+        for (int n = 0; n <= L && !t->too_many; n++) {
+            t->too_many = ek__proof_over(t->search);
+            c[n].from = -1;
+            if (n >= t->problem->min_layers)
+                lone_column(t, s, 0, n, &c[n]);
+        }
+    }
+    return EK_OK;
+}
+
 static void columns_clear(columns *c, int v)
 {
     for (int i = 0; i < v && c->row; i++)
@@ -854,8 +877,10 @@ static ek_status table_init(table *t, ek_error *err)
                 t->least_backward = fmin(t->least_backward, problem->layers->body[b].backward_time[k]);
     if (!fine)
         return ek__no_memory(err);
-    if (problem->layers->n_body > 1 || v == 1)
+    if (problem->layers->n_body > 1)
         return EK_OK;
+    if (v == 1)
+        return fill_lone(t, err);
     t->columns = ek__alloc(p, sizeof *t->columns);
     if (!t->columns)
         return ek__no_memory(err);
@@ -874,10 +899,10 @@ ek_status ek__bound_stages(ek__search *search, ek__bound_pass *pass, ek_error *e
     pass->bound = 0;
     pass->done = pass->below = false;
     ek_status status = table_init(&t, err);
-    if (!status && !t.too_many) {
+    if (!status && !t.too_many)
         fill_least(&t);
+    if (!status && !t.too_many)
         status = run_pass(&t, err);
-    }
     for (int s = 0; s <= problem->n_stages && t.labels; s++) {
         free(t.labels[s].label);
         free(t.labels[s].first);
@@ -885,6 +910,7 @@ ek_status ek__bound_stages(ek__search *search, ek__bound_pass *pass, ek_error *e
     for (int s = 0; s < problem->n_stages && t.columns; s++)
         columns_clear(&t.columns[s], problem->n_chunks);
     free(t.columns);
+    free(t.lone);
     free(t.labels);
     free(t.least_before);
     free(t.storage);

@@ -11,6 +11,7 @@
 
 #define MOST_LABELS 2000000
 #define FEW_LABELS  50000 /* of three families: beyond, branch and cut is faster */
+#define PASS_SHARE  0.5 /* of the time limit, for the passes of one chunk a stage; */
 #define LONE_SHARE  0.25  /* of the time limit, for branch and cut before a plan is sought otherwise, */
 #define LONE_MOST   3.0   /* but no more seconds than that */
 #define GRID        2e-4  /* of the step */
@@ -78,6 +79,7 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
         return EK_OK;
     lone l = {.scratch = ek__alloc(ek__state_scratch_size(problem), sizeof(double))};
     ek_status status = l.scratch ? ek__state_init(&l.state, problem, err) : ek__no_memory(err);
+    search->proof_end = ek__now() + PASS_SHARE * search->options->time_limit;
     /* Passes are fast when little is below `upper`, so that comes up from below until a plan appears; an exact pass
      * under that plan's step then settles the matter, unless its longest path is of another family. */
     for (int families = 1; families <= 3 && !status && !search->proved; families += 2) {
@@ -97,8 +99,8 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
         status = ek__certify_tree(search, 0, err);
         search->proved =
             atomic_load(&search->lower_bound) >= atomic_load(&search->best_time) * (1 - EK__TIME_TOLERANCE);
-        search->proof_end = INFINITY;
     }
+    search->proof_end = INFINITY;
     return status;
 }
 
