@@ -333,30 +333,17 @@ static void weigh_family(const table *t, const ek__path_family *f, weights *w, p
 static bool lone_column(const table *t, int stage, int first, int n, column *out)
 {
     const ek__problem *problem = t->problem;
-    const ek__bank *bank = &problem->bank[stage];
     const ek__chunk *chunk = ek__chunk_get(problem, first, n);
     if (!chunk)
         return false;
     double time[3];
-    int low = 0, high = chunk->n_options; /* options save more and more memory */
-    while (low < high) {
-        int o = low + (high - low) / 2;
-        bool fits = true;
-        for (int k = 0; k < bank->n_live && fits; k++)
-            fits = chunk->parameter_mb +
-                       bank->live[k] * (chunk->option[o].activation_mb + problem->extra[stage].activation_mb) <=
-                   bank->room_mb[k] + problem->tolerance_mb;
-        if (fits)
-            high = o;
-        else
-            low = o + 1;
-    }
-    if (low == chunk->n_options)
+    int option = ek__option_that_fits(problem, stage, chunk);
+    if (option < 0)
         return false;
     ek__cell_times(problem, stage, chunk->forward_time,
-                   chunk->complete ? chunk->option[low].backward_time : n * t->least_backward, chunk->weight_time,
+                   chunk->complete ? chunk->option[option].backward_time : n * t->least_backward, chunk->weight_time,
                    time);
-    *out = (column){.add = no_parts(t, stage), .n = n, .from = low};
+    *out = (column){.add = no_parts(t, stage), .n = n, .from = option};
     add_times(t, stage, 0, time, &out->add);
     return true;
 }

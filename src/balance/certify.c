@@ -1,11 +1,13 @@
 /* How good the answer is: raises the lower bound until the gap is small enough, the time is over, or nothing more is to
  * be had.
  *
- * One chunk a stage: the stage-by-stage bound (bound.c), whose plan is simulated too; where both agree it is optimal.
+ * One chunk a stage: the method for 1F1B (lone.c), or the stage-by-stage bound (bound.c); the plan behind the bound is
+ * simulated, and where both agree it is optimal.
  * What that leaves open, and several chunks: branch and cut (tree.c). */
 #include <math.h>
 #include <stdlib.h>
 
+#include "balance/lone.h"
 #include "balance/tree.h"
 #include "base/error.h"
 
@@ -41,10 +43,24 @@ static ek_status certify_quickly(ek__search *search, ek_error *err)
     return status;
 }
 
-/* One chunk a stage: a pass of the stage-by-stage bound, whose plan is simulated and offered. */
+/* One chunk a stage: what was found and shown. */
+static void lone_offer(ek__search *search, double bound, bool found, const lone *l)
+{
+    if (found)
+        ek__search_offer(search, &l->state, ek__state_step_time(search->problem, &l->state, l->scratch), 0);
+    double best = atomic_load(&search->best_time);
+    ek__search_bound(search, fmin(bound, best));
+    search->proved = atomic_load(&search->lower_bound) >= best * (1 - EK__TIME_TOLERANCE);
+}
+
+/* Steps that matter: those below the best so far, and as long. */
+static double lone_upper(const ek__search *search)
+{
+    return atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE);
+}
+
 static ek_status lone_pass(ek__search *search, int n_families, double upper, double grid, lone *l, ek_error *err)
 {
-    const ek__problem *problem = search->problem;
     ek__bound_pass pass = {
         .n_families = n_families,
         .family = {{EK_BACKWARD, 0, EK_FORWARD, 0}, {EK_FORWARD, 0, EK_FORWARD, 0}, {EK_BACKWARD, 0, EK_BACKWARD, 0}},
@@ -55,14 +71,24 @@ static ek_status lone_pass(ek__search *search, int n_families, double upper, dou
     ek_status status = ek__bound_stages(search, &pass, err);
     l->done = pass.done;
     l->below = pass.below;
-    if (status || !pass.done)
-        return status;
-    if (pass.below)
-        ek__search_offer(search, &l->state, ek__state_step_time(problem, &l->state, l->scratch), 0);
-    double best = atomic_load(&search->best_time);
-    ek__search_bound(search, fmin(pass.bound, best));
-    search->proved = atomic_load(&search->lower_bound) >= best * (1 - EK__TIME_TOLERANCE);
-    return EK_OK;
+    if (!status && pass.done)
+        lone_offer(search, pass.bound, pass.below, l);
+    return status;
+}
+
+/* Passes are fast when little is below `upper`, so that comes up from below until a plan appears; an exact pass under
+ * that plan's step then settles the matter, unless its longest path is of another family. */
+static ek_status lone_passes(ek__search *search, int n_families, double growth, lone *l, ek_error *err)
+{
+    ek_status status;
+    double upper = atomic_load(&search->lower_bound);
+    do {
+        upper = fmin(upper * growth, lone_upper(search));
+        status = lone_pass(search, n_families, upper, COARSE_GRID * upper, l, err);
+    } while (!status && l->done && !l->below && !search->proved);
+    if (!status && !search->proved)
+        status = lone_pass(search, n_families, lone_upper(search), 0, l, err);
+    return status;
 }
 
 /* Can the choices of stages be listed? With a reserve kept free, what does not fit beside it may fit after all. */
@@ -80,17 +106,15 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err)
     lone l = {.scratch = ek__alloc(ek__state_scratch_size(problem), sizeof(double))};
     ek_status status = l.scratch ? ek__state_init(&l.state, problem, err) : ek__no_memory(err);
     search->proof_end = ek__now() + PASS_SHARE * search->options->time_limit;
-    /* Passes are fast when little is below `upper`, so that comes up from below until a plan appears; an exact pass
-     * under that plan's step then settles the matter, unless its longest path is of another family. */
-    for (int families = 1; families <= 3 && !status && !search->proved; families += 2) {
-        double growth = families == 1 ? FAST_GROWTH : SLOW_GROWTH, upper = atomic_load(&search->lower_bound);
-        do {
-            upper = fmin(upper * growth, atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE));
-            status = lone_pass(search, families, upper, COARSE_GRID * upper, &l, err);
-        } while (!status && l.done && !l.below && !search->proved);
+    if (!status && ek__bound_lone_applies(problem)) {
+        ek__lone_bound shown;
+        status = ek__bound_lone(search, lone_upper(search), &l.state, &shown, err);
+        if (!status)
+            lone_offer(search, shown.bound, shown.found, &l);
+    } else if (!status) {
+        status = lone_passes(search, 1, FAST_GROWTH, &l, err);
         if (!status && !search->proved)
-            status =
-                lone_pass(search, families, atomic_load(&search->best_time) * (1 + EK__TIME_TOLERANCE), 0, &l, err);
+            status = lone_passes(search, 3, SLOW_GROWTH, &l, err);
     }
     ek__state_clear(&l.state);
     free(l.scratch);

@@ -279,6 +279,25 @@ void ek__problem_clear(ek__problem *problem)
     *problem = (ek__problem){0};
 }
 
+int ek__option_that_fits(const ek__problem *problem, int stage, const ek__chunk *chunk)
+{
+    const ek__bank *bank = &problem->bank[stage];
+    double extra = problem->extra[stage].activation_mb;
+    int low = 0, high = chunk->n_options; /* options save more and more memory */
+    while (low < high) {
+        int o = low + (high - low) / 2;
+        bool fits = true;
+        for (int k = 0; k < bank->n_live && fits; k++)
+            fits = chunk->parameter_mb + bank->live[k] * (chunk->option[o].activation_mb + extra) <=
+                   bank->room_mb[k] + problem->tolerance_mb;
+        if (fits)
+            high = o;
+        else
+            low = o + 1;
+    }
+    return low < chunk->n_options ? low : -1;
+}
+
 /* Prefix sums of one chunk's layers, so that any split into kinds is a few subtractions. */
 typedef struct prefix {
     double *backward[EK_N_RECOMPUTE]; /* [n + 1] */

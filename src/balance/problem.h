@@ -81,6 +81,10 @@ void ek__problem_clear(ek__problem *problem);
  *  seen before. */
 const ek__chunk *ek__chunk_get(const ek__problem *problem, int first, int n);
 
+/** One chunk a stage: the cheapest way of recomputing the chunk that fits the stage, or -1. O(live vectors x log
+ *  options). */
+int ek__option_that_fits(const ek__problem *problem, int stage, const ek__chunk *chunk);
+
 /** Times that a block of the cell takes its chunk's duration: 1 unless its stage is slower or faster. */
 static inline double ek__cell_slowdown(const ek__problem *problem, int cell)
 {

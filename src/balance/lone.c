@@ -1,0 +1,471 @@
+/* One chunk a stage under 1F1B: the plan whose longest path of a rich family is shortest, stage by stage with whole
+ * layers. A stage runs w forwards, then backward and forward in turns, then w backwards; w does not grow from stage to
+ * stage. The longest path through such lists nearly always
+ *
+ *   - runs the first forwards of a stage a, as many as a stage d' after it warms up with, and turns there;
+ *   - runs the turns of a stage c, before d' and d;
+ *   - turns at a stage d and runs the last backwards, as many as d has, of a stage b before it.
+ *
+ * Between these it follows one micro-batch, so stages up to c are passed once there and back, those between c and the
+ * turns once more for each turn. The longest such path over all a, b, c, d, d' takes one pass over the stages with a few
+ * running maxima; a label holds them for the stages so far, and of labels with as many layers only the undominated are
+ * kept (multi-criteria shortest paths, Martins 1984). */
+#include "balance/lone.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* How far the longest path to the stages so far has come. */
+enum {
+    PLAIN,   /* each stage once, forward and back: c is still to come */
+    OPEN,    /* past c, both turns to come: each stage twice */
+    WARM,    /* past c and d': each stage once */
+    DRAINED, /* past c and d */
+    CLOSED,  /* past all: the path's length */
+    STRAIGHT, /* m = w: one chain there and back, with all forwards or all backwards of one stage on it */
+    N_REACHES
+};
+
+enum { MOST_LABELS = 1000000, MOST_COMPARED = 3000 };
+
+#define GROWTH 1.02 /* of `upper`, pass after pass */
+
+/* A stage with some layers: its blocks with what communication adds, along its own list and along a chain. */
+typedef struct cost {
+    double forward, forward_on, backward, backward_on;
+    int option; /* of the chunk; < 0: does not fit */
+} cost;
+
+typedef struct label {
+    double reach[N_REACHES];
+    double forward, backward; /* the longest so far, along their own lists */
+    int parent, n;            /* label of the stages before; layers of the last one */
+} label;
+
+typedef struct labels {
+    size_t n, capacity;
+    label *label;
+    size_t *first; /* [n_layers + 2] by layers placed */
+} labels;
+
+typedef struct table {
+    ek__search *search;
+    const ek__problem *problem;
+    double upper; /* plans that take as long as this do not matter */
+    int *warm_up; /* [n_stages] w */
+    cost *cost;   /* [n_stages][n_layers + 1] for one body kind, else NULL */
+    /* [n_stages + 1][n_layers + 1]: what the stages from s on add at least when so many layers are placed before them:
+     * to a path that passes them once, and to one that is still PLAIN. */
+    double *least_once, *least_plain;
+    labels *labels; /* [n_stages + 1] of the stages before s */
+    label *candidate;
+    size_t n_candidates, candidate_capacity;
+    bool over, no_memory;
+} table;
+
+/* Forwards at the start of a stage's list if it is as described above, else 0. */
+static int warm_up_of(const ek_order *order, int stage)
+{
+    int m = order->shape.n_micro_batches, w = 0;
+    const ek_block *list = order->blocks + (size_t)stage * 2 * (size_t)m;
+    while (w < m && list[w].kind == EK_FORWARD && (int)list[w].micro_batch == w)
+        w++;
+    for (int k = w; k < 2 * m; k++) {
+        int turn = k - w; /* backward, forward, ..., and backwards alone from turn 2 (m - w) on */
+        bool forward = turn < 2 * (m - w) && turn % 2;
+        int of = turn >= 2 * (m - w) ? turn - (m - w) : forward ? w + turn / 2 : turn / 2;
+        if (list[k].kind != (forward ? EK_FORWARD : EK_BACKWARD) || (int)list[k].micro_batch != of)
+            return 0;
+    }
+    return w;
+}
+
+bool ek__bound_lone_applies(const ek__problem *problem)
+{
+    const ek_order *order = problem->order;
+    int before = order->shape.n_micro_batches;
+    if (problem->n_chunks > 1 || order->n_kinds > 2 || order->n_ways > 1 || !ek__bound_stages_applies(problem))
+        return false;
+    for (int s = 0; s < problem->n_stages; s++) {
+        int w = warm_up_of(order, s);
+        if (w == 0 || w > before)
+            return false;
+        before = w;
+    }
+    return true;
+}
+
+/* ---- what a stage can be ---- */
+
+/* The least backward time of n layers of a kind that hold at most `activation_mb` each, on average: any mix of the ways
+ * to recompute them, parts of layers too. */
+static double least_mixed(const ek__problem *problem, const ek_layer *body, int n, double activation_mb)
+{
+    double least = INFINITY;
+    for (int a = 0; a < EK_N_RECOMPUTE; a++)
+        for (int b = 0; b < EK_N_RECOMPUTE; b++) {
+            double room = activation_mb - body->activation_mb[a], more = body->activation_mb[b] - body->activation_mb[a];
+            if (!problem->layers->modelled[a] || !problem->layers->modelled[b] || room < 0)
+                continue;
+            double share = more <= room ? 1 : room / more; /* of b */
+            least = fmin(least, (1 - share) * body->backward_time[a] + share * body->backward_time[b]);
+        }
+    return n * least;
+}
+
+/* Where not every way to recompute a chunk is listed: no way takes less than this. */
+static double least_backward(const ek__problem *problem, int stage, const ek__chunk *chunk)
+{
+    const ek__bank *bank = &problem->bank[stage];
+    double room = INFINITY, least = INFINITY;
+    for (int k = 0; k < bank->n_live; k++)
+        room = fmin(room, (bank->room_mb[k] + problem->tolerance_mb - chunk->parameter_mb) / bank->live[k]);
+    room -= problem->extra[stage].activation_mb;
+    if (problem->layers->n_body == 1)
+        return least_mixed(problem, &problem->layers->body[0], chunk->n, room / chunk->n);
+    for (int b = 0; b < problem->layers->n_body; b++)
+        least = fmin(least, least_mixed(problem, &problem->layers->body[b], chunk->n, INFINITY));
+    return least;
+}
+
+static bool find_cost(const ek__problem *problem, int stage, int first, int n, cost *out)
+{
+    const ek__chunk *chunk = ek__chunk_get(problem, first, n);
+    double time[EK_N_BLOCK_KINDS];
+    if (!chunk)
+        return false;
+    out->option = ek__option_that_fits(problem, stage, chunk);
+    if (out->option < 0)
+        return true;
+    double backward = chunk->option[out->option].backward_time;
+    if (!chunk->complete)
+        backward = fmin(backward, least_backward(problem, stage, chunk));
+    ek__cell_times(problem, stage, chunk->forward_time, backward, chunk->weight_time, time);
+    *out = (cost){time[EK_FORWARD], time[EK_FORWARD], time[EK_BACKWARD], time[EK_BACKWARD], out->option};
+    if (problem->delays) {
+        const ek__delays *d = problem->delays;
+        size_t f = (size_t)stage, b = (size_t)(problem->n_cells + stage); /* slots */
+        out->forward += d->before[f] + d->after[f];
+        out->forward_on += d->before[f] + d->travel[f];
+        out->backward += d->before[b] + d->after[b];
+        out->backward_on += d->before[b] + d->travel[b];
+    }
+    return true;
+}
+
+/* Turns of a stage: pairs of blocks between its warm-up and its last backwards, and one more for the blocks about them. */
+static int pairs(const table *t, int s)
+{
+    return t->problem->order->shape.n_micro_batches - t->warm_up[s] + 1;
+}
+
+/* What the stage adds at least to a path that passes it once, turning there or not. */
+static double once(const cost *c)
+{
+    return fmin(c->forward, c->forward_on) + c->backward_on;
+}
+
+static double alone(const table *t, int s, const cost *c)
+{
+    return pairs(t, s) * (fmin(c->forward, c->forward_on) + fmin(c->backward, c->backward_on));
+}
+
+/* What stage s costs with n layers from `first` on. @return whether it can be part of a plan below `upper`; where it
+ * cannot, nor can it with more layers, since these take more of everything: then, too, *end is set. */
+static bool stage_cost(table *t, int s, int first, int n, cost *out, bool *end)
+{
+    int fixed = t->problem->fixed_layers[s];
+    *end = fixed >= 0 && n > fixed;
+    if (fixed >= 0 && n != fixed)
+        return false;
+    if (t->cost)
+        *out = t->cost[(size_t)s * ((size_t)t->problem->n_layers + 1) + (size_t)n];
+    else if (!find_cost(t->problem, s, first, n, out))
+        t->no_memory = true;
+    *end = t->no_memory || out->option < 0 || alone(t, s, out) >= t->upper;
+    return !*end;
+}
+
+static ek_status fill_costs(table *t, ek_error *err)
+{
+    int p = t->problem->n_stages, L = t->problem->n_layers;
+    t->cost = ek__alloc((size_t)p * ((size_t)L + 1), sizeof *t->cost);
+    if (!t->cost)
+        return ek__no_memory(err);
+    for (int s = 0; s < p && !t->over; s++) {
+        cost *c = t->cost + (size_t)s * ((size_t)L + 1);
+        bool fits = true;
+        for (int n = 0; n <= L && !t->over; n++) {
+            c[n].option = -1;
+            if (n < t->problem->min_layers || !fits)
+                continue;
+            if (!find_cost(t->problem, s, 0, n, &c[n]))
+                return ek__no_memory(err);
+            fits = c[n].option >= 0;
+            t->over = ek__proof_over(t->search);
+        }
+    }
+    return EK_OK;
+}
+
+static void fill_least(table *t)
+{
+    int p = t->problem->n_stages, L = t->problem->n_layers;
+    size_t row = (size_t)L + 1;
+    for (size_t i = 0; i < (size_t)(p + 1) * row; i++)
+        t->least_once[i] = t->least_plain[i] = INFINITY;
+    t->least_once[(size_t)p * row + (size_t)L] = 0;
+    t->least_plain[(size_t)p * row + (size_t)L] = -INFINITY;
+    for (int s = p - 1; s >= 0; s--)
+        for (int l = 0; l <= L && !t->over; l++) {
+            double *least_once = &t->least_once[(size_t)s * row + (size_t)l];
+            double *least_plain = &t->least_plain[(size_t)s * row + (size_t)l];
+            const double *next_once = t->least_once + (size_t)(s + 1) * row + l;
+            const double *next_plain = t->least_plain + (size_t)(s + 1) * row + l;
+            cost c;
+            t->over = ek__proof_over(t->search);
+            bool end = false;
+            for (int n = t->problem->min_layers; n <= L - l && !end; n++) {
+                if (!stage_cost(t, s, l, n, &c, &end) || next_once[n] == INFINITY)
+                    continue;
+                double own = alone(t, s, &c) + (pairs(t, s) > 1 ? 2 * next_once[n] : 0);
+                *least_once = fmin(*least_once, once(&c) + next_once[n]);
+                *least_plain = fmin(*least_plain, fmax(own, once(&c) + next_plain[n]));
+            }
+        }
+}
+
+/* ---- labels ---- */
+
+/* Put a stage behind a label: how far its paths come. */
+static void extend(const label *from, const cost *c, int w, int m, label *to)
+{
+    double on = c->forward_on + c->backward_on, turn = c->forward + c->backward_on;
+    double pair = c->forward + c->backward, rest = w - 1, middle = m - w;
+    const double *x = from->reach;
+    double *y = to->reach;
+    to->forward = fmax(from->forward, c->forward);
+    to->backward = fmax(from->backward, c->backward);
+    double warm = rest * to->forward, drain = rest * to->backward;
+    y[PLAIN] = x[PLAIN] + on;
+    y[OPEN] = x[OPEN] + 2 * on;
+    y[WARM] = fmax(x[WARM] + on, x[OPEN] + on + turn + warm);
+    y[DRAINED] = fmax(x[DRAINED] + on, x[OPEN] + on + turn + drain);
+    y[CLOSED] = fmax(fmax(x[WARM] + turn + drain, x[DRAINED] + turn + warm), x[OPEN] + 2 * turn + warm + drain);
+    y[CLOSED] = fmax(fmax(x[CLOSED], y[CLOSED]), x[PLAIN] + middle * pair + turn + warm + drain);
+    y[STRAIGHT] = x[STRAIGHT] + on;
+    if (m > w) { /* c is here */
+        double own = x[PLAIN] + middle * pair + c->forward_on + c->backward_on;
+        y[OPEN] = fmax(y[OPEN], own + c->forward_on - c->forward);
+        y[WARM] = fmax(y[WARM], own + warm);
+        y[DRAINED] = fmax(y[DRAINED], own + drain);
+    } else {
+        y[STRAIGHT] = fmax(y[STRAIGHT], x[PLAIN] + on + rest * fmax(c->forward, c->backward));
+    }
+}
+
+/* Can a plan with these first stages be shorter than `upper`? */
+static bool hopeful(const table *t, const label *l, double least_once, double least_plain)
+{
+    const double *x = l->reach;
+    double upper = t->upper;
+    return x[CLOSED] < upper && fmax(fmax(x[WARM], x[DRAINED]), x[STRAIGHT]) + least_once < upper &&
+           x[OPEN] + 2 * least_once < upper && x[PLAIN] + least_plain < upper;
+}
+
+static bool add_candidate(table *t, const label *candidate)
+{
+    if (t->n_candidates == t->candidate_capacity) {
+        size_t capacity = t->candidate_capacity ? 2 * t->candidate_capacity : 1024;
+        label *grown = realloc(t->candidate, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        t->candidate = grown;
+        t->candidate_capacity = capacity;
+    }
+    t->candidate[t->n_candidates++] = *candidate;
+    return true;
+}
+
+static int compare(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_reach(const void *a, const void *b)
+{
+    const label *x = a, *y = b;
+    int order = 0;
+    for (int k = 0; k < N_REACHES && !order; k++)
+        order = compare(x->reach[k], y->reach[k]);
+    order = order ? order : compare(x->forward, y->forward);
+    order = order ? order : compare(x->backward, y->backward);
+    order = order ? order : (x->n > y->n) - (x->n < y->n); /* so that the plan does not depend on the sort */
+    return order ? order : (x->parent > y->parent) - (x->parent < y->parent);
+}
+
+static bool dominates(const label *a, const label *b)
+{
+    for (int k = 0; k < N_REACHES; k++)
+        if (a->reach[k] > b->reach[k])
+            return false;
+    return a->forward <= b->forward && a->backward <= b->backward;
+}
+
+/* Move the undominated candidates to the labels; each is compared with those kept while they are few. */
+static bool keep_candidates(table *t, labels *out)
+{
+    size_t kept = 0;
+    qsort(t->candidate, t->n_candidates, sizeof *t->candidate, by_reach);
+    for (size_t i = 0; i < t->n_candidates; i++) {
+        bool dominated = false;
+        for (size_t j = kept > MOST_COMPARED ? kept - MOST_COMPARED : 0; j < kept && !dominated; j++)
+            dominated = dominates(&t->candidate[j], &t->candidate[i]);
+        if (!dominated)
+            t->candidate[kept++] = t->candidate[i];
+    }
+    if (out->n + kept > out->capacity) {
+        size_t capacity = 2 * out->capacity + kept;
+        label *grown = realloc(out->label, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        out->label = grown;
+        out->capacity = capacity;
+    }
+    memcpy(out->label + out->n, t->candidate, kept * sizeof *t->candidate);
+    out->n += kept;
+    return true;
+}
+
+/* Labels of the stages up to s, from those of the stages before it. */
+static ek_status add_stage(table *t, int s, ek_error *err)
+{
+    const labels *from = &t->labels[s];
+    labels *to = &t->labels[s + 1];
+    int L = t->problem->n_layers, w = t->warm_up[s], m = t->problem->order->shape.n_micro_batches;
+    size_t row = (size_t)(s + 1) * ((size_t)L + 1);
+    for (int l = 0; l <= L && !t->over; l++) { /* layers placed up to s */
+        double least_once = t->least_once[row + (size_t)l], least_plain = t->least_plain[row + (size_t)l];
+        to->first[l] = to->n;
+        t->n_candidates = 0;
+        t->over = ek__proof_over(t->search);
+        bool end = least_once == INFINITY;
+        for (int n = t->problem->min_layers; n <= l && !end; n++) {
+            int before = l - n;
+            cost c;
+            if (from->first[before] == from->first[before + 1] || !stage_cost(t, s, before, n, &c, &end))
+                continue;
+            for (size_t i = from->first[before]; i < from->first[before + 1]; i++) {
+                label next = {.parent = (int)i, .n = n};
+                extend(&from->label[i], &c, w, m, &next);
+                if (hopeful(t, &next, least_once, least_plain) && !add_candidate(t, &next))
+                    return ek__no_memory(err);
+            }
+        }
+        if (t->no_memory || (t->n_candidates > 0 && !keep_candidates(t, to)))
+            return ek__no_memory(err);
+        t->over |= to->n > MOST_LABELS;
+    }
+    to->first[L + 1] = to->n;
+    return EK_OK;
+}
+
+static bool rebuild(const table *t, const label *best, ek__state *state)
+{
+    const label *l = best;
+    for (int s = t->problem->n_stages - 1, at = t->problem->n_layers; s >= 0; s--) {
+        at -= l->n;
+        state->chunk[s] = ek__chunk_get(t->problem, t->problem->layers->n_body == 1 ? 0 : at, l->n);
+        if (!state->chunk[s])
+            return false;
+        state->option[s] = ek__option_that_fits(t->problem, s, state->chunk[s]);
+        l = &t->labels[s].label[s ? l->parent : 0];
+    }
+    return true;
+}
+
+static double length(const label *l)
+{
+    return fmax(l->reach[CLOSED], l->reach[STRAIGHT]);
+}
+
+/* The best label of all stages below `upper`; NULL when there is none. */
+static ek_status run_pass(table *t, const label **best, ek_error *err)
+{
+    int p = t->problem->n_stages, L = t->problem->n_layers;
+    *best = NULL;
+    for (int s = 0; s < p && !t->over; s++) {
+        t->labels[s + 1].n = 0;
+        ek_status status = add_stage(t, s, err);
+        if (status || t->over)
+            return status;
+    }
+    const labels *all = &t->labels[p];
+    for (size_t i = all->first[L]; i < all->first[L + 1]; i++)
+        if (!*best || length(&all->label[i]) < length(*best))
+            *best = &all->label[i];
+    return EK_OK;
+}
+
+static ek_status table_init(table *t, ek_error *err)
+{
+    size_t p = (size_t)t->problem->n_stages, row = (size_t)t->problem->n_layers + 1;
+    t->warm_up = ek__alloc(p, sizeof *t->warm_up);
+    t->least_once = ek__alloc(2 * (p + 1) * row, sizeof *t->least_once);
+    t->labels = ek__alloc(p + 1, sizeof *t->labels);
+    bool fine = t->warm_up && t->least_once && t->labels;
+    for (size_t s = 0; s <= p && fine; s++)
+        fine = (t->labels[s].first = ek__alloc(row + 1, sizeof(size_t))) != NULL;
+    if (!fine)
+        return ek__no_memory(err);
+    t->least_plain = t->least_once + (p + 1) * row;
+    labels *none = &t->labels[0];
+    none->label = ek__alloc(1, sizeof *none->label);
+    if (!none->label)
+        return ek__no_memory(err);
+    for (int k = 0; k < N_REACHES; k++)
+        none->label[0].reach[k] = k == PLAIN ? 0 : -INFINITY;
+    none->n = none->capacity = 1;
+    for (size_t l = 1; l <= row; l++)
+        none->first[l] = 1;
+    for (size_t s = 0; s < p; s++)
+        t->warm_up[s] = warm_up_of(t->problem->order, (int)s);
+    return t->problem->layers->n_body == 1 ? fill_costs(t, err) : EK_OK;
+}
+
+ek_status ek__bound_lone(ek__search *search, double upper, ek__state *state, ek__lone_bound *out, ek_error *err)
+{
+    table t = {.search = search, .problem = search->problem, .upper = upper};
+    const label *best = NULL;
+    *out = (ek__lone_bound){0};
+    ek_status status = table_init(&t, err);
+    if (!status && !t.over)
+        fill_least(&t);
+    if (!status && !t.over)
+        out->bound = fmin(upper, t.least_plain[0]);
+    /* A pass is fast when little is below its `upper`, so that comes up from below until a plan appears. */
+    while (!status && !t.over && !t.no_memory && !best && out->bound < upper) {
+        t.upper = fmin(upper, out->bound * GROWTH);
+        fill_least(&t);
+        if (!t.over)
+            status = run_pass(&t, &best, err);
+        if (!status && !t.over)
+            out->bound = best ? length(best) : t.upper;
+    }
+    out->found = best && rebuild(&t, best, state);
+    if (!status && (t.no_memory || (best && !out->found)))
+        status = ek__no_memory(err);
+    for (int s = 0; s <= t.problem->n_stages && t.labels; s++) {
+        free(t.labels[s].label);
+        free(t.labels[s].first);
+    }
+    free(t.labels);
+    free(t.candidate);
+    free(t.least_once);
+    free(t.cost);
+    free(t.warm_up);
+    return status;
+}
