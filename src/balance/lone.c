@@ -1,15 +1,15 @@
 /* One chunk a stage under 1F1B: the plan whose longest path of a rich family is shortest, stage by stage with whole
- * layers. A stage runs w forwards, then backward and forward in turns, then w backwards; w does not grow from stage to
+ * layers. A stage runs w forwards, then pairs of backward and forward, then w backwards; w does not grow from stage to
  * stage. The longest path through such lists nearly always
  *
  *   - runs the first forwards of a stage a, as many as a stage d' after it warms up with, and turns there;
- *   - runs the turns of a stage c, before d' and d;
+ *   - runs the pairs of a stage c, which is not after d' or d;
  *   - turns at a stage d and runs the last backwards, as many as d has, of a stage b before it.
  *
- * Between these it follows one micro-batch, so stages up to c are passed once there and back, those between c and the
- * turns once more for each turn. The longest such path over all a, b, c, d, d' takes one pass over the stages with a few
- * running maxima; a label holds them for the stages so far, and of labels with as many layers only the undominated are
- * kept (multi-criteria shortest paths, Martins 1984). */
+ * Between these it follows one micro-batch, so stages up to c are passed once there and back, those between c and a
+ * turn once more for each. The longest such path over all a, b, c, d, d' takes one pass over the stages with a
+ * few running maxima; a label holds them for the stages so far, and of labels with as many layers only the undominated
+ * are kept (multi-criteria shortest paths, Martins 1984). */
 #include "balance/lone.h"
 
 #include <math.h>
@@ -20,18 +20,19 @@
 
 /* How far the longest path to the stages so far has come. */
 enum {
-    PLAIN,   /* each stage once, forward and back: c is still to come */
-    OPEN,    /* past c, both turns to come: each stage twice */
-    WARM,    /* past c and d': each stage once */
-    DRAINED, /* past c and d */
-    CLOSED,  /* past all: the path's length */
+    PLAIN,    /* each stage once, forward and back: c is still to come */
+    OPEN,     /* past c, both turns to come: each stage twice */
+    WARM,     /* past c and d': each stage once */
+    DRAINED,  /* past c and d */
+    CLOSED,   /* past all: the path's length */
     STRAIGHT, /* m = w: one chain there and back, with all forwards or all backwards of one stage on it */
     N_REACHES
 };
 
 enum { MOST_LABELS = 1000000, MOST_COMPARED = 3000 };
 
-#define GROWTH 1.02 /* of `upper`, pass after pass */
+#define GREAT_GROWTH 1.2 /* of `upper`, pass after pass */
+#define GROWTH       1.02
 
 /* A stage with some layers: its blocks with what communication adds, along its own list and along a chain. */
 typedef struct cost {
@@ -55,8 +56,9 @@ typedef struct table {
     ek__search *search;
     const ek__problem *problem;
     double upper; /* plans that take as long as this do not matter */
-    int *warm_up; /* [n_stages] w */
-    cost *cost;   /* [n_stages][n_layers + 1] for one body kind, else NULL */
+    int *warm_up; /* [n_stages] w, and then [n_stages] the most layers that a plan below `upper` can have there */
+    int *most;
+    cost *cost; /* [n_stages][n_layers + 1] for one body kind, else NULL */
     /* [n_stages + 1][n_layers + 1]: what the stages from s on add at least when so many layers are placed before them:
      * to a path that passes them once, and to one that is still PLAIN. */
     double *least_once, *least_plain;
@@ -74,9 +76,9 @@ static int warm_up_of(const ek_order *order, int stage)
     while (w < m && list[w].kind == EK_FORWARD && (int)list[w].micro_batch == w)
         w++;
     for (int k = w; k < 2 * m; k++) {
-        int turn = k - w; /* backward, forward, ..., and backwards alone from turn 2 (m - w) on */
-        bool forward = turn < 2 * (m - w) && turn % 2;
-        int of = turn >= 2 * (m - w) ? turn - (m - w) : forward ? w + turn / 2 : turn / 2;
+        int i = k - w, paired = 2 * (m - w); /* backward, forward, ..., then backwards alone */
+        bool forward = i < paired && i % 2;
+        int of = i >= paired ? i - (m - w) : forward ? w + i / 2 : i / 2;
         if (list[k].kind != (forward ? EK_FORWARD : EK_BACKWARD) || (int)list[k].micro_batch != of)
             return 0;
     }
@@ -107,7 +109,8 @@ static double least_mixed(const ek__problem *problem, const ek_layer *body, int 
     double least = INFINITY;
     for (int a = 0; a < EK_N_RECOMPUTE; a++)
         for (int b = 0; b < EK_N_RECOMPUTE; b++) {
-            double room = activation_mb - body->activation_mb[a], more = body->activation_mb[b] - body->activation_mb[a];
+            double room = activation_mb - body->activation_mb[a],
+                   more = body->activation_mb[b] - body->activation_mb[a];
             if (!problem->layers->modelled[a] || !problem->layers->modelled[b] || room < 0)
                 continue;
             double share = more <= room ? 1 : room / more; /* of b */
@@ -116,38 +119,62 @@ static double least_mixed(const ek__problem *problem, const ek_layer *body, int 
     return n * least;
 }
 
-/* Where not every way to recompute a chunk is listed: no way takes less than this. */
-static double least_backward(const ek__problem *problem, int stage, const ek__chunk *chunk)
+/* Layers of a body kind in a chunk. */
+static int layers_of(const ek__problem *problem, const ek__chunk *chunk, int body)
 {
-    const ek__bank *bank = &problem->bank[stage];
-    double room = INFINITY, least = INFINITY;
-    for (int k = 0; k < bank->n_live; k++)
-        room = fmin(room, (bank->room_mb[k] + problem->tolerance_mb - chunk->parameter_mb) / bank->live[k]);
-    room -= problem->extra[stage].activation_mb;
-    if (problem->layers->n_body == 1)
-        return least_mixed(problem, &problem->layers->body[0], chunk->n, room / chunk->n);
-    for (int b = 0; b < problem->layers->n_body; b++)
-        least = fmin(least, least_mixed(problem, &problem->layers->body[b], chunk->n, INFINITY));
-    return least;
+    int from = body ? problem->body_end[body - 1] : 0, to = problem->body_end[body];
+    from = chunk->first > from ? chunk->first : from;
+    to = chunk->first + chunk->n < to ? chunk->first + chunk->n : to;
+    return problem->layers->n_body == 1 ? chunk->n : to > from ? to - from : 0;
 }
 
-static bool find_cost(const ek__problem *problem, int stage, int first, int n, cost *out)
+/* What the stage can hold of a micro-batch's activations beside a chunk's parameters. */
+static double activation_room(const ek__problem *problem, int stage, const ek__chunk *chunk)
 {
+    const ek__bank *bank = &problem->bank[stage];
+    double room = INFINITY;
+    for (int k = 0; k < bank->n_live; k++)
+        room = fmin(room, (bank->room_mb[k] + problem->tolerance_mb - chunk->parameter_mb) / bank->live[k]);
+    return room - problem->extra[stage].activation_mb;
+}
+
+/* Where not every way to recompute a chunk is listed: no way takes less than this. INFINITY when none can fit. */
+static double least_backward(const ek__problem *problem, int stage, const ek__chunk *chunk)
+{
+    double room = activation_room(problem, stage, chunk), least = 0, held = 0;
+    if (problem->layers->n_body == 1)
+        return least_mixed(problem, &problem->layers->body[0], chunk->n, room / chunk->n);
+    for (int b = 0; b < problem->layers->n_body; b++) {
+        const ek_layer *body = &problem->layers->body[b];
+        double thriftiest = INFINITY;
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            if (problem->layers->modelled[k])
+                thriftiest = fmin(thriftiest, body->activation_mb[k]);
+        held += layers_of(problem, chunk, b) * thriftiest;
+        least += least_mixed(problem, body, layers_of(problem, chunk, b), INFINITY);
+    }
+    return held <= room ? least : INFINITY;
+}
+
+/* Sets `over` where a chunk may fit but no listed way to recompute it does. @return false when memory is out */
+static bool find_cost(table *t, int stage, int first, int n, cost *out)
+{
+    const ek__problem *problem = t->problem;
     const ek__chunk *chunk = ek__chunk_get(problem, first, n);
     double time[EK_N_BLOCK_KINDS];
     if (!chunk)
         return false;
+    double least = chunk->complete ? INFINITY : least_backward(problem, stage, chunk);
     out->option = ek__option_that_fits(problem, stage, chunk);
+    t->over |= out->option < 0 && least < INFINITY;
     if (out->option < 0)
         return true;
-    double backward = chunk->option[out->option].backward_time;
-    if (!chunk->complete)
-        backward = fmin(backward, least_backward(problem, stage, chunk));
-    ek__cell_times(problem, stage, chunk->forward_time, backward, chunk->weight_time, time);
+    ek__cell_times(problem, stage, chunk->forward_time, fmin(chunk->option[out->option].backward_time, least),
+                   chunk->weight_time, time);
     *out = (cost){time[EK_FORWARD], time[EK_FORWARD], time[EK_BACKWARD], time[EK_BACKWARD], out->option};
     if (problem->delays) {
         const ek__delays *d = problem->delays;
-        size_t f = (size_t)stage, b = (size_t)(problem->n_cells + stage); /* slots */
+        int f = stage, b = problem->n_cells + stage; /* slots */
         out->forward += d->before[f] + d->after[f];
         out->forward_on += d->before[f] + d->travel[f];
         out->backward += d->before[b] + d->after[b];
@@ -156,7 +183,7 @@ static bool find_cost(const ek__problem *problem, int stage, int first, int n, c
     return true;
 }
 
-/* Turns of a stage: pairs of blocks between its warm-up and its last backwards, and one more for the blocks about them. */
+/* Pairs of a stage, and one more for the blocks about them. */
 static int pairs(const table *t, int s)
 {
     return t->problem->order->shape.n_micro_batches - t->warm_up[s] + 1;
@@ -183,8 +210,8 @@ static bool stage_cost(table *t, int s, int first, int n, cost *out, bool *end)
         return false;
     if (t->cost)
         *out = t->cost[(size_t)s * ((size_t)t->problem->n_layers + 1) + (size_t)n];
-    else if (!find_cost(t->problem, s, first, n, out))
-        t->no_memory = true;
+    else if (!find_cost(t, s, first, n, out))
+        t->over = t->no_memory = true;
     *end = t->no_memory || out->option < 0 || alone(t, s, out) >= t->upper;
     return !*end;
 }
@@ -202,10 +229,10 @@ static ek_status fill_costs(table *t, ek_error *err)
             c[n].option = -1;
             if (n < t->problem->min_layers || !fits)
                 continue;
-            if (!find_cost(t->problem, s, 0, n, &c[n]))
+            if (!find_cost(t, s, 0, n, &c[n]))
                 return ek__no_memory(err);
             fits = c[n].option >= 0;
-            t->over = ek__proof_over(t->search);
+            t->over |= ek__proof_over(t->search);
         }
     }
     return EK_OK;
@@ -219,23 +246,28 @@ static void fill_least(table *t)
         t->least_once[i] = t->least_plain[i] = INFINITY;
     t->least_once[(size_t)p * row + (size_t)L] = 0;
     t->least_plain[(size_t)p * row + (size_t)L] = -INFINITY;
-    for (int s = p - 1; s >= 0; s--)
+    for (int s = p - 1; s >= 0; s--) {
+        t->most[s] = 0;
         for (int l = 0; l <= L && !t->over; l++) {
             double *least_once = &t->least_once[(size_t)s * row + (size_t)l];
             double *least_plain = &t->least_plain[(size_t)s * row + (size_t)l];
             const double *next_once = t->least_once + (size_t)(s + 1) * row + l;
             const double *next_plain = t->least_plain + (size_t)(s + 1) * row + l;
             cost c;
-            t->over = ek__proof_over(t->search);
+            t->over |= ek__proof_over(t->search);
             bool end = false;
             for (int n = t->problem->min_layers; n <= L - l && !end; n++) {
-                if (!stage_cost(t, s, l, n, &c, &end) || next_once[n] == INFINITY)
+                if (!stage_cost(t, s, l, n, &c, &end))
+                    continue;
+                t->most[s] = n > t->most[s] ? n : t->most[s];
+                if (next_once[n] == INFINITY)
                     continue;
                 double own = alone(t, s, &c) + (pairs(t, s) > 1 ? 2 * next_once[n] : 0);
                 *least_once = fmin(*least_once, once(&c) + next_once[n]);
                 *least_plain = fmin(*least_plain, fmax(own, once(&c) + next_plain[n]));
             }
         }
+    }
 }
 
 /* ---- labels ---- */
@@ -351,9 +383,9 @@ static ek_status add_stage(table *t, int s, ek_error *err)
         double least_once = t->least_once[row + (size_t)l], least_plain = t->least_plain[row + (size_t)l];
         to->first[l] = to->n;
         t->n_candidates = 0;
-        t->over = ek__proof_over(t->search);
+        t->over |= ek__proof_over(t->search);
         bool end = least_once == INFINITY;
-        for (int n = t->problem->min_layers; n <= l && !end; n++) {
+        for (int n = t->problem->min_layers; n <= l && n <= t->most[s] && !end; n++) {
             int before = l - n;
             cost c;
             if (from->first[before] == from->first[before + 1] || !stage_cost(t, s, before, n, &c, &end))
@@ -413,7 +445,7 @@ static ek_status run_pass(table *t, const label **best, ek_error *err)
 static ek_status table_init(table *t, ek_error *err)
 {
     size_t p = (size_t)t->problem->n_stages, row = (size_t)t->problem->n_layers + 1;
-    t->warm_up = ek__alloc(p, sizeof *t->warm_up);
+    t->warm_up = ek__alloc(2 * p, sizeof *t->warm_up);
     t->least_once = ek__alloc(2 * (p + 1) * row, sizeof *t->least_once);
     t->labels = ek__alloc(p + 1, sizeof *t->labels);
     bool fine = t->warm_up && t->least_once && t->labels;
@@ -422,6 +454,7 @@ static ek_status table_init(table *t, ek_error *err)
     if (!fine)
         return ek__no_memory(err);
     t->least_plain = t->least_once + (p + 1) * row;
+    t->most = t->warm_up + p;
     labels *none = &t->labels[0];
     none->label = ek__alloc(1, sizeof *none->label);
     if (!none->label)
@@ -436,6 +469,20 @@ static ek_status table_init(table *t, ek_error *err)
     return t->problem->layers->n_body == 1 ? fill_costs(t, err) : EK_OK;
 }
 
+/* What single stages cost rules much out: great steps until it does no longer. */
+static double first_bound(table *t, double known, double upper)
+{
+    double bound = 0;
+    t->upper = known > 0 ? fmin(known, upper) : upper;
+    do {
+        t->upper = fmin(upper, t->upper * GREAT_GROWTH);
+        fill_least(t);
+        if (!t->over)
+            bound = fmin(t->upper, t->least_plain[0]);
+    } while (!t->over && bound == t->upper && t->upper < upper);
+    return bound;
+}
+
 ek_status ek__bound_lone(ek__search *search, double upper, ek__state *state, ek__lone_bound *out, ek_error *err)
 {
     table t = {.search = search, .problem = search->problem, .upper = upper};
@@ -443,11 +490,9 @@ ek_status ek__bound_lone(ek__search *search, double upper, ek__state *state, ek_
     *out = (ek__lone_bound){0};
     ek_status status = table_init(&t, err);
     if (!status && !t.over)
-        fill_least(&t);
-    if (!status && !t.over)
-        out->bound = fmin(upper, t.least_plain[0]);
+        out->bound = first_bound(&t, atomic_load(&search->lower_bound), upper);
     /* A pass is fast when little is below its `upper`, so that comes up from below until a plan appears. */
-    while (!status && !t.over && !t.no_memory && !best && out->bound < upper) {
+    while (!status && !t.over && !best && out->bound < upper) {
         t.upper = fmin(upper, out->bound * GROWTH);
         fill_least(&t);
         if (!t.over)

@@ -4,7 +4,7 @@
 
 #include "balance/bound.h"
 
-/** Does every stage run w forwards, then backward and forward in turns, then w backwards, in order of micro-batches,
+/** Does every stage run w forwards, then pairs of backward and forward, then w backwards, in order of micro-batches,
  *  with w no more than that of the stage before, and one chunk? (ek__bound_stages_applies() besides.) O(blocks). */
 bool ek__bound_lone_applies(const ek__problem *problem);
 

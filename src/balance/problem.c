@@ -343,6 +343,38 @@ static bool push(option_list *list, ek__option option)
     return true;
 }
 
+/* Most splits are dominated. What backward times between the least and the most can have the least activation is noted
+ * first, by bins of time; a split is then left out when one of an earlier bin holds no more. */
+enum { SIEVE_BINS = 512 };
+
+typedef struct sieve {
+    double least, per_bin; /* backward time */
+    double held[SIEVE_BINS];
+} sieve;
+
+static int sieve_bin(const sieve *s, double backward_time)
+{
+    int bin = s->per_bin > 0 ? (int)((backward_time - s->least) / s->per_bin) : 0;
+    return bin < 0 ? 0 : bin < SIEVE_BINS ? bin : SIEVE_BINS - 1;
+}
+
+static void sieve_note(sieve *s, const ek__option *option)
+{
+    double *held = &s->held[sieve_bin(s, option->backward_time)];
+    *held = fmin(*held, option->activation_mb);
+}
+
+/* After the last note: held becomes the least of all earlier bins. */
+static void sieve_close(sieve *s)
+{
+    double least = INFINITY;
+    for (int i = 0; i < SIEVE_BINS; i++) {
+        double held = s->held[i];
+        s->held[i] = least;
+        least = fmin(least, held);
+    }
+}
+
 /* Sort and keep the undominated: backward grows, activation falls. */
 static void prune(option_list *list)
 {
@@ -356,8 +388,8 @@ static void prune(option_list *list)
     list->n = kept;
 }
 
-/* Add the split [full | both | one of select and comm | none] of n layers; `count` is by kind. */
-static bool push_split(const prefix *sum, const int *count, option_list *list)
+/* The split [full | both | one of select and comm | none] of n layers; `count` is by kind. */
+static ek__option split_option(const prefix *sum, const int *count)
 {
     static const ek_recompute order[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_SELECT, EK_RECOMPUTE_COMM,
                                          EK_RECOMPUTE_NONE};
@@ -371,7 +403,7 @@ static bool push_split(const prefix *sum, const int *count, option_list *list)
         option.activation_mb += between(sum->activation[k], at, at + count[k]);
         at += count[k];
     }
-    return push(list, option);
+    return option;
 }
 
 static bool known(const bool *modelled, const int *count)
@@ -382,8 +414,9 @@ static bool known(const bool *modelled, const int *count)
     return true;
 }
 
-/* All splits of n layers that the lists can express: select and comm exclude one another. */
-static bool enumerate_all(const bool *modelled, const prefix *sum, int n, option_list *list)
+/* Every split of n layers that the lists can express: select and comm exclude one another. To `note` them in
+ * the sieve, or to list those that it lets through. */
+static bool visit_all(const bool *modelled, const prefix *sum, int n, bool note, sieve *s, option_list *list)
 {
     for (int full = 0; full <= n; full++)
         for (int both = 0; both <= n - full; both++)
@@ -393,10 +426,33 @@ static bool enumerate_all(const bool *modelled, const prefix *sum, int n, option
                 count[EK_RECOMPUTE_BOTH] = both;
                 count[one > 0 ? EK_RECOMPUTE_SELECT : EK_RECOMPUTE_COMM] = abs(one);
                 count[EK_RECOMPUTE_NONE] = n - full - both - abs(one);
-                if (known(modelled, count) && !push_split(sum, count, list))
+                if (!known(modelled, count))
+                    continue;
+                ek__option option = split_option(sum, count);
+                if (note)
+                    sieve_note(s, &option);
+                else if (option.activation_mb < s->held[sieve_bin(s, option.backward_time)] && !push(list, option))
                     return false;
             }
     return true;
+}
+
+static bool enumerate_all(const bool *modelled, const prefix *sum, int n, option_list *list)
+{
+    sieve s;
+    double least = INFINITY, most = 0;
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (modelled[k]) {
+            least = fmin(least, sum->backward[k][n]);
+            most = fmax(most, sum->backward[k][n]);
+        }
+    s.least = least;
+    s.per_bin = (most - least) / SIEVE_BINS;
+    for (int i = 0; i < SIEVE_BINS; i++)
+        s.held[i] = INFINITY;
+    visit_all(modelled, sum, n, true, &s, list);
+    sieve_close(&s);
+    return visit_all(modelled, sum, n, false, &s, list);
 }
 
 /* The splits into one or two kinds. O(n). */
@@ -410,7 +466,7 @@ static bool enumerate_pairs(const bool *modelled, const prefix *sum, int n, opti
                 int count[EK_N_RECOMPUTE] = {0};
                 count[b] = n - i;
                 count[a] += i;
-                if (known(modelled, count) && !push_split(sum, count, list))
+                if (known(modelled, count) && !push(list, split_option(sum, count)))
                     return false;
             }
         }

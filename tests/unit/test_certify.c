@@ -14,8 +14,9 @@
 #include <stdlib.h>
 
 #include "../../bench/cases.h"
-#include "balance/bound.h"
+#include "balance/lone.h"
 #include "balance/random.h"
+#include "base/error.h"
 #include "near.h"
 
 enum { MOST_STAGES = 4, MOST_MICRO_BATCHES = 16, MOST_SLOTS = 36 };
@@ -294,6 +295,31 @@ static void check_stages(const ek__problem *problem, const ek_balance_options *o
     search_clear(&search);
 }
 
+/* One chunk a stage under 1F1B, whatever the search knows. @return whether its plan is optimal, and shown to be */
+static bool check_lone(const ek__problem *problem, const ek_balance_options *options, double optimum)
+{
+    static const double uppers[] = {0.9, 1, 1 + SLACK / 2, 1.5, 100};
+    bool tight = false;
+    ek__search search;
+    search_init(&search, problem, options, optimum);
+    for (size_t i = 0; i < sizeof uppers / sizeof *uppers; i++) {
+        double upper = uppers[i] * optimum;
+        ek_error err;
+        ek__state state;
+        ek__lone_bound shown;
+        assert_int_equal(ek__state_init(&state, problem, &err), EK_OK);
+        assert_int_equal(ek__bound_lone(&search, upper, &state, &shown, &err), EK_OK);
+        assert_true(shown.bound <= fmin(upper, optimum * (1 + SLACK)));
+        assert_true(shown.found || shown.bound == upper);
+        if (shown.found)
+            check_state(problem, &state, optimum);
+        tight = shown.bound >= optimum * (1 - SLACK); /* as of the last one */
+        ek__state_clear(&state);
+    }
+    search_clear(&search);
+    return tight;
+}
+
 /* Certify from the optimum and from worse plans. @return the bound from the optimum, over it */
 static double check_certify(const ek__problem *problem, ek_balance_options options, double optimum)
 {
@@ -370,7 +396,7 @@ static void check_schedule(const char *name, int n, double *worst)
 {
     enum { SEED = 11 };
     ek__random r = ek__random_seed(SEED);
-    int n_optimal = 0, n_applies = 0, n_several = 0;
+    int n_optimal = 0, n_applies = 0, n_several = 0, n_lone = 0, n_tight = 0;
     double sum = 0, mean = 0;
     for (int number = 0; number < n; number++) {
         instance x;
@@ -397,6 +423,12 @@ static void check_schedule(const char *name, int n, double *worst)
             check_stages(&problem, &x.options, optimum);
             n_applies++;
         }
+        if (ek__bound_lone_applies(&problem) && !problem.delays) {
+            n_tight += check_lone(&problem, &x.options, optimum);
+            n_lone++;
+        } else if (ek__bound_lone_applies(&problem)) {
+            check_lone(&problem, &x.options, optimum);
+        }
         double reached = check_certify(&problem, x.options, optimum);
         if (complete(&problem) && reached < 1 - 10 * SLACK)
             fail_msg("certified to %.12g of the optimum %.12g only", reached, optimum);
@@ -408,9 +440,11 @@ static void check_schedule(const char *name, int n, double *worst)
         ek__problem_clear(&problem);
         ek_order_free(x.order);
     }
-    print_message("# seed %d, %s: %d instances; annealed and proved %d, stage by stage %d; mean bound %.3f; %d "
-                  "certified to %.4f\n",
-                  SEED, name, n, n_optimal, n_applies, mean / n, n_several, n_several ? sum / n_several : NAN);
+    print_message("# seed %d, %s: %d instances; annealed and proved %d, stage by stage %d, alone %d of %d tight; mean "
+                  "bound %.3f; %d certified to %.4f\n",
+                  SEED, name, n, n_optimal, n_applies, n_tight, n_lone, mean / n, n_several,
+                  n_several ? sum / n_several : NAN);
+    assert_true(strcmp(name, "1f1b") != 0 || (n_lone > 0 && n_tight >= 0.9 * n_lone));
 }
 
 static void no_bound_exceeds_the_best_plan(void **state)
@@ -427,9 +461,89 @@ static void no_bound_exceeds_the_best_plan(void **state)
         check_schedule(cases[i].schedule, cases[i].n, &worst);
 }
 
+/* With every stage fixed and memory for all there is one plan, so its bound is the longest path of the family. */
+static void one_plan(ek__random *r, ek_shape shape, bool delays, double *bound, double *step)
+{
+    enum { MOST = 12 };
+    int fixed[MOST], p = shape.n_stages;
+    double slowdown[MOST], edges[MOST];
+    bool whole = one_in(r, 2);
+    ek_error err = {0};
+    ek_layer body = {0};
+    ek_layers layers = {.n_body = 1, .body = &body};
+    ek_balance_options options;
+    ek_balance_options_init(&options);
+    static const bool none[EK_N_RECOMPUTE] = {true};
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        layers.modelled[k] = none[k];
+    random_layer(r, whole, 0, none, &layers.head);
+    random_layer(r, whole, 0, none, &layers.tail);
+    random_layer(r, whole, 1, none, &body);
+    body.backward_time[EK_RECOMPUTE_NONE] = random_time(r, whole, 0, 20);
+    for (int s = 0; s < p; s++) {
+        fixed[s] = 1 + ek__random_below(r, one_in(r, 4) ? 12 : 2);
+        layers.n_layers += fixed[s];
+        slowdown[s] = 1 + (one_in(r, 3) ? ek__random_unit(r) : 0);
+        edges[s] = random_time(r, whole, 0, 9);
+    }
+    body.n_layers = layers.n_layers;
+    options.fixed_layers = fixed;
+    options.memory_limit_mb = 1e9;
+    if (delays)
+        options.comm = (ek_comm){.edge_time = edges, .blocking = one_in(r, 2)};
+    ek_order *order;
+    ek__problem problem;
+    ek__search search;
+    ek__state state;
+    ek__lone_bound shown;
+    assert_int_equal(ek_order_new(ek_schedule_find("1f1b"), &shape, &order, &err), EK_OK);
+    assert_int_equal(ek_order_slow_stages(order, slowdown, &err), EK_OK);
+    assert_int_equal(ek__problem_init(&problem, &layers, order, &options, &err), EK_OK);
+    assert_true(ek__bound_lone_applies(&problem));
+    search_init(&search, &problem, &options, INFINITY);
+    assert_int_equal(ek__state_init(&state, &problem, &err), EK_OK);
+    assert_int_equal(ek__bound_lone(&search, 1e9, &state, &shown, &err), EK_OK);
+    assert_true(shown.found);
+    double *scratch = ek__alloc(ek__state_scratch_size(&problem), sizeof *scratch);
+    assert_non_null(scratch);
+    *bound = shown.bound;
+    *step = ek__state_step_time(&problem, &state, scratch);
+    free(scratch);
+    ek__state_clear(&state);
+    search_clear(&search);
+    ek__problem_clear(&problem);
+    ek_order_free(order);
+}
+
+static void longest_path_of_one_chunk_a_stage(void **state)
+{
+    (void)state;
+    enum { SEED = 5, N = 3000 };
+    ek__random r = ek__random_seed(SEED);
+    int n_plain = 0, n_tight = 0;
+    double least = 1;
+    for (int number = 0; number < N; number++) {
+        ek_shape shape = {
+            .n_stages = 1 + ek__random_below(&r, 12), .n_chunks = 1, .n_micro_batches = 1 + ek__random_below(&r, 48)};
+        bool delays = one_in(&r, 3);
+        double bound, step;
+        one_plan(&r, shape, delays, &bound, &step);
+        if (bound > step * (1 + SLACK))
+            fail_msg("seed %d, number %d, p %d m %d: path %.12g, step %.12g", SEED, number, shape.n_stages,
+                     shape.n_micro_batches, bound, step);
+        n_plain += !delays;
+        n_tight += !delays && bound >= step * (1 - SLACK);
+        if (!delays)
+            least = fmin(least, bound / step);
+    }
+    print_message("# seed %d: the step of %d plans of %d, else %.4f of it or more\n", SEED, n_tight, n_plain, least);
+    assert_true(n_tight >= 0.95 * n_plain);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(longest_path_of_one_chunk_a_stage),
         cmocka_unit_test(no_bound_exceeds_the_best_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
