@@ -189,13 +189,13 @@ static ek_status take_turns(const pipeline *on, ek_order **order, ek_balance_res
                 return status;
             break;
         }
+        double bound = fmax(out->lower_bound, result.lower_bound); /* for every order */
         ek_order_free(*order);
         ek_balance_result_clear(out);
         *order = made;
         *out = result;
         out->step_time = with_made.step_time;
-        /* That bound holds for every order; what else was proved, for one. */
-        out->lower_bound = fmin(out->lower_bound, out->step_time);
+        out->lower_bound = fmin(bound, out->step_time);
         out->gap = out->step_time > 0 ? (out->step_time - out->lower_bound) / out->step_time : 0;
         out->proved_optimal = false;
         if (out->status == EK_BALANCE_OPTIMAL)

@@ -107,12 +107,19 @@ typedef struct run {
     pthread_cond_t ended;
 } run;
 
+/* Is the solver's proof one about all plans? Not when it is about one of many orders, or about less memory than there
+ * is. */
+static bool settled(const ek__search *search)
+{
+    return search->proved && !search->problem->order->schedule->arrange && search->problem->reserve_mb == 0;
+}
+
 static void *run_solver(void *user)
 {
     run *r = user;
     ek__search_bound(r->search, fmin(ek__bound_mean(r->search->problem), atomic_load(&r->search->best_time)));
     r->status = r->solver->solve(r->search, &r->error);
-    if (!r->status && !r->search->proved && !ek__search_stopped(r->search))
+    if (!r->status && !settled(r->search) && !ek__search_stopped(r->search))
         r->status = ek__certify(r->search, &r->error);
     pthread_mutex_lock(&r->lock);
     r->done = true;
@@ -256,7 +263,7 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     if (status)
         return status;
     double best = atomic_load(&search.best_time);
-    if (search.proved && !problem->order->schedule->arrange)
+    if (settled(&search))
         ek__search_bound(&search, best);
     /* Sums in another order may differ in the last digits; a bound is never above a plan that exists. */
     out->lower_bound = fmin(atomic_load(&search.lower_bound), best);
@@ -292,14 +299,8 @@ ek_status ek_balance(const ek_layers *layers, const ek_order *order, const ek_ba
     if (!status)
         status = fits ? search_from(&problem, options, &state, &result, err)
                       : explain(&problem, options->stage_memory_mb, &state, limit, exact, &result, err);
-    if (problem.reserve_mb > 0) { /* what was proved is about the limits less the reserve */
+    if (problem.reserve_mb > 0) /* what fits is known of the limits less the reserve */
         result.smallest_limit_exact = false;
-        if (result.status == EK_BALANCE_OPTIMAL) {
-            result.status = EK_BALANCE_FEASIBLE;
-            result.proved_optimal = false;
-            result.lower_bound = result.gap = 0;
-        }
-    }
     result.seconds = ek__now() - begin;
     ek__state_clear(&state);
     ek__problem_clear(&problem);

@@ -129,8 +129,9 @@ static double least_sum(const ek__problem *problem, const double *weight)
     return sum;
 }
 
-/* What holds for every order of the stage's blocks: the way to its first position, and all its work. */
-static void any_order(const ek__problem *problem, int stage, path *p)
+/* What holds for every order of the stage's blocks: the way to its first position, and all its work; or the work of its
+ * chains, to their end. */
+static void any_order(const ek__problem *problem, int stage, bool drained, path *p)
 {
     const ek_order *order = problem->order;
     size_t n = order->n_blocks / (size_t)order->shape.n_stages;
@@ -141,12 +142,14 @@ static void any_order(const ek__problem *problem, int stage, path *p)
     for (size_t k = 0; k < n; k++) {
         size_t slot = (size_t)list[k].kind * (size_t)order->n_cells + (size_t)ek__order_cell(order, stage, &list[k]);
         int place = chain_place(order, stage, &list[k]);
-        p->weight[slot] += factor(order, list[k].micro_batch);
+        p->weight[slot] += drained && place < 0 ? 0 : factor(order, list[k].micro_batch);
         if (place >= 0 && place < first)
             first = place;
     }
-    for (int place = 0; place < first; place++) /* durations alone: which micro-batch comes first is open */
+    for (int place = 0; place < first; place++) { /* durations alone: which micro-batch comes first is open */
         p->weight[chain_slot(order, place)] += order->scale ? 0 : 1;
+        p->weight[chain_slot(order, 2 * order->n_cells - 1 - place)] += order->scale || !drained ? 0 : 1;
+    }
 }
 
 double ek__bound_mean(const ek__problem *problem)
@@ -162,7 +165,7 @@ double ek__bound_mean(const ek__problem *problem)
     for (int s = 0; s < problem->n_stages; s++) {
         size_t from, to;
         if (order->schedule->arrange)
-            any_order(problem, s, &p);
+            any_order(problem, s, false, &p);
         else
             trace(problem, s, 0, per_stage - 1, &p);
         for (size_t k = 0; k < n_slots; k++)
@@ -914,6 +917,12 @@ bool ek__path_through(const ek__problem *problem, int stage, double *weight, dou
     trace(problem, stage, from, to, &p);
     *transfers = p.transfers;
     return true;
+}
+
+void ek__path_in_any_order(const ek__problem *problem, int stage, bool drained, double *weight)
+{
+    path p = {.weight = weight};
+    any_order(problem, stage, drained, &p);
 }
 
 double ek__longest_path(const ek__problem *problem, const double *duration, double *count, double *transfers)

@@ -74,4 +74,11 @@ double ek__longest_path(const ek__problem *problem, const double *duration, doub
  */
 bool ek__path_through(const ek__problem *problem, int stage, double *weight, double *transfers);
 
+/**
+ * What bounds the step in every order of the stage's blocks, without transfers: the way to its first forward and all
+ * its work; or, `drained`, that way, its work but for weight gradients, and the way back from its last backward.
+ * @param weight    out: [n_slots], how often each counts. O(blocks of a stage + cells).
+ */
+void ek__path_in_any_order(const ek__problem *problem, int stage, bool drained, double *weight);
+
 #endif

@@ -3,11 +3,12 @@
  *
  * One chunk a stage: the method for 1F1B (lone.c), or the stage-by-stage bound (bound.c); the plan behind the bound is
  * simulated, and where both agree it is optimal.
- * What that leaves open, and several chunks: branch and cut (tree.c). */
+ * What that leaves open, and several chunks: branch and cut (tree.c), or layers in fractions (relaxed.c). */
 #include <math.h>
 #include <stdlib.h>
 
 #include "balance/lone.h"
+#include "balance/relaxed.h"
 #include "balance/tree.h"
 #include "base/error.h"
 
@@ -138,5 +139,7 @@ ek_status ek__certify(ek__search *search, ek_error *err)
         status = certify_quickly(search, err);
     if (!status && listed(problem) && !ek__search_close_enough(search) && !ek__proof_over(search))
         status = ek__certify_tree(search, search->options->gap, err);
+    if (!status && !ek__search_close_enough(search) && !ek__proof_over(search))
+        status = ek__bound_relaxed(search, err);
     return status;
 }

@@ -16,6 +16,7 @@
 #include "../../bench/cases.h"
 #include "balance/lone.h"
 #include "balance/random.h"
+#include "balance/relaxed.h"
 #include "base/error.h"
 #include "near.h"
 
@@ -320,6 +321,23 @@ static bool check_lone(const ek__problem *problem, const ek_balance_options *opt
     return tight;
 }
 
+/* Layers in fractions. At its end it is no less than the mean bound, whose paths are among its own. */
+static double check_relaxed(const ek__problem *problem, ek_balance_options options, double optimum)
+{
+    ek_error err;
+    ek__search search;
+    options.gap = 0;
+    search_init(&search, problem, &options, optimum * 1.2);
+    assert_int_equal(ek__bound_relaxed(&search, &err), EK_OK);
+    double bound = atomic_load(&search.lower_bound), mean = ek__bound_mean(problem);
+    if (bound > optimum * (1 + SLACK))
+        fail_msg("relaxed bound %.12g, optimum %.12g", bound, optimum);
+    if (bound < mean * (1 - 1e-4))
+        fail_msg("relaxed bound %.12g, mean bound %.12g", bound, mean);
+    search_clear(&search);
+    return bound / optimum;
+}
+
 /* Certify from the optimum and from worse plans. @return the bound from the optimum, over it */
 static double check_certify(const ek__problem *problem, ek_balance_options options, double optimum)
 {
@@ -377,9 +395,14 @@ static void check_paths(ek__random *r, const ek__problem *problem)
             duration[k] = random_time(r, round % 2, 0, 10);
         step = ek__order_step_time(order, duration, problem->delays, scratch);
         assert_true(path_length(count, duration, transfers, n) <= step * (1 + SLACK));
-        for (int s = 0; s < problem->n_stages; s++)
+        for (int s = 0; s < problem->n_stages; s++) {
             if (ek__path_through(problem, s, weight, &transfers))
                 assert_true(path_length(weight, duration, transfers, n) <= step * (1 + SLACK));
+            for (int drained = 0; drained < 2; drained++) {
+                ek__path_in_any_order(problem, s, drained, weight);
+                assert_true(path_length(weight, duration, 0, n) <= step * (1 + SLACK));
+            }
+        }
     }
 }
 
@@ -397,7 +420,7 @@ static void check_schedule(const char *name, int n, double *worst)
     enum { SEED = 11 };
     ek__random r = ek__random_seed(SEED);
     int n_optimal = 0, n_applies = 0, n_several = 0, n_lone = 0, n_tight = 0;
-    double sum = 0, mean = 0;
+    double sum = 0, mean = 0, relaxed = 0;
     for (int number = 0; number < n; number++) {
         instance x;
         ek__problem problem;
@@ -429,6 +452,7 @@ static void check_schedule(const char *name, int n, double *worst)
         } else if (ek__bound_lone_applies(&problem)) {
             check_lone(&problem, &x.options, optimum);
         }
+        relaxed += check_relaxed(&problem, x.options, optimum);
         double reached = check_certify(&problem, x.options, optimum);
         if (complete(&problem) && reached < 1 - 10 * SLACK)
             fail_msg("certified to %.12g of the optimum %.12g only", reached, optimum);
@@ -441,8 +465,8 @@ static void check_schedule(const char *name, int n, double *worst)
         ek_order_free(x.order);
     }
     print_message("# seed %d, %s: %d instances; annealed and proved %d, stage by stage %d, alone %d of %d tight; mean "
-                  "bound %.3f; %d certified to %.4f\n",
-                  SEED, name, n, n_optimal, n_applies, n_tight, n_lone, mean / n, n_several,
+                  "bound %.3f, relaxed %.3f; %d certified to %.4f\n",
+                  SEED, name, n, n_optimal, n_applies, n_tight, n_lone, mean / n, relaxed / n, n_several,
                   n_several ? sum / n_several : NAN);
     assert_true(strcmp(name, "1f1b") != 0 || (n_lone > 0 && n_tight >= 0.9 * n_lone));
 }
