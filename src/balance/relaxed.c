@@ -396,6 +396,24 @@ static void add_first_paths(program *g)
         }
 }
 
+/* Of each bank the live vector that holds most, for the same end. */
+static void add_first_memory(program *g)
+{
+    const ek__problem *problem = g->problem;
+    for (int b = 0; b < problem->n_banks; b++) {
+        double most = -1;
+        int fullest = 0;
+        for (int k = 0; k < problem->bank[b].n_live; k++) {
+            double sum = 0;
+            for (int i = 0; i < problem->n_held; i++)
+                sum += problem->bank[b].live[k * problem->n_held + i];
+            fullest = sum > most ? k : fullest;
+            most = fmax(most, sum);
+        }
+        add_live(g, b, fullest);
+    }
+}
+
 /* For the simplex, which does not look at the search. */
 static double seconds_left(const ek__search *search)
 {
@@ -413,6 +431,8 @@ ek_status ek__bound_relaxed(ek__search *search, ek_error *err)
         return ek__no_memory(err);
     }
     add_first_paths(g);
+    if (!g->any_order)
+        add_first_memory(g);
     bool more = true;
     while (more && !g->no_memory && g->n_added < MOST_ADDED && !ek__proof_over(search)) {
         Clp_setMaximumSeconds(g->model, seconds_left(search));

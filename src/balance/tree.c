@@ -27,7 +27,8 @@ enum {
 #define FIRST_WORK 1e8  /* choices priced in the first plays, about */
 #define WHOLE      1e-3 /* averages this close to a whole number are left for last */
 #define EXACT      1e-9
-#define TOTAL      4.0 /* a cut at a stage's layers is worth so much of one at a chunk's */
+#define NEXT_TO    1e-6 /* shares as close as this are one */
+#define TOTAL      4.0  /* a cut at a stage's layers is worth so much of one at a chunk's */
 
 typedef struct node {
     ek__box box;
@@ -490,7 +491,9 @@ static bool climb(ek__search *search, double gap, int n_workers, ek_status *stat
         t.failed = !first;
         for (size_t k = 0; k < sizeof rungs / sizeof *rungs && !t.failed;) {
             double best = atomic_load(&search->best_time);
-            t.target = fmin(rungs[k], 1 - gap) * best;
+            /* What is asked for, when the rung is no less but for rounding: showing it twice would take as long again.
+             */
+            t.target = (rungs[k] < (1 - gap) * (1 - NEXT_TO) ? rungs[k] : 1 - gap) * best;
             if (t.target <= atomic_load(&search->lower_bound)) {
                 k++;
             } else if (reach(&t, first)) {

@@ -168,14 +168,17 @@ static void points(FILE *out, const ek_sweep *sweep, const axis *x, const axis *
 
 static void legend(FILE *out, const ek_sweep *sweep)
 {
-    bool any_bound = false, any_infeasible = false;
+    bool any_gap = false, any_bound = false, any_infeasible = false;
     for (int i = 0; i < sweep->n; i++) {
-        any_bound |= bounded(&sweep->row[i]);
+        const ek_sweep_row *row = &sweep->row[i];
+        any_bound |= bounded(row);
+        any_gap |= ek__sweep_solved(row) && row->status != EK_BALANCE_OPTIMAL;
         any_infeasible |= !ek__sweep_solved(&sweep->row[i]);
     }
     double x = 330, y = TOP - 16;
-    x = ek__svg_swatch(out, "f0", x, y, "simulated step of the best plan found");
-    if (any_bound)
+    x = ek__svg_swatch(out, "f0", x, y,
+                       any_gap ? "simulated step of the best plan found" : "simulated step, proved optimal");
+    if (any_bound && any_gap)
         x = ek__svg_swatch(out, "b0", x, y, "lower bound on any plan");
     if (any_infeasible)
         ek__svg_text(out, x, y, 12, EK__START, "bad", "× no plan fits, or none is possible");
