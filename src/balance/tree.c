@@ -21,7 +21,9 @@ enum {
     MOST_LISTED = 3000,  /* choices that the programs begin with all of */
     MOST_NODES = 100000, /* at a time */
     FIRST_PLAYS = 3000,
-    SEEN_EVERY = 20, /* plays whose plan and path the programs begin with */
+    SEEN_EVERY = 20,   /* plays whose plan and path the programs begin with */
+    FIRST_LOOKS = 200, /* sets looked at before another start, with what the programs have learnt */
+    STARTS = 3,        /* before each may look at twice as many */
 };
 
 #define FIRST_WORK 1e8  /* choices priced in the first plays, about */
@@ -58,6 +60,7 @@ struct tree {
     pthread_cond_t more;
     node *open; /* the last to come is the first to go */
     int n_open, n_busy;
+    long n_looks, most_looks;
     bool stuck, failed;
     bool found; /* a plan below the target: in state when there is one worker */
     ek__state state;
@@ -321,6 +324,7 @@ static void *branch(void *user)
         node *n = t->open, *half[2] = {NULL, NULL};
         t->open = n->next;
         t->n_open--;
+        t->n_looks++;
         t->n_busy++;
         pthread_mutex_unlock(&t->lock);
         ek__verdict verdict = look_at(w, n);
@@ -346,7 +350,7 @@ static void *branch(void *user)
                 t->n_open++;
             }
         t->failed |= !fine;
-        t->stuck |= over || t->n_open > MOST_NODES;
+        t->stuck |= over || t->n_open > MOST_NODES || (t->open && t->n_looks >= t->most_looks);
         t->n_busy--;
         pthread_cond_broadcast(&t->more);
     }
@@ -387,10 +391,12 @@ static void drop_open(tree *t)
     t->n_open = 0;
 }
 
-/* Show the target. @return whether it was */
-static bool reach(tree *t, const node *first)
+/* Show the target, looking at so many sets. @return whether it was */
+static bool reach(tree *t, const node *first, long most_looks)
 {
     node *n = node_copy(t, first);
+    t->most_looks = most_looks;
+    t->n_looks = 0;
     for (int w = 0; w < t->n_workers; w++)
         t->worker[w].game.base = NULL;
     t->stuck = t->found = false;
@@ -476,6 +482,11 @@ static void tree_clear(tree *t)
     ek__choices_clear(&t->choices);
 }
 
+static long looks_of(int starts)
+{
+    return FIRST_LOOKS * (1L << (starts / STARTS < 30 ? starts / STARTS : 30));
+}
+
 /* @return whether a plan turned up that another try, by one thread, is to find */
 static bool climb(ek__search *search, double gap, int n_workers, ek_status *status, ek_error *err)
 {
@@ -489,6 +500,7 @@ static bool climb(ek__search *search, double gap, int n_workers, ek_status *stat
         pthread_cond_init(&t.more, NULL);
         node *first = tree_init(&t) ? first_mix(&t) : NULL;
         t.failed = !first;
+        int starts = 0; /* for this rung */
         for (size_t k = 0; k < sizeof rungs / sizeof *rungs && !t.failed;) {
             double best = atomic_load(&search->best_time);
             /* What is asked for, when the rung is no less but for rounding: showing it twice would take as long again.
@@ -496,9 +508,12 @@ static bool climb(ek__search *search, double gap, int n_workers, ek_status *stat
             t.target = (rungs[k] < (1 - gap) * (1 - NEXT_TO) ? rungs[k] : 1 - gap) * best;
             if (t.target <= atomic_load(&search->lower_bound)) {
                 k++;
-            } else if (reach(&t, first)) {
+            } else if (reach(&t, first, looks_of(starts))) {
                 ek__search_bound(search, t.target);
+                starts = 0;
                 k++;
+            } else if (t.n_looks >= t.most_looks && !t.found && !ek__proof_over(search)) {
+                starts++; /* the number of sets varies a lot from one to the next */
             } else if (!t.found || n_workers > 1) {
                 break;
             }
