@@ -353,14 +353,10 @@ static bool lone_column(const table *t, int stage, int first, int n, column *out
 
 static bool partial_push(partials *list, const partial *item)
 {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 256;
-        partial *grown = realloc(list->item, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        list->item = grown;
-        list->capacity = capacity;
-    }
+    partial *grown = ek__with_room(list->item, &list->capacity, list->n + 1, sizeof *grown);
+    if (!grown)
+        return false;
+    list->item = grown;
     list->item[list->n++] = *item;
     return true;
 }
@@ -597,14 +593,10 @@ static void fill_least(table *t)
 
 static bool add_candidate(table *t, const label *candidate)
 {
-    if (t->n_candidates == t->candidate_capacity) {
-        size_t capacity = t->candidate_capacity ? 2 * t->candidate_capacity : 4096;
-        label *grown = realloc(t->candidate, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        t->candidate = grown;
-        t->candidate_capacity = capacity;
-    }
+    label *candidates = ek__with_room(t->candidate, &t->candidate_capacity, t->n_candidates + 1, sizeof *candidates);
+    if (!candidates)
+        return false;
+    t->candidate = candidates;
     t->candidate[t->n_candidates++] = *candidate;
     return true;
 }
@@ -674,14 +666,10 @@ static void drop_dominated(table *t)
 
 static bool keep_labels(const table *t, labels *out)
 {
-    if (out->n + t->n_candidates > out->capacity) {
-        size_t capacity = 2 * out->capacity + t->n_candidates;
-        label *grown = realloc(out->label, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        out->label = grown;
-        out->capacity = capacity;
-    }
+    label *grown = ek__with_room(out->label, &out->capacity, out->n + t->n_candidates, sizeof *grown);
+    if (!grown)
+        return false;
+    out->label = grown;
     memcpy(out->label + out->n, t->candidate, t->n_candidates * sizeof *t->candidate);
     out->n += t->n_candidates;
     return true;

@@ -310,14 +310,10 @@ static bool hopeful(const table *t, const label *l, double least_once, double le
 
 static bool add_candidate(table *t, const label *candidate)
 {
-    if (t->n_candidates == t->candidate_capacity) {
-        size_t capacity = t->candidate_capacity ? 2 * t->candidate_capacity : 1024;
-        label *grown = realloc(t->candidate, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        t->candidate = grown;
-        t->candidate_capacity = capacity;
-    }
+    label *candidates = ek__with_room(t->candidate, &t->candidate_capacity, t->n_candidates + 1, sizeof *candidates);
+    if (!candidates)
+        return false;
+    t->candidate = candidates;
     t->candidate[t->n_candidates++] = *candidate;
     return true;
 }
@@ -359,14 +355,10 @@ static bool keep_candidates(table *t, labels *out)
         if (!dominated)
             t->candidate[kept++] = t->candidate[i];
     }
-    if (out->n + kept > out->capacity) {
-        size_t capacity = 2 * out->capacity + kept;
-        label *grown = realloc(out->label, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        out->label = grown;
-        out->capacity = capacity;
-    }
+    label *grown = ek__with_room(out->label, &out->capacity, out->n + kept, sizeof *grown);
+    if (!grown)
+        return false;
+    out->label = grown;
     memcpy(out->label + out->n, t->candidate, kept * sizeof *t->candidate);
     out->n += kept;
     return true;

@@ -43,3 +43,14 @@ void *ek__alloc(size_t count, size_t size)
         return NULL;
     return calloc(count ? count : 1, size ? size : 1);
 }
+
+void *ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
+{
+    if (needed <= *capacity)
+        return array;
+    size_t more = *capacity > needed / 2 ? 2 * *capacity : needed + 64;
+    void *grown = more <= SIZE_MAX / size ? realloc(array, more * size) : NULL;
+    if (grown)
+        *capacity = more;
+    return grown;
+}

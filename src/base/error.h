@@ -26,5 +26,8 @@ void ek__warn(const ek_listener *listener, ek_origin origin, const char *format,
 
 /** calloc(count, size) whose product cannot overflow; count 0 gives a valid pointer. NULL when memory is out. */
 void *ek__alloc(size_t count, size_t size);
+/** The array with room for `needed` (1 or more) items of `size`: itself while they are within *capacity, else moved to
+ * about twice as many, *capacity updated. NULL when memory is out; then the array stays as it is. */
+void *ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
 
 #endif
