@@ -188,6 +188,21 @@ static void unknown(const name_table *table, const char *word)
               near ? "'?" : "; see --help");
 }
 
+/* Put an operand into the next free place. */
+static bool take_operand(const cli_spec *spec, const char **operand, const char *text)
+{
+    int max = spec->max_operands ? spec->max_operands : 1, n = 0;
+    while (n < max && operand[n])
+        n++;
+    if (n == max && max == 1)
+        cli_error(NULL, "one %s is enough (got '%s' and '%s')", spec->operand, operand[0], text);
+    else if (n == max)
+        cli_error(NULL, "at most %d times %s (got '%s' too)", max, spec->operand, text);
+    else
+        operand[n] = text;
+    return n < max;
+}
+
 int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, void *user, const char **operand)
 {
     name_table table;
@@ -211,11 +226,8 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
             return CLI_WRONG;
         }
         if (c == 1) {
-            if (*operand) {
-                cli_error(NULL, "one %s is enough (got '%s' and '%s')", spec->operand, *operand, optarg);
+            if (!take_operand(spec, operand, optarg))
                 return CLI_WRONG;
-            }
-            *operand = optarg;
             continue;
         }
         const cli_option *option = &spec->options[c - 256];
@@ -226,13 +238,9 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
         if (!handle(user, option, optarg))
             return CLI_WRONG;
     }
-    for (; optind < argc; optind++) { /* after "--" */
-        if (*operand) {
-            cli_error(NULL, "one %s is enough (got '%s' and '%s')", spec->operand, *operand, argv[optind]);
+    for (; optind < argc; optind++) /* after "--" */
+        if (!take_operand(spec, operand, argv[optind]))
             return CLI_WRONG;
-        }
-        *operand = argv[optind];
-    }
     return CLI_OK;
 }
 

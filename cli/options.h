@@ -20,6 +20,7 @@ typedef struct cli_spec {
     const char *summary;
     const char *examples; /**< lines */
     const char *operand;  /**< "FILE"; what a positional argument is, for messages */
+    int max_operands;     /**< 0 means 1 */
     const cli_option *options;
     int n_options;
 } cli_spec;
@@ -30,7 +31,8 @@ typedef bool cli_handler(void *user, const cli_option *option, const char *text)
 enum { CLI_OK, CLI_HELP, CLI_WRONG };
 
 /**
- * Parse `argv` by `spec`. At most one operand.
+ * Parse `argv` by `spec`.
+ * @param operand  [max_operands] NULLs, filled from the first on
  * @return CLI_OK, CLI_HELP after printing help, CLI_WRONG after an error message.
  */
 int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, void *user, const char **operand);

@@ -1,0 +1,47 @@
+/* base/edit.h - changes values of a YAML file and nothing else.
+ *
+ * The text is kept as it came; changes are noted by the path of their value and applied together at the end. Whatever
+ * is no changed value stays byte for byte: comments, order, indentation, blank lines, line ends (LF or CRLF), quoting,
+ * a byte-order mark. Lists of the same shape are changed element by element, so their layout stays too. The result is
+ * read again before it is handed out, and compared with what was asked for: a change that cannot be made without
+ * touching another value is refused, never guessed. */
+#ifndef EK_BASE_EDIT_H
+#define EK_BASE_EDIT_H
+
+#include "base/doc.h"
+
+typedef struct ek__edit ek__edit;
+
+/** Read a file for editing; aliases are allowed. @return as ek__doc_read_with_aliases(). */
+ek_status ek__edit_open(const char *path, ek__edit **out, ek_error *err);
+/** The same from memory; `name` stands for the file in messages and is copied. */
+ek_status ek__edit_open_buffer(const char *name, const char *text, size_t size, ek__edit **out, ek_error *err);
+void ek__edit_free(ek__edit *edit);
+
+/** The document as it was read. */
+const ek__doc *ek__edit_doc(const ek__edit *edit);
+
+/**
+ * Note a change: the value below `keys` becomes `value`. Keys that are missing are added, with the maps around them.
+ *
+ * A value that has an anchor which others refer to keeps its old value for them: the anchor and the old value move to
+ * the first of the others. A value that is an alias is replaced by its own. A value that means the same already
+ * (same numbers, same text) is left as it is.
+ *
+ * @param keys   from the root's key inwards, NULL at the end; a key may hold any character
+ * @param value  YAML of the new value on one line in flow style: "3", "True", "[[1, 2], [3, 4]]",
+ *               "{'feed_forward\\.mul': [1, 2]}"; copied. Maps are written as blocks where the file's style is block
+ * @param after  when the last key is missing: the key of the same map to add it behind; NULL, or one that is missing
+ *               too: at the end of the map
+ * @return EK_OK, EK_ERR_INPUT with the place when the path leads through something that is no map, EK_ERR_MEMORY.
+ */
+ek_status ek__edit_set(ek__edit *edit, const char *const *keys, const char *value, const char *after, ek_error *err);
+
+/**
+ * Apply all changes.
+ * @param text  the new text, NUL-terminated behind `size` bytes; free() it
+ * @return EK_OK; EK_ERR_INPUT when the changes cannot be made without touching another value; EK_ERR_MEMORY.
+ */
+ek_status ek__edit_finish(ek__edit *edit, char **text, size_t *size, ek_error *err);
+
+#endif
