@@ -21,7 +21,7 @@ static void print_help(FILE *out)
           "usage: evenkeel COMMAND [OPTIONS]\n\ncommands:\n",
           out);
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-13s  %s\n", commands[i]->name, commands[i]->summary);
     fputs("\noptions:\n"
           "  --help     this text; `evenkeel COMMAND --help` explains a command\n"
           "  --version  the version\n\n"

@@ -4,7 +4,7 @@ _evenkeel() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'balance simulate --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'balance simulate dryrun-script --help --version' -- "$word")
         return
     fi
     options='--init --layers -lf --layer-folder --layer_folder -m --model-name --model_name --time -s --stages
@@ -15,10 +15,27 @@ _evenkeel() {
     if [ "${COMP_WORDS[1]}" = balance ]; then
         options="$options --sweep --min-layers --fix --forbid -t --time-limit --time_limit --gap --solver --threads --seed --naive --simulate-naive
         --simulate_naive --manual --manual-config --manual_config"
+    elif [ "${COMP_WORDS[1]}" = dryrun-script ]; then
+        options='--ranks --rank-size --rank_size -s --stages --stage --train --only --yaml --level --env --device-id
+            --jobs --logs --layout -o --output -h --help'
     else
         options="$options --uniform"
     fi
+    case ${COMP_WORDS[1]}:$before in
+    dryrun-script:-o | dryrun-script:--o | dryrun-script:-output | dryrun-script:--output)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    esac
     case $before in
+    -layout | --layout)
+        mapfile -t COMPREPLY < <(compgen -W 'stage-rank rank log' -- "$word")
+        return
+        ;;
+    -level | --level)
+        mapfile -t COMPREPLY < <(compgen -W '0 1 2 3' -- "$word")
+        return
+        ;;
     -schedule | --schedule)
         mapfile -t COMPREPLY < <(compgen -W "auto
             $(evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word")
@@ -44,11 +61,12 @@ _evenkeel() {
         mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word")
         return
         ;;
-    -lf | --lf | -layer-folder | --layer-folder | -layer_folder | --layer_folder | -o | --o | -output | --output | -output_folder | --output_folder)
+    -logs | --logs | -lf | --lf | -layer-folder | --layer-folder | -layer_folder | --layer_folder | -o | --o | -output | --output | -output_folder | --output_folder)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return
         ;;
-    -m | --m | -model-name | --model-name | -model_name | --model_name | -time | --time | -s | --s | -stages \
+    -ranks | --ranks | -rank-size | --rank-size | -rank_size | --rank_size | -only | --only | -env | --env | -jobs | --jobs | \
+        -m | --m | -model-name | --model-name | -model_name | --model_name | -time | --time | -s | --s | -stages \
         | --stages | -stage | --stage | -i | --i | -interleave | --interleave | -interleave_degree | \
         --interleave_degree | -mb | --mb | -micro-batches | --micro-batches | -micro_batch | --micro_batch | \
         -p2p-time | --p2p-time | -activation-limit | --activation-limit | -uniform | --uniform | -stage-memory | --stage-memory | -stage-speed | --stage-speed | -p2p-edges | \

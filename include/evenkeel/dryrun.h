@@ -1,6 +1,10 @@
-/* evenkeel/dryrun.h - the init file, and the decomposition of dry-run peaks into memory per layer. */
+/* evenkeel/dryrun.h - the script that makes dry runs, the init file that says what they held, and the decomposition of
+ * their peaks into memory per layer. */
 #ifndef EVENKEEL_DRYRUN_H
 #define EVENKEEL_DRYRUN_H
+
+#include <stdbool.h>
+#include <stdio.h>
 
 #include "evenkeel/layers.h"
 
@@ -60,6 +64,50 @@ void ek_init_clear(ek_init *init);
  */
 ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, ek_layers *out,
                             ek_error *err);
+
+/** Where the log of stage S as rank R goes below the folder of logs. */
+typedef enum ek_log_layout {
+    EK_LOGS_STAGE_RANK, /**< stage_S_rank_R/mindformer.log */
+    EK_LOGS_RANK,       /**< rank_R.log */
+    EK_LOGS_LOG,        /**< log/stageS_R/mindformer.log */
+} ek_log_layout;
+enum { EK_N_LOG_LAYOUTS = 3 };
+
+/** "stage-rank", "rank", "log". */
+extern const char *const ek_log_layout_name[EK_N_LOG_LAYOUTS];
+
+/** Dry runs to be made by a script. All borrowed. In the command {stage} and {rank} stand for the number of the stage
+ *  and of its first rank, {config} for the round's configuration file; not behind a '$', since ${rank} is the shell's.
+ */
+typedef struct ek_dryrun_script {
+    int n_words;              /**< 1 or more */
+    const char *const *words; /**< [n_words] the launch command: one word is a line for the shell, as it stands; several
+                                   are the words of a command, whatever characters they hold */
+    int n_stages;             /**< p */
+    int n_ranks;              /**< devices of the simulated run, a multiple of n_stages */
+    const bool *chosen;       /**< [n_stages] stages to run; NULL: all */
+    ek_log_layout layout;
+    const char *logs; /**< folder; with several rounds the logs go to round1, round2 and so on below it */
+    int level;        /**< MS_SIMULATION_LEVEL, 0..3 */
+    int n_jobs;       /**< dry runs at the same time; 0: all of a round */
+    bool device_id;   /**< DEVICE_ID is the number of the stage */
+    int n_settings;
+    const char *const *settings; /**< [n_settings] NAME=VALUE, environment of every dry run besides */
+    int n_configs;
+    const char *const *configs; /**< [n_configs] configuration file of each round; none: one round without {config} */
+} ek_dryrun_script;
+
+/**
+ * Write a script for sh (POSIX) that runs the launch command once for each stage and round, as the stage's first rank
+ * s * n_ranks / n_stages, with the environment of a simulated run. Its only option is --force, without which it
+ * replaces no log. Exit codes: 0 every command ended with 0, 1 one did not, 2 it was not run. Source: dry-run sections
+ * of the MindFormers documentation (SAPP pipeline balance; memory tuning), docs/dryrun-script.md.
+ *
+ * @return EK_OK; EK_ERR_INPUT, nothing written, for ranks that are no multiple of the stages, no command, a command
+ * that begins with an assignment or an option, a setting without a proper name or of what the script sets itself,
+ *         {config} without files or several files without {config}; EK_ERR_SYSTEM when writing failed. O(output).
+ */
+ek_status ek_dryrun_script_write(const ek_dryrun_script *script, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,7 @@ enum {
     EK_MAX_MICRO_BATCHES = 65535,
     EK_MAX_LAYERS = 4096,
     EK_MAX_BODY_KINDS = 16,
+    EK_MAX_RANKS = 1 << 24,
     EK_NAME_SIZE = 64,
 };
 

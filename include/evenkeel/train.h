@@ -46,6 +46,21 @@ typedef struct ek_train {
  */
 ek_status ek_train_read(const char *path, ek_train *out, ek_error *err);
 
+/** How a run is spread over devices; 1 where the file does not say. */
+typedef struct ek_train_devices {
+    int data_parallel, model_parallel, context_parallel;
+    int n_stages; /**< 0 when the file does not say */
+    int n_ranks;  /**< data_parallel x model_parallel x context_parallel x n_stages, 0 when n_stages is */
+} ek_train_devices;
+
+/**
+ * Read the degrees of a training YAML's parallel_config, and nothing else of it. Expert parallelism re-uses the data
+ * ranks, so it does not count.
+ *
+ * @return as ek_train_read(); EK_ERR_INPUT also for more than 2^24 devices
+ */
+ek_status ek_train_read_devices(const char *path, ek_train_devices *out, ek_error *err);
+
 /** Free what `train` holds and zero it. Accepts a zeroed struct. */
 void ek_train_clear(ek_train *train);
 

@@ -235,3 +235,58 @@ ek_status ek_train_read(const char *path, ek_train *out, ek_error *err)
         ek_train_clear(&train);
     return status;
 }
+
+/* The product cannot overflow: it is looked at after each factor, which is at most MAX_PARALLEL. */
+static ek_status count_ranks(const ek__in *in, const ek__node *parallel, ek_train_devices *devices)
+{
+    const int factor[] = {devices->data_parallel, devices->model_parallel, devices->context_parallel,
+                          devices->n_stages};
+    long long ranks = 1;
+    for (size_t i = 0; i < sizeof factor / sizeof *factor; i++) {
+        ranks *= factor[i];
+        if (ranks > EK_MAX_RANKS)
+            return ek__fail_at(
+                in, parallel,
+                "asks for more than %d devices: data_parallel %d, model_parallel %d, context_parallel %d, "
+                "pipeline_stage %d; correct them",
+                EK_MAX_RANKS, factor[0], factor[1], factor[2], factor[3]);
+    }
+    devices->n_ranks = (int)ranks;
+    return EK_OK;
+}
+
+static ek_status read_devices(const ek__in *in, const ek__node *root, ek_train_devices *devices)
+{
+    static const names data = {"data_parallel", NULL}, tensor = {"model_parallel", NULL},
+                       context = {"context_parallel", NULL}, stages = {"pipeline_stage", NULL};
+    static const char advice[] = "correct it";
+    const ek__node *parallel = NULL;
+    ek_status status = ek__expect(in, root, EK__MAP, "a training file has parallel_config and others");
+    if (status == EK_OK)
+        status = ek__require_map(in, root, "parallel_config",
+                                 "write data_parallel, model_parallel and pipeline_stage below it", &parallel);
+    if (status == EK_OK)
+        status = read_optional(in, parallel, data, MAX_PARALLEL, advice, &devices->data_parallel);
+    if (status == EK_OK)
+        status = read_optional(in, parallel, tensor, MAX_PARALLEL, advice, &devices->model_parallel);
+    if (status == EK_OK)
+        status = read_optional(in, parallel, context, MAX_PARALLEL, advice, &devices->context_parallel);
+    if (status == EK_OK)
+        status = read_optional(in, parallel, stages, EK_MAX_STAGES, advice, &devices->n_stages);
+    return status ? status : count_ranks(in, parallel, devices);
+}
+
+ek_status ek_train_read_devices(const char *path, ek_train_devices *out, ek_error *err)
+{
+    ek__doc *doc;
+    ek_status status = ek__doc_read_with_aliases(path, &doc, err);
+    if (status)
+        return status;
+    const ek__in in = {doc, NULL, err};
+    ek_train_devices devices = {.data_parallel = 1, .model_parallel = 1, .context_parallel = 1};
+    status = read_devices(&in, ek__doc_root(doc), &devices);
+    ek__doc_free(doc);
+    if (status == EK_OK)
+        *out = devices;
+    return status;
+}

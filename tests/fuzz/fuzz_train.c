@@ -18,7 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const ek_layers model = {.name = "fuzz", .n_body = 1, .body = &body, .n_layers = 12, .modelled = {true}};
     ek_train train;
+    ek_train_devices devices;
     ek_error err = {0};
+    if (ek_train_read_devices(fuzz_file(data, size), &devices, &err) == EK_OK)
+        assert(devices.n_ranks >= devices.n_stages && devices.n_ranks <= EK_MAX_RANKS);
+    err = (ek_error){0};
     if (ek_train_read(fuzz_file(data, size), &train, &err)) {
         assert(err.message[0] != '\0');
         return 0;

@@ -1,0 +1,274 @@
+/* `evenkeel dryrun-script`: the script that makes the dry runs whose peaks an init file needs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "options.h"
+
+enum { MAX_WORDS = 4096, MAX_SETTINGS = 256, MAX_ROUNDS = 64 };
+
+/* clang-format off */
+static const cli_option options[] = {
+    {"ranks|rank-size|rank_size", "N", "devices of the simulated run, RANK_SIZE", "pipeline"},
+    {"s|stages|stage", "N", "pipeline stages", NULL},
+    {"train", "FILE", "training file (YAML): stages and ranks are those of its parallel_config; also what {config} stands "
+     "for without --yaml", NULL},
+    {"only", "STAGES", "run these stages alone, as 0,3,7-9", NULL},
+    {"yaml", "FILE,...", "what {config} stands for; several: one round for each, logs in round1, round2, ...", "dry runs"},
+    {"level", "0..3", "MS_SIMULATION_LEVEL (1): 0 compiles alone, 2 counts workspace too, 3 runs kernels", NULL},
+    {"env", "NAME=VALUE", "environment of every dry run besides; may be repeated", NULL},
+    {"device-id", NULL, "DEVICE_ID is the number of the stage", NULL},
+    {"jobs", "N", "dry runs at the same time, in batches of that many (all stages of a round)", NULL},
+    {"logs", "DIR", "folder of the logs (output_dryrun)", "output"},
+    {"layout", "NAME", "stage-rank: DIR/stage_S_rank_R/mindformer.log (default); rank: DIR/rank_R.log; log: "
+     "DIR/log/stageS_R/mindformer.log", NULL},
+    {"o|output", "FILE", "the script, made executable (standard output)", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+/* clang-format on */
+
+static const cli_spec spec = {
+    .usage = "evenkeel dryrun-script [OPTIONS] -- COMMAND...\n       evenkeel dryrun-script [OPTIONS] 'COMMAND LINE'",
+    .summary =
+        "Writes the shell script that launches one simulated rank for each pipeline stage, so that the logs say what\n"
+        "every stage would hold. COMMAND starts one rank of the training: separate words after --, which mean just\n"
+        "what they say, or one quoted line for a shell. In it {stage}, {rank} and {config} are replaced. The script\n"
+        "replaces no log unless it is given --force.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel dryrun-script --ranks 16384 --stages 16 -o dryrun.sh -- python run_mindformer.py --config "
+                "llama.yaml\n"
+                "  evenkeel dryrun-script --train llama.yaml --jobs 4 'python run_mindformer.py --config {config}'\n"
+                "  evenkeel dryrun-script --train r1.yaml --yaml r1.yaml,r2.yaml -- python run_mindformer.py --config "
+                "{config}\n",
+    .operand = "COMMAND",
+    .max_operands = MAX_WORDS,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    ek_dryrun_script script;
+    const char *train, *only, *output;
+    const char *settings[MAX_SETTINGS];
+    char *own[MAX_ROUNDS]; /* names of --yaml, copied */
+    const char *configs[MAX_ROUNDS];
+    bool chosen[EK_MAX_STAGES];
+    const char *words[MAX_WORDS];
+} command;
+
+static bool set_layout(command *c, const char *text)
+{
+    for (int i = 0; i < EK_N_LOG_LAYOUTS; i++)
+        if (strcmp(ek_log_layout_name[i], text) == 0) {
+            c->script.layout = (ek_log_layout)i;
+            return true;
+        }
+    cli_error(NULL, "no layout is called '%s'; there are stage-rank, rank and log", text);
+    return false;
+}
+
+static bool add_setting(command *c, const char *text)
+{
+    if (c->script.n_settings == MAX_SETTINGS) {
+        cli_error(NULL, "at most %d times --env", MAX_SETTINGS);
+        return false;
+    }
+    c->settings[c->script.n_settings++] = text;
+    return true;
+}
+
+static bool add_configs(command *c, const char *text)
+{
+    for (;; text++) {
+        size_t n = strcspn(text, ",");
+        if (n == 0 || c->script.n_configs == MAX_ROUNDS) {
+            cli_error(NULL,
+                      n == 0 ? "--yaml names files with commas between them, none empty (got '%s')"
+                             : "at most 64 rounds fit into one script (--yaml '%s' is beyond)",
+                      text);
+            return false;
+        }
+        char *name = strndup(text, n);
+        if (!name) {
+            cli_error(NULL, "out of memory");
+            return false;
+        }
+        c->own[c->script.n_configs++] = name;
+        text += n;
+        if (!*text)
+            return true;
+    }
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    const struct {
+        const char *name;
+        const char **place;
+    } words[] = {{"train", &c->train}, {"only", &c->only}, {"logs", &c->script.logs}, {"o", &c->output}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (cli_is(option, words[i].name)) {
+            *words[i].place = text;
+            return true;
+        }
+    if (cli_is(option, "ranks"))
+        return cli_int(option, text, 1, EK_MAX_RANKS, &c->script.n_ranks);
+    if (cli_is(option, "s"))
+        return cli_int(option, text, 1, EK_MAX_STAGES, &c->script.n_stages);
+    if (cli_is(option, "level"))
+        return cli_int(option, text, 0, 3, &c->script.level);
+    if (cli_is(option, "jobs"))
+        return cli_int(option, text, 1, EK_MAX_STAGES * MAX_ROUNDS, &c->script.n_jobs);
+    if (cli_is(option, "layout"))
+        return set_layout(c, text);
+    if (cli_is(option, "env"))
+        return add_setting(c, text);
+    if (cli_is(option, "yaml"))
+        return add_configs(c, text);
+    c->script.device_id = true; /* --device-id, the one that is left */
+    return true;
+}
+
+/* Words of a command that begin without -- would leave those of its options to us. */
+static bool check_words(const command *c, int argc, char **argv)
+{
+    if (c->script.n_words < 2)
+        return true;
+    for (int i = 1; i < argc; i++)
+        if (argv[i] == c->words[0] && strcmp(argv[i - 1], "--") == 0)
+            return true;
+    cli_error(NULL, "the command has several words: write -- before it, or quote it as one line");
+    return false;
+}
+
+/* Stages and ranks that no option gives, from the training file. */
+static bool read_train(command *c)
+{
+    ek_error err;
+    ek_train_devices devices;
+    if (!c->train)
+        return true;
+    if (ek_train_read_devices(c->train, &devices, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    if (!c->script.n_stages)
+        c->script.n_stages = devices.n_stages;
+    if (!c->script.n_ranks && c->script.n_stages) {
+        long long ranks =
+            (long long)devices.data_parallel * devices.model_parallel * devices.context_parallel * c->script.n_stages;
+        if (ranks > EK_MAX_RANKS) {
+            cli_error(NULL, "%lld ranks are too many, %d at most; correct --stages or '%s'", ranks, EK_MAX_RANKS,
+                      c->train);
+            return false;
+        }
+        c->script.n_ranks = (int)ranks;
+    }
+    return true;
+}
+
+static bool check_shape(const command *c)
+{
+    if (!c->script.n_stages)
+        cli_error(NULL,
+                  c->train ? "'%s' does not say parallel_config.pipeline_stage; add it, or give --stages N"
+                           : "how many stages does the pipeline have? Give --stages N, or --train FILE",
+                  c->train);
+    else if (!c->script.n_ranks)
+        cli_error(NULL, "how many devices does the run have? Give --ranks N, or --train FILE");
+    return c->script.n_stages && c->script.n_ranks;
+}
+
+/* "0,3,7-9" */
+static bool choose_stages(command *c)
+{
+    const char *at = c->only;
+    int p = c->script.n_stages;
+    while (at) {
+        char *end;
+        long from = strspn(at, "0123456789") ? strtol(at, &end, 10) : -1, to = from;
+        if (from >= 0 && *end == '-')
+            to = strspn(end + 1, "0123456789") ? strtol(end + 1, &end, 10) : -1;
+        if (from < 0 || to < from || to >= p || (*end && *end != ',')) {
+            cli_error(NULL, "--only: '%.*s' is no stage of 0..%d, nor a range of them; write for example 0,3,7-9",
+                      (int)strcspn(at, ","), at, p - 1);
+            return false;
+        }
+        for (long s = from; s <= to; s++)
+            c->chosen[s] = true;
+        at = *end ? end + 1 : NULL;
+    }
+    c->script.chosen = c->only ? c->chosen : NULL;
+    return true;
+}
+
+static ek_status write_text(const void *text, FILE *out, ek_error *err)
+{
+    (void)err; /* cli_write_file() says what closing the file finds */
+    fputs(text, out);
+    return EK_OK;
+}
+
+/* Executable for whoever may read it. */
+static void make_executable(const char *path)
+{
+    struct stat info;
+    bool regular = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    if (regular && chmod(path, (info.st_mode & 07777) | (info.st_mode & 0444) >> 2) != 0)
+        cli_note("'%s' could not be made executable; run it as `sh %s`", path, path);
+}
+
+/* Made in memory first, so that what is wrong with the options is not told as a file that cannot be written. */
+static bool write_out(const command *c)
+{
+    ek_error err = {.message = "out of memory"};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    ek_status status = out ? ek_dryrun_script_write(&c->script, out, &err) : EK_ERR_MEMORY;
+    if (out && fclose(out) != 0 && status == EK_OK)
+        status = EK_ERR_MEMORY;
+    bool fine = status == EK_OK;
+    if (!fine)
+        cli_error(&err, "%s", err.message);
+    else if (!c->output)
+        fine = cli_printed(write_text(text, stdout, &err), &err);
+    else if ((fine = cli_write_file(c->output, write_text, text)))
+        make_executable(c->output);
+    free(text);
+    return fine;
+}
+
+static int run(int argc, char **argv)
+{
+    static command c; /* too large for the stack */
+    c.script = (ek_dryrun_script){.words = c.words, .settings = c.settings, .logs = "output_dryrun", .level = 1};
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.words), code = EXIT_WRONG;
+    while (c.script.n_words < MAX_WORDS && c.words[c.script.n_words])
+        c.script.n_words++;
+    int n_own = c.script.n_configs;
+    if (parsed == CLI_HELP)
+        code = EXIT_DONE;
+    if (parsed != CLI_OK || !check_words(&c, argc, argv) || !read_train(&c))
+        goto done;
+    for (int i = 0; i < n_own; i++)
+        c.configs[i] = c.own[i];
+    if (n_own == 0 && c.train)
+        c.configs[c.script.n_configs++] = c.train;
+    c.script.configs = c.configs;
+    if (check_shape(&c) && choose_stages(&c) && write_out(&c))
+        code = EXIT_DONE;
+done:
+    for (int i = 0; i < n_own; i++)
+        free(c.own[i]);
+    return code;
+}
+
+const ek_cmd cmd_dryrun_script = {"dryrun-script", "write the script that dry-runs one rank of every stage", run};
