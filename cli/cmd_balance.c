@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "model.h"
+#include "quick.h"
 #include "search.h"
 #include "sweep.h"
 
@@ -27,6 +28,8 @@ static const cli_option options[] = {
     {"seed", "N", "seed of the search (1)", NULL},
     {"sweep", "KEY=VALUES", "what another value would buy: balance for each of mem=48000:62000:2000 (from:to:step) or "
      "mem=48000,52000; keys mem, i, mb, s and seq", "what if"},
+    {"quick", NULL, "a rule of thumb instead, explained step by step: full recomputation alone, 2 to 8 stages, one chunk "
+     "each; also what it costs against the search", NULL},
     {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare"},
     {"manual|manual-config|manual_config", "FILE", "compare with the plans in FILE", NULL},
     CLI_OUTPUT_OPTIONS,
@@ -62,7 +65,7 @@ typedef struct command {
     cli_model model;
     cli_search search;
     cli_open open;
-    bool naive, guide, execute;
+    bool naive, guide, execute, quick;
     const char *manual, *sweep;
 } command;
 
@@ -149,6 +152,10 @@ static bool handle(void *user, const cli_option *option, const char *text)
         return cli_switch(option, text, &c->naive);
     if (cli_is(option, "sweep")) {
         c->sweep = text;
+        return true;
+    }
+    if (cli_is(option, "quick")) {
+        c->quick = true;
         return true;
     }
     if (cli_is(option, "manual")) {
@@ -275,6 +282,14 @@ static bool check_sweep(const command *c)
     return !other;
 }
 
+static bool check_quick(const command *c)
+{
+    const char *other = c->sweep ? "--sweep" : c->naive ? "-naive 1" : c->manual ? "-manual" : NULL;
+    if (other)
+        cli_error(NULL, "--quick does not go with %s; leave one of them out", other);
+    return !other && cli_check_quick(&c->model, &c->open);
+}
+
 static int run(int argc, char **argv)
 {
     command c = {.execute = true};
@@ -291,6 +306,8 @@ static int run(int argc, char **argv)
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
     if (c.sweep && !check_sweep(&c))
+        return EXIT_WRONG;
+    if (c.quick && !check_quick(&c))
         return EXIT_WRONG;
     if (c.sweep && cli_sweeps(c.sweep, "seq"))
         c.model.n_pieces = 1;
@@ -313,6 +330,7 @@ static int run(int argc, char **argv)
     c.search.options.activation_limit = cli_activation_limit(&c.model, c.model.n_stages);
 
     int code = !c.execute ? EXIT_DONE
+               : c.quick  ? cli_run_quick(&c.model, &layers, &c.search)
                : c.sweep  ? cli_run_sweep(&c.model, &layers, &c.search, c.sweep)
                           : run_model(&c, &layers);
     ek_layers_clear(&layers);

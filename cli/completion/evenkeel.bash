@@ -13,7 +13,7 @@ _evenkeel() {
         --stages-per-node --p2p-inter --micro-batch-cost --recompute-transient --seq --seq_split_num --train --mem
         --max-memory --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
     if [ "${COMP_WORDS[1]}" = balance ]; then
-        options="$options --sweep --min-layers --fix --forbid -t --time-limit --time_limit --gap --solver --threads --seed --naive --simulate-naive
+        options="$options --sweep --quick --min-layers --fix --forbid -t --time-limit --time_limit --gap --solver --threads --seed --naive --simulate-naive
         --simulate_naive --manual --manual-config --manual_config"
     elif [ "${COMP_WORDS[1]}" = dryrun-script ]; then
         options='--ranks --rank-size --rank_size -s --stages --stage --train --only --yaml --level --env --device-id

@@ -19,6 +19,7 @@ complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l list-s
 complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l activation-limit -x -d 'Activations a stage may hold, in micro-batches of the whole stage, or times the stages as 1.5p'
 complete -c evenkeel -n '__fish_seen_subcommand_from simulate' -l uniform -x -d 'Equal stages without a model: times of one stage and micro-batch, as forward=2,backward=4'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l sweep -xa 'mem= i= mb= s= seq=' -d 'Balance for each of several values, as mem=48000:62000:2000'
+complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l quick -d 'A rule of thumb instead, explained: 2 to 8 stages, full recomputation alone'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l p2p-time -x -d 'Time of one send between stages, in the unit of the layer times'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l p2p-blocking -d 'A send occupies both stages instead of only delaying the receiver'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l stage-memory -x -d 'Memory limit of each stage in MB, as 56000x4,64000x12'

@@ -7,6 +7,7 @@
 #include "evenkeel/error.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/plan.h"
+#include "evenkeel/quick.h"
 #include "evenkeel/report.h"
 #include "evenkeel/schedule.h"
 #include "evenkeel/sequence.h"

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "evenkeel/balance.h"
+#include "evenkeel/quick.h"
 #include "evenkeel/uniform.h"
 
 #ifdef __cplusplus
@@ -75,6 +76,13 @@ typedef struct ek_sweep {
     ek_sweep_row *row; /**< [n] */
 } ek_sweep;
 
+/** Quick tuning, and what the search finds under the same rules. All borrowed. */
+typedef struct ek_quick_report {
+    const ek_layers *layers;
+    const ek_quick *quick;
+    const ek_balance_result *search; /**< with no recomputation but full; NULL when there was none */
+} ek_quick_report;
+
 /** What a command has to say. All borrowed. */
 typedef struct ek_report {
     const ek_layers *layers;
@@ -105,6 +113,7 @@ typedef struct ek_format {
     ek_status (*write_schedules)(FILE *out, ek_error *err);
     ek_status (*write_uniform)(const ek_uniform_run *run, FILE *out, ek_error *err);
     ek_status (*write_sweep)(const ek_sweep *sweep, FILE *out, ek_error *err);
+    ek_status (*write_quick)(const ek_quick_report *report, FILE *out, ek_error *err);
 } ek_format;
 
 /** text, yaml, json; NULL at the end. */

@@ -81,6 +81,8 @@ ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
 ek_status ek__json_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
 ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
 ek_status ek__json_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
+ek_status ek__text_quick(const ek_quick_report *report, FILE *out, ek_error *err);
+ek_status ek__json_quick(const ek_quick_report *report, FILE *out, ek_error *err);
 /** The table above an answer. */
 void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 
