@@ -15,12 +15,12 @@ extern "C" {
 enum { EK_QUICK_MIN_STAGES = 2, EK_QUICK_MAX_STAGES = 8 };
 
 /** The steps of the tuning, each a plan. */
-typedef enum ek_quick_stage_of_work {
+typedef enum ek_quick_step_index {
     EK_QUICK_EVEN,      /**< the even split, nothing recomputed */
     EK_QUICK_RECOMPUTE, /**< the even split, each stage with the least recomputation that fits, or all where none does
                          */
     EK_QUICK_MOVED,     /**< layers moved, each stage with the least recomputation that fits */
-} ek_quick_stage_of_work;
+} ek_quick_step_index;
 enum { EK_QUICK_STEPS = 3 };
 
 /** One of the steps, by the rule and as simulated. Arrays are by stage. */
