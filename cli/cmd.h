@@ -5,7 +5,8 @@
 
 #define CMD_LIST(X)                                                                                                    \
     X(balance)                                                                                                         \
-    X(simulate)
+    X(simulate)                                                                                                        \
+    X(convert)
 
 /** Exit codes of every command. */
 enum {

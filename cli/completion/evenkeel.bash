@@ -4,7 +4,7 @@ _evenkeel() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'balance simulate --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'balance simulate convert --help --version' -- "$word")
         return
     fi
     options='--init --layers -lf --layer-folder --layer_folder -m --model-name --model_name --time -s --stages
@@ -14,7 +14,9 @@ _evenkeel() {
         --max-memory --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
     if [ "${COMP_WORDS[1]}" = balance ]; then
         options="$options --sweep --min-layers --fix --forbid -t --time-limit --time_limit --gap --solver --threads --seed --naive --simulate-naive
-        --simulate_naive --manual --manual-config --manual_config"
+        --simulate_naive --manual --manual-config --manual_config --emit"
+    elif [ "${COMP_WORDS[1]}" = convert ]; then
+        options="$options --to --list --plan --num-layers"
     else
         options="$options --uniform"
     fi
@@ -22,6 +24,10 @@ _evenkeel() {
     -schedule | --schedule)
         mapfile -t COMPREPLY < <(compgen -W "auto
             $(evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word")
+        return
+        ;;
+    -to | --to | -emit | --emit)
+        mapfile -t COMPREPLY < <(compgen -W "$(evenkeel convert --list 2>/dev/null | awk '{ print $1 }')" -- "$word")
         return
         ;;
     -solver | --solver)
@@ -44,7 +50,15 @@ _evenkeel() {
         mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word")
         return
         ;;
-    -lf | --lf | -layer-folder | --layer-folder | -layer_folder | --layer_folder | -o | --o | -output | --output | -output_folder | --output_folder)
+    -o | --o | -output | --output)
+        if [ "${COMP_WORDS[1]}" = convert ]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        else
+            mapfile -t COMPREPLY < <(compgen -d -- "$word")
+        fi
+        return
+        ;;
+    -lf | --lf | -layer-folder | --layer-folder | -layer_folder | --layer_folder | -output_folder | --output_folder)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return
         ;;
@@ -54,7 +68,7 @@ _evenkeel() {
         -p2p-time | --p2p-time | -activation-limit | --activation-limit | -uniform | --uniform | -stage-memory | --stage-memory | -stage-speed | --stage-speed | -p2p-edges | \
         --p2p-edges | -stages-per-node | --stages-per-node | -p2p-inter | --p2p-inter | -fix | --fix | -seq | --seq | -seq_split_num | --seq_split_num | -mem | --mem | -max-memory | \
         --max-memory | -max_memory | --max_memory | -min-layers | --min-layers | -t | --t | -time-limit | \
-        --time-limit | -time_limit | --time_limit | -gap | --gap | -threads | --threads | -seed | --seed)
+        --time-limit | -time_limit | --time_limit | -gap | --gap | -threads | --threads | -seed | --seed | -plan | --plan | -num-layers | --num-layers)
         return
         ;;
     esac
