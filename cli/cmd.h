@@ -5,8 +5,9 @@
 
 #define CMD_LIST(X)                                                                                                    \
     X(balance)                                                                                                         \
-    X(simulate)                                                                                                        \
-    X(dryrun_script)
+    X(convert)                                                                                                         \
+    X(dryrun_script)                                                                                                   \
+    X(simulate)
 
 /** Exit codes of every command. */
 enum {

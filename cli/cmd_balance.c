@@ -7,6 +7,7 @@
 #include "auto.h"
 #include "cases.h"
 #include "cmd.h"
+#include "emit.h"
 #include "files.h"
 #include "model.h"
 #include "quick.h"
@@ -32,6 +33,8 @@ static const cli_option options[] = {
      "each; also what it costs against the search", NULL},
     {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare"},
     {"manual|manual-config|manual_config", "FILE", "compare with the plans in FILE", NULL},
+    {"emit", "NAME", "print settings of a training framework instead of a report: mindformers, mindspeed, megatron or "
+     "torchtitan; see evenkeel convert", "settings"},
     CLI_OUTPUT_OPTIONS,
     {"O|optimization-level|optimization_level", "N", NULL, NULL},
     {"exec", "0|1", NULL, NULL},
@@ -67,6 +70,7 @@ typedef struct command {
     cli_open open;
     bool naive, guide, execute, quick;
     const char *manual, *sweep;
+    const ek_emitter *emitter; /* NULL: a report */
 } command;
 
 static bool set_solver(command *c, const char *text)
@@ -158,6 +162,10 @@ static bool handle(void *user, const cli_option *option, const char *text)
         c->quick = true;
         return true;
     }
+    if (cli_is(option, "emit")) {
+        c->emitter = cli_find_emitter(option, text);
+        return c->emitter != NULL;
+    }
     if (cli_is(option, "manual")) {
         c->manual = text;
         return true;
@@ -213,6 +221,32 @@ static bool balance_one(command *c, const ek_layers *layers, cli_choice *out)
     return status == EK_OK;
 }
 
+/* The answer as the settings of a framework. */
+static bool emit_answer(const command *c, const ek_report *report, const ek_order *order)
+{
+    ek_telling told;
+    const ek_emission emission = {.name = report->cases[0].name,
+                                  .plan = report->cases[0].plan,
+                                  .n_layers = report->layers->n_layers,
+                                  .schedule = ek_order_schedule(order),
+                                  .n_micro_batches = c->model.n_micro_batches,
+                                  .n_pieces = c->model.n_pieces,
+                                  .layers = report->layers,
+                                  .order = order,
+                                  .comm = &report->cases[0].timeline->comm,
+                                  .memory_limit_mb = report->memory_limit_mb,
+                                  .stage_memory_mb = report->stage_memory_mb};
+    return cli_emit(c->emitter, &emission, NULL, &told);
+}
+
+/* Report or settings; of a search that found nothing only the former. */
+static bool print_answer(const command *c, ek_report *report, const ek_order *order)
+{
+    if (!c->emitter)
+        return cli_print_report(&c->model, report);
+    return report->n_cases == 0 || emit_answer(c, report, order);
+}
+
 static int run_model(command *c, const ek_layers *layers)
 {
     static cli_cases cases; /* too large for the stack */
@@ -248,7 +282,7 @@ static int run_model(command *c, const ek_layers *layers)
                         .search = result,
                         .ranking = open ? &choice.ranking : NULL};
     cli_stages_report(&stages, &c->model.cluster, c->model.n_stages, &report);
-    if (!cli_print_report(&c->model, &report) || !cli_write_pictures(&c->model, &report, cases.file_names))
+    if (!print_answer(c, &report, choice.order) || !cli_write_pictures(&c->model, &report, cases.file_names))
         goto done;
     if (!feasible && stages.memory_mb)
         cli_error(NULL, "%s the stages' limits; every one would have to grow by %.0f MB%s, stage %d to %.0f MB",
@@ -273,6 +307,7 @@ static bool check_sweep(const command *c)
 {
     const char *other = c->open.schedules                                        ? "--schedule with a choice"
                         : c->open.chunks                                         ? "-i with a choice"
+                        : c->emitter                                             ? "--emit"
                         : c->naive                                               ? "-naive 1"
                         : c->manual                                              ? "-manual"
                         : c->model.cluster.memory && cli_sweeps(c->sweep, "mem") ? "--stage-memory"
@@ -311,6 +346,12 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     if (c.sweep && cli_sweeps(c.sweep, "seq"))
         c.model.n_pieces = 1;
+    if (c.emitter && c.model.format_given) {
+        cli_error(NULL, "--emit prints settings instead of a report, so it does not go with --format; leave one out");
+        return EXIT_WRONG;
+    }
+    if (c.emitter)
+        c.model.format = ek_format_find("yaml"); /* no pictures unless asked for, and none named on stdout */
     c.search.cluster = c.model.cluster;
     ek_layers layers;
     if (!cli_model_load(&c.model, operand, &layers))

@@ -1,84 +1,32 @@
-# bash completion for evenkeel
+# bash completion for evenkeel. Commands, options and the words of a value come from `evenkeel --complete`, so nothing here
+# needs to change with them.
 
 _evenkeel() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} argument= name value
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'balance simulate dryrun-script --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "$(evenkeel --complete 2>/dev/null | cut -f 1) --help --version" -- "$word")
         return
     fi
-    options='--init --layers -lf --layer-folder --layer_folder -m --model-name --model_name --time -s --stages
-        --stage -i --interleave --interleave_degree -mb --micro-batches --micro_batch -lm --less-memory
-        --less_memory --schedule --list-schedules --activation-limit --p2p-time --p2p-blocking --stage-memory --stage-speed --p2p-edges
-        --stages-per-node --p2p-inter --micro-batch-cost --recompute-transient --seq --seq_split_num --train --mem
-        --max-memory --max_memory --format -o --output --output_folder --svg --chrome-trace -h --help'
-    if [ "${COMP_WORDS[1]}" = balance ]; then
-        options="$options --sweep --quick --min-layers --fix --forbid -t --time-limit --time_limit --gap --solver --threads --seed --naive --simulate-naive
-        --simulate_naive --manual --manual-config --manual_config"
-    elif [ "${COMP_WORDS[1]}" = dryrun-script ]; then
-        options='--ranks --rank-size --rank_size -s --stages --stage --train --only --yaml --level --env --device-id
-            --jobs --logs --layout -o --output -h --help'
-    else
-        options="$options --uniform"
+    if [[ $before == -* ]]; then
+        while IFS=$'\t' read -r name value _; do
+            # One dash and two are the same. An empty value is a flag: what follows it is no value.
+            [ "${name##*(-)}" = "${before##*(-)}" ] && argument=$value
+        done < <(evenkeel "$command" --complete 2>/dev/null | sed 's/\t\t/\t-\t/')
     fi
-    case ${COMP_WORDS[1]}:$before in
-    dryrun-script:-o | dryrun-script:--o | dryrun-script:-output | dryrun-script:--output)
-        mapfile -t COMPREPLY < <(compgen -f -- "$word")
-        return
-        ;;
+    case $argument in
+    '' | -) ;;
+    FILE) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    DIR) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+    SCHEDULE) mapfile -t COMPREPLY < <(compgen -W "auto
+        $(evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word") ;;
+    *'|'*) mapfile -t COMPREPLY < <(compgen -W "${argument//|/ }" -- "$word") ;;
     esac
-    case $before in
-    -layout | --layout)
-        mapfile -t COMPREPLY < <(compgen -W 'stage-rank rank log' -- "$word")
-        return
-        ;;
-    -level | --level)
-        mapfile -t COMPREPLY < <(compgen -W '0 1 2 3' -- "$word")
-        return
-        ;;
-    -schedule | --schedule)
-        mapfile -t COMPREPLY < <(compgen -W "auto
-            $(evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word")
-        return
-        ;;
-    -solver | --solver)
-        mapfile -t COMPREPLY < <(compgen -W 'staged anneal branch milp exhaustive' -- "$word")
-        return
-        ;;
-    -forbid | --forbid)
-        mapfile -t COMPREPLY < <(compgen -W 'none select comm both full' -- "$word")
-        return
-        ;;
-    -sweep | --sweep)
-        mapfile -t COMPREPLY < <(compgen -W 'mem= i= mb= s= seq=' -- "$word")
-        return
-        ;;
-    -format | --format)
-        mapfile -t COMPREPLY < <(compgen -W 'text yaml json' -- "$word")
-        return
-        ;;
-    -lm | --lm | -less-memory | --less-memory | -less_memory | --less_memory | -naive | --naive | -simulate-naive | --simulate-naive | -simulate_naive | --simulate_naive)
-        mapfile -t COMPREPLY < <(compgen -W '0 1' -- "$word")
-        return
-        ;;
-    -logs | --logs | -lf | --lf | -layer-folder | --layer-folder | -layer_folder | --layer_folder | -o | --o | -output | --output | -output_folder | --output_folder)
-        mapfile -t COMPREPLY < <(compgen -d -- "$word")
-        return
-        ;;
-    -ranks | --ranks | -rank-size | --rank-size | -rank_size | --rank_size | -only | --only | -env | --env | -jobs | --jobs | \
-        -m | --m | -model-name | --model-name | -model_name | --model_name | -time | --time | -s | --s | -stages \
-        | --stages | -stage | --stage | -i | --i | -interleave | --interleave | -interleave_degree | \
-        --interleave_degree | -mb | --mb | -micro-batches | --micro-batches | -micro_batch | --micro_batch | \
-        -p2p-time | --p2p-time | -activation-limit | --activation-limit | -uniform | --uniform | -stage-memory | --stage-memory | -stage-speed | --stage-speed | -p2p-edges | \
-        --p2p-edges | -stages-per-node | --stages-per-node | -p2p-inter | --p2p-inter | -fix | --fix | -seq | --seq | -seq_split_num | --seq_split_num | -mem | --mem | -max-memory | \
-        --max-memory | -max_memory | --max_memory | -min-layers | --min-layers | -t | --t | -time-limit | \
-        --time-limit | -time_limit | --time_limit | -gap | --gap | -threads | --threads | -seed | --seed)
-        return
-        ;;
-    esac
+    [ -z "${argument#-}" ] || return
     case $word in
-    -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word") ;;
+    -*) mapfile -t COMPREPLY < <(compgen -W "$(evenkeel "$command" --complete 2>/dev/null | cut -f 1)" -- "$word") ;;
     *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
     esac
 }
+shopt -s extglob
 complete -o filenames -F _evenkeel evenkeel

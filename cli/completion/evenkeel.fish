@@ -1,62 +1,40 @@
-# fish completion for evenkeel
+# fish completion for evenkeel. Commands, options and the words of a value come from `evenkeel --complete`, so nothing here
+# needs to change with them.
 
-complete -c evenkeel -n __fish_use_subcommand -f -a balance -d 'choose layers and recomputation for every pipeline stage'
-complete -c evenkeel -n __fish_use_subcommand -f -a simulate -d 'run a given plan through a schedule'
-complete -c evenkeel -n __fish_use_subcommand -f -a dryrun-script -d 'write the script that dry-runs one rank of every stage'
-complete -c evenkeel -n __fish_use_subcommand -f -l version -d 'the version'
+function __evenkeel_argument --description 'what the value of the option before the cursor is; nothing after a flag'
+    set -l words (commandline -opc)
+    test (count $words) -gt 2; or return
+    set -l before (string replace -r '^-+' '' -- $words[-1])
+    string match -q -- '-*' $words[-1]; or return
+    for line in (evenkeel $words[2] --complete 2>/dev/null)
+        set -l fields (string split \t -- $line)
+        if test (string replace -r '^-+' '' -- $fields[1]) = $before
+            echo $fields[2]
+        end
+    end
+end
 
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l init -r -d 'Init file (YAML): what a dry run held on every stage, which layers each stage had and which of them it recomputed, and the times of a layer'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l layers -r -d 'Layer file (JSON): what each layer holds and how long it takes'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -o lf -l layer-folder -l layer_folder -xa '(__fish_complete_directories)' -d 'Folder of layer files'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -s m -l model-name -l model_name -x -d 'Name of the model'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l time -x -d 'Forward times of one micro-batch through the embedding, one layer, and head and loss, as head=0.1,body=3.1,tail=3.5'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -s s -l stages -l stage -x -d 'Stages'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -s i -l interleave -l interleave_degree -x -d 'Chunks per stage, also called interleave or virtual pipeline'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -o mb -l micro-batches -l micro_batch -x -d 'Micro-batches of a step'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -o lm -l less-memory -l less_memory -xa '0 1' -d '1: the interleaved schedule with the shorter warm-up, which holds less memory'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l schedule -xa "auto (evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print \$1 }')" -d 'Order of the blocks; for balance also auto, or several with commas'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l list-schedules -d 'Name the schedules, with a line each on bubble and memory'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l activation-limit -x -d 'Activations a stage may hold, in micro-batches of the whole stage, or times the stages as 1.5p'
-complete -c evenkeel -n '__fish_seen_subcommand_from simulate' -l uniform -x -d 'Equal stages without a model: times of one stage and micro-batch, as forward=2,backward=4'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l sweep -xa 'mem= i= mb= s= seq=' -d 'Balance for each of several values, as mem=48000:62000:2000'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l quick -d 'A rule of thumb instead, explained: 2 to 8 stages, full recomputation alone'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l p2p-time -x -d 'Time of one send between stages, in the unit of the layer times'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l p2p-blocking -d 'A send occupies both stages instead of only delaying the receiver'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l stage-memory -x -d 'Memory limit of each stage in MB, as 56000x4,64000x12'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l stage-speed -x -d 'Speed of each stage, as 1x8,0.8x8'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l p2p-edges -x -d 'Time of one send from each stage to the next'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l stages-per-node -x -d 'Stages of a node'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l p2p-inter -x -d 'Time of one send between nodes'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l recompute-transient -d 'Count what recomputing a layer brings back while its backward runs'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l micro-batch-cost -r -d 'Factor of each micro-batch, a list or a file with one'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l seq -l seq_split_num -x -d 'Sequence pieces of a micro-batch'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l train -r -d 'Training file (YAML) with the shapes of the model, for --seq'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l mem -l max-memory -l max_memory -x -d 'Memory limit of every stage in MB of 2^20 bytes'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l min-layers -x -d 'Least layers of a chunk'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l fix -x -d 'Stages that hold this many layers, as 0:5,3:7'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l forbid -xa 'none select comm both full' -d 'Recomputation that a plan may not use'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -s t -l time-limit -l time_limit -x -d 'End the search after this long, fractions too'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l gap -x -d 'End the proof when the step is within this share of the best possible'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l solver -xa 'staged anneal branch milp exhaustive' -d 'Way of searching: staged (the default), anneal, branch, milp or exhaustive'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l threads -x -d 'Threads of the search'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l seed -x -d 'Seed of the search'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l naive -l simulate-naive -l simulate_naive -xa '0 1' -d '1: compare with the even split, without recomputation and with all of it'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance' -l manual -l manual-config -l manual_config -r -d 'Compare with the plans of a file'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l format -xa 'text yaml json' -d 'text (the default), yaml (a plan file) or json'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -s o -l output -l output_folder -xa '(__fish_complete_directories)' -d 'Folder for pictures'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l svg -r -d 'Write the picture of the result there'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l chrome-trace -r -d 'Write the simulated timeline of the result there, as a trace that Perfetto opens'
-complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -s h -l help -d 'Explain the command'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l ranks -l rank-size -l rank_size -x -d 'Devices of the simulated run'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -s s -l stages -l stage -x -d 'Pipeline stages'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l train -r -d 'Training file (YAML) that says stages and ranks'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l only -x -d 'Run these stages alone, as 0,3,7-9'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l yaml -r -d 'What {config} stands for, one file for each round'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l level -xa '0 1 2 3' -d 'MS_SIMULATION_LEVEL'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l env -x -d 'Environment of every dry run besides, NAME=VALUE'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l device-id -d 'DEVICE_ID is the number of the stage'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l jobs -x -d 'Dry runs at the same time'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l logs -xa '(__fish_complete_directories)' -d 'Folder of the logs'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -l layout -xa 'stage-rank rank log' -d 'Where in it the logs go'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -s o -l output -r -d 'The script'
-complete -c evenkeel -n '__fish_seen_subcommand_from dryrun-script' -s h -l help -d 'Explain the command'
+function __evenkeel_complete --description 'options of the command, or words for the value of the option before'
+    set -l words (commandline -opc)
+    set -l argument (__evenkeel_argument)
+    switch "$argument"
+        case ''
+            evenkeel $words[2] --complete 2>/dev/null | string replace -r '\t[^\t]*\t' \t
+            string match -q -- '-*' (commandline -ct); or __fish_complete_path (commandline -ct)
+        case FILE
+            __fish_complete_path (commandline -ct)
+        case DIR
+            __fish_complete_directories (commandline -ct)
+        case SCHEDULE
+            echo auto
+            evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }'
+        case '*|*'
+            string split '|' -- $argument
+    end
+end
+
+complete -c evenkeel -f
+complete -c evenkeel -n 'test (count (commandline -opc)) -eq 1' -a '(evenkeel --complete 2>/dev/null)'
+complete -c evenkeel -n 'test (count (commandline -opc)) -eq 1' -l version -d 'the version'
+complete -c evenkeel -n 'test (count (commandline -opc)) -eq 1' -l help -d 'the commands'
+complete -c evenkeel -n 'test (count (commandline -opc)) -gt 1' -a '(__evenkeel_complete)'

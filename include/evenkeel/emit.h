@@ -15,26 +15,41 @@ extern "C" {
 
 /** A plan to be written as settings. All borrowed. */
 typedef struct ek_emission {
-    const char *name; /**< of the plan */
-    const ek_plan *plan;
+    const char *name;            /**< of the plan */
+    const ek_plan *plan;         /**< every layer placed once, lists within the chunks, as ek_plan_check() wants it */
     int n_layers;                /**< of the model */
-    const ek_schedule *schedule; /**< NULL: the framework's usual one for the plan's chunks */
-    int n_micro_batches;         /**< 0: not known */
-    /** What the plan was made for, so that the cost of another plan can be told; NULL and 0 when not known. */
+    const ek_schedule *schedule; /**< for the plan's chunks; NULL: the usual one */
+    int n_micro_batches;         /**< whole ones; 0: not known */
+    int n_pieces;                /**< sequence pieces of a micro-batch; 0 counts as 1 */
+    /** What the plan was made for, so that its cost and that of another plan can be told; NULL and 0 when not known.
+     *  Both `layers` and `order` are needed for that. */
     const ek_layers *layers;
-    const ek_order *order; /**< of schedule, for the plan's shape */
-    const ek_comm *comm;
+    const ek_order *order; /**< of schedule, for the plan's shape; other plans are judged under the same one */
+    const ek_comm *comm;   /**< NULL for none */
     double memory_limit_mb;
+    const double *stage_memory_mb; /**< [n_stages] a limit for each stage instead; NULL: memory_limit_mb */
 } ek_emission;
+
+/** How much of a plan its settings say. */
+typedef enum ek_telling {
+    EK_TELLS_PLAN,    /**< layers and recomputation */
+    EK_TELLS_NEAREST, /**< the layers, and the recomputation of the nearest plan that the framework can be told */
+    EK_TELLS_LAYERS,  /**< the layers alone: no such plan fits, or none could be judged for want of a model */
+} ek_telling;
 
 typedef struct ek_emitter {
     const char *name; /**< as given to --to and --emit */
     const char *summary;
-    /** @return EK_OK; EK_ERR_INPUT when the framework cannot be told the plan's layers at all; EK_ERR_SYSTEM. */
-    ek_status (*write)(const ek_emission *emission, FILE *out, ek_error *err);
+    /**
+     * @param told  out: how much the settings say; may be NULL
+     * @return EK_OK; EK_ERR_INPUT, with nothing written, when the framework cannot be told the plan's layers;
+     *         EK_ERR_SYSTEM, EK_ERR_MEMORY. A nearest plan costs a simulation for each that is judged: three, and one
+     *         for every layer of the largest chunk where a framework can recompute the first layers of each chunk.
+     */
+    ek_status (*write)(const ek_emission *emission, FILE *out, ek_telling *told, ek_error *err);
 } ek_emitter;
 
-/** All emitters, NULL at the end. */
+/** mindformers, mindspeed, megatron, torchtitan; NULL at the end. */
 extern const ek_emitter *const ek_emitters[];
 
 /** The emitter of a name, or NULL. */

@@ -4,6 +4,7 @@
 
 #include "evenkeel/balance.h"
 #include "evenkeel/dryrun.h"
+#include "evenkeel/emit.h"
 #include "evenkeel/error.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/plan.h"

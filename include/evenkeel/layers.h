@@ -129,6 +129,10 @@ ek_status ek_layers_read(const char *path, const ek_times *times, const ek_liste
 /** Write a layer file that ek_layers_read() reads back to the same figures. */
 ek_status ek_layers_write(const ek_layers *layers, FILE *out, ek_error *err);
 
+/** A model of which nothing is known but its number of layers, to read plans of it: every kind counts as modelled, all
+ *  times and memory are 0. `body` is its one body kind, filled and borrowed; so it is not for ek_layers_clear(). */
+ek_layers ek_layers_bare(int n_layers, ek_layer *body);
+
 /** Free what `layers` holds and zero it. Accepts a zeroed struct. */
 void ek_layers_clear(ek_layers *layers);
 

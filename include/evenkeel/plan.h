@@ -79,10 +79,12 @@ void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement pl
 /** A plan with a name, as a plan file holds it. */
 typedef struct ek_strategy {
     char name[EK_NAME_SIZE];
-    char file_name[256]; /**< picture to write, from the file; empty when not given */
-    int show;            /**< 0 or 1; 1 when not given */
-    int n_micro_batches; /**< 0 when not given */
-    int less_memory;     /**< 0 or 1; -1 when not given */
+    char file_name[256];         /**< picture to write, from the file; empty when not given */
+    int show;                    /**< 0 or 1; 1 when not given */
+    int n_micro_batches;         /**< 0 when not given */
+    int less_memory;             /**< 0 or 1; -1 when not given */
+    const ek_schedule *schedule; /**< that the JSON form names beside the plan; NULL when not given */
+    int n_pieces;                /**< sequence pieces of a micro-batch, likewise; 0 when not given */
     ek_plan plan;
 } ek_strategy;
 
@@ -95,7 +97,8 @@ typedef struct ek_strategies {
  * Read a plan file: named strategies in the original's manual format (YAML), or what `balance --format yaml|json`
  * writes. Every plan is checked against the model.
  *
- * @param layers    the model, needed to resolve offsets and `true`
+ * @param layers    the model, needed to resolve offsets and `true`; ek_layers_bare() will do. NULL: taken from the
+ *                  first list `layers` in the file, which the JSON form has
  * @param n_stages  stages of a plan that has no list to count them by (`offset: 0`); 0: those of the file's other plans
  * @return EK_OK, EK_ERR_INPUT with the place, EK_ERR_SYSTEM, EK_ERR_MEMORY.
  */

@@ -28,6 +28,15 @@ void ek_layers_clear(ek_layers *layers)
     *layers = (ek_layers){0};
 }
 
+ek_layers ek_layers_bare(int n_layers, ek_layer *body)
+{
+    ek_layers layers = {.n_body = 1, .body = body, .n_layers = n_layers};
+    *body = (ek_layer){.name = "layer", .n_layers = n_layers};
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        layers.modelled[k] = body->modelled[k] = true;
+    return layers;
+}
+
 void ek__layer_default_times(ek_layer *layer, double backward)
 {
     for (int k = 0; k < EK_N_RECOMPUTE; k++)

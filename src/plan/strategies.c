@@ -21,6 +21,8 @@ static const char *const field_name[N_FIELDS] = {"offset", "layers", "recompute"
 typedef struct reader {
     ek__in in;
     const ek_layers *layers;
+    ek_layers bare; /* stands for the model when there is none */
+    ek_layer bare_body;
     int n_stages; /* of plans without lists; 0 while unknown */
     ek_strategies strategies;
 } reader;
@@ -77,6 +79,56 @@ static ek_status measure(reader *r, lists *l)
         return ek__fail_at(&r->in, from ? from : l->node, "has %d stages, at most %d are possible; correct the list",
                            n_stages, EK_MAX_STAGES);
     l->grid.n_stages = n_stages;
+    return EK_OK;
+}
+
+/* ---- the layers of the model, where none is given ---- */
+
+static bool is_counts(const ek__node *node)
+{
+    while (node && node->kind == EK__LIST && node->first)
+        node = node->first;
+    return node && node->parent->kind == EK__LIST && ek__node_is_int(node, NULL);
+}
+
+/* The list `layers` of a plan of the file: of the root itself, of a map in it, or, in the JSON form, of a map in a list
+ * in it. NULL when there is none. */
+static const ek__node *find_counts(const ek__node *node, int depth)
+{
+    const ek__node *counts = node->kind == EK__MAP ? ek__get(node, field_name[LAYERS]) : NULL;
+    if (is_counts(counts))
+        return counts;
+    counts = NULL;
+    for (const ek__node *n = node->first; n && !counts && depth > 0; n = n->next)
+        counts = find_counts(n, depth - 1);
+    return counts;
+}
+
+static long add_counts(const ek__node *node)
+{
+    int count = 0;
+    long total = 0;
+    if (node->kind == EK__SCALAR)
+        return ek__node_is_int(node, &count) ? count : 0;
+    for (const ek__node *n = node->first; n; n = n->next)
+        total += add_counts(n);
+    return total;
+}
+
+/* A model that is nothing but its number of layers, which a plan of the file says. */
+static ek_status take_counted_layers(reader *r, const ek__node *root)
+{
+    enum { DEEPEST = 4 }; /* [{"cases": [{"plan": {"layers": ...}}]}] */
+    const ek__node *counts = find_counts(root, DEEPEST);
+    if (!counts)
+        return ek__fail_at(&r->in, root,
+                           "does not say how many layers the model has (no plan has a list `layers`); give the model "
+                           "(--init FILE or --layers FILE) or --num-layers N");
+    long total = add_counts(counts);
+    if (total < 1 || total > EK_MAX_LAYERS)
+        return ek__fail_at(&r->in, counts, "adds up to %ld layers; a model has 1 to %d", total, EK_MAX_LAYERS);
+    r->bare = ek_layers_bare((int)total, &r->bare_body);
+    r->layers = &r->bare;
     return EK_OK;
 }
 
@@ -303,6 +355,28 @@ static ek_status add_strategy(reader *r, const ek__node *node, const ek__node *n
 
 /* ---- the file ---- */
 
+/* What the plan was made for, as it stands beside the plan in the JSON form. */
+static ek_status read_run(reader *r, const ek__node *node, ek_strategy *strategy)
+{
+    const ek__node *schedule = ek__get(node, "schedule"), *pieces = ek__get(node, "seq");
+    char name[EK_NAME_SIZE];
+    ek_status status = EK_OK;
+    if (schedule)
+        status = ek__string(&r->in, schedule, sizeof name, "it is a name of --list-schedules", name);
+    if (schedule && status == EK_OK) {
+        strategy->schedule = ek_schedule_find(name);
+        if (!strategy->schedule)
+            status = ek__fail_at(&r->in, schedule,
+                                 "is '%s', which is no schedule; see `evenkeel simulate "
+                                 "--list-schedules`",
+                                 name);
+    }
+    if (pieces && status == EK_OK)
+        status = ek__int(&r->in, pieces, 1, EK_MAX_MICRO_BATCHES, "it is the number of sequence pieces",
+                         &strategy->n_pieces);
+    return status;
+}
+
 /* A case of the JSON form, whose first may stand at the top of the file; what the search and the simulation found out
  * is not input. */
 static ek_status add_case(reader *r, const ek__node *node)
@@ -316,7 +390,9 @@ static ek_status add_case(reader *r, const ek__node *node)
     const ek__node *name = ek__get(node, "name");
     if (name)
         status = ek__expect(&r->in, name, EK__SCALAR, "name the plan");
-    return status ? status : add_strategy(r, plan, name ? name : plan, name ? name->text : "plan");
+    if (status == EK_OK)
+        status = add_strategy(r, plan, name ? name : plan, name ? name->text : "plan");
+    return status ? status : read_run(r, node, &r->strategies.strategy[r->strategies.n - 1]);
 }
 
 static ek_status read_json(reader *r, const ek__node *root, const ek__node *version)
@@ -395,7 +471,9 @@ ek_status ek__strategies_from_doc(const ek__doc *doc, const ek_layers *layers, i
     if (!r.strategies.strategy)
         return ek__no_memory(err);
     const ek__node *root = ek__doc_root(doc);
-    ek_status status = read_root(&r, root);
+    ek_status status = layers ? EK_OK : take_counted_layers(&r, root);
+    if (status == EK_OK)
+        status = read_root(&r, root);
     if (status == EK_OK && r.strategies.n == 0)
         status = ek__fail_at(&r.in, root, "holds no plan; write 'name:' and below it offset, recompute, ...");
     if (status == EK_OK)

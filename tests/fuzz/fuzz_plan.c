@@ -21,6 +21,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(layers.modelled, body.modelled, sizeof layers.modelled);
     ek_strategies strategies;
     ek_error err = {0};
+    if (ek_strategies_read(fuzz_file(data, size), NULL, 0, NULL, &strategies, &err) == EK_OK)
+        ek_strategies_clear(&strategies);
+    else
+        assert(err.message[0] != '\0');
+    err = (ek_error){0};
     if (ek_strategies_read(fuzz_file(data, size), &layers, 0, NULL, &strategies, &err)) {
         assert(err.message[0] != '\0');
         return 0;

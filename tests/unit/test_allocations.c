@@ -92,6 +92,33 @@ static ek_status read_train(const char *path, ek_error *err)
     return status;
 }
 
+/* Every emitter on the published plan, with a model and without. Nothing may be written before all has been got. */
+static ek_status emit_all(const char *path, ek_error *err)
+{
+    ek_layer body;
+    const ek_layers layers = ek_layers_bare(96, &body);
+    const ek_shape shape = {16, 3, 16, 0};
+    ek_strategies strategies = {0};
+    ek_order *order = NULL;
+    ek_status status = ek_strategies_read(path, &layers, 0, NULL, &strategies, err);
+    if (status == EK_OK)
+        status = ek_order_new(ek_schedule_default(3, 1), &shape, &order, err);
+    for (const ek_emitter *const *emitter = ek_emitters; *emitter && status == EK_OK; emitter++) {
+        ek_emission emission = {
+            .name = "p", .plan = &strategies.strategy[0].plan, .n_layers = 96, .layers = &layers, .order = order};
+        char *text = NULL;
+        size_t size = 0;
+        FILE *out = open_memstream(&text, &size);
+        status = (*emitter)->write(&emission, out, NULL, err);
+        assert_int_equal(fclose(out), 0);
+        assert_int_equal(size == 0, status != EK_OK);
+        free(text);
+    }
+    ek_order_free(order);
+    ek_strategies_clear(&strategies);
+    return status;
+}
+
 static void any_allocation_of_init_and_decomposition_may_fail(void **state)
 {
     (void)state;
@@ -116,6 +143,12 @@ static void any_allocation_of_the_training_file_and_its_pieces_may_fail(void **s
     assert_true(fail_each(read_train, "tests/data/small_train.yaml") > 4);
 }
 
+static void any_allocation_of_the_emitters_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(emit_all, "tests/data/llama175b_answer.yaml") > 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +156,7 @@ int main(void)
         cmocka_unit_test(any_allocation_of_the_layer_reader_may_fail),
         cmocka_unit_test(any_allocation_of_the_plan_reader_may_fail),
         cmocka_unit_test(any_allocation_of_the_training_file_and_its_pieces_may_fail),
+        cmocka_unit_test(any_allocation_of_the_emitters_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,91 @@ static void outputs_stay_untouched_on_failure(void **state)
     assert_int_equal(strategies.n, 77);
 }
 
+/* Without a model: the reader takes its layers from the file's `layers`. */
+static ek_status read_without_model(const char *text, ek_strategies *strategies, ek_error *err)
+{
+    ek__doc *doc;
+    assert_int_equal(ek__doc_parse_buffer("plans", text, strlen(text), &doc, err), EK_OK);
+    ek_status status = ek__strategies_from_doc(doc, NULL, 0, NULL, strategies, err);
+    ek__doc_free(doc);
+    return status;
+}
+
+static void without_a_model_the_file_says_how_many_layers_there_are(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"version\": 1, \"name\": \"a\", \"stages\": [{\"layers\": 9}], \"plan\": {\"offset\": [[1, 0, 0]], "
+        "\"select_recompute\": true, \"layers\": [[3, 2, 2]]}}",
+        "{\"version\": 1, \"cases\": [{\"name\": \"a\", \"plan\": {\"offset\": [[1, 0, 0]], \"select_recompute\": "
+        "true, \"layers\": [[3, 2, 2]]}}]}",
+        "[{\"version\": 1, \"cases\": [{\"plan\": {\"select_recompute\": [[3, 2, 2]], \"layers\": [[3, 2, 2]]}}]}]",
+        "a: {layers: [3, 2, 2], select_recompute: true}\nb: {offset: [0, 0, 1]}",
+        "b: {offset: [1, 0, 0], select_recompute: [3, 2, 2]}\na: {layers: [2, 2, 3]}",
+        "layers: [3, 2, 2]\nselect_recompute: [3, 2, 2]",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        ek_strategies strategies;
+        ek_error err = {0};
+        if (read_without_model(texts[i], &strategies, &err))
+            fail_msg("%s\n%d:%d: %s", texts[i], err.line, err.column, err.message);
+        const ek_plan *plan = &strategies.strategy[0].plan;
+        const int layers[] = {3, 2, 2};
+        assert_int_equal(plan->n_stages * plan->n_chunks, 3);
+        assert_memory_equal(plan->layers, layers, sizeof layers);
+        assert_memory_equal(plan->select, layers, sizeof layers);
+        ek_strategies_clear(&strategies);
+    }
+}
+
+static void the_json_form_names_schedule_and_pieces(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"version\": 1, \"schedule\": \"zb-v\", \"plan\": {\"layers\": [[1, 2], [3, 4]]}, \"cases\": [{\"seq\": 4, "
+        "\"schedule\": \"sequence\", \"plan\": {\"layers\": [[5, 5]]}}, {\"plan\": {\"layers\": [[5, 5]]}}]}";
+    ek_strategies strategies;
+    ek_error err = {0};
+    assert_int_equal(read_without_model(text, &strategies, &err), EK_OK);
+    assert_int_equal(strategies.n, 3);
+    assert_ptr_equal(strategies.strategy[0].schedule, ek_schedule_find("zb-v"));
+    assert_int_equal(strategies.strategy[0].n_pieces, 0);
+    assert_ptr_equal(strategies.strategy[1].schedule, ek_schedule_find("sequence"));
+    assert_int_equal(strategies.strategy[1].n_pieces, 4);
+    assert_null(strategies.strategy[2].schedule);
+    ek_strategies_clear(&strategies);
+    assert_int_equal(
+        read_without_model("{\"version\": 1, \"plan\": {\"layers\": [1]}, \"schedule\": \"zb-w\"}", &strategies, &err),
+        EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "is 'zb-w', which is no schedule"));
+    assert_int_equal(err.column, 53);
+}
+
+static void without_a_model_or_counts_the_number_is_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+        int line, column;
+    } cases[] = {
+        {"a: {offset: [0, 0]}", "give the model (--init FILE or --layers FILE) or --num-layers N", 1, 1},
+        {"a: {layers: 7, offset: [0, 0]}", "no plan has a list `layers`", 1, 1},
+        {"a:\n  layers: [0, 0]", "adds up to 0 layers; a model has 1 to 4096", 2, 11},
+        {"a:\n  layers: [4000, 97]", "adds up to 4097 layers", 2, 11},
+        {"a:\n  layers: [2147483647, 2147483647, -2147483647, -2147483643]", "is 2147483647", 2, 12},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_strategies strategies = {0};
+        ek_error err = {0};
+        assert_int_equal(read_without_model(cases[i].text, &strategies, &err), EK_ERR_INPUT);
+        if (!strstr(err.message, cases[i].says))
+            fail_msg("%s\n%d:%d: %s", cases[i].text, err.line, err.column, err.message);
+        assert_int_equal(err.line, cases[i].line);
+        assert_int_equal(err.column, cases[i].column);
+        assert_null(strategies.strategy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +275,9 @@ int main(void)
         cmocka_unit_test(json_cases_follow_the_plan_at_the_top),
         cmocka_unit_test(the_published_answer_is_a_plan_of_its_model),
         cmocka_unit_test(outputs_stay_untouched_on_failure),
+        cmocka_unit_test(without_a_model_the_file_says_how_many_layers_there_are),
+        cmocka_unit_test(the_json_form_names_schedule_and_pieces),
+        cmocka_unit_test(without_a_model_or_counts_the_number_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,235 @@
+/* `evenkeel convert`: a plan as the settings of a training framework. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cases.h"
+#include "cmd.h"
+#include "emit.h"
+#include "files.h"
+#include "model.h"
+
+/* clang-format off */
+static const cli_option options[] = {
+    {"to", "NAME", "training framework; --list names them", "settings"},
+    {"list", NULL, "name the frameworks, with a line each on what they can be told, and end", NULL},
+    {"plan", "NAME", "which plan of the file (the first)", NULL},
+    {"num-layers", "N", "layers of the model, when the plan file does not say and no model is given", NULL},
+    {"o|output", "FILE", "file to write (standard output)", NULL},
+    {"h|help", NULL, "this text", NULL},
+    CLI_MODEL_OPTIONS,
+    CLI_PIPELINE_OPTIONS,
+    CLI_CLUSTER_OPTIONS,
+    {"mem|max-memory|max_memory", "MB", "memory limit of every stage, in MB of 2^20 bytes, that a nearest plan keeps", "limits"},
+};
+/* clang-format on */
+
+static const cli_spec spec = {
+    .usage = "evenkeel convert [OPTIONS] PLAN --to NAME\n       evenkeel convert --list",
+    .summary =
+        "Writes a plan as the settings of a training framework, to paste into its configuration. PLAN is what\n"
+        "`balance --format yaml` (or json) wrote, or a file of named strategies. Comments say what the settings rest\n"
+        "on. Where a framework cannot be told the plan's recomputation, they are those of the nearest plan that it\n"
+        "can be told, with what that costs; this takes the model and -mb, and the options that `balance` had.\n"
+        "Options take one dash or two.\n\n"
+        "Exit status: 0 done, 1 the settings place the layers, but no recomputation could be told, 2 wrong usage or\n"
+        "input, or a plan whose layers the framework cannot be told.",
+    .examples = "examples:\n"
+                "  evenkeel balance init.yaml -s 16 -mb 16 --format json > plan.json\n"
+                "  evenkeel convert plan.json --to mindformers\n"
+                "  evenkeel convert plan.json --to megatron --init init.yaml -mem 56000 -o args.sh\n"
+                "  evenkeel convert mine.yaml --to torchtitan --num-layers 96 --plan manual1\n",
+    .operand = "PLAN",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    cli_model model;
+    const ek_emitter *emitter;
+    const char *plan;
+    int n_layers; /* 0 when not given */
+    bool list;
+} command;
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is(option, "to")) {
+        c->emitter = cli_find_emitter(option, text);
+        return c->emitter != NULL;
+    }
+    if (cli_is(option, "plan")) {
+        c->plan = text;
+        return true;
+    }
+    if (cli_is(option, "num-layers"))
+        return cli_int(option, text, 1, EK_MAX_LAYERS, &c->n_layers);
+    if (cli_is(option, "list")) {
+        c->list = true;
+        return true;
+    }
+    return cli_model_option(&c->model, option, text) == CLI_OK;
+}
+
+static bool print_emitters(void)
+{
+    for (const ek_emitter *const *e = ek_emitters; *e; e++)
+        printf("%-12s %s\n", (*e)->name, (*e)->summary);
+    return cli_printed(EK_OK, NULL);
+}
+
+static bool has_model(const cli_model *model)
+{
+    return model->init || model->layers || model->layer_folder;
+}
+
+static bool check(const command *c, const char *path)
+{
+    if (!path)
+        cli_error(NULL, "no plan: give a plan file, for example `evenkeel convert plan.json --to mindformers`");
+    else if (!c->emitter)
+        cli_error(NULL, "no framework: give one with --to NAME; --list names them");
+    else if (c->n_layers && has_model(&c->model))
+        cli_error(NULL, "--num-layers does not go with a model, which has its own number; leave one of them out");
+    else
+        return true;
+    return false;
+}
+
+/* The plan of the name, or the first; NULL after a message. */
+static const ek_strategy *choose(const ek_strategies *strategies, const char *name, const char *path)
+{
+    if (!name)
+        return &strategies->strategy[0];
+    char names[1024] = "";
+    for (int i = 0; i < strategies->n; i++) {
+        const ek_strategy *s = &strategies->strategy[i];
+        if (strcmp(s->name, name) == 0)
+            return s;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", s->name);
+    }
+    cli_error(NULL, "%s: no plan is called '%s'; there %s %s", path, name, strategies->n > 1 ? "are" : "is", names);
+    return NULL;
+}
+
+/* Do -s, -i and --schedule speak of this plan? */
+static bool fits_options(const command *c, const ek_strategy *s, const ek_schedule *schedule)
+{
+    const ek_plan *plan = &s->plan;
+    if (c->model.n_stages && plan->n_stages != c->model.n_stages)
+        cli_error(NULL, "plan '%s' is for %d stages, but -s is %d", s->name, plan->n_stages, c->model.n_stages);
+    else if (c->model.n_chunks && plan->n_chunks != c->model.n_chunks)
+        cli_error(NULL, "plan '%s' has %d chunks per stage, but -i is %d", s->name, plan->n_chunks, c->model.n_chunks);
+    else if (plan->n_chunks < schedule->min_chunks || plan->n_chunks > schedule->max_chunks)
+        cli_error(NULL, "plan '%s' has %d chunk%s per stage, but the schedule %s is for %d%s", s->name, plan->n_chunks,
+                  plan->n_chunks > 1 ? "s" : "", schedule->name, schedule->min_chunks,
+                  schedule->max_chunks > schedule->min_chunks ? " or more" : "");
+    else
+        return true;
+    return false;
+}
+
+/* The model's options with what the file says the plan is made for, where they do not. False after a message. */
+static bool complete_options(const command *c, const ek_strategy *s, cli_model *model)
+{
+    *model = c->model;
+    if (!model->schedule)
+        model->schedule = s->schedule;
+    if (!model->n_micro_batches)
+        model->n_micro_batches = s->n_micro_batches;
+    if (model->less_memory < 0)
+        model->less_memory = s->less_memory;
+    if (s->n_pieces > 1 && model->n_pieces == 1 && has_model(model)) {
+        cli_error(NULL,
+                  "plan '%s' is for %d sequence pieces, whose cost needs the model's shapes: add -seq %d and "
+                  "-train FILE, or leave the model out",
+                  s->name, s->n_pieces, s->n_pieces);
+        return false;
+    }
+    if (model->n_pieces == 1 && s->n_pieces > 1)
+        model->n_pieces = s->n_pieces;
+    return true;
+}
+
+static int count_layers(const ek_plan *plan)
+{
+    int n_layers = 0;
+    for (int i = 0; i < plan->n_stages * plan->n_chunks; i++)
+        n_layers += plan->layers[i];
+    return n_layers;
+}
+
+/* @param layers  the model, or NULL */
+static int convert(const command *c, const ek_strategy *s, const ek_layers *layers)
+{
+    static cli_cases cases; /* too large for the stack */
+    cli_model model;
+    if (!complete_options(c, s, &model))
+        return EXIT_WRONG;
+    ek_emission emission = {.name = s->name,
+                            .plan = &s->plan,
+                            .n_layers = count_layers(&s->plan),
+                            .schedule = cli_model_schedule(&model, s->plan.n_chunks, model.less_memory),
+                            .n_micro_batches = model.n_micro_batches,
+                            .n_pieces = model.n_pieces,
+                            .layers = layers,
+                            .memory_limit_mb = model.memory_given ? model.memory_mb : 0};
+    if (!fits_options(c, s, emission.schedule))
+        return EXIT_WRONG;
+    bool fine = true;
+    if (layers && model.n_micro_batches) {
+        fine = cli_cases_add(&cases, &model, layers, s->name, NULL, &s->plan, model.n_micro_batches, model.less_memory);
+        emission.order = cases.order;
+        emission.comm = &cases.timelines[0].comm;
+        emission.stage_memory_mb = cases.stages[0].memory_mb;
+    }
+    ek_telling told = EK_TELLS_PLAN;
+    fine = fine && cli_emit(c->emitter, &emission, model.output, &told);
+    cli_cases_clear(&cases);
+    return !fine ? EXIT_WRONG : told == EK_TELLS_LAYERS ? EXIT_NO : EXIT_DONE;
+}
+
+/* @param layers  what plans are checked against; NULL: the file says how many layers there are */
+static int convert_file(const command *c, const char *path, const ek_layers *layers)
+{
+    ek_error err;
+    ek_strategies strategies;
+    if (ek_strategies_read(path, layers, c->model.n_stages, &cli_listener, &strategies, &err)) {
+        cli_error(&err, "%s", err.message);
+        return EXIT_WRONG;
+    }
+    const ek_strategy *strategy = choose(&strategies, c->plan, path);
+    int code = strategy ? convert(c, strategy, has_model(&c->model) ? layers : NULL) : EXIT_WRONG;
+    ek_strategies_clear(&strategies);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {0};
+    const char *path = NULL;
+    cli_model_init(&c.model);
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, &path);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (c.list)
+        return print_emitters() ? EXIT_DONE : EXIT_WRONG;
+    if (c.model.list_schedules)
+        return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
+    if (!check(&c, path))
+        return EXIT_WRONG;
+    ek_layers layers;
+    ek_layer body;
+    if (has_model(&c.model)) {
+        if (!cli_model_load(&c.model, NULL, &layers))
+            return EXIT_WRONG;
+        int code = convert_file(&c, path, &layers);
+        ek_layers_clear(&layers);
+        return code;
+    }
+    layers = ek_layers_bare(c.n_layers, &body);
+    return convert_file(&c, path, c.n_layers ? &layers : NULL);
+}
+
+const ek_cmd cmd_convert = {"convert", "write a plan as the settings of a training framework", run};

@@ -1,0 +1,56 @@
+/* The settings are made in memory first, so that a plan that cannot be told leaves neither half a file nor half an
+ * output. */
+#include "emit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+
+const ek_emitter *cli_find_emitter(const cli_option *option, const char *name)
+{
+    const ek_emitter *emitter = ek_emitter_find(name);
+    if (emitter)
+        return emitter;
+    char names[256] = "";
+    for (const ek_emitter *const *e = ek_emitters; *e; e++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", (*e)->name);
+    }
+    cli_error(NULL, "--%s: no framework is called '%s'; there are %s", option->names, name, names);
+    return NULL;
+}
+
+static ek_status put_text(const void *text, FILE *out, ek_error *err)
+{
+    (void)err; /* what goes wrong shows when the file is closed */
+    fputs(text, out);
+    return EK_OK;
+}
+
+bool cli_emit(const ek_emitter *emitter, const ek_emission *emission, const char *path, ek_telling *told)
+{
+    ek_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    ek_status status = memory ? emitter->write(emission, memory, told, &err) : EK_ERR_MEMORY;
+    bool fine = memory && fclose(memory) == 0 && status == EK_OK;
+    if (!fine)
+        cli_error(NULL, "plan '%s': %s", emission->name, status && err.message[0] ? err.message : "out of memory");
+    else if (path)
+        fine = cli_write_file(path, put_text, text);
+    else
+        fine = cli_printed(put_text(text, stdout, &err), &err);
+    free(text);
+    if (fine && *told == EK_TELLS_NEAREST)
+        cli_note(
+            "%s cannot be told the recomputation of plan '%s'; the settings are the nearest, and say what it costs",
+            emitter->name, emission->name);
+    else if (fine && *told == EK_TELLS_LAYERS)
+        cli_note("%s cannot be told the recomputation of plan '%s'; the settings place its layers, and say why they do "
+                 "no more",
+                 emitter->name, emission->name);
+    return fine;
+}

@@ -1,0 +1,82 @@
+/* MindFormers: a piece of its training YAML. The plan's lists are its own terms, so every plan can be told; what may
+ * differ is the order of blocks, which MindSpore picks by pipeline_scheduler. Lists are [chunk][stage], also where
+ * chunks run in a V: there MindFormers turns the second row around itself. */
+#include <string.h>
+
+#include "emit/emit_internal.h"
+#include "report/report_internal.h"
+
+static const char framework[] = "MindFormers";
+
+static const ek__schedule_name schedules[] = {
+    {"1f1b", "1f1b", NULL, true},
+    {"interleaved", NULL, "1f1b", true},
+    {"interleaved-less-memory", NULL, "1f1b", true},
+    {"sequence", "seqpipe", "seqpipe", true},
+    {"gpipe", "gpipe", NULL, true},
+    {"zb-h1", "1f1b", NULL, false},
+    {"zb-1p", "1f1b", NULL, false},
+    {"zb-2p", "1f1b", NULL, false},
+    {"zb-v", NULL, "zero_bubble_v", false},
+    {"v-half", NULL, "zero_bubble_v", false},
+    {"v-min", NULL, "zero_bubble_v", false},
+    {"dualpipev", NULL, "zero_bubble_v", false},
+    {0},
+};
+
+static void put_parallel(const ek_emission *e, const ek__theirs *schedule, FILE *out)
+{
+    const ek_plan *plan = e->plan;
+    bool pieces = strcmp(schedule->name, "seqpipe") == 0;
+    fprintf(out, "parallel:\n  pipeline_config:\n    pipeline_interleave: %s\n    pipeline_scheduler: '%s'\n",
+            plan->n_chunks > 1 || pieces ? "True" : "False", schedule->name);
+    fprintf(out, "parallel_config:\n  pipeline_stage: %d\n", plan->n_stages);
+    if (e->n_micro_batches > 0)
+        fprintf(out, "  micro_batch_num: %d\n", e->n_micro_batches);
+    if (e->n_pieces > 1)
+        fprintf(out, "  seq_split_num: %d\n", e->n_pieces);
+}
+
+static void put_list(const ek_plan *plan, const char *name, const int *values, int base, const char *indent, FILE *out)
+{
+    fprintf(out, "%s%s: ", indent, name);
+    ek__print_chunks(plan, values, base, out);
+    fputc('\n', out);
+}
+
+static ek_status write_mindformers(const ek_emission *e, FILE *out, ek_telling *told, ek_error *err)
+{
+    const ek_plan *plan = e->plan;
+    ek__theirs schedule;
+    ek_status status = ek__find_schedule(e, framework, schedules, &schedule, err);
+    if (status == EK_OK)
+        status = ek__begin(e, framework, &schedule, "LayerSetting of MindFormers r1.5 and MindSpore's pipeline_config",
+                           out, err);
+    if (status)
+        return status;
+    if (strcmp(ek__emission_schedule(e)->name, "interleaved-less-memory") == 0)
+        ek__comment(out,
+                    "No key below picks the interleaved schedule with the shorter warm-up, which the plan is for.");
+    if (e->n_micro_batches > 0 && e->n_micro_batches < plan->n_stages)
+        ek__comment(out, "Careful: MindSpore wants micro_batch_num to be at least pipeline_stage.");
+    if (e->n_micro_batches == 0)
+        ek__comment(out, "Set parallel_config.micro_batch_num to the micro-batches the plan is for.");
+    put_parallel(e, &schedule, out);
+    fprintf(out, "model:\n  model_config:\n    num_layers: %d\n    pp_interleave_num: %d\n", e->n_layers,
+            plan->n_chunks);
+    put_list(plan, "offset", plan->layers, e->n_layers / (plan->n_stages * plan->n_chunks), "    ", out);
+    fputs("recompute_config:\n", out);
+    put_list(plan, "recompute", plan->full, 0, "  ", out);
+    put_list(plan, "select_recompute", plan->select, 0, "  ", out);
+    put_list(plan, "select_comm_recompute", plan->comm, 0, "  ", out);
+    status = ek__finish(out, err);
+    if (told && status == EK_OK)
+        *told = EK_TELLS_PLAN;
+    return status;
+}
+
+const ek_emitter ek__emitter_mindformers = {
+    .name = "mindformers",
+    .summary = "training YAML of MindFormers; can be told every plan",
+    .write = write_mindformers,
+};
