@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "balance/random.h"
+#include "base/random.h"
 
 static double around(ek__random *random, double value, double spread)
 {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "balance/random.h"
+#include "base/random.h"
 #include "bench.h"
 #include "simulate/order.h"
 

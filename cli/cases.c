@@ -112,6 +112,20 @@ bool cli_cases_add(cli_cases *cases, const cli_model *model, const ek_layers *la
     return false;
 }
 
+/* A plan that says its schedule keeps it unless another is given. */
+static cli_model with_schedule(const cli_model *model, const ek_strategy *strategy)
+{
+    cli_model own = *model;
+    if (own.schedule || !strategy->schedule || own.less_memory >= 0)
+        return own;
+    if (own.n_pieces == 1 && strcmp(strategy->schedule->name, "sequence") == 0)
+        cli_note("plan '%s' splits sequences; it is run without pieces (-seq N and -train FILE cut them)",
+                 strategy->name);
+    else
+        own.schedule = strategy->schedule;
+    return own;
+}
+
 bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
                         const char *path)
 {
@@ -138,7 +152,8 @@ bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layer
                       model->n_chunks);
             fine = false;
         } else {
-            fine = cli_cases_add(cases, model, layers, s->name, s->file_name, &s->plan, m,
+            const cli_model own = with_schedule(model, s);
+            fine = cli_cases_add(cases, &own, layers, s->name, s->file_name, &s->plan, m,
                                  model->less_memory >= 0 ? model->less_memory : s->less_memory);
         }
     }

@@ -7,6 +7,7 @@
     X(balance)                                                                                                         \
     X(convert)                                                                                                         \
     X(dryrun_script)                                                                                                   \
+    X(guide)                                                                                                           \
     X(simulate)
 
 /** Exit codes of every command. */

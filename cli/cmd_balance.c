@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ask.h"
 #include "auto.h"
 #include "cases.h"
 #include "cmd.h"
 #include "emit.h"
 #include "files.h"
+#include "interactive.h"
 #include "model.h"
 #include "quick.h"
 #include "search.h"
@@ -24,7 +26,7 @@ static const cli_option options[] = {
     CLI_CHOICE_OPTIONS,
     {"t|time-limit|time_limit", "SECONDS", "end the search after this long, fractions too (90)", NULL},
     {"gap", "SHARE", "end it when the step is proved to be within this share of the best possible (0.01)", NULL},
-    {"solver", "NAME", "staged (default), anneal, branch, milp or exhaustive; see docs/balance.md", "search"},
+    {"solver", "staged|anneal|branch|milp|exhaustive", "way of searching (staged); see docs/balance.md", "search"},
     {"threads", "N", "threads of the search (all cores); the answer does not depend on it", NULL},
     {"seed", "N", "seed of the search (1)", NULL},
     {"sweep", "KEY=VALUES", "what another value would buy: balance for each of mem=48000:62000:2000 (from:to:step) or "
@@ -33,6 +35,8 @@ static const cli_option options[] = {
      "each; also what it costs against the search", NULL},
     {"naive|simulate-naive|simulate_naive", "0|1", "compare with the even split, without and with all recomputation", "compare"},
     {"manual|manual-config|manual_config", "FILE", "compare with the plans in FILE", NULL},
+    {"from", "FILE", "start from what a training YAML runs today: -s, -i, -mb and the schedule come from it where they "
+     "are not given, and its plan is compared with", NULL},
     {"emit", "NAME", "print settings of a training framework instead of a report: mindformers, mindspeed, megatron or "
      "torchtitan; see evenkeel convert", "settings"},
     CLI_OUTPUT_OPTIONS,
@@ -45,12 +49,15 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
+extern const ek_cmd cmd_guide;
+
 static const cli_spec spec = {
-    .usage = "evenkeel balance [OPTIONS] FILE\n       evenkeel balance [OPTIONS] --init FILE",
+    .usage = "evenkeel balance [OPTIONS] FILE\n       evenkeel balance [OPTIONS] --init FILE\n       evenkeel balance",
     .summary =
         "Chooses for every pipeline stage (and every virtual chunk) how many layers it holds and how many of them\n"
         "recompute what, so that the simulated step is as short as possible and no stage exceeds its memory.\n"
         "FILE is an init file (YAML) or a layer file (JSON). Options take one dash or two.\n"
+        "Run bare on a terminal it asks for everything.\n"
         "--schedule and -i also take `auto` or several values with commas: each is tried, and all are ranked.\n\n"
         "Exit status: 0 done, 1 nothing fits, 2 wrong usage or input.",
     .examples = "examples:\n"
@@ -69,7 +76,7 @@ typedef struct command {
     cli_search search;
     cli_open open;
     bool naive, guide, execute, quick;
-    const char *manual, *sweep;
+    const char *manual, *sweep, *from;
     const ek_emitter *emitter; /* NULL: a report */
 } command;
 
@@ -166,6 +173,10 @@ static bool handle(void *user, const cli_option *option, const char *text)
         c->emitter = cli_find_emitter(option, text);
         return c->emitter != NULL;
     }
+    if (cli_is(option, "from")) {
+        c->from = text;
+        return true;
+    }
     if (cli_is(option, "manual")) {
         c->manual = text;
         return true;
@@ -204,6 +215,49 @@ static bool add_naive(command *c, const ek_layers *layers, cli_cases *cases)
             return false;
     }
     return true;
+}
+
+/* What today's training YAML says where the command line does not. */
+static bool take_today(command *c)
+{
+    ek_error err;
+    ek_train_plan train;
+    cli_model *model = &c->model;
+    if (!c->from)
+        return true;
+    if (ek_train_plan_read(c->from, &cli_listener, &train, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    bool choice = c->open.schedules || c->open.chunks;
+    model->n_stages = model->n_stages ? model->n_stages : train.plan.n_stages;
+    model->n_micro_batches = model->n_micro_batches ? model->n_micro_batches : train.n_micro_batches;
+    if (!model->n_chunks && !model->schedule && !choice && train.schedule &&
+        strcmp(train.schedule->name, "sequence") != 0 && model->less_memory < 0 && model->n_pieces == 1)
+        model->schedule = train.schedule;
+    if (!model->n_chunks && !choice)
+        model->n_chunks = train.plan.n_chunks;
+    ek_train_plan_clear(&train);
+    return true;
+}
+
+/* The gain over today's plan, which is the last case. */
+static void say_gain(const command *c, const cli_cases *cases, double limit)
+{
+    const ek_timeline *now = &cases->timelines[cases->n - 1], *best = &cases->timelines[0];
+    int stage;
+    double peak = ek_timeline_peak(now, &stage);
+    if (!c->from)
+        return;
+    if (limit > 0 && peak > limit)
+        cli_note(
+            "today's plan takes %.6g and holds %.0f MB on stage %d, more than the %.0f MB of the limit; this one fits "
+            "and takes %.6g (%+.2f %%)",
+            now->step_time, peak, stage, limit, best->step_time, 100 * (best->step_time / now->step_time - 1));
+    else
+        cli_note("today's plan takes %.6g, this one %.6g: %.2f %% %s", now->step_time, best->step_time,
+                 100 * (1 - best->step_time / now->step_time) * (best->step_time > now->step_time ? -1 : 1),
+                 best->step_time > now->step_time ? "more" : "less");
 }
 
 /* The one schedule and interleave that were asked for, as a choice among one. */
@@ -274,6 +328,8 @@ static int run_model(command *c, const ek_layers *layers)
         goto done;
     if (feasible && c->manual && !cli_cases_add_file(&cases, &c->model, layers, false, c->manual))
         goto done;
+    if (feasible && c->from && !cli_cases_add_file(&cases, &c->model, layers, false, c->from))
+        goto done;
     ek_report report = {.layers = layers,
                         .memory_limit_mb = c->search.options.memory_limit_mb,
                         .train_file = c->model.n_pieces > 1 ? c->model.train : NULL,
@@ -284,6 +340,8 @@ static int run_model(command *c, const ek_layers *layers)
     cli_stages_report(&stages, &c->model.cluster, c->model.n_stages, &report);
     if (!print_answer(c, &report, choice.order) || !cli_write_pictures(&c->model, &report, cases.file_names))
         goto done;
+    if (feasible)
+        say_gain(c, &cases, stages.memory_mb ? 0 : c->search.options.memory_limit_mb);
     if (!feasible && stages.memory_mb)
         cli_error(NULL, "%s the stages' limits; every one would have to grow by %.0f MB%s, stage %d to %.0f MB",
                   result->smallest_limit_exact ? "nothing fits into" : "found no plan within",
@@ -310,6 +368,7 @@ static bool check_sweep(const command *c)
                         : c->emitter                                             ? "--emit"
                         : c->naive                                               ? "-naive 1"
                         : c->manual                                              ? "-manual"
+                        : c->from                                                ? "--from"
                         : c->model.cluster.memory && cli_sweeps(c->sweep, "mem") ? "--stage-memory"
                                                                                  : NULL;
     if (other)
@@ -334,12 +393,16 @@ static int run(int argc, char **argv)
     int parsed = cli_parse(&spec, argc, argv, handle, &c, &operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
-    if (c.guide) {
-        cli_error(NULL, "-guide (which dry runs to make) is not in this version");
+    if (c.guide) /* the original's way to ask which dry runs to make */
+        return cmd_guide.run(1, (char *[]){"guide", NULL});
+    char layer_file[4096];
+    if (argc == 1 && cli_can_ask() &&
+        !cli_interactive(&c.model, &c.search.options.memory_limit_mb, layer_file, sizeof layer_file))
         return EXIT_WRONG;
-    }
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
+    if (!take_today(&c))
+        return EXIT_WRONG;
     if (c.sweep && !check_sweep(&c))
         return EXIT_WRONG;
     if (c.quick && !check_quick(&c))

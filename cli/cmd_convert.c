@@ -1,5 +1,6 @@
 /* `evenkeel convert`: a plan as the settings of a training framework. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
@@ -11,6 +12,8 @@
 /* clang-format off */
 static const cli_option options[] = {
     {"to", "NAME", "training framework; --list names them", "settings"},
+    {"apply", "FILE", "put the plan into this training YAML of MindFormers: only the values of the pipeline change. The old "
+     "file is kept as FILE.bak, or with -o the new one is written there instead", NULL},
     {"list", NULL, "name the frameworks, with a line each on what they can be told, and end", NULL},
     {"plan", "NAME", "which plan of the file (the first)", NULL},
     {"num-layers", "N", "layers of the model, when the plan file does not say and no model is given", NULL},
@@ -24,7 +27,8 @@ static const cli_option options[] = {
 /* clang-format on */
 
 static const cli_spec spec = {
-    .usage = "evenkeel convert [OPTIONS] PLAN --to NAME\n       evenkeel convert --list",
+    .usage = "evenkeel convert [OPTIONS] PLAN --to NAME\n       evenkeel convert [OPTIONS] PLAN --apply TRAIN.yaml\n"
+             "       evenkeel convert --list",
     .summary =
         "Writes a plan as the settings of a training framework, to paste into its configuration. PLAN is what\n"
         "`balance --format yaml` (or json) wrote, or a file of named strategies. Comments say what the settings rest\n"
@@ -36,6 +40,7 @@ static const cli_spec spec = {
     .examples = "examples:\n"
                 "  evenkeel balance init.yaml -s 16 -mb 16 --format json > plan.json\n"
                 "  evenkeel convert plan.json --to mindformers\n"
+                "  evenkeel convert plan.json --apply train.yaml\n"
                 "  evenkeel convert plan.json --to megatron --init init.yaml -mem 56000 -o args.sh\n"
                 "  evenkeel convert mine.yaml --to torchtitan --num-layers 96 --plan manual1\n",
     .operand = "PLAN",
@@ -46,7 +51,7 @@ static const cli_spec spec = {
 typedef struct command {
     cli_model model;
     const ek_emitter *emitter;
-    const char *plan;
+    const char *plan, *apply;
     int n_layers; /* 0 when not given */
     bool list;
 } command;
@@ -60,6 +65,10 @@ static bool handle(void *user, const cli_option *option, const char *text)
     }
     if (cli_is(option, "plan")) {
         c->plan = text;
+        return true;
+    }
+    if (cli_is(option, "apply")) {
+        c->apply = text;
         return true;
     }
     if (cli_is(option, "num-layers"))
@@ -87,8 +96,10 @@ static bool check(const command *c, const char *path)
 {
     if (!path)
         cli_error(NULL, "no plan: give a plan file, for example `evenkeel convert plan.json --to mindformers`");
-    else if (!c->emitter)
-        cli_error(NULL, "no framework: give one with --to NAME; --list names them");
+    else if (!c->emitter && !c->apply)
+        cli_error(NULL, "no framework: give one with --to NAME (--list names them), or a training YAML with --apply");
+    else if (c->emitter && c->apply)
+        cli_error(NULL, "--to prints settings, --apply changes a training YAML; leave one of them out");
     else if (c->n_layers && has_model(&c->model))
         cli_error(NULL, "--num-layers does not go with a model, which has its own number; leave one of them out");
     else
@@ -160,6 +171,26 @@ static int count_layers(const ek_plan *plan)
     return n_layers;
 }
 
+/* The plan into a training YAML. */
+static int apply(const command *c, const ek_emission *emission)
+{
+    const ek_train_change change = {.plan = emission->plan,
+                                    .n_layers = emission->n_layers,
+                                    .n_micro_batches = emission->n_micro_batches,
+                                    .n_pieces = emission->n_pieces,
+                                    .schedule = emission->schedule};
+    ek_error err;
+    char *text;
+    size_t size;
+    if (ek_train_apply(c->apply, &change, &cli_listener, &text, &size, &err)) {
+        cli_error(&err, "%s", err.message);
+        return EXIT_WRONG;
+    }
+    bool fine = cli_replace_file(c->apply, c->model.output, text, size);
+    free(text);
+    return fine ? EXIT_DONE : EXIT_WRONG;
+}
+
 /* @param layers  the model, or NULL */
 static int convert(const command *c, const ek_strategy *s, const ek_layers *layers)
 {
@@ -177,6 +208,8 @@ static int convert(const command *c, const ek_strategy *s, const ek_layers *laye
                             .memory_limit_mb = model.memory_given ? model.memory_mb : 0};
     if (!fits_options(c, s, emission.schedule))
         return EXIT_WRONG;
+    if (c->apply)
+        return apply(c, &emission);
     bool fine = true;
     if (layers && model.n_micro_batches) {
         fine = cli_cases_add(&cases, &model, layers, s->name, NULL, &s->plan, model.n_micro_batches, model.less_memory);
@@ -205,6 +238,20 @@ static int convert_file(const command *c, const char *path, const ek_layers *lay
     return code;
 }
 
+/* The training YAML says how many layers its model has. */
+static bool count_from_train(command *c)
+{
+    ek_error err;
+    ek_train_plan train;
+    if (ek_train_sizes_read(c->apply, &cli_listener, &train, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    c->n_layers = train.n_layers;
+    ek_train_plan_clear(&train);
+    return true;
+}
+
 static int run(int argc, char **argv)
 {
     command c = {0};
@@ -228,6 +275,8 @@ static int run(int argc, char **argv)
         ek_layers_clear(&layers);
         return code;
     }
+    if (!c.n_layers && c.apply && !count_from_train(&c))
+        return EXIT_WRONG;
     layers = ek_layers_bare(c.n_layers, &body);
     return convert_file(&c, path, c.n_layers ? &layers : NULL);
 }

@@ -2,6 +2,7 @@
 #include "files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,8 @@ bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE 
         cli_error(NULL, "cannot write '%s': %s", path, strerror(errno));
         return false;
     }
+    if (!in_place && stat(path, &info) == 0)
+        fchmod(fileno(out), info.st_mode & 07777); /* as the file that it replaces; not worth failing for */
     bool fine = write(user, out, &err) == EK_OK;
     if (!fine)
         cli_error(NULL, "cannot write '%s': %s", path, err.message);
@@ -66,6 +69,92 @@ bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE 
     }
     if (!fine)
         unlink(temporary);
+    return fine;
+}
+
+typedef struct text_of {
+    const char *text;
+    size_t size;
+} text_of;
+
+static ek_status write_bytes(const void *user, FILE *out, ek_error *err)
+{
+    const text_of *t = user;
+    (void)err; /* the caller looks at the stream */
+    fwrite(t->text, 1, t->size, out);
+    return EK_OK;
+}
+
+/* The whole file; NULL after a message. The caller frees it. */
+static char *read_bytes(const char *path, size_t *size)
+{
+    FILE *in = fopen(path, "rb");
+    char *text = NULL;
+    *size = 0;
+    for (size_t room = 0; in && !ferror(in) && !feof(in);) {
+        if (*size == room) {
+            room = room ? 2 * room : 65536;
+            char *larger = realloc(text, room);
+            if (!larger)
+                break;
+            text = larger;
+        }
+        *size += fread(text + *size, 1, room - *size, in);
+    }
+    bool fine = in && text && feof(in) && !ferror(in);
+    if (!fine)
+        cli_error(NULL, "cannot read '%s': %s", path, strerror(errno));
+    if (in)
+        fclose(in);
+    if (fine)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* PATH.bak, or the next name that is free. */
+static bool backup_name(const char *path, char *name, size_t size)
+{
+    struct stat unused;
+    for (int i = 1; i < 1000; i++) {
+        int length = i == 1 ? snprintf(name, size, "%s.bak", path) : snprintf(name, size, "%s.bak%d", path, i);
+        if (length < 0 || (size_t)length >= size)
+            break;
+        if (stat(name, &unused) != 0)
+            return true;
+    }
+    cli_error(NULL, "no name is left for a backup of '%s'; give another file with -o", path);
+    return false;
+}
+
+bool cli_replace_file(const char *path, const char *output, const char *text, size_t size)
+{
+    const text_of edited = {text, size};
+    char backup[4200], resolved[PATH_MAX];
+    if (output && strcmp(output, "-") == 0)
+        return fwrite(text, 1, size, stdout) == size && cli_printed(EK_OK, NULL);
+    if (output && strcmp(output, path) != 0) {
+        bool written = cli_write_file(output, write_bytes, &edited);
+        if (written)
+            cli_note("wrote %s", output);
+        return written;
+    }
+    /* A link stays one: what it leads to is changed. */
+    struct stat info;
+    const char *target = lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, resolved) ? resolved : path;
+    text_of old;
+    char *old_text = read_bytes(target, &old.size);
+    if (!old_text)
+        return false;
+    old.text = old_text;
+    bool same = old.size == size && memcmp(old.text, text, size) == 0;
+    bool fine = same || (backup_name(target, backup, sizeof backup) && cli_write_file(backup, write_bytes, &old) &&
+                         cli_write_file(target, write_bytes, &edited));
+    if (same)
+        cli_note("%s says this already; nothing was written", path);
+    else if (fine)
+        cli_note("changed %s; the old one is %s", path, backup);
+    free(old_text);
     return fine;
 }
 

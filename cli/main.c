@@ -21,7 +21,7 @@ static void print_help(FILE *out)
           "usage: evenkeel COMMAND [OPTIONS]\n\ncommands:\n",
           out);
     for (int i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-13s  %s\n", commands[i]->name, commands[i]->summary);
+        fprintf(out, "  %-14s  %s\n", commands[i]->name, commands[i]->summary);
     fputs("\noptions:\n"
           "  --help     this text; `evenkeel COMMAND --help` explains a command\n"
           "  --version  the version\n\n"
@@ -44,6 +44,11 @@ int main(int argc, char **argv)
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "-version") == 0 || strcmp(name, "-V") == 0) {
         puts("evenkeel " EK_VERSION);
+        return EXIT_DONE;
+    }
+    if (strcmp(name, "--complete") == 0) { /* for the shells' completion scripts */
+        for (int i = 0; i < N_COMMANDS; i++)
+            printf("%s\t%s\n", commands[i]->name, commands[i]->summary);
         return EXIT_DONE;
     }
     for (int i = 0; i < N_COMMANDS; i++)

@@ -41,7 +41,7 @@ typedef struct cli_model {
     {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline (1)", NULL},               \
     {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (4)", NULL},                                        \
     {"lm|less-memory|less_memory", "0|1", "interleaving with the shorter warm-up, which holds less memory", NULL},     \
-    {"schedule", "NAME", "order of the blocks (--list-schedules names all); default by -i, -lm and -seq", NULL}, \
+    {"schedule", "SCHEDULE", "order of the blocks (--list-schedules names all); default by -i, -lm and -seq", NULL}, \
     {"list-schedules", NULL, "name the schedules, with a line each on bubble and memory, and end", NULL},                \
     {"activation-limit", "N|Np", "activations a stage may hold, in micro-batches of the whole stage, or that many times "\
      "the stages (1.5p); for schedules that make their order for it (the schedule's own)", NULL},                      \
@@ -50,7 +50,7 @@ typedef struct cli_model {
     {"seq|seq_split_num", "N", "sequence pieces of a micro-batch (1); more need -train", NULL},                        \
     {"train", "FILE", "training file (YAML) with the model's shapes, for -seq", NULL}
 #define CLI_OUTPUT_OPTIONS                                                                                             \
-    {"format", "NAME", "text, yaml (a plan file) or json (docs/json.md)", "output"},                                   \
+    {"format", "text|yaml|json", "report for people, a plan file, or docs/json.md", "output"},                                   \
     {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL},\
     {"svg", "FILE", "picture of the result", NULL},                                                                    \
     {"chrome-trace", "FILE", "simulated timeline of the result as a trace for Perfetto", NULL},                        \

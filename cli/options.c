@@ -179,6 +179,20 @@ static const char *shown(const cli_option *option, char *text, size_t size)
     return text;
 }
 
+/* What completion scripts read: a line for each name, then what its value is and what it means, by tabs. */
+static void print_names(const cli_spec *spec)
+{
+    for (int i = 0; i < spec->n_options; i++) {
+        const cli_option *option = &spec->options[i];
+        for (const char *name = option->names; option->help && *name;) {
+            size_t length = strcspn(name, "|");
+            printf("%s%.*s\t%s\t%s\n", length > 2 ? "--" : "-", (int)length, name,
+                   option->argument ? option->argument : "", option->help);
+            name += length + (name[length] == '|');
+        }
+    }
+}
+
 static void unknown(const name_table *table, const char *word)
 {
     char bare[2 * NAME_SIZE];
@@ -207,6 +221,10 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
 {
     name_table table;
     list_names(spec, &table);
+    if (argc == 2 && strcmp(argv[1], "--complete") == 0) {
+        print_names(spec);
+        return CLI_HELP;
+    }
     opterr = 0;
     optind = 1;
     for (;;) {

@@ -9,7 +9,8 @@
 /** One option. Its first name is the one messages use. */
 typedef struct cli_option {
     const char *names;    /**< separated by '|', without dashes: "s|stages|stage" */
-    const char *argument; /**< shown in --help, "N"; NULL for a flag */
+    const char *argument; /**< shown in --help, "N"; NULL for a flag. Completion offers files for FILE, folders for DIR,
+                               schedules for SCHEDULE, and the words of "text|yaml|json" */
     const char *help;     /**< NULL: accepted, but not shown */
     const char *group;    /**< heading, on the first option of a group */
 } cli_option;
@@ -31,7 +32,7 @@ typedef bool cli_handler(void *user, const cli_option *option, const char *text)
 enum { CLI_OK, CLI_HELP, CLI_WRONG };
 
 /**
- * Parse `argv` by `spec`.
+ * Parse `argv` by `spec`. A sole --complete lists the options for the shells' completion scripts.
  * @param operand  [max_operands] NULLs, filled from the first on
  * @return CLI_OK, CLI_HELP after printing help, CLI_WRONG after an error message.
  */

@@ -6,6 +6,7 @@
 #include "evenkeel/dryrun.h"
 #include "evenkeel/emit.h"
 #include "evenkeel/error.h"
+#include "evenkeel/guide.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/quick.h"

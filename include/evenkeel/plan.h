@@ -83,7 +83,8 @@ typedef struct ek_strategy {
     int show;                    /**< 0 or 1; 1 when not given */
     int n_micro_batches;         /**< 0 when not given */
     int less_memory;             /**< 0 or 1; -1 when not given */
-    const ek_schedule *schedule; /**< that the JSON form names beside the plan; NULL when not given */
+    const ek_schedule *schedule; /**< that the JSON form names beside the plan, or of a training YAML; NULL when
+                                      not given */
     int n_pieces;                /**< sequence pieces of a micro-batch, likewise; 0 when not given */
     ek_plan plan;
 } ek_strategy;
@@ -95,7 +96,8 @@ typedef struct ek_strategies {
 
 /**
  * Read a plan file: named strategies in the original's manual format (YAML), or what `balance --format yaml|json`
- * writes. Every plan is checked against the model.
+ * writes; or a training YAML, whose plan gets the name "today" (ek_train_plan_read()). Every plan is checked against
+ * the model.
  *
  * @param layers    the model, needed to resolve offsets and `true`; ek_layers_bare() will do. NULL: taken from the
  *                  first list `layers` in the file, which the JSON form has

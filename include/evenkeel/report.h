@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "evenkeel/balance.h"
+#include "evenkeel/guide.h"
 #include "evenkeel/quick.h"
 #include "evenkeel/uniform.h"
 
@@ -114,6 +115,7 @@ typedef struct ek_format {
     ek_status (*write_uniform)(const ek_uniform_run *run, FILE *out, ek_error *err);
     ek_status (*write_sweep)(const ek_sweep *sweep, FILE *out, ek_error *err);
     ek_status (*write_quick)(const ek_quick_report *report, FILE *out, ek_error *err);
+    ek_status (*write_guide)(const ek_guide *guide, FILE *out, ek_error *err);
 } ek_format;
 
 /** text, yaml, json; NULL at the end. */

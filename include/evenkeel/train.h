@@ -2,7 +2,7 @@
 #ifndef EVENKEEL_TRAIN_H
 #define EVENKEEL_TRAIN_H
 
-#include "evenkeel/error.h"
+#include "evenkeel/plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +63,60 @@ ek_status ek_train_read_devices(const char *path, ek_train_devices *out, ek_erro
 
 /** Free what `train` holds and zero it. Accepts a zeroed struct. */
 void ek_train_clear(ek_train *train);
+
+/** How a training YAML cuts its model into stages. */
+typedef struct ek_train_plan {
+    ek_plan plan;
+    int n_layers; /**< with the layers of multi-token prediction, which the framework numbers too */
+    int n_micro_batches;
+    int n_pieces;                 /**< sequence pieces of a micro-batch (seq_split_num) */
+    int n_ranks;                  /**< devices: data x model x context parallel x stages; 0 when beyond int */
+    const ek_schedule *schedule;  /**< NULL when no schedule here runs as the file's pipeline_scheduler does */
+    char scheduler[EK_NAME_SIZE]; /**< pipeline_scheduler as written; empty when the file has none */
+} ek_train_plan;
+
+/**
+ * Read the pipeline of a training YAML of MindFormers: parallel_config.pipeline_stage, micro_batch_num and the other
+ * degrees, parallel.pipeline_config, model.model_config.offset and pp_interleave_num, recompute_config.
+ *
+ * Chunk i of stage s holds floor(L / (p v)) + offset[i][s] layers; pp_interleave_num counts only where
+ * pipeline_interleave is on. A recompute list counts the first layers of a chunk, false and true stand for none and
+ * all, numbers above the layers there are cut, a list of p numbers is dealt to several chunks in turn, and of several
+ * patterns below select_recompute the largest list counts. Source: spec of the keys in docs/formats.md, read in
+ * MindFormers r1.5.0.
+ *
+ * @return EK_OK; EK_ERR_INPUT with the place: lists of a wrong shape, an offset that does not add up to
+ *         L mod (p v), a list of p offsets for several chunks unless it adds up to 0 (the framework would place layers
+ *         several times), swap, which gives the lists another meaning; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
+ */
+ek_status ek_train_plan_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err);
+/** The same without offset and recompute lists, which may be wrong: the plan has its stages and chunks, but no layers.
+ */
+ek_status ek_train_sizes_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err);
+void ek_train_plan_clear(ek_train_plan *train);
+
+/** What to change in a training YAML. */
+typedef struct ek_train_change {
+    const ek_plan *plan;
+    int n_layers;                /**< of the model the plan is for */
+    int n_micro_batches;         /**< 0: leave it */
+    int least_micro_batches;     /**< a file with fewer gets so many */
+    int n_pieces;                /**< sequence pieces of a micro-batch; 0: leave them */
+    const ek_schedule *schedule; /**< NULL: 1F1B, interleaved where the plan has several chunks */
+} ek_train_change;
+
+/**
+ * Put a plan into a training YAML: stages, micro-batches, interleave, scheduler, offset and the three recompute lists.
+ * Everything else stays byte for byte; what means the same already stays too. Where select_recompute or
+ * select_comm_recompute name patterns, each gets the plan's list.
+ *
+ * @param listener  told where the plan and the file do not go together fully
+ * @param text      the new text of `size` bytes, to be freed
+ * @return EK_OK; EK_ERR_INPUT with the place: another number of layers, swap, or a value that cannot be changed alone;
+ *         EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size).
+ */
+ek_status ek_train_apply(const char *path, const ek_train_change *change, const ek_listener *listener, char **text,
+                         size_t *size, ek_error *err);
 
 #ifdef __cplusplus
 }

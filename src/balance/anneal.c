@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance/random.h"
 #include "balance/search.h"
 #include "balance/solvers.h"
 #include "base/error.h"
+#include "base/random.h"
 
 /* Tuned on the cases of bench/: steps grow with the cells, work is bounded so that the default ends in seconds. */
 enum {

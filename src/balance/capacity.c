@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance/random.h"
 #include "balance/search.h"
 #include "base/error.h"
+#include "base/random.h"
 
 enum { MAX_NODES = 20000, DESCENT_STEPS = 200000 };
 #define DESCENT_WORK 2e7 /* cells looked at */

@@ -10,11 +10,9 @@
 
 #include "base/doc.h"
 #include "base/error.h"
+#include "dryrun/design.h"
 #include "evenkeel/dryrun.h"
-#include "evenkeel/plan.h"
 #include "layers/layers.h"
-
-enum { MAX_UNKNOWNS = 2 + EK_N_RECOMPUTE };
 
 /* Below this share of the largest singular value a direction is not determined. The matrices are small whole numbers:
  * their smallest true singular values are many orders above it, rounding is many below. */
@@ -23,13 +21,11 @@ static const double rank_tolerance = 1e-10;
 /* The linear system over the given middle stages: unknowns are par, the activations of the modelled kinds, const. */
 typedef struct lsq {
     const ek_init *init;
-    int n_kinds;
-    ek_recompute kind[EK_N_RECOMPUTE];
-    bool has_const;
+    ek__unknowns unknowns;
     int n_rows, n_columns;
     double *matrix; /* [n_columns][n_rows], LAPACK's column-major order */
-    double scale[MAX_UNKNOWNS];
-    double value[MAX_UNKNOWNS];
+    double scale[EK__MAX_UNKNOWNS];
+    double value[EK__MAX_UNKNOWNS];
     double condition;
 } lsq;
 
@@ -41,36 +37,20 @@ static ek_chunk_mix mix_of(const ek_init *init, int round, int stage)
 }
 
 /* Coefficients of one stage's equation, without the measured value. */
-static void equation(const lsq *q, int round, int stage, double row[MAX_UNKNOWNS])
+static void equation(const lsq *q, int round, int stage, double row[EK__MAX_UNKNOWNS])
 {
     ek_chunk_mix mix = mix_of(q->init, round, stage);
-    int alive = q->init->n_stages - stage, column = 0;
-    row[column++] = q->init->layers[round * q->init->n_stages + stage];
-    for (int k = 0; k < q->n_kinds; k++)
-        row[column++] = (double)alive * mix.n[q->kind[k]];
-    if (q->has_const)
-        row[column++] = 1.0;
+    ek__design_row(&q->unknowns, &mix, q->init->n_stages - stage, row);
 }
 
 /* Peak of a stage by the values found, with const or without. */
 static double predict(const lsq *q, int round, int stage, bool with_const)
 {
-    double row[MAX_UNKNOWNS], sum = 0.0;
+    double row[EK__MAX_UNKNOWNS], sum = 0.0;
     equation(q, round, stage, row);
-    for (int c = 0; c < q->n_columns - (q->has_const && !with_const); c++)
+    for (int c = 0; c < q->n_columns - (q->unknowns.has_const && !with_const); c++)
         sum += row[c] * q->value[c];
     return sum;
-}
-
-static void column_name(const lsq *q, int column, char *out, size_t size)
-{
-    if (column == 0)
-        snprintf(out, size, "the parameters of a layer");
-    else if (column <= q->n_kinds)
-        snprintf(out, size, "the activations of a layer with recompute kind '%s'",
-                 ek_recompute_name[q->kind[column - 1]]);
-    else
-        snprintf(out, size, "the constant part");
 }
 
 /* ---- what is modelled ---- */
@@ -105,20 +85,21 @@ static ek_status choose_kinds(lsq *q, ek_error *err)
                         "lists");
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
         if (k == EK_RECOMPUTE_NONE || middle[k])
-            q->kind[q->n_kinds++] = (ek_recompute)k;
+            q->unknowns.kind[q->unknowns.n_kinds++] = (ek_recompute)k;
     return EK_OK;
 }
 
 static ek_status count_unknowns(lsq *q, ek_error *err)
 {
     q->n_rows = q->init->n_measurements;
-    if (q->n_rows < q->n_kinds + 1)
+    if (q->n_rows < q->unknowns.n_kinds + 1)
         return ek__fail(err, EK_ERR_INPUT, q->init->memory_usage,
                         "%d middle stages are given, but %d recompute kinds (counting 'none') need %d, and %d to find "
                         "the constant part too; give %d more peaks in body_memories, or a further round",
-                        q->n_rows, q->n_kinds, q->n_kinds + 1, q->n_kinds + 2, q->n_kinds + 1 - q->n_rows);
-    q->has_const = q->n_rows >= q->n_kinds + 2;
-    q->n_columns = 1 + q->n_kinds + q->has_const;
+                        q->n_rows, q->unknowns.n_kinds, q->unknowns.n_kinds + 1, q->unknowns.n_kinds + 2,
+                        q->unknowns.n_kinds + 1 - q->n_rows);
+    q->unknowns.has_const = q->n_rows >= q->unknowns.n_kinds + 2;
+    q->n_columns = ek__unknowns_count(&q->unknowns);
     return EK_OK;
 }
 
@@ -130,7 +111,7 @@ static ek_status fill_matrix(lsq *q, ek_error *err)
     if (!q->matrix)
         return ek__no_memory(err);
     for (int i = 0; i < q->n_rows; i++) {
-        double row[MAX_UNKNOWNS];
+        double row[EK__MAX_UNKNOWNS];
         equation(q, q->init->measurement[i].round, q->init->measurement[i].stage, row);
         for (int c = 0; c < q->n_columns; c++)
             q->matrix[(size_t)c * (size_t)q->n_rows + (size_t)i] = row[c];
@@ -149,8 +130,8 @@ static ek_status fill_matrix(lsq *q, ek_error *err)
 /* Which quantities are mixed up: those with a part in a direction that the matrix maps to zero. Overwrites it. */
 static ek_status fail_singular(lsq *q, ek_error *err)
 {
-    double singular[MAX_UNKNOWNS], right[MAX_UNKNOWNS * MAX_UNKNOWNS], unused_left[1];
-    double superdiagonal[MAX_UNKNOWNS];
+    double singular[EK__MAX_UNKNOWNS], right[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS], unused_left[1];
+    double superdiagonal[EK__MAX_UNKNOWNS];
     int n = q->n_columns;
     if (LAPACKE_dgesvd(LAPACK_COL_MAJOR, 'N', 'A', q->n_rows, n, q->matrix, q->n_rows, singular, unused_left, 1, right,
                        n, superdiagonal) != 0)
@@ -166,7 +147,7 @@ static ek_status fail_singular(lsq *q, ek_error *err)
         if (!mixed)
             continue;
         char name[96];
-        column_name(q, c, name, sizeof name);
+        ek__unknown_name(&q->unknowns, c, name, sizeof name);
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", n_mixed++ ? ", " : "", name);
     }
     return ek__fail(err, EK_ERR_INPUT, q->init->memory_usage,
@@ -183,7 +164,7 @@ static ek_status check_layer_counts(const lsq *q, ek_error *err)
         int n = init->layers[init->measurement[i].round * init->n_stages + init->measurement[i].stage];
         if (i == 0)
             first = n;
-        if (n != first || !q->has_const)
+        if (n != first || !q->unknowns.has_const)
             return EK_OK;
     }
     return ek__fail(err, EK_ERR_INPUT, init->memory_usage,
@@ -200,7 +181,7 @@ static ek_status solve(lsq *q, ek_error *err)
     if (status)
         return status;
     size_t n_cells = (size_t)q->n_rows * (size_t)q->n_columns;
-    double *work = ek__alloc(n_cells + (size_t)q->n_rows, sizeof *work), singular[MAX_UNKNOWNS];
+    double *work = ek__alloc(n_cells + (size_t)q->n_rows, sizeof *work), singular[EK__MAX_UNKNOWNS];
     if (!work)
         return ek__no_memory(err);
     memcpy(work, q->matrix, n_cells * sizeof *work); /* LAPACK destroys its input */
@@ -244,12 +225,12 @@ static void fill_residuals(const lsq *q, ek_residual *residual)
 static ek_status check_values(const lsq *q, const ek_residual *residual, ek_error *err)
 {
     int bad = 0;
-    while (bad <= q->n_kinds && whole_mb(q->value[bad]) >= (bad == 0 ? 0.0 : 1.0))
+    while (bad <= q->unknowns.n_kinds && whole_mb(q->value[bad]) >= (bad == 0 ? 0.0 : 1.0))
         bad++;
-    if (bad > q->n_kinds)
+    if (bad > q->unknowns.n_kinds)
         return EK_OK;
     char name[96], hint[256];
-    column_name(q, bad, name, sizeof name);
+    ek__unknown_name(&q->unknowns, bad, name, sizeof name);
     ek_origin origin = q->init->memory_usage;
     if (q->n_rows == q->n_columns) {
         snprintf(
@@ -321,18 +302,18 @@ static void fill_layers(const lsq *q, const ek_times *times, ek_layers *layers)
     *body = make_layer("BODY", times->body);
     body->n_layers = init->n_layers;
     body->parameter_mb = whole_mb(q->value[0]);
-    for (int k = 0; k < q->n_kinds; k++) {
-        body->activation_mb[q->kind[k]] = whole_mb(q->value[1 + k]);
-        body->modelled[q->kind[k]] = true;
+    for (int k = 0; k < q->unknowns.n_kinds; k++) {
+        body->activation_mb[q->unknowns.kind[k]] = whole_mb(q->value[1 + k]);
+        body->modelled[q->unknowns.kind[k]] = true;
     }
     memcpy(layers->modelled, body->modelled, sizeof layers->modelled);
     layers->head.parameter_mb = whole_mb(init->head_mb - predict(q, 0, 0, false));
     layers->tail.parameter_mb = whole_mb(init->tail_mb - predict(q, 0, init->n_stages - 1, false));
-    layers->const_mb = q->has_const ? whole_mb(q->value[1 + q->n_kinds]) : 0.0;
+    layers->const_mb = q->unknowns.has_const ? whole_mb(q->value[1 + q->unknowns.n_kinds]) : 0.0;
     layers->n_body = 1;
     layers->n_layers = init->n_layers;
     layers->fit.condition = q->condition;
-    layers->fit.const_modelled = q->has_const;
+    layers->fit.const_modelled = q->unknowns.has_const;
     layers->fit.n_residuals = q->n_rows;
 }
 

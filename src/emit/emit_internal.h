@@ -50,6 +50,9 @@ ek_status ek__find_schedule(const ek_emission *emission, const char *framework, 
 /** Of frameworks with Megatron's schedules: 1F1B and its interleaved form. */
 extern const ek__schedule_name ek__megatron_schedules[];
 
+/** Those of MindSpore's pipeline_scheduler. */
+extern const ek__schedule_name ek__mindformers_schedules[];
+
 /** EK_ERR_INPUT for several chunks on one stage, where there is no pipeline to interleave. */
 ek_status ek__check_interleave(const ek_emission *emission, const char *framework, ek_error *err);
 

@@ -8,7 +8,7 @@
 
 static const char framework[] = "MindFormers";
 
-static const ek__schedule_name schedules[] = {
+const ek__schedule_name ek__mindformers_schedules[] = {
     {"1f1b", "1f1b", NULL, true},
     {"interleaved", NULL, "1f1b", true},
     {"interleaved-less-memory", NULL, "1f1b", true},
@@ -48,7 +48,7 @@ static ek_status write_mindformers(const ek_emission *e, FILE *out, ek_telling *
 {
     const ek_plan *plan = e->plan;
     ek__theirs schedule;
-    ek_status status = ek__find_schedule(e, framework, schedules, &schedule, err);
+    ek_status status = ek__find_schedule(e, framework, ek__mindformers_schedules, &schedule, err);
     if (status == EK_OK)
         status = ek__begin(e, framework, &schedule, "LayerSetting of MindFormers r1.5 and MindSpore's pipeline_config",
                            out, err);

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/grid.h"
+#include "train/train_plan.h"
 
 enum { MAX_STRATEGIES = 256, JSON_VERSION = 1 };
 
@@ -442,6 +443,25 @@ static int count_stages(const ek__node *root)
     return 0;
 }
 
+/* The plan that a training YAML runs today. */
+static ek_status add_train(reader *r)
+{
+    ek_strategy *strategy = &r->strategies.strategy[0];
+    ek_train_plan train;
+    ek_status status = ek__train_plan_from_doc(r->in.doc, r->in.listener, &train, r->in.err);
+    if (status)
+        return status;
+    *strategy = (ek_strategy){.name = "today", .show = 1, .less_memory = -1, .plan = train.plan};
+    strategy->n_micro_batches = train.n_micro_batches;
+    strategy->schedule = train.schedule;
+    strategy->n_pieces = train.n_pieces;
+    r->strategies.n = 1;
+    ek_error why;
+    if (!r->layers || ek_plan_check(&strategy->plan, r->layers, &why) == EK_OK)
+        return EK_OK;
+    return ek__fail_at(&r->in, ek__doc_root(r->in.doc), "does not go with the model: %s", why.message);
+}
+
 static ek_status read_root(reader *r, const ek__node *root)
 {
     static const char advice[] = "a plan file has one entry for each plan: 'name:' and below it offset, recompute, ...";
@@ -450,6 +470,8 @@ static ek_status read_root(reader *r, const ek__node *root)
     ek_status status = ek__expect(&r->in, root, EK__MAP, advice);
     if (status)
         return status;
+    if (ek__is_train(r->in.doc))
+        return add_train(r);
     const ek__node *version = ek__get(root, "version");
     if (version && version->kind == EK__SCALAR)
         return read_json(r, root, version);
@@ -471,7 +493,7 @@ ek_status ek__strategies_from_doc(const ek__doc *doc, const ek_layers *layers, i
     if (!r.strategies.strategy)
         return ek__no_memory(err);
     const ek__node *root = ek__doc_root(doc);
-    ek_status status = layers ? EK_OK : take_counted_layers(&r, root);
+    ek_status status = layers || ek__is_train(doc) ? EK_OK : take_counted_layers(&r, root);
     if (status == EK_OK)
         status = read_root(&r, root);
     if (status == EK_OK && r.strategies.n == 0)
@@ -487,7 +509,8 @@ ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_st
                              ek_strategies *out, ek_error *err)
 {
     ek__doc *doc;
-    ek_status status = ek__doc_read(path, &doc, err);
+    /* Aliases are usual in the training YAML that may stand for a plan file. */
+    ek_status status = ek__doc_read_with_aliases(path, &doc, err);
     if (status)
         return status;
     status = ek__strategies_from_doc(doc, layers, n_stages, listener, out, err);

@@ -282,5 +282,10 @@ static ek_status write_json(const ek_report *report, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-const ek_format ek__format_json = {"json",           write_json,     ek__json_schedules,
-                                   ek__json_uniform, ek__json_sweep, ek__json_quick};
+const ek_format ek__format_json = {.name = "json",
+                                   .write = write_json,
+                                   .write_schedules = ek__json_schedules,
+                                   .write_uniform = ek__json_uniform,
+                                   .write_sweep = ek__json_sweep,
+                                   .write_quick = ek__json_quick,
+                                   .write_guide = ek__json_guide};

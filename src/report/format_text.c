@@ -472,5 +472,10 @@ static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-const ek_format ek__format_text = {"text",           write_text,     ek__text_schedules,
-                                   ek__text_uniform, ek__text_sweep, ek__text_quick};
+const ek_format ek__format_text = {.name = "text",
+                                   .write = write_text,
+                                   .write_schedules = ek__text_schedules,
+                                   .write_uniform = ek__text_uniform,
+                                   .write_sweep = ek__text_sweep,
+                                   .write_quick = ek__text_quick,
+                                   .write_guide = ek__text_guide};

@@ -83,6 +83,11 @@ ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
 ek_status ek__json_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
 ek_status ek__text_quick(const ek_quick_report *report, FILE *out, ek_error *err);
 ek_status ek__json_quick(const ek_quick_report *report, FILE *out, ek_error *err);
+ek_status ek__text_guide(const ek_guide *guide, FILE *out, ek_error *err);
+ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err);
+ek_status ek__json_guide(const ek_guide *guide, FILE *out, ek_error *err);
+/** Entry of one of a dry run's lists: 0 offset, 1 recompute, 2 select_recompute, 3 select_comm_recompute. */
+int ek__guide_entry(const ek_init *runs, int list, int round, int stage);
 /** The table above an answer. */
 void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 

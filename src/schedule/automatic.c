@@ -13,8 +13,8 @@
  * next one is known exactly, so that W never delays it unless that was decided. */
 #include "schedule/automatic.h"
 
-#include "balance/random.h"
 #include "base/error.h"
+#include "base/random.h"
 
 #include <assert.h>
 #include <float.h>

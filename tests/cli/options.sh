@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every command and option that --help prints must be in the man page and in the completions, and the man page may not
-# name one that --help does not know. Prints TAP.
+# Every command and option that --help prints must be in the man page and be completed by the shells there are, and the
+# man page may not name one that --help does not know. Prints TAP.
 #
 #   tests/cli/options.sh EVENKEEL
 set -u
@@ -25,9 +25,45 @@ options() { # COMMAND: its options as --help prints them at the start of a line,
     "$evenkeel" "$1" --help | sed -n 's/^  \(-[^ ,]*\(, -[^ ,]*\)*\).*/\1/p' | tr -s ', ' '\n' | sort -u
 }
 
+# What a shell offers behind `evenkeel WORD...`, one a line; the last word is the one being completed.
+bash_completes() {
+    bash -c '. "$0"; COMP_WORDS=(evenkeel "$@"); COMP_CWORD=$#; _evenkeel; printf "%s\n" "${COMPREPLY[@]}"' \
+        "$completion/evenkeel.bash" "$@"
+}
+fish_completes() {
+    fish --no-config -c 'source $argv[1]; complete -C "evenkeel $argv[2..]" | string replace -r "\t.*" ""' \
+        "$completion/evenkeel.fish" "$@"
+}
+zsh_completes() {
+    zsh -fc 'setopt extended_glob; compadd() { [[ $1 == -d ]] && shift 2; shift; print -l -- "$@" }
+        _files() { print -l -- *(N) }
+        words=(evenkeel "${@[2,-1]}"); CURRENT=$#words; file=$1; shift $#; . "$file"' zsh "$completion/_evenkeel" "$@"
+}
+missing_of() { # WORDS OFFERED
+    for word in $1; do printf '%s\n' "$2" | grep -qxe "$word" || printf ' %s' "$word"; done
+}
+
 evenkeel=$(readlink -f "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ln -s "$evenkeel" "$work/evenkeel"
+PATH=$work:$PATH
+export PATH
 commands=$("$evenkeel" --help | sed -n 's/^ \{1,4\}\([a-z][a-z-]*\)  .*/\1/p')
 check 'evenkeel --help lists commands' "$([ -n "$commands" ] || echo 'any command')"
+for shell in bash fish zsh; do
+    if ! command -v $shell >/dev/null; then
+        number=$((number + 1))
+        echo "ok $number # SKIP completion: no $shell here"
+        continue
+    fi
+    check "$shell completes commands" "$(missing_of "$commands" "$("${shell}_completes" '')")"
+    check "$shell completes the words of a value" \
+        "$(missing_of "text yaml json" "$("${shell}_completes" balance --format '')")"
+    check "$shell completes schedules" "$(missing_of "auto 1f1b zb-v" "$("${shell}_completes" balance -schedule '')")"
+    check "$shell completes files after a flag" \
+        "$(cd "$root" && missing_of README.md "$("${shell}_completes" balance --p2p-blocking README)")"
+done
 known=
 for command in $commands; do
     words=$(options "$command")
@@ -36,23 +72,13 @@ for command in $commands; do
     missing=
     for word in $words; do grep -Eq "Fl ${word#-}( |\$)" "$man" || missing="$missing $word"; done
     check "man page: options of $command" "$missing"
-    for file in evenkeel.bash _evenkeel evenkeel.fish; do
-        missing=
-        for word in $words; do
-            case $file in
-            *.fish)
-                case $word in
-                --*) pattern="-l ${word#--}( |\$)" ;;
-                -?) pattern="-s ${word#-}( |\$)" ;;
-                *) pattern="-o ${word#-}( |\$)" ;;
-                esac
-                ;;
-            *) pattern="(^|[^-a-zA-Z0-9])$word([^-a-zA-Z0-9]|\$)" ;;
-            esac
-            grep -Eq -e "$pattern" "$completion/$file" || missing="$missing $word"
-        done
-        check "$file: options of $command" "$missing"
-    done
+    check "bash completes options of $command" "$(missing_of "$words" "$(bash_completes "$command" -)")"
+    if command -v fish >/dev/null; then
+        check "fish completes options of $command" "$(missing_of "$words" "$(fish_completes "$command" -)")"
+    fi
+    if command -v zsh >/dev/null; then
+        check "zsh completes options of $command" "$(missing_of "$words" "$(zsh_completes "$command" -)")"
+    fi
 done
 
 extra=

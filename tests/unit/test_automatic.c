@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "balance/random.h"
+#include "base/random.h"
 #include "evenkeel/simulate.h"
 #include "schedule/automatic.h"
 

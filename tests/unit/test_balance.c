@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "../../bench/cases.h"
-#include "balance/random.h"
+#include "base/random.h"
 #include "near.h"
 
 /* A random small problem. */

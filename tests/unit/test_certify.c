@@ -15,9 +15,9 @@
 
 #include "../../bench/cases.h"
 #include "balance/lone.h"
-#include "balance/random.h"
 #include "balance/relaxed.h"
 #include "base/error.h"
+#include "base/random.h"
 #include "near.h"
 
 enum { MOST_STAGES = 4, MOST_MICRO_BATCHES = 16, MOST_SLOTS = 36 };

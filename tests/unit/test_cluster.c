@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "balance/random.h"
+#include "base/random.h"
 #include "evenkeel/evenkeel.h"
 #include "near.h"
 

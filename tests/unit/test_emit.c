@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <math.h>
 
-#include "balance/random.h"
+#include "base/random.h"
 #include "emit/emit_internal.h"
 #include "near.h"
 

@@ -16,7 +16,7 @@
 
 #include "../../bench/cases.h"
 #include "balance/milp.h"
-#include "balance/random.h"
+#include "base/random.h"
 #include "near.h"
 
 typedef struct instance {

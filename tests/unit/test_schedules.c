@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "../../bench/cases.h"
-#include "balance/random.h"
+#include "base/random.h"
 #include "near.h"
 #include "simulate/order.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "../../bench/cases.h"
-#include "balance/random.h"
+#include "base/random.h"
 #include "near.h"
 #include "simulate/order.h"
 

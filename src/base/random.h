@@ -1,6 +1,6 @@
-/* balance/random.h - a small reproducible generator (splitmix64 seeds xoshiro256**, Blackman and Vigna 2018). */
-#ifndef EK_BALANCE_RANDOM_H
-#define EK_BALANCE_RANDOM_H
+/* base/random.h - a small reproducible generator (splitmix64 seeds xoshiro256**, Blackman and Vigna 2018). */
+#ifndef EK_BASE_RANDOM_H
+#define EK_BASE_RANDOM_H
 
 #include <stdint.h>
 

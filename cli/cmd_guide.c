@@ -1,0 +1,267 @@
+/* `evenkeel guide`: which dry runs to make. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ask.h"
+#include "cmd.h"
+#include "files.h"
+#include "model.h"
+
+/* clang-format off */
+static const cli_option options[] = {
+    {"s|stages", "N", "pipeline stages of the job; from --apply's file when not given", "job"},
+    {"layers", "N", "body layers of the model; from --apply's file when not given", NULL},
+    {"full", NULL, "full recomputation is to be balanced", "recomputation"},
+    {"select", NULL, "selective recomputation is", NULL},
+    {"both", NULL, "selective and communication recomputation on the same layer are", NULL},
+    {"comm", NULL, "communication recomputation on layers of its own is", NULL},
+    {"rounds", "N", "dry runs to make (as few as can do)", "dry runs"},
+    {"spread", "SHARE", "keep layers of a stage within the even split x (1 +- SHARE); narrower is nearer to the job, "
+     "wider tells the answers apart better (as narrow as is good)", NULL},
+    {"rough", "FILE", "a rough layer file or an older init file, to predict the peaks with", "limits"},
+    {"mem|memory", "MB", "limit that the predicted peaks must keep (none; needs --rough)", NULL},
+    {"time", "TIMES", "forward times for --init-out, for example head=0.1,body=3.1,tail=3.5", NULL},
+    {"format", "text|yaml|json", "report for people, the lists, or docs/json.md", "output"},
+    {"init-out", "FILE", "write the init file of these dry runs, with the peaks to be filled in by `collect`", NULL},
+    {"apply", "FILE", "write a copy of this training YAML for every round, FILE.round1.yaml and so on", NULL},
+    {"o|output", "DIR", "folder for the copies (beside the training YAML)", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+/* clang-format on */
+
+static const cli_spec spec = {
+    .usage = "evenkeel guide --stages N --layers N [OPTIONS]\n       evenkeel guide --apply TRAIN.yaml [OPTIONS]\n"
+             "       evenkeel guide",
+    .summary = "Chooses the layers and recomputation of dry runs so that the peaks of their stages tell apart what a\n"
+               "layer holds in parameters and activations of every recompute kind: as few dry runs as can do, well\n"
+               "conditioned, near the even split. Run bare on a terminal it asks. The same question always gets the\n"
+               "same answer. Options take one dash or two.\n\n"
+               "Exit status: 0 done, 2 wrong usage or input, or no dry run can tell.",
+    .examples = "examples:\n"
+                "  evenkeel guide --stages 16 --layers 96 --select --both --comm --init-out init.yaml\n"
+                "  evenkeel guide --apply train.yaml --full --init-out init.yaml -o rounds\n"
+                "  evenkeel guide --stages 8 --layers 80 --full --mem 56000 --rough layers.json --format json\n",
+    .operand = "nothing",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    ek_guide_options options;
+    const ek_format *format;
+    const char *rough, *times, *init_out, *apply, *folder;
+    ek_times time;
+    ek_layers layers; /* the rough model */
+} command;
+
+static bool set_format(command *c, const char *text)
+{
+    c->format = ek_format_find(text);
+    if (!c->format)
+        cli_error(NULL, "no format is called '%s'; there are text, yaml and json", text);
+    return c->format != NULL;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    static const struct {
+        const char *name;
+        ek_recompute kind;
+    } kinds[] = {{"full", EK_RECOMPUTE_FULL},
+                 {"select", EK_RECOMPUTE_SELECT},
+                 {"both", EK_RECOMPUTE_BOTH},
+                 {"comm", EK_RECOMPUTE_COMM}};
+    const struct {
+        const char *name;
+        const char **place;
+    } words[] = {
+        {"rough", &c->rough}, {"time", &c->times}, {"init-out", &c->init_out}, {"apply", &c->apply}, {"o", &c->folder}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (cli_is(option, kinds[i].name)) {
+            c->options.kind[kinds[i].kind] = true;
+            return true;
+        }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (cli_is(option, words[i].name)) {
+            *words[i].place = text;
+            return true;
+        }
+    if (cli_is(option, "s"))
+        return cli_int(option, text, 1, EK_MAX_STAGES, &c->options.n_stages);
+    if (cli_is(option, "layers"))
+        return cli_int(option, text, 1, EK_MAX_LAYERS, &c->options.n_layers);
+    if (cli_is(option, "rounds"))
+        return cli_int(option, text, 1, EK_MAX_ROUNDS, &c->options.n_rounds);
+    if (cli_is(option, "spread"))
+        return cli_double(option, text, 0, 1000, &c->options.spread);
+    if (cli_is(option, "mem"))
+        return cli_double(option, text, 1, 1e9, &c->options.memory_limit_mb);
+    return set_format(c, text);
+}
+
+/* The original's questions. */
+static bool ask(command *c)
+{
+    ek_guide_options *o = &c->options;
+    fputs("Which dry runs to make: some questions first. An empty answer takes what stands in brackets.\n", stderr);
+    return cli_ask_int("pipeline stages", NULL, 1, EK_MAX_STAGES, 16, &o->n_stages) &&
+           cli_ask_int("body layers of the model", NULL, o->n_stages, EK_MAX_LAYERS, 6 * o->n_stages, &o->n_layers) &&
+           cli_ask_yes("consider full recomputation", false, &o->kind[EK_RECOMPUTE_FULL]) &&
+           cli_ask_yes("consider selective recomputation", true, &o->kind[EK_RECOMPUTE_SELECT]) &&
+           cli_ask_yes("may communication recomputation work together with selective recomputation", true,
+                       &o->kind[EK_RECOMPUTE_BOTH]) &&
+           cli_ask_yes("consider communication recomputation on further layers", true, &o->kind[EK_RECOMPUTE_COMM]);
+}
+
+/* What is not given comes from the training YAML, whose own lists may be wrong. */
+static bool take_from_train(command *c)
+{
+    ek_error err;
+    ek_train_plan train;
+    if (!c->apply)
+        return true;
+    if (ek_train_sizes_read(c->apply, &cli_listener, &train, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    bool same = !c->options.n_layers || c->options.n_layers == train.n_layers;
+    if (!same)
+        cli_error(NULL, "--layers %d, but '%s' has %d; leave --layers out", c->options.n_layers, c->apply,
+                  train.n_layers);
+    c->options.n_layers = train.n_layers;
+    if (!c->options.n_stages)
+        c->options.n_stages = train.plan.n_stages;
+    ek_train_plan_clear(&train);
+    return same;
+}
+
+static bool load_rough(command *c)
+{
+    ek_error err;
+    if (c->times && ek_times_parse(c->times, &c->time, &err)) {
+        cli_error(NULL, "--time: %s", err.message);
+        return false;
+    }
+    if (!c->rough)
+        return true;
+    cli_model model;
+    cli_model_init(&model);
+    /* Only its memory matters here, so times that are missing are no obstacle. */
+    model.times = c->times ? c->times : "head=1,body=1,tail=1";
+    if (!cli_model_load(&model, c->rough, &c->layers))
+        return false;
+    c->options.layers = &c->layers;
+    return true;
+}
+
+static ek_status write_init(const void *user, FILE *out, ek_error *err)
+{
+    const void *const *both = user;
+    return ek_guide_write_init(both[0], both[1], out, err);
+}
+
+static ek_status write_text(const void *user, FILE *out, ek_error *err)
+{
+    (void)err; /* the caller looks at the stream */
+    fputs(user, out);
+    return EK_OK;
+}
+
+/* FOLDER/NAME.roundN.yaml for one round. */
+static bool round_path(const command *c, int round, char *path, size_t size)
+{
+    const char *slash = strrchr(c->apply, '/'), *name = slash ? slash + 1 : c->apply, *dot = strrchr(name, '.');
+    int stem = dot && dot != name ? (int)(dot - name) : (int)strlen(name);
+    int length = c->folder ? snprintf(path, size, "%s/%.*s.round%d%s", c->folder, stem, name, round + 1, name + stem)
+                           : snprintf(path, size, "%.*s%.*s.round%d%s", (int)(name - c->apply), c->apply, stem, name,
+                                      round + 1, name + stem);
+    if (length > 0 && (size_t)length < size)
+        return true;
+    cli_error(NULL, "the path of a training YAML is too long");
+    return false;
+}
+
+static bool apply_rounds(const command *c, const ek_guide *guide)
+{
+    const ek_init *runs = &guide->runs;
+    if (!c->apply)
+        return true;
+    if (c->folder && !cli_make_folder(c->folder))
+        return false;
+    for (int r = 0; r < runs->n_rounds; r++) {
+        size_t at = (size_t)r * (size_t)runs->n_stages, size;
+        const ek_plan plan = {runs->n_stages, 1, runs->layers + at, runs->full + at, runs->select + at,
+                              runs->comm + at};
+        const ek_train_change change = {
+            .plan = &plan, .n_layers = runs->n_layers, .n_pieces = 1, .least_micro_batches = runs->n_stages};
+        char path[4096], *text;
+        ek_error err;
+        if (ek_train_apply(c->apply, &change, &cli_listener, &text, &size, &err)) {
+            cli_error(&err, "%s", err.message);
+            return false;
+        }
+        bool fine = round_path(c, r, path, sizeof path) && cli_write_file(path, write_text, text);
+        free(text);
+        if (!fine)
+            return false;
+        cli_note("wrote %s", path);
+    }
+    return true;
+}
+
+static bool write_answer(const command *c, const ek_guide *guide)
+{
+    ek_error err;
+    const void *const init[] = {guide, c->times ? &c->time : NULL};
+    if (c->init_out && !cli_write_file(c->init_out, write_init, init))
+        return false;
+    if (c->init_out)
+        cli_note("wrote %s", c->init_out);
+    if (!apply_rounds(c, guide))
+        return false;
+    return cli_printed(c->format->write_guide(guide, stdout, &err), &err);
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {.format = ek_format_find("text"), .time = {NAN, NAN, NAN}};
+    const char *operand = NULL;
+    ek_guide_options_init(&c.options);
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, &operand);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (operand) {
+        cli_error(NULL, "'%s' is not expected; name the training YAML with --apply, the rough model with --rough",
+                  operand);
+        return EXIT_WRONG;
+    }
+    if (argc == 1 && cli_can_ask() && !ask(&c))
+        return EXIT_WRONG;
+    if (!take_from_train(&c))
+        return EXIT_WRONG;
+    if (!c.options.n_stages || !c.options.n_layers) {
+        cli_error(NULL, "give the job's size with --stages N and --layers N, or its training YAML with --apply FILE");
+        return EXIT_WRONG;
+    }
+    if (c.options.memory_limit_mb > 0 && !c.rough) {
+        cli_error(NULL, "--mem needs a rough model to predict the peaks with; give one with --rough FILE");
+        return EXIT_WRONG;
+    }
+    if (!load_rough(&c))
+        return EXIT_WRONG;
+    ek_guide guide = {0};
+    ek_error err;
+    int code = EXIT_WRONG;
+    if (ek_guide_make(&c.options, &guide, &err))
+        cli_error(NULL, "%s", err.message);
+    else if (write_answer(&c, &guide))
+        code = EXIT_DONE;
+    ek_layers_clear(&c.layers);
+    ek_guide_clear(&guide);
+    return code;
+}
+
+const ek_cmd cmd_guide = {"guide", "choose the dry runs that tell what a layer holds", run};

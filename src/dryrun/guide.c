@@ -1,0 +1,234 @@
+/* Which dry runs to make: how many stages and rounds, and then the lists that dryrun/guide_anneal.c finds. The layer
+ * counts are kept as near to the even split as a well-conditioned system allows: the bounds on them are widened until
+ * the condition number is a small part of what random lists have. */
+#include "dryrun/guide.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/doc.h"
+#include "base/error.h"
+
+/* The condition number is good enough at this share of the random lists' median. */
+static const double good_share = 1.0 / 11;
+
+void ek_guide_options_init(ek_guide_options *options)
+{
+    *options = (ek_guide_options){.spread = NAN};
+}
+
+void ek_guide_clear(ek_guide *guide)
+{
+    ek_init_clear(&guide->runs);
+    free(guide->peak_mb);
+    *guide = (ek_guide){0};
+}
+
+/* Stages of the dry run: those of the job where the system can be solved, else the nearest that can. 0: there are
+ * none. */
+static int choose_stages(const ek_guide_options *options, char *reason, size_t size)
+{
+    int p = options->n_stages, n = options->n_layers;
+    reason[0] = '\0';
+    if (p >= 4 && n > p)
+        return p;
+    if (n <= 4)
+        return 0;
+    int chosen = p < 4 ? 4 : n / 2 > 4 ? n / 2 : 4;
+    if (chosen >= p && p >= 4)
+        chosen = p - 1;
+    const char *why = p == 1   ? "one stage has no middle stage, whose peak is free of embedding and head"
+                      : p == 2 ? "two stages have no middle stage, whose peak is free of embedding and head"
+                      : p == 3 ? "with three stages every measured stage holds two micro-batches, so that parameters "
+                                 "and activations rise and fall together"
+                               : "with a layer on every stage, the parameters of a layer and the constant part rise "
+                                 "and fall together";
+    snprintf(reason, size,
+             "%s; so the dry run has %d stages instead of %d. Keep data and model parallel as they are (%d times the "
+             "ranks of one stage): the memory of a layer does not depend on the number of stages",
+             why, chosen, p, chosen);
+    return chosen;
+}
+
+static ek_status check_options(const ek_guide_options *options, ek_error *err)
+{
+    if (options->n_stages < 1 || options->n_stages > EK_MAX_STAGES)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the stages must be 1 to %d (got %d)", EK_MAX_STAGES,
+                        options->n_stages);
+    if (options->n_layers < 1 || options->n_layers > EK_MAX_LAYERS)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the layers must be 1 to %d (got %d)", EK_MAX_LAYERS,
+                        options->n_layers);
+    if (options->n_layers < options->n_stages)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "%d layers do not fill %d stages, one each at least; correct one of the two", options->n_layers,
+                        options->n_stages);
+    if (options->spread < 0)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the spread must be 0 or more (got %g)", options->spread);
+    if (options->n_rounds < 0 || options->n_rounds > EK_MAX_ROUNDS)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the rounds must be 1 to %d (got %d)", EK_MAX_ROUNDS,
+                        options->n_rounds);
+    if (options->memory_limit_mb > 0 && !options->layers)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "a memory limit needs a rough model of the layers to predict the peaks with");
+    return EK_OK;
+}
+
+static ek_status lay_out(const ek_guide_options *options, ek__guide_shape *shape, char *reason, size_t size,
+                         ek_error *err)
+{
+    ek__unknowns *unknowns = &shape->unknowns;
+    *shape = (ek__guide_shape){.n_layers = options->n_layers, .unknowns.has_const = true};
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (k == EK_RECOMPUTE_NONE || options->kind[k])
+            unknowns->kind[unknowns->n_kinds++] = (ek_recompute)k;
+    shape->n_stages = choose_stages(options, reason, size);
+    if (shape->n_stages == 0)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "no dry run of %d layers can tell parameters, activations and the constant part apart: that "
+                        "takes 4 stages, of which one has more layers than another, so 5 layers at least; measure a "
+                        "deeper model of the same layers",
+                        options->n_layers);
+    int n = ek__unknowns_count(unknowns), middle = shape->n_stages - 2, fewest = (n + middle - 1) / middle;
+    shape->n_rounds = options->n_rounds ? options->n_rounds : fewest;
+    if (shape->n_rounds < fewest)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "%d unknowns need at least %d rounds of %d middle stages; %d would leave some undetermined", n,
+                        fewest, middle, shape->n_rounds);
+    return EK_OK;
+}
+
+static ek_status take_runs(const ek__guide_shape *shape, const ek__guide_cell *cell, ek_guide *guide, ek_error *err)
+{
+    ek_init *runs = &guide->runs;
+    size_t n_cells = (size_t)shape->n_rounds * (size_t)shape->n_stages;
+    *runs = (ek_init){.n_stages = shape->n_stages,
+                      .n_layers = shape->n_layers,
+                      .n_rounds = shape->n_rounds,
+                      .times = {NAN, NAN, NAN},
+                      .path = ek__strdup("guide"),
+                      .layers = ek__alloc(n_cells, sizeof *runs->layers),
+                      .full = ek__alloc(n_cells, sizeof *runs->full),
+                      .select = ek__alloc(n_cells, sizeof *runs->select),
+                      .comm = ek__alloc(n_cells, sizeof *runs->comm)};
+    if (!runs->path || !runs->layers || !runs->full || !runs->select || !runs->comm)
+        return ek__no_memory(err);
+    /* Full recomputation counts in the other two lists only where they are in use. */
+    bool both = guide->kind[EK_RECOMPUTE_BOTH], select = both || guide->kind[EK_RECOMPUTE_SELECT];
+    bool comm = both || guide->kind[EK_RECOMPUTE_COMM];
+    for (size_t i = 0; i < n_cells; i++) {
+        const int *n = cell[i].mix.n;
+        runs->layers[i] = cell[i].n;
+        runs->full[i] = n[EK_RECOMPUTE_FULL];
+        runs->select[i] = select ? n[EK_RECOMPUTE_FULL] + n[EK_RECOMPUTE_BOTH] + n[EK_RECOMPUTE_SELECT] : 0;
+        runs->comm[i] = comm ? n[EK_RECOMPUTE_FULL] + n[EK_RECOMPUTE_BOTH] + n[EK_RECOMPUTE_COMM] : 0;
+    }
+    return EK_OK;
+}
+
+/* The fullest cell by the rough model; *peak is what it holds. */
+static int fullest(const ek__guide_shape *shape, const ek__guide_cell *cell, const ek_layers *rough, double *peak)
+{
+    int worst = 0;
+    *peak = -INFINITY;
+    for (int i = 0; i < shape->n_rounds * shape->n_stages; i++) {
+        double mb = ek__guide_peak(rough, shape->n_stages, i % shape->n_stages, &cell[i]);
+        if (mb > *peak) {
+            *peak = mb;
+            worst = i;
+        }
+    }
+    return worst;
+}
+
+/* Lists within one spread; *good tells whether they will do. `quick` only looks whether they might. */
+static ek_status try_spread(const ek_guide_options *options, const ek__guide_shape *shape, double spread, bool quick,
+                            double enough, ek__guide_cell *cell, bool *good, ek_error *err)
+{
+    double limit = options->memory_limit_mb > 0 ? options->memory_limit_mb : INFINITY, peak = -INFINITY;
+    ek_status status = ek__guide_anneal(shape, spread, quick, options->layers, options->memory_limit_mb, cell, err);
+    if (status)
+        return status;
+    if (options->layers)
+        fullest(shape, cell, options->layers, &peak);
+    *good = ek__guide_condition(shape, cell, 0) <= (quick ? 1.4 : 1.0) * enough && (quick || peak <= limit);
+    return EK_OK;
+}
+
+/* Try wider and wider bounds until the lists are good enough; the widest ones have to do where none are. */
+static ek_status find_lists(const ek_guide_options *options, const ek__guide_shape *shape, double enough,
+                            ek__guide_cell *cell, ek_error *err)
+{
+    static const double spreads[] = {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0};
+    enum { N_SPREADS = sizeof spreads / sizeof *spreads };
+    bool given = !isnan(options->spread), good = false;
+    double limit = options->memory_limit_mb > 0 ? options->memory_limit_mb : INFINITY, peak = -INFINITY;
+    ek_status status = EK_OK;
+    for (int i = 0; i < N_SPREADS - 1 && !given && !good && status == EK_OK; i++) {
+        status = try_spread(options, shape, spreads[i], true, enough, cell, &good, err);
+        if (status == EK_OK && good)
+            status = try_spread(options, shape, spreads[i], false, enough, cell, &good, err);
+    }
+    if (status == EK_OK && !good)
+        status = try_spread(options, shape, given ? options->spread : spreads[N_SPREADS - 1], false, enough, cell,
+                            &good, err);
+    if (status)
+        return status;
+    if (options->layers)
+        fullest(shape, cell, options->layers, &peak);
+    if (peak <= limit)
+        return EK_OK;
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                    "no lists were found that keep every stage within %.0f MB: stage %d would hold %.0f MB; a "
+                    "simulated dry run need not fit the device, so leave the limit out, or use more stages, or "
+                    "a kind that recomputes more",
+                    limit, fullest(shape, cell, options->layers, &peak) % shape->n_stages, ceil(peak));
+}
+
+static ek_status predict_peaks(const ek__guide_shape *shape, const ek__guide_cell *cell, const ek_layers *rough,
+                               double **out, ek_error *err)
+{
+    size_t n_cells = (size_t)shape->n_rounds * (size_t)shape->n_stages;
+    if (!rough)
+        return EK_OK;
+    *out = ek__alloc(n_cells, sizeof **out);
+    for (size_t i = 0; *out && i < n_cells; i++)
+        (*out)[i] = ek__guide_peak(rough, shape->n_stages, (int)(i % (size_t)shape->n_stages), &cell[i]);
+    return *out ? EK_OK : ek__no_memory(err);
+}
+
+ek_status ek_guide_make(const ek_guide_options *options, ek_guide *out, ek_error *err)
+{
+    ek_guide guide = {.job_stages = options->n_stages, .memory_limit_mb = options->memory_limit_mb};
+    ek__guide_shape shape;
+    ek__guide_cell *cell = NULL;
+    ek_status status = check_options(options, err);
+    if (status == EK_OK)
+        status = lay_out(options, &shape, guide.reason, sizeof guide.reason, err);
+    if (status)
+        return status;
+    cell = ek__alloc((size_t)shape.n_rounds * (size_t)shape.n_stages, sizeof *cell);
+    guide.random_condition = ek__guide_random_condition(&shape);
+    if (!cell || isnan(guide.random_condition)) {
+        status = ek__no_memory(err);
+        goto done;
+    }
+    for (int k = 0; k < shape.unknowns.n_kinds; k++)
+        guide.kind[shape.unknowns.kind[k]] = true;
+    status = find_lists(options, &shape, good_share * guide.random_condition, cell, err);
+    if (status == EK_OK)
+        status = ek__guide_judge(&shape, cell, &guide, err);
+    if (status == EK_OK)
+        status = take_runs(&shape, cell, &guide, err);
+    if (status == EK_OK)
+        status = predict_peaks(&shape, cell, options->layers, &guide.peak_mb, err);
+    if (status)
+        goto done;
+    *out = guide;
+    guide = (ek_guide){0};
+done:
+    free(cell);
+    ek_guide_clear(&guide);
+    return status;
+}

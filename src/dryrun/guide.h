@@ -1,0 +1,59 @@
+/* dryrun/guide.h - what the parts of the guide share. */
+#ifndef EK_DRYRUN_GUIDE_H
+#define EK_DRYRUN_GUIDE_H
+
+#include "dryrun/design.h"
+#include "evenkeel/guide.h"
+
+/** One stage of one round. */
+typedef struct ek__guide_cell {
+    ek_chunk_mix mix;
+    int n; /**< layers, the sum of mix */
+} ek__guide_cell;
+
+/** The layers of a dry run and what is to be told apart. */
+typedef struct ek__guide_shape {
+    ek__unknowns unknowns;
+    int n_stages, n_layers, n_rounds;
+} ek__guide_shape;
+
+/** Peak of a stage that a rough model predicts, in 1F1B with at least P micro-batches. A kind that the model does not
+ *  know counts as none, which holds more. Of several body kinds the first counts. */
+double ek__guide_peak(const ek_layers *rough, int n_stages, int stage, const ek__guide_cell *cell);
+
+/**
+ * Find lists with a small condition number, near the even split, with exact heads and tails.
+ * @param spread    layers of a stage stay within the even split x (1 +- spread), at least one of freedom
+ * @param quick     a first look, in a small part of the time
+ * @param rough     for the peaks, or NULL
+ * @param limit_mb  that the peaks should keep; 0: none
+ * @param out       [n_rounds][n_stages]
+ * @return EK_OK, EK_ERR_MEMORY. Some tenths of a second; O(rounds x stages) moves of O(unknowns^3).
+ */
+ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool quick, const ek_layers *rough,
+                           double limit_mb, ek__guide_cell *out, ek_error *err);
+
+/**
+ * 2-norm condition number of the system that the middle stages of all rounds make, or only its first `n_rows`
+ * equations (0: all).
+ * @param cell  [n_rounds][n_stages]
+ * @return INFINITY when the system is singular, NAN when memory is out. O(rows x unknowns^2).
+ */
+double ek__guide_condition(const ek__guide_shape *shape, const ek__guide_cell *cell, int n_rows);
+
+/**
+ * Median condition number of lists that are drawn at random until the first k + 2 equations have full rank: what the
+ * original tool's guide does. Source: SAPP pipeline balance, MindFormers r1.5, `--guide`; layer counts in proportion to
+ * numbers drawn from 1..9, kinds one after the other from 0..what is left.
+ * @return NAN when memory is out. Some milliseconds.
+ */
+double ek__guide_random_condition(const ek__guide_shape *shape);
+
+/**
+ * What errors of the measured peaks do to the answers, from the pseudo-inverse of the system.
+ * @param guide  its condition numbers and errors are filled in
+ * @return EK_OK, EK_ERR_INPUT when the system is singular, EK_ERR_MEMORY.
+ */
+ek_status ek__guide_judge(const ek__guide_shape *shape, const ek__guide_cell *cell, ek_guide *guide, ek_error *err);
+
+#endif

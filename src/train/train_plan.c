@@ -1,0 +1,391 @@
+/* Reads which layers and recomputation a training YAML gives every stage, as MindFormers r1.5 reads it. The keys lie in
+ * four sections of a file that is otherwise none of our business; a list may be a word, one number a stage, or one list
+ * a chunk. */
+#include "train/train_plan.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/grid.h"
+
+/* A reading in progress; `out` is handed over only when all of it is right. */
+typedef struct reader {
+    ek__in in;
+    const ek__node *root, *model;    /* model.model_config */
+    const ek__node *parallel_config; /* the degrees */
+    const ek__node *pipeline;        /* parallel.pipeline_config, or NULL */
+    ek_train_plan out;
+} reader;
+
+/* Orders of MindSpore that are known here, besides 1f1b, whose order depends on the chunks. */
+static const struct {
+    const char *scheduler, *schedule;
+} schedulers[] = {{"gpipe", "gpipe"}, {"seqpipe", "sequence"}, {"zero_bubble_v", "zb-v"}};
+enum { N_SCHEDULERS = sizeof schedulers / sizeof *schedulers };
+
+bool ek__is_train(const ek__doc *doc)
+{
+    const ek__node *root = ek__doc_root(doc);
+    return root && root->kind == EK__MAP && ek__get(root, "parallel_config");
+}
+
+void ek_train_plan_clear(ek_train_plan *train)
+{
+    ek_plan_clear(&train->plan);
+    *train = (ek_train_plan){0};
+}
+
+/* ---- sizes ---- */
+
+/* A whole number from 1 to `max` below a key; when there is none *out stays. */
+static ek_status read_count(const ek__in *in, const ek__node *map, const char *key, int max, const char *advice,
+                            int *out)
+{
+    const ek__node *node = map ? ek__get(map, key) : NULL;
+    return node ? ek__int(in, node, 1, max, advice, out) : EK_OK;
+}
+
+ek_status ek__train_layers(const ek__in *in, const ek__node *model_config, int *out)
+{
+    static const char *const names[] = {"num_layers", "num_hidden_layers"}, *const more[] = {
+                                                                                "mtp_depth",
+                                                                                "num_nextn_predict_layers"};
+    const ek__node *node = ek__get(model_config, names[0]);
+    int n = 0, extra = 0;
+    if (!node)
+        node = ek__get(model_config, names[1]);
+    ek_status status = node ? EK_OK : ek__require(in, model_config, names[0], "give the model's layers", &node);
+    if (status == EK_OK)
+        status = ek__int(in, node, 1, EK_MAX_LAYERS, "it is the number of the model's layers", &n);
+    for (int i = 0; i < 2 && status == EK_OK && extra == 0; i++) {
+        const ek__node *prediction = ek__get(model_config, more[i]);
+        if (prediction)
+            status =
+                ek__int(in, prediction, 0, EK_MAX_LAYERS - n, "it is the layers of multi-token prediction", &extra);
+    }
+    if (status == EK_OK)
+        *out = n + extra;
+    return status;
+}
+
+/* Optional map below a key; *out is NULL when it is absent. */
+static ek_status find_map(const ek__in *in, const ek__node *map, const char *key, const ek__node **out)
+{
+    *out = map ? ek__get(map, key) : NULL;
+    return *out ? ek__expect(in, *out, EK__MAP, "write its settings below it") : EK_OK;
+}
+
+static ek_status find_sections(reader *r)
+{
+    static const char advice[] = "a training file has model.model_config and parallel_config";
+    const ek__node *model, *parallel, *swap_section, *swap;
+    bool on = false;
+    ek_status status = ek__expect(&r->in, r->root, EK__MAP, advice);
+    if (status == EK_OK)
+        status = ek__require_map(&r->in, r->root, "model", advice, &model);
+    if (status == EK_OK)
+        status = ek__require_map(&r->in, model, "model_config", advice, &r->model);
+    if (status == EK_OK)
+        status = ek__require_map(&r->in, r->root, "parallel_config", advice, &r->parallel_config);
+    if (status == EK_OK)
+        status = find_map(&r->in, r->root, "parallel", &parallel);
+    if (status == EK_OK)
+        status = find_map(&r->in, parallel, "pipeline_config", &r->pipeline);
+    if (status == EK_OK)
+        status = find_map(&r->in, r->root, "swap", &swap_section);
+    swap = status == EK_OK && swap_section ? ek__get(swap_section, "swap") : NULL;
+    if (swap)
+        status = ek__bool(&r->in, swap, "it switches swapping on", &on);
+    if (status == EK_OK && on)
+        return ek__fail_at(&r->in, swap,
+                           "is on, so the recompute lists name layers instead of counting them; switch it off, which "
+                           "is the only way a plan can say them");
+    return status;
+}
+
+/* Product of the degrees; 0 when it does not fit. */
+static ek_status count_ranks(reader *r)
+{
+    static const char *const degree[] = {"data_parallel", "model_parallel", "context_parallel"};
+    long long ranks = r->out.plan.n_stages;
+    for (size_t i = 0; i < sizeof degree / sizeof *degree; i++) {
+        int n = 1;
+        ek_status status = read_count(&r->in, r->parallel_config, degree[i], 1 << 20, "it is a number of devices", &n);
+        if (status)
+            return status;
+        ranks = ranks > INT_MAX / n ? 0 : ranks * n;
+    }
+    r->out.n_ranks = (int)ranks;
+    return EK_OK;
+}
+
+static ek_status read_schedule(reader *r, bool interleave)
+{
+    const ek__node *node = r->pipeline ? ek__get(r->pipeline, "pipeline_scheduler") : NULL;
+    ek_train_plan *out = &r->out;
+    if (node) {
+        ek_status status =
+            ek__string(&r->in, node, sizeof out->scheduler, "name the scheduler, for example 1f1b", out->scheduler);
+        if (status)
+            return status;
+    }
+    if (!out->scheduler[0] || strcmp(out->scheduler, "1f1b") == 0) {
+        out->schedule = ek_schedule_default(interleave ? out->plan.n_chunks : 1, false);
+        return EK_OK;
+    }
+    for (int i = 0; i < N_SCHEDULERS && !out->schedule; i++)
+        if (strcmp(schedulers[i].scheduler, out->scheduler) == 0)
+            out->schedule = ek_schedule_find(schedulers[i].schedule);
+    if (!out->schedule)
+        ek__warn_at(&r->in, node, "is '%s', an order that is not known here; the plan is taken without it",
+                    out->scheduler);
+    return EK_OK;
+}
+
+static ek_status read_sizes(reader *r)
+{
+    int n_stages = 1, n_chunks = 1;
+    bool interleave = false;
+    const ek__node *node = r->pipeline ? ek__get(r->pipeline, "pipeline_interleave") : NULL;
+    r->out.n_micro_batches = r->out.n_pieces = 1;
+    ek_status status = ek__train_layers(&r->in, r->model, &r->out.n_layers);
+    if (status == EK_OK)
+        status = read_count(&r->in, r->parallel_config, "pipeline_stage", EK_MAX_STAGES, "it is the number of stages",
+                            &n_stages);
+    if (status == EK_OK)
+        status = read_count(&r->in, r->parallel_config, "micro_batch_num", EK_MAX_MICRO_BATCHES,
+                            "it is the number in one step", &r->out.n_micro_batches);
+    if (status == EK_OK)
+        status = read_count(&r->in, r->parallel_config, "seq_split_num", EK_MAX_MICRO_BATCHES,
+                            "it is the pieces of a sequence", &r->out.n_pieces);
+    if (status == EK_OK)
+        status =
+            read_count(&r->in, r->model, "pp_interleave_num", EK_MAX_CHUNKS, "it is the chunks of a stage", &n_chunks);
+    if (status == EK_OK && node)
+        status = ek__bool(&r->in, node, "it switches pp_interleave_num on", &interleave);
+    if (status == EK_OK)
+        status = ek_plan_init(&r->out.plan, n_stages, interleave ? n_chunks : 1, r->in.err);
+    if (status == EK_OK)
+        status = count_ranks(r);
+    return status ? status : read_schedule(r, interleave);
+}
+
+/* ---- lists ---- */
+
+typedef enum list_shape { ONE_WORD, BY_STAGE, BY_CHUNK } list_shape;
+
+/* Whether a value is one word, p entries, or v lists of p entries. */
+static ek_status shape_of(reader *r, const ek__node *node, list_shape *out)
+{
+    int p = r->out.plan.n_stages, v = r->out.plan.n_chunks;
+    if (node->kind == EK__SCALAR) {
+        *out = ONE_WORD;
+        return EK_OK;
+    }
+    if (node->kind == EK__LIST && node->first && node->first->kind == EK__LIST) {
+        if (node->n != v)
+            return ek__fail_at(&r->in, node, "has %d lists, but the model has %d chunk%s on a stage; give one for each",
+                               node->n, v, v > 1 ? "s" : "");
+        for (const ek__node *row = node->first; row; row = row->next)
+            if (row->kind != EK__LIST || row->n != p)
+                return ek__fail_at(&r->in, row, "must be a list of %d numbers, one for each stage; correct it", p);
+        *out = BY_CHUNK;
+        return EK_OK;
+    }
+    if (node->kind != EK__LIST || node->n != p)
+        return ek__fail_at(&r->in, node, "must be a list of %d numbers, one for each stage; correct it", p);
+    *out = BY_STAGE;
+    return EK_OK;
+}
+
+static ek_status read_offset(reader *r)
+{
+    const ek_plan *plan = &r->out.plan;
+    int p = plan->n_stages, v = plan->n_chunks, base = r->out.n_layers / (p * v), sum = 0, value = 0;
+    const ek__node *node = ek__get(r->model, "offset");
+    list_shape shape = ONE_WORD;
+    ek_status status = node ? shape_of(r, node, &shape) : EK_OK;
+    if (status == EK_OK && node && shape == ONE_WORD)
+        status = ek__int(&r->in, node, 0, 0, "write a list with one number for each stage", &value);
+    const ek__node *row = node && shape == BY_CHUNK ? node->first : node;
+    for (int i = 0; i < v && status == EK_OK; i++, row = shape == BY_CHUNK ? row->next : row) {
+        const ek__node *entry = shape == ONE_WORD ? NULL : row->first;
+        for (int s = 0; s < p && status == EK_OK; s++, entry = entry ? entry->next : NULL) {
+            if (entry)
+                status = ek__int(&r->in, entry, -base, r->out.n_layers, EK__OFFSET_ADVICE, &value);
+            plan->layers[i * p + s] = base + value;
+            sum += value;
+        }
+    }
+    if (status)
+        return status;
+    if (shape == BY_STAGE && v > 1 && sum != 0)
+        return ek__fail_at(&r->in, node,
+                           "is one list for %d chunks, and every chunk gets all of it: it places %d layers too many; "
+                           "write %d lists",
+                           v, sum - r->out.n_layers % (p * v), v);
+    if (sum != r->out.n_layers % (p * v))
+        return ek__fail_at(&r->in, node ? node : r->model,
+                           "adds up to %d, expected %d: %d layers on %d stages x %d chunks are %d each and %d over; "
+                           "correct the offsets",
+                           sum, r->out.n_layers % (p * v), r->out.n_layers, p, v, base, r->out.n_layers % (p * v));
+    return EK_OK;
+}
+
+/* A count of recomputed layers, or a word for none and all; `all` is cut to what is there later. */
+static ek_status read_entry(reader *r, const ek__node *node, int *out)
+{
+    bool yes;
+    if (!ek__node_is_bool(node, &yes))
+        return ek__int(&r->in, node, 0, EK_MAX_LAYERS, EK__RECOMPUTE_ADVICE, out);
+    *out = yes ? EK_MAX_LAYERS : 0;
+    return EK_OK;
+}
+
+/* `count` layers of a stage go to its chunks in turn, each up to its layers. */
+static void deal(const ek_plan *plan, int stage, int count, int *out)
+{
+    int p = plan->n_stages, placed = -1;
+    while (count > 0 && placed != 0) {
+        placed = 0;
+        for (int i = 0; i < plan->n_chunks && count > 0; i++)
+            if (out[i * p + stage] < plan->layers[i * p + stage]) {
+                out[i * p + stage]++;
+                count--;
+                placed++;
+            }
+    }
+}
+
+/* One list into out[v][p], cut to the layers there are. */
+static ek_status read_list(reader *r, const ek__node *node, int *out)
+{
+    const ek_plan *plan = &r->out.plan;
+    int p = plan->n_stages, v = plan->n_chunks, value = 0;
+    list_shape shape;
+    ek_status status = shape_of(r, node, &shape);
+    if (status == EK_OK && shape == ONE_WORD)
+        status = read_entry(r, node, &value);
+    if (status == EK_OK && shape == ONE_WORD && value != 0 && value != EK_MAX_LAYERS)
+        return ek__fail_at(&r->in, node, "is one number; write true, false, or a list with one number for each stage");
+    const ek__node *row = shape == BY_CHUNK ? node->first : node;
+    memset(out, 0, (size_t)(p * v) * sizeof *out);
+    for (int i = 0; i < v && status == EK_OK; i++, row = shape == BY_CHUNK ? row->next : row) {
+        const ek__node *entry = shape == ONE_WORD ? NULL : row->first;
+        for (int s = 0; s < p && status == EK_OK; s++, entry = entry ? entry->next : NULL) {
+            if (entry)
+                status = read_entry(r, entry, &value);
+            if (shape == BY_STAGE && i == 0 && v > 1)
+                deal(plan, s, value, out);
+            else if (shape != BY_STAGE || v == 1)
+                out[i * p + s] = value < plan->layers[i * p + s] ? value : plan->layers[i * p + s];
+        }
+    }
+    return status;
+}
+
+/* Patterns, each with its own list: what most of them select counts. */
+static ek_status read_patterns(reader *r, const ek__node *map, int *out)
+{
+    int n = r->out.plan.n_stages * r->out.plan.n_chunks;
+    bool differ = false;
+    int *list = ek__alloc((size_t)n, sizeof *list);
+    if (!list)
+        return ek__no_memory(r->in.err);
+    ek_status status = EK_OK;
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (const ek__node *node = map->first; node && status == EK_OK; node = node->next) {
+        status = read_list(r, node, list);
+        for (int i = 0; i < n && status == EK_OK; i++) {
+            differ = differ || (node != map->first && list[i] != out[i]);
+            out[i] = list[i] > out[i] ? list[i] : out[i];
+        }
+    }
+    free(list);
+    if (status == EK_OK && differ)
+        ek__warn_at(&r->in, map, "gives its patterns different lists; a layer counts where any of them does");
+    return status;
+}
+
+static ek_status read_recompute(reader *r, const ek__node *config, const char *key, int *out)
+{
+    const ek__node *node = config ? ek__get(config, key) : NULL;
+    const ek_plan *plan = &r->out.plan;
+    if (!node)
+        return EK_OK;
+    if (node->kind == EK__MAP)
+        return read_patterns(r, node, out);
+    const ek__node *first = node->kind == EK__LIST ? node->first : NULL;
+    bool patterns =
+        first && first->kind == EK__SCALAR && !ek__node_is_int(first, NULL) && !ek__node_is_bool(first, NULL);
+    if (!patterns)
+        return read_list(r, node, out);
+    /* Patterns alone hold for every layer. */
+    memcpy(out, plan->layers, (size_t)(plan->n_stages * plan->n_chunks) * sizeof *out);
+    return EK_OK;
+}
+
+ek_status ek__train_sizes_from_doc(const ek__doc *doc, const ek_listener *listener, ek_train_plan *out, ek_error *err)
+{
+    reader r = {.in = {doc, listener, err}, .root = ek__doc_root(doc)};
+    ek_status status = find_sections(&r);
+    if (status == EK_OK)
+        status = read_sizes(&r);
+    if (status == EK_OK)
+        *out = r.out;
+    else
+        ek_train_plan_clear(&r.out);
+    return status;
+}
+
+ek_status ek__train_plan_from_doc(const ek__doc *doc, const ek_listener *listener, ek_train_plan *out, ek_error *err)
+{
+    reader r = {.in = {doc, listener, err}, .root = ek__doc_root(doc)};
+    const ek__node *recompute = NULL;
+    ek_plan *plan = &r.out.plan;
+    ek_status status = find_sections(&r);
+    if (status == EK_OK)
+        status = read_sizes(&r);
+    if (status == EK_OK)
+        status = read_offset(&r);
+    if (status == EK_OK)
+        status = find_map(&r.in, r.root, "recompute_config", &recompute);
+    if (status == EK_OK)
+        status = read_recompute(&r, recompute, "recompute", plan->full);
+    if (status == EK_OK)
+        status = read_recompute(&r, recompute, "select_recompute", plan->select);
+    if (status == EK_OK)
+        status = read_recompute(&r, recompute, "select_comm_recompute", plan->comm);
+    if (status) {
+        ek_train_plan_clear(&r.out);
+        return status;
+    }
+    *out = r.out;
+    return EK_OK;
+}
+
+static ek_status read_file(const char *path, const ek_listener *listener,
+                           ek_status (*read)(const ek__doc *, const ek_listener *, ek_train_plan *, ek_error *),
+                           ek_train_plan *out, ek_error *err)
+{
+    ek__doc *doc;
+    ek_status status = ek__doc_read_with_aliases(path, &doc, err);
+    if (status)
+        return status;
+    status = read(doc, listener, out, err);
+    ek__doc_free(doc);
+    return status;
+}
+
+ek_status ek_train_plan_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err)
+{
+    return read_file(path, listener, ek__train_plan_from_doc, out, err);
+}
+
+ek_status ek_train_sizes_read(const char *path, const ek_listener *listener, ek_train_plan *out, ek_error *err)
+{
+    return read_file(path, listener, ek__train_sizes_from_doc, out, err);
+}
