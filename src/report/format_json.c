@@ -282,4 +282,5 @@ static ek_status write_json(const ek_report *report, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-const ek_format ek__format_json = {"json", write_json, ek__json_schedules, ek__json_uniform, ek__json_sweep};
+const ek_format ek__format_json = {"json",           write_json,     ek__json_schedules,
+                                   ek__json_uniform, ek__json_sweep, ek__json_collected};

@@ -472,4 +472,5 @@ static ek_status write_text(const ek_report *report, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-const ek_format ek__format_text = {"text", write_text, ek__text_schedules, ek__text_uniform, ek__text_sweep};
+const ek_format ek__format_text = {"text",           write_text,     ek__text_schedules,
+                                   ek__text_uniform, ek__text_sweep, ek__text_collected};

@@ -81,6 +81,9 @@ ek_status ek__text_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
 ek_status ek__json_uniform(const ek_uniform_run *run, FILE *out, ek_error *err);
 ek_status ek__text_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
 ek_status ek__json_sweep(const ek_sweep *sweep, FILE *out, ek_error *err);
+ek_status ek__text_collected(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__yaml_collected(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__json_collected(const ek_collected *collected, FILE *out, ek_error *err);
 /** The table above an answer. */
 void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 
