@@ -43,9 +43,13 @@ typedef struct builder {
     yaml_parser_t parser;
     ek__node *open;
     const char *key;
-    int key_line, key_column;
+    int key_line, key_column, key_begin, key_end;
     int depth, n_nodes;
     size_t n_characters; /* of the text, to tell a truncated file from a wrong one */
+    const char *text;
+    size_t size;
+    size_t mark_character, mark_byte; /* the mark that was looked up last */
+    size_t n_skipped;                 /* bytes of the file before the text */
 } builder;
 
 char *ek__strdup(const char *text)
@@ -219,6 +223,29 @@ static ek_status fail_syntax(builder *b)
     return ek__fail(b->err, EK_ERR_INPUT, at, "not valid YAML or JSON: %s; %s", problem, remedy);
 }
 
+static bool continues(char byte)
+{
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* libyaml counts characters. Marks come in order but for a few steps back, so all of them cost one pass. */
+static int byte_of(builder *b, const yaml_mark_t *mark)
+{
+    while (b->mark_character < mark->index && b->mark_byte < b->size) {
+        b->mark_character++;
+        do
+            b->mark_byte++;
+        while (b->mark_byte < b->size && continues(b->text[b->mark_byte]));
+    }
+    while (b->mark_character > mark->index) {
+        b->mark_character--;
+        do
+            b->mark_byte--;
+        while (continues(b->text[b->mark_byte]));
+    }
+    return (int)(b->n_skipped + b->mark_byte);
+}
+
 static void append(builder *b, ek__node *node)
 {
     ek__node *parent = b->open;
@@ -236,6 +263,8 @@ static void append(builder *b, ek__node *node)
     node->key = b->key;
     node->key_line = b->key_line;
     node->key_column = b->key_column;
+    node->key_begin = b->key_begin;
+    node->key_end = b->key_end;
     b->key = NULL;
 }
 
@@ -263,13 +292,14 @@ static char *arena_strdup(ek__doc *doc, const char *text)
     return copy ? memcpy(copy, text, size) : NULL;
 }
 
-static ek_status add_anchor(builder *b, const yaml_char_t *name, const ek__node *node)
+static ek_status add_anchor(builder *b, const yaml_char_t *name, ek__node *node)
 {
     if (!name || !b->aliases)
         return EK_OK;
     anchor *a = arena_alloc(b->doc, sizeof *a);
     if (!a || !(a->name = arena_strdup(b->doc, (const char *)name)))
         return ek__no_memory(b->err);
+    node->anchor = a->name;
     a->node = node;
     a->before = b->anchors;
     b->anchors = a;
@@ -285,8 +315,12 @@ static ek_status add_copy(builder *b, const ek__node *from, const yaml_mark_t *m
         return status;
     node->line = from->line;
     node->column = from->column;
+    node->begin = from->begin;
+    node->end = from->end;
     node->quoted = from->quoted;
+    node->flow = from->flow;
     node->text = from->text;
+    node->original = from;
     if (from->kind == EK__SCALAR)
         return EK_OK;
     if (b->depth == EK__DOC_MAX_DEPTH)
@@ -297,6 +331,8 @@ static ek_status add_copy(builder *b, const ek__node *from, const yaml_mark_t *m
         b->key = child->key;
         b->key_line = child->key_line;
         b->key_column = child->key_column;
+        b->key_begin = child->key_begin;
+        b->key_end = child->key_end;
         status = add_copy(b, child, mark);
     }
     b->open = node->parent;
@@ -317,15 +353,21 @@ static ek_status add_alias(builder *b, const yaml_event_t *event)
     if (!a)
         return fail_mark(b, &event->start_mark,
                          "no value before this alias has its name after an '&'; write the value out");
-    for (const ek__node *open = b->open; open; open = open->parent)
-        if (open == a->node)
+    for (const ek__node *outer = b->open; outer; outer = outer->parent)
+        if (outer == a->node)
             return fail_mark(b, &event->start_mark,
                              "this alias stands for a value that it is itself a part of; write it out");
-    return add_copy(b, a->node, &event->start_mark);
+    ek__node *open = b->open;
+    ek_status status = add_copy(b, a->node, &event->start_mark);
+    if (status == EK_OK && open) { /* at the root no anchor comes before */
+        open->last->begin = byte_of(b, &event->start_mark);
+        open->last->end = byte_of(b, &event->end_mark);
+    }
+    return status;
 }
 
-static ek_status add_container(builder *b, ek__node_kind kind, const yaml_event_t *event, const yaml_char_t *tag,
-                               const yaml_char_t *name)
+static ek_status add_container(builder *b, ek__node_kind kind, bool flow, const yaml_event_t *event,
+                               const yaml_char_t *tag, const yaml_char_t *name)
 {
     if (tag)
         return fail_mark(b, &event->start_mark, "tags (a word after '!') are not supported; remove it");
@@ -335,6 +377,8 @@ static ek_status add_container(builder *b, ek__node_kind kind, const yaml_event_
     ek_status status = add_node(b, kind, &event->start_mark, &node);
     if (status)
         return status;
+    node->flow = flow;
+    node->begin = byte_of(b, &event->start_mark);
     b->open = node;
     return add_anchor(b, name, node);
 }
@@ -355,6 +399,8 @@ static ek_status add_scalar(builder *b, const yaml_event_t *event)
         b->key = text;
         b->key_line = (int)event->start_mark.line + 1;
         b->key_column = (int)event->start_mark.column + 1;
+        b->key_begin = byte_of(b, &event->start_mark);
+        b->key_end = byte_of(b, &event->end_mark);
         return EK_OK;
     }
     ek__node *node;
@@ -363,6 +409,8 @@ static ek_status add_scalar(builder *b, const yaml_event_t *event)
         return status;
     node->text = text;
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    node->begin = byte_of(b, &event->start_mark);
+    node->end = byte_of(b, &event->end_mark);
     return add_anchor(b, event->data.scalar.anchor, node);
 }
 
@@ -407,9 +455,10 @@ static ek_status check_duplicates(builder *b, const ek__node *map)
     return status;
 }
 
-static ek_status close_container(builder *b)
+static ek_status close_container(builder *b, const yaml_mark_t *end)
 {
     ek__node *closed = b->open;
+    closed->end = closed->flow || !closed->last ? byte_of(b, end) : closed->last->end;
     b->depth--;
     b->open = closed->parent;
     return closed->kind == EK__MAP ? check_duplicates(b, closed) : EK_OK;
@@ -427,12 +476,14 @@ static ek_status add_event(builder *b, const yaml_event_t *event)
     case YAML_SCALAR_EVENT:
         return add_scalar(b, event);
     case YAML_SEQUENCE_START_EVENT:
-        return add_container(b, EK__LIST, event, event->data.sequence_start.tag, event->data.sequence_start.anchor);
+        return add_container(b, EK__LIST, event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE, event,
+                             event->data.sequence_start.tag, event->data.sequence_start.anchor);
     case YAML_MAPPING_START_EVENT:
-        return add_container(b, EK__MAP, event, event->data.mapping_start.tag, event->data.mapping_start.anchor);
+        return add_container(b, EK__MAP, event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE, event,
+                             event->data.mapping_start.tag, event->data.mapping_start.anchor);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        return close_container(b);
+        return close_container(b, &event->end_mark);
     default:
         return EK_OK;
     }
@@ -445,7 +496,7 @@ static ek_status build(builder *b, const char *text, size_t size)
     yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&b->parser, (const unsigned char *)text, size);
     for (size_t i = 0; i < size; i++)
-        b->n_characters += ((unsigned char)text[i] & 0xC0) != 0x80;
+        b->n_characters += !continues(text[i]);
     ek_status status = EK_OK;
     bool end = false;
     while (status == EK_OK && !end) {
@@ -468,9 +519,11 @@ static ek_status build(builder *b, const char *text, size_t size)
 /* Takes the text over as scratch; the caller frees it. */
 static ek_status parse(const char *name, char *text, size_t size, bool aliases, ek__doc **out, ek_error *err)
 {
+    size_t n_skipped = 0;
     if (size >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
-        text += 3;
-        size -= 3;
+        n_skipped = 3;
+        text += n_skipped;
+        size -= n_skipped;
     }
     ek_status status = check_text(name, (const unsigned char *)text, size, err);
     if (status)
@@ -481,7 +534,7 @@ static ek_status parse(const char *name, char *text, size_t size, bool aliases, 
         ek__doc_free(doc);
         return ek__no_memory(err);
     }
-    builder b = {.doc = doc, .err = err, .aliases = aliases};
+    builder b = {.doc = doc, .err = err, .aliases = aliases, .text = text, .size = size, .n_skipped = n_skipped};
     status = build(&b, text, size);
     if (status)
         ek__doc_free(doc);
@@ -496,7 +549,7 @@ static ek_status fail_too_large(const char *name, ek_error *err)
                     "larger than the limit of 64 MiB; this is no file of this kind");
 }
 
-ek_status ek__doc_parse_buffer(const char *name, const char *text, size_t size, ek__doc **out, ek_error *err)
+static ek_status parse_copy(const char *name, const char *text, size_t size, bool aliases, ek__doc **out, ek_error *err)
 {
     if (size > EK__DOC_MAX_BYTES)
         return fail_too_large(name, err);
@@ -505,9 +558,20 @@ ek_status ek__doc_parse_buffer(const char *name, const char *text, size_t size, 
         return ek__no_memory(err);
     if (size > 0)
         memcpy(copy, text, size);
-    ek_status status = parse(name, copy, size, false, out, err);
+    ek_status status = parse(name, copy, size, aliases, out, err);
     free(copy);
     return status;
+}
+
+ek_status ek__doc_parse_buffer(const char *name, const char *text, size_t size, ek__doc **out, ek_error *err)
+{
+    return parse_copy(name, text, size, false, out, err);
+}
+
+ek_status ek__doc_parse_buffer_with_aliases(const char *name, const char *text, size_t size, ek__doc **out,
+                                            ek_error *err)
+{
+    return parse_copy(name, text, size, true, out, err);
 }
 
 /* Read to the end or one byte beyond the limit, whatever the stream is. */
@@ -542,20 +606,30 @@ static ek_status read_stream(FILE *file, const char *name, char **out, size_t *o
     return EK_OK;
 }
 
-static ek_status read_file(const char *path, bool aliases, ek__doc **out, ek_error *err)
+const char *ek__path_name(const char *path)
 {
-    bool is_stdin = strcmp(path, "-") == 0;
-    const char *name = is_stdin ? "<stdin>" : path;
-    FILE *file = is_stdin ? stdin : fopen(path, "rb");
+    return strcmp(path, "-") == 0 ? "<stdin>" : path;
+}
+
+ek_status ek__doc_read_text(const char *path, char **out, size_t *size, ek_error *err)
+{
+    const char *name = ek__path_name(path);
+    FILE *file = name == path ? fopen(path, "rb") : stdin;
     if (!file)
         return ek__fail(err, EK_ERR_SYSTEM, (ek_origin){name, 0, 0}, "cannot be opened: %s", strerror(errno));
+    ek_status status = read_stream(file, name, out, size, err);
+    if (file != stdin)
+        fclose(file);
+    return status;
+}
+
+static ek_status read_file(const char *path, bool aliases, ek__doc **out, ek_error *err)
+{
     char *text = NULL;
     size_t size = 0;
-    ek_status status = read_stream(file, name, &text, &size, err);
-    if (!is_stdin)
-        fclose(file);
+    ek_status status = ek__doc_read_text(path, &text, &size, err);
     if (status == EK_OK)
-        status = parse(name, text, size, aliases, out, err);
+        status = parse(ek__path_name(path), text, size, aliases, out, err);
     free(text);
     return status;
 }

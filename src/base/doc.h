@@ -28,12 +28,18 @@ typedef enum ek__node_kind { EK__SCALAR, EK__LIST, EK__MAP } ek__node_kind;
 typedef struct ek__node {
     ek__node_kind kind;
     bool quoted;              /**< a scalar in quotes: text, whatever it looks like */
+    bool flow;                /**< a list or map in brackets or braces */
     int line, column;         /**< of the value, from 1 */
     int key_line, key_column; /**< of its key, when it sits in a map */
     int index;                /**< position in its list or map */
     int n;                    /**< values inside */
+    int begin, end;           /**< bytes in the file: from its anchor on, if any, to where libyaml sees the end; a block
+                               *   list or map ends with its last value; a value for an alias is where the alias is */
+    int key_begin, key_end;   /**< bytes of its key, when it sits in a map */
+    const char *anchor;       /**< the name after its '&'; NULL without one, or where aliases are not allowed */
     const char *key;          /**< NULL unless it sits in a map */
     const char *text;         /**< of a scalar, without NUL bytes; NULL otherwise */
+    const struct ek__node *original; /**< what an alias stands for, in the value for it and all inside; else NULL */
     struct ek__node *parent, *first, *last, *next;
 } ek__node;
 
@@ -53,6 +59,13 @@ ek_status ek__doc_read(const char *path, ek__doc **out, ek_error *err);
 ek_status ek__doc_read_with_aliases(const char *path, ek__doc **out, ek_error *err);
 /** The same from memory; `name` stands for the file in messages and is copied. */
 ek_status ek__doc_parse_buffer(const char *name, const char *text, size_t size, ek__doc **out, ek_error *err);
+ek_status ek__doc_parse_buffer_with_aliases(const char *name, const char *text, size_t size, ek__doc **out,
+                                            ek_error *err);
+/** The bytes of a file ("-" is standard input) within the limit above; free() them. @return EK_OK, EK_ERR_INPUT when it
+ *  is too large, EK_ERR_SYSTEM, EK_ERR_MEMORY. */
+ek_status ek__doc_read_text(const char *path, char **out, size_t *size, ek_error *err);
+/** How messages call a path: itself, but "<stdin>" for "-". */
+const char *ek__path_name(const char *path);
 void ek__doc_free(ek__doc *doc);
 const ek__node *ek__doc_root(const ek__doc *doc);
 /** As given to the reader. */

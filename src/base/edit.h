@@ -12,7 +12,8 @@
 
 typedef struct ek__edit ek__edit;
 
-/** Read a file for editing; aliases are allowed. @return as ek__doc_read_with_aliases(). */
+/** Read a file for editing; aliases are allowed, merge keys and tags are not. @return as ek__doc_read_with_aliases().
+ */
 ek_status ek__edit_open(const char *path, ek__edit **out, ek_error *err);
 /** The same from memory; `name` stands for the file in messages and is copied. */
 ek_status ek__edit_open_buffer(const char *name, const char *text, size_t size, ek__edit **out, ek_error *err);
@@ -24,23 +25,26 @@ const ek__doc *ek__edit_doc(const ek__edit *edit);
 /**
  * Note a change: the value below `keys` becomes `value`. Keys that are missing are added, with the maps around them.
  *
- * A value that has an anchor which others refer to keeps its old value for them: the anchor and the old value move to
- * the first of the others. A value that is an alias is replaced by its own. A value that means the same already
- * (same numbers, same text) is left as it is.
+ * A value that has an anchor which others refer to keeps its old value for them: the anchor and the old value (on one
+ * line, a map too) move to the first of the others. A value that is an alias is replaced by its own. A value that means
+ * the same already (same numbers, same text) is left as it is; 1 and 1.0 differ. Of two changes of one path the last
+ * counts; a path inside of another one's is refused by ek__edit_finish().
  *
  * @param keys   from the root's key inwards, NULL at the end; a key may hold any character
  * @param value  YAML of the new value on one line in flow style: "3", "True", "[[1, 2], [3, 4]]",
  *               "{'feed_forward\\.mul': [1, 2]}"; copied. Maps are written as blocks where the file's style is block
- * @param after  when the last key is missing: the key of the same map to add it behind; NULL, or one that is missing
- *               too: at the end of the map
- * @return EK_OK, EK_ERR_INPUT with the place when the path leads through something that is no map, EK_ERR_MEMORY.
+ * @param after  when the last key is missing: the key of the same map to add it behind, which may be one that was noted
+ *               before and is missing too; NULL, or one that is not there at all: at the end of the map
+ * @return EK_OK, EK_ERR_INPUT with the place when the path leads through something that is no map or through an alias,
+ *         or when `value` is no YAML, EK_ERR_MEMORY.
  */
 ek_status ek__edit_set(ek__edit *edit, const char *const *keys, const char *value, const char *after, ek_error *err);
 
 /**
  * Apply all changes.
  * @param text  the new text, NUL-terminated behind `size` bytes; free() it
- * @return EK_OK; EK_ERR_INPUT when the changes cannot be made without touching another value; EK_ERR_MEMORY.
+ * @return EK_OK; EK_ERR_INPUT with the place when the changes cannot be made without touching another value, or one of
+ *         them is inside of another; EK_ERR_MEMORY. The changes stay noted; more can follow.
  */
 ek_status ek__edit_finish(ek__edit *edit, char **text, size_t *size, ek_error *err);
 

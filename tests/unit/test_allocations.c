@@ -2,6 +2,7 @@
  * and leaves the output untouched. Linked with --wrap=ek__alloc, so the library itself needs no hook. */
 #include "input.h"
 
+#include "base/edit.h"
 #include "base/error.h"
 
 void *__real_ek__alloc(size_t count, size_t size);
@@ -92,6 +93,27 @@ static ek_status read_train(const char *path, ek_error *err)
     return status;
 }
 
+static ek_status edit_train(const char *path, ek_error *err)
+{
+    static const char *const list[] = {"recompute_config", "recompute", NULL}, *const section[] = {"new", "section",
+                                                                                                   NULL};
+    ek__edit *edit = NULL;
+    char *text = NULL;
+    size_t size;
+    ek_status status = ek__edit_open(path, &edit, err);
+    assert_int_equal(edit == NULL, status != EK_OK);
+    if (status == EK_OK)
+        status = ek__edit_set(edit, list, "[1, 2]", NULL, err);
+    if (status == EK_OK)
+        status = ek__edit_set(edit, section, "{a: 1}", "b", err);
+    if (status == EK_OK)
+        status = ek__edit_finish(edit, &text, &size, err);
+    assert_int_equal(text == NULL, status != EK_OK);
+    free(text);
+    ek__edit_free(edit);
+    return status;
+}
+
 static void any_allocation_of_init_and_decomposition_may_fail(void **state)
 {
     (void)state;
@@ -116,6 +138,12 @@ static void any_allocation_of_the_training_file_and_its_pieces_may_fail(void **s
     assert_true(fail_each(read_train, "tests/data/small_train.yaml") > 4);
 }
 
+static void any_allocation_of_the_editor_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(edit_train, "tests/data/small_train.yaml") > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +151,7 @@ int main(void)
         cmocka_unit_test(any_allocation_of_the_layer_reader_may_fail),
         cmocka_unit_test(any_allocation_of_the_plan_reader_may_fail),
         cmocka_unit_test(any_allocation_of_the_training_file_and_its_pieces_may_fail),
+        cmocka_unit_test(any_allocation_of_the_editor_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

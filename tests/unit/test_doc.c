@@ -130,6 +130,52 @@ static void aliases_become_copies_where_they_are_allowed(void **state)
     ek__doc_free(doc);
 }
 
+/* Every value and key as the bytes it spans, containers in brackets of their own kind. */
+static void dump_spans(const ek__node *node, const char *text, FILE *out)
+{
+    if (node->key)
+        fprintf(out, "<%.*s>", node->key_end - node->key_begin, text + node->key_begin);
+    fprintf(out, "%s<%.*s>", node->original ? "*" : node->flow ? "f" : "", node->end - node->begin, text + node->begin);
+    if (node->anchor)
+        fprintf(out, "&%s", node->anchor);
+    for (const ek__node *child = node->first; child && !node->original; child = child->next)
+        dump_spans(child, text, out);
+}
+
+static void values_know_their_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *text, *expected;
+    } cases[] = {
+        {"a block map ends with its last value", "a:\n  b: 1\n  c: x y # z\n\n# w\nd: 2\n",
+         "<a:\n  b: 1\n  c: x y # z\n\n# w\nd: 2><a><b: 1\n  c: x y><b><1><c><x y><d><2>"},
+        {"brackets and braces", "{a: [1, 'b' ] , c: {}}", "f<{a: [1, 'b' ] , c: {}}><a>f<[1, 'b' ]><1><'b'><c>f<{}>"},
+        {"characters of several bytes", "层: 中 # 文\n数: \"\U0001F600\"\n",
+         "<层: 中 # 文\n数: \"\U0001F600\"><层><中><数><\"\U0001F600\">"},
+        {"a byte-order mark", "\xEF\xBB\xBF中: 1\n", "<中: 1><中><1>"},
+        {"CR LF", "a: 1\r\nb:\r\n- 2\r\n", "<a: 1\r\nb:\r\n- 2><a><1><b><- 2><2>"},
+        {"nothing", "a:\nb: ~\n", "<a:\nb: ~><a><><b><~>"},
+        {"anchors and aliases", "a: &x 1\nb: *x\nc: &y [*x]\n",
+         "<a: &x 1\nb: *x\nc: &y [*x]><a><&x 1>&x<b>*<*x><c>f<&y [*x]>&y*<*x>"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_error err = {0};
+        ek__doc *doc = NULL;
+        char *spans = NULL;
+        size_t size;
+        FILE *out = open_memstream(&spans, &size);
+        if (ek__doc_parse_buffer_with_aliases("t", cases[i].text, strlen(cases[i].text), &doc, &err))
+            fail_msg("%s: %d:%d: %s", cases[i].what, err.line, err.column, err.message);
+        dump_spans(ek__doc_root(doc), cases[i].text, out);
+        fclose(out);
+        if (strcmp(spans, cases[i].expected) != 0)
+            fail_msg("%s: %s", cases[i].what, spans);
+        free(spans);
+        ek__doc_free(doc);
+    }
+}
+
 static void a_nul_byte_is_refused(void **state)
 {
     (void)state;
@@ -304,6 +350,7 @@ int main(void)
         cmocka_unit_test(values_keep_their_places),
         cmocka_unit_test(broken_text_is_refused_with_its_place),
         cmocka_unit_test(aliases_become_copies_where_they_are_allowed),
+        cmocka_unit_test(values_know_their_bytes),
         cmocka_unit_test(a_nul_byte_is_refused),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(scalars_are_typed_as_people_expect),

@@ -1,0 +1,352 @@
+/* Notes changes of a YAML file and makes them: the tree (base/doc.h) says where values stand; every change becomes a
+ * range of bytes and what takes its place; all are sorted and applied in one pass; the tree of the new text is compared
+ * with the old one and the changes, so that a layout that was not thought of is refused rather than damaged. It does
+ * not follow an alias into the map it stands for, does not change keys and removes none. */
+#include "base/edit.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/edit_internal.h"
+
+/* ---- sources ---- */
+
+static void clear_source(ek__source *source)
+{
+    free(source->text);
+    ek__doc_free(source->doc);
+    *source = (ek__source){0};
+}
+
+ek_status ek__edit_parse(const char *name, char *text, size_t size, bool aliases, ek__source *out, ek_error *err)
+{
+    ek__doc *doc = NULL;
+    ek_status status = aliases ? ek__doc_parse_buffer_with_aliases(name, text, size, &doc, err)
+                               : ek__doc_parse_buffer(name, text, size, &doc, err);
+    if (status)
+        free(text);
+    else
+        *out = (ek__source){text, (int)size, doc};
+    return status;
+}
+
+/* ---- the index of keys ---- */
+
+static int compare_key(const ek__node *node, const ek__node *map, const char *key)
+{
+    uintptr_t a = (uintptr_t)node->parent, b = (uintptr_t)map;
+    return a != b ? (a > b) - (a < b) : strcmp(node->key, key);
+}
+
+static int by_map_and_key(const void *a, const void *b)
+{
+    const ek__node *y = *(const ek__node *const *)b;
+    return compare_key(*(const ek__node *const *)a, y->parent, y->key);
+}
+
+static ek_status collect_keys(ek__edit *edit, const ek__node *node, ek_error *err)
+{
+    if (node->key) {
+        void *grown =
+            ek__with_room((void *)edit->in_map, &edit->in_map_capacity, edit->n_in_map + 1, sizeof *edit->in_map);
+        if (!grown)
+            return ek__no_memory(err);
+        edit->in_map = grown;
+        edit->in_map[edit->n_in_map++] = node;
+    }
+    ek_status status = EK_OK;
+    for (const ek__node *child = node->first; child && status == EK_OK && !node->original; child = child->next)
+        status = collect_keys(edit, child, err);
+    return status;
+}
+
+const ek__node *ek__edit_child(const ek__edit *edit, const ek__node *map, const char *key)
+{
+    size_t first = 0, last = edit->n_in_map;
+    while (first < last) {
+        size_t middle = first + (last - first) / 2;
+        int order = compare_key(edit->in_map[middle], map, key);
+        if (order == 0)
+            return edit->in_map[middle];
+        if (order < 0)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+static void clear_request(ek__request *r)
+{
+    for (int i = 0; r->key && i < r->n_keys; i++)
+        free(r->key[i]);
+    free((void *)r->key);
+    free(r->after);
+    clear_source(&r->value);
+}
+
+void ek__edit_free(ek__edit *edit)
+{
+    if (!edit)
+        return;
+    for (size_t i = 0; i < edit->n; i++)
+        clear_request(&edit->request[i]);
+    free(edit->request);
+    free((void *)edit->in_map);
+    clear_source(&edit->file);
+    free(edit);
+}
+
+ek_status ek__edit_open_buffer(const char *name, const char *text, size_t size, ek__edit **out, ek_error *err)
+{
+    char *copy = ek__alloc(size + 1, 1);
+    ek__edit *edit = ek__alloc(1, sizeof *edit);
+    if (!copy || !edit) {
+        free(copy);
+        free(edit);
+        return ek__no_memory(err);
+    }
+    if (size > 0)
+        memcpy(copy, text, size);
+    ek_status status = ek__edit_parse(name, copy, size, true, &edit->file, err);
+    if (status == EK_OK)
+        status = collect_keys(edit, ek__doc_root(edit->file.doc), err);
+    if (status) {
+        ek__edit_free(edit);
+        return status;
+    }
+    if (edit->n_in_map > 0)
+        qsort((void *)edit->in_map, edit->n_in_map, sizeof *edit->in_map, by_map_and_key);
+    *out = edit;
+    return EK_OK;
+}
+
+ek_status ek__edit_open(const char *path, ek__edit **out, ek_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ek_status status = ek__doc_read_text(path, &text, &size, err);
+    if (status)
+        return status;
+    status = ek__edit_open_buffer(ek__path_name(path), text, size, out, err);
+    free(text);
+    return status;
+}
+
+const ek__doc *ek__edit_doc(const ek__edit *edit)
+{
+    return edit->file.doc;
+}
+
+/* ---- noting a change ---- */
+
+void ek__edit_path(const ek__request *r, char *out, size_t size)
+{
+    out[0] = '\0';
+    for (int i = 0; i < r->n_keys; i++) {
+        size_t at = strlen(out);
+        snprintf(out + at, size - at, "%s%s", i ? "." : "", ek__text_is_printable(r->key[i]) ? r->key[i] : "(a key)");
+    }
+}
+
+ek_origin ek__edit_place(const ek__edit *edit, const ek__request *r)
+{
+    return (ek_origin){ek__doc_name(edit->file.doc), r->line, r->column};
+}
+
+/* Walk the path as far as it is there, and refuse what no key can be set in. */
+static ek_status follow(const ek__edit *edit, ek__request *r, ek_error *err)
+{
+    const ek__in in = {edit->file.doc, NULL, err};
+    const ek__node *node = ek__doc_root(edit->file.doc);
+    for (int i = 0; i <= r->n_keys && node; i++) {
+        r->line = node->key ? node->key_line : node->line;
+        r->column = node->key ? node->key_column : node->column;
+        if (i == r->n_keys || (i > 0 && ek__node_is_null(node)))
+            return EK_OK;
+        ek_status status = ek__expect(&in, node, EK__MAP, "a key cannot be set in it; change it by hand");
+        if (status)
+            return status;
+        if (node->original) {
+            char path[EK__EDIT_PATH_SIZE];
+            ek__node_path(node, path, sizeof path);
+            return ek__fail(err, EK_ERR_INPUT, ek__edit_place(edit, r),
+                            "%s is an alias of the map at line %d: to change a key here would change that too; write "
+                            "the map out here, or change it there",
+                            path, node->original->line);
+        }
+        node = ek__edit_child(edit, node, r->key[i]);
+    }
+    return EK_OK;
+}
+
+static ek_status copy_keys(ek__request *r, const char *const *keys, ek_error *err)
+{
+    int n = 0;
+    while (keys[n])
+        n++;
+    r->key = (char **)ek__alloc((size_t)n, sizeof *r->key);
+    if (!r->key)
+        return ek__no_memory(err);
+    for (; r->n_keys < n; r->n_keys++)
+        if (!(r->key[r->n_keys] = ek__strdup(keys[r->n_keys])))
+            return ek__no_memory(err);
+    return EK_OK;
+}
+
+static ek_status parse_value(const ek__edit *edit, ek__request *r, const char *value, ek_error *err)
+{
+    ek_error wrong = {0};
+    char *copy = ek__strdup(value);
+    if (!copy)
+        return ek__no_memory(err);
+    ek_status status = ek__edit_parse("", copy, strlen(value), false, &r->value, &wrong);
+    if (status != EK_ERR_INPUT)
+        return status ? ek__no_memory(err) : EK_OK;
+    char path[EK__EDIT_PATH_SIZE];
+    ek__edit_path(r, path, sizeof path);
+    return ek__fail(err, EK_ERR_INPUT, ek__edit_place(edit, r), "the new value '%.60s' of %s is wrong: %.400s", value,
+                    path, wrong.message);
+}
+
+ek_status ek__edit_set(ek__edit *edit, const char *const *keys, const char *value, const char *after, ek_error *err)
+{
+    ek__request r = {.order = edit->n_noted++};
+    ek__request *grown = ek__with_room(edit->request, &edit->capacity, edit->n + 1, sizeof *grown);
+    if (!grown)
+        return ek__no_memory(err);
+    edit->request = grown;
+    ek_status status = copy_keys(&r, keys, err);
+    if (status == EK_OK && r.n_keys == 0)
+        status = ek__fail(err, EK_ERR_INPUT, (ek_origin){ek__doc_name(edit->file.doc), 1, 1},
+                          "no key is given of the value to set; name at least one");
+    if (status == EK_OK)
+        status = follow(edit, &r, err);
+    if (status == EK_OK)
+        status = parse_value(edit, &r, value, err);
+    if (status == EK_OK && after && !(r.after = ek__strdup(after)))
+        status = ek__no_memory(err);
+    if (status)
+        clear_request(&r);
+    else
+        edit->request[edit->n++] = r;
+    return status;
+}
+
+/* ---- making the changes ---- */
+
+ek_status ek__edit_fail(const ek__work *w, const ek__request *by)
+{
+    char path[EK__EDIT_PATH_SIZE] = "a value";
+    ek_origin at = ek__node_origin(w->file->doc, ek__doc_root(w->file->doc));
+    if (by) {
+        ek__edit_path(by, path, sizeof path);
+        at = ek__edit_place(w->edit, by);
+    }
+    return ek__fail(w->err, EK_ERR_INPUT, at,
+                    "%s cannot be changed here without touching other values; write it in the simple form 'key: "
+                    "value', or change it by hand",
+                    path);
+}
+
+static int by_path(const void *a, const void *b)
+{
+    const ek__request *x = a, *y = b;
+    for (int i = 0; i < x->n_keys && i < y->n_keys; i++) {
+        int order = strcmp(x->key[i], y->key[i]);
+        if (order)
+            return order;
+    }
+    return x->n_keys != y->n_keys ? (x->n_keys > y->n_keys) - (x->n_keys < y->n_keys)
+                                  : (x->order > y->order) - (x->order < y->order);
+}
+
+/* The first of the requests [first, last) whose key at `depth` is `key` or (if `behind`) comes after it. */
+static size_t bound(const ek__edit *edit, size_t first, size_t last, int depth, const char *key, bool behind)
+{
+    while (first < last) {
+        size_t middle = first + (last - first) / 2;
+        int order = strcmp(edit->request[middle].key[depth], key);
+        if (order < 0 || (behind && order == 0))
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first;
+}
+
+ek__run ek__edit_run(const ek__edit *edit, ek__run within, int depth, const char *key)
+{
+    return (ek__run){bound(edit, within.first, within.last, depth, key, false),
+                     bound(edit, within.first, within.last, depth, key, true)};
+}
+
+static bool same_path(const ek__request *a, const ek__request *b)
+{
+    bool same = a->n_keys == b->n_keys;
+    for (int i = 0; same && i < a->n_keys; i++)
+        same = strcmp(a->key[i], b->key[i]) == 0;
+    return same;
+}
+
+/* Of requests for the same path the last counts. */
+static void sort_requests(ek__edit *edit)
+{
+    if (edit->n == 0)
+        return;
+    qsort(edit->request, edit->n, sizeof *edit->request, by_path);
+    size_t n = 0;
+    for (size_t i = 0; i < edit->n; i++) {
+        ek__request *r = &edit->request[i];
+        r->added_at = NULL;
+        if (i + 1 < edit->n && same_path(r, r + 1))
+            clear_request(r);
+        else
+            edit->request[n++] = *r;
+    }
+    edit->n = n;
+}
+
+static void clear_work(ek__work *w)
+{
+    for (size_t i = 0; i < w->n_made; i++) {
+        clear_source(w->made[i]);
+        free(w->made[i]);
+    }
+    free((void *)w->made);
+    free(w->change);
+    free(w->addition);
+    free((void *)w->passed);
+    free((void *)w->alias);
+    free(w->splice);
+    free(w->text.bytes);
+}
+
+ek_status ek__edit_finish(ek__edit *edit, char **text, size_t *size, ek_error *err)
+{
+    const ek__node *root = ek__doc_root(edit->file.doc);
+    ek__work w = {.edit = edit, .file = &edit->file, .err = err};
+    ek__text out = {0};
+    ek_status status = EK_OK;
+    sort_requests(edit);
+    if (edit->n > 0 && root->kind == EK__MAP) {
+        w.json = root->flow && root->first && edit->file.text[root->first->key_begin] == '"';
+        status = ek__edit_plan(&w);
+    }
+    if (status == EK_OK)
+        status = ek__edit_apply(&w, &out);
+    if (status == EK_OK && w.n_splices > 0)
+        status = ek__edit_check(&w, &out);
+    clear_work(&w);
+    if (status) {
+        free(out.bytes);
+        return status;
+    }
+    *text = out.bytes;
+    *size = out.n;
+    return EK_OK;
+}
