@@ -5,6 +5,7 @@
 
 #define CMD_LIST(X)                                                                                                    \
     X(balance)                                                                                                         \
+    X(collect)                                                                                                         \
     X(simulate)
 
 /** Exit codes of every command. */

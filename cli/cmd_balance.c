@@ -110,7 +110,8 @@ static bool take_original(command *c, const cli_option *option, const char *text
     if (cli_is(option, "exec"))
         c->execute = on;
     if (cli_is(option, "cm") && on) {
-        cli_error(NULL, "-cm 1 (memory from logs) is not in this version; give an init file with --init");
+        cli_error(NULL, "-cm 1 (memory from logs) is a command of its own; run `evenkeel collect DIR --init FILE`, and "
+                        "give the file with --init");
         return false;
     }
     return true;

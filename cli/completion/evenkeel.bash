@@ -4,7 +4,7 @@ _evenkeel() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} options
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W 'balance simulate --help --version' -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W 'balance collect simulate --help --version' -- "$word")
         return
     fi
     options='--init --layers -lf --layer-folder --layer_folder -m --model-name --model_name --time -s --stages
@@ -15,10 +15,20 @@ _evenkeel() {
     if [ "${COMP_WORDS[1]}" = balance ]; then
         options="$options --sweep --min-layers --fix --forbid -t --time-limit --time_limit --gap --solver --threads --seed --naive --simulate-naive
         --simulate_naive --manual --manual-config --manual_config"
+    elif [ "${COMP_WORDS[1]}" = collect ]; then
+        options='--which -s --stages --stage --allow-missing --init -o --output --format -h --help'
     else
         options="$options --uniform"
     fi
+    if [ "${COMP_WORDS[1]}" = collect ] && { [ "$before" = -o ] || [ "$before" = --output ] || [ "$before" = -output ]; }; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$word") # a file here, a folder elsewhere
+        return
+    fi
     case $before in
+    -which | --which)
+        mapfile -t COMPREPLY < <(compgen -W 'actual used' -- "$word")
+        return
+        ;;
     -schedule | --schedule)
         mapfile -t COMPREPLY < <(compgen -W "auto
             $(evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word")

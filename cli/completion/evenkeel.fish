@@ -1,6 +1,7 @@
 # fish completion for evenkeel
 
 complete -c evenkeel -n __fish_use_subcommand -f -a balance -d 'choose layers and recomputation for every pipeline stage'
+complete -c evenkeel -n __fish_use_subcommand -f -a collect -d 'collect the peaks of a dry run\'s logs for an init file'
 complete -c evenkeel -n __fish_use_subcommand -f -a simulate -d 'run a given plan through a schedule'
 complete -c evenkeel -n __fish_use_subcommand -f -l version -d 'the version'
 
@@ -45,3 +46,11 @@ complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -s o -l o
 complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l svg -r -d 'Write the picture of the result there'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -l chrome-trace -r -d 'Write the simulated timeline of the result there, as a trace that Perfetto opens'
 complete -c evenkeel -n '__fish_seen_subcommand_from balance simulate' -s h -l help -d 'Explain the command'
+
+complete -c evenkeel -n '__fish_seen_subcommand_from collect' -l which -xa 'actual used' -d 'Which peak counts'
+complete -c evenkeel -n '__fish_seen_subcommand_from collect' -s s -l stages -l stage -x -d 'Stages of the dry run'
+complete -c evenkeel -n '__fish_seen_subcommand_from collect' -l allow-missing -d 'Do with the stages that are there'
+complete -c evenkeel -n '__fish_seen_subcommand_from collect' -l init -r -d 'Put the peaks into this init file'
+complete -c evenkeel -n '__fish_seen_subcommand_from collect' -s o -l output -r -d 'With --init: write there instead'
+complete -c evenkeel -n '__fish_seen_subcommand_from collect' -l format -xa 'text yaml json' -d 'text (the default), yaml or json'
+complete -c evenkeel -n '__fish_seen_subcommand_from collect' -s h -l help -d 'Explain the command'

@@ -103,6 +103,19 @@ typedef struct ek_memory_usage {
 ek_status ek_memory_usage_make(const ek_collection *collection, ek_peak which, ek_memory_usage *out, ek_error *err);
 void ek_memory_usage_clear(ek_memory_usage *usage);
 
+/**
+ * The text of an init file with the peaks of a collection as its memory_usage; everything else as it was, byte for
+ * byte. Nothing is written.
+ *
+ * @param path      of the file, which may lack memory_usage or hold null or 0 in it
+ * @param listener  warned when the file had other peaks, and when the peaks cannot be taken apart into layers
+ * @param text      NUL-terminated behind `size` bytes; free() it
+ * @return EK_OK; EK_ERR_INPUT when the file has other rounds or stages than the collection, is no init file, or stages
+ *         are missing and those left are too few; EK_ERR_SYSTEM, EK_ERR_MEMORY.
+ */
+ek_status ek_init_fill(const char *path, const ek_collection *logs, ek_peak which, const ek_listener *listener,
+                       char **text, size_t *size, ek_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -167,27 +167,24 @@ static ek_status settle(const ek_stage_log *first, const ek_stage_log *second, c
     return EK_OK;
 }
 
+/* In place of the stage of a log that is not wanted: behind all others when sorted. */
+enum { PASSED_OVER = INT_MAX };
+
 static ek_status keep_one_each(ek__logs *logs, const char *source, const ek_listener *listener, ek_error *err)
 {
-    size_t kept = 0;
-    ek_status status = EK_OK;
-    for (size_t i = 1; i < logs->n && status == EK_OK; i++) {
+    ek_stage_log *best = logs->log;
+    for (size_t i = 1; i < logs->n; i++) {
+        ek_stage_log *next = &logs->log[i];
         bool replaces = true;
-        if (logs->log[i].stage != logs->log[kept].stage)
-            kept++;
-        else
-            status = settle(&logs->log[kept], &logs->log[i], source, listener, &replaces, err);
-        if (status == EK_OK && replaces && i != kept) {
-            ek_stage_log swapped = logs->log[kept];
-            logs->log[kept] = logs->log[i];
-            logs->log[i] = swapped;
+        if (next->stage == best->stage) {
+            ek_status status = settle(best, next, source, listener, &replaces, err);
+            if (status)
+                return status;
+            (replaces ? best : next)->stage = PASSED_OVER;
         }
+        best = replaces ? next : best;
     }
-    if (status)
-        return status;
-    for (size_t i = kept + 1; i < logs->n; i++)
-        free(logs->log[i].path);
-    logs->n = kept + 1;
+    qsort(logs->log, logs->n, sizeof *logs->log, by_stage);
     return EK_OK;
 }
 
@@ -228,11 +225,19 @@ static ek_status put_in_order(ek__logs *logs, const char *source, int n_stages, 
         return status;
     qsort(logs->log, logs->n, sizeof *logs->log, by_stage);
     status = keep_one_each(logs, source, listener, err);
+    if (status)
+        return status;
+    ek__logs kept = *logs;
+    while (kept.log[kept.n - 1].stage == PASSED_OVER)
+        kept.n--;
+    status = check_stages(&kept, source, n_stages, err);
     if (status == EK_OK)
-        status = check_stages(logs, source, n_stages, err);
-    if (status == EK_OK)
-        status = check_ranks(logs, err);
-    return status;
+        status = check_ranks(&kept, err);
+    if (status)
+        return status;
+    while (logs->n > kept.n)
+        free(logs->log[--logs->n].path);
+    return EK_OK;
 }
 
 static ek_status read_source(const char *path, const char *name, const ek_listener *listener, bool *listing,

@@ -10,6 +10,7 @@
 
 #include "base/doc.h"
 #include "base/error.h"
+#include "dryrun/init.h"
 #include "evenkeel/dryrun.h"
 #include "evenkeel/plan.h"
 #include "layers/layers.h"
@@ -120,6 +121,13 @@ static ek_status count_unknowns(lsq *q, ek_error *err)
     q->has_const = q->n_rows >= q->n_kinds + 2;
     q->n_columns = 1 + q->n_kinds + q->has_const;
     return EK_OK;
+}
+
+ek_status ek__init_check_peaks(const ek_init *init, ek_error *err)
+{
+    lsq q = {.init = init};
+    ek_status status = choose_kinds(&q, err);
+    return status ? status : count_unknowns(&q, err);
 }
 
 /* ---- solving ---- */

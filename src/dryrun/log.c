@@ -18,11 +18,11 @@
 #include "layers/layers.h"
 
 enum {
-    MAX_NOTE = 64,        /* bytes in the parentheses of a memory line */
-    MAX_SHOWN = 32,       /* of a wrong value */
-    LEAD = 80,            /* bytes shown before an error that stands deep in its line */
-    FIRST_SPAN = 1 << 20, /* bytes of the end that are searched for errors at first */
-    SPAN_GROWTH = 32,
+    MAX_NOTE = 64,          /* bytes in the parentheses of a memory line */
+    MAX_SHOWN = 32,         /* of a wrong value */
+    LEAD = 80,              /* bytes shown before an error that stands deep in its line */
+    FIRST_SPAN = 1 << 20,   /* bytes of the end that are searched for errors at first */
+    SECOND_SPAN = 32 << 20, /* then, before all */
 };
 
 static const char *const memory_text[] = {"Device MOC memory size", "Device HBM memory size",
@@ -293,7 +293,7 @@ static ek_status read_errors(int fd, const char *name, ek_log *out, ek_error *er
     do {
         start = size > span ? size - span : 0;
         status = read_from(fd, start, name, &found, out, err);
-        span *= SPAN_GROWTH;
+        span = span < SECOND_SPAN ? SECOND_SPAN : size;
     } while (status == EK_OK && start > 0 && found.n <= EK_LOG_LINES); /* one more: the first may be half a line */
     if (status == EK_OK && found.n > 0)
         last_errors(&found, out);

@@ -1,5 +1,5 @@
 /* Finding the logs of a dry run in folders and listings: every layout, which log is of which stage, what is missing,
- * and what is refused. The 16 stages of tests/data/dryrun16 hold what their init file says by formula. */
+ * and what is refused. The 16 stages of examples/dryrun16 hold what their init file says by formula. */
 #include "input.h"
 
 #include <dirent.h>
@@ -387,7 +387,7 @@ static void the_made_up_dry_run_holds_what_its_formula_says(void **state)
     enum { P = 16 };
     static const int layers[P] = {4, 5, 3, 6, 4, 2, 5, 4, 5, 3, 4, 6, 2, 5, 3, 3};
     static const int full[P] = {0, 2, 1, 3, 0, 1, 4, 2, 0, 3, 1, 5, 0, 2, 1, 0};
-    static const char *const names[] = {"tests/data/dryrun16", "tests/data/dryrun16_listing.txt"};
+    static const char *const names[] = {"examples/dryrun16", "examples/dryrun16_listing.txt"};
     for (int i = 0; i < 2; i++) {
         ek_collection all;
         ek_error err = {0};
