@@ -5,6 +5,7 @@
 
 #define CMD_LIST(X)                                                                                                    \
     X(balance)                                                                                                         \
+    X(collect)                                                                                                         \
     X(convert)                                                                                                         \
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \

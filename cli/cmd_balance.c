@@ -37,7 +37,7 @@ static const cli_option options[] = {
     {"manual|manual-config|manual_config", "FILE", "compare with the plans in FILE", NULL},
     {"from", "FILE", "start from what a training YAML runs today: -s, -i, -mb and the schedule come from it where they "
      "are not given, and its plan is compared with", NULL},
-    {"emit", "NAME", "print settings of a training framework instead of a report: mindformers, mindspeed, megatron or "
+    {"emit", "mindformers|mindspeed|megatron|torchtitan", "print settings of a training framework instead of a report: mindformers, mindspeed, megatron or "
      "torchtitan; see evenkeel convert", "settings"},
     CLI_OUTPUT_OPTIONS,
     {"O|optimization-level|optimization_level", "N", NULL, NULL},
@@ -124,7 +124,8 @@ static bool take_original(command *c, const cli_option *option, const char *text
     if (cli_is(option, "exec"))
         c->execute = on;
     if (cli_is(option, "cm") && on) {
-        cli_error(NULL, "-cm 1 (memory from logs) is not in this version; give an init file with --init");
+        cli_error(NULL, "-cm 1 (memory from logs) is a command of its own; run `evenkeel collect DIR --init FILE`, and "
+                        "give the file with --init");
         return false;
     }
     return true;

@@ -11,7 +11,7 @@
 
 /* clang-format off */
 static const cli_option options[] = {
-    {"to", "NAME", "training framework; --list names them", "settings"},
+    {"to", "mindformers|mindspeed|megatron|torchtitan", "training framework; --list names them", "settings"},
     {"apply", "FILE", "put the plan into this training YAML of MindFormers: only the values of the pipeline change. The old "
      "file is kept as FILE.bak, or with -o the new one is written there instead", NULL},
     {"list", NULL, "name the frameworks, with a line each on what they can be told, and end", NULL},
@@ -186,8 +186,15 @@ static int apply(const command *c, const ek_emission *emission)
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }
-    bool fine = cli_replace_file(c->apply, c->model.output, text, size);
+    cli_replaced how;
+    bool fine = cli_replace_file(c->apply, c->model.output, text, size, &how);
     free(text);
+    if (fine && !how.changed)
+        cli_note("%s says this already; nothing was written", c->apply);
+    else if (fine && how.backup[0])
+        cli_note("changed %s; the old one is %s", c->apply, how.backup);
+    else if (fine && strcmp(c->model.output, "-") != 0)
+        cli_note("wrote %s", c->model.output);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }
 

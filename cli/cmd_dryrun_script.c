@@ -25,7 +25,7 @@ static const cli_option options[] = {
     {"device-id", NULL, "DEVICE_ID is the number of the stage", NULL},
     {"jobs", "N", "dry runs at the same time, in batches of that many (all stages of a round)", NULL},
     {"logs", "DIR", "folder of the logs (output_dryrun)", "output"},
-    {"layout", "NAME", "stage-rank: DIR/stage_S_rank_R/mindformer.log (default); rank: DIR/rank_R.log; log: "
+    {"layout", "stage-rank|rank|log", "stage-rank: DIR/stage_S_rank_R/mindformer.log (default); rank: DIR/rank_R.log; log: "
      "DIR/log/stageS_R/mindformer.log", NULL},
     {"o|output", "FILE", "the script, made executable (standard output)", NULL},
     {"h|help", NULL, "this text", NULL},

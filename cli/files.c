@@ -127,33 +127,28 @@ static bool backup_name(const char *path, char *name, size_t size)
     return false;
 }
 
-bool cli_replace_file(const char *path, const char *output, const char *text, size_t size)
+bool cli_replace_file(const char *path, const char *output, const char *text, size_t size, cli_replaced *how)
 {
     const text_of edited = {text, size};
-    char backup[4200], resolved[PATH_MAX];
+    char resolved[PATH_MAX];
+    struct stat info;
+    *how = (cli_replaced){.changed = true};
     if (output && strcmp(output, "-") == 0)
         return fwrite(text, 1, size, stdout) == size && cli_printed(EK_OK, NULL);
-    if (output && strcmp(output, path) != 0) {
-        bool written = cli_write_file(output, write_bytes, &edited);
-        if (written)
-            cli_note("wrote %s", output);
-        return written;
-    }
+    if (output && strcmp(output, path) != 0)
+        return cli_write_file(output, write_bytes, &edited);
     /* A link stays one: what it leads to is changed. */
-    struct stat info;
-    const char *target = lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, resolved) ? resolved : path;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, resolved))
+        path = resolved;
     text_of old;
-    char *old_text = read_bytes(target, &old.size);
+    char *old_text = read_bytes(path, &old.size);
     if (!old_text)
         return false;
     old.text = old_text;
-    bool same = old.size == size && memcmp(old.text, text, size) == 0;
-    bool fine = same || (backup_name(target, backup, sizeof backup) && cli_write_file(backup, write_bytes, &old) &&
-                         cli_write_file(target, write_bytes, &edited));
-    if (same)
-        cli_note("%s says this already; nothing was written", path);
-    else if (fine)
-        cli_note("changed %s; the old one is %s", path, backup);
+    how->changed = old.size != size || memcmp(old.text, text, size) != 0;
+    bool fine = !how->changed || (backup_name(path, how->backup, sizeof how->backup) &&
+                                  cli_write_file(how->backup, write_bytes, &old) &&
+                                  cli_write_file(path, write_bytes, &edited));
     free(old_text);
     return fine;
 }

@@ -12,13 +12,18 @@ bool cli_make_folder(const char *path);
 /** Write a file through a temporary beside it, so that a failure leaves nothing half-written. False after a message. */
 bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err), const void *user);
 
+/** What cli_replace_file() did. */
+typedef struct cli_replaced {
+    bool changed;      /**< false: the file held this text already, and was not written */
+    char backup[4200]; /**< where the old text is; empty when it was not replaced */
+} cli_replaced;
+
 /**
- * Put an edited text in place of a file: into `output` ("-": stdout) when that is given, else into the file itself,
- * whose old text stays as PATH.bak (PATH.bak2 and so on when there is one). Says what was written; a text that is the
- * old one is not written again.
+ * Put an edited text in place of a file: into `output` ("-": stdout) when that is given, else into the file itself, whose
+ * old text stays as PATH.bak (PATH.bak2 and so on when there is one). A text that is the old one is not written again.
  * @return false after a message, with the file as it was
  */
-bool cli_replace_file(const char *path, const char *output, const char *text, size_t size);
+bool cli_replace_file(const char *path, const char *output, const char *text, size_t size, cli_replaced *how);
 
 /** What a writer to stdout gave back, and whether all of it got out. False after a message. */
 bool cli_printed(ek_status status, const ek_error *err);

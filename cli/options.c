@@ -134,6 +134,8 @@ static void print_wrapped(const char *text)
             text++;
             if (column + 1 + (int)strcspn(text, " ") <= HELP_WIDTH)
                 column += printf(" ");
+            else
+                column = HELP_WIDTH; /* the next word begins a line */
         }
     }
     putchar('\n');

@@ -47,6 +47,9 @@ ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *o
 
 void ek_init_clear(ek_init *init);
 
+/** The stages and rounds of an init file whose peaks may be missing yet. @return as ek_init_read(). */
+ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err);
+
 /**
  * Layers from an init file: memory by decomposition, times from `times` where given, else the file's time_config.
  *

@@ -3,6 +3,7 @@
 #define EVENKEEL_EVENKEEL_H
 
 #include "evenkeel/balance.h"
+#include "evenkeel/collect.h"
 #include "evenkeel/dryrun.h"
 #include "evenkeel/emit.h"
 #include "evenkeel/error.h"

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "evenkeel/balance.h"
+#include "evenkeel/collect.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/quick.h"
 #include "evenkeel/uniform.h"
@@ -106,6 +107,13 @@ typedef struct ek_report {
     bool color;                /**< ANSI colours, for a terminal that wants them */
 } ek_report;
 
+/** What the logs of dry runs gave. All borrowed. */
+typedef struct ek_collected {
+    const ek_collection *logs;
+    ek_peak which;
+    const ek_memory_usage *usage; /**< NULL when it cannot be made */
+} ek_collected;
+
 /** One way of printing a report to a stream. */
 typedef struct ek_format {
     const char *name; /**< as given to --format */
@@ -116,6 +124,7 @@ typedef struct ek_format {
     ek_status (*write_sweep)(const ek_sweep *sweep, FILE *out, ek_error *err);
     ek_status (*write_quick)(const ek_quick_report *report, FILE *out, ek_error *err);
     ek_status (*write_guide)(const ek_guide *guide, FILE *out, ek_error *err);
+    ek_status (*write_collected)(const ek_collected *collected, FILE *out, ek_error *err);
 } ek_format;
 
 /** text, yaml, json; NULL at the end. */

@@ -11,6 +11,7 @@
 #include "base/doc.h"
 #include "base/error.h"
 #include "dryrun/design.h"
+#include "dryrun/init.h"
 #include "evenkeel/dryrun.h"
 #include "layers/layers.h"
 
@@ -101,6 +102,13 @@ static ek_status count_unknowns(lsq *q, ek_error *err)
     q->unknowns.has_const = q->n_rows >= q->unknowns.n_kinds + 2;
     q->n_columns = ek__unknowns_count(&q->unknowns);
     return EK_OK;
+}
+
+ek_status ek__init_check_peaks(const ek_init *init, ek_error *err)
+{
+    lsq q = {.init = init};
+    ek_status status = choose_kinds(&q, err);
+    return status ? status : count_unknowns(&q, err);
 }
 
 /* ---- solving ---- */

@@ -56,7 +56,7 @@ static ek_status read_sizes(reader *r, const ek__node *pipeline)
     return status;
 }
 
-/* The number of rounds, from every field that may hold a list of lists. */
+/* The number of rounds, from every field that may hold a list of lists; each map may be NULL. */
 static ek_status measure_rounds(reader *r, const ek__node *recompute, const ek__node *body_memories)
 {
     r->grid = (ek__grid){.n_rows = 1, .n_stages = r->init.n_stages, .max_rows = MAX_ROUNDS, .row_name = "round"};
@@ -67,7 +67,7 @@ static ek_status measure_rounds(reader *r, const ek__node *recompute, const ek__
             status = ek__grid_measure(&r->in, &r->grid, node);
     }
     static const char *const per_round[] = {"stage_id", "memories"};
-    for (int i = 0; i < 2 && status == EK_OK; i++) {
+    for (int i = 0; i < 2 && status == EK_OK && body_memories; i++) {
         const ek__node *node = ek__get(body_memories, per_round[i]);
         if (node)
             status = ek__grid_measure(&r->in, &r->grid, node);
@@ -307,21 +307,27 @@ static ek_status read_memory(reader *r, const ek__node *memory, const ek__node *
 
 /* ---- the file ---- */
 
-static ek_status read_root(reader *r, const ek__node *root)
+static ek_status read_maps(reader *r, const ek__node *root, const ek__node **pipeline, const ek__node **recompute)
 {
     static const char *const known[] = {"pipeline_config",  "profiling_config", "time_config",
                                         "recompute_config", "memory_usage",     NULL};
-    const ek__node *pipeline, *memory, *body, *recompute;
     ek_status status = ek__expect(&r->in, root, EK__MAP, "an init file has pipeline_config, memory_usage and others");
     if (status)
         return status;
     ek__warn_unknown_keys(&r->in, root, known);
-    recompute = ek__get(root, "recompute_config");
-    if (recompute)
-        status = ek__expect(&r->in, recompute, EK__MAP, "write recompute, select_recompute and others below it");
+    *recompute = ek__get(root, "recompute_config");
+    if (*recompute)
+        status = ek__expect(&r->in, *recompute, EK__MAP, "write recompute, select_recompute and others below it");
     if (status == EK_OK)
         status = ek__require_map(&r->in, root, "pipeline_config",
-                                 "write pipeline_num, num_layer and offset of the dry run below it", &pipeline);
+                                 "write pipeline_num, num_layer and offset of the dry run below it", pipeline);
+    return status;
+}
+
+static ek_status read_root(reader *r, const ek__node *root)
+{
+    const ek__node *pipeline = NULL, *memory = NULL, *body = NULL, *recompute = NULL;
+    ek_status status = read_maps(r, root, &pipeline, &recompute);
     if (status == EK_OK)
         status = ek__require_map(&r->in, root, "memory_usage",
                                  "write head_memory, tail_memory and body_memories below it", &memory);
@@ -340,6 +346,22 @@ static ek_status read_root(reader *r, const ek__node *root)
     if (status == EK_OK)
         status = read_profiling(r, root);
     return status ? status : read_memory(r, memory, body);
+}
+
+ek_status ek__init_shape_from_doc(const ek__doc *doc, int *n_stages, int *n_rounds, ek_error *err)
+{
+    reader r = {.in = {doc, NULL, err}};
+    const ek__node *pipeline = NULL, *recompute = NULL;
+    ek_status status = read_maps(&r, ek__doc_root(doc), &pipeline, &recompute);
+    if (status == EK_OK)
+        status = read_sizes(&r, pipeline);
+    if (status == EK_OK)
+        status = measure_rounds(&r, recompute, NULL);
+    if (status)
+        return status;
+    *n_stages = r.init.n_stages;
+    *n_rounds = r.init.n_rounds;
+    return EK_OK;
 }
 
 ek_status ek__init_from_doc(const ek__doc *doc, const ek_listener *listener, ek_init *out, ek_error *err)
@@ -363,6 +385,17 @@ ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *o
     if (status)
         return status;
     status = ek__init_from_doc(doc, listener, out, err);
+    ek__doc_free(doc);
+    return status;
+}
+
+ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err)
+{
+    ek__doc *doc;
+    ek_status status = ek__doc_read(path, &doc, err);
+    if (status)
+        return status;
+    status = ek__init_shape_from_doc(doc, n_stages, n_rounds, err);
     ek__doc_free(doc);
     return status;
 }

@@ -288,4 +288,5 @@ const ek_format ek__format_json = {.name = "json",
                                    .write_uniform = ek__json_uniform,
                                    .write_sweep = ek__json_sweep,
                                    .write_quick = ek__json_quick,
-                                   .write_guide = ek__json_guide};
+                                   .write_guide = ek__json_guide,
+                                   .write_collected = ek__json_collected};

@@ -478,4 +478,5 @@ const ek_format ek__format_text = {.name = "text",
                                    .write_uniform = ek__text_uniform,
                                    .write_sweep = ek__text_sweep,
                                    .write_quick = ek__text_quick,
-                                   .write_guide = ek__text_guide};
+                                   .write_guide = ek__text_guide,
+                                   .write_collected = ek__text_collected};

@@ -123,4 +123,5 @@ static ek_status write_yaml(const ek_report *report, FILE *out, ek_error *err)
     return ek__finish(out, err);
 }
 
-const ek_format ek__format_yaml = {.name = "yaml", .write = write_yaml, .write_guide = ek__yaml_guide};
+const ek_format ek__format_yaml = {
+    .name = "yaml", .write = write_yaml, .write_guide = ek__yaml_guide, .write_collected = ek__yaml_collected};

@@ -2,6 +2,8 @@
 #include "report/json.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "report/report_internal.h"
@@ -26,12 +28,16 @@ json_t *ek__json_number(double value)
 /* A name cut at EK_NAME_SIZE may end inside a character, which jansson refuses. */
 json_t *ek__json_string(const char *text)
 {
-    char clean[3 * 256 + 8];
+    char *clean = ek__alloc(strlen(text), 3); /* U+FFFD takes three bytes */
     size_t n = 0;
     int length;
-    for (uint32_t code; (length = ek__utf8_next(text, &code)) && n + 4 < sizeof clean; text += length)
+    if (!clean)
+        return NULL;
+    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length)
         n += (size_t)ek__utf8_put(code, clean + n);
-    return json_stringn(clean, n);
+    json_t *string = json_stringn(clean, n);
+    free(clean);
+    return string;
 }
 
 void ek__json_dump(const json_t *root, FILE *out)

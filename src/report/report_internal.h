@@ -88,6 +88,9 @@ ek_status ek__yaml_guide(const ek_guide *guide, FILE *out, ek_error *err);
 ek_status ek__json_guide(const ek_guide *guide, FILE *out, ek_error *err);
 /** Entry of one of a dry run's lists: 0 offset, 1 recompute, 2 select_recompute, 3 select_comm_recompute. */
 int ek__guide_entry(const ek_init *runs, int list, int round, int stage);
+ek_status ek__text_collected(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__yaml_collected(const ek_collected *collected, FILE *out, ek_error *err);
+ek_status ek__json_collected(const ek_collected *collected, FILE *out, ek_error *err);
 /** The table above an answer. */
 void ek__text_ranking(const ek_ranking *ranking, FILE *out);
 

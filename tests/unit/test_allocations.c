@@ -78,6 +78,26 @@ static ek_status read_strategies(const char *path, ek_error *err)
     return status;
 }
 
+static ek_status collect(const char *path, ek_error *err)
+{
+    ek_collection logs = {0};
+    ek_memory_usage usage = {.head = ""};
+    char *text = NULL, init[4200];
+    size_t size = 0;
+    ek_status status = ek_collection_read(&path, 1, 16, NULL, &logs, err);
+    assert_int_equal(logs.round == NULL, status != EK_OK);
+    if (status == EK_OK)
+        status = ek_memory_usage_make(&logs, EK_PEAK_USED, &usage, err);
+    snprintf(init, sizeof init, "%s_init.yaml", path);
+    if (status == EK_OK)
+        status = ek_init_fill(init, &logs, EK_PEAK_ACTUAL, NULL, &text, &size, err);
+    assert_int_equal(text == NULL, status != EK_OK);
+    free(text);
+    ek_memory_usage_clear(&usage);
+    ek_collection_clear(&logs);
+    return status;
+}
+
 static ek_status read_train(const char *path, ek_error *err)
 {
     ek_layer body = {.n_layers = 12, .modelled = {true}};
@@ -141,6 +161,12 @@ static ek_status edit_train(const char *path, ek_error *err)
     return status;
 }
 
+static void any_allocation_of_collecting_peaks_may_fail(void **state)
+{
+    (void)state;
+    assert_true(fail_each(collect, "examples/dryrun16") > 50);
+}
+
 static void any_allocation_of_init_and_decomposition_may_fail(void **state)
 {
     (void)state;
@@ -180,6 +206,7 @@ static void any_allocation_of_the_editor_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_allocation_of_collecting_peaks_may_fail),
         cmocka_unit_test(any_allocation_of_init_and_decomposition_may_fail),
         cmocka_unit_test(any_allocation_of_the_layer_reader_may_fail),
         cmocka_unit_test(any_allocation_of_the_plan_reader_may_fail),
