@@ -220,7 +220,7 @@ static ek_status read_profiling(reader *r, const ek__node *root)
 
 static ek_status read_peak(reader *r, const ek__node *map, const char *key, double *out)
 {
-    static const char advice[] = "it is the stage's peak in MB";
+    static const char advice[] = "it is the stage's peak in MB; `evenkeel collect` fills it in";
     const ek__node *node;
     ek_status status = ek__require(&r->in, map, key, "give the stage's peak of the first round in MB", &node);
     return status ? status : ek__number(&r->in, node, 1.0, EK__MAX_MEMORY_MB, advice, out);
@@ -254,7 +254,7 @@ static ek_status read_measurements(reader *r, int round, const ek__node *stages,
         if (status == EK_OK)
             status = check_new_stage(r, id, &m);
         if (status == EK_OK)
-            status = ek__number(&r->in, peak, 1.0, EK__MAX_MEMORY_MB, "it is the stage's peak in MB", &m.peak_mb);
+            status = ek__number(&r->in, peak, 1.0, EK__MAX_MEMORY_MB, "it is the stage's peak in MB; `evenkeel collect` fills it in", &m.peak_mb);
         if (status)
             return status;
         r->init.measurement[r->init.n_measurements++] = m;
