@@ -14,8 +14,8 @@
 enum { MAX_ROUNDS = 64 };
 
 static const cli_option options[] = {
-    {"which", "used|actual", "which peak counts: actual (the default), with fragments, what the device must hold; or used",
-     "logs"},
+    {"which", "used|actual",
+     "which peak counts: actual (the default), with fragments, what the device must hold; or used", "logs"},
     {"s|stages|stage", "N", "stages of the dry run (those of --init, else one more than the highest that has a log)",
      NULL},
     {"allow-missing", NULL, "do with the stages that are there, if they are enough to go on with", NULL},
@@ -197,8 +197,8 @@ static void say_written(const command *c, const ek_collection *logs, const cli_r
     int n = logs->n_rounds * logs->n_stages - ek_collection_count_gaps(logs, c->which);
     describe_fragments(logs, fragments, sizeof fragments);
     if (c->output && strcmp(c->output, "-") == 0) {
-        cli_note("the %s peaks are in%s; next: save it, and evenkeel balance FILE -s %d -mb MICRO_BATCHES -mem MB", which,
-                 fragments, c->n_stages);
+        cli_note("the %s peaks are in%s; next: save it, and evenkeel balance FILE -s %d -mb MICRO_BATCHES -mem MB",
+                 which, fragments, c->n_stages);
         return;
     }
     if (how->backup[0])

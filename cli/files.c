@@ -146,9 +146,9 @@ bool cli_replace_file(const char *path, const char *output, const char *text, si
         return false;
     old.text = old_text;
     how->changed = old.size != size || memcmp(old.text, text, size) != 0;
-    bool fine = !how->changed || (backup_name(path, how->backup, sizeof how->backup) &&
-                                  cli_write_file(how->backup, write_bytes, &old) &&
-                                  cli_write_file(path, write_bytes, &edited));
+    bool fine =
+        !how->changed || (backup_name(path, how->backup, sizeof how->backup) &&
+                          cli_write_file(how->backup, write_bytes, &old) && cli_write_file(path, write_bytes, &edited));
     free(old_text);
     return fine;
 }

@@ -19,8 +19,9 @@ typedef struct cli_replaced {
 } cli_replaced;
 
 /**
- * Put an edited text in place of a file: into `output` ("-": stdout) when that is given, else into the file itself, whose
- * old text stays as PATH.bak (PATH.bak2 and so on when there is one). A text that is the old one is not written again.
+ * Put an edited text in place of a file: into `output` ("-": stdout) when that is given, else into the file itself,
+ * whose old text stays as PATH.bak (PATH.bak2 and so on when there is one). A text that is the old one is not written
+ * again.
  * @return false after a message, with the file as it was
  */
 bool cli_replace_file(const char *path, const char *output, const char *text, size_t size, cli_replaced *how);

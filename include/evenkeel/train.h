@@ -70,7 +70,6 @@ typedef struct ek_train_plan {
     int n_layers; /**< with the layers of multi-token prediction, which the framework numbers too */
     int n_micro_batches;
     int n_pieces;                 /**< sequence pieces of a micro-batch (seq_split_num) */
-    int n_ranks;                  /**< devices: data x model x context parallel x stages; 0 when beyond int */
     const ek_schedule *schedule;  /**< NULL when no schedule here runs as the file's pipeline_scheduler does */
     char scheduler[EK_NAME_SIZE]; /**< pipeline_scheduler as written; empty when the file has none */
 } ek_train_plan;

@@ -254,7 +254,8 @@ static ek_status read_measurements(reader *r, int round, const ek__node *stages,
         if (status == EK_OK)
             status = check_new_stage(r, id, &m);
         if (status == EK_OK)
-            status = ek__number(&r->in, peak, 1.0, EK__MAX_MEMORY_MB, "it is the stage's peak in MB; `evenkeel collect` fills it in", &m.peak_mb);
+            status = ek__number(&r->in, peak, 1.0, EK__MAX_MEMORY_MB,
+                                "it is the stage's peak in MB; `evenkeel collect` fills it in", &m.peak_mb);
         if (status)
             return status;
         r->init.measurement[r->init.n_measurements++] = m;

@@ -36,10 +36,39 @@ static const char *const offset[] = {"model", "model_config", "offset", NULL};
 static const char *const interleave[] = {"parallel", "pipeline_config", "pipeline_interleave", NULL};
 static const char *const scheduler[] = {"parallel", "pipeline_config", "pipeline_scheduler", NULL};
 
+/* The first value below `node` that is an alias of `original`, in another place. */
+static const ek__node *find_alias(const ek__node *node, const ek__node *original)
+{
+    if (node->original == original)
+        return node;
+    const ek__node *found = NULL;
+    for (const ek__node *inner = node->first; inner && !found; inner = inner->next)
+        found = find_alias(inner, original);
+    return found;
+}
+
+/* Whoever shares a value through an anchor keeps the old one: they may mean something else, so they are named. */
+static void warn_of_sharing(applier *a, const ek__node *node)
+{
+    const ek__node *alias = node && node->anchor ? find_alias(a->root, node) : NULL;
+    if (!alias)
+        return;
+    char path[128];
+    ek__node_path(alias, path, sizeof path);
+    ek__warn_at(&a->in, node,
+                "changes for itself; %s shared it through '&%s' and keeps %s, so look whether it "
+                "should follow",
+                path, node->anchor, node->text ? node->text : "its value");
+}
+
 static ek_status set_number(applier *a, const char *const *keys, int value, const char *after)
 {
     char text[16];
     snprintf(text, sizeof text, "%d", value);
+    int now;
+    const ek__node *node = find(a->root, keys);
+    if (node && !(ek__node_is_int(node, &now) && now == value))
+        warn_of_sharing(a, node);
     return ek__edit_set(a->edit, keys, text, after, a->in.err);
 }
 
@@ -158,15 +187,19 @@ static ek_status set_offset(applier *a)
     return ek__edit_set(a->edit, offset, a->value, NULL, a->in.err);
 }
 
-/* Is nothing recomputed, and does the file say so in a word? */
-static bool is_off(const ek__node *node, const int *cell, int n)
+/* Is nothing recomputed, or everything, and does the file say so in a word? */
+static bool is_word(const applier *a, const ek__node *node, const int *cell)
 {
-    bool on = false;
-    int number = 0;
-    for (int i = 0; i < n; i++)
-        if (cell[i] != 0)
-            return false;
-    return !node || (ek__node_is_bool(node, &on) && !on) || (ek__node_is_int(node, &number) && number == 0);
+    const ek_plan *plan = a->change->plan;
+    bool none = true, all = true, on = false;
+    int number = 1;
+    for (int i = 0; i < plan->n_stages * plan->n_chunks; i++) {
+        none = none && cell[i] == 0;
+        all = all && cell[i] == plan->layers[i];
+    }
+    if (!node || ek__node_is_int(node, &number))
+        return none && number == (node ? 0 : 1);
+    return ek__node_is_bool(node, &on) && (on ? all : none);
 }
 
 static bool is_pattern_list(const ek__node *node)
@@ -213,7 +246,7 @@ static ek_status set_recompute(applier *a, const char *key, const char *after, c
     bool same = same_shape(a) && memcmp(cell, now, (size_t)n * sizeof *cell) == 0 &&
                 memcmp(a->now.plan.layers, plan->layers, (size_t)n * sizeof *cell) == 0;
     bool by_pattern = node && node->kind == EK__MAP;
-    if (is_off(node, cell, n) || (same && !by_pattern))
+    if (is_word(a, node, cell) || (same && !by_pattern))
         return EK_OK;
     print_list(a, cell, 0);
     if (is_pattern_list(node))
@@ -223,7 +256,7 @@ static ek_status set_recompute(applier *a, const char *key, const char *after, c
     ek_status status = EK_OK;
     for (const ek__node *pattern = node->first; pattern && status == EK_OK; pattern = pattern->next) {
         const char *const inner[] = {"recompute_config", key, pattern->key, NULL};
-        if (!is_off(pattern, cell, n))
+        if (!is_word(a, pattern, cell))
             status = ek__edit_set(a->edit, inner, a->value, NULL, a->in.err);
     }
     return status;

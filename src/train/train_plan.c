@@ -4,7 +4,6 @@
 #include "train/train_plan.h"
 
 #include <assert.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,22 +105,6 @@ static ek_status find_sections(reader *r)
     return status;
 }
 
-/* Product of the degrees; 0 when it does not fit. */
-static ek_status count_ranks(reader *r)
-{
-    static const char *const degree[] = {"data_parallel", "model_parallel", "context_parallel"};
-    long long ranks = r->out.plan.n_stages;
-    for (size_t i = 0; i < sizeof degree / sizeof *degree; i++) {
-        int n = 1;
-        ek_status status = read_count(&r->in, r->parallel_config, degree[i], 1 << 20, "it is a number of devices", &n);
-        if (status)
-            return status;
-        ranks = ranks > INT_MAX / n ? 0 : ranks * n;
-    }
-    r->out.n_ranks = (int)ranks;
-    return EK_OK;
-}
-
 static ek_status read_schedule(reader *r, bool interleave)
 {
     const ek__node *node = r->pipeline ? ek__get(r->pipeline, "pipeline_scheduler") : NULL;
@@ -168,8 +151,6 @@ static ek_status read_sizes(reader *r)
         status = ek__bool(&r->in, node, "it switches pp_interleave_num on", &interleave);
     if (status == EK_OK)
         status = ek_plan_init(&r->out.plan, n_stages, interleave ? n_chunks : 1, r->in.err);
-    if (status == EK_OK)
-        status = count_ranks(r);
     return status ? status : read_schedule(r, interleave);
 }
 

@@ -240,39 +240,54 @@ static double peak_of(const ek_guide *guide, const truth *t, double scale, int r
     return scale * sum;
 }
 
-/* Through the text of an init file, as a user's peaks go. */
+static ek_status write_init(const ek_guide *guide, const char *path, ek_error *err)
+{
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    ek_status status = ek_guide_write_init(guide, &(ek_times){1, 2, 3}, out, err);
+    fclose(out);
+    return status;
+}
+
+/* The user's way: the guide's init file, a listing of each round's logs in whole MB, collected into the init file. */
 static void decompose(const ek_guide *guide, const truth *t, double scale, ek_layers *layers)
 {
-    static char text[1 << 16], path[] = "/tmp/evenkeel-guide-XXXXXX";
+    static char folder[] = "/tmp/evenkeel-guide-XXXXXX", init_path[64], listing[EK_MAX_ROUNDS][64];
+    const char *source[EK_MAX_ROUNDS];
     const ek_init *runs = &guide->runs;
-    FILE *out = fmemopen(text, sizeof text, "w");
     ek_error err = {0};
-    assert_int_equal(ek_guide_write_init(guide, &(ek_times){1, 2, 3}, out, &err), EK_OK);
-    fclose(out);
-    memcpy(path + strlen(path) - 6, "XXXXXX", 6);
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    FILE *init = fdopen(file, "w");
-    *strstr(text, "memory_usage:") = '\0';
-    fprintf(init, "%smemory_usage:\n  head_memory: %.0f\n  tail_memory: %.0f\n  body_memories:\n    stage_id: ", text,
-            rint(peak_of(guide, t, scale, 0, 0)), rint(peak_of(guide, t, scale, 0, runs->n_stages - 1)));
-    bool several = runs->n_rounds > 1;
-    for (int pass = 0; pass < 2; pass++) {
-        fputs(pass ? "\n    memories: " : "", init);
-        for (int r = 0; r < runs->n_rounds; r++) {
-            fputs(r ? ", [" : several ? "[[" : "[", init);
-            for (int s = 1; s < runs->n_stages - 1; s++)
-                fprintf(init, "%s%.0f", s > 1 ? ", " : "", pass ? rint(peak_of(guide, t, scale, r, s)) : (double)s);
-            fputs("]", init);
-        }
-        fputs(several ? "]" : "", init);
+    if (!init_path[0])
+        assert_non_null(mkdtemp(folder));
+    snprintf(init_path, sizeof init_path, "%s/init.yaml", folder);
+    ek_status status = write_init(guide, init_path, &err);
+    for (int r = 0; r < runs->n_rounds; r++) {
+        snprintf(listing[r], sizeof listing[r], "%s/round%d", folder, r);
+        source[r] = listing[r];
+        FILE *out = fopen(listing[r], "w");
+        assert_non_null(out);
+        for (int s = 0; s < runs->n_stages; s++)
+            fprintf(out, "stage_%d_rank_%d/mindformer.log:7:Actual peak memory usage (with fragments): %.0fM\n", s,
+                    8 * s, rint(peak_of(guide, t, scale, r, s)));
+        fclose(out);
     }
-    fclose(init);
+    ek_collection logs;
+    char *text = NULL;
+    size_t size;
     ek_init read;
-    if (ek_init_read(path, NULL, &read, &err) || ek_init_decompose(&read, "m", NULL, layers, &err))
+    if (status || ek_collection_read(source, runs->n_rounds, runs->n_stages, NULL, &logs, &err) ||
+        ek_init_fill(init_path, &logs, EK_PEAK_ACTUAL, NULL, &text, &size, &err))
+        fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
+    FILE *filled = fopen(init_path, "w");
+    assert_true(filled && fwrite(text, 1, size, filled) == size);
+    fclose(filled);
+    free(text);
+    ek_collection_clear(&logs);
+    if (ek_init_read(init_path, NULL, &read, &err) || ek_init_decompose(&read, "m", NULL, layers, &err))
         fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
     ek_init_clear(&read);
-    unlink(path);
+    unlink(init_path);
+    for (int r = 0; r < runs->n_rounds; r++)
+        unlink(listing[r]);
 }
 
 static void memory_made_by_the_equation_comes_back(void **state)

@@ -126,14 +126,14 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek__doc *doc = parse(cases[i].text);
-        ek_train_plan train = {.n_ranks = 77};
+        ek_train_plan train = {.n_layers = 77};
         ek_error err = {0};
         char found[2048];
         assert_int_equal(ek__train_plan_from_doc(doc, NULL, &train, &err), EK_ERR_INPUT);
         snprintf(found, sizeof found, "%d:%d: %s", err.line, err.column, err.message);
         if (!strstr(found, cases[i].said))
             fail_msg("case %zu: %s", i, found);
-        assert_int_equal(train.n_ranks, 77);
+        assert_int_equal(train.n_layers, 77);
         ek__doc_free(doc);
     }
 }
