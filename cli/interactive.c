@@ -134,7 +134,7 @@ bool cli_interactive(cli_model *model, double *memory_mb, char *layer_file, size
     size_t n = strlen(layer_file);
     if (n == 0 && !ask_layers(model, layer_file, size))
         return false;
-    if (n > 0 && n >= 5 && strcmp(layer_file + n - 5, ".json") == 0)
+    if (n >= 5 && strcmp(layer_file + n - 5, ".json") == 0)
         model->layers = layer_file;
     else if (n > 0)
         model->init = layer_file;

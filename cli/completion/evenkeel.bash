@@ -2,7 +2,7 @@
 # needs to change with them.
 
 _evenkeel() {
-    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} argument= name value
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} argument='' name value
     COMPREPLY=()
     if [ "$COMP_CWORD" = 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$(evenkeel --complete 2>/dev/null | cut -f 1) --help --version" -- "$word")

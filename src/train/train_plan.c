@@ -80,7 +80,7 @@ static ek_status find_map(const ek__in *in, const ek__node *map, const char *key
 static ek_status find_sections(reader *r)
 {
     static const char advice[] = "a training file has model.model_config and parallel_config";
-    const ek__node *model, *parallel, *swap_section, *swap;
+    const ek__node *model = NULL, *parallel = NULL, *swap_section = NULL, *swap = NULL;
     bool on = false;
     ek_status status = ek__expect(&r->in, r->root, EK__MAP, advice);
     if (status == EK_OK)

@@ -31,6 +31,7 @@ bash_completes() {
         "$completion/evenkeel.bash" "$@"
 }
 fish_completes() {
+    # shellcheck disable=SC2016 # fish's own words
     fish --no-config -c 'source $argv[1]; complete -C "evenkeel $argv[2..]" | string replace -r "\t.*" ""' \
         "$completion/evenkeel.fish" "$@"
 }
