@@ -1,7 +1,7 @@
 /* The bench: simulation speed and its growth, every balancing case with default options, the linear method beside the
- * default on those the original tool was run on, and how far the certificates reach. Prints tables with ratios, so that
- * a noisy machine moves both sides, writes them as Markdown to the file given, and fails where a bound that the project
- * promises does not hold.
+ * default on those the original tool was run on, how far the certificates reach, and the way from a training YAML back.
+ * Prints tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and
+ * fails where a bound that the project promises does not hold.
  *
  * usage: [BENCH_PARTS="gaps bounds"] [MILP_SECONDS=60] ... bench [FILE.md [COMMIT]]
  * BENCH_PARTS names the parts to run, by default all, in the order of the table below; the seconds of its last column
@@ -21,9 +21,13 @@ static const struct part {
     const char *variable; /* of the environment, instead of `seconds` */
     double seconds;
 } parts[] = {
-    {"simulation", bench_simulation, NULL, 1},      {"balance", bench_balance, NULL, 90},
-    {"linear", bench_linear, "MILP_SECONDS", 60},   {"gaps", bench_gaps, "GAP_SECONDS", 60},
-    {"stages", bench_stages, "STAGES_SECONDS", 10}, {"growth", bench_growth, "GROWTH_SECONDS", 55},
+    {"simulation", bench_simulation, NULL, 1},
+    {"balance", bench_balance, NULL, 90},
+    {"linear", bench_linear, "MILP_SECONDS", 60},
+    {"gaps", bench_gaps, "GAP_SECONDS", 60},
+    {"stages", bench_stages, "STAGES_SECONDS", 10},
+    {"growth", bench_growth, "GROWTH_SECONDS", 55},
+    {"way", bench_way, NULL, 1},
     {"bounds", bench_bounds, "BOUNDS_SECONDS", 10}, /* last: it looks at what the others found */
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };

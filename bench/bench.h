@@ -95,6 +95,7 @@ void bench_linear(double seconds);
 void bench_gaps(double seconds);
 void bench_stages(double seconds);
 void bench_growth(double seconds);
+void bench_way(double seconds);
 void bench_bounds(double seconds);
 
 #endif
