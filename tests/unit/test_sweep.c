@@ -67,8 +67,8 @@ static char *printed(ek_status (*write)(const ek_sweep *, FILE *, ek_error *))
 
 static void contains(const char *text, const char *part)
 {
-    if (!strstr(text, part))
-        fail_msg("no '%s' in:\n%s", part, text);
+    if (!text || !strstr(text, part))
+        fail_msg("no '%s' in:\n%s", part, text ? text : "nothing");
 }
 
 static void the_table_has_gaps_and_reasons(void **state)
