@@ -80,8 +80,12 @@ ek_status ek__logs_add(ek__logs *logs, const char *source, int stage, int rank, 
     if (!grown)
         return ek__no_memory(err);
     logs->log = grown;
-    logs->log[logs->n] =
-        (ek_stage_log){.stage = stage, .rank = rank, .path = ek__strdup(path), .log = {NAN, NAN, NAN, NAN}};
+    logs->log[logs->n] = (ek_stage_log){
+        .stage = stage,
+        .rank = rank,
+        .path = ek__strdup(path),
+        .log = {.used_mb = NAN, .actual_mb = NAN, .device_mb = NAN, .framework_mb = NAN},
+    };
     if (!logs->log[logs->n].path)
         return ek__no_memory(err);
     logs->n++;
