@@ -1,5 +1,4 @@
 /* `evenkeel collect`: the peaks of a dry run's logs, printed or put into an init file. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
