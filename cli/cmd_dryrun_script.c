@@ -209,13 +209,6 @@ static bool choose_stages(command *c)
     return true;
 }
 
-static ek_status write_text(const void *text, FILE *out, ek_error *err)
-{
-    (void)err; /* cli_write_file() says what closing the file finds */
-    fputs(text, out);
-    return EK_OK;
-}
-
 /* Executable for whoever may read it. */
 static void make_executable(const char *path)
 {
@@ -238,9 +231,7 @@ static bool write_out(const command *c)
     bool fine = status == EK_OK;
     if (!fine)
         cli_error(&err, "%s", err.message);
-    else if (!c->output)
-        fine = cli_printed(write_text(text, stdout, &err), &err);
-    else if ((fine = cli_write_file(c->output, write_text, text)))
+    else if ((fine = cli_put_text(c->output, text, size)) && c->output)
         make_executable(c->output);
     free(text);
     return fine;

@@ -163,13 +163,6 @@ static ek_status write_init(const void *user, FILE *out, ek_error *err)
     return ek_guide_write_init(both[0], both[1], out, err);
 }
 
-static ek_status write_text(const void *user, FILE *out, ek_error *err)
-{
-    (void)err; /* the caller looks at the stream */
-    fputs(user, out);
-    return EK_OK;
-}
-
 /* FOLDER/NAME.roundN.yaml for one round. */
 static bool round_path(const command *c, int round, char *path, size_t size)
 {
@@ -203,7 +196,7 @@ static bool apply_rounds(const command *c, const ek_guide *guide)
             cli_error(&err, "%s", err.message);
             return false;
         }
-        bool fine = round_path(c, r, path, sizeof path) && cli_write_file(path, write_text, text);
+        bool fine = round_path(c, r, path, sizeof path) && cli_put_text(path, text, size);
         free(text);
         if (!fine)
             return false;

@@ -22,13 +22,6 @@ const ek_emitter *cli_find_emitter(const cli_option *option, const char *name)
     return NULL;
 }
 
-static ek_status put_text(const void *text, FILE *out, ek_error *err)
-{
-    (void)err; /* what goes wrong shows when the file is closed */
-    fputs(text, out);
-    return EK_OK;
-}
-
 bool cli_emit(const ek_emitter *emitter, const ek_emission *emission, const char *path, ek_telling *told)
 {
     ek_error err = {0};
@@ -39,10 +32,8 @@ bool cli_emit(const ek_emitter *emitter, const ek_emission *emission, const char
     bool fine = memory && fclose(memory) == 0 && status == EK_OK;
     if (!fine)
         cli_error(NULL, "plan '%s': %s", emission->name, status && err.message[0] ? err.message : "out of memory");
-    else if (path)
-        fine = cli_write_file(path, put_text, text);
     else
-        fine = cli_printed(put_text(text, stdout, &err), &err);
+        fine = cli_put_text(path, text, size);
     free(text);
     if (fine && *told == EK_TELLS_NEAREST)
         cli_note(

@@ -80,9 +80,22 @@ typedef struct text_of {
 static ek_status write_bytes(const void *user, FILE *out, ek_error *err)
 {
     const text_of *t = user;
-    (void)err; /* the caller looks at the stream */
-    fwrite(t->text, 1, t->size, out);
-    return EK_OK;
+    if (fwrite(t->text, 1, t->size, out) == t->size && fflush(out) == 0)
+        return EK_OK;
+    snprintf(err->message, sizeof err->message, "%s", strerror(errno));
+    return EK_ERR_SYSTEM;
+}
+
+bool cli_put_text(const char *path, const char *text, size_t size)
+{
+    const text_of whole = {text, size};
+    ek_error err;
+    if (path && strcmp(path, "-") != 0)
+        return cli_write_file(path, write_bytes, &whole);
+    if (write_bytes(&whole, stdout, &err) == EK_OK)
+        return true;
+    cli_error(NULL, "cannot write to standard output: %s", err.message);
+    return false;
 }
 
 /* The whole file; NULL after a message. The caller frees it. */
@@ -129,26 +142,21 @@ static bool backup_name(const char *path, char *name, size_t size)
 
 bool cli_replace_file(const char *path, const char *output, const char *text, size_t size, cli_replaced *how)
 {
-    const text_of edited = {text, size};
     char resolved[PATH_MAX];
     struct stat info;
     *how = (cli_replaced){.changed = true};
-    if (output && strcmp(output, "-") == 0)
-        return fwrite(text, 1, size, stdout) == size && cli_printed(EK_OK, NULL);
     if (output && strcmp(output, path) != 0)
-        return cli_write_file(output, write_bytes, &edited);
+        return cli_put_text(output, text, size);
     /* A link stays one: what it leads to is changed. */
     if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && realpath(path, resolved))
         path = resolved;
-    text_of old;
-    char *old_text = read_bytes(path, &old.size);
+    size_t old_size;
+    char *old_text = read_bytes(path, &old_size);
     if (!old_text)
         return false;
-    old.text = old_text;
-    how->changed = old.size != size || memcmp(old.text, text, size) != 0;
-    bool fine =
-        !how->changed || (backup_name(path, how->backup, sizeof how->backup) &&
-                          cli_write_file(how->backup, write_bytes, &old) && cli_write_file(path, write_bytes, &edited));
+    how->changed = old_size != size || memcmp(old_text, text, size) != 0;
+    bool fine = !how->changed || (backup_name(path, how->backup, sizeof how->backup) &&
+                                  cli_put_text(how->backup, old_text, old_size) && cli_put_text(path, text, size));
     free(old_text);
     return fine;
 }

@@ -93,6 +93,8 @@ ek_status ek__expect(const ek__in *in, const ek__node *node, ek__node_kind kind,
 /** A map below a key, or the error that it is missing or no map. */
 ek_status ek__require_map(const ek__in *in, const ek__node *map, const char *key, const char *advice,
                           const ek__node **out);
+/** A map below a key; *out is NULL when it is absent, or when `map` is NULL. */
+ek_status ek__optional_map(const ek__in *in, const ek__node *map, const char *key, const ek__node **out);
 
 /** A whole number in min..max; refuses 1.5, true, "12" in quotes. */
 ek_status ek__int(const ek__in *in, const ek__node *node, int min, int max, const char *advice, int *out);

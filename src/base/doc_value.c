@@ -262,6 +262,15 @@ ek_status ek__require_map(const ek__in *in, const ek__node *map, const char *key
     return status;
 }
 
+ek_status ek__optional_map(const ek__in *in, const ek__node *map, const char *key, const ek__node **out)
+{
+    const ek__node *node = map ? ek__get(map, key) : NULL;
+    ek_status status = node ? ek__expect(in, node, EK__MAP, "write its settings below it") : EK_OK;
+    if (status == EK_OK)
+        *out = node;
+    return status;
+}
+
 ek_status ek__int(const ek__in *in, const ek__node *node, int min, int max, const char *advice, int *out)
 {
     int value;

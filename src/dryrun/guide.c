@@ -37,8 +37,6 @@ static int choose_stages(const ek_guide_options *options, char *reason, size_t s
     if (n <= 4)
         return 0;
     int chosen = p < 4 ? 4 : n / 2 > 4 ? n / 2 : 4;
-    if (chosen >= p && p >= 4)
-        chosen = p - 1;
     const char *why = p == 1   ? "one stage has no middle stage, whose peak is free of embedding and head"
                       : p == 2 ? "two stages have no middle stage, whose peak is free of embedding and head"
                       : p == 3 ? "with three stages every measured stage holds two micro-batches, so that parameters "

@@ -202,12 +202,6 @@ static bool is_word(const applier *a, const ek__node *node, const int *cell)
     return ek__node_is_bool(node, &on) && (on ? all : none);
 }
 
-static bool is_pattern_list(const ek__node *node)
-{
-    const ek__node *first = node && node->kind == EK__LIST ? node->first : NULL;
-    return first && first->kind == EK__SCALAR && !ek__node_is_int(first, NULL) && !ek__node_is_bool(first, NULL);
-}
-
 /* A list of patterns becomes a map from each to the plan's list. */
 static ek_status set_pattern_list(applier *a, const char *const *keys, const ek__node *list)
 {
@@ -249,7 +243,7 @@ static ek_status set_recompute(applier *a, const char *key, const char *after, c
     if (is_word(a, node, cell) || (same && !by_pattern))
         return EK_OK;
     print_list(a, cell, 0);
-    if (is_pattern_list(node))
+    if (ek__is_pattern_list(node))
         return set_pattern_list(a, keys, node);
     if (!by_pattern)
         return ek__edit_set(a->edit, keys, a->value, after, a->in.err);

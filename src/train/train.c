@@ -58,16 +58,6 @@ static ek_status read_required(const ek__in *in, const ek__node *map, const name
     return ek__int(in, node, 1, max, advice, out);
 }
 
-/* A map below a key, when there is one. */
-static ek_status read_map(const ek__in *in, const ek__node *root, const char *key, const ek__node **out)
-{
-    const ek__node *node = ek__get(root, key);
-    ek_status status = node ? ek__expect(in, node, EK__MAP, "write its settings below it") : EK_OK;
-    if (status == EK_OK)
-        *out = node;
-    return status;
-}
-
 static ek_status read_head_dim(const ek__in *in, const ek__node *model, ek_train *train)
 {
     static const char advice[] = "it is the size of one attention head";
@@ -171,9 +161,9 @@ static ek_status read_chunks(const ek__in *in, const ek__node *root, const ek__n
     bool on = false;
     ek_status status = read_optional(in, model, chunks, EK_MAX_CHUNKS, "it is the chunks of a stage", &train->n_chunks);
     if (status == EK_OK)
-        status = read_map(in, root, "parallel", &parallel);
+        status = ek__optional_map(in, root, "parallel", &parallel);
     if (status == EK_OK && parallel)
-        status = read_map(in, parallel, "pipeline_config", &pipeline);
+        status = ek__optional_map(in, parallel, "pipeline_config", &pipeline);
     const ek__node *interleave = status == EK_OK && pipeline ? ek__get(pipeline, "pipeline_interleave") : NULL;
     if (interleave)
         status = ek__bool(in, interleave, "it switches pp_interleave_num on", &on);
@@ -187,7 +177,7 @@ static ek_status read_batch(const ek__in *in, const ek__node *root, const ek__no
     static const names batch = {"batch_size", NULL};
     static const char advice[] = "it is the sequences of a micro-batch";
     const ek__node *runner = NULL;
-    ek_status status = read_map(in, root, "runner_config", &runner);
+    ek_status status = ek__optional_map(in, root, "runner_config", &runner);
     if (status == EK_OK)
         status = read_optional(in, runner, batch, MAX_SIZE, advice, &train->batch_size);
     if (status == EK_OK && !train->batch_size)

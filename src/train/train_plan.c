@@ -31,6 +31,12 @@ bool ek__is_train(const ek__doc *doc)
     return root && root->kind == EK__MAP && ek__get(root, "parallel_config");
 }
 
+bool ek__is_pattern_list(const ek__node *node)
+{
+    const ek__node *first = node && node->kind == EK__LIST ? node->first : NULL;
+    return first && first->kind == EK__SCALAR && !ek__node_is_int(first, NULL) && !ek__node_is_bool(first, NULL);
+}
+
 void ek_train_plan_clear(ek_train_plan *train)
 {
     ek_plan_clear(&train->plan);
@@ -70,13 +76,6 @@ ek_status ek__train_layers(const ek__in *in, const ek__node *model_config, int *
     return status;
 }
 
-/* Optional map below a key; *out is NULL when it is absent. */
-static ek_status find_map(const ek__in *in, const ek__node *map, const char *key, const ek__node **out)
-{
-    *out = map ? ek__get(map, key) : NULL;
-    return *out ? ek__expect(in, *out, EK__MAP, "write its settings below it") : EK_OK;
-}
-
 static ek_status find_sections(reader *r)
 {
     static const char advice[] = "a training file has model.model_config and parallel_config";
@@ -90,11 +89,11 @@ static ek_status find_sections(reader *r)
     if (status == EK_OK)
         status = ek__require_map(&r->in, r->root, "parallel_config", advice, &r->parallel_config);
     if (status == EK_OK)
-        status = find_map(&r->in, r->root, "parallel", &parallel);
+        status = ek__optional_map(&r->in, r->root, "parallel", &parallel);
     if (status == EK_OK)
-        status = find_map(&r->in, parallel, "pipeline_config", &r->pipeline);
+        status = ek__optional_map(&r->in, parallel, "pipeline_config", &r->pipeline);
     if (status == EK_OK)
-        status = find_map(&r->in, r->root, "swap", &swap_section);
+        status = ek__optional_map(&r->in, r->root, "swap", &swap_section);
     swap = status == EK_OK && swap_section ? ek__get(swap_section, "swap") : NULL;
     if (swap)
         status = ek__bool(&r->in, swap, "it switches swapping on", &on);
@@ -299,10 +298,7 @@ static ek_status read_recompute(reader *r, const ek__node *config, const char *k
         return EK_OK;
     if (node->kind == EK__MAP)
         return read_patterns(r, node, out);
-    const ek__node *first = node->kind == EK__LIST ? node->first : NULL;
-    bool patterns =
-        first && first->kind == EK__SCALAR && !ek__node_is_int(first, NULL) && !ek__node_is_bool(first, NULL);
-    if (!patterns)
+    if (!ek__is_pattern_list(node))
         return read_list(r, node, out);
     /* Patterns alone hold for every layer. */
     memcpy(out, plan->layers, (size_t)(plan->n_stages * plan->n_chunks) * sizeof *out);
@@ -333,7 +329,7 @@ ek_status ek__train_plan_from_doc(const ek__doc *doc, const ek_listener *listene
     if (status == EK_OK)
         status = read_offset(&r);
     if (status == EK_OK)
-        status = find_map(&r.in, r.root, "recompute_config", &recompute);
+        status = ek__optional_map(&r.in, r.root, "recompute_config", &recompute);
     if (status == EK_OK)
         status = read_recompute(&r, recompute, "recompute", plan->full);
     if (status == EK_OK)

@@ -8,6 +8,9 @@
 /** Does a document look like a training YAML (a map with parallel_config)? */
 bool ek__is_train(const ek__doc *doc);
 
+/** Is a recompute list one of patterns, without counts? NULL is none. */
+bool ek__is_pattern_list(const ek__node *node);
+
 /** ek_train_plan_read() of a document. */
 ek_status ek__train_plan_from_doc(const ek__doc *doc, const ek_listener *listener, ek_train_plan *out, ek_error *err);
 
