@@ -15,6 +15,7 @@
 #include "evenkeel/schedule.h"
 #include "evenkeel/sequence.h"
 #include "evenkeel/simulate.h"
+#include "evenkeel/trace.h"
 #include "evenkeel/train.h"
 #include "evenkeel/uniform.h"
 

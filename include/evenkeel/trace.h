@@ -1,0 +1,503 @@
+/* evenkeel/trace.h - where the time of a training step went, read from what profilers write.
+ *
+ * ek_trace_run_read() takes files and folders of one run, finds its ranks, reads every rank's files and fills an
+ * ek_trace_run: what is in it, one ek_trace_rank per rank, and what only a comparison of ranks can say. Times are whole
+ * nanoseconds (profilers' epochs do not fit a double); EK_TRACE_UNKNOWN where the input does not tell. Memory is in the
+ * unit that the field's name says. Definitions: docs/trace.md; where each figure stands in the JSON: docs/trace-json.md.
+ */
+#ifndef EVENKEEL_TRACE_H
+#define EVENKEEL_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "evenkeel/error.h"
+#include "evenkeel/layers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EK_TRACE_UNKNOWN INT64_MIN
+enum { EK_TRACE_NO_RANK = -1, EK_TRACE_MAX_FILES = 65536, EK_TRACE_MAX_NAMES = 64 };
+
+/** Who wrote a rank's files. */
+typedef enum ek_producer {
+    EK_PRODUCER_UNKNOWN,
+    EK_PRODUCER_TORCH_NPU,
+    EK_PRODUCER_MINDSPORE,
+    EK_PRODUCER_MSPROF,   /**< CANN's device profiler: MindSpore of 2023 */
+    EK_PRODUCER_TIMELINE, /**< MindSpore of 2020 to 2022: timeline_display files */
+    EK_PRODUCER_KINETO,   /**< PyTorch on GPU */
+} ek_producer;
+enum { EK_N_PRODUCERS = 6 };
+/** "unknown", "torch_npu", "mindspore", "msprof", "timeline", "kineto". */
+extern const char *const ek_producer_name[EK_N_PRODUCERS];
+
+/* ---- what is in the files ---- */
+
+/** A file that was read. */
+typedef struct ek_trace_source {
+    const char *path;
+    const char *type;    /**< "trace", "kernel_details", "step_trace_time", ... (src/trace/files.h) */
+    int64_t bytes;       /**< read of it (before decompression) */
+    int64_t items;       /**< events or rows */
+    const char *problem; /**< NULL, or what was wrong with it; what could be read is used */
+    int64_t problem_offset; /**< byte of the (decompressed) file where reading stopped; EK_TRACE_UNKNOWN without one */
+} ek_trace_source;
+
+/** A process of the trace's own layers ("Ascend Hardware", "Python"), and its complete events. */
+typedef struct ek_trace_process {
+    const char *name; /**< NULL without metadata */
+    const char *pid;  /**< as text */
+    int64_t n_complete, total_ns, n_threads;
+} ek_trace_process;
+
+typedef struct ek_trace_category {
+    const char *name; /**< "" for events without one */
+    int64_t n_complete;
+} ek_trace_category;
+
+/** What the files hold, before any meaning is given to it. */
+typedef struct ek_trace_counts {
+    int64_t n_items;       /**< objects in the event array */
+    int64_t by_phase[128]; /**< by the letter of "ph" */
+    int64_t n_odd;         /**< events left out: no or unusable name, time, duration */
+    int n_processes, n_categories;
+    ek_trace_process *process;   /**< [n_processes], by first appearance */
+    ek_trace_category *category; /**< [n_categories], by name */
+} ek_trace_counts;
+
+/* ---- steps ---- */
+
+/** Device time of one window by what the device did. Ascend: Overlap Analysis; Kineto: TraceLens' definition. */
+typedef struct ek_trace_breakdown {
+    int64_t n_events;    /**< device events counted */
+    int64_t computing;   /**< union of compute kernels (Kineto: and memset) */
+    int64_t communication;
+    int64_t communication_not_overlapped;
+    int64_t overlapped;
+    int64_t copy, copy_not_overlapped; /**< memory copies; not covered by computing or communication */
+    int64_t busy;                      /**< union of all of the above */
+    int64_t free;                      /**< Ascend: span - computing - not overlapped; Kineto: total - busy */
+    int64_t total;                     /**< last end - first start */
+} ek_trace_breakdown;
+
+/** One training step on one rank. */
+typedef struct ek_trace_step {
+    const char *name;  /**< "50"; "" when the trace has no step marks */
+    bool warm_up;      /**< left out of means, layers and findings */
+    bool from_table;   /**< figures of a CSV, not from events */
+    int64_t host_start, host_step; /**< start and duration of the host's step mark */
+    int64_t start, end;            /**< device window, nanoseconds of the trace's clock */
+    const char *producer_definition; /**< "torch_npu", "mindspore": whose stage, bubble and preparing follow */
+    ek_trace_breakdown own;        /**< from the best source: overlap layer, else raw events, else a table */
+    ek_trace_breakdown raw;        /**< from raw device events alone */
+    const char *source;            /**< of `own`: "overlap_layer", "raw_events", "kernel_details", "step_trace_time" */
+    int64_t stage, bubble, preparing;     /**< the producer's definition */
+    int64_t exclude_receive;              /**< not overlapped - bubble */
+    int64_t table_stage, table_preparing; /**< as the producer's CSV prints them */
+    int64_t span, pipeline_wait, own_stage; /**< ours: last end - first start; receives outside computing; the rest */
+    int64_t n_receives, receive, receive_exposed, n_sends, send;
+    int64_t data_loading;      /**< host time in the data iterator */
+    int64_t data_loading_idle; /**< the part of it in which the device was idle */
+    int64_t host_bound, device_bound, unlinked; /**< idle time by cause */
+    /* MindSpore of 2020 to 2023: step_trace_raw and ascend_cluster_analyse */
+    int64_t iteration_interval, fp_and_bp, tail;
+    int64_t communication_alone, receive_alone, collective_alone;
+    int64_t scope_default_busy, scope_gradients_busy; /**< sums of compute tasks by the first part of their name */
+} ek_trace_step;
+
+/* ---- idle device time ---- */
+
+typedef struct ek_trace_stream_idle {
+    const char *pid, *tid;
+    int64_t n_events, host_wait, kernel_wait, other, n_host_wait, n_kernel_wait, n_other, n_no_launch;
+} ek_trace_stream_idle;
+
+/** Why the device was idle. */
+typedef struct ek_trace_idle {
+    int64_t n_intervals, host_bound, n_host_bound, device_bound, n_device_bound, unlinked, n_unlinked; /**< Ascend */
+    int64_t n_linked_tasks, n_tasks;
+    int n_streams;
+    ek_trace_stream_idle *stream; /**< [n_streams]: Kineto */
+} ek_trace_idle;
+
+/** Is the host too slow to feed the device, and why? */
+typedef struct ek_trace_dispatch {
+    int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
+    int64_t host_bound, step_time; /**< summed over the steps counted */
+    double share;                  /**< host_bound / step_time; NAN without steps */
+    bool is_host_bound;            /**< share over ek_trace_options.host_bound_share */
+    const char *cause; /**< "none", "data_loading", "compilation", "synchronization", "garbage_collection", "dispatch" */
+} ek_trace_dispatch;
+
+/* ---- layers ---- */
+
+typedef enum ek_trace_role { EK_TRACE_HEAD, EK_TRACE_BODY, EK_TRACE_TAIL } ek_trace_role;
+/** "head", "body", "tail". */
+extern const char *const ek_trace_role_name[3];
+
+/** The executions of one layer in one direction. Nanoseconds of one execution. */
+typedef struct ek_trace_pass {
+    int64_t n;
+    double wall_mean, wall_median, wall_min, wall_max, wall_deviation; /**< first start to last end */
+    double busy_mean, busy_median;                                     /**< sum of its operators */
+} ek_trace_pass;
+
+typedef struct ek_trace_layer {
+    const char *name; /**< path element, "0-LLamaDecodeLayer" */
+    const char *kind; /**< "LLamaDecodeLayer" */
+    int index;        /**< 0 of "0-LLamaDecodeLayer"; -1 without one */
+    ek_trace_role role;
+    int64_t n_instances; /**< executions of the forward pass */
+    ek_trace_pass forward, recompute, backward;
+} ek_trace_layer;
+
+/** The layers of one rank. */
+typedef struct ek_trace_layers {
+    int n;
+    ek_trace_layer *layer; /**< [n], in the order of first execution */
+    int n_micro_batches;   /**< forward passes of a layer per step; 0 when not known */
+    int n_steps;           /**< steps looked at */
+    const char *source;    /**< "task_names", "launch_names", "scope_layer", "modules", "annotations"; NULL without */
+} ek_trace_layers;
+
+/** What MindFormers' ComputationAnalyzer would print for the same files (--sapp-compatible). */
+typedef struct ek_trace_sapp_entry {
+    const char *name;
+    double total_ms; /**< over the counted steps and micro-batches */
+    double cost_ms;  /**< of one micro-batch; for a configured name, else NAN */
+} ek_trace_sapp_entry;
+
+typedef struct ek_trace_sapp {
+    bool made;
+    int counted_steps;
+    int n_totals, n_costs;
+    ek_trace_sapp_entry *total; /**< [n_totals]: by full element */
+    ek_trace_sapp_entry *cost;  /**< [n_costs]: by configured name */
+    double head_ms, body_ms, tail_ms;
+} ek_trace_sapp;
+
+/* ---- recomputation of PyTorch ---- */
+
+typedef struct ek_trace_recompute {
+    int64_t n_regions; /**< recompute_fn ranges; 0 without */
+    ek_trace_breakdown recompute, rest;
+} ek_trace_recompute;
+
+/* ---- operators ---- */
+
+/** Executions of one operator: of one (type, core), or of one kernel name. */
+typedef struct ek_trace_operator {
+    const char *name; /**< type for Ascend, kernel name for Kineto */
+    const char *type; /**< the same for Ascend; Kineto: "kernel" */
+    const char *core; /**< accelerator core; NULL without one */
+    int64_t count, total, min, max, wait;
+    double average;     /**< nanoseconds */
+    double ratio;       /**< share of the summed time, percent; communication left out for Ascend */
+    const char *family; /**< "matmul", "attention", "vector", "communication", "copy", "other" */
+} ek_trace_operator;
+
+/** One execution that took far longer than others of its kind. */
+typedef struct ek_trace_outlier {
+    const char *name, *type, *core, *shape;
+    int64_t start, duration, expected; /**< expected: the median of its kind */
+    int64_t n_kind;                    /**< executions of its kind */
+} ek_trace_outlier;
+
+typedef struct ek_trace_core {
+    const char *name;
+    int64_t count, total;
+} ek_trace_core;
+
+typedef struct ek_trace_operators {
+    const char *source; /**< "kernel_details", "events", "op_statistic" */
+    int64_t n_rows, n_executions, total;
+    int n, n_cores, n_types, n_outliers, n_table;
+    ek_trace_operator *op;      /**< [n], longest total first, then by name */
+    ek_trace_core *core;        /**< [n_cores], by name */
+    ek_trace_core *type;        /**< [n_types], longest total first, then by name: kernel_details' types, with HCCL */
+    ek_trace_outlier *outlier;  /**< [n_outliers], most time lost first */
+    ek_trace_operator *table;   /**< [n_table]: op_statistic.csv as printed */
+    double share_matmul, share_attention, share_vector; /**< of the compute time */
+} ek_trace_operators;
+
+/* ---- communication ---- */
+
+/** One collective of the device's timeline. */
+typedef struct ek_trace_collective {
+    const char *name, *group; /**< full name; group hash or ranks, NULL when not known */
+    int64_t start, duration, exposed; /**< exposed: outside computing */
+    int step;                         /**< index in ek_trace_rank.step; -1 outside */
+} ek_trace_collective;
+
+/** Collectives of one kind, group and size, summed. */
+typedef struct ek_trace_collective_sum {
+    const char *key;      /**< "allreduce|Float|2049000|2049000|2", kernel name up to "(", or hcom type */
+    const char *group;    /**< NULL when not known */
+    int64_t count, total, exposed;
+    int64_t bytes;        /**< of one; EK_TRACE_UNKNOWN */
+    double bandwidth_gbps; /**< of the algorithm: bytes / mean time; NAN */
+} ek_trace_collective_sum;
+
+/** Rows of communication.json, summed per (operator type, group). */
+typedef struct ek_trace_comm_sum {
+    const char *step; /**< "step50" */
+    bool p2p;
+    const char *key; /**< "hcom_allReduce@17522688603477080586" */
+    int64_t count;
+    double elapse_ms, transit_ms, wait_ms, idle_ms, synchronization_ms, size_mb;
+} ek_trace_comm_sum;
+
+/** A link between two ranks of a group. */
+typedef struct ek_trace_link {
+    const char *link;      /**< "17522688603477080586:0-6", "rank0:1-0:SDMA" */
+    const char *transport; /**< "HCCS", "LOCAL", "RDMA", "SDMA", ... */
+    double size_mb, time_ms, bandwidth_gbps;
+    double size_kb, bytes_per_s; /**< hccl_raw's own units; NAN for others */
+    bool ranked;                 /**< moved 1 MB or more */
+    bool slow;                   /**< 20 % or more below the mean of its transport */
+} ek_trace_link;
+
+typedef struct ek_trace_transport {
+    const char *name;
+    int64_t n_links, n_ranked;
+    double total_size_mb, mean_gbps;
+    int slowest, fastest; /**< index in ek_trace_communication.link; -1 */
+} ek_trace_transport;
+
+typedef struct ek_trace_communication {
+    int n_collectives, n_sums, n_comm_sums, n_links, n_transports;
+    ek_trace_collective *collective;  /**< [n_collectives], by start */
+    ek_trace_collective_sum *sum;     /**< [n_sums], most exposed first */
+    ek_trace_comm_sum *comm_sum;      /**< [n_comm_sums], in file order */
+    ek_trace_link *link;              /**< [n_links], in file order */
+    ek_trace_transport *transport;    /**< [n_transports], by name */
+} ek_trace_communication;
+
+/* ---- data loading ---- */
+
+typedef struct ek_trace_iterator {
+    const char *name; /**< "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__" */
+    int64_t count, total;
+} ek_trace_iterator;
+
+typedef struct ek_trace_data_op {
+    int id, workers;
+    const char *type;
+    int parent;             /**< -1 for the last one */
+    double queue_average;   /**< NAN without a queue */
+    double queue_length, usage_rate;
+} ek_trace_data_op;
+
+typedef struct ek_trace_data {
+    int n_iterators, n_ops;
+    ek_trace_iterator *iterator; /**< [n_iterators], by name */
+    int64_t total;               /**< host time in iterators */
+    double share_of_host_step;   /**< NAN without steps */
+    ek_trace_data_op *op;        /**< [n_ops]: minddata_pipeline_raw */
+    bool near_empty_queue, near_full_queue; /**< of the last operator that has one: under 10 %, over 90 % */
+    double per_batch_ms, per_pipeline_ms, per_push_queue_ms; /**< minddata_pipeline_summary; NAN */
+} ek_trace_data;
+
+/* ---- memory ---- */
+
+typedef struct ek_trace_memory_peak {
+    const char *component; /**< "APP", "PTA", "PTA+GE", "GE", "MindSpore", "WORKSPACE" */
+    double allocated_mb, reserved_mb, active_mb; /**< NAN where the column is empty */
+} ek_trace_memory_peak;
+
+typedef struct ek_trace_memory_point {
+    int64_t time;
+    int component; /**< index in ek_trace_memory.peak */
+    double allocated_mb, reserved_mb;
+} ek_trace_memory_point;
+
+typedef struct ek_trace_allocation {
+    const char *name;
+    double size_kb;
+    int64_t start, end; /**< end EK_TRACE_UNKNOWN: never released */
+} ek_trace_allocation;
+
+typedef struct ek_trace_live {
+    const char *type; /**< "Weight", "Kernel", "(none)" */
+    int64_t bytes;
+} ek_trace_live;
+
+/** The memory tracker's blocks (memory_block.csv). */
+typedef struct ek_trace_tracker {
+    int64_t n_rows, n_pool_blocks, n_somas_rows;
+    int64_t peak_bytes, peak_tick, never_freed_bytes, max_actual_peak_bytes, held_dead_bytes;
+    int n_live, n_live_layers, n_largest;
+    ek_trace_live *live;            /**< [n_live]: bytes by type at the peak, largest first */
+    ek_trace_live *live_layer;      /**< [n_live_layers]: by layer, largest first */
+    ek_trace_allocation *largest;   /**< [n_largest] */
+} ek_trace_tracker;
+
+typedef struct ek_trace_memory {
+    int64_t n_rows, n_operator_rows, n_never_released;
+    int n_peaks, n_points, n_largest, n_kept;
+    ek_trace_memory_peak *peak;     /**< [n_peaks], by component */
+    ek_trace_memory_point *point;   /**< [n_points]: the curve, thinned; peaks kept */
+    ek_trace_allocation *largest;   /**< [n_largest], largest first */
+    ek_trace_allocation *kept;      /**< [n_kept]: never released, largest first */
+    ek_trace_tracker tracker;
+} ek_trace_memory;
+
+/* ---- a rank ---- */
+
+/** One process of the run. Everything it points to belongs to its pool. */
+typedef struct ek_trace_rank {
+    int rank;         /**< EK_TRACE_NO_RANK when nothing tells */
+    int stage;        /**< pipeline stage; -1 when nothing tells */
+    int device_id;    /**< -1 when nothing tells */
+    int world_size;   /**< 0 when nothing tells */
+    const char *host; /**< NULL when nothing tells */
+    ek_producer producer;
+    int n_sources, n_steps, n_notes;
+    ek_trace_source *source;
+    ek_trace_step *step; /**< [n_steps], in order of time */
+    const char **note;   /**< [n_notes]: sentences on what could not be said and why */
+    int64_t n_outside_steps; /**< device events outside every step */
+    ek_trace_counts counts;
+    bool has_device_events;
+    ek_trace_breakdown device, device_linked; /**< whole file; linked: launch in the file */
+    ek_trace_breakdown mean;                  /**< over the steps that are no warm-up */
+    ek_trace_idle idle;
+    ek_trace_dispatch dispatch;
+    ek_trace_layers layers;
+    ek_trace_recompute recompute;
+    ek_trace_operators operators;
+    ek_trace_communication communication;
+    ek_trace_data data;
+    ek_trace_memory memory;
+    struct ek__pool *pool;
+} ek_trace_rank;
+
+/* ---- the run ---- */
+
+/** Ranks that communicate. */
+typedef struct ek_trace_group {
+    const char *name; /**< "pp", "dp", "tp", ... */
+    const char *key;  /**< "group_name_4" */
+    int n_ranks;
+    int *rank; /**< [n_ranks] */
+} ek_trace_group;
+
+typedef struct ek_trace_topology {
+    bool known;
+    int tensor, pipeline, data, context, expert; /**< sizes; 0 when not told */
+    bool sequence_parallel;
+    int world_size;
+    int n_groups;
+    ek_trace_group *group; /**< [n_groups], each once */
+} ek_trace_topology;
+
+/** A pipeline stage, over its ranks. */
+typedef struct ek_trace_stage {
+    int stage, n_ranks;
+    int64_t computing_mean, computing_max, not_overlapped_mean, free_mean, pipeline_wait_mean, step_mean;
+} ek_trace_stage;
+
+/** How often a rank came last to collectives. */
+typedef struct ek_trace_vote {
+    int rank, stage;
+    int64_t n_votes, n_shortest;
+} ek_trace_vote;
+
+/** Largest minus smallest over the ranks, in shares of the mean of the summed parts. */
+typedef struct ek_trace_gap {
+    const char *part; /**< "computing", "communication_not_overlapped", "free" */
+    double gap;
+    int most, least; /**< ranks */
+    bool flagged;    /**< over 5 % */
+} ek_trace_gap;
+
+/** A row of cluster_step_trace_time.csv. */
+typedef struct ek_trace_cluster_row {
+    const char *step, *type, *index;
+    int64_t computing, not_overlapped, overlapped, communication, free, stage, bubble, exclude_receive, preparing;
+} ek_trace_cluster_row;
+
+/** Something worth doing, or that could not be looked at. */
+typedef struct ek_trace_finding {
+    const char *id;   /**< "host-bound", "slow-rank", ... (docs/trace.md) */
+    int rank, stage;  /**< -1: of the run */
+    const char *step; /**< NULL: of all */
+    const char *text; /**< one sentence with its figures */
+    const char *advice;
+    double share;    /**< of the step; NAN */
+    int64_t gain_ns; /**< at most this can be won per step; EK_TRACE_UNKNOWN */
+} ek_trace_finding;
+
+typedef struct ek_trace_run {
+    int n_ranks;
+    ek_trace_rank *rank; /**< [n_ranks], by rank, then by path */
+    ek_trace_topology topology;
+    int n_stages, n_votes, n_gaps, n_cluster_rows, n_findings;
+    double stage_imbalance; /**< slowest over fastest mean computing; NAN with fewer than two stages */
+    ek_trace_stage *stage;
+    ek_trace_vote *vote;   /**< [n_votes], most votes first; ranks without a vote are not listed */
+    int64_t n_voted_operators;
+    ek_trace_gap *gap;
+    ek_trace_cluster_row *cluster_row;
+    int worst_rank_by_interval; /**< of step_trace_raw; EK_TRACE_NO_RANK */
+    double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
+    ek_trace_sapp sapp;
+    ek_trace_finding *finding; /**< [n_findings], most to win first */
+    struct ek__pool *pool;
+} ek_trace_run;
+
+/** What a caller may choose; {0} is the default. */
+typedef struct ek_trace_options {
+    int n_threads;            /**< 0: all cores */
+    int drop_first_steps;     /**< -1: none; 0: warm-up is found; n: this many */
+    bool from_raw_events;     /**< leave the Overlap Analysis layer aside */
+    int n_micro_batches;      /**< per step; 0: counted */
+    int n_head, n_body, n_tail;
+    const char *const *head;  /**< names of layers: whole path elements or their part after "N-"; none: found */
+    const char *const *body, *const *tail;
+    int n_receives, n_collectives;
+    const char *const *receive;    /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
+    const char *const *collective; /**< texts in kernel names that are communication; none: nccl, rccl */
+    bool sapp_compatible;
+    double host_bound_share; /**< 0: 0.10 */
+    int stages;              /**< ranks are split into that many stages in order; 0: as the files say */
+    /** Called now and then, from any thread but never from two at once; NULL without. */
+    void (*progress)(void *user, double share, const char *what);
+    void *user;
+    const bool *interrupt; /**< set from a signal handler to stop; NULL without */
+} ek_trace_options;
+
+/**
+ * Read files and folders of one run.
+ *
+ * A folder is searched for what profilers write (docs/trace.md lists names and layouts); a file is taken for what its
+ * name or, failing that, its beginning says. Damaged and cut files are read as far as they go: ek_trace_source.problem
+ * and a warning say where they end.
+ *
+ * @param path  [n_paths]
+ * @return EK_OK; EK_ERR_INPUT when nothing of a trace is in them; EK_ERR_SYSTEM; EK_ERR_MEMORY. The result does not
+ *         depend on the order of the paths or the number of threads. O(bytes), memory O(events kept); thread-safe.
+ */
+ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace_options *options,
+                            const ek_listener *listener, ek_trace_run *out, ek_error *err);
+void ek_trace_run_clear(ek_trace_run *run);
+
+/**
+ * The model that the layers of a run's ranks amount to: times per layer (milliseconds, medians over micro-batches and
+ * ranks), with the measured backward and, where the run recomputes, the measured recomputation per kind. What was not
+ * measured is filled from the coefficients of docs/models.md and named in `notes`. Memory is not in a trace: the
+ * layers carry none, and a layer file written from them asks for it.
+ *
+ * @param notes  sentences, each ended by a line break, owned by the caller (free); untouched on failure
+ * @return EK_OK, EK_ERR_INPUT when the run shows no layers, EK_ERR_MEMORY
+ */
+ek_status ek_trace_to_layers(const ek_trace_run *run, ek_layers *out, char **notes, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+/* trace/analysis.h - what is made of a rank's events, and of the ranks together.
+ *
+ * A new analysis is one file src/trace/analyse_NAME.c with ek__analyse_NAME(), one line here, one in src/meson.build.
+ * Analyses run in this order, after the rank's tables were read; later ones may use what earlier ones filled, and every
+ * one fills its own part of the rank from the pool. */
+#ifndef EK_TRACE_ANALYSIS_H
+#define EK_TRACE_ANALYSIS_H
+
+#include "trace/intervals.h"
+#include "trace/trace.h"
+
+#define EK__ANALYSIS_LIST(X)                                                                                           \
+    X(steps)         /* windows, warm-up: ek_trace_rank.step */                                                        \
+    X(breakdown)     /* computing, communication, free of every step: step[].own, .raw, mean, device */                \
+    X(idle)          /* why the device was idle: idle, step[].host_bound .. unlinked */                                \
+    X(dispatch)      /* is the host too slow: dispatch */                                                              \
+    X(data_loading)  /* data: iterators, step[].data_loading */                                                        \
+    X(operators)     /* operators, from events where no table told */                                                  \
+    X(collectives)   /* communication.collective, .sum */                                                              \
+    X(recompute)     /* recompute, of PyTorch */                                                                       \
+    X(layers)        /* layers */
+
+/** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
+typedef ek_status ek__analysis(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
+                               ek_error *err);
+#define EK__ANALYSIS(name) ek__analysis ek__analyse_##name;
+EK__ANALYSIS_LIST(EK__ANALYSIS)
+#undef EK__ANALYSIS
+
+/* What only all ranks together can say; same recipe with src/trace/compare_NAME.c. Ranks are sorted. */
+#define EK__COMPARISON_LIST(X)                                                                                         \
+    X(stages)   /* stage of every rank; stage[], stage_imbalance */                                                    \
+    X(intervals) /* worst_rank_by_interval */                                                                          \
+    X(slow_rank) /* vote[], gap[] */                                                                                   \
+    X(findings) /* last: finding[] */
+
+typedef ek_status ek__comparison(const ek_trace_options *options, ek_trace_run *run, ek_error *err);
+#define EK__COMPARISON(name) ek__comparison ek__compare_##name;
+EK__COMPARISON_LIST(EK__COMPARISON)
+#undef EK__COMPARISON
+
+/** Add a sentence to rank->note. EK_ERR_MEMORY or EK_OK. */
+ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Is this name one that waits for, or sends to, another pipeline stage? By `options->receive`, else the default list
+ *  (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
+bool ek__is_receive(const ek_trace_options *options, const char *name);
+bool ek__is_send(const ek_trace_options *options, const char *name);
+/** Does a producer's Bubble column count this name? MindSpore's list: receives, sends, SendRecv; torch_npu's:
+ *  hcom_receive. */
+bool ek__is_producer_bubble(ek_producer producer, const char *name);
+
+/** The breakdown of spec 5.5 (Kineto) of the device events of `trace` that `take` accepts (NULL: all). */
+ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(void *user, const ek__event *event), void *user,
+                               ek_trace_breakdown *out, ek_error *err);
+
+/** Kineto: the launch of a device event by its correlation; NULL when it is not in the file. Build the index once. */
+typedef struct ek__launches ek__launches;
+ek__launches *ek__launches_new(const ek__trace *trace);
+void ek__launches_free(ek__launches *launches);
+const ek__event *ek__launch_of(const ek__launches *launches, const ek__event *device_event);
+
+/** Original's layer times, over the traces of the run's stages (spec 5.7): --sapp-compatible. Reads the files itself. */
+ek_status ek__trace_sapp(const ek_trace_options *options, ek_trace_run *run, ek_error *err);
+
+#endif
