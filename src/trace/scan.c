@@ -233,12 +233,16 @@ static uint64_t escaped_bytes(uint64_t backslash, uint64_t *carried)
     return escaped;
 }
 
-static inline void finish_word(ek__block *block, size_t word, uint64_t quote, uint64_t backslash, uint64_t open,
+static inline uint64_t drop_escaped(uint64_t quote, uint64_t backslash, carry *c)
+{
+    return backslash | c->escaped ? quote & ~escaped_bytes(backslash, &c->escaped) : quote;
+}
+
+/* `inside` is the prefix XOR of the quotes. */
+static inline void finish_word(ek__block *block, size_t word, uint64_t quote, uint64_t inside, uint64_t open,
                                uint64_t close, uint64_t stop, carry *c)
 {
-    if (backslash | c->escaped)
-        quote &= ~escaped_bytes(backslash, &c->escaped);
-    uint64_t inside = prefix_xor(quote) ^ c->in_string;
+    inside ^= c->in_string;
     c->in_string = (uint64_t)((int64_t)inside >> 63);
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
@@ -248,7 +252,7 @@ static inline void finish_word(ek__block *block, size_t word, uint64_t quote, ui
 
 /* '[' and '{' differ in the bit 0x20 only, ']' and '}' too. */
 #ifdef HAVE_AVX2
-__attribute__((target("avx2"))) static void index_words_avx2(ek__block *block, size_t n_words)
+__attribute__((target("avx2,pclmul"))) static void index_words_avx2(ek__block *block, size_t n_words)
 {
     const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
     const __m256i open = _mm256_set1_epi8('{'), close = _mm256_set1_epi8('}'), bit = _mm256_set1_epi8(0x20);
@@ -263,7 +267,10 @@ __attribute__((target("avx2"))) static void index_words_avx2(ek__block *block, s
 #define BOTH(a, b, with)                                                                                               \
     ((uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, with)) |                                            \
      (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, with)) << 32)
-        finish_word(block, w, BOTH(low, high, quote), BOTH(low, high, backslash), BOTH(low_bit, high_bit, open),
+        uint64_t quotes = drop_escaped(BOTH(low, high, quote), BOTH(low, high, backslash), &c);
+        /* A carry-less product with all ones is the prefix XOR. */
+        __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (long long)quotes), _mm_set1_epi8(-1), 0);
+        finish_word(block, w, quotes, (uint64_t)_mm_cvtsi128_si64(product), BOTH(low_bit, high_bit, open),
                     BOTH(low_bit, high_bit, close), BOTH(low_max, high_max, bit) | BOTH(low, high, comma), &c);
 #undef BOTH
     }
@@ -311,20 +318,22 @@ static void index_words_plain(ek__block *block, size_t n_words)
             close |= equal_bytes(folded, ones * '}') << 8 * i;
             stop |= (blank_bytes(eight) | equal_bytes(eight, ones * ',')) << 8 * i;
         }
-        finish_word(block, w, quote, backslash, open, close, stop, &c);
+        quote = drop_escaped(quote, backslash, &c);
+        finish_word(block, w, quote, prefix_xor(quote), open, close, stop, &c);
     }
 }
 
-static void index_block(ek__block *block, size_t size)
+void ek__block_index(ek__block *block, size_t size, bool plain)
 {
     size_t n_words = (size + 63) / 64;
     memset(block->data + size, ' ', PADDING);
 #ifdef HAVE_AVX2
-    if (__builtin_cpu_supports("avx2")) {
+    if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul")) {
         index_words_avx2(block, n_words);
         return;
     }
 #endif
+    (void)plain;
     index_words_plain(block, n_words);
 }
 
@@ -542,7 +551,7 @@ static bool frame_block(ek__feed *feed, ek__block *block)
     if (carried > 0)
         memcpy(block->data, feed->carry, carried);
     size_t size = carried + read_full(feed, block->data + carried, wanted);
-    index_block(block, size);
+    ek__block_index(block, size, false);
     frame f = find_frame(block, size);
     block->offset = begin;
     if (f.array_end != SIZE_MAX) {
@@ -759,7 +768,9 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event)
 {
     const ek__block *block = walk->block;
     size_t begin = walk->at, at = skip_blanks(block->data, begin + 1, block->size), wrong = at;
-    size_t behind = skip_nested(block, begin);
+    /* Events of the frameworks begin with their phase; those of CANN end with it. */
+    bool may_count = at + 8 < block->size && memcmp(block->data + at, "\"ph\": \"X", 8) != 0;
+    size_t behind = may_count ? skip_nested(block, begin) : 0;
     ek__span key, value;
     /* Only what tells that a value is absent: clearing all of it costs a seventh of the walk. */
     event->begin = block->data + begin;
