@@ -106,7 +106,7 @@ static size_t decode(const char *text, size_t size, char *out)
 uint32_t ek__part_text(ek__part *part, const ek__span *span)
 {
     uint32_t number;
-    if (span->quoted && memchr(span->at, '\\', span->size)) {
+    if (span->at && span->quoted && memchr(span->at, '\\', span->size)) {
         char *room = ek__with_room(part->scratch, &part->scratch_capacity, span->size, 1);
         if (!room) {
             part->out_of_memory = true;
