@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/pool.h"
-
 void ek__left_out_add(ek__left_out *left, const char *format, ...)
 {
     if (left->n++ > 0)
