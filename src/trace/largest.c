@@ -15,13 +15,13 @@ void ek__largest_add(ek__largest *largest, const ek__sized *one)
     largest->of[at] = *one;
 }
 
-ek_trace_allocation *ek__largest_keep(const ek__largest *largest, const ek__key_index *names, double unit_kb,
+ek_trace_allocation *ek__largest_keep(const ek__largest *largest, const ek__texts *names, double unit_kb,
                                       ek__pool *pool)
 {
     ek_trace_allocation *out = ek__pool_alloc(pool, (size_t)largest->n, sizeof *out);
     for (int i = 0; out && i < largest->n; i++) {
         const ek__sized *one = &largest->of[i];
-        const char *name = ek__key_index_text(names, one->name);
+        const char *name = ek__texts_at(names, (uint32_t)one->name);
         out[i] =
             (ek_trace_allocation){ek__pool_text(pool, name, strlen(name)), one->size * unit_kb, one->start, one->end};
         if (!out[i].name)

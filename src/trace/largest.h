@@ -4,7 +4,7 @@
 
 #include "base/pool.h"
 #include "evenkeel/trace.h"
-#include "trace/key_index.h"
+#include "trace/part.h"
 
 enum { EK__N_LARGEST = 20, EK__N_KEPT = 50 };
 
@@ -23,7 +23,7 @@ typedef struct ek__largest {
 /** Take one if it is among the largest so far. O(max) then, else O(1). NAN is not taken. */
 void ek__largest_add(ek__largest *largest, const ek__sized *one);
 /** Them with names, in the pool; sizes times `unit_kb`. NULL when memory is out. */
-ek_trace_allocation *ek__largest_keep(const ek__largest *largest, const ek__key_index *names, double unit_kb,
+ek_trace_allocation *ek__largest_keep(const ek__largest *largest, const ek__texts *names, double unit_kb,
                                       ek__pool *pool);
 
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "trace/key_index.h"
+#include "trace/part.h"
 
 static int by_text(const void *a, const void *b)
 {
@@ -29,23 +29,23 @@ static void sort_names(const char *const *transport, size_t n, const char **name
 
 bool ek__links_transports(const char *const *transport, size_t n, int **number, const char ***name, int *n_names)
 {
-    ek__key_index index = {0};
+    ek__texts index = {0};
     int *of = ek__alloc(n, sizeof *of);
     bool good = of;
     for (size_t i = 0; good && i < n; i++) {
-        of[i] = ek__key_index_add(&index, transport[i], strlen(transport[i]));
+        of[i] = (int)ek__texts_intern(&index, transport[i], strlen(transport[i]));
         good = of[i] >= 0;
     }
     const char **sorted = good ? ek__alloc((size_t)index.n, sizeof *sorted) : NULL;
     if (sorted) {
-        sort_names(transport, n, sorted, index.n, of);
+        sort_names(transport, n, sorted, (int)index.n, of);
         *number = of;
         *name = sorted;
-        *n_names = index.n;
+        *n_names = (int)index.n;
     } else {
         free(of);
     }
-    ek__key_index_clear(&index);
+    ek__texts_clear(&index);
     return sorted;
 }
 

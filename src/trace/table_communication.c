@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "trace/key_index.h"
 #include "trace/left_out.h"
+#include "trace/part.h"
 #include "trace/side_json.h"
 
 typedef struct sums {
-    ek__key_index index; /* of step, section and key, one behind the other */
+    ek__texts index; /* of step, section and key, one behind the other */
     ek_trace_comm_sum *sum;
     size_t capacity;
     int64_t n_operators;
@@ -30,8 +30,8 @@ static ek_trace_comm_sum *sum_of(sums *s, const char *step, bool p2p, const char
     char *unique = ek__pool_format(s->scratch, "%s\n%d\n%.*s%s", step, p2p, (int)type_size, name, at ? at : "");
     if (!unique)
         return NULL;
-    int n = s->index.n;
-    int number = ek__key_index_add(&s->index, unique, strlen(unique));
+    int n = (int)s->index.n;
+    int number = (int)ek__texts_intern(&s->index, unique, strlen(unique));
     if (number < 0)
         return NULL;
     if (number < n)
@@ -135,7 +135,7 @@ static ek_status keep(const sums *s, const ek__table_in *in, ek_error *err)
     ek_trace_communication *out = &in->rank->communication;
     ek_trace_comm_sum *all = out->comm_sum;
     int n = out->n_comm_sums;
-    for (int i = 0; i < s->index.n; i++) {
+    for (int i = 0; i < (int)s->index.n; i++) {
         all = ek__pool_push(s->pool, all, n, sizeof *all);
         if (!all)
             return ek__no_memory(err);
@@ -162,7 +162,7 @@ ek_status ek__table_communication(const ek__table_in *in, ek_error *err)
         status = keep(&s, in, err);
     json_decref(root);
     ek__pool_free(s.scratch);
-    ek__key_index_clear(&s.index);
+    ek__texts_clear(&s.index);
     free(s.sum);
     return status;
 }

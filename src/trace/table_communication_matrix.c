@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/pool.h"
-#include "trace/key_index.h"
 #include "trace/left_out.h"
 #include "trace/links.h"
+#include "trace/part.h"
 #include "trace/side_json.h"
 
 typedef struct links {
-    ek__key_index index; /* of link and transport, one behind the other */
+    ek__texts index; /* of link and transport, one behind the other */
     ek_trace_link *link;
     size_t capacity;
     int64_t n_entries;
@@ -28,8 +28,8 @@ static ek_trace_link *link_of(links *l, const char *group, const char *pair, con
     char *unique = ek__pool_format(l->scratch, "%s%s%s\n%s", group, *group ? ":" : "", pair, transport);
     if (!unique)
         return NULL;
-    int n = l->index.n;
-    int number = ek__key_index_add(&l->index, unique, strlen(unique));
+    int n = (int)l->index.n;
+    int number = (int)ek__texts_intern(&l->index, unique, strlen(unique));
     if (number < 0)
         return NULL;
     if (number < n)
@@ -131,7 +131,7 @@ ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
         return status;
     links l = {.pool = in->rank->pool, .scratch = ek__pool_new()};
     status = !l.scratch ? ek__no_memory(err) : add_steps(&l, root, (ek_origin){.file = in->path}, err);
-    for (int i = 0; i < l.index.n; i++) /* MB / ms = GB/s */
+    for (int i = 0; i < (int)l.index.n; i++) /* MB / ms = GB/s */
         l.link[i].bandwidth_gbps = l.link[i].time_ms > 0 ? l.link[i].size_mb / l.link[i].time_ms : NAN;
     if (!status)
         status = ek__left_out_report(&l.left, "entries", NULL, in, err);
@@ -141,7 +141,7 @@ ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
         in->source->items = l.n_entries;
     json_decref(root);
     ek__pool_free(l.scratch);
-    ek__key_index_clear(&l.index);
+    ek__texts_clear(&l.index);
     free(l.link);
     return status;
 }

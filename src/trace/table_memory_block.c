@@ -31,7 +31,7 @@ typedef struct tracker {
     int column[N_COLUMNS]; /* -1 when missing */
     ek__memory_block *block;
     size_t n_blocks, block_capacity;
-    ek__key_index types, layers, names;
+    ek__texts types, layers, names;
     ek__left_out left;
 } tracker;
 
@@ -163,11 +163,11 @@ static size_t find_layer(const char *path, const char **at)
     return 0;
 }
 
-static int number_of(ek__key_index *index, const char *text, const char *otherwise)
+static int number_of(ek__texts *index, const char *text, const char *otherwise)
 {
     if (!*text)
         text = otherwise;
-    return ek__key_index_add(index, text, strlen(text));
+    return (int)ek__texts_intern(index, text, strlen(text));
 }
 
 /* The last number of "{12-15-}", or of last_user_task. */
@@ -198,7 +198,7 @@ static ek_status add_block(tracker *t, ek__memory_block *one, ek_error *err)
     one->last_user = last_user(t);
     one->type = number_of(&t->types, cell_of(t, TYPE), "(none)");
     one->layer =
-        layer_size > 0 ? ek__key_index_add(&t->layers, layer, layer_size) : number_of(&t->layers, "", "(other)");
+        layer_size > 0 ? (int)ek__texts_intern(&t->layers, layer, layer_size) : number_of(&t->layers, "", "(other)");
     one->name = number_of(&t->names, *node ? node : task, "(none)");
     ek__memory_block *block = ek__with_room(t->block, &t->block_capacity, t->n_blocks + 1, sizeof *block);
     if (!block)
@@ -246,14 +246,14 @@ static int by_bytes(const void *a, const void *b)
 }
 
 /* Those of an index with bytes, largest first. NULL when memory is out. */
-static ek_trace_live *keep_live(const ek__key_index *index, const int64_t *bytes, ek__pool *pool, int *n_out)
+static ek_trace_live *keep_live(const ek__texts *index, const int64_t *bytes, ek__pool *pool, int *n_out)
 {
     ek_trace_live *live = ek__pool_alloc(pool, (size_t)index->n, sizeof *live);
     int n = 0;
-    for (int i = 0; live && i < index->n; i++) {
+    for (int i = 0; live && i < (int)index->n; i++) {
         if (bytes[i] == 0)
             continue;
-        const char *name = ek__key_index_text(index, i);
+        const char *name = ek__texts_at(index, (uint32_t)i);
         live[n] = (ek_trace_live){ek__pool_text(pool, name, strlen(name)), bytes[i]};
         if (!live[n++].type)
             return NULL;
@@ -334,8 +334,8 @@ ek_status ek__table_memory_block(const ek__table_in *in, ek_error *err)
     free(t.line);
     free(t.cell);
     free(t.block);
-    ek__key_index_clear(&t.types);
-    ek__key_index_clear(&t.layers);
-    ek__key_index_clear(&t.names);
+    ek__texts_clear(&t.types);
+    ek__texts_clear(&t.layers);
+    ek__texts_clear(&t.names);
     return status;
 }

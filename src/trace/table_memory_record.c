@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/key_index.h"
 #include "trace/memory_curve.h"
+#include "trace/part.h"
 #include "trace/table_rows.h"
 
 typedef struct record {
     int component, time, allocated, reserved, active; /* columns */
     int64_t n_rows;
-    ek__key_index index; /* of components */
+    ek__texts index; /* of components */
     ek_trace_memory_peak *peak;
     ek_trace_memory_point *point;
     size_t peak_capacity, point_capacity, n_points;
@@ -28,8 +28,8 @@ static void raise_to(double *peak, double value)
 /* The component's number, with a peak made for a new one; -1 when memory is out. */
 static int component_of(record *r, const char *name)
 {
-    int n = r->index.n;
-    int number = ek__key_index_add(&r->index, name, strlen(name));
+    int n = (int)r->index.n;
+    int number = (int)ek__texts_intern(&r->index, name, strlen(name));
     if (number < n)
         return number;
     ek_trace_memory_peak *peak = ek__with_room(r->peak, &r->peak_capacity, (size_t)n + 1, sizeof *peak);
@@ -96,8 +96,8 @@ static int by_component(const void *a, const void *b)
 /* Peaks into the pool, by name; points take their new numbers. False when memory is out. */
 static bool sort_components(record *r, ek__pool *pool, ek_trace_memory_peak *sorted, int *place)
 {
-    for (int i = 0; i < r->index.n; i++) {
-        const char *name = ek__key_index_text(&r->index, i);
+    for (int i = 0; i < (int)r->index.n; i++) {
+        const char *name = ek__texts_at(&r->index, (uint32_t)i);
         sorted[i] = r->peak[i];
         sorted[i].component = ek__pool_text(pool, name, strlen(name));
         if (!sorted[i].component)
@@ -105,9 +105,9 @@ static bool sort_components(record *r, ek__pool *pool, ek_trace_memory_peak *sor
     }
     if (r->index.n > 1)
         qsort(sorted, (size_t)r->index.n, sizeof *sorted, by_component);
-    for (int i = 0; i < r->index.n; i++) {
+    for (int i = 0; i < (int)r->index.n; i++) {
         const char *name = sorted[i].component;
-        place[ek__key_index_add(&r->index, name, strlen(name))] = i;
+        place[ek__texts_intern(&r->index, name, strlen(name))] = i;
     }
     for (size_t i = 0; i < r->n_points; i++)
         r->point[i].component = place[r->point[i].component];
@@ -157,7 +157,7 @@ ek_status ek__table_memory_record(const ek__table_in *in, ek_error *err)
     if (!status)
         status = keep(&r, in, err);
     ek__csv_close(csv);
-    ek__key_index_clear(&r.index);
+    ek__texts_clear(&r.index);
     free(r.peak);
     free(r.point);
     return status;

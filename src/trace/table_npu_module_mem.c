@@ -4,21 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/key_index.h"
+#include "trace/part.h"
 #include "trace/table_rows.h"
 
 typedef struct modules {
     int component, reserved; /* columns */
     double unit;             /* of `reserved`, in MB */
-    ek__key_index index;
+    ek__texts index;
     double *peak; /* [index.n] */
     size_t capacity;
 } modules;
 
 static ek_status raise_to(modules *m, const char *name, double reserved, ek_error *err)
 {
-    int n = m->index.n;
-    int number = ek__key_index_add(&m->index, name, strlen(name));
+    int n = (int)m->index.n;
+    int number = (int)ek__texts_intern(&m->index, name, strlen(name));
     if (number == n) {
         double *peak = ek__with_room(m->peak, &m->capacity, (size_t)n + 1, sizeof *peak);
         if (!peak)
@@ -59,8 +59,8 @@ static ek_status keep(const modules *m, const ek__table_in *in, ek_error *err)
     ek_trace_memory_peak *module = ek__pool_alloc(pool, n, sizeof *module);
     if (!module)
         return ek__no_memory(err);
-    for (int i = 0; i < m->index.n; i++) {
-        const char *name = ek__key_index_text(&m->index, i);
+    for (int i = 0; i < (int)m->index.n; i++) {
+        const char *name = ek__texts_at(&m->index, (uint32_t)i);
         module[i] = (ek_trace_memory_peak){ek__pool_text(pool, name, strlen(name)), NAN, m->peak[i], NAN};
         if (!module[i].component)
             return ek__no_memory(err);
@@ -96,7 +96,7 @@ ek_status ek__table_npu_module_mem(const ek__table_in *in, ek_error *err)
     if (!status)
         status = keep(&m, in, err);
     ek__csv_close(csv);
-    ek__key_index_clear(&m.index);
+    ek__texts_clear(&m.index);
     free(m.peak);
     return status;
 }

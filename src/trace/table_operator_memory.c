@@ -9,7 +9,7 @@
 typedef struct allocations {
     int name, size, start, end; /* columns */
     int64_t n_rows, n_never_released;
-    ek__key_index index; /* of names */
+    ek__texts index; /* of names */
     ek__largest largest, kept;
 } allocations;
 
@@ -21,7 +21,7 @@ static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek
         !ek__cell_us(csv, a->end, left, &one.end))
         return EK_OK;
     const char *name = ek__csv_cell(csv, a->name);
-    one.name = ek__key_index_add(&a->index, name, strlen(name));
+    one.name = (int)ek__texts_intern(&a->index, name, strlen(name));
     if (one.name < 0)
         return ek__no_memory(err);
     a->n_rows++;
@@ -34,13 +34,13 @@ static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek
 }
 
 /* What another file of this rank told already. */
-static ek_status take_before(ek__largest *largest, ek__key_index *index, const ek_trace_allocation *before, int n,
+static ek_status take_before(ek__largest *largest, ek__texts *index, const ek_trace_allocation *before, int n,
                              ek_error *err)
 {
     for (int i = 0; i < n; i++) {
         const char *name = before[i].name;
         ek__sized one = {before[i].size_kb, before[i].start, before[i].end,
-                         ek__key_index_add(index, name, strlen(name))};
+                         (int)ek__texts_intern(index, name, strlen(name))};
         if (one.name < 0)
             return ek__no_memory(err);
         ek__largest_add(largest, &one);
@@ -89,6 +89,6 @@ ek_status ek__table_operator_memory(const ek__table_in *in, ek_error *err)
     if (!status)
         status = keep(&a, in, err);
     ek__csv_close(csv);
-    ek__key_index_clear(&a.index);
+    ek__texts_clear(&a.index);
     return status;
 }

@@ -9,7 +9,6 @@
 #include "near.h"
 #include "trace/analysis.h"
 #include "trace/files.h"
-#include "trace/key_index.h"
 #include "trace/largest.h"
 #include "trace/memory_curve.h"
 
