@@ -338,12 +338,11 @@ typedef struct ek_trace_tracker {
 
 typedef struct ek_trace_memory {
     int64_t n_rows, n_operator_rows, n_never_released;
-    int n_peaks, n_points, n_largest, n_kept;
+    int n_peaks, n_points, n_largest, n_kept, n_modules;
     ek_trace_memory_peak *peak;     /**< [n_peaks], by component */
     ek_trace_memory_point *point;   /**< [n_points]: the curve, thinned; peaks kept */
     ek_trace_allocation *largest;   /**< [n_largest], largest first */
     ek_trace_allocation *kept;      /**< [n_kept]: never released, largest first */
-    int n_modules;
     ek_trace_memory_peak *module;   /**< [n_modules]: npu_module_mem, by what a module reserved most, then by name */
     ek_trace_tracker tracker;
 } ek_trace_memory;
@@ -367,7 +366,7 @@ typedef struct ek_trace_rank {
     int world_size;   /**< 0 when nothing tells */
     const char *host; /**< NULL when nothing tells */
     ek_producer producer;
-    int n_sources, n_steps, n_notes;
+    int n_sources, n_steps, n_notes, n_marks;
     ek_trace_source *source;
     ek_trace_step *step; /**< [n_steps], in order of time */
     const char **note;   /**< [n_notes]: sentences on what could not be said and why */
@@ -384,7 +383,6 @@ typedef struct ek_trace_rank {
     ek_trace_communication communication;
     ek_trace_data data;
     ek_trace_memory memory;
-    int n_marks;
     ek_trace_mark *mark; /**< [n_marks], by start */
     struct ek__pool *pool;
 } ek_trace_rank;

@@ -27,15 +27,14 @@ void ek__left_out_cell(ek__left_out *left, int64_t line, const char *header, con
 ek_status ek__left_out_report(const ek__left_out *left, const char *rows, const ek_error *cut, const ek__table_in *in,
                               ek_error *err)
 {
-    const char *problem = NULL;
     if (left->n == 0 && !cut)
         return EK_OK;
-    if (left->n > 0)
-        problem = ek__pool_format(in->rank->pool, "%" PRId64 " %s left out%s %s%s%s", left->n, rows,
-                                  left->n > 1 ? "; the first:" : ":", left->first, cut ? "; then: " : "",
-                                  cut ? cut->message : "");
-    else
-        problem = ek__pool_format(in->rank->pool, "line %d: %s", cut->line, cut->message);
+    ek__pool *pool = in->rank->pool;
+    const char *end = cut ? ek__pool_format(pool, "line %d: %s", cut->line, cut->message) : "", *problem = end;
+    if (end && left->n > 0)
+        problem =
+            ek__pool_format(pool, "%" PRId64 " %s left out%s %s%s%s", left->n, rows, left->n > 1 ? "; the first:" : ":",
+                            left->first, cut ? "; reading ended in " : "", end);
     if (!problem)
         return ek__no_memory(err);
     in->source->problem = problem;
