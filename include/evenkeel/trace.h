@@ -89,6 +89,7 @@ typedef struct ek_trace_step {
     const char *name;  /**< "50"; "" when the trace has no step marks */
     bool warm_up;      /**< left out of means, layers and findings */
     bool from_table;   /**< figures of a CSV, not from events */
+    bool average;      /**< no step, but the producer's average over all it profiled; warm_up too, so in no mean */
     int64_t host_start, host_step; /**< start and duration of the host's step mark */
     int64_t start, end;            /**< device window, nanoseconds of the trace's clock */
     const char *producer_definition; /**< "torch_npu", "mindspore": whose stage, bubble and preparing follow */
