@@ -131,7 +131,7 @@ ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
         return status;
     links l = {.pool = in->rank->pool, .scratch = ek__pool_new()};
     status = !l.scratch ? ek__no_memory(err) : add_steps(&l, root, (ek_origin){.file = in->path}, err);
-    for (int i = 0; i < (int)l.index.n; i++) /* MB / ms = GB/s */
+    for (int i = 0; !status && i < (int)l.index.n; i++) /* MB / ms = GB/s */
         l.link[i].bandwidth_gbps = l.link[i].time_ms > 0 ? l.link[i].size_mb / l.link[i].time_ms : NAN;
     if (!status)
         status = ek__left_out_report(&l.left, "entries", NULL, in, err);
