@@ -35,19 +35,19 @@ static void find_columns(const ek__csv *csv, columns *c)
 /* The number of "a\nb\nc" (c may be NULL); UINT32_MAX when memory is out. */
 static uint32_t intern_key(reading *r, ek__texts *texts, const char *a, const char *b, const char *c)
 {
-    size_t na = strlen(a), nb = strlen(b), nc = c ? strlen(c) : 0, n = na + 1 + nb + (c ? 1 + nc : 0);
-    char *grown = ek__with_room(r->key, &r->key_room, n + 1, 1);
-    if (!grown)
-        return UINT32_MAX;
-    r->key = grown;
-    memcpy(grown, a, na);
-    grown[na] = '\n';
-    memcpy(grown + na + 1, b, nb);
-    if (c) {
-        grown[na + 1 + nb] = '\n';
-        memcpy(grown + na + 2 + nb, c, nc);
+    const char *const part[] = {a, b, c};
+    size_t n = 0;
+    for (int i = 0; i < 3 && part[i]; i++) {
+        size_t size = strlen(part[i]);
+        char *grown = ek__with_room(r->key, &r->key_room, n + size + 1, 1);
+        if (!grown)
+            return UINT32_MAX;
+        r->key = grown;
+        memcpy(r->key + n, part[i], size + 1);
+        n += size;
+        r->key[n++] = '\n';
     }
-    return ek__texts_intern(texts, grown, n);
+    return ek__texts_intern(texts, r->key, n - 1);
 }
 
 static uint32_t intern(ek__texts *texts, const char *text)
