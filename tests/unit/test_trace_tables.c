@@ -300,6 +300,21 @@ static void names_executions_far_slower_than_their_like(void **state)
     assert_int_equal(slow->n_kind, 5);
 }
 
+/* Without shapes an operator is compared with itself in other steps only: the second "x" is always long. */
+static void compares_operators_without_shapes_over_steps(void **state)
+{
+    (void)state;
+    char text[2048];
+    size_t n = (size_t)snprintf(text, sizeof text, "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)\n");
+    for (int step = 0; step < 5; step++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%d,x,N/A,N/A,%d,1\n%d,x,N/A,N/A,%d,%d\n%d,x,N/A,N/A,%d,1\n",
+                              step, 1000 * step, step, 1000 * step + 5, step == 3 ? 900 : 200, step, 1000 * step + 950);
+    assert_int_equal(read_text(ek__table_kernel_details, text), EK_OK);
+    assert_int_equal(rank->operators.n_outliers, 1);
+    assert_int_equal(rank->operators.outlier[0].start, 3005000);
+    assert_int_equal(rank->operators.outlier[0].expected, 200000);
+}
+
 static uint64_t random_state;
 
 static unsigned roll(unsigned n)
@@ -358,6 +373,18 @@ static void breaks_steps_down_as_a_grid_does(void **state)
             assert_true(step->stage == EK_TRACE_UNKNOWN && step->raw.computing == EK_TRACE_UNKNOWN);
         }
     }
+}
+
+static void counts_rows_outside_every_step(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(ek__table_kernel_details, "Step Id,Name,Accelerator Core,Start Time(us),Duration(us)\n"
+                                                         ",a,AI_CORE,1,1\n4,a,AI_CORE,5,2\n,a,AI_CORE,9,1\n"),
+                     EK_OK);
+    assert_int_equal(rank->n_steps, 1);
+    assert_string_equal(rank->step[0].name, "4");
+    assert_int_equal(rank->step[0].own.computing, 2000);
+    assert_int_equal(rank->n_outside_steps, 2);
 }
 
 static void keeps_op_statistic_as_printed(void **state)
@@ -800,7 +827,9 @@ int main(void)
         TEST(reads_op_summary_as_the_same_table),
         TEST(takes_the_family_from_the_name_without_a_type),
         TEST(names_executions_far_slower_than_their_like),
+        TEST(compares_operators_without_shapes_over_steps),
         TEST(breaks_steps_down_as_a_grid_does),
+        TEST(counts_rows_outside_every_step),
         TEST(keeps_op_statistic_as_printed),
         TEST(reads_both_generations_of_step_trace_time),
         TEST(lets_the_whole_breakdown_go_before_the_kernels),
