@@ -157,6 +157,25 @@ static void takes_iterations_in_order_and_leaves_their_parts(void **state)
     assert_non_null(strstr(found_in(both, 2), "hccl_1_2_1.json"));
 }
 
+static void does_not_mix_two_profiles_of_a_device(void **state)
+{
+    (void)state;
+    put("p/PROF_1/device_0/timeline/msprof_0_2_1.json", events);
+    put("p/PROF_2/device_0/timeline/hccl_0_2_1.json", events);
+    put("p/PROF_2/device_0/timeline/task_time_0_2_1.json", events);
+    put("r/trace_view.json", events);
+    put("r/trace_view.json.gz", "x");
+    /* One device below a folder: its rank is the folder's. */
+    put("q/PROF_1/device_0/timeline/msprof_0_2_1.json", events);
+    put("q/profiler_info_6.json", "{}");
+    assert_string_equal(found(top), "R0 device 0: trace p/PROF_1/device_0/timeline/msprof_0_2_1.json; "
+                                    "R0 device 0: trace p/PROF_2/device_0/timeline/hccl_0_2_1.json, "
+                                    "trace p/PROF_2/device_0/timeline/task_time_0_2_1.json; "
+                                    "R6 device 0: trace q/PROF_1/device_0/timeline/msprof_0_2_1.json, "
+                                    "profiler_info q/profiler_info_6.json; "
+                                    "R-1: trace r/trace_view.json; ");
+}
+
 static void takes_traces_beside_each_other_for_ranks(void **state)
 {
     (void)state;
@@ -308,6 +327,7 @@ int main(void)
         TEST(finds_the_rank_of_a_folder),
         TEST(takes_bare_files_by_their_numbers),
         TEST(takes_iterations_in_order_and_leaves_their_parts),
+        TEST(does_not_mix_two_profiles_of_a_device),
         TEST(takes_traces_beside_each_other_for_ranks),
         TEST(joins_a_dump_of_its_own_with_the_profile),
         TEST(tells_cluster_tables_from_those_of_ranks),
