@@ -387,6 +387,12 @@ static ek_status fill_step(const ek__kernels *k, const span *s, bool alone, cons
 {
     ek_trace_step *step;
     const char *name = k->has_steps ? ek__texts_at(&k->step, s->at[0]->step) : "";
+    if (strcmp(name, "N/A") == 0)
+        name = "";
+    if (!alone && !*name) {
+        in->rank->n_outside_steps = ek__sum(in->rank->n_outside_steps, (int64_t)s->n);
+        return EK_OK;
+    }
     ek_status status = ek__table_step(in, name, alone, &step, err);
     if (status || !step || step->source)
         return status;

@@ -10,7 +10,7 @@ typedef struct ek__kernel {
     int64_t start, duration; /**< start EK_TRACE_UNKNOWN when the row has none */
     int64_t wait;            /**< EK_TRACE_UNKNOWN when the row has none */
     uint32_t group;          /**< of (type, core) */
-    uint32_t kind;           /**< of what should take equally long: (type, core, shapes) */
+    uint32_t kind;           /**< of what should take equally long: (type, core, shapes), or a place in the step */
     uint32_t name, shape, step;
     bool communication;
 } ek__kernel;

@@ -18,6 +18,8 @@ typedef struct grouping {
     ek__search search;
     int n_homes;
     ek__part *home; /* folders that hold an ASCEND_PROFILER_OUTPUT, sorted */
+    int n_raw;
+    const ek__found **raw; /* [n_raw]: in PROF_ folders, by the folder above and key */
     ek_error *err;
 } grouping;
 
@@ -192,7 +194,7 @@ static bool is_in_output(const ek__found *f)
     return ek__part_is(ek__last_of(folder_of(f)), output_folder);
 }
 
-/* Parts of what an msprof file of the same folder holds whole. */
+/* Parts of what an msprof file of the same device holds whole. */
 static bool is_part_of_msprof(const ek__found *f)
 {
     ek__part name = name_of(f);
@@ -200,27 +202,35 @@ static bool is_part_of_msprof(const ek__found *f)
                                          ek__part_begins(name, "step_trace_"));
 }
 
-/* Is `f` told again, and better, by the other files of its rank? */
-static bool is_told_again(const ek__found *f, const ek__found *of, int n)
+/* What the files of a rank have that tells others' content better. */
+typedef struct better {
+    bool framework; /* the framework's own trace in ASCEND_PROFILER_OUTPUT */
+    bool msprof;
+} better;
+
+static better find_better(const ek__found *of, int n)
 {
+    better b = {false, false};
     for (int i = 0; i < n; i++) {
-        const ek__found *other = &of[i];
-        if (other == f || other->type != EK__FILE_TRACE)
+        if (of[i].type != EK__FILE_TRACE)
             continue;
-        if (f->prof && !other->prof && is_in_output(other))
-            return true;
-        if (f->type != EK__FILE_TRACE)
-            continue;
-        bool msprof = ek__part_begins(name_of(other), "msprof");
-        if (msprof && is_part_of_msprof(f) && same(folder_of(f), folder_of(other)))
-            return true;
-        if (msprof && has_text(name_of(f), "timeline_display"))
-            return true;
-        size_t size = strlen(other->full);
-        if (strncmp(f->full, other->full, size) == 0 && strcmp(f->full + size, ".gz") == 0)
-            return true;
+        b.framework = b.framework || (!of[i].prof && is_in_output(&of[i]));
+        b.msprof = b.msprof || ek__part_begins(name_of(&of[i]), "msprof");
     }
-    return false;
+    return b;
+}
+
+/* Is `f` told again? `before` is the file before it in order of path, where its plain twin would be. */
+static bool is_told_again(const ek__found *f, const ek__found *before, const better *b)
+{
+    if (f->prof && b->framework)
+        return true;
+    if (f->type != EK__FILE_TRACE)
+        return false;
+    if (b->msprof && (is_part_of_msprof(f) || has_text(name_of(f), "timeline_display")))
+        return true;
+    size_t size = before ? strlen(before->full) : 0;
+    return before && strncmp(f->full, before->full, size) == 0 && strcmp(f->full + size, ".gz") == 0;
 }
 
 /* A device profiled twice below one folder: two ranks' worth of results, which must not be mixed. */
@@ -242,12 +252,13 @@ static ek_status part_profs(grouping *g, ek__found *of, int n)
     return EK_OK;
 }
 
-/* Traces beside each other are several ranks, whatever their names, unless they are iterations or slices of msprof. */
+/* Traces beside each other are several ranks, whatever their names, unless the device's profiler wrote them. */
 static void part_traces(ek__found *of, int n)
 {
     bool have_one = false;
     for (int i = 0; i < n; i++) {
-        if (of[i].type != EK__FILE_TRACE || of[i].left_out || ek__part_begins(name_of(&of[i]), "msprof"))
+        if (of[i].type != EK__FILE_TRACE || of[i].left_out || ek__part_begins(name_of(&of[i]), "msprof") ||
+            is_part_of_msprof(&of[i]))
             continue;
         if (have_one)
             of[i].key = of[i].full;
@@ -263,19 +274,35 @@ static int end_of_key(const ek__search *s, int from)
     return to;
 }
 
-/* Quadratic in the files of one rank, of which a folder holds a few dozen; iterations in their hundreds are fine. */
-static ek_status leave_out(grouping *g)
+static void sort_by_key(ek__search *s)
+{
+    if (s->n_found > 0)
+        qsort(s->found, (size_t)s->n_found, sizeof *s->found, by_key);
+}
+
+static ek_status part_all_profs(grouping *g)
 {
     ek__search *s = &g->search;
     ek_status status = EK_OK;
+    sort_by_key(s);
     for (int from = 0, to; from < s->n_found && status == EK_OK; from = to) {
-        to = end_of_key(s, from); /* before keys change: the groups behind it are not touched */
-        for (int i = from; i < to; i++)
-            s->found[i].left_out = !s->found[i].given && is_told_again(&s->found[i], s->found + from, to - from);
-        part_traces(s->found + from, to - from);
+        to = end_of_key(s, from); /* before keys change; the groups behind it do not */
         status = part_profs(g, s->found + from, to - from);
     }
     return status;
+}
+
+static void leave_out(ek__search *s)
+{
+    sort_by_key(s);
+    for (int from = 0, to; from < s->n_found; from = to) {
+        to = end_of_key(s, from);
+        better b = find_better(s->found + from, to - from);
+        for (int i = from; i < to; i++)
+            s->found[i].left_out =
+                !s->found[i].given && is_told_again(&s->found[i], i > from ? &s->found[i - 1] : NULL, &b);
+        part_traces(s->found + from, to - from);
+    }
 }
 
 /* ---- ranks ---- */
@@ -334,12 +361,43 @@ static int rank_by_folders(ek__part folder, bool any_number)
     return rank;
 }
 
-/* Is no other rank's raw result in the same folder? Then profiler_info there is of this one. */
-static bool has_folder_alone(const ek__search *s, const ek__found *f, ek__part folder)
+static ek__part above_prof(const ek__found *f)
 {
+    return ek__folder_of(ek__part_of(f->prof));
+}
+
+static int by_above_prof(const void *a, const void *b)
+{
+    const ek__found *x = *(const ek__found *const *)a, *y = *(const ek__found *const *)b;
+    ek__part p = above_prof(x), q = above_prof(y);
+    int order = compare_parts(&p, &q);
+    return order != 0 ? order : strcmp(x->key, y->key);
+}
+
+static ek_status find_raw(grouping *g)
+{
+    const ek__search *s = &g->search;
+    g->raw = ek__pool_alloc(s->pool, (size_t)s->n_found, sizeof *g->raw);
+    if (!g->raw)
+        return ek__no_memory(g->err);
     for (int i = 0; i < s->n_found; i++)
-        if (s->found[i].prof && strcmp(s->found[i].key, f->key) != 0 &&
-            same(ek__folder_of(ek__part_of(s->found[i].prof)), folder))
+        if (s->found[i].prof)
+            g->raw[g->n_raw++] = &s->found[i];
+    if (g->n_raw > 0)
+        qsort(g->raw, (size_t)g->n_raw, sizeof *g->raw, by_above_prof);
+    return EK_OK;
+}
+
+/* Is no other rank's raw result in the folder above? Then profiler_info there is of this one. */
+static bool has_folder_alone(const grouping *g, const ek__found *f)
+{
+    const ek__found **at = bsearch(&f, g->raw, (size_t)g->n_raw, sizeof *g->raw, by_above_prof);
+    ek__part folder = above_prof(f);
+    for (const ek__found **i = at; i-- > g->raw && same(above_prof(*i), folder);)
+        if (strcmp((*i)->key, f->key) != 0)
+            return false;
+    for (const ek__found **i = at; ++i < g->raw + g->n_raw && same(above_prof(*i), folder);)
+        if (strcmp((*i)->key, f->key) != 0)
             return false;
     return true;
 }
@@ -354,8 +412,8 @@ static int rank_of(const grouping *g, const ek__found *f)
         return rank >= 0 ? rank : rank_by_folders(key, true);
     }
     if (f->prof) {
-        folder = ek__folder_of(ek__part_of(f->prof));
-        rank = has_folder_alone(&g->search, f, folder) ? rank_by_info(folder) : -1;
+        folder = above_prof(f);
+        rank = has_folder_alone(g, f) ? rank_by_info(folder) : -1;
         if (rank < 0)
             rank = rank_by_folders(folder, false);
         return rank >= 0 ? rank : f->number;
@@ -476,9 +534,8 @@ static ek_status join_ranks(grouping *g, ek__layout *out)
 static ek_status make_ranks(grouping *g, ek__layout *out)
 {
     ek__search *s = &g->search;
-    ek_status status = EK_OK;
-    if (s->n_found > 0)
-        qsort(s->found, (size_t)s->n_found, sizeof *s->found, by_key);
+    sort_by_key(s);
+    ek_status status = find_raw(g);
     for (int from = 0, to; from < s->n_found && status == EK_OK; from = to) {
         to = end_of_key(s, from);
         ek__rank_files *grown = ek__pool_push(s->pool, out->rank, out->n_ranks, sizeof *grown);
@@ -525,11 +582,12 @@ static ek_status group(grouping *g, ek__layout *out)
         status = find_homes(g);
     for (int i = 0; i < s->n_found && status == EK_OK; i++)
         status = find_key(g, &s->found[i]);
-    if (status == EK_OK && s->n_found > 0) {
-        qsort(s->found, (size_t)s->n_found, sizeof *s->found, by_key);
-        status = leave_out(g);
-    }
-    return status ? status : make_ranks(g, out);
+    if (status == EK_OK)
+        status = part_all_profs(g);
+    if (status)
+        return status;
+    leave_out(s);
+    return make_ranks(g, out);
 }
 
 static ek_status nothing(const ek__search *s, const char *path, ek_error *err)

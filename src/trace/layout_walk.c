@@ -209,6 +209,9 @@ static int by_file(const void *a, const void *b)
         return x->device < y->device ? -1 : 1;
     if (x->file != y->file)
         return x->file < y->file ? -1 : 1;
+    size_t n = strlen(x->path), m = strlen(y->path);
+    if (n != m)
+        return n < m ? -1 : 1;
     return strcmp(x->path, y->path);
 }
 
@@ -217,7 +220,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const ek__found *)a)->path, ((const ek__found *)b)->path);
 }
 
-/* The same file by two ways is read once, by the first in order of path. */
+/* The same file by two ways is read once, by the shortest path: it goes through fewer links. */
 static void drop_repeats(ek__search *search)
 {
     int n = 0;

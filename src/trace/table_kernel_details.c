@@ -1,6 +1,8 @@
 /* kernel_details.csv and op_summary.csv: one row for every execution of an operator. Both are the same table under
  * different column names, which differ from release to release as well; columns are found by name. The metrics of the
  * cores (cycles, ratios) are not read. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,9 @@ typedef struct reading {
     ek__bad_rows bad;
     char *key;
     size_t key_room;
+    ek__texts in_step; /* "name\nstep", and how often each was there */
+    uint32_t *n_in_step;
+    size_t n_room;
 } reading;
 
 static void find_columns(const ek__csv *csv, columns *c)
@@ -35,19 +40,19 @@ static void find_columns(const ek__csv *csv, columns *c)
 /* The number of "a\nb\nc" (c may be NULL); UINT32_MAX when memory is out. */
 static uint32_t intern_key(reading *r, ek__texts *texts, const char *a, const char *b, const char *c)
 {
-    size_t na = strlen(a), nb = strlen(b), nc = c ? strlen(c) : 0, n = na + 1 + nb + (c ? 1 + nc : 0);
-    char *grown = ek__with_room(r->key, &r->key_room, n + 1, 1);
-    if (!grown)
-        return UINT32_MAX;
-    r->key = grown;
-    memcpy(grown, a, na);
-    grown[na] = '\n';
-    memcpy(grown + na + 1, b, nb);
-    if (c) {
-        grown[na + 1 + nb] = '\n';
-        memcpy(grown + na + 2 + nb, c, nc);
+    const char *const part[] = {a, b, c};
+    size_t n = 0;
+    for (int i = 0; i < 3 && part[i]; i++) {
+        size_t size = strlen(part[i]);
+        char *grown = ek__with_room(r->key, &r->key_room, n + size + 1, 1);
+        if (!grown)
+            return UINT32_MAX;
+        r->key = grown;
+        memcpy(r->key + n, part[i], size + 1);
+        n += size;
+        r->key[n++] = '\n';
     }
-    return ek__texts_intern(texts, grown, n);
+    return ek__texts_intern(texts, r->key, n - 1);
 }
 
 static uint32_t intern(ek__texts *texts, const char *text)
@@ -60,6 +65,23 @@ static bool is_known(const char *text)
     return *text && strcmp(text, "N/A") != 0;
 }
 
+/* Without shapes only the same place in every step is sure to take equally long: the nth operator of its name there.
+ * UINT32_MAX when memory is out. */
+static uint32_t kind_by_place(reading *r, const char *name)
+{
+    char place[16];
+    uint32_t at = intern_key(r, &r->in_step, name, ek__csv_cell(r->csv, r->column.step), NULL);
+    size_t had = r->n_room;
+    uint32_t *grown = at == UINT32_MAX ? NULL : ek__with_room(r->n_in_step, &r->n_room, at + (size_t)1, sizeof *grown);
+    if (!grown)
+        return UINT32_MAX;
+    r->n_in_step = grown;
+    if (r->n_room > had)
+        memset(grown + had, 0, (r->n_room - had) * sizeof *grown);
+    snprintf(place, sizeof place, "%" PRIu32, r->n_in_step[at]++);
+    return intern_key(r, &r->kernels->kind, "", name, place);
+}
+
 static bool intern_texts(reading *r, ek__kernel *k)
 {
     const ek__csv *csv = r->csv;
@@ -68,9 +90,7 @@ static bool intern_texts(reading *r, ek__kernel *k)
     const char *core = ek__csv_cell(csv, r->column.core), *shapes = ek__csv_cell(csv, r->column.shapes);
     k->communication = ek__is_communication_row(core, is_known(type) ? type : name);
     k->group = intern_key(r, &all->group, type, core, NULL);
-    /* Without shapes only the same operator again is sure to be as long. */
-    k->kind =
-        is_known(shapes) ? intern_key(r, &all->kind, type, core, shapes) : intern_key(r, &all->kind, type, core, name);
+    k->kind = is_known(shapes) ? intern_key(r, &all->kind, type, core, shapes) : kind_by_place(r, name);
     k->name = intern(&all->name, name);
     k->shape = is_known(shapes) ? intern(&all->name, shapes) : 0;
     k->step = intern(&all->step, ek__csv_cell(csv, r->column.step));
@@ -145,12 +165,14 @@ static ek_status read_kernels(const ek__table_in *in, const char *source, ek_err
     if (status)
         return status;
     if (ek__texts_reset(&kernels.group) && ek__texts_reset(&kernels.kind) && ek__texts_reset(&kernels.name) &&
-        ek__texts_reset(&kernels.step))
+        ek__texts_reset(&kernels.step) && ek__texts_reset(&r.in_step))
         status = read_table(in, &r, source, err);
     else
         status = ek__no_memory(err);
     ek__csv_close(r.csv);
     ek__kernels_clear(&kernels);
+    ek__texts_clear(&r.in_step);
+    free(r.n_in_step);
     free(r.key);
     return status;
 }
