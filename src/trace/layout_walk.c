@@ -186,9 +186,12 @@ static ek_status walk(ek__search *search, const char *path, const struct stat *i
 static ek_status take_file(ek__search *search, const char *path, const struct stat *info, ek_error *err)
 {
     ek__file_type type;
+    /* `<(zstd -dc trace.json.zst)`: what comes through a pipe can be looked at once only, so it is taken for a trace. */
+    if (S_ISFIFO(info->st_mode))
+        return keep(search, path, info, EK__FILE_TRACE, true, err);
     if (!S_ISREG(info->st_mode))
         return ek__search_trouble(search, EK_ERR_INPUT, path, err,
-                                  "is no regular file; profiles are read from files, not from pipes or devices");
+                                  "is no regular file; profiles are read from files or pipes, not from devices");
     if (info->st_size == 0)
         return ek__search_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
     if (access(path, R_OK) != 0)
