@@ -73,8 +73,9 @@ static void breakdown_cells(FILE *out, const ek_trace_breakdown *b)
     us_cell(out, b->copy_not_overlapped);
     us_cell(out, b->free);
 }
-#define BREAKDOWN_HEADER "total_us,computing_us,communication_us,communication_not_overlapped_us,overlapped_us,"        \
-                         "copy_not_overlapped_us,free_us"
+#define BREAKDOWN_HEADER                                                                                               \
+    "total_us,computing_us,communication_us,communication_not_overlapped_us,overlapped_us,"                            \
+    "copy_not_overlapped_us,free_us"
 
 /* The ranks that the view shows. */
 #define EACH_RANK(r)                                                                                                   \
@@ -83,11 +84,12 @@ static void breakdown_cells(FILE *out, const ek_trace_breakdown *b)
 
 static void write_steps(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
-    fputs("rank,stage,step,source," BREAKDOWN_HEADER
-          ",host_step_us,preparing_us,producer_stage_us,producer_bubble_us,device_span_us,pipeline_wait_us,own_stage_us,"
-          "receives,receive_us,receive_exposed_us,sends,send_us,data_loading_us,data_loading_idle_us,host_bound_us,"
-          "device_bound_us,unlinked_us,warm_up\n",
-          out);
+    fputs(
+        "rank,stage,step,source," BREAKDOWN_HEADER
+        ",host_step_us,preparing_us,producer_stage_us,producer_bubble_us,device_span_us,pipeline_wait_us,own_stage_us,"
+        "receives,receive_us,receive_exposed_us,sends,send_us,data_loading_us,data_loading_idle_us,host_bound_us,"
+        "device_bound_us,unlinked_us,warm_up\n",
+        out);
     EACH_RANK(rank)
     for (int i = 0; i < rank->n_steps; i++) {
         const ek_trace_step *step = &rank->step[i];
@@ -241,8 +243,9 @@ static void write_links(const ek_trace_run *run, const ek_trace_view *view, FILE
 
 static void write_idle(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
-    fputs("rank,stage,pid,tid,host_wait_us,kernel_wait_us,other_us,n_host_wait,n_kernel_wait,n_other,no_launch,events\n",
-          out);
+    fputs(
+        "rank,stage,pid,tid,host_wait_us,kernel_wait_us,other_us,n_host_wait,n_kernel_wait,n_other,no_launch,events\n",
+        out);
     EACH_RANK(rank)
     for (int i = 0; i < rank->idle.n_streams; i++) {
         const ek_trace_stream_idle *stream = &rank->idle.stream[i];

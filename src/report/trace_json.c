@@ -1,5 +1,5 @@
-/* A run's traces as JSON, by docs/trace-json.md: what every rank holds, then what only the ranks together can say. It is
- * printed as it goes, so that a run of many ranks needs no second copy in memory. */
+/* A run's traces as JSON, by docs/trace-json.md: what every rank holds, then what only the ranks together can say. It
+ * is printed as it goes, so that a run of many ranks needs no second copy in memory. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -100,7 +100,8 @@ static int by_pid(const void *a, const void *b)
     return strcmp(p->pid ? p->pid : "", q->pid ? q->pid : "");
 }
 
-/* Events of processes that go by one name, or one pid, as one. `process` is sorted so; without a name none is listed. */
+/* Events of processes that go by one name, or one pid, as one. `process` is sorted so; without a name none is listed.
+ */
 static void put_processes(ek__stream *s, const char *key, const ek_trace_process *process, int n, bool names)
 {
     ek__stream_object(s, key, false);

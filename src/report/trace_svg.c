@@ -1,5 +1,5 @@
-/* A bar for every rank, as long as its mean step and split by what it was spent on, all on one time axis: a slow rank, a
- * stage that waits and a host that cannot keep up are seen at once. Parts in a fixed order, so that they line up. */
+/* A bar for every rank, as long as its mean step and split by what it was spent on, all on one time axis: a slow rank,
+ * a stage that waits and a host that cannot keep up are seen at once. Parts in a fixed order, so that they line up. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,9 +15,14 @@ enum { PLOT_LEFT = 150, PLOT_RIGHT = 1380, PLOT_TOP = 118, LEGEND_Y = 88, MAX_RO
 typedef enum part { ALONE, OVERLAPPED, EXPOSED, WAITING, COPIES, DATA, HOST, FREE, N_PARTS } part;
 
 static const char *const style_name[N_PARTS] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
-static const char *const meaning[N_PARTS] = {"computing",          "computing and communicating", "exposed communication",
-                                             "waiting for a stage", "exposed copies",              "waiting for data",
-                                             "host too slow",      "free"};
+static const char *const meaning[N_PARTS] = {"computing",
+                                             "computing and communicating",
+                                             "exposed communication",
+                                             "waiting for a stage",
+                                             "exposed copies",
+                                             "waiting for data",
+                                             "host too slow",
+                                             "free"};
 
 static void write_style(FILE *out)
 {

@@ -1,6 +1,6 @@
 /* A run's traces for people: where a step goes on every rank, then stages, layers, operators, communication, data and
- * memory, and at the end, where a terminal shows it, what is worth doing. Of many ranks there are means and extremes, the
- * busiest ranks, and the details of the busiest one; --rank shows one in full. */
+ * memory, and at the end, where a terminal shows it, what is worth doing. Of many ranks there are means and extremes,
+ * the busiest ranks, and the details of the busiest one; --rank shows one in full. */
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -179,7 +179,8 @@ static ek_status print_ranks(const page *p, ek_error *err)
     char label[32];
     bool all = p->n <= ALL_RANKS;
     heading(p, p->detail->n_steps ? "Where a step goes" : "Where the time goes");
-    fputs(p->detail->n_steps ? ", means over the steps in ms and % of the step\n" : ", in ms and % of the whole\n", p->out);
+    fputs(p->detail->n_steps ? ", means over the steps in ms and % of the step\n" : ", in ms and % of the whole\n",
+          p->out);
     const ek_trace_rank **order = ek__alloc((size_t)p->n, sizeof *order);
     if (!order)
         return ek__no_memory(err);
@@ -321,10 +322,8 @@ static void print_layers_of(const page *p, const ek_trace_rank *rank, bool each)
         if (each || !joins(&line, layer)) {
             if (line.n > 0)
                 print_layer_line(p, &line);
-            line = (layer_line){.name = layer->name,
-                                .kind = layer->kind,
-                                .role = layer->role,
-                                .recomputed = layer->recompute.n > 0};
+            line = (layer_line){
+                .name = layer->name, .kind = layer->kind, .role = layer->role, .recomputed = layer->recompute.n > 0};
         }
         add_layer(&line, layer);
     }
@@ -345,8 +344,8 @@ static void print_layers(const page *p)
             continue;
         if (!begun) {
             heading(p, "Layers");
-            fprintf(p->out, ", one micro-batch in ms\n  %-4s  %-36s  %9s  %9s  %9s  %20s  %5s  %5s\n", "", "", "forward",
-                    "recompute", "backward", "forward spread", "bw/fw", "rc/fw");
+            fprintf(p->out, ", one micro-batch in ms\n  %-4s  %-36s  %9s  %9s  %9s  %20s  %5s  %5s\n", "", "",
+                    "forward", "recompute", "backward", "forward spread", "bw/fw", "rc/fw");
         }
         begun = true;
         print_layers_of(p, rank, one);
@@ -446,8 +445,8 @@ static void print_memory(const page *p)
     }
     if (memory->n_largest > 0)
         fprintf(p->out, "  largest allocation %s MB: %s; %" PRId64 " of %" PRId64 " never released\n",
-                ek__fixed(memory->largest[0].size_kb / 1024, 1).text, memory->largest[0].name,
-                memory->n_never_released, memory->n_operator_rows);
+                ek__fixed(memory->largest[0].size_kb / 1024, 1).text, memory->largest[0].name, memory->n_never_released,
+                memory->n_operator_rows);
     if (tracker->n_rows > 0)
         fprintf(p->out, "  blocks: peak %s at tick %" PRId64 "\n",
                 ek__fixed((double)tracker->peak_bytes / 1048576, 1).text, tracker->peak_tick);
@@ -557,7 +556,8 @@ ek_status ek_trace_write_text(const ek_trace_run *run, const ek_trace_view *view
             if (!p.detail || own_work(&run->rank[i]) > own_work(p.detail))
                 p.detail = &run->rank[i];
         }
-    ek_status status = p.n > 0 ? print_page(&p, err) : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no rank to show");
+    ek_status status =
+        p.n > 0 ? print_page(&p, err) : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no rank to show");
     free(p.rank);
     return status;
 }

@@ -1,7 +1,7 @@
-/* What is worth doing about a run: rules over the figures that the analyses left, one function each. A rule looks at every
- * rank, names the one that it hits hardest with figures, says how many others it hits too, and what setting to change.
- * Gains are what a step could be shortened by at most if the cause were gone, so they must not be added up. Figures that
- * the files do not tell make no finding. */
+/* What is worth doing about a run: rules over the figures that the analyses left, one function each. A rule looks at
+ * every rank, names the one that it hits hardest with figures, says how many others it hits too, and what setting to
+ * change. Gains are what a step could be shortened by at most if the cause were gone, so they must not be added up.
+ * Figures that the files do not tell make no finding. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,8 @@ static const struct {
      "Avoid shapes that change from step to step, or switch compilation off: torch.npu.set_compile_mode("
      "jit_compile=False)."},
     {"synchronization", "it synchronises with the device after launches",
-     "Unset ASCEND_LAUNCH_BLOCKING and CUDA_LAUNCH_BLOCKING, and take .item(), .cpu() and printing of losses out of the "
+     "Unset ASCEND_LAUNCH_BLOCKING and CUDA_LAUNCH_BLOCKING, and take .item(), .cpu() and printing of losses out of "
+     "the "
      "step."},
     {"garbage_collection", "Python collects garbage",
      "Call gc.freeze() after the first step and gc.disable(), and collect by hand every few hundred steps."},
@@ -178,12 +179,13 @@ static ek_status find_host_bound(judge *j, ek_error *err)
     for (size_t i = 0; i < n; i++)
         if (w.rank->dispatch.cause && strcmp(causes[i].cause, w.rank->dispatch.cause) == 0)
             c = i;
-    return add(j, "host-bound", w.rank, w.share, whole_ns(w.ns),
-               ek__pool_format(j->run->pool,
-                               "%s: the device is idle for %.2f ms of a step because the host has not launched the next "
-                               "operator yet: %s%s.",
-                               name_of(w.rank).text, w.ns / 1e6, causes[c].reason, others(w.n).text),
-               causes[c].advice, err);
+    return add(
+        j, "host-bound", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool,
+                        "%s: the device is idle for %.2f ms of a step because the host has not launched the next "
+                        "operator yet: %s%s.",
+                        name_of(w.rank).text, w.ns / 1e6, causes[c].reason, others(w.n).text),
+        causes[c].advice, err);
 }
 
 static int64_t data_idle(const ek_trace_step *step)
@@ -211,12 +213,13 @@ static ek_status find_data_loading(judge *j, ek_error *err)
     }
     for (int i = 0; i < j->run->n_ranks; i++)
         if (j->run->rank[i].data.near_empty_queue)
-            return add(j, "data-loading", &j->run->rank[i], NAN, EK_TRACE_UNKNOWN,
-                       ek__pool_format(j->run->pool,
-                                       "%s: the last queue of the data pipeline is under 10 %% full on average: training "
-                                       "waits for data.",
-                                       name_of(&j->run->rank[i]).text),
-                       "Raise num_parallel_workers of the slowest operator of the pipeline, or prefetch_size.", err);
+            return add(
+                j, "data-loading", &j->run->rank[i], NAN, EK_TRACE_UNKNOWN,
+                ek__pool_format(j->run->pool,
+                                "%s: the last queue of the data pipeline is under 10 %% full on average: training "
+                                "waits for data.",
+                                name_of(&j->run->rank[i]).text),
+                "Raise num_parallel_workers of the slowest operator of the pipeline, or prefetch_size.", err);
     return EK_OK;
 }
 
@@ -241,15 +244,15 @@ static ek_status find_exposed(judge *j, ek_error *err)
     }
     if (!w.rank || !what)
         return EK_OK;
-    return add(j, "exposed-communication", w.rank, w.share, whole_ns(w.ns),
-               ek__pool_format(j->run->pool,
-                               "%s: %.2f ms of a step go by in %.160s with nothing computed beside it (%lld calls, "
-                               "%.2f ms in all).",
-                               name_of(w.rank).text, w.ns / 1e6, what->key, (long long)what->count,
-                               known(what->total) / 1e6),
-               "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), send fewer "
-               "and larger messages, or split the model so that this group is within a node.",
-               err);
+    return add(
+        j, "exposed-communication", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool,
+                        "%s: %.2f ms of a step go by in %.160s with nothing computed beside it (%lld calls, "
+                        "%.2f ms in all).",
+                        name_of(w.rank).text, w.ns / 1e6, what->key, (long long)what->count, known(what->total) / 1e6),
+        "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), send fewer "
+        "and larger messages, or split the model so that this group is within a node.",
+        err);
 }
 
 static int64_t pipeline_wait(const ek_trace_step *step)
@@ -264,12 +267,13 @@ static ek_status find_pipeline_wait(judge *j, ek_error *err)
         consider(&w, &j->run->rank[i], mean_of(&j->run->rank[i], pipeline_wait), LEAST_WAIT);
     if (!w.rank)
         return EK_OK;
-    return add(j, "pipeline-wait", w.rank, w.share, whole_ns(w.ns),
-               ek__pool_format(j->run->pool, "%s: %.2f ms of a step are spent waiting for another stage%s.",
-                               name_of(w.rank).text, w.ns / 1e6, others(w.n).text),
-               "More micro-batches a step, interleaved chunks, or another split of the layers: `evenkeel trace --layers-out "
-               "layers.json`, then `evenkeel balance --layers layers.json`.",
-               err);
+    return add(
+        j, "pipeline-wait", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool, "%s: %.2f ms of a step are spent waiting for another stage%s.",
+                        name_of(w.rank).text, w.ns / 1e6, others(w.n).text),
+        "More micro-batches a step, interleaved chunks, or another split of the layers: `evenkeel trace --layers-out "
+        "layers.json`, then `evenkeel balance --layers layers.json`.",
+        err);
 }
 
 static int64_t copies(const ek_trace_rank *rank)
@@ -287,7 +291,8 @@ static ek_status find_copies(judge *j, ek_error *err)
     return add(j, "exposed-copies", w.rank, w.share, whole_ns(w.ns),
                ek__pool_format(j->run->pool, "%s: memory copies take %.2f ms of a step with nothing beside them%s.",
                                name_of(w.rank).text, w.ns / 1e6, others(w.n).text),
-               "Pin the host memory and copy with non_blocking=True; keep on the device what goes back and forth.", err);
+               "Pin the host memory and copy with non_blocking=True; keep on the device what goes back and forth.",
+               err);
 }
 
 static ek_status find_slow_link(judge *j, ek_error *err)
@@ -339,15 +344,16 @@ static ek_status find_imbalance(judge *j, ek_error *err)
     }
     double gain = known(slow->computing_mean) - sum / run->n_stages, whole = known(slow->step_mean);
     const ek_trace_rank stage = {.rank = EK_TRACE_NO_RANK, .stage = slow->stage};
-    return add(j, "stage-imbalance", &stage, whole > 0 ? gain / whole : NAN, whole_ns(gain),
-               ek__pool_format(run->pool,
-                               "Stage %d computes %.2f ms a step, %.2f times as long as the fastest stage; with equal "
-                               "stages it would be %.2f ms.",
-                               slow->stage, known(slow->computing_mean) / 1e6, run->stage_imbalance,
-                               sum / run->n_stages / 1e6),
-               "Move layers or recomputation from it: `evenkeel trace --layers-out layers.json`, then `evenkeel balance "
-               "--layers layers.json` finds the split.",
-               err);
+    return add(
+        j, "stage-imbalance", &stage, whole > 0 ? gain / whole : NAN, whole_ns(gain),
+        ek__pool_format(run->pool,
+                        "Stage %d computes %.2f ms a step, %.2f times as long as the fastest stage; with equal "
+                        "stages it would be %.2f ms.",
+                        slow->stage, known(slow->computing_mean) / 1e6, run->stage_imbalance,
+                        sum / run->n_stages / 1e6),
+        "Move layers or recomputation from it: `evenkeel trace --layers-out layers.json`, then `evenkeel balance "
+        "--layers layers.json` finds the split.",
+        err);
 }
 
 static const ek_trace_rank *rank_of(const ek_trace_run *run, int rank)
@@ -382,13 +388,15 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
         return EK_OK;
     double gain = waited_for(run, rank), whole = step_time(rank);
     bool sure = gain > 0 && whole > 0;
-    return add(j, "slow-rank", rank, sure ? gain / whole : NAN, sure ? whole_ns(gain) : EK_TRACE_UNKNOWN,
-               ek__pool_format(run->pool, "%s came last to %lld of %lld collectives, by a clear margin; it was last %lld times.",
-                               name_of(rank).text, (long long)run->vote[0].n_votes, (long long)run->n_voted_operators,
-                               (long long)run->vote[0].n_shortest),
-               "Look at its device (clock, temperature, errors), its host (other processes, cores it may use) and what only "
-               "it does: logging, saving, longer sequences.",
-               err);
+    return add(
+        j, "slow-rank", rank, sure ? gain / whole : NAN, sure ? whole_ns(gain) : EK_TRACE_UNKNOWN,
+        ek__pool_format(run->pool,
+                        "%s came last to %lld of %lld collectives, by a clear margin; it was last %lld times.",
+                        name_of(rank).text, (long long)run->vote[0].n_votes, (long long)run->n_voted_operators,
+                        (long long)run->vote[0].n_shortest),
+        "Look at its device (clock, temperature, errors), its host (other processes, cores it may use) and what only "
+        "it does: logging, saving, longer sequences.",
+        err);
 }
 
 static ek_status find_gaps(judge *j, ek_error *err)
@@ -401,15 +409,14 @@ static ek_status find_gaps(judge *j, ek_error *err)
             continue;
         double gain = known(breakdown(most)->computing) - known(breakdown(least)->computing);
         bool alike = most->stage == least->stage;
-        ek_status status =
-            add(j, "compute-gap", most, step_time(most) > 0 ? gain / step_time(most) : NAN, whole_ns(gain),
-                ek__pool_format(run->pool,
-                                "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the step.",
-                                name_of(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
-                                100 * gap->gap),
-                alike ? "Ranks of one stage should compute alike: look at sequence lengths, experts and the device's clock."
-                      : "Stages differ: see stage-imbalance.",
-                err);
+        ek_status status = add(
+            j, "compute-gap", most, step_time(most) > 0 ? gain / step_time(most) : NAN, whole_ns(gain),
+            ek__pool_format(run->pool, "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the step.",
+                            name_of(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
+                            100 * gap->gap),
+            alike ? "Ranks of one stage should compute alike: look at sequence lengths, experts and the device's clock."
+                  : "Stages differ: see stage-imbalance.",
+            err);
         if (status)
             return status;
     }
@@ -431,15 +438,16 @@ static ek_status find_outliers(judge *j, ek_error *err)
     if (!w.rank)
         return EK_OK;
     const ek_trace_outlier *one = &w.rank->operators.outlier[0];
-    return add(j, "slow-operators", w.rank, w.share, whole_ns(w.ns),
-               ek__pool_format(j->run->pool,
-                               "%s: %d executions took far longer than others of their kind, %.2f ms a step in all; most "
-                               "%.120s with %.2f instead of %.2f ms%s.",
-                               name_of(w.rank).text, w.rank->operators.n_outliers, w.ns / 1e6, one->name,
-                               known(one->duration) / 1e6, known(one->expected) / 1e6, others(w.n).text),
-               "Operators of one shape should take one time: look for a device that lowers its clock, and for operators "
-               "that run on AI CPU or share the memory's bandwidth with a collective.",
-               err);
+    return add(
+        j, "slow-operators", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool,
+                        "%s: %d executions took far longer than others of their kind, %.2f ms a step in all; most "
+                        "%.120s with %.2f instead of %.2f ms%s.",
+                        name_of(w.rank).text, w.rank->operators.n_outliers, w.ns / 1e6, one->name,
+                        known(one->duration) / 1e6, known(one->expected) / 1e6, others(w.n).text),
+        "Operators of one shape should take one time: look for a device that lowers its clock, and for operators "
+        "that run on AI CPU or share the memory's bandwidth with a collective.",
+        err);
 }
 
 /* Of a step: executions of every layer, or PyTorch's checkpoint functions. */
@@ -462,11 +470,12 @@ static ek_status find_recompute(judge *j, ek_error *err)
         consider(&w, &j->run->rank[i], recomputing(&j->run->rank[i]), LEAST_RECOMPUTE);
     if (!w.rank)
         return EK_OK;
-    return add(j, "recompute-cost", w.rank, w.share, whole_ns(w.ns),
-               ek__pool_format(j->run->pool, "%s: recomputation takes %.2f ms of a step%s.", name_of(w.rank).text,
-                               w.ns / 1e6, others(w.n).text),
-               "Recompute only what does not fit otherwise: `evenkeel balance` finds how many layers of every stage must.",
-               err);
+    return add(
+        j, "recompute-cost", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool, "%s: recomputation takes %.2f ms of a step%s.", name_of(w.rank).text, w.ns / 1e6,
+                        others(w.n).text),
+        "Recompute only what does not fit otherwise: `evenkeel balance` finds how many layers of every stage must.",
+        err);
 }
 
 /* ---- memory ---- */
@@ -531,13 +540,13 @@ static ek_status find_kept(judge *j, ek_error *err)
     }
     if (!at)
         return EK_OK;
-    return add(j, "memory-never-released", at, NAN, EK_TRACE_UNKNOWN,
-               ek__pool_format(j->run->pool,
-                               "%s: %d allocations made during steps, %.0f MB, were still held when the trace ended, after "
-                               "their step.",
-                               name_of(at).text, count, most),
-               "Optimizer states made in the first step are fine; else look for lists that keep losses or activations.",
-               err);
+    return add(
+        j, "memory-never-released", at, NAN, EK_TRACE_UNKNOWN,
+        ek__pool_format(j->run->pool,
+                        "%s: %d allocations made during steps, %.0f MB, were still held when the trace ended, after "
+                        "their step.",
+                        name_of(at).text, count, most),
+        "Optimizer states made in the first step are fine; else look for lists that keep losses or activations.", err);
 }
 
 /* ---- what could not be looked at ---- */
@@ -555,12 +564,13 @@ static ek_status find_nothing(judge *j, ek_error *err)
     }
     if (!first)
         return EK_OK;
-    return add(j, "no-device-events", first, NAN, EK_TRACE_UNKNOWN,
-               ek__pool_format(j->run->pool,
-                               "%s: the trace holds no events of a device, so nothing can be said about its time%s.",
-                               name_of(first).text, others(n).text),
-               "Profile with the device's activity switched on (ProfilerActivity.NPU or CUDA; profiler level 0 or above).",
-               err);
+    return add(
+        j, "no-device-events", first, NAN, EK_TRACE_UNKNOWN,
+        ek__pool_format(j->run->pool,
+                        "%s: the trace holds no events of a device, so nothing can be said about its time%s.",
+                        name_of(first).text, others(n).text),
+        "Profile with the device's activity switched on (ProfilerActivity.NPU or CUDA; profiler level 0 or above).",
+        err);
 }
 
 static int by_gain(const void *a, const void *b)
@@ -575,9 +585,9 @@ static int by_gain(const void *a, const void *b)
 ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
 {
     static ek_status (*const rules[])(judge *, ek_error *) = {
-        find_host_bound, find_data_loading, find_exposed,   find_pipeline_wait, find_copies,
-        find_slow_link,  find_imbalance,    find_slow_rank, find_gaps,          find_outliers,
-        find_recompute,  find_fragmentation, find_kept,     find_nothing,
+        find_host_bound, find_data_loading,  find_exposed,   find_pipeline_wait, find_copies,
+        find_slow_link,  find_imbalance,     find_slow_rank, find_gaps,          find_outliers,
+        find_recompute,  find_fragmentation, find_kept,      find_nothing,
     };
     judge j = {options, run};
     ek_status status = EK_OK;
