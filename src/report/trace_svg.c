@@ -78,7 +78,7 @@ static void draw_bar(FILE *out, const ek__frame *frame, int row, const int64_t v
 
 static void draw_labels(FILE *out, const ek__frame *frame, int row, const ek_trace_rank *rank, const char *label)
 {
-    char text[64];
+    char text[128];
     double size = ek__frame_label_size(frame), y = frame->y + row * frame->pitch + frame->row / 2 + size * 0.36;
     int64_t span = ek__rank_span(rank), computing = ek__known(ek__rank_breakdown(rank)->computing);
     if (row % ek__frame_label_step(frame, size) != 0)
