@@ -13,6 +13,8 @@ int64_t ek__known(int64_t ns);
 const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank);
 /** How long the rank's step (or file) took: computing, communication outside it, and the rest. */
 int64_t ek__rank_span(const ek_trace_rank *rank);
+/** How long a step really took: the host's mark where that is longer than what the device was seen doing. */
+int64_t ek__rank_step(const ek_trace_rank *rank);
 /** Mean of one of the steps' times over those that are no warm-up; 0 without any. `offset` is offsetof(ek_trace_step,
  *  FIELD) of an int64_t; what a step does not know counts as 0. */
 int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset);

@@ -41,18 +41,19 @@ static int64_t clip(int64_t value, int64_t most)
     return value < 0 ? 0 : value < most ? value : most < 0 ? 0 : most;
 }
 
-/* The parts add up to the rank's span. */
+/* The parts add up to the rank's step. */
 static void parts_of(const ek_trace_rank *rank, int64_t value[N_PARTS])
 {
     const ek_trace_breakdown *b = ek__rank_breakdown(rank);
     int64_t span = ek__rank_span(rank), computing = clip(b->computing, span);
     int64_t exposed = clip(b->communication_not_overlapped, span - computing);
-    int64_t idle = clip(b->free, span - computing - exposed);
+    int64_t idle = clip(b->free, span - computing - exposed), copies = span - computing - exposed - idle;
+    idle += ek__rank_step(rank) - span; /* before the step's first kernel */
     value[OVERLAPPED] = clip(b->overlapped, computing);
     value[ALONE] = computing - value[OVERLAPPED];
     value[WAITING] = clip(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait)), exposed);
     value[EXPOSED] = exposed - value[WAITING];
-    value[COPIES] = span - computing - exposed - idle;
+    value[COPIES] = copies;
     value[DATA] = clip(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle)), idle);
     value[HOST] = clip(ek__step_mean(rank, offsetof(ek_trace_step, host_bound)) - value[DATA], idle - value[DATA]);
     value[FREE] = idle - value[DATA] - value[HOST];
@@ -80,7 +81,7 @@ static void draw_labels(FILE *out, const ek__frame *frame, int row, const ek_tra
 {
     char text[128];
     double size = ek__frame_label_size(frame), y = frame->y + row * frame->pitch + frame->row / 2 + size * 0.36;
-    int64_t span = ek__rank_span(rank), computing = ek__known(ek__rank_breakdown(rank)->computing);
+    int64_t span = ek__rank_step(rank), computing = ek__known(ek__rank_breakdown(rank)->computing);
     if (row % ek__frame_label_step(frame, size) != 0)
         return;
     if (rank->stage >= 0)
@@ -118,7 +119,7 @@ static void draw(const ek_trace_run *run, const ek_trace_rank *const *rank, int 
     ek__frame_lay_rows(&frame, 720, 34, 13, 3);
     bool steps = false;
     for (int i = 0; i < n; i++) {
-        frame.span = fmax(frame.span, (double)ek__rank_span(rank[i]) / 1e6);
+        frame.span = fmax(frame.span, (double)ek__rank_step(rank[i]) / 1e6);
         steps |= rank[i]->n_steps > 0;
     }
     char title[128], label[32];

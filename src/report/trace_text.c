@@ -197,7 +197,9 @@ static ek_status print_ranks(const page *p, ek_error *err)
         print_rank_parts(p, label, order[i]);
     }
     free(order);
-    fputs("stage wait is part of exposed comm.; host bound and data wait are parts of free.\n", p->out);
+    fputs("stage wait is a part of exposed comm.; host bound and data wait are idle time, also before the first "
+          "kernel.\n",
+          p->out);
     return EK_OK;
 }
 

@@ -73,6 +73,12 @@ int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset)
     return n > 0 ? (int64_t)(sum / n) : 0;
 }
 
+int64_t ek__rank_step(const ek_trace_rank *rank)
+{
+    int64_t span = ek__rank_span(rank), host = ek__step_mean(rank, offsetof(ek_trace_step, host_step));
+    return host > span ? host : span;
+}
+
 void ek__rank_label(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
 {
     if (rank->rank != EK_TRACE_NO_RANK)

@@ -47,13 +47,6 @@ static const ek_trace_breakdown *breakdown(const ek_trace_rank *rank)
     return known(rank->mean.total) > 0 || known(rank->mean.computing) > 0 ? &rank->mean : &rank->device;
 }
 
-static double step_time(const ek_trace_rank *rank)
-{
-    const ek_trace_breakdown *b = breakdown(rank);
-    double parts = known(b->computing) + known(b->communication_not_overlapped) + known(b->free);
-    return known(b->total) > 0 ? known(b->total) : parts;
-}
-
 static int counted_steps(const ek_trace_rank *rank)
 {
     int n = 0;
@@ -76,6 +69,19 @@ static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_
         if (!rank->step[i].warm_up)
             sum += known(time(&rank->step[i]));
     return sum / counted_steps(rank);
+}
+
+static int64_t host_step(const ek_trace_step *step)
+{
+    return step->host_step;
+}
+
+/* The host's mark where it is longer than what the device was seen doing. */
+static double step_time(const ek_trace_rank *rank)
+{
+    const ek_trace_breakdown *b = breakdown(rank);
+    double parts = known(b->computing) + known(b->communication_not_overlapped) + known(b->free);
+    return fmax(known(b->total) > 0 ? known(b->total) : parts, mean_of(rank, host_step));
 }
 
 /* Take note of a rank on which `ns` of a step are lost; nothing under `least` of the step. */
