@@ -132,12 +132,17 @@ void ek__stream_real(ek__stream *s, const char *key, double value)
     fputs(ek__real(value).text, s->out);
 }
 
-void ek__stream_mean_us(ek__stream *s, const char *key, double ns)
+void ek__stream_fixed(ek__stream *s, const char *key, double value, int decimals)
 {
-    if (!isfinite(ns)) {
+    if (!isfinite(value)) {
         ek__stream_null(s, key);
         return;
     }
     lead(s, key);
-    fputs(ek__fixed(ns / 1000, 3).text, s->out);
+    fputs(ek__fixed(value, decimals).text, s->out);
+}
+
+void ek__stream_mean_us(ek__stream *s, const char *key, double ns)
+{
+    ek__stream_fixed(s, key, ns / 1000, 3);
 }

@@ -171,6 +171,12 @@ static ek_status put_counts(ek__stream *s, const ek_trace_rank *rank, ek_error *
 
 /* ---- steps ---- */
 
+/* As the producer's table prints it; without the table what it would print. */
+static int64_t printed(int64_t table, int64_t computed)
+{
+    return table == EK_TRACE_UNKNOWN || table == 0 ? computed : table;
+}
+
 static void put_step_fields(ek__stream *s, const ek_trace_rank *rank, const ek_trace_step *step)
 {
     ek__stream_text(s, "step", step->name);
@@ -187,8 +193,8 @@ static void put_step_fields(ek__stream *s, const ek_trace_rank *rank, const ek_t
     ek__stream_us(s, "bubble_us", step->bubble);
     ek__stream_us(s, "preparing_us", step->preparing);
     ek__stream_us(s, "exclude_receive_us", step->exclude_receive);
-    ek__stream_us(s, "csv_stage_us", step->table_stage);
-    ek__stream_us(s, "csv_preparing_us", step->table_preparing);
+    ek__stream_us(s, "csv_stage_us", printed(step->table_stage, step->stage));
+    ek__stream_us(s, "csv_preparing_us", printed(step->table_preparing, step->preparing));
     ek__stream_us(s, "device_span_us", step->span);
     ek__stream_us(s, "pipeline_wait_us", step->pipeline_wait);
     ek__stream_us(s, "own_stage_us", step->own_stage);
@@ -646,7 +652,7 @@ static void put_link(ek__stream *s, const char *key, const ek_trace_link *link)
 {
     ek__stream_object(s, key, false);
     ek__stream_text(s, "transport", link->transport);
-    ek__stream_real(s, "time_ms", link->time_ms);
+    ek__stream_fixed(s, "time_ms", link->time_ms, 6); /* nanoseconds */
     ek__stream_real(s, "size_mb", link->size_mb);
     ek__stream_real(s, "gbps", link->bandwidth_gbps);
     ek__stream_real(s, "size_kb", link->size_kb);

@@ -459,6 +459,7 @@ static void print_memory(const page *p)
 
 /* ---- findings ---- */
 
+/* Words up to the page's width. */
 static void print_wrapped(const char *text, int indent, FILE *out)
 {
     int column = indent;
@@ -467,18 +468,18 @@ static void print_wrapped(const char *text, int indent, FILE *out)
         int bytes = (int)strcspn(text, " ");
         char word[512];
         snprintf(word, sizeof word, "%.*s", bytes < 511 ? bytes : 511, text);
-        if (column + ek__columns(word) > WRAP && column > indent) {
+        int width = ek__columns(word);
+        if (column > indent && column + 1 + width > WRAP) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
-        }
-        ek__print_name(word, out);
-        column += ek__columns(word);
-        text += bytes;
-        text += strspn(text, " ");
-        if (*text && column + 1 < WRAP) {
+        } else if (column > indent) {
             fputc(' ', out);
             column++;
         }
+        ek__print_name(word, out);
+        column += width;
+        text += bytes;
+        text += strspn(text, " ");
     }
     fputc('\n', out);
 }

@@ -155,7 +155,8 @@ static const struct {
     const char *cause, *reason, *advice;
 } causes[] = {
     {"data_loading", "it waits for data",
-     "Raise the number of loader workers, prefetch and pin memory; data-loading below tells how much that can win."},
+     "Raise the number of loader workers, prefetch and pin memory; the finding data-loading says how much that can "
+     "win."},
     {"compilation", "operators are compiled while it runs",
      "Avoid shapes that change from step to step, or switch compilation off: torch.npu.set_compile_mode("
      "jit_compile=False)."},
