@@ -517,7 +517,7 @@ static void print_notes(const page *p)
     const ek_trace_rank *rank = p->detail;
     for (int i = 0; i < rank->n_notes; i++) {
         if (i == 0)
-            heading(p, "Not said\n");
+            heading(p, "Notes\n");
         print_wrapped(rank->note[i], 2, p->out);
     }
 }
