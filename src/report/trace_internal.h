@@ -9,6 +9,8 @@ bool ek__view_shows(const ek_trace_view *view, const ek_trace_rank *rank);
 bool ek__view_shows_step(const ek_trace_view *view, const ek_trace_step *step);
 /** Times that are not known, as 0. */
 int64_t ek__known(int64_t ns);
+/** Sum that stays within int64_t: files may hold any numbers. */
+int64_t ek__sum(int64_t a, int64_t b);
 /** The breakdown that stands for a rank: the mean of its steps; without any, of the whole file. */
 const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank);
 /** How long the rank's step (or file) took: computing, communication outside it, and the rest. */

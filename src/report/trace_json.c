@@ -109,7 +109,7 @@ static void put_processes(ek__stream *s, const char *key, const ek_trace_process
         int64_t events = 0;
         const char *label = names ? process[i].name : process[i].pid;
         for (next = i; next < n && (names ? by_name : by_pid)(&process[i], &process[next]) == 0; next++)
-            events += process[next].n_complete;
+            events = ek__sum(events, process[next].n_complete);
         if (label && events > 0)
             ek__stream_int(s, label, events);
     }
@@ -139,7 +139,8 @@ static ek_status put_counts(ek__stream *s, const ek_trace_rank *rank, ek_error *
         memcpy(sorted, counts->process, (size_t)n * sizeof *sorted);
     for (int i = 0; i < n; i++) {
         threads += sorted[i].n_threads;
-        pid1 += sorted[i].pid && strcmp(sorted[i].pid, "1") == 0 ? sorted[i].total_ns : 0;
+        if (sorted[i].pid && strcmp(sorted[i].pid, "1") == 0)
+            pid1 = ek__sum(pid1, sorted[i].total_ns);
     }
     ek__stream_object(s, "event_counts", false);
     ek__stream_int(s, "items", counts->n_items);
@@ -462,7 +463,7 @@ static void put_kernels(ek__stream *s, const ek_trace_operators *ops, bool kinet
         if (!kineto || is_kernel(&ops->op[i])) {
             distinct++;
             count += ops->op[i].count;
-            total += ops->op[i].total;
+            total = ek__sum(total, ek__known(ops->op[i].total));
         }
     ek__stream_int(s, "distinct", distinct);
     ek__stream_int(s, "total_count", count);
@@ -561,8 +562,8 @@ static ek_status put_collective_table(ek__stream *s, const ek_trace_communicatio
         int64_t count = 0, total = 0, exposed = 0;
         for (next = i; next < n && by_key(&sorted[i], &sorted[next]) == 0; next++) {
             count += sorted[next].count;
-            total += ek__known(sorted[next].total);
-            exposed += ek__known(sorted[next].exposed);
+            total = ek__sum(total, ek__known(sorted[next].total));
+            exposed = ek__sum(exposed, ek__known(sorted[next].exposed));
         }
         ek__stream_object(s, sorted[i].key, false);
         ek__stream_int(s, "count", count);

@@ -55,7 +55,8 @@ static void parts_of(const ek_trace_rank *rank, int64_t value[N_PARTS])
     value[EXPOSED] = exposed - value[WAITING];
     value[COPIES] = copies;
     value[DATA] = clip(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle)), idle);
-    value[HOST] = clip(ek__step_mean(rank, offsetof(ek_trace_step, host_bound)) - value[DATA], idle - value[DATA]);
+    value[HOST] =
+        clip(ek__sum(ek__step_mean(rank, offsetof(ek_trace_step, host_bound)), -value[DATA]), idle - value[DATA]);
     value[FREE] = idle - value[DATA] - value[HOST];
 }
 

@@ -67,7 +67,7 @@ static void print_cut(const char *name, int width, FILE *out)
 static int64_t own_work(const ek_trace_rank *rank)
 {
     const ek_trace_breakdown *b = ek__rank_breakdown(rank);
-    return ek__rank_span(rank) - ek__known(b->communication_not_overlapped);
+    return ek__sum(ek__rank_span(rank), -ek__known(b->communication_not_overlapped));
 }
 
 static int by_own_work(const void *a, const void *b)

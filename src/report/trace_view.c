@@ -38,6 +38,14 @@ int64_t ek__known(int64_t ns)
     return ns == EK_TRACE_UNKNOWN ? 0 : ns;
 }
 
+int64_t ek__sum(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return a > 0 ? INT64_MAX : INT64_MIN + 1;
+    return sum;
+}
+
 const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank)
 {
     const ek_trace_breakdown *m = &rank->mean;
@@ -48,14 +56,10 @@ const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank)
 int64_t ek__rank_span(const ek_trace_rank *rank)
 {
     const ek_trace_breakdown *b = ek__rank_breakdown(rank);
-    int64_t sum = 0;
     if (ek__known(b->total) > 0)
         return b->total;
     /* A table of a producer gives the parts only. */
-    if (__builtin_add_overflow(ek__known(b->computing), ek__known(b->communication_not_overlapped), &sum) ||
-        __builtin_add_overflow(sum, ek__known(b->free), &sum))
-        return INT64_MAX;
-    return sum;
+    return ek__sum(ek__sum(ek__known(b->computing), ek__known(b->communication_not_overlapped)), ek__known(b->free));
 }
 
 int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset)
@@ -70,7 +74,8 @@ int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset)
         sum += (double)ek__known(value);
         n++;
     }
-    return n > 0 ? (int64_t)(sum / n) : 0;
+    double mean = n > 0 ? sum / n : 0;
+    return mean > 9.2e18 ? INT64_MAX : mean < -9.2e18 ? -INT64_MAX : (int64_t)mean;
 }
 
 int64_t ek__rank_step(const ek_trace_rank *rank)
