@@ -9,7 +9,8 @@
     X(convert)                                                                                                         \
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \
-    X(simulate)
+    X(simulate)                                                                                                        \
+    X(trace)
 
 /** Exit codes of every command. */
 enum {

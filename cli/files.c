@@ -28,7 +28,7 @@ bool cli_make_folder(const char *path)
     }
     struct stat info;
     if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        cli_error(NULL, "'%s' is not a folder; give another with -o DIR", path);
+        cli_error(NULL, "'%s' is not a folder; give another", path);
         return false;
     }
     return true;

@@ -17,6 +17,7 @@
 #include "evenkeel/simulate.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_edit.h"
+#include "evenkeel/trace_report.h"
 #include "evenkeel/train.h"
 #include "evenkeel/uniform.h"
 

@@ -53,6 +53,24 @@ ek__digits ek__fixed(double value, int decimals)
     return out;
 }
 
+ek__digits ek__real(double value)
+{
+    ek__digits out = {"-"};
+    if (!isfinite(value))
+        return out;
+    snprintf(out.text, sizeof out.text, "%.15g", value);
+    normalise_point(out.text);
+    return out;
+}
+
+ek__digits ek__exact_us(int64_t ns)
+{
+    ek__digits out;
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    snprintf(out.text, sizeof out.text, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", size / 1000, size % 1000);
+    return out;
+}
+
 static void cut_zeros(char *text)
 {
     char *point = strchr(text, '.');

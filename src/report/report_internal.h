@@ -20,6 +20,12 @@ ek__digits ek__fixed(double value, int decimals);
 /** At most six significant digits after which zeros are cut: "1396.31", "15450.3", "12". */
 ek__digits ek__short(double value);
 
+/** Fifteen significant digits with a point, whatever the locale; "-" when not finite. */
+ek__digits ek__real(double value);
+
+/** Nanoseconds as microseconds with three decimals, from the whole number: exact. */
+ek__digits ek__exact_us(int64_t ns);
+
 /** Whole number in groups of three: "55 821". */
 ek__digits ek__grouped(double value);
 

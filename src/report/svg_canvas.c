@@ -243,7 +243,7 @@ void ek__frame_lay_rows(ek__frame *frame, double total, double most, double leas
 
 void ek__svg_frame(FILE *out, const ek__frame *frame, double until)
 {
-    double bottom = ek__frame_bottom(frame), size = ek__frame_label_size(frame);
+    double size = ek__frame_label_size(frame);
     for (int s = 0; s < frame->n_rows; s++)
         ek__svg_rect(out, "idle", frame->x, frame->y + s * frame->pitch, ek__frame_x(frame, until) - frame->x,
                      frame->row);
@@ -254,6 +254,12 @@ void ek__svg_frame(FILE *out, const ek__frame *frame, double until)
         ek__svg_text(out, frame->x - 8, frame->y + s * frame->pitch + frame->row / 2 + size * 0.36, size, EK__END, "m",
                      text);
     }
+    ek__svg_ticks(out, frame);
+}
+
+void ek__svg_ticks(FILE *out, const ek__frame *frame)
+{
+    double bottom = ek__frame_bottom(frame);
     if (!(frame->span > 0))
         return;
     double step = tick_step(frame, 100);

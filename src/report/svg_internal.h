@@ -59,6 +59,8 @@ int ek__frame_label_step(const ek__frame *frame, double size);
 double ek__frame_label_size(const ek__frame *frame);
 /** Row backgrounds up to the time `until`, grid lines at the ticks, stage numbers on the left, tick labels below. */
 void ek__svg_frame(FILE *out, const ek__frame *frame, double until);
+/** The grid lines at the ticks and their labels alone. */
+void ek__svg_ticks(FILE *out, const ek__frame *frame);
 /** Heights of rows that share about `total` pixels: pitch within least..most, but less (to `tiny`) for many rows. */
 void ek__frame_lay_rows(ek__frame *frame, double total, double most, double least, double tiny);
 /** Patch of colour and its meaning; returns the x after it. */

@@ -1,0 +1,397 @@
+/* `evenkeel trace`: where the time of a training step went, from what profilers write. */
+#include "trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "options.h"
+#include "search.h"
+
+enum { MAX_PATHS = 4096, MAX_DROP = 1000000, MAX_TOP = 100000 };
+
+static const cli_option options[] = {
+    {"drop-first", "N", "steps at the start that are left out of means and findings (warm-up is found; 0: none)",
+     "steps"},
+    {"step", "NAME", "show this step alone, by its number in the trace", NULL},
+    {"raw", NULL, "from the events of the device, also where the profiler drew an overlap layer of its own", NULL},
+    {"receive", "TEXT",
+     "beginning of the names that wait for another stage (docs/trace.md lists those known); may be "
+     "repeated",
+     NULL},
+    {"collective", "TEXT", "text in the names of GPU kernels that communicate (nccl, rccl); may be repeated", NULL},
+    {"host-bound-share", "SHARE", "idle time for the host from which a rank counts as host bound (0.1)", NULL},
+    {"stages", "N", "pipeline stages, when the files do not tell: ranks are split in order", "ranks"},
+    {"rank", "N", "show this rank alone, in full", NULL},
+    {"head", "NAME", "layer before the body, by a part of its path (found by itself); may be repeated", "layers"},
+    {"body", "NAME", "kind of body layers, as LlamaDecodeLayer of 0-LlamaDecodeLayer; may be repeated", NULL},
+    {"tail", "NAME", "layer after the body; may be repeated", NULL},
+    {"mb|micro-batches", "N", "micro-batches of a step (counted)", NULL},
+    {"layers-out", "FILE", "write the layers' times as a layer file for evenkeel balance", NULL},
+    {"sapp-compatible", NULL,
+     "also work out what MindFormers' ComputationAnalyzer prints for these files (in the JSON)", NULL},
+    {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output"},
+    {"csv", "DIR", "folder for tables, one a topic", NULL},
+    {"svg", "FILE", "picture: a bar for every rank", NULL},
+    {"top", "N", "rows of a list in the summary (10)", NULL},
+    {"threads", "N", "threads (all cores)", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel trace [OPTIONS] PATH...\n       evenkeel trace merge|cut ...   (--help explains them)",
+    .summary =
+        "Finds what a profiler wrote below each PATH (torch_npu, MindSpore, CANN msprof, PyTorch on GPU), plain or\n"
+        "compressed, and says where the time of a training step went on every rank, what layers take, and what is "
+        "worth\n"
+        "doing about it. Options take one dash or two.\n\n"
+        "Exit status: 0 done, 1 nothing usable (no device events and no table), 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel trace profile\n"
+                "  evenkeel trace profile --rank 3\n"
+                "  evenkeel trace profile --format json >trace.json\n"
+                "  evenkeel trace profile --svg ranks.svg --csv tables\n"
+                "  evenkeel trace profile --layers-out layers.json\n",
+    .operand = "PATH",
+    .max_operands = MAX_PATHS,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct names {
+    int n;
+    const char *at[EK_TRACE_MAX_NAMES];
+} names;
+
+typedef struct command {
+    const char *path[MAX_PATHS];
+    int n_paths;
+    names head, body, tail, receive, collective;
+    ek_trace_options options;
+    ek_trace_view view;
+    const char *format, *csv, *svg, *layers;
+} command;
+
+/* ---- options ---- */
+
+static bool take_name(const cli_option *option, names *list, const char *text)
+{
+    if (!*text) {
+        cli_error(NULL, "--%s needs a text that is not empty", option->names);
+        return false;
+    }
+    if (list->n == EK_TRACE_MAX_NAMES) {
+        cli_error(NULL, "at most %d times --%s (got '%s' too)", EK_TRACE_MAX_NAMES, option->names, text);
+        return false;
+    }
+    list->at[list->n++] = text;
+    return true;
+}
+
+static bool take_format(command *c, const char *text)
+{
+    static const char *const known[] = {"text", "json", "csv"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(text, known[i]) == 0) {
+            c->format = known[i];
+            return true;
+        }
+    cli_error(NULL, "--format must be text, json or csv (got '%s'); a picture is --svg FILE", text);
+    return false;
+}
+
+static bool take_drop(command *c, const cli_option *option, const char *text)
+{
+    int n;
+    if (!cli_int(option, text, 0, MAX_DROP, &n))
+        return false;
+    c->options.drop_first_steps = n == 0 ? -1 : n;
+    return true;
+}
+
+/* An option that is a name, a list of names or a flag. */
+static bool handle_text(command *c, const cli_option *option, const char *text)
+{
+    const struct {
+        const char *name;
+        names *list;
+    } lists[] = {{"head", &c->head},
+                 {"body", &c->body},
+                 {"tail", &c->tail},
+                 {"receive", &c->receive},
+                 {"collective", &c->collective}};
+    const struct {
+        const char *name;
+        const char **place;
+    } texts[] = {{"step", &c->view.step}, {"layers-out", &c->layers}, {"csv", &c->csv}, {"svg", &c->svg}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (cli_is(option, lists[i].name))
+            return take_name(option, lists[i].list, text);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (cli_is(option, texts[i].name))
+            *texts[i].place = text;
+    if (cli_is(option, "raw"))
+        c->options.from_raw_events = true;
+    if (cli_is(option, "sapp-compatible"))
+        c->options.sapp_compatible = true;
+    return true;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is(option, "format"))
+        return take_format(c, text);
+    if (cli_is(option, "drop-first"))
+        return take_drop(c, option, text);
+    if (cli_is(option, "stages"))
+        return cli_int(option, text, 1, EK_MAX_STAGES, &c->options.stages);
+    if (cli_is(option, "rank"))
+        return cli_int(option, text, 0, 1 << 24, &c->view.rank);
+    if (cli_is(option, "top"))
+        return cli_int(option, text, 1, MAX_TOP, &c->view.top);
+    if (cli_is(option, "mb"))
+        return cli_int(option, text, 1, EK_MAX_MICRO_BATCHES, &c->options.n_micro_batches);
+    if (cli_is(option, "threads"))
+        return cli_int(option, text, 1, 1024, &c->options.n_threads);
+    if (cli_is(option, "host-bound-share"))
+        return cli_double(option, text, 0.0001, 1, &c->options.host_bound_share);
+    return handle_text(c, option, text);
+}
+
+static bool check_options(command *c)
+{
+    while (c->n_paths < MAX_PATHS && c->path[c->n_paths])
+        c->n_paths++;
+    if (c->n_paths == 0) {
+        cli_error(NULL, "no files: give the folder that the profiler wrote, for example `evenkeel trace profile`");
+        return false;
+    }
+    for (int i = 0; i < c->n_paths; i++)
+        if (strcmp(c->path[i], "-") == 0) {
+            cli_error(NULL, "traces cannot be read from standard input; save them to a file");
+            return false;
+        }
+    c->options.head = c->head.at, c->options.n_head = c->head.n;
+    c->options.body = c->body.at, c->options.n_body = c->body.n;
+    c->options.tail = c->tail.at, c->options.n_tail = c->tail.n;
+    c->options.receive = c->receive.at, c->options.n_receives = c->receive.n;
+    c->options.collective = c->collective.at, c->options.n_collectives = c->collective.n;
+    return true;
+}
+
+/* ---- progress ---- */
+
+/* The reader asks for a flag of its own; a signal sets the one that all commands share. */
+typedef struct progress {
+    bool interrupted, terminal, shown;
+    double last;
+} progress;
+
+static void show_progress(void *user, double share, const char *what)
+{
+    enum { WIDTH = 30, EIGHTHS = 8 };
+    static const char *const part[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    progress *p = user;
+    p->interrupted = cli_interrupted != 0;
+    double now = cli_now();
+    if (!p->terminal || now - p->last < 0.1)
+        return;
+    p->last = now;
+    p->shown = true;
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    int filled = (int)(share * WIDTH * EIGHTHS), whole = filled / EIGHTHS;
+    fputs("\r\033[K", stderr);
+    for (int i = 0; i < whole; i++)
+        fputs("█", stderr);
+    fputs(whole < WIDTH ? part[filled % EIGHTHS] : "", stderr);
+    fprintf(stderr, "%*s %3d %%  %.60s", WIDTH - whole - (whole < WIDTH && filled % EIGHTHS ? 1 : 0), "",
+            (int)(100 * share), what ? what : "");
+    fflush(stderr);
+}
+
+static void wipe_progress(progress *p)
+{
+    if (p->shown)
+        fputs("\r\033[K", stderr);
+    p->shown = false;
+}
+
+/* Warnings may come while the progress line stands there. */
+static void say_warning(void *user, const ek_error *warning)
+{
+    wipe_progress(user);
+    cli_listener.warn(cli_listener.user, warning);
+}
+
+static ek_status read_run(command *c, ek_trace_run *run, ek_error *err)
+{
+    progress p = {.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
+    const ek_listener listener = {say_warning, &p};
+    c->options.progress = show_progress;
+    c->options.user = &p;
+    c->options.interrupt = &p.interrupted;
+    cli_catch_interrupt();
+    ek_status status = ek_trace_run_read(c->path, c->n_paths, &c->options, &listener, run, err);
+    cli_release_interrupt();
+    wipe_progress(&p);
+    return status;
+}
+
+/* ---- output ---- */
+
+typedef struct job {
+    const ek_trace_run *run;
+    const ek_trace_view *view;
+    const ek_trace_table *table;
+    const ek_layers *layers;
+} job;
+
+static ek_status write_svg(const void *user, FILE *out, ek_error *err)
+{
+    const job *j = user;
+    return ek_trace_write_svg(j->run, j->view, out, err);
+}
+
+static ek_status write_table(const void *user, FILE *out, ek_error *err)
+{
+    const job *j = user;
+    return ek_trace_write_csv(j->run, j->table, j->view, out, err);
+}
+
+static ek_status write_layers(const void *user, FILE *out, ek_error *err)
+{
+    const job *j = user;
+    return ek_layers_write(j->layers, out, err);
+}
+
+static bool write_tables(const command *c, const ek_trace_run *run)
+{
+    if (!cli_make_folder(c->csv))
+        return false;
+    for (int i = 0; i < EK_N_TRACE_TABLES; i++) {
+        char path[4200];
+        const job j = {.run = run, .view = &c->view, .table = &ek_trace_tables[i]};
+        snprintf(path, sizeof path, "%s/%s.csv", c->csv, ek_trace_tables[i].name);
+        if (!cli_write_file(path, write_table, &j))
+            return false;
+    }
+    return true;
+}
+
+/* Sentences on what the layer file rests on, one a line. */
+static void say_notes(char *notes)
+{
+    for (char *line = notes, *end; line && *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end)
+            *end++ = '\0';
+        cli_note("%s", line);
+    }
+}
+
+static bool write_layer_file(const command *c, const ek_trace_run *run)
+{
+    ek_layers layers;
+    ek_error err;
+    char *notes = NULL;
+    if (ek_trace_to_layers(run, &layers, &notes, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    const job j = {.layers = &layers};
+    bool fine = cli_write_file(c->layers, write_layers, &j);
+    if (fine && notes)
+        say_notes(notes);
+    free(notes);
+    ek_layers_clear(&layers);
+    return fine;
+}
+
+static bool print(const command *c, const ek_trace_run *run)
+{
+    ek_error err;
+    ek_status status;
+    if (strcmp(c->format, "json") == 0)
+        status = ek_trace_write_json(run, &c->view, stdout, &err);
+    else if (strcmp(c->format, "csv") == 0)
+        status = ek_trace_write_csv(run, &ek_trace_tables[0], &c->view, stdout, &err);
+    else
+        status = ek_trace_write_text(run, &c->view, stdout, &err);
+    return cli_printed(status, &err);
+}
+
+static bool check_view(const command *c, const ek_trace_run *run)
+{
+    if (!ek_trace_view_has_rank(run, &c->view))
+        cli_error(NULL, "no files of rank %d: there %s %d rank%s, of which the first is %d", c->view.rank,
+                  run->n_ranks == 1 ? "is" : "are", run->n_ranks, run->n_ranks == 1 ? "" : "s", run->rank[0].rank);
+    else if (!ek_trace_view_has_step(run, &c->view))
+        cli_error(NULL, "no step is called '%s'; the summary lists the steps", c->view.step);
+    else
+        return true;
+    return false;
+}
+
+/* Is there anything that figures can be made of? */
+static bool usable(const ek_trace_run *run)
+{
+    if (run->n_cluster_rows > 0)
+        return true;
+    for (int i = 0; i < run->n_ranks; i++) {
+        const ek_trace_rank *rank = &run->rank[i];
+        if (rank->has_device_events || rank->layers.n > 0 || rank->data.n_ops > 0)
+            return true;
+        for (int k = 0; k < rank->n_sources; k++)
+            if (strcmp(rank->source[k].type, "trace") != 0 && strncmp(rank->source[k].type, "profiler_", 9) != 0 &&
+                rank->source[k].items > 0)
+                return true;
+    }
+    return false;
+}
+
+static int answer(const command *c, const ek_trace_run *run)
+{
+    if (!check_view(c, run) || !print(c, run))
+        return EXIT_WRONG;
+    const job picture = {.run = run, .view = &c->view};
+    if ((c->svg && !cli_write_file(c->svg, write_svg, &picture)) || (c->csv && !write_tables(c, run)) ||
+        (c->layers && !write_layer_file(c, run)))
+        return EXIT_WRONG;
+    if (usable(run))
+        return EXIT_DONE;
+    cli_error(NULL, "no device events and no tables: nothing can be said about the device's time; profile with the "
+                    "device's activity switched on");
+    return EXIT_NO;
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {.format = "text", .view = {.rank = EK_TRACE_NO_RANK}};
+    ek_trace_run traces;
+    ek_error err;
+    if (argc > 1 && strcmp(argv[1], "merge") == 0)
+        return cli_trace_merge(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "cut") == 0)
+        return cli_trace_cut(argc - 1, argv + 1);
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (!check_options(&c))
+        return EXIT_WRONG;
+    if (read_run(&c, &traces, &err)) {
+        cli_error(&err, "%s", err.message);
+        return EXIT_WRONG;
+    }
+    c.view.color = cli_color(STDOUT_FILENO);
+    int code = answer(&c, &traces);
+    ek_trace_run_clear(&traces);
+    return code;
+}
+
+const ek_cmd cmd_trace = {"trace", "say from profiler traces where a step's time went, and what to do about it", run};

@@ -1,0 +1,148 @@
+/* JSON as it goes: a stack of what is open decides on commas and line breaks. */
+#include "report/json_stream.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "report/report_internal.h"
+
+static void quoted(FILE *out, const char *text)
+{
+    int length;
+    fputc('"', out);
+    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
+        if (code == '"' || code == '\\')
+            fprintf(out, "\\%c", (char)code);
+        else if (code < 0x20 || code == 0x7f)
+            fprintf(out, "\\u%04x", (unsigned)code);
+        else
+            ek__utf8_print(code, out);
+    }
+    fputc('"', out);
+}
+
+/* What stands before a value: comma, line break, key. */
+static void lead(ek__stream *s, const char *key)
+{
+    if (s->depth > 0) {
+        bool lines = s->level[s->depth - 1].lines, begun = s->level[s->depth - 1].begun;
+        fputs(begun ? "," : "", s->out);
+        if (lines)
+            fprintf(s->out, "\n%*s", 2 * s->depth, "");
+        else if (begun)
+            fputc(' ', s->out);
+        s->level[s->depth - 1].begun = true;
+    }
+    if (key) {
+        quoted(s->out, key);
+        fputs(": ", s->out);
+    }
+}
+
+static void begin(ek__stream *s, const char *key, char opening, char closing, bool lines)
+{
+    assert(s->depth < EK__STREAM_DEPTH);
+    lead(s, key);
+    fputc(opening, s->out);
+    s->level[s->depth].closing = closing;
+    s->level[s->depth].lines = lines;
+    s->level[s->depth++].begun = false;
+}
+
+void ek__stream_object(ek__stream *s, const char *key, bool lines)
+{
+    begin(s, key, '{', '}', lines);
+}
+
+void ek__stream_list(ek__stream *s, const char *key, bool lines)
+{
+    begin(s, key, '[', ']', lines);
+}
+
+void ek__stream_end(ek__stream *s)
+{
+    assert(s->depth > 0);
+    s->depth--;
+    if (s->level[s->depth].lines && s->level[s->depth].begun)
+        fprintf(s->out, "\n%*s", 2 * s->depth, "");
+    fputc(s->level[s->depth].closing, s->out);
+}
+
+void ek__stream_null(ek__stream *s, const char *key)
+{
+    lead(s, key);
+    fputs("null", s->out);
+}
+
+void ek__stream_text(ek__stream *s, const char *key, const char *text)
+{
+    if (!text) {
+        ek__stream_null(s, key);
+        return;
+    }
+    lead(s, key);
+    quoted(s->out, text);
+}
+
+void ek__stream_bool(ek__stream *s, const char *key, bool value)
+{
+    lead(s, key);
+    fputs(value ? "true" : "false", s->out);
+}
+
+void ek__stream_int(ek__stream *s, const char *key, int64_t value)
+{
+    if (value == INT64_MIN) {
+        ek__stream_null(s, key);
+        return;
+    }
+    lead(s, key);
+    fprintf(s->out, "%" PRId64, value);
+}
+
+void ek__stream_us(ek__stream *s, const char *key, int64_t ns)
+{
+    if (ns == INT64_MIN) {
+        ek__stream_null(s, key);
+        return;
+    }
+    lead(s, key);
+    fputs(ek__exact_us(ns).text, s->out);
+}
+
+void ek__stream_ms(ek__stream *s, const char *key, int64_t ns)
+{
+    if (ns == INT64_MIN) {
+        ek__stream_null(s, key);
+        return;
+    }
+    lead(s, key);
+    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    fprintf(s->out, "%s%" PRIu64 ".%06" PRIu64, ns < 0 ? "-" : "", size / 1000000, size % 1000000);
+}
+
+void ek__stream_real(ek__stream *s, const char *key, double value)
+{
+    if (!isfinite(value)) {
+        ek__stream_null(s, key);
+        return;
+    }
+    lead(s, key);
+    fputs(ek__real(value).text, s->out);
+}
+
+void ek__stream_fixed(ek__stream *s, const char *key, double value, int decimals)
+{
+    if (!isfinite(value)) {
+        ek__stream_null(s, key);
+        return;
+    }
+    lead(s, key);
+    fputs(ek__fixed(value, decimals).text, s->out);
+}
+
+void ek__stream_mean_us(ek__stream *s, const char *key, double ns)
+{
+    ek__stream_fixed(s, key, ns / 1000, 3);
+}

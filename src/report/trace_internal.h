@@ -1,0 +1,26 @@
+/* report/trace_internal.h - what the writers of a run's traces share. */
+#ifndef EK_REPORT_TRACE_INTERNAL_H
+#define EK_REPORT_TRACE_INTERNAL_H
+
+#include "evenkeel/trace_report.h"
+
+/** Does the view show this rank, this step? A NULL view shows all. */
+bool ek__view_shows(const ek_trace_view *view, const ek_trace_rank *rank);
+bool ek__view_shows_step(const ek_trace_view *view, const ek_trace_step *step);
+/** Times that are not known, as 0. */
+int64_t ek__known(int64_t ns);
+/** Sum that stays within int64_t: files may hold any numbers. */
+int64_t ek__sum(int64_t a, int64_t b);
+/** The breakdown that stands for a rank: the mean of its steps; without any, of the whole file. */
+const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank);
+/** How long the rank's step (or file) took: computing, communication outside it, and the rest. */
+int64_t ek__rank_span(const ek_trace_rank *rank);
+/** How long a step really took: the host's mark where that is longer than what the device was seen doing. */
+int64_t ek__rank_step(const ek_trace_rank *rank);
+/** Mean of one of the steps' times over those that are no warm-up; 0 without any. `offset` is offsetof(ek_trace_step,
+ *  FIELD) of an int64_t; what a step does not know counts as 0. */
+int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset);
+/** "rank 3", or "trace 0" of ranks that have no number: its place in the run. */
+void ek__rank_label(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room);
+
+#endif

@@ -1,0 +1,566 @@
+/* A run's traces for people: where a step goes on every rank, then stages, layers, operators, communication, data and
+ * memory, and at the end, where a terminal shows it, what is worth doing. Of many ranks there are means and extremes,
+ * the busiest ranks, and the details of the busiest one; --rank shows one in full. */
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "report/report_internal.h"
+#include "report/trace_internal.h"
+
+enum { ALL_RANKS = 16, BUSIEST = 5, DEFAULT_TOP = 10, NAME_WIDTH = 56, WRAP = 100 };
+
+/* What all parts print with. */
+typedef struct page {
+    FILE *out;
+    const ek_trace_run *run;
+    const ek_trace_view *view;
+    const ek_trace_rank **rank; /* [n], those shown */
+    int n, top;
+    const ek_trace_rank *detail; /* the one whose details are shown */
+} page;
+
+static void heading(const page *p, const char *text)
+{
+    bool color = p->view && p->view->color;
+    fprintf(p->out, "\n%s%s%s", color ? "\033[1m" : "", text, color ? "\033[0m" : "");
+}
+
+static ek__digits ms(int64_t ns)
+{
+    return ns == EK_TRACE_UNKNOWN ? ek__fixed(NAN, 0) : ek__fixed((double)ns / 1e6, 2);
+}
+
+static ek__digits mean_ms(double ns)
+{
+    return ek__fixed(ns / 1e6, 3);
+}
+
+static double share_of(int64_t part, int64_t whole)
+{
+    return whole > 0 && part != EK_TRACE_UNKNOWN ? 100 * (double)part / (double)whole : NAN;
+}
+
+/* A name cut to a column's width in the middle: both ends of a kernel's name tell kernels apart. */
+static void print_cut(const char *name, int width, FILE *out)
+{
+    char text[NAME_WIDTH * 4 + 8];
+    if (!name)
+        name = "-";
+    size_t n = strlen(name);
+    if (ek__columns(name) <= width && n < sizeof text) {
+        ek__print_name(name, out);
+        fprintf(out, "%*s", width - ek__columns(name), "");
+        return;
+    }
+    int head = width * 2 / 3, tail = width - head - 3;
+    snprintf(text, sizeof text, "%.*s...%s", head, name, n > (size_t)tail ? name + n - tail : name);
+    ek__print_name(text, out);
+    fprintf(out, "%*s", width > ek__columns(text) ? width - ek__columns(text) : 0, "");
+}
+
+/* ---- the ranks ---- */
+
+static int64_t own_work(const ek_trace_rank *rank)
+{
+    const ek_trace_breakdown *b = ek__rank_breakdown(rank);
+    return ek__sum(ek__rank_span(rank), -ek__known(b->communication_not_overlapped));
+}
+
+static int by_own_work(const void *a, const void *b)
+{
+    const ek_trace_rank *const *p = a, *const *q = b;
+    int64_t x = own_work(*p), y = own_work(*q);
+    return x != y ? (x < y) - (x > y) : (*p > *q) - (*p < *q);
+}
+
+static void print_step_names(const page *p)
+{
+    int warm = 0, n = 0;
+    const char *first = NULL, *last = NULL;
+    const ek_trace_rank *rank = p->detail;
+    for (int i = 0; i < rank->n_steps; i++) {
+        const ek_trace_step *step = &rank->step[i];
+        warm += step->warm_up;
+        if (step->warm_up)
+            continue;
+        n++;
+        first = first ? first : step->name;
+        last = step->name;
+    }
+    if (rank->n_steps == 0) {
+        fputs("no step marks: figures are of the whole file", p->out);
+        return;
+    }
+    fprintf(p->out, "%d step%s", n, n == 1 ? "" : "s");
+    if (n > 0 && first[0]) {
+        fputs(" (", p->out);
+        ek__print_name(first, p->out);
+        if (n > 1) {
+            fputs(" to ", p->out);
+            ek__print_name(last, p->out);
+        }
+        fputc(')', p->out);
+    }
+    if (warm == 0)
+        fputs(", none left out as warm-up", p->out);
+    else
+        fprintf(p->out, ", %d before %s left out as warm-up", warm, warm == 1 ? "it" : "them");
+}
+
+static void print_headline(const page *p)
+{
+    fprintf(p->out, "%d rank%s", p->run->n_ranks, p->run->n_ranks == 1 ? "" : "s");
+    if (p->run->n_stages > 1)
+        fprintf(p->out, " in %d stages", p->run->n_stages);
+    fprintf(p->out, ", written by %s; ", ek_producer_name[p->detail->producer]);
+    print_step_names(p);
+    fputc('\n', p->out);
+}
+
+static void print_part(FILE *out, int64_t ns, int64_t span)
+{
+    double percent = share_of(ns, span);
+    if (isfinite(percent))
+        fprintf(out, "  %10s %5s%%", ms(ns).text, ek__fixed(percent, 1).text);
+    else
+        fprintf(out, "  %10s %6s", ms(ns).text, "");
+}
+
+static void print_rank_parts(const page *p, const char *label, const ek_trace_rank *rank)
+{
+    const ek_trace_breakdown *b = ek__rank_breakdown(rank);
+    int64_t span = ek__rank_span(rank);
+    fprintf(p->out, "%-9s", label);
+    if (rank->stage >= 0)
+        fprintf(p->out, " %5d", rank->stage);
+    else
+        fprintf(p->out, " %5s", "-");
+    fprintf(p->out, "  %10s", ms(span).text);
+    print_part(p->out, b->computing, span);
+    print_part(p->out, b->communication_not_overlapped, span);
+    print_part(p->out, b->free, span);
+    fprintf(p->out, "  %10s", ms(b->overlapped).text);
+    fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait))).text);
+    fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, host_bound))).text);
+    fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle))).text);
+    fputc('\n', p->out);
+}
+
+static void print_extremes(const page *p)
+{
+    static const char *const part[] = {"step", "computing", "exposed communication", "free"};
+    fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", "over all ranks (ms)", "mean", "least", "most", "most on");
+    for (int k = 0; k < 4; k++) {
+        double sum = 0;
+        int64_t least = INT64_MAX, most = -1;
+        const ek_trace_rank *at = p->rank[0];
+        for (int i = 0; i < p->n; i++) {
+            const ek_trace_breakdown *b = ek__rank_breakdown(p->rank[i]);
+            const int64_t value[] = {ek__rank_span(p->rank[i]), ek__known(b->computing),
+                                     ek__known(b->communication_not_overlapped), ek__known(b->free)};
+            sum += (double)value[k];
+            least = value[k] < least ? value[k] : least;
+            at = value[k] > most ? p->rank[i] : at;
+            most = value[k] > most ? value[k] : most;
+        }
+        char label[32];
+        ek__rank_label(p->run, at, label, sizeof label);
+        fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", part[k], ms((int64_t)(sum / p->n)).text, ms(least).text,
+                ms(most).text, label);
+    }
+}
+
+static ek_status print_ranks(const page *p, ek_error *err)
+{
+    char label[32];
+    bool all = p->n <= ALL_RANKS;
+    heading(p, p->detail->n_steps ? "Where a step goes" : "Where the time goes");
+    fputs(p->detail->n_steps ? ", means over the steps in ms and % of the step\n" : ", in ms and % of the whole\n",
+          p->out);
+    const ek_trace_rank **order = ek__alloc((size_t)p->n, sizeof *order);
+    if (!order)
+        return ek__no_memory(err);
+    memcpy(order, p->rank, (size_t)p->n * sizeof *order);
+    if (!all) {
+        print_extremes(p);
+        qsort(order, (size_t)p->n, sizeof *order, by_own_work);
+        fprintf(p->out, "\nthe %d busiest ranks, which the others wait for; --rank N shows any\n", BUSIEST);
+    }
+    fprintf(p->out, "%-9s %5s  %10s  %17s  %17s  %17s  %10s  %10s  %10s  %10s\n", "", "stage", "step", "computing",
+            "exposed comm.", "free", "overlapped", "stage wait", "host bound", "data wait");
+    for (int i = 0; i < (all ? p->n : BUSIEST); i++) {
+        ek__rank_label(p->run, order[i], label, sizeof label);
+        print_rank_parts(p, label, order[i]);
+    }
+    free(order);
+    fputs("stage wait is a part of exposed comm.; host bound and data wait are idle time, also before the first "
+          "kernel.\n",
+          p->out);
+    return EK_OK;
+}
+
+static void print_steps(const page *p)
+{
+    const ek_trace_rank *rank = p->detail;
+    heading(p, "Steps");
+    fprintf(p->out, " in ms\n%-8s  %10s  %10s  %10s  %10s  %10s  %10s  %10s  %s\n", "step", "whole", "computing",
+            "exposed", "free", "stage wait", "host bound", "data wait", "");
+    for (int i = 0; i < rank->n_steps; i++) {
+        const ek_trace_step *step = &rank->step[i];
+        if (!ek__view_shows_step(p->view, step))
+            continue;
+        print_cut(step->name[0] ? step->name : "(none)", 8, p->out);
+        fprintf(p->out, "  %10s", ms(step->own.total).text);
+        fprintf(p->out, "  %10s", ms(step->own.computing).text);
+        fprintf(p->out, "  %10s", ms(step->own.communication_not_overlapped).text);
+        fprintf(p->out, "  %10s", ms(step->own.free).text);
+        fprintf(p->out, "  %10s", ms(step->pipeline_wait).text);
+        fprintf(p->out, "  %10s", ms(step->host_bound).text);
+        fprintf(p->out, "  %10s", ms(step->data_loading_idle).text);
+        fprintf(p->out, "%s%s\n", step->warm_up ? "  warm-up" : "", step->from_table ? "  from a table" : "");
+    }
+}
+
+/* ---- stages and layers ---- */
+
+static void print_stages(const page *p)
+{
+    const ek_trace_run *run = p->run;
+    if (run->n_stages < 2)
+        return;
+    heading(p, "Stages");
+    fprintf(p->out, ", means over their ranks in ms; the slowest computes %s times as long as the fastest\n",
+            ek__fixed(run->stage_imbalance, 3).text);
+    fprintf(p->out, "%5s  %5s  %10s  %10s  %10s  %10s  %10s\n", "stage", "ranks", "step", "computing", "exposed",
+            "free", "stage wait");
+    for (int i = 0; i < run->n_stages; i++) {
+        const ek_trace_stage *stage = &run->stage[i];
+        fprintf(p->out, "%5d  %5d", stage->stage, stage->n_ranks);
+        fprintf(p->out, "  %10s", ms(stage->step_mean).text);
+        fprintf(p->out, "  %10s", ms(stage->computing_mean).text);
+        fprintf(p->out, "  %10s", ms(stage->not_overlapped_mean).text);
+        fprintf(p->out, "  %10s", ms(stage->free_mean).text);
+        fprintf(p->out, "  %10s\n", ms(stage->pipeline_wait_mean).text);
+    }
+}
+
+/* Layers of one kind, recomputed or not, in one line. */
+typedef struct layer_line {
+    const char *name, *kind;
+    ek_trace_role role;
+    bool recomputed;
+    int n;
+    double forward, backward, recompute, least, most; /* sums, and extremes of the forward means */
+    int n_backward;
+} layer_line;
+
+static void add_layer(layer_line *line, const ek_trace_layer *layer)
+{
+    if (line->n++ == 0) {
+        line->least = INFINITY;
+        line->most = -INFINITY;
+    }
+    line->forward += layer->forward.wall_mean;
+    line->least = fmin(line->least, layer->forward.wall_mean);
+    line->most = fmax(line->most, layer->forward.wall_mean);
+    line->recompute += line->recomputed ? layer->recompute.wall_mean : 0;
+    if (layer->backward.n > 0) {
+        line->backward += layer->backward.wall_mean;
+        line->n_backward++;
+    }
+}
+
+static void print_layer_line(const page *p, const layer_line *line)
+{
+    char name[160];
+    double forward = line->forward / line->n;
+    double backward = line->n_backward ? line->backward / line->n_backward : NAN;
+    if (line->n > 1)
+        snprintf(name, sizeof name, "%.120s x %d", line->kind, line->n);
+    else
+        snprintf(name, sizeof name, "%.150s", line->name);
+    fprintf(p->out, "  %-4s  ", ek_trace_role_name[line->role]);
+    print_cut(name, 36, p->out);
+    fprintf(p->out, "  %9s", mean_ms(forward).text);
+    fprintf(p->out, "  %9s", line->recomputed ? mean_ms(line->recompute / line->n).text : "-");
+    fprintf(p->out, "  %9s", mean_ms(backward).text);
+    if (line->n > 1) {
+        fprintf(p->out, "  %8s to", mean_ms(line->least).text);
+        fprintf(p->out, " %-8s", mean_ms(line->most).text);
+    } else {
+        fprintf(p->out, "  %20s", "");
+    }
+    fprintf(p->out, "  %5s", forward > 0 ? ek__fixed(backward / forward, 2).text : "-");
+    fprintf(p->out, "  %5s\n",
+            line->recomputed && forward > 0 ? ek__fixed(line->recompute / line->n / forward, 2).text : "-");
+}
+
+static bool joins(const layer_line *line, const ek_trace_layer *layer)
+{
+    return line->n > 0 && line->role == layer->role && line->recomputed == (layer->recompute.n > 0) && line->kind &&
+           layer->kind && strcmp(line->kind, layer->kind) == 0;
+}
+
+/* One after the other: those that follow one another and are alike make a line, unless each is wanted. */
+static void print_layers_of(const page *p, const ek_trace_rank *rank, bool each)
+{
+    const ek_trace_layers *layers = &rank->layers;
+    layer_line line = {0};
+    char label[32];
+    ek__rank_label(p->run, rank, label, sizeof label);
+    if (rank->stage >= 0)
+        fprintf(p->out, "stage %d (%s)", rank->stage, label);
+    else
+        fputs(label, p->out);
+    if (layers->n_micro_batches > 0)
+        fprintf(p->out, ", %d micro-batch%s a step", layers->n_micro_batches, layers->n_micro_batches == 1 ? "" : "es");
+    fprintf(p->out, ", from %s\n", layers->source ? layers->source : "the trace");
+    for (int i = 0; i < layers->n; i++) {
+        const ek_trace_layer *layer = &layers->layer[i];
+        if (each || !joins(&line, layer)) {
+            if (line.n > 0)
+                print_layer_line(p, &line);
+            line = (layer_line){
+                .name = layer->name, .kind = layer->kind, .role = layer->role, .recomputed = layer->recompute.n > 0};
+        }
+        add_layer(&line, layer);
+    }
+    if (line.n > 0)
+        print_layer_line(p, &line);
+}
+
+static void print_layers(const page *p)
+{
+    bool begun = false, one = p->n == 1;
+    for (int i = 0; i < p->n; i++) {
+        const ek_trace_rank *rank = p->rank[i];
+        /* One rank stands for its stage; without stages the busiest one for all. */
+        bool first = rank->stage >= 0 || rank == p->detail;
+        for (int k = 0; k < i && first && rank->stage >= 0; k++)
+            first = p->rank[k]->stage != rank->stage || p->rank[k]->layers.n == 0;
+        if (!first || rank->layers.n == 0)
+            continue;
+        if (!begun) {
+            heading(p, "Layers");
+            fprintf(p->out, ", one micro-batch in ms\n  %-4s  %-36s  %9s  %9s  %9s  %20s  %5s  %5s\n", "", "",
+                    "forward", "recompute", "backward", "forward spread", "bw/fw", "rc/fw");
+        }
+        begun = true;
+        print_layers_of(p, rank, one);
+    }
+}
+
+/* ---- operators, communication, data, memory ---- */
+
+static void print_operators(const page *p)
+{
+    const ek_trace_operators *ops = &p->detail->operators;
+    if (ops->n == 0)
+        return;
+    heading(p, "Operators");
+    fprintf(p->out, ", longest in total (%d kinds, %" PRId64 " executions)\n", ops->n, ops->n_executions);
+    fprintf(p->out, "  %-*s  %8s  %10s  %6s  %10s  %10s\n", NAME_WIDTH, "", "count", "total ms", "%", "mean us",
+            "longest us");
+    for (int i = 0; i < ops->n && i < p->top; i++) {
+        const ek_trace_operator *op = &ops->op[i];
+        fputs("  ", p->out);
+        print_cut(op->name, NAME_WIDTH, p->out);
+        fprintf(p->out, "  %8" PRId64 "  %10s", op->count, ms(op->total).text);
+        fprintf(p->out, "  %6s", ek__fixed(op->ratio, 1).text);
+        fprintf(p->out, "  %10s", ek__fixed(op->average / 1000, 1).text);
+        fprintf(p->out, "  %10s\n", ek__fixed((double)ek__known(op->max) / 1000, 1).text);
+    }
+    for (int i = 0; i < ops->n_outliers && i < 3; i++) {
+        const ek_trace_outlier *one = &ops->outlier[i];
+        fprintf(p->out, "  %s took %s us", i ? "and one" : "one", ek__fixed((double)one->duration / 1000, 1).text);
+        fprintf(p->out, " instead of %s: ", ek__fixed((double)one->expected / 1000, 1).text);
+        print_cut(one->name, NAME_WIDTH, p->out);
+        fputc('\n', p->out);
+    }
+}
+
+static void print_communication(const page *p)
+{
+    const ek_trace_communication *c = &p->detail->communication;
+    if (c->n_sums > 0) {
+        heading(p, "Communication");
+        fprintf(p->out, ", most exposed first\n  %-*s  %8s  %10s  %10s  %10s\n", NAME_WIDTH, "", "count", "total ms",
+                "exposed ms", "GB/s");
+    }
+    for (int i = 0; i < c->n_sums && i < p->top; i++) {
+        const ek_trace_collective_sum *sum = &c->sum[i];
+        fputs("  ", p->out);
+        print_cut(sum->key, NAME_WIDTH, p->out);
+        fprintf(p->out, "  %8" PRId64 "  %10s", sum->count, ms(sum->total).text);
+        fprintf(p->out, "  %10s", ms(sum->exposed).text);
+        fprintf(p->out, "  %10s\n", ek__fixed(sum->bandwidth_gbps > 0 ? sum->bandwidth_gbps : NAN, 2).text);
+    }
+    if (c->n_transports > 0)
+        heading(p, "Links\n");
+    for (int i = 0; i < c->n_transports; i++) {
+        const ek_trace_transport *t = &c->transport[i];
+        fprintf(p->out, "  %s: %" PRId64 " links, mean %s GB/s", t->name, t->n_links, ek__fixed(t->mean_gbps, 2).text);
+        if (t->slowest >= 0 && t->slowest < c->n_links)
+            fprintf(p->out, ", slowest %s with %s", c->link[t->slowest].link,
+                    ek__fixed(c->link[t->slowest].bandwidth_gbps, 2).text);
+        fputc('\n', p->out);
+    }
+}
+
+static void print_data(const page *p)
+{
+    const ek_trace_data *data = &p->detail->data;
+    if (data->n_iterators == 0 && data->n_ops == 0)
+        return;
+    heading(p, "Data loading\n");
+    for (int i = 0; i < data->n_iterators; i++) {
+        fputs("  ", p->out);
+        print_cut(data->iterator[i].name, NAME_WIDTH, p->out);
+        fprintf(p->out, "  %8" PRId64 " times  %10s ms\n", data->iterator[i].count, ms(data->iterator[i].total).text);
+    }
+    for (int i = 0; i < data->n_ops; i++) {
+        const ek_trace_data_op *op = &data->op[i];
+        fprintf(p->out, "  %d %s, %d workers, queue %s", op->id, op->type ? op->type : "", op->workers,
+                ek__short(op->queue_average).text);
+        fprintf(p->out, " of %s\n", ek__short(op->queue_length).text);
+    }
+}
+
+static void print_memory(const page *p)
+{
+    const ek_trace_memory *memory = &p->detail->memory;
+    const ek_trace_tracker *tracker = &memory->tracker;
+    if (memory->n_peaks == 0 && tracker->n_rows == 0)
+        return;
+    heading(p, "Memory");
+    fputs(", peaks in MB\n", p->out);
+    for (int i = 0; i < memory->n_peaks; i++) {
+        fputs("  ", p->out);
+        print_cut(memory->peak[i].component, 12, p->out);
+        fprintf(p->out, "  allocated %10s", ek__fixed(memory->peak[i].allocated_mb, 1).text);
+        fprintf(p->out, "  reserved %10s", ek__fixed(memory->peak[i].reserved_mb, 1).text);
+        fprintf(p->out, "  active %10s\n", ek__fixed(memory->peak[i].active_mb, 1).text);
+    }
+    if (memory->n_largest > 0)
+        fprintf(p->out, "  largest allocation %s MB: %s; %" PRId64 " of %" PRId64 " never released\n",
+                ek__fixed(memory->largest[0].size_kb / 1024, 1).text, memory->largest[0].name, memory->n_never_released,
+                memory->n_operator_rows);
+    if (tracker->n_rows > 0)
+        fprintf(p->out, "  blocks: peak %s at tick %" PRId64 "\n",
+                ek__fixed((double)tracker->peak_bytes / 1048576, 1).text, tracker->peak_tick);
+    for (int i = 0; i < tracker->n_live && i < p->top; i++)
+        fprintf(p->out, "    %-20s  %10s\n", tracker->live[i].type,
+                ek__fixed((double)tracker->live[i].bytes / 1048576, 1).text);
+}
+
+/* ---- findings ---- */
+
+/* Words up to the page's width. */
+static void print_wrapped(const char *text, int indent, FILE *out)
+{
+    int column = indent;
+    fprintf(out, "%*s", indent, "");
+    while (*text) {
+        int bytes = (int)strcspn(text, " ");
+        char word[512];
+        snprintf(word, sizeof word, "%.*s", bytes < 511 ? bytes : 511, text);
+        int width = ek__columns(word);
+        if (column > indent && column + 1 + width > WRAP) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', out);
+            column++;
+        }
+        ek__print_name(word, out);
+        column += width;
+        text += bytes;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+static bool shows_finding(const page *p, const ek_trace_finding *finding)
+{
+    return p->view == NULL || p->view->rank == EK_TRACE_NO_RANK || finding->rank < 0 || finding->rank == p->view->rank;
+}
+
+static void print_findings(const page *p)
+{
+    int n = 0;
+    heading(p, "Findings");
+    fputs(", most to win first\n", p->out);
+    for (int i = 0; i < p->run->n_findings; i++) {
+        const ek_trace_finding *finding = &p->run->finding[i];
+        if (!shows_finding(p, finding))
+            continue;
+        fprintf(p->out, "%2d. %s", ++n, finding->id);
+        if (finding->gain_ns != EK_TRACE_UNKNOWN)
+            fprintf(p->out, ": at most %s ms a step", ms(finding->gain_ns).text);
+        if (isfinite(finding->share))
+            fprintf(p->out, " (%s %%)", ek__fixed(100 * finding->share, 1).text);
+        fputc('\n', p->out);
+        print_wrapped(finding->text, 4, p->out);
+        if (finding->advice)
+            print_wrapped(finding->advice, 4, p->out);
+    }
+    if (n == 0)
+        fputs("  none\n", p->out);
+}
+
+static void print_notes(const page *p)
+{
+    const ek_trace_rank *rank = p->detail;
+    for (int i = 0; i < rank->n_notes; i++) {
+        if (i == 0)
+            heading(p, "Notes\n");
+        print_wrapped(rank->note[i], 2, p->out);
+    }
+}
+
+/* ---- the page ---- */
+
+static ek_status print_page(const page *p, ek_error *err)
+{
+    char label[32];
+    print_headline(p);
+    ek_status status = print_ranks(p, err);
+    if (status)
+        return status;
+    if (p->n == 1 && p->detail->n_steps > 1)
+        print_steps(p);
+    print_stages(p);
+    print_layers(p);
+    ek__rank_label(p->run, p->detail, label, sizeof label);
+    if (p->n > 1)
+        fprintf(p->out, "\nDetails of %s, the busiest; --rank N shows another.\n", label);
+    print_operators(p);
+    print_communication(p);
+    print_data(p);
+    print_memory(p);
+    print_notes(p);
+    print_findings(p);
+    return ek__finish(p->out, err);
+}
+
+ek_status ek_trace_write_text(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
+{
+    page p = {.out = out, .run = run, .view = view, .top = view && view->top > 0 ? view->top : DEFAULT_TOP};
+    p.rank = ek__alloc((size_t)run->n_ranks, sizeof *p.rank);
+    if (!p.rank)
+        return ek__no_memory(err);
+    for (int i = 0; i < run->n_ranks; i++)
+        if (ek__view_shows(view, &run->rank[i])) {
+            p.rank[p.n++] = &run->rank[i];
+            if (!p.detail || own_work(&run->rank[i]) > own_work(p.detail))
+                p.detail = &run->rank[i];
+        }
+    ek_status status =
+        p.n > 0 ? print_page(&p, err) : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no rank to show");
+    free(p.rank);
+    return status;
+}

@@ -1,0 +1,93 @@
+/* What of a run is shown, and the few figures of a rank that several writers put side by side. */
+#include <stddef.h>
+#include <string.h>
+
+#include "report/trace_internal.h"
+
+bool ek__view_shows(const ek_trace_view *view, const ek_trace_rank *rank)
+{
+    return !view || view->rank == EK_TRACE_NO_RANK || view->rank == rank->rank;
+}
+
+bool ek__view_shows_step(const ek_trace_view *view, const ek_trace_step *step)
+{
+    return !view || !view->step || strcmp(view->step, step->name) == 0;
+}
+
+bool ek_trace_view_has_rank(const ek_trace_run *run, const ek_trace_view *view)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        if (ek__view_shows(view, &run->rank[i]))
+            return true;
+    return false;
+}
+
+bool ek_trace_view_has_step(const ek_trace_run *run, const ek_trace_view *view)
+{
+    if (!view->step)
+        return true;
+    for (int i = 0; i < run->n_ranks; i++)
+        for (int s = 0; s < run->rank[i].n_steps; s++)
+            if (ek__view_shows_step(view, &run->rank[i].step[s]))
+                return true;
+    return false;
+}
+
+int64_t ek__known(int64_t ns)
+{
+    return ns == EK_TRACE_UNKNOWN ? 0 : ns;
+}
+
+int64_t ek__sum(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return a > 0 ? INT64_MAX : INT64_MIN + 1;
+    return sum;
+}
+
+const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank)
+{
+    const ek_trace_breakdown *m = &rank->mean;
+    bool steps = ek__known(m->total) > 0 || ek__known(m->computing) > 0 || ek__known(m->communication) > 0;
+    return steps ? m : &rank->device;
+}
+
+int64_t ek__rank_span(const ek_trace_rank *rank)
+{
+    const ek_trace_breakdown *b = ek__rank_breakdown(rank);
+    if (ek__known(b->total) > 0)
+        return b->total;
+    /* A table of a producer gives the parts only. */
+    return ek__sum(ek__sum(ek__known(b->computing), ek__known(b->communication_not_overlapped)), ek__known(b->free));
+}
+
+int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < rank->n_steps; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)&rank->step[i] + offset, sizeof value);
+        if (rank->step[i].warm_up)
+            continue;
+        sum += (double)ek__known(value);
+        n++;
+    }
+    double mean = n > 0 ? sum / n : 0;
+    return mean > 9.2e18 ? INT64_MAX : mean < -9.2e18 ? -INT64_MAX : (int64_t)mean;
+}
+
+int64_t ek__rank_step(const ek_trace_rank *rank)
+{
+    int64_t span = ek__rank_span(rank), host = ek__step_mean(rank, offsetof(ek_trace_step, host_step));
+    return host > span ? host : span;
+}
+
+void ek__rank_label(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
+{
+    if (rank->rank != EK_TRACE_NO_RANK)
+        snprintf(text, room, "rank %d", rank->rank);
+    else
+        snprintf(text, room, "trace %d", (int)(rank - run->rank));
+}

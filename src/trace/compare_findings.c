@@ -1,0 +1,615 @@
+/* What is worth doing about a run: rules over the figures that the analyses left, one function each. A rule looks at
+ * every rank, names the one that it hits hardest with figures, says how many others it hits too, and what setting to
+ * change. Gains are what a step could be shortened by at most if the cause were gone, so they must not be added up.
+ * Figures that the files do not tell make no finding. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "trace/analysis.h"
+
+/* docs/trace.md lists these; shares are of the step. */
+static const double LEAST_DATA = 0.02;          /* device idle while the host waits for data */
+static const double LEAST_EXPOSED = 0.05;       /* of one kind of collective */
+static const double LEAST_WAIT = 0.05;          /* for another stage */
+static const double LEAST_COPY = 0.05;          /* copies that nothing hides */
+static const double LEAST_IMBALANCE = 1.05;     /* slowest over fastest stage */
+static const double LEAST_OUTLIERS = 0.01;      /* time lost to executions slower than their kind */
+static const double LEAST_RECOMPUTE = 0.05;     /* recomputation */
+static const double LEAST_VOTES = 0.10;         /* of the voted operators that one rank came last to */
+static const double LEAST_FRAGMENTATION = 0.20; /* of the reserved memory */
+static const double LEAST_FRAGMENT_MB = 1024;
+static const double LEAST_LEAK_MB = 64; /* kept from a step to the end of the trace */
+enum { LEAST_VOTE_COUNT = 3 };
+
+typedef struct judge {
+    const ek_trace_options *options;
+    ek_trace_run *run;
+} judge;
+
+/* The rank that a rule hits hardest. */
+typedef struct worst {
+    const ek_trace_rank *rank; /* NULL: none */
+    double ns;                 /* of a step */
+    double share;
+    int n; /* ranks hit */
+} worst;
+
+static double known(int64_t ns)
+{
+    return ns == EK_TRACE_UNKNOWN ? 0 : (double)ns;
+}
+
+static const ek_trace_breakdown *breakdown(const ek_trace_rank *rank)
+{
+    return known(rank->mean.total) > 0 || known(rank->mean.computing) > 0 ? &rank->mean : &rank->device;
+}
+
+static int counted_steps(const ek_trace_rank *rank)
+{
+    int n = 0;
+    for (int i = 0; i < rank->n_steps; i++)
+        n += !rank->step[i].warm_up;
+    return n > 0 ? n : 1;
+}
+
+/* For figures of the whole file. */
+static int all_steps(const ek_trace_rank *rank)
+{
+    return rank->n_steps > 0 ? rank->n_steps : 1;
+}
+
+/* Mean of a time over the steps that count. */
+static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *))
+{
+    double sum = 0;
+    for (int i = 0; i < rank->n_steps; i++)
+        if (!rank->step[i].warm_up)
+            sum += known(time(&rank->step[i]));
+    return sum / counted_steps(rank);
+}
+
+static int64_t host_step(const ek_trace_step *step)
+{
+    return step->host_step;
+}
+
+/* The host's mark where it is longer than what the device was seen doing. */
+static double step_time(const ek_trace_rank *rank)
+{
+    const ek_trace_breakdown *b = breakdown(rank);
+    double parts = known(b->computing) + known(b->communication_not_overlapped) + known(b->free);
+    return fmax(known(b->total) > 0 ? known(b->total) : parts, mean_of(rank, host_step));
+}
+
+/* Take note of a rank on which `ns` of a step are lost; nothing under `least` of the step. */
+static void consider(worst *w, const ek_trace_rank *rank, double ns, double least)
+{
+    double whole = step_time(rank);
+    if (!(whole > 0) || !(ns > least * whole))
+        return;
+    w->n++;
+    if (!w->rank || ns > w->ns) {
+        w->rank = rank;
+        w->ns = ns;
+        w->share = ns / whole;
+    }
+}
+
+static int64_t whole_ns(double ns)
+{
+    return isfinite(ns) && ns >= 0 && ns < 9e18 ? (int64_t)ns : EK_TRACE_UNKNOWN;
+}
+
+static ek_status add(judge *j, const char *id, const ek_trace_rank *rank, double share, int64_t gain, const char *text,
+                     const char *advice, ek_error *err)
+{
+    ek_trace_run *run = j->run;
+    if (!text)
+        return ek__no_memory(err);
+    ek_trace_finding *list = ek__pool_push(run->pool, run->finding, run->n_findings, sizeof *list);
+    if (!list)
+        return ek__no_memory(err);
+    run->finding = list;
+    list[run->n_findings++] = (ek_trace_finding){.id = id,
+                                                 .rank = rank ? rank->rank : EK_TRACE_NO_RANK,
+                                                 .stage = rank ? rank->stage : -1,
+                                                 .text = text,
+                                                 .advice = advice,
+                                                 .share = share,
+                                                 .gain_ns = gain};
+    return EK_OK;
+}
+
+/* "Rank 3 (stage 1)", "The trace". */
+typedef struct who {
+    char text[64];
+} who;
+
+static who name_of(const ek_trace_rank *rank)
+{
+    who w;
+    if (rank->rank == EK_TRACE_NO_RANK)
+        snprintf(w.text, sizeof w.text, "The trace");
+    else if (rank->stage >= 0)
+        snprintf(w.text, sizeof w.text, "Rank %d (stage %d)", rank->rank, rank->stage);
+    else
+        snprintf(w.text, sizeof w.text, "Rank %d", rank->rank);
+    return w;
+}
+
+/* ", and 3 more ranks likewise", or nothing. */
+static who others(int n)
+{
+    who w = {""};
+    if (n > 1)
+        snprintf(w.text, sizeof w.text, "; %d other rank%s likewise", n - 1, n == 2 ? "" : "s");
+    return w;
+}
+
+/* ---- the host ---- */
+
+static const struct {
+    const char *cause, *reason, *advice;
+} causes[] = {
+    {"data_loading", "it waits for data",
+     "Raise the number of loader workers, prefetch and pin memory; the finding data-loading says how much that can "
+     "win."},
+    {"compilation", "operators are compiled while it runs",
+     "Avoid shapes that change from step to step, or switch compilation off: torch.npu.set_compile_mode("
+     "jit_compile=False)."},
+    {"synchronization", "it synchronises with the device after launches",
+     "Unset ASCEND_LAUNCH_BLOCKING and CUDA_LAUNCH_BLOCKING, and take .item(), .cpu() and printing of losses out of "
+     "the "
+     "step."},
+    {"garbage_collection", "Python collects garbage",
+     "Call gc.freeze() after the first step and gc.disable(), and collect by hand every few hundred steps."},
+    {"dispatch", "launching operators takes it longer than the device needs to run them",
+     "Use fused operators, graph mode or a larger micro-batch; on Ascend TASK_QUEUE_ENABLE=2 and CPU_AFFINITY_CONF=1."},
+};
+
+static double idle_for_host(const ek_trace_rank *rank)
+{
+    return rank->dispatch.is_host_bound ? known(rank->dispatch.host_bound) / counted_steps(rank) : 0;
+}
+
+static ek_status find_host_bound(judge *j, ek_error *err)
+{
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++)
+        consider(&w, &j->run->rank[i], idle_for_host(&j->run->rank[i]), 0);
+    if (!w.rank)
+        return EK_OK;
+    size_t n = sizeof causes / sizeof *causes, c = n - 1;
+    for (size_t i = 0; i < n; i++)
+        if (w.rank->dispatch.cause && strcmp(causes[i].cause, w.rank->dispatch.cause) == 0)
+            c = i;
+    return add(
+        j, "host-bound", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool,
+                        "%s: the device is idle for %.2f ms of a step because the host has not launched the next "
+                        "operator yet: %s%s.",
+                        name_of(w.rank).text, w.ns / 1e6, causes[c].reason, others(w.n).text),
+        causes[c].advice, err);
+}
+
+static int64_t data_idle(const ek_trace_step *step)
+{
+    return step->data_loading_idle;
+}
+
+static ek_status find_data_loading(judge *j, ek_error *err)
+{
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++)
+        consider(&w, &j->run->rank[i], mean_of(&j->run->rank[i], data_idle), LEAST_DATA);
+    if (w.rank) {
+        bool single = false;
+        for (int i = 0; i < w.rank->data.n_iterators; i++)
+            single |= strstr(w.rank->data.iterator[i].name, "_SingleProcess") != NULL;
+        return add(j, "data-loading", w.rank, w.share, whole_ns(w.ns),
+                   ek__pool_format(j->run->pool,
+                                   "%s: the device is idle for %.2f ms of a step while the host waits for data%s%s.",
+                                   name_of(w.rank).text, w.ns / 1e6,
+                                   single ? "; the loader has no worker processes" : "", others(w.n).text),
+                   single ? "Give the data loader workers: num_workers above 0, persistent_workers and pin_memory."
+                          : "Raise num_workers and prefetch_factor, or move work out of the dataset.",
+                   err);
+    }
+    for (int i = 0; i < j->run->n_ranks; i++)
+        if (j->run->rank[i].data.near_empty_queue)
+            return add(
+                j, "data-loading", &j->run->rank[i], NAN, EK_TRACE_UNKNOWN,
+                ek__pool_format(j->run->pool,
+                                "%s: the last queue of the data pipeline is under 10 %% full on average: training "
+                                "waits for data.",
+                                name_of(&j->run->rank[i]).text),
+                "Raise num_parallel_workers of the slowest operator of the pipeline, or prefetch_size.", err);
+    return EK_OK;
+}
+
+/* ---- communication ---- */
+
+/* Sums go by a name without its numbers, which the lists of names ask for. */
+static bool is_p2p(const judge *j, const char *key)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%.240s__0_0_0", key);
+    return ek__is_receive(j->options, key) || ek__is_send(j->options, key) || ek__is_receive(j->options, name) ||
+           ek__is_send(j->options, name);
+}
+
+static ek_status find_exposed(judge *j, ek_error *err)
+{
+    worst w = {0};
+    const ek_trace_collective_sum *what = NULL;
+    for (int i = 0; i < j->run->n_ranks; i++) {
+        const ek_trace_rank *rank = &j->run->rank[i];
+        for (int k = 0; k < rank->communication.n_sums; k++) {
+            const ek_trace_collective_sum *sum = &rank->communication.sum[k];
+            if (is_p2p(j, sum->key))
+                continue;
+            worst before = w;
+            consider(&w, rank, known(sum->exposed) / all_steps(rank), LEAST_EXPOSED);
+            what = w.rank != before.rank || w.ns != before.ns ? sum : what;
+            w.n = before.n;
+            break; /* most exposed first */
+        }
+    }
+    if (!w.rank || !what)
+        return EK_OK;
+    return add(
+        j, "exposed-communication", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool,
+                        "%s: %.2f ms of a step go by in %.160s with nothing computed beside it (%lld calls, "
+                        "%.2f ms in all).",
+                        name_of(w.rank).text, w.ns / 1e6, what->key, (long long)what->count, known(what->total) / 1e6),
+        "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), send fewer "
+        "and larger messages, or split the model so that this group is within a node.",
+        err);
+}
+
+static int64_t pipeline_wait(const ek_trace_step *step)
+{
+    return step->pipeline_wait;
+}
+
+static ek_status find_pipeline_wait(judge *j, ek_error *err)
+{
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++)
+        consider(&w, &j->run->rank[i], mean_of(&j->run->rank[i], pipeline_wait), LEAST_WAIT);
+    if (!w.rank)
+        return EK_OK;
+    return add(
+        j, "pipeline-wait", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool, "%s: %.2f ms of a step are spent waiting for another stage%s.",
+                        name_of(w.rank).text, w.ns / 1e6, others(w.n).text),
+        "More micro-batches a step, interleaved chunks, or another split of the layers: `evenkeel trace --layers-out "
+        "layers.json`, then `evenkeel balance --layers layers.json`.",
+        err);
+}
+
+static int64_t copies(const ek_trace_rank *rank)
+{
+    return rank->producer == EK_PRODUCER_KINETO ? breakdown(rank)->copy_not_overlapped : 0;
+}
+
+static ek_status find_copies(judge *j, ek_error *err)
+{
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++)
+        consider(&w, &j->run->rank[i], known(copies(&j->run->rank[i])), LEAST_COPY);
+    if (!w.rank)
+        return EK_OK;
+    return add(j, "exposed-copies", w.rank, w.share, whole_ns(w.ns),
+               ek__pool_format(j->run->pool, "%s: memory copies take %.2f ms of a step with nothing beside them%s.",
+                               name_of(w.rank).text, w.ns / 1e6, others(w.n).text),
+               "Pin the host memory and copy with non_blocking=True; keep on the device what goes back and forth.",
+               err);
+}
+
+static ek_status find_slow_link(judge *j, ek_error *err)
+{
+    const ek_trace_rank *at = NULL;
+    const ek_trace_link *slowest = NULL;
+    double least = 1, mean = 0;
+    int n = 0;
+    for (int i = 0; i < j->run->n_ranks; i++) {
+        const ek_trace_communication *c = &j->run->rank[i].communication;
+        for (int k = 0; k < c->n_links; k++) {
+            double typical = NAN;
+            for (int t = 0; t < c->n_transports && c->link[k].slow; t++)
+                if (c->link[k].transport && strcmp(c->transport[t].name, c->link[k].transport) == 0)
+                    typical = c->transport[t].mean_gbps;
+            double part = c->link[k].bandwidth_gbps / typical;
+            n += part < 1;
+            if (part < least) {
+                least = part;
+                mean = typical;
+                slowest = &c->link[k];
+                at = &j->run->rank[i];
+            }
+        }
+    }
+    if (!slowest)
+        return EK_OK;
+    double lost = slowest->time_ms * 1e6 * (1 - least) / all_steps(at);
+    return add(j, "slow-link", at, step_time(at) > 0 ? lost / step_time(at) : NAN, whole_ns(lost),
+               ek__pool_format(j->run->pool, "Link %.100s (%s) moves %.2f GB/s, %.0f %% below the mean of %.2f%s.",
+                               slowest->link, slowest->transport, slowest->bandwidth_gbps, 100 * (1 - least), mean,
+                               n > 1 ? "; others are slow, too" : ""),
+               "Look at the cable, port and switch of that pair, and whether other jobs share it.", err);
+}
+
+/* ---- ranks and stages ---- */
+
+static ek_status find_imbalance(judge *j, ek_error *err)
+{
+    const ek_trace_run *run = j->run;
+    const ek_trace_stage *slow = NULL;
+    double sum = 0;
+    if (run->n_stages < 2 || !(run->stage_imbalance > LEAST_IMBALANCE))
+        return EK_OK;
+    for (int i = 0; i < run->n_stages; i++) {
+        sum += known(run->stage[i].computing_mean);
+        if (!slow || known(run->stage[i].computing_mean) > known(slow->computing_mean))
+            slow = &run->stage[i];
+    }
+    double gain = known(slow->computing_mean) - sum / run->n_stages, whole = known(slow->step_mean);
+    const ek_trace_rank stage = {.rank = EK_TRACE_NO_RANK, .stage = slow->stage};
+    return add(
+        j, "stage-imbalance", &stage, whole > 0 ? gain / whole : NAN, whole_ns(gain),
+        ek__pool_format(run->pool,
+                        "Stage %d computes %.2f ms a step, %.2f times as long as the fastest stage; with equal "
+                        "stages it would be %.2f ms.",
+                        slow->stage, known(slow->computing_mean) / 1e6, run->stage_imbalance,
+                        sum / run->n_stages / 1e6),
+        "Move layers or recomputation from it: `evenkeel trace --layers-out layers.json`, then `evenkeel balance "
+        "--layers layers.json` finds the split.",
+        err);
+}
+
+static const ek_trace_rank *rank_of(const ek_trace_run *run, int rank)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        if (run->rank[i].rank == rank)
+            return &run->rank[i];
+    return NULL;
+}
+
+/* By how much longer the others of its stage communicate: they wait for it. */
+static double waited_for(const ek_trace_run *run, const ek_trace_rank *slow)
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        if (&run->rank[i] != slow && run->rank[i].stage == slow->stage) {
+            sum += known(breakdown(&run->rank[i])->communication_not_overlapped);
+            n++;
+        }
+    return n > 0 ? sum / n - known(breakdown(slow)->communication_not_overlapped) : NAN;
+}
+
+static ek_status find_slow_rank(judge *j, ek_error *err)
+{
+    const ek_trace_run *run = j->run;
+    if (run->n_votes == 0 || run->n_voted_operators == 0 || run->vote[0].n_votes < LEAST_VOTE_COUNT ||
+        (double)run->vote[0].n_votes < LEAST_VOTES * (double)run->n_voted_operators)
+        return EK_OK;
+    const ek_trace_rank *rank = rank_of(run, run->vote[0].rank);
+    if (!rank)
+        return EK_OK;
+    double gain = waited_for(run, rank), whole = step_time(rank);
+    bool sure = gain > 0 && whole > 0;
+    return add(
+        j, "slow-rank", rank, sure ? gain / whole : NAN, sure ? whole_ns(gain) : EK_TRACE_UNKNOWN,
+        ek__pool_format(run->pool,
+                        "%s came last to %lld of %lld collectives, by a clear margin; it was last %lld times.",
+                        name_of(rank).text, (long long)run->vote[0].n_votes, (long long)run->n_voted_operators,
+                        (long long)run->vote[0].n_shortest),
+        "Look at its device (clock, temperature, errors), its host (other processes, cores it may use) and what only "
+        "it does: logging, saving, longer sequences.",
+        err);
+}
+
+static ek_status find_gaps(judge *j, ek_error *err)
+{
+    const ek_trace_run *run = j->run;
+    for (int i = 0; i < run->n_gaps; i++) {
+        const ek_trace_gap *gap = &run->gap[i];
+        const ek_trace_rank *most = rank_of(run, gap->most), *least = rank_of(run, gap->least);
+        if (!gap->flagged || !most || !least || strcmp(gap->part, "computing") != 0)
+            continue;
+        double gain = known(breakdown(most)->computing) - known(breakdown(least)->computing);
+        bool alike = most->stage == least->stage;
+        ek_status status = add(
+            j, "compute-gap", most, step_time(most) > 0 ? gain / step_time(most) : NAN, whole_ns(gain),
+            ek__pool_format(run->pool, "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the step.",
+                            name_of(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
+                            100 * gap->gap),
+            alike ? "Ranks of one stage should compute alike: look at sequence lengths, experts and the device's clock."
+                  : "Stages differ: see stage-imbalance.",
+            err);
+        if (status)
+            return status;
+    }
+    return EK_OK;
+}
+
+/* ---- operators and recomputation ---- */
+
+static ek_status find_outliers(judge *j, ek_error *err)
+{
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++) {
+        const ek_trace_operators *ops = &j->run->rank[i].operators;
+        double lost = 0;
+        for (int k = 0; k < ops->n_outliers; k++)
+            lost += known(ops->outlier[k].duration) - known(ops->outlier[k].expected);
+        consider(&w, &j->run->rank[i], lost / all_steps(&j->run->rank[i]), LEAST_OUTLIERS);
+    }
+    if (!w.rank)
+        return EK_OK;
+    const ek_trace_outlier *one = &w.rank->operators.outlier[0];
+    return add(
+        j, "slow-operators", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool,
+                        "%s: %d executions took far longer than others of their kind, %.2f ms a step in all; most "
+                        "%.120s with %.2f instead of %.2f ms%s.",
+                        name_of(w.rank).text, w.rank->operators.n_outliers, w.ns / 1e6, one->name,
+                        known(one->duration) / 1e6, known(one->expected) / 1e6, others(w.n).text),
+        "Operators of one shape should take one time: look for a device that lowers its clock, and for operators "
+        "that run on AI CPU or share the memory's bandwidth with a collective.",
+        err);
+}
+
+/* Of a step: executions of every layer, or PyTorch's checkpoint functions. */
+static double recomputing(const ek_trace_rank *rank)
+{
+    const ek_trace_layers *layers = &rank->layers;
+    double sum = 0;
+    for (int i = 0; i < layers->n; i++)
+        if (layers->layer[i].recompute.n > 0)
+            sum += layers->layer[i].recompute.busy_mean * (double)layers->layer[i].recompute.n;
+    if (sum > 0)
+        return sum / (layers->n_steps > 0 ? layers->n_steps : 1);
+    return rank->recompute.n_regions > 0 ? known(rank->recompute.recompute.busy) / all_steps(rank) : 0;
+}
+
+static ek_status find_recompute(judge *j, ek_error *err)
+{
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++)
+        consider(&w, &j->run->rank[i], recomputing(&j->run->rank[i]), LEAST_RECOMPUTE);
+    if (!w.rank)
+        return EK_OK;
+    return add(
+        j, "recompute-cost", w.rank, w.share, whole_ns(w.ns),
+        ek__pool_format(j->run->pool, "%s: recomputation takes %.2f ms of a step%s.", name_of(w.rank).text, w.ns / 1e6,
+                        others(w.n).text),
+        "Recompute only what does not fit otherwise: `evenkeel balance` finds how many layers of every stage must.",
+        err);
+}
+
+/* ---- memory ---- */
+
+static ek_status find_fragmentation(judge *j, ek_error *err)
+{
+    const ek_trace_rank *at = NULL;
+    const ek_trace_memory_peak *peak = NULL;
+    double most = 0;
+    for (int i = 0; i < j->run->n_ranks; i++)
+        for (int k = 0; k < j->run->rank[i].memory.n_peaks; k++) {
+            const ek_trace_memory_peak *p = &j->run->rank[i].memory.peak[k];
+            double fragments = p->reserved_mb - p->allocated_mb;
+            if (fragments > most && fragments > LEAST_FRAGMENT_MB && fragments > LEAST_FRAGMENTATION * p->reserved_mb) {
+                most = fragments;
+                peak = p;
+                at = &j->run->rank[i];
+            }
+        }
+    if (!peak)
+        return EK_OK;
+    return add(j, "memory-fragmentation", at, NAN, EK_TRACE_UNKNOWN,
+               ek__pool_format(j->run->pool, "%s: %s reserved up to %.0f MB but used %.0f: %.0f %% are fragments.",
+                               name_of(at).text, peak->component, peak->reserved_mb, peak->allocated_mb,
+                               100 * most / peak->reserved_mb),
+               "Set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF on GPU; for MindSpore "
+               "MS_ALLOC_CONF=enable_vmm:True), and keep shapes the same from step to step.",
+               err);
+}
+
+/* Allocations made within a step but the last one, and there to the end. */
+static double kept_mb(const ek_trace_rank *rank, int *n)
+{
+    double sum = 0;
+    *n = 0;
+    if (rank->n_steps < 2 || rank->step[0].start == EK_TRACE_UNKNOWN)
+        return 0;
+    int64_t from = rank->step[0].start, to = rank->step[rank->n_steps - 1].start;
+    for (int i = 0; i < rank->memory.n_kept; i++) {
+        const ek_trace_allocation *one = &rank->memory.kept[i];
+        if (one->start < from || one->start >= to)
+            continue;
+        sum += one->size_kb / 1024;
+        ++*n;
+    }
+    return sum;
+}
+
+static ek_status find_kept(judge *j, ek_error *err)
+{
+    const ek_trace_rank *at = NULL;
+    double most = LEAST_LEAK_MB;
+    int count = 0;
+    for (int i = 0; i < j->run->n_ranks; i++) {
+        int n;
+        double mb = kept_mb(&j->run->rank[i], &n);
+        if (mb > most) {
+            most = mb;
+            count = n;
+            at = &j->run->rank[i];
+        }
+    }
+    if (!at)
+        return EK_OK;
+    return add(
+        j, "memory-never-released", at, NAN, EK_TRACE_UNKNOWN,
+        ek__pool_format(j->run->pool,
+                        "%s: %d allocations made during steps, %.0f MB, were still held when the trace ended, after "
+                        "their step.",
+                        name_of(at).text, count, most),
+        "Optimizer states made in the first step are fine; else look for lists that keep losses or activations.", err);
+}
+
+/* ---- what could not be looked at ---- */
+
+static ek_status find_nothing(judge *j, ek_error *err)
+{
+    int n = 0;
+    const ek_trace_rank *first = NULL;
+    for (int i = 0; i < j->run->n_ranks; i++) {
+        const ek_trace_rank *rank = &j->run->rank[i];
+        if (rank->has_device_events || known(breakdown(rank)->total) > 0 || rank->counts.n_items == 0)
+            continue;
+        first = first ? first : rank;
+        n++;
+    }
+    if (!first)
+        return EK_OK;
+    return add(
+        j, "no-device-events", first, NAN, EK_TRACE_UNKNOWN,
+        ek__pool_format(j->run->pool,
+                        "%s: the trace holds no events of a device, so nothing can be said about its time%s.",
+                        name_of(first).text, others(n).text),
+        "Profile with the device's activity switched on (ProfilerActivity.NPU or CUDA; profiler level 0 or above).",
+        err);
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const ek_trace_finding *p = a, *q = b;
+    if (p->gain_ns != q->gain_ns)
+        return p->gain_ns < q->gain_ns ? 1 : -1; /* what is not known is the least */
+    return strcmp(p->id, q->id);
+}
+
+/* O(ranks x what each lists). */
+ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
+{
+    static ek_status (*const rules[])(judge *, ek_error *) = {
+        find_host_bound, find_data_loading,  find_exposed,   find_pipeline_wait, find_copies,
+        find_slow_link,  find_imbalance,     find_slow_rank, find_gaps,          find_outliers,
+        find_recompute,  find_fragmentation, find_kept,      find_nothing,
+    };
+    judge j = {options, run};
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && status == EK_OK; i++)
+        status = rules[i](&j, err);
+    if (run->n_findings > 1)
+        qsort(run->finding, (size_t)run->n_findings, sizeof *run->finding, by_gain);
+    return status;
+}
