@@ -98,6 +98,7 @@ typedef struct ek_trace_step {
     const char *source;            /**< of `own`: "overlap_layer", "raw_events", "kernel_details", "step_trace_time" */
     int64_t stage, bubble, preparing;     /**< the producer's definition */
     int64_t exclude_receive;              /**< not overlapped - bubble */
+    int64_t producer_free;                /**< the overlap layer's; MindSpore clips it to the step's window */
     int64_t table_stage, table_preparing; /**< as the producer's CSV prints them */
     int64_t span, pipeline_wait, own_stage; /**< ours: last end - first start; receives outside computing; the rest */
     int64_t n_receives, receive, receive_exposed, n_sends, send;
@@ -419,6 +420,14 @@ typedef struct ek_trace_vote {
     int64_t n_votes, n_shortest;
 } ek_trace_vote;
 
+/** Transfers from one stage's rank to another's. Both sides end together: the one that took longer waited. */
+typedef struct ek_trace_pair {
+    int from, to;               /**< ranks; of exchanges (SendRecv) the lower one first */
+    const char *group;          /**< NULL when not known */
+    int64_t n;                  /**< transfers seen on both sides */
+    int64_t from_wait, to_wait; /**< how much longer than the other each side took, summed */
+} ek_trace_pair;
+
 /** Largest minus smallest over the ranks, in shares of the mean of the summed parts. */
 typedef struct ek_trace_gap {
     const char *part; /**< "computing", "communication_not_overlapped", "free" */
@@ -469,8 +478,11 @@ typedef struct ek_trace_run {
     int n_stages, n_votes, n_gaps, n_cluster_rows, n_findings;
     double stage_imbalance; /**< slowest over fastest mean computing; NAN with fewer than two stages */
     ek_trace_stage *stage;
-    ek_trace_vote *vote;   /**< [n_votes], most votes first; ranks without a vote are not listed */
-    int64_t n_voted_operators;
+    ek_trace_vote *vote;   /**< [n_votes], most votes first; ranks that were never shortest are not listed */
+    int n_pairs;
+    ek_trace_pair *pair;   /**< [n_pairs], by from, to, group */
+    int64_t n_unpaired;    /**< sends and receives whose other side is not there */
+    int64_t n_voted_operators; /**< collectives whose durations were compared over two ranks or more */
     ek_trace_gap *gap;
     int n_transports, n_slow_links;
     ek_trace_run_transport *transport; /**< [n_transports], by name */

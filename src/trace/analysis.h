@@ -31,6 +31,7 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
 #define EK__COMPARISON_LIST(X)                                                                                         \
     X(stages)   /* stage of every rank; stage[], stage_imbalance */                                                    \
     X(intervals) /* worst_rank_by_interval */                                                                          \
+    X(pairs) /* pair[] */                                                                                              \
     X(slow_rank) /* vote[], gap[] */                                                                                   \
     X(links)    /* transport[], slow_link[] */                                                                         \
     X(findings) /* last: finding[] */

@@ -1,0 +1,246 @@
+/* Collectives one by one, with the time in which nothing was computed beside them, and summed by what they are: Kineto
+ * by name, type, sizes and group of the arguments, else by kernel name; Ascend by operation and group. Overlap with
+ * computing is looked up in running sums over the merged intervals, O(log n) each. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/device.h"
+
+/* ---- exposed time ---- */
+
+/* Length of `set` before its i-th interval, for each i. */
+static int64_t *running_sums(const ek__intervals *set)
+{
+    int64_t *before = ek__alloc(set->n + 1, sizeof *before);
+    for (size_t i = 0; before && i < set->n; i++)
+        before[i + 1] = ek__ns_add(before[i], ek__ns_sub(set->at[i].end, set->at[i].start));
+    return before;
+}
+
+static int64_t covered_before(const ek__intervals *set, const int64_t *before, int64_t time)
+{
+    size_t low = 0, high = set->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (set->at[middle].start < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const ek__interval *last = &set->at[low - 1];
+    return ek__ns_add(before[low - 1], (last->end < time ? last->end : time) - last->start);
+}
+
+/* ---- what a collective is ---- */
+
+static size_t bytes_of_type(const char *type, size_t size)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+    } types[] = {{"Float", 4}, {"BFloat16", 2}, {"Half", 2},  {"Double", 8}, {"Long", 8},          {"Int", 4},
+                 {"Char", 1},  {"Byte", 1},     {"Short", 2}, {"Bool", 1},   {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strlen(types[i].name) == size && memcmp(types[i].name, type, size) == 0)
+            return types[i].bytes;
+    return 0;
+}
+
+/* The larger of what goes in and what comes out, of "allreduce|Float|2049000|2049000|2". */
+static int64_t bytes_of_key(const char *key)
+{
+    const char *type = strchr(key, '|');
+    const char *in = type ? strchr(type + 1, '|') : NULL;
+    const char *out = in ? strchr(in + 1, '|') : NULL;
+    size_t unit = in ? bytes_of_type(type + 1, (size_t)(in - type - 1)) : 0;
+    if (!out || unit == 0)
+        return EK_TRACE_UNKNOWN;
+    int64_t a = strtoll(in + 1, NULL, 10), b = strtoll(out + 1, NULL, 10), n = a > b ? a : b, bytes;
+    return n >= 0 && !__builtin_mul_overflow(n, (int64_t)unit, &bytes) ? bytes : EK_TRACE_UNKNOWN;
+}
+
+/* How long is the part of a name that says which operation it is? Kernels up to "(", hcom_allReduce__586_0_1 up to
+ * "__", AllReduce-op12 up to "-op". */
+static size_t length_of_operation(const char *name, bool kineto)
+{
+    const char *end = kineto                           ? strchr(name, '(')
+                      : strncmp(name, "hcom_", 5) == 0 ? strstr(name, "__")
+                                                       : strstr(name, "-op");
+    return end && end > name ? (size_t)(end - name) : strlen(name);
+}
+
+/* The group's digits in hcom_allReduce__586_0_1; false without. */
+static bool group_in_name(const char *name, const char **group, size_t *size)
+{
+    const char *at = strncmp(name, "hcom_", 5) == 0 ? strstr(name, "__") : NULL;
+    if (!at)
+        return false;
+    *group = at + 2;
+    *size = strspn(*group, "0123456789");
+    return *size > 0 && (*group)[*size] == '_';
+}
+
+/* Texts of the trace in the rank's pool, each name once. */
+typedef struct texts {
+    const ek__trace *trace;
+    ek__pool *pool;
+    const char **name, **group, **key; /* [n_names], NULL until asked for */
+} texts;
+
+static const char *copied(texts *t, const char **at, const char *text, size_t size)
+{
+    if (!*at)
+        *at = ek__pool_text(t->pool, text, size);
+    return *at;
+}
+
+static const char *key_of(texts *t, const ek__event *e)
+{
+    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
+    const char *name = ek__trace_name(t->trace, e->name), *detail = ek__trace_name(t->trace, e->detail);
+    if (kineto && detail[0])
+        return copied(t, &t->key[e->detail], detail, strlen(detail));
+    return copied(t, &t->key[e->name], name, length_of_operation(name, kineto));
+}
+
+/* The group's digits in the name hold on every rank, unlike the number in the thread's. @return false when memory is
+ * out */
+static bool describe(texts *t, const ek__event *e, ek_trace_collective *out)
+{
+    const char *name = ek__trace_name(t->trace, e->name), *detail = ek__trace_name(t->trace, e->detail), *group;
+    size_t size;
+    if (t->trace->producer == EK_PRODUCER_KINETO) {
+        out->name = key_of(t, e); /* the arguments say more than the kernel's name */
+        return out->name;
+    }
+    out->name = copied(t, &t->name[e->name], name, strlen(name));
+    if (!group_in_name(name, &group, &size)) {
+        group = detail;
+        size = strlen(detail);
+    }
+    const char **at = group == detail ? &t->group[e->detail] : &t->group[e->name];
+    out->group = size > 0 ? copied(t, at, group, size) : NULL;
+    return out->name && (out->group || size == 0);
+}
+
+/* ---- the tables ---- */
+
+typedef struct table {
+    texts texts;
+    ek__device_sets sets;
+    int64_t *before;
+    ek__step_finder finder;
+    ek_trace_collective *at;
+    ek_trace_collective_sum *sum; /* [n], one per collective until they are brought together */
+} table;
+
+static bool fill_one(table *t, const ek__event *e, size_t i)
+{
+    ek_trace_collective *c = &t->at[i];
+    *c = (ek_trace_collective){.start = e->start, .duration = e->duration, .step = ek__step_of(&t->finder, e)};
+    int64_t end = ek__event_end(e);
+    c->exposed = e->duration - (covered_before(&t->sets.computing, t->before, end) -
+                                covered_before(&t->sets.computing, t->before, e->start));
+    const char *key = key_of(&t->texts, e);
+    if (!key || !describe(&t->texts, e, c))
+        return false;
+    t->sum[i] = (ek_trace_collective_sum){key, c->group, 1, c->duration, c->exposed, bytes_of_key(key), NAN};
+    return true;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const ek_trace_collective_sum *x = a, *y = b;
+    int order = strcmp(x->key, y->key);
+    return order ? order : strcmp(x->group ? x->group : "", y->group ? y->group : "");
+}
+
+static int by_exposed(const void *a, const void *b)
+{
+    const ek_trace_collective_sum *x = a, *y = b;
+    if (x->exposed != y->exposed)
+        return x->exposed > y->exposed ? -1 : 1;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    return by_key(a, b);
+}
+
+static size_t bring_together(ek_trace_collective_sum *sum, size_t n)
+{
+    size_t kept = 0;
+    qsort(sum, n, sizeof *sum, by_key);
+    for (size_t i = 0; i < n; i++) {
+        if (kept == 0 || by_key(&sum[kept - 1], &sum[i]) != 0) {
+            sum[kept++] = sum[i];
+            continue;
+        }
+        ek_trace_collective_sum *s = &sum[kept - 1];
+        s->count++;
+        s->total = ek__ns_add(s->total, sum[i].total);
+        s->exposed = ek__ns_add(s->exposed, sum[i].exposed);
+    }
+    for (size_t i = 0; i < kept; i++)
+        if (sum[i].bytes != EK_TRACE_UNKNOWN && sum[i].total > 0) /* bytes per nanosecond are GB/s */
+            sum[i].bandwidth_gbps = (double)sum[i].bytes * (double)sum[i].count / (double)sum[i].total;
+    qsort(sum, kept, sizeof *sum, by_exposed);
+    return kept;
+}
+
+static ek_status fill_tables(table *t, ek__slice slice, ek_trace_rank *rank, ek_error *err)
+{
+    for (size_t i = 0; i < slice.n; i++)
+        if (!fill_one(t, &slice.event[i], i))
+            return ek__no_memory(err);
+    size_t n = bring_together(t->sum, slice.n);
+    ek_trace_communication *c = &rank->communication;
+    ek_trace_collective_sum *sum = ek__pool_alloc(rank->pool, n, sizeof *sum);
+    if (!sum)
+        return ek__no_memory(err);
+    memcpy(sum, t->sum, n * sizeof *sum);
+    c->collective = t->at;
+    c->n_collectives = (int)slice.n;
+    c->sum = sum;
+    c->n_sums = (int)n;
+    return EK_OK;
+}
+
+static ek_status make_tables(table *t, const ek_trace_options *options, ek__slice slice, ek_trace_rank *rank,
+                             ek_error *err)
+{
+    const ek__trace *trace = t->texts.trace;
+    ek_status status = ek__device_sets_make(trace, options, &t->sets, err);
+    if (status == EK_OK)
+        status = ek__step_finder_make(trace, rank, &t->finder, err);
+    if (status != EK_OK)
+        return status;
+    t->before = running_sums(&t->sets.computing);
+    t->texts.name = ek__alloc(trace->n_names, sizeof *t->texts.name);
+    t->texts.group = ek__alloc(trace->n_names, sizeof *t->texts.group);
+    t->texts.key = ek__alloc(trace->n_names, sizeof *t->texts.key);
+    t->sum = ek__alloc(slice.n, sizeof *t->sum);
+    t->at = ek__pool_alloc(rank->pool, slice.n, sizeof *t->at);
+    if (!t->before || !t->texts.name || !t->texts.group || !t->texts.key || !t->sum || !t->at)
+        return ek__no_memory(err);
+    return fill_tables(t, slice, rank, err);
+}
+
+ek_status ek__analyse_collectives(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
+                                  ek_error *err)
+{
+    ek__slice slice = trace->of[EK__EVENT_COLLECTIVE];
+    table t = {.texts = {.trace = trace, .pool = rank->pool}};
+    if (slice.n == 0 || slice.n > INT32_MAX)
+        return EK_OK;
+    ek_status status = make_tables(&t, options, slice, rank, err);
+    ek__device_sets_clear(&t.sets);
+    ek__step_finder_clear(&t.finder);
+    free(t.before);
+    free(t.texts.name);
+    free(t.texts.group);
+    free(t.texts.key);
+    free(t.sum);
+    return status;
+}

@@ -1,0 +1,374 @@
+/* Operators from events: Kineto by kernel name (communication too, as every kernel table of PyTorch has it), Ascend by
+ * operator type and core when no table told. Events are brought together by sorting their indices by (name, core,
+ * duration), which gives sums, extremes and the median of every kind at once: O(n log n). Types are read off task
+ * names, as far as those follow the usual patterns. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/device.h"
+#include "trace/tables.h"
+
+enum {
+    MAX_OUTLIERS = 32,
+    MIN_OF_KIND = 8,             /* executions before one of them can stand out */
+    OUTLIER_FACTOR = 3,          /* times the median of its kind */
+    MIN_OUTLIER_LOSS_NS = 50000, /* 50 us over it */
+    RARE = 50,                   /* at most one of so many, or one alone: more are another shape, no accident */
+};
+
+/* ---- types of Ascend's operators ---- */
+
+/* "Default/../conv1-Conv2d/Conv2D-op8" is Conv2D, "aclnnAdd_AddAiCore_Add" is Add, "trans_TransData_12" TransData. */
+static char *type_of(ek__pool *pool, const char *name)
+{
+    const char *begin = strrchr(name, '/');
+    begin = begin ? begin + 1 : name;
+    const char *end = begin + strlen(begin), *op = NULL;
+    for (const char *s = begin; (s = strstr(s, "-op")); s++)
+        op = s;
+    if (op && op > begin && isdigit((unsigned char)op[3]))
+        end = op;
+    while (end > begin + 1 && isdigit((unsigned char)end[-1])) {
+        const char *digits = end;
+        while (digits > begin && isdigit((unsigned char)digits[-1]))
+            digits--;
+        if (digits <= begin + 1 || digits[-1] != '_')
+            break;
+        end = digits - 1;
+    }
+    for (const char *s = end; s > begin; s--)
+        if (s[-1] == '_' && s < end && (strncmp(begin, "aclnn", 5) == 0 || strncmp(begin, "trans_", 6) == 0)) {
+            begin = s;
+            break;
+        }
+    return ek__pool_text(pool, begin, (size_t)(end - begin));
+}
+
+static const char *family_of(const ek__trace *trace, const char *name, const char *core)
+{
+    const char *family = trace->producer == EK_PRODUCER_KINETO ? "other" : ek__operator_family(name, core);
+    return strcmp(family, "other") == 0 ? ek__kernel_family(name) : family;
+}
+
+/* ---- bringing executions together ---- */
+
+typedef struct execution {
+    int64_t duration, start;
+    uint32_t key; /* Kineto: name; Ascend: number of the type */
+    uint32_t name;
+    uint8_t core;
+} execution;
+
+static int by_kind(const void *a, const void *b)
+{
+    const execution *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    if (x->core != y->core)
+        return x->core < y->core ? -1 : 1;
+    if (x->duration != y->duration)
+        return x->duration < y->duration ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+typedef struct table {
+    const ek__trace *trace;
+    ek_trace_rank *rank;
+    execution *all;
+    size_t n;
+    char **type; /* Ascend, [n_types]: texts */
+    int n_types;
+    uint32_t *type_of; /* [n_names]: 1 + index in `type` */
+} table;
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The types of all names in use, each once, and which name has which. */
+static ek_status find_types(table *t, ek_error *err)
+{
+    ek__slice slice = t->trace->of[EK__EVENT_KERNEL];
+    size_t n_used = 0;
+    t->type_of = ek__alloc(t->trace->n_names, sizeof *t->type_of);
+    char **of_name = ek__alloc(t->trace->n_names, sizeof *of_name);
+    t->type = ek__alloc(t->trace->n_names, sizeof *t->type);
+    bool fine = t->type_of && of_name && t->type;
+    for (size_t i = 0; fine && i < slice.n; i++) {
+        uint32_t name = slice.event[i].name;
+        if (of_name[name])
+            continue;
+        of_name[name] = type_of(t->rank->pool, ek__trace_name(t->trace, name));
+        fine = of_name[name];
+        if (fine)
+            t->type[n_used++] = of_name[name];
+    }
+    if (fine && n_used > 0)
+        qsort(t->type, n_used, sizeof *t->type, by_text);
+    for (size_t i = 0; fine && i < n_used; i++)
+        if (t->n_types == 0 || strcmp(t->type[t->n_types - 1], t->type[i]) != 0)
+            t->type[t->n_types++] = t->type[i];
+    for (uint32_t name = 0; fine && name < t->trace->n_names; name++)
+        if (of_name[name]) {
+            char **at = bsearch(&of_name[name], t->type, (size_t)t->n_types, sizeof *t->type, by_text);
+            t->type_of[name] = (uint32_t)(at - t->type);
+        }
+    free(of_name);
+    return fine ? EK_OK : ek__no_memory(err);
+}
+
+static ek_status gather(table *t, ek_error *err)
+{
+    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
+    uint32_t kinds = EK__KIND(KERNEL) | (kineto ? EK__KIND(COLLECTIVE) : 0);
+    size_t room = t->trace->of[EK__EVENT_KERNEL].n + (kineto ? t->trace->of[EK__EVENT_COLLECTIVE].n : 0);
+    t->all = ek__alloc(room, sizeof *t->all);
+    if (!t->all)
+        return ek__no_memory(err);
+    ek_status status = kineto ? EK_OK : find_types(t, err);
+    if (status != EK_OK)
+        return status;
+    ek__event_walk walk = ek__walk_kinds(t->trace, kinds);
+    for (const ek__event *e; (e = ek__walk_event(&walk));)
+        t->all[t->n++] = (execution){e->duration, e->start, kineto ? e->name : t->type_of[e->name], e->name,
+                                     kineto ? (uint8_t)EK__CORE_NONE : e->core};
+    if (t->n > 0)
+        qsort(t->all, t->n, sizeof *t->all, by_kind);
+    return EK_OK;
+}
+
+/* One row from executions [first, end) of one kind, sorted by duration. */
+static ek_status add_row(table *t, size_t first, size_t end, ek_error *err)
+{
+    ek_trace_operators *ops = &t->rank->operators;
+    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
+    const execution *e = &t->all[first];
+    const char *name = kineto ? ek__trace_name(t->trace, e->key) : t->type[e->key];
+    ek_trace_operator row = {.min = e->duration, .max = t->all[end - 1].duration, .count = (int64_t)(end - first)};
+    for (size_t i = first; i < end; i++)
+        row.total = ek__ns_add(row.total, t->all[i].duration);
+    row.average = (double)row.total / (double)row.count;
+    row.name = kineto ? ek__pool_text(t->rank->pool, name, strlen(name)) : name;
+    row.type = kineto ? "kernel" : row.name;
+    row.core = kineto || e->core == EK__CORE_NONE ? NULL : ek__core_name[e->core];
+    ek_trace_operator *list = ek__pool_push(t->rank->pool, ops->op, ops->n, sizeof *list);
+    if (!list || !row.name)
+        return ek__no_memory(err);
+    row.family = family_of(t->trace, row.name, row.core);
+    ops->op = list;
+    ops->op[ops->n++] = row;
+    ops->n_executions += row.count;
+    ops->total = ek__ns_add(ops->total, row.total);
+    return EK_OK;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const ek_trace_operator *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->core ? x->core : "", y->core ? y->core : "");
+}
+
+static size_t end_of_kind(const table *t, size_t first)
+{
+    size_t end = first + 1;
+    while (end < t->n && t->all[end].key == t->all[first].key && t->all[end].core == t->all[first].core)
+        end++;
+    return end;
+}
+
+static ek_status make_rows(table *t, ek_error *err)
+{
+    ek_trace_operators *ops = &t->rank->operators;
+    for (size_t i = 0, end; i < t->n; i = end) {
+        end = end_of_kind(t, i);
+        ek_status status = add_row(t, i, end, err);
+        if (status != EK_OK)
+            return status;
+    }
+    ops->source = "events";
+    ops->n_rows = ops->n_executions;
+    for (int i = 0; i < ops->n; i++)
+        ops->op[i].ratio = ops->total > 0 ? 100.0 * (double)ops->op[i].total / (double)ops->total : 0;
+    if (ops->n > 1)
+        qsort(ops->op, (size_t)ops->n, sizeof *ops->op, by_total);
+    return EK_OK;
+}
+
+/* ---- sums by core ---- */
+
+static int by_core_name(const void *a, const void *b)
+{
+    return strcmp(((const ek_trace_core *)a)->name, ((const ek_trace_core *)b)->name);
+}
+
+static ek_status sum_cores(ek_trace_rank *rank, ek_error *err)
+{
+    ek_trace_operators *ops = &rank->operators;
+    for (int i = 0; i < ops->n; i++) {
+        const ek_trace_operator *op = &ops->op[i];
+        const char *core = op->core ? op->core : ek__core_name[EK__CORE_NONE];
+        int at = 0;
+        while (at < ops->n_cores && strcmp(ops->core[at].name, core) != 0)
+            at++;
+        if (at == ops->n_cores) {
+            ek_trace_core *list = ek__pool_push(rank->pool, ops->core, ops->n_cores, sizeof *list);
+            if (!list)
+                return ek__no_memory(err);
+            ops->core = list;
+            ops->core[ops->n_cores++] = (ek_trace_core){.name = core};
+        }
+        ops->core[at].count += op->count;
+        ops->core[at].total = ek__ns_add(ops->core[at].total, op->total);
+    }
+    if (ops->n_cores > 1)
+        qsort(ops->core, (size_t)ops->n_cores, sizeof *ops->core, by_core_name);
+    return EK_OK;
+}
+
+/* ---- outliers ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    const execution *x = a, *y = b;
+    if (x->name != y->name)
+        return x->name < y->name ? -1 : 1;
+    return by_kind(a, b);
+}
+
+static int64_t loss_of(const ek_trace_outlier *o)
+{
+    return o->duration - o->expected;
+}
+
+static int by_loss(const void *a, const void *b)
+{
+    const ek_trace_outlier *x = a, *y = b;
+    if (loss_of(x) != loss_of(y))
+        return loss_of(x) > loss_of(y) ? -1 : 1;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Keep the worst MAX_OUTLIERS: replaces the least one when full. */
+static void keep(ek_trace_outlier *worst, int *n, const ek_trace_outlier *o)
+{
+    int at = *n;
+    if (*n == MAX_OUTLIERS) {
+        at = 0;
+        for (int i = 1; i < *n; i++)
+            if (by_loss(&worst[i], &worst[at]) > 0)
+                at = i;
+        if (by_loss(o, &worst[at]) >= 0)
+            return;
+    } else
+        ++*n;
+    worst[at] = *o;
+}
+
+/* Communication waits for other ranks: its length says nothing about the kernel. One kernel serves many shapes, which
+ * events do not tell, so only the rare long one counts. */
+static void find_outliers(const table *t, ek_trace_outlier *worst, int *n)
+{
+    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
+    for (size_t i = 0, end; i < t->n; i = end) {
+        for (end = i + 1; end < t->n && t->all[end].name == t->all[i].name && t->all[end].core == t->all[i].core;)
+            end++;
+        const char *name = ek__trace_name(t->trace, t->all[i].name);
+        int64_t median = t->all[i + (end - i - 1) / 2].duration;
+        if (end - i < MIN_OF_KIND || strcmp(family_of(t->trace, name, NULL), "communication") == 0)
+            continue;
+        size_t first = end; /* of those that stand out */
+        while (first > i && t->all[first - 1].duration / OUTLIER_FACTOR > median &&
+               t->all[first - 1].duration - median >= MIN_OUTLIER_LOSS_NS)
+            first--;
+        if (end - first > 1 && end - first > (end - i) / RARE)
+            continue;
+        for (size_t k = first; k < end; k++) {
+            const execution *e = &t->all[k];
+            ek_trace_outlier o = {.name = name,
+                                  .type = kineto ? "kernel" : t->type[t->type_of[e->name]],
+                                  .core = e->core ? ek__core_name[e->core] : NULL,
+                                  .start = e->start,
+                                  .duration = e->duration,
+                                  .expected = median,
+                                  .n_kind = (int64_t)(end - i)};
+            keep(worst, n, &o);
+        }
+    }
+}
+
+static ek_status make_outliers(table *t, ek_error *err)
+{
+    ek_trace_outlier worst[MAX_OUTLIERS];
+    int n = 0;
+    if (t->n > 0)
+        qsort(t->all, t->n, sizeof *t->all, by_name);
+    find_outliers(t, worst, &n);
+    ek_trace_outlier *kept = ek__pool_alloc(t->rank->pool, (size_t)n, sizeof *kept);
+    if (!kept)
+        return ek__no_memory(err);
+    if (n > 0) {
+        qsort(worst, (size_t)n, sizeof *worst, by_loss);
+        memcpy(kept, worst, (size_t)n * sizeof *kept);
+    }
+    for (int i = 0; i < n; i++) {
+        kept[i].name = ek__pool_text(t->rank->pool, worst[i].name, strlen(worst[i].name));
+        if (!kept[i].name)
+            return ek__no_memory(err);
+    }
+    t->rank->operators.outlier = kept;
+    t->rank->operators.n_outliers = n;
+    return EK_OK;
+}
+
+/* ---- shares ---- */
+
+/* Of the compute time: everything in the table but communication. */
+static void fill_shares(const ek__trace *trace, ek_trace_operators *ops)
+{
+    double of[3] = {0}, all = 0;
+    static const char *const family[] = {"matmul", "attention", "vector"};
+    for (int i = 0; i < ops->n; i++) {
+        ek_trace_operator *op = &ops->op[i];
+        if (!op->family)
+            op->family = family_of(trace, op->type ? op->type : op->name, op->core);
+        if (strcmp(op->family, "communication") == 0)
+            continue;
+        all += (double)op->total;
+        for (int k = 0; k < 3; k++)
+            if (strcmp(op->family, family[k]) == 0)
+                of[k] += (double)op->total;
+    }
+    ops->share_matmul = all > 0 ? of[0] / all : 0;
+    ops->share_attention = all > 0 ? of[1] / all : 0;
+    ops->share_vector = all > 0 ? of[2] / all : 0;
+}
+
+ek_status ek__analyse_operators(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
+                                ek_error *err)
+{
+    (void)options;
+    ek_trace_operators *ops = &rank->operators;
+    table t = {.trace = trace, .rank = rank};
+    ek_status status = EK_OK;
+    bool made = ops->n == 0; /* what tables told stays as it is */
+    if (rank->has_device_events && (ops->n == 0 || ops->n_outliers == 0))
+        status = gather(&t, err);
+    if (status == EK_OK && ops->n == 0 && t.n > 0) {
+        status = make_rows(&t, err);
+        if (status == EK_OK && ops->n_cores == 0)
+            status = sum_cores(rank, err);
+    }
+    if (status == EK_OK && ops->n_outliers == 0 && t.n > 0)
+        status = make_outliers(&t, err);
+    if (status == EK_OK && made)
+        fill_shares(trace, ops);
+    free(t.all);
+    free(t.type);
+    free(t.type_of);
+    return status;
+}

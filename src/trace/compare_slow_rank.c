@@ -1,0 +1,308 @@
+/* Slow ranks, in two ways. Vote: collectives are brought together over the ranks by group, name and how many of that
+ * name came before; the one with the shortest took part last. Groups whose ranks do not list equally many are left out,
+ * since then the k-th of a name is not the same on all. Gaps: how far the ranks' means of computing, exposed
+ * communication and free time lie apart; computing is compared within a stage only. Collectives that carry no group
+ * (Kineto) are compared only when as many ranks are there as their key says the group has. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "trace/analysis.h"
+#include "trace/dixon.h"
+
+static const double gap_limit = 0.05;
+
+/* ---- bringing collectives together ---- */
+
+typedef struct entry {
+    const char *group, *name;
+    int64_t duration;
+    int rank;  /* index in run->rank */
+    int index; /* in the rank's collectives, by start */
+    int nth;   /* of this group and name on this rank */
+} entry;
+
+static bool is_p2p(const ek_trace_options *options, const char *name)
+{
+    return ek__is_receive(options, name) || ek__is_send(options, name) || strstr(name, "send") ||
+           strstr(name, "receive") || strstr(name, "SendRecv");
+}
+
+static int by_name_on_rank(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    int order = strcmp(x->group, y->group);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    if (order)
+        return order;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_occurrence(const void *a, const void *b)
+{
+    const entry *x = a, *y = b;
+    int order = strcmp(x->group, y->group);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    if (order)
+        return order;
+    if (x->nth != y->nth)
+        return x->nth < y->nth ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Can the collective be told from those of other groups? Kineto's key ends in the group's size: fine when that is all.
+ */
+static bool has_one_group(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_collective *c)
+{
+    const char *size = strrchr(c->name, '|');
+    return rank->producer != EK_PRODUCER_KINETO || (size && strtol(size + 1, NULL, 10) == run->n_ranks);
+}
+
+static entry *gather(const ek_trace_options *options, const ek_trace_run *run, size_t *n)
+{
+    size_t room = 0;
+    for (int r = 0; r < run->n_ranks; r++)
+        room += (size_t)run->rank[r].communication.n_collectives;
+    entry *all = ek__alloc(room, sizeof *all);
+    *n = 0;
+    for (int r = 0; all && r < run->n_ranks; r++) {
+        const ek_trace_communication *c = &run->rank[r].communication;
+        for (int i = 0; i < c->n_collectives; i++)
+            if (c->collective[i].name && !is_p2p(options, c->collective[i].name) &&
+                has_one_group(run, &run->rank[r], &c->collective[i]))
+                all[(*n)++] = (entry){c->collective[i].group ? c->collective[i].group : "",
+                                      c->collective[i].name,
+                                      c->collective[i].duration,
+                                      r,
+                                      i,
+                                      0};
+    }
+    return all;
+}
+
+static void number_occurrences(entry *all, size_t n)
+{
+    qsort(all, n, sizeof *all, by_name_on_rank);
+    for (size_t i = 1; i < n; i++)
+        if (all[i].rank == all[i - 1].rank && strcmp(all[i].name, all[i - 1].name) == 0 &&
+            strcmp(all[i].group, all[i - 1].group) == 0)
+            all[i].nth = all[i - 1].nth + 1;
+}
+
+/* ---- votes ---- */
+
+typedef struct ballot {
+    ek_trace_run *run;
+    int64_t *count;                /* [n_ranks]: collectives of the group at hand */
+    int64_t *n_votes, *n_shortest; /* [n_ranks] */
+    int64_t *duration, *sorted;    /* [n_ranks] */
+    bool *vote;                    /* [n_ranks] */
+    int64_t n_operators;
+} ballot;
+
+/* Do all ranks of the group list equally many? */
+static bool is_complete(ballot *b, const entry *e, size_t n)
+{
+    int64_t number = 0;
+    for (int r = 0; r < b->run->n_ranks; r++)
+        b->count[r] = 0;
+    for (size_t i = 0; i < n; i++)
+        b->count[e[i].rank]++;
+    for (int r = 0; r < b->run->n_ranks; r++) {
+        if (b->count[r] == 0)
+            continue;
+        if (number != 0 && b->count[r] != number)
+            return false;
+        number = b->count[r];
+    }
+    return true;
+}
+
+/* One collective: n entries, one per rank. */
+static void vote_on(ballot *b, const entry *e, int n)
+{
+    int shortest = 0;
+    if (n < 2)
+        return;
+    for (int i = 0; i < n; i++) {
+        b->duration[i] = e[i].duration;
+        shortest = e[i].duration < e[shortest].duration ? i : shortest;
+    }
+    b->n_operators++;
+    b->n_shortest[e[shortest].rank]++;
+    if (ek__slow_votes(b->duration, n, b->sorted, b->vote) == 0)
+        return;
+    for (int i = 0; i < n; i++)
+        b->n_votes[e[i].rank] += b->vote[i];
+}
+
+static bool same_occurrence(const entry *x, const entry *y)
+{
+    return x->nth == y->nth && strcmp(x->name, y->name) == 0 && strcmp(x->group, y->group) == 0;
+}
+
+static void vote_in_group(ballot *b, const entry *e, size_t n)
+{
+    if (!is_complete(b, e, n))
+        return;
+    int n_ranks = 0;
+    for (int r = 0; r < b->run->n_ranks; r++)
+        n_ranks += b->count[r] > 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && same_occurrence(&e[i], &e[end]);)
+            end++;
+        /* One that some rank lacks is another rank's by another name: nothing to compare. */
+        if (end - i == (size_t)n_ranks)
+            vote_on(b, &e[i], n_ranks);
+    }
+}
+
+static void vote_all(ballot *b, entry *all, size_t n)
+{
+    if (n == 0)
+        return;
+    number_occurrences(all, n);
+    qsort(all, n, sizeof *all, by_occurrence);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(all[i].group, all[end].group) == 0;)
+            end++;
+        vote_in_group(b, &all[i], end - i);
+    }
+}
+
+static int by_votes(const void *a, const void *b)
+{
+    const ek_trace_vote *x = a, *y = b;
+    if (x->n_votes != y->n_votes)
+        return x->n_votes > y->n_votes ? -1 : 1;
+    if (x->n_shortest != y->n_shortest)
+        return x->n_shortest > y->n_shortest ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static ek_status keep_votes(const ballot *b, ek_error *err)
+{
+    ek_trace_run *run = b->run;
+    ek_trace_vote *list = ek__pool_alloc(run->pool, (size_t)run->n_ranks, sizeof *list);
+    if (!list)
+        return ek__no_memory(err);
+    run->n_votes = 0;
+    for (int r = 0; r < run->n_ranks; r++)
+        if (b->n_votes[r] > 0 || b->n_shortest[r] > 0)
+            list[run->n_votes++] =
+                (ek_trace_vote){run->rank[r].rank, run->rank[r].stage, b->n_votes[r], b->n_shortest[r]};
+    if (run->n_votes > 1)
+        qsort(list, (size_t)run->n_votes, sizeof *list, by_votes);
+    run->vote = list;
+    run->n_voted_operators = b->n_operators;
+    return EK_OK;
+}
+
+static ek_status count_votes(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
+{
+    size_t n, n_ranks = (size_t)run->n_ranks;
+    entry *all = gather(options, run, &n);
+    int64_t *numbers = ek__alloc(5 * n_ranks, sizeof *numbers);
+    bool *vote = ek__alloc(n_ranks, sizeof *vote);
+    ek_status status = all && numbers && vote ? EK_OK : ek__no_memory(err);
+    if (status == EK_OK) {
+        ballot b = {
+            run,  numbers, numbers + n_ranks, numbers + 2 * n_ranks, numbers + 3 * n_ranks, numbers + 4 * n_ranks,
+            vote, 0};
+        vote_all(&b, all, n);
+        status = keep_votes(&b, err);
+    }
+    free(all);
+    free(numbers);
+    free(vote);
+    return status;
+}
+
+/* ---- gaps ---- */
+
+static int64_t part_of(const ek_trace_rank *rank, int part)
+{
+    const ek_trace_breakdown *m = &rank->mean;
+    int64_t value = part == 0 ? m->computing : part == 1 ? m->communication_not_overlapped : m->free;
+    return value == EK_TRACE_UNKNOWN ? 0 : value;
+}
+
+static bool was_measured(const ek_trace_rank *rank)
+{
+    return part_of(rank, 0) + part_of(rank, 1) + part_of(rank, 2) > 0;
+}
+
+/* Over the measured ranks of a stage; -2: of all. */
+static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
+{
+    static const char *const names[] = {"computing", "communication_not_overlapped", "free"};
+    ek_trace_gap gap = {.part = names[part], .most = EK_TRACE_NO_RANK, .least = EK_TRACE_NO_RANK};
+    double sum = 0;
+    int64_t most = 0, least = 0;
+    int n = 0;
+    for (int r = 0; r < run->n_ranks; r++) {
+        const ek_trace_rank *rank = &run->rank[r];
+        if (!was_measured(rank) || (stage != -2 && rank->stage != stage))
+            continue;
+        int64_t value = part_of(rank, part);
+        if (n == 0 || value > most) {
+            most = value;
+            gap.most = rank->rank;
+        }
+        if (n == 0 || value < least) {
+            least = value;
+            gap.least = rank->rank;
+        }
+        sum += (double)part_of(rank, 0) + (double)part_of(rank, 1) + (double)part_of(rank, 2);
+        n++;
+    }
+    if (n >= 2 && sum > 0)
+        gap.gap = (double)(most - least) / (sum / n);
+    gap.flagged = gap.gap > gap_limit;
+    return gap;
+}
+
+/* Stages compute different layers, so their ranks are compared with each other; the widest stage stands for the part.
+ */
+static ek_trace_gap computing_gap(const ek_trace_run *run)
+{
+    if (run->n_stages < 2)
+        return gap_of(run, 0, -2);
+    ek_trace_gap widest = gap_of(run, 0, run->stage[0].stage);
+    for (int s = 1; s < run->n_stages; s++) {
+        ek_trace_gap gap = gap_of(run, 0, run->stage[s].stage);
+        if (gap.gap > widest.gap)
+            widest = gap;
+    }
+    return widest;
+}
+
+static ek_status find_gaps(ek_trace_run *run, ek_error *err)
+{
+    int n_measured = 0;
+    for (int r = 0; r < run->n_ranks; r++)
+        n_measured += was_measured(&run->rank[r]);
+    if (n_measured < 2)
+        return EK_OK;
+    ek_trace_gap *gap = ek__pool_alloc(run->pool, 3, sizeof *gap);
+    if (!gap)
+        return ek__no_memory(err);
+    gap[0] = computing_gap(run);
+    gap[1] = gap_of(run, 1, -2);
+    gap[2] = gap_of(run, 2, -2);
+    run->gap = gap;
+    run->n_gaps = 3;
+    return EK_OK;
+}
+
+ek_status ek__compare_slow_rank(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
+{
+    if (run->n_ranks < 2)
+        return EK_OK;
+    ek_status status = count_votes(options, run, err);
+    return status == EK_OK ? find_gaps(run, err) : status;
+}

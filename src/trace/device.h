@@ -1,0 +1,98 @@
+/* trace/device.h - a rank's device events in order of time, who launched them, and the step each belongs to. */
+#ifndef EK_TRACE_DEVICE_H
+#define EK_TRACE_DEVICE_H
+
+#include "base/error.h"
+#include "trace/analysis.h"
+
+#define EK__KIND(kind) (1u << EK__EVENT_##kind)
+/** What the device works on: operators, collectives, copies, memory sets; not waits and records. */
+enum { EK__WORK_KINDS = EK__KIND(KERNEL) | EK__KIND(COLLECTIVE) | EK__KIND(COPY) | EK__KIND(SET) };
+
+/** Events of several kinds as one list in order of start; of equal starts the smaller kind first. */
+typedef struct ek__event_walk {
+    const ek__trace *trace;
+    uint32_t kinds; /**< bits 1 << ek__event_kind */
+    size_t at[EK__N_EVENT_KINDS];
+} ek__event_walk;
+
+static inline ek__event_walk ek__walk_kinds(const ek__trace *trace, uint32_t kinds)
+{
+    return (ek__event_walk){.trace = trace, .kinds = kinds};
+}
+/** The next event, NULL behind the last one. O(kinds). */
+const ek__event *ek__walk_event(ek__event_walk *walk);
+
+/** Is the event an operator of the spec's "Computing" (Ascend)? Kernels on one of the cores whose names do not end in
+ *  AicpuKernel or AivKernel: those belong to communication. */
+bool ek__is_compute(const ek__trace *trace, const ek__event *event);
+/** Does it count as communication? Whole collectives, and the Ascend tasks just named. */
+bool ek__is_communication(const ek__trace *trace, const ek__event *event);
+/** Does the trace have an Overlap Analysis layer that the options let us use? */
+bool ek__has_overlap_layer(const ek__trace *trace, const ek_trace_options *options);
+
+/** What the device computed, what it communicated, and all it did, as sets over the whole trace (the overlap layer
+ *  first, where it is used). Kineto: computing with memory sets. */
+typedef struct ek__device_sets {
+    ek__intervals computing, communication, work; /**< work: with copies */
+} ek__device_sets;
+ek_status ek__device_sets_make(const ek__trace *trace, const ek_trace_options *options, ek__device_sets *out,
+                               ek_error *err);
+void ek__device_sets_clear(ek__device_sets *sets);
+
+/** Finds the step of a time or an event. */
+typedef struct ek__step_window {
+    int64_t start, last; /**< both inside */
+    int64_t reach;       /**< largest `last` of this and all earlier windows */
+    int step;            /**< index in ek_trace_rank.step */
+} ek__step_window;
+
+typedef struct ek__step_finder {
+    int n;
+    ek__step_window *window; /**< [n], by start */
+    ek__launches *launches;  /**< Kineto with step marks: events go by their launch; else NULL */
+} ek__step_finder;
+
+/** By device windows; for Kineto with step marks by the marks, and events by their launch. O(steps log steps). */
+ek_status ek__step_finder_make(const ek__trace *trace, const ek_trace_rank *rank, ek__step_finder *out, ek_error *err);
+/** By the host's step marks, or device windows of steps without one: for host events. */
+ek_status ek__step_finder_make_host(const ek_trace_rank *rank, ek__step_finder *out, ek_error *err);
+void ek__step_finder_clear(ek__step_finder *finder);
+/** Index of the step whose window holds the time, the latest that began where windows overlap; -1. O(log steps). */
+int ek__step_at(const ek__step_finder *finder, int64_t time);
+int ek__step_of(const ek__step_finder *finder, const ek__event *event);
+
+/** A step about which nothing is known yet. */
+ek_trace_step ek__step_unknown(void);
+
+/** A period that the operators of the busiest stream repeat, as step windows in `rank`; none when nothing repeats
+ *  convincingly. O(kernels). */
+ek_status ek__steps_by_repetition(const ek__trace *trace, ek_trace_rank *rank, ek_error *err);
+/** Which first steps are warm-up, by options->drop_first_steps or by their lengths; says so in a note. */
+ek_status ek__mark_warm_up(const ek_trace_options *options, ek_trace_rank *rank, ek_error *err);
+
+/** Host launches of Ascend device tasks, by HostToDevice arrows. */
+typedef struct ek__task_launch {
+    int64_t start;  /**< of the device task */
+    int64_t launch; /**< the earliest arrow's start */
+    uint16_t track; /**< of the device task */
+} ek__task_launch;
+
+typedef struct ek__task_launches {
+    size_t n;
+    ek__task_launch *at; /**< [n], by track, then start; each once */
+} ek__task_launches;
+
+/** The gaps in which the device had nothing to do since the host launched it too late. O(n log n). */
+ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__intervals *out, ek_error *err);
+
+/** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
+const char *ek__kernel_family(const char *name);
+
+/** Pairs of arrow ends of one class: where they begin on the host, where they end on the device. O(n log n). */
+ek_status ek__task_launches_make(const ek__trace *trace, ek__flow flow, ek__task_launches *out, ek_error *err);
+void ek__task_launches_clear(ek__task_launches *launches);
+/** EK_TRACE_UNKNOWN when no arrow ends there. O(log n). */
+int64_t ek__task_launch_of(const ek__task_launches *launches, const ek__event *task);
+
+#endif
