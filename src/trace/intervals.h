@@ -10,6 +10,18 @@
 
 #include "trace/trace.h"
 
+/** a + b, a - b; INT64_MAX or INT64_MIN instead of running over. */
+static inline int64_t ek__ns_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return !__builtin_add_overflow(a, b, &sum) ? sum : b > 0 ? INT64_MAX : INT64_MIN;
+}
+static inline int64_t ek__ns_sub(int64_t a, int64_t b)
+{
+    int64_t difference;
+    return !__builtin_sub_overflow(a, b, &difference) ? difference : b < 0 ? INT64_MAX : INT64_MIN;
+}
+
 typedef struct ek__interval {
     int64_t start, end;
 } ek__interval;

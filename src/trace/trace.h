@@ -77,9 +77,11 @@ typedef struct ek__event {
     uint8_t core;     /**< ek__core */
 } ek__event;
 
+/** INT64_MAX when it is beyond. */
 static inline int64_t ek__event_end(const ek__event *e)
 {
-    return e->start + e->duration;
+    int64_t end;
+    return __builtin_add_overflow(e->start, e->duration, &end) ? INT64_MAX : end;
 }
 
 /** The trace's own layers, by process name. */

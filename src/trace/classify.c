@@ -1,0 +1,444 @@
+/* What an event is, from its phase, category, name and arguments: the formats of docs/trace.md in one place. Where only
+ * the name of its process can tell, which may follow later in the file, the event is kept as pending. Calls of the host
+ * that no analysis needs are counted and dropped here, so that memory grows with the device's work only. */
+#include <limits.h>
+#include <string.h>
+
+#include "trace/part.h"
+
+const char *const ek__core_name[EK__N_CORES] = {"N/A",     "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC",
+                                                "MIX_AIV", "AI_CPU",  "DSA_SQE"};
+
+/* ---- texts ---- */
+
+#define STARTS(span, text) starts(span, text, sizeof text - 1)
+#define EQUALS(span, text) ((span)->size == sizeof text - 1 && STARTS(span, text))
+#define CONTAINS(span, text) contains(span, text, sizeof text - 1)
+
+static inline bool starts(const ek__span *span, const char *text, size_t size)
+{
+    return span->size >= size && memcmp(span->at, text, size) == 0;
+}
+
+static bool ends_with(const ek__span *span, const char *text)
+{
+    size_t size = strlen(text);
+    return span->size >= size && memcmp(span->at + span->size - size, text, size) == 0;
+}
+
+static bool contains(const ek__span *span, const char *text, size_t size)
+{
+    if (span->size < size)
+        return false;
+    const char *last = span->at + span->size - size;
+    for (const char *at = span->at; at <= last; at++) {
+        at = memchr(at, text[0], (size_t)(last - at) + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, text, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool contains_any_case(const ek__span *span, const char *text)
+{
+    size_t size = strlen(text);
+    for (size_t i = 0; i + size <= span->size; i++) {
+        size_t j = 0;
+        while (j < size && (span->at[i + j] | 0x20) == (text[j] | 0x20))
+            j++;
+        if (j == size)
+            return true;
+    }
+    return false;
+}
+
+static ek__span behind(const ek__span *span, size_t n)
+{
+    return (ek__span){span->at + n, span->size - (uint32_t)n, span->quoted};
+}
+
+/* ---- numbers ---- */
+
+/* A whole number, as it stands or in quotes; -1 and other texts give their hash. Equal texts give equal numbers. */
+static uint64_t id_number(const ek__span *span)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < span->size; i++) {
+        unsigned digit = (unsigned char)span->at[i] - '0';
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+            return ek__texts_hash(span->at, span->size);
+        value = 10 * value + digit;
+    }
+    return value;
+}
+
+/* Correlations count up from 1: their low 32 bits are unique within any file that fits a disk. */
+static uint32_t link_number(const ek__span *span)
+{
+    if (!span->at || span->size == 0 || span->at[0] == '-')
+        return 0;
+    return (uint32_t)id_number(span);
+}
+
+/* Start and duration; a missing duration is 0, a negative one too. @return false when the event has no usable time */
+static bool take_times(const ek__raw_event *raw, ek__event *event)
+{
+    if (!raw->ts.at || !ek__parse_us(raw->ts.at, raw->ts.size, &event->start))
+        return false;
+    event->duration = 0;
+    if (raw->dur.at && !ek__parse_us(raw->dur.at, raw->dur.size, &event->duration))
+        return false;
+    if (event->duration < 0)
+        event->duration = 0;
+    /* Sums of two stay within 64 bits everywhere. */
+    return event->start > INT64_MIN / 4 && event->start < INT64_MAX / 4 && event->duration < INT64_MAX / 4;
+}
+
+/* ---- arguments ---- */
+
+/* The arguments that decide something. */
+typedef struct details {
+    ek__span task_type, correlation, operator_name, full_name;
+    ek__span collective, dtype, in_elements, out_elements, group_size;
+    bool is_subtask;
+} details;
+
+static void take_detail(details *d, const ek__span *key, const ek__span *value)
+{
+    if (EQUALS(key, "Task Type"))
+        d->task_type = *value;
+    else if (EQUALS(key, "correlation"))
+        d->correlation = *value;
+    else if (EQUALS(key, "mindspore_op"))
+        d->operator_name = *value;
+    else if (EQUALS(key, "fullname"))
+        d->full_name = *value;
+    else if (EQUALS(key, "Collective name"))
+        d->collective = *value;
+    else if (EQUALS(key, "dtype"))
+        d->dtype = *value;
+    else if (EQUALS(key, "In msg nelems"))
+        d->in_elements = *value;
+    else if (EQUALS(key, "Out msg nelems"))
+        d->out_elements = *value;
+    else if (EQUALS(key, "Group size"))
+        d->group_size = *value;
+    else if (EQUALS(key, "notify_id") || EQUALS(key, "task type"))
+        d->is_subtask = true;
+}
+
+static void take_details(const ek__block *block, const ek__raw_event *raw, details *d)
+{
+    size_t at = 0;
+    ek__span key, value;
+    *d = (details){0};
+    if (raw->args.at)
+        while (ek__walk_member(block, &raw->args, &at, &key, &value))
+            take_detail(d, &key, &value);
+}
+
+/* ---- device events of Kineto ---- */
+
+static bool is_collective(const ek__span *name, const ek_trace_options *options)
+{
+    if (!options || options->n_collectives == 0)
+        return contains_any_case(name, "nccl") || contains_any_case(name, "rccl");
+    for (int i = 0; i < options->n_collectives; i++)
+        if (contains_any_case(name, options->collective[i]))
+            return true;
+    return false;
+}
+
+/* "allreduce|Float|2049000|2049000|2"; 0 without arguments. */
+static uint32_t collective_key(ek__part *part, const details *d)
+{
+    const ek__span *field[] = {&d->collective, &d->dtype, &d->in_elements, &d->out_elements, &d->group_size};
+    char key[512];
+    size_t n = 0;
+    if (!d->collective.at || d->collective.size == 0)
+        return 0;
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        size_t size = field[i]->at ? field[i]->size : 0;
+        if (n + size + 1 > sizeof key)
+            return 0;
+        if (i > 0)
+            key[n++] = '|';
+        if (size > 0)
+            memcpy(key + n, field[i]->at, size);
+        n += size;
+    }
+    ek__span span = {key, (uint32_t)n, false};
+    return ek__part_text(part, &span);
+}
+
+static void push(ek__part *part, ek__event *event, ek__event_kind kind, uint32_t name)
+{
+    event->kind = (uint8_t)kind;
+    event->name = name;
+    ek__part_push(part, event);
+}
+
+static void take_device(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__category meaning,
+                        const ek_trace_options *options, ek__event *event)
+{
+    details d;
+    take_details(block, raw, &d);
+    part->has_cuda = true;
+    event->link = link_number(&d.correlation);
+    ek__event_kind kind = meaning == EK__CATEGORY_COPY  ? EK__EVENT_COPY
+                          : meaning == EK__CATEGORY_SET ? EK__EVENT_SET
+                                                        : EK__EVENT_KERNEL;
+    if (kind == EK__EVENT_KERNEL && is_collective(&raw->name, options)) {
+        kind = EK__EVENT_COLLECTIVE;
+        event->detail = collective_key(part, &d);
+    }
+    push(part, event, kind, ek__part_text(part, &raw->name));
+}
+
+static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
+{
+    details d;
+    take_details(block, raw, &d);
+    part->has_cuda = true;
+    event->link = link_number(&d.correlation);
+    bool waits = CONTAINS(&raw->name, "ynchronize");
+    part->n_launch += CONTAINS(&raw->name, "Launch");
+    part->n_synchronize += waits;
+    if (event->link || waits)
+        push(part, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
+}
+
+/* ---- device events of Ascend ---- */
+
+static ek__core find_core(const ek__span *type)
+{
+    for (int core = EK__CORE_AI_CORE; core < EK__N_CORES; core++)
+        if (type->size == strlen(ek__core_name[core]) && memcmp(type->at, ek__core_name[core], type->size) == 0)
+            return (ek__core)core;
+    return EK__CORE_NONE;
+}
+
+static bool is_copy(const ek__span *type)
+{
+    return STARTS(type, "SDMA") || STARTS(type, "PCIE_DMA") || STARTS(type, "MEMCPY");
+}
+
+static void take_task(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
+{
+    event->core = (uint8_t)find_core(&d->task_type);
+    event->detail = d->operator_name.at ? ek__part_text(part, &d->operator_name) : 0;
+    bool of_communication = ends_with(&raw->name, "AicpuKernel") || ends_with(&raw->name, "AivKernel");
+    ek__event_kind kind = event->core != EK__CORE_NONE && !of_communication ? EK__EVENT_KERNEL
+                          : is_copy(&d->task_type)                          ? EK__EVENT_COPY
+                                                                            : EK__EVENT_TASK;
+    push(part, event, kind, ek__part_text(part, &raw->name));
+}
+
+static bool take_overlap(ek__part *part, const ek__raw_event *raw, ek__event *event)
+{
+    const ek__span *name = &raw->name;
+    ek__event_kind kind;
+    if (EQUALS(name, "Computing"))
+        kind = EK__EVENT_COMPUTING;
+    else if (EQUALS(name, "Communication"))
+        kind = EK__EVENT_COMMUNICATION;
+    else if (EQUALS(name, "Communication(Not Overlapped)") || EQUALS(name, "Communication(Not OverLapped)"))
+        kind = EK__EVENT_NOT_OVERLAPPED;
+    else if (EQUALS(name, "Free"))
+        kind = EK__EVENT_FREE;
+    else
+        return false;
+    push(part, event, kind, 0);
+    return true;
+}
+
+/* ---- the host ---- */
+
+static bool take_step(ek__part *part, const ek__raw_event *raw, ek__event *event)
+{
+    static const char mark[] = "ProfilerStep#";
+    const char *found = raw->name.at;
+    if (!STARTS(&raw->name, "ProfilerStep#"))
+        return false;
+    ek__span number = {found + sizeof mark - 1, raw->name.size - (uint32_t)sizeof mark + 1, raw->name.quoted};
+    event->detail = ek__part_text(part, &number);
+    push(part, event, EK__EVENT_STEP, ek__part_text(part, &raw->name));
+    return true;
+}
+
+/* What may stand in any host layer. @return false when it is nothing known */
+static bool take_host(ek__part *part, const ek__raw_event *raw, ek__event *event)
+{
+    const ek__span *name = &raw->name;
+    if (take_step(part, raw, event))
+        return true;
+    if (STARTS(name, "enumerate(DataLoader)#"))
+        push(part, event, EK__EVENT_DATA, ek__part_text(part, name));
+    else if (STARTS(name, "Python GC")) {
+        part->n_gc++;
+        push(part, event, EK__EVENT_GC, ek__part_text(part, name));
+    } else
+        return false;
+    return true;
+}
+
+/* Calls of CANN's layers carry the layer in their name. @return false for other names */
+static bool take_cann(ek__part *part, const ek__raw_event *raw, ek__event *event)
+{
+    const ek__span *name = &raw->name;
+    const char *at = name->size > 0 ? memchr(name->at, '@', name->size < 12 ? name->size : 12) : NULL;
+    if (!at || !(STARTS(name, "AscendCL@") || STARTS(name, "Node@") || STARTS(name, "Hccl@") ||
+                 STARTS(name, "Runtime@") || STARTS(name, "GE@") || STARTS(name, "Model@")))
+        return false;
+    part->n_node_launch += STARTS(name, "Node@launch");
+    if (CONTAINS(name, "aclopCompileAndExecute")) {
+        part->n_compile++;
+        push(part, event, EK__EVENT_COMPILE, ek__part_text(part, name));
+    } else if (CONTAINS(name, "ynchronize")) {
+        part->n_synchronize++;
+        push(part, event, EK__EVENT_SYNC, ek__part_text(part, name));
+    }
+    return true;
+}
+
+static void take_python(ek__part *part, const ek__raw_event *raw, ek__event *event)
+{
+    if (STARTS(&raw->name, "nn.Module: ")) {
+        ek__span module = behind(&raw->name, sizeof "nn.Module: " - 1);
+        push(part, event, EK__EVENT_MODULE, ek__part_text(part, &module));
+    } else if (ends_with(&raw->name, ": recompute_fn"))
+        push(part, event, EK__EVENT_RECOMPUTE, ek__part_text(part, &raw->name));
+    else
+        take_host(part, raw, event);
+}
+
+/* "Iteration 2"; "FP_BP Time 2" and "Reduce_1_0" are parts of it. */
+static void take_iteration(ek__part *part, const ek__raw_event *raw, ek__event *event)
+{
+    ek__span number = behind(&raw->name, STARTS(&raw->name, "Iteration ") ? sizeof "Iteration " - 1 : 0);
+    if (number.size == raw->name.size || number.size == 0 || number.at[0] < '0' || number.at[0] > '9')
+        return;
+    event->detail = ek__part_text(part, &number);
+    push(part, event, EK__EVENT_STEP, ek__part_text(part, &raw->name));
+}
+
+/* ---- one event ---- */
+
+/* No category: what Ascend's layers and MindSpore write. */
+static void take_plain(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
+{
+    details d;
+    if (take_overlap(part, raw, event) || take_cann(part, raw, event) || take_host(part, raw, event))
+        return;
+    take_details(block, raw, &d);
+    if (d.task_type.at) {
+        take_task(part, raw, &d, event);
+        return;
+    }
+    if (d.is_subtask)
+        return;
+    const ek__span *name = &raw->name;
+    if (d.full_name.at) {
+        part->has_full_names = true;
+        event->detail = ek__part_text(part, &d.full_name);
+    }
+    if (STARTS(name, "hcom_"))
+        push(part, event, EK__EVENT_COLLECTIVE, ek__part_text(part, name));
+    else
+        push(part, event, (ek__event_kind)EK__EVENT_PENDING, ek__part_text(part, name));
+}
+
+static void take_complete(ek__part *part, const ek__block *block, const ek__raw_event *raw,
+                          const ek_trace_options *options)
+{
+    ek__part_track *track = &part->track[part->last_track];
+    ek__part_category *category = &part->category[part->last_category];
+    ek__event event = {.track = (uint16_t)part->last_track};
+    track->n_complete++;
+    category->n_complete++;
+    if (!raw->name.at || !raw->name.quoted || !take_times(raw, &event)) {
+        part->n_odd++;
+        return;
+    }
+    if (__builtin_add_overflow(track->total_ns, event.duration, &track->total_ns))
+        track->total_ns = INT64_MAX;
+    switch (category->meaning) {
+    case EK__CATEGORY_NONE:
+        take_plain(part, block, raw, &event);
+        break;
+    case EK__CATEGORY_KERNEL:
+    case EK__CATEGORY_COPY:
+    case EK__CATEGORY_SET:
+        take_device(part, block, raw, category->meaning, options, &event);
+        break;
+    case EK__CATEGORY_RUNTIME:
+        take_runtime(part, block, raw, &event);
+        break;
+    case EK__CATEGORY_USER:
+        if (!take_host(part, raw, &event))
+            push(part, &event, EK__EVENT_ANNOTATION, ek__part_text(part, &raw->name));
+        break;
+    case EK__CATEGORY_DEVICE_USER:
+        push(part, &event, EK__EVENT_DEVICE_ANNOTATION, ek__part_text(part, &raw->name));
+        break;
+    case EK__CATEGORY_PYTHON:
+        take_python(part, raw, &event);
+        break;
+    case EK__CATEGORY_ENQUEUE:
+        part->has_torch = true;
+        part->n_enqueue++;
+        break;
+    case EK__CATEGORY_DEQUEUE:
+        part->n_dequeue++;
+        break;
+    case EK__CATEGORY_ITERATION:
+        take_iteration(part, raw, &event);
+        break;
+    default:
+        take_host(part, raw, &event);
+        break;
+    }
+}
+
+static void take_flow(ek__part *part, const ek__raw_event *raw)
+{
+    ek__event event = {.track = (uint16_t)part->last_track, .kind = EK__EVENT_FLOW};
+    switch (part->category[part->last_category].meaning) {
+    case EK__CATEGORY_HOST_TO_DEVICE:
+        event.name = EK__FLOW_HOST_TO_DEVICE;
+        break;
+    case EK__CATEGORY_ASYNC_NPU:
+        event.name = EK__FLOW_ASYNC_NPU;
+        if (raw->name.at && STARTS(&raw->name, "mindspore_to"))
+            part->has_mindspore_flows = true;
+        else
+            part->has_torch = true;
+        break;
+    case EK__CATEGORY_TASK_QUEUE:
+        event.name = EK__FLOW_TASK_QUEUE;
+        break;
+    case EK__CATEGORY_FORWARD_BACKWARD:
+        event.name = EK__FLOW_FORWARD_BACKWARD;
+        break;
+    default:
+        return;
+    }
+    if (!raw->id.at || !raw->ts.at || !ek__parse_us(raw->ts.at, raw->ts.size, &event.start) ||
+        event.start <= INT64_MIN / 4 || event.start >= INT64_MAX / 4) {
+        part->n_odd++;
+        return;
+    }
+    event.detail = raw->phase == 's' ? 0 : raw->phase == 'f' ? 1 : 2;
+    event.duration = (int64_t)id_number(&raw->id);
+    ek__part_push(part, &event);
+}
+
+void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
+{
+    if (raw->phase == 'X')
+        take_complete(part, block, raw, options);
+    else
+        take_flow(part, raw);
+}

@@ -1,0 +1,120 @@
+/* Decimal microseconds, as profilers print them, into whole nanoseconds without a double in between: epochs of 16
+ * digits before the point lose a quarter of a microsecond in one. The digits are those of the answer up to the third
+ * after the point; the rest only decides how to round, half to even. Hexadecimal, infinity and NaN are refused. */
+#include "trace/trace.h"
+
+/* Digits of an answer from the left, and what follows them. */
+typedef struct rounding {
+    uint64_t value;
+    bool overflow;
+    int first_left_out; /* digit; -1 before there is one */
+    bool more_left_out; /* any digit after it is not 0 */
+} rounding;
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static void take(rounding *r, int digit)
+{
+    const uint64_t most = INT64_MAX;
+    if (r->value > most / 10 || (r->value == most / 10 && (uint64_t)digit > most % 10))
+        r->overflow = true;
+    else
+        r->value = r->value * 10 + (uint64_t)digit;
+}
+
+static void leave_out(rounding *r, int digit)
+{
+    if (r->first_left_out < 0)
+        r->first_left_out = digit;
+    else if (digit != 0)
+        r->more_left_out = true;
+}
+
+static bool finish(rounding *r, bool negative, int64_t *ns)
+{
+    if (r->first_left_out > 5 || (r->first_left_out == 5 && (r->more_left_out || r->value % 2 == 1)))
+        r->value++;
+    if (r->overflow || r->value > INT64_MAX)
+        return false;
+    *ns = negative ? -(int64_t)r->value : (int64_t)r->value;
+    return true;
+}
+
+/* The number after "e", at most a billion either way: beyond that nothing fits, or all is 0. */
+static bool read_exponent(const char *text, const char *end, int64_t *exponent)
+{
+    bool negative = text < end && *text == '-';
+    if (text < end && (*text == '-' || *text == '+'))
+        text++;
+    if (text == end)
+        return false;
+    int64_t value = 0;
+    for (; text < end; text++) {
+        if (!is_digit(*text))
+            return false;
+        if (value < 1000000000)
+            value = value * 10 + (*text - '0');
+    }
+    *exponent = negative ? -value : value;
+    return true;
+}
+
+/* `digits` ends where the exponent begins and holds at most one point. The answer takes `n_whole` digits of it. */
+static bool with_exponent(const char *digits, const char *end, int64_t n_whole, bool negative, int64_t *ns)
+{
+    rounding r = {.first_left_out = n_whole < 0 ? 0 : -1};
+    int64_t n = 0;
+    for (; digits < end; digits++) {
+        if (*digits == '.')
+            continue;
+        if (n++ < n_whole)
+            take(&r, *digits - '0');
+        else
+            leave_out(&r, *digits - '0');
+    }
+    for (; n < n_whole && r.value > 0 && !r.overflow; n++)
+        take(&r, 0);
+    return finish(&r, negative, ns);
+}
+
+bool ek__parse_us(const char *text, size_t size, int64_t *ns)
+{
+    const char *end = text + size;
+    while (text < end && is_blank(*text))
+        text++;
+    while (text < end && is_blank(end[-1]))
+        end--;
+    bool negative = text < end && *text == '-';
+    if (text < end && (*text == '-' || *text == '+'))
+        text++;
+
+    const char *digits = text;
+    rounding r = {.first_left_out = -1};
+    int64_t n_whole = 0, n_fraction = 0;
+    for (; text < end && is_digit(*text); text++, n_whole++)
+        take(&r, *text - '0');
+    for (text += text < end && *text == '.'; text < end && is_digit(*text); text++, n_fraction++) {
+        if (n_fraction < 3)
+            take(&r, *text - '0');
+        else
+            leave_out(&r, *text - '0');
+    }
+    if (n_whole + n_fraction == 0)
+        return false;
+    if (text < end) {
+        int64_t exponent;
+        return (*text == 'e' || *text == 'E') && read_exponent(text + 1, end, &exponent) &&
+               with_exponent(digits, text, n_whole + exponent + 3, negative, ns);
+    }
+    for (; n_fraction < 3; n_fraction++)
+        take(&r, 0);
+    return finish(&r, negative, ns);
+}

@@ -1,0 +1,327 @@
+/* A block's events taken one after the other: what is common to all of them (counts, tracks, categories, texts).
+ * classify.c decides what each is. */
+#include "trace/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report_internal.h"
+
+enum { MAX_TRACKS = 65535, FIRST_TRACK_SLOTS = 256 };
+
+bool ek__part_reset(ek__part *part)
+{
+    part->n_events = 0;
+    part->n_tracks = part->n_labels = part->n_categories = 0;
+    part->last_track = part->last_category = -1;
+    memset(part->by_phase, 0, sizeof part->by_phase);
+    part->n_items = part->n_odd = 0;
+    part->n_node_launch = part->n_enqueue = part->n_dequeue = part->n_compile = 0;
+    part->n_synchronize = part->n_launch = part->n_gc = 0;
+    part->has_full_names = part->has_mindspore_flows = part->has_cuda = part->has_torch = false;
+    part->damage = -1;
+    part->out_of_memory = part->too_many_tracks = false;
+    if (part->track_slot)
+        memset(part->track_slot, 0, part->n_track_slots * sizeof *part->track_slot);
+    return ek__texts_reset(&part->texts);
+}
+
+void ek__part_clear(ek__part *part)
+{
+    ek__texts_clear(&part->texts);
+    free(part->event);
+    free(part->track);
+    free(part->label);
+    free(part->category);
+    free(part->track_slot);
+    free(part->scratch);
+    *part = (ek__part){0};
+}
+
+/* ---- texts ---- */
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool take_hex(const char *text, size_t size, uint32_t *code)
+{
+    *code = 0;
+    if (size < 4)
+        return false;
+    for (int i = 0; i < 4; i++) {
+        int value = hex_value(text[i]);
+        if (value < 0)
+            return false;
+        *code = *code << 4 | (uint32_t)value;
+    }
+    return true;
+}
+
+/* "\uXXXX" or a surrogate pair of two, behind its "\u". @return bytes taken; 0 for what is none, kept as it stands */
+static size_t take_unicode(const char *text, size_t size, uint32_t *code)
+{
+    uint32_t low;
+    if (!take_hex(text, size, code))
+        return 0;
+    if (*code >= 0xd800 && *code < 0xdc00 && size >= 10 && text[4] == '\\' && text[5] == 'u' &&
+        take_hex(text + 6, size - 6, &low) && low >= 0xdc00 && low < 0xe000) {
+        *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
+        return 10;
+    }
+    if (*code == 0 || (*code >= 0xd800 && *code < 0xe000))
+        *code = 0xfffd;
+    return 4;
+}
+
+/* A JSON string without its escapes; never longer than before. */
+static size_t decode(const char *text, size_t size, char *out)
+{
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    size_t n = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] != '\\' || i + 1 == size) {
+            out[n++] = text[i];
+            continue;
+        }
+        char c = text[++i];
+        const char *known = c ? strchr(from, c) : NULL;
+        uint32_t code;
+        size_t taken;
+        if (known)
+            out[n++] = to[known - from];
+        else if (c == 'u' && (taken = take_unicode(text + i + 1, size - i - 1, &code)) > 0) {
+            n += (size_t)ek__utf8_put(code, out + n);
+            i += taken;
+        } else
+            out[n++] = c;
+    }
+    return n;
+}
+
+uint32_t ek__part_text(ek__part *part, const ek__span *span)
+{
+    uint32_t number;
+    if (span->quoted && memchr(span->at, '\\', span->size)) {
+        char *room = ek__with_room(part->scratch, &part->scratch_capacity, span->size, 1);
+        if (!room) {
+            part->out_of_memory = true;
+            return 0;
+        }
+        part->scratch = room;
+        number = ek__texts_intern(&part->texts, room, decode(span->at, span->size, room));
+    } else
+        number = ek__texts_intern(&part->texts, span->at ? span->at : "", span->at ? span->size : 0);
+    if (number != UINT32_MAX)
+        return number;
+    part->out_of_memory = true;
+    return 0;
+}
+
+/* ---- tracks and categories ---- */
+
+static inline uint32_t track_hash(uint32_t pid, uint32_t tid)
+{
+    uint64_t both = ((uint64_t)pid << 32 | tid) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(both >> 32);
+}
+
+static bool grow_track_slots(ek__part *part)
+{
+    uint32_t n = part->n_track_slots ? 2 * part->n_track_slots : FIRST_TRACK_SLOTS;
+    uint32_t *slot = calloc(n, sizeof *slot);
+    if (!slot)
+        return false;
+    for (int i = 0; i < part->n_tracks; i++) {
+        uint32_t s = track_hash(part->track[i].pid, part->track[i].tid) & (n - 1);
+        while (slot[s])
+            s = (s + 1) & (n - 1);
+        slot[s] = (uint32_t)i + 1;
+    }
+    free(part->track_slot);
+    part->track_slot = slot;
+    part->n_track_slots = n;
+    return true;
+}
+
+static int add_track(ek__part *part, uint32_t pid, uint32_t tid)
+{
+    if (part->n_tracks == MAX_TRACKS) {
+        part->too_many_tracks = true;
+        return -1;
+    }
+    ek__part_track *room =
+        ek__with_room(part->track, &part->tracks_capacity, (size_t)part->n_tracks + 1, sizeof *part->track);
+    if (room)
+        part->track = room;
+    if (!room || (part->n_track_slots <= 2 * (uint32_t)part->n_tracks + 2 && !grow_track_slots(part))) {
+        part->out_of_memory = true;
+        return -1;
+    }
+    uint32_t s = track_hash(pid, tid) & (part->n_track_slots - 1);
+    while (part->track_slot[s])
+        s = (s + 1) & (part->n_track_slots - 1);
+    part->track_slot[s] = (uint32_t)part->n_tracks + 1;
+    part->track[part->n_tracks] = (ek__part_track){.pid = pid, .tid = tid};
+    return part->n_tracks++;
+}
+
+static inline bool same_text(const ek__texts *texts, uint32_t number, const ek__span *span)
+{
+    const struct ek__text_entry *e = &texts->entry[number];
+    return span->at && e->size == span->size && memcmp(texts->bytes + e->offset, span->at, span->size) == 0;
+}
+
+static int find_track(ek__part *part, const ek__raw_event *raw)
+{
+    if (part->last_track >= 0) { /* neighbours in a file are mostly of one thread */
+        const ek__part_track *last = &part->track[part->last_track];
+        if (same_text(&part->texts, last->pid, &raw->pid) && same_text(&part->texts, last->tid, &raw->tid))
+            return part->last_track;
+    }
+    uint32_t pid = ek__part_text(part, &raw->pid), tid = ek__part_text(part, &raw->tid);
+    if (part->n_track_slots)
+        for (uint32_t s = track_hash(pid, tid) & (part->n_track_slots - 1); part->track_slot[s];
+             s = (s + 1) & (part->n_track_slots - 1)) {
+            const ek__part_track *t = &part->track[part->track_slot[s] - 1];
+            if (t->pid == pid && t->tid == tid)
+                return part->last_track = (int)part->track_slot[s] - 1;
+        }
+    return part->last_track = add_track(part, pid, tid);
+}
+
+static ek__category category_meaning(const char *name)
+{
+    static const struct {
+        const char *name;
+        ek__category meaning;
+    } known[] = {
+        {"", EK__CATEGORY_NONE},
+        {"kernel", EK__CATEGORY_KERNEL},
+        {"Kernel", EK__CATEGORY_KERNEL},
+        {"gpu_memcpy", EK__CATEGORY_COPY},
+        {"Memcpy", EK__CATEGORY_COPY},
+        {"gpu_memset", EK__CATEGORY_SET},
+        {"Memset", EK__CATEGORY_SET},
+        {"cuda_runtime", EK__CATEGORY_RUNTIME},
+        {"cuda_driver", EK__CATEGORY_RUNTIME},
+        {"hip_runtime", EK__CATEGORY_RUNTIME},
+        {"Runtime", EK__CATEGORY_RUNTIME},
+        {"cpu_op", EK__CATEGORY_HOST_OP},
+        {"Operator", EK__CATEGORY_HOST_OP},
+        {"user_annotation", EK__CATEGORY_USER},
+        {"gpu_user_annotation", EK__CATEGORY_DEVICE_USER},
+        {"python_function", EK__CATEGORY_PYTHON},
+        {"enqueue", EK__CATEGORY_ENQUEUE},
+        {"dequeue", EK__CATEGORY_DEQUEUE},
+        {"Iteration Time", EK__CATEGORY_ITERATION},
+        {"HostToDevice", EK__CATEGORY_HOST_TO_DEVICE},
+        {"async_npu", EK__CATEGORY_ASYNC_NPU},
+        {"async_task_queue", EK__CATEGORY_TASK_QUEUE},
+        {"fwdbwd", EK__CATEGORY_FORWARD_BACKWARD},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i].name) == 0)
+            return known[i].meaning;
+    return EK__CATEGORY_OTHER;
+}
+
+/* Categories are few; the last one is mostly the next one. */
+static int find_category(ek__part *part, const ek__span *cat)
+{
+    ek__span none = {"", 0, true};
+    const ek__span *span = cat->at ? cat : &none;
+    if (part->last_category >= 0 && same_text(&part->texts, part->category[part->last_category].name, span))
+        return part->last_category;
+    uint32_t name = ek__part_text(part, span);
+    for (int i = 0; i < part->n_categories; i++)
+        if (part->category[i].name == name)
+            return part->last_category = i;
+    ek__part_category *room = ek__with_room(part->category, &part->categories_capacity,
+                                            (size_t)part->n_categories + 1, sizeof *part->category);
+    if (!room) {
+        part->out_of_memory = true;
+        return -1;
+    }
+    part->category = room;
+    part->category[part->n_categories] =
+        (ek__part_category){name, category_meaning(ek__texts_at(&part->texts, name)), 0};
+    return part->last_category = part->n_categories++;
+}
+
+/* ---- events ---- */
+
+void ek__part_push(ek__part *part, const ek__event *event)
+{
+    if (part->n_events == part->events_capacity) {
+        ek__event *room = ek__with_room(part->event, &part->events_capacity, part->n_events + 1, sizeof *part->event);
+        if (!room) {
+            part->out_of_memory = true;
+            return;
+        }
+        part->event = room;
+    }
+    part->event[part->n_events++] = *event;
+}
+
+/* process_name and thread_name; other metadata says nothing that is needed. */
+static void take_label(ek__part *part, const ek__block *block, const ek__raw_event *raw)
+{
+    size_t at = 0;
+    ek__span key, value;
+    bool process = raw->name.size == 12 && memcmp(raw->name.at, "process_name", 12) == 0;
+    bool thread = raw->name.size == 11 && memcmp(raw->name.at, "thread_name", 11) == 0;
+    if ((!process && !thread) || !raw->args.at || !raw->pid.at)
+        return;
+    while (ek__walk_member(block, &raw->args, &at, &key, &value)) {
+        if (key.size != 4 || memcmp(key.at, "name", 4) != 0 || !value.quoted)
+            continue;
+        ek__part_label *room =
+            ek__with_room(part->label, &part->labels_capacity, (size_t)part->n_labels + 1, sizeof *part->label);
+        if (!room) {
+            part->out_of_memory = true;
+            return;
+        }
+        part->label = room;
+        uint32_t pid = ek__part_text(part, &raw->pid), tid = process ? UINT32_MAX : ek__part_text(part, &raw->tid);
+        part->label[part->n_labels++] = (ek__part_label){pid, tid, ek__part_text(part, &value), 0};
+        return;
+    }
+}
+
+/* Where the event belongs: its track and category, counted if it is a complete event. Both stay in part->last_. */
+static bool place(ek__part *part, const ek__raw_event *raw)
+{
+    return find_track(part, raw) >= 0 && find_category(part, &raw->cat) >= 0;
+}
+
+static void take(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
+{
+    unsigned char phase = (unsigned char)raw->phase;
+    part->n_items++;
+    part->by_phase[phase < 128 ? phase : 0]++;
+    if (phase == 'C')
+        return;
+    if (phase == 'M')
+        take_label(part, block, raw);
+    else if (phase == 'X' || phase == 's' || phase == 'f' || phase == 't') {
+        if (place(part, raw))
+            ek__classify(part, block, raw, options);
+    } else if (phase == 0)
+        part->n_odd++;
+}
+
+void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_options *options)
+{
+    ek__walk walk = {block, 0};
+    ek__raw_event raw;
+    ek__step step;
+    while ((step = ek__walk_next(&walk, &raw)) == EK__WALK_EVENT && !part->out_of_memory)
+        take(part, block, &raw, options);
+    if (step == EK__WALK_DAMAGED)
+        part->damage = block->offset + (int64_t)walk.at;
+}

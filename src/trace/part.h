@@ -1,0 +1,139 @@
+/* trace/part.h - what one block of a trace holds, complete in itself, and the store into which blocks are merged.
+ *
+ * A thread turns a block into a part: names, tracks and categories are numbered within the part. Parts are merged in
+ * the order of the file, which renumbers them; so the result is the same for any number of threads, and what follows a
+ * damaged place is dropped by not merging it. */
+#ifndef EK_TRACE_PART_H
+#define EK_TRACE_PART_H
+
+#include "trace/scan.h"
+#include "trace/trace.h"
+
+/** Texts by number, found by hash. */
+typedef struct ek__texts {
+    uint32_t n, capacity, n_slots; /**< n_slots: a power of two */
+    struct ek__text_entry {
+        uint64_t hash;
+        uint32_t offset, size; /**< in `bytes`, a NUL behind */
+    } *entry;                  /**< [n] */
+    uint32_t *slot;            /**< [n_slots] number + 1, 0 free */
+    char *bytes;
+    size_t n_bytes, bytes_capacity;
+} ek__texts;
+
+bool ek__texts_reset(ek__texts *texts);
+void ek__texts_clear(ek__texts *texts);
+/** The number of a text, added when new; UINT32_MAX when memory is out. Texts end up to 4 GB in all. O(size). */
+uint32_t ek__texts_intern(ek__texts *texts, const char *text, size_t size);
+/** The same with a hash already known (ek__texts_hash()). */
+uint32_t ek__texts_intern_hashed(ek__texts *texts, const char *text, size_t size, uint64_t hash);
+uint64_t ek__texts_hash(const char *text, size_t size);
+/** The number of a text, or UINT32_MAX. */
+uint32_t ek__texts_find(const ek__texts *texts, const char *text, size_t size);
+
+static inline const char *ek__texts_at(const ek__texts *texts, uint32_t number)
+{
+    return texts->bytes + texts->entry[number].offset;
+}
+
+/** A pid and tid of a part. */
+typedef struct ek__part_track {
+    uint32_t pid, tid; /**< numbers of texts */
+    int64_t n_complete, total_ns;
+} ek__part_track;
+
+/** A process_name or thread_name. */
+typedef struct ek__part_label {
+    uint32_t pid, tid, name; /**< tid UINT32_MAX for a process */
+    uint32_t order;          /**< in the store: as in the file */
+} ek__part_label;
+
+/** What a category means, worked out once per part. */
+typedef enum ek__category {
+    EK__CATEGORY_NONE, /**< none or "": Ascend and MindSpore */
+    EK__CATEGORY_KERNEL,
+    EK__CATEGORY_COPY,
+    EK__CATEGORY_SET,
+    EK__CATEGORY_RUNTIME,
+    EK__CATEGORY_HOST_OP,
+    EK__CATEGORY_USER,
+    EK__CATEGORY_DEVICE_USER,
+    EK__CATEGORY_PYTHON,
+    EK__CATEGORY_ENQUEUE,
+    EK__CATEGORY_DEQUEUE,
+    EK__CATEGORY_ITERATION,
+    EK__CATEGORY_HOST_TO_DEVICE,
+    EK__CATEGORY_ASYNC_NPU,
+    EK__CATEGORY_TASK_QUEUE,
+    EK__CATEGORY_FORWARD_BACKWARD,
+    EK__CATEGORY_OTHER,
+} ek__category;
+
+typedef struct ek__part_category {
+    uint32_t name;
+    ek__category meaning;
+    int64_t n_complete;
+} ek__part_category;
+
+/** An event whose kind its process decides, once that is known, has this kind until then. */
+enum { EK__EVENT_PENDING = EK__N_EVENT_KINDS };
+
+typedef struct ek__part {
+    ek__texts texts; /**< number 0 is "" */
+    size_t n_events, events_capacity;
+    ek__event *event;
+    int n_tracks, n_labels, n_categories;
+    size_t tracks_capacity, labels_capacity, categories_capacity;
+    ek__part_track *track;
+    ek__part_label *label;
+    ek__part_category *category;
+    uint32_t *track_slot; /**< hash of (pid, tid) to number + 1 */
+    uint32_t n_track_slots;
+    int last_track, last_category;
+    int64_t by_phase[128], n_items, n_odd;
+    int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
+    bool has_full_names, has_mindspore_flows, has_cuda, has_torch;
+    int64_t damage; /**< byte of the file where the block is damaged; -1 */
+    bool out_of_memory, too_many_tracks;
+    char *scratch; /**< decoded texts */
+    size_t scratch_capacity;
+} ek__part;
+
+bool ek__part_reset(ek__part *part);
+void ek__part_clear(ek__part *part);
+/** Take every event of a block. O(block). */
+void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_options *options);
+/** Put one event where it belongs: src/trace/classify.c. */
+void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options);
+
+/** For classify.c: a decoded text as a number; the track of an event; its category. */
+uint32_t ek__part_text(ek__part *part, const ek__span *span);
+void ek__part_push(ek__part *part, const ek__event *event);
+
+/** What parts are merged into. */
+typedef struct ek__trace_store {
+    ek__texts texts;
+    size_t n[EK__N_EVENT_KINDS + 1], capacity[EK__N_EVENT_KINDS + 1];
+    ek__event *event[EK__N_EVENT_KINDS + 1]; /**< the last: EK__EVENT_PENDING */
+    int n_tracks, n_labels, n_categories;
+    size_t tracks_capacity, labels_capacity, categories_capacity;
+    ek__part_track *track;
+    ek__part_label *label;
+    ek__part_category *category;
+    uint32_t *track_slot;
+    uint32_t n_track_slots;
+    uint32_t *renumber; /**< scratch of a merge */
+    size_t renumber_capacity;
+    const char **name; /**< [texts.n], made at the end */
+    int64_t by_phase[128], n_items, n_odd;
+    int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
+    bool has_full_names, has_mindspore_flows, has_cuda, has_torch, too_many_tracks;
+} ek__trace_store;
+
+void ek__store_clear(ek__trace_store *store);
+/** Add a part behind those before. @return false when memory is out. O(part). */
+bool ek__store_merge(ek__trace_store *store, const ek__part *part);
+/** Decide what pending events are, drop what is not what it seemed, sort every kind, fill `out`. */
+ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err);
+
+#endif

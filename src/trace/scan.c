@@ -1,0 +1,803 @@
+/* Framing and walking a Chrome trace by bit masks: for 64 bytes at a time the positions of quotes, backslashes and
+ * brackets are found with vector compares (AVX2 where the processor has it, else eight bytes at a time in a register),
+ * escaped quotes are dropped, and a prefix XOR of the quotes tells which brackets stand inside strings. The idea of
+ * finding structure first is that of Langdale and Lemire (Parsing gigabytes of JSON per second, 2019); unlike theirs
+ * nothing is validated beyond what finding an event's values needs. */
+#include "trace/scan.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define HAVE_AVX2 1
+#endif
+
+enum { BLOCK_BYTES = 1 << 20, PADDING = 64, KEY_BYTES = 32, GZ_BUFFER = 256 << 10 };
+
+typedef enum mode { HEAD, EVENTS, TAIL, ENDED } mode;
+
+/* Where a scan of the header stands. Bytes of the header are few; they are looked at one by one. */
+typedef struct head_state {
+    bool in_string, escaped, after_key;
+    int64_t depth;
+    char key[KEY_BYTES]; /* the last string at depth 1, cut */
+    int key_size;
+} head_state;
+
+struct ek__feed {
+    const char *name;
+    int fd;     /* -1 when compressed or from memory */
+    gzFile gz;  /* NULL unless compressed */
+    const char *memory;
+    size_t memory_left;
+    int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
+    mode mode;
+    bool end_of_file, array_form, has_events, out_of_memory;
+    head_state head;
+    char *carry;
+    size_t n_carry, carry_capacity;
+    char *header;
+    size_t n_header, header_capacity;
+    int64_t sequence;
+    char problem[200];
+    int64_t problem_offset;
+};
+
+/* ---- reading ---- */
+
+static ek_status system_error(const char *path, const char *what, ek_error *err)
+{
+    ek_origin origin = {path, 0, 0};
+    return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot %s '%s': %s", what, path, strerror(errno));
+}
+
+static ek__feed *feed_new(const char *name)
+{
+    ek__feed *feed = calloc(1, sizeof *feed);
+    if (!feed)
+        return NULL;
+    feed->name = name;
+    feed->fd = -1;
+    feed->problem_offset = -1;
+    return feed;
+}
+
+static bool is_gzip(int fd)
+{
+    unsigned char magic[2];
+    ssize_t n = pread(fd, magic, 2, 0);
+    return n == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+}
+
+static ek_status open_file(ek__feed *feed, const char *path, ek_error *err)
+{
+    struct stat about;
+    ek_origin origin = {path, 0, 0};
+    feed->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (feed->fd < 0 || fstat(feed->fd, &about) != 0)
+        return system_error(path, "open", err);
+    if (S_ISDIR(about.st_mode))
+        return ek__fail(err, EK_ERR_SYSTEM, origin, "'%s' is a folder, not a trace; give the file inside", path);
+    feed->total = about.st_size;
+    if (!is_gzip(feed->fd))
+        return EK_OK;
+    feed->gz = gzdopen(feed->fd, "rb");
+    if (!feed->gz)
+        return ek__no_memory(err);
+    feed->fd = -1; /* gzclose() closes it */
+    gzbuffer(feed->gz, GZ_BUFFER);
+    return EK_OK;
+}
+
+ek_status ek__feed_open(const char *path, ek__feed **out, ek_error *err)
+{
+    ek__feed *feed = feed_new(path);
+    if (!feed)
+        return ek__no_memory(err);
+    ek_status status = open_file(feed, path, err);
+    if (status != EK_OK) {
+        ek__feed_close(feed);
+        return status;
+    }
+    *out = feed;
+    return EK_OK;
+}
+
+ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, ek__feed **out, ek_error *err)
+{
+    ek__feed *feed = feed_new(name);
+    if (!feed)
+        return ek__no_memory(err);
+    feed->memory = text;
+    feed->memory_left = size;
+    feed->total = (int64_t)size;
+    *out = feed;
+    return EK_OK;
+}
+
+void ek__feed_close(ek__feed *feed)
+{
+    if (!feed)
+        return;
+    if (feed->gz)
+        gzclose(feed->gz);
+    if (feed->fd >= 0)
+        close(feed->fd);
+    free(feed->carry);
+    free(feed->header);
+    free(feed);
+}
+
+/* The first problem is the one to tell: later ones follow from it. */
+__attribute__((format(printf, 3, 4))) static void set_problem(ek__feed *feed, int64_t offset, const char *format, ...)
+{
+    va_list args;
+    if (feed->problem[0])
+        return;
+    va_start(args, format);
+    vsnprintf(feed->problem, sizeof feed->problem, format, args);
+    va_end(args);
+    feed->problem_offset = offset;
+}
+
+static size_t read_compressed(ek__feed *feed, char *to, size_t size)
+{
+    int n = gzread(feed->gz, to, (unsigned)size);
+    feed->bytes = gzoffset(feed->gz);
+    int code;
+    const char *message = gzerror(feed->gz, &code);
+    if (n < (int)size && code != Z_OK && code != Z_STREAM_END)
+        set_problem(feed, feed->offset + (n > 0 ? n : 0), "the compressed file is damaged or cut: %s",
+                    code == Z_BUF_ERROR ? "it ends too early" : message);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static size_t read_plain(ek__feed *feed, char *to, size_t size)
+{
+    ssize_t n;
+    do
+        n = read(feed->fd, to, size);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        set_problem(feed, feed->offset, "it cannot be read on: %s", strerror(errno));
+    feed->bytes += n > 0 ? n : 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+static size_t read_some(ek__feed *feed, char *to, size_t size)
+{
+    if (feed->gz)
+        return read_compressed(feed, to, size);
+    if (feed->fd >= 0)
+        return read_plain(feed, to, size);
+    size_t n = size < feed->memory_left ? size : feed->memory_left;
+    if (n > 0)
+        memcpy(to, feed->memory, n);
+    feed->memory += n;
+    feed->memory_left -= n;
+    feed->bytes += (int64_t)n;
+    return n;
+}
+
+/* Fill [to, to + size) as far as the file goes. */
+static size_t read_full(ek__feed *feed, char *to, size_t size)
+{
+    size_t n = 0;
+    while (n < size && !feed->end_of_file) {
+        size_t got = read_some(feed, to + n, size - n);
+        feed->end_of_file = got == 0;
+        n += got;
+        feed->offset += (int64_t)got;
+    }
+    return n;
+}
+
+/* ---- structure bits ---- */
+
+static uint64_t prefix_xor(uint64_t bits)
+{
+    for (int shift = 1; shift < 64; shift *= 2)
+        bits ^= bits << shift;
+    return bits;
+}
+
+/* What a scan carries from word to word: all ones while inside a string; 1 when the next byte is escaped. */
+typedef struct carry {
+    uint64_t in_string, escaped;
+} carry;
+
+/* Bytes that follow an odd run of backslashes. */
+static uint64_t escaped_bytes(uint64_t backslash, uint64_t *carried)
+{
+    if (backslash == 0) {
+        uint64_t first = *carried;
+        *carried = 0;
+        return first;
+    }
+    uint64_t escaped = *carried, bit;
+    *carried = 0;
+    for (uint64_t rest = backslash & ~escaped; rest != 0; rest &= ~(bit | bit << 1)) {
+        bit = rest & -rest;
+        if (bit >> 63)
+            *carried = 1;
+        escaped |= bit << 1;
+    }
+    return escaped;
+}
+
+static inline void finish_word(ek__block *block, size_t word, uint64_t quote, uint64_t backslash, uint64_t open,
+                               uint64_t close, carry *c)
+{
+    if (backslash | c->escaped)
+        quote &= ~escaped_bytes(backslash, &c->escaped);
+    uint64_t inside = prefix_xor(quote) ^ c->in_string;
+    c->in_string = (uint64_t)((int64_t)inside >> 63);
+    block->quote[word] = quote;
+    block->open[word] = open & ~inside;
+    block->close[word] = close & ~inside;
+}
+
+/* '[' and '{' differ in the bit 0x20 only, ']' and '}' too. */
+#ifdef HAVE_AVX2
+__attribute__((target("avx2"))) static void index_words_avx2(ek__block *block, size_t n_words)
+{
+    const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
+    const __m256i open = _mm256_set1_epi8('{'), close = _mm256_set1_epi8('}'), bit = _mm256_set1_epi8(0x20);
+    carry c = {0, 0};
+    for (size_t w = 0; w < n_words; w++) {
+        __m256i low = _mm256_loadu_si256((const __m256i *)(block->data + 64 * w));
+        __m256i high = _mm256_loadu_si256((const __m256i *)(block->data + 64 * w + 32));
+        __m256i low_bit = _mm256_or_si256(low, bit), high_bit = _mm256_or_si256(high, bit);
+#define BOTH(a, b, with)                                                                                               \
+    ((uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, with)) |                                            \
+     (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, with)) << 32)
+        finish_word(block, w, BOTH(low, high, quote), BOTH(low, high, backslash), BOTH(low_bit, high_bit, open),
+                    BOTH(low_bit, high_bit, close), &c);
+#undef BOTH
+    }
+}
+#endif
+
+/* One bit per byte of `eight` that equals `with`, lowest address first. */
+static inline uint64_t equal_bytes(uint64_t eight, uint64_t with)
+{
+    const uint64_t low7 = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t differs = eight ^ with;
+    uint64_t equal = ~(((differs & low7) + low7) | differs | low7);
+    return (equal >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+static inline uint64_t load_eight(const char *at)
+{
+    uint64_t eight;
+    memcpy(&eight, at, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    eight = __builtin_bswap64(eight);
+#endif
+    return eight;
+}
+
+static void index_words_plain(ek__block *block, size_t n_words)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    carry c = {0, 0};
+    for (size_t w = 0; w < n_words; w++) {
+        uint64_t quote = 0, backslash = 0, open = 0, close = 0;
+        for (int i = 0; i < 8; i++) {
+            uint64_t eight = load_eight(block->data + 64 * w + 8 * i), folded = eight | ones * 0x20;
+            quote |= equal_bytes(eight, ones * '"') << 8 * i;
+            backslash |= equal_bytes(eight, ones * '\\') << 8 * i;
+            open |= equal_bytes(folded, ones * '{') << 8 * i;
+            close |= equal_bytes(folded, ones * '}') << 8 * i;
+        }
+        finish_word(block, w, quote, backslash, open, close, &c);
+    }
+}
+
+static void index_block(ek__block *block, size_t size)
+{
+    size_t n_words = (size + 63) / 64;
+    memset(block->data + size, ' ', PADDING);
+#ifdef HAVE_AVX2
+    if (__builtin_cpu_supports("avx2")) {
+        index_words_avx2(block, n_words);
+        return;
+    }
+#endif
+    index_words_plain(block, n_words);
+}
+
+/* ---- outside the event array ---- */
+
+static void keep_header(ek__feed *feed, const char *text, size_t size)
+{
+    if (feed->n_header + size > EK__HEADER_MAX_BYTES)
+        return;
+    char *room = ek__with_room(feed->header, &feed->header_capacity, feed->n_header + size + 8, 1);
+    if (!room) {
+        feed->out_of_memory = true;
+        return;
+    }
+    feed->header = room;
+    /* What jansson refuses in names is of no interest here. */
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        feed->header[feed->n_header++] = c < 0x20 ? ' ' : c >= 0x7f ? '?' : (char)c;
+    }
+}
+
+/* One byte of a string. */
+static void head_string(head_state *h, char c)
+{
+    if (h->escaped)
+        h->escaped = false;
+    else if (c == '\\')
+        h->escaped = true;
+    else if (c == '"') {
+        h->in_string = false;
+        return;
+    }
+    if (h->depth == 1 && h->key_size < KEY_BYTES)
+        h->key[h->key_size++] = c;
+}
+
+static bool key_is_events(const head_state *h)
+{
+    static const char events[] = "traceEvents";
+    return h->key_size == (int)sizeof events - 1 && memcmp(h->key, events, sizeof events - 1) == 0;
+}
+
+/* @return true when the event array opens here */
+static bool head_byte(ek__feed *feed, char c)
+{
+    head_state *h = &feed->head;
+    if (h->in_string) {
+        head_string(h, c);
+        return false;
+    }
+    if (c == '"') {
+        h->in_string = true;
+        if (h->depth == 1)
+            h->key_size = 0;
+    } else if (c == ':' && h->depth == 1) {
+        h->after_key = true;
+        return false;
+    } else if (c == '[' && feed->mode == HEAD &&
+               (h->depth == 0 || (h->depth == 1 && h->after_key && key_is_events(h) && !feed->array_form))) {
+        feed->array_form = h->depth == 0;
+        h->depth++;
+        return true;
+    } else if (c == '{' || c == '[')
+        h->depth++;
+    else if (c == '}' || c == ']')
+        h->depth--;
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+        h->after_key = false;
+    return false;
+}
+
+/* How many bytes belong to the header: up to and with the '[' of the event array, or all. */
+static size_t take_head(ek__feed *feed, const char *data, size_t size, bool *opened)
+{
+    size_t n = 0;
+    *opened = false;
+    while (n < size && !*opened)
+        *opened = head_byte(feed, data[n++]);
+    keep_header(feed, data, n);
+    return n;
+}
+
+/* ---- framing ---- */
+
+/* Where the last whole event ends, and the byte of the ']' that closes the array (SIZE_MAX: not here). */
+typedef struct frame {
+    size_t border, array_end;
+} frame;
+
+static frame find_frame(const ek__block *block, size_t size)
+{
+    frame f = {0, SIZE_MAX};
+    int64_t depth = 0;
+    for (size_t w = 0; w < (size + 63) / 64; w++) {
+        uint64_t open = block->open[w], close = block->close[w];
+        int n_close = __builtin_popcountll(close);
+        if (close == 0 || depth > n_close) {
+            depth += __builtin_popcountll(open) - n_close;
+            continue;
+        }
+        for (uint64_t both = open | close; both != 0; both &= both - 1) {
+            size_t at = 64 * w + (size_t)__builtin_ctzll(both);
+            if (open & both & -both) {
+                depth++;
+                continue;
+            }
+            if (depth == 0) {
+                f.array_end = at;
+                return f;
+            }
+            if (--depth == 0)
+                f.border = at + 1;
+        }
+    }
+    return f;
+}
+
+static bool make_room(ek__feed *feed, ek__block *block, size_t size)
+{
+    size_t capacity = (size + PADDING + 63) / 64 * 64;
+    if (block->data && block->capacity >= capacity)
+        return true;
+    char *data = realloc(block->data, capacity + PADDING);
+    if (data)
+        block->data = data;
+    uint64_t *bits = data ? realloc(block->quote, capacity / 64 * 3 * sizeof *bits) : NULL;
+    if (!bits) {
+        feed->out_of_memory = true;
+        return false;
+    }
+    block->capacity = capacity;
+    block->quote = bits;
+    block->open = bits + capacity / 64;
+    block->close = bits + capacity / 64 * 2;
+    return true;
+}
+
+void ek__block_clear(ek__block *block)
+{
+    free(block->data);
+    free(block->quote);
+    *block = (ek__block){0};
+}
+
+static bool keep_carry(ek__feed *feed, const char *data, size_t size)
+{
+    char *room = ek__with_room(feed->carry, &feed->carry_capacity, size > 0 ? size : 1, 1);
+    if (!room) {
+        feed->out_of_memory = true;
+        return false;
+    }
+    feed->carry = room;
+    memcpy(room, data, size);
+    feed->n_carry = size;
+    return true;
+}
+
+/* Read until the event array opens; what was read of it becomes the carry. */
+static void read_head(ek__feed *feed, ek__block *block)
+{
+    bool opened = false;
+    while (!opened && !feed->end_of_file && !feed->out_of_memory) {
+        if (!make_room(feed, block, BLOCK_BYTES))
+            return;
+        bool first = feed->offset == 0;
+        size_t n = read_full(feed, block->data, BLOCK_BYTES), start = 0;
+        if (first && n >= 3 && memcmp(block->data, "\xef\xbb\xbf", 3) == 0)
+            start = 3;
+        start += take_head(feed, block->data + start, n - start, &opened);
+        if (opened) {
+            feed->mode = EVENTS;
+            feed->has_events = true;
+            keep_carry(feed, block->data + start, n - start);
+        }
+    }
+    if (!opened)
+        feed->mode = ENDED;
+}
+
+static bool only_separators(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!strchr(" \t\r\n,", text[i]) || text[i] == '\0')
+            return false;
+    return true;
+}
+
+/* The file ended before the array did. */
+static void tell_cut(ek__feed *feed, const ek__block *block, size_t border, size_t size)
+{
+    feed->mode = ENDED;
+    if (only_separators(block->data + border, size - border))
+        set_problem(feed, block->offset + (int64_t)size, "the file ends without the ']' of its events");
+    else
+        set_problem(feed, block->offset + (int64_t)border, "the file is cut inside an event");
+    keep_header(feed, feed->array_form ? "]" : "]}", feed->array_form ? 1 : 2);
+}
+
+static void read_tail(ek__feed *feed)
+{
+    char buffer[4096];
+    size_t n;
+    bool opened;
+    while (feed->mode == TAIL && (n = read_full(feed, buffer, sizeof buffer)) > 0)
+        take_head(feed, buffer, n, &opened);
+    feed->mode = ENDED;
+    if (feed->head.depth > 0)
+        set_problem(feed, feed->offset, "the file is cut after its events");
+}
+
+/* Carry and more bytes become a block that ends between events. @return false when there is nothing to give */
+static bool frame_block(ek__feed *feed, ek__block *block)
+{
+    size_t carried = feed->n_carry, wanted = carried > BLOCK_BYTES ? carried : BLOCK_BYTES;
+    if (!make_room(feed, block, carried + wanted))
+        return false;
+    int64_t begin = feed->offset - (int64_t)carried;
+    if (carried > 0)
+        memcpy(block->data, feed->carry, carried);
+    size_t size = carried + read_full(feed, block->data + carried, wanted);
+    index_block(block, size);
+    frame f = find_frame(block, size);
+    block->offset = begin;
+    if (f.array_end != SIZE_MAX) {
+        bool opened;
+        block->size = f.array_end;
+        feed->mode = TAIL;
+        take_head(feed, block->data + f.array_end, size - f.array_end, &opened);
+        feed->n_carry = 0;
+        return true;
+    }
+    block->size = f.border;
+    if (feed->end_of_file) {
+        tell_cut(feed, block, f.border, size);
+        return true;
+    }
+    if (size - f.border > EK__EVENT_MAX_BYTES) {
+        set_problem(feed, begin + (int64_t)f.border, "an event is longer than %d MB: a quote or bracket is missing",
+                    EK__EVENT_MAX_BYTES >> 20);
+        feed->mode = ENDED;
+        return true;
+    }
+    return keep_carry(feed, block->data + f.border, size - f.border);
+}
+
+bool ek__feed_next(ek__feed *feed, ek__block *block)
+{
+    if (feed->mode == HEAD)
+        read_head(feed, block);
+    while (feed->mode == EVENTS && !feed->out_of_memory) {
+        if (!frame_block(feed, block))
+            break;
+        if (feed->mode == TAIL)
+            read_tail(feed);
+        if (block->size > 0) {
+            block->sequence = feed->sequence++;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *ek__feed_problem(const ek__feed *feed, int64_t *offset)
+{
+    if (offset)
+        *offset = feed->problem_offset;
+    return feed->problem[0] ? feed->problem : NULL;
+}
+
+bool ek__feed_out_of_memory(const ek__feed *feed)
+{
+    return feed->out_of_memory;
+}
+
+bool ek__feed_has_events(const ek__feed *feed)
+{
+    return feed->has_events;
+}
+
+const char *ek__feed_header(ek__feed *feed, size_t *size)
+{
+    *size = feed->n_header;
+    return feed->header ? feed->header : "";
+}
+
+int64_t ek__feed_bytes(const ek__feed *feed)
+{
+    return feed->bytes;
+}
+
+int64_t ek__feed_total(const ek__feed *feed)
+{
+    return feed->total;
+}
+
+/* ---- walking ---- */
+
+/* The first set bit at `from` or later; `size` when there is none before it. */
+static inline size_t next_bit(const uint64_t *bits, size_t from, size_t size)
+{
+    size_t word = from / 64;
+    if (from >= size)
+        return size;
+    uint64_t rest = bits[word] & (~UINT64_C(0) << from % 64);
+    while (rest == 0) {
+        if (++word * 64 >= size)
+            return size;
+        rest = bits[word];
+    }
+    size_t at = word * 64 + (size_t)__builtin_ctzll(rest);
+    return at < size ? at : size;
+}
+
+static inline size_t skip_blanks(const char *data, size_t at, size_t size)
+{
+    while (at < size && (data[at] == ' ' || data[at] == '\n' || data[at] == '\r' || data[at] == '\t'))
+        at++;
+    return at;
+}
+
+/* Behind the bracket that closes the one at `from`; 0 when there is none. */
+static size_t skip_nested(const ek__block *block, size_t from)
+{
+    int64_t depth = 0;
+    for (size_t word = from / 64; word * 64 < block->size; word++) {
+        uint64_t mask = word == from / 64 ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0);
+        uint64_t open = block->open[word] & mask, close = block->close[word] & mask;
+        int n_close = __builtin_popcountll(close);
+        if (depth > n_close) {
+            depth += __builtin_popcountll(open) - n_close;
+            continue;
+        }
+        for (uint64_t both = open | close; both != 0; both &= both - 1) {
+            depth += open & both & -both ? 1 : -1;
+            if (depth == 0) {
+                size_t end = word * 64 + (size_t)__builtin_ctzll(both) + 1;
+                return end <= block->size ? end : 0;
+            }
+        }
+    }
+    return 0;
+}
+
+static inline bool ends_scalar(char c)
+{
+    return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* A value at `at`. @return the byte behind it, or 0 with *wrong set */
+static inline size_t take_value(const ek__block *block, size_t at, ek__span *value, size_t *wrong)
+{
+    const char *data = block->data;
+    size_t end;
+    *wrong = at;
+    if (at >= block->size)
+        return 0;
+    value->quoted = data[at] == '"';
+    if (value->quoted) {
+        end = next_bit(block->quote, at + 1, block->size);
+        value->at = data + at + 1;
+        value->size = (uint32_t)(end - at - 1);
+        return end < block->size ? end + 1 : 0;
+    }
+    if (data[at] == '{' || data[at] == '[')
+        end = skip_nested(block, at);
+    else
+        for (end = at; end < block->size && !ends_scalar(data[end]) && data[end] != '"' && data[end] != ':';)
+            end++;
+    if (end <= at)
+        return 0;
+    value->at = data + at;
+    value->size = (uint32_t)(end - at);
+    return end;
+}
+
+/* A key with its colon at `at`. @return where its value begins, or 0 with *wrong set */
+static inline size_t take_key(const ek__block *block, size_t at, ek__span *key, size_t *wrong)
+{
+    const char *data = block->data;
+    *wrong = at;
+    if (at >= block->size || data[at] != '"')
+        return 0;
+    size_t end = next_bit(block->quote, at + 1, block->size);
+    key->at = data + at + 1;
+    key->size = (uint32_t)(end - at - 1);
+    key->quoted = true;
+    at = skip_blanks(data, end + 1, block->size);
+    *wrong = at;
+    if (at >= block->size || data[at] != ':')
+        return 0;
+    return skip_blanks(data, at + 1, block->size);
+}
+
+static inline void place_value(ek__raw_event *event, const ek__span *key, const ek__span *value)
+{
+    const char *k = key->at;
+    switch (key->size) {
+    case 2:
+        if (k[0] == 'p' && k[1] == 'h')
+            event->phase = value->size > 0 ? value->at[0] : 0;
+        else if (k[0] == 't' && k[1] == 's')
+            event->ts = *value;
+        else if (k[0] == 'i' && k[1] == 'd')
+            event->id = *value;
+        break;
+    case 3:
+        if (memcmp(k, "pid", 3) == 0)
+            event->pid = *value;
+        else if (memcmp(k, "tid", 3) == 0)
+            event->tid = *value;
+        else if (memcmp(k, "dur", 3) == 0)
+            event->dur = *value;
+        else if (memcmp(k, "cat", 3) == 0)
+            event->cat = *value;
+        break;
+    case 4:
+        if (memcmp(k, "name", 4) == 0)
+            event->name = *value;
+        else if (memcmp(k, "args", 4) == 0)
+            event->args = *value;
+        break;
+    default:
+        break;
+    }
+}
+
+/* The members of the object that opens at walk->at. */
+static ek__step take_event(ek__walk *walk, ek__raw_event *event)
+{
+    const ek__block *block = walk->block;
+    size_t begin = walk->at, at = skip_blanks(block->data, begin + 1, block->size), wrong = at;
+    ek__span key, value;
+    *event = (ek__raw_event){.begin = block->data + begin};
+    while (at < block->size && block->data[at] != '}') {
+        size_t value_at = take_key(block, at, &key, &wrong);
+        size_t end = value_at ? take_value(block, value_at, &value, &wrong) : 0;
+        if (end == 0) {
+            walk->at = wrong;
+            return EK__WALK_DAMAGED;
+        }
+        place_value(event, &key, &value);
+        at = skip_blanks(block->data, end, block->size);
+        if (at < block->size && block->data[at] == ',')
+            at = skip_blanks(block->data, at + 1, block->size);
+        else if (at >= block->size || block->data[at] != '}') {
+            walk->at = at;
+            return EK__WALK_DAMAGED;
+        }
+    }
+    walk->at = at + 1;
+    event->size = at + 1 - begin;
+    return at < block->size ? EK__WALK_EVENT : EK__WALK_DAMAGED;
+}
+
+ek__step ek__walk_next(ek__walk *walk, ek__raw_event *event)
+{
+    const ek__block *block = walk->block;
+    size_t at = walk->at;
+    while (at < block->size && (ends_scalar(block->data[at]) && block->data[at] != '}' && block->data[at] != ']'))
+        at++;
+    walk->at = at;
+    if (at >= block->size)
+        return EK__WALK_END;
+    if (block->data[at] != '{')
+        return EK__WALK_DAMAGED;
+    return take_event(walk, event);
+}
+
+bool ek__walk_member(const ek__block *block, const ek__span *object, size_t *at, ek__span *key, ek__span *value)
+{
+    size_t begin = (size_t)(object->at - block->data), last = begin + object->size, wrong;
+    if (object->size < 2 || object->quoted || object->at[0] != '{')
+        return false;
+    if (*at <= begin)
+        *at = begin + 1;
+    size_t here = *at;
+    while (here < last && (block->data[here] == ',' || block->data[here] == ' ' || block->data[here] == '\n' ||
+                           block->data[here] == '\r' || block->data[here] == '\t'))
+        here++;
+    if (here >= last)
+        return false;
+    size_t value_at = take_key(block, here, key, &wrong);
+    size_t end = value_at ? take_value(block, value_at, value, &wrong) : 0;
+    if (end == 0 || end > last)
+        return false;
+    *at = end;
+    return true;
+}

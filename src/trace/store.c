@@ -1,0 +1,613 @@
+/* Merging parts in the order of the file, and what can be decided only once all of it was read: which process every
+ * event belongs to, and so what pending ones are. Each kind of event has an array of its own, sorted by start with a
+ * stable merge sort that leaves sorted input alone: O(n) for the device's streams, O(n log n) at worst. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/part.h"
+
+/* Categories beyond the limit are counted with the last: profilers write about twenty. */
+enum { MAX_TRACKS = 65535, FIRST_TRACK_SLOTS = 256, MAX_CATEGORIES = 1023 };
+
+void ek__store_clear(ek__trace_store *store)
+{
+    ek__texts_clear(&store->texts);
+    for (int kind = 0; kind <= EK__N_EVENT_KINDS; kind++)
+        free(store->event[kind]);
+    free(store->track);
+    free(store->label);
+    free(store->category);
+    free(store->track_slot);
+    free(store->renumber);
+    free(store->name);
+    *store = (ek__trace_store){0};
+}
+
+/* ---- merging ---- */
+
+static bool renumber_texts(ek__trace_store *store, const ek__texts *texts)
+{
+    uint32_t *room = ek__with_room(store->renumber, &store->renumber_capacity, texts->n, sizeof *room);
+    if (!room)
+        return false;
+    store->renumber = room;
+    for (uint32_t i = 0; i < texts->n; i++) {
+        const struct ek__text_entry *e = &texts->entry[i];
+        room[i] = ek__texts_intern_hashed(&store->texts, texts->bytes + e->offset, e->size, e->hash);
+        if (room[i] == UINT32_MAX)
+            return false;
+    }
+    return true;
+}
+
+static inline uint32_t track_hash(uint32_t pid, uint32_t tid)
+{
+    uint64_t both = ((uint64_t)pid << 32 | tid) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(both >> 32);
+}
+
+static bool grow_track_slots(ek__trace_store *store)
+{
+    uint32_t n = store->n_track_slots ? 2 * store->n_track_slots : FIRST_TRACK_SLOTS;
+    uint32_t *slot = calloc(n, sizeof *slot);
+    if (!slot)
+        return false;
+    for (int i = 0; i < store->n_tracks; i++) {
+        uint32_t s = track_hash(store->track[i].pid, store->track[i].tid) & (n - 1);
+        while (slot[s])
+            s = (s + 1) & (n - 1);
+        slot[s] = (uint32_t)i + 1;
+    }
+    free(store->track_slot);
+    store->track_slot = slot;
+    store->n_track_slots = n;
+    return true;
+}
+
+/* -1 when memory is out, -2 for one thread too many. */
+static int find_track(ek__trace_store *store, uint32_t pid, uint32_t tid)
+{
+    if (store->n_track_slots <= 2 * (uint32_t)store->n_tracks + 2 && !grow_track_slots(store))
+        return -1;
+    uint32_t s = track_hash(pid, tid) & (store->n_track_slots - 1);
+    for (; store->track_slot[s]; s = (s + 1) & (store->n_track_slots - 1)) {
+        const ek__part_track *t = &store->track[store->track_slot[s] - 1];
+        if (t->pid == pid && t->tid == tid)
+            return (int)store->track_slot[s] - 1;
+    }
+    if (store->n_tracks == MAX_TRACKS)
+        return -2;
+    ek__part_track *room =
+        ek__with_room(store->track, &store->tracks_capacity, (size_t)store->n_tracks + 1, sizeof *room);
+    if (!room)
+        return -1;
+    store->track = room;
+    store->track_slot[s] = (uint32_t)store->n_tracks + 1;
+    store->track[store->n_tracks] = (ek__part_track){.pid = pid, .tid = tid};
+    return store->n_tracks++;
+}
+
+/* renumber[] holds texts first and then is reused for tracks, whose numbers in the part begin at 0. */
+static bool merge_tracks(ek__trace_store *store, const ek__part *part, uint32_t *track_number)
+{
+    for (int i = 0; i < part->n_tracks; i++) {
+        const ek__part_track *t = &part->track[i];
+        int number = find_track(store, store->renumber[t->pid], store->renumber[t->tid]);
+        if (number == -1)
+            return false;
+        track_number[i] = number < 0 ? UINT32_MAX : (uint32_t)number;
+        if (number < 0) {
+            store->too_many_tracks = true;
+            continue;
+        }
+        store->track[number].n_complete += t->n_complete;
+        if (__builtin_add_overflow(store->track[number].total_ns, t->total_ns, &store->track[number].total_ns))
+            store->track[number].total_ns = INT64_MAX;
+    }
+    return true;
+}
+
+static bool merge_categories(ek__trace_store *store, const ek__part *part)
+{
+    for (int i = 0; i < part->n_categories; i++) {
+        uint32_t name = store->renumber[part->category[i].name];
+        int at = 0;
+        while (at < store->n_categories && store->category[at].name != name && at < MAX_CATEGORIES)
+            at++;
+        if (at == store->n_categories) {
+            ek__part_category *room = ek__with_room(store->category, &store->categories_capacity,
+                                                    (size_t)store->n_categories + 1, sizeof *room);
+            if (!room)
+                return false;
+            store->category = room;
+            store->category[store->n_categories++] = (ek__part_category){.name = name};
+        }
+        store->category[at].n_complete += part->category[i].n_complete;
+    }
+    return true;
+}
+
+static bool merge_labels(ek__trace_store *store, const ek__part *part)
+{
+    size_t n = (size_t)store->n_labels + (size_t)part->n_labels;
+    if (part->n_labels == 0)
+        return true;
+    ek__part_label *room = ek__with_room(store->label, &store->labels_capacity, n, sizeof *room);
+    if (!room)
+        return false;
+    store->label = room;
+    for (int i = 0; i < part->n_labels; i++) {
+        ek__part_label l = part->label[i];
+        l.pid = store->renumber[l.pid];
+        l.tid = l.tid == UINT32_MAX ? l.tid : store->renumber[l.tid];
+        l.name = store->renumber[l.name];
+        l.order = (uint32_t)store->n_labels;
+        store->label[store->n_labels++] = l;
+    }
+    return true;
+}
+
+static bool add_event(ek__trace_store *store, const ek__event *event)
+{
+    int kind = event->kind;
+    if (store->n[kind] == store->capacity[kind]) {
+        ek__event *room =
+            ek__with_room(store->event[kind], &store->capacity[kind], store->n[kind] + 1, sizeof *event);
+        if (!room)
+            return false;
+        store->event[kind] = room;
+    }
+    store->event[kind][store->n[kind]++] = *event;
+    return true;
+}
+
+static bool merge_events(ek__trace_store *store, const ek__part *part, const uint32_t *track_number)
+{
+    for (size_t i = 0; i < part->n_events; i++) {
+        ek__event e = part->event[i];
+        if (track_number[e.track] == UINT32_MAX)
+            continue;
+        e.track = (uint16_t)track_number[e.track];
+        if (e.kind != EK__EVENT_FLOW) {
+            e.name = store->renumber[e.name];
+            e.detail = store->renumber[e.detail];
+        }
+        if (!add_event(store, &e))
+            return false;
+    }
+    return true;
+}
+
+static void merge_counts(ek__trace_store *store, const ek__part *part)
+{
+    for (int i = 0; i < 128; i++)
+        store->by_phase[i] += part->by_phase[i];
+    store->n_items += part->n_items;
+    store->n_odd += part->n_odd;
+    store->n_node_launch += part->n_node_launch;
+    store->n_enqueue += part->n_enqueue;
+    store->n_dequeue += part->n_dequeue;
+    store->n_compile += part->n_compile;
+    store->n_synchronize += part->n_synchronize;
+    store->n_launch += part->n_launch;
+    store->n_gc += part->n_gc;
+    store->has_full_names |= part->has_full_names;
+    store->has_mindspore_flows |= part->has_mindspore_flows;
+    store->has_cuda |= part->has_cuda;
+    store->has_torch |= part->has_torch;
+    store->too_many_tracks |= part->too_many_tracks;
+}
+
+bool ek__store_merge(ek__trace_store *store, const ek__part *part)
+{
+    if (store->texts.n == 0 && !ek__texts_reset(&store->texts))
+        return false;
+    uint32_t *track_number = malloc(((size_t)part->n_tracks + 1) * sizeof *track_number);
+    bool fine = track_number && renumber_texts(store, &part->texts) && merge_tracks(store, part, track_number) &&
+                merge_categories(store, part) && merge_labels(store, part) && merge_events(store, part, track_number);
+    free(track_number);
+    merge_counts(store, part);
+    return fine;
+}
+
+/* ---- processes ---- */
+
+static ek__layer_kind layer_of(const char *process)
+{
+    static const struct {
+        const char *name;
+        ek__layer_kind layer;
+    } known[] = {
+        {"Python", EK__LAYER_PYTHON},
+        {"MindSpore", EK__LAYER_MINDSPORE},
+        {"CPU OP", EK__LAYER_CPU_OP},
+        {"Scope Layer", EK__LAYER_SCOPE},
+        {"CANN", EK__LAYER_CANN},
+        {"Ascend Hardware", EK__LAYER_DEVICE},
+        {"HCCL", EK__LAYER_COMMUNICATION},
+        {"Communication", EK__LAYER_COMMUNICATION},
+        {"Overlap Analysis", EK__LAYER_OVERLAP},
+    };
+    for (size_t i = 0; process && i < sizeof known / sizeof *known; i++)
+        if (strcmp(process, known[i].name) == 0)
+            return known[i].layer;
+    return EK__LAYER_OTHER;
+}
+
+static int64_t whole_number(const char *text)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    return *text && *end == '\0' && errno == 0 ? value : INT64_MIN;
+}
+
+/* By process and thread. */
+static int compare_places(const void *a, const void *b)
+{
+    const ek__part_label *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return 0;
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+    const ek__part_label *x = a, *y = b;
+    int places = compare_places(a, b);
+    return places != 0 ? places : x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Of several labels of one process or thread the last counts, as in trace viewers. */
+static void sort_labels(ek__trace_store *store)
+{
+    ek__part_label *label = store->label;
+    int n = 0;
+    if (store->n_labels > 0)
+        qsort(label, (size_t)store->n_labels, sizeof *label, compare_labels);
+    for (int i = 0; i < store->n_labels; i++)
+        if (i + 1 == store->n_labels || compare_places(&label[i], &label[i + 1]) != 0)
+            label[n++] = label[i];
+    store->n_labels = n;
+}
+
+static const ek__part_label *find_label(const ek__trace_store *store, uint32_t pid, uint32_t tid)
+{
+    ek__part_label key = {.pid = pid, .tid = tid};
+    return store->n_labels == 0 ? NULL
+                                : bsearch(&key, store->label, (size_t)store->n_labels, sizeof key, compare_places);
+}
+
+static const char *label_name(const ek__trace_store *store, uint32_t pid, uint32_t tid)
+{
+    const ek__part_label *label = find_label(store, pid, tid);
+    return label ? store->name[label->name] : NULL;
+}
+
+static bool make_tracks(const ek__trace_store *store, ek__trace *out)
+{
+    out->n_tracks = store->n_tracks;
+    out->track = ek__pool_alloc(out->pool, (size_t)store->n_tracks, sizeof *out->track);
+    if (!out->track)
+        return false;
+    for (int i = 0; i < store->n_tracks; i++) {
+        const ek__part_track *from = &store->track[i];
+        ek__track *t = &out->track[i];
+        const char *process = label_name(store, from->pid, UINT32_MAX), *thread = label_name(store, from->pid, from->tid);
+        t->pid = ek__pool_text(out->pool, store->name[from->pid], strlen(store->name[from->pid]));
+        t->tid = ek__pool_text(out->pool, store->name[from->tid], strlen(store->name[from->tid]));
+        t->process = process ? ek__pool_text(out->pool, process, strlen(process)) : NULL;
+        t->thread = thread ? ek__pool_text(out->pool, thread, strlen(thread)) : NULL;
+        if (!t->pid || !t->tid || (process && !t->process) || (thread && !t->thread))
+            return false;
+        t->pid_number = whole_number(t->pid);
+        t->tid_number = whole_number(t->tid);
+        t->layer = layer_of(process);
+        t->n_complete = from->n_complete;
+        t->total_ns = from->total_ns;
+    }
+    return true;
+}
+
+/* ---- what pending events are ---- */
+
+enum { DROP = -1 };
+
+static bool on_plane(const ek__track *track)
+{
+    return track->thread && strncmp(track->thread, "Plane", 5) == 0;
+}
+
+/* The files of 2020 to 2022 have no metadata: pid 9000 is the AI CPU, 10000 communication, the rest the device. */
+static int kind_without_metadata(ek__event *event, const ek__track *track)
+{
+    if (track->pid_number == 10000)
+        return EK__EVENT_COLLECTIVE;
+    event->core = track->pid_number == 9000 ? EK__CORE_AI_CPU : EK__CORE_AI_CORE;
+    return EK__EVENT_KERNEL;
+}
+
+static int kind_of_pending(ek__event *event, const ek__track *track, const char *name, bool no_metadata)
+{
+    if (no_metadata)
+        return kind_without_metadata(event, track);
+    switch (track->layer) {
+    case EK__LAYER_SCOPE:
+        return EK__EVENT_SCOPE;
+    case EK__LAYER_COMMUNICATION:
+        return on_plane(track) ? DROP : EK__EVENT_COLLECTIVE;
+    case EK__LAYER_DEVICE:
+        return EK__EVENT_TASK;
+    case EK__LAYER_MINDSPORE:
+    case EK__LAYER_CPU_OP:
+        if (strstr(name, "GetNext"))
+            return EK__EVENT_DATA;
+        if (strstr(name, "ynchronize"))
+            return EK__EVENT_SYNC;
+        return strchr(name, '/') ? EK__EVENT_HOST_OP : DROP;
+    case EK__LAYER_OTHER:
+        return track->process ? DROP : EK__EVENT_HOST_OP;
+    default:
+        return DROP;
+    }
+}
+
+static bool settle_pending(ek__trace_store *store, ek__trace *out)
+{
+    ek__event *pending = store->event[EK__EVENT_PENDING];
+    bool no_metadata = store->n_labels == 0;
+    for (size_t i = 0; i < store->n[EK__EVENT_PENDING]; i++) {
+        ek__event e = pending[i];
+        int kind = kind_of_pending(&e, &out->track[e.track], store->name[e.name], no_metadata);
+        if (kind == DROP)
+            continue;
+        e.kind = (uint8_t)kind;
+        store->n_synchronize += kind == EK__EVENT_SYNC;
+        if (!add_event(store, &e))
+            return false;
+    }
+    free(pending);
+    store->event[EK__EVENT_PENDING] = NULL;
+    store->n[EK__EVENT_PENDING] = store->capacity[EK__EVENT_PENDING] = 0;
+    return true;
+}
+
+/* Is the event what its own fields said, now that its process is known? */
+static bool is_confirmed(const ek__event *event, const ek__track *track)
+{
+    switch (event->kind) {
+    case EK__EVENT_COMPUTING:
+    case EK__EVENT_COMMUNICATION:
+    case EK__EVENT_NOT_OVERLAPPED:
+    case EK__EVENT_FREE:
+        return track->layer == EK__LAYER_OVERLAP || !track->process;
+    case EK__EVENT_COLLECTIVE:
+        return !on_plane(track) && track->layer != EK__LAYER_CANN && track->layer != EK__LAYER_PYTHON &&
+               track->layer != EK__LAYER_MINDSPORE && track->layer != EK__LAYER_CPU_OP &&
+               track->layer != EK__LAYER_SCOPE;
+    default:
+        return true;
+    }
+}
+
+static void confirm(ek__trace_store *store, const ek__trace *out, int kind)
+{
+    ek__event *event = store->event[kind];
+    size_t n = 0;
+    for (size_t i = 0; i < store->n[kind]; i++)
+        if (is_confirmed(&event[i], &out->track[event[i].track]))
+            event[n++] = event[i];
+    store->n[kind] = n;
+}
+
+/* A collective of Ascend belongs to the group whose thread it is on. */
+static void name_groups(ek__trace_store *store)
+{
+    ek__event *event = store->event[EK__EVENT_COLLECTIVE];
+    for (size_t i = 0; i < store->n[EK__EVENT_COLLECTIVE]; i++) {
+        if (event[i].detail || event[i].link)
+            continue;
+        const ek__part_track *track = &store->track[event[i].track];
+        const ek__part_label *thread = find_label(store, track->pid, track->tid);
+        if (thread && find_label(store, track->pid, UINT32_MAX))
+            event[i].detail = thread->name;
+    }
+}
+
+/* ---- order ---- */
+
+static inline bool is_before(const ek__event *a, const ek__event *b)
+{
+    return a->start != b->start ? a->start < b->start : a->duration > b->duration;
+}
+
+static bool is_sorted(const ek__event *event, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (is_before(&event[i], &event[i - 1]))
+            return false;
+    return true;
+}
+
+/* from[low, middle) and from[middle, high) into to[low, high). */
+static void merge_runs(const ek__event *from, ek__event *to, size_t low, size_t middle, size_t high)
+{
+    size_t a = low, b = middle;
+    for (size_t i = low; i < high; i++)
+        to[i] = b == high || (a < middle && !is_before(&from[b], &from[a])) ? from[a++] : from[b++];
+}
+
+static bool sort_events(ek__event **event, size_t n)
+{
+    if (is_sorted(*event, n))
+        return true;
+    ek__event *from = *event, *to = malloc(n * sizeof *to);
+    if (!to)
+        return false;
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t low = 0; low < n; low += 2 * width) {
+            size_t middle = low + width < n ? low + width : n, high = low + 2 * width < n ? low + 2 * width : n;
+            merge_runs(from, to, low, middle, high);
+        }
+        ek__event *swap = from;
+        from = to;
+        to = swap;
+    }
+    free(to);
+    *event = from;
+    return true;
+}
+
+static bool sort_all(ek__trace_store *store, ek__trace *out)
+{
+    for (int kind = 0; kind < EK__N_EVENT_KINDS; kind++) {
+        if (kind == EK__EVENT_COLLECTIVE || (kind >= EK__EVENT_COMPUTING && kind <= EK__EVENT_FREE))
+            confirm(store, out, kind);
+        if (store->n[kind] > 0 && !sort_events(&store->event[kind], store->n[kind]))
+            return false;
+        out->of[kind] = (ek__slice){store->event[kind], store->n[kind]};
+    }
+    return true;
+}
+
+/* ---- the counts ---- */
+
+/* Threads to processes by the number of the pid's text. */
+static bool make_processes(const ek__trace_store *store, ek__trace *out)
+{
+    ek_trace_counts *c = &out->counts;
+    uint32_t *process_of = ek__alloc(store->texts.n, sizeof *process_of); /* number + 1 */
+    bool fine = process_of != NULL;
+    for (int i = 0; i < out->n_tracks && fine; i++) {
+        const ek__track *t = &out->track[i];
+        uint32_t *number = &process_of[store->track[i].pid];
+        if (t->n_complete == 0)
+            continue;
+        if (*number == 0) {
+            ek_trace_process *room = ek__pool_push(out->pool, c->process, c->n_processes, sizeof *room);
+            fine = room != NULL;
+            if (!fine)
+                break;
+            c->process = room;
+            c->process[c->n_processes++] = (ek_trace_process){t->process, t->pid, 0, 0, 0};
+            *number = (uint32_t)c->n_processes;
+        }
+        ek_trace_process *p = &c->process[*number - 1];
+        p->n_complete += t->n_complete;
+        p->n_threads++;
+        if (__builtin_add_overflow(p->total_ns, t->total_ns, &p->total_ns))
+            p->total_ns = INT64_MAX;
+    }
+    free(process_of);
+    return fine;
+}
+
+static int compare_categories(const void *a, const void *b)
+{
+    const ek_trace_category *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static bool make_counts(const ek__trace_store *store, ek__trace *out)
+{
+    ek_trace_counts *c = &out->counts;
+    memcpy(c->by_phase, store->by_phase, sizeof c->by_phase);
+    c->n_items = store->n_items;
+    c->n_odd = store->n_odd;
+    c->category = ek__pool_alloc(out->pool, (size_t)store->n_categories, sizeof *c->category);
+    if (!c->category || !make_processes(store, out))
+        return false;
+    for (int i = 0; i < store->n_categories; i++) {
+        const char *name = store->name[store->category[i].name];
+        if (store->category[i].n_complete == 0)
+            continue;
+        ek_trace_category *to = &c->category[c->n_categories++];
+        to->n_complete = store->category[i].n_complete;
+        to->name = ek__pool_text(out->pool, name, strlen(name));
+        if (!to->name)
+            return false;
+    }
+    if (c->n_categories > 0)
+        qsort(c->category, (size_t)c->n_categories, sizeof *c->category, compare_categories);
+    out->n_node_launch = store->n_node_launch;
+    out->n_enqueue = store->n_enqueue;
+    out->n_dequeue = store->n_dequeue;
+    out->n_compile = store->n_compile;
+    out->n_synchronize = store->n_synchronize;
+    out->n_launch = store->n_launch;
+    out->n_gc = store->n_gc;
+    return true;
+}
+
+static bool has_layer(const ek__trace *trace, ek__layer_kind layer)
+{
+    for (int i = 0; i < trace->n_tracks; i++)
+        if (trace->track[i].layer == layer)
+            return true;
+    return false;
+}
+
+static ek_producer find_producer(const ek__trace_store *store, const ek__trace *trace)
+{
+    if (store->has_cuda)
+        return EK_PRODUCER_KINETO;
+    if (store->has_mindspore_flows || has_layer(trace, EK__LAYER_MINDSPORE) || has_layer(trace, EK__LAYER_SCOPE))
+        return EK_PRODUCER_MINDSPORE;
+    if (store->has_torch || (has_layer(trace, EK__LAYER_PYTHON) && has_layer(trace, EK__LAYER_DEVICE)))
+        return EK_PRODUCER_TORCH_NPU;
+    if (has_layer(trace, EK__LAYER_DEVICE) || has_layer(trace, EK__LAYER_OVERLAP))
+        return EK_PRODUCER_MSPROF;
+    if (store->n_labels == 0 && store->n[EK__EVENT_KERNEL] > 0)
+        return EK_PRODUCER_TIMELINE;
+    return EK_PRODUCER_UNKNOWN;
+}
+
+static bool make_names(ek__trace_store *store, ek__trace *out)
+{
+    store->name = malloc(((size_t)store->texts.n + 1) * sizeof *store->name);
+    if (!store->name || (store->texts.n == 0 && !ek__texts_reset(&store->texts)))
+        return false;
+    for (uint32_t i = 0; i < store->texts.n; i++)
+        store->name[i] = ek__texts_at(&store->texts, i);
+    out->name = store->name;
+    out->n_names = store->texts.n;
+    return true;
+}
+
+ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err)
+{
+    if (!make_names(store, out))
+        return ek__no_memory(err);
+    sort_labels(store);
+    if (!make_tracks(store, out) || !settle_pending(store, out))
+        return ek__no_memory(err);
+    name_groups(store);
+    if (!sort_all(store, out) || !make_counts(store, out))
+        return ek__no_memory(err);
+    out->producer = find_producer(store, out);
+    return EK_OK;
+}
+
+/* ---- what analyses ask ---- */
+
+uint32_t ek__trace_find_name(const ek__trace *trace, const char *name)
+{
+    uint32_t number = trace->store ? ek__texts_find(&trace->store->texts, name, strlen(name)) : UINT32_MAX;
+    return number == UINT32_MAX ? 0 : number;
+}
+
+size_t ek__slice_lower(ek__slice slice, int64_t time)
+{
+    size_t low = 0, high = slice.n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice.event[middle].start < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
