@@ -82,18 +82,22 @@ static uint32_t link_number(const ek__span *span)
     return (uint32_t)id_number(span);
 }
 
-/* Start and duration; a missing duration is 0, a negative one too. @return false when the event has no usable time */
-static bool take_times(const ek__raw_event *raw, ek__event *event)
+/* A missing duration is 0, a negative one too. */
+static bool take_duration(const ek__raw_event *raw, ek__event *event)
 {
-    if (!raw->ts.at || !ek__parse_us(raw->ts.at, raw->ts.size, &event->start))
-        return false;
     event->duration = 0;
     if (raw->dur.at && !ek__parse_us(raw->dur.at, raw->dur.size, &event->duration))
         return false;
     if (event->duration < 0)
         event->duration = 0;
-    /* Sums of two stay within 64 bits everywhere. */
-    return event->start > INT64_MIN / 4 && event->start < INT64_MAX / 4 && event->duration < INT64_MAX / 4;
+    return event->duration < INT64_MAX / 4;
+}
+
+/* Sums of two times stay within 64 bits everywhere. */
+static bool take_start(const ek__raw_event *raw, ek__event *event)
+{
+    return ek__parse_us(raw->ts.at, raw->ts.size, &event->start) && event->start > INT64_MIN / 4 &&
+           event->start < INT64_MAX / 4;
 }
 
 /* ---- arguments ---- */
@@ -173,8 +177,13 @@ static uint32_t collective_key(ek__part *part, const details *d)
     return ek__part_text(part, &span);
 }
 
-static void push(ek__part *part, ek__event *event, ek__event_kind kind, uint32_t name)
+/* Keep an event. Its start is worked out here, since most events of the host are never kept. */
+static void push(ek__part *part, const ek__raw_event *raw, ek__event *event, ek__event_kind kind, uint32_t name)
 {
+    if (!take_start(raw, event)) {
+        part->n_odd++;
+        return;
+    }
     event->kind = (uint8_t)kind;
     event->name = name;
     ek__part_push(part, event);
@@ -194,7 +203,7 @@ static void take_device(ek__part *part, const ek__block *block, const ek__raw_ev
         kind = EK__EVENT_COLLECTIVE;
         event->detail = collective_key(part, &d);
     }
-    push(part, event, kind, ek__part_text(part, &raw->name));
+    push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
 
 static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
@@ -207,7 +216,7 @@ static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_e
     part->n_launch += CONTAINS(&raw->name, "Launch");
     part->n_synchronize += waits;
     if (event->link || waits)
-        push(part, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
+        push(part, raw, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
 }
 
 /* ---- device events of Ascend ---- */
@@ -233,7 +242,7 @@ static void take_task(ek__part *part, const ek__raw_event *raw, const details *d
     ek__event_kind kind = event->core != EK__CORE_NONE && !of_communication ? EK__EVENT_KERNEL
                           : is_copy(&d->task_type)                          ? EK__EVENT_COPY
                                                                             : EK__EVENT_TASK;
-    push(part, event, kind, ek__part_text(part, &raw->name));
+    push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
 
 static bool take_overlap(ek__part *part, const ek__raw_event *raw, ek__event *event)
@@ -250,7 +259,7 @@ static bool take_overlap(ek__part *part, const ek__raw_event *raw, ek__event *ev
         kind = EK__EVENT_FREE;
     else
         return false;
-    push(part, event, kind, 0);
+    push(part, raw, event, kind, 0);
     return true;
 }
 
@@ -264,7 +273,7 @@ static bool take_step(ek__part *part, const ek__raw_event *raw, ek__event *event
         return false;
     ek__span number = {found + sizeof mark - 1, raw->name.size - (uint32_t)sizeof mark + 1, raw->name.quoted};
     event->detail = ek__part_text(part, &number);
-    push(part, event, EK__EVENT_STEP, ek__part_text(part, &raw->name));
+    push(part, raw, event, EK__EVENT_STEP, ek__part_text(part, &raw->name));
     return true;
 }
 
@@ -275,10 +284,10 @@ static bool take_host(ek__part *part, const ek__raw_event *raw, ek__event *event
     if (take_step(part, raw, event))
         return true;
     if (STARTS(name, "enumerate(DataLoader)#"))
-        push(part, event, EK__EVENT_DATA, ek__part_text(part, name));
+        push(part, raw, event, EK__EVENT_DATA, ek__part_text(part, name));
     else if (STARTS(name, "Python GC")) {
         part->n_gc++;
-        push(part, event, EK__EVENT_GC, ek__part_text(part, name));
+        push(part, raw, event, EK__EVENT_GC, ek__part_text(part, name));
     } else
         return false;
     return true;
@@ -295,10 +304,10 @@ static bool take_cann(ek__part *part, const ek__raw_event *raw, ek__event *event
     part->n_node_launch += STARTS(name, "Node@launch");
     if (CONTAINS(name, "aclopCompileAndExecute")) {
         part->n_compile++;
-        push(part, event, EK__EVENT_COMPILE, ek__part_text(part, name));
+        push(part, raw, event, EK__EVENT_COMPILE, ek__part_text(part, name));
     } else if (CONTAINS(name, "ynchronize")) {
         part->n_synchronize++;
-        push(part, event, EK__EVENT_SYNC, ek__part_text(part, name));
+        push(part, raw, event, EK__EVENT_SYNC, ek__part_text(part, name));
     }
     return true;
 }
@@ -307,9 +316,9 @@ static void take_python(ek__part *part, const ek__raw_event *raw, ek__event *eve
 {
     if (STARTS(&raw->name, "nn.Module: ")) {
         ek__span module = behind(&raw->name, sizeof "nn.Module: " - 1);
-        push(part, event, EK__EVENT_MODULE, ek__part_text(part, &module));
+        push(part, raw, event, EK__EVENT_MODULE, ek__part_text(part, &module));
     } else if (ends_with(&raw->name, ": recompute_fn"))
-        push(part, event, EK__EVENT_RECOMPUTE, ek__part_text(part, &raw->name));
+        push(part, raw, event, EK__EVENT_RECOMPUTE, ek__part_text(part, &raw->name));
     else
         take_host(part, raw, event);
 }
@@ -321,7 +330,7 @@ static void take_iteration(ek__part *part, const ek__raw_event *raw, ek__event *
     if (number.size == raw->name.size || number.size == 0 || number.at[0] < '0' || number.at[0] > '9')
         return;
     event->detail = ek__part_text(part, &number);
-    push(part, event, EK__EVENT_STEP, ek__part_text(part, &raw->name));
+    push(part, raw, event, EK__EVENT_STEP, ek__part_text(part, &raw->name));
 }
 
 /* ---- one event ---- */
@@ -345,9 +354,9 @@ static void take_plain(ek__part *part, const ek__block *block, const ek__raw_eve
         event->detail = ek__part_text(part, &d.full_name);
     }
     if (STARTS(name, "hcom_"))
-        push(part, event, EK__EVENT_COLLECTIVE, ek__part_text(part, name));
+        push(part, raw, event, EK__EVENT_COLLECTIVE, ek__part_text(part, name));
     else
-        push(part, event, (ek__event_kind)EK__EVENT_PENDING, ek__part_text(part, name));
+        push(part, raw, event, (ek__event_kind)EK__EVENT_PENDING, ek__part_text(part, name));
 }
 
 static void take_complete(ek__part *part, const ek__block *block, const ek__raw_event *raw,
@@ -358,7 +367,7 @@ static void take_complete(ek__part *part, const ek__block *block, const ek__raw_
     ek__event event = {.track = (uint16_t)part->last_track};
     track->n_complete++;
     category->n_complete++;
-    if (!raw->name.at || !raw->name.quoted || !take_times(raw, &event)) {
+    if (!raw->name.at || !raw->name.quoted || !raw->ts.at || !take_duration(raw, &event)) {
         part->n_odd++;
         return;
     }
@@ -378,10 +387,10 @@ static void take_complete(ek__part *part, const ek__block *block, const ek__raw_
         break;
     case EK__CATEGORY_USER:
         if (!take_host(part, raw, &event))
-            push(part, &event, EK__EVENT_ANNOTATION, ek__part_text(part, &raw->name));
+            push(part, raw, &event, EK__EVENT_ANNOTATION, ek__part_text(part, &raw->name));
         break;
     case EK__CATEGORY_DEVICE_USER:
-        push(part, &event, EK__EVENT_DEVICE_ANNOTATION, ek__part_text(part, &raw->name));
+        push(part, raw, &event, EK__EVENT_DEVICE_ANNOTATION, ek__part_text(part, &raw->name));
         break;
     case EK__CATEGORY_PYTHON:
         take_python(part, raw, &event);
@@ -425,8 +434,7 @@ static void take_flow(ek__part *part, const ek__raw_event *raw)
     default:
         return;
     }
-    if (!raw->id.at || !raw->ts.at || !ek__parse_us(raw->ts.at, raw->ts.size, &event.start) ||
-        event.start <= INT64_MIN / 4 || event.start >= INT64_MAX / 4) {
+    if (!raw->id.at || !raw->ts.at || !take_start(raw, &event)) {
         part->n_odd++;
         return;
     }

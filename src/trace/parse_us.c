@@ -85,8 +85,32 @@ static bool with_exponent(const char *digits, const char *end, int64_t n_whole, 
     return finish(&r, negative, ns);
 }
 
+/* The common case, "1736408883688177.930": digits, a point, at most three more, nothing that could overflow. */
+static bool parse_plain(const char *text, size_t size, int64_t *ns)
+{
+    static const int64_t missing[] = {1000, 100, 10, 1};
+    /* 16 digits before the point and 3 behind it fit while the first of the 16 is below 9. */
+    enum { MOST_WHOLE = 16, MOST_FRACTION = 3 };
+    int64_t value = 0;
+    size_t i = 0, n_fraction = 0;
+    if (size == 0 || size > MOST_WHOLE + 1 + MOST_FRACTION || !is_digit(text[0]) || text[0] == '9')
+        return false;
+    for (; i < size && i < MOST_WHOLE && is_digit(text[i]); i++)
+        value = value * 10 + (text[i] - '0');
+    if (i < size && text[i++] != '.')
+        return false;
+    for (; i < size && n_fraction < MOST_FRACTION && is_digit(text[i]); i++, n_fraction++)
+        value = value * 10 + (text[i] - '0');
+    if (i < size)
+        return false;
+    *ns = value * missing[n_fraction];
+    return true;
+}
+
 bool ek__parse_us(const char *text, size_t size, int64_t *ns)
 {
+    if (parse_plain(text, size, ns))
+        return true;
     const char *end = text + size;
     while (text < end && is_blank(*text))
         text++;

@@ -233,34 +233,45 @@ static uint64_t escaped_bytes(uint64_t backslash, uint64_t *carried)
     return escaped;
 }
 
-static inline void finish_word(ek__block *block, size_t word, uint64_t quote, uint64_t backslash, uint64_t open,
-                               uint64_t close, carry *c)
+static inline uint64_t drop_escaped(uint64_t quote, uint64_t backslash, carry *c)
 {
-    if (backslash | c->escaped)
-        quote &= ~escaped_bytes(backslash, &c->escaped);
-    uint64_t inside = prefix_xor(quote) ^ c->in_string;
+    return backslash | c->escaped ? quote & ~escaped_bytes(backslash, &c->escaped) : quote;
+}
+
+/* `inside` is the prefix XOR of the quotes. */
+static inline void finish_word(ek__block *block, size_t word, uint64_t quote, uint64_t inside, uint64_t open,
+                               uint64_t close, uint64_t stop, carry *c)
+{
+    inside ^= c->in_string;
     c->in_string = (uint64_t)((int64_t)inside >> 63);
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
     block->close[word] = close & ~inside;
+    block->stop[word] = stop | close;
 }
 
 /* '[' and '{' differ in the bit 0x20 only, ']' and '}' too. */
 #ifdef HAVE_AVX2
-__attribute__((target("avx2"))) static void index_words_avx2(ek__block *block, size_t n_words)
+__attribute__((target("avx2,pclmul"))) static void index_words_avx2(ek__block *block, size_t n_words)
 {
     const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
     const __m256i open = _mm256_set1_epi8('{'), close = _mm256_set1_epi8('}'), bit = _mm256_set1_epi8(0x20);
+    const __m256i comma = _mm256_set1_epi8(',');
     carry c = {0, 0};
     for (size_t w = 0; w < n_words; w++) {
         __m256i low = _mm256_loadu_si256((const __m256i *)(block->data + 64 * w));
         __m256i high = _mm256_loadu_si256((const __m256i *)(block->data + 64 * w + 32));
         __m256i low_bit = _mm256_or_si256(low, bit), high_bit = _mm256_or_si256(high, bit);
+        /* Blanks are the bytes up to 0x20: the larger of the two is 0x20. */
+        __m256i low_max = _mm256_max_epu8(low, bit), high_max = _mm256_max_epu8(high, bit);
 #define BOTH(a, b, with)                                                                                               \
     ((uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, with)) |                                            \
      (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(b, with)) << 32)
-        finish_word(block, w, BOTH(low, high, quote), BOTH(low, high, backslash), BOTH(low_bit, high_bit, open),
-                    BOTH(low_bit, high_bit, close), &c);
+        uint64_t quotes = drop_escaped(BOTH(low, high, quote), BOTH(low, high, backslash), &c);
+        /* A carry-less product with all ones is the prefix XOR. */
+        __m128i product = _mm_clmulepi64_si128(_mm_set_epi64x(0, (long long)quotes), _mm_set1_epi8(-1), 0);
+        finish_word(block, w, quotes, (uint64_t)_mm_cvtsi128_si64(product), BOTH(low_bit, high_bit, open),
+                    BOTH(low_bit, high_bit, close), BOTH(low_max, high_max, bit) | BOTH(low, high, comma), &c);
 #undef BOTH
     }
 }
@@ -273,6 +284,14 @@ static inline uint64_t equal_bytes(uint64_t eight, uint64_t with)
     uint64_t differs = eight ^ with;
     uint64_t equal = ~(((differs & low7) + low7) | differs | low7);
     return (equal >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+/* One bit per byte of `eight` that is a blank: 0x20 or below. */
+static inline uint64_t blank_bytes(uint64_t eight)
+{
+    const uint64_t high = UINT64_C(0x8080808080808080), ones = UINT64_C(0x0101010101010101);
+    uint64_t above = ((eight & ~high) + ones * (0x7f - 0x20)) | eight; /* high bit: over 0x20 */
+    return ((~above & high) >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 
 static inline uint64_t load_eight(const char *at)
@@ -290,28 +309,31 @@ static void index_words_plain(ek__block *block, size_t n_words)
     const uint64_t ones = UINT64_C(0x0101010101010101);
     carry c = {0, 0};
     for (size_t w = 0; w < n_words; w++) {
-        uint64_t quote = 0, backslash = 0, open = 0, close = 0;
+        uint64_t quote = 0, backslash = 0, open = 0, close = 0, stop = 0;
         for (int i = 0; i < 8; i++) {
             uint64_t eight = load_eight(block->data + 64 * w + 8 * i), folded = eight | ones * 0x20;
             quote |= equal_bytes(eight, ones * '"') << 8 * i;
             backslash |= equal_bytes(eight, ones * '\\') << 8 * i;
             open |= equal_bytes(folded, ones * '{') << 8 * i;
             close |= equal_bytes(folded, ones * '}') << 8 * i;
+            stop |= (blank_bytes(eight) | equal_bytes(eight, ones * ',')) << 8 * i;
         }
-        finish_word(block, w, quote, backslash, open, close, &c);
+        quote = drop_escaped(quote, backslash, &c);
+        finish_word(block, w, quote, prefix_xor(quote), open, close, stop, &c);
     }
 }
 
-static void index_block(ek__block *block, size_t size)
+void ek__block_index(ek__block *block, size_t size, bool plain)
 {
     size_t n_words = (size + 63) / 64;
     memset(block->data + size, ' ', PADDING);
 #ifdef HAVE_AVX2
-    if (__builtin_cpu_supports("avx2")) {
+    if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul")) {
         index_words_avx2(block, n_words);
         return;
     }
 #endif
+    (void)plain;
     index_words_plain(block, n_words);
 }
 
@@ -408,11 +430,6 @@ static frame find_frame(const ek__block *block, size_t size)
     int64_t depth = 0;
     for (size_t w = 0; w < (size + 63) / 64; w++) {
         uint64_t open = block->open[w], close = block->close[w];
-        int n_close = __builtin_popcountll(close);
-        if (close == 0 || depth > n_close) {
-            depth += __builtin_popcountll(open) - n_close;
-            continue;
-        }
         for (uint64_t both = open | close; both != 0; both &= both - 1) {
             size_t at = 64 * w + (size_t)__builtin_ctzll(both);
             if (open & both & -both) {
@@ -438,7 +455,7 @@ static bool make_room(ek__feed *feed, ek__block *block, size_t size)
     char *data = realloc(block->data, capacity + PADDING);
     if (data)
         block->data = data;
-    uint64_t *bits = data ? realloc(block->quote, capacity / 64 * 3 * sizeof *bits) : NULL;
+    uint64_t *bits = data ? realloc(block->quote, capacity / 64 * 4 * sizeof *bits) : NULL;
     if (!bits) {
         feed->out_of_memory = true;
         return false;
@@ -447,6 +464,7 @@ static bool make_room(ek__feed *feed, ek__block *block, size_t size)
     block->quote = bits;
     block->open = bits + capacity / 64;
     block->close = bits + capacity / 64 * 2;
+    block->stop = bits + capacity / 64 * 3;
     return true;
 }
 
@@ -533,7 +551,7 @@ static bool frame_block(ek__feed *feed, ek__block *block)
     if (carried > 0)
         memcpy(block->data, feed->carry, carried);
     size_t size = carried + read_full(feed, block->data + carried, wanted);
-    index_block(block, size);
+    ek__block_index(block, size, false);
     frame f = find_frame(block, size);
     block->offset = begin;
     if (f.array_end != SIZE_MAX) {
@@ -640,11 +658,6 @@ static size_t skip_nested(const ek__block *block, size_t from)
     for (size_t word = from / 64; word * 64 < block->size; word++) {
         uint64_t mask = word == from / 64 ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0);
         uint64_t open = block->open[word] & mask, close = block->close[word] & mask;
-        int n_close = __builtin_popcountll(close);
-        if (depth > n_close) {
-            depth += __builtin_popcountll(open) - n_close;
-            continue;
-        }
         for (uint64_t both = open | close; both != 0; both &= both - 1) {
             depth += open & both & -both ? 1 : -1;
             if (depth == 0) {
@@ -679,8 +692,7 @@ static inline size_t take_value(const ek__block *block, size_t at, ek__span *val
     if (data[at] == '{' || data[at] == '[')
         end = skip_nested(block, at);
     else
-        for (end = at; end < block->size && !ends_scalar(data[end]) && data[end] != '"' && data[end] != ':';)
-            end++;
+        end = next_bit(block->stop, at, block->size);
     if (end <= at)
         return 0;
     value->at = data + at;
@@ -739,13 +751,38 @@ static inline void place_value(ek__raw_event *event, const ek__span *key, const 
     }
 }
 
+/* A quarter of the bytes of an Ascend trace are counters, which end with their phase. The last quote closes "C", since
+ * a blank or colon stands before the one that opens it; the key is whole unless a backslash stands before it. */
+static bool ends_as_counter(const char *data, size_t begin, size_t end)
+{
+    static const char spaced[] = "\"ph\": \"C\"}", tight[] = "\"ph\":\"C\"}";
+    const size_t longer = sizeof spaced - 1, shorter = sizeof tight - 1;
+    if (end - begin < longer + 2 || data[end - 3] != 'C')
+        return false;
+    return (memcmp(data + end - longer, spaced, longer) == 0 && data[end - longer - 1] != '\\') ||
+           (memcmp(data + end - shorter, tight, shorter) == 0 && data[end - shorter - 1] != '\\');
+}
+
 /* The members of the object that opens at walk->at. */
 static ek__step take_event(ek__walk *walk, ek__raw_event *event)
 {
     const ek__block *block = walk->block;
     size_t begin = walk->at, at = skip_blanks(block->data, begin + 1, block->size), wrong = at;
+    /* Events of the frameworks begin with their phase; those of CANN end with it. */
+    bool may_count = at + 8 < block->size && memcmp(block->data + at, "\"ph\": \"X", 8) != 0;
+    size_t behind = may_count ? skip_nested(block, begin) : 0;
     ek__span key, value;
-    *event = (ek__raw_event){.begin = block->data + begin};
+    /* Only what tells that a value is absent: clearing all of it costs a seventh of the walk. */
+    event->begin = block->data + begin;
+    event->phase = 0;
+    event->name.at = event->cat.at = event->pid.at = event->tid.at = NULL;
+    event->id.at = event->ts.at = event->dur.at = event->args.at = NULL;
+    if (behind != 0 && ends_as_counter(block->data, begin, behind)) {
+        event->phase = 'C';
+        event->size = behind - begin;
+        walk->at = behind;
+        return EK__WALK_EVENT;
+    }
     while (at < block->size && block->data[at] != '}') {
         size_t value_at = take_key(block, at, &key, &wrong);
         size_t end = value_at ? take_value(block, value_at, &value, &wrong) : 0;

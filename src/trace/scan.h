@@ -1,7 +1,7 @@
 /* trace/scan.h - Chrome-trace JSON as a stream of events, at memory speed and in bounded memory.
  *
- * A feed reads a file (plain or .gz) in blocks and cuts them between events. Three bits per byte are made for each
- * block: unescaped quotes, and opening and closing brackets outside strings. A walker then jumps from bit to bit and
+ * A feed reads a file (plain or .gz) in blocks and cuts them between events. Four bits per byte are made for each block:
+ * unescaped quotes, opening and closing brackets outside strings, and bytes at which a number ends. A walker then jumps from bit to bit and
  * finds the values of every event without looking at the bytes between. Framing is sequential; walking is not: several
  * threads take blocks from one feed. Nothing is decoded here and no tree is built.
  *
@@ -32,7 +32,8 @@ typedef struct ek__block {
     size_t size;
     int64_t offset; /**< of data[0] in the (decompressed) file */
     int64_t sequence;
-    uint64_t *quote, *open, *close; /**< bit i % 64 of word i / 64 is byte i */
+    /* Bit i % 64 of word i / 64 is byte i. stop: blanks, commas, closing brackets, wherever they stand. */
+    uint64_t *quote, *open, *close, *stop;
     size_t capacity;                /**< bytes; a multiple of 64 */
 } ek__block;
 
@@ -66,6 +67,10 @@ void ek__feed_close(ek__feed *feed);
 bool ek__feed_next(ek__feed *feed, ek__block *block);
 void ek__block_clear(ek__block *block);
 
+/** Make the bits of data[0, size), which begins outside strings; ek__feed_next() has done it. 64 bytes behind are
+ *  overwritten with blanks. `plain`: without vector instructions, for tests. */
+void ek__block_index(ek__block *block, size_t size, bool plain);
+
 /** What is wrong with the file so far: NULL, or a sentence, with the byte where. */
 const char *ek__feed_problem(const ek__feed *feed, int64_t *offset);
 /** Did memory run out? Then nothing of what was read counts. */
@@ -81,7 +86,8 @@ int64_t ek__feed_total(const ek__feed *feed);
 
 typedef enum ek__step { EK__WALK_EVENT, EK__WALK_END, EK__WALK_DAMAGED } ek__step;
 
-/** The next event of a block. After EK__WALK_DAMAGED walk->at is the byte that is wrong. O(values of the event). */
+/** The next event of a block. After EK__WALK_DAMAGED walk->at is the byte that is wrong. Of a counter that says so with
+ *  its last member ("ph": "C"), nothing but the phase is filled. O(values of the event). */
 ek__step ek__walk_next(ek__walk *walk, ek__raw_event *event);
 
 /** The next key and value inside an object ("args") of the block, from *at on, which begins as the object's start.

@@ -1,0 +1,491 @@
+/* A run's ranks, several at a time: find the files, read every rank's tables and traces, analyse, forget the events,
+ * compare. A rank's events live only while it is analysed, so memory depends on the ranks in flight. Ranks are sorted
+ * at the end; nothing depends on which thread took which. */
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "trace/analysis.h"
+#include "trace/files.h"
+
+const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
+                                                      "msprof",  "timeline",  "kineto"};
+const char *const ek_trace_role_name[3] = {"head", "body", "tail"};
+
+enum { MAX_THREADS = 64 };
+
+/* All ranks being read. */
+typedef struct work {
+    const ek__layout *layout;
+    const ek_trace_options *options;
+    ek_trace_run *run;
+    int n_workers, n_reader_threads;
+    pthread_mutex_t lock; /* next, the run's own parts, progress */
+    int next;
+    double *share;  /* [n_ranks]: how far each is */
+    double *weight; /* [n_ranks]: bytes */
+    ek_status *status;
+    ek_error *error; /* [n_ranks] */
+} work;
+
+/* A rank's view of the progress. */
+typedef struct rank_progress {
+    work *w;
+    int index;
+} rank_progress;
+
+ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const char **room = ek__pool_push(rank->pool, rank->note, rank->n_notes, sizeof *room);
+    const char *copy = room ? ek__pool_text(rank->pool, text, strlen(text)) : NULL;
+    if (!copy)
+        return ek__no_memory(err);
+    rank->note = room;
+    rank->note[rank->n_notes++] = copy;
+    return EK_OK;
+}
+
+/* ---- one rank ---- */
+
+static void tell_rank_progress(void *user, double share, const char *what)
+{
+    const rank_progress *p = user;
+    work *w = p->w;
+    double done = 0, all = 0;
+    pthread_mutex_lock(&w->lock);
+    w->share[p->index] = share;
+    for (int i = 0; i < w->layout->n_ranks; i++) {
+        done += w->share[i] * w->weight[i];
+        all += w->weight[i];
+    }
+    w->options->progress(w->options->user, all > 0 ? done / all : 1, what);
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* What a table tells of the whole run is written by one rank at a time. */
+static bool writes_to_run(ek__file_type type)
+{
+    return type == EK__FILE_profiler_metadata || type == EK__FILE_communication_group ||
+           type == EK__FILE_cluster_step_trace_time;
+}
+
+static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source *source, ek_trace_rank *rank,
+                            ek_error *err)
+{
+    static ek__table_reader *const readers[EK__N_FILE_TYPES] = {
+#define READER_OF(name, pattern) [EK__FILE_##name] = ek__table_##name,
+        EK__TABLE_LIST(READER_OF)
+#undef READER_OF
+    };
+    ek__table_in in = {file->path, source, rank, w->run, w->options, NULL};
+    bool locked = writes_to_run(file->type);
+    if (locked)
+        pthread_mutex_lock(&w->lock);
+    ek_status status = readers[file->type](&in, err);
+    if (locked)
+        pthread_mutex_unlock(&w->lock);
+    return status;
+}
+
+/* "FILE:LINE:COLUMN: MESSAGE" of a file that could not be used. */
+static char *problem_text(ek__pool *pool, const ek_error *err)
+{
+    if (err->line > 0 && err->column > 0)
+        return ek__pool_format(pool, "line %d, column %d: %s", err->line, err->column, err->message);
+    if (err->line > 0)
+        return ek__pool_format(pool, "line %d: %s", err->line, err->message);
+    return ek__pool_format(pool, "%s", err->message);
+}
+
+/* A table that cannot be read is told of and left out; the rest of the rank still says much. */
+static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank, int *n_read,
+                             ek_error *first_error, ek_error *err)
+{
+    for (int i = first; i < files->n_files; i++) {
+        ek_error own;
+        ek_trace_source *source = &rank->source[i];
+        ek_status status = read_table(w, &files->file[i], source, rank, &own);
+        if (status == EK_ERR_MEMORY)
+            return ek__no_memory(err);
+        if (status == EK_OK) {
+            ++*n_read;
+            continue;
+        }
+        source->problem = problem_text(rank->pool, &own);
+        if (!source->problem)
+            return ek__no_memory(err);
+        if (first_error->status == EK_OK)
+            *first_error = own;
+    }
+    return EK_OK;
+}
+
+static ek_status analyse(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+{
+    static ek__analysis *const analyses[] = {
+#define ANALYSIS_OF(name) ek__analyse_##name,
+        EK__ANALYSIS_LIST(ANALYSIS_OF)
+#undef ANALYSIS_OF
+    };
+    for (size_t i = 0; i < sizeof analyses / sizeof *analyses; i++) {
+        ek_status status = analyses[i](trace, options, rank, err);
+        if (status != EK_OK)
+            return status;
+    }
+    return EK_OK;
+}
+
+static int count_traces(const ek__rank_files *files)
+{
+    int n = 0;
+    while (n < files->n_files && files->file[n].type == EK__FILE_TRACE)
+        n++;
+    return n;
+}
+
+static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces, const ek_trace_options *options,
+                             ek_trace_rank *rank, bool *failed, ek_error *first_error, ek_error *err)
+{
+    const char **path = ek__pool_alloc(rank->pool, (size_t)n_traces, sizeof *path);
+    ek__trace trace;
+    if (!path)
+        return ek__no_memory(err);
+    for (int i = 0; i < n_traces; i++)
+        path[i] = files->file[i].path;
+    ek_error own;
+    ek_status status =
+        ek__trace_read(path, n_traces, w->n_reader_threads, options, rank->pool, rank->source, &trace, &own);
+    bool interrupted = options->interrupt && *(const volatile bool *)options->interrupt;
+    if (status == EK_ERR_MEMORY || interrupted) {
+        if (err)
+            *err = own;
+        return status == EK_OK ? EK_ERR_SYSTEM : status;
+    }
+    if (status != EK_OK) {
+        *failed = true;
+        *first_error = own;
+        if (!rank->source[0].problem)
+            rank->source[0].problem = problem_text(rank->pool, &own);
+        return EK_OK;
+    }
+    if (rank->producer == EK_PRODUCER_UNKNOWN || trace.producer != EK_PRODUCER_UNKNOWN)
+        rank->producer = trace.producer;
+    if (trace.rank != EK_TRACE_NO_RANK)
+        rank->rank = trace.rank;
+    if (trace.world_size > 0)
+        rank->world_size = trace.world_size;
+    rank->counts = trace.counts;
+    status = analyse(&trace, options, rank, err);
+    ek__trace_clear(&trace);
+    return status;
+}
+
+/* Without a trace the steps are those of the tables; their mean has the same meaning. */
+static void mean_of_tables(ek_trace_rank *rank)
+{
+    int64_t *const field[] = {&rank->mean.computing, &rank->mean.communication,
+                              &rank->mean.communication_not_overlapped, &rank->mean.overlapped, &rank->mean.free,
+                              &rank->mean.total};
+    const size_t n_fields = sizeof field / sizeof *field;
+    for (size_t f = 0; f < n_fields; f++) {
+        size_t offset = (size_t)((const char *)field[f] - (const char *)&rank->mean);
+        double sum = 0;
+        int n = 0;
+        for (int i = 0; i < rank->n_steps; i++) {
+            int64_t value;
+            memcpy(&value, (const char *)&rank->step[i].own + offset, sizeof value);
+            if (rank->step[i].warm_up || value == EK_TRACE_UNKNOWN)
+                continue;
+            sum += (double)value;
+            n++;
+        }
+        *field[f] = n > 0 && sum / n < 9e18 && sum / n > -9e18 ? (int64_t)(sum / n) : EK_TRACE_UNKNOWN;
+    }
+}
+
+static void set_unknown(ek_trace_rank *rank, const ek__rank_files *files)
+{
+    rank->rank = files->rank;
+    rank->stage = files->stage;
+    rank->device_id = files->device;
+    rank->dispatch.share = (double)NAN;
+    rank->dispatch.cause = "none";
+    rank->data.share_of_host_step = (double)NAN;
+    rank->data.per_batch_ms = rank->data.per_pipeline_ms = rank->data.per_push_queue_ms = (double)NAN;
+}
+
+static ek_status fill_rank(work *w, int index, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+{
+    const ek__rank_files *files = &w->layout->rank[index];
+    int n_traces = count_traces(files), n_read = 0;
+    bool failed = false;
+    ek_error first_error = {.status = EK_OK};
+    set_unknown(rank, files);
+    rank->n_sources = files->n_files;
+    rank->source = ek__pool_alloc(rank->pool, (size_t)files->n_files, sizeof *rank->source);
+    if (!rank->source)
+        return ek__no_memory(err);
+    for (int i = 0; i < files->n_files; i++)
+        rank->source[i] = (ek_trace_source){.path = ek__pool_text(rank->pool, files->file[i].path,
+                                                                  strlen(files->file[i].path)),
+                                            .type = ek__file_type_name(files->file[i].type),
+                                            .problem_offset = EK_TRACE_UNKNOWN};
+    ek_status status = read_tables(w, files, n_traces, rank, &n_read, &first_error, err);
+    if (status == EK_OK && n_traces > 0)
+        status = read_traces(w, files, n_traces, options, rank, &failed, &first_error, err);
+    if (status != EK_OK)
+        return status;
+    n_read += n_traces > 0 && !failed;
+    if (n_traces == 0 || failed)
+        mean_of_tables(rank);
+    if (n_read == 0) {
+        if (err)
+            *err = first_error;
+        return first_error.status;
+    }
+    return EK_OK;
+}
+
+static ek_status read_rank(work *w, int index, ek_error *err)
+{
+    ek_trace_rank *rank = &w->run->rank[index];
+    ek_trace_options options = *w->options;
+    rank_progress progress = {w, index};
+    if (options.progress) {
+        options.progress = tell_rank_progress;
+        options.user = &progress;
+    }
+    rank->pool = ek__pool_new();
+    if (!rank->pool)
+        return ek__no_memory(err);
+    return fill_rank(w, index, &options, rank, err);
+}
+
+static void *run_worker(void *argument)
+{
+    work *w = argument;
+    for (;;) {
+        pthread_mutex_lock(&w->lock);
+        int index = w->next < w->layout->n_ranks ? w->next++ : -1;
+        pthread_mutex_unlock(&w->lock);
+        if (index < 0)
+            return NULL;
+        w->status[index] = read_rank(w, index, &w->error[index]);
+        if (w->options->progress) {
+            rank_progress done = {w, index};
+            tell_rank_progress(&done, 1, "reading");
+        }
+    }
+}
+
+/* ---- the run ---- */
+
+static void run_workers(work *w)
+{
+    pthread_t thread[MAX_THREADS];
+    int n = 0;
+    while (n + 1 < w->n_workers && n < MAX_THREADS && pthread_create(&thread[n], NULL, run_worker, w) == 0)
+        n++;
+    run_worker(w);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* By rank, unknown ones last; then by path, so that the order of the arguments does not matter. */
+static int compare_ranks(const void *a, const void *b)
+{
+    const ek_trace_rank *x = a, *y = b;
+    unsigned rx = (unsigned)x->rank, ry = (unsigned)y->rank; /* -1 is the largest */
+    if (rx != ry)
+        return rx < ry ? -1 : 1;
+    const char *px = x->n_sources > 0 && x->source[0].path ? x->source[0].path : "";
+    const char *py = y->n_sources > 0 && y->source[0].path ? y->source[0].path : "";
+    return strcmp(px, py);
+}
+
+/* Ranks that gave nothing leave; what was wrong with them has been told. */
+static void drop_empty(work *w, const ek_listener *listener)
+{
+    int n = 0;
+    for (int i = 0; i < w->layout->n_ranks; i++) {
+        ek_trace_rank *rank = &w->run->rank[i];
+        if (w->status[i] == EK_OK) {
+            w->run->rank[n++] = *rank;
+            continue;
+        }
+        ek_origin origin = {w->error[i].file[0] ? w->error[i].file : NULL, w->error[i].line, w->error[i].column};
+        ek__warn(listener, origin, "%s", w->error[i].message);
+        ek__pool_free(rank->pool);
+    }
+    w->run->n_ranks = n;
+    if (n > 0)
+        qsort(w->run->rank, (size_t)n, sizeof *w->run->rank, compare_ranks);
+}
+
+static void tell_problems(const ek_trace_run *run, const ek_listener *listener)
+{
+    for (int r = 0; r < run->n_ranks; r++)
+        for (int i = 0; i < run->rank[r].n_sources; i++) {
+            const ek_trace_source *s = &run->rank[r].source[i];
+            if (s->problem)
+                ek__warn(listener, (ek_origin){s->path, 0, 0}, "%s", s->problem);
+        }
+}
+
+static ek_status compare(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
+{
+    static ek__comparison *const comparisons[] = {
+#define COMPARISON_OF(name) ek__compare_##name,
+        EK__COMPARISON_LIST(COMPARISON_OF)
+#undef COMPARISON_OF
+    };
+    ek_status status = EK_OK;
+    if (options->sapp_compatible)
+        status = ek__trace_sapp(options, run, err);
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons && status == EK_OK; i++)
+        status = comparisons[i](options, run, err);
+    return status;
+}
+
+static ek_status read_common(work *w, const ek_listener *listener, int *n_read, ek_error *err)
+{
+    for (int i = 0; i < w->layout->n_common; i++) {
+        ek_error own;
+        ek_trace_source source = {.path = w->layout->common[i].path};
+        ek_status status = read_table(w, &w->layout->common[i], &source, NULL, &own);
+        if (status == EK_ERR_MEMORY)
+            return ek__no_memory(err);
+        ek_origin origin = {source.path, status == EK_OK ? 0 : own.line, status == EK_OK ? 0 : own.column};
+        if (status != EK_OK || source.problem)
+            ek__warn(listener, origin, "%s", status == EK_OK ? source.problem : own.message);
+        *n_read += status == EK_OK;
+        if (status != EK_OK && err)
+            *err = own;
+    }
+    return EK_OK;
+}
+
+static ek_status first_failure(const work *w, ek_error *err)
+{
+    for (int i = 0; i < w->layout->n_ranks; i++)
+        if (w->status[i] == EK_ERR_MEMORY || (w->status[i] != EK_OK && w->options->interrupt && *w->options->interrupt)) {
+            if (err)
+                *err = w->error[i];
+            return w->status[i];
+        }
+    return EK_OK;
+}
+
+static ek_status no_rank(const work *w, ek_error *err)
+{
+    for (int i = 0; i < w->layout->n_ranks; i++)
+        if (w->status[i] != EK_OK) {
+            if (err)
+                *err = w->error[i];
+            return w->status[i];
+        }
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "nothing of a trace could be read");
+}
+
+static ek_status read_ranks(work *w, const ek_listener *listener, ek_error *err)
+{
+    int n_common = 0;
+    ek_error common_error = {.status = EK_OK};
+    ek_status status = read_common(w, listener, &n_common, &common_error);
+    if (status == EK_OK) {
+        run_workers(w);
+        w->run->n_ranks = w->layout->n_ranks;
+        status = first_failure(w, err);
+    } else if (err)
+        *err = common_error;
+    if (status != EK_OK)
+        return status;
+    int n_fine = n_common;
+    for (int i = 0; i < w->layout->n_ranks; i++)
+        n_fine += w->status[i] == EK_OK;
+    if (n_fine == 0) {
+        if (w->layout->n_ranks == 0 && common_error.status != EK_OK) {
+            if (err)
+                *err = common_error;
+            return common_error.status;
+        }
+        return no_rank(w, err);
+    }
+    drop_empty(w, listener);
+    tell_problems(w->run, listener);
+    return compare(w->options, w->run, err);
+}
+
+static void weigh(work *w)
+{
+    for (int i = 0; i < w->layout->n_ranks; i++)
+        for (int f = 0; f < w->layout->rank[i].n_files; f++) {
+            struct stat about;
+            if (stat(w->layout->rank[i].file[f].path, &about) == 0)
+                w->weight[i] += (double)about.st_size + 1;
+        }
+}
+
+static ek_status set_up(work *w, ek_error *err)
+{
+    size_t n = (size_t)w->layout->n_ranks;
+    w->run->rank = ek__pool_alloc(w->run->pool, n, sizeof *w->run->rank);
+    w->share = ek__pool_alloc(w->run->pool, n, sizeof *w->share);
+    w->weight = ek__pool_alloc(w->run->pool, n, sizeof *w->weight);
+    w->status = ek__pool_alloc(w->run->pool, n, sizeof *w->status);
+    w->error = ek__alloc(n, sizeof *w->error);
+    if (!w->run->rank || !w->share || !w->weight || !w->status || !w->error)
+        return ek__no_memory(err);
+    long n_cores = w->options->n_threads > 0 ? w->options->n_threads : sysconf(_SC_NPROCESSORS_ONLN);
+    int n_threads = n_cores < 1 ? 1 : n_cores > MAX_THREADS ? MAX_THREADS : (int)n_cores;
+    w->n_workers = w->layout->n_ranks < n_threads ? w->layout->n_ranks : n_threads;
+    w->n_reader_threads = w->n_workers > 0 ? n_threads / w->n_workers : 1;
+    weigh(w);
+    return EK_OK;
+}
+
+ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace_options *options,
+                            const ek_listener *listener, ek_trace_run *out, ek_error *err)
+{
+    static const ek_trace_options defaults = {0};
+    ek_trace_run run = {.worst_rank_by_interval = EK_TRACE_NO_RANK, .stage_imbalance = (double)NAN};
+    ek__layout layout = {0};
+    work w = {.layout = &layout, .options = options ? options : &defaults, .run = &run};
+    run.worst_over_mean = (double)NAN;
+    run.pool = ek__pool_new();
+    if (!run.pool)
+        return ek__no_memory(err);
+    pthread_mutex_init(&w.lock, NULL);
+    ek_status status = ek__layout_find(path, n_paths, run.pool, listener, &layout, err);
+    if (status == EK_OK)
+        status = set_up(&w, err);
+    if (status == EK_OK)
+        status = read_ranks(&w, listener, err);
+    pthread_mutex_destroy(&w.lock);
+    free(w.error);
+    if (status != EK_OK) {
+        ek_trace_run_clear(&run);
+        return status;
+    }
+    *out = run;
+    return EK_OK;
+}
+
+void ek_trace_run_clear(ek_trace_run *run)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        ek__pool_free(run->rank[i].pool);
+    ek__pool_free(run->pool);
+    *run = (ek_trace_run){0};
+}
