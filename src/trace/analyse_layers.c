@@ -1,7 +1,7 @@
 /* Times of layers: the best source that shows any is taken, its passes are put together and summed up (docs/trace.md).
- * User ranges come first, then device tasks that carry the framework's paths, then MindSpore's Scope Layer, then modules
- * of PyTorch. What is run again in pieces while a backward pass runs counts as one recomputation and not as backward.
- * Not handled: recomputation that runs ahead, with other layers between it and its backward pass. */
+ * User ranges come first, then device tasks that carry the framework's paths, then MindSpore's Scope Layer, then
+ * modules of PyTorch. What is run again in pieces while a backward pass runs counts as one recomputation and not as
+ * backward. Not handled: recomputation that runs ahead, with other layers between it and its backward pass. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,7 @@ int32_t ek__layer_add(ek__layer_search *search, const ek__found_layer *layer)
 {
     if (search->n_layers >= INT32_MAX)
         return -1;
-    void *room =
-        ek__with_room(search->layer, &search->layers_capacity, search->n_layers + 1, sizeof *search->layer);
+    void *room = ek__with_room(search->layer, &search->layers_capacity, search->n_layers + 1, sizeof *search->layer);
     if (!room)
         return -1;
     search->layer = room;
@@ -243,7 +242,8 @@ static void fill_layer(const ek__layer_search *search, size_t first, size_t last
     out->n_instances = out->forward.n;
 }
 
-/* Forward passes of a layer per step, as most body layers have them (most of all, when there is no body). O(n log n). */
+/* Forward passes of a layer per step, as most body layers have them (most of all, when there is no body). O(n log n).
+ */
 static int count_micro_batches(const ek__layer_search *search, const ek_trace_layers *layers, double *scratch)
 {
     bool has_body = false;

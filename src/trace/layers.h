@@ -23,7 +23,7 @@ typedef struct ek__found_layer {
     const char *kind; /**< part of `name`, or a text of its own in the pool */
     int index;        /**< -1 without a number */
     ek_trace_role role;
-    bool dropped; /**< neither head, body nor tail after all */
+    bool dropped;  /**< neither head, body nor tail after all */
     int64_t first; /**< start of the first execution */
 } ek__found_layer;
 
@@ -67,7 +67,8 @@ typedef struct ek__path_op {
     uint32_t text; /**< index of its path */
 } ek__path_op;
 
-/** Passes from operators with paths. `whole`: durations are wall times of scopes, so that busy is not known. O(n log n). */
+/** Passes from operators with paths. `whole`: durations are wall times of scopes, so that busy is not known. O(n log
+ * n). */
 ek_status ek__layers_from_paths(ek__layer_search *search, const ek__path_op *op, size_t n, const char *const *text,
                                 uint32_t n_texts, bool whole, ek_error *err);
 

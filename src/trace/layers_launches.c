@@ -1,5 +1,6 @@
 /* Where kernels were launched. PyTorch on GPU: the runtime call with the same correlation. Ascend: the arrow async_npu
- * that ends at exactly the kernel's track and start begins where the framework called it. Sorted lists and bisection. */
+ * that ends at exactly the kernel's track and start begins where the framework called it. Sorted lists and bisection.
+ */
 #include <stdlib.h>
 
 #include "trace/layers.h"

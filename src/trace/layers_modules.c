@@ -1,8 +1,8 @@
-/* Layers of PyTorch from nn.Module ranges. A kernel belongs to the module in which it was launched: forward on the thread
- * that runs the model; recomputation inside recompute_fn, or in a module on a thread that runs backward passes; backward
- * otherwise, through the arrow fwdbwd from the operator whose gradient it is. So each kernel knows which execution of
- * which layer it belongs to. Layers are the modules whose kind repeats below one parent and takes time, the outermost
- * ones. Needs with_stack or with_modules; not handled: modules renamed between threads. */
+/* Layers of PyTorch from nn.Module ranges. A kernel belongs to the module in which it was launched: forward on the
+ * thread that runs the model; recomputation inside recompute_fn, or in a module on a thread that runs backward passes;
+ * backward otherwise, through the arrow fwdbwd from the operator whose gradient it is. So each kernel knows which
+ * execution of which layer it belongs to. Layers are the modules whose kind repeats below one parent and takes time,
+ * the outermost ones. Needs with_stack or with_modules; not handled: modules renamed between threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,7 +263,8 @@ static bool find_bodies(work *w, int64_t *first_body)
     return true;
 }
 
-/* What is named head or tail; else the outermost modules that hold no layer: head before the first layer, tail after. */
+/* What is named head or tail; else the outermost modules that hold no layer: head before the first layer, tail after.
+ */
 static bool is_extra(const work *w, int32_t module, int64_t first_body, ek_trace_role *role)
 {
     const ek_trace_options *o = w->search->options;
@@ -389,8 +390,11 @@ static bool make_passes(work *w)
 {
     for (size_t i = 0, j; i < w->n_members; i = j) {
         const member *first = &w->member[i];
-        ek__layer_pass pass = {.layer = first->layer, .direction = first->direction, .start = first->start,
-                               .end = first->end, .step = ek__layer_host_step(w->search, first->host)};
+        ek__layer_pass pass = {.layer = first->layer,
+                               .direction = first->direction,
+                               .start = first->start,
+                               .end = first->end,
+                               .step = ek__layer_host_step(w->search, first->host)};
         for (j = i; j < w->n_members && w->member[j].layer == first->layer &&
                     w->member[j].direction == first->direction && w->member[j].execution == first->execution;
              j++) {

@@ -16,7 +16,8 @@ typedef struct ek__nest {
     ek__nested *at; /**< [n], by track, then start, longest first; a parent comes before its parts */
 } ek__nest;
 
-/** The ranges of a kind. Ranges nested deeper than 200 levels are left out. @return false when memory is out. O(n log n). */
+/** The ranges of a kind. Ranges nested deeper than 200 levels are left out. @return false when memory is out. O(n log
+ * n). */
 bool ek__nest_make(const ek__trace *trace, ek__event_kind kind, ek__nest *out);
 void ek__nest_clear(ek__nest *nest);
 /** The innermost range of a track that holds a time; -1. O(log n + depth). */

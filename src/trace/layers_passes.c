@@ -1,9 +1,9 @@
 /* Cuts the operators of a layer into executions. What one execution looks like is learnt from the run of the layer's
  * operators (no other layer in between) that has most different places and, of these, the fewest operators; a pass ends
  * where a place would come more often than there, where an operator that is known by its number returns, where another
- * layer (forward: or a receive) intervened and the pass does not go on behind where it was, at a step's end, and, forward, at any backward
- * operator. Where passes of a layer always follow each other directly, and numbers differ, the pattern holds several:
- * then fewer passes are found than of other layers, and a pattern that repeats itself is cut.
+ * layer (forward: or a receive) intervened and the pass does not go on behind where it was, at a step's end, and,
+ * forward, at any backward operator. Where passes of a layer always follow each other directly, and numbers differ, the
+ * pattern holds several: then fewer passes are found than of other layers, and a pattern that repeats itself is cut.
  *
  * A forward pass directly before a backward pass of its layer is recomputation when all of it is marked so, or when
  * there are as many other forward passes as backward ones. Not handled: executions of one layer that run interwoven. */
@@ -35,12 +35,12 @@ typedef struct cutter {
     ek__layer_search *search;
     const ek__layer_op *op;
     size_t n;
-    uint32_t *fragment;   /* [n]: operators of one layer that follow each other have equal numbers */
-    bool *received;       /* [n]: a receive from another stage began since the operator before */
-    size_t *order;        /* [n]: operators by layer, in order of time */
-    size_t *begin;        /* [n_layers + 1] in `order` */
+    uint32_t *fragment; /* [n]: operators of one layer that follow each other have equal numbers */
+    bool *received;     /* [n]: a receive from another stage began since the operator before */
+    size_t *order;      /* [n]: operators by layer, in order of time */
+    size_t *begin;      /* [n_layers + 1] in `order` */
     uint32_t *limit, *position, *used, *used_in, *seen_in; /* by place (seen_in: by operator name) */
-    uint32_t serial;      /* of passes, for used_in and seen_in */
+    uint32_t serial;                                       /* of passes, for used_in and seen_in */
     pattern best[N_CLASSES];
     size_t n_pieces, capacity;
     piece *piece;
@@ -270,11 +270,13 @@ static bool emit_pieces(cutter *c, int32_t layer, size_t first_piece, bool whole
     tally t = count_pieces(c, first_piece);
     for (size_t i = first_piece; i < c->n_pieces; i++) {
         const piece *p = &c->piece[i];
-        ek__layer_pass pass = {.layer = layer, .step = p->step, .start = p->start, .end = p->end,
-                               .wall = p->end - p->start, .busy = whole ? EK_TRACE_UNKNOWN : p->busy};
-        pass.direction = p->class == 1          ? EK__PASS_BACKWARD
-                         : is_rerun(c, p, &t) ? EK__PASS_RERUN
-                                                : EK__PASS_FORWARD;
+        ek__layer_pass pass = {.layer = layer,
+                               .step = p->step,
+                               .start = p->start,
+                               .end = p->end,
+                               .wall = p->end - p->start,
+                               .busy = whole ? EK_TRACE_UNKNOWN : p->busy};
+        pass.direction = p->class == 1 ? EK__PASS_BACKWARD : is_rerun(c, p, &t) ? EK__PASS_RERUN : EK__PASS_FORWARD;
         if (!ek__layer_pass_add(c->search, &pass))
             return false;
     }
@@ -299,7 +301,7 @@ static bool cut_layer(cutter *c, int32_t layer, int64_t expected)
         /* Marked passes that all stand before a backward one hold the forward pass too. */
         wanted[0] = t.n_marked > 0 && t.n_forward + t.n_unmarked == 0 ? 2 * n[0] : expected;
         bool again = false;
-        for (int class = 0; class < N_CLASSES && attempt == 0; class++) {
+        for (int class = 0; class < N_CLASSES && attempt == 0; class ++) {
             if (n[class] == 0 || wanted[class] <= n[class] || wanted[class] % n[class] != 0)
                 continue;
             size_t k = (size_t)(wanted[class] / n[class]);
@@ -376,7 +378,8 @@ bool ek__cut_passes(ek__layer_search *search, const ek__layer_op *op, size_t n, 
     c.seen_in = ek__alloc(n_exact, sizeof *c.seen_in);
     c.best[0].place = ek__alloc(n, sizeof *c.best[0].place);
     c.best[1].place = ek__alloc(n, sizeof *c.best[1].place);
-    bool fine = by_place && c.fragment && c.received && c.order && c.begin && c.seen_in && c.best[0].place && c.best[1].place;
+    bool fine =
+        by_place && c.fragment && c.received && c.order && c.begin && c.seen_in && c.best[0].place && c.best[1].place;
     if (fine) {
         c.limit = by_place;
         c.position = by_place + n_places;

@@ -26,8 +26,8 @@ typedef struct container {
 /* A path taken apart. */
 typedef struct path {
     uint8_t scope;
-    int8_t n;                 /* elements without the operator; -1: no path */
-    const char *rest;         /* behind the scope */
+    int8_t n;         /* elements without the operator; -1: no path */
+    const char *rest; /* behind the scope */
     span element[MAX_ELEMENTS];
 } path;
 
@@ -37,12 +37,12 @@ typedef struct work {
     uint32_t n_texts;
     const ek__path_op *op;
     size_t n;
-    double *busy;         /* [n_texts] */
-    int32_t *layer_of;    /* [n_texts]; -1 */
-    ek__path_info *info;  /* [n_texts] */
+    double *busy;        /* [n_texts] */
+    int32_t *layer_of;   /* [n_texts]; -1 */
+    ek__path_info *info; /* [n_texts] */
     ek__texts containers, elements, kinds, layers, places;
     size_t containers_capacity;
-    container *container; /* [containers.n] */
+    container *container;      /* [containers.n] */
     char body_container[1024]; /* of the container with most time */
 } work;
 
@@ -144,8 +144,8 @@ static void choose_containers(work *w)
     for (int pass = 0; pass < 2 && best == UINT32_MAX; pass++)
         for (uint32_t i = 0; i < w->containers.n; i++) {
             const container *c = &w->container[i];
-            bool better = best == UINT32_MAX || c->busy > largest ||
-                          (c->busy == largest && c->depth < w->container[best].depth);
+            bool better =
+                best == UINT32_MAX || c->busy > largest || (c->busy == largest && c->depth < w->container[best].depth);
             if (c->n_elements > 0 && (c->repeats || pass == 1) && better) {
                 best = i;
                 largest = c->busy;
@@ -332,8 +332,9 @@ typedef struct moments {
     int64_t body_first, body_last, backward; /* first forward of any body layer, of the last one; first backward */
 } moments;
 
-/* Layers that were neither named nor numbered: head when they run before the first body layer of a step, tail when after
- * the first time of the last one and before any backward pass; else they are none. The first step that has them counts. */
+/* Layers that were neither named nor numbered: head when they run before the first body layer of a step, tail when
+ * after the first time of the last one and before any backward pass; else they are none. The first step that has them
+ * counts. */
 static bool settle_roles(work *w)
 {
     ek__layer_search *s = w->search;
@@ -368,10 +369,10 @@ static bool settle_roles(work *w)
         if (l->role == EK_TRACE_BODY || (o && ek__layer_named(o->head, o->n_head, l->name, size)) ||
             (o && ek__layer_named(o->tail, o->n_tail, l->name, size)))
             continue;
-        bool head = first[i] < m.body_first, tail = first[i] > m.body_last && first[i] < m.backward;
+        bool head = first[i]<m.body_first, tail = first[i]> m.body_last && first[i] < m.backward;
         l->role = head ? EK_TRACE_HEAD : EK_TRACE_TAIL;
-        l->dropped = first[i] == INT64_MAX || (!head && !tail) || (head && o && o->n_head > 0) ||
-                     (tail && o && o->n_tail > 0);
+        l->dropped =
+            first[i] == INT64_MAX || (!head && !tail) || (head && o && o->n_head > 0) || (tail && o && o->n_tail > 0);
     }
     free(first);
     return true;
@@ -391,8 +392,13 @@ static bool cut_into_passes(work *w, bool whole)
         const ek__path_info *info = &w->info[o->text];
         int32_t step = w->layer_of[o->text] < 0 || s->layer[info->layer].dropped ? -1 : ek__layer_step(s, o->start);
         if (step >= 0)
-            list[n++] = (ek__layer_op){.start = o->start, .duration = o->duration, .exact = o->text,
-                                       .place = info->place, .layer = info->layer, .step = step, .scope = info->scope};
+            list[n++] = (ek__layer_op){.start = o->start,
+                                       .duration = o->duration,
+                                       .exact = o->text,
+                                       .place = info->place,
+                                       .layer = info->layer,
+                                       .step = step,
+                                       .scope = info->scope};
     }
     bool fine = ek__cut_passes(s, list, n, w->n_texts, w->places.n, whole);
     free(list);

@@ -1,7 +1,7 @@
-/* Layers from MindSpore's Scope Layer, where no device task carries a path. Intervals are put into a tree by their depth;
- * the innermost ones stand for operators, with the names above them as path, so that an interval which holds several
- * executions is cut where its parts repeat. A scope's own operators before and after its parts count as parts. Wall
- * times are those of scopes; busy times are not known. */
+/* Layers from MindSpore's Scope Layer, where no device task carries a path. Intervals are put into a tree by their
+ * depth; the innermost ones stand for operators, with the names above them as path, so that an interval which holds
+ * several executions is cut where its parts repeat. A scope's own operators before and after its parts count as parts.
+ * Wall times are those of scopes; busy times are not known. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,8 +74,12 @@ static bool collect(maker *m)
         const ek__event *e = &slice.event[i];
         int64_t depth = m->trace->track[e->track].tid_number;
         if (depth >= 0 && depth < MAX_DEPTH)
-            m->scope[m->n++] = (scope){.start = e->start, .end = ek__event_end(e), .name = e->name,
-                                       .depth = (int32_t)depth, .last_part = e->start, .parent = -1};
+            m->scope[m->n++] = (scope){.start = e->start,
+                                       .end = ek__event_end(e),
+                                       .name = e->name,
+                                       .depth = (int32_t)depth,
+                                       .last_part = e->start,
+                                       .parent = -1};
     }
     if (m->n > 0)
         qsort(m->scope, m->n, sizeof *m->scope, compare_scopes);

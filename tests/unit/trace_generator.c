@@ -1,6 +1,6 @@
-/* Generates pipeline traces with known truth (see the header). First the blocks of one step are put in time: stage after
- * stage runs its list as far as what it waits for is known, until all have run. Then each stage's blocks are walked
- * again to emit events. Not modelled: several streams of computing, retried transfers, clock differences. */
+/* Generates pipeline traces with known truth (see the header). First the blocks of one step are put in time: stage
+ * after stage runs its list as far as what it waits for is known, until all have run. Then each stage's blocks are
+ * walked again to emit events. Not modelled: several streams of computing, retried transfers, clock differences. */
 #include "trace_generator.h"
 
 #include <assert.h>
@@ -10,14 +10,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define US          INT64_C(1000)
-#define EPOCH       (INT64_C(1750000000000000) * US)
-#define PAUSE       1500 /* between two operators */
-#define HOST_AHEAD  (20 * US)
-#define SEND        (59 * US)
+#define US            INT64_C(1000)
+#define EPOCH         (INT64_C(1750000000000000) * US)
+#define PAUSE         1500 /* between two operators */
+#define HOST_AHEAD    (20 * US)
+#define SEND          (59 * US)
 #define LEAST_RECEIVE (20 * US)
-#define PREPARING   (85 * US)
-#define STEP_PAUSE  (150 * US)
+#define PREPARING     (85 * US)
+#define STEP_PAUSE    (150 * US)
 
 /* ---- what layers are made of ---- */
 
@@ -67,9 +67,12 @@ static const op head_backward[] = {{"Grad_MatMul", "MatMul", "AI_CORE", 690, 0, 
 static const op loss_forward[] = {{"", "CrossEntropy", "AI_VECTOR_CORE", 100, 0, false}};
 static const op loss_backward[] = {{"Grad_CrossEntropy", "CrossEntropyGrad", "AI_VECTOR_CORE", 100, 0, false}};
 
-#define COUNT(a)        ((int)(sizeof(a) / sizeof *(a)))
-#define MODEL           "network-PipelineCell/backbone-Model"
-#define CELL(e, k, p, t) {e, k, p, COUNT(t##_forward), COUNT(t##_backward), t##_forward, t##_backward}
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+#define MODEL    "network-PipelineCell/backbone-Model"
+#define CELL(e, k, p, t)                                                                                               \
+    {                                                                                                                  \
+        e, k, p, COUNT(t##_forward), COUNT(t##_backward), t##_forward, t##_backward                                    \
+    }
 static const cell layer_cell = CELL(NULL, "DecoderLayer", MODEL "/layers-CellList", layer);
 static const cell dense_cell = CELL(NULL, "DenseLayer", MODEL "/layers-CellList", layer);
 static const cell embedding_cell = CELL("tok_embeddings-Embedding", "Embedding", MODEL, embedding);
@@ -111,8 +114,8 @@ typedef struct generator {
     trace_truth *truth;
     bool failed;
     int step, stage;
-    int n_blocks;  /* of one stage in one step */
-    block *block;  /* [n_stages][n_blocks] */
+    int n_blocks;                  /* of one stage in one step */
+    block *block;                  /* [n_stages][n_blocks] */
     int *of_forward, *of_backward; /* [n_stages][chunk][micro-batch]: index of the block */
     int64_t next_number, next_link;
     open_scope scope[MAX_DEPTH];
@@ -196,13 +199,17 @@ static void close_scopes(generator *g, int depth)
     for (int d = depth; d < MAX_DEPTH; d++) {
         open_scope *o = &g->scope[d];
         if (o->open)
-            send_item(g, (trace_item){.kind = TRACE_SCOPE, .thread = d, .name = o->name, .start = o->start,
+            send_item(g, (trace_item){.kind = TRACE_SCOPE,
+                                      .thread = d,
+                                      .name = o->name,
+                                      .start = o->start,
                                       .duration = o->end - o->start});
         o->open = false;
     }
 }
 
-/* One interval for each run of equal path elements at a depth; a shorter path leaves deeper ones open, as MindSpore's. */
+/* One interval for each run of equal path elements at a depth; a shorter path leaves deeper ones open, as MindSpore's.
+ */
 static void extend_scopes(generator *g, const char *path, int64_t start, int64_t end)
 {
     int depth = 0;
@@ -238,8 +245,9 @@ static void task(generator *g, const char *path, const op *o, int64_t start, int
 
 static void collective(generator *g, const char *name, int64_t start, int64_t end)
 {
-    send_item(g, (trace_item){.kind = TRACE_COLLECTIVE, .name = name, .start = start, .duration = end - start,
-                              .id = ++g->next_link});
+    send_item(
+        g, (trace_item){
+               .kind = TRACE_COLLECTIVE, .name = name, .start = start, .duration = end - start, .id = ++g->next_link});
     push_span(g, &g->communication, start, end);
 }
 
@@ -288,8 +296,9 @@ static const char *scope_of(const generator *g, const run *r, const op *o)
 
 static void module_item(generator *g, trace_item_kind kind, const char *name, int64_t start, int64_t end, int thread)
 {
-    send_item(g, (trace_item){.kind = kind, .name = name, .thread = thread, .start = start - HOST_AHEAD,
-                              .duration = end - start});
+    send_item(g,
+              (trace_item){
+                  .kind = kind, .name = name, .thread = thread, .start = start - HOST_AHEAD, .duration = end - start});
 }
 
 /* Host side of one operator: part's module, the operator, its launch; a gradient's arrow comes from its operator. */
@@ -304,11 +313,11 @@ static void host_of_op(generator *g, const run *r, const op *o, int which, int64
     if (r->direction == TRACE_BACK) {
         bool first = which == 0 || r->cell->backward[which - 1].forward != o->forward;
         snprintf(name, sizeof name, "%sBackward0", of->name);
-        send_item(g, (trace_item){.kind = TRACE_BACKWARD, .name = name, .thread = 2, .start = launch - 100,
-                                  .duration = 1200});
+        send_item(g, (trace_item){
+                         .kind = TRACE_BACKWARD, .name = name, .thread = 2, .start = launch - 100, .duration = 1200});
         if (first)
-            send_item(g, (trace_item){.kind = TRACE_FLOW_END, .name = "fwdbwd", .thread = 2, .start = launch - 100,
-                                      .id = flow});
+            send_item(g, (trace_item){
+                             .kind = TRACE_FLOW_END, .name = "fwdbwd", .thread = 2, .start = launch - 100, .id = flow});
     } else {
         const char *part = strchr(o->part, '-');
         int length = part ? (int)strcspn(part + 1, "/") : 0;
@@ -317,14 +326,20 @@ static void host_of_op(generator *g, const run *r, const op *o, int which, int64
             module_item(g, TRACE_MODULE, name, start - 150, start + 1200, thread);
         }
         snprintf(name, sizeof name, "aten::%s", o->name);
-        send_item(g, (trace_item){.kind = TRACE_HOST_OP, .name = name, .thread = thread, .start = launch - 50,
-                                  .duration = 1100});
+        send_item(g,
+                  (trace_item){
+                      .kind = TRACE_HOST_OP, .name = name, .thread = thread, .start = launch - 50, .duration = 1100});
         if (r->direction == TRACE_FORWARD)
-            send_item(g, (trace_item){.kind = TRACE_FLOW_START, .name = "fwdbwd", .thread = 1, .start = launch - 50,
-                                      .id = flow});
+            send_item(g,
+                      (trace_item){
+                          .kind = TRACE_FLOW_START, .name = "fwdbwd", .thread = 1, .start = launch - 50, .id = flow});
     }
-    send_item(g, (trace_item){.kind = TRACE_LAUNCH, .name = "cudaLaunchKernel", .thread = thread, .start = launch,
-                              .duration = 800, .id = g->next_link + 1});
+    send_item(g, (trace_item){.kind = TRACE_LAUNCH,
+                              .name = "cudaLaunchKernel",
+                              .thread = thread,
+                              .start = launch,
+                              .duration = 800,
+                              .id = g->next_link + 1});
 }
 
 /* One operator at g->now, which moves on. */
@@ -351,8 +366,7 @@ static void around(generator *g, const run *r)
 {
     if (!g->emit || g->s.form != TRACE_TORCH || r->busy == 0)
         return;
-    module_item(g, TRACE_MODULE, r->element, r->first - 300, r->last + 300,
-                r->direction == TRACE_FORWARD ? 1 : 2);
+    module_item(g, TRACE_MODULE, r->element, r->first - 300, r->last + 300, r->direction == TRACE_FORWARD ? 1 : 2);
     if (r->direction == TRACE_RERUN)
         module_item(g, TRACE_RECOMPUTE, "torch/utils/checkpoint.py(1112): recompute_fn", r->first - 400, r->last + 400,
                     2);
@@ -599,12 +613,11 @@ static void emit_overlap(generator *g, trace_truth_step *t)
         while (j < a->n && a->at[j].end <= from)
             j++;
         for (int k = j; k < a->n && a->at[k].start < b->at[i].end; k++) {
-            t->not_overlapped += emit_span(g, TRACE_NOT_OVERLAPPED, "Communication(Not Overlapped)", from,
-                                           a->at[k].start);
+            t->not_overlapped +=
+                emit_span(g, TRACE_NOT_OVERLAPPED, "Communication(Not Overlapped)", from, a->at[k].start);
             from = a->at[k].end > from ? a->at[k].end : from;
         }
-        t->not_overlapped +=
-            emit_span(g, TRACE_NOT_OVERLAPPED, "Communication(Not Overlapped)", from, b->at[i].end);
+        t->not_overlapped += emit_span(g, TRACE_NOT_OVERLAPPED, "Communication(Not Overlapped)", from, b->at[i].end);
     }
     for (int i = 0; i < b->n; i++)
         push_span(g, a, b->at[i].start, b->at[i].end);
@@ -647,8 +660,12 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
         collective(g, "hcom_allReduce__123_0_1", end + PAUSE, end + PAUSE + 500 * US);
         snprintf(path, sizeof path, "Default/optimizer-AdamW/AdamWeightDecay-op50");
         if (g->s.form == TRACE_TORCH)
-            send_item(g, (trace_item){.kind = TRACE_LAUNCH, .name = "cudaLaunchKernel", .thread = 1,
-                                      .start = end + 502 * US - HOST_AHEAD, .duration = 800, .id = g->next_link + 1});
+            send_item(g, (trace_item){.kind = TRACE_LAUNCH,
+                                      .name = "cudaLaunchKernel",
+                                      .thread = 1,
+                                      .start = end + 502 * US - HOST_AHEAD,
+                                      .duration = 800,
+                                      .id = g->next_link + 1});
         task(g, path, &update, end + 502 * US, update.us * US);
     }
     emit_overlap(g, t);
@@ -656,8 +673,10 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
     t->host_duration = t->end + 5 * US - t->host_start;
     snprintf(name, sizeof name, "ProfilerStep#%d", g->step);
     if (!g->s.no_step_marks)
-        send_item(g, (trace_item){.kind = TRACE_STEP, .name = name, .thread = 1, .start = t->host_start,
-                                  .duration = t->host_duration});
+        send_item(
+            g,
+            (trace_item){
+                .kind = TRACE_STEP, .name = name, .thread = 1, .start = t->host_start, .duration = t->host_duration});
 }
 
 /* ---- all ---- */
@@ -767,10 +786,14 @@ static void write_mindspore(void *user, const trace_item *item)
     static const struct {
         int pid, tid;
     } place[] = {
-        [TRACE_STEP] = {1, 4000},          [TRACE_TASK] = {PID_DEVICE, 2},
-        [TRACE_COLLECTIVE] = {PID_HCCL, 0}, [TRACE_COMPUTING] = {PID_OVERLAP, 0},
-        [TRACE_COMMUNICATION] = {PID_OVERLAP, 1}, [TRACE_NOT_OVERLAPPED] = {PID_OVERLAP, 2},
-        [TRACE_FREE] = {PID_OVERLAP, 3},   [TRACE_SCOPE] = {3, 0},
+        [TRACE_STEP] = {1, 4000},
+        [TRACE_TASK] = {PID_DEVICE, 2},
+        [TRACE_COLLECTIVE] = {PID_HCCL, 0},
+        [TRACE_COMPUTING] = {PID_OVERLAP, 0},
+        [TRACE_COMMUNICATION] = {PID_OVERLAP, 1},
+        [TRACE_NOT_OVERLAPPED] = {PID_OVERLAP, 2},
+        [TRACE_FREE] = {PID_OVERLAP, 3},
+        [TRACE_SCOPE] = {3, 0},
     };
     if (item->kind > TRACE_SCOPE)
         return;
@@ -784,15 +807,17 @@ static void write_mindspore(void *user, const trace_item *item)
     put_us(f, item->duration);
     fputs("\", \"cat\": \"\", \"args\": {", f);
     if (item->kind == TRACE_TASK) {
-        fprintf(f, "\"Model Id\": 4294967295, \"Task Type\": \"%s\", \"Physic Stream Id\": 2, \"connection_id\": %" PRId64,
+        fprintf(f,
+                "\"Model Id\": 4294967295, \"Task Type\": \"%s\", \"Physic Stream Id\": 2, \"connection_id\": %" PRId64,
                 item->task_type, item->id);
         if (item->operator_name) {
             fputs(", \"mindspore_op\": ", f);
             put_text(f, item->operator_name);
         }
     } else if (item->kind == TRACE_COLLECTIVE) {
-        fprintf(f, "\"connection_id\": %" PRId64 ", \"model id\": 4294967295, \"data_type\": \"BFP16\", \"count\": 4194304",
-                item->id);
+        fprintf(
+            f, "\"connection_id\": %" PRId64 ", \"model id\": 4294967295, \"data_type\": \"BFP16\", \"count\": 4194304",
+            item->id);
     }
     fputs("}}", f);
 }
@@ -801,10 +826,11 @@ static void write_torch(void *user, const trace_item *item)
 {
     writer *w = user;
     static const char *const category[] = {
-        [TRACE_STEP] = "user_annotation", [TRACE_TASK] = "kernel",          [TRACE_COLLECTIVE] = "kernel",
-        [TRACE_MODULE] = "python_function", [TRACE_RECOMPUTE] = "python_function", [TRACE_HOST_OP] = "cpu_op",
-        [TRACE_BACKWARD] = "cpu_op",      [TRACE_LAUNCH] = "cuda_runtime",  [TRACE_FLOW_START] = "fwdbwd",
-        [TRACE_FLOW_END] = "fwdbwd",
+        [TRACE_STEP] = "user_annotation",      [TRACE_TASK] = "kernel",
+        [TRACE_COLLECTIVE] = "kernel",         [TRACE_MODULE] = "python_function",
+        [TRACE_RECOMPUTE] = "python_function", [TRACE_HOST_OP] = "cpu_op",
+        [TRACE_BACKWARD] = "cpu_op",           [TRACE_LAUNCH] = "cuda_runtime",
+        [TRACE_FLOW_START] = "fwdbwd",         [TRACE_FLOW_END] = "fwdbwd",
     };
     if (!category[item->kind])
         return;
@@ -812,10 +838,15 @@ static void write_torch(void *user, const trace_item *item)
     bool flow = item->kind >= TRACE_FLOW_START;
     FILE *f = begin_event(w, item->stage);
     fprintf(f, "{\"ph\": \"%s\", \"cat\": \"%s\", \"name\": ",
-            item->kind == TRACE_FLOW_START ? "s" : item->kind == TRACE_FLOW_END ? "f" : "X", category[item->kind]);
+            item->kind == TRACE_FLOW_START ? "s"
+            : item->kind == TRACE_FLOW_END ? "f"
+                                           : "X",
+            category[item->kind]);
     char name[256];
     snprintf(name, sizeof name, "%s%s",
-             item->kind == TRACE_MODULE ? "nn.Module: " : item->kind == TRACE_COLLECTIVE ? "ncclDevKernel_" : "",
+             item->kind == TRACE_MODULE       ? "nn.Module: "
+             : item->kind == TRACE_COLLECTIVE ? "ncclDevKernel_"
+                                              : "",
              item->name);
     put_text(f, name);
     fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": ", device ? 0 : 700,
@@ -848,10 +879,11 @@ static void write_metadata(FILE *f)
                    {PID_HCCL, "HCCL", "NPU"},
                    {PID_OVERLAP, "Overlap Analysis", "NPU"}};
     for (int i = 0; i < COUNT(process); i++)
-        fprintf(f,
-                "%s{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"tid\": 0, \"args\": {\"name\": \"%s\"}}, "
-                "{\"ph\": \"M\", \"name\": \"process_labels\", \"pid\": %d, \"tid\": 0, \"args\": {\"labels\": \"%s\"}}",
-                i ? ", " : "", process[i].pid, process[i].name, process[i].pid, process[i].label);
+        fprintf(
+            f,
+            "%s{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"tid\": 0, \"args\": {\"name\": \"%s\"}}, "
+            "{\"ph\": \"M\", \"name\": \"process_labels\", \"pid\": %d, \"tid\": 0, \"args\": {\"labels\": \"%s\"}}",
+            i ? ", " : "", process[i].pid, process[i].name, process[i].pid, process[i].label);
     static const struct {
         int pid, tid;
         const char *name;
@@ -862,7 +894,8 @@ static void write_metadata(FILE *f)
                   {PID_OVERLAP, 2, "Communication(Not Overlapped)"},
                   {PID_OVERLAP, 3, "Free"}};
     for (int i = 0; i < COUNT(thread); i++)
-        fprintf(f, ", {\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": \"%s\"}}",
+        fprintf(f,
+                ", {\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": \"%s\"}}",
                 thread[i].pid, thread[i].tid, thread[i].name);
 }
 
@@ -904,8 +937,10 @@ bool trace_write(const trace_shape *shape, const char *folder, trace_truth *trut
         if (!done)
             break;
         if (shape->form == TRACE_TORCH) {
-            fprintf(w.file[s], "{\"schemaVersion\": 1, \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, "
-                               "\"world_size\": %d}, \"traceEvents\": [", s, n);
+            fprintf(w.file[s],
+                    "{\"schemaVersion\": 1, \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, "
+                    "\"world_size\": %d}, \"traceEvents\": [",
+                    s, n);
         } else {
             fputc('[', w.file[s]);
             write_metadata(w.file[s]);

@@ -1,13 +1,13 @@
 /* trace_generator.h - traces of pipeline-parallel training whose truth is known.
  *
- * A pipeline of stages runs its micro-batches in 1F1B order (with chunks: interleaved, as Megatron-LM orders them). Each
- * stage is one stream of operators with a pause of PAUSE between them; a block that needs another stage's result waits
- * in a receive until the other's send has ended, so that waits are those of the pipeline and not invented. The operators
- * of a layer, its backward pass and what it runs again come from a table; durations from a hash of where the operator
- * runs, so that nothing is kept and a trace may be as large as one likes: its size grows with the steps.
+ * A pipeline of stages runs its micro-batches in 1F1B order (with chunks: interleaved, as Megatron-LM orders them).
+ * Each stage is one stream of operators with a pause of PAUSE between them; a block that needs another stage's result
+ * waits in a receive until the other's send has ended, so that waits are those of the pipeline and not invented. The
+ * operators of a layer, its backward pass and what it runs again come from a table; durations from a hash of where the
+ * operator runs, so that nothing is kept and a trace may be as large as one likes: its size grows with the steps.
  *
- * Two forms: what MindSpore writes on Ascend (trace_view.json: ts and dur as texts; layers MindSpore, Scope Layer, Ascend
- * Hardware, HCCL, Overlap Analysis), and what PyTorch writes on a GPU (nn.Module ranges, launches, fwdbwd flows,
+ * Two forms: what MindSpore writes on Ascend (trace_view.json: ts and dur as texts; layers MindSpore, Scope Layer,
+ * Ascend Hardware, HCCL, Overlap Analysis), and what PyTorch writes on a GPU (nn.Module ranges, launches, fwdbwd flows,
  * recompute_fn). Times are whole nanoseconds, so the truth is exact. */
 #ifndef TESTS_UNIT_TRACE_GENERATOR_H
 #define TESTS_UNIT_TRACE_GENERATOR_H
@@ -28,16 +28,16 @@ typedef struct trace_shape {
     int n_chunks; /* with more than one, micro-batches must be a multiple of the stages */
     int n_layers; /* of one chunk */
     int n_dense;  /* the first layers of the model are of another kind, "DenseLayer", and take 0.6 of the time */
-    const trace_rerun *rerun;  /* [stages x chunks x layers] by number of the layer; NULL: none */
-    bool shared_numbers;       /* MindSpore: operators keep their number in every micro-batch and step */
-    bool select_in_default;    /* MindSpore: operators run again keep the scope Default, else recompute_Default */
-    bool select_spread;        /* each operator runs again just before its own gradient, not before all of them */
-    bool names_in_arguments;   /* MindSpore: kernels have names of their own, operators stand in args.mindspore_op */
-    bool nameless_kernels;     /* MindSpore: kernels have names of their own and no operator: only scopes tell */
-    bool bare;                 /* neither head nor tail nor optimizer */
+    const trace_rerun *rerun; /* [stages x chunks x layers] by number of the layer; NULL: none */
+    bool shared_numbers;      /* MindSpore: operators keep their number in every micro-batch and step */
+    bool select_in_default;   /* MindSpore: operators run again keep the scope Default, else recompute_Default */
+    bool select_spread;       /* each operator runs again just before its own gradient, not before all of them */
+    bool names_in_arguments;  /* MindSpore: kernels have names of their own, operators stand in args.mindspore_op */
+    bool nameless_kernels;    /* MindSpore: kernels have names of their own and no operator: only scopes tell */
+    bool bare;                /* neither head nor tail nor optimizer */
     bool no_step_marks;
-    double jitter;       /* durations vary by up to this share */
-    double warm_up;      /* durations of the first step are that many times longer; 0: 1 */
+    double jitter;  /* durations vary by up to this share */
+    double warm_up; /* durations of the first step are that many times longer; 0: 1 */
     unsigned seed;
 } trace_shape;
 
@@ -49,12 +49,12 @@ typedef enum trace_item_kind {
     TRACE_COMMUNICATION,
     TRACE_NOT_OVERLAPPED,
     TRACE_FREE,
-    TRACE_SCOPE,     /* thread: depth */
-    TRACE_MODULE,    /* host; thread 1 runs forward, 2 backward */
-    TRACE_RECOMPUTE, /* host: recompute_fn */
-    TRACE_HOST_OP,   /* host: aten::... */
-    TRACE_BACKWARD,  /* host: an operator of the backward pass */
-    TRACE_LAUNCH,    /* host: runtime call; id: correlation */
+    TRACE_SCOPE,      /* thread: depth */
+    TRACE_MODULE,     /* host; thread 1 runs forward, 2 backward */
+    TRACE_RECOMPUTE,  /* host: recompute_fn */
+    TRACE_HOST_OP,    /* host: aten::... */
+    TRACE_BACKWARD,   /* host: an operator of the backward pass */
+    TRACE_LAUNCH,     /* host: runtime call; id: correlation */
     TRACE_FLOW_START, /* fwdbwd */
     TRACE_FLOW_END,
 } trace_item_kind;
@@ -79,7 +79,7 @@ typedef struct trace_execution {
 enum { TRACE_FORWARD, TRACE_RERUN, TRACE_BACK, TRACE_N_DIRECTIONS };
 
 typedef struct trace_truth_layer {
-    char name[64]; /* path element or module */
+    char name[64];    /* path element or module */
     int stage, index; /* index: -1 for head and tail */
     bool is_tail;
     int n[TRACE_N_DIRECTIONS];
