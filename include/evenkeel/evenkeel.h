@@ -16,6 +16,7 @@
 #include "evenkeel/sequence.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/trace.h"
+#include "evenkeel/trace_edit.h"
 #include "evenkeel/train.h"
 #include "evenkeel/uniform.h"
 

@@ -106,7 +106,7 @@ static size_t decode(const char *text, size_t size, char *out)
 uint32_t ek__part_text(ek__part *part, const ek__span *span)
 {
     uint32_t number;
-    if (span->quoted && memchr(span->at, '\\', span->size)) {
+    if (span->at && span->quoted && memchr(span->at, '\\', span->size)) {
         char *room = ek__with_room(part->scratch, &part->scratch_capacity, span->size, 1);
         if (!room) {
             part->out_of_memory = true;
@@ -280,6 +280,8 @@ static void take_label(ek__part *part, const ek__block *block, const ek__raw_eve
 {
     size_t at = 0;
     ek__span key, value;
+    if (!raw->name.at)
+        return;
     bool process = raw->name.size == 12 && memcmp(raw->name.at, "process_name", 12) == 0;
     bool thread = raw->name.size == 11 && memcmp(raw->name.at, "thread_name", 11) == 0;
     if ((!process && !thread) || !raw->args.at || !raw->pid.at)

@@ -125,7 +125,8 @@ static void take_header(ek__feed *feed, ek__trace *out, bool *is_kineto)
         out->rank = (int)json_integer_value(rank);
     if (json_is_integer(world) && json_integer_value(world) > 0 && json_integer_value(world) <= EK_MAX_RANKS)
         out->world_size = (int)json_integer_value(world);
-    if (json_is_integer(base) && json_integer_value(base) > 0)
+    if (json_is_integer(base) && json_integer_value(base) > 0 &&
+        json_integer_value(base) < INT64_MAX / 4)
         out->base_ns = json_integer_value(base);
     if (json_object_get(root, "deviceProperties") || json_object_get(root, "schemaVersion") || about)
         *is_kineto = true;

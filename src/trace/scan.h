@@ -90,6 +90,9 @@ typedef enum ek__step { EK__WALK_EVENT, EK__WALK_END, EK__WALK_DAMAGED } ek__ste
  *  its last member ("ph": "C"), nothing but the phase is filled. O(values of the event). */
 ek__step ek__walk_next(ek__walk *walk, ek__raw_event *event);
 
+/** The same, with every member of counters too. */
+ek__step ek__walk_whole(ek__walk *walk, ek__raw_event *event);
+
 /** The next key and value inside an object ("args") of the block, from *at on, which begins as the object's start.
  *  @return false at its end or where it is damaged. O(1) beside the value. */
 bool ek__walk_member(const ek__block *block, const ek__span *object, size_t *at, ek__span *key, ek__span *value);
