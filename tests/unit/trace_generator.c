@@ -580,7 +580,8 @@ static int by_start(const void *a, const void *b)
 static void merge(spans *set)
 {
     int n = 0;
-    qsort(set->at, (size_t)set->n, sizeof *set->at, by_start);
+    if (set->n > 0)
+        qsort(set->at, (size_t)set->n, sizeof *set->at, by_start);
     for (int i = 0; i < set->n; i++) {
         if (n && set->at[i].start <= set->at[n - 1].end)
             set->at[n - 1].end = set->at[i].end > set->at[n - 1].end ? set->at[i].end : set->at[n - 1].end;
