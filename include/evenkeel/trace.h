@@ -89,6 +89,7 @@ typedef struct ek_trace_step {
     const char *name;  /**< "50"; "" when the trace has no step marks */
     bool warm_up;      /**< left out of means, layers and findings */
     bool from_table;   /**< figures of a CSV, not from events */
+    bool average;      /**< no step, but the producer's average over all it profiled; warm_up too, so in no mean */
     int64_t host_start, host_step; /**< start and duration of the host's step mark */
     int64_t start, end;            /**< device window, nanoseconds of the trace's clock */
     const char *producer_definition; /**< "torch_npu", "mindspore": whose stage, bubble and preparing follow */
@@ -333,18 +334,28 @@ typedef struct ek_trace_tracker {
     int n_live, n_live_layers, n_largest;
     ek_trace_live *live;            /**< [n_live]: bytes by type at the peak, largest first */
     ek_trace_live *live_layer;      /**< [n_live_layers]: by layer, largest first */
-    ek_trace_allocation *largest;   /**< [n_largest] */
+    ek_trace_allocation *largest;   /**< [n_largest]: live at the peak, largest first; start and end in ticks */
 } ek_trace_tracker;
 
 typedef struct ek_trace_memory {
     int64_t n_rows, n_operator_rows, n_never_released;
-    int n_peaks, n_points, n_largest, n_kept;
+    int n_peaks, n_points, n_largest, n_kept, n_modules;
     ek_trace_memory_peak *peak;     /**< [n_peaks], by component */
     ek_trace_memory_point *point;   /**< [n_points]: the curve, thinned; peaks kept */
     ek_trace_allocation *largest;   /**< [n_largest], largest first */
     ek_trace_allocation *kept;      /**< [n_kept]: never released, largest first */
+    ek_trace_memory_peak *module;   /**< [n_modules]: npu_module_mem, by what a module reserved most, then by name */
     ek_trace_tracker tracker;
 } ek_trace_memory;
+
+/* ---- marks of the user ---- */
+
+/** A range that the program marked (mstx). */
+typedef struct ek_trace_mark {
+    const char *name, *domain;         /**< the user's text; "" when empty */
+    int64_t start, end;                /**< on the host; equal for a single point in time */
+    int64_t device_start, device_end;  /**< EK_TRACE_UNKNOWN when the device did not see it */
+} ek_trace_mark;
 
 /* ---- a rank ---- */
 
@@ -356,7 +367,7 @@ typedef struct ek_trace_rank {
     int world_size;   /**< 0 when nothing tells */
     const char *host; /**< NULL when nothing tells */
     ek_producer producer;
-    int n_sources, n_steps, n_notes;
+    int n_sources, n_steps, n_notes, n_marks;
     ek_trace_source *source;
     ek_trace_step *step; /**< [n_steps], in order of time */
     const char **note;   /**< [n_notes]: sentences on what could not be said and why */
@@ -373,6 +384,7 @@ typedef struct ek_trace_rank {
     ek_trace_communication communication;
     ek_trace_data data;
     ek_trace_memory memory;
+    ek_trace_mark *mark; /**< [n_marks], by start */
     struct ek__pool *pool;
 } ek_trace_rank;
 
@@ -415,6 +427,24 @@ typedef struct ek_trace_gap {
     bool flagged;    /**< over 5 % */
 } ek_trace_gap;
 
+/** A link among those of all ranks. */
+typedef struct ek_trace_run_link {
+    const char *name;      /**< "rank0:17522688603477080586:0-6" */
+    int rank, link;        /**< indices: run->rank[rank].communication.link[link] */
+    const char *transport;
+    double bandwidth_gbps, mean_gbps; /**< its own; the mean of its transport over all ranks */
+} ek_trace_run_link;
+
+/** A transport over all ranks: their ranked links taken together. */
+typedef struct ek_trace_run_transport {
+    const char *name;
+    int64_t n_links, n_ranked, n_slow; /**< slow: 20 % or more below the mean */
+    double total_size_mb, mean_gbps;   /**< mean of the ranked links' bandwidths; NAN without one */
+    double gap;                        /**< (fastest - slowest) / mean; NAN without a ranked link */
+    bool flagged;                      /**< gap over 5 % */
+    ek_trace_run_link slowest, fastest; /**< rank and link -1, name NULL without a ranked link */
+} ek_trace_run_transport;
+
 /** A row of cluster_step_trace_time.csv. */
 typedef struct ek_trace_cluster_row {
     const char *step, *type, *index;
@@ -442,6 +472,9 @@ typedef struct ek_trace_run {
     ek_trace_vote *vote;   /**< [n_votes], most votes first; ranks without a vote are not listed */
     int64_t n_voted_operators;
     ek_trace_gap *gap;
+    int n_transports, n_slow_links;
+    ek_trace_run_transport *transport; /**< [n_transports], by name */
+    ek_trace_run_link *slow_link;      /**< [n_slow_links]: farthest below its mean first */
     ek_trace_cluster_row *cluster_row;
     int worst_rank_by_interval; /**< of step_trace_raw; EK_TRACE_NO_RANK */
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
@@ -492,7 +525,8 @@ void ek_trace_run_clear(ek_trace_run *run);
  * measured is filled from the coefficients of docs/models.md and named in `notes`. Memory is not in a trace: the
  * layers carry none, and a layer file written from them asks for it.
  *
- * @param notes  sentences, each ended by a line break, owned by the caller (free); untouched on failure
+ * @param notes  sentences, each ended by a line break, the last on memory; owned by the caller (free); untouched on
+ *               failure
  * @return EK_OK, EK_ERR_INPUT when the run shows no layers, EK_ERR_MEMORY
  */
 ek_status ek_trace_to_layers(const ek_trace_run *run, ek_layers *out, char **notes, ek_error *err);

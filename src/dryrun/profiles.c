@@ -49,6 +49,13 @@ static ek_status measured(const ek_trace_run *run, ek_layer *out, char **notes, 
     out[BODY] = mean_body(&layers);
     out[TAIL] = layers.tail;
     ek_layers_clear(&layers);
+    /* The last note is that memory is missing, which the init file has. */
+    char *last = strrchr(*notes, '\n');
+    if (last)
+        *last = '\0';
+    last = strrchr(*notes, '\n');
+    if (last)
+        last[1] = '\0';
     return EK_OK;
 }
 

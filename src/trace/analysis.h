@@ -32,6 +32,7 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(stages)   /* stage of every rank; stage[], stage_imbalance */                                                    \
     X(intervals) /* worst_rank_by_interval */                                                                          \
     X(slow_rank) /* vote[], gap[] */                                                                                   \
+    X(links)    /* transport[], slow_link[] */                                                                         \
     X(findings) /* last: finding[] */
 
 typedef ek_status ek__comparison(const ek_trace_options *options, ek_trace_run *run, ek_error *err);

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -479,14 +478,11 @@ static int find_column(const ek__csv *csv, const char *name)
     return -1;
 }
 
-int ek__csv_column(const ek__csv *csv, const char *name, ...)
+int ek__csv_find(const ek__csv *csv, const char *const *spellings)
 {
     int found = -1;
-    va_list spellings;
-    va_start(spellings, name);
-    for (; name && found < 0; name = va_arg(spellings, const char *))
-        found = find_column(csv, name);
-    va_end(spellings);
+    for (; *spellings && found < 0; spellings++)
+        found = find_column(csv, *spellings);
     return found;
 }
 

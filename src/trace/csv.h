@@ -15,15 +15,16 @@ enum { EK__CSV_MAX_ROW = 64 << 20, EK__CSV_MAX_COLUMNS = 65536 };
 
 typedef struct ek__csv ek__csv;
 
-/** Open and read the header. @return EK_OK, EK_ERR_INPUT for an empty file or a header beyond the limits, EK_ERR_SYSTEM,
- *  EK_ERR_MEMORY. */
+/** Open and read the header. @return EK_OK, EK_ERR_INPUT for an empty file or a header beyond the limits,
+ * EK_ERR_SYSTEM, EK_ERR_MEMORY. */
 ek_status ek__csv_open(const char *path, ek__csv **out, ek_error *err);
 /** The same over bytes in memory, borrowed until ek__csv_close(); `name` stands for the file in messages. */
 ek_status ek__csv_open_buffer(const char *name, const char *text, size_t size, ek__csv **out, ek_error *err);
 void ek__csv_close(ek__csv *csv);
 /** Column of a header, compared without case and without spaces around; several spellings may be given, NULL at the
- *  end. -1 when none is there. */
-int ek__csv_column(const ek__csv *csv, const char *name, ...) __attribute__((sentinel));
+ *  end: ek__csv_column(csv, "Block Dim", "Block Num", NULL). The first that is there; -1 when none is. */
+#define ek__csv_column(csv, ...) ek__csv_find((csv), (const char *const[]){__VA_ARGS__})
+int ek__csv_find(const ek__csv *csv, const char *const *spellings);
 int ek__csv_n_columns(const ek__csv *csv);
 const char *ek__csv_header(const ek__csv *csv, int column);
 /** The next row. @return EK_OK with *more false at the end; EK_ERR_INPUT with the line for a quote that never closes or

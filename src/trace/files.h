@@ -6,6 +6,7 @@
 #define EK_TRACE_FILES_H
 
 #include "base/error.h"
+#include "base/pool.h"
 #include "evenkeel/trace.h"
 
 /* X(name, pattern): a shell pattern of the file's name, with .gz after it allowed for traces. First match counts. */

@@ -405,6 +405,51 @@ static void a_trace_without_layers_has_none(void **state)
     ek__pool_free(r.rank.pool);
 }
 
+/* Bytes of names, times and numbers are changed; whatever comes out, passes are never negative. */
+static void damaged_names_and_times_do_no_harm(void **state)
+{
+    (void)state;
+    static const trace_rerun rerun[] = {TRACE_RERUN_FULL, TRACE_RERUN_SELECT};
+    unsigned seed = 21;
+    for (int form = 0; form < 2; form++) {
+        const trace_shape shape = {.form = (trace_form)form,
+                                   .n_stages = 1,
+                                   .n_micro_batches = 2,
+                                   .n_steps = 1,
+                                   .n_chunks = 1,
+                                   .n_layers = 2,
+                                   .rerun = rerun,
+                                   .select_spread = true};
+        char path[4096];
+        size_t size;
+        assert_true(trace_write(&shape, folder, NULL));
+        trace_file(&shape, folder, 0, path, sizeof path);
+        char *whole = slurp(path, &size);
+        assert_non_null(whole);
+        for (int trial = 0; trial < 150; trial++) {
+            one_rank r;
+            char *text = strdup(whole);
+            assert_non_null(text);
+            for (unsigned n = 1 + next_random(&seed) % 60; n > 0; n--) {
+                static const char replace[] = "/-0129_aG";
+                char *at = text + 200 + next_random(&seed) % (size - 400);
+                if (strchr("\"{}[],:\\", *at) == NULL)
+                    *at = replace[next_random(&seed) % (sizeof replace - 1)];
+            }
+            read_text(text, NULL, &r);
+            for (int i = 0; i < r.rank.layers.n; i++) {
+                const ek_trace_layer *l = &r.rank.layers.layer[i];
+                assert_true(l->name && l->kind);
+                assert_true(l->forward.n == 0 || l->forward.wall_min >= 0);
+                assert_true(l->backward.n == 0 || l->backward.n > 0);
+            }
+            ek__pool_free(r.rank.pool);
+            free(text);
+        }
+        free(whole);
+    }
+}
+
 /* ---- published traces with known truth ---- */
 
 static const char *shared_path(const char *name)
@@ -738,6 +783,7 @@ int main(void)
         cmocka_unit_test(names_choose_head_body_and_tail),
         cmocka_unit_test(ranges_of_the_user_come_first),
         cmocka_unit_test(a_trace_without_layers_has_none),
+        cmocka_unit_test(damaged_names_and_times_do_no_harm),
         cmocka_unit_test(published_stages_give_their_truth),
         cmocka_unit_test(published_scopes_give_the_backward_pass),
         cmocka_unit_test(the_originals_numbers_come_out),

@@ -1,0 +1,127 @@
+/* Reads a whole file and hands it to jansson, whose errors have line and column; one pass before that makes texts of
+ * the words NaN and Infinity, of the same length each. Not for traces themselves: a tree takes several times the file.
+ */
+#include "trace/side_json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LARGEST 1e15
+
+static ek_status read_all(const char *path, char **out, size_t *size, ek_error *err)
+{
+    const ek_origin origin = {.file = path};
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot open: %s", strerror(errno));
+    ek_status status = EK_OK;
+    char *text = NULL;
+    size_t n = 0, capacity = 0;
+    for (;;) {
+        char *larger = ek__with_room(text, &capacity, n + (64 << 10), 1);
+        if (!larger) {
+            status = ek__no_memory(err);
+            break;
+        }
+        text = larger;
+        size_t got = fread(text + n, 1, capacity - n, file);
+        n += got;
+        if (got == 0)
+            break;
+        if (n > EK__SIDE_JSON_MAX_BYTES) {
+            status = ek__fail(err, EK_ERR_INPUT, origin, "larger than %d MB; profile fewer steps", 1 << 10);
+            break;
+        }
+    }
+    if (!status && ferror(file))
+        status = ek__fail(err, EK_ERR_SYSTEM, origin, "cannot read: %s", strerror(errno));
+    fclose(file);
+    if (status) {
+        free(text);
+        return status;
+    }
+    *out = text;
+    *size = n;
+    return EK_OK;
+}
+
+/* Make a text of the word at `at`, if it is one of Python's. Gives its length, or 0. */
+static size_t quote_word(char *at, const char *end)
+{
+    static const char *const words[] = {"NaN", "-NaN", "Infinity", "-Infinity"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t size = strlen(words[i]);
+        if ((size_t)(end - at) >= size && memcmp(at, words[i], size) == 0) {
+            at[0] = at[size - 1] = '"';
+            return size;
+        }
+    }
+    return 0;
+}
+
+static void quote_words(char *text, size_t size)
+{
+    const char *end = text + size;
+    for (char *c = text; c < end; c++) {
+        if (*c == '"') {
+            for (c++; c < end && *c != '"'; c++)
+                if (*c == '\\')
+                    c++;
+        } else if (*c == 'N' || *c == 'I' || *c == '-') {
+            size_t taken = quote_word(c, end);
+            if (taken > 0)
+                c += taken - 1;
+        }
+    }
+}
+
+ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t **out, ek_error *err)
+{
+    size_t skip = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    size_t blank = skip;
+    while (blank < size && strchr(" \t\r\n", text[blank]) && text[blank])
+        blank++;
+    if (blank == size)
+        return ek__fail(err, EK_ERR_INPUT, origin, "empty; was the profiler stopped before it had written the file?");
+    quote_words(text + skip, size - skip);
+    json_error_t error;
+    json_t *root = json_loadb(text + skip, size - skip, JSON_DECODE_INT_AS_REAL, &error);
+    if (root) {
+        *out = root;
+        return EK_OK;
+    }
+    if (json_error_code(&error) == json_error_out_of_memory)
+        return ek__no_memory(err);
+    const ek_origin at = {origin.file, origin.line ? origin.line : error.line, origin.line ? 0 : error.column};
+    return ek__fail(err, EK_ERR_INPUT, at, "no JSON: %s; the file is damaged or cut, export it again", error.text);
+}
+
+ek_status ek__side_json_read(const char *path, ek_trace_source *source, json_t **out, ek_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ek_status status = read_all(path, &text, &size, err);
+    if (status)
+        return status;
+    status = ek__side_json_parse(text, size, (ek_origin){.file = path}, out, err);
+    free(text);
+    if (!status)
+        source->bytes = (int64_t)size;
+    return status;
+}
+
+bool ek__side_json_number(const json_t *object, const char *key, bool required, double *value)
+{
+    const json_t *found = json_object_get(object, key);
+    if (!found) {
+        *value = 0;
+        return !required;
+    }
+    if (!json_is_number(found))
+        return false;
+    *value = json_number_value(found);
+    return fabs(*value) <= LARGEST;
+}

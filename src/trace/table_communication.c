@@ -1,0 +1,168 @@
+/* communication.json: collectives with their times, summed per step, section (p2p, collective), operator type and group
+ * (docs/trace.md). The type is the name up to "__", the group what stands behind the last '@'. Totals that the producer
+ * adds itself ("Total Op Info") are left aside: they would count everything twice. Size distributions are not read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "trace/left_out.h"
+#include "trace/part.h"
+#include "trace/side_json.h"
+
+typedef struct sums {
+    ek__texts index; /* of step, section and key, one behind the other */
+    ek_trace_comm_sum *sum;
+    size_t capacity;
+    int64_t n_operators;
+    ek__left_out left;
+    ek__pool *pool;    /* the rank's */
+    ek__pool *scratch; /* goes with the file */
+} sums;
+
+/* A place of sums for this key: the one there is, or a new one behind the others. NULL when memory is out. */
+static ek_trace_comm_sum *sum_of(sums *s, const char *step, bool p2p, const char *name)
+{
+    const char *at = strrchr(name, '@');
+    size_t type_size = at ? (size_t)(at - name) : strlen(name);
+    const char *numbers = strstr(name, "__");
+    if (numbers && (size_t)(numbers - name) < type_size)
+        type_size = (size_t)(numbers - name);
+    char *unique = ek__pool_format(s->scratch, "%s\n%d\n%.*s%s", step, p2p, (int)type_size, name, at ? at : "");
+    if (!unique)
+        return NULL;
+    int n = (int)s->index.n;
+    int number = (int)ek__texts_intern(&s->index, unique, strlen(unique));
+    if (number < 0)
+        return NULL;
+    if (number < n)
+        return &s->sum[number];
+    ek_trace_comm_sum *sum = ek__with_room(s->sum, &s->capacity, (size_t)n + 1, sizeof *sum);
+    if (!sum)
+        return NULL;
+    s->sum = sum;
+    const char *key = unique + strlen(step) + strlen("\n0\n");
+    key = ek__pool_text(s->pool, key, strlen(key));
+    if (!key)
+        return NULL;
+    sum[number] = (ek_trace_comm_sum){.step = step, .p2p = p2p, .key = key};
+    return &sum[number];
+}
+
+/* MB over all ways. SDMA repeats what HCCS, PCIE and SIO moved on the node, so it stands for them where it is there. */
+static bool read_size(const json_t *bandwidths, double *mb)
+{
+    static const char *const name[] = {"RDMA", "SDMA", "HCCS", "PCIE", "SIO"};
+    enum { RDMA, SDMA, HCCS, PCIE, SIO, N };
+    double size[N];
+    for (int i = 0; i < N; i++)
+        if (!ek__side_json_number(json_object_get(bandwidths, name[i]), "Transit Size(MB)", false, &size[i]))
+            return false;
+    *mb = size[RDMA] + (size[SDMA] > 0 ? size[SDMA] : size[HCCS] + size[PCIE] + size[SIO]);
+    return true;
+}
+
+static bool read_operator(const json_t *operator_info, ek_trace_comm_sum *one)
+{
+    const json_t *times = json_object_get(operator_info, "Communication Time Info");
+    if (!ek__side_json_number(times, "Elapse Time(ms)", true, &one->elapse_ms) ||
+        !ek__side_json_number(times, "Transit Time(ms)", false, &one->transit_ms) ||
+        !ek__side_json_number(times, "Wait Time(ms)", false, &one->wait_ms) ||
+        !ek__side_json_number(times, "Synchronization Time(ms)", false, &one->synchronization_ms) ||
+        !ek__side_json_number(times, "Idle Time(ms)", false, &one->idle_ms))
+        return false;
+    if (!json_object_get(times, "Idle Time(ms)"))
+        one->idle_ms = one->elapse_ms - one->transit_ms - one->wait_ms;
+    return read_size(json_object_get(operator_info, "Communication Bandwidth Info"), &one->size_mb);
+}
+
+static ek_status add_section(sums *s, const char *step, bool p2p, json_t *section, ek_error *err)
+{
+    const char *name;
+    json_t *operator_info;
+    json_object_foreach(section, name, operator_info)
+    {
+        if (strncmp(name, "Total Op Info", strlen("Total Op Info")) == 0)
+            continue;
+        s->n_operators++;
+        ek_trace_comm_sum one = {0};
+        if (!read_operator(operator_info, &one)) {
+            ek__left_out_add(&s->left, "'%.80s' of %.40s lacks usable times or sizes", name, step);
+            continue;
+        }
+        ek_trace_comm_sum *sum = sum_of(s, step, p2p, name);
+        if (!sum)
+            return ek__no_memory(err);
+        sum->count++;
+        sum->elapse_ms += one.elapse_ms;
+        sum->transit_ms += one.transit_ms;
+        sum->wait_ms += one.wait_ms;
+        sum->idle_ms += one.idle_ms;
+        sum->synchronization_ms += one.synchronization_ms;
+        sum->size_mb += one.size_mb;
+    }
+    return EK_OK;
+}
+
+static ek_status add_steps(sums *s, json_t *root, ek_origin origin, ek_error *err)
+{
+    const char *name;
+    json_t *step;
+    int n_known = 0;
+    json_object_foreach(root, name, step)
+    {
+        json_t *p2p = json_object_get(step, "p2p"), *collective = json_object_get(step, "collective");
+        if (!json_is_object(p2p) && !json_is_object(collective)) {
+            ek__left_out_add(&s->left, "'%.80s' has neither p2p nor collective", name);
+            continue;
+        }
+        n_known++;
+        const char *kept = ek__pool_text(s->pool, name, strlen(name));
+        ek_status status = kept ? add_section(s, kept, true, p2p, err) : ek__no_memory(err);
+        if (!status)
+            status = add_section(s, kept, false, collective, err);
+        if (status)
+            return status;
+    }
+    if (n_known == 0 && (!json_is_object(root) || json_object_size(root) > 0))
+        return ek__fail(err, EK_ERR_INPUT, origin,
+                        "no communication times: steps with p2p or collective are expected; give the file as the "
+                        "profiler wrote it");
+    return EK_OK;
+}
+
+static ek_status keep(const sums *s, const ek__table_in *in, ek_error *err)
+{
+    ek_trace_communication *out = &in->rank->communication;
+    ek_trace_comm_sum *all = out->comm_sum;
+    int n = out->n_comm_sums;
+    for (int i = 0; i < (int)s->index.n; i++) {
+        all = ek__pool_push(s->pool, all, n, sizeof *all);
+        if (!all)
+            return ek__no_memory(err);
+        all[n++] = s->sum[i];
+    }
+    ek_status status = ek__left_out_report(&s->left, "entries", NULL, in, err);
+    if (status)
+        return status;
+    out->comm_sum = all;
+    out->n_comm_sums = n;
+    in->source->items = s->n_operators;
+    return EK_OK;
+}
+
+ek_status ek__table_communication(const ek__table_in *in, ek_error *err)
+{
+    json_t *root = NULL;
+    ek_status status = ek__side_json_read(in->path, in->source, &root, err);
+    if (status)
+        return status;
+    sums s = {.pool = in->rank->pool, .scratch = ek__pool_new()};
+    status = !s.scratch ? ek__no_memory(err) : add_steps(&s, root, (ek_origin){.file = in->path}, err);
+    if (!status)
+        status = keep(&s, in, err);
+    json_decref(root);
+    ek__pool_free(s.scratch);
+    ek__texts_clear(&s.index);
+    free(s.sum);
+    return status;
+}

@@ -1,0 +1,188 @@
+/* kernel_details.csv and op_summary.csv: one row for every execution of an operator. Both are the same table under
+ * different column names, which differ from release to release as well; columns are found by name. The metrics of the
+ * cores (cycles, ratios) are not read. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/kernels.h"
+
+typedef struct columns {
+    int name, type, core, start, duration, wait, step, shapes;
+} columns;
+
+/* The reader's state: a row's keys are put together in `key`. */
+typedef struct reading {
+    ek__csv *csv;
+    columns column;
+    ek__kernels *kernels;
+    ek__bad_rows bad;
+    char *key;
+    size_t key_room;
+    ek__texts in_step; /* "name\nstep", and how often each was there */
+    uint32_t *n_in_step;
+    size_t n_room;
+} reading;
+
+static void find_columns(const ek__csv *csv, columns *c)
+{
+    c->name = ek__csv_column(csv, "Name", "Op Name", NULL);
+    c->type = ek__csv_column(csv, "Type", "OP Type", NULL);
+    c->core = ek__csv_column(csv, "Accelerator Core", "Task Type", NULL);
+    c->start = ek__csv_column(csv, "Start Time(us)", "Task Start Time(us)", NULL);
+    c->duration = ek__csv_column(csv, "Duration(us)", "Task Duration(us)", NULL);
+    c->wait = ek__csv_column(csv, "Wait Time(us)", "Task Wait Time(us)", NULL);
+    c->step = ek__csv_column(csv, "Step Id", "Step", NULL);
+    c->shapes = ek__csv_column(csv, "Input Shapes", NULL);
+}
+
+/* The number of "a\nb\nc" (c may be NULL); UINT32_MAX when memory is out. */
+static uint32_t intern_key(reading *r, ek__texts *texts, const char *a, const char *b, const char *c)
+{
+    const char *const part[] = {a, b, c};
+    size_t n = 0;
+    for (int i = 0; i < 3 && part[i]; i++) {
+        size_t size = strlen(part[i]);
+        char *grown = ek__with_room(r->key, &r->key_room, n + size + 1, 1);
+        if (!grown)
+            return UINT32_MAX;
+        r->key = grown;
+        memcpy(r->key + n, part[i], size + 1);
+        n += size;
+        r->key[n++] = '\n';
+    }
+    return ek__texts_intern(texts, r->key, n - 1);
+}
+
+static uint32_t intern(ek__texts *texts, const char *text)
+{
+    return ek__texts_intern(texts, text, strlen(text));
+}
+
+static bool is_known(const char *text)
+{
+    return *text && strcmp(text, "N/A") != 0;
+}
+
+/* Without shapes only the same place in every step is sure to take equally long: the nth operator of its name there.
+ * UINT32_MAX when memory is out. */
+static uint32_t kind_by_place(reading *r, const char *name)
+{
+    char place[16];
+    uint32_t at = intern_key(r, &r->in_step, name, ek__csv_cell(r->csv, r->column.step), NULL);
+    size_t had = r->n_room;
+    uint32_t *grown = at == UINT32_MAX ? NULL : ek__with_room(r->n_in_step, &r->n_room, at + (size_t)1, sizeof *grown);
+    if (!grown)
+        return UINT32_MAX;
+    r->n_in_step = grown;
+    if (r->n_room > had)
+        memset(grown + had, 0, (r->n_room - had) * sizeof *grown);
+    snprintf(place, sizeof place, "%" PRIu32, r->n_in_step[at]++);
+    return intern_key(r, &r->kernels->kind, "", name, place);
+}
+
+static bool intern_texts(reading *r, ek__kernel *k)
+{
+    const ek__csv *csv = r->csv;
+    ek__kernels *all = r->kernels;
+    const char *name = ek__csv_cell(csv, r->column.name), *type = ek__csv_cell(csv, r->column.type);
+    const char *core = ek__csv_cell(csv, r->column.core), *shapes = ek__csv_cell(csv, r->column.shapes);
+    k->communication = ek__is_communication_row(core, is_known(type) ? type : name);
+    k->group = intern_key(r, &all->group, type, core, NULL);
+    k->kind = is_known(shapes) ? intern_key(r, &all->kind, type, core, shapes) : kind_by_place(r, name);
+    k->name = intern(&all->name, name);
+    k->shape = is_known(shapes) ? intern(&all->name, shapes) : 0;
+    k->step = intern(&all->step, ek__csv_cell(csv, r->column.step));
+    return k->group != UINT32_MAX && k->kind != UINT32_MAX && k->name != UINT32_MAX && k->shape != UINT32_MAX &&
+           k->step != UINT32_MAX;
+}
+
+static ek_status read_row(reading *r, ek_error *err)
+{
+    ek__kernel k = {.start = EK_TRACE_UNKNOWN, .wait = EK_TRACE_UNKNOWN};
+    if (!ek__csv_us(r->csv, r->column.duration, &k.duration) || k.duration < 0) {
+        ek__bad_row(&r->bad, r->csv, "the duration \"%.40s\" is no time", ek__csv_cell(r->csv, r->column.duration));
+        return EK_OK;
+    }
+    if (!ek__csv_us(r->csv, r->column.start, &k.start))
+        k.start = EK_TRACE_UNKNOWN;
+    if (!ek__csv_us(r->csv, r->column.wait, &k.wait))
+        k.wait = EK_TRACE_UNKNOWN;
+    ek__kernel *grown = ek__with_room(r->kernels->at, &r->kernels->capacity, r->kernels->n + 1, sizeof *grown);
+    if (!grown || !intern_texts(r, &k)) {
+        r->kernels->at = grown ? grown : r->kernels->at;
+        return ek__no_memory(err);
+    }
+    r->kernels->at = grown;
+    r->kernels->at[r->kernels->n++] = k;
+    return EK_OK;
+}
+
+static ek_status read_rows(reading *r, int64_t *n_rows, ek_error *err)
+{
+    for (;;) {
+        bool more;
+        ek_status status = ek__table_next(r->csv, &more, &r->bad, err);
+        if (status == EK_OK && more)
+            status = read_row(r, err);
+        if (status || !more)
+            return status;
+        ++*n_rows;
+    }
+}
+
+static ek_status read_table(const ek__table_in *in, reading *r, const char *source, ek_error *err)
+{
+    int64_t n_rows = 0;
+    find_columns(r->csv, &r->column);
+    if (r->column.name < 0 || r->column.duration < 0)
+        return ek__table_lacks(in, r->column.name < 0 ? "Name" : "Duration(us)", err);
+    r->kernels->has_steps = r->column.step >= 0;
+    ek_status status = read_rows(r, &n_rows, err);
+    if (status == EK_OK && in->rank->operators.source) {
+        in->source->problem =
+            ek__pool_format(in->rank->pool, "the operators of %s are used", in->rank->operators.source);
+        if (!in->source->problem)
+            status = ek__no_memory(err);
+        in->source->items = n_rows;
+        in->source->bytes = ek__csv_bytes(r->csv);
+        return status;
+    }
+    if (status == EK_OK)
+        status = ek__kernels_operators(r->kernels, source, in->rank, err);
+    if (status == EK_OK)
+        status = ek__kernels_steps(r->kernels, in, source, err);
+    in->rank->operators.n_rows = status == EK_OK ? n_rows : 0;
+    return status ? status : ek__table_finish(in, r->csv, n_rows, &r->bad, err);
+}
+
+static ek_status read_kernels(const ek__table_in *in, const char *source, ek_error *err)
+{
+    ek__kernels kernels = {0};
+    reading r = {.kernels = &kernels};
+    ek_status status = ek__csv_open(in->path, &r.csv, err);
+    if (status)
+        return status;
+    if (ek__texts_reset(&kernels.group) && ek__texts_reset(&kernels.kind) && ek__texts_reset(&kernels.name) &&
+        ek__texts_reset(&kernels.step) && ek__texts_reset(&r.in_step))
+        status = read_table(in, &r, source, err);
+    else
+        status = ek__no_memory(err);
+    ek__csv_close(r.csv);
+    ek__kernels_clear(&kernels);
+    ek__texts_clear(&r.in_step);
+    free(r.n_in_step);
+    free(r.key);
+    return status;
+}
+
+ek_status ek__table_kernel_details(const ek__table_in *in, ek_error *err)
+{
+    return read_kernels(in, "kernel_details", err);
+}
+
+ek_status ek__table_op_summary(const ek__table_in *in, ek_error *err)
+{
+    return read_kernels(in, "op_summary", err);
+}

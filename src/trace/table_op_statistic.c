@@ -1,0 +1,136 @@
+/* op_statistic.csv: the producer's own totals per operator type and core, kept as printed. They stand in for the
+ * operators when no table of executions was read. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/tables.h"
+
+typedef struct columns {
+    int type, core, count, total, min, average, max, ratio;
+} columns;
+
+static void find_columns(const ek__csv *csv, columns *c)
+{
+    c->type = ek__csv_column(csv, "OP Type", "Op Type", NULL);
+    c->core = ek__csv_column(csv, "Core Type", NULL);
+    c->count = ek__csv_column(csv, "Count", NULL);
+    c->total = ek__csv_column(csv, "Total Time(us)", NULL);
+    c->min = ek__csv_column(csv, "Min Time(us)", NULL);
+    c->average = ek__csv_column(csv, "Avg Time(us)", NULL);
+    c->max = ek__csv_column(csv, "Max Time(us)", NULL);
+    c->ratio = ek__csv_column(csv, "Ratio(%)", NULL);
+}
+
+static int64_t time_of(const ek__csv *csv, int column)
+{
+    int64_t ns;
+    return ek__csv_us(csv, column, &ns) ? ns : EK_TRACE_UNKNOWN;
+}
+
+static double number_of(const ek__csv *csv, int column)
+{
+    double value;
+    return ek__csv_number(csv, column, &value) ? value : (double)NAN;
+}
+
+static ek_status read_row(const ek__table_in *in, const ek__csv *csv, const columns *c, ek__bad_rows *bad,
+                          ek_error *err)
+{
+    ek_trace_operators *ops = &in->rank->operators;
+    ek_trace_operator op = {.wait = EK_TRACE_UNKNOWN};
+    if (!ek__csv_int(csv, c->count, &op.count) || op.count < 0) {
+        ek__bad_row(bad, csv, "the count \"%.40s\" is no whole number", ek__csv_cell(csv, c->count));
+        return EK_OK;
+    }
+    if (!ek__csv_us(csv, c->total, &op.total)) {
+        ek__bad_row(bad, csv, "the total time \"%.40s\" is no number", ek__csv_cell(csv, c->total));
+        return EK_OK;
+    }
+    op.min = time_of(csv, c->min);
+    op.max = time_of(csv, c->max);
+    op.average = number_of(csv, c->average) * 1000;
+    op.ratio = number_of(csv, c->ratio);
+    ek_trace_operator *grown = ek__pool_push(in->rank->pool, ops->table, ops->n_table, sizeof *grown);
+    if (!grown)
+        return ek__no_memory(err);
+    ops->table = grown;
+    ek_status status = ek__table_text(in->rank->pool, ek__csv_cell(csv, c->type), &op.name, err);
+    if (status == EK_OK && *ek__csv_cell(csv, c->core))
+        status = ek__table_text(in->rank->pool, ek__csv_cell(csv, c->core), &op.core, err);
+    if (status)
+        return status;
+    op.type = op.name;
+    op.family = ek__operator_family(op.type, op.core);
+    ops->table[ops->n_table++] = op;
+    return EK_OK;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const ek_trace_operator *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Operators as if they had been summed here. */
+static ek_status stand_in(const ek__table_in *in, ek_error *err)
+{
+    ek_trace_operators *ops = &in->rank->operators;
+    if (ops->source || ops->n_table == 0)
+        return EK_OK;
+    ops->op = ek__pool_alloc(in->rank->pool, (size_t)ops->n_table, sizeof *ops->op);
+    if (!ops->op)
+        return ek__no_memory(err);
+    memcpy(ops->op, ops->table, (size_t)ops->n_table * sizeof *ops->op);
+    qsort(ops->op, (size_t)ops->n_table, sizeof *ops->op, by_total);
+    ops->n = ops->n_table;
+    ops->source = "op_statistic";
+    double matmul = 0, attention = 0, vector = 0;
+    for (int i = 0; i < ops->n; i++) {
+        const ek_trace_operator *op = &ops->op[i];
+        ops->n_executions = ek__sum(ops->n_executions, op->count);
+        ops->total = ek__sum(ops->total, op->total);
+        matmul += strcmp(op->family, "matmul") == 0 ? (double)op->total : 0;
+        attention += strcmp(op->family, "attention") == 0 ? (double)op->total : 0;
+        vector += strcmp(op->family, "vector") == 0 ? (double)op->total : 0;
+    }
+    double total = ops->total > 0 ? (double)ops->total : (double)NAN;
+    ops->share_matmul = matmul / total;
+    ops->share_attention = attention / total;
+    ops->share_vector = vector / total;
+    return EK_OK;
+}
+
+static ek_status read_rows(const ek__table_in *in, ek__csv *csv, ek_error *err)
+{
+    columns c;
+    ek__bad_rows bad = {0};
+    int64_t n_rows = 0;
+    find_columns(csv, &c);
+    if (c.type < 0 || c.total < 0 || c.count < 0)
+        return ek__table_lacks(in, c.type < 0 ? "OP Type" : c.total < 0 ? "Total Time(us)" : "Count", err);
+    for (bool more;; n_rows++) {
+        ek_status status = ek__table_next(csv, &more, &bad, err);
+        if (status || !more) {
+            if (status == EK_OK)
+                status = stand_in(in, err);
+            return status ? status : ek__table_finish(in, csv, n_rows, &bad, err);
+        }
+        status = read_row(in, csv, &c, &bad, err);
+        if (status)
+            return status;
+    }
+}
+
+ek_status ek__table_op_statistic(const ek__table_in *in, ek_error *err)
+{
+    ek__csv *csv;
+    ek_status status = ek__csv_open(in->path, &csv, err);
+    if (status)
+        return status;
+    status = read_rows(in, csv, err);
+    ek__csv_close(csv);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* profiler_info_N.json: who profiled, and which rank. The rank is a number in old files and a text in new ones.
+ * Settings of the profiler (levels, schedules) are not kept. */
+#include <string.h>
+
+#include "trace/json_file.h"
+#include "trace/tables.h"
+
+static void take_producer(ek_trace_rank *rank, const json_t *root)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)root, key, value)
+    {
+        if (strncmp(key, "torch_npu", 9) == 0)
+            rank->producer = EK_PRODUCER_TORCH_NPU;
+        else if (strcmp(key, "ms_version") == 0 || strcmp(key, "mindspore_version") == 0 ||
+                 strcmp(key, "context_mode") == 0)
+            rank->producer = EK_PRODUCER_MINDSPORE;
+    }
+}
+
+ek_status ek__table_profiler_info(const ek__table_in *in, ek_error *err)
+{
+    ek_trace_rank *rank = in->rank;
+    json_t *root;
+    ek_status status = ek__json_read(in, &root, err);
+    if (status)
+        return status;
+    int number;
+    take_producer(rank, root);
+    if (rank->rank == EK_TRACE_NO_RANK && ek__json_whole(json_object_get(root, "rank_id"), &number))
+        rank->rank = number;
+    if (ek__json_whole(json_object_get(root, "rank_size"), &number))
+        rank->world_size = number;
+    in->source->items = (int64_t)json_object_size(root);
+    json_decref(root);
+    return EK_OK;
+}

@@ -1,0 +1,58 @@
+/* trace/tables.h - what the readers of tables share: rows that cannot be read, steps, operators' families. */
+#ifndef EK_TRACE_TABLES_H
+#define EK_TRACE_TABLES_H
+
+#include "trace/csv.h"
+#include "trace/files.h"
+
+/** Rows left out: how many, and the first. */
+typedef struct ek__bad_rows {
+    int64_t n, line;
+    char why[256];
+} ek__bad_rows;
+
+void ek__bad_row(ek__bad_rows *bad, const ek__csv *csv, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/** The next row; a table that breaks off ends there, with its reason among the bad rows. */
+ek_status ek__table_next(ek__csv *csv, bool *more, ek__bad_rows *bad, ek_error *err);
+/** Fill source->items, bytes and problem. */
+ek_status ek__table_finish(const ek__table_in *in, const ek__csv *csv, int64_t n_rows, const ek__bad_rows *bad,
+                           ek_error *err);
+/** EK_ERR_INPUT: a column that this table must have is not there. */
+ek_status ek__table_lacks(const ek__table_in *in, const char *column, ek_error *err);
+/** The member of the pool for a text: a copy. */
+ek_status ek__table_text(ek__pool *pool, const char *text, const char **out, ek_error *err);
+
+/** A sum that stops at the ends of the range. */
+static inline int64_t ek__sum(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return a < 0 ? -INT64_MAX : INT64_MAX;
+    return sum;
+}
+
+enum { EK__MAX_TABLE_STEPS = 10000 };
+
+/** Everything unknown. */
+void ek__step_clear(ek_trace_step *step);
+/**
+ * The step that tables call `name`, made when there is none: every figure unknown, from_table true. *out is NULL when
+ * there are EK__MAX_TABLE_STEPS already: finding one is linear, and no profile has as many.
+ * @param alone  the table has this one step: then any single step is the same when one of both has no name
+ */
+ek_status ek__table_step(const ek__table_in *in, const char *name, bool alone, ek_trace_step **out, ek_error *err);
+/** Who wrote the rank's tables, as far as is known: "torch_npu", "mindspore" or NULL. */
+const char *ek__table_producer(const ek__table_in *in);
+
+/** What kind of work an operator is, by its type or name and its core (may be NULL): "matmul", "attention", "vector",
+ *  "communication", "copy", "other". */
+const char *ek__operator_family(const char *type, const char *core);
+/** Is a row of this core and name communication? */
+bool ek__is_communication_row(const char *core, const char *name);
+
+/** Add a group of ranks to the topology unless it is there: one that is listed by several files appears once, the nth
+ *  of one name and the same ranks in a file being the nth of the others. `occurrence` counts those from 0. */
+ek_status ek__topology_add(ek_trace_run *run, const char *name, const char *key, const int *rank, int n_ranks,
+                           int occurrence, ek_error *err);
+
+#endif

@@ -1,0 +1,78 @@
+/* Every reader of a table, chosen by the first byte: whatever the others are, figures hang together and texts are
+ * there. A second reading on top must not break what the first has filled. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/pool.h"
+#include "fuzz.h"
+#include "trace/files.h"
+
+static ek__table_reader *const readers[] = {
+#define READER(name, pattern) ek__table_##name,
+    EK__TABLE_LIST(READER)
+#undef READER
+};
+
+static void check_steps(const ek_trace_rank *rank)
+{
+    for (int i = 0; i < rank->n_steps; i++) {
+        const ek_trace_step *step = &rank->step[i];
+        assert(step->name && step->from_table);
+        if (!step->source || strcmp(step->source, "kernel_details") != 0)
+            continue;
+        assert(step->own.free >= 0 && step->own.overlapped >= 0 && step->own.overlapped <= step->own.computing);
+        assert(step->own.busy + step->own.free == step->own.total && step->end - step->start == step->own.total);
+    }
+}
+
+static void check_operators(const ek_trace_operators *ops)
+{
+    int64_t n = 0;
+    for (int i = 0; i < ops->n; i++) {
+        assert(ops->op[i].name && ops->op[i].family && (i == 0 || ops->op[i - 1].total >= ops->op[i].total));
+        n += ops->op[i].count < 1 << 20 ? ops->op[i].count : 0;
+    }
+    assert(n <= ops->n_executions);
+    for (int i = 0; i < ops->n_outliers; i++)
+        assert(ops->outlier[i].name && ops->outlier[i].duration > ops->outlier[i].expected);
+    for (int i = 0; i < ops->n_table; i++)
+        assert(ops->table[i].name);
+}
+
+static void check_run(const ek_trace_run *run)
+{
+    for (int i = 0; i < run->topology.n_groups; i++) {
+        const ek_trace_group *g = &run->topology.group[i];
+        assert(g->name && g->key && (i == 0 || strcmp(g[-1].name, g->name) <= 0));
+        for (int k = 0; k < g->n_ranks; k++)
+            assert(g->rank[k] >= 0);
+    }
+    for (int i = 0; i < run->n_cluster_rows; i++)
+        assert(run->cluster_row[i].step && run->cluster_row[i].type && run->cluster_row[i].index);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    ek__table_reader *reader = readers[data[0] % (sizeof readers / sizeof *readers)];
+    ek_trace_run run = {.n_ranks = 1, .pool = ek__pool_new()};
+    ek_trace_rank rank = {.rank = EK_TRACE_NO_RANK, .stage = -1, .device_id = -1, .pool = ek__pool_new()};
+    const ek_trace_options options = {0};
+    run.rank = &rank;
+    assert(run.pool && rank.pool);
+    const char *path = fuzz_file(data + 1, size - 1);
+    for (int i = 0; i < 2; i++) {
+        ek_trace_source source = {.path = path, .type = "table", .problem_offset = EK_TRACE_UNKNOWN};
+        ek_error err = {0};
+        ek__table_in in = {.path = path, .source = &source, .rank = &rank, .run = &run, .options = &options};
+        ek_status status = reader(&in, &err);
+        assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0]));
+        check_steps(&rank);
+        check_operators(&rank.operators);
+        check_run(&run);
+    }
+    ek__pool_free(rank.pool);
+    ek__pool_free(run.pool);
+    return 0;
+}
