@@ -115,6 +115,10 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
         model->list_schedules = true;
         return CLI_OK;
     }
+    if (cli_is(option, "sapp-compatible")) {
+        model->sapp_compatible = true;
+        return CLI_OK;
+    }
     if (cli_is(option, "activation-limit"))
         return set_activation_limit(model, option, text);
     if (cli_is(option, "format"))
@@ -130,6 +134,15 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* One note for each sentence; cuts them at their line breaks. */
+static void tell_notes(char *notes)
+{
+    for (char *line = notes, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        cli_note("%s", line);
+    }
+}
+
 static bool load_init(cli_model *model, const char *path, const ek_times *times, ek_layers *layers)
 {
     ek_error err;
@@ -138,9 +151,17 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
         cli_error(&err, "%s", err.message);
         return false;
     }
-    ek_status status = ek_init_decompose(&init, model->name, times, layers, &err);
+    char *notes = NULL;
+    ek_status status = EK_OK;
+    if (ek_init_wants_profiles(&init, times))
+        status = ek_init_read_profiles(&init, model->sapp_compatible, &cli_listener, &notes, &err);
+    if (status == EK_OK)
+        status = ek_init_decompose(&init, model->name, times, layers, &err);
     if (status)
         cli_error(&err, "%s", err.message);
+    else
+        tell_notes(notes);
+    free(notes);
     model->dry_run_stages = init.n_stages;
     ek_init_clear(&init);
     return status == EK_OK;

@@ -26,12 +26,17 @@ typedef struct ek_init {
     int n_stages; /**< of the dry run; may differ from the stages to balance for */
     int n_layers;
     int n_rounds;
-    int *layers;               /**< floor(n_layers / n_stages) + offset */
-    int *full, *select, *comm; /**< the three recompute lists */
-    ek_times times;            /**< of time_config; NAN where missing */
-    bool has_profiling;        /**< profiling_config names a folder of traces */
-    ek_origin profiling;       /**< where */
-    double head_mb, tail_mb;   /**< peaks of the first and the last stage in round 0 */
+    int *layers;                 /**< floor(n_layers / n_stages) + offset */
+    int *full, *select, *comm;   /**< the three recompute lists */
+    ek_times times;              /**< of time_config; NAN where missing */
+    bool has_profiling;          /**< profiling_config names a folder of traces */
+    ek_origin profiling;         /**< where */
+    char *profiling_folder;      /**< folder_path; NULL without */
+    int profiling_micro_batches; /**< 0 when not given */
+    int n_profiling_names[3];    /**< of head, body, tail */
+    char **profiling_name[3];    /**< [n_profiling_names[i]] */
+    ek_layer *profiled;          /**< [3] head, body, tail with measured times; NULL before ek_init_read_profiles() */
+    double head_mb, tail_mb;     /**< peaks of the first and the last stage in round 0 */
     int n_measurements;
     ek_measurement *measurement; /**< [n_measurements], middle stages */
     ek_origin memory_usage;      /**< for errors about the system as a whole */
@@ -47,11 +52,28 @@ ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *o
 
 void ek_init_clear(ek_init *init);
 
+/** Are times missing, of the file and of the caller (may be NULL), that the file's traces may tell? */
+bool ek_init_wants_profiles(const ek_init *init, const ek_times *given);
+
+/**
+ * Read the traces that profiling_config names, for the times that are not given otherwise: milliseconds, medians over
+ * executions, layers and ranks; backward passes and recomputation as measured (ek_trace_to_layers()).
+ *
+ * @param sapp_compatible  take what the original's analyser prints for these files instead, with its faults, and its
+ *                         ratios for the backward pass
+ * @param listener         told of damaged files; may be NULL
+ * @param notes            sentences on what was measured and what assumed, owned by the caller (free)
+ * @return EK_OK, EK_ERR_INPUT when the traces show no layers, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the traces).
+ */
+ek_status ek_init_read_profiles(ek_init *init, bool sapp_compatible, const ek_listener *listener, char **notes,
+                                ek_error *err);
+
 /** The stages and rounds of an init file whose peaks may be missing yet. @return as ek_init_read(). */
 ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err);
 
 /**
- * Layers from an init file: memory by decomposition, times from `times` where given, else the file's time_config.
+ * Layers from an init file: memory by decomposition, times from `times` where given, else the file's time_config, else
+ * the traces, where ek_init_read_profiles() has read them.
  *
  *     M_s = n_s par + (P - s) sum_kind n_{s,kind} act_kind + const   (+ head at s = 0, + tail at s = P - 1)
  *

@@ -537,7 +537,8 @@ void ek_trace_run_clear(ek_trace_run *run);
  * measured is filled from the coefficients of docs/models.md and named in `notes`. Memory is not in a trace: the
  * layers carry none, and a layer file written from them asks for it.
  *
- * @param notes  sentences, each ended by a line break, owned by the caller (free); untouched on failure
+ * @param notes  sentences, each ended by a line break, the last on memory; owned by the caller (free); untouched on
+ *               failure
  * @return EK_OK, EK_ERR_INPUT when the run shows no layers, EK_ERR_MEMORY
  */
 ek_status ek_trace_to_layers(const ek_trace_run *run, ek_layers *out, char **notes, ek_error *err);

@@ -261,7 +261,9 @@ static ek_status check_values(const lsq *q, const ek_residual *residual, ek_erro
                     name, q->value[bad], bad == 0 ? 0 : 1, hint);
 }
 
-static ek_status choose_times(const ek_init *init, const ek_times *given, ek_times *out, ek_error *err)
+/* Of head, body, tail: what is given first, in `given`, the file, the traces. `from_traces`: which come from there. */
+static ek_status choose_times(const ek_init *init, const ek_times *given, ek_times *out, bool from_traces[3],
+                              ek_error *err)
 {
     ek_times times = init->times;
     if (given) {
@@ -269,19 +271,23 @@ static ek_status choose_times(const ek_init *init, const ek_times *given, ek_tim
         times.body = isnan(given->body) ? times.body : given->body;
         times.tail = isnan(given->tail) ? times.tail : given->tail;
     }
-    const struct {
+    struct {
         const char *name;
-        double time;
-    } slots[] = {{"head", times.head}, {"body", times.body}, {"tail", times.tail}};
+        double *time;
+    } slots[] = {{"head", &times.head}, {"body", &times.body}, {"tail", &times.tail}};
     char missing[32] = "";
     size_t at = 0;
-    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++)
-        if (isnan(slots[i].time))
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        from_traces[i] = isnan(*slots[i].time) && init->profiled;
+        if (from_traces[i])
+            *slots[i].time = init->profiled[i].forward_time;
+        if (isnan(*slots[i].time))
             at += (size_t)snprintf(missing + at, sizeof missing - at, "%s%s", at ? ", " : "", slots[i].name);
+    }
     if (missing[0] && init->has_profiling)
         return ek__fail(err, EK_ERR_INPUT, init->profiling,
-                        "times of %s are missing: profiling_config names a folder of traces, and reading traces comes "
-                        "later; give times with --time head=0.1,body=3.1,tail=3.5 or a time_config",
+                        "times of %s are missing: profiling_config names a folder of traces that were not read; give "
+                        "times with --time head=0.1,body=3.1,tail=3.5 or a time_config",
                         missing);
     if (missing[0])
         return ek__fail(err, EK_ERR_INPUT, (ek_origin){init->path, 1, 1},
@@ -291,23 +297,28 @@ static ek_status choose_times(const ek_init *init, const ek_times *given, ek_tim
     return EK_OK;
 }
 
-static ek_layer make_layer(const char *name, double time)
+/* `measured`: its backward times; NULL: they follow from the forward time. */
+static ek_layer make_layer(const char *name, double time, const ek_layer *measured)
 {
     ek_layer layer = {.n_layers = 1, .forward_time = time};
     snprintf(layer.name, sizeof layer.name, "%s", name);
     layer.modelled[EK_RECOMPUTE_NONE] = true;
     ek__layer_default_times(&layer, EK_BACKWARD_RATIO * time);
+    if (measured) {
+        memcpy(layer.backward_time, measured->backward_time, sizeof layer.backward_time);
+        layer.weight_time = measured->weight_time;
+    }
     return layer;
 }
 
 /* `layers->body` and `layers->fit.residual` are allocated. */
-static void fill_layers(const lsq *q, const ek_times *times, ek_layers *layers)
+static void fill_layers(const lsq *q, const ek_times *times, const bool from_traces[3], ek_layers *layers)
 {
     const ek_init *init = q->init;
-    layers->head = make_layer("HEAD", times->head);
-    layers->tail = make_layer("TAIL", times->tail);
+    layers->head = make_layer("HEAD", times->head, from_traces[0] ? &init->profiled[0] : NULL);
+    layers->tail = make_layer("TAIL", times->tail, from_traces[2] ? &init->profiled[2] : NULL);
     ek_layer *body = &layers->body[0];
-    *body = make_layer("BODY", times->body);
+    *body = make_layer("BODY", times->body, from_traces[1] ? &init->profiled[1] : NULL);
     body->n_layers = init->n_layers;
     body->parameter_mb = whole_mb(q->value[0]);
     for (int k = 0; k < q->unknowns.n_kinds; k++) {
@@ -353,10 +364,11 @@ ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_time
 {
     lsq q = {.init = init};
     ek_times chosen;
+    bool from_traces[3];
     ek_layers layers = {0};
     ek_status status = check_name(name, err);
     if (status == EK_OK)
-        status = choose_times(init, times, &chosen, err);
+        status = choose_times(init, times, &chosen, from_traces, err);
     if (status == EK_OK)
         status = choose_kinds(&q, err);
     if (status == EK_OK)
@@ -376,7 +388,7 @@ ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_time
     if (status)
         goto done;
     snprintf(layers.name, sizeof layers.name, "%s", name);
-    fill_layers(&q, &chosen, &layers);
+    fill_layers(&q, &chosen, from_traces, &layers);
     status = check_limits(init, &layers, err);
     if (status)
         goto done;

@@ -32,6 +32,13 @@ void ek_init_clear(ek_init *init)
     free(init->select);
     free(init->comm);
     free(init->measurement);
+    free(init->profiling_folder);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < init->n_profiling_names[i]; j++)
+            free(init->profiling_name[i][j]);
+        free(init->profiling_name[i]);
+    }
+    free(init->profiled);
     *init = (ek_init){0};
 }
 
@@ -174,16 +181,31 @@ static ek_status read_times(reader *r, const ek__node *root)
     return status;
 }
 
-/* Operator scopes: a name or a list of names. */
-static ek_status check_scopes(reader *r, const ek__node *node)
+/* Operator scopes: a name or a list of names, those of head (0), body or tail. */
+static ek_status read_scope(reader *r, const ek__node *node, int of)
 {
-    static const char advice[] = "name operator scopes, one or a list";
     char name[256];
+    ek_status status = ek__string(&r->in, node, sizeof name, "name operator scopes, one or a list", name);
+    if (status)
+        return status;
+    char *copy = ek__strdup(name);
+    if (!copy)
+        return ek__no_memory(r->in.err);
+    r->init.profiling_name[of][r->init.n_profiling_names[of]++] = copy;
+    return EK_OK;
+}
+
+static ek_status read_scopes(reader *r, const ek__node *node, int of)
+{
+    r->init.profiling_name[of] =
+        ek__alloc(node->kind == EK__LIST ? (size_t)node->n : 1, sizeof *r->init.profiling_name[of]);
+    if (!r->init.profiling_name[of])
+        return ek__no_memory(r->in.err);
     if (node->kind != EK__LIST)
-        return ek__string(&r->in, node, sizeof name, advice, name);
+        return read_scope(r, node, of);
     ek_status status = EK_OK;
     for (const ek__node *entry = node->first; entry && status == EK_OK; entry = entry->next)
-        status = ek__string(&r->in, entry, sizeof name, advice, name);
+        status = read_scope(r, entry, of);
     return status;
 }
 
@@ -200,15 +222,19 @@ static ek_status read_profiling(reader *r, const ek__node *root)
     ek__warn_unknown_keys(&r->in, config, known);
     const ek__node *folder = ek__get(config, "folder_path"), *micro_batches = ek__get(config, "micro_batch_num");
     char path[4096];
-    int number;
     if (folder)
         status = ek__string(&r->in, folder, sizeof path, "name the folder of trace_view*.json", path);
+    if (status == EK_OK && folder) {
+        r->init.profiling_folder = ek__strdup(path);
+        status = r->init.profiling_folder ? EK_OK : ek__no_memory(r->in.err);
+    }
     if (status == EK_OK && micro_batches)
-        status = ek__int(&r->in, micro_batches, 1, EK_MAX_MICRO_BATCHES, "it is the number while profiling", &number);
+        status = ek__int(&r->in, micro_batches, 1, EK_MAX_MICRO_BATCHES, "it is the number while profiling",
+                         &r->init.profiling_micro_batches);
     for (int i = 2; known[i] && status == EK_OK; i++) {
         const ek__node *scopes = ek__get(config, known[i]);
         if (scopes)
-            status = check_scopes(r, scopes);
+            status = read_scopes(r, scopes, i - 2);
     }
     r->init.has_profiling = folder != NULL;
     if (folder)

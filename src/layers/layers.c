@@ -1,6 +1,7 @@
 /* The model's layers as a value: names and default coefficients of the recompute kinds, times from the command line,
- * and the writer of layer files. The writer states the times of every modelled kind and in the shortest form that reads
- * back to the same double, so that a file written and read again gives the same figures. */
+ * and the writer of layer files. The writer states the times of every modelled kind, and of others that do not follow
+ * from the coefficients, in the shortest form that reads back to the same double, so that a file written and read again
+ * gives the same figures. */
 #include "layers/layers.h"
 
 #include <errno.h>
@@ -124,6 +125,14 @@ static void write_number(FILE *out, const char *indent, const char *key, double 
     fprintf(out, ",\n%s\"%s\": %s", indent, key, digits);
 }
 
+/* Does the time follow from the backward time by the default coefficient, so that it need not be stated? Sums over
+ * entries round. */
+static bool is_default_time(const ek_layer *layer, int kind)
+{
+    double expected = layer->backward_time[EK_RECOMPUTE_NONE] * (1.0 + ek_recompute_coefficient[kind]);
+    return fabs(layer->backward_time[kind] - expected) <= 1e-12 * expected;
+}
+
 static void write_layer(FILE *out, const ek_layer *layer, const char *type, bool split_known)
 {
     fprintf(out, "    {\n      \"name\": ");
@@ -132,7 +141,7 @@ static void write_layer(FILE *out, const ek_layer *layer, const char *type, bool
     static const char indent[] = "      ";
     write_number(out, indent, "time", layer->forward_time);
     for (int k = 0; k < EK_N_RECOMPUTE; k++)
-        if (k == EK_RECOMPUTE_NONE || layer->modelled[k])
+        if (k == EK_RECOMPUTE_NONE || layer->modelled[k] || !is_default_time(layer, k))
             write_number(out, indent, ek__layer_keys[k].time, layer->backward_time[k]);
     if (split_known) {
         write_number(out, indent, EK__KEY_INPUT_TIME, layer->backward_time[EK_RECOMPUTE_NONE] - layer->weight_time);

@@ -265,9 +265,32 @@ static void a_name_must_be_printable_and_short(void **state)
     ek_init_clear(&init);
 }
 
+static void measured_times_take_their_backward_pass_along(void **state)
+{
+    (void)state;
+    ek_init init;
+    ek_error err;
+    ek_layers layers;
+    const ek_times head_only = {7, NAN, NAN};
+    assert_int_equal(ek_init_read(source_path("tests/data/demo96_init.yaml"), NULL, &init, &err), EK_OK);
+    init.times = (ek_times){NAN, NAN, 4};
+    init.profiled = calloc(3, sizeof *init.profiled);
+    assert_non_null(init.profiled);
+    for (int i = 0; i < 3; i++)
+        init.profiled[i] = (ek_layer){.forward_time = 1 + i, .backward_time = {5, 6, 7, 8, 9}, .weight_time = 2};
+    assert_int_equal(ek_init_decompose(&init, "m", &head_only, &layers, &err), EK_OK);
+    assert_true(layers.head.forward_time == 7 && layers.head.backward_time[0] == 14);
+    assert_true(layers.tail.forward_time == 4 && layers.tail.backward_time[0] == 8);
+    assert_true(layers.body[0].forward_time == 2 && layers.body[0].backward_time[EK_RECOMPUTE_FULL] == 9);
+    assert_true(layers.body[0].weight_time == 2);
+    ek_layers_clear(&layers);
+    ek_init_clear(&init);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measured_times_take_their_backward_pass_along),
         cmocka_unit_test(the_published_decompositions_come_out_exactly),
         cmocka_unit_test(the_reference_files_give_the_same_as_the_own_ones),
         cmocka_unit_test(times_come_from_the_caller_then_from_the_file),

@@ -161,6 +161,14 @@ static void missing_times_stay_nan_and_profiling_is_remembered(void **state)
     assert_true(isnan(init.times.head) && init.times.body == 3.5 && isnan(init.times.tail));
     assert_true(init.has_profiling);
     assert_int_equal(init.profiling.line, 1);
+    assert_string_equal(init.profiling_folder, "/t");
+    assert_int_equal(init.profiling_micro_batches, 8);
+    assert_int_equal(init.n_profiling_names[0], 1);
+    assert_int_equal(init.n_profiling_names[1], 0);
+    assert_int_equal(init.n_profiling_names[2], 2);
+    assert_string_equal(init.profiling_name[2][1], "C");
+    assert_true(ek_init_wants_profiles(&init, NULL));
+    assert_false(ek_init_wants_profiles(&init, &(ek_times){1, NAN, 2}));
     ek_init_clear(&init);
 }
 

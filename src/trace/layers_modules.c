@@ -1,0 +1,459 @@
+/* Layers of PyTorch from nn.Module ranges. A kernel belongs to the module in which it was launched: forward on the
+ * thread that runs the model; recomputation inside recompute_fn, or in a module on a thread that runs backward passes;
+ * backward otherwise, through the arrow fwdbwd from the operator whose gradient it is. So each kernel knows which
+ * execution of which layer it belongs to. Layers are the modules whose kind repeats below one parent and takes time,
+ * the outermost ones. Needs with_stack or with_modules; not handled: modules renamed between threads. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/layers_nest.h"
+
+enum { SMALL_GROUP = 10 /* modules of one kind take at least that share of the largest group's time */ };
+
+typedef struct flow {
+    int64_t time, id;
+    int32_t track;
+} flow;
+
+/* A kernel and the execution it belongs to. */
+typedef struct member {
+    int32_t layer, execution;
+    uint8_t direction;
+    int64_t start, end, host;
+} member;
+
+/* Modules of one kind below one parent. */
+typedef struct group {
+    uint32_t parent; /* name; 0 for none */
+    uint32_t name;
+    uint32_t kind; /* a name that has it */
+    double busy;
+} group;
+
+typedef struct work {
+    ek__layer_search *search;
+    const ek__trace *trace;
+    ek__nest modules, regions;
+    ek__launch_point *point;
+    double *busy;        /* [modules.n]: kernels launched inside */
+    int32_t *body;       /* [modules.n]: the module that is the layer around, or the module itself; -1 */
+    bool *has_body;      /* [modules.n]: a layer lies inside */
+    int32_t *layer_of;   /* [n_names]: layer of a module's name, or of the module around; -1 */
+    int64_t *balance;    /* [n_tracks]: arrows that end less those that begin */
+    flow *ends, *starts; /* by track and time; by id */
+    size_t n_ends, n_starts, n_members;
+    member *member;
+    bool *chosen; /* [n_names]: module is a layer by default */
+} work;
+
+static const char *name_of(const work *w, int32_t module)
+{
+    return ek__trace_name(w->trace, w->modules.at[module].name);
+}
+
+/* ---- arrows ---- */
+
+static int compare_places(const void *a, const void *b)
+{
+    const flow *x = a, *y = b;
+    if (x->track != y->track)
+        return (x->track > y->track) - (x->track < y->track);
+    return (x->time > y->time) - (x->time < y->time);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const flow *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool find_flows(work *w)
+{
+    ek__slice flows = w->trace->of[EK__EVENT_FLOW];
+    w->ends = ek__alloc(flows.n, sizeof *w->ends);
+    w->starts = ek__alloc(flows.n, sizeof *w->starts);
+    w->balance = ek__alloc((size_t)w->trace->n_tracks, sizeof *w->balance);
+    if (!w->ends || !w->starts || !w->balance)
+        return false;
+    for (size_t i = 0; i < flows.n; i++) {
+        const ek__event *e = &flows.event[i];
+        flow f = {e->start, e->duration, e->track};
+        if (e->name != EK__FLOW_FORWARD_BACKWARD)
+            continue;
+        if (e->detail == 0)
+            w->starts[w->n_starts++] = f;
+        else
+            w->ends[w->n_ends++] = f;
+        w->balance[e->track] += e->detail == 0 ? -1 : 1;
+    }
+    if (w->n_ends > 0)
+        qsort(w->ends, w->n_ends, sizeof *w->ends, compare_places);
+    if (w->n_starts > 0)
+        qsort(w->starts, w->n_starts, sizeof *w->starts, compare_ids);
+    return true;
+}
+
+/* The forward operator of what ran on a track at a time: start of the last arrow that ended there. NULL without one. */
+static const flow *find_forward(const work *w, int32_t track, int64_t time)
+{
+    size_t low = 0, high = w->n_ends;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const flow *f = &w->ends[middle];
+        if (f->track < track || (f->track == track && f->time <= time))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || w->ends[low - 1].track != track || w->n_starts == 0)
+        return NULL;
+    return bsearch(&w->ends[low - 1], w->starts, w->n_starts, sizeof *w->starts, compare_ids);
+}
+
+/* ---- which modules are layers ---- */
+
+/* A thread on which more arrows end than begin runs backward passes. */
+static bool is_backward_track(const work *w, int32_t track)
+{
+    return w->balance[track] > 0;
+}
+
+/* Kernel time inside every module: launched in it, then parts added to the modules around, the last ones first. */
+static void sum_busy(work *w)
+{
+    ek__slice kernels = w->trace->of[EK__EVENT_KERNEL];
+    for (size_t i = 0; i < kernels.n; i++) {
+        int32_t m = w->point[i].track < 0 ? -1 : ek__nest_find(&w->modules, w->point[i].track, w->point[i].time);
+        if (m >= 0 && !is_backward_track(w, w->point[i].track))
+            w->busy[m] += (double)kernels.event[i].duration;
+    }
+    for (size_t m = w->modules.n; m-- > 0;)
+        if (w->modules.at[m].parent >= 0)
+            w->busy[w->modules.at[m].parent] += w->busy[m];
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const group *x = a, *y = b;
+    if (x->parent != y->parent)
+        return (x->parent > y->parent) - (x->parent < y->parent);
+    if (x->kind != y->kind)
+        return (x->kind > y->kind) - (x->kind < y->kind);
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+/* A module's name and its kind's hash. */
+typedef struct kind_slot {
+    uint64_t hash;
+    uint32_t name;
+} kind_slot;
+
+static int compare_kinds(const void *a, const void *b)
+{
+    const kind_slot *x = a, *y = b;
+    if (x->hash != y->hash)
+        return (x->hash > y->hash) - (x->hash < y->hash);
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+static uint64_t hash_of(const char *text, size_t size)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* kind_of[name]: the smallest name with the same kind. */
+static bool find_kinds(const work *w, uint32_t *kind_of)
+{
+    kind_slot *slot = ek__alloc(w->modules.n, sizeof *slot);
+    if (!slot)
+        return false;
+    for (size_t m = 0; m < w->modules.n; m++) {
+        const char *name = name_of(w, (int32_t)m);
+        size_t size;
+        ek__module_number(name, &size);
+        slot[m] = (kind_slot){hash_of(name, size), w->modules.at[m].name};
+    }
+    if (w->modules.n > 0)
+        qsort(slot, w->modules.n, sizeof *slot, compare_kinds);
+    for (size_t m = 0, first = 0; m < w->modules.n; m++) {
+        first = slot[m].hash == slot[first].hash ? first : m;
+        kind_of[slot[m].name] = slot[first].name;
+    }
+    free(slot);
+    return true;
+}
+
+/* Groups of modules by (parent, kind): those with two names or more and a share of the largest one's time. */
+static bool choose_by_group(work *w, const uint32_t *kind_of)
+{
+    group *g = ek__alloc(w->modules.n, sizeof *g);
+    double largest = 0;
+    size_t n = 0;
+    if (!g)
+        return false;
+    for (size_t m = 0; m < w->modules.n; m++) {
+        const ek__nested *r = &w->modules.at[m];
+        if (!is_backward_track(w, r->track))
+            g[n++] = (group){r->parent >= 0 ? w->modules.at[r->parent].name : 0, r->name, kind_of[r->name], w->busy[m]};
+    }
+    if (n > 0)
+        qsort(g, n, sizeof *g, compare_groups);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0, j; i < n; i = j) {
+            double busy = 0;
+            for (j = i; j < n && g[j].parent == g[i].parent && g[j].kind == g[i].kind; j++)
+                busy += g[j].busy;
+            bool repeats = g[i].name != g[j - 1].name;
+            if (pass == 0 && repeats)
+                largest = busy > largest ? busy : largest;
+            for (size_t k = i; k < j && pass == 1; k++)
+                w->chosen[g[k].name] |= repeats && busy > 0 && busy * SMALL_GROUP >= largest;
+        }
+    free(g);
+    return true;
+}
+
+static bool is_body(const work *w, int32_t module)
+{
+    const ek_trace_options *o = w->search->options;
+    const char *name = name_of(w, module);
+    if (o && o->n_body > 0)
+        return ek__layer_named(o->body, o->n_body, name, strlen(name));
+    return w->chosen[w->modules.at[module].name];
+}
+
+static int32_t add_layer(work *w, int32_t module, ek_trace_role role)
+{
+    const ek__nested *r = &w->modules.at[module];
+    if (w->layer_of[r->name] >= 0)
+        return w->layer_of[r->name];
+    const char *name = name_of(w, module);
+    size_t kind_size;
+    ek__found_layer layer = {.role = role, .index = ek__module_number(name, &kind_size)};
+    layer.name = ek__pool_text(w->search->rank->pool, name, strlen(name));
+    layer.kind = ek__pool_text(w->search->rank->pool, name, kind_size);
+    int32_t index = layer.name && layer.kind ? ek__layer_add(w->search, &layer) : -1;
+    if (index >= 0)
+        w->layer_of[r->name] = index;
+    return index;
+}
+
+/* The outermost layer around every module; and which modules hold one. */
+static bool find_bodies(work *w, int64_t *first_body)
+{
+    *first_body = INT64_MAX;
+    for (size_t m = 0; m < w->modules.n; m++) {
+        const ek__nested *r = &w->modules.at[m];
+        int32_t around = r->parent >= 0 ? w->body[r->parent] : -1;
+        w->body[m] = around >= 0 ? around : is_body(w, (int32_t)m) ? (int32_t)m : -1;
+        if (w->body[m] == (int32_t)m && !is_backward_track(w, r->track)) {
+            *first_body = r->start < *first_body ? r->start : *first_body;
+            if (add_layer(w, (int32_t)m, EK_TRACE_BODY) < 0)
+                return false;
+        }
+    }
+    for (size_t m = w->modules.n; m-- > 0;) {
+        int32_t parent = w->modules.at[m].parent;
+        if (parent >= 0)
+            w->has_body[parent] |= w->has_body[m] || w->body[m] == (int32_t)m;
+    }
+    return true;
+}
+
+/* What is named head or tail; else the outermost modules that hold no layer: head before the first layer, tail after.
+ */
+static bool is_extra(const work *w, int32_t module, int64_t first_body, ek_trace_role *role)
+{
+    const ek_trace_options *o = w->search->options;
+    const char *name = name_of(w, module);
+    size_t size = strlen(name);
+    bool named_head = o && ek__layer_named(o->head, o->n_head, name, size);
+    bool named_tail = o && ek__layer_named(o->tail, o->n_tail, name, size);
+    *role = named_head || (!named_tail && w->modules.at[module].start < first_body) ? EK_TRACE_HEAD : EK_TRACE_TAIL;
+    if (named_head || named_tail)
+        return true;
+    int n_given = !o ? 0 : *role == EK_TRACE_HEAD ? o->n_head : o->n_tail;
+    return n_given == 0 && first_body != INT64_MAX && !w->has_body[module];
+}
+
+static bool find_extras(work *w, int64_t first_body)
+{
+    for (size_t m = 0; m < w->modules.n; m++) {
+        const ek__nested *r = &w->modules.at[m];
+        ek_trace_role role;
+        if (w->body[m] >= 0 || is_backward_track(w, r->track))
+            continue;
+        int32_t around = r->parent >= 0 ? w->body[r->parent] : -1;
+        if (around < 0 && is_extra(w, (int32_t)m, first_body, &role)) {
+            w->body[m] = (int32_t)m;
+            if (add_layer(w, (int32_t)m, role) < 0)
+                return false;
+        }
+    }
+    /* Parts of heads and tails. */
+    for (size_t m = 0; m < w->modules.n; m++) {
+        int32_t parent = w->modules.at[m].parent;
+        if (parent >= 0 && w->body[parent] >= 0)
+            w->body[m] = w->body[parent];
+    }
+    return true;
+}
+
+/* Parts of layers by name, so that what runs again without its layer's module is known too. */
+static void name_parts(work *w)
+{
+    for (size_t m = 0; m < w->modules.n; m++) {
+        const ek__nested *r = &w->modules.at[m];
+        if (w->body[m] >= 0 && !is_backward_track(w, r->track) && w->layer_of[r->name] < 0)
+            w->layer_of[r->name] = w->layer_of[w->modules.at[w->body[m]].name];
+    }
+}
+
+/* ---- kernels ---- */
+
+/* The layer of a module or of one around it, by name; not beyond the range that begins at `from`. */
+static int32_t layer_around(const work *w, int32_t module, int64_t from, int32_t *execution)
+{
+    int32_t layer = -1;
+    for (int32_t m = module; m >= 0 && w->modules.at[m].start >= from; m = w->modules.at[m].parent)
+        if (w->layer_of[w->modules.at[m].name] >= 0) {
+            layer = w->layer_of[w->modules.at[m].name];
+            *execution = m;
+        }
+    return layer;
+}
+
+static bool place_kernel(const work *w, size_t i, member *out)
+{
+    const ek__launch_point *at = &w->point[i];
+    if (at->track < 0)
+        return false;
+    int32_t region = ek__nest_find(&w->regions, at->track, at->time);
+    int32_t module = ek__nest_find(&w->modules, at->track, at->time);
+    out->host = at->time;
+    out->layer = -1;
+    if (region >= 0) {
+        out->direction = EK__PASS_RERUN;
+        out->layer = layer_around(w, module, w->regions.at[region].start, &out->execution);
+        out->execution = region;
+    } else if (module >= 0 && is_backward_track(w, at->track)) {
+        out->direction = EK__PASS_RERUN;
+        out->layer = layer_around(w, module, INT64_MIN, &out->execution);
+    } else if (module >= 0) {
+        out->direction = EK__PASS_FORWARD;
+        out->execution = w->body[module];
+    } else {
+        const flow *forward = find_forward(w, at->track, at->time);
+        module = forward ? ek__nest_find(&w->modules, forward->track, forward->time) : -1;
+        out->direction = EK__PASS_BACKWARD;
+        out->execution = module >= 0 ? w->body[module] : -1;
+        if (module >= 0 && out->execution < 0)
+            out->layer = layer_around(w, module, INT64_MIN, &out->execution);
+    }
+    if (out->direction != EK__PASS_RERUN && out->layer < 0 && out->execution >= 0)
+        out->layer = w->layer_of[w->modules.at[out->execution].name];
+    return out->layer >= 0;
+}
+
+static int compare_members(const void *a, const void *b)
+{
+    const member *x = a, *y = b;
+    if (x->layer != y->layer)
+        return (x->layer > y->layer) - (x->layer < y->layer);
+    if (x->direction != y->direction)
+        return (x->direction > y->direction) - (x->direction < y->direction);
+    if (x->execution != y->execution)
+        return (x->execution > y->execution) - (x->execution < y->execution);
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static bool place_kernels(work *w)
+{
+    ek__slice kernels = w->trace->of[EK__EVENT_KERNEL];
+    w->member = ek__alloc(kernels.n, sizeof *w->member);
+    if (!w->member)
+        return false;
+    for (size_t i = 0; i < kernels.n; i++) {
+        member m = {.start = kernels.event[i].start, .end = ek__event_end(&kernels.event[i])};
+        if (place_kernel(w, i, &m))
+            w->member[w->n_members++] = m;
+    }
+    if (w->n_members > 0)
+        qsort(w->member, w->n_members, sizeof *w->member, compare_members);
+    return true;
+}
+
+static bool make_passes(work *w)
+{
+    for (size_t i = 0, j; i < w->n_members; i = j) {
+        const member *first = &w->member[i];
+        ek__layer_pass pass = {.layer = first->layer,
+                               .direction = first->direction,
+                               .start = first->start,
+                               .end = first->end,
+                               .step = ek__layer_host_step(w->search, first->host)};
+        for (j = i; j < w->n_members && w->member[j].layer == first->layer &&
+                    w->member[j].direction == first->direction && w->member[j].execution == first->execution;
+             j++) {
+            pass.end = w->member[j].end > pass.end ? w->member[j].end : pass.end;
+            pass.busy = ek__time_sum(pass.busy, w->member[j].end - w->member[j].start);
+        }
+        pass.wall = pass.end - pass.start;
+        if (pass.step >= 0 && !ek__layer_pass_add(w->search, &pass))
+            return false;
+    }
+    return true;
+}
+
+static bool search_modules(work *w)
+{
+    int64_t first_body;
+    size_t n_names = w->trace->n_names;
+    uint32_t *kind_of = ek__alloc(n_names, sizeof *kind_of);
+    w->point = ek__launch_points(w->trace);
+    w->busy = ek__alloc(w->modules.n, sizeof *w->busy);
+    w->body = ek__alloc(w->modules.n, sizeof *w->body);
+    w->has_body = ek__alloc(w->modules.n, sizeof *w->has_body);
+    w->layer_of = ek__alloc(n_names, sizeof *w->layer_of);
+    w->chosen = ek__alloc(n_names, sizeof *w->chosen);
+    bool fine = kind_of && w->point && w->busy && w->body && w->has_body && w->layer_of && w->chosen;
+    for (size_t i = 0; i < n_names && fine; i++)
+        w->layer_of[i] = -1;
+    fine = fine && find_flows(w) && find_kinds(w, kind_of);
+    if (fine) {
+        sum_busy(w);
+        fine = choose_by_group(w, kind_of) && find_bodies(w, &first_body) && find_extras(w, first_body);
+    }
+    if (fine) {
+        name_parts(w);
+        fine = place_kernels(w) && make_passes(w);
+    }
+    free(kind_of);
+    return fine;
+}
+
+ek_status ek__layers_of_modules(ek__layer_search *search, const char **source, ek_error *err)
+{
+    work w = {.search = search, .trace = search->trace};
+    *source = "modules";
+    if (search->trace->of[EK__EVENT_MODULE].n == 0)
+        return EK_OK;
+    bool fine = ek__nest_make(w.trace, EK__EVENT_MODULE, &w.modules) &&
+                ek__nest_make(w.trace, EK__EVENT_RECOMPUTE, &w.regions) && search_modules(&w);
+    ek__nest_clear(&w.modules);
+    ek__nest_clear(&w.regions);
+    free(w.point);
+    free(w.busy);
+    free(w.body);
+    free(w.has_body);
+    free(w.layer_of);
+    free(w.chosen);
+    free(w.balance);
+    free(w.ends);
+    free(w.starts);
+    free(w.member);
+    return fine ? EK_OK : ek__no_memory(err);
+}

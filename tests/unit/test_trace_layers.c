@@ -1,0 +1,794 @@
+/* Times of layers from traces: against a generator that knows them, in every form and over random shapes; against
+ * published traces with known truth; and on to a layer file that balances. */
+#include "input.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "trace/analysis.h"
+#include "trace_generator.h"
+
+/* ---- reading what the generator wrote ---- */
+
+static char folder[] = "/tmp/evenkeel-trace-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static void remove_stage(trace_form form, int stage)
+{
+    const trace_shape shape = {.form = form};
+    char path[4096];
+    trace_file(&shape, folder, stage, path, sizeof path);
+    unlink(path);
+    if (form == TRACE_TORCH)
+        return;
+    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT", folder, stage);
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/profiler_info_%d.json", folder, stage, stage);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms", folder, stage);
+    rmdir(path);
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    for (int s = 0; s < 8; s++) {
+        remove_stage(TRACE_TORCH, s);
+        remove_stage(TRACE_MINDSPORE, s);
+    }
+    return rmdir(folder);
+}
+
+typedef struct one_rank {
+    ek_trace_rank rank;
+    ek_trace_step step[64];
+} one_rank;
+
+/* A rank from one file, with steps as given (none: n_steps 0). */
+static void read_rank(const char *path, const ek_trace_options *options, const trace_truth *truth, int stage,
+                      one_rank *out)
+{
+    ek_trace_source source = {0};
+    ek__trace trace;
+    ek_error err = {0};
+    memset(out, 0, sizeof *out);
+    out->rank.pool = ek__pool_new();
+    if (ek__trace_read(&path, 1, 1, options, out->rank.pool, &source, &trace, &err))
+        fail_msg("%s", err.message);
+    for (int i = 0; truth && i < truth->n_steps; i++) {
+        const trace_truth_step *t = &truth->step[stage * truth->n_steps + i];
+        out->step[i] = (ek_trace_step){.name = "",
+                                       .host_start = t->host_start,
+                                       .host_step = t->host_duration,
+                                       .start = t->start,
+                                       .end = t->end,
+                                       .warm_up = i == 0 && truth->n_steps > 1};
+    }
+    out->rank.step = out->step;
+    out->rank.n_steps = truth ? truth->n_steps : 0;
+    if (ek__analyse_layers(&trace, options, &out->rank, &err))
+        fail_msg("%s", err.message);
+    ek__trace_clear(&trace);
+}
+
+static const ek_trace_layer *find_layer(const ek_trace_layers *layers, const char *name)
+{
+    for (int i = 0; i < layers->n; i++)
+        if (strcmp(layers->layer[i].name, name) == 0)
+            return &layers->layer[i];
+    return NULL;
+}
+
+/* ---- truth ---- */
+
+typedef struct expectation {
+    int64_t n;
+    double wall_mean, busy_mean, wall_min, wall_max, wall_median;
+} expectation;
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static expectation expect(const trace_truth_layer *layer, int direction, int first_step)
+{
+    double wall[4096];
+    expectation e = {0, 0, 0, INFINITY, -INFINITY, 0};
+    for (int i = 0; i < layer->n[direction]; i++) {
+        const trace_execution *x = &layer->execution[direction][i];
+        if (x->step < first_step)
+            continue;
+        assert_true(e.n < 4096);
+        wall[e.n++] = (double)x->wall;
+        e.wall_mean += (double)x->wall;
+        e.busy_mean += (double)x->busy;
+        e.wall_min = fmin(e.wall_min, (double)x->wall);
+        e.wall_max = fmax(e.wall_max, (double)x->wall);
+    }
+    e.wall_mean /= (double)e.n;
+    e.busy_mean /= (double)e.n;
+    qsort(wall, (size_t)e.n, sizeof *wall, compare_doubles);
+    e.wall_median = e.n == 0 ? 0 : 0.5 * (wall[(e.n - 1) / 2] + wall[e.n / 2]);
+    return e;
+}
+
+static void check_pass(const char *what, const char *name, const char *direction, const expectation *e,
+                       const ek_trace_pass *found, bool busy)
+{
+    if (found->n != e->n)
+        fail_msg("%s: %s %s: %lld executions, expected %lld", what, name, direction, (long long)found->n,
+                 (long long)e->n);
+    if (e->n == 0) {
+        assert_true(isnan(found->wall_mean));
+        return;
+    }
+    const struct {
+        const char *figure;
+        double found, expected;
+    } figures[] = {{"wall mean", found->wall_mean, e->wall_mean},
+                   {"wall median", found->wall_median, e->wall_median},
+                   {"wall min", found->wall_min, e->wall_min},
+                   {"wall max", found->wall_max, e->wall_max},
+                   {"busy mean", found->busy_mean, e->busy_mean}};
+    for (size_t i = 0; i < sizeof figures / sizeof *figures - !busy; i++)
+        if (!(fabs(figures[i].found - figures[i].expected) <= 1e-9 * figures[i].expected))
+            fail_msg("%s: %s %s: %s is %.3f ns, expected %.3f", what, name, direction, figures[i].figure,
+                     figures[i].found, figures[i].expected);
+}
+
+static void check_stage(const char *what, const trace_shape *shape, const trace_truth *truth, int stage,
+                        const ek_trace_options *options, const char *source, bool busy)
+{
+    char path[4096];
+    one_rank r;
+    trace_file(shape, folder, stage, path, sizeof path);
+    read_rank(path, options, shape->no_step_marks ? NULL : truth, stage, &r);
+    int n = 0, first_step = truth->n_steps > 1 && !shape->no_step_marks ? 1 : 0;
+    const ek_trace_layers *layers = &r.rank.layers;
+    if (!layers->source || strcmp(layers->source, source) != 0)
+        fail_msg("%s: source %s, expected %s", what, layers->source ? layers->source : "none", source);
+    for (int i = 0; i < truth->n_layers; i++) {
+        const trace_truth_layer *t = &truth->layer[i];
+        if (t->stage != stage)
+            continue;
+        n++;
+        const ek_trace_layer *l = find_layer(layers, t->name);
+        if (!l)
+            fail_msg("%s: stage %d: no layer %s", what, stage, t->name);
+        const ek_trace_pass *found[] = {&l->forward, &l->recompute, &l->backward};
+        static const char *const direction[] = {"forward", "recompute", "backward"};
+        ek_trace_role role = t->index >= 0 ? EK_TRACE_BODY : t->is_tail ? EK_TRACE_TAIL : EK_TRACE_HEAD;
+        if (l->role != role)
+            fail_msg("%s: %s is %s, expected %s", what, t->name, ek_trace_role_name[l->role], ek_trace_role_name[role]);
+        for (int d = 0; d < TRACE_N_DIRECTIONS; d++) {
+            expectation e = expect(t, d, first_step);
+            check_pass(what, t->name, direction[d], &e, found[d], busy);
+        }
+    }
+    if (layers->n != n)
+        fail_msg("%s: stage %d: %d layers, expected %d (last: %s)", what, stage, layers->n, n,
+                 layers->n ? layers->layer[layers->n - 1].name : "-");
+    if (!shape->no_step_marks)
+        assert_int_equal(layers->n_micro_batches, shape->n_micro_batches);
+    ek__pool_free(r.rank.pool);
+}
+
+static void check_shape(const char *what, const trace_shape *shape, const ek_trace_options *options, const char *source,
+                        bool busy)
+{
+    trace_truth truth;
+    if (!trace_write(shape, folder, &truth))
+        fail_msg("%s: not written", what);
+    for (int s = 0; s < shape->n_stages; s++)
+        check_stage(what, shape, &truth, s, options, source, busy);
+    trace_truth_clear(&truth);
+}
+
+/* ---- random shapes ---- */
+
+static unsigned next_random(unsigned *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+static void random_shape(unsigned *seed, trace_form form, trace_rerun *rerun, trace_shape *out)
+{
+    *out = (trace_shape){.form = form,
+                         .n_stages = 1 + (int)(next_random(seed) % 4),
+                         .n_micro_batches = 1 + (int)(next_random(seed) % 8),
+                         .n_steps = 1 + (int)(next_random(seed) % 4),
+                         .n_chunks = 1,
+                         .n_layers = 1 + (int)(next_random(seed) % 4),
+                         .warm_up = 1.4,
+                         .shared_numbers = next_random(seed) % 2,
+                         .select_in_default = next_random(seed) % 2,
+                         .select_spread = next_random(seed) % 2,
+                         .names_in_arguments = next_random(seed) % 2,
+                         .jitter = next_random(seed) % 2 ? 0.2 : 0.0,
+                         .seed = next_random(seed)};
+    if (next_random(seed) % 3 == 0) {
+        out->n_chunks = 2;
+        out->n_micro_batches = out->n_stages * (1 + (int)(next_random(seed) % 2));
+    }
+    int n = out->n_stages * out->n_chunks * out->n_layers, kind = (int)(next_random(seed) % 4);
+    out->n_dense = (int)(next_random(seed) % (unsigned)(n + 1));
+    for (int i = 0; i < n; i++)
+        rerun[i] = kind < 3 ? (trace_rerun)kind : (trace_rerun)(next_random(seed) % 3);
+    out->rerun = rerun;
+}
+
+static void describe(const trace_shape *s, char *text, size_t size)
+{
+    int at = snprintf(text, size, "stages %d, micro-batches %d, steps %d, chunks %d, layers %d%s%s%s%s, rerun ",
+                      s->n_stages, s->n_micro_batches, s->n_steps, s->n_chunks, s->n_layers,
+                      s->shared_numbers ? ", shared" : "", s->select_in_default ? ", in Default" : "",
+                      s->select_spread ? ", spread" : "", s->names_in_arguments ? ", arguments" : "");
+    for (int i = 0; i < s->n_stages * s->n_chunks * s->n_layers; i++)
+        at += snprintf(text + at, size - (size_t)at, "%d", s->rerun[i]);
+}
+
+static void random_mindspore_traces_give_their_truth(void **state)
+{
+    (void)state;
+    unsigned seed = 7;
+    for (int trial = 0; trial < 120; trial++) {
+        trace_rerun rerun[64];
+        trace_shape shape;
+        char what[512];
+        random_shape(&seed, TRACE_MINDSPORE, rerun, &shape);
+        describe(&shape, what, sizeof what);
+        check_shape(what, &shape, NULL, shape.names_in_arguments ? "launch_names" : "task_names", true);
+    }
+}
+
+static void random_torch_traces_give_their_truth(void **state)
+{
+    (void)state;
+    unsigned seed = 11;
+    for (int trial = 0; trial < 60; trial++) {
+        trace_rerun rerun[64];
+        trace_shape shape;
+        char what[512];
+        random_shape(&seed, TRACE_TORCH, rerun, &shape);
+        static const char *const body[] = {"DecoderLayer", "DenseLayer"};
+        const ek_trace_options options = {.n_body = 2, .body = body};
+        describe(&shape, what, sizeof what);
+        check_shape(what, &shape, &options, "modules", true);
+    }
+}
+
+/* ---- other sources ---- */
+
+static void scopes_tell_where_kernels_do_not(void **state)
+{
+    (void)state;
+    static const trace_rerun rerun[] = {TRACE_RERUN_FULL, TRACE_RERUN_NONE, TRACE_RERUN_FULL, TRACE_RERUN_FULL};
+    const trace_shape shape = {.n_stages = 2,
+                               .n_micro_batches = 4,
+                               .n_steps = 3,
+                               .n_chunks = 1,
+                               .n_layers = 2,
+                               .rerun = rerun,
+                               .warm_up = 1.4,
+                               .jitter = 0.1,
+                               .seed = 5,
+                               .nameless_kernels = true};
+    check_shape("scopes", &shape, NULL, "scope_layer", false);
+}
+
+static void without_step_marks_all_executions_count(void **state)
+{
+    (void)state;
+    const trace_shape shape = {
+        .n_stages = 2, .n_micro_batches = 3, .n_steps = 2, .n_chunks = 1, .n_layers = 2, .no_step_marks = true};
+    check_shape("no marks", &shape, NULL, "task_names", true);
+}
+
+static void one_layer_in_a_row_is_cut_by_the_other_stages_count(void **state)
+{
+    (void)state;
+    static const trace_rerun full[] = {TRACE_RERUN_FULL};
+    const trace_shape shape = {
+        .n_stages = 1, .n_micro_batches = 4, .n_steps = 2, .n_chunks = 1, .n_layers = 1, .bare = true, .rerun = full};
+    check_shape("bare", &shape, NULL, "task_names", true);
+}
+
+static void modules_are_found_without_names(void **state)
+{
+    (void)state;
+    static const trace_rerun rerun[] = {TRACE_RERUN_FULL, TRACE_RERUN_NONE, TRACE_RERUN_SELECT, TRACE_RERUN_NONE};
+    const trace_shape shape = {.form = TRACE_TORCH,
+                               .n_stages = 2,
+                               .n_micro_batches = 4,
+                               .n_steps = 3,
+                               .n_chunks = 1,
+                               .n_layers = 2,
+                               .rerun = rerun,
+                               .jitter = 0.1,
+                               .seed = 3};
+    check_shape("modules", &shape, NULL, "modules", true);
+}
+
+static void names_choose_head_body_and_tail(void **state)
+{
+    (void)state;
+    static const char *const head[] = {"Embedding"}, *const body[] = {"DecoderLayer"}, *const tail[] = {"lm_head-Head"};
+    const ek_trace_options options = {.n_head = 1, .head = head, .n_body = 1, .body = body, .n_tail = 1, .tail = tail};
+    const trace_shape shape = {
+        .n_stages = 1, .n_micro_batches = 2, .n_steps = 2, .n_chunks = 1, .n_layers = 3, .n_dense = 1};
+    char path[4096];
+    trace_truth truth;
+    one_rank r;
+    assert_true(trace_write(&shape, folder, &truth));
+    trace_file(&shape, folder, 0, path, sizeof path);
+    read_rank(path, &options, &truth, 0, &r);
+    assert_int_equal(r.rank.layers.n, 4);
+    assert_null(find_layer(&r.rank.layers, "0-DenseLayer"));
+    assert_null(find_layer(&r.rank.layers, "norm_out-FinalNorm"));
+    assert_string_equal(find_layer(&r.rank.layers, "1-DecoderLayer")->kind, "DecoderLayer");
+    assert_int_equal(find_layer(&r.rank.layers, "1-DecoderLayer")->index, 1);
+    assert_int_equal(find_layer(&r.rank.layers, "tok_embeddings-Embedding")->role, EK_TRACE_HEAD);
+    assert_int_equal(find_layer(&r.rank.layers, "lm_head-Head")->role, EK_TRACE_TAIL);
+    ek__pool_free(r.rank.pool);
+    trace_truth_clear(&truth);
+}
+
+/* A trace as text in a file of the folder. */
+static void read_text(const char *text, const ek_trace_options *options, one_rank *out)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/text.json", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    read_rank(path, options, NULL, 0, out);
+    unlink(path);
+}
+
+static void ranges_of_the_user_come_first(void **state)
+{
+    (void)state;
+    one_rank r;
+    read_text(
+        "{\"traceEvents\": ["
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"0-Block\",\"pid\":1,\"tid\":1,\"ts\":10,\"dur\":10},"
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"1-Block\",\"pid\":1,\"tid\":1,\"ts\":20,\"dur\":10},"
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"backward/"
+        "1-Block\",\"pid\":1,\"tid\":1,\"ts\":40,\"dur\":9},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":11,\"dur\":1,"
+        "\"args\":{\"correlation\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":15,\"dur\":1,"
+        "\"args\":{\"correlation\":2}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":25,\"dur\":1,"
+        "\"args\":{\"correlation\":3}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,\"ts\":45,\"dur\":1,"
+        "\"args\":{\"correlation\":4}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":100,\"dur\":5,\"args\":{"
+        "\"correlation\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":0,\"tid\":7,\"ts\":107,\"dur\":4,\"args\":{"
+        "\"correlation\":2}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"c\",\"pid\":0,\"tid\":7,\"ts\":120,\"dur\":6,\"args\":{"
+        "\"correlation\":3}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"d\",\"pid\":0,\"tid\":7,\"ts\":130,\"dur\":8,\"args\":{"
+        "\"correlation\":4}}]}",
+        NULL, &r);
+    assert_string_equal(r.rank.layers.source, "annotations");
+    assert_int_equal(r.rank.layers.n, 2);
+    const ek_trace_layer *first = find_layer(&r.rank.layers, "0-Block"),
+                         *second = find_layer(&r.rank.layers, "1-Block");
+    assert_true(first->forward.wall_mean == 11000 && first->forward.busy_mean == 9000);
+    assert_true(second->forward.wall_mean == 6000 && second->backward.wall_mean == 8000);
+    ek__pool_free(r.rank.pool);
+}
+
+static void a_trace_without_layers_has_none(void **state)
+{
+    (void)state;
+    one_rank r;
+    read_text("[{\"ph\":\"X\",\"name\":\"MatMul\",\"pid\":1,\"tid\":1,\"ts\":\"1\",\"dur\":\"2\","
+              "\"args\":{\"Task Type\":\"AI_CORE\"}}]",
+              NULL, &r);
+    assert_null(r.rank.layers.source);
+    assert_int_equal(r.rank.layers.n, 0);
+    ek__pool_free(r.rank.pool);
+}
+
+/* Bytes of names, times and numbers are changed; whatever comes out, passes are never negative. */
+static void damaged_names_and_times_do_no_harm(void **state)
+{
+    (void)state;
+    static const trace_rerun rerun[] = {TRACE_RERUN_FULL, TRACE_RERUN_SELECT};
+    unsigned seed = 21;
+    for (int form = 0; form < 2; form++) {
+        const trace_shape shape = {.form = (trace_form)form,
+                                   .n_stages = 1,
+                                   .n_micro_batches = 2,
+                                   .n_steps = 1,
+                                   .n_chunks = 1,
+                                   .n_layers = 2,
+                                   .rerun = rerun,
+                                   .select_spread = true};
+        char path[4096];
+        size_t size;
+        assert_true(trace_write(&shape, folder, NULL));
+        trace_file(&shape, folder, 0, path, sizeof path);
+        char *whole = slurp(path, &size);
+        assert_non_null(whole);
+        for (int trial = 0; trial < 150; trial++) {
+            one_rank r;
+            char *text = strdup(whole);
+            assert_non_null(text);
+            for (unsigned n = 1 + next_random(&seed) % 60; n > 0; n--) {
+                static const char replace[] = "/-0129_aG";
+                char *at = text + 200 + next_random(&seed) % (size - 400);
+                if (strchr("\"{}[],:\\", *at) == NULL)
+                    *at = replace[next_random(&seed) % (sizeof replace - 1)];
+            }
+            read_text(text, NULL, &r);
+            for (int i = 0; i < r.rank.layers.n; i++) {
+                const ek_trace_layer *l = &r.rank.layers.layer[i];
+                assert_true(l->name && l->kind);
+                assert_true(l->forward.n == 0 || l->forward.wall_min >= 0);
+                assert_true(l->backward.n == 0 || l->backward.n > 0);
+            }
+            ek__pool_free(r.rank.pool);
+            free(text);
+        }
+        free(whole);
+    }
+}
+
+/* ---- published traces with known truth ---- */
+
+static const char *shared_path(const char *name)
+{
+    static char path[4096];
+    const char *shared = getenv("EK_SHARED");
+    snprintf(path, sizeof path, "%s/reference/traces/%s", shared ? shared : "../shared", name);
+    if (access(path, R_OK) != 0) {
+        print_message("# %s is absent, so this is skipped\n", path);
+        skip();
+    }
+    return path;
+}
+
+static json_t *load_expected(void)
+{
+    json_error_t error;
+    json_t *root = json_load_file(shared_path("expected.json"), 0, &error);
+    if (!root)
+        fail_msg("%s:%d: %s", error.source, error.line, error.text);
+    return root;
+}
+
+static json_t *find_case(json_t *root, const char *name)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach(json_object_get(root, "cases"), i,
+                       entry) if (strcmp(json_string_value(json_object_get(entry, "name")), name) == 0) return entry;
+    fail_msg("no case %s", name);
+    return NULL;
+}
+
+/* Steps of the host's marks, the first n dropped. */
+static void read_marked(const char *path, const ek_trace_options *options, int drop, one_rank *out)
+{
+    ek_trace_source source = {0};
+    ek__trace trace;
+    ek_error err = {0};
+    memset(out, 0, sizeof *out);
+    out->rank.pool = ek__pool_new();
+    if (ek__trace_read(&path, 1, 1, options, out->rank.pool, &source, &trace, &err))
+        fail_msg("%s", err.message);
+    ek__slice marks = trace.of[EK__EVENT_STEP];
+    for (size_t i = 0; i < marks.n; i++) {
+        const ek__event *e = &marks.event[i];
+        out->step[i] = (ek_trace_step){.start = e->start,
+                                       .end = ek__event_end(e),
+                                       .host_start = e->start,
+                                       .host_step = e->duration,
+                                       .warm_up = (int)i < drop};
+    }
+    out->rank.step = out->step;
+    out->rank.n_steps = (int)marks.n;
+    if (ek__analyse_layers(&trace, options, &out->rank, &err))
+        fail_msg("%s", err.message);
+    ek__trace_clear(&trace);
+}
+
+static void check_published_pass(const char *what, const json_t *expected, const ek_trace_pass *found)
+{
+    if (!expected) {
+        if (found->n != 0)
+            fail_msg("%s: %lld executions, expected none", what, (long long)found->n);
+        return;
+    }
+    assert_int_equal(found->n, json_integer_value(json_object_get(expected, "n")));
+    double wall = json_number_value(json_object_get(expected, "wall_us")),
+           busy = json_number_value(json_object_get(expected, "busy_us"));
+    if (fabs(found->wall_mean / 1e3 - wall) > 0.01 || fabs(found->busy_mean / 1e3 - busy) > 0.01)
+        fail_msg("%s: wall %.3f busy %.3f us, expected %.3f and %.3f", what, found->wall_mean / 1e3,
+                 found->busy_mean / 1e3, wall, busy);
+}
+
+/* The case's own words for head and tail. */
+static const char *element_of(const char *key, char *text, size_t size)
+{
+    static const char *const words[][2] = {{"embedding", "tok_embeddings-LlamaEmbedding"},
+                                           {"norm", "norm_out-LlamaRMSNorm"},
+                                           {"head", "lm_head-Linear"},
+                                           {"loss", "loss-CrossEntropyLoss"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(key, words[i][0]) == 0)
+            return words[i][1];
+    snprintf(text, size, "%s-LLamaDecodeLayer", key);
+    return text;
+}
+
+static void check_published_stage(const ek_trace_layers *layers, json_t *expected)
+{
+    const char *key;
+    json_t *entry;
+    char text[64], what[128];
+    assert_int_equal(layers->n_micro_batches, json_integer_value(json_object_get(expected, "micro_batches")));
+    assert_int_equal(layers->n, (int)json_object_size(json_object_get(expected, "layers")));
+    json_object_foreach(json_object_get(expected, "layers"), key, entry)
+    {
+        const ek_trace_layer *l = find_layer(layers, element_of(key, text, sizeof text));
+        if (!l)
+            fail_msg("no layer %s", key);
+        static const char *const direction[] = {"fwd", "rec", "bwd"};
+        const ek_trace_pass *found[] = {&l->forward, &l->recompute, &l->backward};
+        for (int d = 0; d < 3; d++) {
+            snprintf(what, sizeof what, "%s %s", key, direction[d]);
+            check_published_pass(what, json_object_get(entry, direction[d]), found[d]);
+        }
+    }
+    int n_recomputed = 0;
+    for (int i = 0; i < layers->n; i++)
+        n_recomputed += layers->layer[i].recompute.n > 0;
+    assert_int_equal(n_recomputed, (int)json_array_size(json_object_get(expected, "recomputed_layers")));
+}
+
+static void published_stages_give_their_truth(void **state)
+{
+    (void)state;
+    static const char *const head[] = {"LlamaEmbedding"}, *const body[] = {"LLamaDecodeLayer"},
+                             *const tail[] = {"norm_out-LlamaRMSNorm", "lm_head-Linear", "loss-CrossEntropyLoss"};
+    const ek_trace_options named = {.n_head = 1, .head = head, .n_body = 1, .body = body, .n_tail = 3, .tail = tail};
+    json_t *root = load_expected();
+    for (int s = 0; s < 2; s++)
+        for (int found = 0; found < 2; found++) {
+            char name[128];
+            one_rank r;
+            snprintf(name, sizeof name, "synthetic/pp_recompute/trace_view_stage%d.json", s);
+            read_marked(shared_path(name), found ? NULL : &named, 1, &r);
+            snprintf(name, sizeof name, "synthetic.pp_recompute.stage%d.layer_times", s);
+            check_published_stage(&r.rank.layers, json_object_get(find_case(root, name), "expected"));
+            ek__pool_free(r.rank.pool);
+        }
+    json_decref(root);
+}
+
+static void published_scopes_give_the_backward_pass(void **state)
+{
+    (void)state;
+    one_rank r;
+    read_marked(shared_path("synthetic/scope_pp/trace_view0.json"), NULL, 0, &r);
+    assert_string_equal(r.rank.layers.source, "scope_layer");
+    const ek_trace_layer *l = find_layer(&r.rank.layers, "0-LLamaDecodeLayer");
+    assert_non_null(l);
+    assert_float_equal(l->backward.wall_mean, 2100000.0, 1e-6);
+    assert_int_equal(find_layer(&r.rank.layers, "tok-LlamaEmbedding")->role, EK_TRACE_HEAD);
+    ek__pool_free(r.rank.pool);
+}
+
+/* ---- the original's numbers ---- */
+
+static double entry_of(const ek_trace_sapp_entry *entry, int n, const char *name, bool cost)
+{
+    double sum = NAN;
+    for (int i = 0; i < n; i++)
+        if (strcmp(entry[i].name, name) == 0)
+            sum = cost ? entry[i].cost_ms : entry[i].total_ms;
+    return sum;
+}
+
+static void check_sapp(json_t *root, const char *name, json_t *expected, const char *const *file,
+                       const ek_trace_options *options)
+{
+    ek_trace_source source[2] = {{.type = "trace"}, {.type = "trace"}};
+    ek_trace_rank rank[2] = {{.n_sources = 1, .source = &source[0]}, {.n_sources = 1, .source = &source[1]}};
+    ek_trace_run run = {.n_ranks = 2, .rank = rank};
+    ek_error err = {0};
+    (void)root;
+    run.pool = ek__pool_new();
+    for (int i = 0; i < 2; i++)
+        source[i].path = ek__pool_format(run.pool, "%s", shared_path(file[i]));
+    if (ek__trace_sapp(options, &run, &err))
+        fail_msg("%s: %s", name, err.message);
+    assert_int_equal(run.sapp.counted_steps, json_integer_value(json_object_get(expected, "counted_steps")));
+    const char *key;
+    json_t *value;
+    json_object_foreach(json_object_get(expected, "total_ms"), key, value)
+        assert_float_equal(entry_of(run.sapp.total, run.sapp.n_totals, key, false), json_number_value(value), 1e-6);
+    json_object_foreach(json_object_get(expected, "cost_ms"), key, value)
+        assert_float_equal(entry_of(run.sapp.cost, run.sapp.n_costs, key, true), json_number_value(value), 1e-6);
+    assert_int_equal(run.sapp.n_totals, (int)json_object_size(json_object_get(expected, "total_ms")));
+    if (json_object_get(expected, "head_ms")) {
+        assert_float_equal(run.sapp.head_ms, json_number_value(json_object_get(expected, "head_ms")), 1e-6);
+        assert_float_equal(run.sapp.body_ms, json_number_value(json_object_get(expected, "body_ms")), 1e-6);
+        assert_float_equal(run.sapp.tail_ms, json_number_value(json_object_get(expected, "tail_ms")), 1e-6);
+    }
+    ek__pool_free(run.pool);
+}
+
+static void the_originals_numbers_come_out(void **state)
+{
+    (void)state;
+    static const char *const scope_pp[] = {"synthetic/scope_pp/trace_view0.json",
+                                           "synthetic/scope_pp/trace_view1.json"},
+                             *const recompute[] = {"synthetic/pp_recompute/trace_view_stage0.json",
+                                                   "synthetic/pp_recompute/trace_view_stage1.json"};
+    static const char *const head[] = {"LlamaEmbedding"}, *const body[] = {"LLamaDecodeLayer"},
+                             *const tail[] = {"lm_head-Linear", "LlamaRMSNorm"};
+    const ek_trace_options named = {
+        .n_head = 1, .head = head, .n_body = 1, .body = body, .n_tail = 2, .tail = tail, .n_micro_batches = 2};
+    const ek_trace_options unnamed = {.n_micro_batches = 4};
+    json_t *root = load_expected();
+    json_t *of_scopes = json_object_get(find_case(root, "synthetic.scope_pp.layer_times"), "expected");
+    check_sapp(root, "scope_pp", json_object_get(of_scopes, "mindformers_analyser"), scope_pp, &named);
+    check_sapp(root, "pp_recompute",
+               json_object_get(find_case(root, "synthetic.pp_recompute.mindformers_analyser"), "expected"), recompute,
+               &unnamed);
+    json_decref(root);
+}
+
+/* ---- on to the balancer ---- */
+
+/* The ranks of a generated run, as ek_trace_run_read() would fill their layers. */
+static void read_run(const trace_shape *shape, one_rank *rank, ek_trace_rank *list, ek_trace_run *run,
+                     trace_truth *truth)
+{
+    char path[4096];
+    assert_true(trace_write(shape, folder, truth));
+    for (int s = 0; s < shape->n_stages; s++) {
+        trace_file(shape, folder, s, path, sizeof path);
+        read_rank(path, NULL, truth, s, &rank[s]);
+        list[s] = rank[s].rank;
+    }
+    *run = (ek_trace_run){.n_ranks = shape->n_stages, .rank = list};
+}
+
+static void layers_go_to_a_file_and_balance(void **state)
+{
+    (void)state;
+    static const trace_rerun rerun[] = {TRACE_RERUN_NONE,   TRACE_RERUN_FULL, TRACE_RERUN_FULL,
+                                        TRACE_RERUN_SELECT, TRACE_RERUN_NONE, TRACE_RERUN_FULL};
+    const trace_shape shape = {.n_stages = 2,
+                               .n_micro_batches = 4,
+                               .n_steps = 3,
+                               .n_chunks = 1,
+                               .n_layers = 3,
+                               .n_dense = 2,
+                               .rerun = rerun,
+                               .warm_up = 1.5};
+    one_rank rank[2];
+    ek_trace_rank list[2];
+    ek_trace_run run;
+    trace_truth truth;
+    ek_layers layers, again;
+    ek_error err = {0};
+    char *notes, path[4096];
+    read_run(&shape, rank, list, &run, &truth);
+    if (ek_trace_to_layers(&run, &layers, &notes, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(layers.n_body, 2);
+    assert_int_equal(layers.body[0].n_layers, 2);
+    assert_int_equal(layers.body[1].n_layers, 4);
+    assert_string_equal(layers.body[1].name, "DecoderLayer");
+    /* layer 2: full; 3: select; of four numbers 2..5 the median is the mean of 3's and 4's, but 5 % 5 = 0 */
+    expectation f[4], b[4], full[2], select = {0};
+    for (int i = 0; i < truth.n_layers; i++) {
+        const trace_truth_layer *t = &truth.layer[i];
+        if (t->index < 2)
+            continue;
+        f[t->index - 2] = expect(t, TRACE_FORWARD, 1);
+        b[t->index - 2] = expect(t, TRACE_BACK, 1);
+        if (t->index == 2 || t->index == 5)
+            full[t->index == 5] = expect(t, TRACE_RERUN, 1);
+        if (t->index == 3)
+            select = expect(t, TRACE_RERUN, 1);
+    }
+    double forward = 0.5 * (f[0].wall_mean + f[1].wall_mean) / 1e6; /* factors 1.06, 1.09, 1.12, 1.00 */
+    double backward = 0.5 * (b[0].wall_mean + b[1].wall_mean) / 1e6;
+    const ek_layer *body = &layers.body[1];
+    assert_float_equal(body->forward_time, forward, 1e-9);
+    assert_float_equal(body->backward_time[EK_RECOMPUTE_NONE], backward, 1e-9);
+    assert_float_equal(body->backward_time[EK_RECOMPUTE_FULL],
+                       backward + 0.5 * (full[0].wall_mean + full[1].wall_mean) / 1e6, 1e-9);
+    assert_float_equal(body->backward_time[EK_RECOMPUTE_SELECT], backward + select.wall_mean / 1e6, 1e-9);
+    assert_float_equal(body->backward_time[EK_RECOMPUTE_COMM], backward * 1.125, 1e-9);
+    assert_non_null(strstr(notes, "DecoderLayer: not measured"));
+    assert_non_null(strstr(notes, "Memory is not in a trace"));
+    free(notes);
+
+    /* As written, the file asks for memory; with memory it gives the times back and balances. */
+    snprintf(path, sizeof path, "%s/layers.json", folder);
+    for (int with_memory = 0; with_memory < 2; with_memory++) {
+        for (int i = 0; i < layers.n_body && with_memory; i++) {
+            layers.body[i].parameter_mb = 100;
+            layers.body[i].modelled[EK_RECOMPUTE_NONE] = layers.body[i].modelled[EK_RECOMPUTE_FULL] = true;
+            layers.body[i].activation_mb[EK_RECOMPUTE_NONE] = 10;
+            layers.body[i].activation_mb[EK_RECOMPUTE_FULL] = 2;
+        }
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        assert_int_equal(ek_layers_write(&layers, file, &err), EK_OK);
+        fclose(file);
+        ek_status status = ek_layers_read(path, NULL, NULL, &again, &err);
+        if (!with_memory) {
+            assert_int_equal(status, EK_ERR_INPUT);
+            assert_non_null(strstr(err.message, "memory_activation"));
+        } else if (status)
+            fail_msg("%s", err.message);
+    }
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        assert_true(fabs(again.body[1].backward_time[k] - body->backward_time[k]) < 1e-12);
+    assert_true(again.head.forward_time == layers.head.forward_time);
+    assert_true(again.tail.backward_time[0] == layers.tail.backward_time[0]);
+    unlink(path);
+    ek_layers_clear(&again);
+    ek_layers_clear(&layers);
+    for (int s = 0; s < 2; s++)
+        ek__pool_free(rank[s].rank.pool);
+    trace_truth_clear(&truth);
+}
+
+static void a_run_without_layers_says_what_to_do(void **state)
+{
+    (void)state;
+    ek_trace_rank rank = {.n_sources = 0};
+    ek_trace_run run = {.n_ranks = 1, .rank = &rank};
+    ek_layers layers;
+    ek_error err = {0};
+    char *notes = NULL;
+    assert_int_equal(ek_trace_to_layers(&run, &layers, &notes, &err), EK_ERR_INPUT);
+    assert_null(notes);
+    assert_non_null(strstr(err.message, "--body"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_mindspore_traces_give_their_truth),
+        cmocka_unit_test(random_torch_traces_give_their_truth),
+        cmocka_unit_test(scopes_tell_where_kernels_do_not),
+        cmocka_unit_test(without_step_marks_all_executions_count),
+        cmocka_unit_test(one_layer_in_a_row_is_cut_by_the_other_stages_count),
+        cmocka_unit_test(modules_are_found_without_names),
+        cmocka_unit_test(names_choose_head_body_and_tail),
+        cmocka_unit_test(ranges_of_the_user_come_first),
+        cmocka_unit_test(a_trace_without_layers_has_none),
+        cmocka_unit_test(damaged_names_and_times_do_no_harm),
+        cmocka_unit_test(published_stages_give_their_truth),
+        cmocka_unit_test(published_scopes_give_the_backward_pass),
+        cmocka_unit_test(the_originals_numbers_come_out),
+        cmocka_unit_test(layers_go_to_a_file_and_balance),
+        cmocka_unit_test(a_run_without_layers_says_what_to_do),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,960 @@
+/* Generates pipeline traces with known truth (see the header). First the blocks of one step are put in time: stage
+ * after stage runs its list as far as what it waits for is known, until all have run. Then each stage's blocks are
+ * walked again to emit events. Not modelled: several streams of computing, retried transfers, clock differences. */
+#include "trace_generator.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define US            INT64_C(1000)
+#define EPOCH         (INT64_C(1750000000000000) * US)
+#define PAUSE         1500 /* between two operators */
+#define HOST_AHEAD    (20 * US)
+#define SEND          (59 * US)
+#define LEAST_RECEIVE (20 * US)
+#define PREPARING     (85 * US)
+#define STEP_PAUSE    (150 * US)
+
+/* ---- what layers are made of ---- */
+
+typedef struct op {
+    const char *part, *name, *type;
+    int us;
+    int forward; /* of a gradient: index of its operator */
+    bool again;  /* runs again with selective recomputation */
+} op;
+
+typedef struct cell {
+    const char *element, *kind; /* element: "norm_out-RmsNorm"; of a layer NULL */
+    const char *parent;
+    int n_forward, n_backward;
+    const op *forward, *backward;
+} cell;
+
+static const op layer_forward[] = {
+    {"attention_norm-RmsNorm", "RmsNorm", "AI_VECTOR_CORE", 81, 0, false},
+    {"attention-Attention/qkv-Dense", "MatMul", "AI_CORE", 324, 0, false},
+    {"attention-Attention", "Mul", "AI_VECTOR_CORE", 22, 0, false},
+    {"attention-Attention", "Mul", "AI_VECTOR_CORE", 24, 0, true},
+    {"attention-Attention/flash-FlashAttention", "FlashAttentionScore", "MIX_AIC", 297, 0, false},
+    {"feed_forward-FeedForward/w1-Dense", "MatMul", "AI_CORE", 351, 0, false},
+    {"feed_forward-FeedForward", "SiLU", "AI_VECTOR_CORE", 40, 0, true},
+    {"feed_forward-FeedForward/w2-Dense", "MatMul", "AI_CORE", 297, 0, false},
+};
+static const op layer_backward[] = {
+    {"feed_forward-FeedForward/w2-Dense/Grad_MatMul", "MatMul", "AI_CORE", 290, 7, false},
+    {"feed_forward-FeedForward/w2-Dense/Grad_MatMul", "MatMul", "AI_CORE", 305, 7, false},
+    {"feed_forward-FeedForward/Grad_SiLU", "SiLUGrad", "AI_VECTOR_CORE", 66, 6, false},
+    {"feed_forward-FeedForward/w1-Dense/Grad_MatMul", "MatMul", "AI_CORE", 700, 5, false},
+    {"attention-Attention/flash-FlashAttention/Grad_FlashAttentionScore", "FlashAttentionScoreGrad", "MIX_AIC", 610, 4,
+     false},
+    {"attention-Attention/Grad_Mul", "Mul", "AI_VECTOR_CORE", 30, 3, false},
+    {"attention-Attention/Grad_Mul", "Mul", "AI_VECTOR_CORE", 31, 2, false},
+    {"attention-Attention/qkv-Dense/Grad_MatMul", "MatMul", "AI_CORE", 640, 1, false},
+    {"attention_norm-RmsNorm/Grad_RmsNorm", "RmsNormGrad", "AI_VECTOR_CORE", 118, 0, false},
+};
+static const op embedding_forward[] = {{"", "Gather", "AI_VECTOR_CORE", 300, 0, false}};
+static const op embedding_backward[] = {{"Grad_Gather", "EmbeddingDenseGrad", "AI_VECTOR_CORE", 500, 0, false}};
+static const op norm_forward[] = {{"", "RmsNorm", "AI_VECTOR_CORE", 40, 0, false}};
+static const op norm_backward[] = {{"Grad_RmsNorm", "RmsNormGrad", "AI_VECTOR_CORE", 80, 0, false}};
+static const op head_forward[] = {{"", "MatMul", "AI_CORE", 700, 0, false}};
+static const op head_backward[] = {{"Grad_MatMul", "MatMul", "AI_CORE", 690, 0, false},
+                                   {"Grad_MatMul", "MatMul", "AI_CORE", 710, 0, false}};
+static const op loss_forward[] = {{"", "CrossEntropy", "AI_VECTOR_CORE", 100, 0, false}};
+static const op loss_backward[] = {{"Grad_CrossEntropy", "CrossEntropyGrad", "AI_VECTOR_CORE", 100, 0, false}};
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+#define MODEL    "network-PipelineCell/backbone-Model"
+#define CELL(e, k, p, t)                                                                                               \
+    {                                                                                                                  \
+        e, k, p, COUNT(t##_forward), COUNT(t##_backward), t##_forward, t##_backward                                    \
+    }
+static const cell layer_cell = CELL(NULL, "DecoderLayer", MODEL "/layers-CellList", layer);
+static const cell dense_cell = CELL(NULL, "DenseLayer", MODEL "/layers-CellList", layer);
+static const cell embedding_cell = CELL("tok_embeddings-Embedding", "Embedding", MODEL, embedding);
+static const cell tail_cell[] = {CELL("norm_out-FinalNorm", "FinalNorm", MODEL, norm),
+                                 CELL("lm_head-Head", "Head", "network-PipelineCell", head),
+                                 CELL("loss-CrossEntropy", "CrossEntropy", "network-PipelineCell", loss)};
+
+/* ---- state ---- */
+
+typedef struct span {
+    int64_t start, end;
+} span;
+
+typedef struct spans {
+    span *at;
+    int n, capacity;
+} spans;
+
+typedef struct open_scope {
+    char name[64];
+    int64_t start, end;
+    bool open;
+} open_scope;
+
+enum { MAX_DEPTH = 16 };
+
+typedef struct block {
+    int chunk, micro_batch;
+    bool backward;
+    int64_t ready;            /* end of the block before on the stage, or the step's start */
+    int64_t begun, received;  /* of the receive; received 0 without */
+    int64_t start, end, sent; /* sent: end of the send; 0 without */
+} block;
+
+typedef struct generator {
+    trace_shape s;
+    trace_sink *sink;
+    void *user;
+    trace_truth *truth;
+    bool failed;
+    int step, stage;
+    int n_blocks;                  /* of one stage in one step */
+    block *block;                  /* [n_stages][n_blocks] */
+    int *of_forward, *of_backward; /* [n_stages][chunk][micro-batch]: index of the block */
+    int64_t next_number, next_link;
+    open_scope scope[MAX_DEPTH];
+    spans computing, communication;
+    /* the execution being walked */
+    bool emit;
+    int64_t now;
+    trace_truth_layer *layer;
+} generator;
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xbf58476d1ce4e5b9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+static int n_positions(const generator *g)
+{
+    return g->s.n_stages * g->s.n_chunks;
+}
+
+/* Layers of a chunk have the model's numbers, position after position. */
+static int layer_index(const generator *g, int chunk, int layer)
+{
+    return (chunk * g->s.n_stages + g->stage) * g->s.n_layers + layer;
+}
+
+static trace_rerun rerun_of(const generator *g, int index)
+{
+    return g->s.rerun && index >= 0 ? g->s.rerun[index] : TRACE_RERUN_NONE;
+}
+
+/* Nanoseconds of one operator, whole tens. */
+static int64_t duration_of(const generator *g, int index, int which, const op *o, int direction, int micro_batch)
+{
+    double factor = 1.0;
+    if (index >= 0)
+        factor = (index < g->s.n_dense ? 0.6 : 1.0) * (1.0 + 0.03 * (index % 5));
+    if (g->step == 0 && g->s.warm_up > 0)
+        factor *= g->s.warm_up;
+    if (g->s.jitter > 0) {
+        uint64_t h = mix(g->s.seed + UINT64_C(0x9e3779b97f4a7c15));
+        const int where[] = {g->step, g->stage, index + 1, which, direction, micro_batch, o->us};
+        for (int i = 0; i < COUNT(where); i++)
+            h = mix(h ^ (uint64_t)(where[i] + 1));
+        factor *= 1.0 + g->s.jitter * (2.0 * (double)(h >> 11) * 0x1p-53 - 1.0);
+    }
+    return (int64_t)(100.0 * o->us * factor) * 10;
+}
+
+/* ---- emitting ---- */
+
+static bool push_span(generator *g, spans *set, int64_t start, int64_t end)
+{
+    if (set->n == set->capacity) {
+        int capacity = set->capacity ? 2 * set->capacity : 1024;
+        span *at = realloc(set->at, (size_t)capacity * sizeof *at);
+        if (!at) {
+            g->failed = true;
+            return false;
+        }
+        set->at = at;
+        set->capacity = capacity;
+    }
+    set->at[set->n++] = (span){start, end};
+    return true;
+}
+
+static void send_item(generator *g, trace_item item)
+{
+    item.stage = g->stage;
+    item.step = g->step;
+    g->sink(g->user, &item);
+}
+
+static void close_scopes(generator *g, int depth)
+{
+    for (int d = depth; d < MAX_DEPTH; d++) {
+        open_scope *o = &g->scope[d];
+        if (o->open)
+            send_item(g, (trace_item){.kind = TRACE_SCOPE,
+                                      .thread = d,
+                                      .name = o->name,
+                                      .start = o->start,
+                                      .duration = o->end - o->start});
+        o->open = false;
+    }
+}
+
+/* One interval for each run of equal path elements at a depth; a shorter path leaves deeper ones open, as MindSpore's.
+ */
+static void extend_scopes(generator *g, const char *path, int64_t start, int64_t end)
+{
+    int depth = 0;
+    for (const char *slash; (slash = strchr(path, '/')) && depth < MAX_DEPTH; path = slash + 1, depth++) {
+        open_scope *o = &g->scope[depth];
+        size_t length = (size_t)(slash - path);
+        if (o->open && (strncmp(o->name, path, length) != 0 || o->name[length]))
+            close_scopes(g, depth);
+        if (!o->open) {
+            *o = (open_scope){.start = start, .open = true};
+            assert(length < sizeof o->name);
+            memcpy(o->name, path, length);
+        }
+        o->end = end;
+    }
+}
+
+static void task(generator *g, const char *path, const op *o, int64_t start, int64_t duration)
+{
+    char own[96];
+    trace_item item = {.kind = TRACE_TASK, .name = path, .task_type = o->type, .start = start, .duration = duration};
+    item.id = ++g->next_link;
+    if (g->s.form == TRACE_TORCH || g->s.names_in_arguments || g->s.nameless_kernels) {
+        snprintf(own, sizeof own, "aclnn%s_%s", o->name, o->type);
+        item.name = own;
+        item.operator_name = g->s.names_in_arguments ? path : NULL;
+    }
+    send_item(g, item);
+    if (g->s.form == TRACE_MINDSPORE)
+        extend_scopes(g, path, start, start + duration);
+    push_span(g, &g->computing, start, start + duration);
+}
+
+static void collective(generator *g, const char *name, int64_t start, int64_t end)
+{
+    send_item(
+        g, (trace_item){
+               .kind = TRACE_COLLECTIVE, .name = name, .start = start, .duration = end - start, .id = ++g->next_link});
+    push_span(g, &g->communication, start, end);
+}
+
+/* ---- one execution of a cell ---- */
+
+typedef struct run {
+    const cell *cell;
+    const char *element;
+    int index, micro_batch, direction;
+    int64_t first, last, busy;
+} run;
+
+static void record(generator *g, const run *r, int64_t wall, int64_t busy)
+{
+    trace_truth_layer *layer = g->layer;
+    if (!g->emit || !layer)
+        return;
+    int n = layer->n[r->direction];
+    if ((n & (n - 1)) == 0) {
+        trace_execution *more = realloc(layer->execution[r->direction], (n ? 2 * (size_t)n : 1) * sizeof *more);
+        if (!more) {
+            g->failed = true;
+            return;
+        }
+        layer->execution[r->direction] = more;
+    }
+    layer->execution[r->direction][n] = (trace_execution){g->step, wall, busy};
+    layer->n[r->direction]++;
+}
+
+static long number_of(generator *g, const run *r, int which)
+{
+    if (!g->s.shared_numbers)
+        return (long)(100 + g->next_number++);
+    static const int base[TRACE_N_DIRECTIONS] = {0, 20, 40};
+    int where = r->index >= 0 ? r->index + 8 : r->cell == &embedding_cell ? 0 : 1 + (int)(r->cell - tail_cell);
+    return 100L + 64L * where + base[r->direction] + which;
+}
+
+static const char *scope_of(const generator *g, const run *r, const op *o)
+{
+    trace_rerun rerun = rerun_of(g, r->index);
+    bool marked = rerun == TRACE_RERUN_FULL || (rerun == TRACE_RERUN_SELECT && o->again && !g->s.select_in_default);
+    return marked ? "recompute_Default" : "Default";
+}
+
+static void module_item(generator *g, trace_item_kind kind, const char *name, int64_t start, int64_t end, int thread)
+{
+    send_item(g,
+              (trace_item){
+                  .kind = kind, .name = name, .thread = thread, .start = start - HOST_AHEAD, .duration = end - start});
+}
+
+/* Host side of one operator: part's module, the operator, its launch; a gradient's arrow comes from its operator. */
+static void host_of_op(generator *g, const run *r, const op *o, int which, int64_t start)
+{
+    char name[128];
+    int thread = r->direction == TRACE_FORWARD ? 1 : 2;
+    int64_t launch = start - HOST_AHEAD;
+    const op *of = r->direction == TRACE_BACK ? &r->cell->forward[o->forward] : o;
+    int where = r->index >= 0 ? r->index + 8 : r->cell == &embedding_cell ? 0 : 1 + (int)(r->cell - tail_cell);
+    int64_t flow = 1 + ((((int64_t)g->step * 4096 + r->micro_batch) * 8192 + where) * 16) + (of - r->cell->forward);
+    if (r->direction == TRACE_BACK) {
+        bool first = which == 0 || r->cell->backward[which - 1].forward != o->forward;
+        snprintf(name, sizeof name, "%sBackward0", of->name);
+        send_item(g, (trace_item){
+                         .kind = TRACE_BACKWARD, .name = name, .thread = 2, .start = launch - 100, .duration = 1200});
+        if (first)
+            send_item(g, (trace_item){
+                             .kind = TRACE_FLOW_END, .name = "fwdbwd", .thread = 2, .start = launch - 100, .id = flow});
+    } else {
+        const char *part = strchr(o->part, '-');
+        int length = part ? (int)strcspn(part + 1, "/") : 0;
+        if (part) {
+            snprintf(name, sizeof name, "%.*s_%d", length, part + 1, r->index);
+            module_item(g, TRACE_MODULE, name, start - 150, start + 1200, thread);
+        }
+        snprintf(name, sizeof name, "aten::%s", o->name);
+        send_item(g,
+                  (trace_item){
+                      .kind = TRACE_HOST_OP, .name = name, .thread = thread, .start = launch - 50, .duration = 1100});
+        if (r->direction == TRACE_FORWARD)
+            send_item(g,
+                      (trace_item){
+                          .kind = TRACE_FLOW_START, .name = "fwdbwd", .thread = 1, .start = launch - 50, .id = flow});
+    }
+    send_item(g, (trace_item){.kind = TRACE_LAUNCH,
+                              .name = "cudaLaunchKernel",
+                              .thread = thread,
+                              .start = launch,
+                              .duration = 800,
+                              .id = g->next_link + 1});
+}
+
+/* One operator at g->now, which moves on. */
+static void walk_op(generator *g, run *r, const op *o, int which)
+{
+    int64_t duration = duration_of(g, r->index, which, o, r->direction, r->micro_batch), start = g->now;
+    if (g->emit) {
+        char path[512];
+        const char *scope = scope_of(g, r, r->direction == TRACE_BACK ? &r->cell->forward[o->forward] : o);
+        snprintf(path, sizeof path, "%s%s/%s/%s%s%s/%s-op%ld", r->direction == TRACE_BACK ? "Gradients/" : "", scope,
+                 r->cell->parent, r->element, o->part[0] ? "/" : "", o->part, o->name, number_of(g, r, which));
+        if (g->s.form == TRACE_TORCH)
+            host_of_op(g, r, o, which, start);
+        task(g, path, o, start, duration);
+    }
+    r->first = r->busy == 0 ? start : r->first;
+    r->last = start + duration;
+    r->busy += duration;
+    g->now = r->last + PAUSE;
+}
+
+/* The layer's module in the thread that runs it, around the operators of `r`. */
+static void around(generator *g, const run *r)
+{
+    if (!g->emit || g->s.form != TRACE_TORCH || r->busy == 0)
+        return;
+    module_item(g, TRACE_MODULE, r->element, r->first - 300, r->last + 300, r->direction == TRACE_FORWARD ? 1 : 2);
+    if (r->direction == TRACE_RERUN)
+        module_item(g, TRACE_RECOMPUTE, "torch/utils/checkpoint.py(1112): recompute_fn", r->first - 400, r->last + 400,
+                    2);
+}
+
+static void walk_forward(generator *g, run *r, bool again_only)
+{
+    for (int i = 0; i < r->cell->n_forward; i++)
+        if (!again_only || r->cell->forward[i].again)
+            walk_op(g, r, &r->cell->forward[i], i);
+    around(g, r);
+}
+
+/* Backward with single operators run again in between: their pieces do not count as backward. */
+static void walk_spread(generator *g, run *r)
+{
+    run piece = *r;
+    int64_t wall = 0, busy = 0;
+    bool done[32] = {false};
+    for (int i = 0; i < r->cell->n_backward; i++) {
+        const op *o = &r->cell->backward[i];
+        if (r->cell->forward[o->forward].again && !done[o->forward]) {
+            piece.direction = TRACE_RERUN;
+            piece.busy = 0;
+            walk_op(g, &piece, &r->cell->forward[o->forward], o->forward);
+            around(g, &piece);
+            wall += piece.last - piece.first;
+            busy += piece.busy;
+            done[o->forward] = true;
+        }
+        walk_op(g, r, o, i);
+    }
+    record(g, &piece, wall, busy);
+    record(g, r, r->last - r->first - wall, r->busy);
+}
+
+static void walk_backward(generator *g, run *r)
+{
+    trace_rerun rerun = rerun_of(g, r->index);
+    if (rerun == TRACE_RERUN_SELECT && g->s.select_spread) {
+        walk_spread(g, r);
+        return;
+    }
+    if (rerun != TRACE_RERUN_NONE) {
+        run again = *r;
+        again.direction = TRACE_RERUN;
+        walk_forward(g, &again, rerun == TRACE_RERUN_SELECT);
+        record(g, &again, again.last - again.first, again.busy);
+    }
+    for (int i = 0; i < r->cell->n_backward; i++)
+        walk_op(g, r, &r->cell->backward[i], i);
+    record(g, r, r->last - r->first, r->busy);
+}
+
+/* Stages are walked in turn and all layers are met in step 0, so those of a stage stay together. */
+static trace_truth_layer *truth_of(generator *g, const char *element, int index, bool is_tail)
+{
+    trace_truth *t = g->truth;
+    if (!t || !g->emit)
+        return NULL;
+    for (int i = 0; i < t->n_layers; i++)
+        if (t->layer[i].stage == g->stage && strcmp(t->layer[i].name, element) == 0)
+            return &t->layer[i];
+    trace_truth_layer *more = realloc(t->layer, ((size_t)t->n_layers + 1) * sizeof *more);
+    if (!more) {
+        g->failed = true;
+        return NULL;
+    }
+    t->layer = more;
+    more[t->n_layers] = (trace_truth_layer){.stage = g->stage, .index = index, .is_tail = is_tail};
+    snprintf(more[t->n_layers].name, sizeof more->name, "%s", element);
+    return &more[t->n_layers++];
+}
+
+static void walk_cell(generator *g, const cell *c, int index, bool is_tail, const block *b)
+{
+    char element[64];
+    if (g->s.form == TRACE_TORCH)
+        snprintf(element, sizeof element, "%s_%d", c->kind, index >= 0 ? index : 0);
+    else if (index >= 0)
+        snprintf(element, sizeof element, "%d-%s", index, c->kind);
+    else
+        snprintf(element, sizeof element, "%s", c->element);
+    g->layer = truth_of(g, element, index, is_tail);
+    run r = {c, element, index, b->micro_batch, b->backward ? TRACE_BACK : TRACE_FORWARD, 0, 0, 0};
+    if (b->backward) {
+        walk_backward(g, &r);
+    } else {
+        walk_forward(g, &r, false);
+        record(g, &r, r.last - r.first, r.busy);
+    }
+}
+
+/* All cells of a block from b->start on. @return its end. */
+static int64_t walk_block(generator *g, const block *b, bool emit)
+{
+    const int n_tail = COUNT(tail_cell), n = g->s.n_layers;
+    int position = b->chunk * g->s.n_stages + g->stage;
+    bool head = position == 0 && !g->s.bare, tail = position == n_positions(g) - 1 && !g->s.bare;
+    g->emit = emit;
+    g->now = b->start;
+    int64_t first = g->now;
+    for (int i = 0; i < 1 + n + n_tail; i++) {
+        int at = b->backward ? n + n_tail - i : i;
+        if (at == 0 && head)
+            walk_cell(g, &embedding_cell, -1, false, b);
+        if (at >= 1 && at <= n) {
+            int index = layer_index(g, b->chunk, at - 1);
+            walk_cell(g, index < g->s.n_dense ? &dense_cell : &layer_cell, index, false, b);
+        }
+        if (at > n && tail)
+            walk_cell(g, &tail_cell[at - n - 1], -1, true, b);
+    }
+    if (emit && g->s.form == TRACE_TORCH && !b->backward)
+        module_item(g, TRACE_MODULE, "Model_0", first - 500, g->now - PAUSE + 500, 1);
+    return g->now - PAUSE;
+}
+
+/* ---- the order of blocks and their times ---- */
+
+static int slot(const generator *g, int stage, int chunk, int micro_batch)
+{
+    return (stage * g->s.n_chunks + chunk) * g->s.n_micro_batches + micro_batch;
+}
+
+static block nth(const generator *g, int n, bool backward)
+{
+    int p = g->s.n_stages, v = g->s.n_chunks;
+    int chunk = v == 1 ? 0 : n % (p * v) / p, micro_batch = v == 1 ? n : n / (p * v) * p + n % p;
+    return (block){.chunk = backward ? v - 1 - chunk : chunk, .micro_batch = micro_batch, .backward = backward};
+}
+
+static void order_stage(generator *g, int stage)
+{
+    int p = g->s.n_stages, v = g->s.n_chunks, total = g->n_blocks / 2, forward = 0, backward = 0;
+    int warm = v == 1 ? p - stage - 1 : 2 * (p - stage - 1) + (v - 1) * p;
+    block *list = g->block + (size_t)stage * (size_t)g->n_blocks;
+    for (int i = 0; i < g->n_blocks; i++) {
+        bool is_backward = forward == total || (forward > warm && forward - backward > warm);
+        list[i] = nth(g, is_backward ? backward++ : forward++, is_backward);
+        int *index = is_backward ? g->of_backward : g->of_forward;
+        index[slot(g, stage, list[i].chunk, list[i].micro_batch)] = i;
+    }
+}
+
+/* The block whose result `b` needs, NULL when it needs none. */
+static const block *needed(const generator *g, int stage, const block *b)
+{
+    int position = b->chunk * g->s.n_stages + stage, from = b->backward ? position + 1 : position - 1;
+    if (from < 0)
+        return NULL;
+    bool turn = from == n_positions(g);
+    from = turn ? position : from;
+    int s = from % g->s.n_stages, at = slot(g, s, from / g->s.n_stages, b->micro_batch);
+    int index = b->backward && !turn ? g->of_backward[at] : g->of_forward[at];
+    return &g->block[(size_t)s * (size_t)g->n_blocks + (size_t)index];
+}
+
+static bool sends(const generator *g, int stage, const block *b)
+{
+    int position = b->chunk * g->s.n_stages + stage;
+    return g->s.n_stages > 1 && (b->backward ? position > 0 : position < n_positions(g) - 1);
+}
+
+static bool receives(const generator *g, int stage, const block *b)
+{
+    int position = b->chunk * g->s.n_stages + stage;
+    return g->s.n_stages > 1 && (b->backward ? position < n_positions(g) - 1 : position > 0);
+}
+
+static bool put_block(generator *g, int stage, int i, int64_t start)
+{
+    block *list = g->block + (size_t)stage * (size_t)g->n_blocks, *b = &list[i];
+    const block *from = needed(g, stage, b);
+    if (from && from->end == 0)
+        return false;
+    b->ready = i ? list[i - 1].end : start;
+    b->start = i ? b->ready + PAUSE : start;
+    if (receives(g, stage, b)) {
+        b->begun = i ? b->ready + 500 : start;
+        b->received = from->sent > b->begun + LEAST_RECEIVE ? from->sent : b->begun + LEAST_RECEIVE;
+        b->start = b->received + PAUSE;
+    }
+    g->stage = stage;
+    b->end = walk_block(g, b, false);
+    b->sent = sends(g, stage, b) ? b->end + 500 + SEND : 0;
+    return true;
+}
+
+/* false: the blocks wait for one another. */
+static bool put_in_time(generator *g, int64_t start)
+{
+    int done[256] = {0}, left = g->s.n_stages * g->n_blocks;
+    for (bool moved = true; left > 0 && moved;) {
+        moved = false;
+        for (int s = 0; s < g->s.n_stages; s++)
+            for (; done[s] < g->n_blocks && put_block(g, s, done[s], start); done[s]++, left--)
+                moved = true;
+    }
+    return left == 0;
+}
+
+/* ---- one stage in one step ---- */
+
+static int by_start(const void *a, const void *b)
+{
+    const span *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+static void merge(spans *set)
+{
+    int n = 0;
+    if (set->n > 0)
+        qsort(set->at, (size_t)set->n, sizeof *set->at, by_start);
+    for (int i = 0; i < set->n; i++) {
+        if (n && set->at[i].start <= set->at[n - 1].end)
+            set->at[n - 1].end = set->at[i].end > set->at[n - 1].end ? set->at[i].end : set->at[n - 1].end;
+        else
+            set->at[n++] = set->at[i];
+    }
+    set->n = n;
+}
+
+static int64_t emit_span(generator *g, trace_item_kind kind, const char *name, int64_t start, int64_t end)
+{
+    if (end <= start)
+        return 0;
+    if (g->s.form == TRACE_MINDSPORE)
+        send_item(g, (trace_item){.kind = kind, .name = name, .start = start, .duration = end - start});
+    return end - start;
+}
+
+/* Overlap Analysis, and the step's truth from the same intervals. */
+static void emit_overlap(generator *g, trace_truth_step *t)
+{
+    spans *a = &g->computing, *b = &g->communication;
+    merge(a);
+    merge(b);
+    for (int i = 0; i < a->n; i++)
+        t->computing += emit_span(g, TRACE_COMPUTING, "Computing", a->at[i].start, a->at[i].end);
+    for (int i = 0, j = 0; i < b->n; i++) {
+        t->communication += emit_span(g, TRACE_COMMUNICATION, "Communication", b->at[i].start, b->at[i].end);
+        int64_t from = b->at[i].start;
+        while (j < a->n && a->at[j].end <= from)
+            j++;
+        for (int k = j; k < a->n && a->at[k].start < b->at[i].end; k++) {
+            t->not_overlapped +=
+                emit_span(g, TRACE_NOT_OVERLAPPED, "Communication(Not Overlapped)", from, a->at[k].start);
+            from = a->at[k].end > from ? a->at[k].end : from;
+        }
+        t->not_overlapped += emit_span(g, TRACE_NOT_OVERLAPPED, "Communication(Not Overlapped)", from, b->at[i].end);
+    }
+    for (int i = 0; i < b->n; i++)
+        push_span(g, a, b->at[i].start, b->at[i].end);
+    merge(a);
+    t->start = a->n ? a->at[0].start : 0;
+    t->end = a->n ? a->at[a->n - 1].end : 0;
+    for (int i = 1; i < a->n; i++)
+        t->free += emit_span(g, TRACE_FREE, "Free", a->at[i - 1].end, a->at[i].start);
+}
+
+static void emit_transfers(generator *g, const block *b, trace_truth_step *t)
+{
+    char name[96];
+    if (b->received) {
+        snprintf(name, sizeof name, "hcom_receive__700_%d_1", t->n_receives++);
+        collective(g, name, b->begun, b->received);
+        t->receive += b->received - b->begun;
+    }
+}
+
+static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step *t)
+{
+    char name[96];
+    const block *list = g->block + (size_t)stage * (size_t)g->n_blocks;
+    g->stage = stage;
+    g->computing.n = g->communication.n = 0;
+    for (int i = 0; i < g->n_blocks; i++) {
+        emit_transfers(g, &list[i], t);
+        walk_block(g, &list[i], true);
+        if (list[i].sent) {
+            snprintf(name, sizeof name, "hcom_send__700_%d_1", t->n_sends++);
+            collective(g, name, list[i].end + 500, list[i].sent);
+            t->send += SEND;
+        }
+    }
+    int64_t end = list[g->n_blocks - 1].sent > g->now ? list[g->n_blocks - 1].sent : g->now;
+    if (!g->s.bare) {
+        static const op update = {"", "AdamWeightDecay", "AI_VECTOR_CORE", 800, 0, false};
+        char path[128];
+        collective(g, "hcom_allReduce__123_0_1", end + PAUSE, end + PAUSE + 500 * US);
+        snprintf(path, sizeof path, "Default/optimizer-AdamW/AdamWeightDecay-op50");
+        if (g->s.form == TRACE_TORCH)
+            send_item(g, (trace_item){.kind = TRACE_LAUNCH,
+                                      .name = "cudaLaunchKernel",
+                                      .thread = 1,
+                                      .start = end + 502 * US - HOST_AHEAD,
+                                      .duration = 800,
+                                      .id = g->next_link + 1});
+        task(g, path, &update, end + 502 * US, update.us * US);
+    }
+    emit_overlap(g, t);
+    t->host_start = start - PREPARING;
+    t->host_duration = t->end + 5 * US - t->host_start;
+    snprintf(name, sizeof name, "ProfilerStep#%d", g->step);
+    if (!g->s.no_step_marks)
+        send_item(
+            g,
+            (trace_item){
+                .kind = TRACE_STEP, .name = name, .thread = 1, .start = t->host_start, .duration = t->host_duration});
+}
+
+/* ---- all ---- */
+
+static bool prepare(generator *g)
+{
+    trace_shape *s = &g->s;
+    int *const sizes[] = {&s->n_stages, &s->n_micro_batches, &s->n_steps, &s->n_chunks, &s->n_layers};
+    for (int i = 0; i < COUNT(sizes); i++)
+        *sizes[i] = *sizes[i] > 0 ? *sizes[i] : 1;
+    if (s->n_stages > 256 || s->n_layers > 4096 || s->n_micro_batches > 4096 ||
+        (s->n_chunks > 1 && s->n_micro_batches % s->n_stages))
+        return false;
+    g->n_blocks = 2 * s->n_chunks * s->n_micro_batches;
+    size_t n = (size_t)s->n_stages * (size_t)g->n_blocks;
+    g->block = calloc(n, sizeof *g->block);
+    g->of_forward = calloc(n, sizeof *g->of_forward);
+    g->of_backward = calloc(n, sizeof *g->of_backward);
+    return g->block && g->of_forward && g->of_backward;
+}
+
+bool trace_generate(const trace_shape *shape, trace_sink *sink, void *user, trace_truth *truth)
+{
+    generator g = {.s = *shape, .sink = sink, .user = user, .truth = truth};
+    if (truth)
+        *truth = (trace_truth){0};
+    bool done = prepare(&g);
+    if (done && truth) {
+        truth->n_stages = g.s.n_stages;
+        truth->n_steps = g.s.n_steps;
+        truth->step = calloc((size_t)g.s.n_stages * (size_t)g.s.n_steps, sizeof *truth->step);
+        done = truth->step != NULL;
+    }
+    int64_t start = EPOCH + PREPARING;
+    for (g.step = 0; g.step < g.s.n_steps && done && !g.failed; g.step++) {
+        int64_t end = start;
+        for (int s = 0; s < g.s.n_stages; s++)
+            order_stage(&g, s);
+        for (int i = 0; i < g.s.n_stages * g.n_blocks; i++)
+            g.block[i].end = 0;
+        done = put_in_time(&g, start);
+        for (int s = 0; s < g.s.n_stages && done; s++) {
+            trace_truth_step t = {0};
+            emit_stage(&g, s, start, &t);
+            close_scopes(&g, 0);
+            end = t.end > end ? t.end : end;
+            if (truth)
+                truth->step[s * g.s.n_steps + g.step] = t;
+        }
+        start = end + STEP_PAUSE + PREPARING;
+    }
+    free(g.block);
+    free(g.of_forward);
+    free(g.of_backward);
+    free(g.computing.at);
+    free(g.communication.at);
+    if (truth && (!done || g.failed))
+        trace_truth_clear(truth);
+    return done && !g.failed;
+}
+
+void trace_truth_clear(trace_truth *truth)
+{
+    for (int i = 0; i < truth->n_layers; i++)
+        for (int d = 0; d < TRACE_N_DIRECTIONS; d++)
+            free(truth->layer[i].execution[d]);
+    free(truth->layer);
+    free(truth->step);
+    *truth = (trace_truth){0};
+}
+
+/* ---- files ---- */
+
+typedef struct writer {
+    const trace_shape *shape;
+    FILE *file[256];
+    bool any[256];
+} writer;
+
+static void put_text(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (; *text; text++)
+        fprintf(f, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    fputc('"', f);
+}
+
+static void put_us(FILE *f, int64_t ns)
+{
+    fprintf(f, "%" PRId64 ".%03d", ns / US, (int)(ns % US));
+}
+
+static FILE *begin_event(writer *w, int stage)
+{
+    FILE *f = w->file[stage];
+    if (w->any[stage])
+        fputs(", ", f);
+    w->any[stage] = true;
+    return f;
+}
+
+enum { PID_DEVICE = 4096416, PID_HCCL = 4096480, PID_OVERLAP = 4096736 };
+
+static void write_mindspore(void *user, const trace_item *item)
+{
+    writer *w = user;
+    static const struct {
+        int pid, tid;
+    } place[] = {
+        [TRACE_STEP] = {1, 4000},
+        [TRACE_TASK] = {PID_DEVICE, 2},
+        [TRACE_COLLECTIVE] = {PID_HCCL, 0},
+        [TRACE_COMPUTING] = {PID_OVERLAP, 0},
+        [TRACE_COMMUNICATION] = {PID_OVERLAP, 1},
+        [TRACE_NOT_OVERLAPPED] = {PID_OVERLAP, 2},
+        [TRACE_FREE] = {PID_OVERLAP, 3},
+        [TRACE_SCOPE] = {3, 0},
+    };
+    if (item->kind > TRACE_SCOPE)
+        return;
+    FILE *f = begin_event(w, item->stage);
+    fputs("{\"ph\": \"X\", \"name\": ", f);
+    put_text(f, item->name);
+    fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": \"", place[item->kind].pid,
+            item->kind == TRACE_SCOPE ? item->thread : place[item->kind].tid);
+    put_us(f, item->start);
+    fputs("\", \"dur\": \"", f);
+    put_us(f, item->duration);
+    fputs("\", \"cat\": \"\", \"args\": {", f);
+    if (item->kind == TRACE_TASK) {
+        fprintf(f,
+                "\"Model Id\": 4294967295, \"Task Type\": \"%s\", \"Physic Stream Id\": 2, \"connection_id\": %" PRId64,
+                item->task_type, item->id);
+        if (item->operator_name) {
+            fputs(", \"mindspore_op\": ", f);
+            put_text(f, item->operator_name);
+        }
+    } else if (item->kind == TRACE_COLLECTIVE) {
+        fprintf(
+            f, "\"connection_id\": %" PRId64 ", \"model id\": 4294967295, \"data_type\": \"BFP16\", \"count\": 4194304",
+            item->id);
+    }
+    fputs("}}", f);
+}
+
+static void write_torch(void *user, const trace_item *item)
+{
+    writer *w = user;
+    static const char *const category[] = {
+        [TRACE_STEP] = "user_annotation",      [TRACE_TASK] = "kernel",
+        [TRACE_COLLECTIVE] = "kernel",         [TRACE_MODULE] = "python_function",
+        [TRACE_RECOMPUTE] = "python_function", [TRACE_HOST_OP] = "cpu_op",
+        [TRACE_BACKWARD] = "cpu_op",           [TRACE_LAUNCH] = "cuda_runtime",
+        [TRACE_FLOW_START] = "fwdbwd",         [TRACE_FLOW_END] = "fwdbwd",
+    };
+    if (!category[item->kind])
+        return;
+    bool device = item->kind == TRACE_TASK || item->kind == TRACE_COLLECTIVE;
+    bool flow = item->kind >= TRACE_FLOW_START;
+    FILE *f = begin_event(w, item->stage);
+    fprintf(f, "{\"ph\": \"%s\", \"cat\": \"%s\", \"name\": ",
+            item->kind == TRACE_FLOW_START ? "s"
+            : item->kind == TRACE_FLOW_END ? "f"
+                                           : "X",
+            category[item->kind]);
+    char name[256];
+    snprintf(name, sizeof name, "%s%s",
+             item->kind == TRACE_MODULE       ? "nn.Module: "
+             : item->kind == TRACE_COLLECTIVE ? "ncclDevKernel_"
+                                              : "",
+             item->name);
+    put_text(f, name);
+    fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": ", device ? 0 : 700,
+            device ? (item->kind == TRACE_TASK ? 7 : 20) : 700 + item->thread);
+    put_us(f, item->start);
+    if (!flow) {
+        fputs(", \"dur\": ", f);
+        put_us(f, item->duration);
+    } else {
+        fprintf(f, ", \"id\": %" PRId64 "%s", item->id, item->kind == TRACE_FLOW_END ? ", \"bp\": \"e\"" : "");
+    }
+    if (device)
+        fprintf(f, ", \"args\": {\"device\": 0, \"stream\": %d, \"correlation\": %" PRId64 "}",
+                item->kind == TRACE_TASK ? 7 : 20, item->id);
+    else if (item->kind == TRACE_LAUNCH)
+        fprintf(f, ", \"args\": {\"correlation\": %" PRId64 "}", item->id);
+    else if (item->kind == TRACE_BACKWARD)
+        fputs(", \"args\": {\"Fwd thread id\": 1, \"Sequence number\": 7}", f);
+    fputs("}", f);
+}
+
+static void write_metadata(FILE *f)
+{
+    static const struct {
+        int pid;
+        const char *name, *label;
+    } process[] = {{1, "MindSpore", "CPU"},
+                   {3, "Scope Layer", "CPU"},
+                   {PID_DEVICE, "Ascend Hardware", "NPU"},
+                   {PID_HCCL, "HCCL", "NPU"},
+                   {PID_OVERLAP, "Overlap Analysis", "NPU"}};
+    for (int i = 0; i < COUNT(process); i++)
+        fprintf(
+            f,
+            "%s{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"tid\": 0, \"args\": {\"name\": \"%s\"}}, "
+            "{\"ph\": \"M\", \"name\": \"process_labels\", \"pid\": %d, \"tid\": 0, \"args\": {\"labels\": \"%s\"}}",
+            i ? ", " : "", process[i].pid, process[i].name, process[i].pid, process[i].label);
+    static const struct {
+        int pid, tid;
+        const char *name;
+    } thread[] = {{PID_DEVICE, 2, "Stream 2"},
+                  {PID_HCCL, 0, "Group 0 Communication"},
+                  {PID_OVERLAP, 0, "Computing"},
+                  {PID_OVERLAP, 1, "Communication"},
+                  {PID_OVERLAP, 2, "Communication(Not Overlapped)"},
+                  {PID_OVERLAP, 3, "Free"}};
+    for (int i = 0; i < COUNT(thread); i++)
+        fprintf(f,
+                ", {\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": \"%s\"}}",
+                thread[i].pid, thread[i].tid, thread[i].name);
+}
+
+void trace_file(const trace_shape *shape, const char *folder, int stage, char *path, size_t size)
+{
+    if (shape->form == TRACE_TORCH)
+        snprintf(path, size, "%s/rank_%d.json", folder, stage);
+    else
+        snprintf(path, size, "%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT/trace_view.json", folder, stage);
+}
+
+static FILE *open_stage(const trace_shape *shape, const char *folder, int stage)
+{
+    char path[4096];
+    if (shape->form == TRACE_MINDSPORE) {
+        snprintf(path, sizeof path, "%s/rank_%d_ascend_ms", folder, stage);
+        mkdir(path, 0777);
+        snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/profiler_info_%d.json", folder, stage, stage);
+        FILE *info = fopen(path, "w");
+        if (!info)
+            return NULL;
+        fprintf(info, "{\"rank_id\": \"%d\"}\n", stage);
+        fclose(info);
+        snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT", folder, stage);
+        mkdir(path, 0777);
+    }
+    trace_file(shape, folder, stage, path, sizeof path);
+    return fopen(path, "w");
+}
+
+bool trace_write(const trace_shape *shape, const char *folder, trace_truth *truth)
+{
+    writer w = {.shape = shape};
+    int n = shape->n_stages > 0 ? shape->n_stages : 1;
+    bool done = n <= COUNT(w.file);
+    for (int s = 0; s < n && done; s++) {
+        w.file[s] = open_stage(shape, folder, s);
+        done = w.file[s] != NULL;
+        if (!done)
+            break;
+        if (shape->form == TRACE_TORCH) {
+            fprintf(w.file[s],
+                    "{\"schemaVersion\": 1, \"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %d, "
+                    "\"world_size\": %d}, \"traceEvents\": [",
+                    s, n);
+        } else {
+            fputc('[', w.file[s]);
+            write_metadata(w.file[s]);
+            w.any[s] = true;
+        }
+    }
+    done = done && trace_generate(shape, shape->form == TRACE_TORCH ? write_torch : write_mindspore, &w, truth);
+    for (int s = 0; s < n && s < COUNT(w.file); s++) {
+        if (!w.file[s])
+            continue;
+        fputs(shape->form == TRACE_TORCH ? "]}" : "]", w.file[s]);
+        done = !ferror(w.file[s]) && done;
+        done = fclose(w.file[s]) == 0 && done;
+    }
+    return done;
+}
