@@ -77,10 +77,16 @@ static void breakdown_cells(FILE *out, const ek_trace_breakdown *b)
     "total_us,computing_us,communication_us,communication_not_overlapped_us,overlapped_us,"                            \
     "copy_not_overlapped_us,free_us"
 
-/* The ranks that the view shows. */
-#define EACH_RANK(r)                                                                                                   \
-    for (int i_ = 0; i_ < run->n_ranks; i_++)                                                                          \
-        for (const ek_trace_rank *r = ek__view_shows(view, &run->rank[i_]) ? &run->rank[i_] : NULL; r; r = NULL)
+/* The next rank that the view shows, from number *at on; NULL behind the last. */
+static const ek_trace_rank *next_rank(const ek_trace_run *run, const ek_trace_view *view, int *at)
+{
+    while (*at < run->n_ranks) {
+        const ek_trace_rank *rank = &run->rank[(*at)++];
+        if (ek__view_shows(view, rank))
+            return rank;
+    }
+    return NULL;
+}
 
 static void write_steps(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
@@ -90,29 +96,30 @@ static void write_steps(const ek_trace_run *run, const ek_trace_view *view, FILE
         "receives,receive_us,receive_exposed_us,sends,send_us,data_loading_us,data_loading_idle_us,host_bound_us,"
         "device_bound_us,unlinked_us,warm_up\n",
         out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->n_steps; i++) {
-        const ek_trace_step *step = &rank->step[i];
-        if (!ek__view_shows_step(view, step))
-            continue;
-        const int64_t times[] = {step->host_step, step->preparing,     step->stage,    step->bubble,
-                                 step->span,      step->pipeline_wait, step->own_stage};
-        const int64_t rest[] = {step->send,       step->data_loading, step->data_loading_idle,
-                                step->host_bound, step->device_bound, step->unlinked};
-        rank_cells(out, rank);
-        text_cell(out, step->name);
-        text_cell(out, step->source);
-        breakdown_cells(out, &step->own);
-        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
-            us_cell(out, times[k]);
-        int_cell(out, step->n_receives);
-        us_cell(out, step->receive);
-        us_cell(out, step->receive_exposed);
-        int_cell(out, step->n_sends);
-        for (size_t k = 0; k < sizeof rest / sizeof *rest; k++)
-            us_cell(out, rest[k]);
-        row_end(out, step->warm_up);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->n_steps; i++) {
+            const ek_trace_step *step = &rank->step[i];
+            if (!ek__view_shows_step(view, step))
+                continue;
+            const int64_t times[] = {step->host_step, step->preparing,     step->stage,    step->bubble,
+                                     step->span,      step->pipeline_wait, step->own_stage};
+            const int64_t rest[] = {step->send,       step->data_loading, step->data_loading_idle,
+                                    step->host_bound, step->device_bound, step->unlinked};
+            rank_cells(out, rank);
+            text_cell(out, step->name);
+            text_cell(out, step->source);
+            breakdown_cells(out, &step->own);
+            for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+                us_cell(out, times[k]);
+            int_cell(out, step->n_receives);
+            us_cell(out, step->receive);
+            us_cell(out, step->receive_exposed);
+            int_cell(out, step->n_sends);
+            for (size_t k = 0; k < sizeof rest / sizeof *rest; k++)
+                us_cell(out, rest[k]);
+            row_end(out, step->warm_up);
+        }
 }
 
 static void write_ranks(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
@@ -120,8 +127,8 @@ static void write_ranks(const ek_trace_run *run, const ek_trace_view *view, FILE
     fputs("rank,stage,host,device,producer,steps," BREAKDOWN_HEADER
           ",host_bound_share,cause,data_loading_us,device_events\n",
           out);
-    EACH_RANK(rank)
-    {
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));) {
         rank_cells(out, rank);
         text_cell(out, rank->host);
         from_cell(out, rank->device_id, 0);
@@ -160,85 +167,90 @@ static void write_layers(const ek_trace_run *run, const ek_trace_view *view, FIL
     fputs("rank,stage,layer,index,role,direction,wall_mean_us,wall_median_us,wall_min_us,wall_max_us,wall_deviation_us,"
           "busy_mean_us,busy_median_us,n\n",
           out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->layers.n; i++) {
-        const ek_trace_layer *layer = &rank->layers.layer[i];
-        pass_row(out, rank, layer, "forward", &layer->forward);
-        pass_row(out, rank, layer, "recompute", &layer->recompute);
-        pass_row(out, rank, layer, "backward", &layer->backward);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->layers.n; i++) {
+            const ek_trace_layer *layer = &rank->layers.layer[i];
+            pass_row(out, rank, layer, "forward", &layer->forward);
+            pass_row(out, rank, layer, "recompute", &layer->recompute);
+            pass_row(out, rank, layer, "backward", &layer->backward);
+        }
 }
 
 static void write_operators(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
     fputs("rank,stage,name,type,core,family,total_us,min_us,avg_us,max_us,ratio_pct,count\n", out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->operators.n; i++) {
-        const ek_trace_operator *op = &rank->operators.op[i];
-        rank_cells(out, rank);
-        text_cell(out, op->name);
-        text_cell(out, op->type);
-        text_cell(out, op->core);
-        text_cell(out, op->family);
-        us_cell(out, op->total);
-        us_cell(out, op->min);
-        mean_cell(out, op->average);
-        us_cell(out, op->max);
-        real_cell(out, op->ratio);
-        fprintf(out, "%" PRId64 "\n", op->count);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->operators.n; i++) {
+            const ek_trace_operator *op = &rank->operators.op[i];
+            rank_cells(out, rank);
+            text_cell(out, op->name);
+            text_cell(out, op->type);
+            text_cell(out, op->core);
+            text_cell(out, op->family);
+            us_cell(out, op->total);
+            us_cell(out, op->min);
+            mean_cell(out, op->average);
+            us_cell(out, op->max);
+            real_cell(out, op->ratio);
+            fprintf(out, "%" PRId64 "\n", op->count);
+        }
 }
 
 static void write_outliers(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
     fputs("rank,stage,name,type,core,shape,start_us,duration_us,expected_us,n_kind\n", out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->operators.n_outliers; i++) {
-        const ek_trace_outlier *one = &rank->operators.outlier[i];
-        rank_cells(out, rank);
-        text_cell(out, one->name);
-        text_cell(out, one->type);
-        text_cell(out, one->core);
-        text_cell(out, one->shape);
-        us_cell(out, one->start);
-        us_cell(out, one->duration);
-        us_cell(out, one->expected);
-        fprintf(out, "%" PRId64 "\n", one->n_kind);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->operators.n_outliers; i++) {
+            const ek_trace_outlier *one = &rank->operators.outlier[i];
+            rank_cells(out, rank);
+            text_cell(out, one->name);
+            text_cell(out, one->type);
+            text_cell(out, one->core);
+            text_cell(out, one->shape);
+            us_cell(out, one->start);
+            us_cell(out, one->duration);
+            us_cell(out, one->expected);
+            fprintf(out, "%" PRId64 "\n", one->n_kind);
+        }
 }
 
 static void write_collectives(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
     fputs("rank,stage,key,group,total_us,exposed_us,bytes,bandwidth_gbps,count\n", out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->communication.n_sums; i++) {
-        const ek_trace_collective_sum *sum = &rank->communication.sum[i];
-        rank_cells(out, rank);
-        text_cell(out, sum->key);
-        text_cell(out, sum->group);
-        us_cell(out, sum->total);
-        us_cell(out, sum->exposed);
-        from_cell(out, sum->bytes, 0);
-        real_cell(out, sum->bandwidth_gbps);
-        fprintf(out, "%" PRId64 "\n", sum->count);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->communication.n_sums; i++) {
+            const ek_trace_collective_sum *sum = &rank->communication.sum[i];
+            rank_cells(out, rank);
+            text_cell(out, sum->key);
+            text_cell(out, sum->group);
+            us_cell(out, sum->total);
+            us_cell(out, sum->exposed);
+            from_cell(out, sum->bytes, 0);
+            real_cell(out, sum->bandwidth_gbps);
+            fprintf(out, "%" PRId64 "\n", sum->count);
+        }
 }
 
 static void write_links(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
     fputs("rank,stage,link,transport,size_mb,time_ms,gbps,ranked,slow\n", out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->communication.n_links; i++) {
-        const ek_trace_link *link = &rank->communication.link[i];
-        rank_cells(out, rank);
-        text_cell(out, link->link);
-        text_cell(out, link->transport);
-        real_cell(out, link->size_mb);
-        real_cell(out, link->time_ms);
-        real_cell(out, link->bandwidth_gbps);
-        int_cell(out, link->ranked);
-        row_end(out, link->slow);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->communication.n_links; i++) {
+            const ek_trace_link *link = &rank->communication.link[i];
+            rank_cells(out, rank);
+            text_cell(out, link->link);
+            text_cell(out, link->transport);
+            real_cell(out, link->size_mb);
+            real_cell(out, link->time_ms);
+            real_cell(out, link->bandwidth_gbps);
+            int_cell(out, link->ranked);
+            row_end(out, link->slow);
+        }
 }
 
 static void write_idle(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
@@ -246,28 +258,29 @@ static void write_idle(const ek_trace_run *run, const ek_trace_view *view, FILE 
     fputs(
         "rank,stage,pid,tid,host_wait_us,kernel_wait_us,other_us,n_host_wait,n_kernel_wait,n_other,no_launch,events\n",
         out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->idle.n_streams; i++) {
-        const ek_trace_stream_idle *stream = &rank->idle.stream[i];
-        rank_cells(out, rank);
-        text_cell(out, stream->pid);
-        text_cell(out, stream->tid);
-        us_cell(out, stream->host_wait);
-        us_cell(out, stream->kernel_wait);
-        us_cell(out, stream->other);
-        int_cell(out, stream->n_host_wait);
-        int_cell(out, stream->n_kernel_wait);
-        int_cell(out, stream->n_other);
-        int_cell(out, stream->n_no_launch);
-        fprintf(out, "%" PRId64 "\n", stream->n_events);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->idle.n_streams; i++) {
+            const ek_trace_stream_idle *stream = &rank->idle.stream[i];
+            rank_cells(out, rank);
+            text_cell(out, stream->pid);
+            text_cell(out, stream->tid);
+            us_cell(out, stream->host_wait);
+            us_cell(out, stream->kernel_wait);
+            us_cell(out, stream->other);
+            int_cell(out, stream->n_host_wait);
+            int_cell(out, stream->n_kernel_wait);
+            int_cell(out, stream->n_other);
+            int_cell(out, stream->n_no_launch);
+            fprintf(out, "%" PRId64 "\n", stream->n_events);
+        }
 }
 
 static void write_memory(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
     fputs("rank,stage,component,allocated_mb,reserved_mb,active_mb,tracker\n", out);
-    EACH_RANK(rank)
-    {
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));) {
         const ek_trace_memory *memory = &rank->memory;
         for (int i = 0; i < memory->n_peaks; i++) {
             rank_cells(out, rank);
@@ -328,15 +341,16 @@ static void write_cluster(const ek_trace_run *run, const ek_trace_view *view, FI
 static void write_sources(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
     fputs("rank,stage,path,type,bytes,problem,items\n", out);
-    EACH_RANK(rank)
-    for (int i = 0; i < rank->n_sources; i++) {
-        rank_cells(out, rank);
-        text_cell(out, rank->source[i].path);
-        text_cell(out, rank->source[i].type);
-        int_cell(out, rank->source[i].bytes);
-        text_cell(out, rank->source[i].problem);
-        fprintf(out, "%" PRId64 "\n", rank->source[i].items);
-    }
+    const ek_trace_rank *rank;
+    for (int at = 0; (rank = next_rank(run, view, &at));)
+        for (int i = 0; i < rank->n_sources; i++) {
+            rank_cells(out, rank);
+            text_cell(out, rank->source[i].path);
+            text_cell(out, rank->source[i].type);
+            int_cell(out, rank->source[i].bytes);
+            text_cell(out, rank->source[i].problem);
+            fprintf(out, "%" PRId64 "\n", rank->source[i].items);
+        }
 }
 
 static void write_findings(const ek_trace_run *run, const ek_trace_view *view, FILE *out)

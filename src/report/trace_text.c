@@ -560,7 +560,7 @@ ek_status ek_trace_write_text(const ek_trace_run *run, const ek_trace_view *view
                 p.detail = &run->rank[i];
         }
     ek_status status =
-        p.n > 0 ? print_page(&p, err) : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no rank to show");
+        p.detail ? print_page(&p, err) : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no rank to show");
     free(p.rank);
     return status;
 }
