@@ -301,12 +301,12 @@ static bool cut_layer(cutter *c, int32_t layer, int64_t expected)
         /* Marked passes that all stand before a backward one hold the forward pass too. */
         wanted[0] = t.n_marked > 0 && t.n_forward + t.n_unmarked == 0 ? 2 * n[0] : expected;
         bool again = false;
-        for (int class = 0; class < N_CLASSES && attempt == 0; class ++) {
-            if (n[class] == 0 || wanted[class] <= n[class] || wanted[class] % n[class] != 0)
+        for (int i = 0; i < N_CLASSES && attempt == 0; i++) {
+            if (n[i] <= 0 || wanted[i] <= n[i] || wanted[i] % n[i] != 0)
                 continue;
-            size_t k = (size_t)(wanted[class] / n[class]);
-            if (is_repeated(&c->best[class], k)) {
-                c->best[class].n /= k;
+            size_t k = (size_t)(wanted[i] / n[i]);
+            if (is_repeated(&c->best[i], k)) {
+                c->best[i].n /= k;
                 again = true;
             }
         }

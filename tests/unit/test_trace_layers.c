@@ -163,8 +163,10 @@ static void check_stage(const char *what, const trace_shape *shape, const trace_
             continue;
         n++;
         const ek_trace_layer *l = find_layer(layers, t->name);
-        if (!l)
+        if (!l) {
             fail_msg("%s: stage %d: no layer %s", what, stage, t->name);
+            break;
+        }
         const ek_trace_pass *found[] = {&l->forward, &l->recompute, &l->backward};
         static const char *const direction[] = {"forward", "recompute", "backward"};
         ek_trace_role role = t->index >= 0 ? EK_TRACE_BODY : t->is_tail ? EK_TRACE_TAIL : EK_TRACE_HEAD;
@@ -421,7 +423,7 @@ static void damaged_names_and_times_do_no_harm(void **state)
                                    .rerun = rerun,
                                    .select_spread = true};
         char path[4096];
-        size_t size;
+        size_t size = 0;
         assert_true(trace_write(&shape, folder, NULL));
         trace_file(&shape, folder, 0, path, sizeof path);
         char *whole = slurp(path, &size);
@@ -548,8 +550,10 @@ static void check_published_stage(const ek_trace_layers *layers, json_t *expecte
     json_object_foreach(json_object_get(expected, "layers"), key, entry)
     {
         const ek_trace_layer *l = find_layer(layers, element_of(key, text, sizeof text));
-        if (!l)
+        if (!l) {
             fail_msg("no layer %s", key);
+            break;
+        }
         static const char *const direction[] = {"fwd", "rec", "bwd"};
         const ek_trace_pass *found[] = {&l->forward, &l->recompute, &l->backward};
         for (int d = 0; d < 3; d++) {
@@ -701,7 +705,7 @@ static void layers_go_to_a_file_and_balance(void **state)
     assert_int_equal(layers.body[1].n_layers, 4);
     assert_string_equal(layers.body[1].name, "DecoderLayer");
     /* layer 2: full; 3: select; of four numbers 2..5 the median is the mean of 3's and 4's, but 5 % 5 = 0 */
-    expectation f[4], b[4], full[2], select = {0};
+    expectation f[4] = {{0}}, b[4] = {{0}}, full[2] = {{0}}, select = {0};
     for (int i = 0; i < truth.n_layers; i++) {
         const trace_truth_layer *t = &truth.layer[i];
         if (t->index < 2)
