@@ -158,8 +158,8 @@ static ek_status put_counts(ek__stream *s, const ek_trace_rank *rank, ek_error *
     ek__stream_us(s, "pid1_total_us", pid1);
     ek__stream_int(s, "distinct_tids", threads);
     ek__stream_int(s, "left_out", counts->n_odd);
-    put_from(s, "rank", rank->rank, 0);
-    put_from(s, "world_size", rank->world_size, 1);
+    put_from(s, "rank", rank->counts.rank, 0);
+    put_from(s, "world_size", rank->counts.world_size, 1);
     ek__stream_list(s, "profiler_steps", false);
     for (int i = 0; i < rank->n_steps; i++)
         if (rank->step[i].name[0] && !rank->step[i].from_table)

@@ -249,6 +249,8 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
     }
     if (is_kineto && trace.producer == EK_PRODUCER_UNKNOWN)
         trace.producer = EK_PRODUCER_KINETO;
+    trace.counts.rank = trace.rank;
+    trace.counts.world_size = trace.world_size;
     *out = trace;
     return EK_OK;
 }

@@ -219,6 +219,7 @@ static void set_unknown(ek_trace_rank *rank, const ek__rank_files *files)
     rank->rank = files->rank;
     rank->stage = files->stage;
     rank->device_id = files->device;
+    rank->counts.rank = EK_TRACE_NO_RANK;
     rank->dispatch.share = (double)NAN;
     rank->dispatch.cause = "none";
     rank->data.share_of_host_step = (double)NAN;
