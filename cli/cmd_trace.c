@@ -11,7 +11,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "options.h"
-#include "search.h"
+#include "progress.h"
 
 enum { MAX_PATHS = 4096, MAX_DROP = 1000000, MAX_TOP = 100000 };
 
@@ -44,7 +44,9 @@ static const cli_option options[] = {
 };
 
 static const cli_spec spec = {
-    .usage = "evenkeel trace [OPTIONS] PATH...\n       evenkeel trace merge|cut ...   (--help explains them)",
+    .usage = "evenkeel trace [OPTIONS] PATH...\n"
+             "       evenkeel trace merge PATH... -o FILE    (--help tells more)\n"
+             "       evenkeel trace cut PATH... -o FILE      (--help tells more)",
     .summary =
         "Finds what a profiler wrote below each PATH (torch_npu, MindSpore, CANN msprof, PyTorch on GPU), plain or\n"
         "compressed, and says where the time of a training step went on every rank, what layers take, and what is "
@@ -185,61 +187,14 @@ static bool check_options(command *c)
     return true;
 }
 
-/* ---- progress ---- */
-
-/* The reader asks for a flag of its own; a signal sets the one that all commands share. */
-typedef struct progress {
-    bool interrupted, terminal, shown;
-    double last;
-} progress;
-
-static void show_progress(void *user, double share, const char *what)
-{
-    enum { WIDTH = 30, EIGHTHS = 8 };
-    static const char *const part[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    progress *p = user;
-    p->interrupted = cli_interrupted != 0;
-    double now = cli_now();
-    if (!p->terminal || now - p->last < 0.1)
-        return;
-    p->last = now;
-    p->shown = true;
-    share = share < 0 ? 0 : share > 1 ? 1 : share;
-    int filled = (int)(share * WIDTH * EIGHTHS), whole = filled / EIGHTHS;
-    fputs("\r\033[K", stderr);
-    for (int i = 0; i < whole; i++)
-        fputs("█", stderr);
-    fputs(whole < WIDTH ? part[filled % EIGHTHS] : "", stderr);
-    fprintf(stderr, "%*s %3d %%  %.60s", WIDTH - whole - (whole < WIDTH && filled % EIGHTHS ? 1 : 0), "",
-            (int)(100 * share), what ? what : "");
-    fflush(stderr);
-}
-
-static void wipe_progress(progress *p)
-{
-    if (p->shown)
-        fputs("\r\033[K", stderr);
-    p->shown = false;
-}
-
-/* Warnings may come while the progress line stands there. */
-static void say_warning(void *user, const ek_error *warning)
-{
-    wipe_progress(user);
-    cli_listener.warn(cli_listener.user, warning);
-}
+/* ---- reading ---- */
 
 static ek_status read_run(command *c, ek_trace_run *run, ek_error *err)
 {
-    progress p = {.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
-    const ek_listener listener = {say_warning, &p};
-    c->options.progress = show_progress;
-    c->options.user = &p;
-    c->options.interrupt = &p.interrupted;
-    cli_catch_interrupt();
-    ek_status status = ek_trace_run_read(c->path, c->n_paths, &c->options, &listener, run, err);
-    cli_release_interrupt();
-    wipe_progress(&p);
+    cli_progress progress;
+    cli_progress_begin(&progress, &c->options);
+    ek_status status = ek_trace_run_read(c->path, c->n_paths, &c->options, &progress.listener, run, err);
+    cli_progress_end(&progress);
     return status;
 }
 

@@ -1,14 +1,179 @@
-/* `evenkeel trace cut`: not there yet, and it says so. */
+/* `evenkeel trace cut`: a part of a trace as a trace. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "trace.h"
 
-#include <stddef.h>
+#include "evenkeel/evenkeel.h"
 
 #include "cmd.h"
+#include "files.h"
 #include "options.h"
+#include "progress.h"
+
+enum { MAX_PATHS = 4096, MAX_RANKS = 1024 };
+
+static const cli_option options[] = {
+    {"from", "TIME", "leave out what ended before: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
+     "what to keep"},
+    {"to", "TIME", "leave out what starts then or later", NULL},
+    {"step", "NAME", "this step alone, by its number in the trace", NULL},
+    {"rank", "N", "this rank; may be repeated", NULL},
+    {"layer", "NAME",
+     "events of this layer: an element of operators' paths (3-LlamaDecodeLayer, or LlamaDecodeLayer for all) or a module "
+     "of PyTorch (LlamaDecoderLayer_3); may be repeated",
+     NULL},
+    {"o|output", "FILE", "where to write the trace; - is standard output", "output"},
+    {"threads", "N", "threads that read (all cores)", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel trace cut PATH... [--from TIME] [--to TIME] [--step NAME] [--rank N] [--layer NAME] -o FILE",
+    .summary =
+        "Writes the part of traces that is asked for as one Chrome trace: small enough for a viewer or a colleague.\n"
+        "Events are copied as they stand. What overlaps the range is kept whole; names of processes are always kept.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input, or nothing is in the range.",
+    .examples = "examples:\n"
+                "  evenkeel trace cut profile --rank 3 --step 12 -o step12.json\n"
+                "  evenkeel trace cut trace_view.json --from 1.2s --to 1.25s -o part.json\n"
+                "  evenkeel trace cut profile --layer 0-LlamaDecodeLayer -o layer0.json\n",
+    .operand = "PATH",
+    .max_operands = MAX_PATHS,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *path[MAX_PATHS];
+    int n_paths;
+    const char *output;
+    int rank[MAX_RANKS];
+    const char *layer[EK_TRACE_MAX_NAMES];
+    ek_trace_selection selection;
+    ek_trace_options options;
+    cli_progress progress;
+    ek_trace_written *written;
+} command;
+
+/* "20ms" as nanoseconds. */
+static bool take_time(const cli_option *option, const char *text, int64_t *ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"", 1e3}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"ns", 1}};
+    char *end;
+    double value = strtod(text, &end);
+    for (size_t i = 0; end > text && i < sizeof units / sizeof *units; i++)
+        if (strcmp(end, units[i].name) == 0 && isfinite(value) && value >= 0 && value * units[i].ns < 1e18) {
+            *ns = llround(value * units[i].ns);
+            return true;
+        }
+    cli_error(NULL, "--%s must be a time after the first event, such as 1.5s, 20ms or 300 (us); got '%s'", option->names,
+              text);
+    return false;
+}
+
+static bool take_rank(command *c, const cli_option *option, const char *text)
+{
+    if (c->selection.n_ranks == MAX_RANKS) {
+        cli_error(NULL, "at most %d times --rank", MAX_RANKS);
+        return false;
+    }
+    return cli_int(option, text, 0, 1 << 24, &c->rank[c->selection.n_ranks++]);
+}
+
+static bool take_layer(command *c, const char *text)
+{
+    if (c->selection.n_layers == EK_TRACE_MAX_NAMES || !*text) {
+        cli_error(NULL, "--layer takes a name, at most %d times (got '%s')", EK_TRACE_MAX_NAMES, text);
+        return false;
+    }
+    c->layer[c->selection.n_layers++] = text;
+    return true;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is(option, "from")) {
+        c->selection.from_given = true;
+        return take_time(option, text, &c->selection.from);
+    }
+    if (cli_is(option, "to")) {
+        c->selection.to_given = true;
+        return take_time(option, text, &c->selection.to);
+    }
+    if (cli_is(option, "rank"))
+        return take_rank(c, option, text);
+    if (cli_is(option, "layer"))
+        return take_layer(c, text);
+    if (cli_is(option, "threads"))
+        return cli_int(option, text, 1, 1024, &c->options.n_threads);
+    if (cli_is(option, "step"))
+        c->selection.step = text;
+    else
+        c->output = text;
+    return true;
+}
+
+static bool check_options(command *c)
+{
+    const ek_trace_selection *s = &c->selection;
+    while (c->n_paths < MAX_PATHS && c->path[c->n_paths])
+        c->n_paths++;
+    c->selection.rank = c->rank;
+    c->selection.layer = c->layer;
+    if (c->n_paths == 0)
+        cli_error(NULL, "no trace: give the file or the folder that the profiler wrote");
+    else if (!c->output)
+        cli_error(NULL, "give -o FILE for the part; -o - writes it to standard output");
+    else if (!s->from_given && !s->to_given && !s->step && s->n_ranks == 0 && s->n_layers == 0)
+        cli_error(NULL, "say what to keep: --from and --to, --step, --rank or --layer");
+    else if (s->from_given && s->to_given && s->from >= s->to)
+        cli_error(NULL, "--from must be before --to");
+    else
+        return true;
+    return false;
+}
+
+static ek_status write_trace(const void *user, FILE *out, ek_error *err)
+{
+    const command *c = user;
+    return ek_trace_write(c->path, c->n_paths, &c->selection, NULL, &c->options, &c->progress.listener, out, c->written,
+                          err);
+}
+
+static int cut(command *c)
+{
+    ek_error err;
+    ek_trace_written written = {0};
+    bool fine;
+    c->written = &written;
+    cli_progress_begin(&c->progress, &c->options);
+    if (strcmp(c->output, "-") == 0) {
+        ek_status status = write_trace(c, stdout, &err);
+        cli_progress_end(&c->progress);
+        fine = cli_printed(status, &err);
+    } else {
+        fine = cli_write_file(c->output, write_trace, c);
+        cli_progress_end(&c->progress);
+    }
+    if (!fine)
+        return EXIT_WRONG;
+    cli_note("%s: %lld of %lld events", strcmp(c->output, "-") == 0 ? "standard output" : c->output,
+             (long long)written.n_written, (long long)written.n_read);
+    return EXIT_DONE;
+}
 
 int cli_trace_cut(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    cli_error(NULL, "trace cut is not there yet");
-    return EXIT_WRONG;
+    command c = {0};
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    return check_options(&c) ? cut(&c) : EXIT_WRONG;
 }

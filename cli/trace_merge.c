@@ -1,14 +1,159 @@
-/* `evenkeel trace merge`: not there yet, and it says so. */
+/* `evenkeel trace merge`: the traces of several ranks as one, on one clock. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "trace.h"
 
-#include <stddef.h>
+#include "evenkeel/evenkeel.h"
 
 #include "cmd.h"
+#include "files.h"
 #include "options.h"
+#include "progress.h"
+
+enum { MAX_PATHS = 4096 };
+
+static const cli_option options[] = {
+    {"o|output", "FILE", "where to write the trace; - is standard output", "output"},
+    {"no-align", NULL, "leave every host's clock as it is", NULL},
+    {"threads", "N", "threads that read (all cores)", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel trace merge PATH... -o FILE",
+    .summary =
+        "Writes the traces of all ranks below each PATH as one Chrome trace, for Perfetto, chrome://tracing or\n"
+        "MindStudio Insight. Hosts' clocks differ; communication that ranks of two hosts took part in ended for both\n"
+        "within microseconds, which tells by how much. Processes are named after their rank.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel trace merge profile -o all.json\n"
+                "  evenkeel trace merge rank_0 rank_8 -o two.json\n"
+                "  evenkeel trace merge profile -o - | gzip >all.json.gz\n",
+    .operand = "PATH",
+    .max_operands = MAX_PATHS,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *path[MAX_PATHS];
+    int n_paths;
+    const char *output;
+    bool no_align;
+    ek_trace_options options;
+    cli_progress progress;
+    ek_trace_clocks clocks;
+    ek_trace_written *written;
+} command;
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is(option, "o"))
+        c->output = text;
+    else if (cli_is(option, "no-align"))
+        c->no_align = true;
+    else
+        return cli_int(option, text, 1, 1024, &c->options.n_threads);
+    return true;
+}
+
+static bool check_options(command *c)
+{
+    while (c->n_paths < MAX_PATHS && c->path[c->n_paths])
+        c->n_paths++;
+    if (c->n_paths == 0)
+        cli_error(NULL, "no traces: give the folder that the profiler wrote, for example `evenkeel trace merge profile "
+                        "-o all.json`");
+    else if (!c->output)
+        cli_error(NULL, "give -o FILE for the merged trace; -o - writes it to standard output");
+    else
+        return true;
+    return false;
+}
+
+static ek_status write_trace(const void *user, FILE *out, ek_error *err)
+{
+    static const ek_trace_selection all = {0};
+    const command *c = user;
+    return ek_trace_write(c->path, c->n_paths, &all, c->no_align ? NULL : &c->clocks, &c->options, &c->progress.listener,
+                          out, c->written, err);
+}
+
+static void describe_clock(const ek_trace_clock *clock, char *text, size_t size)
+{
+    size_t n = 0;
+    if (clock->host)
+        n += (size_t)snprintf(text, size, "host %.80s, ", clock->host);
+    n += (size_t)snprintf(text + n, size - n, clock->n_ranks == 1 ? "rank" : "ranks");
+    for (int i = 0; i < clock->n_ranks && n + 24 < size; i++) {
+        if (i == 8) {
+            snprintf(text + n, size - n, " and %d more", clock->n_ranks - i);
+            return;
+        }
+        if (clock->rank[i] == EK_TRACE_NO_RANK)
+            n += (size_t)snprintf(text + n, size - n, " (number not known)");
+        else
+            n += (size_t)snprintf(text + n, size - n, "%s %d", i > 0 ? "," : "", clock->rank[i]);
+    }
+}
+
+/* What was added to whose times, and how well that is known. */
+static void say_clocks(const ek_trace_clocks *clocks)
+{
+    for (int i = 1; i < clocks->n; i++) {
+        const ek_trace_clock *clock = &clocks->clock[i];
+        char whose[256];
+        describe_clock(clock, whose, sizeof whose);
+        if (!clock->known) {
+            cli_note("%s: shares no communication with the others; its clock is left as it is", whose);
+            continue;
+        }
+        cli_note("%s: %+.3f us added to its times (%lld matches, half of them within %.3f us%s)", whose,
+                 (double)clock->offset / 1000, (long long)clock->n_matches, (double)clock->deviation / 1000,
+                 llabs(clock->drift) > 4 * clock->deviation + 1000 ? "; the clocks drift apart, so that ends of the "
+                                                                     "trace are less exact"
+                                                                   : "");
+    }
+}
+
+static int merge(command *c)
+{
+    ek_error err;
+    ek_trace_written written = {0};
+    bool fine = true;
+    c->written = &written;
+    cli_progress_begin(&c->progress, &c->options);
+    if (!c->no_align && ek_trace_clocks_read(c->path, c->n_paths, &c->options, NULL, &c->clocks, &err)) {
+        cli_progress_end(&c->progress);
+        cli_error(&err, "%s", err.message);
+        return EXIT_WRONG;
+    }
+    if (strcmp(c->output, "-") == 0) {
+        ek_status status = write_trace(c, stdout, &err);
+        cli_progress_end(&c->progress);
+        fine = cli_printed(status, &err);
+    } else {
+        fine = cli_write_file(c->output, write_trace, c);
+        cli_progress_end(&c->progress);
+    }
+    if (fine) {
+        say_clocks(&c->clocks);
+        cli_note("%s: %lld events of %d ranks", strcmp(c->output, "-") == 0 ? "standard output" : c->output,
+                 (long long)written.n_written, written.n_ranks);
+    }
+    ek_trace_clocks_clear(&c->clocks);
+    return fine ? EXIT_DONE : EXIT_WRONG;
+}
 
 int cli_trace_merge(int argc, char **argv)
 {
-    (void)argc, (void)argv;
-    cli_error(NULL, "trace merge is not there yet");
-    return EXIT_WRONG;
+    command c = {0};
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    return check_options(&c) ? merge(&c) : EXIT_WRONG;
 }

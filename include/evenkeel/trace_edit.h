@@ -47,7 +47,8 @@ typedef struct ek_trace_selection {
 /** What was written. */
 typedef struct ek_trace_written {
     int n_ranks;
-    int64_t n_read, n_written; /**< events */
+    int64_t n_read, n_written; /**< events, names of processes among them */
+    int64_t n_events;          /**< of those written, the ones that are no names */
     int n_problems;            /**< files that were damaged or cut; the listener was told */
 } ek_trace_written;
 
@@ -72,7 +73,8 @@ void ek_trace_clocks_clear(ek_trace_clocks *clocks);
  * With layers, device and scope events are kept whose name, operator or launch belongs to one of them.
  *
  * @param clocks  of ek_trace_clocks_read() over the same paths, or NULL: as the files' clocks are
- * @return EK_OK; EK_ERR_INPUT when there is no trace, no such rank, step or layer; EK_ERR_SYSTEM; EK_ERR_MEMORY
+ * @return EK_OK; EK_ERR_INPUT when there is no trace, no such rank, step or layer, or no
+ *         event in the range; EK_ERR_SYSTEM; EK_ERR_MEMORY
  */
 ek_status ek_trace_write(const char *const *path, int n_paths, const ek_trace_selection *selection,
                          const ek_trace_clocks *clocks, const ek_trace_options *options, const ek_listener *listener,

@@ -306,6 +306,8 @@ static bool has_layer(const rewrite *w, const plan *p, const ek__block *block, c
 {
     if (raw->phase != 'X')
         return false;
+    if (raw->name.at && raw->name.size > 13 && memcmp(raw->name.at, "ProfilerStep#", 13) == 0)
+        return true; /* so that the part still knows its steps */
     if (span_has_layer(w->selection, &raw->name) || args_have_layer(w, p, block, raw))
         return true;
     for (int i = 0; i < p->n_tracks && p->n_windows > 0; i++)
@@ -419,6 +421,7 @@ static bool copy_event(rewrite *w, const plan *p, const ek__block *block, const 
 {
     splice s[MAX_SPLICES];
     int n = 0;
+    w->written.n_events += raw->phase != 'M';
     if (timed && p->shift != 0) {
         time_text(start + p->shift, s[n].text, sizeof s[n].text);
         replace(s, &n, raw->ts.at, raw->ts.size);
@@ -590,6 +593,9 @@ static ek_status write_all(rewrite *w, ek_error *err)
             status = copy_file(w, &w->plan[i], w->plan[i].files->file[f].path, err);
     name_the_rest(w);
     fputs(of_one ? "\n]}\n" : "\n]\n", w->out);
+    if (status == EK_OK && w->written.n_events == 0)
+        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                          "no event is in what was asked for; `evenkeel trace` tells steps, ranks and layers");
     if (status == EK_OK && (fflush(w->out) != 0 || ferror(w->out)))
         status = ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the trace could not be written; is the disk full?");
     return status;

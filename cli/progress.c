@@ -1,0 +1,62 @@
+/* The bar is drawn anew at most ten times a second, over itself. */
+#include "progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "search.h"
+
+/* The reader asks for a flag of its own; a signal sets the one that all commands share. */
+static void show(void *user, double share, const char *what)
+{
+    enum { WIDTH = 30, EIGHTHS = 8 };
+    static const char *const part[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    cli_progress *p = user;
+    if (cli_interrupted)
+        __atomic_store_n(&p->interrupted, true, __ATOMIC_RELAXED);
+    double now = cli_now();
+    if (!p->terminal || now - p->last < 0.1)
+        return;
+    p->last = now;
+    p->shown = true;
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    int filled = (int)(share * WIDTH * EIGHTHS), whole = filled / EIGHTHS;
+    fputs("\r\033[K", stderr);
+    for (int i = 0; i < whole; i++)
+        fputs("█", stderr);
+    fputs(whole < WIDTH ? part[filled % EIGHTHS] : "", stderr);
+    fprintf(stderr, "%*s %3d %%  %.60s", WIDTH - whole - (whole < WIDTH && filled % EIGHTHS ? 1 : 0), "",
+            (int)(100 * share), what ? what : "");
+    fflush(stderr);
+}
+
+static void wipe(cli_progress *p)
+{
+    if (p->shown)
+        fputs("\r\033[K", stderr);
+    p->shown = false;
+}
+
+/* Warnings may come while the bar stands there. */
+static void say_warning(void *user, const ek_error *warning)
+{
+    wipe(user);
+    cli_listener.warn(cli_listener.user, warning);
+}
+
+void cli_progress_begin(cli_progress *progress, ek_trace_options *options)
+{
+    *progress = (cli_progress){.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
+    progress->listener = (ek_listener){say_warning, progress};
+    options->progress = show;
+    options->user = progress;
+    options->interrupt = &progress->interrupted;
+    cli_catch_interrupt();
+}
+
+void cli_progress_end(cli_progress *progress)
+{
+    cli_release_interrupt();
+    wipe(progress);
+}
