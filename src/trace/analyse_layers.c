@@ -139,9 +139,9 @@ static int compare_passes(const void *a, const void *b)
 
 static void add_piece(ek__layer_pass *sum, const ek__layer_pass *piece)
 {
-    sum->wall = ek__time_sum(sum->wall, piece->wall);
+    sum->wall = ek__ns_add(sum->wall, piece->wall);
     if (sum->busy != EK_TRACE_UNKNOWN && piece->busy != EK_TRACE_UNKNOWN)
-        sum->busy = ek__time_sum(sum->busy, piece->busy);
+        sum->busy = ek__ns_add(sum->busy, piece->busy);
     sum->end = piece->end > sum->end ? piece->end : sum->end;
 }
 

@@ -8,6 +8,7 @@
 #include "evenkeel/trace_edit.h"
 #include "trace/analysis.h"
 #include "trace/files.h"
+#include "trace/layers.h"
 #include "trace/part.h"
 
 enum { MAX_SPLICES = 8, SORT_STEP = 1000 };
@@ -55,38 +56,15 @@ typedef struct splice {
 
 /* ---- layers ---- */
 
-/* "7-Name" or its "Name" is asked for, as a whole element of the path. */
-static bool element_is(const char *element, size_t size, const char *wanted)
-{
-    size_t n = strlen(wanted), i = 0;
-    if (size == n && memcmp(element, wanted, n) == 0)
-        return true;
-    while (i < size && element[i] >= '0' && element[i] <= '9')
-        i++;
-    return i > 0 && i < size && element[i] == '-' && size - i - 1 == n && memcmp(element + i + 1, wanted, n) == 0;
-}
-
 static bool path_has_layer(const ek_trace_selection *s, const char *path, size_t size)
 {
     for (size_t begin = 0; begin < size;) {
         const char *slash = memchr(path + begin, '/', size - begin);
         size_t length = slash ? (size_t)(slash - path) - begin : size - begin;
-        for (int i = 0; i < s->n_layers; i++)
-            if (element_is(path + begin, length, s->layer[i]))
-                return true;
+        if (ek__layer_named(s->layer, s->n_layers, path + begin, length))
+            return true;
         begin += length + 1;
     }
-    return false;
-}
-
-/* "LlamaDecoderLayer_3" is asked for by itself or as "LlamaDecoderLayer". */
-static bool is_module(const ek_trace_selection *s, const char *name)
-{
-    const char *underscore = strrchr(name, '_');
-    size_t kind = underscore ? (size_t)(underscore - name) : strlen(name);
-    for (int i = 0; i < s->n_layers; i++)
-        if (strcmp(name, s->layer[i]) == 0 || (strlen(s->layer[i]) == kind && memcmp(name, s->layer[i], kind) == 0))
-            return true;
     return false;
 }
 
@@ -133,7 +111,8 @@ static bool take_windows(plan *p, const ek__trace *trace, const ek_trace_selecti
     ek__slice modules = trace->of[EK__EVENT_MODULE], launches = trace->of[EK__EVENT_LAUNCH];
     for (size_t i = 0; i < modules.n; i++) {
         const ek__event *e = &modules.event[i];
-        if (!is_module(s, ek__trace_name(trace, e->name)))
+        const char *name = ek__trace_name(trace, e->name);
+        if (!ek__layer_named(s->layer, s->n_layers, name, strlen(name)))
             continue;
         window *room = ek__with_room(p->window, &p->windows_capacity, p->n_windows + 1, sizeof *room);
         if (!room)

@@ -593,12 +593,6 @@ ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err
 
 /* ---- what analyses ask ---- */
 
-uint32_t ek__trace_find_name(const ek__trace *trace, const char *name)
-{
-    uint32_t number = trace->store ? ek__texts_find(&trace->store->texts, name, strlen(name)) : UINT32_MAX;
-    return number == UINT32_MAX ? 0 : number;
-}
-
 size_t ek__slice_lower(ek__slice slice, int64_t time)
 {
     size_t low = 0, high = slice.n;

@@ -117,7 +117,7 @@ static ek_status add_steps(links *l, json_t *root, ek_origin origin, ek_error *e
         if (status)
             return status;
     }
-    if (n_known == 0 && (!json_is_object(root) || json_object_size(root) > 0))
+    if (n_known == 0 && json_object_size(root) > 0)
         return ek__fail(err, EK_ERR_INPUT, origin,
                         "no links: steps with p2p or collective are expected; give the file as the profiler wrote it");
     return EK_OK;
@@ -126,7 +126,7 @@ static ek_status add_steps(links *l, json_t *root, ek_origin origin, ek_error *e
 ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
 {
     json_t *root = NULL;
-    ek_status status = ek__side_json_read(in->path, in->source, &root, err);
+    ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
     links l = {.pool = in->rank->pool, .scratch = ek__pool_new()};

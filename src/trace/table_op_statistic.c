@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/intervals.h"
 #include "trace/tables.h"
 
 typedef struct columns {
@@ -90,8 +91,8 @@ static ek_status stand_in(const ek__table_in *in, ek_error *err)
     double matmul = 0, attention = 0, vector = 0;
     for (int i = 0; i < ops->n; i++) {
         const ek_trace_operator *op = &ops->op[i];
-        ops->n_executions = ek__sum(ops->n_executions, op->count);
-        ops->total = ek__sum(ops->total, op->total);
+        ops->n_executions = ek__ns_add(ops->n_executions, op->count);
+        ops->total = ek__ns_add(ops->total, op->total);
         matmul += strcmp(op->family, "matmul") == 0 ? (double)op->total : 0;
         attention += strcmp(op->family, "attention") == 0 ? (double)op->total : 0;
         vector += strcmp(op->family, "vector") == 0 ? (double)op->total : 0;

@@ -4,20 +4,21 @@
 #include <limits.h>
 #include <string.h>
 
+#include "trace/intervals.h"
 #include "trace/step_columns.h"
 
 static int64_t whole_span(const ek__step_row *row)
 {
     if (row->computing == EK_TRACE_UNKNOWN || row->not_overlapped == EK_TRACE_UNKNOWN || row->free == EK_TRACE_UNKNOWN)
         return EK_TRACE_UNKNOWN;
-    return ek__sum(ek__sum(row->computing, row->not_overlapped), row->free);
+    return ek__ns_add(ek__ns_add(row->computing, row->not_overlapped), row->free);
 }
 
 static int64_t busy(const ek__step_row *row)
 {
     if (row->computing == EK_TRACE_UNKNOWN || row->not_overlapped == EK_TRACE_UNKNOWN)
         return EK_TRACE_UNKNOWN;
-    return ek__sum(row->computing, row->not_overlapped);
+    return ek__ns_add(row->computing, row->not_overlapped);
 }
 
 /* This breakdown is the producer's whole one; it goes before what kernels alone could tell. */

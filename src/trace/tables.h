@@ -22,15 +22,6 @@ ek_status ek__table_lacks(const ek__table_in *in, const char *column, ek_error *
 /** The member of the pool for a text: a copy. */
 ek_status ek__table_text(ek__pool *pool, const char *text, const char **out, ek_error *err);
 
-/** A sum that stops at the ends of the range. */
-static inline int64_t ek__sum(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
-        return a < 0 ? -INT64_MAX : INT64_MAX;
-    return sum;
-}
-
 enum { EK__MAX_TABLE_STEPS = 10000 };
 
 /** Everything unknown. */

@@ -31,7 +31,6 @@ typedef enum ek__event_kind {
     EK__EVENT_LAUNCH,        /**< host: a runtime call with a correlation (Kineto). link: correlation */
     EK__EVENT_MODULE,        /**< host: "nn.Module: Linear_0" */
     EK__EVENT_RECOMPUTE,     /**< host: python function whose name ends in ": recompute_fn" */
-    EK__EVENT_BACKWARD,      /**< host: an operator with a forward thread: runs in the backward pass */
     EK__EVENT_ANNOTATION,    /**< host: user_annotation, mstx; not step marks */
     EK__EVENT_DEVICE_ANNOTATION, /**< gpu_user_annotation */
     EK__EVENT_COMPILE,       /**< host: aclopCompileAndExecute */
@@ -144,9 +143,6 @@ static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
 {
     return trace->name[name];
 }
-/** The number of a name, or 0 when no kept event has it. O(1). */
-uint32_t ek__trace_find_name(const ek__trace *trace, const char *name);
-
 /** First event of a slice that starts at `time` or later: its index, or n. O(log n). */
 size_t ek__slice_lower(ek__slice slice, int64_t time);
 
