@@ -32,8 +32,8 @@ static ek_status read_all(const char *path, char **out, size_t *size, ek_error *
         if (got == 0)
             break;
         if (n >> 20 >= EK__SIDE_JSON_MAX_MB) {
-            status = ek__fail(err, EK_ERR_INPUT, origin, "has %d MB or more, the limit of such a file; profile fewer steps",
-                              EK__SIDE_JSON_MAX_MB);
+            status = ek__fail(err, EK_ERR_INPUT, origin,
+                              "has %d MB or more, the limit of such a file; profile fewer steps", EK__SIDE_JSON_MAX_MB);
             break;
         }
     }
@@ -99,7 +99,7 @@ ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t 
     if (json_error_code(&error) == json_error_out_of_memory)
         return ek__no_memory(err);
     const ek_origin at = {origin.file, origin.line ? origin.line : error.line, origin.line ? 0 : error.column};
-    return ek__fail(err, EK_ERR_INPUT, at, "no JSON: %s; the file is damaged or cut, export it again", error.text);
+    return ek__fail(err, EK_ERR_INPUT, at, "is no JSON: %s; the file is damaged or cut, export it again", error.text);
 }
 
 ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err)

@@ -141,7 +141,7 @@ static ek_status keep(const sums *s, const ek__table_in *in, ek_error *err)
             return ek__no_memory(err);
         all[n++] = s->sum[i];
     }
-    ek_status status = ek__left_out_report(&s->left, "entries", NULL, in, err);
+    ek_status status = ek__left_out_report(&s->left, "entry", "entries", NULL, in, err);
     if (status)
         return status;
     out->comm_sum = all;

@@ -134,7 +134,7 @@ ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
     for (int i = 0; !status && i < (int)l.index.n; i++) /* MB / ms = GB/s */
         l.link[i].bandwidth_gbps = l.link[i].time_ms > 0 ? l.link[i].size_mb / l.link[i].time_ms : NAN;
     if (!status)
-        status = ek__left_out_report(&l.left, "entries", NULL, in, err);
+        status = ek__left_out_report(&l.left, "entry", "entries", NULL, in, err);
     if (!status)
         status = ek__links_add(in->rank, l.link, (size_t)l.index.n, err);
     if (!status)
