@@ -3,7 +3,10 @@
 
 _evenkeel() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} argument='' name value
+    local -a asked=("$command")
     COMPREPLY=()
+    # What is behind `trace merge` and `trace cut` are their options.
+    [[ $COMP_CWORD -gt 2 && "$command ${COMP_WORDS[2]}" == 'trace '@(merge|cut) ]] && asked+=("${COMP_WORDS[2]}")
     if [ "$COMP_CWORD" = 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$(evenkeel --complete 2>/dev/null | cut -f 1) --help --version" -- "$word")
         return
@@ -12,7 +15,7 @@ _evenkeel() {
         while IFS=$'\t' read -r name value _; do
             # One dash and two are the same. An empty value is a flag: what follows it is no value.
             [ "${name##*(-)}" = "${before##*(-)}" ] && argument=$value
-        done < <(evenkeel "$command" --complete 2>/dev/null | sed 's/\t\t/\t-\t/')
+        done < <(evenkeel "${asked[@]}" --complete 2>/dev/null | sed 's/\t\t/\t-\t/')
     fi
     case $argument in
     '' | -) ;;
@@ -24,7 +27,7 @@ _evenkeel() {
     esac
     [ -z "${argument#-}" ] || return
     case $word in
-    -*) mapfile -t COMPREPLY < <(compgen -W "$(evenkeel "$command" --complete 2>/dev/null | cut -f 1)" -- "$word") ;;
+    -*) mapfile -t COMPREPLY < <(compgen -W "$(evenkeel "${asked[@]}" --complete 2>/dev/null | cut -f 1)" -- "$word") ;;
     *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
     esac
 }

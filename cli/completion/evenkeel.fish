@@ -1,12 +1,20 @@
 # fish completion for evenkeel. Commands, options and the words of a value come from `evenkeel --complete`, so nothing here
 # needs to change with them.
 
+function __evenkeel_asked --description 'the command whose options are wanted; trace merge and trace cut have their own'
+    set -l words (commandline -opc)
+    echo $words[2]
+    if test (count $words) -gt 2; and contains -- "$words[2] $words[3]" 'trace merge' 'trace cut'
+        echo $words[3]
+    end
+end
+
 function __evenkeel_argument --description 'what the value of the option before the cursor is; nothing after a flag'
     set -l words (commandline -opc)
     test (count $words) -gt 2; or return
     set -l before (string replace -r '^-+' '' -- $words[-1])
     string match -q -- '-*' $words[-1]; or return
-    for line in (evenkeel $words[2] --complete 2>/dev/null)
+    for line in (evenkeel (__evenkeel_asked) --complete 2>/dev/null)
         set -l fields (string split \t -- $line)
         if test (string replace -r '^-+' '' -- $fields[1]) = $before
             echo $fields[2]
@@ -15,11 +23,10 @@ function __evenkeel_argument --description 'what the value of the option before 
 end
 
 function __evenkeel_complete --description 'options of the command, or words for the value of the option before'
-    set -l words (commandline -opc)
     set -l argument (__evenkeel_argument)
     switch "$argument"
         case ''
-            evenkeel $words[2] --complete 2>/dev/null | string replace -r '\t[^\t]*\t' \t
+            evenkeel (__evenkeel_asked) --complete 2>/dev/null | string replace -r '\t[^\t]*\t' \t
             string match -q -- '-*' (commandline -ct); or __fish_complete_path (commandline -ct)
         case FILE
             __fish_complete_path (commandline -ct)

@@ -1,6 +1,6 @@
 /* Merging parts in the order of the file, and what can be decided only once all of it was read: which process every
  * event belongs to, and so what pending ones are. Each kind of event has an array of its own, sorted by start with a
- * stable merge sort that leaves sorted input alone: O(n) for the device's streams, O(n log n) at worst. */
+ * stable merge sort that leaves alone what is in order: O(n) for the device's streams, O(n log n) at worst. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,6 +424,46 @@ static inline bool is_before(const ek__event *a, const ek__event *b)
     return a->start != b->start ? a->start < b->start : a->duration > b->duration;
 }
 
+/* Stable, for the few that are left of halving. */
+static void sort_few(ek__event *event, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        ek__event e = event[i];
+        size_t at = i;
+        for (; at > 0 && is_before(&e, &event[at - 1]); at--)
+            event[at] = event[at - 1];
+        event[at] = e;
+    }
+}
+
+/* Merge sort that touches only what is out of order: halves that follow one another are left alone, and of the left half
+ * only what is behind the first of the right one moves. Profilers write streams in order and arrows at the end of what
+ * they belong to, so a long trace is sorted in little more than one look at it. `spare` holds n / 2. Depth log n. */
+static void sort_range(ek__event *event, size_t n, ek__event *spare) /* NOLINT(misc-no-recursion) */
+{
+    enum { FEW = 16 };
+    if (n <= FEW) {
+        sort_few(event, n);
+        return;
+    }
+    size_t middle = n / 2, first = 0;
+    sort_range(event, middle, spare);
+    sort_range(event + middle, n - middle, spare);
+    if (!is_before(&event[middle], &event[middle - 1]))
+        return;
+    for (size_t high = middle; first < high;) { /* the first of the left that comes behind the right's first */
+        size_t half = first + (high - first) / 2;
+        if (is_before(&event[middle], &event[half]))
+            high = half;
+        else
+            first = half + 1;
+    }
+    size_t n_left = middle - first, a = 0, b = middle, at = first;
+    memcpy(spare, event + first, n_left * sizeof *event);
+    while (a < n_left)
+        event[at++] = b == n || !is_before(&event[b], &spare[a]) ? spare[a++] : event[b++];
+}
+
 static bool is_sorted(const ek__event *event, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -432,33 +472,15 @@ static bool is_sorted(const ek__event *event, size_t n)
     return true;
 }
 
-/* from[low, middle) and from[middle, high) into to[low, high). */
-static void merge_runs(const ek__event *from, ek__event *to, size_t low, size_t middle, size_t high)
+static bool sort_events(ek__event *event, size_t n)
 {
-    size_t a = low, b = middle;
-    for (size_t i = low; i < high; i++)
-        to[i] = b == high || (a < middle && !is_before(&from[b], &from[a])) ? from[a++] : from[b++];
-}
-
-static bool sort_events(ek__event **event, size_t n)
-{
-    if (is_sorted(*event, n))
+    if (is_sorted(event, n))
         return true;
-    ek__event *from = *event, *to = malloc(n * sizeof *to);
-    if (!to)
-        return false;
-    for (size_t width = 1; width < n; width *= 2) {
-        for (size_t low = 0; low < n; low += 2 * width) {
-            size_t middle = low + width < n ? low + width : n, high = low + 2 * width < n ? low + 2 * width : n;
-            merge_runs(from, to, low, middle, high);
-        }
-        ek__event *swap = from;
-        from = to;
-        to = swap;
-    }
-    free(to);
-    *event = from;
-    return true;
+    ek__event *spare = malloc((n / 2 + 1) * sizeof *spare);
+    if (spare)
+        sort_range(event, n, spare);
+    free(spare);
+    return spare != NULL;
 }
 
 static bool sort_all(ek__trace_store *store, ek__trace *out)
@@ -466,7 +488,7 @@ static bool sort_all(ek__trace_store *store, ek__trace *out)
     for (int kind = 0; kind < EK__N_EVENT_KINDS; kind++) {
         if (kind == EK__EVENT_COLLECTIVE || (kind >= EK__EVENT_COMPUTING && kind <= EK__EVENT_FREE))
             confirm(store, out, kind);
-        if (store->n[kind] > 0 && !sort_events(&store->event[kind], store->n[kind]))
+        if (store->n[kind] > 0 && !sort_events(store->event[kind], store->n[kind]))
             return false;
         out->of[kind] = (ek__slice){store->event[kind], store->n[kind]};
     }

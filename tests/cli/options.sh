@@ -22,7 +22,8 @@ check() { # NAME MISSING
 }
 
 options() { # COMMAND: its options as --help prints them at the start of a line, one a line
-    "$evenkeel" "$1" --help | sed -n 's/^  \(-[^ ,]*\(, -[^ ,]*\)*\).*/\1/p' | tr -s ', ' '\n' | sort -u
+    # shellcheck disable=SC2086 # "trace merge" is two words
+    "$evenkeel" $1 --help | sed -n 's/^  \(-[^ ,]*\(, -[^ ,]*\)*\).*/\1/p' | tr -s ', ' '\n' | sort -u
 }
 
 # What a shell offers behind `evenkeel WORD...`, one a line; the last word is the one being completed.
@@ -66,19 +67,23 @@ for shell in bash fish zsh; do
         "$(cd "$root" && missing_of README.md "$("${shell}_completes" balance --p2p-blocking README)")"
 done
 known=
-for command in $commands; do
+# Commands of commands have their options apart.
+for command in $commands 'trace merge' 'trace cut'; do
     words=$(options "$command")
     check "$command --help lists options" "$([ -n "$words" ] || echo 'any option')"
     known="$known $words"
     missing=
     for word in $words; do grep -Eq "Fl ${word#-}( |\$)" "$man" || missing="$missing $word"; done
     check "man page: options of $command" "$missing"
-    check "bash completes options of $command" "$(missing_of "$words" "$(bash_completes "$command" -)")"
+    # shellcheck disable=SC2086 # as above
+    check "bash completes options of $command" "$(missing_of "$words" "$(bash_completes $command -)")"
     if command -v fish >/dev/null; then
-        check "fish completes options of $command" "$(missing_of "$words" "$(fish_completes "$command" -)")"
+        # shellcheck disable=SC2086
+        check "fish completes options of $command" "$(missing_of "$words" "$(fish_completes $command -)")"
     fi
     if command -v zsh >/dev/null; then
-        check "zsh completes options of $command" "$(missing_of "$words" "$(zsh_completes "$command" -)")"
+        # shellcheck disable=SC2086
+        check "zsh completes options of $command" "$(missing_of "$words" "$(zsh_completes $command -)")"
     fi
 done
 
