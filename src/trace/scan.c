@@ -323,6 +323,12 @@ static void index_words_plain(ek__block *block, size_t n_words)
     }
 }
 
+/* Searches for a quote or the end of a number end here at the latest, and need not look for the block's end. */
+static void put_sentinels(ek__block *block, size_t n_words)
+{
+    block->quote[n_words] = block->stop[n_words] = ~UINT64_C(0);
+}
+
 void ek__block_index(ek__block *block, size_t size, bool plain)
 {
     size_t n_words = (size + 63) / 64;
@@ -330,11 +336,13 @@ void ek__block_index(ek__block *block, size_t size, bool plain)
 #ifdef HAVE_AVX2
     if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul")) {
         index_words_avx2(block, n_words);
+        put_sentinels(block, n_words);
         return;
     }
 #endif
     (void)plain;
     index_words_plain(block, n_words);
+    put_sentinels(block, n_words);
 }
 
 /* ---- outside the event array ---- */
@@ -628,25 +636,25 @@ int64_t ek__feed_total(const ek__feed *feed)
 
 /* ---- walking ---- */
 
-/* The first set bit at `from` or later; `size` when there is none before it. */
-static inline size_t next_bit(const uint64_t *bits, size_t from, size_t size)
+/* The first set bit at `from` or later. There is one: the word behind the last is all ones. */
+static inline size_t next_bit(const uint64_t *bits, size_t from)
 {
     size_t word = from / 64;
-    if (from >= size)
-        return size;
     uint64_t rest = bits[word] & (~UINT64_C(0) << from % 64);
-    while (rest == 0) {
-        if (++word * 64 >= size)
-            return size;
-        rest = bits[word];
-    }
-    size_t at = word * 64 + (size_t)__builtin_ctzll(rest);
-    return at < size ? at : size;
+    while (rest == 0)
+        rest = bits[++word];
+    return word * 64 + (size_t)__builtin_ctzll(rest);
+}
+
+/* Blanks are all bytes up to the space, as for the bits; there are some behind the block, so this ends. */
+static inline bool is_blank(char c)
+{
+    return (unsigned char)c <= ' ';
 }
 
 static inline size_t skip_blanks(const char *data, size_t at, size_t size)
 {
-    while (at < size && (data[at] == ' ' || data[at] == '\n' || data[at] == '\r' || data[at] == '\t'))
+    while (is_blank(data[at]) && at < size)
         at++;
     return at;
 }
@@ -669,35 +677,25 @@ static size_t skip_nested(const ek__block *block, size_t from)
     return 0;
 }
 
-static inline bool ends_scalar(char c)
-{
-    return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* A value at `at`. @return the byte behind it, or 0 with *wrong set */
 static inline size_t take_value(const ek__block *block, size_t at, ek__span *value, size_t *wrong)
 {
     const char *data = block->data;
+    char first = data[at];
     size_t end;
-    *wrong = at;
-    if (at >= block->size)
-        return 0;
-    value->quoted = data[at] == '"';
+    value->quoted = first == '"';
     if (value->quoted) {
-        end = next_bit(block->quote, at + 1, block->size);
+        end = next_bit(block->quote, at + 1);
         value->at = data + at + 1;
         value->size = (uint32_t)(end - at - 1);
-        return end < block->size ? end + 1 : 0;
+        end++;
+    } else {
+        end = first == '{' || first == '[' ? skip_nested(block, at) : next_bit(block->stop, at);
+        value->at = data + at;
+        value->size = (uint32_t)(end - at);
     }
-    if (data[at] == '{' || data[at] == '[')
-        end = skip_nested(block, at);
-    else
-        end = next_bit(block->stop, at, block->size);
-    if (end <= at)
-        return 0;
-    value->at = data + at;
-    value->size = (uint32_t)(end - at);
-    return end;
+    *wrong = at;
+    return end > at && end <= block->size ? end : 0;
 }
 
 /* A key with its colon at `at`. @return where its value begins, or 0 with *wrong set */
@@ -705,17 +703,18 @@ static inline size_t take_key(const ek__block *block, size_t at, ek__span *key, 
 {
     const char *data = block->data;
     *wrong = at;
-    if (at >= block->size || data[at] != '"')
+    if (data[at] != '"')
         return 0;
-    size_t end = next_bit(block->quote, at + 1, block->size);
+    size_t end = next_bit(block->quote, at + 1);
+    *wrong = end;
+    if (end >= block->size)
+        return 0;
     key->at = data + at + 1;
     key->size = (uint32_t)(end - at - 1);
     key->quoted = true;
     at = skip_blanks(data, end + 1, block->size);
     *wrong = at;
-    if (at >= block->size || data[at] != ':')
-        return 0;
-    return skip_blanks(data, at + 1, block->size);
+    return data[at] == ':' ? skip_blanks(data, at + 1, block->size) : 0;
 }
 
 static inline void place_value(ek__raw_event *event, const ek__span *key, const ek__span *value)
@@ -793,9 +792,9 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
         }
         place_value(event, &key, &value);
         at = skip_blanks(block->data, end, block->size);
-        if (at < block->size && block->data[at] == ',')
+        if (block->data[at] == ',')
             at = skip_blanks(block->data, at + 1, block->size);
-        else if (at >= block->size || block->data[at] != '}') {
+        else if (block->data[at] != '}') {
             walk->at = at;
             return EK__WALK_DAMAGED;
         }
@@ -809,7 +808,7 @@ static inline ek__step walk_on(ek__walk *walk, ek__raw_event *event, bool skip_c
 {
     const ek__block *block = walk->block;
     size_t at = walk->at;
-    while (at < block->size && (ends_scalar(block->data[at]) && block->data[at] != '}' && block->data[at] != ']'))
+    while ((is_blank(block->data[at]) || block->data[at] == ',') && at < block->size)
         at++;
     walk->at = at;
     if (at >= block->size)
@@ -837,8 +836,7 @@ bool ek__walk_member(const ek__block *block, const ek__span *object, size_t *at,
     if (*at <= begin)
         *at = begin + 1;
     size_t here = *at;
-    while (here < last && (block->data[here] == ',' || block->data[here] == ' ' || block->data[here] == '\n' ||
-                           block->data[here] == '\r' || block->data[here] == '\t'))
+    while (here < last && (is_blank(block->data[here]) || block->data[here] == ','))
         here++;
     if (here >= last)
         return false;
