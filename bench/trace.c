@@ -88,7 +88,7 @@ static bool take_original(const char *path, original *o)
     if (!text || !o->text || !o->slot || ek__feed_open_buffer(path, text, size, &feed, NULL) != EK_OK)
         bench_give_up("out of memory");
     while (ek__feed_next(feed, &block)) {
-        ek__walk walk = {&block, 0};
+        ek__walk walk = {.block = &block};
         ek__raw_event e;
         /* Blocks one behind the other are the inside of the array. */
         char *block_text = o->text + o->size;

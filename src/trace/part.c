@@ -326,7 +326,7 @@ static void take(ek__part *part, const ek__block *block, const ek__raw_event *ra
 
 void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_options *options)
 {
-    ek__walk walk = {block, 0};
+    ek__walk walk = {.block = block};
     ek__raw_event raw;
     ek__step step;
     while ((step = ek__walk_next(&walk, &raw)) == EK__WALK_EVENT && !part->out_of_memory)

@@ -57,6 +57,7 @@ typedef struct ek__raw_event {
 typedef struct ek__walk {
     const ek__block *block;
     size_t at;
+    bool in_counters; /**< the event before was a counter; they come in runs */
 } ek__walk;
 
 /** @return EK_OK, EK_ERR_SYSTEM when it cannot be opened or is a folder, EK_ERR_MEMORY. */
@@ -87,8 +88,8 @@ int64_t ek__feed_total(const ek__feed *feed);
 
 typedef enum ek__step { EK__WALK_EVENT, EK__WALK_END, EK__WALK_DAMAGED } ek__step;
 
-/** The next event of a block. After EK__WALK_DAMAGED walk->at is the byte that is wrong. Of a counter that says so with
- *  its last member ("ph": "C"), nothing but the phase is filled. O(values of the event). */
+/** The next event of a block. After EK__WALK_DAMAGED walk->at is the byte that is wrong. Of a counter behind another
+ *  one that says so with its last member ("ph": "C"), nothing but the phase is filled. O(values of the event). */
 ek__step ek__walk_next(ek__walk *walk, ek__raw_event *event);
 
 /** The same, with every member of counters too. */
