@@ -217,6 +217,7 @@ static ek__category category_meaning(const char *name)
         {"cuda_runtime", EK__CATEGORY_RUNTIME},
         {"cuda_driver", EK__CATEGORY_RUNTIME},
         {"hip_runtime", EK__CATEGORY_RUNTIME},
+        {"mtia_runtime", EK__CATEGORY_RUNTIME},
         {"Runtime", EK__CATEGORY_RUNTIME},
         {"cpu_op", EK__CATEGORY_HOST_OP},
         {"Operator", EK__CATEGORY_HOST_OP},
