@@ -21,28 +21,12 @@ static int make_folder(void **state)
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static void remove_stage(trace_form form, int stage)
-{
-    const trace_shape shape = {.form = form};
-    char path[4096];
-    trace_file(&shape, folder, stage, path, sizeof path);
-    unlink(path);
-    if (form == TRACE_TORCH)
-        return;
-    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT", folder, stage);
-    rmdir(path);
-    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/profiler_info_%d.json", folder, stage, stage);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms", folder, stage);
-    rmdir(path);
-}
-
 static int remove_folder(void **state)
 {
     (void)state;
     for (int s = 0; s < 8; s++) {
-        remove_stage(TRACE_TORCH, s);
-        remove_stage(TRACE_MINDSPORE, s);
+        for (int form = TRACE_MINDSPORE; form <= TRACE_TORCH_NPU; form++)
+            trace_remove((trace_form)form, folder, s);
     }
     return rmdir(folder);
 }
