@@ -193,7 +193,9 @@ static void make_extra(const samples *all, size_t first, size_t last, const char
     out->forward_time = forward;
     ek__layer_default_times(out, backward);
     if (first == last)
-        fprintf(all->notes, "%s: no layer was seen; it counts as no time.\n", role);
+        fprintf(all->notes,
+                "%s: none of its layers was seen, so it counts as no time; is the trace of the %s stage among them?\n",
+                role, strcmp(role, "HEAD") == 0 ? "first" : "last");
     else
         fprintf(all->notes, "%s: %s of %s: forward %.6g ms, backward %.6g ms%s.\n", out->name, role,
                 last - first > 1 ? "all its parts" : "one part", forward, backward,
@@ -304,8 +306,9 @@ static ek_status make_layers(const samples *all, ek_layers *out, ek_error *err)
         tails++;
     if (heads == 0)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the traces show no layers of a body; name them with --body, or profile with scopes (MindSpore "
-                        "graph mode, PyTorch with_modules or with_stack)");
+                        "the traces show no layers of a body; name them with --body (in an init file "
+                        "profiling_config.body_layers), or profile with scopes (MindSpore graph mode, PyTorch "
+                        "with_modules or with_stack)");
     out->body = ek__alloc(EK_MAX_BODY_KINDS, sizeof *out->body);
     if (!out->body)
         return ek__no_memory(err);
@@ -316,8 +319,9 @@ static ek_status make_layers(const samples *all, ek_layers *out, ek_error *err)
     make_extra(all, heads, tails, "HEAD", &out->head);
     make_extra(all, tails, all->n, "TAIL", &out->tail);
     note_gaps(all, heads);
-    fprintf(all->notes, "Memory is not in a trace: add memory_parameter and memory_activation to the layer file, or "
-                        "take memory from a dry run's init file.\n");
+    fprintf(all->notes, "Memory is not in a trace: add memory_parameter, memory_activation and memory_recompute (MB of "
+                        "one layer) to the layer file, or name the traces in profiling_config.folder_path of a dry "
+                        "run's init file, which has the memory.\n");
     return EK_OK;
 }
 
