@@ -271,6 +271,21 @@ static ek_status check_body(const ek_layers *layers, const ek_layer *body, ek_er
     return EK_OK;
 }
 
+/* Layers of one kind are balanced as one: those that are not alike are told. */
+static void note_unlike(const samples *all, size_t n, const char *kind)
+{
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all->at[i].kind, kind) == 0) {
+            least = fmin(least, all->at[i].forward);
+            most = fmax(most, all->at[i].forward);
+        }
+    if (most > 1.5 * least)
+        fprintf(all->notes,
+                "%s: its layers are not alike, forward times run from %.6g to %.6g ms; all count with the median.\n",
+                kind, least, most);
+}
+
 /* A recomputation that was seen in another stretch of the kind holds here too: medians are over the kind. */
 static ek_status make_body(const samples *all, size_t n, ek_layers *out, ek_error *err)
 {
@@ -291,6 +306,7 @@ static ek_status make_body(const samples *all, size_t n, ek_layers *out, ek_erro
         if (status)
             return status;
         note_kinds(all, body, full, select);
+        note_unlike(all, n, kind);
         out->n_body++;
         out->n_layers += body->n_layers;
     }
