@@ -333,7 +333,7 @@ static bool finish_all(dealing *d)
     for (int i = 0; i < rank->n_steps; i++)
         if (!rank->step[i].from_table && !finish_step(&d->parts[i], producer, d->layer, &rank->step[i]))
             return false;
-    ek_trace_step all = ek__step_unknown();
+    ek_trace_step all = ek__step_of_events();
     if (!finish_step(&d->parts[rank->n_steps], producer, d->layer, &all))
         return false;
     rank->device = all.own;

@@ -443,7 +443,7 @@ static bool make_passes(work *w)
                     w->member[j].direction == first->direction && w->member[j].execution == first->execution;
              j++) {
             pass.end = w->member[j].end > pass.end ? w->member[j].end : pass.end;
-            pass.busy = ek__time_sum(pass.busy, w->member[j].end - w->member[j].start);
+            pass.busy = ek__ns_add(pass.busy, w->member[j].end - w->member[j].start);
         }
         pass.wall = pass.end - pass.start;
         if (pass.step >= 0 && !ek__layer_pass_add(w->search, &pass))

@@ -197,7 +197,7 @@ static void add_op(cutter *c, piece *p, size_t i, uint32_t *at)
     p->last = i;
     p->n++;
     p->end = op->start + op->duration > p->end ? op->start + op->duration : p->end;
-    p->busy = ek__time_sum(p->busy, op->duration);
+    p->busy = ek__ns_add(p->busy, op->duration);
     p->all_marked &= op->scope == EK__SCOPE_RECOMPUTE;
 }
 

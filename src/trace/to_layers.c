@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "evenkeel/trace.h"
 #include "layers/layers.h"
+#include "trace/median.h"
 
 #define NS_PER_MS 1e6
 
@@ -82,12 +83,6 @@ static bool collect(const ek_trace_run *run, samples *out)
 
 /* ---- medians ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 typedef double field(const sample *s);
 static double forward_of(const sample *s)
 {
@@ -113,10 +108,7 @@ static double median(const samples *all, size_t first, size_t last, const char *
     for (size_t i = first; i < last; i++)
         if ((!kind || strcmp(all->at[i].kind, kind) == 0) && !isnan(of(&all->at[i])))
             all->scratch[n++] = of(&all->at[i]);
-    if (n == 0)
-        return NAN;
-    qsort(all->scratch, n, sizeof *all->scratch, compare_doubles);
-    return 0.5 * (all->scratch[(n - 1) / 2] + all->scratch[n / 2]);
+    return ek__median(all->scratch, n);
 }
 
 /* ---- one entry ---- */
