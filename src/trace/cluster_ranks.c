@@ -1,7 +1,6 @@
 /* Ranks out of cluster_step_trace_time.csv, for who has only the vendor's cluster analysis: every row of a rank is a
  * step of it, and the sets of the stage rows, in the order of their smallest rank, are the stages. A rank in no set
  * gets no stage. Rows whose index is no rank are left out. */
-#include "trace/intervals.h"
 #include "trace/cluster.h"
 
 #include <limits.h>
@@ -10,6 +9,7 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "trace/intervals.h"
 #include "trace/tables.h"
 
 /* A row of a rank. */
