@@ -34,8 +34,8 @@ typedef struct head_state {
 
 struct ek__feed {
     const char *name;
-    int fd;     /* -1 when compressed or from memory */
-    gzFile gz;  /* NULL unless compressed */
+    int fd;    /* -1 when compressed or from memory */
+    gzFile gz; /* NULL unless compressed */
     const char *memory;
     size_t memory_left;
     int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
