@@ -283,7 +283,9 @@ static bool print(const command *c, const ek_trace_run *run)
 
 static bool check_view(const command *c, const ek_trace_run *run)
 {
-    if (!ek_trace_view_has_rank(run, &c->view))
+    if (!ek_trace_view_has_rank(run, &c->view) && run->n_ranks == 0)
+        cli_error(NULL, "no files of rank %d: the files are of the whole run", c->view.rank);
+    else if (!ek_trace_view_has_rank(run, &c->view))
         cli_error(NULL, "no files of rank %d: there %s %d rank%s, of which the first is %d", c->view.rank,
                   run->n_ranks == 1 ? "is" : "are", run->n_ranks, run->n_ranks == 1 ? "" : "s", run->rank[0].rank);
     else if (!ek_trace_view_has_step(run, &c->view))
@@ -296,7 +298,7 @@ static bool check_view(const command *c, const ek_trace_run *run)
 /* Is there anything that figures can be made of? */
 static bool usable(const ek_trace_run *run)
 {
-    if (run->n_cluster_rows > 0)
+    if (run->n_cluster_rows > 0 || run->topology.n_groups > 0)
         return true;
     for (int i = 0; i < run->n_ranks; i++) {
         const ek_trace_rank *rank = &run->rank[i];

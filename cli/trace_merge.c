@@ -79,8 +79,8 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 {
     static const ek_trace_selection all = {0};
     const command *c = user;
-    return ek_trace_write(c->path, c->n_paths, &all, c->no_align ? NULL : &c->clocks, &c->options, &c->progress.listener,
-                          out, c->written, err);
+    return ek_trace_write(c->path, c->n_paths, &all, c->no_align ? NULL : &c->clocks, &c->options,
+                          &c->progress.listener, out, c->written, err);
 }
 
 static void describe_clock(const ek_trace_clock *clock, char *text, size_t size)

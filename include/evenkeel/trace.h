@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define EK_TRACE_UNKNOWN INT64_MIN
-enum { EK_TRACE_NO_RANK = -1, EK_TRACE_MAX_FILES = 65536, EK_TRACE_MAX_NAMES = 64 };
+enum { EK_TRACE_NO_RANK = -1, EK_TRACE_MAX_FILES = 65536, EK_TRACE_MAX_NAMES = 64, EK_TRACE_MAX_BALLOTS = 10000 };
 
 /** Who wrote a rank's files. */
 typedef enum ek_producer {
@@ -421,7 +421,18 @@ typedef struct ek_trace_stage {
 typedef struct ek_trace_vote {
     int rank, stage;
     int64_t n_votes, n_shortest;
+    int64_t n_compared; /**< collectives of its that were compared */
 } ek_trace_vote;
+
+/** A collective whose durations were compared over its ranks. */
+typedef struct ek_trace_ballot {
+    const char *group, *name;
+    int occurrence; /**< how many of that group and name came before it */
+    int n_ranks, shortest; /**< shortest: the rank that came last */
+    int64_t shortest_ns, longest_ns;
+    double ratio, limit; /**< Dixon's; NAN where that test does not apply */
+    int n_votes;         /**< ranks that got a vote */
+} ek_trace_ballot;
 
 /** Transfers from one stage's rank to another's. Both sides end together: the one that took longer waited. */
 typedef struct ek_trace_pair {
@@ -437,6 +448,7 @@ typedef struct ek_trace_gap {
     double gap;
     int most, least; /**< ranks */
     bool flagged;    /**< over 5 % */
+    int most_stage, least_stage; /**< of those ranks; -1 when nothing tells */
 } ek_trace_gap;
 
 /** A link among those of all ranks. */
@@ -457,10 +469,11 @@ typedef struct ek_trace_run_transport {
     ek_trace_run_link slowest, fastest; /**< rank and link -1, name NULL without a ranked link */
 } ek_trace_run_transport;
 
-/** A row of cluster_step_trace_time.csv. */
+/** A row of cluster_step_trace_time.csv: the producer's columns of a rank, or their maxima over a stage's ranks. */
 typedef struct ek_trace_cluster_row {
-    const char *step, *type, *index;
+    const char *step, *type, *index; /**< type: "rank", "stage"; index: "3", "(0, 1, 2)" */
     int64_t computing, not_overlapped, overlapped, communication, free, stage, bubble, exclude_receive, preparing;
+    bool computed; /**< from the ranks' own files, as the vendor's tool would */
 } ek_trace_cluster_row;
 
 /** Something worth doing, or that could not be looked at. */
@@ -481,7 +494,9 @@ typedef struct ek_trace_run {
     int n_stages, n_votes, n_gaps, n_cluster_rows, n_findings;
     double stage_imbalance; /**< slowest over fastest mean computing; NAN with fewer than two stages */
     ek_trace_stage *stage;
-    ek_trace_vote *vote; /**< [n_votes], most votes first; ranks that were never shortest are not listed */
+    ek_trace_vote *vote;   /**< [n_votes], most votes first, then most often shortest; ranks that were compared */
+    int n_ballots;
+    ek_trace_ballot *ballot; /**< [n_ballots]: the first EK_TRACE_MAX_BALLOTS, by group, name and occurrence */
     int n_pairs;
     ek_trace_pair *pair;       /**< [n_pairs], by from, to, group */
     int64_t n_unpaired;        /**< sends and receives whose other side is not there */

@@ -547,6 +547,14 @@ static ek_status print_page(const page *p, ek_error *err)
     return ek__finish(p->out, err);
 }
 
+/* Files of the whole run, and none of a rank. */
+static ek_status print_groups_only(const page *p, ek_error *err)
+{
+    fprintf(p->out, "No files of ranks. %d groups of ranks are known; --format json lists them.\n",
+            p->run->topology.n_groups);
+    return ek__finish(p->out, err);
+}
+
 ek_status ek_trace_write_text(const ek_trace_run *run, const ek_trace_view *view, FILE *out, ek_error *err)
 {
     page p = {.out = out, .run = run, .view = view, .top = view && view->top > 0 ? view->top : DEFAULT_TOP};
@@ -559,8 +567,9 @@ ek_status ek_trace_write_text(const ek_trace_run *run, const ek_trace_view *view
             if (!p.detail || own_work(&run->rank[i]) > own_work(p.detail))
                 p.detail = &run->rank[i];
         }
-    ek_status status =
-        p.detail ? print_page(&p, err) : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no rank to show");
+    ek_status status = p.detail            ? print_page(&p, err)
+                       : run->n_ranks == 0 ? print_groups_only(&p, err)
+                                           : ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no rank to show");
     free(p.rank);
     return status;
 }

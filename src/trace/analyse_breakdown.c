@@ -303,6 +303,8 @@ static bool deal(dealing *d, const ek__event *e)
             continue;
         part *p = &d->parts[to[i]];
         int64_t end = to[i] < n ? d->rank->step[to[i]].end : INT64_MAX;
+        if (kineto && e->kind == EK__EVENT_COLLECTIVE && !add_collective(&d->names, p, e))
+            return false;
         if (kineto ? !add_kineto(p, e) : is_layer(e) ? !add_layer(p, e, end) : !add_task(&d->names, p, e))
             return false;
     }

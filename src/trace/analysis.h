@@ -32,7 +32,8 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(stages)   /* stage of every rank; stage[], stage_imbalance */                                                    \
     X(intervals) /* worst_rank_by_interval */                                                                          \
     X(pairs) /* pair[] */                                                                                              \
-    X(slow_rank) /* vote[], gap[] */                                                                                   \
+    X(cluster) /* cluster_row[] where no file has them */                                                              \
+    X(slow_rank) /* vote[], gap[], ballot[] */                                                                                   \
     X(links)    /* transport[], slow_link[] */                                                                         \
     X(findings) /* last: finding[] */
 

@@ -11,9 +11,9 @@ const char *const ek__core_name[EK__N_CORES] = {"N/A",     "AI_CORE", "AI_VECTOR
 
 /* ---- texts ---- */
 
-#define STARTS(span, text)   starts(span, text, sizeof text - 1)
-#define EQUALS(span, text)   ((span)->size == sizeof text - 1 && STARTS(span, text))
-#define CONTAINS(span, text) contains(span, text, sizeof text - 1)
+#define STARTS(span, text)   starts((span), (text), sizeof(text) - 1)
+#define EQUALS(span, text)   ((span)->size == sizeof(text) - 1 && starts((span), (text), sizeof(text) - 1))
+#define CONTAINS(span, text) contains((span), (text), sizeof(text) - 1)
 
 static inline bool starts(const ek__span *span, const char *text, size_t size)
 {

@@ -3,6 +3,7 @@
  * since then the k-th of a name is not the same on all. Gaps: how far the ranks' means of computing, exposed
  * communication and free time lie apart; computing is compared within a stage only. Collectives that carry no group
  * (Kineto) are compared only when as many ranks are there as their key says the group has. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +98,10 @@ static void number_occurrences(entry *all, size_t n)
 
 typedef struct ballot {
     ek_trace_run *run;
-    int64_t *count;                /* [n_ranks]: collectives of the group at hand */
-    int64_t *n_votes, *n_shortest; /* [n_ranks] */
-    int64_t *duration, *sorted;    /* [n_ranks] */
-    bool *vote;                    /* [n_ranks] */
+    int64_t *count;                             /* [n_ranks]: collectives of the group at hand */
+    int64_t *n_votes, *n_shortest, *n_compared; /* [n_ranks] */
+    int64_t *duration, *sorted;                 /* [n_ranks] */
+    bool *vote;                                 /* [n_ranks] */
     int64_t n_operators;
 } ballot;
 
@@ -122,22 +123,47 @@ static bool is_complete(ballot *b, const entry *e, size_t n)
     return true;
 }
 
-/* One collective: n entries, one per rank. */
-static void vote_on(ballot *b, const entry *e, int n)
+/* The figures of one collective, for whoever wants to see why there was a vote. b->sorted is filled. */
+static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_votes)
+{
+    ek_trace_run *run = b->run;
+    if (run->n_ballots == EK_TRACE_MAX_BALLOTS)
+        return true;
+    ek_trace_ballot *list = ek__pool_push(run->pool, run->ballot, run->n_ballots, sizeof *list);
+    if (!list)
+        return false;
+    double ratio = ek__dixon_ratio(b->sorted, n);
+    run->ballot = list;
+    run->ballot[run->n_ballots++] = (ek_trace_ballot){.group = e->group[0] ? e->group : NULL,
+                                                      .name = e->name,
+                                                      .occurrence = e->nth,
+                                                      .n_ranks = n,
+                                                      .shortest = run->rank[e[shortest].rank].rank,
+                                                      .shortest_ns = b->sorted[0],
+                                                      .longest_ns = b->sorted[n - 1],
+                                                      .ratio = ratio,
+                                                      .limit = isnan(ratio) ? (double)NAN : ek__dixon_limit(n),
+                                                      .n_votes = n_votes};
+    return true;
+}
+
+/* One collective: n entries, one per rank. @return false when memory is out */
+static bool vote_on(ballot *b, const entry *e, int n)
 {
     int shortest = 0;
     if (n < 2)
-        return;
+        return true;
     for (int i = 0; i < n; i++) {
         b->duration[i] = e[i].duration;
+        b->n_compared[e[i].rank]++;
         shortest = e[i].duration < e[shortest].duration ? i : shortest;
     }
     b->n_operators++;
     b->n_shortest[e[shortest].rank]++;
-    if (ek__slow_votes(b->duration, n, b->sorted, b->vote) == 0)
-        return;
+    int n_votes = ek__slow_votes(b->duration, n, b->sorted, b->vote);
     for (int i = 0; i < n; i++)
         b->n_votes[e[i].rank] += b->vote[i];
+    return keep_ballot(b, e, n, shortest, n_votes);
 }
 
 static bool same_occurrence(const entry *x, const entry *y)
@@ -145,10 +171,10 @@ static bool same_occurrence(const entry *x, const entry *y)
     return x->nth == y->nth && strcmp(x->name, y->name) == 0 && strcmp(x->group, y->group) == 0;
 }
 
-static void vote_in_group(ballot *b, const entry *e, size_t n)
+static bool vote_in_group(ballot *b, const entry *e, size_t n)
 {
     if (!is_complete(b, e, n))
-        return;
+        return true;
     int n_ranks = 0;
     for (int r = 0; r < b->run->n_ranks; r++)
         n_ranks += b->count[r] > 0;
@@ -156,22 +182,25 @@ static void vote_in_group(ballot *b, const entry *e, size_t n)
         for (end = i + 1; end < n && same_occurrence(&e[i], &e[end]);)
             end++;
         /* One that some rank lacks is another rank's by another name: nothing to compare. */
-        if (end - i == (size_t)n_ranks)
-            vote_on(b, &e[i], n_ranks);
+        if (end - i == (size_t)n_ranks && !vote_on(b, &e[i], n_ranks))
+            return false;
     }
+    return true;
 }
 
-static void vote_all(ballot *b, entry *all, size_t n)
+static bool vote_all(ballot *b, entry *all, size_t n)
 {
     if (n == 0)
-        return;
+        return true;
     number_occurrences(all, n);
     qsort(all, n, sizeof *all, by_occurrence);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i + 1; end < n && strcmp(all[i].group, all[end].group) == 0;)
             end++;
-        vote_in_group(b, &all[i], end - i);
+        if (!vote_in_group(b, &all[i], end - i))
+            return false;
     }
+    return true;
 }
 
 static int by_votes(const void *a, const void *b)
@@ -192,9 +221,9 @@ static ek_status keep_votes(const ballot *b, ek_error *err)
         return ek__no_memory(err);
     run->n_votes = 0;
     for (int r = 0; r < run->n_ranks; r++)
-        if (b->n_votes[r] > 0 || b->n_shortest[r] > 0)
-            list[run->n_votes++] =
-                (ek_trace_vote){run->rank[r].rank, run->rank[r].stage, b->n_votes[r], b->n_shortest[r]};
+        if (b->n_compared[r] > 0)
+            list[run->n_votes++] = (ek_trace_vote){run->rank[r].rank, run->rank[r].stage, b->n_votes[r],
+                                                   b->n_shortest[r], b->n_compared[r]};
     if (run->n_votes > 1)
         qsort(list, (size_t)run->n_votes, sizeof *list, by_votes);
     run->vote = list;
@@ -206,15 +235,19 @@ static ek_status count_votes(const ek_trace_options *options, ek_trace_run *run,
 {
     size_t n, n_ranks = (size_t)run->n_ranks;
     entry *all = gather(options, run, &n);
-    int64_t *numbers = ek__alloc(5 * n_ranks, sizeof *numbers);
+    int64_t *numbers = ek__alloc(6 * n_ranks, sizeof *numbers);
     bool *vote = ek__alloc(n_ranks, sizeof *vote);
     ek_status status = all && numbers && vote ? EK_OK : ek__no_memory(err);
     if (status == EK_OK) {
-        ballot b = {
-            run,  numbers, numbers + n_ranks, numbers + 2 * n_ranks, numbers + 3 * n_ranks, numbers + 4 * n_ranks,
-            vote, 0};
-        vote_all(&b, all, n);
-        status = keep_votes(&b, err);
+        ballot b = {.run = run,
+                    .count = numbers,
+                    .n_votes = numbers + n_ranks,
+                    .n_shortest = numbers + 2 * n_ranks,
+                    .n_compared = numbers + 3 * n_ranks,
+                    .duration = numbers + 4 * n_ranks,
+                    .sorted = numbers + 5 * n_ranks,
+                    .vote = vote};
+        status = vote_all(&b, all, n) ? keep_votes(&b, err) : ek__no_memory(err);
     }
     free(all);
     free(numbers);
@@ -240,7 +273,8 @@ static bool was_measured(const ek_trace_rank *rank)
 static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
 {
     static const char *const names[] = {"computing", "communication_not_overlapped", "free"};
-    ek_trace_gap gap = {.part = names[part], .most = EK_TRACE_NO_RANK, .least = EK_TRACE_NO_RANK};
+    ek_trace_gap gap = {
+        .part = names[part], .most = EK_TRACE_NO_RANK, .least = EK_TRACE_NO_RANK, .most_stage = -1, .least_stage = -1};
     double sum = 0;
     int64_t most = 0, least = 0;
     int n = 0;
@@ -252,10 +286,12 @@ static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
         if (n == 0 || value > most) {
             most = value;
             gap.most = rank->rank;
+            gap.most_stage = rank->stage;
         }
         if (n == 0 || value < least) {
             least = value;
             gap.least = rank->rank;
+            gap.least_stage = rank->stage;
         }
         sum += (double)part_of(rank, 0) + (double)part_of(rank, 1) + (double)part_of(rank, 2);
         n++;

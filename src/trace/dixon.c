@@ -11,7 +11,7 @@
 static const double of_few[] = {.994, .920, .823, .744, .680, .723, .676, .638, .707, .675, .649, .672,
                                 .649, .629, .611, .595, .580, .568, .556, .545, .536, .526, .519};
 static const double of_many[] = {.484, .439, .409, .388, .372, .360, .350, .341};
-enum { MAX_DIXON = 100 };
+enum { MAX_DIXON = 100, FEW_DISTINCT = 3 };
 
 double ek__dixon_limit(int n)
 {
@@ -31,24 +31,31 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool shortest_stands_out(const int64_t *x, int n)
+static int count_distinct(const int64_t *sorted, int n)
 {
+    int n_distinct = 0;
+    for (int i = 0; i < n; i++)
+        n_distinct += i == 0 || sorted[i] != sorted[i - 1];
+    return n_distinct;
+}
+
+double ek__dixon_ratio(const int64_t *sorted, int n)
+{
+    if (n < 3 || n > MAX_DIXON || count_distinct(sorted, n) <= FEW_DISTINCT)
+        return NAN;
     int second = n <= 10 ? 1 : 2; /* x2 or x3 */
     int last = n <= 7 ? n - 1 : n <= 13 ? n - 2 : n - 3;
-    double range = (double)x[last] - (double)x[0];
-    return range > 0 && ((double)x[second] - (double)x[0]) / range > ek__dixon_limit(n);
+    double range = (double)sorted[last] - (double)sorted[0];
+    return range > 0 ? ((double)sorted[second] - (double)sorted[0]) / range : 0;
 }
 
 static int by_dixon(const int64_t *duration, int n, int64_t *sorted, bool *vote)
 {
     int shortest = 0;
-    for (int i = 0; i < n; i++) {
-        sorted[i] = duration[i];
+    for (int i = 0; i < n; i++)
         if (duration[i] < duration[shortest])
             shortest = i;
-    }
-    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
-    vote[shortest] = shortest_stands_out(sorted, n);
+    vote[shortest] = ek__dixon_ratio(sorted, n) > ek__dixon_limit(n);
     return vote[shortest];
 }
 
@@ -77,15 +84,12 @@ static int by_deviation(const int64_t *duration, int n, bool *vote)
 
 int ek__slow_votes(const int64_t *duration, int n, int64_t *sorted, bool *vote)
 {
-    int n_distinct = 0;
     for (int i = 0; i < n; i++) {
         vote[i] = false;
         sorted[i] = duration[i];
     }
     qsort(sorted, (size_t)n, sizeof *sorted, by_value);
-    for (int i = 0; i < n; i++)
-        n_distinct += i == 0 || sorted[i] != sorted[i - 1];
-    if (n <= 2 || n_distinct <= 3)
+    if (n <= 2 || count_distinct(sorted, n) <= FEW_DISTINCT)
         return 0;
     return n <= MAX_DIXON ? by_dixon(duration, n, sorted, vote) : by_deviation(duration, n, vote);
 }

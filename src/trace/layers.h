@@ -34,6 +34,7 @@ typedef struct ek__layer_search {
     const ek_trace_options *options;
     ek_trace_rank *rank;
     bool use_warm_up; /**< no other step is there */
+    bool named;       /**< a source has names of the model's parts */
     size_t n_layers, layers_capacity, n_passes, passes_capacity;
     ek__found_layer *layer;
     ek__layer_pass *pass;

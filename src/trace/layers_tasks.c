@@ -71,6 +71,7 @@ ek_status ek__layers_of_tasks(ek__layer_search *search, const char **source, ek_
                 op[n++] = (ek__path_op){kernels.event[i].start, kernels.event[i].duration, name};
         }
     }
+    search->named |= n > 0;
     if (status == EK_OK && n > 0)
         status = ek__layers_from_paths(search, op, n, text, trace->n_names, false, err);
     *source = n_own > 0 ? "task_names" : "launch_names";

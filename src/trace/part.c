@@ -164,6 +164,7 @@ static ek__category category_meaning(const char *name)
         {"cuda_runtime", EK__CATEGORY_RUNTIME},
         {"cuda_driver", EK__CATEGORY_RUNTIME},
         {"hip_runtime", EK__CATEGORY_RUNTIME},
+        {"mtia_runtime", EK__CATEGORY_RUNTIME},
         {"Runtime", EK__CATEGORY_RUNTIME},
         {"cpu_op", EK__CATEGORY_HOST_OP},
         {"Operator", EK__CATEGORY_HOST_OP},
@@ -273,7 +274,7 @@ static void take(ek__part *part, const ek__block *block, const ek__raw_event *ra
 
 void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_options *options)
 {
-    ek__walk walk = {block, 0};
+    ek__walk walk = {.block = block};
     ek__raw_event raw;
     ek__step step;
     while ((step = ek__walk_next(&walk, &raw)) == EK__WALK_EVENT && !part->out_of_memory)

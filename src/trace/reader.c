@@ -254,6 +254,8 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
     }
     if (is_kineto && trace.producer == EK_PRODUCER_UNKNOWN)
         trace.producer = EK_PRODUCER_KINETO;
+    if (r.store->too_many_tracks && !source[0].problem)
+        source[0].problem = ek__pool_format(pool, "it has more than 65535 threads; events of the others are left out");
     trace.counts.rank = trace.rank;
     trace.counts.world_size = trace.world_size;
     *out = trace;

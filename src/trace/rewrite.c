@@ -424,7 +424,7 @@ static bool copy_event(rewrite *w, const plan *p, const ek__block *block, const 
 
 static bool copy_block(rewrite *w, const plan *p, const ek__block *block, bool *damaged)
 {
-    ek__walk walk = {block, 0};
+    ek__walk walk = {.block = block};
     ek__raw_event raw;
     ek__step step;
     while ((step = ek__walk_whole(&walk, &raw)) == EK__WALK_EVENT) {

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "trace/analysis.h"
+#include "trace/cluster.h"
 #include "trace/files.h"
 
 const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
@@ -428,6 +429,9 @@ static ek_status read_ranks(work *w, const ek_listener *listener, ek_error *err)
     }
     drop_empty(w, listener);
     tell_problems(w->run, listener);
+    status = ek__ranks_of_cluster(w->run, err);
+    if (status != EK_OK)
+        return status;
     return compare(w->options, w->run, err);
 }
 

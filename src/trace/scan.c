@@ -34,8 +34,8 @@ typedef struct head_state {
 
 struct ek__feed {
     const char *name;
-    int fd;     /* -1 when compressed or from memory */
-    gzFile gz;  /* NULL unless compressed */
+    int fd;    /* -1 when compressed or from memory */
+    gzFile gz; /* NULL unless compressed */
     const char *memory;
     size_t memory_left;
     int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
@@ -717,37 +717,71 @@ static inline size_t take_key(const ek__block *block, size_t at, ek__span *key, 
     return data[at] == ':' ? skip_blanks(data, at + 1, block->size) : 0;
 }
 
-static inline void place_value(ek__raw_event *event, const ek__span *key, const ek__span *value)
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define FOUR(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#else
+#define FOUR(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+#endif
+
+/* Where the value of a key goes, and the key's size; NULL for a key that is not kept. The quote that ends a known key
+ * needs no search: nothing before it could escape it. Four bytes of any key can be read: the block has some behind. */
+static inline ek__span *known_key(ek__raw_event *event, ek__span *phase, const char *key, size_t *size)
 {
-    const char *k = key->at;
-    switch (key->size) {
-    case 2:
-        if (k[0] == 'p' && k[1] == 'h')
-            event->phase = value->size > 0 ? value->at[0] : 0;
-        else if (k[0] == 't' && k[1] == 's')
-            event->ts = *value;
-        else if (k[0] == 'i' && k[1] == 'd')
-            event->id = *value;
-        break;
-    case 3:
-        if (memcmp(k, "pid", 3) == 0)
-            event->pid = *value;
-        else if (memcmp(k, "tid", 3) == 0)
-            event->tid = *value;
-        else if (memcmp(k, "dur", 3) == 0)
-            event->dur = *value;
-        else if (memcmp(k, "cat", 3) == 0)
-            event->cat = *value;
-        break;
-    case 4:
-        if (memcmp(k, "name", 4) == 0)
-            event->name = *value;
-        else if (memcmp(k, "args", 4) == 0)
-            event->args = *value;
-        break;
+    uint32_t four;
+    memcpy(&four, key, 4);
+    *size = 3;
+    switch (four) {
+    case FOUR('p', 'i', 'd', '"'):
+        return &event->pid;
+    case FOUR('t', 'i', 'd', '"'):
+        return &event->tid;
+    case FOUR('d', 'u', 'r', '"'):
+        return &event->dur;
+    case FOUR('c', 'a', 't', '"'):
+        return &event->cat;
+    case FOUR('n', 'a', 'm', 'e'):
+        *size = 4;
+        return key[4] == '"' ? &event->name : NULL;
+    case FOUR('a', 'r', 'g', 's'):
+        *size = 4;
+        return key[4] == '"' ? &event->args : NULL;
     default:
         break;
     }
+    *size = 2;
+    if (key[2] != '"')
+        return NULL;
+    if (key[0] == 't' && key[1] == 's')
+        return &event->ts;
+    if (key[0] == 'p' && key[1] == 'h')
+        return phase;
+    return key[0] == 'i' && key[1] == 'd' ? &event->id : NULL;
+}
+
+/* A member of an event at `at`. @return the byte behind its value, or 0 with *wrong set */
+static inline size_t take_member(const ek__block *block, size_t at, ek__raw_event *event, ek__span *phase,
+                                 size_t *wrong)
+{
+    const char *data = block->data;
+    ek__span key, other;
+    size_t size;
+    if (data[at] != '"') {
+        *wrong = at;
+        return 0;
+    }
+    ek__span *value = known_key(event, phase, data + at + 1, &size);
+    size_t value_at;
+    if (value && data[at + size + 2] == ':') {
+        value_at = at + size + 3;
+        value_at += data[value_at] == ' ';
+        if (is_blank(data[value_at]))
+            value_at = skip_blanks(data, value_at, block->size);
+    } else {
+        value_at = take_key(block, at, &key, wrong);
+        if (value_at == 0)
+            return 0;
+    }
+    return take_value(block, value_at, value ? value : &other, wrong);
 }
 
 /* A quarter of the bytes of an Ascend trace are counters, which end with their phase. The last quote closes "C", since
@@ -767,10 +801,8 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
 {
     const ek__block *block = walk->block;
     size_t begin = walk->at, at = skip_blanks(block->data, begin + 1, block->size), wrong = at;
-    /* Events of the frameworks begin with their phase; those of CANN end with it. */
-    bool may_count = skip_counters && at + 8 < block->size && memcmp(block->data + at, "\"ph\": \"X", 8) != 0;
-    size_t behind = may_count ? skip_nested(block, begin) : 0;
-    ek__span key, value;
+    size_t behind = skip_counters && walk->in_counters ? skip_nested(block, begin) : 0;
+    ek__span phase = {0};
     /* One by one: as a whole it becomes a string instruction that costs a seventh of the walk. */
     const ek__span none = {0};
     event->begin = block->data + begin;
@@ -779,26 +811,32 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
     event->id = event->ts = event->dur = event->args = none;
     if (behind != 0 && ends_as_counter(block->data, begin, behind)) {
         event->phase = 'C';
-        event->size = behind - begin;
+        event->size = behind - begin; /* still in_counters */
         walk->at = behind;
         return EK__WALK_EVENT;
     }
-    while (at < block->size && block->data[at] != '}') {
-        size_t value_at = take_key(block, at, &key, &wrong);
-        size_t end = value_at ? take_value(block, value_at, &value, &wrong) : 0;
+    while (block->data[at] != '}') {
+        size_t end = at < block->size ? take_member(block, at, event, &phase, &wrong) : 0;
         if (end == 0) {
-            walk->at = wrong;
+            walk->at = at < block->size ? wrong : at;
             return EK__WALK_DAMAGED;
         }
-        place_value(event, &key, &value);
-        at = skip_blanks(block->data, end, block->size);
-        if (block->data[at] == ',')
+        at = end + (block->data[end] == ',');
+        bool another = at > end;
+        at += block->data[at] == ' ';
+        if (is_blank(block->data[at]))
+            at = skip_blanks(block->data, at, block->size);
+        if (!another && block->data[at] == ',') { /* blanks before the comma */
+            another = true;
             at = skip_blanks(block->data, at + 1, block->size);
-        else if (block->data[at] != '}') {
+        }
+        if (!another && block->data[at] != '}') {
             walk->at = at;
             return EK__WALK_DAMAGED;
         }
     }
+    event->phase = phase.at && phase.size > 0 ? phase.at[0] : 0;
+    walk->in_counters = event->phase == 'C';
     walk->at = at + 1;
     event->size = at + 1 - begin;
     return at < block->size ? EK__WALK_EVENT : EK__WALK_DAMAGED;

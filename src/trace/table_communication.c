@@ -1,6 +1,8 @@
 /* communication.json: collectives with their times, summed per step, section (p2p, collective), operator type and group
- * (docs/trace.md). The type is the name up to "__", the group what stands behind the last '@'. Totals that the producer
- * adds itself ("Total Op Info") are left aside: they would count everything twice. Size distributions are not read. */
+ * (docs/trace.md). The type is the name up to "__", the group what stands behind the last '@'. Every operator is also
+ * kept as a collective of its own, for ranks without a trace that shows them. Totals that the producer adds itself
+ * ("Total Op Info") are left aside: they would count everything twice. Size distributions are not read. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,8 @@ typedef struct sums {
     ek_trace_comm_sum *sum;
     size_t capacity;
     int64_t n_operators;
+    ek_trace_collective *one; /* [n_ones], in the rank's pool */
+    int n_ones;
     ek__left_out left;
     ek__pool *pool;    /* the rank's */
     ek__pool *scratch; /* goes with the file */
@@ -75,6 +79,29 @@ static bool read_operator(const json_t *operator_info, ek_trace_comm_sum *one)
     return read_size(json_object_get(operator_info, "Communication Bandwidth Info"), &one->size_mb);
 }
 
+/* Its start keeps a tenth of a microsecond in the file, and less as a double. */
+static bool keep_one(sums *s, const char *name, const json_t *start, double elapse_ms)
+{
+    const char *at = strrchr(name, '@');
+    double us = json_is_number(start) ? json_number_value(start) : -1;
+    if (!(us >= 0 && us < 4e15) || elapse_ms < 0)
+        return true;
+    ek_trace_collective *list = ek__pool_push(s->pool, s->one, s->n_ones, sizeof *list);
+    char *own_name = ek__pool_text(s->pool, name, at ? (size_t)(at - name) : strlen(name));
+    char *group = at ? ek__pool_text(s->pool, at + 1, strlen(at + 1)) : NULL;
+    if (!list || !own_name || (at && !group))
+        return false;
+    double ns = elapse_ms * 1e6;
+    s->one = list;
+    s->one[s->n_ones++] = (ek_trace_collective){.name = own_name,
+                                                .group = group,
+                                                .start = (int64_t)(us * 1000),
+                                                .duration = ns < 4e18 ? (int64_t)llround(ns) : INT64_MAX / 2,
+                                                .exposed = EK_TRACE_UNKNOWN,
+                                                .step = -1};
+    return true;
+}
+
 static ek_status add_section(sums *s, const char *step, bool p2p, json_t *section, ek_error *err)
 {
     const char *name;
@@ -90,7 +117,8 @@ static ek_status add_section(sums *s, const char *step, bool p2p, json_t *sectio
             continue;
         }
         ek_trace_comm_sum *sum = sum_of(s, step, p2p, name);
-        if (!sum)
+        const json_t *times = json_object_get(operator_info, "Communication Time Info");
+        if (!sum || !keep_one(s, name, json_object_get(times, "Start Timestamp(us)"), one.elapse_ms))
             return ek__no_memory(err);
         sum->count++;
         sum->elapse_ms += one.elapse_ms;
@@ -130,6 +158,14 @@ static ek_status add_steps(sums *s, json_t *root, ek_origin origin, ek_error *er
     return EK_OK;
 }
 
+static int by_start(const void *a, const void *b)
+{
+    const ek_trace_collective *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
 static ek_status keep(const sums *s, const ek__table_in *in, ek_error *err)
 {
     ek_trace_communication *out = &in->rank->communication;
@@ -144,6 +180,10 @@ static ek_status keep(const sums *s, const ek__table_in *in, ek_error *err)
     ek_status status = ek__left_out_report(&s->left, "entry", "entries", NULL, in, err);
     if (status)
         return status;
+    if (s->n_ones > 1)
+        qsort(s->one, (size_t)s->n_ones, sizeof *s->one, by_start);
+    out->collective = s->one;
+    out->n_collectives = s->n_ones;
     out->comm_sum = all;
     out->n_comm_sums = n;
     in->source->items = s->n_operators;
@@ -156,7 +196,10 @@ ek_status ek__table_communication(const ek__table_in *in, ek_error *err)
     ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
-    sums s = {.pool = in->rank->pool, .scratch = ek__pool_new()};
+    sums s = {.pool = in->rank->pool,
+              .one = in->rank->communication.collective,
+              .n_ones = in->rank->communication.n_collectives,
+              .scratch = ek__pool_new()};
     status = !s.scratch ? ek__no_memory(err) : add_steps(&s, root, (ek_origin){.file = in->path}, err);
     if (!status)
         status = keep(&s, in, err);

@@ -41,8 +41,8 @@ static void compare_bits(const uint8_t *data, size_t size)
         memcpy(copy, data, size);
     for (int i = 0; i < 2; i++) {
         uint64_t *own = bits + 4 * each * (size_t)i;
-        block[i] = (ek__block){.data = copy, .quote = own, .open = own + each, .close = own + 2 * each,
-                               .stop = own + 3 * each};
+        block[i] = (ek__block){
+            .data = copy, .quote = own, .open = own + each, .close = own + 2 * each, .stop = own + 3 * each};
         ek__block_index(&block[i], size, i == 1);
     }
     assert(memcmp(bits, bits + 4 * each, 4 * each * sizeof *bits) == 0);

@@ -968,7 +968,9 @@ static void the_last_to_come_is_voted_slow(void **state)
     assert_int_equal(run.vote[0].n_shortest, 2);
     assert_int_equal(vote_of(&run, 0)->n_votes, 0);
     assert_int_equal(vote_of(&run, 0)->n_shortest, 1);
-    assert_null(vote_of(&run, 5));
+    assert_int_equal(vote_of(&run, 5)->n_votes, 0);
+    assert_int_equal(vote_of(&run, 5)->n_shortest, 0);
+    assert_int_equal(vote_of(&run, 5)->n_compared, 3);
     ek__pool_free(run.pool);
 }
 
