@@ -1,7 +1,8 @@
 /* trace/files.h - what profilers write, by file: which files belong to which rank, and who reads each.
  *
  * A new kind of file is one reader src/trace/table_NAME.c and one line here; src/meson.build names the file. A reader
- * fills its part of the rank (or of the run) and the source's items; everything it keeps goes into the rank's pool. */
+ * fills its part of the rank (or of the run) and the source's items; everything it keeps goes into the rank's pool. CSV
+ * goes through trace/table_rows.h, JSON through trace/side_json.h. */
 #ifndef EK_TRACE_FILES_H
 #define EK_TRACE_FILES_H
 

@@ -167,11 +167,12 @@ static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces,
     ek_error own;
     ek_status status =
         ek__trace_read(path, n_traces, w->n_reader_threads, options, rank->pool, rank->source, &trace, &own);
-    bool interrupted = ek__interrupted(options);
-    if (status == EK_ERR_MEMORY || interrupted) {
-        if (err)
-            *err = own;
-        return status == EK_OK ? EK_ERR_SYSTEM : status;
+    if (status == EK_ERR_MEMORY)
+        return ek__no_memory(err);
+    if (ek__interrupted(options)) {
+        if (status == EK_OK)
+            ek__trace_clear(&trace);
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path[0], 0, 0}), "interrupted");
     }
     if (status != EK_OK) {
         *failed = true;

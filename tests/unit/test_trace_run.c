@@ -368,6 +368,58 @@ static void neither_order_nor_threads_change_a_byte(void **state)
     free(expected);
 }
 
+/* What a caller keeps of the progress; only one thread may be in the callback at a time. */
+typedef struct watch {
+    int n, stop_at; /* calls; the one that stops */
+    double share;
+    bool stop, inside, overlapped, fell;
+} watch;
+
+static void watch_progress(void *user, double share, const char *what)
+{
+    watch *w = user;
+    assert_non_null(what);
+    w->overlapped |= w->inside;
+    w->inside = true;
+    w->fell |= share < w->share - 1e-9 || share > 1 + 1e-9;
+    w->share = share;
+    if (w->n++ == w->stop_at)
+        __atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
+    w->inside = false;
+}
+
+static void it_can_be_stopped_at_any_time(void **state)
+{
+    (void)state;
+    const trace_shape shape = {.n_stages = 4, .n_micro_batches = 4, .n_layers = 1, .n_steps = 2};
+    put_run("stop", &shape, 1);
+    const char *path = below("stop");
+    for (int threads = 1; threads <= 8; threads += 7) {
+        bool whole = false;
+        for (int stop_at = 0; !whole; stop_at++) {
+            ek_trace_run run = {0};
+            ek_error err = {0};
+            watch w = {.stop_at = stop_at};
+            const ek_trace_options options = {
+                .n_threads = threads, .progress = watch_progress, .user = &w, .interrupt = &w.stop};
+            ek_status status = ek_trace_run_read(&path, 1, &options, NULL, &run, &err);
+            assert_false(w.overlapped || w.fell);
+            assert_true(w.n > 0);
+            whole = !w.stop;
+            if (status == EK_OK) {
+                assert_int_equal(run.n_ranks, 4);
+                assert_true(w.share > 1 - 1e-9);
+            } else {
+                assert_false(whole);
+                assert_int_equal(status, EK_ERR_SYSTEM);
+                if (strcmp(err.message, "interrupted") != 0)
+                    fail_msg("%d %d %s", threads, stop_at, err.message);
+            }
+            ek_trace_run_clear(&run);
+        }
+    }
+}
+
 /* Reading with the first allocation failing, then the second, ... until all succeed. */
 static void fail_each(const char *path, const ek_trace_options *options, int at_least)
 {
@@ -430,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(neither_order_nor_threads_change_a_byte),
+        cmocka_unit_test(it_can_be_stopped_at_any_time),
         cmocka_unit_test(any_allocation_of_an_ascend_run_may_fail),
         cmocka_unit_test(any_allocation_of_tables_alone_may_fail),
         cmocka_unit_test(any_allocation_of_a_kineto_run_may_fail),
