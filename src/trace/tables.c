@@ -91,6 +91,7 @@ void ek__step_clear(ek_trace_step *step)
                             .bubble = none,
                             .preparing = none,
                             .exclude_receive = none,
+                            .producer_free = none,
                             .table_stage = none,
                             .table_preparing = none,
                             .span = none,
