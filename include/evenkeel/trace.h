@@ -369,6 +369,7 @@ typedef struct ek_trace_rank {
     int world_size;   /**< 0 when nothing tells */
     const char *host; /**< NULL when nothing tells */
     ek_producer producer;
+    const char *profiler_info; /**< the profiler's settings, one JSON object as text; NULL without */
     int n_sources, n_steps, n_notes, n_marks;
     ek_trace_source *source;
     ek_trace_step *step; /**< [n_steps], in order of time */

@@ -893,6 +893,7 @@ static ek_status put_rank(ek__stream *s, const ek_trace_rank *rank, const ek_tra
     ek__stream_text(s, "host", rank->host);
     ek__stream_text(s, "producer", ek_producer_name[rank->producer]);
     ek__stream_bool(s, "has_device_events", rank->has_device_events);
+    ek__stream_raw(s, "profiler_info", rank->profiler_info);
     put_sources(s, rank);
     put_warnings(s, rank);
     put_steps(s, rank, view);
@@ -1103,9 +1104,10 @@ static void put_stages(ek__stream *s, const ek_trace_run *run)
 
 static void put_votes(ek__stream *s, const ek_trace_run *run)
 {
-    const ek_trace_vote *first = run->n_votes > 0 ? run->vote : NULL, *often = first;
-    for (int i = 1; i < run->n_votes; i++)
-        often = run->vote[i].n_shortest > often->n_shortest ? &run->vote[i] : often;
+    const ek_trace_vote *first = run->n_votes > 0 ? run->vote : NULL, *often = NULL;
+    for (int i = 0; i < run->n_votes; i++)
+        if (!often || run->vote[i].n_shortest > often->n_shortest)
+            often = &run->vote[i];
     put_from(s, "slowest", first && first->n_votes > 0 ? first->rank : -1, 0);
     put_from(s, "most_often_shortest", often ? often->rank : -1, 0);
     ek__stream_list(s, "votes", true);

@@ -611,13 +611,14 @@ static void step_tables_may_lack_step_device_and_preparing(void **state)
 static void a_device_number_is_not_the_rank(void **state)
 {
     (void)state;
-    add("{\"rank_id\": \"9\"}");
+    add("{\"rank_id\": \"9\", \"config\": {\"with_stack\": true}}");
     write_file("any_name/profiler_info_9.json");
     add("Device_id,Step,Computing,Free\n3,1,10,5\n");
     write_file("any_name/ASCEND_PROFILER_OUTPUT/step_trace_time.csv");
     const ek_trace_rank *rank = read_rank("any_name");
     assert_int_equal(rank->rank, 9);
     assert_int_equal(rank->device_id, 3);
+    assert_string_equal(rank->profiler_info, "{\"rank_id\":\"9\",\"config\":{\"with_stack\":true}}");
     assert_int_equal(rank->communication.n_comm_sums, 0); /* no communication.json, and nothing amiss */
     assert_int_equal(heard.n_warnings, 0);
 }
