@@ -243,7 +243,7 @@ static inline void finish_word(ek__block *block, size_t word, uint64_t quote, ui
                                uint64_t close, uint64_t stop, carry *c)
 {
     inside ^= c->in_string;
-    c->in_string = (uint64_t)((int64_t)inside >> 63);
+    c->in_string = 0 - (inside >> 63);
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
     block->close[word] = close & ~inside;
@@ -654,7 +654,7 @@ static inline bool is_blank(char c)
 
 static inline size_t skip_blanks(const char *data, size_t at, size_t size)
 {
-    while (is_blank(data[at]) && at < size)
+    while (at < size && is_blank(data[at]))
         at++;
     return at;
 }
