@@ -88,7 +88,7 @@ static bool take_original(const char *path, original *o)
     if (!text || !o->text || !o->slot || ek__feed_open_buffer(path, text, size, &feed, NULL) != EK_OK)
         bench_give_up("out of memory");
     while (ek__feed_next(feed, &block)) {
-        ek__walk walk = {&block, 0};
+        ek__walk walk = {.block = &block};
         ek__raw_event e;
         /* Blocks one behind the other are the inside of the array. */
         char *block_text = o->text + o->size;
@@ -294,7 +294,7 @@ static reading best_of(int n, const char *path)
     return best;
 }
 
-static void size_table(const original *o, double *gigabyte_seconds, char *gigabyte)
+static void size_table(const original *o, double *gigabyte_seconds, char *gigabyte, size_t size)
 {
     static const int64_t sizes[] = {10, 100, 1000};
     static const char *const names[] = {"10 MB", "100 MB", "1 GB"};
@@ -309,7 +309,7 @@ static void size_table(const original *o, double *gigabyte_seconds, char *gigaby
         say_reading(names[i], file_bytes(path), &r, (double)count_kept(path));
         if (i == 2) {
             *gigabyte_seconds = r.seconds;
-            strcpy(gigabyte, path);
+            snprintf(gigabyte, size, "%s", path);
         } else
             unlink(path);
     }
@@ -395,6 +395,8 @@ void bench_trace(double seconds)
     bench_say("## Traces\n\n");
     if (!take_original(path, &o)) {
         bench_say("Not measured: the real trace to copy is not there (EK_SHARED).\n");
+        free(o.text);
+        free(o.slot);
         return;
     }
     if (!mkdtemp(folder))
@@ -402,7 +404,7 @@ void bench_trace(double seconds)
     bench_say("A real trace (torch_npu, level 1, %.1f MB) over and over, a step later each time; the whole of "
               "`evenkeel trace`, all cores, files in the cache, the best of five.\n\n",
               (double)o.size / MB);
-    size_table(&o, &gigabyte_seconds, gigabyte);
+    size_table(&o, &gigabyte_seconds, gigabyte, sizeof gigabyte);
     stream_line(&o, (int64_t)(20 * seconds) * 1000 * MB, (double)count_kept(gigabyte) / file_bytes(gigabyte),
                 gigabyte_seconds / file_bytes(gigabyte));
     python_line(gigabyte, gigabyte_seconds);

@@ -16,13 +16,15 @@
 enum { MAX_PATHS = 4096, MAX_RANKS = 1024 };
 
 static const cli_option options[] = {
-    {"from", "TIME", "leave out what ended before: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
+    {"from", "TIME",
+     "leave out what ended before: time after the first event, in us, or with a unit (1.5s, 20ms, 300us)",
      "what to keep"},
     {"to", "TIME", "leave out what starts then or later", NULL},
     {"step", "NAME", "this step alone, by its number in the trace", NULL},
     {"rank", "N", "this rank; may be repeated", NULL},
     {"layer", "NAME",
-     "events of this layer: an element of operators' paths (3-LlamaDecodeLayer, or LlamaDecodeLayer for all) or a module "
+     "events of this layer: an element of operators' paths (3-LlamaDecodeLayer, or LlamaDecodeLayer for all) or a "
+     "module "
      "of PyTorch (LlamaDecoderLayer_3); may be repeated",
      NULL},
     {"o|output", "FILE", "where to write the trace; - is standard output", "output"},
@@ -34,7 +36,8 @@ static const cli_spec spec = {
     .usage = "evenkeel trace cut PATH... [--from TIME] [--to TIME] [--step NAME] [--rank N] [--layer NAME] -o FILE",
     .summary =
         "Writes the part of traces that is asked for as one Chrome trace: small enough for a viewer or a colleague.\n"
-        "Events are copied as they stand. What overlaps the range is kept whole; names of processes are always kept.\n\n"
+        "Events are copied as they stand. What overlaps the range is kept whole; names of processes are always "
+        "kept.\n\n"
         "Exit status: 0 done, 2 wrong usage or input, or nothing is in the range.",
     .examples = "examples:\n"
                 "  evenkeel trace cut profile --rank 3 --step 12 -o step12.json\n"
@@ -72,8 +75,8 @@ static bool take_time(const cli_option *option, const char *text, int64_t *ns)
             *ns = llround(value * units[i].ns);
             return true;
         }
-    cli_error(NULL, "--%s must be a time after the first event, such as 1.5s, 20ms or 300 (us); got '%s'", option->names,
-              text);
+    cli_error(NULL, "--%s must be a time after the first event, such as 1.5s, 20ms or 300 (us); got '%s'",
+              option->names, text);
     return false;
 }
 
@@ -150,9 +153,7 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 static int cut(command *c)
 {
     ek_error err;
-    ek_trace_written written = {0};
     bool fine;
-    c->written = &written;
     cli_progress_begin(&c->progress, &c->options);
     if (strcmp(c->output, "-") == 0) {
         ek_status status = write_trace(c, stdout, &err);
@@ -165,13 +166,14 @@ static int cut(command *c)
     if (!fine)
         return EXIT_WRONG;
     cli_note("%s: %lld of %lld events", strcmp(c->output, "-") == 0 ? "standard output" : c->output,
-             (long long)written.n_written, (long long)written.n_read);
+             (long long)c->written->n_written, (long long)c->written->n_read);
     return EXIT_DONE;
 }
 
 int cli_trace_cut(int argc, char **argv)
 {
-    command c = {0};
+    ek_trace_written written = {0};
+    command c = {.written = &written};
     int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;

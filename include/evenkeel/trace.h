@@ -3,7 +3,8 @@
  * ek_trace_run_read() takes files and folders of one run, finds its ranks, reads every rank's files and fills an
  * ek_trace_run: what is in it, one ek_trace_rank per rank, and what only a comparison of ranks can say. Times are whole
  * nanoseconds (profilers' epochs do not fit a double); EK_TRACE_UNKNOWN where the input does not tell. Memory is in the
- * unit that the field's name says. Definitions: docs/trace.md; where each figure stands in the JSON: docs/trace-json.md.
+ * unit that the field's name says. Definitions: docs/trace.md; where each figure stands in the JSON:
+ * docs/trace-json.md.
  */
 #ifndef EVENKEEL_TRACE_H
 #define EVENKEEL_TRACE_H
@@ -40,10 +41,10 @@ extern const char *const ek_producer_name[EK_N_PRODUCERS];
 /** A file that was read. */
 typedef struct ek_trace_source {
     const char *path;
-    const char *type;    /**< "trace", "kernel_details", "step_trace_time", ... (src/trace/files.h) */
-    int64_t bytes;       /**< read of it (before decompression) */
-    int64_t items;       /**< events or rows */
-    const char *problem; /**< NULL, or what was wrong with it; what could be read is used */
+    const char *type;       /**< "trace", "kernel_details", "step_trace_time", ... (src/trace/files.h) */
+    int64_t bytes;          /**< read of it (before decompression) */
+    int64_t items;          /**< events or rows */
+    const char *problem;    /**< NULL, or what was wrong with it; what could be read is used */
     int64_t problem_offset; /**< byte of the (decompressed) file where reading stopped; EK_TRACE_UNKNOWN without one */
 } ek_trace_source;
 
@@ -74,8 +75,8 @@ typedef struct ek_trace_counts {
 
 /** Device time of one window by what the device did. Ascend: Overlap Analysis; Kineto: TraceLens' definition. */
 typedef struct ek_trace_breakdown {
-    int64_t n_events;    /**< device events counted */
-    int64_t computing;   /**< union of compute kernels (Kineto: and memset) */
+    int64_t n_events;  /**< device events counted */
+    int64_t computing; /**< union of compute kernels (Kineto: and memset) */
     int64_t communication;
     int64_t communication_not_overlapped;
     int64_t overlapped;
@@ -87,24 +88,24 @@ typedef struct ek_trace_breakdown {
 
 /** One training step on one rank. */
 typedef struct ek_trace_step {
-    const char *name;  /**< "50"; "" when the trace has no step marks */
-    bool warm_up;      /**< left out of means, layers and findings */
-    bool from_table;   /**< figures of a CSV, not from events */
-    bool average;      /**< no step, but the producer's average over all it profiled; warm_up too, so in no mean */
-    int64_t host_start, host_step; /**< start and duration of the host's step mark */
-    int64_t start, end;            /**< device window, nanoseconds of the trace's clock */
+    const char *name; /**< "50"; "" when the trace has no step marks */
+    bool warm_up;     /**< left out of means, layers and findings */
+    bool from_table;  /**< figures of a CSV, not from events */
+    bool average;     /**< no step, but the producer's average over all it profiled; warm_up too, so in no mean */
+    int64_t host_start, host_step;   /**< start and duration of the host's step mark */
+    int64_t start, end;              /**< device window, nanoseconds of the trace's clock */
     const char *producer_definition; /**< "torch_npu", "mindspore": whose stage, bubble and preparing follow */
-    ek_trace_breakdown own;        /**< from the best source: overlap layer, else raw events, else a table */
-    ek_trace_breakdown raw;        /**< from raw device events alone */
-    const char *source;            /**< of `own`: "overlap_layer", "raw_events", "kernel_details", "step_trace_time" */
-    int64_t stage, bubble, preparing;     /**< the producer's definition */
-    int64_t exclude_receive;              /**< not overlapped - bubble */
-    int64_t producer_free;                /**< the overlap layer's; MindSpore clips it to the step's window */
-    int64_t table_stage, table_preparing; /**< as the producer's CSV prints them */
+    ek_trace_breakdown own;          /**< from the best source: overlap layer, else raw events, else a table */
+    ek_trace_breakdown raw;          /**< from raw device events alone */
+    const char *source; /**< of `own`: "overlap_layer", "raw_events", "kernel_details", "step_trace_time" */
+    int64_t stage, bubble, preparing;       /**< the producer's definition */
+    int64_t exclude_receive;                /**< not overlapped - bubble */
+    int64_t producer_free;                  /**< the overlap layer's; MindSpore clips it to the step's window */
+    int64_t table_stage, table_preparing;   /**< as the producer's CSV prints them */
     int64_t span, pipeline_wait, own_stage; /**< ours: last end - first start; receives outside computing; the rest */
     int64_t n_receives, receive, receive_exposed, n_sends, send;
-    int64_t data_loading;      /**< host time in the data iterator */
-    int64_t data_loading_idle; /**< the part of it in which the device was idle */
+    int64_t data_loading;                       /**< host time in the data iterator */
+    int64_t data_loading_idle;                  /**< the part of it in which the device was idle */
     int64_t host_bound, device_bound, unlinked; /**< idle time by cause */
     /* MindSpore of 2020 to 2023: step_trace_raw and ascend_cluster_analyse */
     int64_t iteration_interval, fp_and_bp, tail;
@@ -133,7 +134,8 @@ typedef struct ek_trace_dispatch {
     int64_t host_bound, step_time; /**< summed over the steps counted */
     double share;                  /**< host_bound / step_time; NAN without steps */
     bool is_host_bound;            /**< share over ek_trace_options.host_bound_share */
-    const char *cause; /**< "none", "data_loading", "compilation", "synchronization", "garbage_collection", "dispatch" */
+    const char
+        *cause; /**< "none", "data_loading", "compilation", "synchronization", "garbage_collection", "dispatch" */
 } ek_trace_dispatch;
 
 /* ---- layers ---- */
@@ -219,11 +221,11 @@ typedef struct ek_trace_operators {
     const char *source; /**< "kernel_details", "events", "op_statistic" */
     int64_t n_rows, n_executions, total;
     int n, n_cores, n_types, n_outliers, n_table;
-    ek_trace_operator *op;      /**< [n], longest total first, then by name */
-    ek_trace_core *core;        /**< [n_cores], by name */
-    ek_trace_core *type;        /**< [n_types], longest total first, then by name: kernel_details' types, with HCCL */
-    ek_trace_outlier *outlier;  /**< [n_outliers], most time lost first */
-    ek_trace_operator *table;   /**< [n_table]: op_statistic.csv as printed */
+    ek_trace_operator *op;     /**< [n], longest total first, then by name */
+    ek_trace_core *core;       /**< [n_cores], by name */
+    ek_trace_core *type;       /**< [n_types], longest total first, then by name: kernel_details' types, with HCCL */
+    ek_trace_outlier *outlier; /**< [n_outliers], most time lost first */
+    ek_trace_operator *table;  /**< [n_table]: op_statistic.csv as printed */
     double share_matmul, share_attention, share_vector; /**< of the compute time */
 } ek_trace_operators;
 
@@ -231,17 +233,17 @@ typedef struct ek_trace_operators {
 
 /** One collective of the device's timeline. */
 typedef struct ek_trace_collective {
-    const char *name, *group; /**< full name; group hash or ranks, NULL when not known */
+    const char *name, *group;         /**< full name; group hash or ranks, NULL when not known */
     int64_t start, duration, exposed; /**< exposed: outside computing */
     int step;                         /**< index in ek_trace_rank.step; -1 outside */
 } ek_trace_collective;
 
 /** Collectives of one kind, group and size, summed. */
 typedef struct ek_trace_collective_sum {
-    const char *key;      /**< "allreduce|Float|2049000|2049000|2", kernel name up to "(", or hcom type */
-    const char *group;    /**< NULL when not known */
+    const char *key;   /**< "allreduce|Float|2049000|2049000|2", kernel name up to "(", or hcom type */
+    const char *group; /**< NULL when not known */
     int64_t count, total, exposed;
-    int64_t bytes;        /**< of one; EK_TRACE_UNKNOWN */
+    int64_t bytes;         /**< of one; EK_TRACE_UNKNOWN */
     double bandwidth_gbps; /**< of the algorithm: bytes / mean time; NAN */
 } ek_trace_collective_sum;
 
@@ -273,11 +275,11 @@ typedef struct ek_trace_transport {
 
 typedef struct ek_trace_communication {
     int n_collectives, n_sums, n_comm_sums, n_links, n_transports;
-    ek_trace_collective *collective;  /**< [n_collectives], by start */
-    ek_trace_collective_sum *sum;     /**< [n_sums], most exposed first */
-    ek_trace_comm_sum *comm_sum;      /**< [n_comm_sums], in file order */
-    ek_trace_link *link;              /**< [n_links], in file order */
-    ek_trace_transport *transport;    /**< [n_transports], by name */
+    ek_trace_collective *collective; /**< [n_collectives], by start */
+    ek_trace_collective_sum *sum;    /**< [n_sums], most exposed first */
+    ek_trace_comm_sum *comm_sum;     /**< [n_comm_sums], in file order */
+    ek_trace_link *link;             /**< [n_links], in file order */
+    ek_trace_transport *transport;   /**< [n_transports], by name */
 } ek_trace_communication;
 
 /* ---- data loading ---- */
@@ -290,17 +292,17 @@ typedef struct ek_trace_iterator {
 typedef struct ek_trace_data_op {
     int id, workers;
     const char *type;
-    int parent;             /**< -1 for the last one */
-    double queue_average;   /**< NAN without a queue */
+    int parent;           /**< -1 for the last one */
+    double queue_average; /**< NAN without a queue */
     double queue_length, usage_rate;
 } ek_trace_data_op;
 
 typedef struct ek_trace_data {
     int n_iterators, n_ops;
-    ek_trace_iterator *iterator; /**< [n_iterators], by name */
-    int64_t total;               /**< host time in iterators */
-    double share_of_host_step;   /**< NAN without steps */
-    ek_trace_data_op *op;        /**< [n_ops]: minddata_pipeline_raw */
+    ek_trace_iterator *iterator;            /**< [n_iterators], by name */
+    int64_t total;                          /**< host time in iterators */
+    double share_of_host_step;              /**< NAN without steps */
+    ek_trace_data_op *op;                   /**< [n_ops]: minddata_pipeline_raw */
     bool near_empty_queue, near_full_queue; /**< of the last operator that has one: under 10 %, over 90 % */
     double per_batch_ms, per_pipeline_ms, per_push_queue_ms; /**< minddata_pipeline_summary; NAN */
 } ek_trace_data;
@@ -308,7 +310,7 @@ typedef struct ek_trace_data {
 /* ---- memory ---- */
 
 typedef struct ek_trace_memory_peak {
-    const char *component; /**< "APP", "PTA", "PTA+GE", "GE", "MindSpore", "WORKSPACE" */
+    const char *component;                       /**< "APP", "PTA", "PTA+GE", "GE", "MindSpore", "WORKSPACE" */
     double allocated_mb, reserved_mb, active_mb; /**< NAN where the column is empty */
 } ek_trace_memory_peak;
 
@@ -334,19 +336,19 @@ typedef struct ek_trace_tracker {
     int64_t n_rows, n_pool_blocks, n_somas_rows;
     int64_t peak_bytes, peak_tick, never_freed_bytes, max_actual_peak_bytes, held_dead_bytes;
     int n_live, n_live_layers, n_largest;
-    ek_trace_live *live;            /**< [n_live]: bytes by type at the peak, largest first */
-    ek_trace_live *live_layer;      /**< [n_live_layers]: by layer, largest first */
-    ek_trace_allocation *largest;   /**< [n_largest]: live at the peak, largest first; start and end in ticks */
+    ek_trace_live *live;          /**< [n_live]: bytes by type at the peak, largest first */
+    ek_trace_live *live_layer;    /**< [n_live_layers]: by layer, largest first */
+    ek_trace_allocation *largest; /**< [n_largest]: live at the peak, largest first; start and end in ticks */
 } ek_trace_tracker;
 
 typedef struct ek_trace_memory {
     int64_t n_rows, n_operator_rows, n_never_released;
     int n_peaks, n_points, n_largest, n_kept, n_modules;
-    ek_trace_memory_peak *peak;     /**< [n_peaks], by component */
-    ek_trace_memory_point *point;   /**< [n_points]: the curve, thinned; peaks kept */
-    ek_trace_allocation *largest;   /**< [n_largest], largest first */
-    ek_trace_allocation *kept;      /**< [n_kept]: never released, largest first */
-    ek_trace_memory_peak *module;   /**< [n_modules]: npu_module_mem, by what a module reserved most, then by name */
+    ek_trace_memory_peak *peak;   /**< [n_peaks], by component */
+    ek_trace_memory_point *point; /**< [n_points]: the curve, thinned; peaks kept */
+    ek_trace_allocation *largest; /**< [n_largest], largest first */
+    ek_trace_allocation *kept;    /**< [n_kept]: never released, largest first */
+    ek_trace_memory_peak *module; /**< [n_modules]: npu_module_mem, by what a module reserved most, then by name */
     ek_trace_tracker tracker;
 } ek_trace_memory;
 
@@ -354,9 +356,9 @@ typedef struct ek_trace_memory {
 
 /** A range that the program marked (mstx). */
 typedef struct ek_trace_mark {
-    const char *name, *domain;         /**< the user's text; "" when empty */
-    int64_t start, end;                /**< on the host; equal for a single point in time */
-    int64_t device_start, device_end;  /**< EK_TRACE_UNKNOWN when the device did not see it */
+    const char *name, *domain;        /**< the user's text; "" when empty */
+    int64_t start, end;               /**< on the host; equal for a single point in time */
+    int64_t device_start, device_end; /**< EK_TRACE_UNKNOWN when the device did not see it */
 } ek_trace_mark;
 
 /* ---- a rank ---- */
@@ -372,8 +374,8 @@ typedef struct ek_trace_rank {
     const char *profiler_info; /**< the profiler's settings, one JSON object as text; NULL without */
     int n_sources, n_steps, n_notes, n_marks;
     ek_trace_source *source;
-    ek_trace_step *step; /**< [n_steps], in order of time */
-    const char **note;   /**< [n_notes]: sentences on what could not be said and why */
+    ek_trace_step *step;     /**< [n_steps], in order of time */
+    const char **note;       /**< [n_notes]: sentences on what could not be said and why */
     int64_t n_outside_steps; /**< device events outside every step */
     ek_trace_counts counts;
     bool has_device_events;
@@ -452,8 +454,8 @@ typedef struct ek_trace_gap {
 
 /** A link among those of all ranks. */
 typedef struct ek_trace_run_link {
-    const char *name;      /**< "rank0:17522688603477080586:0-6" */
-    int rank, link;        /**< indices: run->rank[rank].communication.link[link] */
+    const char *name; /**< "rank0:17522688603477080586:0-6" */
+    int rank, link;   /**< indices: run->rank[rank].communication.link[link] */
     const char *transport;
     double bandwidth_gbps, mean_gbps; /**< its own; the mean of its transport over all ranks */
 } ek_trace_run_link;
@@ -461,10 +463,10 @@ typedef struct ek_trace_run_link {
 /** A transport over all ranks: their ranked links taken together. */
 typedef struct ek_trace_run_transport {
     const char *name;
-    int64_t n_links, n_ranked, n_slow; /**< slow: 20 % or more below the mean */
-    double total_size_mb, mean_gbps;   /**< mean of the ranked links' bandwidths; NAN without one */
-    double gap;                        /**< (fastest - slowest) / mean; NAN without a ranked link */
-    bool flagged;                      /**< gap over 5 % */
+    int64_t n_links, n_ranked, n_slow;  /**< slow: 20 % or more below the mean */
+    double total_size_mb, mean_gbps;    /**< mean of the ranked links' bandwidths; NAN without one */
+    double gap;                         /**< (fastest - slowest) / mean; NAN without a ranked link */
+    bool flagged;                       /**< gap over 5 % */
     ek_trace_run_link slowest, fastest; /**< rank and link -1, name NULL without a ranked link */
 } ek_trace_run_transport;
 
@@ -497,8 +499,8 @@ typedef struct ek_trace_run {
     int n_ballots;
     ek_trace_ballot *ballot; /**< [n_ballots]: the first EK_TRACE_MAX_BALLOTS, by group, name and occurrence */
     int n_pairs;
-    ek_trace_pair *pair;   /**< [n_pairs], by from, to, group */
-    int64_t n_unpaired;    /**< sends and receives whose other side is not there */
+    ek_trace_pair *pair;       /**< [n_pairs], by from, to, group */
+    int64_t n_unpaired;        /**< sends and receives whose other side is not there */
     int64_t n_voted_operators; /**< collectives whose durations were compared over two ranks or more */
     ek_trace_gap *gap;
     int n_transports, n_slow_links;
@@ -514,12 +516,12 @@ typedef struct ek_trace_run {
 
 /** What a caller may choose; {0} is the default. */
 typedef struct ek_trace_options {
-    int n_threads;            /**< 0: all cores */
-    int drop_first_steps;     /**< -1: none; 0: warm-up is found; n: this many */
-    bool from_raw_events;     /**< leave the Overlap Analysis layer aside */
-    int n_micro_batches;      /**< per step; 0: counted */
+    int n_threads;        /**< 0: all cores */
+    int drop_first_steps; /**< -1: none; 0: warm-up is found; n: this many */
+    bool from_raw_events; /**< leave the Overlap Analysis layer aside */
+    int n_micro_batches;  /**< per step; 0: counted */
     int n_head, n_body, n_tail;
-    const char *const *head;  /**< names of layers: whole path elements or their part after "N-"; none: found */
+    const char *const *head; /**< names of layers: whole path elements or their part after "N-"; none: found */
     const char *const *body, *const *tail;
     int n_receives, n_collectives;
     const char *const *receive;    /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
@@ -530,7 +532,8 @@ typedef struct ek_trace_options {
     /** Called now and then, from any thread but never from two at once; NULL without. */
     void (*progress)(void *user, double share, const char *what);
     void *user;
-    const bool *interrupt; /**< set from a signal handler to stop; NULL without */
+    /** Set to stop, from `progress`, a signal handler or another thread (there as an atomic); NULL without. */
+    const bool *interrupt;
 } ek_trace_options;
 
 /**

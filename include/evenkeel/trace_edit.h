@@ -16,15 +16,15 @@ extern "C" {
 
 /** How far a clock is from that of the first host, and how well that is known. */
 typedef struct ek_trace_clock {
-    const char *host;   /**< NULL: of one rank whose host is not known */
+    const char *host; /**< NULL: of one rank whose host is not known */
     int n_ranks;
-    int *rank;          /**< [n_ranks]: whose clock it is; EK_TRACE_NO_RANK when a file does not tell */
-    bool known;         /**< false: nothing ties it to the first clock, offset 0 */
-    int64_t offset;     /**< nanoseconds to add to its times */
-    int64_t deviation;  /**< median absolute deviation of the matches around their median */
-    int64_t drift;      /**< median of the later half of the matches minus that of the earlier half */
+    int *rank;         /**< [n_ranks]: whose clock it is; EK_TRACE_NO_RANK when a file does not tell */
+    bool known;        /**< false: nothing ties it to the first clock, offset 0 */
+    int64_t offset;    /**< nanoseconds to add to its times */
+    int64_t deviation; /**< median absolute deviation of the matches around their median */
+    int64_t drift;     /**< median of the later half of the matches minus that of the earlier half */
     int64_t n_matches;
-    int from;           /**< index of the clock it was compared with; -1 for the first */
+    int from; /**< index of the clock it was compared with; -1 for the first */
 } ek_trace_clock;
 
 typedef struct ek_trace_clocks {
@@ -36,12 +36,12 @@ typedef struct ek_trace_clocks {
 /** What to keep; {0} keeps everything. */
 typedef struct ek_trace_selection {
     bool from_given, to_given;
-    int64_t from, to;        /**< nanoseconds after the first event of the ranks kept: [from, to) */
-    const char *step;        /**< only this step's window; NULL: all */
+    int64_t from, to; /**< nanoseconds after the first event of the ranks kept: [from, to) */
+    const char *step; /**< only this step's window; NULL: all */
     int n_ranks, n_layers;
-    const int *rank;         /**< [n_ranks]; none: all */
+    const int *rank;          /**< [n_ranks]; none: all */
     const char *const *layer; /**< [n_layers]: whole elements of scoped names, or modules of PyTorch; none: all */
-    bool align_clocks;       /**< bring the hosts' clocks together */
+    bool align_clocks;        /**< bring the hosts' clocks together */
 } ek_trace_selection;
 
 /** What was written. */

@@ -101,7 +101,7 @@ void *ek__pool_push(ek__pool *pool, void *array, int n, size_t size)
     if (array && n > 0 && (n & (n - 1)) != 0)
         return array;
     void *larger = ek__pool_alloc(pool, n > 0 ? 2 * (size_t)n : 1, size);
-    if (larger && n > 0)
+    if (larger && array && n > 0)
         memcpy(larger, array, (size_t)n * size);
     return larger;
 }

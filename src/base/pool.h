@@ -10,8 +10,8 @@ typedef struct ek__pool ek__pool;
 ek__pool *ek__pool_new(void);
 /** Frees everything taken from it. NULL is fine. */
 void ek__pool_free(ek__pool *pool);
-/** Room for count * size zeroed bytes, aligned for every type; count 0 gives a valid pointer. NULL when memory is out or
- *  the product overflows. O(bytes). */
+/** Room for count * size zeroed bytes, aligned for every type; count 0 gives a valid pointer. NULL when memory is out
+ * or the product overflows. O(bytes). */
 void *ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
 /** A copy of `size` bytes as text with a NUL behind it; NUL bytes inside become '?'. NULL when memory is out. */
 char *ek__pool_text(ek__pool *pool, const char *text, size_t size);

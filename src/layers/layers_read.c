@@ -292,6 +292,28 @@ static ek_status finish_extra(reader *r, const ek__node *list, layer_type type, 
     return check_times(r, list, extra);
 }
 
+/* A layer file of a trace is the common one without any. */
+static ek_status fail_without_memory(reader *r, const ek__node *list)
+{
+    for (int b = 0; b < r->layers.n_body; b++) {
+        const ek_layer *body = &r->layers.body[b];
+        bool any = false;
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            any |= body->modelled[k];
+        if (!any)
+            return ek__fail_at(
+                &r->in, list,
+                "has no memory for BODY '%s' (a file written from a trace has none): add to that layer, in MB: "
+                "memory_parameter (weights, gradients, optimizer states), memory_activation (what it keeps of one "
+                "micro-batch) and memory_recompute (what it keeps of one when recomputed); or take memory from a dry "
+                "run, whose init file takes times from the traces that profiling_config.folder_path names",
+                body->name);
+    }
+    return ek__fail_at(&r->in, list,
+                       "gives no recompute kind a positive memory in every BODY layer; give memory_activation, or "
+                       "one of memory_select_rec, memory_select_comm, memory_both_comm_select, memory_recompute");
+}
+
 /* A plan may use a kind only if every kind of body layer has memory for it. */
 static ek_status intersect_kinds(reader *r, const ek__node *list)
 {
@@ -308,9 +330,7 @@ static ek_status intersect_kinds(reader *r, const ek__node *list)
                         ek__layer_keys[k].memory, with->name, without->name, ek_recompute_name[k]);
     }
     if (n_modelled == 0)
-        return ek__fail_at(&r->in, list,
-                           "gives no recompute kind a positive memory in every BODY layer; give memory_activation, or "
-                           "one of memory_select_rec, memory_select_comm, memory_both_comm_select, memory_recompute");
+        return fail_without_memory(r, list);
     return EK_OK;
 }
 

@@ -303,6 +303,8 @@ static bool deal(dealing *d, const ek__event *e)
             continue;
         part *p = &d->parts[to[i]];
         int64_t end = to[i] < n ? d->rank->step[to[i]].end : INT64_MAX;
+        if (kineto && e->kind == EK__EVENT_COLLECTIVE && !add_collective(&d->names, p, e))
+            return false;
         if (kineto ? !add_kineto(p, e) : is_layer(e) ? !add_layer(p, e, end) : !add_task(&d->names, p, e))
             return false;
     }
@@ -331,7 +333,7 @@ static bool finish_all(dealing *d)
     for (int i = 0; i < rank->n_steps; i++)
         if (!rank->step[i].from_table && !finish_step(&d->parts[i], producer, d->layer, &rank->step[i]))
             return false;
-    ek_trace_step all = ek__step_unknown();
+    ek_trace_step all = ek__step_of_events();
     if (!finish_step(&d->parts[rank->n_steps], producer, d->layer, &all))
         return false;
     rank->device = all.own;

@@ -34,10 +34,9 @@ static void clear_linking(linking *l)
 /* When the host launched it; EK_TRACE_UNKNOWN without a link. */
 static int64_t launch_time(const linking *l, const ek__event *e)
 {
-    if (!l->launches)
-        return ek__task_launch_of(&l->arrows, e);
-    const ek__event *launch = ek__launch_of(l->launches, e);
-    return launch ? launch->start : EK_TRACE_UNKNOWN;
+    const ek__event *call = l->launches ? ek__launch_of(l->launches, e) : NULL;
+    const ek__task_launch *arrow = l->launches ? NULL : ek__task_launch_of(&l->arrows, e);
+    return call ? call->start : arrow ? arrow->launch : EK_TRACE_UNKNOWN;
 }
 
 /* ---- per gap ---- */

@@ -8,6 +8,7 @@
 
 #include "trace/analysis.h"
 #include "trace/layers.h"
+#include "trace/median.h"
 
 /* ---- what sources share ---- */
 
@@ -139,9 +140,9 @@ static int compare_passes(const void *a, const void *b)
 
 static void add_piece(ek__layer_pass *sum, const ek__layer_pass *piece)
 {
-    sum->wall = ek__time_sum(sum->wall, piece->wall);
+    sum->wall = ek__ns_add(sum->wall, piece->wall);
     if (sum->busy != EK_TRACE_UNKNOWN && piece->busy != EK_TRACE_UNKNOWN)
-        sum->busy = ek__time_sum(sum->busy, piece->busy);
+        sum->busy = ek__ns_add(sum->busy, piece->busy);
     sum->end = piece->end > sum->end ? piece->end : sum->end;
 }
 
@@ -179,12 +180,6 @@ static void join_reruns(ek__layer_search *search)
 
 /* ---- figures ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double mean_of(const double *value, int64_t n)
 {
     double sum = 0;
@@ -193,21 +188,14 @@ static double mean_of(const double *value, int64_t n)
     return n ? sum / (double)n : NAN;
 }
 
-/* Of sorted values: the mean of the middle two for an even number. */
-static double median_of(const double *value, int64_t n)
-{
-    return n == 0 ? NAN : n % 2 ? value[n / 2] : 0.5 * (value[n / 2 - 1] + value[n / 2]);
-}
-
 /* The passes of one layer and direction, of n values each. */
 static ek_trace_pass sum_up(double *wall, double *busy, int64_t n, bool busy_known)
 {
     ek_trace_pass out = {n, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (n == 0)
         return out;
-    qsort(wall, (size_t)n, sizeof *wall, compare_doubles);
+    out.wall_median = ek__median(wall, (size_t)n);
     out.wall_mean = mean_of(wall, n);
-    out.wall_median = median_of(wall, n);
     out.wall_min = wall[0];
     out.wall_max = wall[n - 1];
     double squares = 0;
@@ -215,9 +203,8 @@ static ek_trace_pass sum_up(double *wall, double *busy, int64_t n, bool busy_kno
         squares += (wall[i] - out.wall_mean) * (wall[i] - out.wall_mean);
     out.wall_deviation = sqrt(squares / (double)n);
     if (busy_known) {
-        qsort(busy, (size_t)n, sizeof *busy, compare_doubles);
+        out.busy_median = ek__median(busy, (size_t)n);
         out.busy_mean = mean_of(busy, n);
-        out.busy_median = median_of(busy, n);
     }
     return out;
 }
@@ -256,8 +243,7 @@ static int count_micro_batches(const ek__layer_search *search, const ek_trace_la
     for (int i = 0; i < layers->n; i++)
         if (!has_body || layers->layer[i].role == EK_TRACE_BODY)
             scratch[n++] = (double)layers->layer[i].forward.n;
-    if (n > 0)
-        qsort(scratch, (size_t)n, sizeof *scratch, compare_doubles);
+    ek__sort_numbers(scratch, (size_t)n);
     for (int64_t i = 0, first = 0; i < n; i++) {
         first = scratch[i] == scratch[first] ? first : i;
         if (i - first + 1 >= best_votes) {
@@ -362,6 +348,13 @@ ek_status ek__analyse_layers(const ek__trace *trace, const ek_trace_options *opt
         if (status == EK_OK && search.n_passes > 0)
             status = fill(&search, name, err);
     }
+    if (status == EK_OK && search.n_passes == 0 && trace->of[EK__EVENT_KERNEL].n > 0)
+        status = ek__rank_note(rank, err, "%s",
+                               search.named ? "no layers: nothing in the model's names repeats as layers do "
+                                              "(0-Layer, 1-Layer, ...); name them with --body, --head and --tail"
+                                            : "no layers: neither the operators nor the host name parts of the model; "
+                                              "profile with with_modules or with_stack (PyTorch), or in graph mode "
+                                              "(MindSpore)");
     ek__layer_search_clear(&search);
     return status;
 }

@@ -7,29 +7,18 @@
 #include <string.h>
 
 #include "trace/device.h"
+#include "trace/tables.h"
 
-ek_trace_step ek__step_unknown(void)
+ek_trace_step ek__step_of_events(void)
 {
-    ek_trace_step step = {.name = ""};
-    int64_t *unknown[] = {&step.host_start,
-                          &step.host_step,
-                          &step.start,
-                          &step.end,
-                          &step.stage,
-                          &step.bubble,
-                          &step.preparing,
-                          &step.exclude_receive,
-                          &step.table_stage,
-                          &step.table_preparing,
-                          &step.iteration_interval,
-                          &step.fp_and_bp,
-                          &step.tail,
-                          &step.communication_alone,
-                          &step.receive_alone,
-                          &step.collective_alone,
-                          &step.producer_free};
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
-        *unknown[i] = EK_TRACE_UNKNOWN;
+    ek_trace_step step;
+    ek__step_clear(&step);
+    step.own = step.raw = (ek_trace_breakdown){0};
+    step.span = step.pipeline_wait = step.own_stage = 0;
+    step.n_receives = step.receive = step.receive_exposed = step.n_sends = step.send = 0;
+    step.data_loading = step.data_loading_idle = 0;
+    step.host_bound = step.device_bound = step.unlinked = 0;
+    step.scope_default_busy = step.scope_gradients_busy = 0;
     return step;
 }
 
@@ -77,7 +66,7 @@ static ek_status steps_of_marks(const ek__trace *trace, ek_trace_rank *rank, ek_
         for (i++; i < marks.n && sorted[i].detail == first->detail && sorted[i].start < end; i++)
             end = ek__event_end(&sorted[i]) > end ? ek__event_end(&sorted[i]) : end;
         const char *name = ek__trace_name(trace, first->detail);
-        ek_trace_step step = ek__step_unknown();
+        ek_trace_step step = ek__step_of_events();
         step.name = ek__pool_text(rank->pool, name, strlen(name));
         step.host_start = first->start;
         step.host_step = ek__ns_sub(end, first->start);
@@ -196,7 +185,7 @@ static bool extent_of(const ek__trace *trace, uint32_t kinds, int64_t *start, in
 
 static ek_status steps_without_marks(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
-    ek_trace_step all = ek__step_unknown();
+    ek_trace_step all = ek__step_of_events();
     uint32_t kinds = EK__WORK_KINDS | EK__KIND(TASK) | EK__KIND(COMPUTING) | EK__KIND(COMMUNICATION) | EK__KIND(FREE);
     if (!extent_of(trace, kinds, &all.start, &all.end))
         return EK_OK;

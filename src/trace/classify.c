@@ -11,9 +11,9 @@ const char *const ek__core_name[EK__N_CORES] = {"N/A",     "AI_CORE", "AI_VECTOR
 
 /* ---- texts ---- */
 
-#define STARTS(span, text) starts(span, text, sizeof text - 1)
-#define EQUALS(span, text) ((span)->size == sizeof text - 1 && STARTS(span, text))
-#define CONTAINS(span, text) contains(span, text, sizeof text - 1)
+#define STARTS(span, text)   starts((span), (text), sizeof(text) - 1)
+#define EQUALS(span, text)   ((span)->size == sizeof(text) - 1 && starts((span), (text), sizeof(text) - 1))
+#define CONTAINS(span, text) contains((span), (text), sizeof(text) - 1)
 
 static inline bool starts(const ek__span *span, const char *text, size_t size)
 {
@@ -362,7 +362,7 @@ static void take_plain(ek__part *part, const ek__block *block, const ek__raw_eve
 static void take_complete(ek__part *part, const ek__block *block, const ek__raw_event *raw,
                           const ek_trace_options *options)
 {
-    ek__part_track *track = &part->track[part->last_track];
+    ek__part_track *track = &part->tracks.at[part->last_track];
     ek__part_category *category = &part->category[part->last_category];
     ek__event event = {.track = (uint16_t)part->last_track};
     track->n_complete++;

@@ -11,6 +11,7 @@
 #include "evenkeel/trace_edit.h"
 #include "trace/analysis.h"
 #include "trace/files.h"
+#include "trace/median.h"
 
 enum { AS_SEND = 1, AS_RECEIVE = 2 };
 
@@ -228,25 +229,11 @@ static int by_pair_and_time(const void *a, const void *b)
     return pairs != 0 ? pairs : x->when < y->when ? -1 : x->when > y->when;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int64_t median(int64_t *value, size_t n)
-{
-    if (n == 0)
-        return 0;
-    qsort(value, n, sizeof *value, compare_times);
-    return n % 2 ? value[n / 2] : value[n / 2 - 1] + (value[n / 2] - value[n / 2 - 1]) / 2;
-}
-
 static int64_t median_of(const match *m, size_t n, int64_t *scratch)
 {
     for (size_t i = 0; i < n; i++)
         scratch[i] = m[i].offset;
-    return median(scratch, n);
+    return ek__median_ns(scratch, n);
 }
 
 /* Matches of one pair, in order of time. 1.4826 makes the deviation that of a normal distribution, 1.2533 the mean's
@@ -266,7 +253,7 @@ static bool add_pair(clocks_work *w, const match *m, size_t n)
     p.drift -= n < 4 ? 0 : median_of(m, n / 2, scratch);
     for (size_t i = 0; i < n; i++)
         scratch[i] = m[i].offset > p.offset ? m[i].offset - p.offset : p.offset - m[i].offset;
-    p.deviation = median(scratch, n);
+    p.deviation = ek__median_ns(scratch, n);
     /* Half a microsecond of its own for every pair: few equal matches are not exact. */
     double own = 500 + 1.4826 * (double)p.deviation;
     p.error = 1.2533 * 1.2533 * own * own / (double)n;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "trace/intervals.h"
 #include "trace/tables.h"
 
 /* A row of a rank. */
@@ -55,7 +56,7 @@ static int members_of(const ek_trace_run *run, member *out)
 
 static int64_t both(int64_t a, int64_t b)
 {
-    return a == EK_TRACE_UNKNOWN || b == EK_TRACE_UNKNOWN ? EK_TRACE_UNKNOWN : ek__sum(a, b);
+    return a == EK_TRACE_UNKNOWN || b == EK_TRACE_UNKNOWN ? EK_TRACE_UNKNOWN : ek__ns_add(a, b);
 }
 
 static ek_status fill_step(const ek_trace_cluster_row *row, ek__pool *pool, ek_trace_step *step, ek_error *err)
@@ -91,7 +92,7 @@ static void fill_mean(ek_trace_rank *rank)
             memcpy(&value, (const char *)&rank->step[i].own + offset, sizeof value);
             if (value == EK_TRACE_UNKNOWN)
                 continue;
-            sum = ek__sum(sum, value);
+            sum = ek__ns_add(sum, value);
             n++;
         }
         *to[f] = n > 0 ? sum / n : EK_TRACE_UNKNOWN;

@@ -62,8 +62,8 @@ void ek__step_finder_clear(ek__step_finder *finder);
 int ek__step_at(const ek__step_finder *finder, int64_t time);
 int ek__step_of(const ek__step_finder *finder, const ek__event *event);
 
-/** A step about which nothing is known yet. */
-ek_trace_step ek__step_unknown(void);
+/** A step of events: what they are summed up to is 0, all else unknown. */
+ek_trace_step ek__step_of_events(void);
 
 /** A period that the operators of the busiest stream repeat, as step windows in `rank`; none when nothing repeats
  *  convincingly. O(kernels). */
@@ -71,11 +71,12 @@ ek_status ek__steps_by_repetition(const ek__trace *trace, ek_trace_rank *rank, e
 /** Which first steps are warm-up, by options->drop_first_steps or by their lengths; says so in a note. */
 ek_status ek__mark_warm_up(const ek_trace_options *options, ek_trace_rank *rank, ek_error *err);
 
-/** Host launches of Ascend device tasks, by HostToDevice arrows. */
+/** Host launches of Ascend device tasks, by arrows. */
 typedef struct ek__task_launch {
-    int64_t start;  /**< of the device task */
-    int64_t launch; /**< the earliest arrow's start */
-    uint16_t track; /**< of the device task */
+    int64_t start;       /**< of the device task */
+    int64_t launch;      /**< the earliest arrow's start */
+    uint16_t track;      /**< of the device task */
+    uint16_t host_track; /**< where that arrow starts */
 } ek__task_launch;
 
 typedef struct ek__task_launches {
@@ -92,7 +93,7 @@ const char *ek__kernel_family(const char *name);
 /** Pairs of arrow ends of one class: where they begin on the host, where they end on the device. O(n log n). */
 ek_status ek__task_launches_make(const ek__trace *trace, ek__flow flow, ek__task_launches *out, ek_error *err);
 void ek__task_launches_clear(ek__task_launches *launches);
-/** EK_TRACE_UNKNOWN when no arrow ends there. O(log n). */
-int64_t ek__task_launch_of(const ek__task_launches *launches, const ek__event *task);
+/** NULL when no arrow ends there. O(log n). */
+const ek__task_launch *ek__task_launch_of(const ek__task_launches *launches, const ek__event *task);
 
 #endif

@@ -55,24 +55,6 @@ bool ek__intervals_of(ek__slice slice, int64_t from, int64_t to, ek__intervals *
     return true;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const ek__interval *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-bool ek__intervals_normalize(ek__intervals *set)
-{
-    size_t n = set->n;
-    if (n == 0)
-        return true;
-    qsort(set->at, n, sizeof *set->at, by_start);
-    set->n = 0;
-    for (size_t i = 0; i < n; i++) /* never more than are there: what is written is behind what is read */
-        ek__intervals_add(set, set->at[i].start, set->at[i].end);
-    return true;
-}
-
 bool ek__intervals_unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *out)
 {
     size_t i = 0, j = 0;
@@ -82,44 +64,6 @@ bool ek__intervals_unite(const ek__intervals *a, const ek__intervals *b, ek__int
         ek__interval next = of_a ? a->at[i++] : b->at[j++];
         if (!ek__intervals_add(out, next.start, next.end))
             return false;
-    }
-    return true;
-}
-
-bool ek__intervals_intersect(const ek__intervals *a, const ek__intervals *b, ek__intervals *out)
-{
-    ek__intervals_reset(out);
-    for (size_t i = 0, j = 0; i < a->n && j < b->n;) {
-        int64_t start = a->at[i].start > b->at[j].start ? a->at[i].start : b->at[j].start;
-        int64_t end = a->at[i].end < b->at[j].end ? a->at[i].end : b->at[j].end;
-        if (!ek__intervals_add(out, start, end))
-            return false;
-        if (a->at[i].end < b->at[j].end)
-            i++;
-        else
-            j++;
-    }
-    return true;
-}
-
-bool ek__intervals_subtract(const ek__intervals *a, const ek__intervals *b, ek__intervals *out)
-{
-    size_t j = 0;
-    ek__intervals_reset(out);
-    for (size_t i = 0; i < a->n; i++) {
-        int64_t at = a->at[i].start, end = a->at[i].end;
-        while (j < b->n && b->at[j].end <= at)
-            j++;
-        /* `j` stays at one that may reach into the next interval of `a`. */
-        for (size_t k = j; at < end; k++) {
-            int64_t stop = k < b->n && b->at[k].start < end ? b->at[k].start : end;
-            if (stop > at && !push(out, at, stop))
-                return false;
-            if (stop == end)
-                break;
-            at = b->at[k].end;
-            j = k;
-        }
     }
     return true;
 }

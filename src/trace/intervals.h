@@ -1,4 +1,5 @@
-/* trace/intervals.h - sets of half-open time intervals [start, end): union, intersection, difference, length.
+/* trace/intervals.h - sets of half-open time intervals [start, end): union, and the lengths of sets, intersections,
+ * differences.
  *
  * A set is kept merged: sorted, disjoint, neighbours that touch are one. Every call is a merge of sorted lists. */
 #ifndef EK_TRACE_INTERVALS_H
@@ -39,12 +40,8 @@ void ek__intervals_reset(ek__intervals *set);
 bool ek__intervals_add(ek__intervals *set, int64_t start, int64_t end);
 /** U(events of a slice whose start is in [from, to)). O(n). @return false when memory is out. */
 bool ek__intervals_of(ek__slice slice, int64_t from, int64_t to, ek__intervals *out);
-/** Any order: sorts, then merges. O(n log n). */
-bool ek__intervals_normalize(ek__intervals *set);
-/** out = a u b, a n b, a \ b; `out` is none of them. O(n). @return false when memory is out. */
+/** out = a u b; `out` is none of them. O(n). @return false when memory is out. */
 bool ek__intervals_unite(const ek__intervals *a, const ek__intervals *b, ek__intervals *out);
-bool ek__intervals_intersect(const ek__intervals *a, const ek__intervals *b, ek__intervals *out);
-bool ek__intervals_subtract(const ek__intervals *a, const ek__intervals *b, ek__intervals *out);
 /** Total length. O(n). */
 int64_t ek__intervals_length(const ek__intervals *set);
 /** Length of a n b, of a \ b, without making the set. O(n). */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/intervals.h"
+
 /* An execution is slow when it takes three times as long as the median of its kind and 20 us more, and the kind has
  * five or more: what is short or rare varies by itself. */
 enum { SLOW_FACTOR = 3, SLOW_LEAST_NS = 20000, LEAST_OF_KIND = 5 };
@@ -45,10 +47,10 @@ static void add_execution(ek_trace_operator *op, const ek__kernel *k)
 {
     op->min = op->count == 0 || k->duration < op->min ? k->duration : op->min;
     op->max = k->duration > op->max ? k->duration : op->max;
-    op->total = ek__sum(op->total, k->duration);
+    op->total = ek__ns_add(op->total, k->duration);
     op->count++;
     if (k->wait != EK_TRACE_UNKNOWN)
-        op->wait = op->wait == EK_TRACE_UNKNOWN ? k->wait : ek__sum(op->wait, k->wait);
+        op->wait = op->wait == EK_TRACE_UNKNOWN ? k->wait : ek__ns_add(op->wait, k->wait);
 }
 
 static bool is_family(const char *family, const char *name)
@@ -83,7 +85,7 @@ static void finish_operators(ek_trace_operators *ops)
     double total = 0;
     for (int i = 0; i < ops->n; i++) {
         total += (double)ops->op[i].total;
-        ops->total = ek__sum(ops->total, ops->op[i].total);
+        ops->total = ek__ns_add(ops->total, ops->op[i].total);
         ops->n_executions += ops->op[i].count;
     }
     for (int i = 0; i < ops->n; i++) {
@@ -144,7 +146,7 @@ static int merge_names(ek_trace_core *core, int n)
     for (int i = 0; i < n; i++) {
         if (kept > 0 && strcmp(core[kept - 1].name, core[i].name) == 0) {
             core[kept - 1].count += core[i].count;
-            core[kept - 1].total = ek__sum(core[kept - 1].total, core[i].total);
+            core[kept - 1].total = ek__ns_add(core[kept - 1].total, core[i].total);
         } else {
             core[kept++] = core[i];
         }
@@ -167,7 +169,7 @@ static ek_status sum_cores_and_types(const ek__kernels *k, const ek_trace_operat
     for (size_t i = 0; i < k->n; i++) {
         uint32_t g = k->at[i].group;
         ops->core[g].count = ++ops->type[g].count;
-        ops->core[g].total = ops->type[g].total = ek__sum(ops->type[g].total, k->at[i].duration);
+        ops->core[g].total = ops->type[g].total = ek__ns_add(ops->type[g].total, k->at[i].duration);
     }
     /* Number 0 is the empty text, which no group is. */
     ops->n_cores = merge_names(ops->core + 1, (int)n - 1);
@@ -325,7 +327,7 @@ typedef struct sweep {
 
 static int64_t end_of(const ek__kernel *k)
 {
-    return ek__sum(k->start, k->duration);
+    return ek__ns_add(k->start, k->duration);
 }
 
 static void extend(sweep *s, const ek__kernel *k)
@@ -390,7 +392,7 @@ static ek_status fill_step(const ek__kernels *k, const span *s, bool alone, cons
     if (strcmp(name, "N/A") == 0)
         name = "";
     if (!alone && !*name) {
-        in->rank->n_outside_steps = ek__sum(in->rank->n_outside_steps, (int64_t)s->n);
+        in->rank->n_outside_steps = ek__ns_add(in->rank->n_outside_steps, (int64_t)s->n);
         return EK_OK;
     }
     ek_status status = ek__table_step(in, name, alone, &step, err);

@@ -98,7 +98,9 @@ static int by_id(const void *a, const void *b)
         return x->id < y->id ? -1 : 1;
     if (x->end != y->end)
         return x->end < y->end ? -1 : 1;
-    return (x->time > y->time) - (x->time < y->time);
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return (x->track > y->track) - (x->track < y->track);
 }
 
 static int by_task(const void *a, const void *b)
@@ -108,7 +110,9 @@ static int by_task(const void *a, const void *b)
         return x->track < y->track ? -1 : 1;
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
-    return (x->launch > y->launch) - (x->launch < y->launch);
+    if (x->launch != y->launch)
+        return x->launch < y->launch ? -1 : 1;
+    return (x->host_track > y->host_track) - (x->host_track < y->host_track);
 }
 
 static bool is_end_of(const ek__event *e, ek__flow flow)
@@ -158,7 +162,7 @@ ek_status ek__task_launches_make(const ek__trace *trace, ek__flow flow, ek__task
         if (arrows[i].end == 0 && (!begin || begin->id != arrows[i].id))
             begin = &arrows[i]; /* the earliest of its id */
         if (arrows[i].end == 1 && begin && begin->id == arrows[i].id)
-            pairs[n_pairs++] = (ek__task_launch){arrows[i].time, begin->time, arrows[i].track};
+            pairs[n_pairs++] = (ek__task_launch){arrows[i].time, begin->time, arrows[i].track, begin->track};
     }
     free(arrows);
     qsort(pairs, n_pairs, sizeof *pairs, by_task);
@@ -172,18 +176,18 @@ void ek__task_launches_clear(ek__task_launches *launches)
     *launches = (ek__task_launches){0};
 }
 
-int64_t ek__task_launch_of(const ek__task_launches *launches, const ek__event *task)
+const ek__task_launch *ek__task_launch_of(const ek__task_launches *launches, const ek__event *task)
 {
     size_t low = 0, high = launches->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const ek__task_launch *at = &launches->at[middle];
         if (at->track == task->track && at->start == task->start)
-            return at->launch;
+            return at;
         if (at->track < task->track || (at->track == task->track && at->start < task->start))
             low = middle + 1;
         else
             high = middle;
     }
-    return EK_TRACE_UNKNOWN;
+    return NULL;
 }

@@ -5,6 +5,7 @@
 #define EK_TRACE_LAYERS_H
 
 #include "base/error.h"
+#include "trace/intervals.h"
 #include "trace/trace.h"
 
 enum { EK__PASS_FORWARD, EK__PASS_RERUN, EK__PASS_BACKWARD, EK__N_PASSES };
@@ -33,6 +34,7 @@ typedef struct ek__layer_search {
     const ek_trace_options *options;
     ek_trace_rank *rank;
     bool use_warm_up; /**< no other step is there */
+    bool named;       /**< a source has names of the model's parts */
     size_t n_layers, layers_capacity, n_passes, passes_capacity;
     ek__found_layer *layer;
     ek__layer_pass *pass;
@@ -42,13 +44,6 @@ void ek__layer_search_clear(ek__layer_search *search);
 /** @return the layer's index, or -1 when memory is out. */
 int32_t ek__layer_add(ek__layer_search *search, const ek__found_layer *layer);
 bool ek__layer_pass_add(ek__layer_search *search, const ek__layer_pass *pass);
-
-/** Sum of two durations, at most INT64_MAX. */
-static inline int64_t ek__time_sum(int64_t a, int64_t b)
-{
-    int64_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
 
 /** The step whose device window holds a time: its index; -1 outside and in warm-up steps. O(log steps). */
 int32_t ek__layer_step(const ek__layer_search *search, int64_t time);

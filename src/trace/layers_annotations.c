@@ -120,7 +120,7 @@ static void add_kernel(work *w, int32_t track, int64_t time, const ek__event *ke
     int64_t end = ek__event_end(kernel);
     p->start = kernel->start < p->start ? kernel->start : p->start;
     p->end = end > p->end ? end : p->end;
-    p->busy = ek__time_sum(p->busy, kernel->duration);
+    p->busy = ek__ns_add(p->busy, kernel->duration);
     w->host[layer_range] = time < w->host[layer_range] ? time : w->host[layer_range];
 }
 

@@ -2,7 +2,8 @@
  * thread that runs the model; recomputation inside recompute_fn, or in a module on a thread that runs backward passes;
  * backward otherwise, through the arrow fwdbwd from the operator whose gradient it is. So each kernel knows which
  * execution of which layer it belongs to. Layers are the modules whose kind repeats below one parent and takes time,
- * the outermost ones. Needs with_stack or with_modules; not handled: modules renamed between threads. */
+ * the outermost ones: no plain lists of modules (Sequential), and modules without parts, such as Conv2d, only where
+ * they follow one another directly. Needs with_stack or with_modules; not handled: modules renamed between threads. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ typedef struct group {
     uint32_t name;
     uint32_t kind; /* a name that has it */
     double busy;
+    bool fit; /* has parts, or follows another of its kind */
 } group;
 
 typedef struct work {
@@ -186,27 +188,69 @@ static bool find_kinds(const work *w, uint32_t *kind_of)
     return true;
 }
 
+/* Lists of modules that say nothing of what is in them. */
+static bool is_plain_list(const char *name)
+{
+    static const char *const kinds[] = {"Sequential", "ModuleList", "ModuleDict"};
+    size_t size;
+    ek__module_number(name, &size);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (size == strlen(kinds[i]) && memcmp(name, kinds[i], size) == 0)
+            return true;
+    return false;
+}
+
+/* Could a module be a layer of a body? fit[m]: it has parts, or the part of its parent before it was of the same kind
+ * and another one. Parents come before their parts, and these in order of time. */
+static bool find_fit(const work *w, const uint32_t *kind_of, bool *fit)
+{
+    int32_t *before = ek__alloc(w->modules.n, sizeof *before); /* last part so far, plus 1 */
+    if (!before)
+        return false;
+    for (size_t m = 0; m < w->modules.n; m++) {
+        const ek__nested *r = &w->modules.at[m];
+        if (r->parent < 0)
+            continue;
+        int32_t last = before[r->parent] - 1;
+        before[r->parent] = (int32_t)m + 1;
+        fit[r->parent] = true;
+        fit[m] |=
+            last >= 0 && w->modules.at[last].name != r->name && kind_of[w->modules.at[last].name] == kind_of[r->name];
+    }
+    free(before);
+    return true;
+}
+
 /* Groups of modules by (parent, kind): those with two names or more and a share of the largest one's time. */
 static bool choose_by_group(work *w, const uint32_t *kind_of)
 {
     group *g = ek__alloc(w->modules.n, sizeof *g);
+    bool *fits = ek__alloc(w->modules.n, sizeof *fits);
     double largest = 0;
     size_t n = 0;
-    if (!g)
+    if (!g || !fits || !find_fit(w, kind_of, fits)) {
+        free(g);
+        free(fits);
         return false;
+    }
     for (size_t m = 0; m < w->modules.n; m++) {
         const ek__nested *r = &w->modules.at[m];
-        if (!is_backward_track(w, r->track))
-            g[n++] = (group){r->parent >= 0 ? w->modules.at[r->parent].name : 0, r->name, kind_of[r->name], w->busy[m]};
+        uint32_t parent = r->parent >= 0 ? w->modules.at[r->parent].name : 0;
+        if (!is_backward_track(w, r->track) && !is_plain_list(name_of(w, (int32_t)m)))
+            g[n++] = (group){parent, r->name, kind_of[r->name], w->busy[m], fits[m]};
     }
+    free(fits);
     if (n > 0)
         qsort(g, n, sizeof *g, compare_groups);
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0, j; i < n; i = j) {
             double busy = 0;
-            for (j = i; j < n && g[j].parent == g[i].parent && g[j].kind == g[i].kind; j++)
+            bool fit = false;
+            for (j = i; j < n && g[j].parent == g[i].parent && g[j].kind == g[i].kind; j++) {
                 busy += g[j].busy;
-            bool repeats = g[i].name != g[j - 1].name;
+                fit |= g[j].fit;
+            }
+            bool repeats = fit && g[i].name != g[j - 1].name;
             if (pass == 0 && repeats)
                 largest = busy > largest ? busy : largest;
             for (size_t k = i; k < j && pass == 1; k++)
@@ -399,7 +443,7 @@ static bool make_passes(work *w)
                     w->member[j].direction == first->direction && w->member[j].execution == first->execution;
              j++) {
             pass.end = w->member[j].end > pass.end ? w->member[j].end : pass.end;
-            pass.busy = ek__time_sum(pass.busy, w->member[j].end - w->member[j].start);
+            pass.busy = ek__ns_add(pass.busy, w->member[j].end - w->member[j].start);
         }
         pass.wall = pass.end - pass.start;
         if (pass.step >= 0 && !ek__layer_pass_add(w->search, &pass))
@@ -441,6 +485,7 @@ ek_status ek__layers_of_modules(ek__layer_search *search, const char **source, e
     *source = "modules";
     if (search->trace->of[EK__EVENT_MODULE].n == 0)
         return EK_OK;
+    search->named = true;
     bool fine = ek__nest_make(w.trace, EK__EVENT_MODULE, &w.modules) &&
                 ek__nest_make(w.trace, EK__EVENT_RECOMPUTE, &w.regions) && search_modules(&w);
     ek__nest_clear(&w.modules);

@@ -41,6 +41,7 @@ typedef struct cutter {
     size_t *begin;      /* [n_layers + 1] in `order` */
     uint32_t *limit, *position, *used, *used_in, *seen_in; /* by place (seen_in: by operator name) */
     uint32_t serial;                                       /* of passes, for used_in and seen_in */
+    bool split;                                            /* backward runs end at receives too */
     pattern best[N_CLASSES];
     size_t n_pieces, capacity;
     piece *piece;
@@ -57,7 +58,7 @@ static bool is_run_end(const cutter *c, size_t i, size_t end)
 {
     return i == end || c->fragment[c->order[i]] != c->fragment[c->order[i - 1]] ||
            class_of(&c->op[c->order[i]]) != class_of(&c->op[c->order[i - 1]]) ||
-           (class_of(&c->op[c->order[i]]) == 0 && c->received[c->order[i]]);
+           ((c->split || class_of(&c->op[c->order[i]]) == 0) && c->received[c->order[i]]);
 }
 
 /* A run of operators of one class; with pieces of recomputation in between, of several such runs. */
@@ -116,15 +117,20 @@ static void find_pattern(cutter *c, size_t begin, size_t end, uint8_t class, boo
     out->n_distinct = best.n_distinct;
 }
 
-/* Backward passes are joined only where no run alone shows as many places. */
+/* Backward passes end at receives when nothing is lost by it, and are joined only where no run alone shows as many
+ * places. A receive may also begin in the middle of a pass: then what lies between two receives shows less. */
 static void find_patterns(cutter *c, size_t begin, size_t end)
 {
     find_pattern(c, begin, end, 0, false, &c->best[0]);
     find_pattern(c, begin, end, 1, true, &c->best[1]);
     size_t joined = c->best[1].n_distinct;
-    find_pattern(c, begin, end, 1, false, &c->best[1]);
-    if (c->best[1].n_distinct < joined)
-        find_pattern(c, begin, end, 1, true, &c->best[1]);
+    for (int attempt = 0; attempt < 4; attempt++) {
+        c->split = attempt % 2 == 0;
+        find_pattern(c, begin, end, 1, attempt >= 2, &c->best[1]);
+        if (c->best[1].n_distinct >= joined)
+            break;
+    }
+    c->split = false;
 }
 
 /* Is the pattern k equal parts? */
@@ -191,7 +197,7 @@ static void add_op(cutter *c, piece *p, size_t i, uint32_t *at)
     p->last = i;
     p->n++;
     p->end = op->start + op->duration > p->end ? op->start + op->duration : p->end;
-    p->busy = ek__time_sum(p->busy, op->duration);
+    p->busy = ek__ns_add(p->busy, op->duration);
     p->all_marked &= op->scope == EK__SCOPE_RECOMPUTE;
 }
 

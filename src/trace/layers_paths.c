@@ -1,8 +1,10 @@
 /* Layers and passes from operators that carry the framework's path. Every distinct path is taken apart once: its scope
  * (Default, recompute_Default, Gradients), its elements, the layer it belongs to. Layers are the numbered elements of
- * containers in which a kind of element repeats, the outermost one of a path; what runs before the first of them and
+ * containers in which a kind of element repeats, the outermost one of a path (elements without parts, such as a
+ * Conv2d, only where neighbouring numbers are of one kind); what runs before the first of them and
  * after the last, outside of all, is head and tail. layers_passes.c then cuts each layer's operators into passes.
  * Not handled: a body without numbers that no name is given for. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,7 @@ typedef struct container {
     double busy;
     uint32_t n_elements, depth; /* distinct numbered elements; elements before them */
     bool repeats, chosen;
+    bool has_parts, has_neighbours; /* elements hold others; two that follow one another are of one kind */
 } container;
 
 /* A path taken apart. */
@@ -92,15 +95,32 @@ bool ek__is_layer_path(const char *text)
 
 /* ---- which containers hold layers ---- */
 
-/* One number for two texts. */
+/* A number and a text as one. @return its size */
+static size_t pair_key(char *key, size_t capacity, uint32_t first, const char *text, size_t size)
+{
+    size = size > capacity - sizeof first ? capacity - sizeof first : size;
+    memcpy(key, &first, sizeof first);
+    memcpy(key + sizeof first, text, size);
+    return sizeof first + size;
+}
+
+/* One number for both. */
 static uint32_t intern_pair(ek__texts *texts, uint32_t first, const char *text, size_t size)
 {
     char key[600];
-    if (size > sizeof key - sizeof first)
-        size = sizeof key - sizeof first;
-    memcpy(key, &first, sizeof first);
-    memcpy(key + sizeof first, text, size);
-    return ek__texts_intern(texts, key, sizeof first + size);
+    return ek__texts_intern(texts, key, pair_key(key, sizeof key, first, text, size));
+}
+
+/* Was the element of the same kind with the next number (`by` 1 or -1) seen in the container? */
+static bool has_neighbour(const work *w, uint32_t list, const span *e, size_t kind, int by)
+{
+    char text[600], key[600];
+    size_t ignored;
+    int n = snprintf(text, sizeof text, "%d-%.*s", ek__element_number(e->at, e->size, &ignored) + by,
+                     (int)(e->size - kind), e->at + kind);
+    if (n < 0 || (size_t)n >= sizeof text)
+        return false;
+    return ek__texts_find(&w->elements, key, pair_key(key, sizeof key, list, text, (size_t)n)) != UINT32_MAX;
 }
 
 static bool count_element(work *w, const path *p, int i, double busy)
@@ -123,6 +143,7 @@ static bool count_element(work *w, const path *p, int i, double busy)
     container *c = &w->container[number];
     c->busy += busy;
     c->depth = (uint32_t)i;
+    c->has_parts |= i + 1 < p->n;
     uint32_t n = w->elements.n, element = intern_pair(&w->elements, number, e->at, e->size);
     if (element == UINT32_MAX)
         return false;
@@ -132,8 +153,14 @@ static bool count_element(work *w, const path *p, int i, double busy)
             return false;
         c->n_elements++;
         c->repeats |= k < n_kinds;
+        c->has_neighbours |= has_neighbour(w, number, e, kind, -1) || has_neighbour(w, number, e, kind, 1);
     }
     return true;
+}
+
+static bool is_list(const container *c)
+{
+    return c->repeats && (c->has_parts || c->has_neighbours);
 }
 
 /* Lists in which a kind repeats and that take time; a lone numbered element only where there is no such list. */
@@ -146,7 +173,8 @@ static void choose_containers(work *w)
             const container *c = &w->container[i];
             bool better =
                 best == UINT32_MAX || c->busy > largest || (c->busy == largest && c->depth < w->container[best].depth);
-            if (c->n_elements > 0 && (c->repeats || pass == 1) && better) {
+            bool lone = pass == 1 && c->n_elements > 0 && (c->has_parts || c->n_elements == 1);
+            if ((is_list(c) || lone) && better) {
                 best = i;
                 largest = c->busy;
             }
@@ -155,7 +183,7 @@ static void choose_containers(work *w)
         return;
     w->container[best].chosen = true;
     for (uint32_t i = 0; i < w->containers.n; i++)
-        w->container[i].chosen |= w->container[i].repeats && w->container[i].busy * SMALL_CONTAINER >= largest;
+        w->container[i].chosen |= is_list(&w->container[i]) && w->container[i].busy * SMALL_CONTAINER >= largest;
 }
 
 static bool find_containers(work *w)

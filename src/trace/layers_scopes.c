@@ -146,6 +146,7 @@ ek_status ek__layers_of_scopes(ek__layer_search *search, const char **source, ek
     ek_status status = fine ? EK_OK : ek__no_memory(err);
     for (uint32_t i = 0; text && i < m.texts.n; i++)
         text[i] = ek__texts_at(&m.texts, i);
+    search->named |= m.n_ops > 0;
     if (status == EK_OK && m.n_ops > 0)
         status = ek__layers_from_paths(search, m.op, m.n_ops, text, m.texts.n, true, err);
     *source = "scope_layer";

@@ -30,7 +30,7 @@ static uint32_t host_name(const ek__trace *trace, const host_names *h, size_t ke
     const ek__launch_point *at = &h->point[kernel];
     if (at->track < 0)
         return 0;
-    size_t last = ek__slice_lower(h->ops, at->time + 1);
+    size_t last = ek__slice_lower(h->ops, ek__ns_add(at->time, 1));
     for (size_t i = last; i > 0 && last - i < NEAR; i--) {
         const ek__event *e = &h->ops.event[i - 1];
         if (e->track == at->track && ek__event_end(e) >= at->time &&
@@ -71,6 +71,7 @@ ek_status ek__layers_of_tasks(ek__layer_search *search, const char **source, ek_
                 op[n++] = (ek__path_op){kernels.event[i].start, kernels.event[i].duration, name};
         }
     }
+    search->named |= n > 0;
     if (status == EK_OK && n > 0)
         status = ek__layers_from_paths(search, op, n, text, trace->n_names, false, err);
     *source = n_own > 0 ? "task_names" : "launch_names";

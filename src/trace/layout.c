@@ -17,23 +17,23 @@ static const char cluster_folder[] = "cluster_analysis_output";
 typedef struct grouping {
     ek__search search;
     int n_homes;
-    ek__part *home; /* folders that hold an ASCEND_PROFILER_OUTPUT, sorted */
+    ek__path_part *home; /* folders that hold an ASCEND_PROFILER_OUTPUT, sorted */
     int n_raw;
     const ek__found **raw; /* [n_raw]: in PROF_ folders, by the folder above and key */
     ek_error *err;
 } grouping;
 
-static ek__part name_of(const ek__found *f)
+static ek__path_part name_of(const ek__found *f)
 {
     return ek__last_of(ek__part_of(f->full));
 }
 
-static ek__part folder_of(const ek__found *f)
+static ek__path_part folder_of(const ek__found *f)
 {
     return ek__folder_of(ek__part_of(f->full));
 }
 
-static bool same(ek__part a, ek__part b)
+static bool same(ek__path_part a, ek__path_part b)
 {
     return a.n == b.n && memcmp(a.at, b.at, a.n) == 0;
 }
@@ -42,7 +42,7 @@ static bool same(ek__part a, ek__part b)
 
 static int compare_parts(const void *a, const void *b)
 {
-    const ek__part *x = a, *y = b;
+    const ek__path_part *x = a, *y = b;
     int order = memcmp(x->at, y->at, x->n < y->n ? x->n : y->n);
     if (order != 0)
         return order;
@@ -55,7 +55,7 @@ static ek_status find_homes(grouping *g)
     if (!g->home)
         return ek__no_memory(g->err);
     for (int i = 0; i < g->search.n_found; i++) {
-        ek__part folder = folder_of(&g->search.found[i]);
+        ek__path_part folder = folder_of(&g->search.found[i]);
         if (ek__part_is(ek__last_of(folder), output_folder))
             g->home[g->n_homes++] = ek__folder_of(folder);
     }
@@ -64,14 +64,14 @@ static ek_status find_homes(grouping *g)
     return EK_OK;
 }
 
-static bool is_home(const grouping *g, ek__part folder)
+static bool is_home(const grouping *g, ek__path_part folder)
 {
     return g->n_homes > 0 && bsearch(&folder, g->home, (size_t)g->n_homes, sizeof *g->home, compare_parts) != NULL;
 }
 
 /* ---- keys ---- */
 
-static ek_status set_key(grouping *g, ek__found *f, ek__part folder, int number)
+static ek_status set_key(grouping *g, ek__found *f, ek__path_part folder, int number)
 {
     /* A line feed cannot be told from one in a folder's name; the number behind it makes no harm there. */
     if (number >= 0)
@@ -81,13 +81,13 @@ static ek_status set_key(grouping *g, ek__found *f, ek__part folder, int number)
     return f->key ? EK_OK : ek__no_memory(g->err);
 }
 
-static bool is_iteration(ek__part name)
+static bool is_iteration(ek__path_part name)
 {
     int number[3];
     return ek__part_begins(name, "msprof_") && ek__end_numbers(ek__stem_of(name), number) == 3;
 }
 
-static bool has_text(ek__part part, const char *text)
+static bool has_text(ek__path_part part, const char *text)
 {
     size_t n = strlen(text);
     for (size_t i = 0; i + n <= part.n; i++)
@@ -99,7 +99,7 @@ static bool has_text(ek__part part, const char *text)
 /* The number that a bare file's own name tells. Kineto's names hold times, sizes and versions: only "rank" counts. */
 static int own_number(const ek__found *f)
 {
-    ek__part name = name_of(f), stem = ek__stem_of(name);
+    ek__path_part name = name_of(f), stem = ek__stem_of(name);
     int number[3], n = ek__end_numbers(stem, number), rank = ek__number_behind(stem, "rank");
     if (rank >= 0)
         return rank;
@@ -119,11 +119,11 @@ static int own_number(const ek__found *f)
 }
 
 /* The folder PROF_... that a path lies in, and the device_N below it; false without one. */
-static bool find_prof(const ek__found *f, ek__part *prof, int *device)
+static bool find_prof(const ek__found *f, ek__path_part *prof, int *device)
 {
     *device = -1;
-    for (ek__part folder = folder_of(f); folder.n > 1; folder = ek__folder_of(folder)) {
-        ek__part last = ek__last_of(folder);
+    for (ek__path_part folder = folder_of(f); folder.n > 1; folder = ek__folder_of(folder)) {
+        ek__path_part last = ek__last_of(folder);
         if (ek__part_begins(last, "device_"))
             *device = ek__last_number(last);
         if (ek__part_begins(last, "PROF_")) {
@@ -134,9 +134,9 @@ static bool find_prof(const ek__found *f, ek__part *prof, int *device)
     return false;
 }
 
-static ek_status key_of_prof(grouping *g, ek__found *f, ek__part prof, int device)
+static ek_status key_of_prof(grouping *g, ek__found *f, ek__path_part prof, int device)
 {
-    ek__part above = ek__folder_of(prof);
+    ek__path_part above = ek__folder_of(prof);
     f->prof = ek__pool_text(g->search.pool, prof.at, prof.n);
     if (!f->prof)
         return ek__no_memory(g->err);
@@ -149,7 +149,7 @@ static ek_status key_of_prof(grouping *g, ek__found *f, ek__part prof, int devic
 
 static ek_status key_of_bare(grouping *g, ek__found *f)
 {
-    ek__part folder = folder_of(f), name = name_of(f);
+    ek__path_part folder = folder_of(f), name = name_of(f);
     f->number = own_number(f);
     f->stage = ek__number_behind(ek__stem_of(name), "stage");
     if (is_iteration(name))
@@ -164,7 +164,7 @@ static ek_status key_of_bare(grouping *g, ek__found *f)
 
 static ek_status find_key(grouping *g, ek__found *f)
 {
-    ek__part folder = folder_of(f), prof;
+    ek__path_part folder = folder_of(f), prof;
     int device;
     if (ek__part_is(ek__last_of(folder), output_folder))
         return set_key(g, f, ek__folder_of(folder), -1);
@@ -197,7 +197,7 @@ static bool is_in_output(const ek__found *f)
 /* Parts of what an msprof file of the same device holds whole. */
 static bool is_part_of_msprof(const ek__found *f)
 {
-    ek__part name = name_of(f);
+    ek__path_part name = name_of(f);
     return f->type == EK__FILE_TRACE && (ek__part_begins(name, "hccl_") || ek__part_begins(name, "task_time_") ||
                                          ek__part_begins(name, "step_trace_"));
 }
@@ -327,7 +327,7 @@ static int rank_inside(const char *path)
 }
 
 /* The rank by the one profiler_info file in a folder: its name, else its rank_id. */
-static int rank_by_info(ek__part folder)
+static int rank_by_info(ek__path_part folder)
 {
     char path[EK__LAYOUT_PATH_SIZE + 300];
     int rank = -1, n = 0, length = (int)folder.n;
@@ -338,7 +338,7 @@ static int rank_by_info(ek__part folder)
     if (!entries)
         return -1;
     for (struct dirent *entry; (entry = readdir(entries));) {
-        ek__part name = ek__part_of(entry->d_name);
+        ek__path_part name = ek__part_of(entry->d_name);
         if (!ek__part_begins(name, "profiler_info") || !has_text(name, ".json"))
             continue;
         n++;
@@ -351,7 +351,7 @@ static int rank_by_info(ek__part folder)
     return n == 1 ? rank : -1;
 }
 
-static int rank_by_folders(ek__part folder, bool any_number)
+static int rank_by_folders(ek__path_part folder, bool any_number)
 {
     int rank = ek__number_behind(ek__last_of(folder), "rank");
     if (rank < 0 && any_number)
@@ -361,7 +361,7 @@ static int rank_by_folders(ek__part folder, bool any_number)
     return rank;
 }
 
-static ek__part above_prof(const ek__found *f)
+static ek__path_part above_prof(const ek__found *f)
 {
     return ek__folder_of(ek__part_of(f->prof));
 }
@@ -369,7 +369,7 @@ static ek__part above_prof(const ek__found *f)
 static int by_above_prof(const void *a, const void *b)
 {
     const ek__found *x = *(const ek__found *const *)a, *y = *(const ek__found *const *)b;
-    ek__part p = above_prof(x), q = above_prof(y);
+    ek__path_part p = above_prof(x), q = above_prof(y);
     int order = compare_parts(&p, &q);
     return order != 0 ? order : strcmp(x->key, y->key);
 }
@@ -392,7 +392,7 @@ static ek_status find_raw(grouping *g)
 static bool has_folder_alone(const grouping *g, const ek__found *f)
 {
     const ek__found **at = bsearch(&f, g->raw, (size_t)g->n_raw, sizeof *g->raw, by_above_prof);
-    ek__part folder = above_prof(f);
+    ek__path_part folder = above_prof(f);
     for (const ek__found **i = at; i-- > g->raw && same(above_prof(*i), folder);)
         if (strcmp((*i)->key, f->key) != 0)
             return false;
@@ -405,7 +405,7 @@ static bool has_folder_alone(const grouping *g, const ek__found *f)
 /* The rank of the files of one key, of which `f` is the first. */
 static int rank_of(const grouping *g, const ek__found *f)
 {
-    ek__part key = ek__part_of(f->key), folder = folder_of(f);
+    ek__path_part key = ek__part_of(f->key), folder = folder_of(f);
     int rank = -1;
     if (is_home(g, key)) {
         rank = rank_by_info(key);
@@ -436,7 +436,7 @@ static int by_use(const void *a, const void *b)
     int i[3], k[3];
     if (x->type != y->type)
         return x->type < y->type ? -1 : 1;
-    ek__part p = ek__last_of(ek__part_of(x->path)), q = ek__last_of(ek__part_of(y->path));
+    ek__path_part p = ek__last_of(ek__part_of(x->path)), q = ek__last_of(ek__part_of(y->path));
     if (x->type == EK__FILE_TRACE && is_iteration(p) && is_iteration(q)) {
         ek__end_numbers(ek__stem_of(p), i);
         ek__end_numbers(ek__stem_of(q), k);

@@ -11,10 +11,10 @@
 #include "trace/files.h"
 
 /** Part of a text. */
-typedef struct ek__part {
+typedef struct ek__path_part {
     const char *at;
     size_t n;
-} ek__part;
+} ek__path_part;
 
 enum {
     EK__LAYOUT_MAX_DEPTH = 16,        /**< folders below the one given */
@@ -51,9 +51,6 @@ typedef struct ek__search {
     ek__trouble *trouble;
 } ek__search;
 
-/** Note what cannot be used. EK_OK or EK_ERR_MEMORY. */
-ek_status ek__search_trouble(ek__search *search, ek_status status, const char *path, ek_error *err, const char *format,
-                             ...) __attribute__((format(printf, 5, 6)));
 /** Everything below the paths that is of a known type, each file once, by path. O(entries log entries). */
 ek_status ek__search_walk(ek__search *search, const char *const *path, int n_paths, ek_error *err);
 
@@ -63,18 +60,18 @@ bool ek__type_of_name(const char *name, ek__file_type *type);
 bool ek__type_of_content(const char *path, bool strict, ek__file_type *type);
 
 /** Folder of a path, its last part; both of a part. */
-ek__part ek__folder_of(ek__part path);
-ek__part ek__last_of(ek__part path);
-ek__part ek__part_of(const char *text);
-bool ek__part_is(ek__part part, const char *text);
-bool ek__part_begins(ek__part part, const char *text);
+ek__path_part ek__folder_of(ek__path_part path);
+ek__path_part ek__last_of(ek__path_part path);
+ek__path_part ek__part_of(const char *text);
+bool ek__part_is(ek__path_part part, const char *text);
+bool ek__part_begins(ek__path_part part, const char *text);
 /** The name without .json, .csv and .gz. */
-ek__part ek__stem_of(ek__part name);
+ek__path_part ek__stem_of(ek__path_part name);
 /** The number of the last "rank3", "rank-3" or "rank_3" for the word "rank"; -1 without one. */
-int ek__number_behind(ek__part name, const char *word);
+int ek__number_behind(ek__path_part name, const char *word);
 /** The last number, unless it has more than six digits, as times and process ids have; -1 without one. */
-int ek__last_number(ek__part name);
+int ek__last_number(ek__path_part name);
 /** The numbers of "msprof_0_2_1": those at the end, separated by "_", up to three. @return how many. */
-int ek__end_numbers(ek__part stem, int number[3]);
+int ek__end_numbers(ek__path_part stem, int number[3]);
 
 #endif

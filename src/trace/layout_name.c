@@ -52,12 +52,12 @@ bool ek__type_of_name(const char *name, ek__file_type *type)
 
 /* ---- paths ---- */
 
-ek__part ek__part_of(const char *text)
+ek__path_part ek__part_of(const char *text)
 {
-    return (ek__part){text, strlen(text)};
+    return (ek__path_part){text, strlen(text)};
 }
 
-ek__part ek__folder_of(ek__part path)
+ek__path_part ek__folder_of(ek__path_part path)
 {
     while (path.n > 0 && path.at[path.n - 1] != '/')
         path.n--;
@@ -66,26 +66,26 @@ ek__part ek__folder_of(ek__part path)
     return path;
 }
 
-ek__part ek__last_of(ek__part path)
+ek__path_part ek__last_of(ek__path_part path)
 {
     size_t from = path.n;
     while (from > 0 && path.at[from - 1] != '/')
         from--;
-    return (ek__part){path.at + from, path.n - from};
+    return (ek__path_part){path.at + from, path.n - from};
 }
 
-bool ek__part_is(ek__part part, const char *text)
+bool ek__part_is(ek__path_part part, const char *text)
 {
     return part.n == strlen(text) && memcmp(part.at, text, part.n) == 0;
 }
 
-bool ek__part_begins(ek__part part, const char *text)
+bool ek__part_begins(ek__path_part part, const char *text)
 {
     size_t n = strlen(text);
     return part.n >= n && memcmp(part.at, text, n) == 0;
 }
 
-static bool cut_end(ek__part *name, const char *end)
+static bool cut_end(ek__path_part *name, const char *end)
 {
     size_t n = strlen(end);
     if (name->n < n || memcmp(name->at + name->n - n, end, n) != 0)
@@ -94,7 +94,7 @@ static bool cut_end(ek__part *name, const char *end)
     return true;
 }
 
-ek__part ek__stem_of(ek__part name)
+ek__path_part ek__stem_of(ek__path_part name)
 {
     cut_end(&name, ".gz");
     if (!cut_end(&name, ".json"))
@@ -119,7 +119,7 @@ static int value_of(const char *digits, size_t n)
     return value;
 }
 
-int ek__number_behind(ek__part name, const char *word)
+int ek__number_behind(ek__path_part name, const char *word)
 {
     size_t length = strlen(word);
     int found = -1;
@@ -136,7 +136,7 @@ int ek__number_behind(ek__part name, const char *word)
     return found;
 }
 
-int ek__last_number(ek__part name)
+int ek__last_number(ek__path_part name)
 {
     size_t to = name.n, from;
     while (to > 0 && !is_digit(name.at[to - 1]))
@@ -146,7 +146,7 @@ int ek__last_number(ek__part name)
     return value_of(name.at + from, to - from);
 }
 
-int ek__end_numbers(ek__part stem, int number[3])
+int ek__end_numbers(ek__path_part stem, int number[3])
 {
     int n = 0, reversed[3];
     while (n < 3 && stem.n > 0) {

@@ -25,8 +25,9 @@ typedef struct trail {
 /* Where profilers put what is of no use here. */
 static const char *const skipped[] = {"FRAMEWORK", "logs", "log"};
 
-ek_status ek__search_trouble(ek__search *search, ek_status status, const char *path, ek_error *err, const char *format,
-                             ...)
+/* What cannot be used. EK_OK or EK_ERR_MEMORY. */
+__attribute__((format(printf, 5, 6))) static ek_status
+note_trouble(ek__search *search, ek_status status, const char *path, ek_error *err, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -76,8 +77,8 @@ static ek_status keep(ek__search *search, const char *path, const struct stat *i
 {
     char full[EK__LAYOUT_PATH_SIZE];
     if (!full_path(path, full))
-        return ek__search_trouble(search, EK_ERR_INPUT, path, err, "the path is longer than %d bytes",
-                                  EK__LAYOUT_PATH_SIZE - 1);
+        return note_trouble(search, EK_ERR_INPUT, path, err, "the path is longer than %d bytes",
+                            EK__LAYOUT_PATH_SIZE - 1);
     if (search->n_found >= EK_TRACE_MAX_FILES)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                         "is one file more than the %d that are read at once; give a folder further inside",
@@ -122,7 +123,7 @@ static ek_status look_at(ek__search *search, const char *path, const char *name,
     if (!known && (n < 5 || strcmp(name + n - 5, ".json") != 0 || !ek__type_of_content(path, true, &type)))
         return EK_OK;
     if (info->st_size == 0)
-        return ek__search_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
+        return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
     return keep(search, path, info, type, false, err);
 }
 
@@ -133,9 +134,9 @@ static ek_status walk_entry(ek__search *search, const char *folder, const char *
     size_t n = strlen(folder);
     if (snprintf(path, sizeof path, "%s%s%s", folder, n > 0 && folder[n - 1] == '/' ? "" : "/", name) >=
         (int)sizeof path)
-        return ek__search_trouble(search, EK_ERR_INPUT, folder, err,
-                                  "a path below it is longer than %d bytes; give a folder further inside",
-                                  EK__LAYOUT_PATH_SIZE - 1);
+        return note_trouble(search, EK_ERR_INPUT, folder, err,
+                            "a path below it is longer than %d bytes; give a folder further inside",
+                            EK__LAYOUT_PATH_SIZE - 1);
     if (stat(path, &info) != 0)
         return EK_OK; /* a link to nowhere */
     if (S_ISDIR(info.st_mode))
@@ -156,12 +157,12 @@ static ek_status walk(ek__search *search, const char *path, const struct stat *i
     if (is_below_itself(on, info))
         return EK_OK;
     if (on->depth > EK__LAYOUT_MAX_DEPTH)
-        return ek__search_trouble(search, EK_ERR_INPUT, path, err,
-                                  "lies more than %d folders below the one given and is not searched; give it itself",
-                                  EK__LAYOUT_MAX_DEPTH);
+        return note_trouble(search, EK_ERR_INPUT, path, err,
+                            "lies more than %d folders below the one given and is not searched; give it itself",
+                            EK__LAYOUT_MAX_DEPTH);
     DIR *folder = opendir(path);
     if (!folder)
-        return ek__search_trouble(search, EK_ERR_SYSTEM, path, err, "the folder cannot be read: %s", strerror(errno));
+        return note_trouble(search, EK_ERR_SYSTEM, path, err, "the folder cannot be read: %s", strerror(errno));
     on->at[on->depth].device = info->st_dev;
     on->at[on->depth++].file = info->st_ino;
     ek_status status = EK_OK;
@@ -186,23 +187,24 @@ static ek_status walk(ek__search *search, const char *path, const struct stat *i
 static ek_status take_file(ek__search *search, const char *path, const struct stat *info, ek_error *err)
 {
     ek__file_type type;
-    /* `<(zstd -dc trace.json.zst)`: what comes through a pipe can be looked at once only, so it is taken for a trace. */
+    /* `<(zstd -dc trace.json.zst)`: what comes through a pipe can be looked at once only, so it is taken for a trace.
+     */
     if (S_ISFIFO(info->st_mode))
         return keep(search, path, info, EK__FILE_TRACE, true, err);
     if (!S_ISREG(info->st_mode))
-        return ek__search_trouble(search, EK_ERR_INPUT, path, err,
-                                  "is no regular file; profiles are read from files or pipes, not from devices");
+        return note_trouble(search, EK_ERR_INPUT, path, err,
+                            "is no regular file; profiles are read from files or pipes, not from devices");
     if (info->st_size == 0)
-        return ek__search_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
+        return note_trouble(search, EK_ERR_INPUT, path, err, "is empty: the profiler did not finish writing it");
     if (access(path, R_OK) != 0)
-        return ek__search_trouble(search, EK_ERR_SYSTEM, path, err, "cannot be opened: %s", strerror(errno));
+        return note_trouble(search, EK_ERR_SYSTEM, path, err, "cannot be opened: %s", strerror(errno));
     const char *slash = strrchr(path, '/');
     if (ek__type_of_name(slash ? slash + 1 : path, &type) || ek__type_of_content(path, false, &type))
         return keep(search, path, info, type, true, err);
-    return ek__search_trouble(search, EK_ERR_INPUT, path, err,
-                              "is nothing known: neither a trace (JSON, plain or .gz), nor a table with the columns of "
-                              "kernel_details.csv, step_trace_time.csv, op_statistic.csv, memory_record.csv or another "
-                              "that profilers write");
+    return note_trouble(search, EK_ERR_INPUT, path, err,
+                        "is nothing known: neither a trace (JSON, plain or .gz), nor a table with the columns of "
+                        "kernel_details.csv, step_trace_time.csv, op_statistic.csv, memory_record.csv or another "
+                        "that profilers write");
 }
 
 static int by_file(const void *a, const void *b)
@@ -248,7 +250,7 @@ ek_status ek__search_walk(ek__search *search, const char *const *path, int n_pat
         struct stat info;
         trail on = {0};
         if (stat(path[i], &info) != 0)
-            status = ek__search_trouble(search, EK_ERR_SYSTEM, path[i], err, "cannot be opened: %s", strerror(errno));
+            status = note_trouble(search, EK_ERR_SYSTEM, path[i], err, "cannot be opened: %s", strerror(errno));
         else if (S_ISDIR(info.st_mode))
             status = walk(search, path[i], &info, &on, err);
         else

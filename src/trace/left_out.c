@@ -24,17 +24,17 @@ void ek__left_out_cell(ek__left_out *left, int64_t line, const char *header, con
     ek__left_out_add(left, "line %" PRId64 ": %s '%.60s' is no number that can be used", line, header, cell);
 }
 
-ek_status ek__left_out_report(const ek__left_out *left, const char *rows, const ek_error *cut, const ek__table_in *in,
-                              ek_error *err)
+ek_status ek__left_out_report(const ek__left_out *left, const char *one, const char *many, const ek_error *cut,
+                              const ek__table_in *in, ek_error *err)
 {
     if (left->n == 0 && !cut)
         return EK_OK;
-    ek__pool *pool = in->rank->pool;
+    ek__pool *pool = in->rank ? in->rank->pool : in->run->pool;
     const char *end = cut ? ek__pool_format(pool, "line %d: %s", cut->line, cut->message) : "", *problem = end;
     if (end && left->n > 0)
         problem =
-            ek__pool_format(pool, "%" PRId64 " %s left out%s %s%s%s", left->n, rows, left->n > 1 ? "; the first:" : ":",
-                            left->first, cut ? "; reading ended in " : "", end);
+            ek__pool_format(pool, "%" PRId64 " %s left out%s %s%s%s", left->n, left->n > 1 ? many : one,
+                            left->n > 1 ? "; the first:" : ":", left->first, cut ? "; reading ended in " : "", end);
     if (!problem)
         return ek__no_memory(err);
     in->source->problem = problem;

@@ -23,8 +23,8 @@ static bool is_numbered_exchange(const char *name)
     static const char word[] = "SendRecv__";
     if (!begins(name, "hcom_") || name[strlen("hcom_")] == '\0')
         return false;
+    size_t n = 0;
     for (const char *at = name + strlen("hcom_") + 1; (at = strstr(at, word)); at++) {
-        size_t n = 0;
         while (isalnum((unsigned char)name[n]) || name[n] == '_')
             n++;
         if (name + n < at) /* something that is no word before it */

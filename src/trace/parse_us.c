@@ -1,6 +1,8 @@
 /* Decimal microseconds, as profilers print them, into whole nanoseconds without a double in between: epochs of 16
  * digits before the point lose a quarter of a microsecond in one. The digits are those of the answer up to the third
  * after the point; the rest only decides how to round, half to even. Hexadecimal, infinity and NaN are refused. */
+#include <string.h>
+
 #include "trace/trace.h"
 
 /* Digits of an answer from the left, and what follows them. */
@@ -85,7 +87,37 @@ static bool with_exponent(const char *digits, const char *end, int64_t n_whole, 
     return finish(&r, negative, ns);
 }
 
-/* The common case, "1736408883688177.930": digits, a point, at most three more, nothing that could overflow. */
+/* Eight digits at once: bytes to pairs to fours to one number. @return false when one is no digit */
+static bool eight_digits(const char *text, int64_t *value)
+{
+    uint64_t eight;
+    memcpy(&eight, text, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    eight = __builtin_bswap64(eight);
+#endif
+    eight ^= UINT64_C(0x3030303030303030); /* digits become 0..9 */
+    if (((eight + UINT64_C(0x7676767676767676)) | eight) & UINT64_C(0x8080808080808080))
+        return false;
+    eight = eight * 10 + (eight >> 8);
+    eight = ((eight & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
+             ((eight >> 16) & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
+            32;
+    *value = (int64_t)eight;
+    return true;
+}
+
+/* An epoch of today, "1736408883688177.930". */
+static bool parse_epoch(const char *text, size_t size, int64_t *ns)
+{
+    int64_t high, low;
+    if (size != 20 || text[0] == '9' || text[16] != '.' || !eight_digits(text, &high) ||
+        !eight_digits(text + 8, &low) || !is_digit(text[17]) || !is_digit(text[18]) || !is_digit(text[19]))
+        return false;
+    *ns = (high * 100000000 + low) * 1000 + (text[17] - '0') * 100 + (text[18] - '0') * 10 + (text[19] - '0');
+    return true;
+}
+
+/* The common case: digits, a point, at most three more, nothing that could overflow. */
 static bool parse_plain(const char *text, size_t size, int64_t *ns)
 {
     static const int64_t missing[] = {1000, 100, 10, 1};
@@ -109,7 +141,7 @@ static bool parse_plain(const char *text, size_t size, int64_t *ns)
 
 bool ek__parse_us(const char *text, size_t size, int64_t *ns)
 {
-    if (parse_plain(text, size, ns))
+    if (parse_epoch(text, size, ns) || parse_plain(text, size, ns))
         return true;
     const char *end = text + size;
     while (text < end && is_blank(*text))

@@ -7,12 +7,10 @@
 
 #include "report/report_internal.h"
 
-enum { MAX_TRACKS = 65535, FIRST_TRACK_SLOTS = 256 };
-
 bool ek__part_reset(ek__part *part)
 {
     part->n_events = 0;
-    part->n_tracks = part->n_labels = part->n_categories = 0;
+    part->n_labels = part->n_categories = 0;
     part->last_track = part->last_category = -1;
     memset(part->by_phase, 0, sizeof part->by_phase);
     part->n_items = part->n_odd = 0;
@@ -21,8 +19,7 @@ bool ek__part_reset(ek__part *part)
     part->has_full_names = part->has_mindspore_flows = part->has_cuda = part->has_torch = false;
     part->damage = -1;
     part->out_of_memory = part->too_many_tracks = false;
-    if (part->track_slot)
-        memset(part->track_slot, 0, part->n_track_slots * sizeof *part->track_slot);
+    ek__tracks_reset(&part->tracks);
     return ek__texts_reset(&part->texts);
 }
 
@@ -30,10 +27,9 @@ void ek__part_clear(ek__part *part)
 {
     ek__texts_clear(&part->texts);
     free(part->event);
-    free(part->track);
     free(part->label);
     free(part->category);
-    free(part->track_slot);
+    ek__tracks_clear(&part->tracks);
     free(part->scratch);
     *part = (ek__part){0};
 }
@@ -124,52 +120,6 @@ uint32_t ek__part_text(ek__part *part, const ek__span *span)
 
 /* ---- tracks and categories ---- */
 
-static inline uint32_t track_hash(uint32_t pid, uint32_t tid)
-{
-    uint64_t both = ((uint64_t)pid << 32 | tid) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(both >> 32);
-}
-
-static bool grow_track_slots(ek__part *part)
-{
-    uint32_t n = part->n_track_slots ? 2 * part->n_track_slots : FIRST_TRACK_SLOTS;
-    uint32_t *slot = calloc(n, sizeof *slot);
-    if (!slot)
-        return false;
-    for (int i = 0; i < part->n_tracks; i++) {
-        uint32_t s = track_hash(part->track[i].pid, part->track[i].tid) & (n - 1);
-        while (slot[s])
-            s = (s + 1) & (n - 1);
-        slot[s] = (uint32_t)i + 1;
-    }
-    free(part->track_slot);
-    part->track_slot = slot;
-    part->n_track_slots = n;
-    return true;
-}
-
-static int add_track(ek__part *part, uint32_t pid, uint32_t tid)
-{
-    if (part->n_tracks == MAX_TRACKS) {
-        part->too_many_tracks = true;
-        return -1;
-    }
-    ek__part_track *room =
-        ek__with_room(part->track, &part->tracks_capacity, (size_t)part->n_tracks + 1, sizeof *part->track);
-    if (room)
-        part->track = room;
-    if (!room || (part->n_track_slots <= 2 * (uint32_t)part->n_tracks + 2 && !grow_track_slots(part))) {
-        part->out_of_memory = true;
-        return -1;
-    }
-    uint32_t s = track_hash(pid, tid) & (part->n_track_slots - 1);
-    while (part->track_slot[s])
-        s = (s + 1) & (part->n_track_slots - 1);
-    part->track_slot[s] = (uint32_t)part->n_tracks + 1;
-    part->track[part->n_tracks] = (ek__part_track){.pid = pid, .tid = tid};
-    return part->n_tracks++;
-}
-
 /* Ids and categories are short: a loop beats a call. */
 static inline bool same_text(const ek__texts *texts, uint32_t number, const ek__span *span)
 {
@@ -183,22 +133,19 @@ static inline bool same_text(const ek__texts *texts, uint32_t number, const ek__
     return true;
 }
 
+/* -1 when there is no room for it. */
 static int find_track(ek__part *part, const ek__raw_event *raw)
 {
     if (part->last_track >= 0) { /* neighbours in a file are mostly of one thread */
-        const ek__part_track *last = &part->track[part->last_track];
+        const ek__part_track *last = &part->tracks.at[part->last_track];
         if (same_text(&part->texts, last->pid, &raw->pid) && same_text(&part->texts, last->tid, &raw->tid))
             return part->last_track;
     }
     uint32_t pid = ek__part_text(part, &raw->pid), tid = ek__part_text(part, &raw->tid);
-    if (part->n_track_slots)
-        for (uint32_t s = track_hash(pid, tid) & (part->n_track_slots - 1); part->track_slot[s];
-             s = (s + 1) & (part->n_track_slots - 1)) {
-            const ek__part_track *t = &part->track[part->track_slot[s] - 1];
-            if (t->pid == pid && t->tid == tid)
-                return part->last_track = (int)part->track_slot[s] - 1;
-        }
-    return part->last_track = add_track(part, pid, tid);
+    int number = ek__tracks_find(&part->tracks, pid, tid);
+    part->out_of_memory |= number == EK__TRACKS_NO_MEMORY;
+    part->too_many_tracks |= number == EK__TRACKS_TOO_MANY;
+    return part->last_track = number < 0 ? -1 : number;
 }
 
 static ek__category category_meaning(const char *name)
@@ -249,8 +196,8 @@ static int find_category(ek__part *part, const ek__span *cat)
     for (int i = 0; i < part->n_categories; i++)
         if (part->category[i].name == name)
             return part->last_category = i;
-    ek__part_category *room = ek__with_room(part->category, &part->categories_capacity,
-                                            (size_t)part->n_categories + 1, sizeof *part->category);
+    ek__part_category *room = ek__with_room(part->category, &part->categories_capacity, (size_t)part->n_categories + 1,
+                                            sizeof *part->category);
     if (!room) {
         part->out_of_memory = true;
         return -1;
@@ -327,7 +274,7 @@ static void take(ek__part *part, const ek__block *block, const ek__raw_event *ra
 
 void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_options *options)
 {
-    ek__walk walk = {block, 0};
+    ek__walk walk = {.block = block};
     ek__raw_event raw;
     ek__step step;
     while ((step = ek__walk_next(&walk, &raw)) == EK__WALK_EVENT && !part->out_of_memory)

@@ -15,7 +15,7 @@ typedef struct ek__texts {
     struct ek__text_entry {
         uint64_t hash;
         uint32_t offset, size; /**< in `bytes`, a NUL behind */
-    } *entry;                  /**< [n] */
+    } * entry;                 /**< [n] */
     uint32_t *slot;            /**< [n_slots] number + 1, 0 free */
     char *bytes;
     size_t n_bytes, bytes_capacity;
@@ -41,6 +41,23 @@ typedef struct ek__part_track {
     uint32_t pid, tid; /**< numbers of texts */
     int64_t n_complete, total_ns;
 } ek__part_track;
+
+/** Those of a part or store, found by hash. */
+typedef struct ek__tracks {
+    int n;
+    uint32_t n_slots; /**< a power of two */
+    size_t capacity;
+    ek__part_track *at; /**< [n] */
+    uint32_t *slot;     /**< [n_slots] number + 1, 0 free */
+} ek__tracks;
+
+/* Events keep their track's number in 16 bits. */
+enum { EK__MAX_TRACKS = 65535, EK__TRACKS_NO_MEMORY = -1, EK__TRACKS_TOO_MANY = -2 };
+
+void ek__tracks_reset(ek__tracks *tracks);
+void ek__tracks_clear(ek__tracks *tracks);
+/** The number of a pid and tid, added when new; EK__TRACKS_NO_MEMORY, EK__TRACKS_TOO_MANY. O(1). */
+int ek__tracks_find(ek__tracks *tracks, uint32_t pid, uint32_t tid);
 
 /** A process_name or thread_name. */
 typedef struct ek__part_label {
@@ -82,13 +99,11 @@ typedef struct ek__part {
     ek__texts texts; /**< number 0 is "" */
     size_t n_events, events_capacity;
     ek__event *event;
-    int n_tracks, n_labels, n_categories;
-    size_t tracks_capacity, labels_capacity, categories_capacity;
-    ek__part_track *track;
+    ek__tracks tracks;
+    int n_labels, n_categories;
+    size_t labels_capacity, categories_capacity;
     ek__part_label *label;
     ek__part_category *category;
-    uint32_t *track_slot; /**< hash of (pid, tid) to number + 1 */
-    uint32_t n_track_slots;
     int last_track, last_category;
     int64_t by_phase[128], n_items, n_odd;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
@@ -115,13 +130,11 @@ typedef struct ek__trace_store {
     ek__texts texts;
     size_t n[EK__N_EVENT_KINDS + 1], capacity[EK__N_EVENT_KINDS + 1];
     ek__event *event[EK__N_EVENT_KINDS + 1]; /**< the last: EK__EVENT_PENDING */
-    int n_tracks, n_labels, n_categories;
-    size_t tracks_capacity, labels_capacity, categories_capacity;
-    ek__part_track *track;
+    ek__tracks tracks;
+    int n_labels, n_categories;
+    size_t labels_capacity, categories_capacity;
     ek__part_label *label;
     ek__part_category *category;
-    uint32_t *track_slot;
-    uint32_t n_track_slots;
     uint32_t *renumber; /**< scratch of a merge */
     size_t renumber_capacity;
     const char **name; /**< [texts.n], made at the end */

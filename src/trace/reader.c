@@ -24,11 +24,6 @@ typedef struct reading {
     bool out_of_memory, interrupted;
 } reading;
 
-static bool is_interrupted(const reading *r)
-{
-    return r->options && r->options->interrupt && *(const volatile bool *)r->options->interrupt;
-}
-
 static void tell_progress(const reading *r)
 {
     int64_t total = ek__feed_total(r->feed);
@@ -41,7 +36,7 @@ static void tell_progress(const reading *r)
 static bool take_block(reading *r, ek__block *block)
 {
     pthread_mutex_lock(&r->feeding);
-    if (!r->stopped && is_interrupted(r))
+    if (!r->stopped && ek__interrupted(r->options))
         r->interrupted = r->stopped = true;
     bool taken = !r->stopped && ek__feed_next(r->feed, block);
     r->out_of_memory |= ek__feed_out_of_memory(r->feed);
@@ -125,8 +120,7 @@ static void take_header(ek__feed *feed, ek__trace *out, bool *is_kineto)
         out->rank = (int)json_integer_value(rank);
     if (json_is_integer(world) && json_integer_value(world) > 0 && json_integer_value(world) <= EK_MAX_RANKS)
         out->world_size = (int)json_integer_value(world);
-    if (json_is_integer(base) && json_integer_value(base) > 0 &&
-        json_integer_value(base) < INT64_MAX / 4)
+    if (json_is_integer(base) && json_integer_value(base) > 0 && json_integer_value(base) < INT64_MAX / 4)
         out->base_ns = json_integer_value(base);
     if (json_object_get(root, "deviceProperties") || json_object_get(root, "schemaVersion") || about)
         *is_kineto = true;
@@ -147,8 +141,9 @@ static ek_status no_trace(const char *path, ek__feed *feed, ek_error *err)
     execution = execution || (json_object_get(root, "nodes") && !json_object_get(root, "traceEvents"));
     json_decref(root);
     if (execution)
-        return ek__fail(err, EK_ERR_INPUT, origin,
-                        "this is a PyTorch execution trace (a graph, 'nodes'), not a timeline; give the profiler's trace");
+        return ek__fail(
+            err, EK_ERR_INPUT, origin,
+            "this is a PyTorch execution trace (a graph, 'nodes'), not a timeline; give the profiler's trace");
     const char *problem = ek__feed_problem(feed, NULL);
     return ek__fail(err, EK_ERR_INPUT, origin,
                     "no trace events in it: neither an array of events nor an object with \"traceEvents\"%s%s; give a "
@@ -165,10 +160,11 @@ static void fill_source(const reading *r, ek__pool *pool, int64_t items, ek_trac
     source->problem_offset = EK_TRACE_UNKNOWN;
     if (r->damage >= 0) {
         source->problem_offset = r->damage;
-        source->problem = ek__pool_format(pool,
-                                          "no valid JSON at byte %lld; the %lld events before it are used, what follows "
-                                          "is not",
-                                          (long long)r->damage, (long long)items);
+        source->problem =
+            ek__pool_format(pool,
+                            "no valid JSON at byte %lld; the %lld events before it are used, what follows "
+                            "is not",
+                            (long long)r->damage, (long long)items);
     } else if (problem) {
         source->problem_offset = offset;
         source->problem = ek__pool_format(pool, "%s, at byte %lld; the %lld events before it are used", problem,
@@ -249,6 +245,8 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
     }
     if (is_kineto && trace.producer == EK_PRODUCER_UNKNOWN)
         trace.producer = EK_PRODUCER_KINETO;
+    if (r.store->too_many_tracks && !source[0].problem)
+        source[0].problem = ek__pool_format(pool, "it has more than 65535 threads; events of the others are left out");
     trace.counts.rank = trace.rank;
     trace.counts.world_size = trace.world_size;
     *out = trace;

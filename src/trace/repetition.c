@@ -119,7 +119,7 @@ static ek_status push_periods(const ek__event *event, const uint32_t *tail, size
 {
     int number = 0;
     for (size_t i = begin; i + period <= n; i += period) {
-        ek_trace_step step = ek__step_unknown();
+        ek_trace_step step = ek__step_of_events();
         step.name = ek__pool_format(rank->pool, "%d", ++number);
         step.start = event[tail[i]].start;
         step.end = i + period < n ? ek__ns_sub(event[tail[i + period]].start, 1) : step.start;

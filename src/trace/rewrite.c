@@ -1,13 +1,14 @@
-/* A Chrome trace made from those of a run: events of the ranks, steps, range and layers asked for, on one clock. A first
- * pass reads what the selection is about (first event, steps, layers); the second copies events one by one, replacing
- * the values that must change where they stand. So an event keeps whatever else its profiler wrote, and memory is that
- * of the first pass. */
+/* A Chrome trace made from those of a run: events of the ranks, steps, range and layers asked for, on one clock. A
+ * first pass reads what the selection is about (first event, steps, layers); the second copies events one by one,
+ * replacing the values that must change where they stand. So an event keeps whatever else its profiler wrote, and
+ * memory is that of the first pass. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "evenkeel/trace_edit.h"
 #include "trace/analysis.h"
 #include "trace/files.h"
+#include "trace/layers.h"
 #include "trace/part.h"
 
 enum { MAX_SPLICES = 8, SORT_STEP = 1000 };
@@ -21,14 +22,14 @@ typedef struct window {
 typedef struct plan {
     const ek__rank_files *files;
     int n_files, rank, stage;
-    int64_t base, first;  /* first: the earliest event kept by the reader, on the file's clock */
-    int64_t shift;        /* to add to its times: base and clock */
-    int64_t from, to;     /* on the file's clock: [from, to) */
+    int64_t base, first; /* first: the earliest event kept by the reader, on the file's clock */
+    int64_t shift;       /* to add to its times: base and clock */
+    int64_t from, to;    /* on the file's clock: [from, to) */
     size_t n_windows, windows_capacity, n_links, links_capacity;
-    window *window;       /* [n_windows]: modules asked for, by track and start */
+    window *window;          /* [n_windows]: modules asked for, by track and start */
     const char **pid, **tid; /* [n_tracks]: texts of the windows' tracks */
     int n_tracks;
-    uint32_t *link;       /* [n_links]: correlations launched inside a window, sorted */
+    uint32_t *link; /* [n_links]: correlations launched inside a window, sorted */
     bool layer_found;
 } plan;
 
@@ -38,9 +39,9 @@ typedef struct rewrite {
     ek__pool *pool;
     plan *plan;
     int n_plans;
-    bool apart;        /* several ranks: ids must be told apart */
-    ek__texts pids;    /* "rank/pid"; its number is the new pid */
-    bool *named;       /* [pids.capacity]: has a process_name */
+    bool apart;     /* several ranks: ids must be told apart */
+    ek__texts pids; /* "rank/pid"; its number is the new pid */
+    bool *named;    /* [pids.capacity]: has a process_name */
     size_t named_capacity;
     FILE *out;
     ek_trace_written written;
@@ -55,38 +56,15 @@ typedef struct splice {
 
 /* ---- layers ---- */
 
-/* "7-Name" or its "Name" is asked for, as a whole element of the path. */
-static bool element_is(const char *element, size_t size, const char *wanted)
-{
-    size_t n = strlen(wanted), i = 0;
-    if (size == n && memcmp(element, wanted, n) == 0)
-        return true;
-    while (i < size && element[i] >= '0' && element[i] <= '9')
-        i++;
-    return i > 0 && i < size && element[i] == '-' && size - i - 1 == n && memcmp(element + i + 1, wanted, n) == 0;
-}
-
 static bool path_has_layer(const ek_trace_selection *s, const char *path, size_t size)
 {
     for (size_t begin = 0; begin < size;) {
         const char *slash = memchr(path + begin, '/', size - begin);
         size_t length = slash ? (size_t)(slash - path) - begin : size - begin;
-        for (int i = 0; i < s->n_layers; i++)
-            if (element_is(path + begin, length, s->layer[i]))
-                return true;
+        if (ek__layer_named(s->layer, s->n_layers, path + begin, length))
+            return true;
         begin += length + 1;
     }
-    return false;
-}
-
-/* "LlamaDecoderLayer_3" is asked for by itself or as "LlamaDecoderLayer". */
-static bool is_module(const ek_trace_selection *s, const char *name)
-{
-    const char *underscore = strrchr(name, '_');
-    size_t kind = underscore ? (size_t)(underscore - name) : strlen(name);
-    for (int i = 0; i < s->n_layers; i++)
-        if (strcmp(name, s->layer[i]) == 0 || (strlen(s->layer[i]) == kind && memcmp(name, s->layer[i], kind) == 0))
-            return true;
     return false;
 }
 
@@ -133,7 +111,8 @@ static bool take_windows(plan *p, const ek__trace *trace, const ek_trace_selecti
     ek__slice modules = trace->of[EK__EVENT_MODULE], launches = trace->of[EK__EVENT_LAUNCH];
     for (size_t i = 0; i < modules.n; i++) {
         const ek__event *e = &modules.event[i];
-        if (!is_module(s, ek__trace_name(trace, e->name)))
+        const char *name = ek__trace_name(trace, e->name);
+        if (!ek__layer_named(s->layer, s->n_layers, name, strlen(name)))
             continue;
         window *room = ek__with_room(p->window, &p->windows_capacity, p->n_windows + 1, sizeof *room);
         if (!room)
@@ -445,15 +424,15 @@ static bool copy_event(rewrite *w, const plan *p, const ek__block *block, const 
 
 static bool copy_block(rewrite *w, const plan *p, const ek__block *block, bool *damaged)
 {
-    ek__walk walk = {block, 0};
+    ek__walk walk = {.block = block};
     ek__raw_event raw;
     ek__step step;
     while ((step = ek__walk_whole(&walk, &raw)) == EK__WALK_EVENT) {
         int64_t start = 0, duration = 0;
-        bool timed = raw.ts.at && ek__parse_us(raw.ts.at, raw.ts.size, &start) && start > INT64_MIN / 4 &&
-                     start < INT64_MAX / 4;
-        if (raw.dur.at && (!ek__parse_us(raw.dur.at, raw.dur.size, &duration) || duration < 0 ||
-                           duration > INT64_MAX / 4))
+        bool timed =
+            raw.ts.at && ek__parse_us(raw.ts.at, raw.ts.size, &start) && start > INT64_MIN / 4 && start < INT64_MAX / 4;
+        if (raw.dur.at &&
+            (!ek__parse_us(raw.dur.at, raw.dur.size, &duration) || duration < 0 || duration > INT64_MAX / 4))
             duration = 0;
         w->written.n_read++;
         if (!timed && raw.phase != 'M')
@@ -474,7 +453,7 @@ static ek_status copy_file(rewrite *w, const plan *p, const char *path, ek_error
     if (status != EK_OK)
         return status;
     while (fine && !damaged && !ferror(w->out) && ek__feed_next(feed, &block)) {
-        if (w->options && w->options->interrupt && *(const volatile bool *)w->options->interrupt)
+        if (ek__interrupted(w->options))
             status = ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "interrupted");
         if (status != EK_OK)
             break;

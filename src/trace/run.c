@@ -167,7 +167,7 @@ static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces,
     ek_error own;
     ek_status status =
         ek__trace_read(path, n_traces, w->n_reader_threads, options, rank->pool, rank->source, &trace, &own);
-    bool interrupted = options->interrupt && *(const volatile bool *)options->interrupt;
+    bool interrupted = ek__interrupted(options);
     if (status == EK_ERR_MEMORY || interrupted) {
         if (err)
             *err = own;
@@ -195,9 +195,9 @@ static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces,
 /* Without a trace the steps are those of the tables; their mean has the same meaning. */
 static void mean_of_tables(ek_trace_rank *rank)
 {
-    int64_t *const field[] = {&rank->mean.computing, &rank->mean.communication,
-                              &rank->mean.communication_not_overlapped, &rank->mean.overlapped, &rank->mean.free,
-                              &rank->mean.total};
+    int64_t *const field[] = {
+        &rank->mean.computing,  &rank->mean.communication, &rank->mean.communication_not_overlapped,
+        &rank->mean.overlapped, &rank->mean.free,          &rank->mean.total};
     const size_t n_fields = sizeof field / sizeof *field;
     for (size_t f = 0; f < n_fields; f++) {
         size_t offset = (size_t)((const char *)field[f] - (const char *)&rank->mean);
@@ -239,10 +239,10 @@ static ek_status fill_rank(work *w, int index, const ek_trace_options *options, 
     if (!rank->source)
         return ek__no_memory(err);
     for (int i = 0; i < files->n_files; i++)
-        rank->source[i] = (ek_trace_source){.path = ek__pool_text(rank->pool, files->file[i].path,
-                                                                  strlen(files->file[i].path)),
-                                            .type = ek__file_type_name(files->file[i].type),
-                                            .problem_offset = EK_TRACE_UNKNOWN};
+        rank->source[i] =
+            (ek_trace_source){.path = ek__pool_text(rank->pool, files->file[i].path, strlen(files->file[i].path)),
+                              .type = ek__file_type_name(files->file[i].type),
+                              .problem_offset = EK_TRACE_UNKNOWN};
     ek_status status = read_tables(w, files, n_traces, rank, &n_read, &first_error, err);
     if (status == EK_OK && n_traces > 0)
         status = read_traces(w, files, n_traces, options, rank, &failed, &first_error, err);
@@ -381,7 +381,7 @@ static ek_status read_common(work *w, const ek_listener *listener, int *n_read, 
 static ek_status first_failure(const work *w, ek_error *err)
 {
     for (int i = 0; i < w->layout->n_ranks; i++)
-        if (w->status[i] == EK_ERR_MEMORY || (w->status[i] != EK_OK && w->options->interrupt && *w->options->interrupt)) {
+        if (w->status[i] == EK_ERR_MEMORY || (w->status[i] != EK_OK && ek__interrupted(w->options))) {
             if (err)
                 *err = w->error[i];
             return w->status[i];

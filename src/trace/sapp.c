@@ -216,7 +216,7 @@ static ek_status read_file(analyser *a, const char *path, ek_error *err)
         return status;
     bool fine = true, damaged = false;
     while (fine && !damaged && ek__feed_next(feed, &block)) {
-        ek__walk walk = {&block, 0};
+        ek__walk walk = {.block = &block};
         ek__raw_event raw;
         ek__step step;
         while (fine && (step = ek__walk_next(&walk, &raw)) != EK__WALK_END) {

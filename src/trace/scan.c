@@ -34,8 +34,8 @@ typedef struct head_state {
 
 struct ek__feed {
     const char *name;
-    int fd;     /* -1 when compressed or from memory */
-    gzFile gz;  /* NULL unless compressed */
+    int fd;    /* -1 when compressed or from memory */
+    gzFile gz; /* NULL unless compressed */
     const char *memory;
     size_t memory_left;
     int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
@@ -243,7 +243,7 @@ static inline void finish_word(ek__block *block, size_t word, uint64_t quote, ui
                                uint64_t close, uint64_t stop, carry *c)
 {
     inside ^= c->in_string;
-    c->in_string = (uint64_t)((int64_t)inside >> 63);
+    c->in_string = 0 - (inside >> 63);
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
     block->close[word] = close & ~inside;
@@ -323,6 +323,12 @@ static void index_words_plain(ek__block *block, size_t n_words)
     }
 }
 
+/* Searches for a quote or the end of a number end here at the latest, and need not look for the block's end. */
+static void put_sentinels(ek__block *block, size_t n_words)
+{
+    block->quote[n_words] = block->stop[n_words] = ~UINT64_C(0);
+}
+
 void ek__block_index(ek__block *block, size_t size, bool plain)
 {
     size_t n_words = (size + 63) / 64;
@@ -330,11 +336,13 @@ void ek__block_index(ek__block *block, size_t size, bool plain)
 #ifdef HAVE_AVX2
     if (!plain && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("pclmul")) {
         index_words_avx2(block, n_words);
+        put_sentinels(block, n_words);
         return;
     }
 #endif
     (void)plain;
     index_words_plain(block, n_words);
+    put_sentinels(block, n_words);
 }
 
 /* ---- outside the event array ---- */
@@ -628,25 +636,25 @@ int64_t ek__feed_total(const ek__feed *feed)
 
 /* ---- walking ---- */
 
-/* The first set bit at `from` or later; `size` when there is none before it. */
-static inline size_t next_bit(const uint64_t *bits, size_t from, size_t size)
+/* The first set bit at `from` or later. There is one: the word behind the last is all ones. */
+static inline size_t next_bit(const uint64_t *bits, size_t from)
 {
     size_t word = from / 64;
-    if (from >= size)
-        return size;
     uint64_t rest = bits[word] & (~UINT64_C(0) << from % 64);
-    while (rest == 0) {
-        if (++word * 64 >= size)
-            return size;
-        rest = bits[word];
-    }
-    size_t at = word * 64 + (size_t)__builtin_ctzll(rest);
-    return at < size ? at : size;
+    while (rest == 0)
+        rest = bits[++word];
+    return word * 64 + (size_t)__builtin_ctzll(rest);
+}
+
+/* Blanks are all bytes up to the space, as for the bits; there are some behind the block, so this ends. */
+static inline bool is_blank(char c)
+{
+    return (unsigned char)c <= ' ';
 }
 
 static inline size_t skip_blanks(const char *data, size_t at, size_t size)
 {
-    while (at < size && (data[at] == ' ' || data[at] == '\n' || data[at] == '\r' || data[at] == '\t'))
+    while (at < size && is_blank(data[at]))
         at++;
     return at;
 }
@@ -669,35 +677,25 @@ static size_t skip_nested(const ek__block *block, size_t from)
     return 0;
 }
 
-static inline bool ends_scalar(char c)
-{
-    return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
 /* A value at `at`. @return the byte behind it, or 0 with *wrong set */
 static inline size_t take_value(const ek__block *block, size_t at, ek__span *value, size_t *wrong)
 {
     const char *data = block->data;
+    char first = data[at];
     size_t end;
-    *wrong = at;
-    if (at >= block->size)
-        return 0;
-    value->quoted = data[at] == '"';
+    value->quoted = first == '"';
     if (value->quoted) {
-        end = next_bit(block->quote, at + 1, block->size);
+        end = next_bit(block->quote, at + 1);
         value->at = data + at + 1;
         value->size = (uint32_t)(end - at - 1);
-        return end < block->size ? end + 1 : 0;
+        end++;
+    } else {
+        end = first == '{' || first == '[' ? skip_nested(block, at) : next_bit(block->stop, at);
+        value->at = data + at;
+        value->size = (uint32_t)(end - at);
     }
-    if (data[at] == '{' || data[at] == '[')
-        end = skip_nested(block, at);
-    else
-        end = next_bit(block->stop, at, block->size);
-    if (end <= at)
-        return 0;
-    value->at = data + at;
-    value->size = (uint32_t)(end - at);
-    return end;
+    *wrong = at;
+    return end > at && end <= block->size ? end : 0;
 }
 
 /* A key with its colon at `at`. @return where its value begins, or 0 with *wrong set */
@@ -705,50 +703,85 @@ static inline size_t take_key(const ek__block *block, size_t at, ek__span *key, 
 {
     const char *data = block->data;
     *wrong = at;
-    if (at >= block->size || data[at] != '"')
+    if (data[at] != '"')
         return 0;
-    size_t end = next_bit(block->quote, at + 1, block->size);
+    size_t end = next_bit(block->quote, at + 1);
+    *wrong = end;
+    if (end >= block->size)
+        return 0;
     key->at = data + at + 1;
     key->size = (uint32_t)(end - at - 1);
     key->quoted = true;
     at = skip_blanks(data, end + 1, block->size);
     *wrong = at;
-    if (at >= block->size || data[at] != ':')
-        return 0;
-    return skip_blanks(data, at + 1, block->size);
+    return data[at] == ':' ? skip_blanks(data, at + 1, block->size) : 0;
 }
 
-static inline void place_value(ek__raw_event *event, const ek__span *key, const ek__span *value)
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define FOUR(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+#else
+#define FOUR(a, b, c, d) ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+#endif
+
+/* Where the value of a key goes, and the key's size; NULL for a key that is not kept. The quote that ends a known key
+ * needs no search: nothing before it could escape it. Four bytes of any key can be read: the block has some behind. */
+static inline ek__span *known_key(ek__raw_event *event, ek__span *phase, const char *key, size_t *size)
 {
-    const char *k = key->at;
-    switch (key->size) {
-    case 2:
-        if (k[0] == 'p' && k[1] == 'h')
-            event->phase = value->size > 0 ? value->at[0] : 0;
-        else if (k[0] == 't' && k[1] == 's')
-            event->ts = *value;
-        else if (k[0] == 'i' && k[1] == 'd')
-            event->id = *value;
-        break;
-    case 3:
-        if (memcmp(k, "pid", 3) == 0)
-            event->pid = *value;
-        else if (memcmp(k, "tid", 3) == 0)
-            event->tid = *value;
-        else if (memcmp(k, "dur", 3) == 0)
-            event->dur = *value;
-        else if (memcmp(k, "cat", 3) == 0)
-            event->cat = *value;
-        break;
-    case 4:
-        if (memcmp(k, "name", 4) == 0)
-            event->name = *value;
-        else if (memcmp(k, "args", 4) == 0)
-            event->args = *value;
-        break;
+    uint32_t four;
+    memcpy(&four, key, 4);
+    *size = 3;
+    switch (four) {
+    case FOUR('p', 'i', 'd', '"'):
+        return &event->pid;
+    case FOUR('t', 'i', 'd', '"'):
+        return &event->tid;
+    case FOUR('d', 'u', 'r', '"'):
+        return &event->dur;
+    case FOUR('c', 'a', 't', '"'):
+        return &event->cat;
+    case FOUR('n', 'a', 'm', 'e'):
+        *size = 4;
+        return key[4] == '"' ? &event->name : NULL;
+    case FOUR('a', 'r', 'g', 's'):
+        *size = 4;
+        return key[4] == '"' ? &event->args : NULL;
     default:
         break;
     }
+    *size = 2;
+    if (key[2] != '"')
+        return NULL;
+    if (key[0] == 't' && key[1] == 's')
+        return &event->ts;
+    if (key[0] == 'p' && key[1] == 'h')
+        return phase;
+    return key[0] == 'i' && key[1] == 'd' ? &event->id : NULL;
+}
+
+/* A member of an event at `at`. @return the byte behind its value, or 0 with *wrong set */
+static inline size_t take_member(const ek__block *block, size_t at, ek__raw_event *event, ek__span *phase,
+                                 size_t *wrong)
+{
+    const char *data = block->data;
+    ek__span key, other;
+    size_t size;
+    if (data[at] != '"') {
+        *wrong = at;
+        return 0;
+    }
+    ek__span *value = known_key(event, phase, data + at + 1, &size);
+    size_t value_at;
+    if (value && data[at + size + 2] == ':') {
+        value_at = at + size + 3;
+        value_at += data[value_at] == ' ';
+        if (is_blank(data[value_at]))
+            value_at = skip_blanks(data, value_at, block->size);
+    } else {
+        value_at = take_key(block, at, &key, wrong);
+        if (value_at == 0)
+            return 0;
+    }
+    return take_value(block, value_at, value ? value : &other, wrong);
 }
 
 /* A quarter of the bytes of an Ascend trace are counters, which end with their phase. The last quote closes "C", since
@@ -768,10 +801,8 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
 {
     const ek__block *block = walk->block;
     size_t begin = walk->at, at = skip_blanks(block->data, begin + 1, block->size), wrong = at;
-    /* Events of the frameworks begin with their phase; those of CANN end with it. */
-    bool may_count = skip_counters && at + 8 < block->size && memcmp(block->data + at, "\"ph\": \"X", 8) != 0;
-    size_t behind = may_count ? skip_nested(block, begin) : 0;
-    ek__span key, value;
+    size_t behind = skip_counters && walk->in_counters ? skip_nested(block, begin) : 0;
+    ek__span phase = {0};
     /* One by one: as a whole it becomes a string instruction that costs a seventh of the walk. */
     const ek__span none = {0};
     event->begin = block->data + begin;
@@ -780,26 +811,32 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
     event->id = event->ts = event->dur = event->args = none;
     if (behind != 0 && ends_as_counter(block->data, begin, behind)) {
         event->phase = 'C';
-        event->size = behind - begin;
+        event->size = behind - begin; /* still in_counters */
         walk->at = behind;
         return EK__WALK_EVENT;
     }
-    while (at < block->size && block->data[at] != '}') {
-        size_t value_at = take_key(block, at, &key, &wrong);
-        size_t end = value_at ? take_value(block, value_at, &value, &wrong) : 0;
+    while (block->data[at] != '}') {
+        size_t end = at < block->size ? take_member(block, at, event, &phase, &wrong) : 0;
         if (end == 0) {
-            walk->at = wrong;
+            walk->at = at < block->size ? wrong : at;
             return EK__WALK_DAMAGED;
         }
-        place_value(event, &key, &value);
-        at = skip_blanks(block->data, end, block->size);
-        if (at < block->size && block->data[at] == ',')
+        at = end + (block->data[end] == ',');
+        bool another = at > end;
+        at += block->data[at] == ' ';
+        if (is_blank(block->data[at]))
+            at = skip_blanks(block->data, at, block->size);
+        if (!another && block->data[at] == ',') { /* blanks before the comma */
+            another = true;
             at = skip_blanks(block->data, at + 1, block->size);
-        else if (at >= block->size || block->data[at] != '}') {
+        }
+        if (!another && block->data[at] != '}') {
             walk->at = at;
             return EK__WALK_DAMAGED;
         }
     }
+    event->phase = phase.at && phase.size > 0 ? phase.at[0] : 0;
+    walk->in_counters = event->phase == 'C';
     walk->at = at + 1;
     event->size = at + 1 - begin;
     return at < block->size ? EK__WALK_EVENT : EK__WALK_DAMAGED;
@@ -809,7 +846,7 @@ static inline ek__step walk_on(ek__walk *walk, ek__raw_event *event, bool skip_c
 {
     const ek__block *block = walk->block;
     size_t at = walk->at;
-    while (at < block->size && (ends_scalar(block->data[at]) && block->data[at] != '}' && block->data[at] != ']'))
+    while ((is_blank(block->data[at]) || block->data[at] == ',') && at < block->size)
         at++;
     walk->at = at;
     if (at >= block->size)
@@ -837,8 +874,7 @@ bool ek__walk_member(const ek__block *block, const ek__span *object, size_t *at,
     if (*at <= begin)
         *at = begin + 1;
     size_t here = *at;
-    while (here < last && (block->data[here] == ',' || block->data[here] == ' ' || block->data[here] == '\n' ||
-                           block->data[here] == '\r' || block->data[here] == '\t'))
+    while (here < last && (is_blank(block->data[here]) || block->data[here] == ','))
         here++;
     if (here >= last)
         return false;

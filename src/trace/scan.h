@@ -1,9 +1,9 @@
 /* trace/scan.h - Chrome-trace JSON as a stream of events, at memory speed and in bounded memory.
  *
- * A feed reads a file (plain or .gz) in blocks and cuts them between events. Four bits per byte are made for each block:
- * unescaped quotes, opening and closing brackets outside strings, and bytes at which a number ends. A walker then jumps from bit to bit and
- * finds the values of every event without looking at the bytes between. Framing is sequential; walking is not: several
- * threads take blocks from one feed. Nothing is decoded here and no tree is built.
+ * A feed reads a file (plain or .gz) in blocks and cuts them between events. Four bits per byte are made for each
+ * block: unescaped quotes, opening and closing brackets outside strings, and bytes at which a number ends. A walker
+ * then jumps from bit to bit and finds the values of every event without looking at the bytes between. Framing is
+ * sequential; walking is not: several threads take blocks from one feed. Nothing is decoded here and no tree is built.
  *
  *   HEAD --"traceEvents": [ or [--> EVENTS --]--> TAIL --end of file--> ENDED
  *
@@ -28,13 +28,14 @@ typedef struct ek__feed ek__feed;
 
 /** Whole events of a file, with the bits of their structure. Owned by one thread at a time. */
 typedef struct ek__block {
-    char *data;     /**< [size], then at least 64 readable bytes */
+    char *data; /**< [size], then at least 64 readable bytes */
     size_t size;
     int64_t offset; /**< of data[0] in the (decompressed) file */
     int64_t sequence;
-    /* Bit i % 64 of word i / 64 is byte i. stop: blanks, commas, closing brackets, wherever they stand. */
+    /* Bit i % 64 of word i / 64 is byte i. stop: blanks, commas, closing brackets, wherever they stand. The word behind
+     * the last of quote and of stop is all ones. */
     uint64_t *quote, *open, *close, *stop;
-    size_t capacity;                /**< bytes; a multiple of 64 */
+    size_t capacity; /**< bytes; a multiple of 64 */
 } ek__block;
 
 /** A value: for a string the bytes between its quotes, else the token; `at` is NULL when the key is absent. */
@@ -56,6 +57,7 @@ typedef struct ek__raw_event {
 typedef struct ek__walk {
     const ek__block *block;
     size_t at;
+    bool in_counters; /**< the event before was a counter; they come in runs */
 } ek__walk;
 
 /** @return EK_OK, EK_ERR_SYSTEM when it cannot be opened or is a folder, EK_ERR_MEMORY. */
@@ -63,7 +65,8 @@ ek_status ek__feed_open(const char *path, ek__feed **out, ek_error *err);
 /** The same over bytes in memory, borrowed until ek__feed_close(). Never compressed. */
 ek_status ek__feed_open_buffer(const char *name, const char *text, size_t size, ek__feed **out, ek_error *err);
 void ek__feed_close(ek__feed *feed);
-/** The next block; false at the end, or when reading stopped (ek__feed_problem, ek__feed_out_of_memory). Not thread-safe: callers hold a lock. O(bytes). */
+/** The next block; false at the end, or when reading stopped (ek__feed_problem, ek__feed_out_of_memory). Not
+ * thread-safe: callers hold a lock. O(bytes). */
 bool ek__feed_next(ek__feed *feed, ek__block *block);
 void ek__block_clear(ek__block *block);
 
@@ -86,8 +89,8 @@ int64_t ek__feed_total(const ek__feed *feed);
 
 typedef enum ek__step { EK__WALK_EVENT, EK__WALK_END, EK__WALK_DAMAGED } ek__step;
 
-/** The next event of a block. After EK__WALK_DAMAGED walk->at is the byte that is wrong. Of a counter that says so with
- *  its last member ("ph": "C"), nothing but the phase is filled. O(values of the event). */
+/** The next event of a block. After EK__WALK_DAMAGED walk->at is the byte that is wrong. Of a counter behind another
+ *  one that says so with its last member ("ph": "C"), nothing but the phase is filled. O(values of the event). */
 ek__step ek__walk_next(ek__walk *walk, ek__raw_event *event);
 
 /** The same, with every member of counters too. */

@@ -1,9 +1,9 @@
 /* Reads a whole file and hands it to jansson, whose errors have line and column; one pass before that makes texts of
- * the words NaN and Infinity, of the same length each. Not for traces themselves: a tree takes several times the file.
- */
+ * the words NaN and Infinity, of the same length each. Not for traces themselves: a tree takes many times the file. */
 #include "trace/side_json.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,9 @@ static ek_status read_all(const char *path, char **out, size_t *size, ek_error *
         n += got;
         if (got == 0)
             break;
-        if (n > EK__SIDE_JSON_MAX_BYTES) {
-            status = ek__fail(err, EK_ERR_INPUT, origin, "larger than %d MB; profile fewer steps", 1 << 10);
+        if (n >> 20 >= EK__SIDE_JSON_MAX_MB) {
+            status = ek__fail(err, EK_ERR_INPUT, origin,
+                              "has %d MB or more, the limit of such a file; profile fewer steps", EK__SIDE_JSON_MAX_MB);
             break;
         }
     }
@@ -88,7 +89,9 @@ ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t 
         return ek__fail(err, EK_ERR_INPUT, origin, "empty; was the profiler stopped before it had written the file?");
     quote_words(text + skip, size - skip);
     json_error_t error;
-    json_t *root = json_loadb(text + skip, size - skip, JSON_DECODE_INT_AS_REAL, &error);
+    json_t *root = json_loadb(text + skip, size - skip, 0, &error);
+    if (!root && json_error_code(&error) == json_error_numeric_overflow)
+        root = json_loadb(text + skip, size - skip, JSON_DECODE_INT_AS_REAL, &error);
     if (root) {
         *out = root;
         return EK_OK;
@@ -96,21 +99,28 @@ ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t 
     if (json_error_code(&error) == json_error_out_of_memory)
         return ek__no_memory(err);
     const ek_origin at = {origin.file, origin.line ? origin.line : error.line, origin.line ? 0 : error.column};
-    return ek__fail(err, EK_ERR_INPUT, at, "no JSON: %s; the file is damaged or cut, export it again", error.text);
+    return ek__fail(err, EK_ERR_INPUT, at, "is no JSON: %s; the file is damaged or cut, export it again", error.text);
 }
 
-ek_status ek__side_json_read(const char *path, ek_trace_source *source, json_t **out, ek_error *err)
+ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    ek_status status = read_all(path, &text, &size, err);
+    json_t *root = NULL;
+    ek_status status = read_all(in->path, &text, &size, err);
+    if (!status)
+        status = ek__side_json_parse(text, size, (ek_origin){.file = in->path}, &root, err);
+    free(text);
     if (status)
         return status;
-    status = ek__side_json_parse(text, size, (ek_origin){.file = path}, out, err);
-    free(text);
-    if (!status)
-        source->bytes = (int64_t)size;
-    return status;
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 1, 1}),
+                        "is no JSON object; is this %s, as the file's name says?", in->source->type);
+    }
+    in->source->bytes = (int64_t)size;
+    *out = root;
+    return EK_OK;
 }
 
 bool ek__side_json_number(const json_t *object, const char *key, bool required, double *value)
@@ -124,4 +134,21 @@ bool ek__side_json_number(const json_t *object, const char *key, bool required, 
         return false;
     *value = json_number_value(found);
     return fabs(*value) <= LARGEST;
+}
+
+bool ek__side_json_whole(const json_t *value, int *out)
+{
+    json_int_t number = -1;
+    if (json_is_integer(value)) {
+        number = json_integer_value(value);
+    } else if (json_is_string(value)) {
+        const char *text = json_string_value(value);
+        size_t n = strlen(text);
+        if (n > 0 && n <= 9 && strspn(text, "0123456789") == n)
+            number = (json_int_t)strtol(text, NULL, 10);
+    }
+    if (number < 0 || number > INT_MAX)
+        return false;
+    *out = (int)number;
+    return true;
 }

@@ -1,8 +1,6 @@
 /* Columns by name, in whichever order and number this release of the producer writes them. */
 #include "trace/step_columns.h"
 
-#include <string.h>
-
 ek_status ek__step_columns_find(const ek__table_in *in, const ek__csv *csv, ek__step_columns *out, ek_error *err)
 {
     ek__step_columns c = {
@@ -18,31 +16,22 @@ ek_status ek__step_columns_find(const ek__table_in *in, const ek__csv *csv, ek__
         .exclude_receive = ek__csv_column(csv, "Communication(Not Overlapped and Exclude Receive)", NULL),
         .preparing = ek__csv_column(csv, "Preparing", NULL),
     };
-    if (c.computing < 0 || c.free < 0)
-        return ek__table_lacks(in, c.computing < 0 ? "Computing" : "Free", err);
-    *out = c;
-    return EK_OK;
+    ek_status status = ek__table_needs(in, c.computing, "Computing", err);
+    if (!status)
+        status = ek__table_needs(in, c.free, "Free", err);
+    if (!status)
+        *out = c;
+    return status;
 }
 
-static bool read_time(const ek__csv *csv, int column, int64_t *out, ek__bad_rows *bad)
+bool ek__step_row_read(const ek__csv *csv, const ek__step_columns *c, ek__step_row *out, ek__left_out *left)
 {
-    const char *cell = ek__csv_cell(csv, column);
-    if (ek__csv_us(csv, column, out))
-        return true;
-    *out = EK_TRACE_UNKNOWN;
-    if (*cell == '\0' || strcmp(cell, "N/A") == 0)
-        return true;
-    ek__bad_row(bad, csv, "\"%.40s\" in column \"%.60s\" is no number", cell, ek__csv_header(csv, column));
-    return false;
-}
-
-bool ek__step_row_read(const ek__csv *csv, const ek__step_columns *c, ek__step_row *out, ek__bad_rows *bad)
-{
-    return read_time(csv, c->computing, &out->computing, bad) &&
-           read_time(csv, c->not_overlapped, &out->not_overlapped, bad) &&
-           read_time(csv, c->overlapped, &out->overlapped, bad) &&
-           read_time(csv, c->communication, &out->communication, bad) && read_time(csv, c->free, &out->free, bad) &&
-           read_time(csv, c->stage, &out->stage, bad) && read_time(csv, c->bubble, &out->bubble, bad) &&
-           read_time(csv, c->exclude_receive, &out->exclude_receive, bad) &&
-           read_time(csv, c->preparing, &out->preparing, bad);
+    return ek__cell_us(csv, c->computing, left, &out->computing) &&
+           ek__cell_us(csv, c->not_overlapped, left, &out->not_overlapped) &&
+           ek__cell_us(csv, c->overlapped, left, &out->overlapped) &&
+           ek__cell_us(csv, c->communication, left, &out->communication) &&
+           ek__cell_us(csv, c->free, left, &out->free) && ek__cell_us(csv, c->stage, left, &out->stage) &&
+           ek__cell_us(csv, c->bubble, left, &out->bubble) &&
+           ek__cell_us(csv, c->exclude_receive, left, &out->exclude_receive) &&
+           ek__cell_us(csv, c->preparing, left, &out->preparing);
 }

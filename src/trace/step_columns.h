@@ -2,7 +2,7 @@
 #ifndef EK_TRACE_STEP_COLUMNS_H
 #define EK_TRACE_STEP_COLUMNS_H
 
-#include "trace/tables.h"
+#include "trace/table_rows.h"
 
 typedef struct ek__step_columns {
     int step, device, computing, not_overlapped, overlapped, communication, free, stage, bubble, exclude_receive,
@@ -16,7 +16,7 @@ typedef struct ek__step_row {
 
 /** EK_ERR_INPUT when the table has not even Computing and Free. */
 ek_status ek__step_columns_find(const ek__table_in *in, const ek__csv *csv, ek__step_columns *out, ek_error *err);
-/** false, with the row among the bad ones, when a cell is neither a number nor empty. */
-bool ek__step_row_read(const ek__csv *csv, const ek__step_columns *c, ek__step_row *out, ek__bad_rows *bad);
+/** false, with the row among those left out, when a cell is neither a number nor empty. */
+bool ek__step_row_read(const ek__csv *csv, const ek__step_columns *c, ek__step_row *out, ek__left_out *left);
 
 #endif

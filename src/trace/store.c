@@ -8,17 +8,16 @@
 #include "trace/part.h"
 
 /* Categories beyond the limit are counted with the last: profilers write about twenty. */
-enum { MAX_TRACKS = 65535, FIRST_TRACK_SLOTS = 256, MAX_CATEGORIES = 1023 };
+enum { MAX_CATEGORIES = 1023 };
 
 void ek__store_clear(ek__trace_store *store)
 {
     ek__texts_clear(&store->texts);
     for (int kind = 0; kind <= EK__N_EVENT_KINDS; kind++)
         free(store->event[kind]);
-    free(store->track);
     free(store->label);
     free(store->category);
-    free(store->track_slot);
+    ek__tracks_clear(&store->tracks);
     free(store->renumber);
     free(store->name);
     *store = (ek__trace_store){0};
@@ -41,69 +40,22 @@ static bool renumber_texts(ek__trace_store *store, const ek__texts *texts)
     return true;
 }
 
-static inline uint32_t track_hash(uint32_t pid, uint32_t tid)
-{
-    uint64_t both = ((uint64_t)pid << 32 | tid) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(both >> 32);
-}
-
-static bool grow_track_slots(ek__trace_store *store)
-{
-    uint32_t n = store->n_track_slots ? 2 * store->n_track_slots : FIRST_TRACK_SLOTS;
-    uint32_t *slot = calloc(n, sizeof *slot);
-    if (!slot)
-        return false;
-    for (int i = 0; i < store->n_tracks; i++) {
-        uint32_t s = track_hash(store->track[i].pid, store->track[i].tid) & (n - 1);
-        while (slot[s])
-            s = (s + 1) & (n - 1);
-        slot[s] = (uint32_t)i + 1;
-    }
-    free(store->track_slot);
-    store->track_slot = slot;
-    store->n_track_slots = n;
-    return true;
-}
-
-/* -1 when memory is out, -2 for one thread too many. */
-static int find_track(ek__trace_store *store, uint32_t pid, uint32_t tid)
-{
-    if (store->n_track_slots <= 2 * (uint32_t)store->n_tracks + 2 && !grow_track_slots(store))
-        return -1;
-    uint32_t s = track_hash(pid, tid) & (store->n_track_slots - 1);
-    for (; store->track_slot[s]; s = (s + 1) & (store->n_track_slots - 1)) {
-        const ek__part_track *t = &store->track[store->track_slot[s] - 1];
-        if (t->pid == pid && t->tid == tid)
-            return (int)store->track_slot[s] - 1;
-    }
-    if (store->n_tracks == MAX_TRACKS)
-        return -2;
-    ek__part_track *room =
-        ek__with_room(store->track, &store->tracks_capacity, (size_t)store->n_tracks + 1, sizeof *room);
-    if (!room)
-        return -1;
-    store->track = room;
-    store->track_slot[s] = (uint32_t)store->n_tracks + 1;
-    store->track[store->n_tracks] = (ek__part_track){.pid = pid, .tid = tid};
-    return store->n_tracks++;
-}
-
 /* renumber[] holds texts first and then is reused for tracks, whose numbers in the part begin at 0. */
 static bool merge_tracks(ek__trace_store *store, const ek__part *part, uint32_t *track_number)
 {
-    for (int i = 0; i < part->n_tracks; i++) {
-        const ek__part_track *t = &part->track[i];
-        int number = find_track(store, store->renumber[t->pid], store->renumber[t->tid]);
-        if (number == -1)
+    for (int i = 0; i < part->tracks.n; i++) {
+        const ek__part_track *t = &part->tracks.at[i];
+        int number = ek__tracks_find(&store->tracks, store->renumber[t->pid], store->renumber[t->tid]);
+        if (number == EK__TRACKS_NO_MEMORY)
             return false;
         track_number[i] = number < 0 ? UINT32_MAX : (uint32_t)number;
         if (number < 0) {
             store->too_many_tracks = true;
             continue;
         }
-        store->track[number].n_complete += t->n_complete;
-        if (__builtin_add_overflow(store->track[number].total_ns, t->total_ns, &store->track[number].total_ns))
-            store->track[number].total_ns = INT64_MAX;
+        store->tracks.at[number].n_complete += t->n_complete;
+        if (__builtin_add_overflow(store->tracks.at[number].total_ns, t->total_ns, &store->tracks.at[number].total_ns))
+            store->tracks.at[number].total_ns = INT64_MAX;
     }
     return true;
 }
@@ -152,8 +104,7 @@ static bool add_event(ek__trace_store *store, const ek__event *event)
 {
     int kind = event->kind;
     if (store->n[kind] == store->capacity[kind]) {
-        ek__event *room =
-            ek__with_room(store->event[kind], &store->capacity[kind], store->n[kind] + 1, sizeof *event);
+        ek__event *room = ek__with_room(store->event[kind], &store->capacity[kind], store->n[kind] + 1, sizeof *event);
         if (!room)
             return false;
         store->event[kind] = room;
@@ -203,7 +154,7 @@ bool ek__store_merge(ek__trace_store *store, const ek__part *part)
 {
     if (store->texts.n == 0 && !ek__texts_reset(&store->texts))
         return false;
-    uint32_t *track_number = malloc(((size_t)part->n_tracks + 1) * sizeof *track_number);
+    uint32_t *track_number = malloc(((size_t)part->tracks.n + 1) * sizeof *track_number);
     bool fine = track_number && renumber_texts(store, &part->texts) && merge_tracks(store, part, track_number) &&
                 merge_categories(store, part) && merge_labels(store, part) && merge_events(store, part, track_number);
     free(track_number);
@@ -289,14 +240,15 @@ static const char *label_name(const ek__trace_store *store, uint32_t pid, uint32
 
 static bool make_tracks(const ek__trace_store *store, ek__trace *out)
 {
-    out->n_tracks = store->n_tracks;
-    out->track = ek__pool_alloc(out->pool, (size_t)store->n_tracks, sizeof *out->track);
+    out->n_tracks = store->tracks.n;
+    out->track = ek__pool_alloc(out->pool, (size_t)store->tracks.n, sizeof *out->track);
     if (!out->track)
         return false;
-    for (int i = 0; i < store->n_tracks; i++) {
-        const ek__part_track *from = &store->track[i];
+    for (int i = 0; i < store->tracks.n; i++) {
+        const ek__part_track *from = &store->tracks.at[i];
         ek__track *t = &out->track[i];
-        const char *process = label_name(store, from->pid, UINT32_MAX), *thread = label_name(store, from->pid, from->tid);
+        const char *process = label_name(store, from->pid, UINT32_MAX),
+                   *thread = label_name(store, from->pid, from->tid);
         t->pid = ek__pool_text(out->pool, store->name[from->pid], strlen(store->name[from->pid]));
         t->tid = ek__pool_text(out->pool, store->name[from->tid], strlen(store->name[from->tid]));
         t->process = process ? ek__pool_text(out->pool, process, strlen(process)) : NULL;
@@ -410,7 +362,7 @@ static void name_groups(ek__trace_store *store)
     for (size_t i = 0; i < store->n[EK__EVENT_COLLECTIVE]; i++) {
         if (event[i].detail || event[i].link)
             continue;
-        const ek__part_track *track = &store->track[event[i].track];
+        const ek__part_track *track = &store->tracks.at[event[i].track];
         const ek__part_label *thread = find_label(store, track->pid, track->tid);
         if (thread && find_label(store, track->pid, UINT32_MAX))
             event[i].detail = thread->name;
@@ -436,9 +388,10 @@ static void sort_few(ek__event *event, size_t n)
     }
 }
 
-/* Merge sort that touches only what is out of order: halves that follow one another are left alone, and of the left half
- * only what is behind the first of the right one moves. Profilers write streams in order and arrows at the end of what
- * they belong to, so a long trace is sorted in little more than one look at it. `spare` holds n / 2. Depth log n. */
+/* Merge sort that touches only what is out of order: halves that follow one another are left alone, and of the left
+ * half only what is behind the first of the right one moves. Profilers write streams in order and arrows at the end of
+ * what they belong to, so a long trace is sorted in little more than one look at it. `spare` holds n / 2. Depth log n.
+ */
 static void sort_range(ek__event *event, size_t n, ek__event *spare) /* NOLINT(misc-no-recursion) */
 {
     enum { FEW = 16 };
@@ -505,7 +458,7 @@ static bool make_processes(const ek__trace_store *store, ek__trace *out)
     bool fine = process_of != NULL;
     for (int i = 0; i < out->n_tracks && fine; i++) {
         const ek__track *t = &out->track[i];
-        uint32_t *number = &process_of[store->track[i].pid];
+        uint32_t *number = &process_of[store->tracks.at[i].pid];
         if (t->n_complete == 0)
             continue;
         if (*number == 0) {
@@ -614,12 +567,6 @@ ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err
 }
 
 /* ---- what analyses ask ---- */
-
-uint32_t ek__trace_find_name(const ek__trace *trace, const char *name)
-{
-    uint32_t number = trace->store ? ek__texts_find(&trace->store->texts, name, strlen(name)) : UINT32_MAX;
-    return number == UINT32_MAX ? 0 : number;
-}
 
 size_t ek__slice_lower(ek__slice slice, int64_t time)
 {

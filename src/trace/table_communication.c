@@ -151,7 +151,7 @@ static ek_status add_steps(sums *s, json_t *root, ek_origin origin, ek_error *er
         if (status)
             return status;
     }
-    if (n_known == 0 && (!json_is_object(root) || json_object_size(root) > 0))
+    if (n_known == 0 && json_object_size(root) > 0)
         return ek__fail(err, EK_ERR_INPUT, origin,
                         "no communication times: steps with p2p or collective are expected; give the file as the "
                         "profiler wrote it");
@@ -177,7 +177,7 @@ static ek_status keep(const sums *s, const ek__table_in *in, ek_error *err)
             return ek__no_memory(err);
         all[n++] = s->sum[i];
     }
-    ek_status status = ek__left_out_report(&s->left, "entries", NULL, in, err);
+    ek_status status = ek__left_out_report(&s->left, "entry", "entries", NULL, in, err);
     if (status)
         return status;
     if (s->n_ones > 1)
@@ -193,7 +193,7 @@ static ek_status keep(const sums *s, const ek__table_in *in, ek_error *err)
 ek_status ek__table_communication(const ek__table_in *in, ek_error *err)
 {
     json_t *root = NULL;
-    ek_status status = ek__side_json_read(in->path, in->source, &root, err);
+    ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
     sums s = {.pool = in->rank->pool,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/json_file.h"
+#include "trace/side_json.h"
 #include "trace/tables.h"
 
 static int by_number(const void *a, const void *b)
@@ -21,7 +21,7 @@ static ek_status add_set(const ek__table_in *in, const char *name, const char *k
     if (!rank)
         return ek__no_memory(err);
     for (size_t i = 0; i < size; i++)
-        n += ek__json_whole(json_array_get(set, i), &rank[n]);
+        n += ek__side_json_whole(json_array_get(set, i), &rank[n]);
     if (n > 0)
         qsort(rank, (size_t)n, sizeof *rank, by_number);
     ek_status status = n > 0 ? ek__topology_add(in->run, name, key, rank, n, 0, err) : EK_OK;
@@ -61,7 +61,7 @@ static ek_status add_named(const ek__table_in *in, const json_t *list, ek_error 
 ek_status ek__table_communication_group(const ek__table_in *in, ek_error *err)
 {
     json_t *root;
-    ek_status status = ek__json_read(in, &root, err);
+    ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
     status = add_named(in, json_object_get(root, "comm_group_parallel_info"), err);

@@ -117,7 +117,7 @@ static ek_status add_steps(links *l, json_t *root, ek_origin origin, ek_error *e
         if (status)
             return status;
     }
-    if (n_known == 0 && (!json_is_object(root) || json_object_size(root) > 0))
+    if (n_known == 0 && json_object_size(root) > 0)
         return ek__fail(err, EK_ERR_INPUT, origin,
                         "no links: steps with p2p or collective are expected; give the file as the profiler wrote it");
     return EK_OK;
@@ -126,7 +126,7 @@ static ek_status add_steps(links *l, json_t *root, ek_origin origin, ek_error *e
 ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
 {
     json_t *root = NULL;
-    ek_status status = ek__side_json_read(in->path, in->source, &root, err);
+    ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
     links l = {.pool = in->rank->pool, .scratch = ek__pool_new()};
@@ -134,7 +134,7 @@ ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
     for (int i = 0; !status && i < (int)l.index.n; i++) /* MB / ms = GB/s */
         l.link[i].bandwidth_gbps = l.link[i].time_ms > 0 ? l.link[i].size_mb / l.link[i].time_ms : NAN;
     if (!status)
-        status = ek__left_out_report(&l.left, "entries", NULL, in, err);
+        status = ek__left_out_report(&l.left, "entry", "entries", NULL, in, err);
     if (!status)
         status = ek__links_add(in->rank, l.link, (size_t)l.index.n, err);
     if (!status)

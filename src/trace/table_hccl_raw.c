@@ -1,7 +1,6 @@
 /* hccl_raw_{id}.csv of MindSpore until 2023: links with their sums of the last row, the producer's average of all
  * steps. The cell holds JSON, {"1-0": {"SDMA": [ms, KB, B/s]}}. The bandwidth is the producer's own third figure, which
  * other tools rank by: it is no quotient of the first two. Single operators (the last column) are not read. */
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +25,7 @@ static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek
     const char *cell = ek__csv_cell(csv, l->column);
     size_t size = strlen(cell);
     if (size == 0) {
-        ek__left_out_add(left, "line %" PRId64 ": no link_info", ek__csv_line(csv));
+        ek__left_out_row(left, csv, "no link_info");
         return EK_OK;
     }
     char *room = ek__with_room(l->text, &l->capacity, size + 1, 1);
@@ -119,7 +118,7 @@ static ek_status read_links(const ek__table_in *in, last *l, ek_error *err)
             status = add_pair(in, pair, transports, &left, &link, &n, err);
     }
     if (!status && left.n > 0)
-        status = ek__left_out_report(&left, "links", NULL, in, err);
+        status = ek__left_out_report(&left, "link", "links", NULL, in, err);
     if (!status)
         status = ek__links_add(in->rank, link, (size_t)n, err);
     json_decref(root);

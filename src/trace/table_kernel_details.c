@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/kernels.h"
+#include "trace/table_rows.h"
 
 typedef struct columns {
     int name, type, core, start, duration, wait, step, shapes;
@@ -14,10 +15,9 @@ typedef struct columns {
 
 /* The reader's state: a row's keys are put together in `key`. */
 typedef struct reading {
-    ek__csv *csv;
+    const ek__csv *csv;
     columns column;
     ek__kernels *kernels;
-    ek__bad_rows bad;
     char *key;
     size_t key_room;
     ek__texts in_step; /* "name\nstep", and how often each was there */
@@ -98,16 +98,17 @@ static bool intern_texts(reading *r, ek__kernel *k)
            k->step != UINT32_MAX;
 }
 
-static ek_status read_row(reading *r, ek_error *err)
+static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
+    reading *r = user;
     ek__kernel k = {.start = EK_TRACE_UNKNOWN, .wait = EK_TRACE_UNKNOWN};
-    if (!ek__csv_us(r->csv, r->column.duration, &k.duration) || k.duration < 0) {
-        ek__bad_row(&r->bad, r->csv, "the duration \"%.40s\" is no time", ek__csv_cell(r->csv, r->column.duration));
+    if (!ek__csv_us(csv, r->column.duration, &k.duration) || k.duration < 0) {
+        ek__left_out_row(left, csv, "the duration \"%.40s\" is no time", ek__csv_cell(csv, r->column.duration));
         return EK_OK;
     }
-    if (!ek__csv_us(r->csv, r->column.start, &k.start))
+    if (!ek__csv_us(csv, r->column.start, &k.start))
         k.start = EK_TRACE_UNKNOWN;
-    if (!ek__csv_us(r->csv, r->column.wait, &k.wait))
+    if (!ek__csv_us(csv, r->column.wait, &k.wait))
         k.wait = EK_TRACE_UNKNOWN;
     ek__kernel *grown = ek__with_room(r->kernels->at, &r->kernels->capacity, r->kernels->n + 1, sizeof *grown);
     if (!grown || !intern_texts(r, &k)) {
@@ -119,57 +120,43 @@ static ek_status read_row(reading *r, ek_error *err)
     return EK_OK;
 }
 
-static ek_status read_rows(reading *r, int64_t *n_rows, ek_error *err)
+static ek_status read_table(const ek__table_in *in, ek__csv *csv, reading *r, const char *source, ek_error *err)
 {
-    for (;;) {
-        bool more;
-        ek_status status = ek__table_next(r->csv, &more, &r->bad, err);
-        if (status == EK_OK && more)
-            status = read_row(r, err);
-        if (status || !more)
-            return status;
-        ++*n_rows;
-    }
-}
-
-static ek_status read_table(const ek__table_in *in, reading *r, const char *source, ek_error *err)
-{
-    int64_t n_rows = 0;
-    find_columns(r->csv, &r->column);
-    if (r->column.name < 0 || r->column.duration < 0)
-        return ek__table_lacks(in, r->column.name < 0 ? "Name" : "Duration(us)", err);
+    ek_trace_operators *ops = &in->rank->operators;
+    find_columns(csv, &r->column);
+    ek_status status = ek__table_needs(in, r->column.name, "Name", err);
+    if (!status)
+        status = ek__table_needs(in, r->column.duration, "Duration(us)", err);
     r->kernels->has_steps = r->column.step >= 0;
-    ek_status status = read_rows(r, &n_rows, err);
-    if (status == EK_OK && in->rank->operators.source) {
-        in->source->problem =
-            ek__pool_format(in->rank->pool, "the operators of %s are used", in->rank->operators.source);
-        if (!in->source->problem)
-            status = ek__no_memory(err);
-        in->source->items = n_rows;
-        in->source->bytes = ek__csv_bytes(r->csv);
+    if (!status)
+        status = ek__table_rows(in, csv, take_row, r, err);
+    if (status)
         return status;
+    if (ops->source) {
+        in->source->problem = ek__pool_format(in->rank->pool, "the operators of %s are used", ops->source);
+        return in->source->problem ? EK_OK : ek__no_memory(err);
     }
-    if (status == EK_OK)
-        status = ek__kernels_operators(r->kernels, source, in->rank, err);
-    if (status == EK_OK)
+    status = ek__kernels_operators(r->kernels, source, in->rank, err);
+    if (!status)
         status = ek__kernels_steps(r->kernels, in, source, err);
-    in->rank->operators.n_rows = status == EK_OK ? n_rows : 0;
-    return status ? status : ek__table_finish(in, r->csv, n_rows, &r->bad, err);
+    ops->n_rows = status ? 0 : in->source->items;
+    return status;
 }
 
 static ek_status read_kernels(const ek__table_in *in, const char *source, ek_error *err)
 {
     ek__kernels kernels = {0};
-    reading r = {.kernels = &kernels};
-    ek_status status = ek__csv_open(in->path, &r.csv, err);
+    ek__csv *csv;
+    ek_status status = ek__csv_open(in->path, &csv, err);
     if (status)
         return status;
+    reading r = {.kernels = &kernels, .csv = csv};
     if (ek__texts_reset(&kernels.group) && ek__texts_reset(&kernels.kind) && ek__texts_reset(&kernels.name) &&
         ek__texts_reset(&kernels.step) && ek__texts_reset(&r.in_step))
-        status = read_table(in, &r, source, err);
+        status = read_table(in, csv, &r, source, err);
     else
         status = ek__no_memory(err);
-    ek__csv_close(r.csv);
+    ek__csv_close(csv);
     ek__kernels_clear(&kernels);
     ek__texts_clear(&r.in_step);
     free(r.n_in_step);

@@ -308,7 +308,7 @@ static ek_status keep(const tracker *t, const ek__table_in *in, ek_error *err)
     free(by_layer);
     if (!good)
         return ek__no_memory(err);
-    ek_status status = ek__left_out_report(&t->left, t->left.n == 1 ? "row" : "rows", NULL, in, err);
+    ek_status status = ek__left_out_report(&t->left, "row", "rows", NULL, in, err);
     if (status)
         return status;
     in->rank->memory.tracker = out;

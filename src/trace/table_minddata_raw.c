@@ -1,7 +1,6 @@
 /* minddata_pipeline_raw_{id}.csv: the operators of MindSpore's data pipeline and how full their output queues were. The
  * queue that feeds training is the one of the operator nearest to the root of the tree (the one without a parent) that
  * has any: near empty, the data come too slowly; near full, training is what takes its time. */
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,7 +44,7 @@ static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek
         !ek__cell_number(csv, p->usage, left, &one.usage_rate))
         return EK_OK;
     if (one.id < 0) {
-        ek__left_out_add(left, "line %" PRId64 ": no op_id", ek__csv_line(csv));
+        ek__left_out_row(left, csv, "no op_id");
         return EK_OK;
     }
     if (isnan(one.usage_rate) && one.queue_length > 0)

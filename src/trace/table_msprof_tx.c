@@ -1,7 +1,6 @@
 /* msprof_tx_*.csv: ranges that the user's program marked (mstx), with their texts, on the host and on the device. The
  * unit of the times stands in the header; older releases print none and mean nanoseconds. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,8 +41,7 @@ static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek
     if (one.end == EK_TRACE_UNKNOWN)
         one.end = one.start;
     if (one.start == EK_TRACE_UNKNOWN || one.end < one.start) {
-        ek__left_out_add(left, "line %" PRId64 ": the mark '%.60s' has no start or ends before it", ek__csv_line(csv),
-                         ek__csv_cell(csv, m->message));
+        ek__left_out_row(left, csv, "the mark '%.60s' has no start or ends before it", ek__csv_cell(csv, m->message));
         return EK_OK;
     }
     const char *name = ek__csv_cell(csv, m->message);

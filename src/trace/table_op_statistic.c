@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/intervals.h"
+#include "trace/table_rows.h"
 #include "trace/tables.h"
 
 typedef struct columns {
@@ -34,30 +36,37 @@ static double number_of(const ek__csv *csv, int column)
     return ek__csv_number(csv, column, &value) ? value : (double)NAN;
 }
 
-static ek_status read_row(const ek__table_in *in, const ek__csv *csv, const columns *c, ek__bad_rows *bad,
-                          ek_error *err)
+typedef struct reading {
+    ek_trace_rank *rank;
+    columns column;
+} reading;
+
+static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
-    ek_trace_operators *ops = &in->rank->operators;
+    reading *r = user;
+    const columns *c = &r->column;
+    ek__pool *pool = r->rank->pool;
+    ek_trace_operators *ops = &r->rank->operators;
     ek_trace_operator op = {.wait = EK_TRACE_UNKNOWN};
     if (!ek__csv_int(csv, c->count, &op.count) || op.count < 0) {
-        ek__bad_row(bad, csv, "the count \"%.40s\" is no whole number", ek__csv_cell(csv, c->count));
+        ek__left_out_row(left, csv, "the count \"%.40s\" is no whole number", ek__csv_cell(csv, c->count));
         return EK_OK;
     }
     if (!ek__csv_us(csv, c->total, &op.total)) {
-        ek__bad_row(bad, csv, "the total time \"%.40s\" is no number", ek__csv_cell(csv, c->total));
+        ek__left_out_row(left, csv, "the total time \"%.40s\" is no number", ek__csv_cell(csv, c->total));
         return EK_OK;
     }
     op.min = time_of(csv, c->min);
     op.max = time_of(csv, c->max);
     op.average = number_of(csv, c->average) * 1000;
     op.ratio = number_of(csv, c->ratio);
-    ek_trace_operator *grown = ek__pool_push(in->rank->pool, ops->table, ops->n_table, sizeof *grown);
+    ek_trace_operator *grown = ek__pool_push(pool, ops->table, ops->n_table, sizeof *grown);
     if (!grown)
         return ek__no_memory(err);
     ops->table = grown;
-    ek_status status = ek__table_text(in->rank->pool, ek__csv_cell(csv, c->type), &op.name, err);
+    ek_status status = ek__table_text(pool, ek__csv_cell(csv, c->type), &op.name, err);
     if (status == EK_OK && *ek__csv_cell(csv, c->core))
-        status = ek__table_text(in->rank->pool, ek__csv_cell(csv, c->core), &op.core, err);
+        status = ek__table_text(pool, ek__csv_cell(csv, c->core), &op.core, err);
     if (status)
         return status;
     op.type = op.name;
@@ -90,8 +99,8 @@ static ek_status stand_in(const ek__table_in *in, ek_error *err)
     double matmul = 0, attention = 0, vector = 0;
     for (int i = 0; i < ops->n; i++) {
         const ek_trace_operator *op = &ops->op[i];
-        ops->n_executions = ek__sum(ops->n_executions, op->count);
-        ops->total = ek__sum(ops->total, op->total);
+        ops->n_executions = ek__ns_add(ops->n_executions, op->count);
+        ops->total = ek__ns_add(ops->total, op->total);
         matmul += strcmp(op->family, "matmul") == 0 ? (double)op->total : 0;
         attention += strcmp(op->family, "attention") == 0 ? (double)op->total : 0;
         vector += strcmp(op->family, "vector") == 0 ? (double)op->total : 0;
@@ -103,34 +112,23 @@ static ek_status stand_in(const ek__table_in *in, ek_error *err)
     return EK_OK;
 }
 
-static ek_status read_rows(const ek__table_in *in, ek__csv *csv, ek_error *err)
-{
-    columns c;
-    ek__bad_rows bad = {0};
-    int64_t n_rows = 0;
-    find_columns(csv, &c);
-    if (c.type < 0 || c.total < 0 || c.count < 0)
-        return ek__table_lacks(in, c.type < 0 ? "OP Type" : c.total < 0 ? "Total Time(us)" : "Count", err);
-    for (bool more;; n_rows++) {
-        ek_status status = ek__table_next(csv, &more, &bad, err);
-        if (status || !more) {
-            if (status == EK_OK)
-                status = stand_in(in, err);
-            return status ? status : ek__table_finish(in, csv, n_rows, &bad, err);
-        }
-        status = read_row(in, csv, &c, &bad, err);
-        if (status)
-            return status;
-    }
-}
-
 ek_status ek__table_op_statistic(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv;
+    reading r = {.rank = in->rank};
     ek_status status = ek__csv_open(in->path, &csv, err);
     if (status)
         return status;
-    status = read_rows(in, csv, err);
+    find_columns(csv, &r.column);
+    status = ek__table_needs(in, r.column.type, "OP Type", err);
+    if (!status)
+        status = ek__table_needs(in, r.column.total, "Total Time(us)", err);
+    if (!status)
+        status = ek__table_needs(in, r.column.count, "Count", err);
+    if (!status)
+        status = ek__table_rows(in, csv, take_row, &r, err);
+    if (!status)
+        status = stand_in(in, err);
     ek__csv_close(csv);
     return status;
 }

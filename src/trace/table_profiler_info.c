@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/json_file.h"
+#include "trace/side_json.h"
 #include "trace/tables.h"
 
 static void take_producer(ek_trace_rank *rank, const json_t *root)
@@ -39,14 +39,14 @@ ek_status ek__table_profiler_info(const ek__table_in *in, ek_error *err)
 {
     ek_trace_rank *rank = in->rank;
     json_t *root;
-    ek_status status = ek__json_read(in, &root, err);
+    ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
     int number;
     take_producer(rank, root);
-    if (rank->rank == EK_TRACE_NO_RANK && ek__json_whole(json_object_get(root, "rank_id"), &number))
+    if (rank->rank == EK_TRACE_NO_RANK && ek__side_json_whole(json_object_get(root, "rank_id"), &number))
         rank->rank = number;
-    if (ek__json_whole(json_object_get(root, "rank_size"), &number))
+    if (ek__side_json_whole(json_object_get(root, "rank_size"), &number))
         rank->world_size = number;
     in->source->items = (int64_t)json_object_size(root);
     status = keep_settings(rank, root, err);

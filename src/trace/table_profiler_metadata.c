@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/json_file.h"
+#include "trace/side_json.h"
 #include "trace/tables.h"
 
 /* A group as listed, with its ranks as an array of jansson. */
@@ -17,7 +17,7 @@ typedef struct listed {
 static void take_largest(const json_t *from, const char *name, int *to)
 {
     int value;
-    if (ek__json_whole(json_object_get(from, name), &value) && value > *to)
+    if (ek__side_json_whole(json_object_get(from, name), &value) && value > *to)
         *to = value;
 }
 
@@ -57,7 +57,7 @@ static void read_group(const char *key, const json_t *value, listed *out, int *r
     const char *name = json_string_value(json_object_get(value, "group_name"));
     *out = (listed){name ? name : "", key, 0, room + *n_room};
     for (size_t i = 0; i < json_array_size(ranks); i++)
-        if (ek__json_whole(json_array_get(ranks, i), &out->rank[out->n_ranks]))
+        if (ek__side_json_whole(json_array_get(ranks, i), &out->rank[out->n_ranks]))
             out->n_ranks++;
         else
             ++*n_bad;
@@ -71,12 +71,12 @@ static void take_stage(const json_t *value, ek_trace_rank *rank)
     int stage, member;
     if (rank->stage >= 0 || !name || strcmp(name, "pp") != 0)
         return;
-    if (ek__json_whole(json_object_get(value, "group_rank"), &stage)) {
+    if (ek__side_json_whole(json_object_get(value, "group_rank"), &stage)) {
         rank->stage = stage;
         return;
     }
     for (size_t i = 0; i < json_array_size(ranks); i++)
-        if (ek__json_whole(json_array_get(ranks, i), &member) && member == rank->rank)
+        if (ek__side_json_whole(json_array_get(ranks, i), &member) && member == rank->rank)
             rank->stage = (int)i;
 }
 
@@ -128,15 +128,15 @@ static ek_status take_groups(const ek__table_in *in, const json_t *groups, ek_er
 ek_status ek__table_profiler_metadata(const ek__table_in *in, ek_error *err)
 {
     json_t *root;
-    ek_status status = ek__json_read(in, &root, err);
+    ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
     const json_t *sizes = json_object_get(root, "distributed_args");
     int number;
     take_sizes(sizes, &in->run->topology);
-    if (in->rank->rank == EK_TRACE_NO_RANK && ek__json_whole(json_object_get(sizes, "rank"), &number))
+    if (in->rank->rank == EK_TRACE_NO_RANK && ek__side_json_whole(json_object_get(sizes, "rank"), &number))
         in->rank->rank = number;
-    if (ek__json_whole(json_object_get(sizes, "world_size"), &number))
+    if (ek__side_json_whole(json_object_get(sizes, "world_size"), &number))
         in->rank->world_size = number;
     status = take_groups(in, json_object_get(root, "parallel_group_info"), err);
     json_decref(root);

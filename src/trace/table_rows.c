@@ -1,7 +1,10 @@
 /* The loop over a table's rows that all readers share, and cells that may be empty. */
 #include "trace/table_rows.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <strings.h>
 
 /* Numbers beyond this are no measurement, and sums of them would lose all others. */
@@ -25,7 +28,7 @@ ek_status ek__table_rows(const ek__table_in *in, ek__csv *csv, ek__row_reader *r
             *err = cut;
         return status;
     }
-    status = ek__left_out_report(&left, n_rows == 1 ? "row" : "rows", status ? &cut : NULL, in, err);
+    status = ek__left_out_report(&left, "row", "rows", status ? &cut : NULL, in, err);
     if (status)
         return status;
     in->source->items = n_rows;
@@ -33,12 +36,23 @@ ek_status ek__table_rows(const ek__table_in *in, ek__csv *csv, ek__row_reader *r
     return EK_OK;
 }
 
+void ek__left_out_row(ek__left_out *left, const ek__csv *csv, const char *format, ...)
+{
+    char why[sizeof left->first];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    ek__left_out_add(left, "line %" PRId64 ": %s", ek__csv_line(csv), why);
+}
+
 ek_status ek__table_needs(const ek__table_in *in, int column, const char *name, ek_error *err)
 {
     if (column >= 0)
         return EK_OK;
-    return ek__fail(err, EK_ERR_INPUT, ((ek_origin){.file = in->path, .line = 1}),
-                    "no column '%s'; the first line must be the header that the profiler wrote", name);
+    return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 1, 1}),
+                    "the header has no column \"%s\"; is this %s, as the file's name says?", name,
+                    in->source && in->source->type ? in->source->type : "the table");
 }
 
 static bool is_empty(const char *cell)

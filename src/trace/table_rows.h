@@ -15,6 +15,10 @@ typedef ek_status ek__row_reader(void *user, const ek__csv *csv, ek__left_out *l
  */
 ek_status ek__table_rows(const ek__table_in *in, ek__csv *csv, ek__row_reader *row, void *user, ek_error *err);
 
+/** Leave the current row out; the sentence says why: "the size is negative". */
+void ek__left_out_row(ek__left_out *left, const ek__csv *csv, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /** EK_ERR_INPUT that says so when a column is missing (-1). */
 ek_status ek__table_needs(const ek__table_in *in, int column, const char *name, ek_error *err);
 

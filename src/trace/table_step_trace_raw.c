@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trace/table_rows.h"
 #include "trace/tables.h"
 
 enum { TICK_NS = 10 };
@@ -36,25 +37,31 @@ static ek_status find_raw_columns(const ek__table_in *in, const ek__csv *csv, ra
     c->interval = ek__csv_column(csv, "iteration_interval", NULL);
     c->fp_and_bp = ek__csv_column(csv, "fp_and_bp", NULL);
     c->tail = ek__csv_column(csv, "tail", NULL);
-    if (c->step < 0 || c->interval < 0)
-        return ek__table_lacks(in, c->step < 0 ? "step_num" : "iteration_interval", err);
-    return EK_OK;
+    ek_status status = ek__table_needs(in, c->step, "step_num", err);
+    return status ? status : ek__table_needs(in, c->interval, "iteration_interval", err);
 }
 
-static ek_status read_raw_row(const ek__table_in *in, const ek__csv *csv, const raw_columns *c, ek__bad_rows *bad,
-                              ek_error *err)
+typedef struct raw_reading {
+    const ek__table_in *in;
+    raw_columns column;
+} raw_reading;
+
+static ek_status take_raw_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
+    raw_reading *r = user;
+    const raw_columns *c = &r->column;
     ek_trace_step *step;
     const char *name = ek__csv_cell(csv, c->step);
     if (ticks_of(csv, c->interval) == EK_TRACE_UNKNOWN) {
-        ek__bad_row(bad, csv, "the iteration interval \"%.40s\" is no number of ticks", ek__csv_cell(csv, c->interval));
+        ek__left_out_row(left, csv, "the iteration interval \"%.40s\" is no number of ticks",
+                         ek__csv_cell(csv, c->interval));
         return EK_OK;
     }
-    ek_status status = ek__table_step(in, name, false, &step, err);
+    ek_status status = ek__table_step(r->in, name, false, &step, err);
     if (status)
         return status;
     if (!step || step->iteration_interval != EK_TRACE_UNKNOWN) {
-        ek__bad_row(bad, csv, "step \"%.40s\" is there a second time, or there are too many", name);
+        ek__left_out_row(left, csv, "step \"%.40s\" is there a second time, or there are too many", name);
         return EK_OK;
     }
     step->iteration_interval = ticks_of(csv, c->interval);
@@ -68,28 +75,16 @@ static ek_status read_raw_row(const ek__table_in *in, const ek__csv *csv, const 
     return EK_OK;
 }
 
-static ek_status read_raw_rows(const ek__table_in *in, ek__csv *csv, ek_error *err)
-{
-    raw_columns c;
-    ek__bad_rows bad = {0};
-    int64_t n_rows = 0;
-    ek_status status = find_raw_columns(in, csv, &c, err);
-    for (bool more = true; status == EK_OK; n_rows++) {
-        status = ek__table_next(csv, &more, &bad, err);
-        if (status || !more)
-            break;
-        status = read_raw_row(in, csv, &c, &bad, err);
-    }
-    return status ? status : ek__table_finish(in, csv, n_rows, &bad, err);
-}
-
 ek_status ek__table_step_trace_raw(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv;
+    raw_reading r = {.in = in};
     ek_status status = ek__csv_open(in->path, &csv, err);
     if (status)
         return status;
-    status = read_raw_rows(in, csv, err);
+    status = find_raw_columns(in, csv, &r.column, err);
+    if (!status)
+        status = ek__table_rows(in, csv, take_raw_row, &r, err);
     ek__csv_close(csv);
     return status;
 }
@@ -125,7 +120,7 @@ static ek_status find_part_columns(const ek__table_in *in, const ek__csv *csv, p
     c->fp_and_bp = ek__csv_column(csv, "fp_and_bp", NULL);
     c->tail = ek__csv_column(csv, "tail", NULL);
     if (c->computation < 0 && c->interval < 0)
-        return ek__table_lacks(in, "computation_time", err);
+        return ek__table_needs(in, -1, "computation_time", err);
     return EK_OK;
 }
 
@@ -198,39 +193,38 @@ static ek_status place_parts(const ek__table_in *in, const part_row *row, int n,
     return status;
 }
 
-static ek_status read_part_rows(const ek__table_in *in, ek__csv *csv, ek_error *err)
+typedef struct part_reading {
+    ek__pool *pool;
+    part_columns column;
+    part_row *row; /* [n], in `pool` */
+    int n;
+} part_reading;
+
+static ek_status take_part_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
-    part_columns c;
-    part_row *row = NULL;
-    ek__bad_rows bad = {0};
-    int n = 0;
-    ek_status status = find_part_columns(in, csv, &c, err);
-    for (bool more = true; status == EK_OK;) {
-        status = ek__table_next(csv, &more, &bad, err);
-        if (status || !more)
-            break;
-        if (n >= EK__MAX_TABLE_STEPS) {
-            ek__bad_row(&bad, csv, "there are %d steps already", n);
-            continue;
-        }
-        part_row *grown = ek__pool_push(in->rank->pool, row, n, sizeof *grown);
-        if (!grown)
-            return ek__no_memory(err);
-        row = grown;
-        row[n++] = read_part_row(csv, &c);
+    part_reading *r = user;
+    if (r->n >= EK__MAX_TABLE_STEPS) {
+        ek__left_out_row(left, csv, "there are %d steps already", r->n);
+        return EK_OK;
     }
-    if (status == EK_OK)
-        status = place_parts(in, row, n, err);
-    return status ? status : ek__table_finish(in, csv, n + bad.n, &bad, err);
+    part_row *grown = ek__pool_push(r->pool, r->row, r->n, sizeof *grown);
+    if (!grown)
+        return ek__no_memory(err);
+    r->row = grown;
+    r->row[r->n++] = read_part_row(csv, &r->column);
+    return EK_OK;
 }
 
 ek_status ek__table_cluster_analyse(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv;
+    part_reading r = {.pool = in->rank->pool};
     ek_status status = ek__csv_open(in->path, &csv, err);
     if (status)
         return status;
-    status = read_part_rows(in, csv, err);
+    status = find_part_columns(in, csv, &r.column, err);
+    if (!status)
+        status = ek__table_rows(in, csv, take_part_row, &r, err);
     ek__csv_close(csv);
-    return status;
+    return status ? status : place_parts(in, r.row, r.n, err);
 }

@@ -1,23 +1,26 @@
 /* step_trace_time.csv: the producer's breakdown of each step. The two producers mean different things by Stage, Bubble
  * and Preparing (docs/trace.md), so the step names whose they are. Rows of a second device are left out: a rank has
  * one. */
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
+#include "trace/intervals.h"
 #include "trace/step_columns.h"
+#include "trace/tables.h"
 
 static int64_t whole_span(const ek__step_row *row)
 {
     if (row->computing == EK_TRACE_UNKNOWN || row->not_overlapped == EK_TRACE_UNKNOWN || row->free == EK_TRACE_UNKNOWN)
         return EK_TRACE_UNKNOWN;
-    return ek__sum(ek__sum(row->computing, row->not_overlapped), row->free);
+    return ek__ns_add(ek__ns_add(row->computing, row->not_overlapped), row->free);
 }
 
 static int64_t busy(const ek__step_row *row)
 {
     if (row->computing == EK_TRACE_UNKNOWN || row->not_overlapped == EK_TRACE_UNKNOWN)
         return EK_TRACE_UNKNOWN;
-    return ek__sum(row->computing, row->not_overlapped);
+    return ek__ns_add(row->computing, row->not_overlapped);
 }
 
 /* This breakdown is the producer's whole one; it goes before what kernels alone could tell. */
@@ -42,95 +45,78 @@ static void fill_step(ek_trace_step *step, const ek__step_row *row, const char *
     step->exclude_receive = row->exclude_receive;
 }
 
-/* What the rows have had so far. */
-typedef struct seen {
-    bool any;
-    int64_t device;
-} seen;
+typedef struct reading {
+    const ek__table_in *in;
+    ek__step_columns column;
+    bool alone; /* the table has one row: then its step's name may be anything */
+    bool has_device;
+    int64_t device; /* of the rows so far */
+} reading;
 
-static bool is_of_other_device(const ek__csv *csv, int column, seen *s, ek__bad_rows *bad)
+static bool is_of_other_device(reading *r, const ek__csv *csv, ek__left_out *left)
 {
     int64_t device;
-    if (!ek__csv_int(csv, column, &device))
+    if (!ek__csv_int(csv, r->column.device, &device))
         device = -1;
-    if (s->any && device != s->device) {
-        ek__bad_row(bad, csv, "it is of device %lld, others are of %lld", (long long)device, (long long)s->device);
+    if (r->has_device && device != r->device) {
+        ek__left_out_row(left, csv, "it is of device %" PRId64 ", others are of %" PRId64, device, r->device);
         return true;
     }
-    s->any = true;
-    s->device = device;
+    r->has_device = true;
+    r->device = device;
     return false;
 }
 
-/* Is this the table's only row? Then its name may be anything. */
-static ek_status count_rows(const char *path, int64_t *n, ek_error *err)
+static ek_status count_rows(const char *path, bool *alone, ek_error *err)
 {
     ek__csv *csv;
-    ek__bad_rows bad = {0};
     ek_status status = ek__csv_open(path, &csv, err);
     if (status)
         return status;
-    *n = 0;
-    for (bool more = true; status == EK_OK && more;) {
-        status = ek__table_next(csv, &more, &bad, err);
-        *n += status == EK_OK && more;
-    }
+    int n = 0;
+    for (bool more = true; n < 2 && more && (status = ek__csv_next(csv, &more, err)) == EK_OK;)
+        n += more;
     ek__csv_close(csv);
-    return status;
+    *alone = n == 1;
+    return status == EK_ERR_INPUT ? EK_OK : status; /* what is wrong with it is told when it is read */
 }
 
-static ek_status read_row(const ek__table_in *in, const ek__csv *csv, const ek__step_columns *c, bool alone, seen *s,
-                          ek__bad_rows *bad, ek_error *err)
+static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
 {
+    reading *r = user;
     ek__step_row row;
     ek_trace_step *step;
-    if (!ek__step_row_read(csv, c, &row, bad) || is_of_other_device(csv, c->device, s, bad))
+    if (!ek__step_row_read(csv, &r->column, &row, left) || is_of_other_device(r, csv, left))
         return EK_OK;
-    ek_status status = ek__table_step(in, ek__csv_cell(csv, c->step), alone, &step, err);
+    ek_status status = ek__table_step(r->in, ek__csv_cell(csv, r->column.step), r->alone, &step, err);
     if (status)
         return status;
     if (!step) {
-        ek__bad_row(bad, csv, "there are %d steps already", EK__MAX_TABLE_STEPS);
+        ek__left_out_row(left, csv, "there are %d steps already", EK__MAX_TABLE_STEPS);
         return EK_OK;
     }
     if (step->source && strcmp(step->source, "step_trace_time") == 0) {
-        ek__bad_row(bad, csv, "step \"%.40s\" is there a second time", step->name);
+        ek__left_out_row(left, csv, "step \"%.40s\" is there a second time", step->name);
         return EK_OK;
     }
-    fill_step(step, &row, ek__table_producer(in));
+    fill_step(step, &row, ek__table_producer(r->in));
     return EK_OK;
-}
-
-static ek_status read_rows(const ek__table_in *in, ek__csv *csv, bool alone, ek_error *err)
-{
-    ek__step_columns c;
-    ek__bad_rows bad = {0};
-    seen s = {0};
-    int64_t n_rows = 0;
-    ek_status status = ek__step_columns_find(in, csv, &c, err);
-    for (bool more = true; status == EK_OK; n_rows++) {
-        status = ek__table_next(csv, &more, &bad, err);
-        if (status || !more)
-            break;
-        status = read_row(in, csv, &c, alone, &s, &bad, err);
-    }
-    if (status)
-        return status;
-    if (s.any && s.device >= 0 && s.device <= INT_MAX && in->rank->device_id < 0)
-        in->rank->device_id = (int)s.device;
-    return ek__table_finish(in, csv, n_rows, &bad, err);
 }
 
 ek_status ek__table_step_trace_time(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv;
-    int64_t n = 0;
-    ek_status status = count_rows(in->path, &n, err);
+    reading r = {.in = in};
+    ek_status status = count_rows(in->path, &r.alone, err);
     if (status == EK_OK)
         status = ek__csv_open(in->path, &csv, err);
     if (status)
         return status;
-    status = read_rows(in, csv, n == 1, err);
+    status = ek__step_columns_find(in, csv, &r.column, err);
+    if (!status)
+        status = ek__table_rows(in, csv, take_row, &r, err);
     ek__csv_close(csv);
+    if (!status && r.has_device && r.device >= 0 && r.device <= INT_MAX && in->rank->device_id < 0)
+        in->rank->device_id = (int)r.device;
     return status;
 }

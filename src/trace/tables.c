@@ -7,52 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-void ek__bad_row(ek__bad_rows *bad, const ek__csv *csv, const char *format, ...)
-{
-    if (bad->n++ > 0)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(bad->why, sizeof bad->why, format, arguments);
-    va_end(arguments);
-    bad->line = ek__csv_line(csv);
-}
-
-ek_status ek__table_next(ek__csv *csv, bool *more, ek__bad_rows *bad, ek_error *err)
-{
-    ek_error own = {0};
-    ek_status status = ek__csv_next(csv, more, &own);
-    if (status == EK_ERR_INPUT) {
-        *more = false;
-        ek__bad_row(bad, csv, "%s", own.message);
-        return EK_OK;
-    }
-    if (status && err)
-        *err = own;
-    return status;
-}
-
-ek_status ek__table_finish(const ek__table_in *in, const ek__csv *csv, int64_t n_rows, const ek__bad_rows *bad,
-                           ek_error *err)
-{
-    in->source->items = n_rows;
-    in->source->bytes = ek__csv_bytes(csv);
-    if (bad->n == 0)
-        return EK_OK;
-    ek__pool *pool = in->rank ? in->rank->pool : in->run->pool;
-    in->source->problem =
-        ek__pool_format(pool, "%" PRId64 " of %" PRId64 " rows left out, the first in line %" PRId64 ": %s", bad->n,
-                        n_rows, bad->line, bad->why);
-    return in->source->problem ? EK_OK : ek__no_memory(err);
-}
-
-ek_status ek__table_lacks(const ek__table_in *in, const char *column, ek_error *err)
-{
-    return ek__fail(err, EK_ERR_INPUT, ((ek_origin){in->path, 1, 1}),
-                    "the header has no column \"%s\"; is this %s, as the file's name says?", column,
-                    in->source && in->source->type ? in->source->type : "the table");
-}
-
 ek_status ek__table_text(ek__pool *pool, const char *text, const char **out, ek_error *err)
 {
     char *copy = ek__pool_text(pool, text, strlen(text));

@@ -1,35 +1,11 @@
-/* trace/tables.h - what the readers of tables share: rows that cannot be read, steps, operators' families. */
+/* trace/tables.h - what the readers of tables share: steps, operators' families, groups of ranks. */
 #ifndef EK_TRACE_TABLES_H
 #define EK_TRACE_TABLES_H
 
-#include "trace/csv.h"
 #include "trace/files.h"
 
-/** Rows left out: how many, and the first. */
-typedef struct ek__bad_rows {
-    int64_t n, line;
-    char why[256];
-} ek__bad_rows;
-
-void ek__bad_row(ek__bad_rows *bad, const ek__csv *csv, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/** The next row; a table that breaks off ends there, with its reason among the bad rows. */
-ek_status ek__table_next(ek__csv *csv, bool *more, ek__bad_rows *bad, ek_error *err);
-/** Fill source->items, bytes and problem. */
-ek_status ek__table_finish(const ek__table_in *in, const ek__csv *csv, int64_t n_rows, const ek__bad_rows *bad,
-                           ek_error *err);
-/** EK_ERR_INPUT: a column that this table must have is not there. */
-ek_status ek__table_lacks(const ek__table_in *in, const char *column, ek_error *err);
 /** The member of the pool for a text: a copy. */
 ek_status ek__table_text(ek__pool *pool, const char *text, const char **out, ek_error *err);
-
-/** A sum that stops at the ends of the range. */
-static inline int64_t ek__sum(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
-        return a < 0 ? -INT64_MAX : INT64_MAX;
-    return sum;
-}
 
 enum { EK__MAX_TABLE_STEPS = 10000 };
 

@@ -1,5 +1,6 @@
 /* Interned texts: bytes one after the other, a table of places, and open addressing with linear probing over 64-bit
  * hashes. Equal texts are found by hash first; bytes are compared only then. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,16 +92,18 @@ static bool equals(const ek__texts *texts, uint32_t number, const char *text, si
 uint32_t ek__texts_intern_hashed(ek__texts *texts, const char *text, size_t size, uint64_t hash)
 {
     uint32_t s;
-    if (texts->n_slots) {
+    if (texts->slot) {
         for (s = (uint32_t)hash & (texts->n_slots - 1); texts->slot[s]; s = (s + 1) & (texts->n_slots - 1))
             if (equals(texts, texts->slot[s] - 1, text, size, hash))
                 return texts->slot[s] - 1;
     }
     if (!make_room(texts, size))
         return UINT32_MAX;
-    for (s = (uint32_t)hash & (texts->n_slots - 1); texts->slot[s];)
+    uint32_t *slot = texts->slot;
+    assert(slot);
+    for (s = (uint32_t)hash & (texts->n_slots - 1); slot[s];)
         s = (s + 1) & (texts->n_slots - 1);
-    texts->slot[s] = texts->n + 1;
+    slot[s] = texts->n + 1;
     texts->entry[texts->n] = (struct ek__text_entry){hash, (uint32_t)texts->n_bytes, (uint32_t)size};
     if (size > 0)
         memcpy(texts->bytes + texts->n_bytes, text, size);
@@ -117,7 +120,7 @@ uint32_t ek__texts_intern(ek__texts *texts, const char *text, size_t size)
 uint32_t ek__texts_find(const ek__texts *texts, const char *text, size_t size)
 {
     uint64_t hash = ek__texts_hash(text, size);
-    if (texts->n_slots)
+    if (texts->slot)
         for (uint32_t s = (uint32_t)hash & (texts->n_slots - 1); texts->slot[s]; s = (s + 1) & (texts->n_slots - 1))
             if (equals(texts, texts->slot[s] - 1, text, size, hash))
                 return texts->slot[s] - 1;

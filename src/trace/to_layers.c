@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "evenkeel/trace.h"
 #include "layers/layers.h"
+#include "trace/median.h"
 
 #define NS_PER_MS 1e6
 
@@ -82,12 +83,6 @@ static bool collect(const ek_trace_run *run, samples *out)
 
 /* ---- medians ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 typedef double field(const sample *s);
 static double forward_of(const sample *s)
 {
@@ -113,10 +108,7 @@ static double median(const samples *all, size_t first, size_t last, const char *
     for (size_t i = first; i < last; i++)
         if ((!kind || strcmp(all->at[i].kind, kind) == 0) && !isnan(of(&all->at[i])))
             all->scratch[n++] = of(&all->at[i]);
-    if (n == 0)
-        return NAN;
-    qsort(all->scratch, n, sizeof *all->scratch, compare_doubles);
-    return 0.5 * (all->scratch[(n - 1) / 2] + all->scratch[n / 2]);
+    return ek__median(all->scratch, n);
 }
 
 /* ---- one entry ---- */
@@ -193,7 +185,9 @@ static void make_extra(const samples *all, size_t first, size_t last, const char
     out->forward_time = forward;
     ek__layer_default_times(out, backward);
     if (first == last)
-        fprintf(all->notes, "%s: no layer was seen; it counts as no time.\n", role);
+        fprintf(all->notes,
+                "%s: none of its layers was seen, so it counts as no time; is the trace of the %s stage among them?\n",
+                role, strcmp(role, "HEAD") == 0 ? "first" : "last");
     else
         fprintf(all->notes, "%s: %s of %s: forward %.6g ms, backward %.6g ms%s.\n", out->name, role,
                 last - first > 1 ? "all its parts" : "one part", forward, backward,
@@ -269,6 +263,21 @@ static ek_status check_body(const ek_layers *layers, const ek_layer *body, ek_er
     return EK_OK;
 }
 
+/* Layers of one kind are balanced as one: those that are not alike are told. */
+static void note_unlike(const samples *all, size_t n, const char *kind)
+{
+    double least = INFINITY, most = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(all->at[i].kind, kind) == 0) {
+            least = fmin(least, all->at[i].forward);
+            most = fmax(most, all->at[i].forward);
+        }
+    if (most > 1.5 * least)
+        fprintf(all->notes,
+                "%s: its layers are not alike, forward times run from %.6g to %.6g ms; all count with the median.\n",
+                kind, least, most);
+}
+
 /* A recomputation that was seen in another stretch of the kind holds here too: medians are over the kind. */
 static ek_status make_body(const samples *all, size_t n, ek_layers *out, ek_error *err)
 {
@@ -289,6 +298,7 @@ static ek_status make_body(const samples *all, size_t n, ek_layers *out, ek_erro
         if (status)
             return status;
         note_kinds(all, body, full, select);
+        note_unlike(all, n, kind);
         out->n_body++;
         out->n_layers += body->n_layers;
     }
@@ -304,8 +314,9 @@ static ek_status make_layers(const samples *all, ek_layers *out, ek_error *err)
         tails++;
     if (heads == 0)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the traces show no layers of a body; name them with --body, or profile with scopes (MindSpore "
-                        "graph mode, PyTorch with_modules or with_stack)");
+                        "the traces show no layers of a body; name them with --body (in an init file "
+                        "profiling_config.body_layers), or profile with scopes (MindSpore graph mode, PyTorch "
+                        "with_modules or with_stack)");
     out->body = ek__alloc(EK_MAX_BODY_KINDS, sizeof *out->body);
     if (!out->body)
         return ek__no_memory(err);
@@ -316,8 +327,9 @@ static ek_status make_layers(const samples *all, ek_layers *out, ek_error *err)
     make_extra(all, heads, tails, "HEAD", &out->head);
     make_extra(all, tails, all->n, "TAIL", &out->tail);
     note_gaps(all, heads);
-    fprintf(all->notes, "Memory is not in a trace: add memory_parameter and memory_activation to the layer file, or "
-                        "take memory from a dry run's init file.\n");
+    fprintf(all->notes, "Memory is not in a trace: add memory_parameter, memory_activation and memory_recompute (MB of "
+                        "one layer) to the layer file, or name the traces in profiling_config.folder_path of a dry "
+                        "run's init file, which has the memory.\n");
     return EK_OK;
 }
 

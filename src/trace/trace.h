@@ -14,40 +14,39 @@
 
 /** What an event is. What a kind means for its fields stands beside it. */
 typedef enum ek__event_kind {
-    EK__EVENT_KERNEL,        /**< device: an operator. detail: full operator name of the framework, else 0.
-                                  link (Kineto): correlation */
-    EK__EVENT_COLLECTIVE,    /**< device: a whole collective, or a Kineto kernel that communicates. detail: key "allreduce|
-                                  Float|..." (Kineto) or group; link as above */
-    EK__EVENT_COPY,          /**< device: memory copy */
-    EK__EVENT_SET,           /**< device: memset */
-    EK__EVENT_TASK,          /**< device: waits, records, notifies, placeholders: in the span, in no sum */
-    EK__EVENT_COMPUTING,     /**< Overlap Analysis, four kinds */
+    EK__EVENT_KERNEL,     /**< device: an operator. detail: full operator name of the framework, else 0.
+                               link (Kineto): correlation */
+    EK__EVENT_COLLECTIVE, /**< device: a whole collective, or a Kineto kernel that communicates. detail: key "allreduce|
+                               Float|..." (Kineto) or group; link as above */
+    EK__EVENT_COPY,       /**< device: memory copy */
+    EK__EVENT_SET,        /**< device: memset */
+    EK__EVENT_TASK,       /**< device: waits, records, notifies, placeholders: in the span, in no sum */
+    EK__EVENT_COMPUTING,  /**< Overlap Analysis, four kinds */
     EK__EVENT_COMMUNICATION,
     EK__EVENT_NOT_OVERLAPPED,
     EK__EVENT_FREE,
-    EK__EVENT_STEP,          /**< host step marks: ProfilerStep#n, "Iteration n". detail: the step's name, "50" */
-    EK__EVENT_DATA,          /**< host: the data iterator, GetNext */
-    EK__EVENT_SCOPE,         /**< MindSpore's Scope Layer: its track's tid is the depth */
-    EK__EVENT_LAUNCH,        /**< host: a runtime call with a correlation (Kineto). link: correlation */
-    EK__EVENT_MODULE,        /**< host: "nn.Module: Linear_0" */
-    EK__EVENT_RECOMPUTE,     /**< host: python function whose name ends in ": recompute_fn" */
-    EK__EVENT_BACKWARD,      /**< host: an operator with a forward thread: runs in the backward pass */
-    EK__EVENT_ANNOTATION,    /**< host: user_annotation, mstx; not step marks */
+    EK__EVENT_STEP,              /**< host step marks: ProfilerStep#n, "Iteration n". detail: the step's name, "50" */
+    EK__EVENT_DATA,              /**< host: the data iterator, GetNext */
+    EK__EVENT_SCOPE,             /**< MindSpore's Scope Layer: its track's tid is the depth */
+    EK__EVENT_LAUNCH,            /**< host: a runtime call with a correlation (Kineto). link: correlation */
+    EK__EVENT_MODULE,            /**< host: "nn.Module: Linear_0" */
+    EK__EVENT_RECOMPUTE,         /**< host: python function whose name ends in ": recompute_fn" */
+    EK__EVENT_ANNOTATION,        /**< host: user_annotation, mstx; not step marks */
     EK__EVENT_DEVICE_ANNOTATION, /**< gpu_user_annotation */
-    EK__EVENT_COMPILE,       /**< host: aclopCompileAndExecute */
-    EK__EVENT_SYNC,          /**< host: stream or device synchronisation */
-    EK__EVENT_GC,            /**< host: garbage collection */
-    EK__EVENT_HOST_OP,       /**< MindSpore host: operator launches with full names */
-    EK__EVENT_FLOW,          /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
-                                  duration: its id (any 64 bits) */
+    EK__EVENT_COMPILE,           /**< host: aclopCompileAndExecute */
+    EK__EVENT_SYNC,              /**< host: stream or device synchronisation */
+    EK__EVENT_GC,                /**< host: garbage collection */
+    EK__EVENT_HOST_OP,           /**< MindSpore host: operator launches with full names */
+    EK__EVENT_FLOW, /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
+                         duration: its id (any 64 bits) */
     EK__N_EVENT_KINDS,
 } ek__event_kind;
 
 /** Classes of flows, in ek__event.name. */
 typedef enum ek__flow {
-    EK__FLOW_HOST_TO_DEVICE, /**< CANN launch -> device task, cat HostToDevice */
-    EK__FLOW_ASYNC_NPU,      /**< framework operator -> device task: torch_to_npu, mindspore_to_npu */
-    EK__FLOW_TASK_QUEUE,     /**< enqueue -> dequeue */
+    EK__FLOW_HOST_TO_DEVICE,   /**< CANN launch -> device task, cat HostToDevice */
+    EK__FLOW_ASYNC_NPU,        /**< framework operator -> device task: torch_to_npu, mindspore_to_npu */
+    EK__FLOW_TASK_QUEUE,       /**< enqueue -> dequeue */
     EK__FLOW_FORWARD_BACKWARD, /**< fwdbwd */
     EK__FLOW_OTHER,
 } ek__flow;
@@ -100,7 +99,7 @@ typedef enum ek__layer_kind {
 /** A thread or stream: the pair of pid and tid as texts. */
 typedef struct ek__track {
     const char *pid, *tid;
-    const char *process, *thread; /**< names from metadata; NULL without */
+    const char *process, *thread;   /**< names from metadata; NULL without */
     int64_t pid_number, tid_number; /**< INT64_MIN when not a whole number */
     ek__layer_kind layer;
     int64_t n_complete, total_ns; /**< its complete events, kept or not */
@@ -113,8 +112,8 @@ typedef struct ek__slice {
 
 typedef struct ek__trace {
     ek_producer producer;
-    int rank, world_size;  /**< of distributedInfo; EK_TRACE_NO_RANK, 0 */
-    int64_t base_ns;       /**< baseTimeNanoseconds; 0 without */
+    int rank, world_size;   /**< of distributedInfo; EK_TRACE_NO_RANK, 0 */
+    int64_t base_ns;        /**< baseTimeNanoseconds; 0 without */
     ek_trace_counts counts; /**< in `pool` */
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
     ek__slice of[EK__N_EVENT_KINDS];
@@ -122,7 +121,7 @@ typedef struct ek__trace {
     ek__track *track; /**< [n_tracks] */
     uint32_t n_names; /**< name 0 is "" */
     const char *const *name;
-    ek__pool *pool;   /**< of the caller */
+    ek__pool *pool;                /**< of the caller */
     struct ek__trace_store *store; /**< what the slices point into */
 } ek__trace;
 
@@ -144,11 +143,14 @@ static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
 {
     return trace->name[name];
 }
-/** The number of a name, or 0 when no kept event has it. O(1). */
-uint32_t ek__trace_find_name(const ek__trace *trace, const char *name);
-
 /** First event of a slice that starts at `time` or later: its index, or n. O(log n). */
 size_t ek__slice_lower(ek__slice slice, int64_t time);
+
+/** Has the caller asked to stop? The flag may be set by a signal handler or another thread at any time. */
+static inline bool ek__interrupted(const ek_trace_options *options)
+{
+    return options && options->interrupt && __atomic_load_n(options->interrupt, __ATOMIC_RELAXED);
+}
 
 /** Decimal microseconds as nanoseconds, half to even beyond; no double in between. Takes an exponent.
  *  @return false when the text is no finite decimal number or does not fit. */

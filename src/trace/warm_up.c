@@ -4,14 +4,9 @@
 #include <stdlib.h>
 
 #include "trace/device.h"
+#include "trace/median.h"
 
 static const double markedly = 1.1;
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* Steps of tables count only where there are no others: they may be of another clock and know less. */
 static bool has_event_steps(const ek_trace_rank *rank)
@@ -43,9 +38,7 @@ static bool stands_out(const ek_trace_rank *rank, int first, bool computing, int
             value[n++] = length_of(&rank->step[i], computing);
     if (n == 0)
         return false;
-    qsort(value, n, sizeof *value, by_value);
-    size_t low = (n - 1) / 2, high = n / 2;
-    double median = ((double)value[low] + (double)value[high]) / 2;
+    double median = (double)ek__median_ns(value, n);
     int64_t own = length_of(&rank->step[first], computing);
     return (double)own > markedly * median && own > value[n - 1];
 }

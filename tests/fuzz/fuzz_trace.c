@@ -32,19 +32,20 @@ static void compare(const ek__trace *a, const ek__trace *b)
 static void compare_bits(const uint8_t *data, size_t size)
 {
     size_t n_words = (size + 63) / 64;
-    uint64_t *bits = calloc(8 * n_words + 1, sizeof *bits);
+    const size_t each = n_words + 1;
+    uint64_t *bits = calloc(8 * each, sizeof *bits);
     char *copy = malloc(64 * n_words + 64);
     ek__block block[2];
     assert(bits && copy);
     if (size > 0)
         memcpy(copy, data, size);
     for (int i = 0; i < 2; i++) {
-        uint64_t *own = bits + 4 * n_words * (size_t)i;
-        block[i] = (ek__block){.data = copy, .quote = own, .open = own + n_words, .close = own + 2 * n_words,
-                               .stop = own + 3 * n_words};
+        uint64_t *own = bits + 4 * each * (size_t)i;
+        block[i] = (ek__block){
+            .data = copy, .quote = own, .open = own + each, .close = own + 2 * each, .stop = own + 3 * each};
         ek__block_index(&block[i], size, i == 1);
     }
-    assert(memcmp(bits, bits + 4 * n_words, 4 * n_words * sizeof *bits) == 0);
+    assert(memcmp(bits, bits + 4 * each, 4 * each * sizeof *bits) == 0);
     free(copy);
     free(bits);
 }

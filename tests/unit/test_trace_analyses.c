@@ -424,7 +424,7 @@ static void warm_up_is_found_told_and_left_out(void **state)
 
 static void push_table_step(made *m, const char *name, int64_t computing, int64_t stage)
 {
-    ek_trace_step step = ek__step_unknown();
+    ek_trace_step step = ek__step_of_events();
     step.name = name;
     step.from_table = true;
     step.own.computing = computing;
@@ -1032,7 +1032,7 @@ static void stages_are_compared_by_their_means(void **state)
     static ek_trace_step steps[4][2];
     for (int r = 0; r < 4; r++) {
         for (int s = 0; s < 2; s++) {
-            steps[r][s] = ek__step_unknown();
+            steps[r][s] = ek__step_of_events();
             steps[r][s].warm_up = s == 0;
             steps[r][s].host_step = s == 0 ? 9999 : 300 + 10 * r;
             steps[r][s].pipeline_wait = 20 * r;

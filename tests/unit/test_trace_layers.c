@@ -21,28 +21,12 @@ static int make_folder(void **state)
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static void remove_stage(trace_form form, int stage)
-{
-    const trace_shape shape = {.form = form};
-    char path[4096];
-    trace_file(&shape, folder, stage, path, sizeof path);
-    unlink(path);
-    if (form == TRACE_TORCH)
-        return;
-    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT", folder, stage);
-    rmdir(path);
-    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/profiler_info_%d.json", folder, stage, stage);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/rank_%d_ascend_ms", folder, stage);
-    rmdir(path);
-}
-
 static int remove_folder(void **state)
 {
     (void)state;
     for (int s = 0; s < 8; s++) {
-        remove_stage(TRACE_TORCH, s);
-        remove_stage(TRACE_MINDSPORE, s);
+        for (int form = TRACE_MINDSPORE; form <= TRACE_TORCH_NPU; form++)
+            trace_remove((trace_form)form, folder, s);
     }
     return rmdir(folder);
 }
@@ -404,6 +388,112 @@ static void a_trace_without_layers_has_none(void **state)
               NULL, &r);
     assert_null(r.rank.layers.source);
     assert_int_equal(r.rank.layers.n, 0);
+    ek__pool_free(r.rank.pool);
+}
+
+/* ---- what is no body ---- */
+
+/* Kernels one after another, each of 1 us, with these names; then the layers of the trace. */
+static void read_paths(const char *const *path, int n, one_rank *out)
+{
+    char text[8192] = "[";
+    int at = 1;
+    for (int i = 0; i < n; i++)
+        at +=
+            snprintf(text + at, sizeof text - (size_t)at,
+                     "%s{\"ph\":\"X\",\"name\":\"%s\",\"pid\":9,\"tid\":2,\"ts\":\"%d\",\"dur\":\"1\",\"args\":{\"Task "
+                     "Type\":\"AI_CORE\"}}",
+                     i ? "," : "", path[i], 10 + 2 * i);
+    snprintf(text + at, sizeof text - (size_t)at, "]");
+    read_text(text, NULL, out);
+}
+
+static void operators_in_a_row_are_no_layers(void **state)
+{
+    (void)state;
+    static const char *const convolutions[] = {"Default/net-Vgg/layers-SequentialCell/0-Conv2d/Conv2D-op1",
+                                               "Default/net-Vgg/layers-SequentialCell/1-ReLU/ReLU-op2",
+                                               "Default/net-Vgg/layers-SequentialCell/2-Conv2d/Conv2D-op3",
+                                               "Default/net-Vgg/layers-SequentialCell/3-ReLU/ReLU-op4",
+                                               "Default/net-Vgg/classifier-Dense/MatMul-op5"};
+    static const char *const flat[] = {"Default/net-Net/layers-CellList/0-Block/MatMul-op1",
+                                       "Default/net-Net/layers-CellList/1-Block/MatMul-op2",
+                                       "Default/net-Net/head-Dense/MatMul-op3"};
+    static const char *const blocks[] = {"Default/net-ResNet/conv1-Conv2d/Conv2D-op1",
+                                         "Default/net-ResNet/layer1-SequentialCell/0-Block/conv1-Conv2d/Conv2D-op2",
+                                         "Default/net-ResNet/layer1-SequentialCell/1-Block/conv1-Conv2d/Conv2D-op3",
+                                         "Default/net-ResNet/layer1-SequentialCell/3-Block/conv1-Conv2d/Conv2D-op4"};
+    one_rank r;
+    read_paths(convolutions, 5, &r);
+    assert_int_equal(r.rank.layers.n, 0);
+    assert_int_equal(r.rank.n_notes, 1);
+    assert_non_null(strstr(r.rank.note[0], "--body"));
+    ek__pool_free(r.rank.pool);
+    read_paths(flat, 3, &r);
+    assert_int_equal(r.rank.layers.n, 3);
+    assert_int_equal(find_layer(&r.rank.layers, "1-Block")->role, EK_TRACE_BODY);
+    assert_int_equal(find_layer(&r.rank.layers, "head-Dense")->role, EK_TRACE_TAIL);
+    assert_int_equal(r.rank.n_notes, 0);
+    ek__pool_free(r.rank.pool);
+    read_paths(blocks, 4, &r);
+    assert_int_equal(r.rank.layers.n, 4);
+    assert_int_equal(find_layer(&r.rank.layers, "3-Block")->role, EK_TRACE_BODY);
+    ek__pool_free(r.rank.pool);
+}
+
+typedef struct module_at {
+    const char *name;
+    int start, end;
+} module_at;
+
+/* Modules, and a kernel launched in every microsecond of them. */
+static void read_module_ranges(const module_at *module, int n, const ek_trace_options *options, one_rank *out)
+{
+    char text[16384] = "{\"traceEvents\": [";
+    int at = (int)strlen(text), end = 0;
+    for (int i = 0; i < n; i++) {
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"nn.Module: %s\",\"pid\":1,\"tid\":1,"
+                       "\"ts\":%d,\"dur\":%d},",
+                       module[i].name, module[i].start, module[i].end - module[i].start);
+        end = module[i].end > end ? module[i].end : end;
+    }
+    for (int i = 0; i < end; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       "%s{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,\"tid\":1,"
+                       "\"ts\":%d.5,\"dur\":0.1,\"args\":{\"correlation\":%d}},"
+                       "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":1,"
+                       "\"args\":{\"correlation\":%d}}",
+                       i ? "," : "", i, i + 1, i + 2, i + 1);
+    snprintf(text + at, sizeof text - (size_t)at, "]}");
+    read_text(text, options, out);
+}
+
+static void lists_of_modules_are_no_layers(void **state)
+{
+    (void)state;
+    static const module_at alexnet[] = {
+        {"AlexNet_0", 0, 20}, {"Sequential_0", 1, 9},   {"Conv2d_0", 1, 3},   {"ReLU_0", 3, 4},   {"Conv2d_1", 4, 6},
+        {"ReLU_1", 6, 7},     {"Sequential_1", 10, 19}, {"Linear_0", 10, 12}, {"ReLU_2", 12, 13}, {"Linear_1", 13, 18}};
+    static const module_at fused[] = {{"Net_0", 0, 20},  {"Embedding_0", 1, 2}, {"Encoder_0", 3, 18},
+                                      {"Layer_0", 4, 8}, {"Layer_1", 8, 12},    {"Layer_2", 13, 17}};
+    static const char *const body[] = {"Sequential"};
+    const ek_trace_options named = {.n_body = 1, .body = body};
+    one_rank r;
+    read_module_ranges(alexnet, 10, NULL, &r);
+    assert_int_equal(r.rank.layers.n, 0);
+    assert_int_equal(r.rank.n_notes, 1);
+    assert_non_null(strstr(r.rank.note[0], "no layers"));
+    ek__pool_free(r.rank.pool);
+    read_module_ranges(alexnet, 10, &named, &r);
+    assert_int_equal(r.rank.layers.n, 2);
+    assert_true(find_layer(&r.rank.layers, "Sequential_1")->forward.busy_mean == 9000);
+    ek__pool_free(r.rank.pool);
+    read_module_ranges(fused, 6, NULL, &r);
+    assert_int_equal(r.rank.layers.n, 4);
+    assert_int_equal(find_layer(&r.rank.layers, "Embedding_0")->role, EK_TRACE_HEAD);
+    assert_int_equal(find_layer(&r.rank.layers, "Layer_2")->role, EK_TRACE_BODY);
+    assert_true(find_layer(&r.rank.layers, "Layer_2")->forward.wall_mean == 4000);
     ek__pool_free(r.rank.pool);
 }
 
@@ -787,6 +877,8 @@ int main(void)
         cmocka_unit_test(names_choose_head_body_and_tail),
         cmocka_unit_test(ranges_of_the_user_come_first),
         cmocka_unit_test(a_trace_without_layers_has_none),
+        cmocka_unit_test(operators_in_a_row_are_no_layers),
+        cmocka_unit_test(lists_of_modules_are_no_layers),
         cmocka_unit_test(damaged_names_and_times_do_no_harm),
         cmocka_unit_test(published_stages_give_their_truth),
         cmocka_unit_test(published_scopes_give_the_backward_pass),

@@ -125,22 +125,24 @@ static void blank(text *t, const form *f)
 /* A name as JSON and as it must be read. */
 static void random_name(char *json, char *plain)
 {
-    static const char *const piece[][2] = {{"gemm", "gemm"},     {"\\\"", "\""},     {"\\\\", "\\"},   {"{", "{"},
-                                           {"}", "}"},           {"[]", "[]"},       {"\\u00e9", "\xc3\xa9"},
-                                           {"\\ud83d\\ude00", "\xf0\x9f\x98\x80"}, {"\\/", "/"},     {", ", ", "},
-                                           {"\\n", "\n"},        {"\xe4\xbd\xa0", "\xe4\xbd\xa0"},   {"\\\\\\\"", "\\\""}};
-    json[0] = plain[0] = '\0';
+    static const char *const piece[][2] = {
+        {"gemm", "gemm"},    {"\\\"", "\""}, {"\\\\", "\\"},          {"{", "{"},
+        {"}", "}"},          {"[]", "[]"},   {"\\u00e9", "\xc3\xa9"}, {"\\ud83d\\ude00", "\xf0\x9f\x98\x80"},
+        {"\\/", "/"},        {", ", ", "},   {"\\n", "\n"},           {"\xe4\xbd\xa0", "\xe4\xbd\xa0"},
+        {"\\\\\\\"", "\\\""}};
+    size_t n_json = 0, n_plain = 0;
     for (unsigned n = 1 + random_below(5); n > 0; n--) {
         unsigned i = random_below(13);
-        strcat(json, piece[i][0]);
-        strcat(plain, piece[i][1]);
+        n_json += (size_t)sprintf(json + n_json, "%s", piece[i][0]);
+        n_plain += (size_t)sprintf(plain + n_plain, "%s", piece[i][1]);
     }
 }
 
 static void put_time(text *t, const char *key, int64_t ns, const form *f)
 {
     const char *quote = f->string_times ? "\"" : "";
-    print(t, "\"%s\":%s%s%lld.%03d%s", key, f->pretty ? " " : "", quote, (long long)(ns / 1000), (int)(ns % 1000), quote);
+    print(t, "\"%s\":%s%s%lld.%03d%s", key, f->pretty ? " " : "", quote, (long long)(ns / 1000), (int)(ns % 1000),
+          quote);
 }
 
 /* The members of an event in random order. */
@@ -180,8 +182,9 @@ static void put_event(text *t, const truth *e, const char *json_name, const form
             put_time(t, "dur", e->duration, f);
             break;
         default:
-            print(t, "\"args\":{\"x\":{\"correlation\":7,\"y\":[1,{\"z\":\"}\"}]},\"correlation\": %u, \"s\":\"]\\\"\"}",
-                e->correlation);
+            print(t,
+                  "\"args\":{\"x\":{\"correlation\":7,\"y\":[1,{\"z\":\"}\"}]},\"correlation\": %u, \"s\":\"]\\\"\"}",
+                  e->correlation);
         }
     }
     blank(t, f);
@@ -322,7 +325,8 @@ static bool same_events(const result *a, const result *b)
 static void damage_anywhere_ends_in_a_message(void **state)
 {
     (void)state;
-    static const char noise[] = "\"\\{}[],: \0\xff" "0x";
+    static const char noise[] = "\"\\{}[],: \0\xff"
+                                "0x";
     truth all[MAX_EVENTS];
     random_state = 1234567;
     for (int i = 0; i < 600; i++) {
@@ -374,7 +378,8 @@ static void odd_files_are_told_apart(void **state)
         {"[" KERNEL ",{\"ph\" \"X\"}," KERNEL "]", EK_OK, 1, 0, 1, "no valid JSON at byte 75"},
         {"[" KERNEL ",{\"ph\":\"X\",\"name\":\"open]", EK_OK, 1, 0, 1, "cut inside an event"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":NaN,\"dur\":1}," KERNEL "]", EK_OK, 2, 1, 1, NULL},
-        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":Infinity}," KERNEL "]", EK_OK, 2, 1, 1, NULL},
+        {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":Infinity}," KERNEL "]", EK_OK, 2, 1, 1,
+         NULL},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1e300,\"dur\":1}," KERNEL "]", EK_OK, 2, 1, 1, NULL},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":{\"a\":1},\"dur\":1}]", EK_OK, 1, 1, 0, NULL},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":7,\"ts\":1,\"dur\":1}]", EK_OK, 1, 1, 0, NULL},
@@ -382,14 +387,16 @@ static void odd_files_are_told_apart(void **state)
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1}]", EK_OK, 1, 0, 1, NULL},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":1,\"dur\":-5}]", EK_OK, 1, 0, 1, NULL},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\xff\x01z\",\"ts\":1,\"dur\":5}]", EK_OK, 1, 0, 1, NULL},
-        {"[{\"name\":\"\\\"ph\\\":\\\"C\\\"\",\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":5}]", EK_OK, 1, 0, 1, NULL},
+        {"[{\"name\":\"\\\"ph\\\":\\\"C\\\"\",\"ph\":\"X\",\"cat\":\"kernel\",\"ts\":1,\"dur\":5}]", EK_OK, 1, 0, 1,
+         NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const odd_case *c = &cases[i];
         result r;
         read_text(c->text, strlen(c->text), 1, false, &r);
         const char *told = r.status == EK_OK ? r.source.problem : r.err.message;
-        if (r.status != c->status || (c->problem ? !told || !strstr(told, c->problem) : told != NULL && r.status == EK_OK))
+        if (r.status != c->status ||
+            (c->problem ? !told || !strstr(told, c->problem) : told != NULL && r.status == EK_OK))
             fail_msg("%s: status %d, %s", c->text, r.status, told ? told : "no problem");
         if (r.status == EK_OK) {
             assert_int_equal(r.trace.counts.n_items, c->n_items);
@@ -432,9 +439,10 @@ static int64_t put_large(text *t, int64_t n_bytes)
     print(t, "[");
     while ((int64_t)t->size < n_bytes) {
         unsigned kind = random_below(1000);
-        print(t, "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"kernel %lld\",\"pid\":1,\"tid\":%u,\"ts\":\"%lld.%03lld\","
-               "\"dur\":1,\"args\":{\"x\":\"",
-            n > 0 ? "," : "", (long long)(n % 5000), random_below(9), (long long)n, (long long)(n % 1000));
+        print(t,
+              "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"kernel %lld\",\"pid\":1,\"tid\":%u,\"ts\":\"%lld.%03lld\","
+              "\"dur\":1,\"args\":{\"x\":\"",
+              n > 0 ? "," : "", (long long)(n % 5000), random_below(9), (long long)n, (long long)(n % 1000));
         for (unsigned i = kind == 0 ? 3000000 : random_below(300); i > 0; i--) {
             static const char *const piece[] = {"a", "{", "}", "]", "\\\\", "\\\"", " ", ",", ":", "\\u0041"};
             const char *p = piece[random_below(10)];

@@ -236,7 +236,7 @@ static void sums_operators_by_type_and_core(void **state)
     assert_string_equal(ops->type[0].name, "hcom_allReduce_");
     assert_string_equal(ops->type[1].name, "MatMulV2");
     assert_int_equal(ops->type[1].count, 3);
-    assert_non_null(strstr(source.problem, "1 of 6 rows left out, the first in line 7: the duration \"x\" is no time"));
+    assert_non_null(strstr(source.problem, "1 row left out: line 7: the duration \"x\" is no time"));
 }
 
 static void reads_op_summary_as_the_same_table(void **state)
@@ -444,7 +444,7 @@ static void reads_both_generations_of_step_trace_time(void **state)
     assert_int_equal(step->bubble, 500);
     assert_int_equal(step->exclude_receive, 3500);
     assert_true(step->table_preparing == EK_TRACE_UNKNOWN && step->host_step == EK_TRACE_UNKNOWN);
-    assert_non_null(strstr(source.problem, "2 of 4 rows left out, the first in line 4: step \"8\" is there a second"));
+    assert_non_null(strstr(source.problem, "2 rows left out; the first: line 4: step \"8\" is there a second"));
     assert_int_equal(rank->device_id, -1);
 
     end_ranks();
@@ -504,7 +504,7 @@ static void keeps_cluster_rows_as_printed(void **state)
     assert_string_equal(run.cluster_row[1].index, "(4, 5)");
     assert_int_equal(run.cluster_row[1].free, 5000);
     assert_true(run.cluster_row[1].preparing == EK_TRACE_UNKNOWN);
-    assert_non_null(strstr(source.problem, "column \"Computing\" is no number"));
+    assert_non_null(strstr(source.problem, "Computing '"));
 }
 
 static void matches_step_traces_with_cluster_tables(void **state)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define US            INT64_C(1000)
 #define EPOCH         (INT64_C(1750000000000000) * US)
@@ -135,6 +136,11 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+static bool is_torch(const generator *g)
+{
+    return g->s.form != TRACE_MINDSPORE;
+}
+
 static int n_positions(const generator *g)
 {
     return g->s.n_stages * g->s.n_chunks;
@@ -232,19 +238,31 @@ static void task(generator *g, const char *path, const op *o, int64_t start, int
     char own[96];
     trace_item item = {.kind = TRACE_TASK, .name = path, .task_type = o->type, .start = start, .duration = duration};
     item.id = ++g->next_link;
-    if (g->s.form == TRACE_TORCH || g->s.names_in_arguments || g->s.nameless_kernels) {
+    if (is_torch(g) || g->s.names_in_arguments || g->s.nameless_kernels || g->s.names_on_host) {
         snprintf(own, sizeof own, "aclnn%s_%s", o->name, o->type);
         item.name = own;
-        item.operator_name = g->s.names_in_arguments ? path : NULL;
+        item.operator_name = g->s.names_in_arguments || g->s.names_on_host ? path : NULL;
     }
     send_item(g, item);
-    if (g->s.form == TRACE_MINDSPORE)
+    if (g->s.form == TRACE_MINDSPORE && !g->s.names_on_host)
         extend_scopes(g, path, start, start + duration);
     push_span(g, &g->computing, start, start + duration);
 }
 
+static void launch(generator *g, int thread, int64_t start)
+{
+    send_item(g, (trace_item){.kind = TRACE_LAUNCH,
+                              .name = "cudaLaunchKernel",
+                              .thread = thread,
+                              .start = start,
+                              .duration = 800,
+                              .id = g->next_link + 1});
+}
+
 static void collective(generator *g, const char *name, int64_t start, int64_t end)
 {
+    if (g->s.form == TRACE_TORCH_NPU)
+        launch(g, 1, start - HOST_AHEAD);
     send_item(
         g, (trace_item){
                .kind = TRACE_COLLECTIVE, .name = name, .start = start, .duration = end - start, .id = ++g->next_link});
@@ -306,7 +324,7 @@ static void host_of_op(generator *g, const run *r, const op *o, int which, int64
 {
     char name[128];
     int thread = r->direction == TRACE_FORWARD ? 1 : 2;
-    int64_t launch = start - HOST_AHEAD;
+    int64_t launched = start - HOST_AHEAD;
     const op *of = r->direction == TRACE_BACK ? &r->cell->forward[o->forward] : o;
     int where = r->index >= 0 ? r->index + 8 : r->cell == &embedding_cell ? 0 : 1 + (int)(r->cell - tail_cell);
     int64_t flow = 1 + ((((int64_t)g->step * 4096 + r->micro_batch) * 8192 + where) * 16) + (of - r->cell->forward);
@@ -314,10 +332,11 @@ static void host_of_op(generator *g, const run *r, const op *o, int which, int64
         bool first = which == 0 || r->cell->backward[which - 1].forward != o->forward;
         snprintf(name, sizeof name, "%sBackward0", of->name);
         send_item(g, (trace_item){
-                         .kind = TRACE_BACKWARD, .name = name, .thread = 2, .start = launch - 100, .duration = 1200});
+                         .kind = TRACE_BACKWARD, .name = name, .thread = 2, .start = launched - 100, .duration = 1200});
         if (first)
-            send_item(g, (trace_item){
-                             .kind = TRACE_FLOW_END, .name = "fwdbwd", .thread = 2, .start = launch - 100, .id = flow});
+            send_item(g,
+                      (trace_item){
+                          .kind = TRACE_FLOW_END, .name = "fwdbwd", .thread = 2, .start = launched - 100, .id = flow});
     } else {
         const char *part = strchr(o->part, '-');
         int length = part ? (int)strcspn(part + 1, "/") : 0;
@@ -328,18 +347,13 @@ static void host_of_op(generator *g, const run *r, const op *o, int which, int64
         snprintf(name, sizeof name, "aten::%s", o->name);
         send_item(g,
                   (trace_item){
-                      .kind = TRACE_HOST_OP, .name = name, .thread = thread, .start = launch - 50, .duration = 1100});
+                      .kind = TRACE_HOST_OP, .name = name, .thread = thread, .start = launched - 50, .duration = 1100});
         if (r->direction == TRACE_FORWARD)
             send_item(g,
                       (trace_item){
-                          .kind = TRACE_FLOW_START, .name = "fwdbwd", .thread = 1, .start = launch - 50, .id = flow});
+                          .kind = TRACE_FLOW_START, .name = "fwdbwd", .thread = 1, .start = launched - 50, .id = flow});
     }
-    send_item(g, (trace_item){.kind = TRACE_LAUNCH,
-                              .name = "cudaLaunchKernel",
-                              .thread = thread,
-                              .start = launch,
-                              .duration = 800,
-                              .id = g->next_link + 1});
+    launch(g, thread, launched);
 }
 
 /* One operator at g->now, which moves on. */
@@ -351,7 +365,7 @@ static void walk_op(generator *g, run *r, const op *o, int which)
         const char *scope = scope_of(g, r, r->direction == TRACE_BACK ? &r->cell->forward[o->forward] : o);
         snprintf(path, sizeof path, "%s%s/%s/%s%s%s/%s-op%ld", r->direction == TRACE_BACK ? "Gradients/" : "", scope,
                  r->cell->parent, r->element, o->part[0] ? "/" : "", o->part, o->name, number_of(g, r, which));
-        if (g->s.form == TRACE_TORCH)
+        if (is_torch(g))
             host_of_op(g, r, o, which, start);
         task(g, path, o, start, duration);
     }
@@ -364,7 +378,7 @@ static void walk_op(generator *g, run *r, const op *o, int which)
 /* The layer's module in the thread that runs it, around the operators of `r`. */
 static void around(generator *g, const run *r)
 {
-    if (!g->emit || g->s.form != TRACE_TORCH || r->busy == 0)
+    if (!g->emit || !is_torch(g) || r->busy == 0)
         return;
     module_item(g, TRACE_MODULE, r->element, r->first - 300, r->last + 300, r->direction == TRACE_FORWARD ? 1 : 2);
     if (r->direction == TRACE_RERUN)
@@ -444,7 +458,7 @@ static trace_truth_layer *truth_of(generator *g, const char *element, int index,
 static void walk_cell(generator *g, const cell *c, int index, bool is_tail, const block *b)
 {
     char element[64];
-    if (g->s.form == TRACE_TORCH)
+    if (is_torch(g))
         snprintf(element, sizeof element, "%s_%d", c->kind, index >= 0 ? index : 0);
     else if (index >= 0)
         snprintf(element, sizeof element, "%d-%s", index, c->kind);
@@ -480,7 +494,7 @@ static int64_t walk_block(generator *g, const block *b, bool emit)
         if (at > n && tail)
             walk_cell(g, &tail_cell[at - n - 1], -1, true, b);
     }
-    if (emit && g->s.form == TRACE_TORCH && !b->backward)
+    if (emit && is_torch(g) && !b->backward)
         module_item(g, TRACE_MODULE, "Model_0", first - 500, g->now - PAUSE + 500, 1);
     return g->now - PAUSE;
 }
@@ -595,7 +609,7 @@ static int64_t emit_span(generator *g, trace_item_kind kind, const char *name, i
 {
     if (end <= start)
         return 0;
-    if (g->s.form == TRACE_MINDSPORE)
+    if (g->s.form != TRACE_TORCH)
         send_item(g, (trace_item){.kind = kind, .name = name, .start = start, .duration = end - start});
     return end - start;
 }
@@ -660,13 +674,8 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
         char path[128];
         collective(g, "hcom_allReduce__123_0_1", end + PAUSE, end + PAUSE + 500 * US);
         snprintf(path, sizeof path, "Default/optimizer-AdamW/AdamWeightDecay-op50");
-        if (g->s.form == TRACE_TORCH)
-            send_item(g, (trace_item){.kind = TRACE_LAUNCH,
-                                      .name = "cudaLaunchKernel",
-                                      .thread = 1,
-                                      .start = end + 502 * US - HOST_AHEAD,
-                                      .duration = 800,
-                                      .id = g->next_link + 1});
+        if (is_torch(g))
+            launch(g, 1, end + 502 * US - HOST_AHEAD);
         task(g, path, &update, end + 502 * US, update.us * US);
     }
     emit_overlap(g, t);
@@ -755,6 +764,7 @@ typedef struct writer {
     const trace_shape *shape;
     FILE *file[256];
     bool any[256];
+    trace_item called[256]; /* of each stage: the host's last operator */
 } writer;
 
 static void put_text(FILE *f, const char *text)
@@ -781,6 +791,33 @@ static FILE *begin_event(writer *w, int stage)
 
 enum { PID_DEVICE = 4096416, PID_HCCL = 4096480, PID_OVERLAP = 4096736 };
 
+/* An arrow's end; ids of async_npu are as large as nanoseconds of the epoch. */
+static void put_arrow(writer *w, const trace_item *item, char phase, const char *name, const char *category, int pid,
+                      int tid, int64_t start, int64_t id)
+{
+    FILE *f = begin_event(w, item->stage);
+    fprintf(f,
+            "{\"ph\": \"%c\", \"bp\": \"e\", \"name\": \"%s\", \"id\": %" PRId64
+            ", \"pid\": %d, \"tid\": %d, \"ts\": \"",
+            phase, name, id, pid, tid);
+    put_us(f, start);
+    fprintf(f, "\", \"cat\": \"%s\"}", category);
+}
+
+/* MindSpore's host launches the operator and an arrow leads from there to the kernel. */
+static void write_host_launch(writer *w, const trace_item *item)
+{
+    FILE *f = begin_event(w, item->stage);
+    fputs("{\"ph\": \"X\", \"name\": \"KernelMod::Launch::", f);
+    for (const char *c = item->operator_name; *c; c++)
+        fputc(*c, f);
+    fputs("\", \"pid\": 1, \"tid\": 4001, \"ts\": \"", f);
+    put_us(f, item->start - HOST_AHEAD);
+    fputs("\", \"dur\": \"0.800\", \"cat\": \"\", \"args\": {}}", f);
+    put_arrow(w, item, 's', "mindspore_to_npu", "async_npu", 1, 4001, item->start - HOST_AHEAD, EPOCH + item->id);
+    put_arrow(w, item, 'f', "mindspore_to_npu", "async_npu", PID_DEVICE, 2, item->start, EPOCH + item->id);
+}
+
 static void write_mindspore(void *user, const trace_item *item)
 {
     writer *w = user;
@@ -798,6 +835,8 @@ static void write_mindspore(void *user, const trace_item *item)
     };
     if (item->kind > TRACE_SCOPE)
         return;
+    if (item->kind == TRACE_TASK && w->shape->names_on_host)
+        write_host_launch(w, item);
     FILE *f = begin_event(w, item->stage);
     fputs("{\"ph\": \"X\", \"name\": ", f);
     put_text(f, item->name);
@@ -811,7 +850,7 @@ static void write_mindspore(void *user, const trace_item *item)
         fprintf(f,
                 "\"Model Id\": 4294967295, \"Task Type\": \"%s\", \"Physic Stream Id\": 2, \"connection_id\": %" PRId64,
                 item->task_type, item->id);
-        if (item->operator_name) {
+        if (item->operator_name && !w->shape->names_on_host) {
             fputs(", \"mindspore_op\": ", f);
             put_text(f, item->operator_name);
         }
@@ -869,13 +908,129 @@ static void write_torch(void *user, const trace_item *item)
     fputs("}", f);
 }
 
-static void write_metadata(FILE *f)
+/* ---- torch_npu ---- */
+
+enum { PID_PYTHON = 4096000, PID_CANN = 4096032 };
+
+/* Host events begin with "ph". */
+static void put_host(writer *w, const trace_item *item, const char *category, const char *before, int tid)
 {
-    static const struct {
+    FILE *f = begin_event(w, item->stage);
+    char name[256];
+    fputs("{\"ph\": \"X\", \"name\": ", f);
+    snprintf(name, sizeof name, "%s%s", before, item->name);
+    put_text(f, name);
+    fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": \"", PID_PYTHON, tid);
+    put_us(f, item->start);
+    fputs("\", \"dur\": ", f);
+    put_us(f, item->duration);
+    fprintf(f, ", \"cat\": \"%s\", \"args\": {%s}}", category,
+            item->kind == TRACE_BACKWARD ? "\"Sequence number\": 7, \"Fwd thread id\": 1" : "");
+}
+
+/* Those of CANN and of the device end with it. */
+static void put_cann(writer *w, const trace_item *item, const char *name, int pid, int tid, int64_t start,
+                     int64_t duration, const char *type)
+{
+    FILE *f = begin_event(w, item->stage);
+    fputs("{\"name\": ", f);
+    put_text(f, name);
+    fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": \"", pid, tid);
+    put_us(f, start);
+    fputs("\", \"dur\": ", f);
+    put_us(f, duration);
+    if (type)
+        fprintf(
+            f,
+            ", \"args\": {\"Model Id\": 4294967295, \"Task Type\": \"%s\", \"Physic Stream Id\": 2, \"Task Id\": 9, "
+            "\"connection_id\": %" PRId64 "}",
+            type, item->id);
+    else if (item->id)
+        fprintf(f, ", \"args\": {\"connection_id\": %" PRId64 "}", item->id);
+    fputs(", \"ph\": \"X\"}", f);
+}
+
+/* The operator called last puts the kernel into the queue, another thread takes it out and launches it. */
+static void write_launch(writer *w, const trace_item *item)
+{
+    const trace_item *call = &w->called[item->stage];
+    bool called = call->name && call->thread == item->thread && call->start <= item->start &&
+                  item->start <= call->start + call->duration;
+    trace_item queue = *item;
+    queue.name = "Enqueue";
+    put_host(w, &queue, "enqueue", "", item->thread);
+    put_arrow(w, item, 's', "enqueue_to_dequeue", "async_task_queue", PID_PYTHON, item->thread, item->start, item->id);
+    queue.name = "Dequeue@kernel";
+    queue.start += 1500;
+    put_host(w, &queue, "dequeue", "", 3);
+    put_arrow(w, item, 'f', "enqueue_to_dequeue", "async_task_queue", PID_PYTHON, 3, queue.start, item->id);
+    put_cann(w, item, "Node@launch", PID_CANN, 3, queue.start + 200, 400, NULL);
+    put_arrow(w, item, 's', "HostToDevice", "HostToDevice", PID_CANN, 3, queue.start + 200, item->id);
+    put_arrow(w, item, 's', "torch_to_npu", "async_npu", PID_PYTHON, item->thread, called ? call->start : item->start,
+              EPOCH + item->id);
+}
+
+static void write_device(writer *w, const trace_item *item)
+{
+    bool task = item->kind == TRACE_TASK;
+    int pid = task ? PID_DEVICE : PID_HCCL, tid = task ? 2 : 0;
+    /* Vector kernels are AI_CORE in this file. */
+    const char *type = !task ? NULL : strcmp(item->task_type, "AI_VECTOR_CORE") == 0 ? "AI_CORE" : item->task_type;
+    put_cann(w, item, item->name, pid, tid, item->start, item->duration, type);
+    put_arrow(w, item, 'f', "HostToDevice", "HostToDevice", pid, tid, item->start, item->id);
+    put_arrow(w, item, 'f', "torch_to_npu", "async_npu", pid, tid, item->start, EPOCH + item->id);
+}
+
+static void write_torch_npu(void *user, const trace_item *item)
+{
+    writer *w = user;
+    switch (item->kind) {
+    case TRACE_STEP:
+        put_host(w, item, "cpu_op", "", item->thread);
+        break;
+    case TRACE_MODULE:
+        put_host(w, item, "python_function", "nn.Module: ", item->thread);
+        break;
+    case TRACE_RECOMPUTE:
+        put_host(w, item, "python_function", "", item->thread);
+        break;
+    case TRACE_HOST_OP:
+    case TRACE_BACKWARD:
+        put_host(w, item, "cpu_op", "", item->thread);
+        w->called[item->stage] = *item;
+        w->called[item->stage].name = "operator";
+        break;
+    case TRACE_LAUNCH:
+        write_launch(w, item);
+        break;
+    case TRACE_FLOW_START:
+    case TRACE_FLOW_END:
+        put_arrow(w, item, item->kind == TRACE_FLOW_START ? 's' : 'f', "fwdbwd", "fwdbwd", PID_PYTHON, item->thread,
+                  item->start, item->id);
+        break;
+    case TRACE_TASK:
+    case TRACE_COLLECTIVE:
+        write_device(w, item);
+        break;
+    case TRACE_COMPUTING:
+    case TRACE_COMMUNICATION:
+    case TRACE_NOT_OVERLAPPED:
+    case TRACE_FREE:
+        put_cann(w, item, item->name, PID_OVERLAP, (int)(item->kind - TRACE_COMPUTING), item->start, item->duration,
+                 NULL);
+        break;
+    case TRACE_SCOPE:
+        break;
+    }
+}
+
+static void write_metadata(FILE *f, trace_form form)
+{
+    const struct {
         int pid;
         const char *name, *label;
-    } process[] = {{1, "MindSpore", "CPU"},
-                   {3, "Scope Layer", "CPU"},
+    } process[] = {{form == TRACE_MINDSPORE ? 1 : PID_PYTHON, form == TRACE_MINDSPORE ? "MindSpore" : "Python", "CPU"},
+                   {form == TRACE_MINDSPORE ? 3 : PID_CANN, form == TRACE_MINDSPORE ? "Scope Layer" : "CANN", "CPU"},
                    {PID_DEVICE, "Ascend Hardware", "NPU"},
                    {PID_HCCL, "HCCL", "NPU"},
                    {PID_OVERLAP, "Overlap Analysis", "NPU"}};
@@ -905,26 +1060,45 @@ void trace_file(const trace_shape *shape, const char *folder, int stage, char *p
     if (shape->form == TRACE_TORCH)
         snprintf(path, size, "%s/rank_%d.json", folder, stage);
     else
-        snprintf(path, size, "%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT/trace_view.json", folder, stage);
+        snprintf(path, size, "%s/rank_%d_ascend_%s/ASCEND_PROFILER_OUTPUT/trace_view.json", folder, stage,
+                 shape->form == TRACE_MINDSPORE ? "ms" : "pt");
 }
 
 static FILE *open_stage(const trace_shape *shape, const char *folder, int stage)
 {
     char path[4096];
-    if (shape->form == TRACE_MINDSPORE) {
-        snprintf(path, sizeof path, "%s/rank_%d_ascend_ms", folder, stage);
+    const char *framework = shape->form == TRACE_MINDSPORE ? "ms" : "pt";
+    if (shape->form != TRACE_TORCH) {
+        snprintf(path, sizeof path, "%s/rank_%d_ascend_%s", folder, stage, framework);
         mkdir(path, 0777);
-        snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/profiler_info_%d.json", folder, stage, stage);
+        snprintf(path, sizeof path, "%s/rank_%d_ascend_%s/profiler_info_%d.json", folder, stage, framework, stage);
         FILE *info = fopen(path, "w");
         if (!info)
             return NULL;
         fprintf(info, "{\"rank_id\": \"%d\"}\n", stage);
         fclose(info);
-        snprintf(path, sizeof path, "%s/rank_%d_ascend_ms/ASCEND_PROFILER_OUTPUT", folder, stage);
+        snprintf(path, sizeof path, "%s/rank_%d_ascend_%s/ASCEND_PROFILER_OUTPUT", folder, stage, framework);
         mkdir(path, 0777);
     }
     trace_file(shape, folder, stage, path, sizeof path);
     return fopen(path, "w");
+}
+
+void trace_remove(trace_form form, const char *folder, int stage)
+{
+    const trace_shape shape = {.form = form};
+    const char *framework = form == TRACE_MINDSPORE ? "ms" : "pt";
+    char path[4096];
+    trace_file(&shape, folder, stage, path, sizeof path);
+    unlink(path);
+    if (form == TRACE_TORCH)
+        return;
+    snprintf(path, sizeof path, "%s/rank_%d_ascend_%s/ASCEND_PROFILER_OUTPUT", folder, stage, framework);
+    rmdir(path);
+    snprintf(path, sizeof path, "%s/rank_%d_ascend_%s/profiler_info_%d.json", folder, stage, framework, stage);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/rank_%d_ascend_%s", folder, stage, framework);
+    rmdir(path);
 }
 
 bool trace_write(const trace_shape *shape, const char *folder, trace_truth *truth)
@@ -944,11 +1118,13 @@ bool trace_write(const trace_shape *shape, const char *folder, trace_truth *trut
                     s, n);
         } else {
             fputc('[', w.file[s]);
-            write_metadata(w.file[s]);
+            write_metadata(w.file[s], shape->form);
             w.any[s] = true;
         }
     }
-    done = done && trace_generate(shape, shape->form == TRACE_TORCH ? write_torch : write_mindspore, &w, truth);
+    static trace_sink *const write_form[] = {
+        [TRACE_MINDSPORE] = write_mindspore, [TRACE_TORCH] = write_torch, [TRACE_TORCH_NPU] = write_torch_npu};
+    done = done && trace_generate(shape, write_form[shape->form], &w, truth);
     for (int s = 0; s < n && s < COUNT(w.file); s++) {
         if (!w.file[s])
             continue;

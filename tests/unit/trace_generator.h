@@ -6,9 +6,10 @@
  * operators of a layer, its backward pass and what it runs again come from a table; durations from a hash of where the
  * operator runs, so that nothing is kept and a trace may be as large as one likes: its size grows with the steps.
  *
- * Two forms: what MindSpore writes on Ascend (trace_view.json: ts and dur as texts; layers MindSpore, Scope Layer,
- * Ascend Hardware, HCCL, Overlap Analysis), and what PyTorch writes on a GPU (nn.Module ranges, launches, fwdbwd flows,
- * recompute_fn). Times are whole nanoseconds, so the truth is exact. */
+ * Three forms: what MindSpore writes on Ascend (trace_view.json: ts and dur as texts; layers MindSpore, Scope Layer,
+ * Ascend Hardware, HCCL, Overlap Analysis), what PyTorch writes on a GPU (nn.Module ranges, launches, fwdbwd flows,
+ * recompute_fn), and what PyTorch writes on Ascend (torch_npu: the host side of the one, the device side of the other,
+ * a task queue between them, arrows async_npu and HostToDevice). Times are whole nanoseconds, so the truth is exact. */
 #ifndef TESTS_UNIT_TRACE_GENERATOR_H
 #define TESTS_UNIT_TRACE_GENERATOR_H
 
@@ -16,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum trace_form { TRACE_MINDSPORE, TRACE_TORCH } trace_form;
+typedef enum trace_form { TRACE_MINDSPORE, TRACE_TORCH, TRACE_TORCH_NPU } trace_form;
 
 /* What of a layer runs a second time before its backward pass. */
 typedef enum trace_rerun { TRACE_RERUN_NONE, TRACE_RERUN_FULL, TRACE_RERUN_SELECT } trace_rerun;
@@ -34,7 +35,8 @@ typedef struct trace_shape {
     bool select_spread;       /* each operator runs again just before its own gradient, not before all of them */
     bool names_in_arguments;  /* MindSpore: kernels have names of their own, operators stand in args.mindspore_op */
     bool nameless_kernels;    /* MindSpore: kernels have names of their own and no operator: only scopes tell */
-    bool bare;                /* neither head nor tail nor optimizer */
+    bool names_on_host; /* MindSpore: operators stand in the host's layer alone, with arrows to kernels; no scopes */
+    bool bare;          /* neither head nor tail nor optimizer */
     bool no_step_marks;
     double jitter;  /* durations vary by up to this share */
     double warm_up; /* durations of the first step are that many times longer; 0: 1 */
@@ -105,9 +107,13 @@ bool trace_generate(const trace_shape *shape, trace_sink *sink, void *user, trac
 void trace_truth_clear(trace_truth *truth);
 
 /* Write the files of all stages below `folder`, which exists: rank_N_ascend_ms/ASCEND_PROFILER_OUTPUT/trace_view.json
- * with profiler_info_N.json beside that folder, or rank_N.json. Stage s is rank s. false: not written. */
+ * (torch_npu: _pt) with profiler_info_N.json beside that folder, or rank_N.json. Stage s is rank s. false: not written.
+ */
 bool trace_write(const trace_shape *shape, const char *folder, trace_truth *truth);
 /* Where trace_write() puts the trace of a stage. */
 void trace_file(const trace_shape *shape, const char *folder, int stage, char *path, size_t size);
+
+/* Delete what trace_write() wrote of a stage. */
+void trace_remove(trace_form form, const char *folder, int stage);
 
 #endif
