@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/part.h"
+#include "trace/side_json.h"
 
 enum { MAX_THREADS = 64 };
 
@@ -39,7 +40,6 @@ static bool take_block(reading *r, ek__block *block)
     if (!r->stopped && ek__interrupted(r->options))
         r->interrupted = r->stopped = true;
     bool taken = !r->stopped && ek__feed_next(r->feed, block);
-    r->out_of_memory |= ek__feed_out_of_memory(r->feed);
     if (!taken)
         r->stopped = true;
     else
@@ -108,11 +108,14 @@ static void run_threads(reading *r, int n_threads)
 
 /* ---- what stands outside the events ---- */
 
-static void take_header(ek__feed *feed, ek__trace *out, bool *is_kineto)
+/* What is no JSON there is none of ours: the file may be cut. @return false when memory is out */
+static bool take_header(ek__feed *feed, ek__trace *out, bool *is_kineto)
 {
     size_t size;
+    bool no_memory;
+    json_error_t error;
     const char *text = ek__feed_header(feed, &size);
-    json_t *root = json_loadb(text, size, 0, NULL);
+    json_t *root = ek__json_load(text, size, 0, &error, &no_memory);
     const json_t *about = json_object_get(root, "distributedInfo");
     const json_t *rank = json_object_get(about, "rank"), *world = json_object_get(about, "world_size");
     const json_t *base = json_object_get(root, "baseTimeNanoseconds");
@@ -125,6 +128,7 @@ static void take_header(ek__feed *feed, ek__trace *out, bool *is_kineto)
     if (json_object_get(root, "deviceProperties") || json_object_get(root, "schemaVersion") || about)
         *is_kineto = true;
     json_decref(root);
+    return !no_memory;
 }
 
 /* ---- one file ---- */
@@ -136,7 +140,11 @@ static ek_status no_trace(const char *path, ek__feed *feed, ek_error *err)
     const char *header = ek__feed_header(feed, &size);
     if (ek__feed_bytes(feed) == 0)
         return ek__fail(err, EK_ERR_INPUT, origin, "the file is empty; was the profiler stopped before it wrote?");
-    json_t *root = json_loadb(header, size, 0, NULL);
+    bool no_memory;
+    json_error_t error;
+    json_t *root = ek__json_load(header, size, 0, &error, &no_memory);
+    if (no_memory)
+        return ek__no_memory(err);
     bool execution = json_object_get(root, "nodes") && json_object_get(root, "schema");
     execution = execution || (json_object_get(root, "nodes") && !json_object_get(root, "traceEvents"));
     json_decref(root);
@@ -151,7 +159,7 @@ static ek_status no_trace(const char *path, ek__feed *feed, ek_error *err)
                     problem ? " (" : "", problem ? problem : "");
 }
 
-static void fill_source(const reading *r, ek__pool *pool, int64_t items, ek_trace_source *source)
+static bool fill_source(const reading *r, ek__pool *pool, int64_t items, ek_trace_source *source)
 {
     int64_t offset = EK_TRACE_UNKNOWN;
     const char *problem = ek__feed_problem(r->feed, &offset);
@@ -170,6 +178,7 @@ static void fill_source(const reading *r, ek__pool *pool, int64_t items, ek_trac
         source->problem = ek__pool_format(pool, "%s, at byte %lld; the %lld events before it are used", problem,
                                           (long long)offset, (long long)items);
     }
+    return source->problem || (r->damage < 0 && !problem);
 }
 
 static ek_status read_file(const char *path, int n_threads, reading *r, ek__pool *pool, ek_trace_source *source,
@@ -183,16 +192,14 @@ static ek_status read_file(const char *path, int n_threads, reading *r, ek__pool
     r->stopped = false;
     r->damage = -1;
     run_threads(r, n_threads);
-    if (r->out_of_memory)
+    if (r->out_of_memory || ek__feed_out_of_memory(r->feed))
         status = ek__no_memory(err);
     else if (r->interrupted)
         status = ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "interrupted");
     else if (!ek__feed_has_events(r->feed))
         status = no_trace(path, r->feed, err);
-    else {
-        take_header(r->feed, out, is_kineto);
-        fill_source(r, pool, r->store->n_items - before, source);
-    }
+    else if (!take_header(r->feed, out, is_kineto) || !fill_source(r, pool, r->store->n_items - before, source))
+        status = ek__no_memory(err);
     ek__feed_close(r->feed);
     return status;
 }
@@ -213,6 +220,8 @@ static ek_status read_all(const char *const *path, int n_paths, int n_threads, r
             break;
         if (status != EK_OK)
             source[i].problem = ek__pool_format(pool, "%s", own.message);
+        if (status != EK_OK && !source[i].problem)
+            return ek__no_memory(err);
     }
     if (status != EK_ERR_MEMORY && !r->interrupted && n_read > 0)
         return EK_OK;

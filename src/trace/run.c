@@ -178,7 +178,7 @@ static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces,
         *first_error = own;
         if (!rank->source[0].problem)
             rank->source[0].problem = problem_text(rank->pool, &own);
-        return EK_OK;
+        return rank->source[0].problem ? EK_OK : ek__no_memory(err);
     }
     if (rank->producer == EK_PRODUCER_UNKNOWN || trace.producer != EK_PRODUCER_UNKNOWN)
         rank->producer = trace.producer;
@@ -238,11 +238,14 @@ static ek_status fill_rank(work *w, int index, const ek_trace_options *options, 
     rank->source = ek__pool_alloc(rank->pool, (size_t)files->n_files, sizeof *rank->source);
     if (!rank->source)
         return ek__no_memory(err);
-    for (int i = 0; i < files->n_files; i++)
-        rank->source[i] =
-            (ek_trace_source){.path = ek__pool_text(rank->pool, files->file[i].path, strlen(files->file[i].path)),
-                              .type = ek__file_type_name(files->file[i].type),
-                              .problem_offset = EK_TRACE_UNKNOWN};
+    for (int i = 0; i < files->n_files; i++) {
+        const char *path = ek__pool_text(rank->pool, files->file[i].path, strlen(files->file[i].path));
+        if (!path)
+            return ek__no_memory(err);
+        rank->source[i] = (ek_trace_source){.path = path,
+                                            .type = ek__file_type_name(files->file[i].type),
+                                            .problem_offset = EK_TRACE_UNKNOWN};
+    }
     ek_status status = read_tables(w, files, n_traces, rank, &n_read, &first_error, err);
     if (status == EK_OK && n_traces > 0)
         status = read_traces(w, files, n_traces, options, rank, &failed, &first_error, err);

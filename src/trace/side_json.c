@@ -79,6 +79,14 @@ static void quote_words(char *text, size_t size)
     }
 }
 
+json_t *ek__json_load(const char *text, size_t size, size_t flags, json_error_t *error, bool *no_memory)
+{
+    json_t *root = json_loadb(text, size, flags, error);
+    /* When it has no memory for an item, jansson gives no reason at all. */
+    *no_memory = !root && (json_error_code(error) == json_error_out_of_memory || !*error->text);
+    return root;
+}
+
 ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t **out, ek_error *err)
 {
     size_t skip = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -89,14 +97,15 @@ ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t 
         return ek__fail(err, EK_ERR_INPUT, origin, "empty; was the profiler stopped before it had written the file?");
     quote_words(text + skip, size - skip);
     json_error_t error;
-    json_t *root = json_loadb(text + skip, size - skip, 0, &error);
+    bool no_memory;
+    json_t *root = ek__json_load(text + skip, size - skip, 0, &error, &no_memory);
     if (!root && json_error_code(&error) == json_error_numeric_overflow)
-        root = json_loadb(text + skip, size - skip, JSON_DECODE_INT_AS_REAL, &error);
+        root = ek__json_load(text + skip, size - skip, JSON_DECODE_INT_AS_REAL, &error, &no_memory);
     if (root) {
         *out = root;
         return EK_OK;
     }
-    if (json_error_code(&error) == json_error_out_of_memory)
+    if (no_memory)
         return ek__no_memory(err);
     const ek_origin at = {origin.file, origin.line ? origin.line : error.line, origin.line ? 0 : error.column};
     return ek__fail(err, EK_ERR_INPUT, at, "is no JSON: %s; the file is damaged or cut, export it again", error.text);
