@@ -1,104 +1,92 @@
 /* Where kernels were launched. PyTorch on GPU: the runtime call with the same correlation. Ascend: the arrow async_npu
- * that ends at exactly the kernel's track and start begins where the framework called it. Sorted lists and bisection.
+ * that ends at exactly the kernel's track and start begins where the framework called it. Both ends of arrows are found
+ * by hash: one table by id, one by track and start, open-addressed and at most half full, so that all of it is O(n).
  */
 #include <stdlib.h>
 
+#include "trace/analysis.h"
 #include "trace/layers.h"
 
-typedef struct end_point {
-    int64_t start, id;
-    int32_t track;
-} end_point;
-
-typedef struct by_id {
-    uint64_t id;
-    ek__launch_point point;
-} by_id;
-
-static int compare_ends(const void *a, const void *b)
-{
-    const end_point *x = a, *y = b;
-    if (x->track != y->track)
-        return (x->track > y->track) - (x->track < y->track);
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    const by_id *x = a, *y = b;
-    if (x->id != y->id)
-        return (x->id > y->id) - (x->id < y->id);
-    return (x->point.time > y->point.time) - (x->point.time < y->point.time);
-}
-
-/* The first with an id; NULL without one. */
-static const by_id *find_id(const by_id *list, size_t n, uint64_t id)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && list[low].id == id ? &list[low] : NULL;
-}
+/* Arrows of one end, by number of their events plus 1; 0 is free. */
+typedef struct table {
+    size_t mask;
+    uint32_t *slot;
+} table;
 
 static bool is_flow(const ek__event *e, int end)
 {
     return e->name == EK__FLOW_ASYNC_NPU && e->detail == (uint32_t)end;
 }
 
-static void find_by_flow(const end_point *ends, size_t n_ends, const by_id *starts, size_t n_starts,
-                         const ek__event *kernel, ek__launch_point *out)
+static uint64_t mix(uint64_t x)
 {
-    const end_point key = {kernel->start, 0, kernel->track};
-    const end_point *end = n_ends ? bsearch(&key, ends, n_ends, sizeof *ends, compare_ends) : NULL;
-    const by_id *start = end ? find_id(starts, n_starts, (uint64_t)end->id) : NULL;
-    if (start)
-        *out = start->point;
+    x = (x ^ x >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ x >> 29;
+}
+
+/* Where to look for the beginning with an id, and for the end at a track and time. */
+static uint64_t hash_of(const ek__event *e, int end)
+{
+    return end ? mix((uint64_t)e->start ^ (uint64_t)e->track << 48) : mix((uint64_t)e->duration);
+}
+
+static bool is_same(const ek__event *a, const ek__event *b, int end)
+{
+    return end ? a->start == b->start && a->track == b->track : a->duration == b->duration;
+}
+
+/* The event of the table that is the same as `e`; NULL without one. */
+static const ek__event *find(const table *t, ek__slice flows, const ek__event *e, int end)
+{
+    for (size_t i = hash_of(e, end) & t->mask; t->slot[i]; i = (i + 1) & t->mask)
+        if (is_same(&flows.event[t->slot[i] - 1], e, end))
+            return &flows.event[t->slot[i] - 1];
+    return NULL;
+}
+
+/* Of equal ones the first in order of time. */
+static bool fill(table *t, ek__slice flows, int end)
+{
+    size_t n = 0, room = 16;
+    for (size_t i = 0; i < flows.n; i++)
+        n += is_flow(&flows.event[i], end);
+    while (room / 2 <= n)
+        room *= 2;
+    t->mask = room - 1;
+    t->slot = flows.n < UINT32_MAX ? ek__alloc(room, sizeof *t->slot) : NULL;
+    if (!t->slot)
+        return false;
+    for (size_t i = 0; i < flows.n; i++) {
+        const ek__event *e = &flows.event[i];
+        if (!is_flow(e, end))
+            continue;
+        size_t at = hash_of(e, end) & t->mask;
+        while (t->slot[at] && !is_same(&flows.event[t->slot[at] - 1], e, end))
+            at = (at + 1) & t->mask;
+        if (!t->slot[at])
+            t->slot[at] = (uint32_t)i + 1;
+    }
+    return true;
 }
 
 ek__launch_point *ek__launch_points(const ek__trace *trace)
 {
-    ek__slice kernels = trace->of[EK__EVENT_KERNEL], launches = trace->of[EK__EVENT_LAUNCH];
-    ek__slice flows = trace->of[EK__EVENT_FLOW];
+    ek__slice kernels = trace->of[EK__EVENT_KERNEL], flows = trace->of[EK__EVENT_FLOW];
     ek__launch_point *point = ek__alloc(kernels.n, sizeof *point);
-    by_id *launch = ek__alloc(launches.n, sizeof *launch), *start = ek__alloc(flows.n, sizeof *start);
-    end_point *end = ek__alloc(flows.n, sizeof *end);
-    bool fine = point && launch && start && end;
-    size_t n_starts = 0, n_ends = 0, n_launches = 0;
-    for (size_t i = 0; i < launches.n && fine; i++) {
-        const ek__event *e = &launches.event[i];
-        if (e->link)
-            launch[n_launches++] = (by_id){e->link, {e->start, e->track}};
-    }
-    for (size_t i = 0; i < flows.n && fine; i++) {
-        const ek__event *e = &flows.event[i];
-        if (is_flow(e, 0))
-            start[n_starts++] = (by_id){(uint64_t)e->duration, {e->start, e->track}};
-        else if (is_flow(e, 1))
-            end[n_ends++] = (end_point){e->start, e->duration, e->track};
-    }
-    if (n_launches > 0)
-        qsort(launch, n_launches, sizeof *launch, compare_ids);
-    if (n_starts > 0)
-        qsort(start, n_starts, sizeof *start, compare_ids);
-    if (n_ends > 0)
-        qsort(end, n_ends, sizeof *end, compare_ends);
+    ek__launches *launches = ek__launches_new(trace);
+    table starts = {0}, ends = {0};
+    bool fine = point && launches && fill(&starts, flows, 0) && fill(&ends, flows, 1);
     for (size_t i = 0; i < kernels.n && fine; i++) {
-        const ek__event *e = &kernels.event[i];
-        const by_id *found = e->link ? find_id(launch, n_launches, e->link) : NULL;
-        point[i] = (ek__launch_point){0, -1};
-        if (found)
-            point[i] = found->point;
-        else
-            find_by_flow(end, n_ends, start, n_starts, e, &point[i]);
+        const ek__event *e = &kernels.event[i], *from = ek__launch_of(launches, e);
+        if (!from) {
+            const ek__event *end = find(&ends, flows, e, 1);
+            from = end ? find(&starts, flows, end, 0) : NULL;
+        }
+        point[i] = from ? (ek__launch_point){from->start, from->track} : (ek__launch_point){0, -1};
     }
-    free(launch);
-    free(start);
-    free(end);
+    ek__launches_free(launches);
+    free(starts.slot);
+    free(ends.slot);
     if (!fine) {
         free(point);
         return NULL;
