@@ -509,7 +509,7 @@ static bool place_kernels(work *w)
         if (!p)
             return false;
         p->pass.end = m.end > p->pass.end ? m.end : p->pass.end;
-        p->pass.busy = ek__time_sum(p->pass.busy, m.end - m.start);
+        p->pass.busy = ek__ns_add(p->pass.busy, m.end - m.start);
     }
     return true;
 }
