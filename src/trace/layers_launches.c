@@ -40,7 +40,7 @@ static const ek__event *find(const table *t, ek__slice flows, const ek__event *e
 {
     for (size_t i = hash_of(e, end) & t->mask; t->slot[i]; i = (i + 1) & t->mask)
         if (is_same(&flows.event[t->slot[i] - 1], e, end))
-            return &flows.event[t->slot[i] - 1];
+            return flows.event + (t->slot[i] - 1);
     return NULL;
 }
 
