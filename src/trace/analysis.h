@@ -10,15 +10,15 @@
 #include "trace/trace.h"
 
 #define EK__ANALYSIS_LIST(X)                                                                                           \
-    X(steps)         /* windows, warm-up: ek_trace_rank.step */                                                        \
-    X(breakdown)     /* computing, communication, free of every step: step[].own, .raw, mean, device */                \
-    X(idle)          /* why the device was idle: idle, step[].host_bound .. unlinked */                                \
-    X(dispatch)      /* is the host too slow: dispatch */                                                              \
-    X(data_loading)  /* data: iterators, step[].data_loading */                                                        \
-    X(operators)     /* operators, from events where no table told */                                                  \
-    X(collectives)   /* communication.collective, .sum */                                                              \
-    X(recompute)     /* recompute, of PyTorch */                                                                       \
-    X(layers)        /* layers */
+    X(steps)        /* windows, warm-up: ek_trace_rank.step */                                                         \
+    X(breakdown)    /* computing, communication, free of every step: step[].own, .raw, mean, device */                 \
+    X(idle)         /* why the device was idle: idle, step[].host_bound .. unlinked */                                 \
+    X(dispatch)     /* is the host too slow: dispatch */                                                               \
+    X(data_loading) /* data: iterators, step[].data_loading */                                                         \
+    X(operators)    /* operators, from events where no table told */                                                   \
+    X(collectives)  /* communication.collective, .sum */                                                               \
+    X(recompute)    /* recompute, of PyTorch */                                                                        \
+    X(layers)       /* layers */
 
 /** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
 typedef ek_status ek__analysis(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
@@ -29,13 +29,13 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
 
 /* What only all ranks together can say; same recipe with src/trace/compare_NAME.c. Ranks are sorted. */
 #define EK__COMPARISON_LIST(X)                                                                                         \
-    X(stages)   /* stage of every rank; stage[], stage_imbalance */                                                    \
+    X(stages)    /* stage of every rank; stage[], stage_imbalance */                                                   \
     X(intervals) /* worst_rank_by_interval */                                                                          \
-    X(pairs) /* pair[] */                                                                                              \
-    X(cluster) /* cluster_row[] where no file has them */                                                              \
-    X(slow_rank) /* vote[], gap[], ballot[] */                                                                                   \
-    X(links)    /* transport[], slow_link[] */                                                                         \
-    X(findings) /* last: finding[] */
+    X(pairs)     /* pair[] */                                                                                          \
+    X(cluster)   /* cluster_row[] where no file has them */                                                            \
+    X(slow_rank) /* vote[], gap[], ballot[] */                                                                         \
+    X(links)     /* transport[], slow_link[] */                                                                        \
+    X(findings)  /* last: finding[] */
 
 typedef ek_status ek__comparison(const ek_trace_options *options, ek_trace_run *run, ek_error *err);
 #define EK__COMPARISON(name) ek__comparison ek__compare_##name;
@@ -64,7 +64,8 @@ ek__launches *ek__launches_new(const ek__trace *trace);
 void ek__launches_free(ek__launches *launches);
 const ek__event *ek__launch_of(const ek__launches *launches, const ek__event *device_event);
 
-/** Original's layer times, over the traces of the run's stages (spec 5.7): --sapp-compatible. Reads the files itself. */
+/** Original's layer times, over the traces of the run's stages (spec 5.7): --sapp-compatible. Reads the files itself.
+ */
 ek_status ek__trace_sapp(const ek_trace_options *options, ek_trace_run *run, ek_error *err);
 
 #endif

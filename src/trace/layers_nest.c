@@ -34,7 +34,7 @@ bool ek__nest_make(const ek__trace *trace, ek__event_kind kind, ek__nest *out)
 {
     ek__slice slice = trace->of[kind];
     ek__nested *at = ek__alloc(slice.n, sizeof *at);
-    int32_t open[MAX_NESTING];
+    int32_t open[MAX_NESTING] = {0};
     int depth = 0;
     size_t n = 0;
     if (!at || slice.n >= INT32_MAX || !sort_by_track(trace, slice, at)) {

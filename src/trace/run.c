@@ -242,9 +242,8 @@ static ek_status fill_rank(work *w, int index, const ek_trace_options *options, 
         const char *path = ek__pool_text(rank->pool, files->file[i].path, strlen(files->file[i].path));
         if (!path)
             return ek__no_memory(err);
-        rank->source[i] = (ek_trace_source){.path = path,
-                                            .type = ek__file_type_name(files->file[i].type),
-                                            .problem_offset = EK_TRACE_UNKNOWN};
+        rank->source[i] = (ek_trace_source){
+            .path = path, .type = ek__file_type_name(files->file[i].type), .problem_offset = EK_TRACE_UNKNOWN};
     }
     ek_status status = read_tables(w, files, n_traces, rank, &n_read, &first_error, err);
     if (status == EK_OK && n_traces > 0)
