@@ -379,21 +379,46 @@ static void put_short_pass(ek__stream *s, const char *key, const ek_trace_pass *
     ek__stream_end(s);
 }
 
-/* "3" for the first layer that is body layer 3, else the name. */
-static const char *layer_key(const ek_trace_layers *layers, int i, char *text, size_t room)
+/* A body layer with a number, by which layers are listed. */
+typedef struct numbered {
+    int index, at;
+} numbered;
+
+static int by_index(const void *a, const void *b)
 {
-    const ek_trace_layer *layer = &layers->layer[i];
-    if (layer->role != EK_TRACE_BODY || layer->index < 0)
-        return layer->name;
-    for (int k = 0; k < i; k++)
-        if (layers->layer[k].role == EK_TRACE_BODY && layers->layer[k].index == layer->index)
-            return layer->name;
-    snprintf(text, room, "%d", layer->index);
-    return text;
+    const numbered *x = a, *y = b;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
 }
 
-static void put_layer_times(ek__stream *s, const ek_trace_layers *layers)
+/* Which layers are the first body layer of their number: those are called by it, others by name. NULL when memory is
+ * out; the caller frees it. O(n log n). */
+static bool *called_by_number(const ek_trace_layers *layers)
 {
+    bool *first = ek__alloc((size_t)layers->n, sizeof *first);
+    numbered *sorted = ek__alloc((size_t)layers->n, sizeof *sorted);
+    int n = 0;
+    for (int i = 0; first && sorted && i < layers->n; i++)
+        if (layers->layer[i].role == EK_TRACE_BODY && layers->layer[i].index >= 0)
+            sorted[n++] = (numbered){layers->layer[i].index, i};
+    if (n > 0)
+        qsort(sorted, (size_t)n, sizeof *sorted, by_index);
+    for (int i = 0; i < n; i++)
+        first[sorted[i].at] = i == 0 || sorted[i].index != sorted[i - 1].index;
+    if (!sorted) {
+        free(first);
+        first = NULL;
+    }
+    free(sorted);
+    return first;
+}
+
+static ek_status put_layer_times(ek__stream *s, const ek_trace_layers *layers, ek_error *err)
+{
+    bool *by_number = called_by_number(layers);
+    if (!by_number)
+        return ek__no_memory(err);
     ek__stream_object(s, "layer_times", false);
     put_from(s, "micro_batches", layers->n_micro_batches, 1);
     ek__stream_int(s, "steps", layers->n_steps);
@@ -411,7 +436,8 @@ static void put_layer_times(ek__stream *s, const ek_trace_layers *layers)
     for (int i = 0; i < layers->n; i++) {
         const ek_trace_layer *layer = &layers->layer[i];
         char number[16];
-        ek__stream_object(s, layer_key(layers, i, number, sizeof number), false);
+        snprintf(number, sizeof number, "%d", layer->index);
+        ek__stream_object(s, by_number[i] ? number : layer->name, false);
         ek__stream_text(s, "name", layer->name);
         ek__stream_text(s, "role", ek_trace_role_name[layer->role]);
         put_short_pass(s, "fwd", &layer->forward);
@@ -421,6 +447,8 @@ static void put_layer_times(ek__stream *s, const ek_trace_layers *layers)
     }
     ek__stream_end(s);
     ek__stream_end(s);
+    free(by_number);
+    return EK_OK;
 }
 
 /* ---- operators ---- */
@@ -906,12 +934,13 @@ static ek_status put_rank(ek__stream *s, const ek_trace_rank *rank, const ek_tra
     put_idle(s, &rank->idle);
     put_dispatch(s, &rank->dispatch);
     put_layers(s, &rank->layers);
-    put_layer_times(s, &rank->layers);
+    ek_status status = put_layer_times(s, &rank->layers, err);
     put_recompute(s, &rank->recompute);
     put_operator_list(s, "operators", rank->operators.op, rank->operators.n);
     put_kernel_totals(s, &rank->operators, kineto);
     put_top_operators(s, &rank->operators);
-    ek_status status = put_collective_table(s, &rank->communication, err);
+    if (status == EK_OK)
+        status = put_collective_table(s, &rank->communication, err);
     put_collective_sums(s, &rank->communication);
     put_comm_summary(s, &rank->communication);
     put_links(s, &rank->communication);

@@ -419,7 +419,8 @@ static ek_status fill_steps(const ek__kernels *k, const ek__kernel **at, size_t 
     if (n_steps > 0)
         qsort(step, n_steps, sizeof *step, by_start);
     ek_status status = EK_OK;
-    for (size_t i = 0; i < n_steps && status == EK_OK; i++)
+    /* Finding a step is linear: where there are too many, none is looked for any more. */
+    for (size_t i = 0; i < n_steps && status == EK_OK && in->rank->n_steps < EK__MAX_TABLE_STEPS; i++)
         status = fill_step(k, &step[i], n_steps == 1, in, source, err);
     free(step);
     return status;

@@ -196,6 +196,11 @@ static int find_category(ek__part *part, const ek__span *cat)
     for (int i = 0; i < part->n_categories; i++)
         if (part->category[i].name == name)
             return part->last_category = i;
+    if (part->n_categories == EK__MAX_CATEGORIES) { /* the last takes the place of all others, with their meaning */
+        ek__part_category *last = &part->category[EK__MAX_CATEGORIES - 1];
+        *last = (ek__part_category){name, category_meaning(ek__texts_at(&part->texts, name)), last->n_complete};
+        return part->last_category = EK__MAX_CATEGORIES - 1;
+    }
     ek__part_category *room = ek__with_room(part->category, &part->categories_capacity, (size_t)part->n_categories + 1,
                                             sizeof *part->category);
     if (!room) {

@@ -51,6 +51,8 @@ typedef struct ek__tracks {
     uint32_t *slot;     /**< [n_slots] number + 1, 0 free */
 } ek__tracks;
 
+/* Categories beyond the limit are counted with the last: profilers write about twenty. */
+enum { EK__MAX_CATEGORIES = 1023 };
 /* Events keep their track's number in 16 bits. */
 enum { EK__MAX_TRACKS = 65535, EK__TRACKS_NO_MEMORY = -1, EK__TRACKS_TOO_MANY = -2 };
 

@@ -7,9 +7,6 @@
 
 #include "trace/part.h"
 
-/* Categories beyond the limit are counted with the last: profilers write about twenty. */
-enum { MAX_CATEGORIES = 1023 };
-
 void ek__store_clear(ek__trace_store *store)
 {
     ek__texts_clear(&store->texts);
@@ -65,7 +62,7 @@ static bool merge_categories(ek__trace_store *store, const ek__part *part)
     for (int i = 0; i < part->n_categories; i++) {
         uint32_t name = store->renumber[part->category[i].name];
         int at = 0;
-        while (at < store->n_categories && store->category[at].name != name && at < MAX_CATEGORIES)
+        while (at < store->n_categories && store->category[at].name != name && at < EK__MAX_CATEGORIES)
             at++;
         if (at == store->n_categories) {
             ek__part_category *room = ek__with_room(store->category, &store->categories_capacity,

@@ -7,11 +7,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "trace/csv.h"
 #include "trace/largest.h"
 #include "trace/left_out.h"
 #include "trace/memory_sweep.h"
@@ -73,25 +75,41 @@ static bool cut_line(tracker *t, char *line, char *end)
     return true;
 }
 
+/* A line with its end into `line`: its size, 0 at the end of the file. */
+static ek_status read_line(tracker *t, const char *path, size_t *size, ek_error *err)
+{
+    size_t n = 0;
+    for (int c = 0; c != '\n' && (c = getc_unlocked(t->file)) != EOF;) {
+        if (n + 1 >= t->line_capacity) { /* one more for the NUL that ends the last cell */
+            char *room = ek__with_room(t->line, &t->line_capacity, n + 2, 1);
+            if (!room)
+                return ek__no_memory(err);
+            t->line = room;
+        }
+        if (n == EK__CSV_MAX_ROW)
+            return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, (int)(t->n_lines % INT_MAX) + 1, 0}),
+                            "the line is longer than %d MB; is this memory_block.csv?", EK__CSV_MAX_ROW >> 20);
+        t->line[n++] = (char)c;
+    }
+    if (ferror(t->file))
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){.file = path}), "cannot read: %s", strerror(errno));
+    *size = n;
+    return EK_OK;
+}
+
 /* The next line that is not blank. */
 static ek_status next_line(tracker *t, const char *path, bool *more, ek_error *err)
 {
     for (;;) {
-        errno = 0;
-        ssize_t size = getline(&t->line, &t->line_capacity, t->file);
-        if (size < 0) {
-            *more = false;
-            if (errno == ENOMEM)
-                return ek__no_memory(err);
-            if (ferror(t->file))
-                return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){.file = path}), "cannot read: %s", strerror(errno));
-            return EK_OK;
-        }
+        size_t size;
+        ek_status status = read_line(t, path, &size, err);
+        *more = !status && size > 0;
+        if (!*more)
+            return status;
         t->n_lines++;
-        t->bytes += size;
+        t->bytes += (int64_t)size;
         if (!cut_line(t, t->line, t->line + size))
             return ek__no_memory(err);
-        *more = true;
         if (t->n_cells > 1 || *t->cell[0])
             return EK_OK;
     }

@@ -44,6 +44,7 @@ static ek_status find_raw_columns(const ek__table_in *in, const ek__csv *csv, ra
 typedef struct raw_reading {
     const ek__table_in *in;
     raw_columns column;
+    bool full; /* there are so many steps that none is looked for any more */
 } raw_reading;
 
 static ek_status take_raw_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
@@ -57,10 +58,11 @@ static ek_status take_raw_row(void *user, const ek__csv *csv, ek__left_out *left
                          ek__csv_cell(csv, c->interval));
         return EK_OK;
     }
-    ek_status status = ek__table_step(r->in, name, false, &step, err);
+    ek_status status = r->full ? EK_OK : ek__table_step(r->in, name, false, &step, err);
     if (status)
         return status;
-    if (!step || step->iteration_interval != EK_TRACE_UNKNOWN) {
+    r->full = r->full || !step;
+    if (r->full || step->iteration_interval != EK_TRACE_UNKNOWN) {
         ek__left_out_row(left, csv, "step \"%.40s\" is there a second time, or there are too many", name);
         return EK_OK;
     }

@@ -49,6 +49,7 @@ typedef struct reading {
     const ek__table_in *in;
     ek__step_columns column;
     bool alone; /* the table has one row: then its step's name may be anything */
+    bool full;  /* there are so many steps that none is looked for any more */
     bool has_device;
     int64_t device; /* of the rows so far */
 } reading;
@@ -88,10 +89,11 @@ static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek
     ek_trace_step *step;
     if (!ek__step_row_read(csv, &r->column, &row, left) || is_of_other_device(r, csv, left))
         return EK_OK;
-    ek_status status = ek__table_step(r->in, ek__csv_cell(csv, r->column.step), r->alone, &step, err);
+    ek_status status = r->full ? EK_OK : ek__table_step(r->in, ek__csv_cell(csv, r->column.step), r->alone, &step, err);
     if (status)
         return status;
-    if (!step) {
+    r->full = r->full || !step;
+    if (r->full) {
         ek__left_out_row(left, csv, "there are %d steps already", EK__MAX_TABLE_STEPS);
         return EK_OK;
     }

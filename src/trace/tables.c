@@ -199,6 +199,9 @@ ek_status ek__topology_add(ek_trace_run *run, const char *name, const char *key,
         t->group[at].key = key_copy;
         return EK_OK;
     }
+    if (t->n_groups == EK__MAX_GROUPS)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "more than %d groups of ranks; those before are used",
+                        EK__MAX_GROUPS);
     ek_trace_group *grown = ek__pool_push(run->pool, t->group, t->n_groups, sizeof *grown);
     char *name_copy = ek__pool_text(run->pool, name, strlen(name));
     int *ranks = ek__pool_alloc(run->pool, (size_t)n_ranks, sizeof *ranks);
