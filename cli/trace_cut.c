@@ -153,9 +153,7 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 static int cut(command *c)
 {
     ek_error err;
-    ek_trace_written written = {0};
     bool fine;
-    c->written = &written;
     cli_progress_begin(&c->progress, &c->options);
     if (strcmp(c->output, "-") == 0) {
         ek_status status = write_trace(c, stdout, &err);
@@ -168,13 +166,14 @@ static int cut(command *c)
     if (!fine)
         return EXIT_WRONG;
     cli_note("%s: %lld of %lld events", strcmp(c->output, "-") == 0 ? "standard output" : c->output,
-             (long long)written.n_written, (long long)written.n_read);
+             (long long)c->written->n_written, (long long)c->written->n_read);
     return EXIT_DONE;
 }
 
 int cli_trace_cut(int argc, char **argv)
 {
-    command c = {0};
+    ek_trace_written written = {0};
+    command c = {.written = &written};
     int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;

@@ -123,9 +123,7 @@ static void say_clocks(const ek_trace_clocks *clocks)
 static int merge(command *c)
 {
     ek_error err;
-    ek_trace_written written = {0};
     bool fine = true;
-    c->written = &written;
     cli_progress_begin(&c->progress, &c->options);
     if (!c->no_align && ek_trace_clocks_read(c->path, c->n_paths, &c->options, NULL, &c->clocks, &err)) {
         cli_progress_end(&c->progress);
@@ -143,7 +141,7 @@ static int merge(command *c)
     if (fine) {
         say_clocks(&c->clocks);
         cli_note("%s: %lld events of %d ranks", strcmp(c->output, "-") == 0 ? "standard output" : c->output,
-                 (long long)written.n_written, written.n_ranks);
+                 (long long)c->written->n_written, c->written->n_ranks);
     }
     ek_trace_clocks_clear(&c->clocks);
     return fine ? EXIT_DONE : EXIT_WRONG;
@@ -151,7 +149,8 @@ static int merge(command *c)
 
 int cli_trace_merge(int argc, char **argv)
 {
-    command c = {0};
+    ek_trace_written written = {0};
+    command c = {.written = &written};
     int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;

@@ -371,6 +371,7 @@ typedef struct ek_trace_rank {
     int world_size;   /**< 0 when nothing tells */
     const char *host; /**< NULL when nothing tells */
     ek_producer producer;
+    const char *profiler_info; /**< the profiler's settings, one JSON object as text; NULL without */
     int n_sources, n_steps, n_notes, n_marks;
     ek_trace_source *source;
     ek_trace_step *step;     /**< [n_steps], in order of time */
@@ -427,7 +428,7 @@ typedef struct ek_trace_vote {
 /** A collective whose durations were compared over its ranks. */
 typedef struct ek_trace_ballot {
     const char *group, *name;
-    int occurrence; /**< how many of that group and name came before it */
+    int occurrence;        /**< how many of that group and name came before it */
     int n_ranks, shortest; /**< shortest: the rank that came last */
     int64_t shortest_ns, longest_ns;
     double ratio, limit; /**< Dixon's; NAN where that test does not apply */
@@ -446,8 +447,8 @@ typedef struct ek_trace_pair {
 typedef struct ek_trace_gap {
     const char *part; /**< "computing", "communication_not_overlapped", "free" */
     double gap;
-    int most, least; /**< ranks */
-    bool flagged;    /**< over 5 % */
+    int most, least;             /**< ranks */
+    bool flagged;                /**< over 5 % */
     int most_stage, least_stage; /**< of those ranks; -1 when nothing tells */
 } ek_trace_gap;
 
@@ -494,7 +495,7 @@ typedef struct ek_trace_run {
     int n_stages, n_votes, n_gaps, n_cluster_rows, n_findings;
     double stage_imbalance; /**< slowest over fastest mean computing; NAN with fewer than two stages */
     ek_trace_stage *stage;
-    ek_trace_vote *vote;   /**< [n_votes], most votes first, then most often shortest; ranks that were compared */
+    ek_trace_vote *vote; /**< [n_votes], most votes first, then most often shortest; ranks that were compared */
     int n_ballots;
     ek_trace_ballot *ballot; /**< [n_ballots]: the first EK_TRACE_MAX_BALLOTS, by group, name and occurrence */
     int n_pairs;

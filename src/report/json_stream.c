@@ -85,6 +85,16 @@ void ek__stream_text(ek__stream *s, const char *key, const char *text)
     quoted(s->out, text);
 }
 
+void ek__stream_raw(ek__stream *s, const char *key, const char *json)
+{
+    if (!json) {
+        ek__stream_null(s, key);
+        return;
+    }
+    lead(s, key);
+    fputs(json, s->out);
+}
+
 void ek__stream_bool(ek__stream *s, const char *key, bool value)
 {
     lead(s, key);

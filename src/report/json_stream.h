@@ -42,6 +42,8 @@ void ek__stream_real(ek__stream *s, const char *key, double value);
 void ek__stream_fixed(ek__stream *s, const char *key, double value, int decimals);
 /** Nanoseconds of a mean, as microseconds to the nanosecond; null when not finite. */
 void ek__stream_mean_us(ek__stream *s, const char *key, double ns);
+/** A value that is JSON already; NULL: null. */
+void ek__stream_raw(ek__stream *s, const char *key, const char *json);
 void ek__stream_null(ek__stream *s, const char *key);
 
 #endif

@@ -921,6 +921,7 @@ static ek_status put_rank(ek__stream *s, const ek_trace_rank *rank, const ek_tra
     ek__stream_text(s, "host", rank->host);
     ek__stream_text(s, "producer", ek_producer_name[rank->producer]);
     ek__stream_bool(s, "has_device_events", rank->has_device_events);
+    ek__stream_raw(s, "profiler_info", rank->profiler_info);
     put_sources(s, rank);
     put_warnings(s, rank);
     put_steps(s, rank, view);
@@ -1132,11 +1133,17 @@ static void put_stages(ek__stream *s, const ek_trace_run *run)
 
 static void put_votes(ek__stream *s, const ek_trace_run *run)
 {
-    const ek_trace_vote *first = run->n_votes > 0 ? run->vote : NULL, *often = first;
-    for (int i = 1; i < run->n_votes; i++)
-        often = run->vote[i].n_shortest > often->n_shortest ? &run->vote[i] : often;
-    put_from(s, "slowest", first && first->n_votes > 0 ? first->rank : -1, 0);
-    put_from(s, "most_often_shortest", often ? often->rank : -1, 0);
+    int slowest = EK_TRACE_NO_RANK, often = EK_TRACE_NO_RANK;
+    int64_t most = -1;
+    for (int i = 0; i < run->n_votes; i++) {
+        if (i == 0 && run->vote[i].n_votes > 0)
+            slowest = run->vote[i].rank;
+        if (run->vote[i].n_shortest > most)
+            often = run->vote[i].rank;
+        most = run->vote[i].n_shortest > most ? run->vote[i].n_shortest : most;
+    }
+    put_from(s, "slowest", slowest, 0);
+    put_from(s, "most_often_shortest", often, 0);
     ek__stream_list(s, "votes", true);
     for (int i = 0; i < run->n_votes; i++) {
         ek__stream_object(s, NULL, false);

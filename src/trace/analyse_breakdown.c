@@ -474,6 +474,9 @@ ek_status ek__analyse_breakdown(const ek__trace *trace, const ek_trace_options *
         status = note_no_device_events(trace, rank, err);
     if (status == EK_OK && rank->has_device_events && trace->producer == EK_PRODUCER_KINETO)
         status = fill_linked(trace, rank, err);
+    if (status == EK_OK && trace->counts.n_odd > 0)
+        status = ek__rank_note(rank, err, "%lld events without a usable name, time or duration are left out",
+                               (long long)trace->counts.n_odd);
     if (status == EK_OK && rank->n_outside_steps > 0)
         status =
             ek__rank_note(rank, err, "%lld device events lie outside every step", (long long)rank->n_outside_steps);

@@ -172,7 +172,7 @@ ek_status ek__compare_cluster(const ek_trace_options *options, ek_trace_run *run
         return EK_OK;
     part *all = gather(run, &n);
     ek_status status = all ? EK_OK : ek__no_memory(err);
-    if (n > 0)
+    if (all && n > 0)
         qsort(all, n, sizeof *all, by_rank);
     for (size_t from = 0, to; from < n && status == EK_OK; from = to) {
         for (to = from + 1; to < n && compare_names(all[to].step->name, all[from].step->name) == 0;)

@@ -80,7 +80,7 @@ typedef struct ek__launch_point {
 } ek__launch_point;
 
 /** Launch points of all kernels [of[EK__EVENT_KERNEL].n]: by correlation, else by the framework's flows. NULL when
- *  memory is out. Freed by the caller. O(n log n). */
+ *  memory is out. Freed by the caller. O(n). */
 ek__launch_point *ek__launch_points(const ek__trace *trace);
 
 #endif

@@ -11,19 +11,30 @@
 
 enum { SMALL_GROUP = 10 /* modules of one kind take at least that share of the largest group's time */ };
 
+/* The end of an arrow fwdbwd. */
 typedef struct flow {
     int64_t time, id;
     int32_t track;
+    int32_t module; /* of its beginning: -1 none, NOT_ASKED */
 } flow;
+enum { NOT_ASKED = -2 };
 
 /* A kernel and the execution it belongs to. */
 typedef struct member {
     int32_t layer, execution;
     uint8_t direction;
+    bool region; /* execution: of `regions`, else of `modules` */
     int64_t start, end, host;
 } member;
 
-/* Modules of one kind below one parent. */
+/* A pass that kernels are added to; those of one execution but different layers are chained. */
+typedef struct open_pass {
+    ek__layer_pass pass;
+    int64_t host; /* launch of its first kernel */
+    int32_t next; /* -1 */
+} open_pass;
+
+/* A module below one parent, all its executions. */
 typedef struct group {
     uint32_t parent; /* name; 0 for none */
     uint32_t name;
@@ -42,10 +53,12 @@ typedef struct work {
     bool *has_body;      /* [modules.n]: a layer lies inside */
     int32_t *layer_of;   /* [n_names]: layer of a module's name, or of the module around; -1 */
     int64_t *balance;    /* [n_tracks]: arrows that end less those that begin */
+    int32_t *module_of;  /* [kernels]: the innermost module around the launch; -1 */
     flow *ends, *starts; /* by track and time; by id */
-    size_t n_ends, n_starts, n_members;
-    member *member;
-    bool *chosen; /* [n_names]: module is a layer by default */
+    size_t n_ends, n_starts, last_end, n_passes, passes_capacity;
+    open_pass *pass;
+    int32_t *first_pass[EK__N_PASSES + 1]; /* by execution: of modules by direction; of regions. Less 1 */
+    bool *chosen;                          /* [n_names]: module is a layer by default */
 } work;
 
 static const char *name_of(const work *w, int32_t module)
@@ -69,6 +82,16 @@ static int compare_ids(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
+/* They often are in order as they come. */
+static void sort_flows(flow *at, size_t n, int (*compare)(const void *, const void *))
+{
+    for (size_t i = 1; i < n; i++)
+        if (compare(&at[i - 1], &at[i]) > 0) {
+            qsort(at, n, sizeof *at, compare);
+            return;
+        }
+}
+
 static bool find_flows(work *w)
 {
     ek__slice flows = w->trace->of[EK__EVENT_FLOW];
@@ -79,7 +102,7 @@ static bool find_flows(work *w)
         return false;
     for (size_t i = 0; i < flows.n; i++) {
         const ek__event *e = &flows.event[i];
-        flow f = {e->start, e->duration, e->track};
+        flow f = {e->start, e->duration, e->track, NOT_ASKED};
         if (e->name != EK__FLOW_FORWARD_BACKWARD)
             continue;
         if (e->detail == 0)
@@ -88,28 +111,41 @@ static bool find_flows(work *w)
             w->ends[w->n_ends++] = f;
         w->balance[e->track] += e->detail == 0 ? -1 : 1;
     }
-    if (w->n_ends > 0)
-        qsort(w->ends, w->n_ends, sizeof *w->ends, compare_places);
-    if (w->n_starts > 0)
-        qsort(w->starts, w->n_starts, sizeof *w->starts, compare_ids);
+    sort_flows(w->ends, w->n_ends, compare_places);
+    sort_flows(w->starts, w->n_starts, compare_ids);
     return true;
 }
 
-/* The forward operator of what ran on a track at a time: start of the last arrow that ended there. NULL without one. */
-static const flow *find_forward(const work *w, int32_t track, int64_t time)
+static bool is_end_before(const flow *f, int32_t track, int64_t time)
 {
-    size_t low = 0, high = w->n_ends;
+    return f->track < track || (f->track == track && f->time <= time);
+}
+
+/* The module of the forward operator of what ran on a track at a time, by the last arrow that ended there; -1 without
+ * one. The one found last, or the next, mostly is it again. O(log n). */
+static int32_t forward_module(work *w, int32_t track, int64_t time)
+{
+    size_t low = 0, high = w->n_ends, near = w->last_end;
+    if (near < high && is_end_before(&w->ends[near], track, time))
+        for (int i = 0; i < 2 && low == 0; i++, near++)
+            if (near + 1 == w->n_ends || !is_end_before(&w->ends[near + 1], track, time))
+                low = high = near + 1;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const flow *f = &w->ends[middle];
-        if (f->track < track || (f->track == track && f->time <= time))
+        if (is_end_before(&w->ends[middle], track, time))
             low = middle + 1;
         else
             high = middle;
     }
     if (low == 0 || w->ends[low - 1].track != track || w->n_starts == 0)
-        return NULL;
-    return bsearch(&w->ends[low - 1], w->starts, w->n_starts, sizeof *w->starts, compare_ids);
+        return -1;
+    flow *end = &w->ends[low - 1];
+    w->last_end = low - 1;
+    if (end->module == NOT_ASKED) {
+        const flow *from = bsearch(end, w->starts, w->n_starts, sizeof *w->starts, compare_ids);
+        end->module = from ? ek__nest_find(&w->modules, from->track, from->time) : -1;
+    }
+    return end->module;
 }
 
 /* ---- which modules are layers ---- */
@@ -126,6 +162,7 @@ static void sum_busy(work *w)
     ek__slice kernels = w->trace->of[EK__EVENT_KERNEL];
     for (size_t i = 0; i < kernels.n; i++) {
         int32_t m = w->point[i].track < 0 ? -1 : ek__nest_find(&w->modules, w->point[i].track, w->point[i].time);
+        w->module_of[i] = m;
         if (m >= 0 && !is_backward_track(w, w->point[i].track))
             w->busy[m] += (double)kernels.event[i].duration;
     }
@@ -166,23 +203,27 @@ static uint64_t hash_of(const char *text, size_t size)
     return hash;
 }
 
-/* kind_of[name]: the smallest name with the same kind. */
+/* kind_of[name]: the smallest name with the same kind; each name is looked at once. */
 static bool find_kinds(const work *w, uint32_t *kind_of)
 {
     kind_slot *slot = ek__alloc(w->modules.n, sizeof *slot);
+    size_t n = 0;
     if (!slot)
         return false;
     for (size_t m = 0; m < w->modules.n; m++) {
-        const char *name = name_of(w, (int32_t)m);
+        uint32_t name = w->modules.at[m].name;
         size_t size;
-        ek__module_number(name, &size);
-        slot[m] = (kind_slot){hash_of(name, size), w->modules.at[m].name};
+        if (kind_of[name] != 0)
+            continue;
+        ek__module_number(ek__trace_name(w->trace, name), &size);
+        slot[n++] = (kind_slot){hash_of(ek__trace_name(w->trace, name), size), name};
+        kind_of[name] = name;
     }
-    if (w->modules.n > 0)
-        qsort(slot, w->modules.n, sizeof *slot, compare_kinds);
-    for (size_t m = 0, first = 0; m < w->modules.n; m++) {
-        first = slot[m].hash == slot[first].hash ? first : m;
-        kind_of[slot[m].name] = slot[first].name;
+    if (n > 0)
+        qsort(slot, n, sizeof *slot, compare_kinds);
+    for (size_t i = 0, first = 0; i < n; i++) {
+        first = slot[i].hash == slot[first].hash ? first : i;
+        kind_of[slot[i].name] = slot[first].name;
     }
     free(slot);
     return true;
@@ -221,27 +262,39 @@ static bool find_fit(const work *w, const uint32_t *kind_of, bool *fit)
     return true;
 }
 
-/* Groups of modules by (parent, kind): those with two names or more and a share of the largest one's time. */
-static bool choose_by_group(work *w, const uint32_t *kind_of)
+/* Each (parent, module) by name once, with its time: `out` has room for all modules. `slot` [mask + 1]: number plus
+ * 1, open-addressed, at most half full. */
+static size_t collect_groups(const work *w, const uint32_t *kind_of, const bool *fits, group *out, uint32_t *slot,
+                             size_t mask)
 {
-    group *g = ek__alloc(w->modules.n, sizeof *g);
-    bool *fits = ek__alloc(w->modules.n, sizeof *fits);
-    double largest = 0;
     size_t n = 0;
-    if (!g || !fits || !find_fit(w, kind_of, fits)) {
-        free(g);
-        free(fits);
-        return false;
-    }
+    uint32_t asked = UINT32_MAX;
+    bool plain = false;
     for (size_t m = 0; m < w->modules.n; m++) {
         const ek__nested *r = &w->modules.at[m];
         uint32_t parent = r->parent >= 0 ? w->modules.at[r->parent].name : 0;
-        if (!is_backward_track(w, r->track) && !is_plain_list(name_of(w, (int32_t)m)))
-            g[n++] = (group){parent, r->name, kind_of[r->name], w->busy[m], fits[m]};
+        if (asked != r->name)
+            plain = is_plain_list(name_of(w, (int32_t)m));
+        asked = r->name;
+        if (plain || is_backward_track(w, r->track))
+            continue;
+        size_t at = (((uint64_t)parent << 32 | r->name) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & mask;
+        while (slot[at] && (out[slot[at] - 1].parent != parent || out[slot[at] - 1].name != r->name))
+            at = (at + 1) & mask;
+        if (!slot[at]) {
+            out[n++] = (group){.parent = parent, .name = r->name, .kind = kind_of[r->name]};
+            slot[at] = (uint32_t)n;
+        }
+        out[slot[at] - 1].busy += w->busy[m];
+        out[slot[at] - 1].fit |= fits[m];
     }
-    free(fits);
-    if (n > 0)
-        qsort(g, n, sizeof *g, compare_groups);
+    return n;
+}
+
+/* Groups by (parent, kind): those with two names or more and a share of the largest one's time. */
+static void choose_groups(work *w, const group *g, size_t n)
+{
+    double largest = 0;
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0, j; i < n; i = j) {
             double busy = 0;
@@ -250,14 +303,33 @@ static bool choose_by_group(work *w, const uint32_t *kind_of)
                 busy += g[j].busy;
                 fit |= g[j].fit;
             }
-            bool repeats = fit && g[i].name != g[j - 1].name;
+            bool repeats = fit && j - i > 1;
             if (pass == 0 && repeats)
                 largest = busy > largest ? busy : largest;
             for (size_t k = i; k < j && pass == 1; k++)
                 w->chosen[g[k].name] |= repeats && busy > 0 && busy * SMALL_GROUP >= largest;
         }
+}
+
+static bool choose_by_group(work *w, const uint32_t *kind_of)
+{
+    size_t mask = 15, n;
+    while (mask / 2 <= w->modules.n)
+        mask = 2 * mask + 1;
+    group *g = ek__alloc(w->modules.n, sizeof *g);
+    bool *fits = ek__alloc(w->modules.n, sizeof *fits);
+    uint32_t *slot = ek__alloc(mask + 1, sizeof *slot);
+    bool fine = g && fits && slot && find_fit(w, kind_of, fits);
+    if (fine) {
+        n = collect_groups(w, kind_of, fits, g, slot, mask);
+        if (n > 0)
+            qsort(g, n, sizeof *g, compare_groups);
+        choose_groups(w, g, n);
+    }
     free(g);
-    return true;
+    free(fits);
+    free(slot);
+    return fine;
 }
 
 static bool is_body(const work *w, int32_t module)
@@ -370,15 +442,16 @@ static int32_t layer_around(const work *w, int32_t module, int64_t from, int32_t
     return layer;
 }
 
-static bool place_kernel(const work *w, size_t i, member *out)
+static bool place_kernel(work *w, size_t i, member *out)
 {
     const ek__launch_point *at = &w->point[i];
     if (at->track < 0)
         return false;
-    int32_t region = ek__nest_find(&w->regions, at->track, at->time);
-    int32_t module = ek__nest_find(&w->modules, at->track, at->time);
+    int32_t region = w->regions.n ? ek__nest_find(&w->regions, at->track, at->time) : -1;
+    int32_t module = w->module_of[i];
     out->host = at->time;
     out->layer = -1;
+    out->region = region >= 0;
     if (region >= 0) {
         out->direction = EK__PASS_RERUN;
         out->layer = layer_around(w, module, w->regions.at[region].start, &out->execution);
@@ -390,8 +463,7 @@ static bool place_kernel(const work *w, size_t i, member *out)
         out->direction = EK__PASS_FORWARD;
         out->execution = w->body[module];
     } else {
-        const flow *forward = find_forward(w, at->track, at->time);
-        module = forward ? ek__nest_find(&w->modules, forward->track, forward->time) : -1;
+        module = forward_module(w, at->track, at->time);
         out->direction = EK__PASS_BACKWARD;
         out->execution = module >= 0 ? w->body[module] : -1;
         if (module >= 0 && out->execution < 0)
@@ -402,51 +474,53 @@ static bool place_kernel(const work *w, size_t i, member *out)
     return out->layer >= 0;
 }
 
-static int compare_members(const void *a, const void *b)
+/* The pass of an execution and layer, opened when it is new; NULL when memory is out. */
+static open_pass *pass_of(work *w, const member *m)
 {
-    const member *x = a, *y = b;
-    if (x->layer != y->layer)
-        return (x->layer > y->layer) - (x->layer < y->layer);
-    if (x->direction != y->direction)
-        return (x->direction > y->direction) - (x->direction < y->direction);
-    if (x->execution != y->execution)
-        return (x->execution > y->execution) - (x->execution < y->execution);
-    return (x->start > y->start) - (x->start < y->start);
+    int32_t *first = &w->first_pass[m->region ? EK__N_PASSES : m->direction][m->execution];
+    for (int32_t i = *first - 1; i >= 0; i = w->pass[i].next)
+        if (w->pass[i].pass.layer == m->layer)
+            return &w->pass[i];
+    void *room = ek__with_room(w->pass, &w->passes_capacity, w->n_passes + 1, sizeof *w->pass);
+    if (!room || w->n_passes >= INT32_MAX)
+        return NULL;
+    w->pass = room;
+    open_pass *p = &w->pass[w->n_passes++];
+    *p = (open_pass){
+        {.layer = m->layer, .direction = m->direction, .start = m->start, .end = m->end}, m->host, *first - 1};
+    *first = (int32_t)w->n_passes;
+    return p;
 }
 
+/* Kernels come in order of time, so the first one of a pass begins it. O(kernels). */
 static bool place_kernels(work *w)
 {
     ek__slice kernels = w->trace->of[EK__EVENT_KERNEL];
-    w->member = ek__alloc(kernels.n, sizeof *w->member);
-    if (!w->member)
-        return false;
+    for (int i = 0; i <= EK__N_PASSES; i++) {
+        w->first_pass[i] = ek__alloc(i < EK__N_PASSES ? w->modules.n : w->regions.n, sizeof *w->first_pass[i]);
+        if (!w->first_pass[i])
+            return false;
+    }
     for (size_t i = 0; i < kernels.n; i++) {
         member m = {.start = kernels.event[i].start, .end = ek__event_end(&kernels.event[i])};
-        if (place_kernel(w, i, &m))
-            w->member[w->n_members++] = m;
+        if (!place_kernel(w, i, &m))
+            continue;
+        open_pass *p = pass_of(w, &m);
+        if (!p)
+            return false;
+        p->pass.end = m.end > p->pass.end ? m.end : p->pass.end;
+        p->pass.busy = ek__ns_add(p->pass.busy, m.end - m.start);
     }
-    if (w->n_members > 0)
-        qsort(w->member, w->n_members, sizeof *w->member, compare_members);
     return true;
 }
 
 static bool make_passes(work *w)
 {
-    for (size_t i = 0, j; i < w->n_members; i = j) {
-        const member *first = &w->member[i];
-        ek__layer_pass pass = {.layer = first->layer,
-                               .direction = first->direction,
-                               .start = first->start,
-                               .end = first->end,
-                               .step = ek__layer_host_step(w->search, first->host)};
-        for (j = i; j < w->n_members && w->member[j].layer == first->layer &&
-                    w->member[j].direction == first->direction && w->member[j].execution == first->execution;
-             j++) {
-            pass.end = w->member[j].end > pass.end ? w->member[j].end : pass.end;
-            pass.busy = ek__ns_add(pass.busy, w->member[j].end - w->member[j].start);
-        }
-        pass.wall = pass.end - pass.start;
-        if (pass.step >= 0 && !ek__layer_pass_add(w->search, &pass))
+    for (size_t i = 0; i < w->n_passes; i++) {
+        ek__layer_pass *pass = &w->pass[i].pass;
+        pass->step = ek__layer_host_step(w->search, w->pass[i].host);
+        pass->wall = pass->end - pass->start;
+        if (pass->step >= 0 && !ek__layer_pass_add(w->search, pass))
             return false;
     }
     return true;
@@ -459,11 +533,12 @@ static bool search_modules(work *w)
     uint32_t *kind_of = ek__alloc(n_names, sizeof *kind_of);
     w->point = ek__launch_points(w->trace);
     w->busy = ek__alloc(w->modules.n, sizeof *w->busy);
+    w->module_of = ek__alloc(w->trace->of[EK__EVENT_KERNEL].n, sizeof *w->module_of);
     w->body = ek__alloc(w->modules.n, sizeof *w->body);
     w->has_body = ek__alloc(w->modules.n, sizeof *w->has_body);
     w->layer_of = ek__alloc(n_names, sizeof *w->layer_of);
     w->chosen = ek__alloc(n_names, sizeof *w->chosen);
-    bool fine = kind_of && w->point && w->busy && w->body && w->has_body && w->layer_of && w->chosen;
+    bool fine = kind_of && w->point && w->busy && w->module_of && w->body && w->has_body && w->layer_of && w->chosen;
     for (size_t i = 0; i < n_names && fine; i++)
         w->layer_of[i] = -1;
     fine = fine && find_flows(w) && find_kinds(w, kind_of);
@@ -499,6 +574,9 @@ ek_status ek__layers_of_modules(ek__layer_search *search, const char **source, e
     free(w.balance);
     free(w.ends);
     free(w.starts);
-    free(w.member);
+    free(w.module_of);
+    free(w.pass);
+    for (int i = 0; i <= EK__N_PASSES; i++)
+        free(w.first_pass[i]);
     return fine ? EK_OK : ek__no_memory(err);
 }

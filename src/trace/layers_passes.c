@@ -291,6 +291,12 @@ static bool emit_pieces(cutter *c, int32_t layer, size_t first_piece, bool whole
 
 /* ---- layers ---- */
 
+/* How a layer was cut: its passes in the search. */
+typedef struct layer_cut {
+    size_t first, last;
+    tally tally;
+} layer_cut;
+
 /* The pieces of a layer; `expected` passes each way, 0 when not known. */
 static bool cut_layer(cutter *c, int32_t layer, int64_t expected)
 {
@@ -322,32 +328,66 @@ static bool cut_layer(cutter *c, int32_t layer, int64_t expected)
     return true;
 }
 
-/* As many passes as the layer with most backward ones (without any, most forward ones) has, or as the caller says. */
-static bool find_expected(cutter *c, int64_t *out)
+static void drop_marked_passes(ek__layer_search *s)
 {
-    const ek__layer_search *s = c->search;
-    int64_t backward = 0, forward = 0;
-    for (int32_t l = 0; l < (int32_t)s->n_layers; l++) {
-        if (!cut_layer(c, l, 0))
-            return false;
-        tally t = count_pieces(c, 0);
-        backward = t.n_backward > backward ? t.n_backward : backward;
-        forward = t.n_forward > forward ? t.n_forward : forward;
-    }
-    *out = backward ? backward : forward;
-    return true;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n_passes; i++)
+        if (s->pass[i].direction != EK__N_PASSES)
+            s->pass[n++] = s->pass[i];
+    s->n_passes = n;
 }
 
-/* Receives begin in order of time, as operators do. */
-static void mark_received(cutter *c)
+/* Passes of all layers, and how many of them there should be of each: as many as the layer with most backward ones
+ * (without any, most forward ones) has. Layers with fewer are cut again. */
+static bool cut_layers(cutter *c, bool whole)
+{
+    ek__layer_search *s = c->search;
+    int32_t n_layers = (int32_t)s->n_layers;
+    int64_t backward = 0, forward = 0, expected;
+    layer_cut *cut = ek__alloc(s->n_layers, sizeof *cut);
+    bool fine = cut != NULL;
+    for (int32_t l = 0; l < n_layers && fine; l++) {
+        cut[l].first = s->n_passes;
+        fine = cut_layer(c, l, 0) && emit_pieces(c, l, 0, whole);
+        cut[l].last = s->n_passes;
+        cut[l].tally = count_pieces(c, 0);
+        backward = cut[l].tally.n_backward > backward ? cut[l].tally.n_backward : backward;
+        forward = cut[l].tally.n_forward > forward ? cut[l].tally.n_forward : forward;
+    }
+    expected = backward ? backward : forward;
+    for (int32_t l = 0; l < n_layers && fine; l++) {
+        const tally *t = &cut[l].tally;
+        if (t->n_forward + t->n_marked + t->n_unmarked >= expected && t->n_backward >= expected)
+            continue;
+        for (size_t i = cut[l].first; i < cut[l].last; i++)
+            s->pass[i].direction = EK__N_PASSES; /* to be dropped */
+        fine = cut_layer(c, l, expected) && emit_pieces(c, l, 0, whole);
+    }
+    drop_marked_passes(s);
+    free(cut);
+    return fine;
+}
+
+/* Receives begin in order of time, as operators do. Whether a name is one is asked once for each. */
+static bool mark_received(cutter *c)
 {
     static const ek_trace_options none;
+    enum { ASKED = 1, RECEIVE = 2 };
     const ek_trace_options *options = c->search->options ? c->search->options : &none;
     const ek__trace *trace = c->search->trace;
     ek__slice slice = trace->of[EK__EVENT_COLLECTIVE];
+    unsigned char *name = ek__alloc(trace->n_names, sizeof *name);
+    if (!name)
+        return false;
     for (size_t i = 0, r = 0; i < c->n; i++)
-        for (; r < slice.n && slice.event[r].start < c->op[i].start; r++)
-            c->received[i] |= ek__is_receive(options, ek__trace_name(trace, slice.event[r].name));
+        for (; r < slice.n && slice.event[r].start < c->op[i].start; r++) {
+            uint32_t n = slice.event[r].name;
+            if (!name[n])
+                name[n] = ek__is_receive(options, ek__trace_name(trace, n)) ? ASKED | RECEIVE : ASKED;
+            c->received[i] |= (name[n] & RECEIVE) != 0;
+        }
+    free(name);
+    return true;
 }
 
 static bool sort_by_layer(cutter *c)
@@ -391,13 +431,9 @@ bool ek__cut_passes(ek__layer_search *search, const ek__layer_op *op, size_t n, 
         c.position = by_place + n_places;
         c.used = by_place + 2 * (size_t)n_places;
         c.used_in = by_place + 3 * (size_t)n_places;
-        mark_received(&c);
-        fine = sort_by_layer(&c);
+        fine = mark_received(&c) && sort_by_layer(&c);
     }
-    int64_t expected = 0;
-    fine = fine && find_expected(&c, &expected);
-    for (int32_t l = 0; l < (int32_t)search->n_layers && fine; l++)
-        fine = cut_layer(&c, l, expected) && emit_pieces(&c, l, 0, whole);
+    fine = fine && cut_layers(&c, whole);
     free(by_place);
     free(c.fragment);
     free(c.received);

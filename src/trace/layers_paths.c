@@ -1,5 +1,6 @@
-/* Layers and passes from operators that carry the framework's path. Every distinct path is taken apart once: its scope
- * (Default, recompute_Default, Gradients), its elements, the layer it belongs to. Layers are the numbered elements of
+/* Layers and passes from operators that carry the framework's path. What stands before the operator's own name is taken
+ * apart once for each distinct text: its scope (Default, recompute_Default, Gradients), its elements, the layer it
+ * belongs to. Layers are the numbered elements of
  * containers in which a kind of element repeats, the outermost one of a path (elements without parts, such as a
  * Conv2d, only where neighbouring numbers are of one kind); what runs before the first of them and
  * after the last, outside of all, is head and tail. layers_passes.c then cuts each layer's operators into passes.
@@ -40,10 +41,11 @@ typedef struct work {
     uint32_t n_texts;
     const ek__path_op *op;
     size_t n;
-    double *busy;        /* [n_texts] */
-    int32_t *layer_of;   /* [n_texts]; -1 */
-    ek__path_info *info; /* [n_texts] */
-    ek__texts containers, elements, kinds, layers, places;
+    uint32_t *prefix_of; /* [n_texts]: in `prefixes`; 0 for texts that no operator has */
+    ek__path_info *info; /* [n_texts]; layer -1: none */
+    double *busy;        /* [n_prefixes]: of operators behind each */
+    uint32_t n_prefixes;
+    ek__texts prefixes, containers, elements, kinds, layers, rests, places;
     size_t containers_capacity;
     container *container;      /* [containers.n] */
     char body_container[1024]; /* of the container with most time */
@@ -91,6 +93,46 @@ bool ek__is_layer_path(const char *text)
 {
     return strncmp(text, "Default/", 8) == 0 || strncmp(text, "Gradients/", 10) == 0 ||
            strncmp(text, "recompute_Default/", 18) == 0;
+}
+
+/* ---- what stands before the operators ---- */
+
+static const char *prefix_at(const work *w, uint32_t prefix)
+{
+    return ek__texts_at(&w->prefixes, prefix);
+}
+
+/* The number of a prefix. The model's parts follow one another as they did before, so what followed `before` the last
+ * time is tried first. */
+static uint32_t intern_prefix(work *w, uint32_t *next, uint32_t before, const char *text, size_t size)
+{
+    uint32_t guess = next[before];
+    if (w->prefixes.entry[guess].size != size || memcmp(prefix_at(w, guess), text, size) != 0)
+        guess = next[before] = ek__texts_intern(&w->prefixes, text, size);
+    return guess;
+}
+
+/* Number the distinct prefixes, "Default/.../0-Layer/part/", and sum up their operators. `busy` [n_texts]: of each
+ * text; below 0 when no operator has it. */
+static bool find_prefixes(work *w, const double *busy)
+{
+    uint32_t *next = ek__alloc((size_t)w->n_texts + 1, sizeof *next), before = 0;
+    bool fine = next && ek__texts_reset(&w->prefixes);
+    for (uint32_t t = 0; t < w->n_texts && fine; t++) {
+        const char *slash = busy[t] < 0 ? NULL : strrchr(w->text[t], '/');
+        w->info[t].layer = -1;
+        if (!slash)
+            continue;
+        before = w->prefix_of[t] = intern_prefix(w, next, before, w->text[t], (size_t)(slash - w->text[t]) + 1);
+        fine = before != UINT32_MAX;
+    }
+    free(next);
+    w->n_prefixes = w->prefixes.n;
+    w->busy = fine ? ek__alloc(w->n_prefixes, sizeof *w->busy) : NULL;
+    for (uint32_t t = 0; t < w->n_texts && w->busy; t++)
+        if (w->prefix_of[t])
+            w->busy[w->prefix_of[t]] += busy[t];
+    return w->busy != NULL;
 }
 
 /* ---- which containers hold layers ---- */
@@ -195,10 +237,10 @@ static bool find_containers(work *w)
     w->container = ek__alloc(1, sizeof *w->container);
     if (!w->container)
         return false;
-    for (uint32_t t = 0; t < w->n_texts; t++)
-        if (w->busy[t] >= 0 && take_apart(w->text[t], &p))
+    for (uint32_t k = 1; k < w->n_prefixes; k++)
+        if (take_apart(prefix_at(w, k), &p))
             for (int i = 0; i < p.n; i++)
-                if (!count_element(w, &p, i, w->busy[t]))
+                if (!count_element(w, &p, i, w->busy[k]))
                     return false;
     choose_containers(w);
     return true;
@@ -318,39 +360,53 @@ static void find_way(work *w)
         keep_longest_container(w);
         return;
     }
-    for (uint32_t t = 0; t < w->n_texts; t++) {
-        if (w->busy[t] <= most || !take_apart(w->text[t], &p))
+    for (uint32_t k = 1; k < w->n_prefixes; k++) {
+        if (w->busy[k] <= most || !take_apart(prefix_at(w, k), &p))
             continue;
         int i = find_named(&p, o->body, o->n_body);
         if (i >= 0 && size_before(&p, i) < sizeof w->body_container) {
-            most = w->busy[t];
+            most = w->busy[k];
             memcpy(w->body_container, p.rest, size_before(&p, i));
             w->body_container[size_before(&p, i)] = '\0';
         }
     }
 }
 
-static bool place_texts(work *w)
+/* Layer and scope of every prefix; `place` is what stands behind the scope. */
+static bool place_prefixes(work *w, ek__path_info *of)
 {
     path p;
     find_way(w);
-    if (!ek__texts_reset(&w->layers) || !ek__texts_reset(&w->places))
+    if (!ek__texts_reset(&w->layers) || !ek__texts_reset(&w->rests))
         return false;
-    for (uint32_t t = 0; t < w->n_texts; t++) {
-        w->layer_of[t] = -1;
-        if (w->busy[t] < 0 || !take_apart(w->text[t], &p))
+    for (uint32_t k = 0; k < w->n_prefixes; k++) {
+        of[k].layer = -1;
+        if (k == 0 || !take_apart(prefix_at(w, k), &p))
             continue;
-        w->layer_of[t] = find_layer(w, &p);
-        if (w->layer_of[t] == -2)
+        of[k].layer = find_layer(w, &p);
+        of[k].scope = p.scope;
+        of[k].place = ek__texts_intern(&w->rests, p.rest, strlen(p.rest));
+        if (of[k].layer == -2 || of[k].place == UINT32_MAX)
             return false;
-        if (w->layer_of[t] < 0)
-            continue;
-        uint32_t place = ek__texts_intern(&w->places, p.rest, size_without_number(p.rest));
-        if (place == UINT32_MAX)
-            return false;
-        w->info[t] = (ek__path_info){w->layer_of[t], place, p.scope};
     }
     return true;
+}
+
+static bool place_texts(work *w)
+{
+    ek__path_info *of = ek__alloc(w->n_prefixes, sizeof *of);
+    bool fine = of && place_prefixes(w, of) && ek__texts_reset(&w->places);
+    for (uint32_t t = 0; t < w->n_texts && fine; t++) {
+        const ek__path_info *prefix = &of[w->prefix_of[t]];
+        if (prefix->layer < 0)
+            continue;
+        const char *name = strrchr(w->text[t], '/') + 1;
+        uint32_t place = intern_pair(&w->places, prefix->place, name, size_without_number(name));
+        fine = place != UINT32_MAX;
+        w->info[t] = (ek__path_info){prefix->layer, place, prefix->scope};
+    }
+    free(of);
+    return fine;
 }
 
 /* ---- head and tail by their place in time ---- */
@@ -374,7 +430,7 @@ static bool settle_roles(work *w)
     for (size_t i = 0; i < s->n_layers; i++)
         first[i] = INT64_MAX;
     for (size_t i = 0; i < w->n; i++) {
-        int32_t layer = w->layer_of[w->op[i].text], step = ek__layer_step(s, w->op[i].start);
+        int32_t layer = w->info[w->op[i].text].layer, step = ek__layer_step(s, w->op[i].start);
         if (layer < 0 || step < 0)
             continue;
         m.step = m.step < 0 ? step : m.step;
@@ -418,7 +474,7 @@ static bool cut_into_passes(work *w, bool whole)
     for (size_t i = 0; i < w->n; i++) {
         const ek__path_op *o = &w->op[i];
         const ek__path_info *info = &w->info[o->text];
-        int32_t step = w->layer_of[o->text] < 0 || s->layer[info->layer].dropped ? -1 : ek__layer_step(s, o->start);
+        int32_t step = info->layer < 0 || s->layer[info->layer].dropped ? -1 : ek__layer_step(s, o->start);
         if (step >= 0)
             list[n++] = (ek__layer_op){.start = o->start,
                                        .duration = o->duration,
@@ -438,26 +494,29 @@ ek_status ek__layers_from_paths(ek__layer_search *search, const ek__path_op *op,
 {
     work w = {.search = search, .text = text, .n_texts = n_texts, .op = op, .n = n};
     bool found_body = false;
-    w.busy = ek__alloc(n_texts, sizeof *w.busy);
-    w.layer_of = ek__alloc(n_texts, sizeof *w.layer_of);
+    double *busy = ek__alloc(n_texts, sizeof *busy);
+    w.prefix_of = ek__alloc(n_texts, sizeof *w.prefix_of);
     w.info = ek__alloc(n_texts, sizeof *w.info);
-    bool fine = w.busy && w.layer_of && w.info;
+    bool fine = busy && w.prefix_of && w.info;
     for (uint32_t t = 0; t < n_texts && fine; t++)
-        w.busy[t] = -1; /* not used by any operator */
+        busy[t] = -1; /* not used by any operator */
     for (size_t i = 0; i < n && fine; i++) {
-        double *busy = &w.busy[op[i].text];
-        *busy = (*busy < 0 ? 0 : *busy) + (double)op[i].duration;
+        double *sum = &busy[op[i].text];
+        *sum = (*sum < 0 ? 0 : *sum) + (double)op[i].duration;
     }
-    fine = fine && find_containers(&w) && place_texts(&w);
+    fine = fine && find_prefixes(&w, busy) && find_containers(&w) && place_texts(&w);
+    free(busy);
     for (size_t i = 0; i < search->n_layers && fine; i++)
         found_body |= search->layer[i].role == EK_TRACE_BODY;
     bool named = search->options && (search->options->n_head > 0 || search->options->n_tail > 0);
     if (fine && (found_body || named))
         fine = settle_roles(&w) && cut_into_passes(&w, whole);
     free(w.busy);
-    free(w.layer_of);
+    free(w.prefix_of);
     free(w.info);
     free(w.container);
+    ek__texts_clear(&w.prefixes);
+    ek__texts_clear(&w.rests);
     ek__texts_clear(&w.containers);
     ek__texts_clear(&w.elements);
     ek__texts_clear(&w.kinds);

@@ -192,14 +192,15 @@ static ek_status read_file(const char *path, int n_threads, reading *r, ek__pool
     r->stopped = false;
     r->damage = -1;
     run_threads(r, n_threads);
-    if (r->out_of_memory || ek__feed_out_of_memory(r->feed))
+    bool has_room = !r->out_of_memory && !ek__feed_out_of_memory(r->feed);
+    if (has_room && !r->interrupted && ek__feed_has_events(r->feed))
+        has_room = take_header(r->feed, out, is_kineto) && fill_source(r, pool, r->store->n_items - before, source);
+    if (!has_room)
         status = ek__no_memory(err);
     else if (r->interrupted)
         status = ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "interrupted");
     else if (!ek__feed_has_events(r->feed))
         status = no_trace(path, r->feed, err);
-    else if (!take_header(r->feed, out, is_kineto) || !fill_source(r, pool, r->store->n_items - before, source))
-        status = ek__no_memory(err);
     ek__feed_close(r->feed);
     return status;
 }

@@ -243,7 +243,7 @@ static inline void finish_word(ek__block *block, size_t word, uint64_t quote, ui
                                uint64_t close, uint64_t stop, carry *c)
 {
     inside ^= c->in_string;
-    c->in_string = (uint64_t)((int64_t)inside >> 63);
+    c->in_string = 0 - (inside >> 63);
     block->quote[word] = quote;
     block->open[word] = open & ~inside;
     block->close[word] = close & ~inside;
@@ -414,13 +414,18 @@ static bool head_byte(ek__feed *feed, char c)
     return false;
 }
 
-/* How many bytes belong to the header: up to and with the '[' of the event array, or all. */
-static size_t take_head(ek__feed *feed, const char *data, size_t size, bool *opened)
+/* How many bytes belong to the header: up to and with the '[' of the event array, or all. `offset` is that of data[0].
+ */
+static size_t take_head(ek__feed *feed, const char *data, size_t size, int64_t offset, bool *opened)
 {
     size_t n = 0;
     *opened = false;
-    while (n < size && !*opened)
+    while (n < size && !*opened) {
+        unsigned char c = (unsigned char)data[n];
+        if (feed->mode == TAIL && feed->head.depth == 0 && c > ' ')
+            set_problem(feed, offset + (int64_t)n, "something follows the end of the JSON text and is not read");
         *opened = head_byte(feed, data[n++]);
+    }
     keep_header(feed, data, n);
     return n;
 }
@@ -507,7 +512,7 @@ static void read_head(ek__feed *feed, ek__block *block)
         size_t n = read_full(feed, block->data, BLOCK_BYTES), start = 0;
         if (first && n >= 3 && memcmp(block->data, "\xef\xbb\xbf", 3) == 0)
             start = 3;
-        start += take_head(feed, block->data + start, n - start, &opened);
+        start += take_head(feed, block->data + start, n - start, feed->offset - (int64_t)(n - start), &opened);
         if (opened) {
             feed->mode = EVENTS;
             feed->has_events = true;
@@ -543,7 +548,7 @@ static void read_tail(ek__feed *feed)
     size_t n;
     bool opened;
     while (feed->mode == TAIL && (n = read_full(feed, buffer, sizeof buffer)) > 0)
-        take_head(feed, buffer, n, &opened);
+        take_head(feed, buffer, n, feed->offset - (int64_t)n, &opened);
     feed->mode = ENDED;
     if (feed->head.depth > 0)
         set_problem(feed, feed->offset, "the file is cut after its events");
@@ -566,7 +571,7 @@ static bool frame_block(ek__feed *feed, ek__block *block)
         bool opened;
         block->size = f.array_end;
         feed->mode = TAIL;
-        take_head(feed, block->data + f.array_end, size - f.array_end, &opened);
+        take_head(feed, block->data + f.array_end, size - f.array_end, begin + (int64_t)f.array_end, &opened);
         feed->n_carry = 0;
         return true;
     }
@@ -654,7 +659,7 @@ static inline bool is_blank(char c)
 
 static inline size_t skip_blanks(const char *data, size_t at, size_t size)
 {
-    while (is_blank(data[at]) && at < size)
+    while (at < size && is_blank(data[at]))
         at++;
     return at;
 }

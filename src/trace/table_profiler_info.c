@@ -1,5 +1,6 @@
 /* profiler_info_N.json: who profiled, and which rank. The rank is a number in old files and a text in new ones.
- * Settings of the profiler (levels, schedules) are not kept. */
+ * Settings of the profiler (levels, schedules) differ much between releases: they are kept as they stand. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/side_json.h"
@@ -19,6 +20,21 @@ static void take_producer(ek_trace_rank *rank, const json_t *root)
     }
 }
 
+/* Some hundred bytes; a file that is far larger is no settings. */
+static ek_status keep_settings(ek_trace_rank *rank, const json_t *root, ek_error *err)
+{
+    enum { MOST = 1 << 16 };
+    char *text = json_dumps(root, JSON_COMPACT);
+    size_t size = text ? strlen(text) : 0;
+    ek_status status = EK_OK;
+    if (text && size < MOST) {
+        rank->profiler_info = ek__pool_text(rank->pool, text, size);
+        status = rank->profiler_info ? EK_OK : ek__no_memory(err);
+    }
+    free(text);
+    return status;
+}
+
 ek_status ek__table_profiler_info(const ek__table_in *in, ek_error *err)
 {
     ek_trace_rank *rank = in->rank;
@@ -33,6 +49,7 @@ ek_status ek__table_profiler_info(const ek__table_in *in, ek_error *err)
     if (ek__side_json_whole(json_object_get(root, "rank_size"), &number))
         rank->world_size = number;
     in->source->items = (int64_t)json_object_size(root);
+    status = keep_settings(rank, root, err);
     json_decref(root);
-    return EK_OK;
+    return status;
 }

@@ -410,7 +410,7 @@ static void a_run_of_200_megabytes_gives_its_truth(void **state)
         rerun[i] = (trace_rerun)(i % 3);
     const trace_shape shape = {.n_stages = 8,
                                .n_micro_batches = 32,
-                               .n_steps = 9,
+                               .n_steps = 6,
                                .n_chunks = 1,
                                .n_layers = 8,
                                .n_dense = 10,
