@@ -90,7 +90,7 @@ ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__i
 /** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
 const char *ek__kernel_family(const char *name);
 
-/** Pairs of arrow ends of one class: where they begin on the host, where they end on the device. O(n log n). */
+/** Pairs of arrow ends of one class: where they begin on the host, where they end on the device. O(n). */
 ek_status ek__task_launches_make(const ek__trace *trace, ek__flow flow, ek__task_launches *out, ek_error *err);
 void ek__task_launches_clear(ek__task_launches *launches);
 /** NULL when no arrow ends there. O(log n). */

@@ -1,7 +1,7 @@
 /* Who launched a device event. Kineto numbers both sides with a correlation, which mostly counts up: an array by it
  * when the numbers lie close together, else an open-addressed table, leads to the earliest launch. Ascend draws arrows:
- * both ends are sorted by the arrow's id and merged, then sorted by where they end, since an arrow ends exactly at
- * track and start of its device task. Launches outside the file are not found. */
+ * beginnings are found by id in a hash table, and ends, which come in order of time, are dealt to their tracks, since an
+ * arrow ends exactly at track and start of its device task. Launches outside the file are not found. */
 #include <stdlib.h>
 
 #include "trace/device.h"
@@ -85,89 +85,112 @@ const ek__event *ek__launch_of(const ek__launches *launches, const ek__event *de
 
 /* ---- arrows ---- */
 
-typedef struct arrow {
-    int64_t id, time;
-    uint16_t track;
-    uint8_t end;
-} arrow;
+/* Beginnings of arrows by id: numbers of their events plus 1, open addressing, at most half full. */
+typedef struct starts {
+    size_t mask;
+    uint32_t *slot;
+} starts;
 
-static int by_id(const void *a, const void *b)
+static inline bool is_end_of(const ek__event *e, ek__flow flow, uint32_t end)
 {
-    const arrow *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return (x->track > y->track) - (x->track < y->track);
+    return e->name == (uint32_t)flow && e->detail == end;
 }
 
-static int by_task(const void *a, const void *b)
+/* Where an id is, or the free slot where it would be. Ids count up or are times: their low bits alone would do badly.
+ */
+static inline size_t slot_of_id(const starts *s, ek__slice flows, int64_t id)
 {
-    const ek__task_launch *x = a, *y = b;
-    if (x->track != y->track)
-        return x->track < y->track ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    if (x->launch != y->launch)
-        return x->launch < y->launch ? -1 : 1;
-    return (x->host_track > y->host_track) - (x->host_track < y->host_track);
+    uint64_t hash = (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(hash ^ hash >> 32) & s->mask;
+    while (s->slot[at] && flows.event[s->slot[at] - 1].duration != id)
+        at = (at + 1) & s->mask;
+    return at;
 }
 
-static bool is_end_of(const ek__event *e, ek__flow flow)
+/* The first in time of every id. */
+static bool find_starts(ek__slice flows, ek__flow flow, starts *s)
 {
-    return e->name == (uint32_t)flow && e->detail <= 1;
-}
-
-/* Both ends of every arrow of a class, by id, starts first. */
-static arrow *arrows_of(ek__slice slice, ek__flow flow, size_t *n)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < slice.n; i++)
-        count += is_end_of(&slice.event[i], flow);
-    arrow *arrows = ek__alloc(count, sizeof *arrows);
-    if (!arrows)
-        return NULL;
-    *n = 0;
-    for (size_t i = 0; i < slice.n; i++) {
-        const ek__event *e = &slice.event[i];
-        if (is_end_of(e, flow))
-            arrows[(*n)++] = (arrow){e->duration, e->start, e->track, (uint8_t)e->detail};
+    size_t n = 0, room = 16;
+    for (size_t i = 0; i < flows.n; i++)
+        n += is_end_of(&flows.event[i], flow, 0);
+    while (room / 2 <= n)
+        room *= 2;
+    s->mask = room - 1;
+    s->slot = flows.n < UINT32_MAX ? ek__alloc(room, sizeof *s->slot) : NULL;
+    for (size_t i = 0; i < flows.n && s->slot; i++) {
+        if (!is_end_of(&flows.event[i], flow, 0))
+            continue;
+        size_t at = slot_of_id(s, flows, flows.event[i].duration);
+        if (!s->slot[at])
+            s->slot[at] = (uint32_t)i + 1;
     }
-    qsort(arrows, *n, sizeof *arrows, by_id);
-    return arrows;
+    return s->slot != NULL;
 }
 
+/* Where the ends of every track begin in the answer: place[track], counted first. */
+static bool make_places(ek__slice flows, ek__flow flow, size_t n_tracks, size_t **place, size_t *n)
+{
+    size_t *count = ek__alloc(n_tracks + 1, sizeof *count), sum = 0;
+    *place = count;
+    if (!count)
+        return false;
+    for (size_t i = 0; i < flows.n; i++)
+        if (is_end_of(&flows.event[i], flow, 1))
+            count[flows.event[i].track]++;
+    for (size_t t = 0; t <= n_tracks; t++) {
+        size_t own = count[t];
+        count[t] = sum;
+        sum += own;
+    }
+    *n = sum;
+    return true;
+}
+
+/* Arrows that end at one task are one: the earliest. Ends without a beginning have no host_track yet and go. */
 static size_t without_repetitions(ek__task_launch *at, size_t n)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || at[kept - 1].track != at[i].track || at[kept - 1].start != at[i].start)
+    for (size_t i = 0; i < n; i++) {
+        ek__task_launch *last = kept > 0 ? &at[kept - 1] : NULL;
+        if (at[i].launch == EK_TRACE_UNKNOWN)
+            continue;
+        if (!last || last->track != at[i].track || last->start != at[i].start)
             at[kept++] = at[i];
+        else if (at[i].launch < last->launch)
+            *last = at[i];
+    }
     return kept;
+}
+
+/* Ends come in order of time and are dealt to their tracks, so nothing is sorted. */
+static void pair_ends(ek__slice flows, ek__flow flow, const starts *s, size_t *place, ek__task_launch *pairs)
+{
+    for (size_t i = 0; i < flows.n; i++) {
+        const ek__event *e = &flows.event[i];
+        if (!is_end_of(e, flow, 1))
+            continue;
+        uint32_t begin = s->slot[slot_of_id(s, flows, e->duration)];
+        const ek__event *from = begin ? &flows.event[begin - 1] : NULL;
+        pairs[place[e->track]++] = (ek__task_launch){e->start, from ? from->start : EK_TRACE_UNKNOWN, e->track,
+                                                     from ? from->track : (uint16_t)0};
+    }
 }
 
 ek_status ek__task_launches_make(const ek__trace *trace, ek__flow flow, ek__task_launches *out, ek_error *err)
 {
-    size_t n = 0, n_pairs = 0;
-    arrow *arrows = arrows_of(trace->of[EK__EVENT_FLOW], flow, &n);
-    ek__task_launch *pairs = arrows ? ek__alloc(n, sizeof *pairs) : NULL;
-    if (!pairs) {
-        free(arrows);
-        return ek__no_memory(err);
+    ek__slice flows = trace->of[EK__EVENT_FLOW];
+    starts s = {0};
+    size_t *place = NULL, n = 0;
+    ek__task_launch *pairs = NULL;
+    if (find_starts(flows, flow, &s) && make_places(flows, flow, (size_t)trace->n_tracks, &place, &n))
+        pairs = ek__alloc(n, sizeof *pairs);
+    if (pairs) {
+        pair_ends(flows, flow, &s, place, pairs);
+        *out = (ek__task_launches){without_repetitions(pairs, n), pairs};
     }
-    const arrow *begin = NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (arrows[i].end == 0 && (!begin || begin->id != arrows[i].id))
-            begin = &arrows[i]; /* the earliest of its id */
-        if (arrows[i].end == 1 && begin && begin->id == arrows[i].id)
-            pairs[n_pairs++] = (ek__task_launch){arrows[i].time, begin->time, arrows[i].track, begin->track};
-    }
-    free(arrows);
-    qsort(pairs, n_pairs, sizeof *pairs, by_task);
-    *out = (ek__task_launches){without_repetitions(pairs, n_pairs), pairs};
-    return EK_OK;
+    free(s.slot);
+    free(place);
+    return pairs ? EK_OK : ek__no_memory(err);
 }
 
 void ek__task_launches_clear(ek__task_launches *launches)
