@@ -380,19 +380,10 @@ static void fill_mean(ek_trace_rank *rank)
     rank->mean = mean;
 }
 
-static bool is_linked(void *launches, const ek__event *e)
+/* `user`: the trace. */
+static bool is_linked(void *user, const ek__event *e)
 {
-    return ek__launch_of(launches, e);
-}
-
-static ek_status fill_linked(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
-{
-    ek__launches *launches = ek__launches_new(trace);
-    if (!launches)
-        return ek__no_memory(err);
-    ek_status status = ek__breakdown_kineto(trace, is_linked, launches, &rank->device_linked, err);
-    ek__launches_free(launches);
-    return status;
+    return ek__launch_of(user, e);
 }
 
 /* Categories that Kineto gives to the host, and those of the default set of device events. */
@@ -473,7 +464,7 @@ ek_status ek__analyse_breakdown(const ek__trace *trace, const ek_trace_options *
     else if (trace->counts.n_items > 0)
         status = note_no_device_events(trace, rank, err);
     if (status == EK_OK && rank->has_device_events && trace->producer == EK_PRODUCER_KINETO)
-        status = fill_linked(trace, rank, err);
+        status = ek__breakdown_kineto(trace, is_linked, (void *)(uintptr_t)trace, &rank->device_linked, err);
     if (status == EK_OK && trace->counts.n_odd > 0)
         status = ek__rank_note(rank, err, "%lld events without a usable name, time or duration are left out",
                                (long long)trace->counts.n_odd);

@@ -9,34 +9,15 @@
 
 enum { KERNEL_GAP_NS = 30 }; /* below it a gap is what one kernel behind another costs */
 
-/* How events find their launch. */
-typedef struct linking {
-    const ek__trace *trace;
-    ek__launches *launches;   /* Kineto */
-    ek__task_launches arrows; /* Ascend */
-} linking;
-
-static ek_status make_linking(const ek__trace *trace, linking *out, ek_error *err)
-{
-    *out = (linking){.trace = trace};
-    if (trace->producer != EK_PRODUCER_KINETO)
-        return ek__task_launches_make(trace, EK__FLOW_HOST_TO_DEVICE, &out->arrows, err);
-    out->launches = ek__launches_new(trace);
-    return out->launches ? EK_OK : ek__no_memory(err);
-}
-
-static void clear_linking(linking *l)
-{
-    ek__launches_free(l->launches);
-    ek__task_launches_clear(&l->arrows);
-}
-
 /* When the host launched it; EK_TRACE_UNKNOWN without a link. */
-static int64_t launch_time(const linking *l, const ek__event *e)
+static int64_t launch_time(const ek__trace *trace, const ek__event *e)
 {
-    const ek__event *call = l->launches ? ek__launch_of(l->launches, e) : NULL;
-    const ek__task_launch *arrow = l->launches ? NULL : ek__task_launch_of(&l->arrows, e);
-    return call ? call->start : arrow ? arrow->launch : EK_TRACE_UNKNOWN;
+    if (trace->producer == EK_PRODUCER_KINETO) {
+        const ek__event *call = ek__launch_of(trace, e);
+        return call ? call->start : EK_TRACE_UNKNOWN;
+    }
+    const ek__task_launch *arrow = ek__task_launch_of(ek__task_launches_of(trace, EK__FLOW_HOST_TO_DEVICE), e);
+    return arrow ? arrow->launch : EK_TRACE_UNKNOWN;
 }
 
 /* ---- per gap ---- */
@@ -82,7 +63,7 @@ static void count_gap(const gap *g, ek_trace_rank *rank)
 
 /* Gaps between neighbours of `busy`, closed one after the other. */
 typedef struct gap_walk {
-    const linking *linking;
+    const ek__trace *trace;
     const ek__intervals *busy;
     const ek__step_finder *finder;
     ek_trace_rank *rank;
@@ -112,12 +93,12 @@ static void close_gap(gap_walk *w)
 
 static void walk_gaps(gap_walk *w)
 {
-    const ek__trace *trace = w->linking->trace;
+    const ek__trace *trace = w->trace;
     ek__event_walk walk = ek__walk_kinds(trace, EK__WORK_KINDS | EK__KIND(TASK));
     for (const ek__event *e; (e = ek__walk_event(&walk));) {
         if (!ends_gaps(trace, e))
             continue;
-        int64_t launch = launch_time(w->linking, e);
+        int64_t launch = launch_time(trace, e);
         if (!w->collect && counts_as_task(trace, e)) {
             w->rank->idle.n_tasks++;
             w->rank->idle.n_linked_tasks += launch != EK_TRACE_UNKNOWN;
@@ -152,14 +133,14 @@ static bool make_busy(const ek__trace *trace, ek__intervals *busy)
     return true;
 }
 
-static ek_status by_gap(const linking *l, ek_trace_rank *rank, ek__intervals *collect, ek_error *err)
+static ek_status by_gap(const ek__trace *trace, ek_trace_rank *rank, ek__intervals *collect, ek_error *err)
 {
     ek__intervals busy = {0};
     ek__step_finder finder = {0};
-    ek_status status = ek__step_finder_make(l->trace, rank, &finder, err);
-    if (status == EK_OK && !make_busy(l->trace, &busy))
+    ek_status status = ek__step_finder_make(trace, rank, &finder, err);
+    if (status == EK_OK && !make_busy(trace, &busy))
         status = ek__no_memory(err);
-    gap_walk walk = {l, &busy, &finder, rank, collect, false, 1, no_gap};
+    gap_walk walk = {trace, &busy, &finder, rank, collect, false, 1, no_gap};
     if (status == EK_OK)
         walk_gaps(&walk);
     if (status == EK_OK && walk.no_memory)
@@ -229,43 +210,30 @@ static ek_status keep_streams(const ek__trace *trace, const stream *streams, ek_
     return EK_OK;
 }
 
-static ek_status by_stream(const linking *l, ek_trace_rank *rank, ek_error *err)
+static ek_status by_stream(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
-    stream *streams = ek__alloc((size_t)l->trace->n_tracks, sizeof *streams);
+    stream *streams = ek__alloc((size_t)trace->n_tracks, sizeof *streams);
     if (!streams)
         return ek__no_memory(err);
-    ek__event_walk walk = ek__walk_kinds(l->trace, EK__WORK_KINDS);
+    ek__event_walk walk = ek__walk_kinds(trace, EK__WORK_KINDS);
     for (const ek__event *e; (e = ek__walk_event(&walk));)
-        add_to_stream(&streams[e->track], e, launch_time(l, e));
-    ek_status status = keep_streams(l->trace, streams, rank, err);
+        add_to_stream(&streams[e->track], e, launch_time(trace, e));
+    ek_status status = keep_streams(trace, streams, rank, err);
     free(streams);
     return status;
 }
 
 ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__intervals *out, ek_error *err)
 {
-    linking l;
-    ek_status status = make_linking(trace, &l, err);
-    if (status != EK_OK)
-        return status;
     ek__intervals_reset(out);
-    status = by_gap(&l, rank, out, err);
-    clear_linking(&l);
-    return status;
+    return by_gap(trace, rank, out, err);
 }
 
 ek_status ek__analyse_idle(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
 {
     (void)options;
-    linking l;
     if (!rank->has_device_events)
         return EK_OK;
-    ek_status status = make_linking(trace, &l, err);
-    if (status != EK_OK)
-        return status;
-    status = by_gap(&l, rank, NULL, err);
-    if (status == EK_OK && trace->producer == EK_PRODUCER_KINETO)
-        status = by_stream(&l, rank, err);
-    clear_linking(&l);
-    return status;
+    ek_status status = by_gap(trace, rank, NULL, err);
+    return status == EK_OK && trace->producer == EK_PRODUCER_KINETO ? by_stream(trace, rank, err) : status;
 }

@@ -6,7 +6,7 @@
 #include "trace/device.h"
 
 typedef struct regions {
-    const ek__launches *launches;
+    const ek__trace *trace;
     ek__intervals *of_track; /* [n_tracks] */
     bool inside;             /* what is wanted */
 } regions;
@@ -27,7 +27,7 @@ static bool holds(const ek__intervals *set, int64_t time)
 static bool take(void *user, const ek__event *event)
 {
     const regions *r = user;
-    const ek__event *launch = event->kind == EK__EVENT_SET ? NULL : ek__launch_of(r->launches, event);
+    const ek__event *launch = event->kind == EK__EVENT_SET ? NULL : ek__launch_of(r->trace, event);
     return launch && holds(&r->of_track[launch->track], launch->start) == r->inside;
 }
 
@@ -51,13 +51,11 @@ ek_status ek__analyse_recompute(const ek__trace *trace, const ek_trace_options *
     if (trace->of[EK__EVENT_RECOMPUTE].n == 0 || trace->producer != EK_PRODUCER_KINETO)
         return EK_OK;
     ek_trace_recompute result = {.n_regions = (int64_t)trace->of[EK__EVENT_RECOMPUTE].n};
-    ek__launches *launches = ek__launches_new(trace);
-    regions r = {launches, ek__alloc((size_t)trace->n_tracks, sizeof *r.of_track), true};
-    ek_status status = launches && r.of_track ? measure(trace, &r, &result, err) : ek__no_memory(err);
+    regions r = {trace, ek__alloc((size_t)trace->n_tracks, sizeof *r.of_track), true};
+    ek_status status = r.of_track ? measure(trace, &r, &result, err) : ek__no_memory(err);
     for (int t = 0; r.of_track && t < trace->n_tracks; t++)
         ek__intervals_clear(&r.of_track[t]);
     free(r.of_track);
-    ek__launches_free(launches);
     if (status == EK_OK)
         rank->recompute = result;
     return status;

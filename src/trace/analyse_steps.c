@@ -80,76 +80,97 @@ static ek_status steps_of_marks(const ek__trace *trace, ek_trace_rank *rank, ek_
 
 /* ---- device windows ---- */
 
-static int by_launch(const void *a, const void *b)
+/* Device events that start at one time after the other are looked up from where the one before was found. */
+typedef struct cursor {
+    ek__slice slice;
+    size_t at;
+} cursor;
+
+/* The first event at `time` or later: doubling steps from the cursor, back to the beginning for an earlier time. */
+static size_t move_to(cursor *c, int64_t time)
 {
-    const ek__task_launch *x = a, *y = b;
-    if (x->launch != y->launch)
-        return x->launch < y->launch ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    size_t step = 1;
+    if (c->at >= c->slice.n || c->slice.event[c->at].start > time)
+        c->at = 0;
+    while (c->at + step < c->slice.n && c->slice.event[c->at + step].start < time) {
+        c->at += step;
+        step *= 2;
+    }
+    ek__slice near = {c->slice.event + c->at, c->at + step < c->slice.n ? step + 1 : c->slice.n - c->at};
+    return c->at += ek__slice_lower(near, time);
 }
 
 /* Where the device task that starts there ends; its start when there is none. */
-static int64_t end_of_task(const ek__trace *trace, const ek__task_launch *task)
+static int64_t end_of_task(cursor *kinds, int n_kinds, const ek__task_launch *task)
 {
     int64_t end = task->start;
-    for (int kind = EK__EVENT_KERNEL; kind <= EK__EVENT_TASK; kind++) {
-        ek__slice slice = trace->of[kind];
-        for (size_t i = ek__slice_lower(slice, task->start); i < slice.n && slice.event[i].start == task->start; i++)
+    for (int kind = 0; kind < n_kinds; kind++) {
+        ek__slice slice = kinds[kind].slice;
+        for (size_t i = move_to(&kinds[kind], task->start); i < slice.n && slice.event[i].start == task->start; i++)
             if (slice.event[i].track == task->track && ek__event_end(&slice.event[i]) > end)
                 end = ek__event_end(&slice.event[i]);
     }
     return end;
 }
 
-/* The first of the launches at `time` or later. */
-static size_t first_launch(const ek__task_launches *launches, int64_t time)
+/* The device window of a step so far. */
+typedef struct window {
+    int64_t launch, start, end; /* launch: the earliest, whose task begins the window */
+    bool any;
+} window;
+
+static void extend(window *w, const ek__task_launch *task, int64_t end)
 {
-    size_t low = 0, high = launches->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (launches->at[middle].launch < time)
-            low = middle + 1;
-        else
-            high = middle;
+    if (!w->any || task->launch < w->launch || (task->launch == w->launch && task->start < w->start)) {
+        w->launch = task->launch;
+        w->start = task->start;
     }
-    return low;
+    w->any = true;
+    w->end = end > w->end ? end : w->end;
 }
 
-static void window_of_launches(const ek__trace *trace, const ek__task_launches *launches, ek_trace_step *step)
+/* From the first task of the earliest launch in the step to the last end of what was launched in it, or of the step. */
+static ek_status windows_of_launches(const ek__trace *trace, const ek__task_launches *launches, ek_trace_rank *rank,
+                                     ek_error *err)
 {
-    int64_t host_end = ek__ns_add(step->host_start, step->host_step);
-    step->start = step->host_start;
-    step->end = host_end;
-    size_t first = first_launch(launches, step->host_start);
-    if (first == launches->n || launches->at[first].launch > host_end)
-        return;
-    step->start = launches->at[first].start; /* the first task of the earliest launch: sorted so */
-    for (size_t i = first; i < launches->n && launches->at[i].launch <= host_end; i++) {
-        int64_t end = end_of_task(trace, &launches->at[i]);
-        step->end = end > step->end ? end : step->end;
+    enum { N_KINDS = EK__EVENT_TASK - EK__EVENT_KERNEL + 1 };
+    cursor kinds[N_KINDS];
+    ek__step_finder finder;
+    window *windows = ek__alloc((size_t)rank->n_steps, sizeof *windows);
+    if (!windows)
+        return ek__no_memory(err);
+    ek_status status = ek__step_finder_make_host(rank, &finder, err);
+    for (int k = 0; k < N_KINDS; k++)
+        kinds[k] = (cursor){trace->of[EK__EVENT_KERNEL + k], 0};
+    for (size_t i = 0; status == EK_OK && i < launches->n; i++) {
+        int at = ek__step_window_at(&finder, launches->at[i].launch, finder.n);
+        int64_t end = at >= 0 ? end_of_task(kinds, N_KINDS, &launches->at[i]) : 0;
+        for (; at >= 0; at = ek__step_window_at(&finder, launches->at[i].launch, at))
+            extend(&windows[finder.window[at].step], &launches->at[i], end);
     }
+    for (int i = 0; status == EK_OK && i < rank->n_steps; i++) {
+        ek_trace_step *step = &rank->step[i];
+        int64_t host_end = ek__ns_add(step->host_start, step->host_step);
+        step->start = windows[i].any ? windows[i].start : step->host_start;
+        step->end = windows[i].any && windows[i].end > host_end ? windows[i].end : host_end;
+    }
+    if (status == EK_OK)
+        ek__step_finder_clear(&finder);
+    free(windows);
+    return status;
 }
 
 static ek_status windows_of_torch(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
-    ek__task_launches launches = {0};
-    ek_status status = ek__task_launches_make(trace, EK__FLOW_ASYNC_NPU, &launches, err);
-    if (status == EK_OK && launches.n == 0) {
-        ek__task_launches_clear(&launches);
-        status = ek__task_launches_make(trace, EK__FLOW_HOST_TO_DEVICE, &launches, err);
-    }
-    if (status != EK_OK)
+    const ek__task_launches *launches = ek__task_launches_of(trace, EK__FLOW_ASYNC_NPU);
+    if (launches->n == 0)
+        launches = ek__task_launches_of(trace, EK__FLOW_HOST_TO_DEVICE);
+    ek_status status = windows_of_launches(trace, launches, rank, err);
+    if (status != EK_OK || launches->n > 0)
         return status;
-    bool linked = launches.n > 0;
-    if (linked)
-        qsort(launches.at, launches.n, sizeof *launches.at, by_launch);
-    for (int i = 0; i < rank->n_steps; i++)
-        window_of_launches(trace, &launches, &rank->step[i]);
-    ek__task_launches_clear(&launches);
-    return linked ? EK_OK
-                  : ek__rank_note(rank, err,
-                                  "no arrow from the host to a device task: the steps' device windows are "
-                                  "taken to be those of the host");
+    return ek__rank_note(rank, err,
+                         "no arrow from the host to a device task: the steps' device windows are "
+                         "taken to be those of the host");
 }
 
 static ek_status set_windows(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)

@@ -58,11 +58,8 @@ bool ek__is_producer_bubble(ek_producer producer, const char *name);
 ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(void *user, const ek__event *event), void *user,
                                ek_trace_breakdown *out, ek_error *err);
 
-/** Kineto: the launch of a device event by its correlation; NULL when it is not in the file. Build the index once. */
-typedef struct ek__launches ek__launches;
-ek__launches *ek__launches_new(const ek__trace *trace);
-void ek__launches_free(ek__launches *launches);
-const ek__event *ek__launch_of(const ek__launches *launches, const ek__event *device_event);
+/** Kineto: the launch of a device event by its correlation; NULL when it is not in the file. O(1). */
+const ek__event *ek__launch_of(const ek__trace *trace, const ek__event *device_event);
 
 /** Original's layer times, over the traces of the run's stages (spec 5.7): --sapp-compatible. Reads the files itself.
  */

@@ -5,23 +5,40 @@
 
 #include <string.h>
 
-const ek__event *ek__walk_event(ek__event_walk *walk)
+/* What is left of a kind; NULL when nothing is. */
+static const ek__event *head_of(ek__event_walk *walk, int kind)
 {
-    const ek__event *next = NULL;
+    const ek__slice *slice = &walk->trace->of[kind];
+    if (!walk->rest[kind])
+        walk->rest[kind] = slice->event;
+    if (slice->n > 0 && walk->rest[kind] != slice->event + slice->n)
+        return walk->rest[kind];
+    walk->kinds &= ~(1u << kind);
+    return NULL;
+}
+
+bool ek__walk_run(ek__event_walk *walk)
+{
+    /* The first of all kinds and the first of all others, which ends its run. */
+    const ek__event *first = NULL, *second = NULL;
     for (uint32_t left = walk->kinds; left; left &= left - 1) {
-        int kind = __builtin_ctz(left);
-        const ek__slice *slice = &walk->trace->of[kind];
-        if (walk->at[kind] == slice->n) {
-            walk->kinds &= ~(1u << kind);
-            continue;
-        }
-        const ek__event *event = &slice->event[walk->at[kind]];
-        if (!next || event->start < next->start)
-            next = event;
+        const ek__event *head = head_of(walk, __builtin_ctz(left));
+        if (head && (!first || head->start < first->start)) {
+            second = first;
+            first = head;
+        } else if (head && (!second || head->start < second->start))
+            second = head;
     }
-    if (next)
-        walk->at[next->kind]++;
-    return next;
+    if (!first)
+        return false;
+    const ek__slice *slice = &walk->trace->of[first->kind];
+    const ek__event *end = first + 1, *last = slice->event + slice->n;
+    while (end != last &&
+           (!second || end->start < second->start || (end->start == second->start && first->kind < second->kind)))
+        end++;
+    walk->next = first;
+    walk->end = walk->rest[first->kind] = end;
+    return true;
 }
 
 static bool ends_in(const char *text, const char *end)

@@ -9,19 +9,26 @@
 /** What the device works on: operators, collectives, copies, memory sets; not waits and records. */
 enum { EK__WORK_KINDS = EK__KIND(KERNEL) | EK__KIND(COLLECTIVE) | EK__KIND(COPY) | EK__KIND(SET) };
 
-/** Events of several kinds as one list in order of start; of equal starts the smaller kind first. */
+/** Events of several kinds as one list in order of start; of equal starts the smaller kind first. Those of one kind
+ *  come in runs, so most steps look at one event only. */
 typedef struct ek__event_walk {
     const ek__trace *trace;
-    uint32_t kinds; /**< bits 1 << ek__event_kind */
-    size_t at[EK__N_EVENT_KINDS];
+    uint32_t kinds;                           /**< bits 1 << ek__event_kind that are left */
+    const ek__event *next, *end;              /**< the run: all of them come before the other kinds */
+    const ek__event *rest[EK__N_EVENT_KINDS]; /**< what follows the runs taken; NULL before the first */
 } ek__event_walk;
 
 static inline ek__event_walk ek__walk_kinds(const ek__trace *trace, uint32_t kinds)
 {
     return (ek__event_walk){.trace = trace, .kinds = kinds};
 }
-/** The next event, NULL behind the last one. O(kinds). */
-const ek__event *ek__walk_event(ek__event_walk *walk);
+/** Find the next run. @return false behind the last event. O(kinds + run). */
+bool ek__walk_run(ek__event_walk *walk);
+/** The next event, NULL behind the last one. */
+static inline const ek__event *ek__walk_event(ek__event_walk *walk)
+{
+    return walk->next != walk->end || ek__walk_run(walk) ? walk->next++ : NULL;
+}
 
 /** Is the event an operator of the spec's "Computing" (Ascend)? Kernels on one of the cores whose names do not end in
  *  AicpuKernel or AivKernel: those belong to communication. */
@@ -49,8 +56,8 @@ typedef struct ek__step_window {
 
 typedef struct ek__step_finder {
     int n;
-    ek__step_window *window; /**< [n], by start */
-    ek__launches *launches;  /**< Kineto with step marks: events go by their launch; else NULL */
+    ek__step_window *window;    /**< [n], by start */
+    const ek__trace *by_launch; /**< Kineto with step marks: events go by their launch; else NULL */
 } ek__step_finder;
 
 /** By device windows; for Kineto with step marks by the marks, and events by their launch. O(steps log steps). */
@@ -61,6 +68,8 @@ void ek__step_finder_clear(ek__step_finder *finder);
 /** Index of the step whose window holds the time, the latest that began where windows overlap; -1. O(log steps). */
 int ek__step_at(const ek__step_finder *finder, int64_t time);
 int ek__step_of(const ek__step_finder *finder, const ek__event *event);
+/** The last of the windows [0, below) that holds the time; -1. O(log steps) where windows do not overlap. */
+int ek__step_window_at(const ek__step_finder *finder, int64_t time, int below);
 
 /** A step of events: what they are summed up to is 0, all else unknown. */
 ek_trace_step ek__step_of_events(void);
@@ -90,9 +99,8 @@ ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__i
 /** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
 const char *ek__kernel_family(const char *name);
 
-/** Pairs of arrow ends of one class: where they begin on the host, where they end on the device. O(n). */
-ek_status ek__task_launches_make(const ek__trace *trace, ek__flow flow, ek__task_launches *out, ek_error *err);
-void ek__task_launches_clear(ek__task_launches *launches);
+/** Those of one class of arrows, HOST_TO_DEVICE or ASYNC_NPU; the trace's own. */
+const ek__task_launches *ek__task_launches_of(const ek__trace *trace, ek__flow flow);
 /** NULL when no arrow ends there. O(log n). */
 const ek__task_launch *ek__task_launch_of(const ek__task_launches *launches, const ek__event *task);
 

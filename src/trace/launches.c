@@ -1,17 +1,25 @@
 /* Who launched a device event. Kineto numbers both sides with a correlation, which mostly counts up: an array by it
  * when the numbers lie close together, else an open-addressed table, leads to the earliest launch. Ascend draws arrows:
- * beginnings are found by id in a hash table, and ends, which come in order of time, are dealt to their tracks, since an
- * arrow ends exactly at track and start of its device task. Launches outside the file are not found. */
+ * beginnings are found by id in a hash table, and ends, which come in order of time, are dealt to their tracks, since
+ * an arrow ends exactly at track and start of its device task. Launches outside the file are not found. All is made
+ * once after reading. */
 #include <stdlib.h>
 
 #include "trace/device.h"
+
+/* The classes of arrows that launch tasks. */
+static const ek__flow launching[] = {EK__FLOW_HOST_TO_DEVICE, EK__FLOW_ASYNC_NPU};
+enum { N_LAUNCHING = sizeof launching / sizeof *launching };
 
 struct ek__launches {
     bool dense;
     uint32_t first;         /* of the array */
     size_t mask;            /* room - 1 */
     const ek__event **slot; /* [mask + 1], NULL when free; the open-addressed table is never full */
+    ek__task_launches of_tasks[N_LAUNCHING];
 };
+
+/* ---- correlations ---- */
 
 /* Where a correlation is or would be; mask + 1 when the array does not reach there. */
 static size_t slot_of(const ek__launches *launches, uint32_t link)
@@ -47,17 +55,12 @@ static void choose_table(const ek__trace *trace, ek__launches *launches)
     launches->mask = room - 1;
 }
 
-ek__launches *ek__launches_new(const ek__trace *trace)
+static bool find_launches(const ek__trace *trace, ek__launches *launches)
 {
-    ek__launches *launches = ek__alloc(1, sizeof *launches);
-    if (!launches)
-        return NULL;
     choose_table(trace, launches);
     launches->slot = ek__alloc(launches->mask + 1, sizeof *launches->slot);
-    if (!launches->slot) {
-        free(launches);
-        return NULL;
-    }
+    if (!launches->slot)
+        return false;
     ek__event_walk walk = ek__walk_kinds(trace, EK__KIND(LAUNCH) | EK__KIND(SYNC));
     for (const ek__event *e; (e = ek__walk_event(&walk));) {
         if (e->link == 0)
@@ -66,84 +69,105 @@ ek__launches *ek__launches_new(const ek__trace *trace)
         if (!launches->slot[at])
             launches->slot[at] = e;
     }
-    return launches;
+    return true;
 }
 
-void ek__launches_free(ek__launches *launches)
+const ek__event *ek__launch_of(const ek__trace *trace, const ek__event *device_event)
 {
-    if (!launches)
-        return;
-    free(launches->slot);
-    free(launches);
-}
-
-const ek__event *ek__launch_of(const ek__launches *launches, const ek__event *device_event)
-{
+    const ek__launches *launches = trace->launches;
     size_t at = device_event->link ? slot_of(launches, device_event->link) : launches->mask + 1;
     return at <= launches->mask ? launches->slot[at] : NULL;
 }
 
 /* ---- arrows ---- */
 
-/* Beginnings of arrows by id: numbers of their events plus 1, open addressing, at most half full. */
-typedef struct starts {
-    size_t mask;
-    uint32_t *slot;
-} starts;
+/* One class of arrows. Beginnings by id: numbers of their events plus 1, open addressing, at most half full. */
+typedef struct arrows {
+    size_t n_starts, n_ends, mask;
+    uint32_t *slot;        /* [mask + 1] */
+    size_t *place;         /* [n_tracks + 1]: where the next end of a track goes in pair */
+    ek__task_launch *pair; /* [n_ends] */
+} arrows;
 
-static inline bool is_end_of(const ek__event *e, ek__flow flow, uint32_t end)
+static inline arrows *arrows_of(arrows *classes, const ek__event *e)
 {
-    return e->name == (uint32_t)flow && e->detail == end;
+    for (int i = 0; i < N_LAUNCHING; i++)
+        if (e->name == (uint32_t)launching[i])
+            return &classes[i];
+    return NULL;
 }
 
 /* Where an id is, or the free slot where it would be. Ids count up or are times: their low bits alone would do badly.
  */
-static inline size_t slot_of_id(const starts *s, ek__slice flows, int64_t id)
+static inline size_t slot_of_id(const arrows *a, ek__slice flows, int64_t id)
 {
     uint64_t hash = (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15);
-    size_t at = (size_t)(hash ^ hash >> 32) & s->mask;
-    while (s->slot[at] && flows.event[s->slot[at] - 1].duration != id)
-        at = (at + 1) & s->mask;
+    size_t at = (size_t)(hash ^ hash >> 32) & a->mask;
+    while (a->slot[at] && flows.event[a->slot[at] - 1].duration != id)
+        at = (at + 1) & a->mask;
     return at;
 }
 
-/* The first in time of every id. */
-static bool find_starts(ek__slice flows, ek__flow flow, starts *s)
+static bool count_ends(ek__slice flows, size_t n_tracks, arrows *classes)
 {
-    size_t n = 0, room = 16;
-    for (size_t i = 0; i < flows.n; i++)
-        n += is_end_of(&flows.event[i], flow, 0);
-    while (room / 2 <= n)
-        room *= 2;
-    s->mask = room - 1;
-    s->slot = flows.n < UINT32_MAX ? ek__alloc(room, sizeof *s->slot) : NULL;
-    for (size_t i = 0; i < flows.n && s->slot; i++) {
-        if (!is_end_of(&flows.event[i], flow, 0))
+    for (int i = 0; i < N_LAUNCHING; i++)
+        if (!(classes[i].place = ek__alloc(n_tracks + 1, sizeof *classes[i].place)))
+            return false;
+    for (size_t i = 0; i < flows.n; i++) {
+        const ek__event *e = &flows.event[i];
+        arrows *a = arrows_of(classes, e);
+        if (!a)
             continue;
-        size_t at = slot_of_id(s, flows, flows.event[i].duration);
-        if (!s->slot[at])
-            s->slot[at] = (uint32_t)i + 1;
+        a->n_starts += e->detail == 0;
+        a->n_ends += e->detail == 1;
+        a->place[e->track] += e->detail == 1;
     }
-    return s->slot != NULL;
+    return true;
 }
 
-/* Where the ends of every track begin in the answer: place[track], counted first. */
-static bool make_places(ek__slice flows, ek__flow flow, size_t n_tracks, size_t **place, size_t *n)
+/* Room for the starts, and where the ends of every track begin in the answer. */
+static bool make_room(size_t n_tracks, arrows *a)
 {
-    size_t *count = ek__alloc(n_tracks + 1, sizeof *count), sum = 0;
-    *place = count;
-    if (!count)
-        return false;
-    for (size_t i = 0; i < flows.n; i++)
-        if (is_end_of(&flows.event[i], flow, 1))
-            count[flows.event[i].track]++;
+    size_t room = 16, sum = 0;
+    while (room / 2 <= a->n_starts)
+        room *= 2;
+    a->mask = room - 1;
+    a->slot = ek__alloc(room, sizeof *a->slot);
+    a->pair = ek__alloc(a->n_ends, sizeof *a->pair);
     for (size_t t = 0; t <= n_tracks; t++) {
-        size_t own = count[t];
-        count[t] = sum;
+        size_t own = a->place[t];
+        a->place[t] = sum;
         sum += own;
     }
-    *n = sum;
-    return true;
+    return a->slot && a->pair;
+}
+
+/* The first in time of every id. */
+static void find_starts(ek__slice flows, arrows *classes)
+{
+    for (size_t i = 0; i < flows.n; i++) {
+        arrows *a = flows.event[i].detail == 0 ? arrows_of(classes, &flows.event[i]) : NULL;
+        if (!a)
+            continue;
+        size_t at = slot_of_id(a, flows, flows.event[i].duration);
+        if (!a->slot[at])
+            a->slot[at] = (uint32_t)i + 1;
+    }
+}
+
+/* Ends come in order of time and are dealt to their tracks, so nothing is sorted. */
+static void pair_ends(ek__slice flows, arrows *classes)
+{
+    for (size_t i = 0; i < flows.n; i++) {
+        const ek__event *e = &flows.event[i];
+        arrows *a = e->detail == 1 ? arrows_of(classes, e) : NULL;
+        if (!a)
+            continue;
+        uint32_t begin = a->slot[slot_of_id(a, flows, e->duration)];
+        const ek__event *from = begin ? &flows.event[begin - 1] : NULL;
+        a->pair[a->place[e->track]++] = (ek__task_launch){e->start, from ? from->start : EK_TRACE_UNKNOWN, e->track,
+                                                          from ? from->track : (uint16_t)0};
+    }
 }
 
 /* Arrows that end at one task are one: the earliest. Ends without a beginning have no host_track yet and go. */
@@ -162,41 +186,37 @@ static size_t without_repetitions(ek__task_launch *at, size_t n)
     return kept;
 }
 
-/* Ends come in order of time and are dealt to their tracks, so nothing is sorted. */
-static void pair_ends(ek__slice flows, ek__flow flow, const starts *s, size_t *place, ek__task_launch *pairs)
-{
-    for (size_t i = 0; i < flows.n; i++) {
-        const ek__event *e = &flows.event[i];
-        if (!is_end_of(e, flow, 1))
-            continue;
-        uint32_t begin = s->slot[slot_of_id(s, flows, e->duration)];
-        const ek__event *from = begin ? &flows.event[begin - 1] : NULL;
-        pairs[place[e->track]++] = (ek__task_launch){e->start, from ? from->start : EK_TRACE_UNKNOWN, e->track,
-                                                     from ? from->track : (uint16_t)0};
-    }
-}
-
-ek_status ek__task_launches_make(const ek__trace *trace, ek__flow flow, ek__task_launches *out, ek_error *err)
+static bool pair_arrows(const ek__trace *trace, ek__launches *launches)
 {
     ek__slice flows = trace->of[EK__EVENT_FLOW];
-    starts s = {0};
-    size_t *place = NULL, n = 0;
-    ek__task_launch *pairs = NULL;
-    if (find_starts(flows, flow, &s) && make_places(flows, flow, (size_t)trace->n_tracks, &place, &n))
-        pairs = ek__alloc(n, sizeof *pairs);
-    if (pairs) {
-        pair_ends(flows, flow, &s, place, pairs);
-        *out = (ek__task_launches){without_repetitions(pairs, n), pairs};
+    size_t n_tracks = (size_t)trace->n_tracks;
+    arrows classes[N_LAUNCHING] = {{0}};
+    bool fine = flows.n < UINT32_MAX && count_ends(flows, n_tracks, classes);
+    for (int i = 0; i < N_LAUNCHING && fine; i++)
+        fine = make_room(n_tracks, &classes[i]);
+    if (fine) {
+        find_starts(flows, classes);
+        pair_ends(flows, classes);
     }
-    free(s.slot);
-    free(place);
-    return pairs ? EK_OK : ek__no_memory(err);
+    for (int i = 0; i < N_LAUNCHING; i++) {
+        if (fine)
+            launches->of_tasks[i] =
+                (ek__task_launches){without_repetitions(classes[i].pair, classes[i].n_ends), classes[i].pair};
+        else
+            free(classes[i].pair);
+        free(classes[i].slot);
+        free(classes[i].place);
+    }
+    return fine;
 }
 
-void ek__task_launches_clear(ek__task_launches *launches)
+const ek__task_launches *ek__task_launches_of(const ek__trace *trace, ek__flow flow)
 {
-    free(launches->at);
-    *launches = (ek__task_launches){0};
+    static const ek__task_launches none = {0};
+    for (int i = 0; i < N_LAUNCHING; i++)
+        if (launching[i] == flow)
+            return &trace->launches->of_tasks[i];
+    return &none;
 }
 
 const ek__task_launch *ek__task_launch_of(const ek__task_launches *launches, const ek__event *task)
@@ -213,4 +233,23 @@ const ek__task_launch *ek__task_launch_of(const ek__task_launches *launches, con
             high = middle;
     }
     return NULL;
+}
+
+/* ---- both ---- */
+
+ek_status ek__launches_make(ek__trace *trace, ek_error *err)
+{
+    ek__launches *launches = ek__alloc(1, sizeof *launches);
+    trace->launches = launches;
+    return launches && find_launches(trace, launches) && pair_arrows(trace, launches) ? EK_OK : ek__no_memory(err);
+}
+
+void ek__launches_free(ek__launches *launches)
+{
+    if (!launches)
+        return;
+    for (int i = 0; i < N_LAUNCHING; i++)
+        free(launches->of_tasks[i].at);
+    free(launches->slot);
+    free(launches);
 }

@@ -5,9 +5,9 @@
 #include "trace/device.h"
 #include "trace/layers.h"
 
-static ek__launch_point point_of(const ek__launches *launches, const ek__task_launches *arrows, const ek__event *kernel)
+static ek__launch_point point_of(const ek__trace *trace, const ek__task_launches *arrows, const ek__event *kernel)
 {
-    const ek__event *call = ek__launch_of(launches, kernel);
+    const ek__event *call = ek__launch_of(trace, kernel);
     if (call)
         return (ek__launch_point){call->start, call->track};
     const ek__task_launch *arrow = ek__task_launch_of(arrows, kernel);
@@ -17,17 +17,9 @@ static ek__launch_point point_of(const ek__launches *launches, const ek__task_la
 ek__launch_point *ek__launch_points(const ek__trace *trace)
 {
     ek__slice kernels = trace->of[EK__EVENT_KERNEL];
-    ek__task_launches arrows = {0};
+    const ek__task_launches *arrows = ek__task_launches_of(trace, EK__FLOW_ASYNC_NPU);
     ek__launch_point *point = ek__alloc(kernels.n, sizeof *point);
-    ek__launches *launches = point ? ek__launches_new(trace) : NULL;
-    if (launches && ek__task_launches_make(trace, EK__FLOW_ASYNC_NPU, &arrows, NULL) == EK_OK) {
-        for (size_t i = 0; i < kernels.n; i++)
-            point[i] = point_of(launches, &arrows, &kernels.event[i]);
-    } else {
-        free(point);
-        point = NULL;
-    }
-    ek__launches_free(launches);
-    ek__task_launches_clear(&arrows);
+    for (size_t i = 0; i < kernels.n && point; i++)
+        point[i] = point_of(trace, arrows, &kernels.event[i]);
     return point;
 }

@@ -1,6 +1,7 @@
-/* Reading a rank's traces with several threads. Each takes the next block of the feed, turns it into a part on its own,
- * and waits for its turn to merge it: parts are merged in the order of the file, so that the result does not depend on
- * the threads, and a damaged place ends the file exactly there. Framing and merging are the only work under a lock. */
+/* Reading a rank's traces with several threads. Each takes the next block of the feed and turns it into a part on its
+ * own. Parts are merged in the order of the file, so that the result does not depend on the threads, and a damaged
+ * place ends the file exactly there: a part that is done before its turn is parked, and whoever merges the one before
+ * it goes on with it. Framing and merging are the only work under a lock. */
 #include <jansson.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,7 +10,14 @@
 #include "trace/part.h"
 #include "trace/side_json.h"
 
-enum { MAX_THREADS = 64 };
+enum { MAX_THREADS = 64, PARKED_PER_THREAD = 2 };
+
+/* A part that waits for those before it. Its memory stays for the next one. */
+typedef struct parked {
+    bool taken;
+    int64_t sequence;
+    ek__part part;
+} parked;
 
 /* One file being read. */
 typedef struct reading {
@@ -20,6 +28,8 @@ typedef struct reading {
     pthread_mutex_t feeding, merging;
     pthread_cond_t turn;
     int64_t next;   /* block to merge next */
+    parked *parked; /* [n_parked] places, free or taken */
+    int n_parked;
     bool stopped;   /* damage, interrupt or memory: no more blocks are taken */
     int64_t damage; /* byte of the file; -1 */
     bool out_of_memory, interrupted;
@@ -55,25 +65,53 @@ static void stop(reading *r)
     pthread_mutex_unlock(&r->feeding);
 }
 
-/* In the order of the file; nothing behind a damaged place. */
-static void merge_in_turn(reading *r, const ek__block *block, const ek__part *part)
+/* Under the lock of merging, in the order of the file; nothing behind a damaged place. @return false to read no more */
+static bool merge_next(reading *r, const ek__part *part)
 {
-    bool must_stop = false;
-    pthread_mutex_lock(&r->merging);
-    while (r->next != block->sequence)
-        pthread_cond_wait(&r->turn, &r->merging);
+    bool go_on = true;
     if (r->damage < 0 && !r->out_of_memory) {
         if (part->out_of_memory || !ek__store_merge(r->store, part))
-            r->out_of_memory = must_stop = true;
-        if (part->damage >= 0) {
+            r->out_of_memory = true;
+        if (part->damage >= 0)
             r->damage = part->damage;
-            must_stop = true;
-        }
+        go_on = r->damage < 0 && !r->out_of_memory;
     }
     r->next++;
-    pthread_cond_broadcast(&r->turn);
+    return go_on;
+}
+
+/* The place that a part is parked in; with sequence -1 one that is free. NULL when there is none. */
+static parked *find_parked(reading *r, int64_t sequence)
+{
+    for (int i = 0; i < r->n_parked; i++)
+        if (sequence < 0 ? !r->parked[i].taken : r->parked[i].taken && r->parked[i].sequence == sequence)
+            return &r->parked[i];
+    return NULL;
+}
+
+/* Merge a part and all that waited for it; else park it, for which another one's memory comes back. Without a free
+ * place its thread waits; the one whose turn it is never does. */
+static void merge_in_turn(reading *r, int64_t sequence, ek__part *part)
+{
+    bool go_on = true;
+    parked *place = NULL;
+    pthread_mutex_lock(&r->merging);
+    while (r->next != sequence && !(place = find_parked(r, -1)))
+        pthread_cond_wait(&r->turn, &r->merging);
+    if (r->next != sequence) {
+        ek__part own = place->part;
+        *place = (parked){true, sequence, *part};
+        *part = own;
+    } else {
+        go_on = merge_next(r, part);
+        while ((place = find_parked(r, r->next))) {
+            go_on = merge_next(r, &place->part) && go_on;
+            place->taken = false;
+        }
+        pthread_cond_broadcast(&r->turn);
+    }
     pthread_mutex_unlock(&r->merging);
-    if (must_stop)
+    if (!go_on)
         stop(r);
 }
 
@@ -87,7 +125,7 @@ static void *work(void *argument)
             ek__part_fill(&part, &block, r->options);
         else
             part.out_of_memory = true;
-        merge_in_turn(r, &block, &part);
+        merge_in_turn(r, block.sequence, &part);
     }
     ek__part_clear(&part);
     ek__block_clear(&block);
@@ -98,12 +136,19 @@ static void run_threads(reading *r, int n_threads)
 {
     pthread_t thread[MAX_THREADS];
     int n = 0;
-    /* The caller's thread works too; fewer threads than wanted are only slower. */
-    while (n + 1 < n_threads && n < MAX_THREADS && pthread_create(&thread[n], NULL, work, r) == 0)
+    if (n_threads > MAX_THREADS)
+        n_threads = MAX_THREADS;
+    /* Without places to park, as without all the threads that were wanted, it is only slower. */
+    r->parked = n_threads > 1 ? ek__alloc((size_t)n_threads * PARKED_PER_THREAD, sizeof *r->parked) : NULL;
+    r->n_parked = r->parked ? n_threads * PARKED_PER_THREAD : 0;
+    while (n + 1 < n_threads && pthread_create(&thread[n], NULL, work, r) == 0)
         n++;
-    work(r);
+    work(r); /* the caller's thread works too */
     for (int i = 0; i < n; i++)
         pthread_join(thread[i], NULL);
+    for (int i = 0; i < r->n_parked; i++)
+        ek__part_clear(&r->parked[i].part);
+    free(r->parked);
 }
 
 /* ---- what stands outside the events ---- */
@@ -246,6 +291,8 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
     ek_status status = read_all(path, n_paths, n_threads, &r, pool, source, &trace, &is_kineto, err);
     if (status == EK_OK)
         status = ek__store_finish(r.store, &trace, err);
+    if (status == EK_OK)
+        status = ek__launches_make(&trace, err);
     pthread_cond_destroy(&r.turn);
     pthread_mutex_destroy(&r.merging);
     pthread_mutex_destroy(&r.feeding);
@@ -265,6 +312,8 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
 
 void ek__trace_clear(ek__trace *trace)
 {
+    ek__launches_free(trace->launches);
+    trace->launches = NULL;
     if (trace->store)
         ek__store_clear(trace->store);
     free(trace->store);

@@ -323,10 +323,14 @@ static void index_words_plain(ek__block *block, size_t n_words)
     }
 }
 
-/* Searches for a quote or the end of a number end here at the latest, and need not look for the block's end. */
+/* Searches for a quote or the end of a number end here at the latest, and need not look for the block's end. Two words,
+ * as 64 bits from anywhere on are read at once. */
 static void put_sentinels(ek__block *block, size_t n_words)
 {
-    block->quote[n_words] = block->stop[n_words] = ~UINT64_C(0);
+    for (size_t w = n_words; w < n_words + 2; w++) {
+        block->quote[w] = block->stop[w] = ~UINT64_C(0);
+        block->open[w] = block->close[w] = 0;
+    }
 }
 
 void ek__block_index(ek__block *block, size_t size, bool plain)
@@ -468,16 +472,17 @@ static bool make_room(ek__feed *feed, ek__block *block, size_t size)
     char *data = realloc(block->data, capacity + PADDING);
     if (data)
         block->data = data;
-    uint64_t *bits = data ? realloc(block->quote, capacity / 64 * 4 * sizeof *bits) : NULL;
+    size_t n_words = capacity / 64 + 1; /* with the sentinels */
+    uint64_t *bits = data ? realloc(block->quote, n_words * 4 * sizeof *bits) : NULL;
     if (!bits) {
         feed->out_of_memory = true;
         return false;
     }
     block->capacity = capacity;
     block->quote = bits;
-    block->open = bits + capacity / 64;
-    block->close = bits + capacity / 64 * 2;
-    block->stop = bits + capacity / 64 * 3;
+    block->open = bits + n_words;
+    block->close = bits + n_words * 2;
+    block->stop = bits + n_words * 3;
     return true;
 }
 
@@ -641,14 +646,24 @@ int64_t ek__feed_total(const ek__feed *feed)
 
 /* ---- walking ---- */
 
-/* The first set bit at `from` or later. There is one: the word behind the last is all ones. */
+/* The 64 bits from `from` on. Values lie anywhere in a word, so that whether one crosses into the next word cannot be
+ * foretold; whether it is longer than 64 bytes can. */
+static inline uint64_t bits_from(const uint64_t *bits, size_t from)
+{
+    size_t word = from / 64, shift = from % 64;
+    return bits[word] >> shift | bits[word + 1] << 1 << (63 - shift);
+}
+
+/* The first set bit at `from` or later. There is one: the words behind the last are all ones. */
 static inline size_t next_bit(const uint64_t *bits, size_t from)
 {
-    size_t word = from / 64;
-    uint64_t rest = bits[word] & (~UINT64_C(0) << from % 64);
-    while (rest == 0)
-        rest = bits[++word];
-    return word * 64 + (size_t)__builtin_ctzll(rest);
+    uint64_t rest = bits_from(bits, from);
+    if (rest != 0)
+        return from + (size_t)__builtin_ctzll(rest);
+    size_t word = from / 64 + 1;
+    while (bits[word] == 0)
+        word++;
+    return word * 64 + (size_t)__builtin_ctzll(bits[word]);
 }
 
 /* Blanks are all bytes up to the space, as for the bits; there are some behind the block, so this ends. */
@@ -668,13 +683,12 @@ static inline size_t skip_blanks(const char *data, size_t at, size_t size)
 static size_t skip_nested(const ek__block *block, size_t from)
 {
     int64_t depth = 0;
-    for (size_t word = from / 64; word * 64 < block->size; word++) {
-        uint64_t mask = word == from / 64 ? ~UINT64_C(0) << from % 64 : ~UINT64_C(0);
-        uint64_t open = block->open[word] & mask, close = block->close[word] & mask;
+    for (size_t at = from; at < block->size; at += 64) {
+        uint64_t open = bits_from(block->open, at), close = bits_from(block->close, at);
         for (uint64_t both = open | close; both != 0; both &= both - 1) {
             depth += open & both & -both ? 1 : -1;
             if (depth == 0) {
-                size_t end = word * 64 + (size_t)__builtin_ctzll(both) + 1;
+                size_t end = at + (size_t)__builtin_ctzll(both) + 1;
                 return end <= block->size ? end : 0;
             }
         }
@@ -775,13 +789,8 @@ static inline size_t take_member(const ek__block *block, size_t at, ek__raw_even
         return 0;
     }
     ek__span *value = known_key(event, phase, data + at + 1, &size);
-    size_t value_at;
-    if (value && data[at + size + 2] == ':') {
-        value_at = at + size + 3;
-        value_at += data[value_at] == ' ';
-        if (is_blank(data[value_at]))
-            value_at = skip_blanks(data, value_at, block->size);
-    } else {
+    size_t value_at = at + size + 4;
+    if (!value || data[value_at - 2] != ':' || data[value_at - 1] != ' ' || is_blank(data[value_at])) {
         value_at = take_key(block, at, &key, wrong);
         if (value_at == 0)
             return 0;
@@ -801,6 +810,20 @@ static bool ends_as_counter(const char *data, size_t begin, size_t end)
            (memcmp(data + end - shorter, tight, shorter) == 0 && data[end - shorter - 1] != '\\');
 }
 
+/* The usual way to write it. A branch, which is foretold, beats computing how many bytes there are between: the next
+ * key need not wait for them. */
+static inline bool another_follows(const char *data)
+{
+    return data[0] == ',' && data[1] == ' ' && data[2] == '"';
+}
+
+static inline void clear_span(ek__span *span)
+{
+    span->at = NULL;
+    span->size = 0;
+    span->quoted = false;
+}
+
 /* The members of the object that opens at walk->at. */
 static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_counters)
 {
@@ -808,12 +831,16 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
     size_t begin = walk->at, at = skip_blanks(block->data, begin + 1, block->size), wrong = at;
     size_t behind = skip_counters && walk->in_counters ? skip_nested(block, begin) : 0;
     ek__span phase = {0};
-    /* One by one: as a whole it becomes a string instruction that costs a seventh of the walk. */
-    const ek__span none = {0};
     event->begin = block->data + begin;
     event->phase = 0;
-    event->name = event->cat = event->pid = event->tid = none;
-    event->id = event->ts = event->dur = event->args = none;
+    clear_span(&event->name);
+    clear_span(&event->cat);
+    clear_span(&event->pid);
+    clear_span(&event->tid);
+    clear_span(&event->id);
+    clear_span(&event->ts);
+    clear_span(&event->dur);
+    clear_span(&event->args);
     if (behind != 0 && ends_as_counter(block->data, begin, behind)) {
         event->phase = 'C';
         event->size = behind - begin; /* still in_counters */
@@ -826,16 +853,14 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
             walk->at = at < block->size ? wrong : at;
             return EK__WALK_DAMAGED;
         }
-        at = end + (block->data[end] == ',');
-        bool another = at > end;
-        at += block->data[at] == ' ';
-        if (is_blank(block->data[at]))
-            at = skip_blanks(block->data, at, block->size);
-        if (!another && block->data[at] == ',') { /* blanks before the comma */
-            another = true;
-            at = skip_blanks(block->data, at + 1, block->size);
+        if (another_follows(block->data + end)) {
+            at = end + 2;
+            continue;
         }
-        if (!another && block->data[at] != '}') {
+        at = skip_blanks(block->data, end, block->size);
+        if (block->data[at] == ',')
+            at = skip_blanks(block->data, at + 1, block->size);
+        else if (block->data[at] != '}') {
             walk->at = at;
             return EK__WALK_DAMAGED;
         }

@@ -58,10 +58,8 @@ ek_status ek__step_finder_make(const ek__trace *trace, const ek_trace_rank *rank
     for (int i = 0; i < rank->n_steps; i++)
         marked |= rank->step[i].host_start != EK_TRACE_UNKNOWN;
     ek_status status = make(rank, kineto, kineto, out, err);
-    if (status == EK_OK && kineto && marked && !(out->launches = ek__launches_new(trace))) {
-        ek__step_finder_clear(out);
-        status = ek__no_memory(err);
-    }
+    if (status == EK_OK && kineto && marked)
+        out->by_launch = trace;
     return status;
 }
 
@@ -73,13 +71,12 @@ ek_status ek__step_finder_make_host(const ek_trace_rank *rank, ek__step_finder *
 void ek__step_finder_clear(ek__step_finder *finder)
 {
     free(finder->window);
-    ek__launches_free(finder->launches);
     *finder = (ek__step_finder){0};
 }
 
-int ek__step_at(const ek__step_finder *finder, int64_t time)
+int ek__step_window_at(const ek__step_finder *finder, int64_t time, int below)
 {
-    int low = 0, high = finder->n;
+    int low = 0, high = below;
     while (low < high) {
         int middle = low + (high - low) / 2;
         if (finder->window[middle].start <= time)
@@ -89,12 +86,18 @@ int ek__step_at(const ek__step_finder *finder, int64_t time)
     }
     for (int i = low - 1; i >= 0 && finder->window[i].reach >= time; i--)
         if (finder->window[i].last >= time)
-            return finder->window[i].step;
+            return i;
     return -1;
+}
+
+int ek__step_at(const ek__step_finder *finder, int64_t time)
+{
+    int at = ek__step_window_at(finder, time, finder->n);
+    return at < 0 ? -1 : finder->window[at].step;
 }
 
 int ek__step_of(const ek__step_finder *finder, const ek__event *event)
 {
-    const ek__event *launch = finder->launches ? ek__launch_of(finder->launches, event) : NULL;
+    const ek__event *launch = finder->by_launch ? ek__launch_of(finder->by_launch, event) : NULL;
     return ek__step_at(finder, launch ? launch->start : event->start);
 }

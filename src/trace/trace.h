@@ -110,6 +110,9 @@ typedef struct ek__slice {
     size_t n;
 } ek__slice;
 
+/** Who launched which device event: ek__launch_of(), ek__task_launch_of(). */
+typedef struct ek__launches ek__launches;
+
 typedef struct ek__trace {
     ek_producer producer;
     int rank, world_size;   /**< of distributedInfo; EK_TRACE_NO_RANK, 0 */
@@ -121,6 +124,7 @@ typedef struct ek__trace {
     ek__track *track; /**< [n_tracks] */
     uint32_t n_names; /**< name 0 is "" */
     const char *const *name;
+    ek__launches *launches;
     ek__pool *pool;                /**< of the caller */
     struct ek__trace_store *store; /**< what the slices point into */
 } ek__trace;
@@ -138,6 +142,10 @@ typedef struct ek__trace {
 ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, const ek_trace_options *options,
                          ek__pool *pool, ek_trace_source *source, ek__trace *out, ek_error *err);
 void ek__trace_clear(ek__trace *trace);
+
+/** Fill trace->launches from its events; ek__trace_read() has done it. O(launches + arrows). */
+ek_status ek__launches_make(ek__trace *trace, ek_error *err);
+void ek__launches_free(ek__launches *launches);
 
 static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
 {

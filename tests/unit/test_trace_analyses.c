@@ -29,6 +29,7 @@ static made *make(ek_producer producer)
     made *m = &world;
     if (m->rank.pool)
         ek__pool_free(m->rank.pool);
+    ek__launches_free(m->trace.launches);
     memset(m, 0, sizeof *m);
     m->name[0] = "";
     m->trace.n_names = 1;
@@ -116,6 +117,8 @@ static ek_trace_rank *analyse(made *m, const ek_trace_options *options)
         qsort(m->sorted[kind], n, sizeof(ek__event), in_order);
         m->trace.of[kind] = (ek__slice){m->sorted[kind], n};
     }
+    ek__launches_free(m->trace.launches);
+    assert_int_equal(ek__launches_make(&m->trace, NULL), EK_OK);
     for (size_t i = 0; i < sizeof analyses / sizeof *analyses; i++) {
         ek_error err;
         assert_int_equal(analyses[i](&m->trace, options, &m->rank, &err), EK_OK);
@@ -698,19 +701,16 @@ static void launches_are_found_by_correlation(void **state)
             for (uint32_t i = 0; i < 300; i++)
                 add(m, EK__EVENT_KERNEL, "k", 1000 + i, 1)->link = scattered ? i * 16777619u : base - 20 + i;
             analyse(m, &defaults);
-            ek__launches *launches = ek__launches_new(&m->trace);
-            assert_non_null(launches);
             for (size_t k = 0; k < m->trace.of[EK__EVENT_KERNEL].n; k++) {
                 const ek__event *kernel = &m->trace.of[EK__EVENT_KERNEL].event[k], *expected = NULL;
                 for (int i = 0; i < m->n && kernel->link; i++)
                     if ((m->event[i].kind == EK__EVENT_LAUNCH || m->event[i].kind == EK__EVENT_SYNC) &&
                         m->event[i].link == kernel->link && (!expected || m->event[i].start < expected->start))
                         expected = &m->event[i];
-                const ek__event *found = ek__launch_of(launches, kernel);
+                const ek__event *found = ek__launch_of(&m->trace, kernel);
                 assert_true(!found == !expected);
                 assert_true(!found || found->start == expected->start);
             }
-            ek__launches_free(launches);
         }
 }
 
@@ -1151,5 +1151,6 @@ int main(void)
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     if (world.rank.pool)
         ek__pool_free(world.rank.pool);
+    ek__launches_free(world.trace.launches);
     return failed;
 }
