@@ -7,11 +7,26 @@
 
 #include "report/report_internal.h"
 
+/* How many bytes stand as they are: printable ASCII, in one piece for the sake of speed. */
+static size_t plain_bytes(const char *text)
+{
+    size_t n = 0;
+    while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+        n++;
+    return n;
+}
+
 static void quoted(FILE *out, const char *text)
 {
     int length;
     fputc('"', out);
-    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
+    for (uint32_t code; *text; text += length) {
+        size_t plain = plain_bytes(text);
+        fwrite(text, 1, plain, out);
+        text += plain;
+        length = ek__utf8_next(text, &code);
+        if (length == 0)
+            break;
         if (code == '"' || code == '\\')
             fprintf(out, "\\%c", (char)code);
         else if (code < 0x20 || code == 0x7f)
@@ -22,6 +37,12 @@ static void quoted(FILE *out, const char *text)
     fputc('"', out);
 }
 
+static void new_line(const ek__stream *s)
+{
+    static const char blanks[1 + 2 * EK__STREAM_DEPTH + 1] = "\n                                ";
+    fwrite(blanks, 1, 1 + 2 * (size_t)s->depth, s->out);
+}
+
 /* What stands before a value: comma, line break, key. */
 static void lead(ek__stream *s, const char *key)
 {
@@ -29,7 +50,7 @@ static void lead(ek__stream *s, const char *key)
         bool lines = s->level[s->depth - 1].lines, begun = s->level[s->depth - 1].begun;
         fputs(begun ? "," : "", s->out);
         if (lines)
-            fprintf(s->out, "\n%*s", 2 * s->depth, "");
+            new_line(s);
         else if (begun)
             fputc(' ', s->out);
         s->level[s->depth - 1].begun = true;
@@ -65,7 +86,7 @@ void ek__stream_end(ek__stream *s)
     assert(s->depth > 0);
     s->depth--;
     if (s->level[s->depth].lines && s->level[s->depth].begun)
-        fprintf(s->out, "\n%*s", 2 * s->depth, "");
+        new_line(s);
     fputc(s->level[s->depth].closing, s->out);
 }
 

@@ -63,11 +63,24 @@ ek__digits ek__real(double value)
     return out;
 }
 
+/* By hand: large reports print a million of them. */
 ek__digits ek__exact_us(int64_t ns)
 {
     ek__digits out;
-    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    snprintf(out.text, sizeof out.text, "%s%" PRIu64 ".%03" PRIu64, ns < 0 ? "-" : "", size / 1000, size % 1000);
+    char reversed[24];
+    size_t n = 0, at = 0;
+    uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    do {
+        if (n == 3)
+            reversed[n++] = '.';
+        reversed[n++] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0 || n < 5);
+    if (ns < 0)
+        out.text[at++] = '-';
+    while (n > 0)
+        out.text[at++] = reversed[--n];
+    out.text[at] = '\0';
     return out;
 }
 

@@ -311,17 +311,23 @@ static bool deal(dealing *d, const ek__event *e)
     return true;
 }
 
-static bool deal_all(dealing *d)
+static bool deal_kinds(dealing *d, uint32_t kinds)
 {
-    const ek__trace *trace = d->names.trace;
-    uint32_t kinds = EK__WORK_KINDS;
-    if (trace->producer != EK_PRODUCER_KINETO)
-        kinds |= EK__KIND(TASK);
-    if (d->layer)
-        kinds |= EK__KIND(COMPUTING) | EK__KIND(COMMUNICATION) | EK__KIND(NOT_OVERLAPPED) | EK__KIND(FREE);
-    ek__event_walk walk = ek__walk_kinds(trace, kinds);
+    ek__event_walk walk = ek__walk_kinds(d->names.trace, kinds);
     for (const ek__event *e; (e = ek__walk_event(&walk));)
         if (!deal(d, e))
+            return false;
+    return true;
+}
+
+/* What the device did in order of time; the layer's kinds make nothing in common, so each comes alone. */
+static bool deal_all(dealing *d)
+{
+    bool kineto = d->names.trace->producer == EK_PRODUCER_KINETO;
+    if (!deal_kinds(d, EK__WORK_KINDS | (kineto ? 0 : EK__KIND(TASK))))
+        return false;
+    for (int kind = EK__EVENT_COMPUTING; kind <= EK__EVENT_FREE && d->layer; kind++)
+        if (!deal_kinds(d, 1u << kind))
             return false;
     return true;
 }

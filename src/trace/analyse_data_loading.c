@@ -45,7 +45,7 @@ static ek_status sum_by_name(const ek__trace *trace, ek_trace_rank *rank, ek_err
 
 /* ---- per step ---- */
 
-static bool add_to_steps(const ek__trace *trace, const ek__step_finder *finder, ek__intervals *of_step)
+static bool add_to_steps(const ek__trace *trace, ek__step_finder *finder, ek__intervals *of_step)
 {
     ek__slice slice = trace->of[EK__EVENT_DATA];
     for (size_t i = 0; i < slice.n; i++) {

@@ -9,14 +9,14 @@
 
 enum { KERNEL_GAP_NS = 30 }; /* below it a gap is what one kernel behind another costs */
 
-/* When the host launched it; EK_TRACE_UNKNOWN without a link. */
-static int64_t launch_time(const ek__trace *trace, const ek__event *e)
+/* When the host launched it; EK_TRACE_UNKNOWN without a link. Events come in order of start. */
+static int64_t launch_time(const ek__trace *trace, ek__task_launch_walk *arrows, const ek__event *e)
 {
     if (trace->producer == EK_PRODUCER_KINETO) {
         const ek__event *call = ek__launch_of(trace, e);
         return call ? call->start : EK_TRACE_UNKNOWN;
     }
-    const ek__task_launch *arrow = ek__task_launch_of(ek__task_launches_of(trace, EK__FLOW_HOST_TO_DEVICE), e);
+    const ek__task_launch *arrow = ek__task_launch_of(arrows, e);
     return arrow ? arrow->launch : EK_TRACE_UNKNOWN;
 }
 
@@ -64,8 +64,9 @@ static void count_gap(const gap *g, ek_trace_rank *rank)
 /* Gaps between neighbours of `busy`, closed one after the other. */
 typedef struct gap_walk {
     const ek__trace *trace;
+    ek__task_launch_walk *arrows;
     const ek__intervals *busy;
-    const ek__step_finder *finder;
+    ek__step_finder *finder;
     ek_trace_rank *rank;
     ek__intervals *collect; /* NULL: count; else where host-bound gaps go */
     bool no_memory;
@@ -98,7 +99,7 @@ static void walk_gaps(gap_walk *w)
     for (const ek__event *e; (e = ek__walk_event(&walk));) {
         if (!ends_gaps(trace, e))
             continue;
-        int64_t launch = launch_time(trace, e);
+        int64_t launch = launch_time(trace, w->arrows, e);
         if (!w->collect && counts_as_task(trace, e)) {
             w->rank->idle.n_tasks++;
             w->rank->idle.n_linked_tasks += launch != EK_TRACE_UNKNOWN;
@@ -137,14 +138,17 @@ static ek_status by_gap(const ek__trace *trace, ek_trace_rank *rank, ek__interva
 {
     ek__intervals busy = {0};
     ek__step_finder finder = {0};
+    ek__task_launch_walk arrows = {0};
     ek_status status = ek__step_finder_make(trace, rank, &finder, err);
-    if (status == EK_OK && !make_busy(trace, &busy))
+    if (status == EK_OK &&
+        (!make_busy(trace, &busy) || !ek__task_launch_walk_make(trace, EK__FLOW_HOST_TO_DEVICE, &arrows)))
         status = ek__no_memory(err);
-    gap_walk walk = {trace, &busy, &finder, rank, collect, false, 1, no_gap};
+    gap_walk walk = {trace, &arrows, &busy, &finder, rank, collect, false, 1, no_gap};
     if (status == EK_OK)
         walk_gaps(&walk);
     if (status == EK_OK && walk.no_memory)
         status = ek__no_memory(err);
+    ek__task_launch_walk_clear(&arrows);
     ek__step_finder_clear(&finder);
     ek__intervals_clear(&busy);
     return status;
@@ -216,8 +220,10 @@ static ek_status by_stream(const ek__trace *trace, ek_trace_rank *rank, ek_error
     if (!streams)
         return ek__no_memory(err);
     ek__event_walk walk = ek__walk_kinds(trace, EK__WORK_KINDS);
-    for (const ek__event *e; (e = ek__walk_event(&walk));)
-        add_to_stream(&streams[e->track], e, launch_time(trace, e));
+    for (const ek__event *e; (e = ek__walk_event(&walk));) {
+        const ek__event *call = ek__launch_of(trace, e);
+        add_to_stream(&streams[e->track], e, call ? call->start : EK_TRACE_UNKNOWN);
+    }
     ek_status status = keep_streams(trace, streams, rank, err);
     free(streams);
     return status;

@@ -1,7 +1,7 @@
 /* Operators from events: Kineto by kernel name (communication too, as every kernel table of PyTorch has it), Ascend by
- * operator type and core when no table told. Events are brought together by sorting their indices by (name, core,
- * duration), which gives sums, extremes and the median of every kind at once: O(n log n). Types are read off task
- * names, as far as those follow the usual patterns. */
+ * operator type and core when no table told. Executions are dealt to their names by counting, and from there to rows
+ * by type and core: O(n). Only where some stand out by enough are those of a name sorted, for the median. Types are
+ * read off task names, as far as those follow the usual patterns. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,16 +55,12 @@ static const char *family_of(const ek__trace *trace, const char *name, const cha
 
 typedef struct execution {
     int64_t duration, start;
-    uint32_t key; /* Kineto: name; Ascend: number of the type */
-    uint32_t name;
     uint8_t core;
 } execution;
 
-static int by_kind(const void *a, const void *b)
+static int by_duration(const void *a, const void *b)
 {
     const execution *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
     if (x->core != y->core)
         return x->core < y->core ? -1 : 1;
     if (x->duration != y->duration)
@@ -75,12 +71,19 @@ static int by_kind(const void *a, const void *b)
 typedef struct table {
     const ek__trace *trace;
     ek_trace_rank *rank;
-    execution *all;
     size_t n;
-    char **type; /* Ascend, [n_types]: texts */
+    execution *all; /* [n], by name, then start */
+    size_t *first;  /* [n_names + 1]: of each name in `all` */
+    char **type;    /* Ascend, [n_types]: texts */
     int n_types;
-    uint32_t *type_of; /* [n_names]: 1 + index in `type` */
+    uint32_t *type_of; /* Ascend, [n_names]: index in `type` */
+    int *row_of;       /* [types or names][EK__N_CORES]: 1 + index of the row */
 } table;
+
+static bool is_kineto(const table *t)
+{
+    return t->trace->producer == EK_PRODUCER_KINETO;
+}
 
 static int by_text(const void *a, const void *b)
 {
@@ -119,48 +122,63 @@ static ek_status find_types(table *t, ek_error *err)
     return fine ? EK_OK : ek__no_memory(err);
 }
 
+/* Counting sort: executions of a name stay in order of start. */
 static ek_status gather(table *t, ek_error *err)
 {
-    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
-    uint32_t kinds = EK__KIND(KERNEL) | (kineto ? EK__KIND(COLLECTIVE) : 0);
-    size_t room = t->trace->of[EK__EVENT_KERNEL].n + (kineto ? t->trace->of[EK__EVENT_COLLECTIVE].n : 0);
-    t->all = ek__alloc(room, sizeof *t->all);
-    if (!t->all)
+    const ek__trace *trace = t->trace;
+    uint32_t kinds = EK__KIND(KERNEL) | (is_kineto(t) ? EK__KIND(COLLECTIVE) : 0);
+    t->n = trace->of[EK__EVENT_KERNEL].n + (is_kineto(t) ? trace->of[EK__EVENT_COLLECTIVE].n : 0);
+    t->all = ek__alloc(t->n, sizeof *t->all);
+    t->first = ek__alloc((size_t)trace->n_names + 2, sizeof *t->first);
+    if (!t->all || !t->first)
         return ek__no_memory(err);
-    ek_status status = kineto ? EK_OK : find_types(t, err);
-    if (status != EK_OK)
-        return status;
-    ek__event_walk walk = ek__walk_kinds(t->trace, kinds);
+    ek__event_walk walk = ek__walk_kinds(trace, kinds);
     for (const ek__event *e; (e = ek__walk_event(&walk));)
-        t->all[t->n++] = (execution){e->duration, e->start, kineto ? e->name : t->type_of[e->name], e->name,
-                                     kineto ? (uint8_t)EK__CORE_NONE : e->core};
-    if (t->n > 0)
-        qsort(t->all, t->n, sizeof *t->all, by_kind);
-    return EK_OK;
+        t->first[e->name + 2]++;
+    for (size_t name = 2; name <= trace->n_names; name++)
+        t->first[name] += t->first[name - 1];
+    walk = ek__walk_kinds(trace, kinds);
+    for (const ek__event *e; (e = ek__walk_event(&walk));)
+        t->all[t->first[e->name + 1]++] =
+            (execution){e->duration, e->start, is_kineto(t) ? (uint8_t)EK__CORE_NONE : e->core};
+    return is_kineto(t) ? EK_OK : find_types(t, err);
 }
 
-/* One row from executions [first, end) of one kind, sorted by duration. */
-static ek_status add_row(table *t, size_t first, size_t end, ek_error *err)
+/* The row of a name and core, added when new; NULL when memory is out. */
+static ek_trace_operator *row_of(table *t, uint32_t name, uint8_t core)
 {
     ek_trace_operators *ops = &t->rank->operators;
-    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
-    const execution *e = &t->all[first];
-    const char *name = kineto ? ek__trace_name(t->trace, e->key) : t->type[e->key];
-    ek_trace_operator row = {.min = e->duration, .max = t->all[end - 1].duration, .count = (int64_t)(end - first)};
-    for (size_t i = first; i < end; i++)
-        row.total = ek__ns_add(row.total, t->all[i].duration);
-    row.average = (double)row.total / (double)row.count;
-    row.name = kineto ? ek__pool_text(t->rank->pool, name, strlen(name)) : name;
-    row.type = kineto ? "kernel" : row.name;
-    row.core = kineto || e->core == EK__CORE_NONE ? NULL : ek__core_name[e->core];
+    int *at = &t->row_of[(size_t)(is_kineto(t) ? name : t->type_of[name]) * EK__N_CORES + core];
+    if (*at > 0)
+        return &ops->op[*at - 1];
+    ek_trace_operator row = {.min = INT64_MAX};
+    const char *text = is_kineto(t) ? ek__trace_name(t->trace, name) : t->type[t->type_of[name]];
+    row.name = is_kineto(t) ? ek__pool_text(t->rank->pool, text, strlen(text)) : text;
+    row.type = is_kineto(t) ? "kernel" : row.name;
+    row.core = core == EK__CORE_NONE ? NULL : ek__core_name[core];
     ek_trace_operator *list = ek__pool_push(t->rank->pool, ops->op, ops->n, sizeof *list);
     if (!list || !row.name)
-        return ek__no_memory(err);
+        return NULL;
     row.family = family_of(t->trace, row.name, row.core);
     ops->op = list;
-    ops->op[ops->n++] = row;
-    ops->n_executions += row.count;
-    ops->total = ek__ns_add(ops->total, row.total);
+    ops->op[ops->n] = row;
+    *at = ++ops->n;
+    return &ops->op[*at - 1];
+}
+
+static ek_status fill_rows(table *t, ek_error *err)
+{
+    for (uint32_t name = 0; name < t->trace->n_names; name++)
+        for (size_t i = t->first[name]; i < t->first[name + 1]; i++) {
+            const execution *e = &t->all[i];
+            ek_trace_operator *row = row_of(t, name, e->core);
+            if (!row)
+                return ek__no_memory(err);
+            row->count++;
+            row->total = ek__ns_add(row->total, e->duration);
+            row->min = e->duration < row->min ? e->duration : row->min;
+            row->max = e->duration > row->max ? e->duration : row->max;
+        }
     return EK_OK;
 }
 
@@ -173,27 +191,22 @@ static int by_total(const void *a, const void *b)
     return order ? order : strcmp(x->core ? x->core : "", y->core ? y->core : "");
 }
 
-static size_t end_of_kind(const table *t, size_t first)
-{
-    size_t end = first + 1;
-    while (end < t->n && t->all[end].key == t->all[first].key && t->all[end].core == t->all[first].core)
-        end++;
-    return end;
-}
-
 static ek_status make_rows(table *t, ek_error *err)
 {
     ek_trace_operators *ops = &t->rank->operators;
-    for (size_t i = 0, end; i < t->n; i = end) {
-        end = end_of_kind(t, i);
-        ek_status status = add_row(t, i, end, err);
-        if (status != EK_OK)
-            return status;
+    size_t n_keys = is_kineto(t) ? t->trace->n_names : (size_t)t->n_types;
+    t->row_of = ek__alloc(n_keys * EK__N_CORES, sizeof *t->row_of);
+    ek_status status = t->row_of ? fill_rows(t, err) : ek__no_memory(err);
+    if (status != EK_OK)
+        return status;
+    for (int i = 0; i < ops->n; i++)
+        ops->total = ek__ns_add(ops->total, ops->op[i].total);
+    for (int i = 0; i < ops->n; i++) {
+        ops->op[i].average = (double)ops->op[i].total / (double)ops->op[i].count;
+        ops->op[i].ratio = ops->total > 0 ? 100.0 * (double)ops->op[i].total / (double)ops->total : 0;
     }
     ops->source = "events";
-    ops->n_rows = ops->n_executions;
-    for (int i = 0; i < ops->n; i++)
-        ops->op[i].ratio = ops->total > 0 ? 100.0 * (double)ops->op[i].total / (double)ops->total : 0;
+    ops->n_rows = ops->n_executions = (int64_t)t->n;
     if (ops->n > 1)
         qsort(ops->op, (size_t)ops->n, sizeof *ops->op, by_total);
     return EK_OK;
@@ -232,14 +245,6 @@ static ek_status sum_cores(ek_trace_rank *rank, ek_error *err)
 
 /* ---- outliers ---- */
 
-static int by_name(const void *a, const void *b)
-{
-    const execution *x = a, *y = b;
-    if (x->name != y->name)
-        return x->name < y->name ? -1 : 1;
-    return by_kind(a, b);
-}
-
 static int64_t loss_of(const ek_trace_outlier *o)
 {
     return o->duration - o->expected;
@@ -269,45 +274,64 @@ static void keep(ek_trace_outlier *worst, int *n, const ek_trace_outlier *o)
     worst[at] = *o;
 }
 
-/* Communication waits for other ranks: its length says nothing about the kernel. One kernel serves many shapes, which
- * events do not tell, so only the rare long one counts. */
-static void find_outliers(const table *t, ek_trace_outlier *worst, int *n)
+/* Those of one name and core, by duration. One kernel serves many shapes, which events do not tell, so only the rare
+ * long one counts. */
+static void find_outliers(const table *t, uint32_t name, const execution *e, size_t n, ek_trace_outlier *worst,
+                          int *n_worst)
 {
-    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
-    for (size_t i = 0, end; i < t->n; i = end) {
-        for (end = i + 1; end < t->n && t->all[end].name == t->all[i].name && t->all[end].core == t->all[i].core;)
-            end++;
-        const char *name = ek__trace_name(t->trace, t->all[i].name);
-        int64_t median = t->all[i + (end - i - 1) / 2].duration;
-        if (end - i < MIN_OF_KIND || strcmp(family_of(t->trace, name, NULL), "communication") == 0)
+    int64_t median = e[(n - 1) / 2].duration;
+    size_t first = n; /* of those that stand out */
+    while (first > 0 && e[first - 1].duration / OUTLIER_FACTOR > median &&
+           e[first - 1].duration - median >= MIN_OUTLIER_LOSS_NS)
+        first--;
+    if (n < MIN_OF_KIND || (n - first > 1 && n - first > n / RARE))
+        return;
+    for (size_t i = first; i < n; i++) {
+        ek_trace_outlier o = {.name = ek__trace_name(t->trace, name),
+                              .type = is_kineto(t) ? "kernel" : t->type[t->type_of[name]],
+                              .core = e[i].core ? ek__core_name[e[i].core] : NULL,
+                              .start = e[i].start,
+                              .duration = e[i].duration,
+                              .expected = median,
+                              .n_kind = (int64_t)n};
+        keep(worst, n_worst, &o);
+    }
+}
+
+/* Can any of these stand out? The median is no less than the least. */
+static bool differ_enough(const execution *e, size_t n)
+{
+    int64_t min = INT64_MAX, max = 0;
+    for (size_t i = 0; i < n; i++) {
+        min = e[i].duration < min ? e[i].duration : min;
+        max = e[i].duration > max ? e[i].duration : max;
+    }
+    return n >= MIN_OF_KIND && max - min >= MIN_OUTLIER_LOSS_NS && max / OUTLIER_FACTOR > min;
+}
+
+/* Communication waits for other ranks: its length says nothing about the kernel. */
+static void find_all_outliers(const table *t, ek_trace_outlier *worst, int *n_worst)
+{
+    for (uint32_t name = 0; name < t->trace->n_names; name++) {
+        execution *e = t->all + t->first[name];
+        size_t n = t->first[name + 1] - t->first[name];
+        if (!differ_enough(e, n) ||
+            strcmp(family_of(t->trace, ek__trace_name(t->trace, name), NULL), "communication") == 0)
             continue;
-        size_t first = end; /* of those that stand out */
-        while (first > i && t->all[first - 1].duration / OUTLIER_FACTOR > median &&
-               t->all[first - 1].duration - median >= MIN_OUTLIER_LOSS_NS)
-            first--;
-        if (end - first > 1 && end - first > (end - i) / RARE)
-            continue;
-        for (size_t k = first; k < end; k++) {
-            const execution *e = &t->all[k];
-            ek_trace_outlier o = {.name = name,
-                                  .type = kineto ? "kernel" : t->type[t->type_of[e->name]],
-                                  .core = e->core ? ek__core_name[e->core] : NULL,
-                                  .start = e->start,
-                                  .duration = e->duration,
-                                  .expected = median,
-                                  .n_kind = (int64_t)(end - i)};
-            keep(worst, n, &o);
+        qsort(e, n, sizeof *e, by_duration);
+        for (size_t i = 0, end; i < n; i = end) {
+            for (end = i + 1; end < n && e[end].core == e[i].core;)
+                end++;
+            find_outliers(t, name, e + i, end - i, worst, n_worst);
         }
     }
 }
 
-static ek_status make_outliers(table *t, ek_error *err)
+static ek_status make_outliers(const table *t, ek_error *err)
 {
     ek_trace_outlier worst[MAX_OUTLIERS];
     int n = 0;
-    if (t->n > 0)
-        qsort(t->all, t->n, sizeof *t->all, by_name);
-    find_outliers(t, worst, &n);
+    find_all_outliers(t, worst, &n);
     ek_trace_outlier *kept = ek__pool_alloc(t->rank->pool, (size_t)n, sizeof *kept);
     if (!kept)
         return ek__no_memory(err);
@@ -368,6 +392,8 @@ ek_status ek__analyse_operators(const ek__trace *trace, const ek_trace_options *
     if (status == EK_OK && made)
         fill_shares(trace, ops);
     free(t.all);
+    free(t.first);
+    free(t.row_of);
     free(t.type);
     free(t.type_of);
     return status;

@@ -55,7 +55,7 @@ typedef struct ek__step_window {
 } ek__step_window;
 
 typedef struct ek__step_finder {
-    int n;
+    int n, near;                /**< near: the window found last; mostly it is the next one too */
     ek__step_window *window;    /**< [n], by start */
     const ek__trace *by_launch; /**< Kineto with step marks: events go by their launch; else NULL */
 } ek__step_finder;
@@ -66,8 +66,8 @@ ek_status ek__step_finder_make(const ek__trace *trace, const ek_trace_rank *rank
 ek_status ek__step_finder_make_host(const ek_trace_rank *rank, ek__step_finder *out, ek_error *err);
 void ek__step_finder_clear(ek__step_finder *finder);
 /** Index of the step whose window holds the time, the latest that began where windows overlap; -1. O(log steps). */
-int ek__step_at(const ek__step_finder *finder, int64_t time);
-int ek__step_of(const ek__step_finder *finder, const ek__event *event);
+int ek__step_at(ek__step_finder *finder, int64_t time);
+int ek__step_of(ek__step_finder *finder, const ek__event *event);
 /** The last of the windows [0, below) that holds the time; -1. O(log steps) where windows do not overlap. */
 int ek__step_window_at(const ek__step_finder *finder, int64_t time, int below);
 
@@ -101,7 +101,17 @@ const char *ek__kernel_family(const char *name);
 
 /** Those of one class of arrows, HOST_TO_DEVICE or ASYNC_NPU; the trace's own. */
 const ek__task_launches *ek__task_launches_of(const ek__trace *trace, ek__flow flow);
-/** NULL when no arrow ends there. O(log n). */
-const ek__task_launch *ek__task_launch_of(const ek__task_launches *launches, const ek__event *task);
+
+/** Finds the launches of tasks that come in order of start, as in a slice. */
+typedef struct ek__task_launch_walk {
+    const ek__task_launches *launches;
+    size_t *next; /**< [n_tracks]: the first launch that has not been passed */
+} ek__task_launch_walk;
+
+/** @return false when memory is out. O(launches) with all that is looked up. */
+bool ek__task_launch_walk_make(const ek__trace *trace, ek__flow flow, ek__task_launch_walk *out);
+void ek__task_launch_walk_clear(ek__task_launch_walk *walk);
+/** NULL when no arrow ends there. */
+const ek__task_launch *ek__task_launch_of(ek__task_launch_walk *walk, const ek__event *task);
 
 #endif

@@ -219,20 +219,30 @@ const ek__task_launches *ek__task_launches_of(const ek__trace *trace, ek__flow f
     return &none;
 }
 
-const ek__task_launch *ek__task_launch_of(const ek__task_launches *launches, const ek__event *task)
+bool ek__task_launch_walk_make(const ek__trace *trace, ek__flow flow, ek__task_launch_walk *out)
 {
-    size_t low = 0, high = launches->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const ek__task_launch *at = &launches->at[middle];
-        if (at->track == task->track && at->start == task->start)
-            return at;
-        if (at->track < task->track || (at->track == task->track && at->start < task->start))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    const ek__task_launches *launches = ek__task_launches_of(trace, flow);
+    size_t n_tracks = (size_t)trace->n_tracks;
+    *out = (ek__task_launch_walk){launches, ek__alloc(n_tracks, sizeof *out->next)};
+    for (size_t i = 0; i < launches->n && out->next; i++)
+        if (i == 0 || launches->at[i].track != launches->at[i - 1].track)
+            out->next[launches->at[i].track] = i;
+    return out->next != NULL;
+}
+
+void ek__task_launch_walk_clear(ek__task_launch_walk *walk)
+{
+    free(walk->next);
+}
+
+const ek__task_launch *ek__task_launch_of(ek__task_launch_walk *walk, const ek__event *task)
+{
+    const ek__task_launch *at = walk->launches->at;
+    size_t i = walk->next[task->track], n = walk->launches->n;
+    while (i < n && at[i].track == task->track && at[i].start < task->start)
+        i++;
+    walk->next[task->track] = i;
+    return i < n && at[i].track == task->track && at[i].start == task->start ? &at[i] : NULL;
 }
 
 /* ---- both ---- */

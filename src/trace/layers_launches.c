@@ -5,7 +5,7 @@
 #include "trace/device.h"
 #include "trace/layers.h"
 
-static ek__launch_point point_of(const ek__trace *trace, const ek__task_launches *arrows, const ek__event *kernel)
+static ek__launch_point point_of(const ek__trace *trace, ek__task_launch_walk *arrows, const ek__event *kernel)
 {
     const ek__event *call = ek__launch_of(trace, kernel);
     if (call)
@@ -17,9 +17,12 @@ static ek__launch_point point_of(const ek__trace *trace, const ek__task_launches
 ek__launch_point *ek__launch_points(const ek__trace *trace)
 {
     ek__slice kernels = trace->of[EK__EVENT_KERNEL];
-    const ek__task_launches *arrows = ek__task_launches_of(trace, EK__FLOW_ASYNC_NPU);
-    ek__launch_point *point = ek__alloc(kernels.n, sizeof *point);
+    ek__task_launch_walk arrows;
+    ek__launch_point *point = NULL;
+    if (ek__task_launch_walk_make(trace, EK__FLOW_ASYNC_NPU, &arrows))
+        point = ek__alloc(kernels.n, sizeof *point);
     for (size_t i = 0; i < kernels.n && point; i++)
-        point[i] = point_of(trace, arrows, &kernels.event[i]);
+        point[i] = point_of(trace, &arrows, &kernels.event[i]);
+    ek__task_launch_walk_clear(&arrows);
     return point;
 }

@@ -90,13 +90,20 @@ int ek__step_window_at(const ek__step_finder *finder, int64_t time, int below)
     return -1;
 }
 
-int ek__step_at(const ek__step_finder *finder, int64_t time)
+int ek__step_at(ek__step_finder *finder, int64_t time)
 {
+    const ek__step_window *near = &finder->window[finder->near];
+    bool last = finder->near + 1 >= finder->n;
+    if (finder->near < finder->n && near->start <= time && time <= near->last && (last || time < near[1].start))
+        return near->step;
     int at = ek__step_window_at(finder, time, finder->n);
-    return at < 0 ? -1 : finder->window[at].step;
+    if (at < 0)
+        return -1;
+    finder->near = at;
+    return finder->window[at].step;
 }
 
-int ek__step_of(const ek__step_finder *finder, const ek__event *event)
+int ek__step_of(ek__step_finder *finder, const ek__event *event)
 {
     const ek__event *launch = finder->by_launch ? ek__launch_of(finder->by_launch, event) : NULL;
     return ek__step_at(finder, launch ? launch->start : event->start);
