@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "trace/scan.h"
 #include "trace/trace.h"
 
-enum { MB = 1000000, MAX_SLOTS = 1 << 20, OUT_BYTES = 1 << 20, N_RANKS = 64 };
+enum { MB = 1000000, MAX_SLOTS = 1 << 20, OUT_BYTES = 1 << 20, N_RANKS = 64, N_PYTHON_RUNS = 3 };
 
 /* ---- a file made of copies ---- */
 
@@ -343,14 +344,17 @@ static void stream_line(const original *o, int64_t bytes, double kept_per_byte, 
 
 static void python_line(const char *path, double seconds)
 {
-    double peak_mb, python = python_seconds(path, &peak_mb);
+    double peak_mb, python = INFINITY;
+    for (int i = 0; i < N_PYTHON_RUNS; i++) /* the best, as for our own */
+        python = fmin(python, python_seconds(path, &peak_mb));
     if (python <= 0) {
         bench_say("\njson.load: there is no python3, or not enough memory for it.\n");
         return;
     }
-    bench_say("\nPython's json.load of the same file, without looking at an event: %.1f s and %.0f MB, %.0f times as "
-              "long.\n",
-              python, peak_mb, python / seconds);
+    bench_say(
+        "\nPython's json.load of the same file, without looking at an event, the best of three: %.1f s and %.0f MB, "
+        "%.0f times as long.\n",
+        python, peak_mb, python / seconds);
     bench_hold(python / seconds >= 40, "40 times as fast as json.load");
 }
 
