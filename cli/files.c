@@ -174,6 +174,18 @@ bool cli_printed(ek_status status, const ek_error *err)
     return true;
 }
 
+bool cli_write_output(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err),
+                      const void *user)
+{
+    ek_error err;
+    return strcmp(path, "-") == 0 ? cli_printed(write(user, stdout, &err), &err) : cli_write_file(path, write, user);
+}
+
+const char *cli_output_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
 bool cli_print_schedules(const cli_model *model)
 {
     ek_error err;

@@ -12,6 +12,12 @@ bool cli_make_folder(const char *path);
 /** Write a file through a temporary beside it, so that a failure leaves nothing half-written. False after a message. */
 bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err), const void *user);
 
+/** The same, or to stdout where `path` is "-". */
+bool cli_write_output(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err),
+                      const void *user);
+/** How an output is called in messages. */
+const char *cli_output_name(const char *path);
+
 /** Write a text to a file as a whole, or to stdout where `path` is NULL or "-". False after a message. */
 bool cli_put_text(const char *path, const char *text, size_t size);
 

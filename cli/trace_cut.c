@@ -152,21 +152,13 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 
 static int cut(command *c)
 {
-    ek_error err;
-    bool fine;
     cli_progress_begin(&c->progress, &c->options);
-    if (strcmp(c->output, "-") == 0) {
-        ek_status status = write_trace(c, stdout, &err);
-        cli_progress_end(&c->progress);
-        fine = cli_printed(status, &err);
-    } else {
-        fine = cli_write_file(c->output, write_trace, c);
-        cli_progress_end(&c->progress);
-    }
+    bool fine = cli_write_output(c->output, write_trace, c);
+    cli_progress_end(&c->progress);
     if (!fine)
         return EXIT_WRONG;
-    cli_note("%s: %lld of %lld events", strcmp(c->output, "-") == 0 ? "standard output" : c->output,
-             (long long)c->written->n_written, (long long)c->written->n_read);
+    cli_note("%s: %lld of %lld events", cli_output_name(c->output), (long long)c->written->n_written,
+             (long long)c->written->n_read);
     return EXIT_DONE;
 }
 

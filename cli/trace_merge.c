@@ -123,25 +123,18 @@ static void say_clocks(const ek_trace_clocks *clocks)
 static int merge(command *c)
 {
     ek_error err;
-    bool fine = true;
     cli_progress_begin(&c->progress, &c->options);
     if (!c->no_align && ek_trace_clocks_read(c->path, c->n_paths, &c->options, NULL, &c->clocks, &err)) {
         cli_progress_end(&c->progress);
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }
-    if (strcmp(c->output, "-") == 0) {
-        ek_status status = write_trace(c, stdout, &err);
-        cli_progress_end(&c->progress);
-        fine = cli_printed(status, &err);
-    } else {
-        fine = cli_write_file(c->output, write_trace, c);
-        cli_progress_end(&c->progress);
-    }
+    bool fine = cli_write_output(c->output, write_trace, c);
+    cli_progress_end(&c->progress);
     if (fine) {
         say_clocks(&c->clocks);
-        cli_note("%s: %lld events of %d ranks", strcmp(c->output, "-") == 0 ? "standard output" : c->output,
-                 (long long)c->written->n_written, c->written->n_ranks);
+        cli_note("%s: %lld events of %d ranks", cli_output_name(c->output), (long long)c->written->n_written,
+                 c->written->n_ranks);
     }
     ek_trace_clocks_clear(&c->clocks);
     return fine ? EXIT_DONE : EXIT_WRONG;

@@ -132,6 +132,11 @@ void ek__stream_int(ek__stream *s, const char *key, int64_t value)
     fprintf(s->out, "%" PRId64, value);
 }
 
+void ek__stream_from(ek__stream *s, const char *key, int64_t value, int64_t least)
+{
+    ek__stream_int(s, key, value < least ? INT64_MIN : value);
+}
+
 void ek__stream_us(ek__stream *s, const char *key, int64_t ns)
 {
     if (ns == INT64_MIN) {

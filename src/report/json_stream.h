@@ -32,6 +32,8 @@ void ek__stream_text(ek__stream *s, const char *key, const char *text);
 void ek__stream_bool(ek__stream *s, const char *key, bool value);
 /** INT64_MIN: null. */
 void ek__stream_int(ek__stream *s, const char *key, int64_t value);
+/** Below `least`: null, for numbers that mark what is not known by one of their own. */
+void ek__stream_from(ek__stream *s, const char *key, int64_t value, int64_t least);
 /** Nanoseconds as microseconds, "118.500"; INT64_MIN: null. */
 void ek__stream_us(ek__stream *s, const char *key, int64_t ns);
 /** The same as milliseconds, "0.118500". */

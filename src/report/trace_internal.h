@@ -3,6 +3,7 @@
 #define EK_REPORT_TRACE_INTERNAL_H
 
 #include "evenkeel/trace_report.h"
+#include "report/json_stream.h"
 
 /** Does the view show this rank, this step? A NULL view shows all. */
 bool ek__view_shows(const ek_trace_view *view, const ek_trace_rank *rank);
@@ -22,5 +23,10 @@ int64_t ek__rank_step(const ek_trace_rank *rank);
 int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset);
 /** "rank 3", or "trace 0" of ranks that have no number: its place in the run. */
 void ek__rank_label(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room);
+
+/** A link as an object of JSON. */
+void ek__put_link(ek__stream *s, const char *key, const ek_trace_link *link);
+/** What only the ranks together can say, as members of the run's object. EK_OK or EK_ERR_MEMORY. */
+ek_status ek__put_trace_run(ek__stream *s, const ek_trace_run *run, ek_error *err);
 
 #endif

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "trace/device.h"
+#include "trace/outliers.h"
 #include "trace/tables.h"
 
 enum {
-    MAX_OUTLIERS = 32,
     MIN_OF_KIND = 8,             /* executions before one of them can stand out */
     OUTLIER_FACTOR = 3,          /* times the median of its kind */
     MIN_OUTLIER_LOSS_NS = 50000, /* 50 us over it */
@@ -245,39 +245,9 @@ static ek_status sum_cores(ek_trace_rank *rank, ek_error *err)
 
 /* ---- outliers ---- */
 
-static int64_t loss_of(const ek_trace_outlier *o)
-{
-    return o->duration - o->expected;
-}
-
-static int by_loss(const void *a, const void *b)
-{
-    const ek_trace_outlier *x = a, *y = b;
-    if (loss_of(x) != loss_of(y))
-        return loss_of(x) > loss_of(y) ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Keep the worst MAX_OUTLIERS: replaces the least one when full. */
-static void keep(ek_trace_outlier *worst, int *n, const ek_trace_outlier *o)
-{
-    int at = *n;
-    if (*n == MAX_OUTLIERS) {
-        at = 0;
-        for (int i = 1; i < *n; i++)
-            if (by_loss(&worst[i], &worst[at]) > 0)
-                at = i;
-        if (by_loss(o, &worst[at]) >= 0)
-            return;
-    } else
-        ++*n;
-    worst[at] = *o;
-}
-
 /* Those of one name and core, by duration. One kernel serves many shapes, which events do not tell, so only the rare
  * long one counts. */
-static void find_outliers(const table *t, uint32_t name, const execution *e, size_t n, ek_trace_outlier *worst,
-                          int *n_worst)
+static void find_outliers(const table *t, uint32_t name, const execution *e, size_t n, ek__outliers *outliers)
 {
     int64_t median = e[(n - 1) / 2].duration;
     size_t first = n; /* of those that stand out */
@@ -294,7 +264,7 @@ static void find_outliers(const table *t, uint32_t name, const execution *e, siz
                               .duration = e[i].duration,
                               .expected = median,
                               .n_kind = (int64_t)n};
-        keep(worst, n_worst, &o);
+        ek__outliers_add(outliers, &o);
     }
 }
 
@@ -310,7 +280,7 @@ static bool differ_enough(const execution *e, size_t n)
 }
 
 /* Communication waits for other ranks: its length says nothing about the kernel. */
-static void find_all_outliers(const table *t, ek_trace_outlier *worst, int *n_worst)
+static void find_all_outliers(const table *t, ek__outliers *outliers)
 {
     for (uint32_t name = 0; name < t->trace->n_names; name++) {
         execution *e = t->all + t->first[name];
@@ -322,31 +292,16 @@ static void find_all_outliers(const table *t, ek_trace_outlier *worst, int *n_wo
         for (size_t i = 0, end; i < n; i = end) {
             for (end = i + 1; end < n && e[end].core == e[i].core;)
                 end++;
-            find_outliers(t, name, e + i, end - i, worst, n_worst);
+            find_outliers(t, name, e + i, end - i, outliers);
         }
     }
 }
 
 static ek_status make_outliers(const table *t, ek_error *err)
 {
-    ek_trace_outlier worst[MAX_OUTLIERS];
-    int n = 0;
-    find_all_outliers(t, worst, &n);
-    ek_trace_outlier *kept = ek__pool_alloc(t->rank->pool, (size_t)n, sizeof *kept);
-    if (!kept)
-        return ek__no_memory(err);
-    if (n > 0) {
-        qsort(worst, (size_t)n, sizeof *worst, by_loss);
-        memcpy(kept, worst, (size_t)n * sizeof *kept);
-    }
-    for (int i = 0; i < n; i++) {
-        kept[i].name = ek__pool_text(t->rank->pool, worst[i].name, strlen(worst[i].name));
-        if (!kept[i].name)
-            return ek__no_memory(err);
-    }
-    t->rank->operators.outlier = kept;
-    t->rank->operators.n_outliers = n;
-    return EK_OK;
+    ek__outliers outliers = {0};
+    find_all_outliers(t, &outliers);
+    return ek__outliers_keep(&outliers, t->rank->pool, &t->rank->operators, err);
 }
 
 /* ---- shares ---- */

@@ -50,6 +50,8 @@ ek_status ek__rank_note(ek_trace_rank *rank, ek_error *err, const char *format, 
  *  (docs/trace.md): hcom_receive__N, Receive-op, hcom_<...>SendRecv__N, hcom_batchSendRecv_. */
 bool ek__is_receive(const ek_trace_options *options, const char *name);
 bool ek__is_send(const ek_trace_options *options, const char *name);
+/** Either of them, or by its words some other exchange between two ranks; also for names whose numbers were cut off. */
+bool ek__is_p2p(const ek_trace_options *options, const char *name);
 /** Does a producer's Bubble column count this name? MindSpore's list: receives, sends, SendRecv; torch_npu's:
  *  hcom_receive. */
 bool ek__is_producer_bubble(ek_producer producer, const char *name);

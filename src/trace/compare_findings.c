@@ -232,15 +232,6 @@ static ek_status find_data_loading(judge *j, ek_error *err)
 
 /* ---- communication ---- */
 
-/* Sums go by a name without its numbers, which the lists of names ask for. */
-static bool is_p2p(const judge *j, const char *key)
-{
-    char name[256];
-    snprintf(name, sizeof name, "%.240s__0_0_0", key);
-    return ek__is_receive(j->options, key) || ek__is_send(j->options, key) || ek__is_receive(j->options, name) ||
-           ek__is_send(j->options, name);
-}
-
 static ek_status find_exposed(judge *j, ek_error *err)
 {
     worst w = {0};
@@ -249,7 +240,7 @@ static ek_status find_exposed(judge *j, ek_error *err)
         const ek_trace_rank *rank = &j->run->rank[i];
         for (int k = 0; k < rank->communication.n_sums; k++) {
             const ek_trace_collective_sum *sum = &rank->communication.sum[k];
-            if (is_p2p(j, sum->key))
+            if (ek__is_p2p(j->options, sum->key))
                 continue;
             worst before = w;
             consider(&w, rank, known(sum->exposed) / all_steps(rank), LEAST_EXPOSED);

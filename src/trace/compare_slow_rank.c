@@ -23,18 +23,16 @@ typedef struct entry {
     int nth;   /* of this group and name on this rank */
 } entry;
 
-static bool is_p2p(const ek_trace_options *options, const char *name)
+static int compare_operators(const entry *x, const entry *y)
 {
-    return ek__is_receive(options, name) || ek__is_send(options, name) || strstr(name, "send") ||
-           strstr(name, "receive") || strstr(name, "SendRecv");
+    int order = strcmp(x->group, y->group);
+    return order ? order : strcmp(x->name, y->name);
 }
 
 static int by_name_on_rank(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    int order = strcmp(x->group, y->group);
-    if (order == 0)
-        order = strcmp(x->name, y->name);
+    int order = compare_operators(x, y);
     if (order)
         return order;
     if (x->rank != y->rank)
@@ -45,9 +43,7 @@ static int by_name_on_rank(const void *a, const void *b)
 static int by_occurrence(const void *a, const void *b)
 {
     const entry *x = a, *y = b;
-    int order = strcmp(x->group, y->group);
-    if (order == 0)
-        order = strcmp(x->name, y->name);
+    int order = compare_operators(x, y);
     if (order)
         return order;
     if (x->nth != y->nth)
@@ -73,7 +69,7 @@ static entry *gather(const ek_trace_options *options, const ek_trace_run *run, s
     for (int r = 0; all && r < run->n_ranks; r++) {
         const ek_trace_communication *c = &run->rank[r].communication;
         for (int i = 0; i < c->n_collectives; i++)
-            if (c->collective[i].name && !is_p2p(options, c->collective[i].name) &&
+            if (c->collective[i].name && !ek__is_p2p(options, c->collective[i].name) &&
                 has_one_group(run, &run->rank[r], &c->collective[i]))
                 all[(*n)++] = (entry){c->collective[i].group ? c->collective[i].group : "",
                                       c->collective[i].name,
@@ -89,8 +85,7 @@ static void number_occurrences(entry *all, size_t n)
 {
     qsort(all, n, sizeof *all, by_name_on_rank);
     for (size_t i = 1; i < n; i++)
-        if (all[i].rank == all[i - 1].rank && strcmp(all[i].name, all[i - 1].name) == 0 &&
-            strcmp(all[i].group, all[i - 1].group) == 0)
+        if (all[i].rank == all[i - 1].rank && compare_operators(&all[i], &all[i - 1]) == 0)
             all[i].nth = all[i - 1].nth + 1;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/intervals.h"
+#include "trace/outliers.h"
 
 /* An execution is slow when it takes three times as long as the median of its kind and 20 us more, and the kind has
  * five or more: what is short or rare varies by itself. */
@@ -200,46 +201,30 @@ static int by_kind(const void *a, const void *b)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static int by_loss(const void *a, const void *b)
-{
-    const ek_trace_outlier *x = a, *y = b;
-    int64_t lost_x = x->duration - x->expected, lost_y = y->duration - y->expected;
-    if (lost_x != lost_y)
-        return lost_x > lost_y ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
 static int64_t median_of(const in_kind *at, size_t n)
 {
     return n % 2 == 1 ? at[n / 2].duration : at[n / 2 - 1].duration + (at[n / 2].duration - at[n / 2 - 1].duration) / 2;
 }
 
-/* Names are still those of the table; only the ones that are kept are copied. */
-static ek_status add_outlier(const ek__kernels *k, const ek_trace_operator *by_group, const in_kind *at, int64_t median,
-                             size_t n_kind, ek_trace_outlier **list, size_t *n, size_t *room, ek_error *err)
+/* Names are still those of the table. */
+static void add_outlier(const ek__kernels *k, const ek_trace_operator *by_group, const in_kind *at, int64_t median,
+                        size_t n_kind, ek__outliers *outliers)
 {
     const ek__kernel *e = &k->at[at->row];
-    ek_trace_outlier *grown = ek__with_room(*list, room, *n + 1, sizeof *grown);
-    if (!grown)
-        return ek__no_memory(err);
-    *list = grown;
-    grown[(*n)++] = (ek_trace_outlier){.name = ek__texts_at(&k->name, e->name),
-                                       .type = by_group[e->group].type,
-                                       .core = by_group[e->group].core,
-                                       .shape = e->shape ? ek__texts_at(&k->name, e->shape) : NULL,
-                                       .start = e->start,
-                                       .duration = e->duration,
-                                       .expected = median,
-                                       .n_kind = (int64_t)n_kind};
-    return EK_OK;
+    ek_trace_outlier one = {.name = ek__texts_at(&k->name, e->name),
+                            .type = by_group[e->group].type,
+                            .core = by_group[e->group].core,
+                            .shape = e->shape ? ek__texts_at(&k->name, e->shape) : NULL,
+                            .start = e->start,
+                            .duration = e->duration,
+                            .expected = median,
+                            .n_kind = (int64_t)n_kind};
+    ek__outliers_add(outliers, &one);
 }
 
-static ek_status find_slow(const ek__kernels *k, const ek_trace_operator *by_group, const in_kind *at, size_t n,
-                           ek_trace_outlier **list, size_t *n_list, ek_error *err)
+static void find_slow(const ek__kernels *k, const ek_trace_operator *by_group, const in_kind *at, size_t n,
+                      ek__outliers *outliers)
 {
-    size_t room = 0;
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && at[to].kind == at[from].kind;)
             to++;
@@ -247,42 +232,17 @@ static ek_status find_slow(const ek__kernels *k, const ek_trace_operator *by_gro
         if (to - from < LEAST_OF_KIND)
             continue;
         for (size_t i = to;
-             i-- > from && at[i].duration / SLOW_FACTOR > median && at[i].duration - median >= SLOW_LEAST_NS;) {
-            ek_status status = add_outlier(k, by_group, &at[i], median, to - from, list, n_list, &room, err);
-            if (status)
-                return status;
-        }
+             i-- > from && at[i].duration / SLOW_FACTOR > median && at[i].duration - median >= SLOW_LEAST_NS;)
+            add_outlier(k, by_group, &at[i], median, to - from, outliers);
     }
-    return EK_OK;
-}
-
-static ek_status keep_outliers(ek_trace_outlier *list, size_t n, ek__pool *pool, ek_trace_operators *ops, ek_error *err)
-{
-    if (n > 0)
-        qsort(list, n, sizeof *list, by_loss);
-    n = n < EK_TRACE_MAX_NAMES ? n : EK_TRACE_MAX_NAMES;
-    ops->outlier = ek__pool_alloc(pool, n, sizeof *ops->outlier);
-    if (!ops->outlier)
-        return ek__no_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        ek_trace_outlier *to = &ops->outlier[i];
-        *to = list[i];
-        ek_status status = ek__table_text(pool, list[i].name, &to->name, err);
-        if (status == EK_OK && list[i].shape)
-            status = ek__table_text(pool, list[i].shape, &to->shape, err);
-        if (status)
-            return status;
-    }
-    ops->n_outliers = (int)n;
-    return EK_OK;
 }
 
 static ek_status find_outliers(const ek__kernels *k, const ek_trace_operator *by_group, ek__pool *pool,
                                ek_trace_operators *ops, ek_error *err)
 {
     in_kind *at = ek__alloc(k->n, sizeof *at);
-    ek_trace_outlier *list = NULL;
-    size_t n = 0, n_list = 0;
+    ek__outliers outliers = {0};
+    size_t n = 0;
     if (!at)
         return ek__no_memory(err);
     for (size_t i = 0; i < k->n; i++)
@@ -290,12 +250,9 @@ static ek_status find_outliers(const ek__kernels *k, const ek_trace_operator *by
             at[n++] = (in_kind){k->at[i].kind, k->at[i].duration, i};
     if (n > 0)
         qsort(at, n, sizeof *at, by_kind);
-    ek_status status = find_slow(k, by_group, at, n, &list, &n_list, err);
-    if (status == EK_OK)
-        status = keep_outliers(list, n_list, pool, ops, err);
-    free(list);
+    find_slow(k, by_group, at, n, &outliers);
     free(at);
-    return status;
+    return ek__outliers_keep(&outliers, pool, ops, err);
 }
 
 ek_status ek__kernels_operators(const ek__kernels *kernels, const char *source, ek_trace_rank *rank, ek_error *err)

@@ -2,6 +2,7 @@
  * them (hcom_receive__12, Receive-op5, hcom_X_SendRecv__7) and the batched form of Megatron on torch_npu. Names are all
  * a trace has; Kineto's SendRecv kernels are not in the list since all-to-all is made of them too. */
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trace/analysis.h"
@@ -54,6 +55,16 @@ bool ek__is_receive(const ek_trace_options *options, const char *name)
 bool ek__is_send(const ek_trace_options *options, const char *name)
 {
     return !is_listed(options, name) && (begins_numbered(name, "hcom_send__") || begins(name, "Send-op"));
+}
+
+/* Sums go by a name without its numbers, which the lists of names ask for. */
+bool ek__is_p2p(const ek_trace_options *options, const char *name)
+{
+    char numbered[256];
+    snprintf(numbered, sizeof numbered, "%.240s__0_0_0", name);
+    return ek__is_receive(options, name) || ek__is_send(options, name) || ek__is_receive(options, numbered) ||
+           ek__is_send(options, numbered) || strstr(name, "send") || strstr(name, "receive") ||
+           strstr(name, "SendRecv");
 }
 
 bool ek__is_producer_bubble(ek_producer producer, const char *name)

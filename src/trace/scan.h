@@ -32,8 +32,8 @@ typedef struct ek__block {
     size_t size;
     int64_t offset; /**< of data[0] in the (decompressed) file */
     int64_t sequence;
-    /* Bit i % 64 of word i / 64 is byte i. stop: blanks, commas, closing brackets, wherever they stand. The word behind
-     * the last of quote and of stop is all ones. */
+    /* Bit i % 64 of word i / 64 is byte i. stop: blanks, commas, closing brackets, wherever they stand. The two words
+     * behind the last are all ones in quote and stop, zero in the others. */
     uint64_t *quote, *open, *close, *stop;
     size_t capacity; /**< bytes; a multiple of 64 */
 } ek__block;

@@ -132,6 +132,34 @@ ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err
     return EK_OK;
 }
 
+ek_status ek__side_json_steps(const ek__table_in *in, json_t *root, const char *what, ek__left_out *left,
+                              ek__take_section *take, void *user, ek_error *err)
+{
+    const char *name;
+    json_t *step;
+    int n_known = 0;
+    json_object_foreach(root, name, step)
+    {
+        json_t *p2p = json_object_get(step, "p2p"), *collective = json_object_get(step, "collective");
+        if (!json_is_object(p2p) && !json_is_object(collective)) {
+            ek__left_out_add(left, "'%.80s' has neither p2p nor collective", name);
+            continue;
+        }
+        n_known++;
+        const char *kept = ek__pool_text(in->rank->pool, name, strlen(name));
+        ek_status status = kept ? take(user, kept, true, p2p, err) : ek__no_memory(err);
+        if (!status)
+            status = take(user, kept, false, collective, err);
+        if (status)
+            return status;
+    }
+    if (n_known == 0 && json_object_size(root) > 0)
+        return ek__fail(err, EK_ERR_INPUT, (ek_origin){.file = in->path},
+                        "no %s: steps with p2p or collective are expected; give the file as the profiler wrote it",
+                        what);
+    return EK_OK;
+}
+
 bool ek__side_json_number(const json_t *object, const char *key, bool required, double *value)
 {
     const json_t *found = json_object_get(object, key);

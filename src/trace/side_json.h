@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "trace/files.h"
+#include "trace/left_out.h"
 
 enum { EK__SIDE_JSON_MAX_MB = 256 }; /* a tree takes some ten times that */
 
@@ -22,6 +23,12 @@ ek_status ek__side_json_read(const ek__table_in *in, json_t **out, ek_error *err
 /** The same from `size` bytes that are changed; `origin` is where they stand: its line, if any, is the one of messages.
  */
 ek_status ek__side_json_parse(char *text, size_t size, ek_origin origin, json_t **out, ek_error *err);
+/** What `take` makes of the sections p2p and collective of every step, one after the other; a section may be NULL.
+ *  `name` is the step's, in the rank's pool. What is no step goes to `left`; EK_ERR_INPUT when none is: `what` is
+ * looked for in vain. */
+typedef ek_status ek__take_section(void *user, const char *name, bool p2p, json_t *section, ek_error *err);
+ek_status ek__side_json_steps(const ek__table_in *in, json_t *root, const char *what, ek__left_out *left,
+                              ek__take_section *take, void *user, ek_error *err);
 /** A number below a key, at most 1e15 in size. `value` is 0 when the key is absent and may be. @return false when it is
  *  absent and must not be, or is something else than such a number. */
 bool ek__side_json_number(const json_t *object, const char *key, bool required, double *value);

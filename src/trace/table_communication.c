@@ -102,8 +102,10 @@ static bool keep_one(sums *s, const char *name, const json_t *start, double elap
     return true;
 }
 
-static ek_status add_section(sums *s, const char *step, bool p2p, json_t *section, ek_error *err)
+/* An ek__take_section. */
+static ek_status add_section(void *user, const char *step, bool p2p, json_t *section, ek_error *err)
 {
+    sums *s = user;
     const char *name;
     json_t *operator_info;
     json_object_foreach(section, name, operator_info)
@@ -128,33 +130,6 @@ static ek_status add_section(sums *s, const char *step, bool p2p, json_t *sectio
         sum->synchronization_ms += one.synchronization_ms;
         sum->size_mb += one.size_mb;
     }
-    return EK_OK;
-}
-
-static ek_status add_steps(sums *s, json_t *root, ek_origin origin, ek_error *err)
-{
-    const char *name;
-    json_t *step;
-    int n_known = 0;
-    json_object_foreach(root, name, step)
-    {
-        json_t *p2p = json_object_get(step, "p2p"), *collective = json_object_get(step, "collective");
-        if (!json_is_object(p2p) && !json_is_object(collective)) {
-            ek__left_out_add(&s->left, "'%.80s' has neither p2p nor collective", name);
-            continue;
-        }
-        n_known++;
-        const char *kept = ek__pool_text(s->pool, name, strlen(name));
-        ek_status status = kept ? add_section(s, kept, true, p2p, err) : ek__no_memory(err);
-        if (!status)
-            status = add_section(s, kept, false, collective, err);
-        if (status)
-            return status;
-    }
-    if (n_known == 0 && json_object_size(root) > 0)
-        return ek__fail(err, EK_ERR_INPUT, origin,
-                        "no communication times: steps with p2p or collective are expected; give the file as the "
-                        "profiler wrote it");
     return EK_OK;
 }
 
@@ -200,7 +175,8 @@ ek_status ek__table_communication(const ek__table_in *in, ek_error *err)
               .one = in->rank->communication.collective,
               .n_ones = in->rank->communication.n_collectives,
               .scratch = ek__pool_new()};
-    status = !s.scratch ? ek__no_memory(err) : add_steps(&s, root, (ek_origin){.file = in->path}, err);
+    status = !s.scratch ? ek__no_memory(err)
+                        : ek__side_json_steps(in, root, "communication times", &s.left, add_section, &s, err);
     if (!status)
         status = keep(&s, in, err);
     json_decref(root);

@@ -81,8 +81,12 @@ static bool is_total(const char *name)
     return size >= strlen("-total") && memcmp(name + size - strlen("-total"), "-total", strlen("-total")) == 0;
 }
 
-static ek_status add_section(links *l, json_t *section, ek_error *err)
+/* An ek__take_section. */
+static ek_status add_section(void *user, const char *step, bool p2p, json_t *section, ek_error *err)
 {
+    links *l = user;
+    (void)step;
+    (void)p2p;
     const char *name;
     json_t *pairs;
     bool has_totals = false;
@@ -98,31 +102,6 @@ static ek_status add_section(links *l, json_t *section, ek_error *err)
     return EK_OK;
 }
 
-static ek_status add_steps(links *l, json_t *root, ek_origin origin, ek_error *err)
-{
-    const char *name;
-    json_t *step;
-    int n_known = 0;
-    json_object_foreach(root, name, step)
-    {
-        json_t *p2p = json_object_get(step, "p2p"), *collective = json_object_get(step, "collective");
-        if (!json_is_object(p2p) && !json_is_object(collective)) {
-            ek__left_out_add(&l->left, "'%.80s' has neither p2p nor collective", name);
-            continue;
-        }
-        n_known++;
-        ek_status status = add_section(l, p2p, err);
-        if (!status)
-            status = add_section(l, collective, err);
-        if (status)
-            return status;
-    }
-    if (n_known == 0 && json_object_size(root) > 0)
-        return ek__fail(err, EK_ERR_INPUT, origin,
-                        "no links: steps with p2p or collective are expected; give the file as the profiler wrote it");
-    return EK_OK;
-}
-
 ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
 {
     json_t *root = NULL;
@@ -130,7 +109,7 @@ ek_status ek__table_communication_matrix(const ek__table_in *in, ek_error *err)
     if (status)
         return status;
     links l = {.pool = in->rank->pool, .scratch = ek__pool_new()};
-    status = !l.scratch ? ek__no_memory(err) : add_steps(&l, root, (ek_origin){.file = in->path}, err);
+    status = !l.scratch ? ek__no_memory(err) : ek__side_json_steps(in, root, "links", &l.left, add_section, &l, err);
     for (int i = 0; !status && i < (int)l.index.n; i++) /* MB / ms = GB/s */
         l.link[i].bandwidth_gbps = l.link[i].time_ms > 0 ? l.link[i].size_mb / l.link[i].time_ms : NAN;
     if (!status)

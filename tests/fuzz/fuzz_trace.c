@@ -32,7 +32,7 @@ static void compare(const ek__trace *a, const ek__trace *b)
 static void compare_bits(const uint8_t *data, size_t size)
 {
     size_t n_words = (size + 63) / 64;
-    const size_t each = n_words + 1;
+    const size_t each = n_words + 2;
     uint64_t *bits = calloc(8 * each, sizeof *bits);
     char *copy = malloc(64 * n_words + 64);
     ek__block block[2];
