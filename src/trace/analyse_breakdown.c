@@ -95,8 +95,8 @@ static bool finish_kineto(const part *p, ek_trace_breakdown *out)
     return true;
 }
 
-ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(void *user, const ek__event *event), void *user,
-                               ek_trace_breakdown *out, ek_error *err)
+ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(const void *user, const ek__event *event),
+                               const void *user, ek_trace_breakdown *out, ek_error *err)
 {
     part p = {0};
     ek__event_walk walk = ek__walk_kinds(trace, EK__WORK_KINDS);
@@ -387,7 +387,7 @@ static void fill_mean(ek_trace_rank *rank)
 }
 
 /* `user`: the trace. */
-static bool is_linked(void *user, const ek__event *e)
+static bool is_linked(const void *user, const ek__event *e)
 {
     return ek__launch_of(user, e);
 }
@@ -470,7 +470,7 @@ ek_status ek__analyse_breakdown(const ek__trace *trace, const ek_trace_options *
     else if (trace->counts.n_items > 0)
         status = note_no_device_events(trace, rank, err);
     if (status == EK_OK && rank->has_device_events && trace->producer == EK_PRODUCER_KINETO)
-        status = ek__breakdown_kineto(trace, is_linked, (void *)(uintptr_t)trace, &rank->device_linked, err);
+        status = ek__breakdown_kineto(trace, is_linked, trace, &rank->device_linked, err);
     if (status == EK_OK && trace->counts.n_odd > 0)
         status = ek__rank_note(rank, err, "%lld events without a usable name, time or duration are left out",
                                (long long)trace->counts.n_odd);

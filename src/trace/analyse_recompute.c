@@ -24,7 +24,7 @@ static bool holds(const ek__intervals *set, int64_t time)
     return low > 0 && time < set->at[low - 1].end;
 }
 
-static bool take(void *user, const ek__event *event)
+static bool take(const void *user, const ek__event *event)
 {
     const regions *r = user;
     const ek__event *launch = event->kind == EK__EVENT_SET ? NULL : ek__launch_of(r->trace, event);

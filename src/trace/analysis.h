@@ -57,8 +57,8 @@ bool ek__is_p2p(const ek_trace_options *options, const char *name);
 bool ek__is_producer_bubble(ek_producer producer, const char *name);
 
 /** The breakdown of spec 5.5 (Kineto) of the device events of `trace` that `take` accepts (NULL: all). */
-ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(void *user, const ek__event *event), void *user,
-                               ek_trace_breakdown *out, ek_error *err);
+ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(const void *user, const ek__event *event),
+                               const void *user, ek_trace_breakdown *out, ek_error *err);
 
 /** Kineto: the launch of a device event by its correlation; NULL when it is not in the file. O(1). */
 const ek__event *ek__launch_of(const ek__trace *trace, const ek__event *device_event);
