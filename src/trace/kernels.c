@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/analysis.h"
 #include "trace/intervals.h"
 #include "trace/outliers.h"
 
@@ -380,6 +381,9 @@ static ek_status fill_steps(const ek__kernels *k, const ek__kernel **at, size_t 
     for (size_t i = 0; i < n_steps && status == EK_OK && in->rank->n_steps < EK__MAX_TABLE_STEPS; i++)
         status = fill_step(k, &step[i], n_steps == 1, in, source, err);
     free(step);
+    if (status == EK_OK && n_steps > EK__MAX_TABLE_STEPS)
+        status = ek__rank_note(in->rank, err, "%s has %zu steps: those beyond %d are left out", source, n_steps,
+                               EK__MAX_TABLE_STEPS);
     return status;
 }
 
