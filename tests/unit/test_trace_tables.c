@@ -387,6 +387,22 @@ static void counts_rows_outside_every_step(void **state)
     assert_int_equal(rank->n_outside_steps, 2);
 }
 
+static void steps_beyond_the_limit_are_told_of(void **state)
+{
+    (void)state;
+    enum { N = EK__MAX_TABLE_STEPS + 1, ROW = 32 };
+    char *text = malloc(64 + (size_t)N * ROW), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "Step Id,Name,Start Time(us),Duration(us)\n");
+    for (int i = 0; i < N; i++)
+        at += sprintf(at, "%d,a,%d,1\n", i, 10 * i);
+    assert_int_equal(read_text(ek__table_kernel_details, text), EK_OK);
+    free(text);
+    assert_int_equal(rank->n_steps, EK__MAX_TABLE_STEPS);
+    assert_int_equal(rank->n_notes, 1);
+    assert_string_equal(rank->note[0], "kernel_details has 10001 steps: those beyond 10000 are left out");
+}
+
 static void keeps_op_statistic_as_printed(void **state)
 {
     (void)state;
@@ -830,6 +846,7 @@ int main(void)
         TEST(compares_operators_without_shapes_over_steps),
         TEST(breaks_steps_down_as_a_grid_does),
         TEST(counts_rows_outside_every_step),
+        TEST(steps_beyond_the_limit_are_told_of),
         TEST(keeps_op_statistic_as_printed),
         TEST(reads_both_generations_of_step_trace_time),
         TEST(lets_the_whole_breakdown_go_before_the_kernels),
