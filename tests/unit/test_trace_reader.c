@@ -133,8 +133,8 @@ static void random_name(char *json, char *plain)
     size_t n_json = 0, n_plain = 0;
     for (unsigned n = 1 + random_below(5); n > 0; n--) {
         unsigned i = random_below(13);
-        n_json += (size_t)sprintf(json + n_json, "%s", piece[i][0]);
-        n_plain += (size_t)sprintf(plain + n_plain, "%s", piece[i][1]);
+        n_json += (size_t)snprintf(json + n_json, 16, "%s", piece[i][0]);
+        n_plain += (size_t)snprintf(plain + n_plain, 16, "%s", piece[i][1]);
     }
 }
 
