@@ -199,7 +199,8 @@ static void unknown(const name_table *table, const char *word)
 {
     char bare[2 * NAME_SIZE];
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word + strspn(word, "-"), "="), word + strspn(word, "-"));
-    const char *near = cli_nearest(bare, table->names, table->n);
+    /* Any letter is near any other. */
+    const char *near = strlen(bare) > 1 ? cli_nearest(bare, table->names, table->n) : NULL;
     cli_error(NULL, "unknown option '%s'%s%s%s", word, near ? "; did you mean '--" : "", near ? near : "",
               near ? "'?" : "; see --help");
 }
