@@ -406,7 +406,7 @@ typedef struct ek_trace_group {
 typedef struct ek_trace_topology {
     bool known;
     int tensor, pipeline, data, context, expert; /**< sizes; 0 when not told */
-    bool sequence_parallel;
+    bool sequence_parallel, tells_sequence_parallel;
     int world_size;
     int n_groups;
     ek_trace_group *group; /**< [n_groups], each once */

@@ -126,7 +126,7 @@ static ek_status put_topology(ek__stream *s, const ek_trace_run *run, ek_error *
     ek__stream_from(s, "data_parallel_size", t->data, 1);
     ek__stream_from(s, "context_parallel_size", t->context, 1);
     ek__stream_from(s, "expert_model_parallel_size", t->expert, 1);
-    if (t->known)
+    if (t->tells_sequence_parallel)
         ek__stream_bool(s, "sequence_parallel", t->sequence_parallel);
     else
         ek__stream_null(s, "sequence_parallel");
@@ -148,6 +148,44 @@ static ek_status put_topology(ek__stream *s, const ek_trace_run *run, ek_error *
     ek__stream_end(s);
     free(places);
     return EK_OK;
+}
+
+/* The step of that name, which mostly has the same place on every rank. */
+static const ek_trace_step *step_named(const ek_trace_rank *rank, const char *name, int near)
+{
+    if (near < rank->n_steps && strcmp(rank->step[near].name, name) == 0)
+        return &rank->step[near];
+    for (int i = 0; i < rank->n_steps; i++)
+        if (strcmp(rank->step[i].name, name) == 0)
+            return &rank->step[i];
+    return NULL;
+}
+
+/* Computing step by step, warm-up too: means over the stage's ranks of the steps that its first rank with steps has;
+ * and the longest of all ranks and steps. */
+static void put_stage_steps(ek__stream *s, const ek_trace_run *run, int stage)
+{
+    const ek_trace_rank *first = NULL;
+    int64_t longest = INT64_MIN;
+    for (int k = 0; k < run->n_ranks && !first; k++)
+        if (run->rank[k].stage == stage && run->rank[k].n_steps > 0)
+            first = &run->rank[k];
+    ek__stream_object(s, "computing_us_by_step", false);
+    for (int i = 0; first && i < first->n_steps; i++) {
+        int64_t sum = 0, n = 0;
+        for (int k = 0; k < run->n_ranks; k++) {
+            const ek_trace_step *step =
+                run->rank[k].stage == stage ? step_named(&run->rank[k], first->step[i].name, i) : NULL;
+            if (!step || step->own.computing == EK_TRACE_UNKNOWN)
+                continue;
+            sum = ek__sum(sum, step->own.computing);
+            longest = step->own.computing > longest ? step->own.computing : longest;
+            n++;
+        }
+        ek__stream_us(s, first->step[i].name, n > 0 ? sum / n : INT64_MIN);
+    }
+    ek__stream_end(s);
+    ek__stream_us(s, "computing_max_step_us", longest);
 }
 
 static void put_stages(ek__stream *s, const ek_trace_run *run)
@@ -175,6 +213,7 @@ static void put_stages(ek__stream *s, const ek_trace_run *run)
                 ek__stream_us(s, number, run->rank[k].mean.computing);
             }
         ek__stream_end(s);
+        put_stage_steps(s, run, stage->stage);
         ek__stream_us(s, "communication_not_overlapped_mean_us", stage->not_overlapped_mean);
         ek__stream_us(s, "free_mean_us", stage->free_mean);
         ek__stream_us(s, "pipeline_wait_mean_us", stage->pipeline_wait_mean);

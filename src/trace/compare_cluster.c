@@ -48,7 +48,8 @@ static bool has_columns(const ek_trace_rank *rank, const ek_trace_step *step)
 {
     return rank->rank != EK_TRACE_NO_RANK && rank->producer != EK_PRODUCER_KINETO && !step->average &&
            step->own.computing != EK_TRACE_UNKNOWN && step->own.free != EK_TRACE_UNKNOWN &&
-           (step->producer_definition || (step->source && strcmp(step->source, "step_trace_time") == 0));
+           (!step->from_table || step->producer_definition ||
+            (step->source && strcmp(step->source, "step_trace_time") == 0));
 }
 
 static part *gather(const ek_trace_run *run, size_t *n)
@@ -168,7 +169,7 @@ ek_status ek__compare_cluster(const ek_trace_options *options, ek_trace_run *run
 {
     (void)options;
     size_t n;
-    if (run->n_cluster_rows > 0 || run->n_ranks < 2)
+    if (run->n_cluster_rows > 0)
         return EK_OK;
     part *all = gather(run, &n);
     ek_status status = all ? EK_OK : ek__no_memory(err);

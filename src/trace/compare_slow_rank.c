@@ -100,6 +100,23 @@ typedef struct ballot {
     int64_t n_operators;
 } ballot;
 
+/* Does everything of the group occur equally often? By occurrence, so those of a name follow one another. Kineto's
+ * names are kinds of operators, which occur as often as the model has them. */
+static bool names_occur_alike(const ballot *b, const entry *e, size_t n)
+{
+    size_t number = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(e[end].name, e[i].name) == 0;)
+            end++;
+        if (b->run->rank[e[i].rank].producer == EK_PRODUCER_KINETO)
+            return true;
+        if (number != 0 && end - i != number)
+            return false;
+        number = end - i;
+    }
+    return true;
+}
+
 /* Do all ranks of the group list equally many? */
 static bool is_complete(ballot *b, const entry *e, size_t n)
 {
@@ -168,7 +185,7 @@ static bool same_occurrence(const entry *x, const entry *y)
 
 static bool vote_in_group(ballot *b, const entry *e, size_t n)
 {
-    if (!is_complete(b, e, n))
+    if (!is_complete(b, e, n) || !names_occur_alike(b, e, n))
         return true;
     int n_ranks = 0;
     for (int r = 0; r < b->run->n_ranks; r++)
@@ -252,10 +269,15 @@ static ek_status count_votes(const ek_trace_options *options, ek_trace_run *run,
 
 /* ---- gaps ---- */
 
-static int64_t part_of(const ek_trace_rank *rank, int part)
+static int64_t told_part(const ek_trace_rank *rank, int part)
 {
     const ek_trace_breakdown *m = &rank->mean;
-    int64_t value = part == 0 ? m->computing : part == 1 ? m->communication_not_overlapped : m->free;
+    return part == 0 ? m->computing : part == 1 ? m->communication_not_overlapped : m->free;
+}
+
+static int64_t part_of(const ek_trace_rank *rank, int part)
+{
+    int64_t value = told_part(rank, part);
     return value == EK_TRACE_UNKNOWN ? 0 : value;
 }
 
@@ -264,20 +286,24 @@ static bool was_measured(const ek_trace_rank *rank)
     return part_of(rank, 0) + part_of(rank, 1) + part_of(rank, 2) > 0;
 }
 
-/* Over the measured ranks of a stage; -2: of all. */
+/* Over the measured ranks of a stage that know the part; -2: of all. NAN for fewer than two. */
 static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
 {
     static const char *const names[] = {"computing", "communication_not_overlapped", "free"};
-    ek_trace_gap gap = {
-        .part = names[part], .most = EK_TRACE_NO_RANK, .least = EK_TRACE_NO_RANK, .most_stage = -1, .least_stage = -1};
+    ek_trace_gap gap = {.part = names[part],
+                        .gap = (double)NAN,
+                        .most = EK_TRACE_NO_RANK,
+                        .least = EK_TRACE_NO_RANK,
+                        .most_stage = -1,
+                        .least_stage = -1};
     double sum = 0;
     int64_t most = 0, least = 0;
     int n = 0;
     for (int r = 0; r < run->n_ranks; r++) {
         const ek_trace_rank *rank = &run->rank[r];
-        if (!was_measured(rank) || (stage != -2 && rank->stage != stage))
+        int64_t value = told_part(rank, part);
+        if (!was_measured(rank) || value == EK_TRACE_UNKNOWN || (stage != -2 && rank->stage != stage))
             continue;
-        int64_t value = part_of(rank, part);
         if (n == 0 || value > most) {
             most = value;
             gap.most = rank->rank;
@@ -306,7 +332,7 @@ static ek_trace_gap computing_gap(const ek_trace_run *run)
     ek_trace_gap widest = gap_of(run, 0, run->stage[0].stage);
     for (int s = 1; s < run->n_stages; s++) {
         ek_trace_gap gap = gap_of(run, 0, run->stage[s].stage);
-        if (gap.gap > widest.gap)
+        if (gap.gap > widest.gap || isnan(widest.gap))
             widest = gap;
     }
     return widest;

@@ -43,7 +43,7 @@ static void set_stages(const ek_trace_options *options, ek_trace_run *run)
 
 /* ---- what they did ---- */
 
-/* A rank's mean over the steps that count. */
+/* A rank's mean over the steps that count; unknown when none tells. */
 static int64_t mean_over_steps(const ek_trace_rank *rank, int64_t (*of)(const ek_trace_step *step))
 {
     int64_t sum = 0, n = 0;
@@ -54,7 +54,7 @@ static int64_t mean_over_steps(const ek_trace_rank *rank, int64_t (*of)(const ek
         sum = ek__ns_add(sum, value);
         n++;
     }
-    return n > 0 ? sum / n : 0;
+    return n > 0 ? sum / n : EK_TRACE_UNKNOWN;
 }
 
 static int64_t pipeline_wait_of(const ek_trace_step *step)
@@ -67,30 +67,57 @@ static int64_t time_of(const ek_trace_step *step)
     return step->host_step != EK_TRACE_UNKNOWN ? step->host_step : step->own.total;
 }
 
-static int64_t known(int64_t value)
+/* A sum over the ranks that know a figure. */
+typedef struct figure {
+    int64_t sum, n;
+} figure;
+
+static void add(figure *f, int64_t value)
 {
-    return value == EK_TRACE_UNKNOWN ? 0 : value;
+    if (value == EK_TRACE_UNKNOWN)
+        return;
+    f->sum = ek__ns_add(f->sum, value);
+    f->n++;
 }
 
-static void add_rank(const ek_trace_rank *rank, ek_trace_stage *stage)
+static int64_t mean_of(const figure *f)
 {
-    int64_t computing = known(rank->mean.computing);
-    stage->n_ranks++;
-    stage->computing_mean = ek__ns_add(stage->computing_mean, computing);
-    stage->computing_max = computing > stage->computing_max ? computing : stage->computing_max;
-    stage->not_overlapped_mean = ek__ns_add(stage->not_overlapped_mean, known(rank->mean.communication_not_overlapped));
-    stage->free_mean = ek__ns_add(stage->free_mean, known(rank->mean.free));
-    stage->pipeline_wait_mean = ek__ns_add(stage->pipeline_wait_mean, mean_over_steps(rank, pipeline_wait_of));
-    stage->step_mean = ek__ns_add(stage->step_mean, mean_over_steps(rank, time_of));
+    return f->n > 0 ? f->sum / f->n : EK_TRACE_UNKNOWN;
 }
 
-static void finish_stage(ek_trace_stage *stage)
+static bool has_figures(const ek_trace_rank *rank)
 {
-    stage->computing_mean /= stage->n_ranks;
-    stage->not_overlapped_mean /= stage->n_ranks;
-    stage->free_mean /= stage->n_ranks;
-    stage->pipeline_wait_mean /= stage->n_ranks;
-    stage->step_mean /= stage->n_ranks;
+    bool from_tables = false;
+    for (int i = 0; i < rank->n_steps; i++)
+        from_tables |= rank->step[i].from_table;
+    return rank->has_device_events || from_tables;
+}
+
+/* Of the ranks of one stage. */
+static void fill_stage(const ek_trace_run *run, ek_trace_stage *stage)
+{
+    figure computing = {0}, not_overlapped = {0}, idle = {0}, wait = {0}, step = {0};
+    stage->computing_max = EK_TRACE_UNKNOWN; /* less than all others */
+    for (int i = 0; i < run->n_ranks; i++) {
+        const ek_trace_rank *rank = &run->rank[i];
+        if (rank->stage != stage->stage)
+            continue;
+        stage->n_ranks++;
+        if (!has_figures(rank))
+            continue;
+        add(&computing, rank->mean.computing);
+        add(&not_overlapped, rank->mean.communication_not_overlapped);
+        add(&idle, rank->mean.free);
+        add(&wait, mean_over_steps(rank, pipeline_wait_of));
+        add(&step, mean_over_steps(rank, time_of));
+        stage->computing_max =
+            rank->mean.computing > stage->computing_max ? rank->mean.computing : stage->computing_max;
+    }
+    stage->computing_mean = mean_of(&computing);
+    stage->not_overlapped_mean = mean_of(&not_overlapped);
+    stage->free_mean = mean_of(&idle);
+    stage->pipeline_wait_mean = mean_of(&wait);
+    stage->step_mean = mean_of(&step);
 }
 
 static int by_stage(const void *a, const void *b)
@@ -114,10 +141,9 @@ static ek_status sum_stages(ek_trace_run *run, ek_error *err)
             run->stage = list;
             run->stage[run->n_stages++] = (ek_trace_stage){.stage = rank->stage};
         }
-        add_rank(rank, &run->stage[at]);
     }
     for (int i = 0; i < run->n_stages; i++)
-        finish_stage(&run->stage[i]);
+        fill_stage(run, &run->stage[i]);
     if (run->n_stages > 1)
         qsort(run->stage, (size_t)run->n_stages, sizeof *run->stage, by_stage);
     return EK_OK;
@@ -128,10 +154,12 @@ static double imbalance_of(const ek_trace_run *run)
     int64_t slowest = 0, fastest = INT64_MAX;
     for (int i = 0; i < run->n_stages; i++) {
         int64_t mean = run->stage[i].computing_mean;
+        if (mean == EK_TRACE_UNKNOWN)
+            continue;
         slowest = mean > slowest ? mean : slowest;
         fastest = mean < fastest ? mean : fastest;
     }
-    return run->n_stages >= 2 && fastest > 0 ? (double)slowest / (double)fastest : (double)NAN;
+    return fastest > 0 && fastest < INT64_MAX ? (double)slowest / (double)fastest : (double)NAN;
 }
 
 ek_status ek__compare_stages(const ek_trace_options *options, ek_trace_run *run, ek_error *err)

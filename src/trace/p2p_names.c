@@ -60,11 +60,13 @@ bool ek__is_send(const ek_trace_options *options, const char *name)
 /* Sums go by a name without its numbers, which the lists of names ask for. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name)
 {
+    const char *slash = strrchr(name, '/'); /* of a scope before it, as in graph mode */
+    name = slash ? slash + 1 : name;
     char numbered[256];
     snprintf(numbered, sizeof numbered, "%.240s__0_0_0", name);
     return ek__is_receive(options, name) || ek__is_send(options, name) || ek__is_receive(options, numbered) ||
-           ek__is_send(options, numbered) || strstr(name, "send") || strstr(name, "receive") ||
-           strstr(name, "SendRecv");
+           ek__is_send(options, numbered) || strstr(name, "send") || strstr(name, "Send") || strstr(name, "receive") ||
+           strstr(name, "Receive") || strstr(name, "SendRecv");
 }
 
 bool ek__is_producer_bubble(ek_producer producer, const char *name)

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "trace/analysis.h"
 #include "trace/cluster.h"
+#include "trace/device.h"
 #include "trace/files.h"
 
 const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
@@ -212,8 +213,14 @@ static void mean_of_tables(ek_trace_rank *rank)
             sum += (double)value;
             n++;
         }
-        *field[f] = n > 0 && sum / n < 9e18 && sum / n > -9e18 ? (int64_t)(sum / n) : EK_TRACE_UNKNOWN;
+        *field[f] = n > 0 && sum / n < 9e18 && sum / n > -9e18 ? llround(sum / n) : EK_TRACE_UNKNOWN;
     }
+}
+
+/* Only as asked for: tables tell too little of a step to see by themselves what is warm-up. */
+static ek_status drop_first_of_tables(const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+{
+    return options->drop_first_steps > 0 ? ek__mark_warm_up(options, rank, err) : EK_OK;
 }
 
 static void set_unknown(ek_trace_rank *rank, const ek__rank_files *files)
@@ -252,8 +259,12 @@ static ek_status fill_rank(work *w, int index, const ek_trace_options *options, 
     if (status != EK_OK)
         return status;
     n_read += n_traces > 0 && !failed;
-    if (n_traces == 0 || failed)
+    if (n_traces == 0 || failed) {
+        status = drop_first_of_tables(options, rank, err);
+        if (status != EK_OK)
+            return status;
         mean_of_tables(rank);
+    }
     if (n_read == 0) {
         if (err)
             *err = first_error;

@@ -30,6 +30,7 @@ static void take_sizes(const json_t *sizes, ek_trace_topology *t)
     take_largest(sizes, "expert_model_parallel_size", &t->expert);
     take_largest(sizes, "world_size", &t->world_size);
     t->sequence_parallel = t->sequence_parallel || json_is_true(json_object_get(sizes, "sequence_parallel"));
+    t->tells_sequence_parallel = t->tells_sequence_parallel || json_object_get(sizes, "sequence_parallel");
     t->known = t->known || json_object_size(sizes) > 0;
 }
 

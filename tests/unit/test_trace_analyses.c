@@ -955,22 +955,25 @@ static void the_last_to_come_is_voted_slow(void **state)
     for (int r = 0; r < 8; r++) {
         add_collective(&run, r, "1", "hcom_allReduce__586_0_1", r == 3 ? 100 : 1000 + r);
         add_collective(&run, r, "1", "hcom_allReduce__586_1_1", r == 3 ? 100 : 1000 + r);
-        add_collective(&run, r, "1", "hcom_allReduce__586_1_1", 1000 + 10 * r);    /* again: no vote */
+        for (int again = 0; again < 2; again++) /* no vote */
+            add_collective(&run, r, "1", again ? "hcom_allReduce__586_0_1" : "hcom_allReduce__586_1_1", 1000 + 10 * r);
+        for (int k = 0; k < 3; k++) /* one twice, one once, on every rank: left out */
+            add_collective(&run, r, "8", k ? "hcom_allReduce__800_0_1" : "hcom_allReduce__800_1_1", r == 5 ? 1 : 1000);
         add_collective(&run, r, "2", "hcom_send__700_0_1", r == 5 ? 1 : 1000 + r); /* not compared */
         add_collective(&run, r, "2", "hcom_receive__700_0_1", r == 5 ? 1 : 1000 + r);
         for (int k = 0; k < 1 + (r == 6); k++) /* not equally many: left out */
             add_collective(&run, r, "9", "hcom_allGather__900_0_1", r == 5 ? 1 : 1000 + r);
     }
     assert_int_equal(ek__compare_slow_rank(&defaults, &run, &err), EK_OK);
-    assert_int_equal(run.n_voted_operators, 3);
+    assert_int_equal(run.n_voted_operators, 4);
     assert_int_equal(run.vote[0].rank, 3);
     assert_int_equal(run.vote[0].n_votes, 2);
     assert_int_equal(run.vote[0].n_shortest, 2);
     assert_int_equal(vote_of(&run, 0)->n_votes, 0);
-    assert_int_equal(vote_of(&run, 0)->n_shortest, 1);
+    assert_int_equal(vote_of(&run, 0)->n_shortest, 2);
     assert_int_equal(vote_of(&run, 5)->n_votes, 0);
     assert_int_equal(vote_of(&run, 5)->n_shortest, 0);
-    assert_int_equal(vote_of(&run, 5)->n_compared, 3);
+    assert_int_equal(vote_of(&run, 5)->n_compared, 4);
     ek__pool_free(run.pool);
 }
 
@@ -1038,6 +1041,7 @@ static void stages_are_compared_by_their_means(void **state)
             steps[r][s].pipeline_wait = 20 * r;
         }
         run.rank[r].step = steps[r];
+        run.rank[r].has_device_events = true;
         run.rank[r].n_steps = 2;
     }
     set_mean(&run.rank[0], -1, 100, 10, 10);
@@ -1057,6 +1061,17 @@ static void stages_are_compared_by_their_means(void **state)
     assert_float_equal(run.stage_imbalance, 210.0 / 102, 1e-12);
     assert_float_equal(run.gap[0].gap, 20.0 / 230, 1e-12); /* within stage 1, not 120 over all */
     assert_int_equal(run.gap[0].least, 2);
+    run.rank[3].has_device_events = false; /* it tells nothing: the mean is the others' */
+    assert_int_equal(ek__compare_stages(&options, &run, &err), EK_OK);
+    assert_int_equal(run.stage[1].n_ranks, 2);
+    assert_int_equal(run.stage[1].computing_mean, 200);
+    assert_int_equal(run.stage[1].pipeline_wait_mean, 40);
+    assert_float_equal(run.stage_imbalance, 200.0 / 102, 1e-12);
+    run.rank[2].has_device_events = false;
+    assert_int_equal(ek__compare_stages(&options, &run, &err), EK_OK);
+    assert_int_equal(run.stage[1].computing_mean, EK_TRACE_UNKNOWN);
+    assert_int_equal(run.stage[1].computing_max, EK_TRACE_UNKNOWN);
+    assert_float_equal(run.stage_imbalance, 1, 1e-12);
     ek__pool_free(run.pool);
 
     make_run(&run, 4); /* from the groups: ranks 0 and 2 are one pipeline, 1 and 3 the other */
