@@ -284,6 +284,8 @@ void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_option
     ek__step step;
     while ((step = ek__walk_next(&walk, &raw)) == EK__WALK_EVENT && !part->out_of_memory)
         take(part, block, &raw, options);
+    part->n_items += walk.n_others;
+    part->n_odd += walk.n_others;
     if (step == EK__WALK_DAMAGED)
         part->damage = block->offset + (int64_t)walk.at;
 }

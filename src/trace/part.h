@@ -143,6 +143,7 @@ typedef struct ek__trace_store {
     int64_t by_phase[128], n_items, n_odd;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
     bool has_full_names, has_mindspore_flows, has_cuda, has_torch, too_many_tracks;
+    bool is_kineto; /**< by what stands outside the events; set before ek__store_finish() */
 } ek__trace_store;
 
 void ek__store_clear(ek__trace_store *store);

@@ -289,6 +289,7 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
     pthread_mutex_init(&r.merging, NULL);
     pthread_cond_init(&r.turn, NULL);
     ek_status status = read_all(path, n_paths, n_threads, &r, pool, source, &trace, &is_kineto, err);
+    r.store->is_kineto = is_kineto;
     if (status == EK_OK)
         status = ek__store_finish(r.store, &trace, err);
     if (status == EK_OK)

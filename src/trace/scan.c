@@ -20,7 +20,7 @@
 #define HAVE_AVX2 1
 #endif
 
-enum { BLOCK_BYTES = 1 << 20, PADDING = 64, KEY_BYTES = 32, GZ_BUFFER = 256 << 10 };
+enum { BLOCK_BYTES = 1 << 20, PADDING = 64, KEY_BYTES = 32, GZ_BUFFER = 16 << 10, GZ_PIECE = 2 * GZ_BUFFER };
 
 typedef enum mode { HEAD, EVENTS, TAIL, ENDED } mode;
 
@@ -150,14 +150,20 @@ __attribute__((format(printf, 3, 4))) static void set_problem(ek__feed *feed, in
 
 static size_t read_compressed(ek__feed *feed, char *to, size_t size)
 {
-    int n = gzread(feed->gz, to, (unsigned)size);
+    size_t n = 0;
+    int code, got = 1;
+    while (n < size && got > 0) { /* what a call had before it found damage is lost: small pieces */
+        got = gzread(feed->gz, to + n, (unsigned)(size - n < GZ_PIECE ? size - n : GZ_PIECE));
+        n += got > 0 ? (size_t)got : 0;
+    }
     feed->bytes = gzoffset(feed->gz);
-    int code;
-    const char *message = gzerror(feed->gz, &code);
-    if (n < (int)size && code != Z_OK && code != Z_STREAM_END)
-        set_problem(feed, feed->offset + (n > 0 ? n : 0), "the compressed file is damaged or cut: %s",
-                    code == Z_BUF_ERROR ? "it ends too early" : message);
-    return n > 0 ? (size_t)n : 0;
+    const char *message = gzerror(feed->gz, &code), *behind_file = strstr(message, ">: ");
+    if (n < size && code != Z_OK && code != Z_STREAM_END)
+        set_problem(feed, feed->offset + (int64_t)n, "the compressed file is damaged or cut: %s",
+                    code == Z_BUF_ERROR ? "it ends too early"
+                    : behind_file       ? behind_file + strlen(">: ")
+                                        : message);
+    return n;
 }
 
 static size_t read_plain(ek__feed *feed, char *to, size_t size)
@@ -872,18 +878,45 @@ static ek__step take_event(ek__walk *walk, ek__raw_event *event, bool skip_count
     return at < block->size ? EK__WALK_EVENT : EK__WALK_DAMAGED;
 }
 
+static bool is_literal(const ek__span *token)
+{
+    static const char *const literal[] = {"null", "true", "false"};
+    uint32_t n = 0;
+    for (size_t i = 0; i < sizeof literal / sizeof *literal; i++)
+        if (token->size == strlen(literal[i]) && memcmp(token->at, literal[i], token->size) == 0)
+            return true;
+    while (n < token->size && strchr("0123456789+-.eE", token->at[n]) && token->at[n])
+        n++;
+    return n > 0 && n == token->size;
+}
+
+/* Behind a value that is no object; 0 when it is no JSON either. */
+static size_t skip_other(const ek__block *block, size_t at)
+{
+    ek__span value;
+    size_t wrong, end = take_value(block, at, &value, &wrong);
+    return end != 0 && (value.quoted || *value.at == '[' || is_literal(&value)) ? end : 0;
+}
+
 static inline ek__step walk_on(ek__walk *walk, ek__raw_event *event, bool skip_counters)
 {
     const ek__block *block = walk->block;
-    size_t at = walk->at;
-    while ((is_blank(block->data[at]) || block->data[at] == ',') && at < block->size)
-        at++;
-    walk->at = at;
-    if (at >= block->size)
-        return EK__WALK_END;
-    if (block->data[at] != '{')
-        return EK__WALK_DAMAGED;
-    return take_event(walk, event, skip_counters);
+    for (;;) {
+        size_t at = walk->at;
+        bool separated = at == 0 && block->sequence == 0; /* a block begins behind an event, thus with a comma */
+        for (; (is_blank(block->data[at]) || block->data[at] == ',') && at < block->size; at++)
+            separated |= block->data[at] == ',';
+        walk->at = at;
+        if (at >= block->size)
+            return EK__WALK_END;
+        if (block->data[at] == '{')
+            return take_event(walk, event, skip_counters);
+        size_t behind = separated ? skip_other(block, at) : 0;
+        if (behind == 0)
+            return EK__WALK_DAMAGED;
+        walk->at = behind;
+        walk->n_others++;
+    }
 }
 
 ek__step ek__walk_next(ek__walk *walk, ek__raw_event *event)

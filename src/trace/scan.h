@@ -58,6 +58,7 @@ typedef struct ek__walk {
     const ek__block *block;
     size_t at;
     bool in_counters; /**< the event before was a counter; they come in runs */
+    int64_t n_others; /**< values that are no objects, passed over */
 } ek__walk;
 
 /** @return EK_OK, EK_ERR_SYSTEM when it cannot be opened or is a folder, EK_ERR_MEMORY. */

@@ -307,7 +307,7 @@ static int kind_of_pending(ek__event *event, const ek__track *track, const char 
 static bool settle_pending(ek__trace_store *store, ek__trace *out)
 {
     ek__event *pending = store->event[EK__EVENT_PENDING];
-    bool no_metadata = store->n_labels == 0;
+    bool no_metadata = store->n_labels == 0 && !store->has_cuda && !store->is_kineto;
     for (size_t i = 0; i < store->n[EK__EVENT_PENDING]; i++) {
         ek__event e = pending[i];
         int kind = kind_of_pending(&e, &out->track[e.track], store->name[e.name], no_metadata);

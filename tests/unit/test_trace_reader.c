@@ -378,6 +378,12 @@ static void odd_files_are_told_apart(void **state)
          "something follows the end of the JSON text and is not read, at byte 69"},
         {"{\"traceEvents\":[" KERNEL "],\"a\":[1]} {}", EK_OK, 1, 0, 1, "something follows"},
         {"[" KERNEL " 7]", EK_OK, 1, 0, 1, "no valid JSON at byte"},
+        {"[null,\"x\",[{\"ph\":\"X\"},2]," KERNEL ",-1.5e3 , " KERNEL ",true]", EK_OK, 7, 5, 2, NULL},
+        {"[" KERNEL ",nul," KERNEL "]", EK_OK, 1, 0, 1, "no valid JSON at byte 69"},
+        {"[" KERNEL ",\"a\" 7]", EK_OK, 2, 1, 1, "no valid JSON at byte"},
+        {"{\"schemaVersion\":1,\"traceEvents\":[" KERNEL
+         ",{\"ph\":\"X\",\"name\":\"x\",\"pid\":\"Spans\",\"ts\":1,\"dur\":1}]}",
+         EK_OK, 2, 0, 1, NULL},
         {"[" KERNEL ",{\"ph\" \"X\"}," KERNEL "]", EK_OK, 1, 0, 1, "no valid JSON at byte 75"},
         {"[" KERNEL ",{\"ph\":\"X\",\"name\":\"open]", EK_OK, 1, 0, 1, "cut inside an event"},
         {"[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"ts\":NaN,\"dur\":1}," KERNEL "]", EK_OK, 2, 1, 1, NULL},
