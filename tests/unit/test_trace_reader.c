@@ -514,27 +514,44 @@ static void a_damaged_place_ends_many_blocks_there(void **state)
     free(t.at);
 }
 
-static void a_cut_compressed_file_is_told(void **state)
+/* Kernels read from a compressed text of which the last bytes are cut and one is wrong. */
+static size_t kernels_of_damaged(const text *t, double keep, int wrong_from_end)
+{
+    char path[] = "/tmp/evenkeel_traceXXXXXX", byte;
+    int fd = mkstemp(path);
+    gzFile gz = gzdopen(dup(fd), "wb1");
+    assert_int_equal(gzwrite(gz, t->at, (unsigned)t->size), (int)t->size);
+    gzclose(gz);
+    off_t size = (off_t)((double)lseek(fd, 0, SEEK_END) * keep);
+    assert_int_equal(ftruncate(fd, size), 0);
+    if (wrong_from_end > 0) {
+        assert_int_equal(pread(fd, &byte, 1, size - wrong_from_end), 1);
+        byte = (char)(byte ^ 1);
+        assert_int_equal(pwrite(fd, &byte, 1, size - wrong_from_end), 1);
+    }
+    close(fd);
+    result r;
+    read_path(path, 2, &r);
+    unlink(path);
+    bool damaged = keep < 1 || wrong_from_end > 0;
+    assert_int_equal(r.status, EK_OK);
+    assert_int_equal(r.source.problem != NULL, damaged);
+    assert_true(!damaged || strstr(r.source.problem, "compressed file is damaged or cut"));
+    assert_true(!damaged || !strstr(r.source.problem, "<fd"));
+    size_t n = r.trace.of[EK__EVENT_KERNEL].n;
+    release(&r);
+    return n;
+}
+
+static void damaged_compressed_files_give_what_is_before_the_damage(void **state)
 {
     (void)state;
     text t = {0};
     random_state = 6;
     put_large(&t, 3 << 20);
-    char path[] = "/tmp/evenkeel_traceXXXXXX";
-    int fd = mkstemp(path);
-    gzFile gz = gzdopen(dup(fd), "wb1");
-    assert_int_equal(gzwrite(gz, t.at, (unsigned)t.size), (int)t.size);
-    gzclose(gz);
-    off_t size = lseek(fd, 0, SEEK_END);
-    assert_int_equal(ftruncate(fd, size / 2), 0);
-    close(fd);
-    result r;
-    read_path(path, 2, &r);
-    unlink(path);
-    assert_int_equal(r.status, EK_OK);
-    assert_non_null(strstr(r.source.problem, "compressed file is damaged or cut"));
-    assert_true(r.trace.of[EK__EVENT_KERNEL].n > 100);
-    release(&r);
+    size_t n = kernels_of_damaged(&t, 1, 0);
+    assert_true(kernels_of_damaged(&t, 0.5, 0) > n * 4 / 10);
+    assert_true(kernels_of_damaged(&t, 1, 6) > n * 9 / 10); /* a wrong checksum behind the last byte */
     free(t.at);
 }
 
@@ -585,7 +602,7 @@ int main(void)
         cmocka_unit_test(deep_nesting_is_no_recursion),
         cmocka_unit_test(threads_and_blocks_change_nothing),
         cmocka_unit_test(a_damaged_place_ends_many_blocks_there),
-        cmocka_unit_test(a_cut_compressed_file_is_told),
+        cmocka_unit_test(damaged_compressed_files_give_what_is_before_the_damage),
         cmocka_unit_test(structure_bits_agree_with_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
