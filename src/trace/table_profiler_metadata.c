@@ -7,13 +7,6 @@
 #include "trace/side_json.h"
 #include "trace/tables.h"
 
-/* A group as listed, with its ranks as an array of jansson. */
-typedef struct listed {
-    const char *name, *key;
-    int n_ranks;
-    int *rank;
-} listed;
-
 static void take_largest(const json_t *from, const char *name, int *to)
 {
     int value;
@@ -34,29 +27,12 @@ static void take_sizes(const json_t *sizes, ek_trace_topology *t)
     t->known = t->known || json_object_size(sizes) > 0;
 }
 
-static int by_group(const void *a, const void *b)
-{
-    const listed *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
-    for (int i = 0; order == 0 && i < x->n_ranks && i < y->n_ranks; i++)
-        order = (x->rank[i] > y->rank[i]) - (x->rank[i] < y->rank[i]);
-    if (order == 0)
-        order = (x->n_ranks > y->n_ranks) - (x->n_ranks < y->n_ranks);
-    return order != 0 ? order : strcmp(x->key, y->key);
-}
-
-static bool is_same_group(const listed *a, const listed *b)
-{
-    return strcmp(a->name, b->name) == 0 && a->n_ranks == b->n_ranks &&
-           (a->n_ranks == 0 || memcmp(a->rank, b->rank, (size_t)a->n_ranks * sizeof *a->rank) == 0);
-}
-
 /* One entry of parallel_group_info; its ranks go into `room`, where *n_room are used. */
-static void read_group(const char *key, const json_t *value, listed *out, int *room, size_t *n_room, int *n_bad)
+static void read_group(const char *key, const json_t *value, ek_trace_group *out, int *room, size_t *n_room, int *n_bad)
 {
     const json_t *ranks = json_object_get(value, "global_ranks");
     const char *name = json_string_value(json_object_get(value, "group_name"));
-    *out = (listed){name ? name : "", key, 0, room + *n_room};
+    *out = (ek_trace_group){name ? name : "", key, 0, room + *n_room};
     for (size_t i = 0; i < json_array_size(ranks); i++)
         if (ek__side_json_whole(json_array_get(ranks, i), &out->rank[out->n_ranks]))
             out->n_ranks++;
@@ -81,21 +57,6 @@ static void take_stage(const json_t *value, ek_trace_rank *rank)
             rank->stage = (int)i;
 }
 
-static ek_status add_groups(const ek__table_in *in, listed *group, size_t n, ek_error *err)
-{
-    int occurrence = 0;
-    ek_status status = EK_OK;
-    if (n > 0)
-        qsort(group, n, sizeof *group, by_group);
-    for (size_t i = 0; i < n && status == EK_OK; i++) {
-        occurrence = i > 0 && is_same_group(&group[i - 1], &group[i]) ? occurrence + 1 : 0;
-        status =
-            ek__topology_add(in->run, group[i].name, group[i].key, group[i].rank, group[i].n_ranks, occurrence, err);
-        in->run->topology.known = true;
-    }
-    return status;
-}
-
 static ek_status take_groups(const ek__table_in *in, const json_t *groups, ek_error *err)
 {
     const char *key;
@@ -104,7 +65,7 @@ static ek_status take_groups(const ek__table_in *in, const json_t *groups, ek_er
     int n_bad = 0;
     json_object_foreach((json_t *)groups, key, value) n_ranks +=
         json_array_size(json_object_get(value, "global_ranks"));
-    listed *group = ek__alloc(json_object_size(groups), sizeof *group);
+    ek_trace_group *group = ek__alloc(json_object_size(groups), sizeof *group);
     int *room = ek__alloc(n_ranks + 1, sizeof *room);
     ek_status status = group && room ? EK_OK : ek__no_memory(err);
     if (status == EK_OK) {
@@ -113,7 +74,7 @@ static ek_status take_groups(const ek__table_in *in, const json_t *groups, ek_er
             read_group(key, value, &group[n++], room, &used, &n_bad);
             take_stage(value, in->rank);
         }
-        status = add_groups(in, group, n, err);
+        status = ek__topology_add(in->run, group, n, err);
     }
     free(group);
     free(room);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "trace/layout.h"
 #include "trace/table_rows.h"
 #include "trace/tables.h"
 
@@ -217,6 +218,18 @@ static ek_status take_part_row(void *user, const ek__csv *csv, ek__left_out *lef
     return EK_OK;
 }
 
+/* "..._pipeline-parallel_S_N_R.csv": stages, ranks, rank. */
+static void take_stage(const ek__table_in *in)
+{
+    int number[3];
+    ek__path_part stem = ek__stem_of(ek__last_of(ek__part_of(in->path)));
+    if (in->rank->stage >= 0 || ek__end_numbers(stem, number) != 3)
+        return;
+    int stages = number[0], ranks = number[1], rank = number[2];
+    if (stages > 1 && ranks % stages == 0 && rank < ranks)
+        in->rank->stage = rank / (ranks / stages);
+}
+
 ek_status ek__table_cluster_analyse(const ek__table_in *in, ek_error *err)
 {
     ek__csv *csv;
@@ -228,5 +241,7 @@ ek_status ek__table_cluster_analyse(const ek__table_in *in, ek_error *err)
     if (!status)
         status = ek__table_rows(in, csv, take_part_row, &r, err);
     ek__csv_close(csv);
+    if (!status)
+        take_stage(in);
     return status ? status : place_parts(in, r.row, r.n, err);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -176,7 +177,7 @@ static int compare_group(const ek_trace_group *g, const char *name, const int *r
 
 /* Groups are kept by name, ranks and key, so that it does not matter which rank's file came first. A run has as many
  * groups as ranks, times a few: finding the place is a binary search, moving the rest up is linear. */
-ek_status ek__topology_add(ek_trace_run *run, const char *name, const char *key, const int *rank, int n_ranks,
+static ek_status add_group(ek_trace_run *run, const char *name, const char *key, const int *rank, int n_ranks,
                            int occurrence, ek_error *err)
 {
     ek_trace_topology *t = &run->topology;
@@ -216,4 +217,26 @@ ek_status ek__topology_add(ek_trace_run *run, const char *name, const char *key,
     t->group[at] = (ek_trace_group){name_copy, key_copy, n_ranks, ranks};
     t->n_groups++;
     return EK_OK;
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const ek_trace_group *x = a, *y = b;
+    int order = compare_group(x, y->name, y->rank, y->n_ranks);
+    return order != 0 ? order : strcmp(x->key, y->key);
+}
+
+ek_status ek__topology_add(ek_trace_run *run, ek_trace_group *group, size_t n, ek_error *err)
+{
+    int occurrence = 0;
+    ek_status status = EK_OK;
+    if (n > 0)
+        qsort(group, n, sizeof *group, by_group);
+    for (size_t i = 0; i < n && status == EK_OK; i++) {
+        const ek_trace_group *g = &group[i];
+        occurrence = i > 0 && compare_group(&group[i - 1], g->name, g->rank, g->n_ranks) == 0 ? occurrence + 1 : 0;
+        status = add_group(run, g->name, g->key, g->rank, g->n_ranks, occurrence, err);
+        run->topology.known = true;
+    }
+    return status;
 }

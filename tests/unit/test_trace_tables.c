@@ -175,14 +175,15 @@ static void reads_communication_groups(void **state)
 {
     (void)state;
     assert_int_equal(
-        read_text(
-            ek__table_communication_group,
-            "{\"collective\": [[3, 1, 2, 0], [0, 1]], \"p2p\": [[0, 2], []], \"comm_group_parallel_info\": [{\"type\": "
-            "\"collective\", \"rank_set\": [0, 1], \"group_name\": \"123\", \"group_id\": \"g%0\", \"pg_name\": "
-            "\"tp\"}]}"),
+        read_text(ek__table_communication_group,
+                  "{\"collective\": [[3, 1, 2, 0], [0, 1], [1, 0]], \"p2p\": [[0, 2], []], "
+                  "\"comm_group_parallel_info\": [{\"type\": "
+                  "\"collective\", \"rank_set\": [0, 1], \"group_name\": \"123\", \"group_id\": \"g%0\", \"pg_name\": "
+                  "\"tp\"}]}"),
         EK_OK);
-    assert_string_equal(groups(), "collective(): 0 1; collective(): 0 1 2 3; p2p(): 0 2; tp(g%0): 0 1; ");
-    assert_int_equal(source.items, 4);
+    assert_string_equal(groups(),
+                        "collective(): 0 1; collective(): 0 1; collective(): 0 1 2 3; p2p(): 0 2; tp(g%0): 0 1; ");
+    assert_int_equal(source.items, 5);
 }
 
 /* ---- operators ---- */
@@ -401,6 +402,25 @@ static void steps_beyond_the_limit_are_told_of(void **state)
     assert_int_equal(rank->n_steps, EK__MAX_TABLE_STEPS);
     assert_int_equal(rank->n_notes, 1);
     assert_string_equal(rank->note[0], "kernel_details has 10001 steps: those beyond 10000 are left out");
+}
+
+static void pipelines_tell_stages_by_the_names_of_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int stage;
+    } cases[] = {{"ascend_cluster_analyse_pipeline-parallel_2_4_1.csv", 0},
+                 {"ascend_cluster_analyse_pipeline-parallel_2_4_2.csv", 1},
+                 {"ascend_cluster_analyse_pipeline-parallel_2_4_4.csv", -1},
+                 {"ascend_cluster_analyse_pipeline-parallel_3_4_2.csv", -1},
+                 {"ascend_cluster_analyse_data-parallel_1_1_0.csv", -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rank->stage = -1;
+        put(cases[i].name, "computation_time,communication_alone_time\n1,2\n");
+        assert_int_equal(read_path(ek__table_cluster_analyse, below(cases[i].name)), EK_OK);
+        assert_int_equal(rank->stage, cases[i].stage);
+    }
 }
 
 static void keeps_op_statistic_as_printed(void **state)
@@ -847,6 +867,7 @@ int main(void)
         TEST(breaks_steps_down_as_a_grid_does),
         TEST(counts_rows_outside_every_step),
         TEST(steps_beyond_the_limit_are_told_of),
+        TEST(pipelines_tell_stages_by_the_names_of_files),
         TEST(keeps_op_statistic_as_printed),
         TEST(reads_both_generations_of_step_trace_time),
         TEST(lets_the_whole_breakdown_go_before_the_kernels),
