@@ -57,7 +57,7 @@ bool ek__is_send(const ek_trace_options *options, const char *name)
     return !is_listed(options, name) && (begins_numbered(name, "hcom_send__") || begins(name, "Send-op"));
 }
 
-/* Sums go by a name without its numbers, which the lists of names ask for. */
+/* Sums go by a name without its numbers, which the lists of names ask for. "Send" is in "SendRecv" too. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name)
 {
     const char *slash = strrchr(name, '/'); /* of a scope before it, as in graph mode */
@@ -66,7 +66,7 @@ bool ek__is_p2p(const ek_trace_options *options, const char *name)
     snprintf(numbered, sizeof numbered, "%.240s__0_0_0", name);
     return ek__is_receive(options, name) || ek__is_send(options, name) || ek__is_receive(options, numbered) ||
            ek__is_send(options, numbered) || strstr(name, "send") || strstr(name, "Send") || strstr(name, "receive") ||
-           strstr(name, "Receive") || strstr(name, "SendRecv");
+           strstr(name, "Receive");
 }
 
 bool ek__is_producer_bubble(ek_producer producer, const char *name)
