@@ -1,0 +1,254 @@
+/* evenkeel/job.h - a training job as its memory and time depend on it: the model, its number formats, how it is spread
+ * over devices, what is recomputed, and the rules of the framework that runs it.
+ *
+ * Readers of several kinds of files make an ek_job; what a file does not say has its framework's default. Nothing
+ * behind a reader knows which kind of file there was. Letters in comments: B sequences of a micro-batch, S tokens of a
+ * sequence, H hidden, I intermediate, N heads, K key/value heads times head size, V vocabulary, L layers; d data, t
+ * tensor, p pipeline, cp context, ep expert parallel, v chunks, m micro-batches. */
+#ifndef EVENKEEL_JOB_H
+#define EVENKEEL_JOB_H
+
+#include <stdint.h>
+
+#include "evenkeel/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Number formats of tensors. */
+typedef enum ek_dtype { EK_FP32, EK_BF16, EK_FP16 } ek_dtype;
+enum { EK_N_DTYPES = 3 };
+/** "float32", "bfloat16", "float16". */
+extern const char *const ek_dtype_name[EK_N_DTYPES];
+/** Bytes of one element: 4, 2, 2. */
+int ek_dtype_bytes(ek_dtype dtype);
+
+/** Whose names and rules a job follows. */
+typedef enum ek_framework {
+    EK_MINDFORMERS,       /**< MindSpore Transformers up to 1.5: LlamaConfig, ChatGLM2Config, TelechatConfig, ... */
+    EK_MINDFORMERS_MCORE, /**< its newer models with Hugging Face's key names */
+    EK_MINDSPEED,         /**< MindSpeed-Core-MS */
+    EK_MEGATRON,          /**< Megatron-LM, MindSpeed-LLM */
+} ek_framework;
+enum { EK_N_FRAMEWORKS = 4 };
+extern const char *const ek_framework_name[EK_N_FRAMEWORKS];
+
+/** Names that a model's operators go by in recompute patterns. */
+typedef enum ek_family {
+    EK_FAMILY_LLAMA, /**< attention_norm, attention.wq, feed_forward.w1 (also Qwen, Mixtral, DeepSeek, TeleChat here) */
+    EK_FAMILY_GLM,   /**< input_layernorm, self_attention.query_key_value, mlp.dense_h_to_4h */
+    EK_FAMILY_MEGATRON, /**< input_layernorm, self_attention.linear_qkv, core_attention, mlp.linear_fc1 */
+} ek_family;
+
+/** How context parallelism treats keys and values. */
+typedef enum ek_context_algorithm {
+    EK_CONTEXT_GATHER,  /**< all gathered on every rank (colossalai_cp) */
+    EK_CONTEXT_RING,    /**< passed on, each rank keeps its own */
+    EK_CONTEXT_ULYSSES, /**< heads instead of tokens are split inside the attention */
+} ek_context_algorithm;
+
+/** Shapes of the model. */
+typedef struct ek_job_model {
+    int n_layers;            /**< decoder layers, without those of multi-token prediction */
+    int n_prediction_layers; /**< of multi-token prediction (MTP); on the last chunk, behind the others */
+    int hidden, n_heads, n_kv_heads;
+    int head_dim;     /**< of queries and keys */
+    int value_dim;    /**< of a value; head_dim unless MLA */
+    int intermediate; /**< of a dense feed-forward layer */
+    int vocab, max_position;
+    bool gated;        /**< SwiGLU: three matrices; else two and GELU */
+    bool fused_swiglu; /**< one operator for activation and product, its input one tensor of 2 I */
+    bool qkv_concat;   /**< one matmul for q, k, v, and with `gated` one for both feed-forward inputs */
+    bool qkv_bias, linear_bias;
+    bool layer_norm; /**< with a mean and a bias; else RMS norm */
+    bool qk_norm;    /**< a norm on queries and keys of each head */
+    bool tied;       /**< the head uses the embedding table */
+    bool flash_attention;
+    bool mask_compressed;                     /**< the causal mask is a constant of 2048 x 2048 */
+    bool position_table;                      /**< learned positions, as GPT has; else rotary */
+    double hidden_dropout, attention_dropout; /**< > 0: masks are kept, a byte an element */
+    /* Multi-head latent attention (DeepSeek); kv_lora_rank 0: not that. */
+    int q_lora_rank;                      /**< 0: queries come from one matrix */
+    int kv_lora_rank, nope_dim, rope_dim; /**< head_dim = nope_dim + rope_dim */
+    /* Mixture of experts; n_experts 0: every layer is dense. */
+    int n_experts, top_k, n_shared_experts;
+    int expert_intermediate; /**< of one routed expert */
+    int shared_intermediate; /**< of all shared experts together */
+    int n_dense_layers;      /**< the first ones, before those with experts (first_k_dense_replace) */
+    int expert_period;       /**< every how many layers has experts, 1: all behind the dense ones */
+    double capacity_factor;  /**< tokens an expert takes are this times its even share; <= 0: all that come, no limit */
+    bool grouped_matmul;     /**< experts' matmuls as one grouped one, tokens in order of experts */
+} ek_job_model;
+
+/** Number formats. */
+typedef struct ek_job_types {
+    ek_dtype compute, param, embedding, norm, softmax, rotary, router;
+    ek_dtype residual; /**< of the layer's input and of x + attention as they are kept for the backward pass */
+} ek_job_types;
+
+/** Degrees and sizes of the run. */
+typedef struct ek_job_parallel {
+    int data, tensor, pipeline, context, expert;
+    int expert_tensor; /**< tensor-parallel ranks of one expert; `tensor` unless told otherwise */
+    int batch;         /**< B, sequences of a micro-batch */
+    int seq_length;    /**< S, before context parallelism cuts it */
+    int n_micro_batches;
+    int n_accumulation;     /**< of gradients, with p = 1; 1: none */
+    int n_batch_interleave; /**< micro_batch_interleave_num: copies of the batch's half running side by side */
+    int n_pieces;           /**< sequence pieces of a micro-batch */
+    int fine_grain;         /**< fine_grain_interleave as it is in force: 1 is off */
+    bool sequence_parallel;
+    int table_split; /**< ranks the embedding table is cut over: 1, t, t cp */
+    int head_split;  /**< ranks the head's matrix and the logits are cut over: 1 or t */
+    ek_context_algorithm context_algorithm;
+    int ulysses; /**< ranks of a Ulysses group, of `context` */
+    bool expert_alltoall;
+} ek_job_parallel;
+
+/** Bytes an element of a parameter takes for the whole step, and who shares them. A parameter's group is the ranks that
+ *  hold the same slice: d cp, and t for what tensor parallelism does not cut; an expert's d cp / ep. */
+typedef struct ek_job_states {
+    int weight;    /**< bytes of the stored weight */
+    int gradient;  /**< of the buffer gradients are summed in; 0: no buffer, gradients appear in the backward pass */
+    int optimizer; /**< states, and a master copy where there is one */
+    int gathered;  /**< bytes of a weight after gathering it; 0: weights are not gathered */
+    bool shard_weight, shard_gradient, shard_optimizer; /**< cut over the group */
+    bool shard_table;                                   /**< may the embedding table be cut like the others? */
+    int shard_size;          /**< ranks of a group that share, -1: all; ignored where it does not divide the group */
+    int64_t shard_threshold; /**< bytes; smaller weights stay whole */
+} ek_job_states;
+
+/** When gathered weights are alive. */
+typedef enum ek_gather { EK_GATHER_STEP, EK_GATHER_LAYER, EK_GATHER_NONE } ek_gather;
+
+/** How memory becomes a figure with fragments (docs/memory.md). */
+typedef enum ek_allocation {
+    EK_ALLOCATION_BLOCKS,  /**< best fit in blocks of rules.block_bytes: MindSpore without virtual memory */
+    EK_ALLOCATION_PAGES,   /**< pages mapped on demand: MindSpore with enable_vmm */
+    EK_ALLOCATION_CACHING, /**< PyTorch's caching allocator */
+    EK_ALLOCATION_OFFLINE, /**< offsets planned ahead, the largest first */
+} ek_allocation;
+enum { EK_N_ALLOCATIONS = 4 };
+extern const char *const ek_allocation_name[EK_N_ALLOCATIONS]; /**< blocks, pages, caching, offline */
+
+/** What cannot be derived: how the framework goes about it. Each has a default (ek_rules_default) and a name that
+ *  `--rule NAME=VALUE` and calibration know. */
+typedef struct ek_rules {
+    ek_gather weight_gather; /**< gathered weights live for the step, for their layer's pass, or there are none */
+    bool gather_after_cast;  /**< gathered in compute type instead of the stored one */
+    bool regather;           /**< of a gathered activation only the rank's own part is kept; backward gathers again */
+    bool token_order_copy;   /**< the attention's output is copied into token order and both are kept */
+    bool cast_weight_kept;   /**< the weight in compute type stays from forward to backward */
+    int statistics_width;    /**< fp32 columns that flash attention keeps of each of max and sum, per head and token */
+    int norm_statistics_bytes;  /**< kept per token of each norm */
+    int loss_buffers;           /**< fp32 tensors of the logits' size alive at once in the loss */
+    bool one_hot_kept;          /**< the one-hot labels are kept for the backward pass */
+    bool loss_fused;            /**< the loss works in place on the logits */
+    bool mask_per_micro_batch;  /**< without a compressed mask each micro-batch has its own */
+    bool weight_gradient_fused; /**< added to the gradient buffer inside the matmul, no tensor of its own */
+    int p2p_buffers;            /**< receive buffers of a neighbour's activation, besides the one in use */
+    double workspace_mb;        /**< of operators, at the peak */
+    double constant_mb;         /**< besides; calibration sets it */
+    double activation_scale, transient_scale; /**< 1; calibration sets them */
+    double moe_imbalance;                     /**< tokens of the fullest rank over the mean, without a capacity limit */
+    ek_allocation allocation;
+    int64_t block_bytes, page_bytes;
+} ek_rules;
+
+/** A framework's rules. */
+ek_rules ek_rules_default(ek_framework framework);
+/** Set one rule by its name, as in "loss_buffers=5". @return EK_OK, or EK_ERR_INPUT naming the rules or the range. */
+ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err);
+/** Names of the rules, NULL at the end, and what each holds, for --help and for reports. */
+extern const char *const ek_rule_names[];
+/** A rule's value as text, "step", "4". @return false for an unknown name */
+bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size);
+
+/** What a pattern switches. */
+typedef enum ek_pattern_kind {
+    EK_PATTERN_SELECT,         /**< the primitives it names are recomputed */
+    EK_PATTERN_COMM,           /**< the communication behind the primitives it names is repeated */
+    EK_PATTERN_SELECT_EXCLUDE, /**< the primitives it names are not recomputed, whatever else says so */
+    EK_PATTERN_COMM_EXCLUDE,
+} ek_pattern_kind;
+
+/** A pattern of recompute_config, with the first layers of every chunk it holds for. */
+typedef struct ek_pattern {
+    char *text; /**< as written: feed_forward\.mul */
+    ek_pattern_kind kind;
+    int *layers;      /**< [n_chunks][n_stages], cut to what is there */
+    bool by_default;  /**< not in the file, which only says how many layers */
+    ek_origin origin; /**< its file points at ek_job.path */
+} ek_pattern;
+
+enum { EK_MAX_PATTERNS = 64 };
+
+/** A job. */
+typedef struct ek_job {
+    char *path;
+    char name[EK_NAME_SIZE]; /**< of the model, for titles */
+    ek_framework framework;
+    ek_family family;
+    ek_job_model model;
+    ek_job_types types;
+    ek_job_parallel parallel;
+    ek_job_states states;
+    ek_rules rules;
+    /** Layers of every chunk (those of multi-token prediction included) and how many of the first are recomputed whole;
+     *  its select and comm lists are the largest of the patterns'. */
+    ek_plan plan;
+    const ek_schedule *schedule;
+    int full_group; /**< layers recomputed whole that keep one input together; 1 but for Megatron's uniform method */
+    int n_patterns;
+    ek_pattern *pattern; /**< [n_patterns] */
+    double limit_mb;     /**< of the framework's pool on a device; 0: not told */
+    /** Where the file may be read in two ways: what the default reading took for granted, a sentence; empty when there
+     *  is nothing of the kind. */
+    char reading[256];
+    bool literal; /**< the file was read without that */
+} ek_job;
+
+/** What the command line says instead of the file; 0: nothing. */
+typedef struct ek_job_overrides {
+    int data, tensor, pipeline, context, expert, n_chunks, n_micro_batches, batch, seq_length, n_layers;
+    int sequence_parallel; /**< -1: not told */
+    int recompute;         /**< -1: not told; an ek_recompute for all layers, NONE or FULL */
+    const ek_schedule *schedule;
+    double limit_mb;
+    bool literal;             /**< take unknown keys for what they are to the framework: nothing */
+    const char *const *rules; /**< [n_rules] "name=value" */
+    int n_rules;
+} ek_job_overrides;
+
+/** Nothing overridden. */
+ek_job_overrides ek_job_overrides_none(void);
+
+/**
+ * Read a job: a training YAML of MindFormers or MindSpeed-Core-MS, arguments of Megatron-LM (a script, or a list of
+ * arguments), or a Hugging Face config.json (degrees then come from the overrides, 1 where those do not say).
+ *
+ * Where an override changes the stages or chunks, offsets and recompute lists of the file no longer fit: the layers are
+ * then spread evenly, what held for all layers still does, and the listener is told of what was dropped.
+ *
+ * @param overrides  may be NULL
+ * @param listener   warned of keys the framework ignores, settings that do nothing, and contradictions
+ * @return EK_OK; EK_ERR_INPUT with the place and the key; EK_ERR_SYSTEM, EK_ERR_MEMORY. O(file size + stages x chunks).
+ */
+ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
+                      ek_error *err);
+/** A copy that is cleared on its own. */
+ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err);
+void ek_job_clear(ek_job *job);
+
+/**
+ * Is the job one that the framework would run: degrees that divide heads and widths, every layer placed once,
+ * m >= p, experts that divide? Readers have called it; who changes a job by hand calls it again.
+ * @return EK_OK or EK_ERR_INPUT naming the setting. O(stages x chunks).
+ */
+ek_status ek_job_check(const ek_job *job, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,181 @@
+/* evenkeel/memory.h - what every pipeline stage holds at its peak, from a job alone: a dry run without the framework.
+ *
+ * docs/models.md has the model. In short: each kind of layer is a graph of operators; which tensors it keeps for its
+ * backward pass follows from what each operator's gradient reads and what is recomputed; running the graph gives the
+ * order in which tensors come and go; the schedule's order of blocks puts the layers together, and the most bytes that
+ * are ever alive at once are the peak. An allocator then places every tensor, for the figure with fragments. */
+#ifndef EVENKEEL_MEMORY_H
+#define EVENKEEL_MEMORY_H
+
+#include "evenkeel/job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What the bytes alive at a stage's peak are. */
+typedef enum ek_memory_part {
+    EK_PART_PARAMETERS,  /**< weights, and gathered ones that live for the whole step */
+    EK_PART_GRADIENTS,   /**< buffers that gradients are summed in, and gradients of weights kept to the end */
+    EK_PART_OPTIMIZER,   /**< states and master weights */
+    EK_PART_ACTIVATIONS, /**< kept for backward passes */
+    EK_PART_TRANSIENT,   /**< of the operator that runs at the peak, and what is around it: recomputed tensors,
+                              gradients of activations, cast and gathered weights */
+    EK_PART_OTHER,       /**< constants, masks, workspace */
+} ek_memory_part;
+enum { EK_N_MEMORY_PARTS = 6 };
+/** parameters, gradients, optimizer, activations, transient, other. */
+extern const char *const ek_memory_part_name[EK_N_MEMORY_PARTS];
+
+enum { EK_N_TOP = 10 };
+
+/** A tensor alive at the peak, all its copies together. */
+typedef struct ek_memory_tensor {
+    char name[96]; /**< "feed_forward.w1.matmul output" */
+    ek_memory_part part;
+    int64_t bytes; /**< of one */
+    int count;     /**< layers times micro-batches */
+} ek_memory_tensor;
+
+/** One stage. Bytes are whole; divided by 2^20 and cut they are the MB that logs print. */
+typedef struct ek_memory_stage {
+    int n_layers;
+    int64_t used_peak;               /**< live bytes, each tensor rounded up as the allocator does */
+    int64_t actual_peak;             /**< after rules.allocation has placed them */
+    int64_t part[EK_N_MEMORY_PARTS]; /**< at the used peak; they add up to it */
+    double alive; /**< micro-batches whose activations are alive at the peak, of the whole stage: the (chunk,
+                       micro-batch) pairs, the running one included, over v */
+    /** Where the peak is. */
+    ek_block block;
+    int layer; /**< of the chunk; -1 in the embedding, n_layers of the chunk in the head */
+    char operator_name[96];
+    int n_top;
+    ek_memory_tensor top[EK_N_TOP]; /**< the largest by bytes times count */
+} ek_memory_stage;
+
+/** One kind of layer of a stage's model, as it is kept. */
+typedef struct ek_memory_layer {
+    char name[EK_NAME_SIZE];           /**< "decoder", "decoder with experts", "prediction" */
+    int64_t parameter_bytes;           /**< static bytes of one layer */
+    int64_t kept[EK_N_RECOMPUTE];      /**< bytes kept for one micro-batch, by kind, with the job's patterns */
+    int64_t transient[EK_N_RECOMPUTE]; /**< the most its backward holds besides what is kept at its start */
+} ek_memory_layer;
+
+typedef struct ek_memory {
+    int n_stages;
+    ek_memory_stage *stage; /**< [n_stages] */
+    int64_t limit;          /**< bytes; 0: none is known */
+    bool fits;              /**< every actual peak within the limit; true without a limit */
+    int64_t margin;         /**< limit minus the largest actual peak */
+    int fullest;            /**< stage of the largest actual peak */
+    int n_layer_kinds;
+    ek_memory_layer layer_kind[4];
+} ek_memory;
+
+typedef struct ek_memory_options {
+    bool without_allocation; /**< only the used peak: actual_peak is 0, and the limit is held against the used one */
+    bool without_top;        /**< no list of tensors, for searches */
+} ek_memory_options;
+
+/**
+ * Predict.
+ *
+ * @param job      passes ek_job_check()
+ * @param options  may be NULL
+ * @return EK_OK; EK_ERR_INPUT where the schedule admits no order for the job; EK_ERR_MEMORY. O(kinds of layers x
+ *         operators + blocks), and with allocation O(layers x micro-batches x operators x log(free buffers)).
+ *         Thread-safe.
+ */
+ek_status ek_memory_predict(const ek_job *job, const ek_memory_options *options, ek_memory *out, ek_error *err);
+void ek_memory_clear(ek_memory *memory);
+
+/**
+ * Warn of settings of a job that do nothing or contradict each other: a pattern that names no operator, select
+ * recomputation on layers that are recomputed whole, `mul` without the reshapes around it, a recomputed cast that keeps
+ * the larger tensor, fine-grained interleave without sequence parallelism, a vocabulary that does not divide, a large
+ * table that the optimizer does not shard, counts above the layers there. O(patterns x operators).
+ */
+void ek_memory_lint(const ek_job *job, const ek_listener *listener);
+
+/* ---- measures ---- */
+
+/** A change of settings and what it is predicted to bring. */
+typedef struct ek_measure {
+    char name[96];     /**< "recompute SiLU and Mul in every layer" */
+    char setting[160]; /**< to paste: "select_recompute: True" */
+    bool possible;     /**< false: `why` says what stands against it */
+    char why[160];
+    double saved_mb;    /**< of the largest actual peak: before minus after; may be negative */
+    double after_mb;    /**< the largest actual peak with it */
+    bool fits;          /**< with it, and nothing else changed */
+    double step_change; /**< step time with it over today's, minus 1; NAN when not known. Modelled: see ek_cost */
+} ek_measure;
+
+enum { EK_MAX_MEASURES = 32 };
+
+struct ek_device;
+/**
+ * What each available measure would save, largest saving first; those that are not possible or not in effect at the
+ * end.
+ *
+ * @param device  for step times (evenkeel/cost.h); NULL: none
+ * @param n       out: how many
+ * @return EK_OK, or EK_ERR_MEMORY. As long as ek_memory_predict() for each.
+ */
+ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES], int *n,
+                             ek_error *err);
+
+/* ---- calibration ---- */
+
+/** A measured peak. */
+typedef struct ek_memory_peak {
+    int stage;
+    double mb;
+    ek_origin origin;
+} ek_memory_peak;
+
+/** Error of a prediction against measured peaks, relative to them. */
+typedef struct ek_memory_error {
+    double mean, worst; /**< of absolute values, 0.02 is 2 % */
+    double bias;        /**< mean of signed values: > 0 when the prediction is high */
+    int worst_stage;
+} ek_memory_error;
+
+/** A calibration. */
+typedef struct ek_memory_fit_result {
+    ek_rules rules;      /**< with the fitted constant_mb, activation_scale and transient_scale */
+    int n_knobs;         /**< of them that were fitted */
+    const char *knob[4]; /**< [n_knobs] their names */
+    double value[4];
+    ek_memory_error before, after; /**< on the peaks fitted to */
+    ek_memory_error left_out;      /**< each peak predicted from the others; NAN with fewer than n_knobs + 2 peaks */
+} ek_memory_fit_result;
+
+/**
+ * Fit the few knobs that cannot be derived to measured peaks of some stages, by regularised least squares towards the
+ * uncalibrated model, so that two peaks do not make four knobs run wild. How many knobs are fitted follows from the
+ * error of leaving each peak out.
+ *
+ * @param actual  the peaks are with fragments
+ * @return EK_OK; EK_ERR_INPUT for no peaks, a stage the job has not, a peak that is not positive; EK_ERR_MEMORY
+ */
+ek_status ek_memory_calibrate(const ek_job *job, const ek_memory_peak *peaks, int n_peaks, bool actual,
+                              ek_memory_fit_result *out, ek_error *err);
+/** Error of a prediction against peaks. */
+ek_memory_error ek_memory_compare(const ek_memory *memory, const ek_memory_peak *peaks, int n_peaks, bool actual);
+
+/* ---- layers ---- */
+
+/**
+ * The job's layers for the balancer: memory by recompute kind as predicted, times from `device` by its operators.
+ * A kind is modelled when the job's patterns (or the framework's default ones) save anything.
+ *
+ * @param device  NULL: times are 0, which the caller replaces
+ * @param out     ek_layers_clear() frees it
+ */
+ek_status ek_memory_to_layers(const ek_job *job, const struct ek_device *device, ek_layers *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

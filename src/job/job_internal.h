@@ -1,0 +1,42 @@
+/* job/job_internal.h - what the readers of jobs share. A kind of file is one file job_NAME.c with its ek__job_format
+ * and one line in the table of job.c. */
+#ifndef EK_JOB_INTERNAL_H
+#define EK_JOB_INTERNAL_H
+
+#include "base/doc.h"
+#include "base/error.h"
+#include "evenkeel/job.h"
+
+/* A file that is being read. */
+typedef struct ek__job_source {
+    const char *path;
+    const char *text; /* `size` bytes, NUL behind them */
+    size_t size;
+    const ek__doc *doc; /* NULL when the text is no YAML or JSON */
+    const ek_listener *listener;
+    ek_error *err;
+} ek__job_source;
+
+typedef struct ek__job_format {
+    const char *name; /* for messages: "a training YAML of MindFormers" */
+    bool (*recognises)(const ek__job_source *source);
+    /* Fill *job, which has its path and is otherwise zero: all but the plan's spreading of what overrides change. What
+     * it takes is freed by ek_job_clear(), also after a failure. */
+    ek_status (*read)(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job);
+} ek__job_format;
+
+extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face;
+
+/* Spread n_layers + n_prediction_layers evenly over job->parallel.pipeline stages and `n_chunks` chunks into job->plan,
+ * which is empty: floor each, the rest to the first chunks; prediction layers are on the last one. */
+ek_status ek__job_spread(ek_job *job, int n_chunks, ek_error *err);
+/* The usual schedule for the plan's chunks, where the file and overrides name none. */
+const ek_schedule *ek__job_usual_schedule(const ek_job *job);
+/* Add a pattern; `layers` is [n_chunks][n_stages] and copied, NULL: all layers. */
+ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kind, const int *layers, bool by_default,
+                              ek_origin origin, ek_error *err);
+/* Feed-forward width of Llama: x = 4 H; x = int((multiplier + 0.01) x) when multiplier > 0; x = int(2 x / 3), rounded
+ * up to `multiple`. */
+int ek__job_intermediate(int hidden, double multiplier, int multiple);
+
+#endif

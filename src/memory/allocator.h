@@ -1,0 +1,43 @@
+/* memory/allocator.h - where an allocator puts tensors, given nothing but what is taken and given back in turn.
+ *
+ * An allocator is one file behind this table and one line in allocators[] of allocator.c. Offsets are in an address
+ * space of its own; blocks that it asks the device for follow one another there. */
+#ifndef EK_MEMORY_ALLOCATOR_H
+#define EK_MEMORY_ALLOCATOR_H
+
+#include "evenkeel/job.h"
+
+typedef struct ek__allocator ek__allocator;
+
+typedef struct ek__allocator_kind {
+    ek_allocation allocation;
+    ek__allocator *(*create)(const ek_rules *rules, int64_t device_bytes); /* NULL when memory is out */
+    void (*destroy)(ek__allocator *allocator);
+    /* Take `bytes`, for the whole step when `persistent`. @return its offset; -1 when memory is out (ours, not the
+     * device's: a device that is too small only shows in the figure) */
+    int64_t (*take)(ek__allocator *allocator, int64_t bytes, bool persistent);
+    void (*give)(ek__allocator *allocator, int64_t offset, int64_t bytes);
+    /* The figure with fragments so far: what the framework's log would print. */
+    int64_t (*actual)(const ek__allocator *allocator);
+} ek__allocator_kind;
+
+/* Of rules->allocation; NULL for EK_ALLOCATION_OFFLINE, which needs to see every lifetime first. */
+const ek__allocator_kind *ek__allocator_kind_of(ek_allocation allocation);
+
+/* A lifetime, for planning ahead. */
+typedef struct ek__lifetime {
+    int64_t bytes, offset; /* offset is the answer */
+    int32_t from, to;      /* events, taken at `from`, given back at `to` */
+} ek__lifetime;
+/* Place the largest first at the lowest offset that is free for its whole life. @return the height, -1 when memory is
+ * out. O(n^2) in the worst case, O(n log n + overlaps). */
+int64_t ek__place_offline(ek__lifetime *lifetime, size_t n);
+
+/* Requests are rounded up to this. */
+enum { EK__ALIGNMENT = 512 };
+static inline int64_t ek__aligned(int64_t bytes)
+{
+    return (bytes + EK__ALIGNMENT - 1) / EK__ALIGNMENT * EK__ALIGNMENT;
+}
+
+#endif
