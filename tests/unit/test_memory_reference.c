@@ -1,0 +1,192 @@
+/* Predictions against published figures and shipped training files, all of them read from the folder that EK_SHARED
+ * names; without it these tests are skipped. */
+#include "input.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "../../bench/measured.h"
+
+static measured_rows rows;
+static const char *shared;
+
+static int read_rows(void **state)
+{
+    (void)state;
+    ek_error err;
+    shared = getenv("EK_SHARED");
+    if (shared && access(shared, R_OK) != 0)
+        shared = NULL;
+    if (measured_read(shared, &rows, &err))
+        fail_msg("%s:%d: %s", err.file, err.line, err.message);
+    return 0;
+}
+
+static int clear_rows(void **state)
+{
+    (void)state;
+    measured_clear(&rows);
+    return 0;
+}
+
+static void need_shared(void)
+{
+    if (!shared) {
+        print_message("EK_SHARED names no folder: skipped\n");
+        skip();
+    }
+}
+
+static double predict(const measured_row *row)
+{
+    ek_memory memory;
+    ek_error err;
+    if (ek_memory_predict(&row->job, NULL, &memory, &err))
+        fail_msg("%s: %s", row->name, err.message);
+    double mb = measured_predicted(row, &memory);
+    ek_memory_clear(&memory);
+    return mb;
+}
+
+static void the_published_dry_run_is_predicted_stage_by_stage(void **state)
+{
+    (void)state;
+    need_shared();
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < rows.n; i++) {
+        if (rows.row[i].table != MEASURED_SAPP)
+            continue;
+        double error = predict(&rows.row[i]) / rows.row[i].mb - 1;
+        if (!(fabs(error) <= 0.04))
+            fail_msg("%s: %+.1f %%", rows.row[i].name, 100 * error);
+        sum += fabs(error);
+        n++;
+    }
+    assert_int_equal(n, 16);
+    if (!(sum / n <= 0.02))
+        fail_msg("mean error %.2f %%", 100 * sum / n);
+}
+
+static void dry_runs_and_real_runs_are_within_five_percent(void **state)
+{
+    (void)state;
+    need_shared();
+    int n = 0;
+    for (int i = 0; i < rows.n; i++) {
+        if (rows.row[i].table != MEASURED_PAIRS)
+            continue;
+        double error = predict(&rows.row[i]) / rows.row[i].mb - 1;
+        if (!(fabs(error) <= 0.05))
+            fail_msg("%s, %s: %+.1f %%", rows.row[i].name, rows.row[i].actual ? "with fragments" : "live", 100 * error);
+        n++;
+    }
+    assert_int_equal(n, 8);
+}
+
+static void dense_models_are_within_five_percent_in_the_mean(void **state)
+{
+    (void)state;
+    need_shared();
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < rows.n; i++)
+        if (rows.row[i].kind == MEASURED_DENSE) {
+            sum += fabs(predict(&rows.row[i]) / rows.row[i].mb - 1);
+            n++;
+        }
+    assert_true(n > 40);
+    if (!(sum / n <= 0.05))
+        fail_msg("mean error %.2f %% of %d rows", 100 * sum / n, n);
+}
+
+static void four_stages_calibrate_the_other_twelve(void **state)
+{
+    (void)state;
+    need_shared();
+    ek_memory_peak fitted[4], others[12];
+    int n_fitted = 0, n_others = 0;
+    const ek_job *published = NULL;
+    for (int i = 0; i < rows.n; i++) {
+        const measured_row *row = &rows.row[i];
+        if (row->table != MEASURED_SAPP)
+            continue;
+        published = &row->job;
+        ek_memory_peak peak = {.stage = row->stage, .mb = row->mb};
+        if (row->stage % 5 == 0)
+            fitted[n_fitted++] = peak;
+        else
+            others[n_others++] = peak;
+    }
+    assert_int_equal(n_fitted, 4);
+    assert_int_equal(n_others, 12);
+    ek_error err;
+    ek_memory_fit_result fit;
+    ek_memory memory;
+    ek_job job;
+    if (ek_memory_calibrate(published, fitted, n_fitted, true, &fit, &err) || ek_job_copy(published, &job, &err))
+        fail_msg("%s", err.message);
+    job.rules = fit.rules;
+    if (ek_memory_predict(&job, NULL, &memory, &err))
+        fail_msg("%s", err.message);
+    ek_memory_error error = ek_memory_compare(&memory, others, n_others, true);
+    ek_memory_clear(&memory);
+    ek_job_clear(&job);
+    if (!(error.mean <= 0.015 && error.worst <= 0.03))
+        fail_msg("mean %.2f %%, worst %.2f %% (stage %d)", 100 * error.mean, 100 * error.worst, error.worst_stage);
+}
+
+static void every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key(void **state)
+{
+    (void)state;
+    need_shared();
+    char folder[1024], path[2048];
+    snprintf(folder, sizeof folder, "%s/reference/configs", shared);
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    int n_read = 0, n_refused = 0, n_over = 0;
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        const char *dot = strrchr(entry->d_name, '.');
+        /* The dry run of the seed is of a plan that no device holds. */
+        if (!dot || strcmp(dot, ".yaml") != 0 || strncmp(entry->d_name, "llama_175b", 10) == 0)
+            continue;
+        ek_job job;
+        ek_memory memory;
+        ek_error err;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (ek_job_read(path, NULL, NULL, &job, &err)) {
+            n_refused++;
+            if (err.line < 1 || !strstr(err.message, "model_config"))
+                fail_msg("%s:%d: %s", entry->d_name, err.line, err.message);
+            continue;
+        }
+        n_read++;
+        if (ek_memory_predict(&job, NULL, &memory, &err))
+            fail_msg("%s: %s", entry->d_name, err.message);
+        if (!memory.fits || memory.limit <= 0) {
+            n_over++;
+            print_message("%s: stage %d holds %.0f of %.0f MB\n", entry->d_name, memory.fullest,
+                          (double)memory.stage[memory.fullest].actual_peak / (1 << 20),
+                          (double)memory.limit / (1 << 20));
+        }
+        ek_memory_clear(&memory);
+        ek_job_clear(&job);
+    }
+    closedir(dir);
+    assert_int_equal(n_read, 28);
+    assert_int_equal(n_refused, 1);
+    assert_int_equal(n_over, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_published_dry_run_is_predicted_stage_by_stage),
+        cmocka_unit_test(dry_runs_and_real_runs_are_within_five_percent),
+        cmocka_unit_test(dense_models_are_within_five_percent_in_the_mean),
+        cmocka_unit_test(four_stages_calibrate_the_other_twelve),
+        cmocka_unit_test(every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key),
+    };
+    return cmocka_run_group_tests_name("memory reference", tests, read_rows, clear_rows);
+}
