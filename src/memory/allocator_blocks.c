@@ -12,9 +12,6 @@
 
 enum { COMMON, PERSISTENT, N_POOLS };
 
-/* The most that offsets reach, so that sums of them cannot overflow. */
-static const int64_t most_bytes = INT64_C(1) << 60;
-
 typedef struct pool {
     int n_blocks;
     int64_t bytes;            /* of its blocks */
@@ -53,7 +50,7 @@ static void destroy(ek__allocator *a)
 static int64_t block_bytes(const ek__allocator *a, int64_t bytes)
 {
     int64_t block = a->unit;
-    while (block < bytes && block < most_bytes)
+    while (block < bytes && block < ek__space_end)
         block *= 2;
     if (a->device_bytes > 0) {
         int64_t left = (a->device_bytes - a->end) / EK__ALIGNMENT * EK__ALIGNMENT;
@@ -78,7 +75,7 @@ static void note_use(ek__allocator *a, int32_t piece)
 static int32_t add_block(ek__allocator *a, int64_t bytes, bool persistent)
 {
     int64_t block = block_bytes(a, bytes);
-    if (block > most_bytes - a->end)
+    if (block > ek__space_end - a->end)
         return -1;
     int set = persistent && a->pool[PERSISTENT].n_blocks == 0 ? PERSISTENT : COMMON;
     int32_t piece = ek__pieces_add(&a->pieces, a->end, block, set);
@@ -101,7 +98,7 @@ static int32_t find(ek__allocator *a, int64_t bytes, bool persistent)
 
 static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
 {
-    if (a->pieces.failed || bytes > most_bytes)
+    if (a->pieces.failed || bytes > ek__space_end)
         return -1;
     bytes = bytes > 0 ? ek__aligned(bytes) : EK__ALIGNMENT;
     int32_t piece = find(a, bytes, persistent);

@@ -10,7 +10,7 @@
 
 enum { SMALL, LARGE };
 
-static const int64_t mib = 1 << 20, most_bytes = INT64_C(1) << 60;
+static const int64_t mib = 1 << 20;
 
 struct ek__allocator {
     int64_t device_bytes; /* <= 0: unlimited */
@@ -64,7 +64,7 @@ static int32_t add_segment(ek__allocator *a, int64_t bytes, int set)
     int64_t segment = segment_bytes(bytes);
     if (a->device_bytes > 0 && segment > a->device_bytes - a->reserved)
         release_segments(a);
-    if (segment > most_bytes - a->end)
+    if (segment > ek__space_end - a->end)
         return -1;
     int32_t piece = ek__pieces_add(&a->pieces, a->end, segment, set);
     if (piece < 0)
@@ -78,7 +78,7 @@ static int32_t add_segment(ek__allocator *a, int64_t bytes, int set)
 static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
 {
     (void)persistent;
-    if (a->pieces.failed || bytes > most_bytes)
+    if (a->pieces.failed || bytes > ek__space_end)
         return -1;
     bytes = bytes > 0 ? ek__aligned(bytes) : EK__ALIGNMENT;
     int set = bytes <= mib ? SMALL : LARGE;

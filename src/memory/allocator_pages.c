@@ -13,8 +13,8 @@
 
 enum { IDLE, UNMAPPED };
 
-/* What address space is cut from: far above any device, and few enough pages to keep a bit of each. */
-static const int64_t most_pages = INT64_C(1) << 31, most_bytes = INT64_C(1) << 58;
+/* Few enough to keep a bit of each. */
+static const int64_t most_pages = INT64_C(1) << 31;
 
 struct ek__allocator {
     int64_t page; /* bytes */
@@ -41,8 +41,7 @@ static ek__allocator *create(const ek_rules *rules, int64_t device_bytes)
     if (!a)
         return NULL;
     a->page = rules->page_bytes > 0 ? ek__aligned(rules->page_bytes) : EK__ALIGNMENT;
-    a->space = a->page > most_bytes / most_pages ? most_bytes : a->page * most_pages;
-    a->space = a->space / EK__ALIGNMENT * EK__ALIGNMENT;
+    a->space = a->page > ek__space_end / most_pages ? ek__space_end : a->page * most_pages;
     ek__pieces_init(&a->pieces);
     int32_t all = ek__pieces_add(&a->pieces, 0, a->space, UNMAPPED);
     if (all < 0 || ek__pieces_give(&a->pieces, all, UNMAPPED) < 0) {
@@ -110,7 +109,7 @@ static bool unmap_idle(ek__allocator *a)
     for (int w = 0; w < EK__N_BIN_WORDS; w++)
         while (idle->filled[w]) {
             const ek__bin *bin = &idle->bin[w * 64 + __builtin_ctzll(idle->filled[w])];
-            if (!unmap(a, bin->at[bin->n - 1].piece))
+            if (!unmap(a, ek__piece_of(&bin->at[bin->n - 1])))
                 return false;
         }
     return true;

@@ -35,20 +35,33 @@ static inline int bin_of(int64_t bytes)
     return (e - 2) << 3 | (int)(units >> (e - 3) & 7);
 }
 
-/* First of the bin's pieces that does not stand before (bytes, offset). */
-static inline int32_t place_in(const ek__bin *bin, int64_t bytes, int64_t offset)
+static inline uint64_t place_of(int64_t offset, int32_t piece)
 {
-    int32_t low = 0, n = bin->n;
-    while (n > 0) {
-        const ek__free_piece *middle = &bin->at[low + n / 2];
-        if (middle->bytes < bytes || (middle->bytes == bytes && middle->offset < offset)) {
-            low += n / 2 + 1;
-            n -= n / 2 + 1;
-        } else {
-            n /= 2;
-        }
+    return (uint64_t)offset / EK__ALIGNMENT << EK__PIECE_BITS | (uint32_t)piece;
+}
+
+/* How many of the bin's pieces stand before (bytes, place). Without branches, which nobody could predict. */
+static inline int32_t count_before(const ek__bin *bin, uint64_t bytes, uint64_t place)
+{
+    const ek__free_piece *at = bin->at;
+    for (int32_t n = bin->n; n > 0;) {
+        int32_t half = (n + 1) / 2;
+        const ek__free_piece *last = at + half - 1;
+        at += ((last->bytes < bytes) | ((last->bytes == bytes) & (last->place < place))) ? half : 0;
+        n -= half;
     }
-    return low;
+    return (int32_t)(at - bin->at);
+}
+
+static bool grow(ek__bin *bin)
+{
+    int32_t capacity = bin->capacity ? 2 * bin->capacity : FIRST_CAPACITY;
+    ek__free_piece *grown = realloc(bin->at, (size_t)capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    bin->at = grown;
+    bin->capacity = capacity;
+    return true;
 }
 
 static bool list(ek__pieces *pieces, int32_t index, int set)
@@ -56,19 +69,13 @@ static bool list(ek__pieces *pieces, int32_t index, int set)
     ek__piece *piece = &pieces->at[index];
     int number = bin_of(piece->bytes);
     ek__bin *bin = &pieces->set[set].bin[number];
-    if (bin->n == bin->capacity) {
-        int32_t capacity = bin->capacity ? 2 * bin->capacity : FIRST_CAPACITY;
-        ek__free_piece *grown = realloc(bin->at, (size_t)capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        bin->at = grown;
-        bin->capacity = capacity;
-    }
-    int32_t at = place_in(bin, piece->bytes, piece->offset);
-    for (int32_t i = bin->n; i > at; i--)
-        bin->at[i] = bin->at[i - 1];
-    bin->at[at] = (ek__free_piece){piece->bytes, piece->offset, index};
-    bin->n++;
+    if (bin->n == bin->capacity && !grow(bin))
+        return false;
+    ek__free_piece entry = {(uint64_t)piece->bytes, place_of(piece->offset, index)};
+    ek__free_piece *at = bin->at + count_before(bin, entry.bytes, entry.place);
+    for (ek__free_piece *p = bin->at + bin->n++; p > at; p--)
+        *p = p[-1];
+    *at = entry;
     pieces->set[set].filled[number / 64] |= UINT64_C(1) << number % 64;
     piece->set = (int16_t)set;
     piece->free = true;
@@ -81,9 +88,10 @@ void ek__pieces_unlist(ek__pieces *pieces, int32_t index)
     int number = bin_of(piece->bytes);
     ek__free_set *set = &pieces->set[piece->set];
     ek__bin *bin = &set->bin[number];
-    bin->n--;
-    for (int32_t i = place_in(bin, piece->bytes, piece->offset); i < bin->n; i++)
-        bin->at[i] = bin->at[i + 1];
+    ek__free_piece *last = bin->at + --bin->n;
+    for (ek__free_piece *p = bin->at + count_before(bin, (uint64_t)piece->bytes, place_of(piece->offset, index));
+         p < last; p++)
+        *p = p[1];
     if (bin->n == 0)
         set->filled[number / 64] &= ~(UINT64_C(1) << number % 64);
     piece->free = false;
@@ -94,17 +102,16 @@ int32_t ek__pieces_best(const ek__pieces *pieces, int set, int64_t bytes)
     const ek__free_set *s = &pieces->set[set];
     int number = bin_of(bytes), word = number / 64;
     const ek__bin *bin = &s->bin[number];
-    int32_t at = bin->n > 0 ? place_in(bin, bytes, 0) : 0;
-    if (at < bin->n)
-        return bin->at[at].piece;
     /* Everything in a later bin is larger, so the first of the next one that holds something is the best. */
+    if (bin->n > 0 && bin->at[bin->n - 1].bytes >= (uint64_t)bytes)
+        return ek__piece_of(&bin->at[count_before(bin, (uint64_t)bytes, 0)]);
     uint64_t bits = s->filled[word] & ~UINT64_C(1) << number % 64;
     while (bits == 0) {
         if (++word == EK__N_BIN_WORDS)
             return -1;
         bits = s->filled[word];
     }
-    return s->bin[word * 64 + __builtin_ctzll(bits)].at[0].piece;
+    return ek__piece_of(s->bin[word * 64 + __builtin_ctzll(bits)].at);
 }
 
 /* Room for one more piece, which the caller fills. */
@@ -115,7 +122,7 @@ static int32_t new_piece(ek__pieces *pieces)
         pieces->unused = pieces->at[index].next;
         return index;
     }
-    if (pieces->n == INT32_MAX)
+    if (pieces->n == 1 << EK__PIECE_BITS)
         return -1;
     ek__piece *grown = ek__with_room(pieces->at, &pieces->capacity, (size_t)pieces->n + 1, sizeof *grown);
     if (!grown)

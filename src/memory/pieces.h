@@ -20,11 +20,20 @@ typedef struct ek__piece {
     bool free;
 } ek__piece;
 
+/* Address space ends at 512 TiB and there are at most 16 million pieces, so that two words hold an entry. */
+enum { EK__PIECE_BITS = 24, EK__OFFSET_BITS = 40 };
+static const int64_t ek__space_end = INT64_C(512) << EK__OFFSET_BITS;
+
 /* Sorted by size, then address. */
 typedef struct ek__free_piece {
-    int64_t bytes, offset;
-    int32_t piece;
+    uint64_t bytes;
+    uint64_t place; /* offset in units of EK__ALIGNMENT, and in the low bits the piece */
 } ek__free_piece;
+
+static inline int32_t ek__piece_of(const ek__free_piece *entry)
+{
+    return (int32_t)(entry->place & ((1 << EK__PIECE_BITS) - 1));
+}
 
 typedef struct ek__bin {
     int32_t n, capacity;

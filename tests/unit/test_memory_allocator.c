@@ -260,10 +260,12 @@ static int64_t assert_pieces_hold(const ek__pieces *pieces)
             const ek__bin *bin = &pieces->set[s].bin[b];
             assert_int_equal(bin->n > 0, pieces->set[s].filled[b / 64] >> b % 64 & 1);
             for (int i = 0; i < bin->n; i++) {
-                const ek__piece *p = &pieces->at[bin->at[i].piece];
-                assert_true(p->free && p->set == s && p->bytes == bin->at[i].bytes && p->offset == bin->at[i].offset);
-                assert_true(i == 0 || bin->at[i - 1].bytes < p->bytes ||
-                            (bin->at[i - 1].bytes == p->bytes && bin->at[i - 1].offset < p->offset));
+                const ek__free_piece *entry = &bin->at[i];
+                const ek__piece *p = &pieces->at[ek__piece_of(entry)];
+                assert_true(p->free && p->set == s && (uint64_t)p->bytes == entry->bytes);
+                assert_true((uint64_t)p->offset / EK__ALIGNMENT == entry->place >> EK__PIECE_BITS);
+                assert_true(i == 0 || entry[-1].bytes < entry->bytes ||
+                            (entry[-1].bytes == entry->bytes && entry[-1].place < entry->place));
                 listed += p->bytes;
             }
         }
