@@ -11,8 +11,9 @@
 #define MAX_FIGURE 1e9 /* of any rate or size: far beyond any device, far below overflow */
 
 static const char *const keys[] = {
-    "name",      "source",        "certain",    "memory_gib", "memory_gbs",       "peak_tflops", "eff_matmul",
-    "eff_attention", "eff_memory", "launch_us", "devices_per_node", "intra", "inter", "eff_link", NULL};
+    "name",       "source",        "certain",    "memory_gib", "memory_gbs",       "peak_tflops",
+    "eff_matmul", "eff_attention", "eff_memory", "launch_us",  "devices_per_node", "intra",
+    "inter",      "eff_link",      NULL};
 static const char *const link_keys[] = {"gbs", "latency_us", NULL};
 
 typedef struct figure {
@@ -37,7 +38,8 @@ static ek_status read_figures(const ek__in *in, const ek__node *map, ek_device *
         figure figure;
         bool required;
     } all[] = {
-        {{"memory_gib", 1e-3, MAX_FIGURE, "give the device's memory in units of 2^30 bytes", &device->memory_gib}, true},
+        {{"memory_gib", 1e-3, MAX_FIGURE, "give the device's memory in units of 2^30 bytes", &device->memory_gib},
+         true},
         {{"memory_gbs", 1e-3, MAX_FIGURE, "give the memory's rate in 10^9 bytes a second", &device->memory_gbs}, true},
         {{"eff_matmul", 1e-3, 1.0, "it is the share of the peak that matrix products reach, 0 to 1",
           &device->eff_matmul},
@@ -45,8 +47,7 @@ static ek_status read_figures(const ek__in *in, const ek__node *map, ek_device *
         {{"eff_attention", 1e-3, 1.0, "it is the share of the peak that fused attention reaches, 0 to 1",
           &device->eff_attention},
          false},
-        {{"eff_memory", 1e-3, 1.0, "it is the share of the memory's rate that is reached, 0 to 1",
-          &device->eff_memory},
+        {{"eff_memory", 1e-3, 1.0, "it is the share of the memory's rate that is reached, 0 to 1", &device->eff_memory},
          false},
         {{"eff_link", 1e-3, 1.0, "it is the share of the links' rate that is reached, 0 to 1", &device->eff_link},
          false},
@@ -104,8 +105,8 @@ static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *de
     if (status == EK_OK && certain)
         status = ek__bool(in, certain, "say false where a figure is not from a product sheet", &device->certain);
     if (status == EK_OK && node)
-        status = ek__int(in, node, 1, 1 << 20, "it is how many devices the faster link joins",
-                         &device->devices_per_node);
+        status =
+            ek__int(in, node, 1, 1 << 20, "it is how many devices the faster link joins", &device->devices_per_node);
     return status;
 }
 

@@ -108,8 +108,12 @@ enum { N_DEVICES = sizeof devices / sizeof *devices };
 
 /* What people call them besides. */
 static const char *const aliases[][2] = {
-    {"A100", "A100-80"}, {"910B", "Atlas 800T A2"},  {"Ascend 910B", "Atlas 800T A2"}, {"Ascend910B", "Atlas 800T A2"},
-    {"A2", "Atlas 800T A2"}, {"800T A2", "Atlas 800T A2"},
+    {"A100", "A100-80"},
+    {"910B", "Atlas 800T A2"},
+    {"Ascend 910B", "Atlas 800T A2"},
+    {"Ascend910B", "Atlas 800T A2"},
+    {"A2", "Atlas 800T A2"},
+    {"800T A2", "Atlas 800T A2"},
 };
 
 const ek_device *ek_devices(int *n)

@@ -16,116 +16,95 @@
  * Tensor parallelism of the experts (expert_tensor ranks) cuts I. With sequence parallelism each rank routes its own
  * tokens and the group gathers what its experts got; only MindFormers' batched matmul gathers all tokens before the
  * router. MindFormers has both a form with indices (gather and scatter) and an older one with one-hot products; this is
- * the one with indices. The loss that balances experts is an addition to the router's workspace. Not handled: group-wise
- * all-to-all, experts cut in three dimensions, tokens sent once per node. */
+ * the one with indices. The loss that balances experts is an addition to the router's workspace. Not handled:
+ * group-wise all-to-all, experts cut in three dimensions, tokens sent once per node. */
 #include <math.h>
 
 #include "memory/layer.h"
 
-/* Paths below the feed-forward cell. */
+/* Primitives of the router and around the experts, below the cell of the routed ones. */
 typedef struct expert_names {
-    const char *cast, *router, *probabilities, *top_k, *permute, *send, *gather, *scatter, *back, *unpermute, *weigh, *sum;
-    const char *up, *gate, *activation, *product, *fused, *down; /* of routed experts */
-    const char *up_weight, *gate_weight, *down_weight, *router_weight;
-    const char *shared_up, *shared_gate, *shared_activation, *shared_product, *shared_fused, *shared_down;
-    const char *shared_up_weight, *shared_gate_weight, *shared_down_weight, *shared_gather, *shared_scatter, *add;
+    const char *cast, *router, *router_weight, *probabilities, *top_k, *permute, *send, *back, *unpermute, *weigh, *sum;
 } expert_names;
 
-#define SHARED_LLAMA                                                                                                   \
-    .shared_up = "shared_experts.w1.matmul", .shared_gate = "shared_experts.w3.matmul",                                \
-    .shared_activation = "shared_experts.w1.activation.silu", .shared_product = "shared_experts.mul",                  \
-    .shared_fused = "shared_experts.swiglu", .shared_down = "shared_experts.w2.matmul",                                \
-    .shared_up_weight = "shared_experts.w1.weight", .shared_gate_weight = "shared_experts.w3.weight",                  \
-    .shared_down_weight = "shared_experts.w2.weight", .shared_gather = "shared_experts.gather",                        \
-    .shared_scatter = "shared_experts.scatter", .add = "add"
-#define ROUTED_LLAMA(r)                                                                                                \
-    .cast = r "router.cast", .router = r "router.dense.matmul", .probabilities = r "router.router.softmax",            \
-    .top_k = r "router.router.topk", .permute = r "router.router.dispatch_gather", .send = r "alltoall",               \
-    .gather = r "ffn.gather", .scatter = r "ffn.scatter", .back = r "alltoall_back",                                   \
-    .unpermute = r "router.router.combine_gather", .weigh = r "router.router.mul_router_coeff",                        \
-    .sum = r "router.router.sum_router_coeff", .up = r "ffn.w1.matmul", .gate = r "ffn.w3.matmul",                     \
-    .activation = r "ffn.w1.activation.silu", .product = r "ffn.mul", .fused = r "ffn.swiglu",                         \
-    .down = r "ffn.w2.matmul", .up_weight = r "ffn.w1.weight", .gate_weight = r "ffn.w3.weight",                       \
-    .down_weight = r "ffn.w2.weight", .router_weight = r "router.dense.weight"
-#define ROUTED_LLAMA_GROUPED(r)                                                                                        \
-    .cast = r "cast", .router = r "router_dense.matmul", .probabilities = r "gating_activation", .top_k = r "topk",    \
-    .permute = r "gather_sort", .send = r "ffn.alltoall", .gather = r "ffn.gather", .scatter = r "ffn.scatter",        \
-    .back = r "ffn.alltoall_back", .unpermute = r "gather_unsort", .weigh = r "mul_router_coeff",                      \
-    .sum = r "sum_router_coeff", .up = r "ffn.w1.matmul", .gate = r "ffn.w3.matmul",                                   \
-    .activation = r "ffn.w1.activation.silu", .product = r "ffn.mul", .fused = r "ffn.swiglu",                         \
-    .down = r "ffn.w2.matmul", .up_weight = r "ffn.w1", .gate_weight = r "ffn.w3", .down_weight = r "ffn.w2",          \
-    .router_weight = r "router_dense.weight"
+/* Names below a feed-forward cell: matrices' cells, then primitives. */
+typedef struct matrix_names {
+    const char *up, *gate, *down, *activation, *product, *fused;
+} matrix_names;
 
-/* With shared experts the layer is a cell around both (LlamaFeedForwardWithMoE), else the experts' cell itself. Names
- * inside the grouped form's ffn, which is one custom operator in graph mode, are ours. */
-static const expert_names llama = {ROUTED_LLAMA(""), SHARED_LLAMA};
-static const expert_names llama_shared = {ROUTED_LLAMA("routed_experts."), SHARED_LLAMA};
-static const expert_names llama_grouped = {ROUTED_LLAMA_GROUPED(""), SHARED_LLAMA};
-static const expert_names llama_grouped_shared = {ROUTED_LLAMA_GROUPED("routed_experts."), SHARED_LLAMA};
+static const expert_names llama = {
+    .cast = "router.cast",
+    .router = "router.dense.matmul",
+    .router_weight = "router.dense",
+    .probabilities = "router.router.softmax",
+    .top_k = "router.router.topk",
+    .permute = "router.router.dispatch_gather",
+    .send = "alltoall",
+    .back = "alltoall_back",
+    .unpermute = "router.router.combine_gather",
+    .weigh = "router.router.mul_router_coeff",
+    .sum = "router.router.sum_router_coeff",
+};
+/* MoEV3; what is inside its ffn is one custom operator in graph mode, those names are ours. */
+static const expert_names llama_grouped = {
+    .cast = "cast",
+    .router = "router_dense.matmul",
+    .router_weight = "router_dense",
+    .probabilities = "gating_activation",
+    .top_k = "topk",
+    .permute = "gather_sort",
+    .send = "ffn.alltoall",
+    .back = "ffn.alltoall_back",
+    .unpermute = "gather_unsort",
+    .weigh = "mul_router_coeff",
+    .sum = "sum_router_coeff",
+};
 static const expert_names megatron = {
     .cast = "router.cast",
     .router = "router.gating",
+    .router_weight = "router",
     .probabilities = "router.softmax",
     .top_k = "router.topk",
     .permute = "token_dispatcher.permute",
     .send = "token_dispatcher.all_to_all",
-    .gather = "token_dispatcher.gather",
-    .scatter = "token_dispatcher.scatter",
     .back = "token_dispatcher.all_to_all_back",
     .unpermute = "token_dispatcher.unpermute",
-    .weigh = "token_dispatcher.weigh",
-    .sum = "token_dispatcher.sum",
-    .up = "experts.linear_fc1",
-    .gate = "experts.linear_fc1_gate",
-    .activation = "experts.activation_func",
-    .product = "experts.mul",
-    .fused = "experts.activation_func",
-    .down = "experts.linear_fc2",
-    .up_weight = "experts.linear_fc1.weight",
-    .gate_weight = "experts.linear_fc1_gate.weight",
-    .down_weight = "experts.linear_fc2.weight",
-    .router_weight = "router.weight",
-    .shared_up = "shared_experts.linear_fc1",
-    .shared_gate = "shared_experts.linear_fc1_gate",
-    .shared_activation = "shared_experts.activation_func",
-    .shared_product = "shared_experts.mul",
-    .shared_fused = "shared_experts.activation_func",
-    .shared_down = "shared_experts.linear_fc2",
-    .shared_up_weight = "shared_experts.linear_fc1.weight",
-    .shared_gate_weight = "shared_experts.linear_fc1_gate.weight",
-    .shared_down_weight = "shared_experts.linear_fc2.weight",
-    .shared_gather = "shared_experts.gather",
-    .shared_scatter = "shared_experts.scatter",
-    .add = "add",
 };
+static const matrix_names llama_matrices = {"w1", "w3", "w2", "w1.activation.silu", "mul", "swiglu"};
+static const matrix_names megatron_matrices = {"linear_fc1",      "linear_fc1",      "linear_fc2",
+                                               "activation_func", "activation_func", "activation_func"};
 
 typedef struct experts {
     const ek__layer_builder *b;
     const expert_names *name;
+    const char *cell;         /* of the routed experts */
+    bool mindformers;         /* its operators; else Megatron's */
     bool gathered;            /* all T tokens are routed on each rank */
     bool group_gathers;       /* ranks of an expert gather what each of them got */
-    bool one_input;           /* gate and up are one matmul, and its output one tensor */
     int64_t tokens, copies;   /* n, P */
     int64_t received, hidden; /* R, H */
     int64_t local, inner;     /* experts on the rank, I over expert_tensor */
 } experts;
 
-/* ---- small things ---- */
+/* A feed-forward part: the routed experts' or the shared one's. */
+typedef struct part {
+    const char *cell;
+    bool routed, reshapes; /* Linear's reshapes around the matrices */
+    bool one_input;        /* gate and up are one matmul, and its output one tensor */
+    int64_t rows, inner;
+    int copies;
+} part;
 
-static bool is_mindformers(const ek_job *job)
-{
-    return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
-}
+/* ---- small things ---- */
 
 static const char *path(const experts *e, const char *rest)
 {
-    return ek__path(e->b, EK__CELL_MLP, rest);
+    return ek__path_join(e->cell, rest);
 }
 
 static int tensor_of(const experts *e, const char *name, ek_dtype dtype, int64_t rows, int64_t columns)
 {
-    const int64_t dim[] = {rows, columns};
-    return ek__add_tensor(e->b->graph, name, dtype, 2, dim);
+    return ek__add_tensor(e->b->graph, name, dtype, 2, (int64_t[]){rows, columns});
 }
 
 static int64_t bytes_of(const experts *e, int tensor)
@@ -137,27 +116,28 @@ static int64_t bytes_of(const experts *e, int tensor)
 static ek__op *stream(const experts *e, const char *where, int in, int out)
 {
     ek__graph *g = e->b->graph;
-    ek__op *op = ek__add_op(g, path(e, where), EK__OP_ELEMENTWISE);
+    ek__op *op = ek__add_op(g, where, EK__OP_ELEMENTWISE);
     ek__op_in(g, op, in);
     ek__op_out(g, op, out);
-    op->bytes_moved = op->backward_bytes_moved = (double)bytes_of(e, in) + (double)bytes_of(e, out);
+    ek__op_done(e->b, op);
     return op;
 }
 
+/* ---- a feed-forward part ---- */
+
 /* rows x in of all experts on the rank, each row times its expert's [in x out]. */
-static int grouped_matmul(const experts *e, const char *where, const char *weight, const char *name, int x,
-                          int64_t rows, int64_t in, int64_t out)
+static int grouped_matmul(const experts *e, const char *where, const char *cell, int x, int64_t rows, int64_t in,
+                          int64_t out)
 {
     ek__graph *g = e->b->graph;
     const ek_job *job = e->b->job;
     int64_t elements = e->local * in * out;
-    int parameter = ek__add_parameter(g, path(e, weight), elements, e->local, job->types.param,
-                                      job->parallel.tensor / job->parallel.expert_tensor);
-    g->parameter[parameter].expert = true;
-    int y = tensor_of(e, name, e->b->compute, rows, out);
+    int y = tensor_of(e, "output", e->b->compute, rows, out);
     ek__op *op = stream(e, where, x, y);
     op->kind = EK__OP_MATMUL;
-    op->parameter = parameter;
+    op->parameter = ek__add_parameter(g, ek__path_join(cell, "weight"), elements, e->local, job->types.param,
+                                      job->parallel.tensor / job->parallel.expert_tensor);
+    g->parameter[op->parameter].expert = true;
     ek__op_need(g, op, x);
     op->flops = op->backward_flops = op->weight_flops = 2.0 * (double)rows * (double)in * (double)out;
     op->bytes_moved += (double)elements * ek_dtype_bytes(e->b->compute);
@@ -165,32 +145,71 @@ static int grouped_matmul(const experts *e, const char *where, const char *weigh
     return y;
 }
 
-/* ---- activation between the matmuls ---- */
+static int matrix(const experts *e, const part *p, const char *cell, int x, int64_t in, int64_t out)
+{
+    const char *at = ek__path_join(p->cell, cell), *where = e->mindformers ? ek__path_join(at, "matmul") : at;
+    if (p->routed)
+        return grouped_matmul(e, where, at, x, p->rows, in, out);
+    return ek__build_matmul(e->b, where, at, x, p->rows, in, out, false, p->copies);
+}
 
-typedef struct act_names {
-    const char *activation, *product, *fused;
-} act_names;
+static int reshape_in(const experts *e, const part *p, const char *cell, int x)
+{
+    return p->reshapes ? ek__build_reshape_in(e->b, ek__path_join(p->cell, cell), x) : x;
+}
 
-/* SwiGLU of gate and up (or of the one tensor of both), or GELU. */
-static int activate(const experts *e, const act_names *name, int up, int gate, int64_t rows, int64_t inner)
+static int reshape_out(const experts *e, const part *p, const char *cell, int x)
+{
+    return p->reshapes ? ek__build_reshape_out(e->b, ek__path_join(p->cell, cell), x) : x;
+}
+
+static int activate(const experts *e, const part *p, const char *where, const char *name, int x, int y)
+{
+    const int64_t dim[] = {p->rows, p->inner};
+    return ek__build_elementwise(e->b, ek__path_join(p->cell, where), name, e->b->compute, 2, dim, x, y, true);
+}
+
+/* Linear of MindFormers runs its activation inside, in front of the reshape of its output: recomputing one without the
+ * other is optimised away. */
+static int build_gated(const experts *e, const part *p, const matrix_names *n, int x)
 {
     ek__graph *g = e->b->graph;
-    bool fused = e->one_input || !e->b->job->model.gated;
-    if (fused) {
-        int y = tensor_of(e, "activation", e->b->compute, rows, inner);
-        ek__op_need(g, stream(e, e->b->job->model.gated ? name->fused : name->activation, up, y), up);
-        return y;
+    if (p->one_input) {
+        int both = matrix(e, p, n->up, x, e->hidden, 2 * p->inner);
+        if (e->b->job->model.fused_swiglu || e->mindformers)
+            return activate(e, p, n->fused, "product", both, -1);
+        return activate(e, p, n->product, "product", activate(e, p, n->activation, "output", both, -1), both);
     }
-    int silu = tensor_of(e, "SiLU output", e->b->compute, rows, inner);
-    ek__op_need(g, stream(e, name->activation, up, silu), up);
-    int y = tensor_of(e, "product", e->b->compute, rows, inner);
-    ek__op *mul = stream(e, name->product, silu, y);
-    ek__op_in(g, mul, gate);
-    ek__op_need(g, mul, silu);
-    ek__op_need(g, mul, gate);
-    mul->bytes_moved += (double)bytes_of(e, gate);
-    mul->backward_bytes_moved = mul->bytes_moved;
-    return y;
+    int up = matrix(e, p, n->up, reshape_in(e, p, n->up, x), e->hidden, p->inner);
+    up = activate(e, p, n->activation, "output", up, -1);
+    int silu = g->n_ops - 1;
+    up = reshape_out(e, p, n->up, up);
+    g->op[silu].requires = g->n_ops - 1 > silu ? silu + 1 : -1;
+    int gate = matrix(e, p, n->gate, reshape_in(e, p, n->gate, x), e->hidden, p->inner);
+    return activate(e, p, n->product, "product", up, reshape_out(e, p, n->gate, gate));
+}
+
+static int build_part(const experts *e, const part *p, int x)
+{
+    ek__graph *g = e->b->graph;
+    const matrix_names *n = e->mindformers ? &llama_matrices : &megatron_matrices;
+    int y = e->b->job->model.gated
+                ? build_gated(e, p, n, x)
+                : activate(e, p, n->activation, "output", matrix(e, p, n->up, x, e->hidden, p->inner), -1);
+    int made = g->tensor[y].producer, before = g->n_ops;
+    y = reshape_in(e, p, n->down, y);
+    if (g->n_ops > before) {
+        /* What it reads is kept unless it is recomputed itself. */
+        g->op[before].always_recomputed = false;
+        g->op[made].requires = before;
+    }
+    return reshape_out(e, p, n->down, matrix(e, p, n->down, y, p->inner, e->hidden));
+}
+
+static bool has_one_input(const experts *e, bool routed)
+{
+    const ek_job_model *m = &e->b->job->model;
+    return m->gated && (m->fused_swiglu || m->qkv_concat || !e->mindformers || (routed && m->grouped_matmul));
 }
 
 /* ---- router ---- */
@@ -205,9 +224,9 @@ static int route(const experts *e, int x, int *indices)
     int in = x;
     if (type != b->compute) {
         in = tensor_of(e, "router input", type, e->tokens, e->hidden);
-        ek__op *cast = stream(e, e->name->cast, x, in);
+        ek__op *cast = stream(e, path(e, e->name->cast), x, in);
         /* Megatron's router keeps its input and casts again; MindSpore's graph keeps the cast's output. */
-        cast->always_recomputed = !is_mindformers(b->job);
+        cast->always_recomputed = !e->mindformers;
     }
     int logits = ek__build_matmul(b, path(e, e->name->router), path(e, e->name->router_weight), in, e->tokens,
                                   e->hidden, m->n_experts, false, b->job->parallel.tensor);
@@ -217,10 +236,10 @@ static int route(const experts *e, int x, int *indices)
     if (matmul->parameter >= 0)
         g->parameter[matmul->parameter].dtype = type;
     int probabilities = tensor_of(e, "router probabilities", type, e->tokens, m->n_experts);
-    ek__op_need(g, stream(e, e->name->probabilities, logits, probabilities), probabilities);
+    ek__op_need(g, stream(e, path(e, e->name->probabilities), logits, probabilities), probabilities);
     int weights = tensor_of(e, "router weights", type, e->tokens, m->top_k);
     *indices = ek__add_bytes(g, "expert indices", 4 * e->tokens * m->top_k, true);
-    ek__op *top_k = stream(e, e->name->top_k, probabilities, weights);
+    ek__op *top_k = stream(e, path(e, e->name->top_k), probabilities, weights);
     ek__op_out(g, top_k, *indices);
     ek__op_need(g, top_k, *indices);
     /* Each expert's positions and the balancing loss come from a one-hot of the choices. */
@@ -234,11 +253,11 @@ static int permute(const experts *e, int x, int indices)
 {
     ek__graph *g = e->b->graph;
     int y = tensor_of(e, "permuted tokens", e->b->compute, e->copies, e->hidden);
-    ek__op *op = stream(e, e->name->permute, x, y);
+    ek__op *op = stream(e, path(e, e->name->permute), x, y);
     ek__op_in(g, op, indices);
     ek__op_need(g, op, indices);
     /* A row of zeros stands before the tokens, for empty places. */
-    if (is_mindformers(e->b->job) && e->b->job->model.capacity_factor > 0)
+    if (e->mindformers && e->b->job->model.capacity_factor > 0)
         op->workspace = bytes_of(e, x);
     return y;
 }
@@ -258,30 +277,25 @@ static int send(const experts *e, const char *where, const char *name, int x, in
 static int reduce(const experts *e, int x)
 {
     if (e->group_gathers)
-        return send(e, e->name->scatter, "expert output", x, e->received, EK__COMM_SCATTER, EK__GROUP_TENSOR);
+        return send(e, "ffn.scatter", "expert output", x, e->received, EK__COMM_SCATTER, EK__GROUP_TENSOR);
     if (e->b->job->parallel.expert_tensor > 1)
-        return send(e, e->name->scatter, "expert output", x, e->received, EK__COMM_REDUCE, EK__GROUP_TENSOR);
+        return send(e, "ffn.reduce", "expert output", x, e->received, EK__COMM_REDUCE, EK__GROUP_TENSOR);
     return x;
 }
 
 static int compute(const experts *e, int x)
 {
-    const ek_job_model *m = &e->b->job->model;
-    int64_t rows = e->received;
+    part p = {.cell = path(e, e->mindformers ? "ffn" : "experts"),
+              .routed = true,
+              .reshapes = !e->b->job->model.grouped_matmul,
+              .one_input = has_one_input(e, true),
+              .rows = e->received,
+              .inner = e->inner};
     if (e->group_gathers) {
-        rows *= e->b->job->parallel.expert_tensor;
-        x = send(e, e->name->gather, "gathered tokens", x, rows, EK__COMM_GATHER, EK__GROUP_TENSOR);
+        p.rows *= e->b->job->parallel.expert_tensor;
+        x = send(e, "ffn.gather", "gathered tokens", x, p.rows, EK__COMM_GATHER, EK__GROUP_TENSOR);
     }
-    int up = grouped_matmul(e, e->name->up, e->name->up_weight, "experts' up", x, rows, e->hidden,
-                            e->one_input ? 2 * e->inner : e->inner);
-    int gate = -1;
-    if (m->gated && !e->one_input)
-        gate = grouped_matmul(e, e->name->gate, e->name->gate_weight, "experts' gate", x, rows, e->hidden, e->inner);
-    const act_names names = {e->name->activation, e->name->product, e->name->fused};
-    int product = activate(e, &names, up, gate, rows, e->inner);
-    int down = grouped_matmul(e, e->name->down, e->name->down_weight, "experts' down", product, rows, e->inner,
-                              e->hidden);
-    return reduce(e, down);
+    return reduce(e, build_part(e, &p, x));
 }
 
 /* Back into the tokens' order, each token's copies summed with its weights. */
@@ -290,8 +304,8 @@ static int combine(const experts *e, int x, int weights, int indices)
     ek__graph *g = e->b->graph;
     int64_t chosen = e->tokens * e->b->job->model.top_k;
     int sum = tensor_of(e, "experts' sum", e->b->compute, e->tokens, e->hidden);
-    if (!is_mindformers(e->b->job)) {
-        ek__op *op = stream(e, e->name->unpermute, x, sum);
+    if (!e->mindformers) {
+        ek__op *op = stream(e, path(e, e->name->unpermute), x, sum);
         ek__op_in(g, op, weights);
         ek__op_in(g, op, indices);
         ek__op_need(g, op, x);
@@ -300,17 +314,17 @@ static int combine(const experts *e, int x, int weights, int indices)
         return sum;
     }
     int back = tensor_of(e, "experts' output by token", e->b->compute, chosen, e->hidden);
-    ek__op *gather = stream(e, e->name->unpermute, x, back);
+    ek__op *gather = stream(e, path(e, e->name->unpermute), x, back);
     ek__op_in(g, gather, indices);
     ek__op_need(g, gather, indices);
     if (e->b->job->model.capacity_factor > 0)
         gather->workspace = bytes_of(e, x);
     int weighed = tensor_of(e, "weighed output", e->b->compute, chosen, e->hidden);
-    ek__op *mul = stream(e, e->name->weigh, back, weighed);
+    ek__op *mul = stream(e, path(e, e->name->weigh), back, weighed);
     ek__op_in(g, mul, weights);
     ek__op_need(g, mul, back);
     ek__op_need(g, mul, weights);
-    stream(e, e->name->sum, weighed, sum);
+    stream(e, path(e, e->name->sum), weighed, sum);
     return sum;
 }
 
@@ -321,28 +335,23 @@ static int combine(const experts *e, int x, int weights, int indices)
 static int build_shared(const experts *e, int x)
 {
     const ek__layer_builder *b = e->b;
-    bool whole = is_mindformers(b->job) && b->job->parallel.sequence_parallel, cut = b->t > 1 && !whole;
-    int64_t tokens = whole ? b->local_tokens : b->tokens, inner = b->job->model.shared_intermediate / (cut ? b->t : 1);
-    int copies = whole ? b->job->parallel.tensor : 1;
+    bool splits = b->local_tokens < b->tokens, whole = e->mindformers && splits, cut = b->t > 1 && !whole;
+    part p = {.cell = ek__path(b, EK__CELL_MLP, "shared_experts"),
+              .reshapes = true,
+              .one_input = has_one_input(e, false),
+              .rows = whole ? b->local_tokens : b->tokens,
+              .inner = b->job->model.shared_intermediate / (cut ? b->t : 1),
+              .copies = whole ? (int)b->t : 1};
     const int64_t all[] = {b->tokens, e->hidden}, own[] = {b->local_tokens, e->hidden};
-    if (cut && b->local_tokens < b->tokens)
-        x = ek__build_comm(b, path(e, e->name->shared_gather), EK__COMM_GATHER, EK__GROUP_TENSOR, x, "gathered input",
+    if (cut && splits)
+        x = ek__build_comm(b, ek__path_join(p.cell, "gather"), EK__COMM_GATHER, EK__GROUP_TENSOR, x, "gathered input",
                            2, all, b->graph->tensor[x].producer);
-    int up = ek__build_matmul(b, path(e, e->name->shared_up), path(e, e->name->shared_up_weight), x, tokens, e->hidden,
-                              e->one_input ? 2 * inner : inner, false, copies);
-    int gate = -1;
-    if (b->job->model.gated && !e->one_input)
-        gate = ek__build_matmul(b, path(e, e->name->shared_gate), path(e, e->name->shared_gate_weight), x, tokens,
-                                e->hidden, inner, false, copies);
-    const act_names names = {e->name->shared_activation, e->name->shared_product, e->name->shared_fused};
-    int product = activate(e, &names, up, gate, tokens, inner);
-    int y = ek__build_matmul(b, path(e, e->name->shared_down), path(e, e->name->shared_down_weight), product, tokens,
-                             inner, e->hidden, false, copies);
+    int y = build_part(e, &p, x);
     if (!cut)
         return y;
-    bool scatter = b->local_tokens < b->tokens;
-    return ek__build_comm(b, path(e, e->name->shared_scatter), scatter ? EK__COMM_SCATTER : EK__COMM_REDUCE,
-                          EK__GROUP_TENSOR, y, "shared output", 2, scatter ? own : all, b->graph->tensor[y].producer);
+    return ek__build_comm(b, ek__path_join(p.cell, splits ? "scatter" : "reduce"),
+                          splits ? EK__COMM_SCATTER : EK__COMM_REDUCE, EK__GROUP_TENSOR, y, "shared output", 2,
+                          splits ? own : all, b->graph->tensor[y].producer);
 }
 
 /* ---- sizes ---- */
@@ -352,7 +361,7 @@ static int64_t capacity(const experts *e)
     const ek_job *job = e->b->job;
     double share = (double)job->model.top_k * (double)e->tokens * job->model.capacity_factor / job->model.n_experts;
     int64_t c = (int64_t)fmin(ceil(share), (double)e->tokens), t = job->parallel.tensor;
-    return is_mindformers(job) ? (c + t - 1) / t * t : c;
+    return e->mindformers ? (c + t - 1) / t * t : c;
 }
 
 static experts make(const ek__layer_builder *b)
@@ -360,17 +369,17 @@ static experts make(const ek__layer_builder *b)
     const ek_job *job = b->job;
     const ek_job_model *m = &job->model;
     int64_t ep = job->parallel.expert, etp = job->parallel.expert_tensor;
-    bool shared = m->n_shared_experts > 0 && m->shared_intermediate > 0, split = b->local_tokens < b->tokens;
-    experts e = {.b = b, .hidden = m->hidden, .local = m->n_experts / ep, .inner = m->expert_intermediate / etp};
-    if (job->family == EK_FAMILY_MEGATRON)
-        e.name = &megatron;
-    else if (m->grouped_matmul)
-        e.name = shared ? &llama_grouped_shared : &llama_grouped;
-    else
-        e.name = shared ? &llama_shared : &llama;
-    e.gathered = split && etp > 1 && is_mindformers(job) && !m->grouped_matmul;
+    bool split = b->local_tokens < b->tokens;
+    experts e = {.b = b,
+                 .mindformers = job->family != EK_FAMILY_MEGATRON,
+                 .hidden = m->hidden,
+                 .local = m->n_experts / ep,
+                 .inner = m->expert_intermediate / etp};
+    e.name = !e.mindformers ? &megatron : m->grouped_matmul ? &llama_grouped : &llama;
+    /* With shared experts MindFormers has a cell around both (LlamaFeedForwardWithMoE), else it is the experts'. */
+    e.cell = ek__path(b, EK__CELL_MLP, e.mindformers && m->shared_intermediate > 0 ? "routed_experts" : "");
+    e.gathered = split && etp > 1 && e.mindformers && !m->grouped_matmul;
     e.group_gathers = split && etp > 1 && !e.gathered;
-    e.one_input = m->gated && (m->fused_swiglu || m->qkv_concat || m->grouped_matmul);
     e.tokens = e.gathered ? b->tokens : b->local_tokens;
     if (m->capacity_factor > 0) {
         e.copies = e.received = m->n_experts * capacity(&e);
@@ -388,7 +397,7 @@ static int build_routed(const experts *e, int x)
     const ek__layer_builder *b = e->b;
     const int64_t all[] = {b->tokens, e->hidden};
     if (e->gathered)
-        x = ek__build_comm(b, path(e, e->name->gather), EK__COMM_GATHER, EK__GROUP_TENSOR, x, "gathered input", 2, all,
+        x = ek__build_comm(b, path(e, "gather"), EK__COMM_GATHER, EK__GROUP_TENSOR, x, "gathered input", 2, all,
                            b->graph->tensor[x].producer);
     int indices;
     int weights = route(e, x, &indices);
@@ -403,7 +412,7 @@ static int build_routed(const experts *e, int x)
     if (!e->gathered)
         return y;
     int own = tensor_of(e, "own tokens", b->compute, b->local_tokens, e->hidden);
-    stream(e, e->name->scatter, y, own); /* each rank has the sum of all and takes its part */
+    stream(e, path(e, "own"), y, own); /* each rank has the sum of all and takes its part */
     return own;
 }
 
@@ -416,6 +425,6 @@ int ek__build_mlp_experts(const ek__layer_builder *b, int x)
         return y;
     ek__graph *g = b->graph;
     int sum = tensor_of(&e, "experts' and shared output", b->compute, b->local_tokens, e.hidden);
-    ek__op_in(g, stream(&e, e.name->add, y, sum), shared);
+    ek__op_in(g, stream(&e, ek__path(b, EK__CELL_MLP, "add"), y, sum), shared);
     return sum;
 }

@@ -57,7 +57,7 @@ typedef struct ek__profile_of_part {
 } ek__profile_of_part;
 
 typedef struct ek__program {
-    const char *name;
+    const ek__graph *graph; /* borrowed */
     int n_buffers;
     ek__buffer *buffer;
     int n_events[EK_N_BLOCK_KINDS];
@@ -131,8 +131,8 @@ typedef struct ek__job_programs {
     ek__static_bytes bytes[EK__N_GRAPH_KINDS];
     int n_cells;
     ek__chunk_programs *chunk; /* [n_cells], [plan.n_chunks][n_stages]: index as of ek_plan */
-    int64_t border;            /* bytes of the tensor between layers */
-    int64_t mask;              /* bytes of a micro-batch's mask, alive from its first forward block on a stage (chunk 0,
+    int64_t border, border_gradient; /* bytes of the tensor between layers, and of its gradient */
+    int64_t mask;              /* bytes of a micro-batch's mask (of one copy), alive from its first forward block on a stage (chunk 0,
                                 * or the one of its direction) to that chunk's backward block */
 } ek__job_programs;
 
@@ -158,6 +158,9 @@ ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph);
 ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Constants of a stage: masks, rotary tables, caches of a sequence pipeline. */
 int64_t ek__stage_constants(const ek_job *job, int stage);
+/* Bytes of a stage that the rules and its constants add, for the whole step: those above, workspace_mb, constant_mb and
+ * p2p_buffers. */
+int64_t ek__stage_other(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Of one micro-batch's mask; 0 where there is none. */
 int64_t ek__mask_bytes(const ek_job *job);
 

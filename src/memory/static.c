@@ -21,6 +21,8 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
     const ek_job_parallel *p = &job->parallel;
     const ek_job_states *states = &job->states;
     int64_t group = (int64_t)p->data * p->context * (parameter->copies > 1 ? parameter->copies : 1);
+    if (parameter->table && p->table_split > 1)
+        group = (int64_t)p->data * p->context * p->tensor / p->table_split;
     if (parameter->expert && p->expert > 1)
         group = group % p->expert == 0 ? group / p->expert : 1;
     if (states->shard_size > 0 && group % states->shard_size == 0)
