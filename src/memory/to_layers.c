@@ -243,10 +243,10 @@ static void set_modelled(const maker *m, ek_layers *out)
 
 static void make_ends(const maker *m, ek_layers *out)
 {
-    double body = 0;
+    /* Layers of prediction have losses of their own, and stand on the last stage as the tail does. */
+    double body = larger(m->kind[EK__GRAPH_DENSE].transient, m->kind[EK__GRAPH_EXPERTS].transient),
+           end = larger(m->kind[EK__GRAPH_PREDICTION].transient, m->kind[EK__GRAPH_HEAD].transient);
     int64_t other = 0;
-    for (int k = EK__GRAPH_DENSE; k <= EK__GRAPH_PREDICTION; k++)
-        body = larger(body, m->kind[k].transient);
     for (int s = 0; s < m->job->plan.n_stages; s++) {
         int64_t bytes = ek__stage_other(m->job, m->programs, s);
         other = bytes > other ? bytes : other;
@@ -254,7 +254,7 @@ static void make_ends(const maker *m, ek_layers *out)
     out->const_mb = (double)other / BYTES_PER_MB + body;
     set_layer(&out->head, &m->kind[EK__GRAPH_EMBEDDING]);
     set_layer(&out->tail, &m->kind[EK__GRAPH_HEAD]);
-    out->tail.parameter_mb += larger(0, m->kind[EK__GRAPH_HEAD].transient - body);
+    out->tail.parameter_mb += larger(0, end - body);
     ek_layer *const ends[] = {&out->head, &out->tail};
     for (int i = 0; i < 2; i++) {
         ends[i]->n_layers = 1;
