@@ -135,17 +135,18 @@ extern const char *const ek_allocation_name[EK_N_ALLOCATIONS]; /**< blocks, page
 /** What cannot be derived: how the framework goes about it. Each has a default (ek_rules_default) and a name that
  *  `--rule NAME=VALUE` and calibration know. */
 typedef struct ek_rules {
-    ek_gather weight_gather; /**< gathered weights live for the step, for their layer's pass, or there are none */
-    bool gather_after_cast;  /**< gathered in compute type instead of the stored one */
-    bool regather;           /**< of a gathered activation only the rank's own part is kept; backward gathers again */
-    bool token_order_copy;   /**< the attention's output is copied into token order and both are kept */
-    bool cast_weight_kept;   /**< the weight in compute type stays from forward to backward */
-    int statistics_width;    /**< fp32 columns that flash attention keeps of each of max and sum, per head and token */
-    int norm_statistics_bytes;  /**< kept per token of each norm */
-    int loss_buffers;           /**< fp32 tensors of the logits' size alive at once in the loss */
-    bool one_hot_kept;          /**< the one-hot labels are kept for the backward pass */
-    bool loss_fused;            /**< the loss works in place on the logits */
-    bool mask_per_micro_batch;  /**< without a compressed mask each micro-batch has its own */
+    ek_gather weight_gather;   /**< gathered weights live for the step, for their layer's pass, or there are none */
+    bool gather_after_cast;    /**< gathered in compute type instead of the stored one */
+    bool regather;             /**< of a gathered activation only the rank's own part is kept; backward gathers again */
+    bool token_order_copy;     /**< the attention's output is copied into token order and both are kept */
+    bool cast_weight_kept;     /**< the weight in compute type stays from forward to backward */
+    int statistics_width;      /**< fp32 columns that flash attention keeps of each of max and sum, per head and token;
+                                    0: one column in all, the logarithm of the sum of exponentials (4 bytes) */
+    int norm_statistics_bytes; /**< kept per token of each norm */
+    int loss_buffers;          /**< fp32 tensors of the logits' size alive at once in the loss */
+    bool one_hot_kept;         /**< the one-hot labels are kept for the backward pass */
+    bool loss_fused;           /**< the loss works in place on the logits */
+    bool mask_per_micro_batch; /**< without a compressed mask each micro-batch has its own */
     bool weight_gradient_fused; /**< added to the gradient buffer inside the matmul, no tensor of its own */
     int p2p_buffers;            /**< receive buffers of a neighbour's activation, besides the one in use */
     double workspace_mb;        /**< of operators, at the peak */
@@ -160,8 +161,9 @@ typedef struct ek_rules {
 ek_rules ek_rules_default(ek_framework framework);
 /** Set one rule by its name, as in "loss_buffers=5". @return EK_OK, or EK_ERR_INPUT naming the rules or the range. */
 ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err);
-/** Names of the rules, NULL at the end, and what each holds, for --help and for reports. */
+/** Names of the rules, NULL at the end, for --help and for reports; ek_rule_help says what each is. */
 extern const char *const ek_rule_names[];
+extern const char *const ek_rule_help[]; /**< in the order of the names */
 /** A rule's value as text, "step", "4". @return false for an unknown name */
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size);
 

@@ -35,8 +35,32 @@ const ek_schedule *ek__job_usual_schedule(const ek_job *job);
 /* Add a pattern; `layers` is [n_chunks][n_stages] and copied, NULL: all layers. */
 ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kind, const int *layers, bool by_default,
                               ek_origin origin, ek_error *err);
+/* The plan's select and comm lists from the patterns': the largest of each kind. ek__job_add_pattern() calls it. */
+void ek__job_sum_patterns(ek_job *job);
+
+/* Put the overrides' degrees and sizes into job->parallel and job->model; readers call it once they have read the
+ * file's, and derive the rest (table_split, states) from what it leaves. seq_length replaces an equal max_position. */
+void ek__job_override_sizes(const ek_job_overrides *overrides, ek_job *job);
+/* What is left of the overrides, after a reader: spread the layers where plan and degrees disagree, schedule,
+ * recomputation, limit, rules. */
+ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job);
+/* Are the overrides within the limits? */
+ek_status ek__job_check_overrides(const ek_job_overrides *overrides, ek_error *err);
+/* ek_job_check() that points at the setting's place in `doc`, which may be NULL. */
+ek_status ek__job_check(const ek_job *job, const ek__doc *doc, ek_error *err);
+
+/* Limits of jobs. Within them an int holds every width and int64_t every size in bytes that is derived. */
+enum {
+    EK__JOB_MAX_HIDDEN = 1 << 20,
+    EK__JOB_MAX_WIDTH = 1 << 24, /* feed-forward, heads times their size, vocabulary */
+    EK__JOB_MAX_HEADS = 1 << 16,
+    EK__JOB_MAX_EXPERTS = 1 << 16,
+    EK__JOB_MAX_BATCH = 1 << 16,
+    EK__JOB_MAX_SEQUENCE = 1 << 28,
+};
+
 /* Feed-forward width of Llama: x = 4 H; x = int((multiplier + 0.01) x) when multiplier > 0; x = int(2 x / 3), rounded
- * up to `multiple`. */
+ * up to `multiple`. hidden within its limit, multiplier at most 100, multiple at most 65536. */
 int ek__job_intermediate(int hidden, double multiplier, int multiple);
 
 #endif

@@ -1,0 +1,409 @@
+/* Is a job one that its framework runs, and are its sizes such that no product of them leaves int64_t? A setting is
+ * named as the job's framework names it and, where the file is at hand, with its line and column. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "job/job_internal.h"
+
+/* Settings that a message points at. */
+typedef enum setting {
+    DATA,
+    TENSOR,
+    STAGES,
+    CONTEXT,
+    EXPERT,
+    CHUNKS,
+    MICRO_BATCHES,
+    ACCUMULATION,
+    BATCH,
+    SEQUENCE,
+    PIECES,
+    LAYERS,
+    HIDDEN,
+    HEADS,
+    KV_HEADS,
+    HEAD_DIM,
+    INTERMEDIATE,
+    VOCABULARY,
+    EXPERTS,
+    TOP_K,
+    EXPERT_INTERMEDIATE,
+    FLASH,
+    N_SETTINGS
+} setting;
+
+/* Names of a setting: the first is what messages say, all are looked for in the file. */
+typedef struct setting_names {
+    const char *name[3];
+} setting_names;
+
+static const setting_names mindformers[N_SETTINGS] = {
+    [DATA] = {{"data_parallel"}},
+    [TENSOR] = {{"model_parallel"}},
+    [STAGES] = {{"pipeline_stage"}},
+    [CONTEXT] = {{"context_parallel"}},
+    [EXPERT] = {{"expert_parallel"}},
+    [CHUNKS] = {{"pp_interleave_num"}},
+    [MICRO_BATCHES] = {{"micro_batch_num"}},
+    [ACCUMULATION] = {{"gradient_accumulation_steps"}},
+    [BATCH] = {{"batch_size"}},
+    [SEQUENCE] = {{"seq_length"}},
+    [PIECES] = {{"seq_split_num"}},
+    [LAYERS] = {{"num_layers", "num_hidden_layers"}},
+    [HIDDEN] = {{"hidden_size"}},
+    [HEADS] = {{"num_heads", "num_attention_heads"}},
+    [KV_HEADS] = {{"n_kv_heads", "num_key_value_heads", "multi_query_group_num"}},
+    [HEAD_DIM] = {{"head_dim", "kv_channels"}},
+    [INTERMEDIATE] = {{"intermediate_size", "ffn_hidden_size"}},
+    [VOCABULARY] = {{"vocab_size", "padded_vocab_size"}},
+    [EXPERTS] = {{"expert_num", "n_routed_experts"}},
+    [TOP_K] = {{"num_experts_chosen", "num_experts_per_tok"}},
+    [EXPERT_INTERMEDIATE] = {{"moe_intermediate_size"}},
+    [FLASH] = {{"use_flash_attention"}},
+};
+
+static const setting_names megatron[N_SETTINGS] = {
+    [DATA] = {{"data-parallel-size"}},
+    [TENSOR] = {{"tensor-model-parallel-size", "tensor_model_parallel_size"}},
+    [STAGES] = {{"pipeline-model-parallel-size", "pipeline_model_parallel_size"}},
+    [CONTEXT] = {{"context-parallel-size", "context_parallel_size"}},
+    [EXPERT] = {{"expert-model-parallel-size", "expert_model_parallel_size"}},
+    [CHUNKS] = {{"num-virtual-stages-per-pipeline-rank"}},
+    [MICRO_BATCHES] = {{"global-batch-size", "global_batch_size"}},
+    [ACCUMULATION] = {{"global-batch-size", "global_batch_size"}},
+    [BATCH] = {{"micro-batch-size", "micro_batch_size"}},
+    [SEQUENCE] = {{"seq-length", "seq_length"}},
+    [PIECES] = {{"seq-length", "seq_length"}},
+    [LAYERS] = {{"num-layers", "num_layers"}},
+    [HIDDEN] = {{"hidden-size", "hidden_size"}},
+    [HEADS] = {{"num-attention-heads", "num_attention_heads"}},
+    [KV_HEADS] = {{"num-query-groups", "num_query_groups"}},
+    [HEAD_DIM] = {{"kv-channels", "kv_channels"}},
+    [INTERMEDIATE] = {{"ffn-hidden-size", "ffn_hidden_size"}},
+    [VOCABULARY] = {{"vocab-size", "vocab_size", "padded_vocab_size"}},
+    [EXPERTS] = {{"num-experts", "num_experts", "num_moe_experts"}},
+    [TOP_K] = {{"moe-router-topk", "moe_router_topk"}},
+    [EXPERT_INTERMEDIATE] = {{"moe-ffn-hidden-size", "moe_ffn_hidden_size"}},
+    [FLASH] = {{"use-flash-attn", "use_flash_attn"}},
+};
+
+/* A check in progress. */
+typedef struct checker {
+    const ek_job *job;
+    const ek__doc *doc;
+    ek_error *err;
+} checker;
+
+static const setting_names *names_of(const checker *c, setting which)
+{
+    return c->job->framework == EK_MEGATRON || c->job->framework == EK_MINDSPEED ? &megatron[which]
+                                                                                 : &mindformers[which];
+}
+
+static const char *name_of(const checker *c, setting which)
+{
+    if (c->job->framework != EK_MINDFORMERS_MCORE || !names_of(c, which)->name[1])
+        return names_of(c, which)->name[0];
+    return names_of(c, which)->name[1];
+}
+
+/* The first value under any of the names, depth first; NULL without one. */
+static const ek__node *find(const ek__node *node, const setting_names *names)
+{
+    const ek__node *found = NULL;
+    for (const ek__node *child = node ? node->first : NULL; child && !found; child = child->next) {
+        for (int i = 0; i < 3 && names->name[i]; i++)
+            if (child->key && child->kind == EK__SCALAR && strcmp(child->key, names->name[i]) == 0)
+                return child;
+        found = find(child, names);
+    }
+    return found;
+}
+
+/* Sections are looked through in this order, so that batch_size is the runner's and not a data set's. */
+static ek_origin origin_of(const checker *c, setting which)
+{
+    static const char *const sections[] = {"parallel_config", "runner_config", "model", "moe_config", "parallel"};
+    const ek_origin file = {c->job->path, 0, 0};
+    const ek__node *root = c->doc ? ek__doc_root(c->doc) : NULL, *node = NULL;
+    if (!root)
+        return file;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections && !node && root->kind == EK__MAP; i++)
+        node = find(ek__get(root, sections[i]), names_of(c, which));
+    if (!node)
+        node = find(root, names_of(c, which));
+    return node ? ek__node_origin(c->doc, node) : file;
+}
+
+/* ---- single values ---- */
+
+static ek_status check_range(const checker *c, setting which, int value, int least, int most)
+{
+    if (value >= least && value <= most)
+        return EK_OK;
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, which), "%s is %d, expected %d to %d; correct it",
+                    name_of(c, which), value, least, most);
+}
+
+typedef struct range {
+    setting which;
+    int value, least, most;
+} range;
+
+static ek_status check_ranges(const checker *c, const range *ranges, size_t n)
+{
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < n && status == EK_OK; i++)
+        status = check_range(c, ranges[i].which, ranges[i].value, ranges[i].least, ranges[i].most);
+    return status;
+}
+
+static ek_status check_parallel_ranges(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    const range ranges[] = {
+        {DATA, p->data, 1, EK_MAX_RANKS},
+        {TENSOR, p->tensor, 1, EK_MAX_RANKS},
+        {STAGES, p->pipeline, 1, EK_MAX_STAGES},
+        {CONTEXT, p->context, 1, EK_MAX_RANKS},
+        {EXPERT, p->expert, 1, EK_MAX_RANKS},
+        {EXPERT, p->expert_tensor, 1, EK_MAX_RANKS},
+        {BATCH, p->batch, 1, EK__JOB_MAX_BATCH},
+        {SEQUENCE, p->seq_length, 1, EK__JOB_MAX_SEQUENCE},
+        {MICRO_BATCHES, p->n_micro_batches, 1, EK_MAX_MICRO_BATCHES},
+        {ACCUMULATION, p->n_accumulation, 1, EK_MAX_MICRO_BATCHES},
+        {BATCH, p->n_batch_interleave, 1, EK__JOB_MAX_BATCH},
+        {PIECES, p->n_pieces, 1, EK_MAX_MICRO_BATCHES},
+        {TENSOR, p->fine_grain, 1, EK_MAX_MICRO_BATCHES},
+        {TENSOR, p->table_split, 1, EK_MAX_RANKS},
+        {TENSOR, p->head_split, 1, EK_MAX_RANKS},
+        {CONTEXT, p->ulysses, 1, p->context},
+    };
+    return check_ranges(c, ranges, sizeof ranges / sizeof *ranges);
+}
+
+static ek_status check_model_ranges(const checker *c)
+{
+    const ek_job_model *m = &c->job->model;
+    const range ranges[] = {
+        {LAYERS, m->n_layers, 1, EK_MAX_LAYERS},
+        {LAYERS, m->n_prediction_layers, 0, EK_MAX_LAYERS - m->n_layers},
+        {HIDDEN, m->hidden, 1, EK__JOB_MAX_HIDDEN},
+        {HEADS, m->n_heads, 1, EK__JOB_MAX_HEADS},
+        {KV_HEADS, m->n_kv_heads, 1, EK__JOB_MAX_HEADS},
+        {HEAD_DIM, m->head_dim, 1, EK__JOB_MAX_WIDTH / (m->n_heads > 0 ? m->n_heads : 1)},
+        {HEAD_DIM, m->value_dim, 1, EK__JOB_MAX_WIDTH / (m->n_heads > 0 ? m->n_heads : 1)},
+        {INTERMEDIATE, m->intermediate, 1, EK__JOB_MAX_WIDTH},
+        {VOCABULARY, m->vocab, 1, EK__JOB_MAX_WIDTH},
+        {SEQUENCE, m->max_position, 1, EK__JOB_MAX_SEQUENCE},
+        {HEAD_DIM, m->q_lora_rank, 0, EK__JOB_MAX_HIDDEN},
+        {HEAD_DIM, m->kv_lora_rank, 0, EK__JOB_MAX_HIDDEN},
+        {HEAD_DIM, m->nope_dim, 0, EK__JOB_MAX_HIDDEN},
+        {HEAD_DIM, m->rope_dim, 0, EK__JOB_MAX_HIDDEN},
+    };
+    return check_ranges(c, ranges, sizeof ranges / sizeof *ranges);
+}
+
+static ek_status check_expert_ranges(const checker *c)
+{
+    const ek_job_model *m = &c->job->model;
+    const range ranges[] = {
+        {EXPERTS, m->n_experts, 0, EK__JOB_MAX_EXPERTS},
+        {TOP_K, m->top_k, 1, m->n_experts},
+        {EXPERTS, m->n_shared_experts, 0, EK__JOB_MAX_EXPERTS},
+        {EXPERT_INTERMEDIATE, m->expert_intermediate, 1, EK__JOB_MAX_WIDTH},
+        {EXPERT_INTERMEDIATE, m->shared_intermediate, 0, EK__JOB_MAX_WIDTH},
+        {LAYERS, m->n_dense_layers, 0, m->n_layers},
+        {LAYERS, m->expert_period, 1, EK_MAX_LAYERS},
+    };
+    return m->n_experts == 0 ? EK_OK : check_ranges(c, ranges, sizeof ranges / sizeof *ranges);
+}
+
+/* ---- what has to divide ---- */
+
+typedef struct division {
+    setting which;
+    int64_t value;
+    setting by_which;
+    int64_t by;
+    bool needed;
+} division;
+
+static ek_status check_divides(const checker *c, const division *d)
+{
+    if (!d->needed || d->value % d->by == 0)
+        return EK_OK;
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, d->which),
+                    "%s is %lld, which cannot be cut into %lld equal parts, as %s asks for; correct one of them",
+                    name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, d->by_which));
+}
+
+static ek_status check_divisions(const checker *c)
+{
+    const ek_job_model *m = &c->job->model;
+    const ek_job_parallel *p = &c->job->parallel;
+    const int64_t t = p->tensor, head_parts = t * p->ulysses;
+    const division divisions[] = {
+        {CONTEXT, p->context, CONTEXT, p->ulysses, true},
+        {HEADS, m->n_heads, TENSOR, head_parts, true},
+        /* Fewer key and value heads than ranks: Megatron gives several ranks the same ones. */
+        {KV_HEADS, m->n_kv_heads, TENSOR, head_parts,
+         m->kv_lora_rank == 0 && (c->job->framework != EK_MEGATRON || m->n_kv_heads >= head_parts)},
+        {HEADS, m->n_heads, KV_HEADS, m->n_kv_heads, m->kv_lora_rank == 0},
+        {HIDDEN, m->hidden, TENSOR, t, true},
+        {INTERMEDIATE, m->intermediate, TENSOR, t, true},
+        {SEQUENCE, p->seq_length, CONTEXT, p->context, true},
+        {SEQUENCE, p->seq_length, TENSOR, p->context * t, p->sequence_parallel},
+        {SEQUENCE, p->seq_length, PIECES, (int64_t)p->n_pieces * p->context, true},
+        {EXPERTS, m->n_experts, EXPERT, p->expert, m->n_experts > 0},
+        {EXPERT_INTERMEDIATE, m->expert_intermediate, TENSOR, p->expert_tensor, m->n_experts > 0},
+        {EXPERT_INTERMEDIATE, m->shared_intermediate, TENSOR, t, m->n_experts > 0},
+        {VOCABULARY, m->vocab, TENSOR, p->table_split, true},
+        {VOCABULARY, m->vocab, TENSOR, p->head_split, true},
+    };
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof divisions / sizeof *divisions && status == EK_OK; i++)
+        status = check_divides(c, &divisions[i]);
+    return status;
+}
+
+/* ---- what has to go together ---- */
+
+static ek_status check_ranks(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    const int factor[] = {p->data, p->tensor, p->pipeline, p->context};
+    int64_t ranks = 1;
+    for (size_t i = 0; i < sizeof factor / sizeof *factor; i++) {
+        ranks *= factor[i];
+        if (ranks > EK_MAX_RANKS)
+            return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, DATA),
+                            "the job asks for more than %d devices: %s %d, %s %d, %s %d, %s %d; correct them",
+                            EK_MAX_RANKS, name_of(c, DATA), factor[0], name_of(c, TENSOR), factor[1],
+                            name_of(c, STAGES), factor[2], name_of(c, CONTEXT), factor[3]);
+    }
+    /* Experts are spread over ranks that hold the same part of everything else. */
+    int64_t shared = (int64_t)p->data * p->context * p->tensor;
+    if (c->job->model.n_experts > 0 && shared % ((int64_t)p->expert * p->expert_tensor) != 0)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, EXPERT),
+                        "%s is %d, but experts re-use the ranks of %s %d, %s %d and %s %d, of which an expert takes "
+                        "%d; give a number that divides what is left",
+                        name_of(c, EXPERT), p->expert, name_of(c, DATA), p->data, name_of(c, CONTEXT), p->context,
+                        name_of(c, TENSOR), p->tensor, p->expert_tensor);
+    return EK_OK;
+}
+
+static ek_status check_pipeline(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    const ek_plan *plan = &c->job->plan;
+    const ek_schedule *schedule = c->job->schedule;
+    if (p->pipeline > 1 && p->n_micro_batches < p->pipeline)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, MICRO_BATCHES),
+                        "%s gives %d micro-batches for %d stages; a pipeline needs at least as many as it has stages",
+                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->pipeline);
+    if (p->n_pieces > 1 && !c->job->model.flash_attention)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, FLASH),
+                        "%s is off, but a sequence pipeline (%s %d) needs it; switch it on", name_of(c, FLASH),
+                        name_of(c, PIECES), p->n_pieces);
+    if (schedule && (plan->n_chunks < schedule->min_chunks || plan->n_chunks > schedule->max_chunks))
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, CHUNKS),
+                        "the schedule %s is for %d to %d chunks on a stage, but the job has %d; correct one of them",
+                        schedule->name, schedule->min_chunks, schedule->max_chunks, plan->n_chunks);
+    if (schedule && (int64_t)p->n_micro_batches * p->n_pieces < (int64_t)schedule->min_micro_batches * p->pipeline)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, MICRO_BATCHES),
+                        "the schedule %s needs at least %d micro-batches on %d stages, but the job has %d; correct one "
+                        "of them",
+                        schedule->name, schedule->min_micro_batches * p->pipeline, p->pipeline, p->n_micro_batches);
+    return EK_OK;
+}
+
+static ek_status check_plan(const checker *c)
+{
+    const ek_job *job = c->job;
+    const ek_plan *plan = &job->plan;
+    const ek_origin at = origin_of(c, LAYERS);
+    int n = job->model.n_layers + job->model.n_prediction_layers, placed = 0;
+    if (plan->n_stages != job->parallel.pipeline)
+        return ek__fail(c->err, EK_ERR_INPUT, at, "the plan has %d stages, but the job has %d; give it one for each",
+                        plan->n_stages, job->parallel.pipeline);
+    for (int i = 0; i < plan->n_chunks * plan->n_stages; i++) {
+        int layers = plan->layers[i];
+        int lists[] = {plan->full[i], plan->select[i], plan->comm[i]};
+        if (layers < 0 || layers > n)
+            return ek__fail(c->err, EK_ERR_INPUT, at, "chunk %d of stage %d has %d layers, expected 0 to %d",
+                            i / plan->n_stages, i % plan->n_stages, layers, n);
+        placed += layers;
+        for (int k = 0; k < 3; k++)
+            if (lists[k] < 0 || lists[k] > layers)
+                return ek__fail(
+                    c->err, EK_ERR_INPUT, at,
+                    "chunk %d of stage %d recomputes %d of its %d layers; give at most as many as there are",
+                    i / plan->n_stages, i % plan->n_stages, lists[k], layers);
+        if (placed > n)
+            break;
+    }
+    if (placed != n)
+        return ek__fail(c->err, EK_ERR_INPUT, at, "the plan places %s%d layers, but the model has %d; correct it",
+                        placed > n ? "at least " : "", placed, n);
+    return EK_OK;
+}
+
+/* ---- sizes ---- */
+
+/* Bytes of all that a stage could hold, generously: every tensor of every layer in fp32, four times, for every
+ * micro-batch; with the weights of all layers. Below 2^60 no sum of sizes leaves int64_t. */
+static double bound_bytes(const ek_job *job)
+{
+    const ek_job_model *m = &job->model;
+    const ek_job_parallel *p = &job->parallel;
+    double tokens = (double)p->batch * p->seq_length / p->context * p->n_batch_interleave;
+    double heads = (double)m->n_heads * (m->head_dim + m->value_dim) +
+                   (double)m->n_kv_heads * (m->head_dim + m->value_dim) + m->q_lora_rank + m->kv_lora_rank +
+                   m->rope_dim;
+    double capacity = m->capacity_factor > 0 ? m->capacity_factor : 1;
+    double routed = (double)m->top_k * (capacity > 1 ? capacity : 1) * job->rules.moe_imbalance;
+    double experts = m->n_experts ? routed * (2.0 * m->hidden + 4.0 * m->expert_intermediate) +
+                                        4.0 * m->shared_intermediate + 4.0 * m->n_experts * (1 + capacity)
+                                  : 0;
+    double width = 12.0 * m->hidden + 4 * heads + 8.0 * m->intermediate + experts + 16.0 * m->n_heads;
+    double scores = m->flash_attention ? 0 : 4.0 * p->batch * m->n_heads * (double)p->seq_length * p->seq_length;
+    double mask = 4.0 * p->batch * (double)p->seq_length * p->seq_length;
+    double layer = 16 * (tokens * width + scores + mask);
+    double weights = 64.0 * m->hidden *
+                     (heads + 3.0 * m->intermediate + m->vocab + 3.0 * m->n_experts * m->expert_intermediate +
+                      3.0 * m->shared_intermediate + m->max_position);
+    double alive = (double)p->n_micro_batches * p->n_accumulation;
+    return (layer * alive + weights) * (m->n_layers + m->n_prediction_layers) + 64.0 * tokens * m->vocab;
+}
+
+static ek_status check_sizes(const checker *c)
+{
+    const double most = ldexp(1, 60), bytes = bound_bytes(c->job);
+    if (bytes < most)
+        return EK_OK;
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, SEQUENCE),
+                    "the job's tensors together could be %.3g bytes (%s %d, %s %d, %s %d, %s %d), expected less than "
+                    "%.3g; correct the sizes",
+                    bytes, name_of(c, BATCH), c->job->parallel.batch, name_of(c, SEQUENCE), c->job->parallel.seq_length,
+                    name_of(c, HIDDEN), c->job->model.hidden, name_of(c, MICRO_BATCHES),
+                    c->job->parallel.n_micro_batches, most);
+}
+
+ek_status ek__job_check(const ek_job *job, const ek__doc *doc, ek_error *err)
+{
+    static ek_status (*const checks[])(const checker *) = {
+        check_parallel_ranges, check_model_ranges, check_expert_ranges, check_ranks,
+        check_divisions,       check_pipeline,     check_plan,          check_sizes};
+    const checker c = {job, doc, err};
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks && status == EK_OK; i++)
+        status = checks[i](&c);
+    return status;
+}
+
+ek_status ek_job_check(const ek_job *job, ek_error *err)
+{
+    return ek__job_check(job, NULL, err);
+}

@@ -1,0 +1,249 @@
+/* Jobs: names, copies, and the reading of a file by the first format that recognises it. The text is parsed once, as
+ * YAML or JSON where it is one, so that recognising is a look at a few keys and no format parses for itself. */
+#include "evenkeel/job.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/job_internal.h"
+
+const char *const ek_dtype_name[EK_N_DTYPES] = {"float32", "bfloat16", "float16"};
+
+const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron"};
+
+/* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
+static const ek__job_format *const formats[] = {
+    NULL,
+};
+enum { N_FORMATS = sizeof formats / sizeof *formats - 1 };
+
+int ek_dtype_bytes(ek_dtype dtype)
+{
+    return dtype == EK_FP32 ? 4 : 2;
+}
+
+ek_job_overrides ek_job_overrides_none(void)
+{
+    return (ek_job_overrides){.sequence_parallel = -1, .recompute = -1};
+}
+
+/* ---- copies ---- */
+
+void ek_job_clear(ek_job *job)
+{
+    for (int i = 0; i < job->n_patterns; i++) {
+        free(job->pattern[i].text);
+        free(job->pattern[i].layers);
+    }
+    free(job->pattern);
+    free(job->path);
+    ek_plan_clear(&job->plan);
+    *job = (ek_job){0};
+}
+
+ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err)
+{
+    ek_job copy = *from;
+    copy.path = NULL;
+    copy.pattern = NULL;
+    copy.n_patterns = 0;
+    copy.plan = (ek_plan){0};
+    if (from->path && !(copy.path = ek__strdup(from->path)))
+        return ek__no_memory(err);
+    ek_status status = from->plan.n_stages ? ek_plan_copy(&from->plan, &copy.plan, err) : EK_OK;
+    for (int i = 0; i < from->n_patterns && status == EK_OK; i++) {
+        const ek_pattern *pattern = &from->pattern[i];
+        ek_origin origin = pattern->origin;
+        if (origin.file)
+            origin.file = copy.path;
+        status =
+            ek__job_add_pattern(&copy, pattern->text, pattern->kind, pattern->layers, pattern->by_default, origin, err);
+    }
+    if (status == EK_OK)
+        *to = copy;
+    else
+        ek_job_clear(&copy);
+    return status;
+}
+
+/* ---- what readers share ---- */
+
+ek_status ek__job_spread(ek_job *job, int n_chunks, ek_error *err)
+{
+    int p = job->parallel.pipeline, n = p * n_chunks;
+    ek_status status = ek_plan_init(&job->plan, p, n_chunks, err);
+    if (status)
+        return status;
+    for (int c = 0; c < n; c++)
+        job->plan.layers[c] = job->model.n_layers / n + (c < job->model.n_layers % n);
+    /* The last chunk of the model, wherever the schedule puts it. */
+    ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
+    job->plan.layers[ek_cell_at(placement, p, n - 1)] += job->model.n_prediction_layers;
+    return EK_OK;
+}
+
+const ek_schedule *ek__job_usual_schedule(const ek_job *job)
+{
+    return job->parallel.n_pieces > 1 ? ek_schedule_find("sequence") : ek_schedule_default(job->plan.n_chunks, false);
+}
+
+void ek__job_sum_patterns(ek_job *job)
+{
+    int n = job->plan.n_stages * job->plan.n_chunks;
+    for (int c = 0; c < n; c++)
+        job->plan.select[c] = job->plan.comm[c] = 0;
+    for (int i = 0; i < job->n_patterns; i++) {
+        const ek_pattern *pattern = &job->pattern[i];
+        int *list = pattern->kind == EK_PATTERN_SELECT ? job->plan.select
+                    : pattern->kind == EK_PATTERN_COMM ? job->plan.comm
+                                                       : NULL;
+        for (int c = 0; c < n && list; c++)
+            list[c] = pattern->layers[c] > list[c] ? pattern->layers[c] : list[c];
+    }
+}
+
+ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kind, const int *layers, bool by_default,
+                              ek_origin origin, ek_error *err)
+{
+    size_t n = (size_t)job->plan.n_stages * (size_t)job->plan.n_chunks;
+    assert(n > 0);
+    if (job->n_patterns == EK_MAX_PATTERNS)
+        return ek__fail(err, EK_ERR_INPUT, origin,
+                        "'%s' is pattern %d of recompute_config, expected at most %d; "
+                        "join some of them with '|'",
+                        text, EK_MAX_PATTERNS + 1, EK_MAX_PATTERNS);
+    if (!job->pattern && !(job->pattern = ek__alloc(EK_MAX_PATTERNS, sizeof *job->pattern)))
+        return ek__no_memory(err);
+    ek_pattern pattern = {.text = ek__strdup(text),
+                          .kind = kind,
+                          .layers = ek__alloc(n, sizeof *pattern.layers),
+                          .by_default = by_default,
+                          .origin = origin};
+    if (!pattern.text || !pattern.layers) {
+        free(pattern.text);
+        free(pattern.layers);
+        return ek__no_memory(err);
+    }
+    for (size_t c = 0; c < n; c++) {
+        int asked = layers ? layers[c] : job->plan.layers[c];
+        pattern.layers[c] = asked < job->plan.layers[c] ? asked : job->plan.layers[c];
+    }
+    job->pattern[job->n_patterns++] = pattern;
+    ek__job_sum_patterns(job);
+    return EK_OK;
+}
+
+int ek__job_intermediate(int hidden, double multiplier, int multiple)
+{
+    int x = 4 * hidden;
+    if (multiplier > 0)
+        x = (int)((multiplier + 0.01) * x);
+    x = (int)(2.0 * x / 3);
+    return (x + multiple - 1) / multiple * multiple;
+}
+
+/* ---- reading ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* Was the text meant to be YAML or JSON, so that what is wrong with it as such is what to tell? */
+static bool is_meant_as_document(const ek__job_source *source)
+{
+    size_t i = strspn(source->text, " \t\r\n");
+    return ends_with(source->path, ".yaml") || ends_with(source->path, ".yml") || ends_with(source->path, ".json") ||
+           source->text[i] == '{' || i == source->size;
+}
+
+static ek_status fail_unrecognised(const ek__job_source *source, const ek_error *parse_error)
+{
+    if (!source->doc && is_meant_as_document(source)) {
+        if (source->err)
+            *source->err = *parse_error;
+        return parse_error->status;
+    }
+    char names[512];
+    size_t length = 0;
+    for (int i = 0; i < N_FORMATS && length < sizeof names; i++)
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
+                                   i == 0              ? ""
+                                   : i + 1 < N_FORMATS ? ", "
+                                                       : " or ",
+                                   formats[i]->name);
+    return ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}),
+                    "is no training job that is known here; give %s", names);
+}
+
+/* What a reader had no reason to set. */
+static void fill_in(ek_job *job)
+{
+    ek_job_parallel *p = &job->parallel;
+    int *const ones[] = {&p->data,       &p->tensor,     &p->pipeline,           &p->context,
+                         &p->expert,     &p->batch,      &p->n_micro_batches,    &p->n_accumulation,
+                         &p->n_pieces,   &p->fine_grain, &p->n_batch_interleave, &p->table_split,
+                         &p->head_split, &p->ulysses,    &job->full_group,       &job->model.expert_period};
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        if (*ones[i] == 0)
+            *ones[i] = 1;
+    if (p->expert_tensor == 0)
+        p->expert_tensor = p->tensor;
+    if (job->model.max_position == 0)
+        job->model.max_position = p->seq_length;
+    if (job->model.value_dim == 0)
+        job->model.value_dim = job->model.head_dim;
+}
+
+static ek_status read_source(const ek__job_source *source, const ek_job_overrides *overrides,
+                             const ek_error *parse_error, ek_job *job)
+{
+    const ek__job_format *format = NULL;
+    for (int i = 0; i < N_FORMATS && !format; i++)
+        if (formats[i]->recognises(source))
+            format = formats[i];
+    if (!format)
+        return fail_unrecognised(source, parse_error);
+    if (!(job->path = ek__strdup(source->path)))
+        return ek__no_memory(source->err);
+    job->literal = overrides->literal;
+    ek_status status = format->read(source, overrides, job);
+    if (status == EK_OK)
+        fill_in(job);
+    if (status == EK_OK)
+        status = ek__job_override(source, overrides, job);
+    return status ? status : ek__job_check(job, source->doc, source->err);
+}
+
+ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
+                      ek_error *err)
+{
+    const ek_job_overrides none = ek_job_overrides_none();
+    char *text = NULL;
+    size_t size = 0;
+    ek_status status = overrides ? ek__job_check_overrides(overrides, err) : EK_OK;
+    if (status == EK_OK)
+        status = ek__doc_read_text(path, &text, &size, err);
+    if (status)
+        return status;
+    ek__doc *doc = NULL;
+    ek_error parse_error = {0};
+    ek_job job = {.full_group = 1};
+    status = ek__doc_parse_buffer_with_aliases(ek__path_name(path), text, size, &doc, &parse_error);
+    if (status == EK_ERR_MEMORY) {
+        free(text);
+        return ek__no_memory(err);
+    }
+    const ek__job_source source = {ek__path_name(path), text, size, doc, listener, err};
+    status = read_source(&source, overrides ? overrides : &none, &parse_error, &job);
+    ek__doc_free(doc);
+    free(text);
+    if (status == EK_OK)
+        *out = job;
+    else
+        ek_job_clear(&job);
+    return status;
+}
