@@ -84,7 +84,7 @@ void ek__build_decoder(const ek__layer_builder *b, bool experts)
         const int64_t dim[] = {b->local_tokens, job->model.hidden};
         x = g->input = ek__add_tensor(g, "layer input", job->types.residual, 2, dim);
     }
-    int normed = ek__build_gathered_norm(b, EK__CELL_ATTENTION_NORM, x, true);
+    int normed = ek__build_gathered_norm(b, EK__CELL_ATTENTION_NORM, x, job->model.kv_lora_rank == 0);
     int y =
         job->model.kv_lora_rank > 0 ? ek__build_attention_latent(b, normed) : ek__build_attention_grouped(b, normed);
     int h = build_sum(b, EK__CELL_ATTENTION, x, build_reduced(b, EK__CELL_ATTENTION, y));
