@@ -137,8 +137,7 @@ static ek_status put_variable(scanner *s, word_text *w, int variable, const char
     if (v && variable != s->owner)
         v->referred = true;
     if (!v || !v->value)
-        return put_unknown(s, w, v && v->unknown ? v->unknown : shown,
-                           v && v->unknown ? strlen(v->unknown) : n_shown);
+        return put_unknown(s, w, v && v->unknown ? v->unknown : shown, v && v->unknown ? strlen(v->unknown) : n_shown);
     if (v->twice)
         w->twice = v->name;
     put(w, v->value, strlen(v->value));
@@ -639,7 +638,8 @@ static ek_status scan(scanner *s)
     ek_status status = EK_OK;
     while (status == EK_OK && s->at < s->size) {
         char c = s->text[s->at];
-        bool start = s->at == 0 || is_blank(s->text[s->at - 1]) || s->text[s->at - 1] == '\n' || s->text[s->at - 1] == ';';
+        bool start =
+            s->at == 0 || is_blank(s->text[s->at - 1]) || s->text[s->at - 1] == '\n' || s->text[s->at - 1] == ';';
         if (c == '#' && start && s->mode != IN_TEXT) {
             while (s->at < s->size && s->text[s->at] != '\n')
                 advance(s, 1);
@@ -675,7 +675,8 @@ ek_status ek__words_read(const char *path, const char *text, size_t size, ek__wo
 {
     scanner s = {.path = path, .text = text, .size = size, .line = 1, .column = 1, .owner = -1, .err = err};
     if (size > EK__ARGUMENTS_MAX_BYTES)
-        return fail_here(&s, 0, 0, "is larger than 1 MiB, too large for a script; give the one that starts the training");
+        return fail_here(&s, 0, 0,
+                         "is larger than 1 MiB, too large for a script; give the one that starts the training");
     s.out.pool = ek__pool_new();
     if (!s.out.pool)
         return ek__no_memory(err);

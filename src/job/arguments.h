@@ -3,6 +3,10 @@
 #ifndef EK_JOB_ARGUMENTS_H
 #define EK_JOB_ARGUMENTS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/error.h"
 #include "base/pool.h"
 

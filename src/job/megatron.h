@@ -13,9 +13,9 @@ void ek__megatron_defaults(ek_job *job, ek_framework framework);
  * 8 + 8/d, which without the distributed optimizer are 20, 18, 16. */
 typedef struct ek__megatron_types {
     ek_dtype weight;
-    bool gradient_fp32;      /* the buffer gradients are summed in; else the weight's type */
-    bool distributed;        /* --use-distributed-optimizer */
-    bool precise;            /* --use-precision-aware-optimizer: the next three */
+    bool gradient_fp32;        /* the buffer gradients are summed in; else the weight's type */
+    bool distributed;          /* --use-distributed-optimizer */
+    bool precise;              /* --use-precision-aware-optimizer: the next three */
     int master, first, second; /* bytes of the master weight and of the two moments */
 } ek__megatron_types;
 void ek__megatron_states(const ek__megatron_types *types, ek_job *job);
@@ -28,13 +28,13 @@ void ek__megatron_derive(ek_job *job);
 
 /* How layers are said to be cut; 0 and NULL: not said. */
 typedef struct ek__megatron_cut {
-    const char *layout;        /* --pipeline-model-parallel-layout */
-    const char *list;          /* --num-layer-list "4,4" of MindSpeed-LLM */
-    int first, last;           /* layers of the first and last stage; -1: not said */
-    int chunk_layers;          /* --num-layers-per-virtual-pipeline-stage */
-    int n_chunks;              /* --num-virtual-stages-per-pipeline-rank */
-    bool embedding, loss;      /* count as a layer of the split */
-    ek_origin at;              /* of the argument that says it */
+    const char *layout;   /* --pipeline-model-parallel-layout */
+    const char *list;     /* --num-layer-list "4,4" of MindSpeed-LLM */
+    int first, last;      /* layers of the first and last stage; -1: not said */
+    int chunk_layers;     /* --num-layers-per-virtual-pipeline-stage */
+    int n_chunks;         /* --num-virtual-stages-per-pipeline-rank */
+    bool embedding, loss; /* count as a layer of the split */
+    ek_origin at;         /* of the argument that says it */
 } ek__megatron_cut;
 /* Put the file's layers into job->plan: job->parallel.pipeline stages, job->model.n_layers, the layers of multi-token
  * prediction on the last chunk. @return EK_OK; EK_ERR_INPUT with the place: a layout or counts that are no plan of the
@@ -42,7 +42,12 @@ typedef struct ek__megatron_cut {
 ek_status ek__megatron_layers(const ek__megatron_cut *cut, ek_job *job, ek_error *err);
 
 /* One rule of recomputation for all chunks. */
-typedef enum ek__megatron_granularity { EK__KEEP_ALL, EK__SELECTIVE, EK__FULL_UNIFORM, EK__FULL_BLOCK } ek__megatron_granularity;
+typedef enum ek__megatron_granularity {
+    EK__KEEP_ALL,
+    EK__SELECTIVE,
+    EK__FULL_UNIFORM,
+    EK__FULL_BLOCK
+} ek__megatron_granularity;
 void ek__megatron_full(ek__megatron_granularity granularity, int n, ek_job *job);
 
 /* Patterns of what Megatron calls a module of selective recomputation (core_attn, layernorm, ...), for the first

@@ -123,10 +123,12 @@ static ek_status place_layout(const ek__megatron_cut *cut, const int *layers, co
                         "correct it",
                         n_positions, p, EK_MAX_CHUNKS);
     if (sum != job->model.n_layers)
-        return ek__fail(err, EK_ERR_INPUT, cut->at, "the layout places %d layers, but --num-layers is %d; correct one of them",
-                        sum, job->model.n_layers);
+        return ek__fail(err, EK_ERR_INPUT, cut->at,
+                        "the layout places %d layers, but --num-layers is %d; correct one of them", sum,
+                        job->model.n_layers);
     if (predictions[n_positions - 1] != job->model.n_prediction_layers)
-        return ek__fail(err, EK_ERR_INPUT, cut->at, "the layout has %d m, but --mtp-num-layers is %d; correct one of them",
+        return ek__fail(err, EK_ERR_INPUT, cut->at,
+                        "the layout has %d m, but --mtp-num-layers is %d; correct one of them",
                         predictions[n_positions - 1], job->model.n_prediction_layers);
     ek_status status = ek_plan_init(&job->plan, p, n_positions / p, err);
     for (int q = 0; q < n_positions && status == EK_OK; q++)
@@ -231,8 +233,8 @@ static ek_status cut_evenly(const ek__megatron_cut *cut, ek_job *job, ek_error *
     job->plan.layers[0] -= cut->embedding;
     job->plan.layers[p * n_chunks - 1] += job->model.n_prediction_layers - cut->loss;
     if (job->plan.layers[0] < 0 || job->plan.layers[p * n_chunks - 1] < 0)
-        return ek__fail(err, EK_ERR_INPUT, cut->at, "%d layers leave nothing for the stage of the embedding or the loss",
-                        n_layers);
+        return ek__fail(err, EK_ERR_INPUT, cut->at,
+                        "%d layers leave nothing for the stage of the embedding or the loss", n_layers);
     return EK_OK;
 }
 
