@@ -22,9 +22,11 @@ static void write_style(FILE *out)
 {
     fputs("<style>\n"
           ".p0{fill:#2f6fb2}.p1{fill:#8ab6e3}.p2{fill:#8e6bb8}.p3{fill:#3f9e86}.p4{fill:#d9822b}.p5{fill:#9aa4af}\n"
+          ".halo{fill:none;stroke:#fff;stroke-width:4;opacity:.8}\n"
           ".fragment{fill:url(#hatch)}.hatch{stroke:#8a96a3;stroke-width:2}.hatched{fill:#eef1f5}\n"
           "@media (prefers-color-scheme:dark){.p0{fill:#5b9be0}.p1{fill:#345b86}.p2{fill:#a98bd0}.p3{fill:#2f8573}\n"
-          ".p4{fill:#e0913f}.p5{fill:#6a7682}.hatch{stroke:#77838f}.hatched{fill:#242c35}}\n"
+          ".p4{fill:#e0913f}.p5{fill:#6a7682}.hatch{stroke:#77838f}.hatched{fill:#242c35}\n"
+          ".halo{stroke:#12171d}}\n"
           "</style>\n"
           "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
           "patternTransform=\"rotate(45)\"><rect class=\"hatched\" width=\"6\" height=\"6\"/>"
@@ -130,6 +132,7 @@ static void draw_bars(const ek_memory *memory, const ek__frame *frame, FILE *out
     }
     if (memory->limit > 0) {
         double x = ek__frame_x(frame, (double)memory->limit / EK__MB);
+        ek__svg_line(out, "halo", x, frame->y - 6, x, ek__frame_bottom(frame) + 6); /* or some bar's colour hides it */
         ek__svg_line(out, "limit", x, frame->y - 6, x, ek__frame_bottom(frame) + 6);
     }
 }

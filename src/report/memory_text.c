@@ -74,7 +74,7 @@ static void verdict(const page *p)
     for (int s = 0; s < m->n_stages; s++)
         over += ek__memory_over(m, &m->stage[s]);
     if (m->n_stages > 1)
-        fprintf(p->out, "%d of %d stages are over the limit; --measures shows what would help\n", over, m->n_stages);
+        fprintf(p->out, "over the limit: %d of %d stages; --measures shows what would help\n", over, m->n_stages);
     else
         fputs("--measures shows what would help\n", p->out);
 }
@@ -367,7 +367,7 @@ static void print_patterns(const page *p, const ek_kept_tensor *t)
 
 static void print_kept_tensor(const page *p, const ek_kept_tensor *t)
 {
-    char text[96];
+    char text[160];
     fprintf(p->out, "%9s  ", ek__fixed((double)t->bytes / EK__MB, 2).text);
     print_cell(p, t->name, 30);
     shape_text(t, text, sizeof text);
