@@ -112,6 +112,8 @@ void ek__warn_at(const ek__in *in, const ek__node *node, const char *format, ...
 /** Warn of every key of `map` that is not in `known` (NULL at the end), with the nearest known one. */
 void ek__warn_unknown_keys(const ek__in *in, const ek__node *map, const char *const *known);
 
+/** Levenshtein distance of two words of at most 48 bytes; 48 when one is longer. */
+size_t ek__edit_distance(const char *a, const char *b);
 /** Is it a finite decimal number? Then *value is set. Needs LC_NUMERIC as in the C locale. */
 bool ek__text_is_number(const char *text, double *value);
 /** Is it free of control characters? */

@@ -319,8 +319,8 @@ ek_status ek__string(const ek__in *in, const ek__node *node, size_t size, const 
 
 /* ---- unknown keys ---- */
 
-/* Levenshtein distance of short words; long ones are far from everything. */
-static size_t edit_distance(const char *a, const char *b)
+/* Long words are far from everything. */
+size_t ek__edit_distance(const char *a, const char *b)
 {
     enum { MAX = 48 };
     size_t n = strlen(a), m = strlen(b), row[MAX + 1];
@@ -349,7 +349,7 @@ static const char *nearest(const char *key, const char *const *known)
     const char *best = NULL;
     size_t limit = strlen(key) / 3 + 1;
     for (; *known; known++) {
-        size_t distance = edit_distance(key, *known);
+        size_t distance = ek__edit_distance(key, *known);
         if (distance <= limit) {
             limit = distance - 1;
             best = *known;

@@ -17,8 +17,9 @@ const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindform
 static const ek__job_format *const formats[] = {
     &ek__job_megatron,
     NULL,
+    &ek__job_mindformers,
 };
-enum { N_FORMATS = sizeof formats / sizeof *formats - 1 };
+enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 int ek_dtype_bytes(ek_dtype dtype)
 {

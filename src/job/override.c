@@ -197,7 +197,8 @@ ek_status ek__job_check_overrides(const ek_job_overrides *overrides, ek_error *e
 
 ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    ek__job_override_sizes(overrides, job);
+    if (job->model.n_dense_layers > job->model.n_layers)
+        job->model.n_dense_layers = job->model.n_layers;
     int file_chunks = job->plan.n_chunks;
     int n_chunks = overrides->n_chunks ? overrides->n_chunks : file_chunks ? file_chunks : 1;
     int n_layers = job->model.n_layers + job->model.n_prediction_layers;

@@ -344,6 +344,19 @@ ek_status ek__train_plan_from_doc(const ek__doc *doc, const ek_listener *listene
     return EK_OK;
 }
 
+ek_status ek__train_offset(const ek__in *in, const ek__node *model_config, int n_layers, const ek_plan *plan)
+{
+    /* The plan's arrays are written, the plan itself is not: a shallow copy does. */
+    reader r = {.in = *in, .model = model_config, .out = {.plan = *plan, .n_layers = n_layers}};
+    return read_offset(&r);
+}
+
+ek_status ek__train_list(const ek__in *in, const ek_plan *plan, const ek__node *node, int *out)
+{
+    reader r = {.in = *in, .out.plan = *plan};
+    return read_list(&r, node, out);
+}
+
 static ek_status read_file(const char *path, const ek_listener *listener,
                            ek_status (*read)(const ek__doc *, const ek_listener *, ek_train_plan *, ek_error *),
                            ek_train_plan *out, ek_error *err)

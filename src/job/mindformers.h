@@ -1,0 +1,40 @@
+/* job/mindformers.h - what the parts of the reader of MindFormers' training YAML share: shapes of the model, lists of
+ * recomputation, and the run's degrees and states. */
+#ifndef EK_JOB_MINDFORMERS_H
+#define EK_JOB_MINDFORMERS_H
+
+#include "job/job_internal.h"
+
+/* The sections of a file; NULL where it has none, but for root, model and parallel_config. */
+typedef struct ek__mf_sections {
+    const ek__node *root;
+    const ek__node *model; /* model.model_config */
+    const ek__node *moe;   /* moe_config, of the root or of model_config */
+    const ek__node *parallel_config, *parallel, *pipeline,
+        *optimizer_parallel; /* the last: parallel_optimizer_config */
+    const ek__node *runner, *context, *recompute;
+} ek__mf_sections;
+
+/* Read by the part for the model, for the other parts. */
+typedef struct ek__mf_facts {
+    bool table_sharded; /* may the optimizer shard the embedding table? */
+    int fine_grain;     /* as written */
+    bool ring;          /* use_ring_attention */
+} ek__mf_facts;
+
+/* A value below the first of the names (NULL at the end) that the map has; NULL without. The map may be NULL. */
+const ek__node *ek__mf_find(const ek__node *map, const char *const *names);
+/* A whole number, a switch below a key; *out stays without one. `map` may be NULL. */
+ek_status ek__mf_int(const ek__in *in, const ek__node *map, const char *key, int min, int max, const char *advice,
+                     int *out);
+ek_status ek__mf_bool(const ek__in *in, const ek__node *map, const char *key, const char *advice, bool *out);
+
+/* Framework, family, model, types, reading, name. */
+ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, bool literal, ek__mf_facts *facts,
+                            ek_job *job);
+/* Plan, patterns, schedule and m, for the stages and chunks of the file. The model is read. */
+ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job);
+/* Warn of keys of the file that the framework ignores although they look like known ones that memory depends on. */
+void ek__mf_warn_near_keys(const ek__in *in, const ek__mf_sections *file);
+
+#endif
