@@ -286,7 +286,7 @@ static void give_gradient(compiler *c, int o, int tensor, int buffer)
         if (!is_free(c, buffer, 0))
             result = is_free(c, before, 1) ? before
                                            : ek__record_take(c->r, c->graph->tensor[tensor].bytes,
-                                                             c->graph->op[o].path, c->graph->tensor[tensor].name);
+                                                             c->graph->op[o].path, "sum of gradients");
         c->r->buffer[before].holders--;
     }
     c->gradient[tensor] = result;
@@ -387,7 +387,8 @@ static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
             in->bytes == c->r->buffer[of_output].bytes && c->gradient[op->in[0]] < 0)
             taken[i] = of_output;
         else
-            taken[i] = ek__record_take(c->r, in->bytes, op->path, in->name);
+            taken[i] = ek__record_take(c->r, in->bytes, op->path,
+                                       i == 0 ? "gradient of input" : "gradient of another input");
     }
 }
 

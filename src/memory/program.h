@@ -57,7 +57,7 @@ typedef struct ek__profile_of_part {
 } ek__profile_of_part;
 
 typedef struct ek__program {
-    const char *name;
+    const ek__graph *graph; /* borrowed */
     int n_buffers;
     ek__buffer *buffer;
     int n_events[EK_N_BLOCK_KINDS];
@@ -101,12 +101,18 @@ typedef struct ek__run {
     bool drops_output; /* OUTPUT is given back right behind it: nobody reads it a second time */
 } ek__run;
 
+/* Bytes that parameters hold for the whole step. */
+typedef struct ek__static_bytes {
+    int64_t weight, gathered, gradient, optimizer;
+} ek__static_bytes;
+
 /* The programs of a stage's model: one for each kind of layer and what it recomputes, found by stage, chunk and layer.
  * Entries: position of a chunk's parts in running order: [embedding,] layers, [head]. */
 typedef struct ek__chunk_programs {
     int n;
     const ek__program **program; /* [n] in forward order; backward runs them from the last to the first */
     int *layer;                  /* [n] layer of the chunk; -1 embedding, layers of the chunk: head */
+    int n_of_kind[EK__N_GRAPH_KINDS];
     /* What a block runs, in turn, once for each of parallel.n_batch_interleave copies. For entries that are recomputed
      * together the forward block runs other programs than the backward block. */
     int n_runs[EK_N_BLOCK_KINDS];
@@ -122,10 +128,11 @@ typedef struct ek__job_programs {
     int n_programs;
     ek__program **program;
     ek__graph *graph[EK__N_GRAPH_KINDS]; /* NULL where the job has no such layer */
+    ek__static_bytes bytes[EK__N_GRAPH_KINDS];
     int n_cells;
     ek__chunk_programs *chunk; /* [n_cells], [plan.n_chunks][n_stages]: index as of ek_plan */
-    int64_t border;            /* bytes of the tensor between layers */
-    int64_t mask;              /* bytes of a micro-batch's mask, alive from its first forward block on a stage (chunk 0,
+    int64_t border, border_gradient; /* bytes of the tensor between layers, and of its gradient */
+    int64_t mask;              /* bytes of a micro-batch's mask (of one copy), alive from its first forward block on a stage (chunk 0,
                                 * or the one of its direction) to that chunk's backward block */
 } ek__job_programs;
 
@@ -140,10 +147,6 @@ void ek__job_programs_free(ek__job_programs *programs);
 
 /* ---- static memory (static.c) ---- */
 
-/* Bytes that a stage's parameters hold for the whole step. */
-typedef struct ek__static_bytes {
-    int64_t weight, gathered, gradient, optimizer;
-} ek__static_bytes;
 /* Ranks that a parameter would be cut over; 1: it stays whole. */
 int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter);
 /* Bytes of an element in a state of so many bytes an element: those of the parameter's own type where the state has the
@@ -155,6 +158,9 @@ ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph);
 ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Constants of a stage: masks, rotary tables, caches of a sequence pipeline. */
 int64_t ek__stage_constants(const ek_job *job, int stage);
+/* Bytes of a stage that the rules and its constants add, for the whole step: those above, workspace_mb, constant_mb and
+ * p2p_buffers. */
+int64_t ek__stage_other(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Of one micro-batch's mask; 0 where there is none. */
 int64_t ek__mask_bytes(const ek_job *job);
 

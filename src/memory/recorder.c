@@ -181,7 +181,7 @@ ek_status ek__record_finish(const ek__recorder *r, const ek_job *job, const ek__
         free(l);
         return ek__no_memory(err);
     }
-    program->name = graph->name;
+    program->graph = graph;
     for (int b = 0; b < r->n_buffers; b++) {
         ek__buffer_class what = class_of(r, b);
         const ek__recorded *buffer = &r->buffer[b];
