@@ -16,7 +16,6 @@ const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindform
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
     &ek__job_megatron,
-    NULL,
     &ek__job_mindformers,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
