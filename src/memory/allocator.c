@@ -5,6 +5,7 @@ static const ek__allocator_kind *const allocators[] = {
     &ek__allocator_blocks,
     &ek__allocator_pages,
     &ek__allocator_caching,
+    &ek__allocator_offline,
 };
 
 const ek__allocator_kind *ek__allocator_kind_of(ek_allocation allocation)

@@ -20,13 +20,14 @@ typedef struct ek__allocator_kind {
     int64_t (*offset)(const ek__allocator *allocator, int32_t taken);
     /* The figure with fragments so far: what the framework's log would print. */
     int64_t (*actual)(const ek__allocator *allocator);
-    /* Its address space, for tests. */
+    /* Its address space, for tests; NULL when it has none. */
     const struct ek__pieces *(*pieces)(const ek__allocator *allocator);
 } ek__allocator_kind;
 
-extern const ek__allocator_kind ek__allocator_blocks, ek__allocator_pages, ek__allocator_caching;
+extern const ek__allocator_kind ek__allocator_blocks, ek__allocator_pages, ek__allocator_caching, ek__allocator_offline;
 
-/* Of rules->allocation; NULL for EK_ALLOCATION_OFFLINE, which needs to see every lifetime first. */
+/* Of rules->allocation. That of EK_ALLOCATION_OFFLINE plans when the figure is asked for, since it needs to see every
+ * lifetime first, and knows no offsets before; its figure is -1 when memory is out. */
 const ek__allocator_kind *ek__allocator_kind_of(ek_allocation allocation);
 
 /* A lifetime, for planning ahead. */

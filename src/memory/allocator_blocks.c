@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "memory/allocator.h"
 #include "memory/pieces.h"
 
 enum { COMMON, PERSISTENT, N_POOLS };
@@ -98,7 +97,7 @@ static int32_t find(ek__allocator *a, int64_t bytes, bool persistent)
 
 static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
 {
-    if (a->pieces.failed || bytes > ek__space_end)
+    if (bytes > ek__space_end)
         return -1;
     bytes = bytes > 0 ? ek__aligned(bytes) : EK__ALIGNMENT;
     int32_t piece = find(a, bytes, persistent);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "memory/allocator.h"
 #include "memory/pieces.h"
 
 enum { SMALL, LARGE };
@@ -78,7 +77,7 @@ static int32_t add_segment(ek__allocator *a, int64_t bytes, int set)
 static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
 {
     (void)persistent;
-    if (a->pieces.failed || bytes > ek__space_end)
+    if (bytes > ek__space_end)
         return -1;
     bytes = bytes > 0 ? ek__aligned(bytes) : EK__ALIGNMENT;
     int set = bytes <= mib ? SMALL : LARGE;

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "memory/allocator.h"
 #include "memory/pieces.h"
 
 enum { IDLE, UNMAPPED };
@@ -44,10 +43,11 @@ static ek__allocator *create(const ek_rules *rules, int64_t device_bytes)
     a->space = a->page > ek__space_end / most_pages ? ek__space_end : a->page * most_pages;
     ek__pieces_init(&a->pieces);
     int32_t all = ek__pieces_add(&a->pieces, 0, a->space, UNMAPPED);
-    if (all < 0 || ek__pieces_give(&a->pieces, all, UNMAPPED) < 0) {
+    if (all < 0) {
         destroy(a);
         return NULL;
     }
+    ek__pieces_give(&a->pieces, all, UNMAPPED);
     return a;
 }
 
@@ -89,43 +89,34 @@ static bool map_pages(ek__allocator *a, int64_t offset, int64_t bytes)
 }
 
 /* Take an idle piece's pages back: those that it touches and that nothing else is on. */
-static bool unmap(ek__allocator *a, int32_t piece)
+static void unmap(ek__allocator *a, int32_t piece)
 {
     ek__piece idle = a->pieces.at[piece];
     ek__pieces_unlist(&a->pieces, piece);
-    int32_t merged = ek__pieces_give(&a->pieces, piece, UNMAPPED);
-    if (merged < 0)
-        return false;
-    const ek__piece *all = &a->pieces.at[merged];
+    const ek__piece *all = &a->pieces.at[ek__pieces_give(&a->pieces, piece, UNMAPPED)];
     int64_t first = idle.offset / a->page, last = (idle.offset + idle.bytes + a->page - 1) / a->page;
     int64_t whole_first = (all->offset + a->page - 1) / a->page, whole_last = (all->offset + all->bytes) / a->page;
     set_mapped(a, first > whole_first ? first : whole_first, last < whole_last ? last : whole_last, false);
-    return true;
 }
 
-static bool unmap_idle(ek__allocator *a)
+static void unmap_idle(ek__allocator *a)
 {
-    ek__free_set *idle = &a->pieces.set[IDLE];
+    const ek__free_set *idle = &a->pieces.set[IDLE];
     for (int w = 0; w < EK__N_BIN_WORDS; w++)
-        while (idle->filled[w]) {
-            const ek__bin *bin = &idle->bin[w * 64 + __builtin_ctzll(idle->filled[w])];
-            if (!unmap(a, ek__piece_of(&bin->at[bin->n - 1])))
-                return false;
-        }
-    return true;
+        while (idle->filled[w])
+            unmap(a, idle->first[w * 64 + __builtin_ctzll(idle->filled[w])]);
 }
 
 static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
 {
     (void)persistent;
-    if (a->pieces.failed || bytes > a->space)
+    if (bytes > a->space)
         return -1;
     bytes = bytes > 0 ? ek__aligned(bytes) : EK__ALIGNMENT;
     int set = IDLE;
     int32_t piece = ek__pieces_best(&a->pieces, IDLE, bytes);
     if (piece < 0) {
-        if (!unmap_idle(a))
-            return -1;
+        unmap_idle(a);
         set = UNMAPPED;
         piece = ek__pieces_best(&a->pieces, UNMAPPED, bytes);
         if (piece < 0 || !map_pages(a, a->pieces.at[piece].offset, bytes))

@@ -154,3 +154,79 @@ int64_t ek__place_offline(ek__lifetime *lifetime, size_t n)
     free(order);
     return height;
 }
+
+/* ---- behind the table of allocators: lifetimes are noted, and planned when the figure is asked for ---- */
+
+struct ek__allocator {
+    ek__lifetime *life;
+    size_t capacity, n;
+    int32_t now;
+};
+
+static ek__allocator *create(const ek_rules *rules, int64_t device_bytes)
+{
+    (void)rules;
+    (void)device_bytes;
+    return ek__alloc(1, sizeof(ek__allocator));
+}
+
+static void destroy(ek__allocator *a)
+{
+    if (a)
+        free(a->life);
+    free(a);
+}
+
+static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
+{
+    (void)persistent;
+    if (a->now == INT32_MAX - 1 || bytes > INT64_MAX / INT32_MAX)
+        return -1;
+    ek__lifetime *grown = ek__with_room(a->life, &a->capacity, a->n + 1, sizeof *grown);
+    if (!grown)
+        return -1;
+    a->life = grown;
+    a->life[a->n] = (ek__lifetime){bytes > 0 ? bytes : 1, 0, a->now++, INT32_MAX};
+    return (int32_t)a->n++;
+}
+
+static void give(ek__allocator *a, int32_t taken)
+{
+    a->life[taken].to = a->now;
+}
+
+static int64_t offset(const ek__allocator *a, int32_t taken)
+{
+    (void)a;
+    (void)taken;
+    return -1; /* not known before the end */
+}
+
+static int64_t actual(const ek__allocator *a)
+{
+    ek__lifetime *copy = ek__alloc(a->n, sizeof *copy);
+    if (!copy)
+        return -1;
+    if (a->n > 0)
+        memcpy(copy, a->life, a->n * sizeof *copy);
+    int64_t height = ek__place_offline(copy, a->n);
+    free(copy);
+    return height;
+}
+
+static const struct ek__pieces *pieces_of(const ek__allocator *a)
+{
+    (void)a;
+    return NULL;
+}
+
+const ek__allocator_kind ek__allocator_offline = {
+    .allocation = EK_ALLOCATION_OFFLINE,
+    .create = create,
+    .destroy = destroy,
+    .take = take,
+    .give = give,
+    .offset = offset,
+    .actual = actual,
+    .pieces = pieces_of,
+};
