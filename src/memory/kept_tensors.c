@@ -11,6 +11,7 @@
 typedef struct table {
     const ek_job *job;
     const ek__graph *graph;
+    bool recomputable; /* the settings are of decoder layers, so not of the embedding and the head */
     bool kept[EK_N_RECOMPUTE][EK__MAX_TENSORS];
     bool again[EK__MAX_OPS]; /* made again where nothing is selected */
     int64_t bytes;
@@ -35,7 +36,9 @@ static void keep_by_kind(table *t)
     const ek__graph *graph = t->graph;
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         bool recomputed[EK__MAX_OPS];
-        const ek__recompute settings = {.full = k == EK_RECOMPUTE_FULL, .patterns = patterns_of(t->job, k)};
+        ek__recompute settings = {.full = k == EK_RECOMPUTE_FULL, .patterns = patterns_of(t->job, k)};
+        if (!t->recomputable)
+            settings = (ek__recompute){0};
         ek__graph_recomputed(t->job, graph, settings, recomputed);
         int64_t bytes = ek__graph_keep(graph, recomputed, t->kept[k]);
         if (k == EK_RECOMPUTE_NONE) {
@@ -133,7 +136,7 @@ static void describe(const table *t, ek_pattern *pattern, int index, ek_kept_ten
     if (tensor->producer < 0)
         return;
     snprintf(out->maker, sizeof out->maker, "%s", graph->op[tensor->producer].path);
-    bool room = t->job->n_patterns + EK_MAX_KEPT_PATTERNS <= EK_MAX_PATTERNS;
+    bool room = t->recomputable && t->job->n_patterns + EK_MAX_KEPT_PATTERNS <= EK_MAX_PATTERNS;
     if (room && propose(graph, tensor->producer, out))
         try_patterns(t, pattern, index, out);
     else
@@ -196,7 +199,7 @@ ek_status ek_memory_kept(const ek_job *job, ek_kept out[EK_MAX_KEPT], int *n, ek
         if (!has_kind(job, kind))
             continue;
         ek__graph_build(job, kind, graph);
-        *t = (table){.job = job, .graph = graph};
+        *t = (table){.job = job, .graph = graph, .recomputable = kind != EK__GRAPH_EMBEDDING && kind != EK__GRAPH_HEAD};
         status = fill(t, &found[n_found], err);
         if (status == EK_OK && found[n_found].n == 0)
             ek_kept_clear(&found[n_found]);

@@ -7,7 +7,7 @@
 
 #include "report/memory_internal.h"
 
-enum { BAR = 12, NAME_WIDTH = 46 };
+enum { BAR = 10, TENSOR_WIDTH = 46, WRAP = 118 };
 
 typedef struct page {
     FILE *out;
@@ -46,6 +46,25 @@ static void print_cell(const page *p, const char *name, int width)
     char text[256];
     snprintf(text, sizeof text, "%.*s...", width - 3, name);
     ek__print_name(text, p->out);
+}
+
+/* Words, with line breaks at WRAP columns; the first line has `column` already. */
+static void print_wrapped(const page *p, const char *text, int column)
+{
+    char word[256];
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, text);
+        int width = ek__columns(word);
+        if (column > 0 && column + 1 + width > WRAP) {
+            fputc('\n', p->out);
+            column = 0;
+        }
+        column += width + (column > 0 ? fprintf(p->out, " ") : 0);
+        ek__print_name(word, p->out);
+        text += n + strspn(text + n, " ");
+    }
+    fputc('\n', p->out);
 }
 
 /* ---- the verdict ---- */
@@ -142,7 +161,7 @@ static void table_head(const page *p)
     if (p->r->literal)
         fputs("  literal", p->out);
     if (m->limit > 0)
-        fprintf(p->out, "    free  %s MB is full", ek__whole_mb(m->limit).text);
+        fprintf(p->out, "    free  of %s MB", ek__whole_mb(m->limit).text);
     fputc('\n', p->out);
 }
 
@@ -202,13 +221,15 @@ static void print_reading(const page *p)
     if (!job->reading[0] || !p->r->literal)
         return;
     const ek_memory *a = p->r->memory, *b = p->r->literal;
-    fprintf(p->out, "\nthe file can be read in two ways. ");
-    ek__print_name(job->reading, p->out);
-    fprintf(p->out,
-            "\ncolumn literal: such keys ignored, as the framework does; its fullest is stage %d with %s MB instead "
-            "of %s MB (--literal: only that)\n",
-            b->fullest, ek__whole_mb(ek__memory_peak(&b->stage[b->fullest])).text,
-            ek__whole_mb(ek__memory_peak(&a->stage[a->fullest])).text);
+    char text[640];
+    snprintf(
+        text, sizeof text,
+        "ways: %s Column literal: with such keys ignored, as the framework does; its fullest is stage %d with %s MB "
+        "instead of %s MB (--literal shows that alone)",
+        job->reading, b->fullest, ek__whole_mb(ek__memory_peak(&b->stage[b->fullest])).text,
+        ek__whole_mb(ek__memory_peak(&a->stage[a->fullest])).text);
+    fputs("\nthe file can be read in two", p->out);
+    print_wrapped(p, text, 27);
 }
 
 /* ---- one stage ---- */
@@ -367,17 +388,18 @@ static void print_patterns(const page *p, const ek_kept_tensor *t)
 
 static void print_kept_tensor(const page *p, const ek_kept_tensor *t)
 {
-    char text[160];
+    char text[256];
     fprintf(p->out, "%9s  ", ek__fixed((double)t->bytes / EK__MB, 2).text);
-    print_cell(p, t->name, 30);
+    snprintf(text, sizeof text, "%s%s%s", t->maker, t->maker[0] ? " " : "", t->name);
+    print_cell(p, text, TENSOR_WIDTH);
     shape_text(t, text, sizeof text);
-    fprintf(p->out, "  %-22s %-9s ", text, t->n_dims > 0 ? ek_dtype_name[t->dtype] : "");
+    fprintf(p->out, "  %-16s %-8s ", text, t->n_dims > 0 ? ek_dtype_name[t->dtype] : "");
     for (int k = EK_RECOMPUTE_SELECT; k < EK_N_RECOMPUTE; k++)
         fprintf(p->out, " %-6s", t->kept[k] ? "kept" : "-");
     snprintf(text, sizeof text, "%s%s%s", t->for_recompute ? "recomputing " : "", t->reader[0] ? t->reader : "-",
              t->n_readers > 1 ? ", ..." : "");
     fputc(' ', p->out);
-    print_cell(p, text, NAME_WIDTH);
+    print_cell(p, text, TENSOR_WIDTH);
     fputs("  ", p->out);
     print_patterns(p, t);
     fputc('\n', p->out);
@@ -392,10 +414,11 @@ static void print_kept(const page *p)
         heading(p, text);
         fprintf(p->out, ", one micro-batch, %s MB where nothing is recomputed\n",
                 ek__fixed((double)kept->bytes / EK__MB, 2).text);
-        fprintf(p->out, "%9s  %-30s  %-22s %-9s ", "MB", "tensor", "shape on one rank", "type");
+        fprintf(p->out, "%9s  %-*s  %-16s %-8s ", "MB", TENSOR_WIDTH, "tensor, by the operator that makes it",
+                "shape on a rank", "type");
         for (int k = EK_RECOMPUTE_SELECT; k < EK_N_RECOMPUTE; k++)
             fprintf(p->out, " %-6s", ek_recompute_name[k]);
-        fprintf(p->out, " %-*s  %s\n", NAME_WIDTH, "kept for the gradient of", "removed by");
+        fprintf(p->out, " %-*s  %s\n", TENSOR_WIDTH, "kept for the gradient of", "removed by");
         for (int t = 0; t < kept->n; t++)
             print_kept_tensor(p, &kept->tensor[t]);
     }
@@ -478,19 +501,22 @@ static void print_calibration(const page *p)
 static void print_rules(const page *p)
 {
     const ek_job *job = p->r->job;
-    int n = 0;
-    fputs("\nrests on: ", p->out);
-    fputs(ek__memory_basis, p->out);
-    fputs("\nrules: ", p->out);
-    for (int i = 0; ek_rule_names[i]; i++) {
+    char text[2048] = "";
+    size_t used = 0;
+    for (int i = 0; ek_rule_names[i] && used + 200 < sizeof text; i++) {
         ek__rule_value value = ek__rule_value_of(&job->rules, job->framework, ek_rule_names[i]);
         if (!value.changed && !ek__rule_matters(job, ek_rule_names[i]))
             continue;
-        fprintf(p->out, "%s%s=%s", n++ ? ", " : "", ek_rule_names[i], value.text);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%s", used ? ", " : "", ek_rule_names[i],
+                                 value.text);
         if (value.changed)
-            fprintf(p->out, " (usually %s)", value.usual);
+            used += (size_t)snprintf(text + used, sizeof text - used, " (usually %s)", value.usual);
     }
-    fputs("; --rules explains them\n", p->out);
+    snprintf(text + used, sizeof text - used, "; --rules explains them");
+    fputs("\nrests on:", p->out);
+    print_wrapped(p, ek__memory_basis, 9);
+    fputs("rules:", p->out);
+    print_wrapped(p, text, 6);
 }
 
 ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err)
