@@ -7,7 +7,7 @@
 
 #include "report/memory_internal.h"
 
-enum { BAR = 10, TENSOR_WIDTH = 46, WRAP = 118 };
+enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118 };
 
 typedef struct page {
     FILE *out;
