@@ -17,6 +17,8 @@ const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindform
 static const ek__job_format *const formats[] = {
     &ek__job_megatron,
     &ek__job_mindformers,
+    &ek__job_mindspeed,
+    &ek__job_hugging_face,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 

@@ -105,7 +105,7 @@ static const struct {
     const char *module, *pattern[2];
 } modules[] = {
     {"core_attn", {"self_attention\\.core_attention"}},
-    {"layernorm", {"input_layernorm\\.norm", "pre_mlp_layernorm\\.norm"}},
+    {"layernorm", {"input_layernorm", "pre_mlp_layernorm"}},
     {"moe_act", {"mlp\\.experts\\.activation_func"}},
     {"mla_up_proj", {"self_attention\\.linear_q_up_proj", "self_attention\\.linear_kv_up_proj"}},
     {"mlp", {"mlp\\.(linear_fc1|activation_func)"}},
