@@ -12,6 +12,7 @@
 #include "evenkeel/job.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/memory.h"
+#include "evenkeel/memory_report.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/quick.h"
 #include "evenkeel/report.h"

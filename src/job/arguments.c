@@ -555,17 +555,18 @@ static size_t closing_array(const scanner *s)
     return s->size;
 }
 
-static void assign(scanner *s, int variable, const word_text *w)
+static ek_status assign(scanner *s, int variable, const word_text *w)
 {
     ek__variable *v = &s->out.variable[variable];
     const char *value = NULL;
-    if (!why_unknown(w))
-        value = ek__pool_text(s->out.pool, w->text, w->n);
+    if (!why_unknown(w) && !(value = ek__pool_text(s->out.pool, w->text, w->n)))
+        return ek__no_memory(s->err);
     v->twice = v->twice || w->twice || (v->line > 0 && (!value || !v->value || strcmp(v->value, value) != 0));
     v->value = value;
     v->unknown = why_unknown(w);
     v->line = w->line;
     v->column = w->column;
+    return EK_OK;
 }
 
 /* NAME= or NAME+= at s->at: its length with the sign, else 0. */
@@ -591,7 +592,7 @@ static ek_status read_assignment(scanner *s, size_t length)
     bool quoted = (c == '"' || c == '\'') && s->at < s->size;
     if (c == '(' || (quoted && quotes_arguments(s))) {
         w.unknown = s->out.variable[variable].name;
-        assign(s, variable, &w);
+        status = assign(s, variable, &w);
         s->out.variable[variable].unknown = NULL;
         if (quoted)
             return scan_quoted(s, variable);
@@ -604,9 +605,7 @@ static ek_status read_assignment(scanner *s, size_t length)
     status = read_word(s, &w);
     if (status == EK_OK && added)
         status = put_unknown(s, &w, "+=", 2);
-    if (status == EK_OK)
-        assign(s, variable, &w);
-    return status;
+    return status ? status : assign(s, variable, &w);
 }
 
 static bool introduces_assignment(const word_text *w)

@@ -70,15 +70,13 @@ static ek_status read_shapes(reader *r)
         {"micro-batch-size", 1, EK__JOB_MAX_BATCH, &p->batch},
         {"mtp-num-layers", 0, EK_MAX_LAYERS, &m->n_prediction_layers},
     };
-    ek_status status = EK_OK;
+    ek_status status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     for (size_t i = 0; i < sizeof needed / sizeof *needed && status == EK_OK; i++) {
         bool overridden = (i == 0 && r->overrides->n_layers > 0) || (i == 3 && r->overrides->seq_length > 0) ||
                           (i == 4 && r->overrides->batch > 0);
         if (!given(r, needed[i].name) && !overridden)
             status = ek__argument_missing(&r->a, needed[i].name, needed[i].what);
     }
-    if (status == EK_OK)
-        status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     if (status)
         return status;
     if (m->n_layers == 0)

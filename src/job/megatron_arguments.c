@@ -173,34 +173,13 @@ bool ek__arguments_are_in(const char *text)
 
 /* ---- mistyped names ---- */
 
-/* Levenshtein distance, given up at `limit`. */
-static int distance(const char *a, int n, const char *b, int limit)
-{
-    enum { MAX = 64 };
-    int row[MAX + 1], m = (int)strlen(b);
-    if (n > MAX || m > MAX || n - m > limit || m - n > limit)
-        return limit + 1;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
-
 static void warn_unknown(const ek__arguments *a, const ek__word *word, const char *name, int n)
 {
     enum { MOST = 2, LEAST_LENGTH = 8 };
     const char *guess = NULL;
     int nearest = MOST + 1;
+    char typed[49];
+    snprintf(typed, sizeof typed, "%.*s", n, name);
     for (int i = 0; i < N_NOT_MODELLED; i++) {
         if (strncmp(not_modelled[i].name, name, (size_t)n) != 0 || not_modelled[i].name[n] != '\0')
             continue;
@@ -210,7 +189,7 @@ static void warn_unknown(const ek__arguments *a, const ek__word *word, const cha
         return;
     }
     for (int i = 0; i < N_ARGUMENTS && n >= LEAST_LENGTH; i++) {
-        int here = distance(name, n, table[i].name, MOST);
+        int here = (int)ek__edit_distance(typed, table[i].name);
         if (here < nearest) {
             nearest = here;
             guess = table[i].name;

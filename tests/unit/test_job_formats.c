@@ -471,7 +471,7 @@ typedef struct refusal {
 static const refusal refusals[] = {
     {"run --num-layers 8", "0:0: --hidden-size is missing; give the model's width"},
     {"run " MODEL RUN REST "--tensor-model-parallel-size $TP\n",
-     "1:205: --tensor-model-parallel-size is given as $TP, whose value only a run would tell; write the value there, "
+     "1:220: --tensor-model-parallel-size is given as $TP, whose value only a run would tell; write the value there, "
      "or "
      "put a line NAME=VALUE with a plain number above"},
     {"TP=$(nproc)\nrun --num-layers \\\n  ${TP}\n", "3:3: --num-layers is given as $(nproc), whose value only a run"},
@@ -484,7 +484,7 @@ static const refusal refusals[] = {
     {"run --num-layers \"8", "1:18: begins with \" and does not end; close it with \""},
     {"A=( --num-layers 8", "1:1: is an array that does not end; close it with )"},
     {"run --num-layers 8 ${A", "1:20: begins with ${ and does not end"},
-    {"run " MODEL RUN "--bf16 --fp16", "1:186: --fp16 and --bf16 are both given; give one"},
+    {"run " MODEL RUN "--bf16 --fp16", "1:174: --fp16 and --bf16 are both given; give one"},
     {"run " MODEL "--micro-batch-size 1", "0:0: --vocab-size is missing, and the tokenizer's files"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 3", "1:5: 8 layers cannot be spread over 3 stages"},
     {"run " MODEL RUN REST "--attention-backend slow", "is 'slow', expected one of flash, fused, auto, unfused, local"},
@@ -503,7 +503,7 @@ static const refusal refusals[] = {
      "has a ( that does not end"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"E((t*9999)*999)*99|L\"",
      "is longer than 131072 letters when written out"},
-    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"t|tEL\"",
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et|tEL\"",
      "has an E elsewhere than at the beginning"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --num-layer-list 3,4", "the list of layers is '3,4'"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3",
@@ -514,7 +514,7 @@ static const refusal refusals[] = {
      "2:33: parallel_config.pipeline_model_parallel_size is 'two', expected a whole number from 1 to 1024"},
     /* Hugging Face */
     {"{\"num_hidden_layers\": 2, \"hidden_size\": 64}", "1:1: num_attention_heads is missing"},
-    {"{\"num_hidden_layers\": 2, \"hidden_size\": 64.5}", "1:42: hidden_size is 64.5, expected a whole number"},
+    {"{\"num_hidden_layers\": 2, \"hidden_size\": 64.5}", "1:41: hidden_size is 64.5, expected a whole number"},
 };
 
 static void wrong_files_are_refused_with_a_place(void **state)
@@ -531,7 +531,7 @@ static void wrong_files_are_refused_with_a_place(void **state)
 
 static const refusal warnings[] = {
     {MODEL RUN REST "--tensor-model-paralel-size 2",
-     "1:201: warning: --tensor-model-paralel-size is not a known argument and is ignored; did you mean "
+     "1:187: warning: --tensor-model-paralel-size is not a known argument and is ignored; did you mean "
      "--tensor-model-parallel-size?"},
     {MODEL RUN REST "--num-layers 8 --hidden-size 2048",
      "--hidden-size is given again, before on line 1; the last one"},
@@ -590,7 +590,7 @@ static void qwen_script_has_the_published_shapes(void **state)
     int64_t bytes = job.states.weight + job.states.gradient + job.states.optimizer;
     assert_int_equal(bytes, 18);
     assert_false(job.states.shard_optimizer);
-    assert_int_equal(elements * bytes >> 20, 32684);
+    assert_int_equal((elements * bytes + (1 << 19)) >> 20, 32684);
     ek_job_clear(&job);
 }
 
@@ -611,7 +611,7 @@ static void moe_list_is_read(void **state)
     assert_true(job.model.grouped_matmul && job.parallel.expert_alltoall);
     assert_int_equal(job.n_patterns, 2);
     assert_ptr_equal(job.pattern[0].origin.file, job.path);
-    assert_int_equal(job.pattern[0].origin.line, 27);
+    assert_int_equal(job.pattern[0].origin.line, 26);
     ek_job_clear(&job);
 }
 
@@ -958,7 +958,7 @@ static void damaged_files_are_read_or_refused(void **state)
     int n_read = 0, n_refused = 0;
     for (int i = 0; i < 4000; i++) {
         static char text[MAX_SIZE + 1];
-        size_t size;
+        size_t size = 0;
         char *whole = slurp(source_path(files[i % 4]), &size);
         assert_non_null(whole);
         memcpy(text, whole, size);

@@ -1,0 +1,602 @@
+/* `evenkeel memory`: what every stage of a training job holds at its peak, predicted from its YAML alone. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "memory.h"
+#include "model.h"
+#include "options.h"
+
+enum { MAX_RULES = 256 };
+
+static const cli_option options[] = {
+    {"dp", "N", "data parallel ranks", "the job, instead of what the file says"},
+    {"tp", "N", "tensor parallel ranks (model_parallel)", NULL},
+    {"pp", "N", "pipeline stages; other stages or chunks than the file's spread the layers evenly", NULL},
+    {"cp", "N", "context parallel ranks", NULL},
+    {"ep", "N", "expert parallel ranks", NULL},
+    {"vpp", "N", "chunks per stage (pp_interleave_num)", NULL},
+    {"mb|micro-batches", "N", "micro-batches of a step", NULL},
+    {"batch", "N", "sequences of a micro-batch", NULL},
+    {"seq-length", "N", "tokens of a sequence", NULL},
+    {"num-layers", "N", "decoder layers", NULL},
+    {"sequence-parallel", "on|off", "split norms and kept inputs over the tensor parallel ranks", NULL},
+    {"recompute", "none|full", "of every layer, instead of the file's lists", NULL},
+    {"schedule", "SCHEDULE", "order of the blocks (`evenkeel balance --list-schedules` names all)", NULL},
+    {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
+    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model"},
+    {"rules", NULL, "list the rules with their values and what each rests on, and end", NULL},
+    {"allocation", "blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL},
+    {"calibrate", "SOURCE",
+     "fit what cannot be derived to measured peaks: a folder of logs or a listing, as `evenkeel collect` reads, or "
+     "lines "
+     "`stage,mb`",
+     NULL},
+    {"calibrate-stages", "LIST", "fit to these stages, as 0,3-5, and judge by the others", NULL},
+    {"peak", "actual|used", "the measured peaks are with fragments (the default) or without", NULL},
+    {"device", "NAME|FILE", "model step times on this device; a file describes one of your own", NULL},
+    {"stage", "N", "details of this stage instead of the fullest", "output"},
+    {"tensors", NULL, "every tensor that one layer keeps, why, and the pattern that removes it", NULL},
+    {"measures", NULL, "what each measure would save, and cost with --device", NULL},
+    {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL},
+    {"svg", "FILE", "picture: a bar for every stage", NULL},
+    {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL},
+    {"layers-out", "FILE", "write a layer file for evenkeel balance (times: --device or --time)", NULL},
+    {"time", "TIMES",
+     "with --layers-out: measured forward times, as head=0.1,body=3.1,tail=3.5; they win over --device", NULL},
+    {"q|quiet", NULL, "one line, and no warnings", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel memory [OPTIONS] FILE",
+    .summary =
+        "Predicts what every pipeline stage of a training job holds at its peak, in milliseconds and without the\n"
+        "framework: a dry run without a dry run. FILE is a training YAML of MindFormers or MindSpeed, arguments of\n"
+        "Megatron, or a Hugging Face config.json; - is standard input. Options take one dash or two.\n\n"
+        "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel memory train.yaml\n"
+                "  evenkeel memory train.yaml --measures --device 910B\n"
+                "  evenkeel memory train.yaml --pp 8 --tp 4 --recompute full --mem 58GB\n"
+                "  evenkeel memory config.json --dp 8 --tp 2 --pp 4 -mb 32 --format json\n"
+                "  evenkeel memory train.yaml --calibrate output_dryrun --calibrate-stages 0,3,7,15\n"
+                "  evenkeel memory train.yaml --layers-out layers.json --time head=0.1,body=3.1,tail=3.5\n",
+    .operand = "FILE",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *source;
+    ek_job_overrides overrides;
+    const char *rule[MAX_RULES];
+    char allocation[64];
+    const char *calibrate, *calibrate_stages, *device, *times_text, *format, *svg, *log_dir, *layers;
+    ek_times times;
+    int stage;
+    bool list_rules, tensors, measures, quiet, used_peaks, peak_given;
+} command;
+
+/* ---- options ---- */
+
+/* Whole numbers that go straight into the overrides. */
+static const struct {
+    const char *name;
+    size_t at;
+    int most;
+} numbers[] = {
+    {"dp", offsetof(ek_job_overrides, data), EK_MAX_RANKS},
+    {"tp", offsetof(ek_job_overrides, tensor), EK_MAX_RANKS},
+    {"pp", offsetof(ek_job_overrides, pipeline), EK_MAX_STAGES},
+    {"cp", offsetof(ek_job_overrides, context), EK_MAX_RANKS},
+    {"ep", offsetof(ek_job_overrides, expert), EK_MAX_RANKS},
+    {"vpp", offsetof(ek_job_overrides, n_chunks), EK_MAX_CHUNKS},
+    {"mb", offsetof(ek_job_overrides, n_micro_batches), EK_MAX_MICRO_BATCHES},
+    {"batch", offsetof(ek_job_overrides, batch), 1 << 20},
+    {"seq-length", offsetof(ek_job_overrides, seq_length), 1 << 28},
+    {"num-layers", offsetof(ek_job_overrides, n_layers), EK_MAX_LAYERS},
+};
+
+/* One of a few words: its number, or -1 after a message. */
+static int word(const cli_option *option, const char *text, const char *const *known, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(text, known[i]) == 0)
+            return i;
+    cli_error(NULL, "--%.*s must be %s (got '%s')", (int)strcspn(option->names, "|"), option->names, option->argument,
+              text);
+    return -1;
+}
+
+static bool take_rule(command *c, const char *text)
+{
+    ek_rules scratch = ek_rules_default(EK_MINDFORMERS);
+    ek_error err;
+    if (ek_rules_set(&scratch, text, &err)) {
+        cli_error(NULL, "--rule %s: %s", text, err.message);
+        return false;
+    }
+    if (c->overrides.n_rules == MAX_RULES) {
+        cli_error(NULL, "at most %d times --rule (got '%s' too)", MAX_RULES, text);
+        return false;
+    }
+    c->rule[c->overrides.n_rules++] = text;
+    return true;
+}
+
+static bool take_allocation(command *c, const cli_option *option, const char *text)
+{
+    int i = word(option, text, ek_allocation_name, EK_N_ALLOCATIONS);
+    snprintf(c->allocation, sizeof c->allocation, "allocation=%s", i < 0 ? "" : text);
+    return i >= 0 && take_rule(c, c->allocation);
+}
+
+static bool take_schedule(command *c, const char *text)
+{
+    c->overrides.schedule = cli_find_schedule(text, strlen(text));
+    return c->overrides.schedule != NULL;
+}
+
+static bool take_times(command *c, const char *text)
+{
+    ek_error err;
+    c->times_text = text;
+    if (ek_times_parse(text, &c->times, &err) == EK_OK)
+        return true;
+    cli_error(NULL, "--time: %s", err.message);
+    return false;
+}
+
+static bool take_word(command *c, const cli_option *option, const char *text)
+{
+    static const char *const switches[] = {"off", "on"}, *const recompute[] = {"none", "full"},
+                             *const peaks[] = {"actual", "used"}, *const formats[] = {"text", "json", "csv"};
+    int i = 0;
+    if (cli_is(option, "sequence-parallel")) {
+        i = word(option, text, switches, 2);
+        c->overrides.sequence_parallel = i;
+    } else if (cli_is(option, "recompute")) {
+        i = word(option, text, recompute, 2);
+        c->overrides.recompute = i == 1 ? EK_RECOMPUTE_FULL : EK_RECOMPUTE_NONE;
+    } else if (cli_is(option, "peak")) {
+        i = word(option, text, peaks, 2);
+        c->used_peaks = i == 1;
+        c->peak_given = true;
+    } else {
+        i = word(option, text, formats, 3);
+        c->format = i >= 0 ? formats[i] : c->format;
+    }
+    return i >= 0;
+}
+
+/* An option that is a flag or a text without a check of its own. */
+static bool take_text(command *c, const cli_option *option, const char *text)
+{
+    const struct {
+        const char *name;
+        const char **place;
+    } texts[] = {{"calibrate", &c->calibrate}, {"calibrate-stages", &c->calibrate_stages},
+                 {"device", &c->device},       {"svg", &c->svg},
+                 {"log-dir", &c->log_dir},     {"layers-out", &c->layers}};
+    const struct {
+        const char *name;
+        bool *place;
+    } flags[] = {{"literal", &c->overrides.literal},
+                 {"rules", &c->list_rules},
+                 {"tensors", &c->tensors},
+                 {"measures", &c->measures},
+                 {"q", &c->quiet}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (cli_is(option, texts[i].name))
+            *texts[i].place = text;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (cli_is(option, flags[i].name))
+            *flags[i].place = true;
+    return true;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (cli_is(option, numbers[i].name))
+            return cli_int(option, text, 1, numbers[i].most, (int *)((char *)&c->overrides + numbers[i].at));
+    static const char *const words[] = {"sequence-parallel", "recompute", "peak", "format"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (cli_is(option, words[i]))
+            return take_word(c, option, text);
+    if (cli_is(option, "mem"))
+        return cli_memory_mb("--mem", text, &c->overrides.limit_mb);
+    if (cli_is(option, "rule"))
+        return take_rule(c, text);
+    if (cli_is(option, "allocation"))
+        return take_allocation(c, option, text);
+    if (cli_is(option, "schedule"))
+        return take_schedule(c, text);
+    if (cli_is(option, "time"))
+        return take_times(c, text);
+    if (cli_is(option, "stage"))
+        return cli_int(option, text, 0, EK_MAX_STAGES - 1, &c->stage);
+    return take_text(c, option, text);
+}
+
+static bool check_options(const command *c)
+{
+    if (!c->source && !c->list_rules)
+        cli_error(NULL, "no file: give a training YAML, for example `evenkeel memory train.yaml`");
+    else if (c->calibrate_stages && !c->calibrate)
+        cli_error(NULL, "--calibrate-stages chooses from the peaks of --calibrate SOURCE; give that too");
+    else if (c->peak_given && !c->calibrate)
+        cli_error(NULL, "--peak says what the peaks of --calibrate SOURCE are; give that too");
+    else if (c->times_text && !c->layers)
+        cli_error(NULL, "--time is for the layer file; give --layers-out FILE too");
+    else if (c->layers && !c->device && isnan(c->times.body))
+        cli_error(NULL, "--layers-out writes times too: measured ones with --time head=..,body=..,tail=.., or modelled "
+                        "ones with --device");
+    else if (c->calibrate && c->source && strcmp(c->calibrate, "-") == 0 && strcmp(c->source, "-") == 0)
+        cli_error(NULL, "standard input (-) can be read once; save the job or the peaks to a file");
+    else
+        return true;
+    return false;
+}
+
+/* ---- warnings ---- */
+
+/* What the readers warned of: said at once, and kept for the JSON. */
+typedef struct warnings {
+    const cli_spool *spool;
+    ek_error *at;
+    int n, room;
+    bool quiet;
+} warnings;
+
+static void take_warning(void *user, const ek_error *warning)
+{
+    warnings *w = user;
+    ek_error copy = *warning;
+    cli_spool_rename(w->spool, &copy);
+    if (!w->quiet)
+        cli_listener.warn(cli_listener.user, &copy);
+    if (w->n == w->room) {
+        int room = w->room ? 2 * w->room : 8;
+        ek_error *at = realloc(w->at, (size_t)room * sizeof *at);
+        if (!at)
+            return;
+        w->at = at;
+        w->room = room;
+    }
+    w->at[w->n++] = copy;
+}
+
+/* ---- predicting ---- */
+
+/* Everything that is found out, cleared by clear_found(). */
+typedef struct found {
+    cli_spool spool;
+    warnings warnings;
+    ek_job job, literal_job;
+    ek_memory memory, literal;
+    bool has_literal, has_device;
+    ek_device device;
+    int n_times, n_measures, n_kept;
+    ek_memory_time time[5];
+    ek_measure measure[EK_MAX_MEASURES];
+    ek_kept kept[EK_MAX_KEPT];
+    cli_peaks peaks;
+    ek_memory_fit_result fit;
+    ek_memory_error judged;
+    double *predicted_mb;
+    ek_memory_calibration calibration;
+} found;
+
+static void clear_found(found *f)
+{
+    cli_spool_remove(&f->spool);
+    free(f->warnings.at);
+    ek_job_clear(&f->job);
+    ek_job_clear(&f->literal_job);
+    ek_memory_clear(&f->memory);
+    ek_memory_clear(&f->literal);
+    for (int i = 0; i < f->n_kept; i++)
+        ek_kept_clear(&f->kept[i]);
+    cli_peaks_clear(&f->peaks);
+    free(f->predicted_mb);
+}
+
+static bool said(found *f, ek_status status, ek_error *err)
+{
+    if (status == EK_OK)
+        return true;
+    cli_spool_rename(&f->spool, err);
+    cli_error(err, "%s", err->message);
+    return false;
+}
+
+/* The file, and once more without what its first reading took for granted. */
+static bool read_jobs(const command *c, found *f)
+{
+    ek_error err;
+    const ek_listener listener = {take_warning, &f->warnings};
+    if (strcmp(c->source, "-") == 0 && !cli_spool_stdin(&f->spool))
+        return false;
+    const char *path = f->spool.path[0] ? f->spool.path : c->source;
+    if (!said(f, ek_job_read(path, &c->overrides, &listener, &f->job, &err), &err))
+        return false;
+    ek_memory_lint(&f->job, &listener);
+    if (f->job.reading[0] && !f->job.literal) {
+        ek_job_overrides literal = c->overrides;
+        literal.literal = true;
+        if (!said(f, ek_job_read(path, &literal, NULL, &f->literal_job, &err), &err))
+            return false;
+        f->has_literal = true;
+    }
+    if (c->stage >= f->job.parallel.pipeline) {
+        cli_error(NULL, "--stage %d is not there: the job has %d stage%s, 0 to %d", c->stage, f->job.parallel.pipeline,
+                  f->job.parallel.pipeline == 1 ? "" : "s", f->job.parallel.pipeline - 1);
+        return false;
+    }
+    return true;
+}
+
+static bool find_device(const command *c, found *f)
+{
+    const char *names[64];
+    char all[1024] = "";
+    int n;
+    ek_error err;
+    if (!c->device)
+        return true;
+    const ek_device *known = ek_devices(&n), *device = ek_device_find(c->device);
+    f->has_device = true;
+    if (device) {
+        f->device = *device;
+        return true;
+    }
+    if (strcmp(c->device, "-") != 0 && access(c->device, F_OK) == 0) {
+        const ek_listener listener = {take_warning, &f->warnings};
+        return said(f, ek_device_read(c->device, &listener, &f->device, &err), &err);
+    }
+    n = n < 64 ? n : 64;
+    for (int i = 0; i < n; i++) {
+        size_t used = strlen(all);
+        names[i] = known[i].name;
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+    }
+    const char *near = cli_nearest(c->device, names, n);
+    cli_error(NULL, "no device is called '%s'%s%s%s, and there is no such file; there are %s", c->device,
+              near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "", all);
+    return false;
+}
+
+/* Fit the rules of both readings to the peaks. */
+static bool calibrate(const command *c, found *f)
+{
+    ek_error err;
+    if (!c->calibrate)
+        return true;
+    if (!cli_peaks_read(c->calibrate, c->calibrate_stages, f->job.parallel.pipeline, !c->used_peaks, &f->peaks))
+        return false;
+    ek_memory_peak *chosen = calloc((size_t)f->peaks.n, sizeof *chosen);
+    f->predicted_mb = calloc((size_t)f->peaks.n, sizeof *f->predicted_mb);
+    int n = 0;
+    if (!chosen || !f->predicted_mb) {
+        free(chosen);
+        cli_error(NULL, "out of memory");
+        return false;
+    }
+    for (int i = 0; i < f->peaks.n; i++)
+        if (f->peaks.fitted[i])
+            chosen[n++] = f->peaks.peak[i];
+    bool fine = said(f, ek_memory_calibrate(&f->job, chosen, n, !c->used_peaks, &f->fit, &err), &err);
+    free(chosen);
+    if (fine) {
+        f->job.rules = f->fit.rules;
+        f->literal_job.rules = f->fit.rules;
+    }
+    return fine;
+}
+
+/* How the calibrated model does on the peaks. */
+static bool judge(const command *c, found *f)
+{
+    int n = 0;
+    ek_memory_peak *others = calloc((size_t)f->peaks.n, sizeof *others);
+    if (!others) {
+        cli_error(NULL, "out of memory");
+        return false;
+    }
+    for (int i = 0; i < f->peaks.n; i++) {
+        const ek_memory_stage *stage = &f->memory.stage[f->peaks.peak[i].stage];
+        f->predicted_mb[i] = (double)(c->used_peaks ? stage->used_peak : stage->actual_peak) / 1048576.0;
+        if (!f->peaks.fitted[i])
+            others[n++] = f->peaks.peak[i];
+    }
+    if (n > 0)
+        f->judged = ek_memory_compare(&f->memory, others, n, !c->used_peaks);
+    free(others);
+    f->calibration = (ek_memory_calibration){.fit = &f->fit,
+                                             .actual = !c->used_peaks,
+                                             .n_peaks = f->peaks.n,
+                                             .peak = f->peaks.peak,
+                                             .fitted = f->peaks.fitted,
+                                             .predicted_mb = f->predicted_mb,
+                                             .judged = n > 0 ? &f->judged : NULL};
+    return true;
+}
+
+static bool predict(const command *c, found *f)
+{
+    ek_error err;
+    if (!said(f, ek_memory_predict(&f->job, NULL, &f->memory, &err), &err))
+        return false;
+    if (f->has_literal && !said(f, ek_memory_predict(&f->literal_job, NULL, &f->literal, &err), &err))
+        return false;
+    return !c->calibrate || judge(c, f);
+}
+
+static bool model_times(found *f)
+{
+    static const char *const name[] = {"embedding", "decoder", "decoder with experts", "prediction", "head and loss"};
+    const ek_job_model *m = &f->job.model;
+    const bool there[] = {true, m->n_experts == 0 || m->n_dense_layers > 0 || m->expert_period > 1, m->n_experts > 0,
+                          m->n_prediction_layers > 0, true};
+    ek_error err;
+    for (int place = EK_LAYER_HEAD; place <= EK_LAYER_TAIL && f->has_device; place++) {
+        if (!there[place])
+            continue;
+        ek_memory_time *time = &f->time[f->n_times++];
+        time->name = name[place];
+        if (!said(f, ek_cost_layer(&f->job, &f->device, place, &time->ms, &err), &err))
+            return false;
+    }
+    return true;
+}
+
+static bool find_more(const command *c, found *f)
+{
+    ek_error err;
+    const ek_device *device = f->has_device ? &f->device : NULL;
+    if (c->measures && !said(f, ek_memory_measures(&f->job, device, f->measure, &f->n_measures, &err), &err))
+        return false;
+    if (c->tensors && !said(f, ek_memory_kept(&f->job, f->kept, &f->n_kept, &err), &err))
+        return false;
+    return model_times(f);
+}
+
+/* ---- output ---- */
+
+static ek_status write_svg(const void *user, FILE *out, ek_error *err)
+{
+    return ek_memory_write_svg(user, out, err);
+}
+
+static bool write_files(const command *c, const found *f, const ek_memory_report *report)
+{
+    double device_mb = f->has_device ? f->device.memory_gib * 1024 : 0;
+    if (c->svg && !cli_write_output(c->svg, write_svg, report))
+        return false;
+    if (c->log_dir && !cli_memory_logs(c->log_dir, &f->job, &f->memory, device_mb))
+        return false;
+    return !c->layers || cli_memory_layers(c->layers, &f->job, f->has_device ? &f->device : NULL, &c->times);
+}
+
+static void say_next(const command *c, const found *f)
+{
+    const ek_job *job = &f->job;
+    if (c->quiet)
+        return;
+    if (c->log_dir)
+        cli_note("%s holds %d predicted logs; next: evenkeel collect %s", c->log_dir, f->memory.n_stages, c->log_dir);
+    if (c->layers && strcmp(c->layers, "-") != 0) {
+        char mem[48] = "MB";
+        if (job->limit_mb > 0)
+            snprintf(mem, sizeof mem, "%.0f", job->limit_mb);
+        cli_note("%s holds the layers; next: evenkeel balance --layers %s -s %d -i %d -mb %d -mem %s", c->layers,
+                 c->layers, job->parallel.pipeline, job->plan.n_chunks, job->parallel.n_micro_batches, mem);
+    }
+}
+
+static bool print(const command *c, const ek_memory_report *report)
+{
+    ek_error err;
+    ek_status status;
+    /* With a file on standard output there is no room for a report. */
+    if ((c->svg && strcmp(c->svg, "-") == 0) || (c->layers && strcmp(c->layers, "-") == 0))
+        return true;
+    if (strcmp(c->format, "json") == 0)
+        status = ek_memory_write_json(report, stdout, &err);
+    else if (strcmp(c->format, "csv") == 0)
+        status = ek_memory_write_csv(report, stdout, &err);
+    else
+        status = ek_memory_write_text(report, stdout, &err);
+    return cli_printed(status, &err);
+}
+
+static int answer(const command *c, const found *f)
+{
+    const ek_memory_report report = {.job = &f->job,
+                                     .memory = &f->memory,
+                                     .literal = f->has_literal ? &f->literal : NULL,
+                                     .n_warnings = f->warnings.n,
+                                     .warning = f->warnings.at,
+                                     .device = f->has_device ? &f->device : NULL,
+                                     .n_times = f->n_times,
+                                     .time = f->time,
+                                     .n_measures = f->n_measures,
+                                     .measure = c->measures ? f->measure : NULL,
+                                     .n_kept = f->n_kept,
+                                     .kept = c->tensors ? f->kept : NULL,
+                                     .calibration = c->calibrate ? &f->calibration : NULL,
+                                     .stage = c->stage,
+                                     .verdict_only = c->quiet,
+                                     .color = cli_color(STDOUT_FILENO)};
+    if (!write_files(c, f, &report) || !print(c, &report))
+        return EXIT_WRONG;
+    say_next(c, f);
+    return f->memory.fits ? EXIT_DONE : EXIT_NO;
+}
+
+static int list_rules(const command *c, found *f)
+{
+    ek_error err;
+    ek_rules rules = ek_rules_default(EK_MINDFORMERS);
+    ek_framework framework = EK_MINDFORMERS;
+    if (c->source) {
+        rules = f->job.rules;
+        framework = f->job.framework;
+    }
+    for (int i = 0; i < c->overrides.n_rules && !c->source; i++)
+        ek_rules_set(&rules, c->rule[i], NULL); /* known to be fine */
+    ek_status status = strcmp(c->format, "json") == 0 ? ek_memory_write_rules_json(&rules, framework, stdout, &err)
+                                                      : ek_memory_write_rules(&rules, framework, stdout, &err);
+    return cli_printed(status, &err) ? EXIT_DONE : EXIT_WRONG;
+}
+
+static int run_found(const command *c, found *f)
+{
+    if (c->source && !read_jobs(c, f))
+        return EXIT_WRONG;
+    if (c->source && !calibrate(c, f))
+        return EXIT_WRONG;
+    if (c->list_rules)
+        return list_rules(c, f);
+    if (!find_device(c, f) || !predict(c, f) || !find_more(c, f))
+        return EXIT_WRONG;
+    return answer(c, f);
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {.format = "text", .stage = -1, .times = {NAN, NAN, NAN}};
+    const char *operand[1] = {NULL};
+    c.overrides = ek_job_overrides_none();
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    c.source = operand[0];
+    c.overrides.rules = c.rule;
+    if (!check_options(&c))
+        return EXIT_WRONG;
+    found *f = calloc(1, sizeof *f);
+    if (!f) {
+        cli_error(NULL, "out of memory");
+        return EXIT_WRONG;
+    }
+    f->warnings = (warnings){.spool = &f->spool, .quiet = c.quiet};
+    int code = run_found(&c, f);
+    clear_found(f);
+    free(f);
+    return code;
+}
+
+const ek_cmd cmd_memory = {"memory", "predict from a training YAML what every stage holds at its peak", run};

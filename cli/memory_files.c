@@ -1,0 +1,98 @@
+/* What `evenkeel memory` leaves behind: dry-run logs made from a prediction, and layer files. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "files.h"
+#include "memory.h"
+
+/* ---- logs ---- */
+
+typedef struct log_of {
+    const ek_memory *memory;
+    int stage;
+    double device_mb;
+} log_of;
+
+static ek_status write_log(const void *user, FILE *out, ek_error *err)
+{
+    const log_of *l = user;
+    return ek_memory_write_log(l->memory, l->stage, l->device_mb, out, err);
+}
+
+/* A log that a run wrote is worth more than a prediction: it stays. False after a message. */
+static bool may_write(const char *path)
+{
+    static const char ours[] = "Device MOC memory size:";
+    char start[sizeof ours] = "";
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return true;
+    size_t n = fread(start, 1, sizeof ours - 1, in);
+    fclose(in);
+    if (n == 0 || strncmp(start, ours, sizeof ours - 1) == 0)
+        return true;
+    cli_error(NULL, "'%s' is a log of a real run; give --log-dir another folder", path);
+    return false;
+}
+
+bool cli_memory_logs(const char *folder, const ek_job *job, const ek_memory *memory, double device_mb)
+{
+    for (int s = 0; s < memory->n_stages; s++) {
+        char name[128], path[4200];
+        ek_memory_log_name(job, s, name, sizeof name);
+        if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path) {
+            cli_error(NULL, "the path of the log folder is too long");
+            return false;
+        }
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        if (!cli_make_folder(path))
+            return false;
+        *slash = '/';
+        const log_of log = {memory, s, device_mb};
+        if (!may_write(path) || !cli_write_file(path, write_log, &log))
+            return false;
+    }
+    return true;
+}
+
+/* ---- layers ---- */
+
+static ek_status write_layers(const void *user, FILE *out, ek_error *err)
+{
+    return ek_layers_write(user, out, err);
+}
+
+/* A measured forward time; a modelled backward keeps its ratio to the forward, else the usual ones hold. */
+static void set_time(ek_layer *layer, double time)
+{
+    if (isnan(time))
+        return;
+    double old = layer->forward_time;
+    layer->forward_time = time;
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        layer->backward_time[k] = old > 0 ? layer->backward_time[k] * time / old
+                                          : EK_BACKWARD_RATIO * time * (1 + ek_recompute_coefficient[k]);
+    layer->weight_time =
+        old > 0 ? layer->weight_time * time / old : EK_WEIGHT_TIME_SHARE * layer->backward_time[EK_RECOMPUTE_NONE];
+}
+
+bool cli_memory_layers(const char *path, const ek_job *job, const ek_device *device, const ek_times *times)
+{
+    ek_layers layers;
+    ek_error err;
+    if (ek_memory_to_layers(job, device, &layers, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    set_time(&layers.head, times->head);
+    set_time(&layers.tail, times->tail);
+    for (int b = 0; b < layers.n_body; b++)
+        set_time(&layers.body[b], times->body);
+    if (!device)
+        layers.split_known = false;
+    bool fine = cli_write_output(path, write_layers, &layers);
+    ek_layers_clear(&layers);
+    return fine;
+}

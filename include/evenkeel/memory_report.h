@@ -1,0 +1,128 @@
+/* evenkeel/memory_report.h - a prediction of memory as text, JSON, a table, a picture and dry-run logs, and what one
+ * layer keeps, tensor by tensor.
+ *
+ * Writers only print: every figure is computed by evenkeel/memory.h and evenkeel/cost.h. */
+#ifndef EVENKEEL_MEMORY_REPORT_H
+#define EVENKEEL_MEMORY_REPORT_H
+
+#include <stdio.h>
+
+#include "evenkeel/cost.h"
+#include "evenkeel/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what a layer keeps ---- */
+
+enum { EK_MAX_KEPT = 5, EK_MAX_KEPT_PATTERNS = 3 };
+
+/** A tensor that a layer keeps from its forward to its backward pass, where nothing is recomputed. */
+typedef struct ek_kept_tensor {
+    char name[96];
+    char maker[96];            /**< path of the operator that makes it; empty: the layer's input */
+    char reader[96];           /**< path of the first operator that it is kept for */
+    int n_readers;             /**< operators that it is kept for */
+    bool for_recompute;        /**< no gradient reads it: it is kept to make something again */
+    int n_dims;                /**< 0: it has no shape worth telling */
+    int64_t dim[4];            /**< [n_dims] */
+    ek_dtype dtype;            /**< where n_dims > 0 */
+    int64_t bytes;             /**< for one micro-batch on one rank */
+    bool kept[EK_N_RECOMPUTE]; /**< still kept by kind, with the job's patterns */
+    int n_patterns;            /**< that together remove it; 0: none does */
+    char pattern[EK_MAX_KEPT_PATTERNS]
+                [96];             /**< naming the operator that makes it, and others it takes, as YAML wants */
+    ek_pattern_kind pattern_kind; /**< SELECT or COMM: the list they go into */
+    int64_t pattern_saves;        /**< bytes a layer keeps less with them alone: below `bytes` where inputs are kept
+                                       instead */
+} ek_kept_tensor;
+
+/** Those of one kind of layer. */
+typedef struct ek_kept {
+    char name[EK_NAME_SIZE]; /**< "decoder", ... */
+    int64_t bytes;           /**< sum */
+    int n;
+    ek_kept_tensor *tensor; /**< [n], largest first */
+} ek_kept;
+
+/**
+ * What each kind of layer of a job keeps for a micro-batch, and what would remove it.
+ *
+ * A tensor's pattern is the path of the operator that makes it, with those that recomputing it takes besides; it is
+ * offered when trying it shows that the tensor is then no longer kept and the layer keeps fewer bytes as a whole.
+ *
+ * @param n  out: how many kinds; ek_kept_clear() frees each
+ * @return EK_OK or EK_ERR_MEMORY. O(tensors x operators) per kind.
+ */
+ek_status ek_memory_kept(const ek_job *job, ek_kept out[EK_MAX_KEPT], int *n, ek_error *err);
+void ek_kept_clear(ek_kept *kept);
+
+/* ---- the report ---- */
+
+/** Times of a layer on a device. */
+typedef struct ek_memory_time {
+    const char *name; /**< "embedding", "decoder", ... */
+    ek_layer_times ms;
+} ek_memory_time;
+
+/** How a calibration went. */
+typedef struct ek_memory_calibration {
+    const ek_memory_fit_result *fit;
+    bool actual; /**< the peaks are with fragments */
+    int n_peaks;
+    const ek_memory_peak *peak;    /**< [n_peaks], fitted ones and others */
+    const bool *fitted;            /**< [n_peaks] */
+    const double *predicted_mb;    /**< [n_peaks] by the calibrated model */
+    const ek_memory_error *judged; /**< on the peaks that were not fitted; NULL: all were */
+} ek_memory_calibration;
+
+/** What is printed. Pointers are borrowed, and NULL for what was not asked for. */
+typedef struct ek_memory_report {
+    const ek_job *job;
+    const ek_memory *memory;
+    const ek_memory *literal; /**< of the job's other reading (ek_job.reading) */
+    int n_warnings;
+    const ek_error *warning; /**< [n_warnings] */
+    const ek_device *device; /**< that times are of */
+    int n_times;
+    const ek_memory_time *time; /**< [n_times] */
+    int n_measures;
+    const ek_measure *measure; /**< [n_measures] */
+    int n_kept;
+    const ek_kept *kept; /**< [n_kept] */
+    const ek_memory_calibration *calibration;
+    int stage;         /**< details of this one; -1: of the fullest */
+    bool verdict_only; /**< text: one line */
+    bool color;        /**< ANSI colours, for a terminal that wants them */
+} ek_memory_report;
+
+/** Decoder layers of a stage by recompute kind, over all its chunks. */
+ek_chunk_mix ek_memory_stage_mix(const ek_job *job, int stage);
+
+/** For people: the verdict, a row a stage, where the peak is and what is alive there, what the prediction rests on.
+ *  O(stages). All writers: EK_ERR_SYSTEM when the output cannot be written. */
+ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err);
+/** Everything, by docs/memory-json.md. */
+ek_status ek_memory_write_json(const ek_memory_report *report, FILE *out, ek_error *err);
+/** A header line and a row a stage, comma-separated. */
+ek_status ek_memory_write_csv(const ek_memory_report *report, FILE *out, ek_error *err);
+/** A stacked bar a stage, with the limit. */
+ek_status ek_memory_write_svg(const ek_memory_report *report, FILE *out, ek_error *err);
+
+/** The lines that end the dry-run log of a stage, as the framework writes them and ek_log_read() reads them.
+ *  @param device_mb  of the device; 0: 65536 */
+ek_status ek_memory_write_log(const ek_memory *memory, int stage, double device_mb, FILE *out, ek_error *err);
+/** Name of the stage's log below a dry run's folder: "stage_3_rank_3072/mindformer.log". */
+void ek_memory_log_name(const ek_job *job, int stage, char *name, size_t size);
+
+/** The rules: name, value, what it is, whether it is derived, documented or assumed, and those that are not the
+ *  framework's default marked. */
+ek_status ek_memory_write_rules(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
+/** The same as a JSON list. */
+ek_status ek_memory_write_rules_json(const ek_rules *rules, ek_framework framework, FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* report/memory_internal.h - what the writers of a memory prediction share. */
+#ifndef EK_REPORT_MEMORY_INTERNAL_H
+#define EK_REPORT_MEMORY_INTERNAL_H
+
+#include "evenkeel/memory_report.h"
+#include "report/report_internal.h"
+
+/** Bytes in one MB of logs. */
+#define EK__MB 1048576.0
+
+/** Whole MB in groups of three, cut as logs cut them: "54 321". */
+ek__digits ek__whole_mb(int64_t bytes);
+/** MB with three decimals, for machines. */
+ek__digits ek__exact_mb(int64_t bytes);
+
+/** "1 none, 5 both": the kinds that a stage has, or "-" without a layer. */
+void ek__mix_text(const ek_chunk_mix *mix, char *text, size_t size);
+
+/** Ranks of the whole job. */
+int64_t ek__job_devices(const ek_job *job);
+
+/** Layers of the chunk that the stage's peak is in, and where its first one is in the model. */
+typedef struct ek__place {
+    int n_layers;
+    int model_layer; /**< of the peak, from 0; -1 in the embedding or the head */
+} ek__place;
+ek__place ek__memory_place(const ek_job *job, const ek_memory *memory, int stage);
+/** "forward pass", "backward pass", "gradient of the weights". */
+const char *ek__pass_name(int kind);
+
+/** A stage's peak that counts: with fragments, or without them where no allocation was asked for. */
+int64_t ek__memory_peak(const ek_memory_stage *stage);
+bool ek__memory_over(const ek_memory *memory, const ek_memory_stage *stage);
+
+/** What a rule rests on: derived (from operators), documented (by the framework or its source), calibrated (neutral
+ *  unless it is), or assumed. */
+const char *ek__rule_basis(const char *name);
+/** Does the rule change anything in this job? */
+bool ek__rule_matters(const ek_job *job, const char *name);
+/** Its value, and whether that is not the framework's default. */
+typedef struct ek__rule_value {
+    char text[64];
+    char usual[64];
+    bool changed;
+} ek__rule_value;
+ek__rule_value ek__rule_value_of(const ek_rules *rules, ek_framework framework, const char *name);
+
+/** What the figures rest on, one sentence, for every writer. */
+extern const char ek__memory_basis[];
+
+#endif

@@ -1,0 +1,540 @@
+/* A prediction of memory for people, the verdict first: does it fit, how full is every stage and with what, where is
+ * the peak, which tensors make it, and what the figures rest on. Parts that were not asked for (measures, tensors,
+ * calibration) are left out. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/memory_internal.h"
+
+enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118 };
+
+typedef struct page {
+    FILE *out;
+    const ek_memory_report *r;
+    int mix_width;
+} page;
+
+static void color(const page *p, const char *code)
+{
+    if (p->r->color)
+        fputs(code, p->out);
+}
+
+static void heading(const page *p, const char *text)
+{
+    fputc('\n', p->out);
+    color(p, "\033[1m");
+    fputs(text, p->out);
+    color(p, "\033[0m");
+}
+
+static const char *alarm_color(bool bad)
+{
+    return bad ? "\033[31m" : "\033[32m";
+}
+
+/* A name, cut at the end to so many columns and filled up to them. */
+static void print_cell(const page *p, const char *name, int width)
+{
+    int columns = ek__columns(name);
+    if (columns <= width) {
+        ek__print_name(name, p->out);
+        fprintf(p->out, "%*s", width - columns, "");
+        return;
+    }
+    char text[256];
+    snprintf(text, sizeof text, "%.*s...", width - 3, name);
+    ek__print_name(text, p->out);
+}
+
+/* Words, with line breaks at WRAP columns; the first line has `column` already. */
+static void print_wrapped(const page *p, const char *text, int column)
+{
+    char word[256];
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, text);
+        int width = ek__columns(word);
+        if (column > 0 && column + 1 + width > WRAP) {
+            fputc('\n', p->out);
+            column = 0;
+        }
+        column += width + (column > 0 ? fprintf(p->out, " ") : 0);
+        ek__print_name(word, p->out);
+        text += n + strspn(text + n, " ");
+    }
+    fputc('\n', p->out);
+}
+
+/* ---- the verdict ---- */
+
+static void verdict(const page *p)
+{
+    const ek_memory *m = p->r->memory;
+    const ek_memory_stage *full = &m->stage[m->fullest];
+    double limit = (double)m->limit;
+    if (m->limit == 0) {
+        fprintf(p->out, "no limit is known: fullest is stage %d with %s MB; --mem says what a device has\n", m->fullest,
+                ek__whole_mb(ek__memory_peak(full)).text);
+        return;
+    }
+    color(p, alarm_color(!m->fits));
+    fputs(m->fits ? "fits" : "does not fit", p->out);
+    color(p, "\033[0m");
+    fprintf(p->out, ": fullest is stage %d with %s MB of %s MB, ", m->fullest, ek__whole_mb(ek__memory_peak(full)).text,
+            ek__whole_mb(m->limit).text);
+    int64_t distance = m->margin < 0 ? -m->margin : m->margin;
+    fprintf(p->out, "%s MB (%s %%) %s\n", ek__whole_mb(distance).text,
+            ek__fixed(100 * (double)distance / limit, 1).text, m->fits ? "free" : "too much");
+    if (m->fits)
+        return;
+    int over = 0;
+    for (int s = 0; s < m->n_stages; s++)
+        over += ek__memory_over(m, &m->stage[s]);
+    if (m->n_stages > 1)
+        fprintf(p->out, "over the limit: %d of %d stages; --measures shows what would help\n", over, m->n_stages);
+    else
+        fputs("--measures shows what would help\n", p->out);
+}
+
+static void print_degrees(const page *p)
+{
+    const ek_job_parallel *d = &p->r->job->parallel;
+    int64_t devices = ek__job_devices(p->r->job);
+    fprintf(p->out, "%" PRId64 " device%s: data %d, tensor %d%s, pipeline %d", devices, devices == 1 ? "" : "s",
+            d->data, d->tensor, d->sequence_parallel ? " with sequence parallel" : "", d->pipeline);
+    if (p->r->job->plan.n_chunks > 1)
+        fprintf(p->out, " x %d chunks", p->r->job->plan.n_chunks);
+    if (d->context > 1)
+        fprintf(p->out, ", context %d", d->context);
+    if (d->expert > 1)
+        fprintf(p->out, ", expert %d", d->expert);
+    fputc('\n', p->out);
+}
+
+static void print_job(const page *p)
+{
+    const ek_job *job = p->r->job;
+    const ek_job_model *m = &job->model;
+    ek__print_name(job->name[0] ? job->name : "model", p->out);
+    fprintf(p->out, " (%s): %d layers", ek_framework_name[job->framework], m->n_layers);
+    if (m->n_prediction_layers > 0)
+        fprintf(p->out, " and %d of multi-token prediction", m->n_prediction_layers);
+    fprintf(p->out, ", hidden %d, %d heads", m->hidden, m->n_heads);
+    if (m->n_kv_heads != m->n_heads)
+        fprintf(p->out, " (%d of keys and values)", m->n_kv_heads);
+    fprintf(p->out, ", vocabulary %d, %s", m->vocab, ek_dtype_name[job->types.compute]);
+    if (m->n_experts > 0)
+        fprintf(p->out, ", %d experts", m->n_experts);
+    fputc('\n', p->out);
+    print_degrees(p);
+    fprintf(p->out, "%d micro-batch%s of %d x %d tokens, schedule %s\n", job->parallel.n_micro_batches,
+            job->parallel.n_micro_batches == 1 ? "" : "es", job->parallel.batch, job->parallel.seq_length,
+            job->schedule->name);
+}
+
+/* ---- a row a stage ---- */
+
+static const char *const part_title[EK_N_MEMORY_PARTS] = {"params", "grads", "optim.", "activ.", "transient", "other"};
+static const int part_width[EK_N_MEMORY_PARTS] = {7, 7, 7, 7, 9, 6};
+
+static int mix_width(const page *p)
+{
+    int width = 6;
+    for (int s = 0; s < p->r->memory->n_stages; s++) {
+        char text[128];
+        ek_chunk_mix mix = ek_memory_stage_mix(p->r->job, s);
+        ek__mix_text(&mix, text, sizeof text);
+        width = (int)strlen(text) > width ? (int)strlen(text) : width;
+    }
+    return width;
+}
+
+static void table_head(const page *p)
+{
+    const ek_memory *m = p->r->memory;
+    fprintf(p->out, "stage  %-*s  alive", p->mix_width, "layers");
+    for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
+        fprintf(p->out, " %*s", part_width[i], part_title[i]);
+    fputs(" |   used  fragm.  actual", p->out);
+    if (p->r->literal)
+        fputs("  literal", p->out);
+    if (m->limit > 0)
+        fprintf(p->out, "    free  of %s MB", ek__whole_mb(m->limit).text);
+    fputc('\n', p->out);
+}
+
+static void print_bar(const page *p, const ek_memory_stage *stage)
+{
+    double share = (double)ek__memory_peak(stage) / (double)p->r->memory->limit;
+    int full = (int)fmin(BAR, floor(share * BAR + 1e-9));
+    bool over = ek__memory_over(p->r->memory, stage);
+    fputs("  ", p->out);
+    color(p, alarm_color(over));
+    for (int i = 0; i < BAR; i++)
+        fputc(i < full ? '#' : '.', p->out);
+    fprintf(p->out, " %s %%%s", ek__fixed(100 * share, 1).text, over ? "  over" : "");
+    color(p, "\033[0m");
+}
+
+static void table_row(const page *p, int s)
+{
+    const ek_memory *m = p->r->memory;
+    const ek_memory_stage *stage = &m->stage[s];
+    char text[128];
+    ek_chunk_mix mix = ek_memory_stage_mix(p->r->job, s);
+    ek__mix_text(&mix, text, sizeof text);
+    fprintf(p->out, "%5d  %-*s  %5s", s, p->mix_width, text, ek__fixed(stage->alive, 1).text);
+    for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
+        fprintf(p->out, " %*s", part_width[i], ek__whole_mb(stage->part[i]).text);
+    bool allocated = stage->actual_peak > 0;
+    fprintf(p->out, " | %6s  %6s  %6s", ek__whole_mb(stage->used_peak).text,
+            allocated ? ek__whole_mb(stage->actual_peak - stage->used_peak).text : "-",
+            allocated ? ek__whole_mb(stage->actual_peak).text : "-");
+    if (p->r->literal)
+        fprintf(p->out, "  %7s", ek__whole_mb(ek__memory_peak(&p->r->literal->stage[s])).text);
+    if (m->limit > 0) {
+        int64_t left = m->limit - ek__memory_peak(stage);
+        fprintf(p->out, "  %6s", left < 0 ? "" : ek__whole_mb(left).text);
+        print_bar(p, stage);
+    }
+    fputc('\n', p->out);
+}
+
+static void print_table(const page *p)
+{
+    heading(p, "What every stage holds at its peak");
+    fputs(", MB of 2^20 bytes\n", p->out);
+    table_head(p);
+    for (int s = 0; s < p->r->memory->n_stages; s++)
+        if (p->r->stage < 0 || p->r->stage == s)
+            table_row(p, s);
+    fputs("alive: micro-batches whose activations are held; activ.: kept for backward passes; transient: around the "
+          "running\noperator; fragm.: what the allocator needs on top; actual: what a device must have\n",
+          p->out);
+}
+
+static void print_reading(const page *p)
+{
+    const ek_job *job = p->r->job;
+    if (!job->reading[0] || !p->r->literal)
+        return;
+    const ek_memory *a = p->r->memory, *b = p->r->literal;
+    char text[640];
+    snprintf(
+        text, sizeof text,
+        "ways: %s Column literal: with such keys ignored, as the framework does; its fullest is stage %d with %s MB "
+        "instead of %s MB (--literal shows that alone)",
+        job->reading, b->fullest, ek__whole_mb(ek__memory_peak(&b->stage[b->fullest])).text,
+        ek__whole_mb(ek__memory_peak(&a->stage[a->fullest])).text);
+    fputs("\nthe file can be read in two", p->out);
+    print_wrapped(p, text, 27);
+}
+
+/* ---- one stage ---- */
+
+static void print_place(const page *p, int s)
+{
+    const ek_memory_stage *stage = &p->r->memory->stage[s];
+    ek__place place = ek__memory_place(p->r->job, p->r->memory, s);
+    fprintf(p->out, "in the %s of micro-batch %u", ek__pass_name(stage->block.kind), stage->block.micro_batch);
+    if (p->r->job->plan.n_chunks > 1 || p->r->job->schedule->placement == EK_PLACE_BOTH_WAYS)
+        fprintf(p->out, ", chunk %d", stage->block.chunk);
+    if (stage->layer < 0)
+        fputs(", embedding", p->out);
+    else if (stage->layer >= place.n_layers)
+        fputs(", head and loss", p->out);
+    else
+        fprintf(p->out, ", layer %d (%d of the model)", stage->layer, place.model_layer);
+    if (stage->operator_name[0]) {
+        fputs(", at ", p->out);
+        ek__print_name(stage->operator_name, p->out);
+    }
+    fputs(" (counted from 0)\n", p->out);
+}
+
+static void print_parts(const page *p, const ek_memory_stage *stage)
+{
+    for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
+        fprintf(p->out, "  %-12s %8s MB  %5s %%\n", ek_memory_part_name[i], ek__whole_mb(stage->part[i]).text,
+                ek__fixed(stage->used_peak > 0 ? 100 * (double)stage->part[i] / (double)stage->used_peak : 0, 1).text);
+    fprintf(p->out, "  %-12s %8s MB\n", "used", ek__whole_mb(stage->used_peak).text);
+    if (stage->actual_peak > 0)
+        fprintf(p->out, "  %-12s %8s MB  (used and fragments)\n", "actual", ek__whole_mb(stage->actual_peak).text);
+}
+
+static void print_chunks(const page *p, int s)
+{
+    const ek_plan *plan = &p->r->job->plan;
+    for (int c = 0; c < plan->n_chunks && plan->n_chunks > 1; c++) {
+        char text[128];
+        ek_chunk_mix mix = ek_plan_mix(plan, c, s);
+        ek__mix_text(&mix, text, sizeof text);
+        fprintf(p->out, "  chunk %d: %d layer%s: %s\n", c, plan->layers[c * plan->n_stages + s],
+                plan->layers[c * plan->n_stages + s] == 1 ? "" : "s", text);
+    }
+}
+
+static void print_top(const page *p, const ek_memory_stage *stage)
+{
+    if (stage->n_top == 0)
+        return;
+    fprintf(p->out, "%9s  %5s  %9s  %-11s  %s\n", "MB", "times", "MB each", "part", "largest tensors alive there");
+    for (int i = 0; i < stage->n_top; i++) {
+        const ek_memory_tensor *t = &stage->top[i];
+        double mb = (double)t->bytes / EK__MB;
+        fprintf(p->out, "%9s  %5d  %9s  %-11s  ", ek__grouped(floor(mb * t->count)).text, t->count,
+                ek__fixed(mb, 1).text, ek_memory_part_name[t->part]);
+        ek__print_name(t->name, p->out);
+        fputc('\n', p->out);
+    }
+}
+
+static void print_stage(const page *p)
+{
+    const ek_memory *m = p->r->memory;
+    bool asked = p->r->stage >= 0;
+    int s = asked ? p->r->stage : m->fullest;
+    char text[64];
+    snprintf(text, sizeof text, "Stage %d%s\n", s, asked || m->n_stages == 1 ? "" : ", the fullest");
+    heading(p, text);
+    fputs("peak ", p->out);
+    print_place(p, s);
+    if (asked) {
+        print_parts(p, &m->stage[s]);
+        print_chunks(p, s);
+    }
+    print_top(p, &m->stage[s]);
+}
+
+/* ---- layers ---- */
+
+static bool any_kept(const ek_memory *m, int kind)
+{
+    for (int i = 0; i < m->n_layer_kinds; i++)
+        if (m->layer_kind[i].kept[kind] > 0)
+            return true;
+    return false;
+}
+
+static void print_layers(const page *p)
+{
+    const ek_memory *m = p->r->memory;
+    if (m->n_layer_kinds == 0)
+        return;
+    heading(p, "What one layer holds");
+    fputs(", MB: parameters for the step; kept for one micro-batch, by recomputation\n", p->out);
+    fprintf(p->out, "%-24s %10s", "", "parameters");
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (any_kept(m, k))
+            fprintf(p->out, " %9s", ek_recompute_name[k]);
+    fputc('\n', p->out);
+    for (int i = 0; i < m->n_layer_kinds; i++) {
+        print_cell(p, m->layer_kind[i].name, 24);
+        fprintf(p->out, " %10s", ek__fixed((double)m->layer_kind[i].parameter_bytes / EK__MB, 1).text);
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            if (any_kept(m, k))
+                fprintf(p->out, " %9s", ek__fixed((double)m->layer_kind[i].kept[k] / EK__MB, 1).text);
+        fputc('\n', p->out);
+    }
+}
+
+static void print_times(const page *p)
+{
+    const ek_memory_report *r = p->r;
+    if (r->n_times == 0)
+        return;
+    heading(p, "Times of one layer and micro-batch");
+    fprintf(p->out, " on %s, ms (assumed: peak rates and shares of them reached)\n", r->device->name);
+    fprintf(p->out, "%-24s %9s", "", "forward");
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        fprintf(p->out, " %9s", ek_recompute_name[k]);
+    fputs("  (backward, by recomputation)\n", p->out);
+    for (int i = 0; i < r->n_times; i++) {
+        print_cell(p, r->time[i].name, 24);
+        fprintf(p->out, " %9s", ek__fixed(r->time[i].ms.forward, 3).text);
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            fprintf(p->out, " %9s", ek__fixed(r->time[i].ms.backward[k], 3).text);
+        fputc('\n', p->out);
+    }
+}
+
+/* ---- tensors of a layer ---- */
+
+/* "[4096 x 5120]"; nothing for a tensor without a shape. */
+static void shape_text(const ek_kept_tensor *t, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < t->n_dims && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, i ? " x " : "", t->dim[i]);
+}
+
+static void print_patterns(const page *p, const ek_kept_tensor *t)
+{
+    if (t->n_patterns == 0)
+        fputs(t->maker[0] ? "-" : "- (the layer's input)", p->out);
+    else
+        fputs(t->pattern_kind == EK_PATTERN_COMM ? "comm  " : "select  ", p->out);
+    for (int i = 0; i < t->n_patterns; i++) {
+        fputs(i ? " with " : "", p->out);
+        ek__print_name(t->pattern[i], p->out);
+    }
+    if (t->n_patterns > 0 && t->pattern_saves < t->bytes)
+        fprintf(p->out, "  (saves %s MB: inputs are kept instead)",
+                ek__fixed((double)t->pattern_saves / EK__MB, 1).text);
+}
+
+static void print_kept_tensor(const page *p, const ek_kept_tensor *t)
+{
+    char text[256];
+    fprintf(p->out, "%9s  ", ek__fixed((double)t->bytes / EK__MB, 2).text);
+    snprintf(text, sizeof text, "%s%s%s", t->maker, t->maker[0] ? " " : "", t->name);
+    print_cell(p, text, TENSOR_WIDTH);
+    shape_text(t, text, sizeof text);
+    fprintf(p->out, "  %-16s %-8s ", text, t->n_dims > 0 ? ek_dtype_name[t->dtype] : "");
+    for (int k = EK_RECOMPUTE_SELECT; k < EK_N_RECOMPUTE; k++)
+        fprintf(p->out, " %-6s", t->kept[k] ? "kept" : "-");
+    snprintf(text, sizeof text, "%s%s%s", t->for_recompute ? "recomputing " : "", t->reader[0] ? t->reader : "-",
+             t->n_readers > 1 ? ", ..." : "");
+    fputc(' ', p->out);
+    print_cell(p, text, TENSOR_WIDTH);
+    fputs("  ", p->out);
+    print_patterns(p, t);
+    fputc('\n', p->out);
+}
+
+static void print_kept(const page *p)
+{
+    for (int i = 0; i < p->r->n_kept; i++) {
+        const ek_kept *kept = &p->r->kept[i];
+        char text[128];
+        snprintf(text, sizeof text, "What one layer keeps: %s", kept->name);
+        heading(p, text);
+        fprintf(p->out, ", one micro-batch, %s MB where nothing is recomputed\n",
+                ek__fixed((double)kept->bytes / EK__MB, 2).text);
+        fprintf(p->out, "%9s  %-*s  %-16s %-8s ", "MB", TENSOR_WIDTH, "tensor, by the operator that makes it",
+                "shape on a rank", "type");
+        for (int k = EK_RECOMPUTE_SELECT; k < EK_N_RECOMPUTE; k++)
+            fprintf(p->out, " %-6s", ek_recompute_name[k]);
+        fprintf(p->out, " %-*s  %s\n", TENSOR_WIDTH, "kept for the gradient of", "removed by");
+        for (int t = 0; t < kept->n; t++)
+            print_kept_tensor(p, &kept->tensor[t]);
+    }
+}
+
+/* ---- measures ---- */
+
+static void print_measure(const page *p, const ek_measure *m)
+{
+    if (!m->possible) {
+        fprintf(p->out, "%9s  %9s  %-4s  %9s  ", "-", "-", "-", "-");
+        ek__print_name(m->name, p->out);
+        fputs(": not possible, ", p->out);
+        ek__print_name(m->why, p->out);
+        fputc('\n', p->out);
+        return;
+    }
+    char step[64] = "-";
+    if (isfinite(m->step_change))
+        snprintf(step, sizeof step, "%s%s %%", m->step_change >= 0 ? "+" : "", ek__fixed(100 * m->step_change, 1).text);
+    fprintf(p->out, "%9s  %9s  %-4s  %9s  ", ek__grouped(m->saved_mb).text, ek__grouped(m->after_mb).text,
+            m->fits ? "yes" : "no", step);
+    ek__print_name(m->name, p->out);
+    if (m->setting[0]) {
+        fputs("\n                                      ", p->out);
+        ek__print_name(m->setting, p->out);
+    }
+    fputc('\n', p->out);
+}
+
+static void print_measures(const page *p)
+{
+    if (!p->r->measure)
+        return;
+    heading(p, "What each measure alone would bring");
+    fputs(", MB of the fullest stage\n", p->out);
+    fprintf(p->out, "%9s  %9s  %-4s  %9s\n", "saved", "then", "fits", "step time");
+    for (int i = 0; i < p->r->n_measures; i++)
+        print_measure(p, &p->r->measure[i]);
+    if (!p->r->device)
+        fputs("step times are modelled with --device\n", p->out);
+}
+
+/* ---- calibration ---- */
+
+static void print_error(const page *p, const char *what, const ek_memory_error *e)
+{
+    fprintf(p->out, "  %-26s mean %s %%, bias %s%s %%, worst %s %% (stage %d)\n", what,
+            ek__fixed(100 * e->mean, 1).text, e->bias > 0 ? "+" : "", ek__fixed(100 * e->bias, 1).text,
+            ek__fixed(100 * e->worst, 1).text, e->worst_stage);
+}
+
+static void print_calibration(const page *p)
+{
+    const ek_memory_calibration *c = p->r->calibration;
+    if (!c)
+        return;
+    heading(p, "Calibration");
+    fprintf(p->out, ": %d knob%s fitted to the %s peaks\n", c->fit->n_knobs, c->fit->n_knobs == 1 ? "" : "s",
+            c->actual ? "actual" : "used");
+    for (int i = 0; i < c->fit->n_knobs; i++)
+        fprintf(p->out, "  --rule %s=%s\n", c->fit->knob[i], ek__short(c->fit->value[i]).text);
+    print_error(p, "before", &c->fit->before);
+    print_error(p, "after", &c->fit->after);
+    if (isfinite(c->fit->left_out.mean))
+        print_error(p, "each from the others", &c->fit->left_out);
+    if (c->judged)
+        print_error(p, "on the stages left out", c->judged);
+    fprintf(p->out, "  %5s  %11s  %12s  %7s\n", "stage", "measured MB", "predicted MB", "error");
+    for (int i = 0; i < c->n_peaks; i++) {
+        double error = 100 * (c->predicted_mb[i] / c->peak[i].mb - 1);
+        fprintf(p->out, "  %5d  %11s  %12s  %s%s %%%s\n", c->peak[i].stage, ek__grouped(floor(c->peak[i].mb)).text,
+                ek__grouped(floor(c->predicted_mb[i])).text, error > 0 ? "+" : "", ek__fixed(error, 1).text,
+                c->fitted[i] ? "" : "  not fitted to");
+    }
+}
+
+/* ---- what it rests on ---- */
+
+static void print_rules(const page *p)
+{
+    const ek_job *job = p->r->job;
+    char text[2048] = "";
+    size_t used = 0;
+    for (int i = 0; ek_rule_names[i] && used + 200 < sizeof text; i++) {
+        ek__rule_value value = ek__rule_value_of(&job->rules, job->framework, ek_rule_names[i]);
+        if (!value.changed && !ek__rule_matters(job, ek_rule_names[i]))
+            continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%s", used ? ", " : "", ek_rule_names[i],
+                                 value.text);
+        if (value.changed)
+            used += (size_t)snprintf(text + used, sizeof text - used, " (usually %s)", value.usual);
+    }
+    snprintf(text + used, sizeof text - used, "; --rules explains them");
+    fputs("\nrests on:", p->out);
+    print_wrapped(p, ek__memory_basis, 9);
+    fputs("rules:", p->out);
+    print_wrapped(p, text, 6);
+}
+
+ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_error *err)
+{
+    page p = {.out = out, .r = report};
+    verdict(&p);
+    if (report->verdict_only)
+        return ek__finish(out, err);
+    print_job(&p);
+    p.mix_width = mix_width(&p);
+    print_table(&p);
+    print_reading(&p);
+    print_stage(&p);
+    print_layers(&p);
+    print_times(&p);
+    print_kept(&p);
+    print_measures(&p);
+    print_calibration(&p);
+    print_rules(&p);
+    return ek__finish(out, err);
+}
