@@ -124,13 +124,15 @@ typedef enum ek_gather { EK_GATHER_STEP, EK_GATHER_LAYER, EK_GATHER_NONE } ek_ga
 
 /** How memory becomes a figure with fragments (docs/memory.md). */
 typedef enum ek_allocation {
+    EK_ALLOCATION_WHOLE,   /**< live bytes rounded up to whole blocks of rules.block_bytes, up to the limit: MindSpore's
+                                graphs, as their published dry run shows */
     EK_ALLOCATION_BLOCKS,  /**< best fit in blocks of rules.block_bytes: MindSpore without virtual memory */
     EK_ALLOCATION_PAGES,   /**< pages mapped on demand: MindSpore with enable_vmm */
     EK_ALLOCATION_CACHING, /**< PyTorch's caching allocator */
     EK_ALLOCATION_OFFLINE, /**< offsets planned ahead, the largest first */
 } ek_allocation;
-enum { EK_N_ALLOCATIONS = 4 };
-extern const char *const ek_allocation_name[EK_N_ALLOCATIONS]; /**< blocks, pages, caching, offline */
+enum { EK_N_ALLOCATIONS = 5 };
+extern const char *const ek_allocation_name[EK_N_ALLOCATIONS]; /**< whole, blocks, pages, caching, offline */
 
 /** What cannot be derived: how the framework goes about it. Each has a default (ek_rules_default) and a name that
  *  `--rule NAME=VALUE` and calibration know. */

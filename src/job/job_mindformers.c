@@ -286,6 +286,23 @@ static ek_status read_limit(const ek__in *in, const ek__mf_sections *file, doubl
     return EK_OK;
 }
 
+/* ---- fusion ---- */
+
+/* From level O1 on the graph's small operators are fused. Assumed of the loss: one kernel reads the logits as they are,
+ * leaves the softmax for the backward pass, and there makes the logits' gradient of it and the labels. */
+static ek_status read_fusion(const ek__in *in, const ek__mf_sections *file, ek_job *job)
+{
+    const ek__node *config = NULL;
+    ek_status status = file->context ? ek__optional_map(in, file->context, "jit_config", &config) : EK_OK;
+    const ek__node *node = status == EK_OK && config ? ek__get(config, "jit_level") : NULL;
+    char level[16] = "";
+    if (node)
+        status = ek__string(in, node, sizeof level, "write O0, O1 or O2", level);
+    if (status == EK_OK && (strcmp(level, "O1") == 0 || strcmp(level, "O2") == 0))
+        job->rules.loss_fused = true;
+    return status;
+}
+
 /* ---- settings that do nothing ---- */
 
 static void warn_idle(const ek__in *in, const ek__mf_sections *file, const ek__mf_facts *facts, const ek_job *job)
@@ -334,6 +351,8 @@ static ek_status read_run(const ek__in *in, const ek__mf_sections *file, const e
     p->fine_grain = p->tensor > 1 ? facts->fine_grain : 1;
     if (status == EK_OK)
         status = read_states(in, file, facts, job);
+    if (status == EK_OK)
+        status = read_fusion(in, file, job);
     return status ? status : read_limit(in, file, &job->limit_mb);
 }
 

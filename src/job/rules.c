@@ -10,7 +10,7 @@
 
 #include "job/job_internal.h"
 
-const char *const ek_allocation_name[EK_N_ALLOCATIONS] = {"blocks", "pages", "caching", "offline"};
+const char *const ek_allocation_name[EK_N_ALLOCATIONS] = {"whole", "blocks", "pages", "caching", "offline"};
 
 static const char *const gather_name[] = {"step", "layer", "none"};
 
@@ -44,7 +44,7 @@ typedef struct rule {
     X(activation_scale, DECIMAL, 0, 100, NULL, "factor on kept activations")                                           \
     X(transient_scale, DECIMAL, 0, 100, NULL, "factor on temporaries")                                                 \
     X(moe_imbalance, DECIMAL, 1, 1000, NULL, "tokens of the fullest rank's experts over the mean")                     \
-    X(allocation, WORD, 0, 3, ek_allocation_name, "how tensors are placed: blocks, pages, caching, offline")           \
+    X(allocation, WORD, 0, 4, ek_allocation_name, "how tensors are placed: whole, blocks, pages, caching, offline")    \
     X(block_bytes, BYTES, 512, 1099511627776., NULL, "bytes of the allocator's blocks, as in 1G")                      \
     X(page_bytes, BYTES, 512, 1099511627776., NULL, "bytes of its pages, as in 2M")
 
@@ -66,11 +66,10 @@ static const ek_rules mindformers = {
     .norm_statistics_bytes = 4,
     .loss_buffers = 4,
     .one_hot_kept = true,
-    .mask_per_micro_batch = true,
     .activation_scale = 1,
     .transient_scale = 1,
     .moe_imbalance = 1,
-    .allocation = EK_ALLOCATION_BLOCKS,
+    .allocation = EK_ALLOCATION_WHOLE,
     .block_bytes = INT64_C(1) << 30,
     .page_bytes = INT64_C(2) << 20,
 };

@@ -51,6 +51,7 @@ typedef struct placer {
     int32_t *forever; /* AREA_FOREVER, never read */
     chunk *chunk;     /* [n_chunks] */
     int32_t *mask;    /* [n_chunks][micro-batches] */
+    int64_t gathered; /* bytes of all weights gathered for the step, which arrive as one tensor */
     ek_error *err;
 } placer;
 
@@ -323,8 +324,10 @@ static ek_status take_parameter(placer *p, const ek__static_bytes *bytes, int wh
         return take(p, bytes->weight, true, &taken);
     if (what == STATIC_GRADIENT)
         return take(p, bytes->gradient, true, &taken);
-    if (what == STATIC_GATHERED)
-        return take(p, bytes->gathered, false, &taken);
+    if (what == STATIC_GATHERED) {
+        p->gathered += bytes->gathered;
+        return EK_OK;
+    }
     for (int s = 0; s < n_states && !status; s++)
         status = take(p, bytes->optimizer / n_states, true, &taken);
     return status;
@@ -388,6 +391,7 @@ static ek_status take_chunk(placer *p, const table *t, const chunk *c, int what,
 static ek_status take_static(placer *p)
 {
     table *t = ek__alloc(1, sizeof *t);
+    int32_t taken;
     ek_status status = t ? EK_OK : no_room(p);
     for (int k = 0; k < EK__N_GRAPH_KINDS && !status; k++)
         if (p->programs->graph[k])
@@ -398,7 +402,7 @@ static ek_status take_static(placer *p)
             status = take_chunk(p, t, &p->chunk[i], what, &has_table);
     }
     free(t);
-    return status;
+    return status ? status : take(p, p->gathered, false, &taken);
 }
 
 /* Constants, and what the rules add: one request, since nobody knows of what it is. @param below  of a negative sum,

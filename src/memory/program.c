@@ -65,9 +65,9 @@ static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *we
     if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0)
         return;
     bool after_cast = job->rules.gather_after_cast && in_compute_type(op);
-    int64_t bytes = after_cast ? ek_dtype_bytes(job->types.compute)
-                               : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered
-                                                                                   : job->states.weight);
+    int64_t bytes =
+        after_cast ? ek_dtype_bytes(job->types.compute)
+                   : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered : job->states.weight);
     c->gathered[op->parameter] = ek__record_take(c->r, weight->elements * bytes, op->path, "gathered weight");
 }
 
@@ -111,7 +111,9 @@ static void take_weight_gradient(compiler *c, int o)
     bool summed = job->states.gradient > 0;
     int64_t own = in_compute_type(op) ? ek_dtype_bytes(job->types.compute) : ek_dtype_bytes(weight->dtype);
     int64_t type = summed ? ek__state_bytes(job, weight, job->states.gradient) : ek_dtype_bytes(weight->dtype);
-    int64_t shards = !summed && job->states.shard_gradient ? ek__parameter_shards(job, weight) : 1;
+    /* Who shares the weight gets its part of the gradient as soon as there is one. */
+    bool scattered = job->states.shard_gradient || job->states.shard_weight;
+    int64_t shards = !summed && scattered ? ek__parameter_shards(job, weight) : 1;
     bool stays = !summed && c->summed[op->parameter] < 0;
     int gradient = -1, result = -1;
     if (!job->rules.weight_gradient_fused)
@@ -285,8 +287,8 @@ static void give_gradient(compiler *c, int o, int tensor, int buffer)
         ek__record_use(c->r, buffer);
         if (!is_free(c, buffer, 0))
             result = is_free(c, before, 1) ? before
-                                           : ek__record_take(c->r, c->graph->tensor[tensor].bytes,
-                                                             c->graph->op[o].path, "sum of gradients");
+                                           : ek__record_take(c->r, c->graph->tensor[tensor].bytes, c->graph->op[o].path,
+                                                             "sum of gradients");
         c->r->buffer[before].holders--;
     }
     c->gradient[tensor] = result;
@@ -387,11 +389,22 @@ static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
             in->bytes == c->r->buffer[of_output].bytes && c->gradient[op->in[0]] < 0)
             taken[i] = of_output;
         else
-            taken[i] = ek__record_take(c->r, in->bytes, op->path,
-                                       i == 0 ? "gradient of input" : "gradient of another input");
+            taken[i] =
+                ek__record_take(c->r, in->bytes, op->path, i == 0 ? "gradient of input" : "gradient of another input");
     }
 }
 
+/* The step reads what an operator's gradient does. */
+static void use_sources(compiler *c, const ek__op *op)
+{
+    use_needs(c, op);
+    for (int i = 0; i < op->n_out; i++)
+        if (c->gradient[op->out[i]] >= 0)
+            ek__record_use(c->r, c->gradient[op->out[i]]);
+}
+
+/* The gradient of the input is computed before that of the weight, as two steps: the weight in compute type is gone
+ * when the weight's gradient comes. */
 static void backward_step(compiler *c, int o, bool wants_input)
 {
     const ek__op *op = &c->graph->op[o];
@@ -400,19 +413,18 @@ static void backward_step(compiler *c, int o, bool wants_input)
     recompute_for(c, op);
     if (deferred)
         defer(c, o);
-    if (wants_input || own_weight) {
+    if (wants_input) {
         ek__record_step(c->r, o);
-        use_needs(c, op);
-        for (int i = 0; i < op->n_out; i++)
-            if (c->gradient[op->out[i]] >= 0)
-                ek__record_use(c->r, c->gradient[op->out[i]]);
-        if (wants_input)
-            take_weight(c, o);
+        use_sources(c, op);
+        take_weight(c, o);
         if (op->backward_workspace > 0)
             ek__record_take(c->r, op->backward_workspace, op->path, "workspace");
         take_input_gradients(c, op, taken);
-        if (own_weight)
-            take_weight_gradient(c, o);
+    }
+    if (own_weight) {
+        ek__record_step(c->r, o);
+        use_sources(c, op);
+        take_weight_gradient(c, o);
     }
     drop_outputs(c, op);
     for (int i = 0; i < op->n_in && wants_input; i++)

@@ -16,6 +16,18 @@ int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int s
     return as_others && !cuts_flat_buffers(job) ? ek_dtype_bytes(parameter->dtype) : state;
 }
 
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Where the group does not divide the first dimension, the largest part of the group that does shares the parameter:
+ * assumed, since the last stage of the published dry run has no room for a head whose states are whole. */
 int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
 {
     const ek_job_parallel *p = &job->parallel;
@@ -31,9 +43,7 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
         return 1;
     if (parameter->elements * ek__state_bytes(job, parameter, states->weight) < states->shard_threshold)
         return 1;
-    if (!cuts_flat_buffers(job) && parameter->first_dimension % group != 0)
-        return 1;
-    return group;
+    return cuts_flat_buffers(job) ? group : common_divisor(group, parameter->first_dimension);
 }
 
 /* Elements of a state's shard; flat buffers are padded to whole elements. */
