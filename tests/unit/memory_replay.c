@@ -339,7 +339,6 @@ static shape random_shape(ek__random *random)
     s.m = s.p * (1 + ek__random_below(random, 3));
     if (s.m < s.p * schedule->min_micro_batches)
         s.m = s.p * schedule->min_micro_batches;
-    s.m += s.m % 2;
     return s;
 }
 
