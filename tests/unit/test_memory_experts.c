@@ -344,7 +344,8 @@ static void shared_experts_are_whole_in_mindformers_with_sequence_parallelism(vo
     parameter("feed_forward.ffn.w2.weight");
 }
 
-/* Every row is multiplied with one expert's matrices: FLOPs of the experts are those of a dense layer of as many rows. */
+/* Every row is multiplied with one expert's matrices: FLOPs of the experts are those of a dense layer of as many rows.
+ */
 static void experts_compute_each_token_top_k_times(void **state)
 {
     (void)state;
@@ -367,9 +368,12 @@ static void patterns_find_the_experts_activations(void **state)
     job.parallel.fine_grain = 2; /* no reshapes around the matrices */
     build(&job, EK__GRAPH_EXPERTS);
     const char *const found[] = {
-        "feed_forward\\.routed_experts\\.ffn\\.mul", "feed_forward\\.routed_experts\\.ffn\\.w1\\.activation\\.silu",
-        "feed_forward\\.shared_experts\\.mul",       "feed_forward\\.routed_experts\\.router\\.router\\.softmax",
-        "attention\\.q2l_proj\\.matmul",             "attention\\.lkv_norm\\.norm",
+        "feed_forward\\.routed_experts\\.ffn\\.mul",
+        "feed_forward\\.routed_experts\\.ffn\\.w1\\.activation\\.silu",
+        "feed_forward\\.shared_experts\\.mul",
+        "feed_forward\\.routed_experts\\.router\\.router\\.softmax",
+        "attention\\.q2l_proj\\.matmul",
+        "attention\\.lkv_norm\\.norm",
     };
     bool matched[EK__MAX_OPS] = {false};
     for (size_t i = 0; i < sizeof found / sizeof *found; i++)
