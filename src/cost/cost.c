@@ -8,23 +8,10 @@
 
 #include "base/error.h"
 #include "cost/cost_internal.h"
+#include "memory/recompute_kind.h"
 
 #define US_PER_S 1e6
 #define MS_PER_S 1e3
-
-ek__recompute ek__recompute_of_kind(const ek_job *job, ek_recompute kind)
-{
-    bool select = kind == EK_RECOMPUTE_SELECT || kind == EK_RECOMPUTE_BOTH;
-    bool comm = kind == EK_RECOMPUTE_COMM || kind == EK_RECOMPUTE_BOTH;
-    ek__recompute recompute = {.full = kind == EK_RECOMPUTE_FULL};
-    for (int i = 0; i < job->n_patterns; i++) {
-        ek_pattern_kind of = job->pattern[i].kind;
-        bool holds = of == EK_PATTERN_SELECT ? select : of == EK_PATTERN_COMM ? comm : true;
-        if (holds)
-            recompute.patterns |= UINT64_C(1) << i;
-    }
-    return recompute;
-}
 
 /* ---- collectives ---- */
 

@@ -1,9 +1,8 @@
-/* cost/cost_internal.h - what the files of the time model share. */
+/* cost/cost_internal.h - figures that the shipped devices and files of one's own share. */
 #ifndef EK_COST_INTERNAL_H
 #define EK_COST_INTERNAL_H
 
 #include "evenkeel/cost.h"
-#include "memory/graph.h"
 
 /* Defaults of a device, assumed (devices.c). */
 #define EK__EFF_MATMUL       0.75
@@ -13,8 +12,5 @@
 #define EK__EFF_LINK         0.75
 #define EK__INTRA_LATENCY_US 5.0
 #define EK__INTER_LATENCY_US 10.0
-
-/* What a layer recomputes when it is of a kind: all patterns of the job that go with it, excluding ones always. */
-ek__recompute ek__recompute_of_kind(const ek_job *job, ek_recompute kind);
 
 #endif
