@@ -3,7 +3,7 @@
  * arguments inside is split too, since scripts keep arguments in variables and leave the quotes off later. */
 #include "job/arguments.h"
 
-#include <limits.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -557,6 +557,7 @@ static size_t closing_array(const scanner *s)
 
 static ek_status assign(scanner *s, int variable, const word_text *w)
 {
+    assert(s->out.variable && variable >= 0);
     ek__variable *v = &s->out.variable[variable];
     const char *value = NULL;
     if (!why_unknown(w) && !(value = ek__pool_text(s->out.pool, w->text, w->n)))
@@ -591,8 +592,11 @@ static ek_status read_assignment(scanner *s, size_t length)
     char c = peek(s, 0);
     bool quoted = (c == '"' || c == '\'') && s->at < s->size;
     if (c == '(' || (quoted && quotes_arguments(s))) {
+        assert(s->out.variable);
         w.unknown = s->out.variable[variable].name;
         status = assign(s, variable, &w);
+        if (status)
+            return status;
         s->out.variable[variable].unknown = NULL;
         if (quoted)
             return scan_quoted(s, variable);
