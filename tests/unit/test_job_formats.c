@@ -640,6 +640,8 @@ static void mindspeed_file_is_read(void **state)
     read_file("tests/data/job/mindspeed.yaml", NULL, &s, &job);
     assert_string_equal(s.text, "");
     assert_int_equal(job.framework, EK_MINDSPEED);
+    /* select_comm_recompute saves the gathered inputs of four layers: without it they are kept. */
+    assert_false(job.rules.regather);
     assert_int_equal(job.parallel.n_micro_batches, 8);
     assert_int_equal(job.model.n_kv_heads, 4);
     assert_true(job.model.gated && !job.model.layer_norm && !job.model.position_table && !job.model.tied);
