@@ -640,7 +640,7 @@ static void mindspeed_file_is_read(void **state)
     read_file("tests/data/job/mindspeed.yaml", NULL, &s, &job);
     assert_string_equal(s.text, "");
     assert_int_equal(job.framework, EK_MINDSPEED);
-    /* select_comm_recompute saves the gathered inputs of four layers: without it they are kept. */
+    /* Gathered inputs are kept where select_comm_recompute does not gather them again. */
     assert_false(job.rules.regather);
     assert_int_equal(job.parallel.n_micro_batches, 8);
     assert_int_equal(job.model.n_kv_heads, 4);
