@@ -13,15 +13,21 @@ typedef struct ek__allocator_kind {
     ek_allocation allocation;
     ek__allocator *(*create)(const ek_rules *rules, int64_t device_bytes); /* NULL when memory is out */
     void (*destroy)(ek__allocator *allocator);
-    /* Take `bytes`, for the whole step when `persistent`. @return its offset; -1 when memory is out (ours, not the
-     * device's: a device that is too small only shows in the figure) */
-    int64_t (*take)(ek__allocator *allocator, int64_t bytes, bool persistent);
-    void (*give)(ek__allocator *allocator, int64_t offset, int64_t bytes);
+    /* Take `bytes`, for the whole step when `persistent`. @return a number to give it back by; -1 when memory is out
+     * (ours, not the device's: a device that is too small only shows in the figure) */
+    int32_t (*take)(ek__allocator *allocator, int64_t bytes, bool persistent);
+    void (*give)(ek__allocator *allocator, int32_t taken);
+    int64_t (*offset)(const ek__allocator *allocator, int32_t taken);
     /* The figure with fragments so far: what the framework's log would print. */
     int64_t (*actual)(const ek__allocator *allocator);
+    /* Its address space, for tests; NULL when it has none. */
+    const struct ek__pieces *(*pieces)(const ek__allocator *allocator);
 } ek__allocator_kind;
 
-/* Of rules->allocation; NULL for EK_ALLOCATION_OFFLINE, which needs to see every lifetime first. */
+extern const ek__allocator_kind ek__allocator_blocks, ek__allocator_pages, ek__allocator_caching, ek__allocator_offline;
+
+/* Of rules->allocation. That of EK_ALLOCATION_OFFLINE plans when the figure is asked for, since it needs to see every
+ * lifetime first, and knows no offsets before; its figure is -1 when memory is out. */
 const ek__allocator_kind *ek__allocator_kind_of(ek_allocation allocation);
 
 /* A lifetime, for planning ahead. */

@@ -10,7 +10,12 @@
  *             in forward order, and lives until its last use; the cast (or gathered) weight, the gradients of its
  *             inputs and of its weight, workspace. After it: the gradient of its outputs, kept storages whose last use
  *             it was, and what else is done. The second gradient of a tensor that several operators read is a tensor of
- *             its own until it is added to the first.
+ *             its own until it is added to the first. A sum hands its output's gradient to its inputs without a copy,
+ *             and so does a view.
+ *   weights   multiplied in compute type. The gradient of a weight is of compute type too and is cast to the buffer's
+ *             type, then added to it. Without a buffer it stays to the end of the step (class GRADIENT): its buffer is
+ *             taken by the chunk's first micro-batch alone, later ones add to it; the event of taking it is to be
+ *             skipped for them.
  *   borders   buffer INPUT is taken by whoever makes it (the layer before, or the receiving end of a transfer) and
  *             belongs to this layer from then on; OUTPUT is taken here and becomes the next layer's INPUT.
  *             OUTPUT_GRADIENT is taken by the layer behind (or by the transfer) and given back here; INPUT_GRADIENT is
@@ -23,7 +28,9 @@
 
 enum { EK__BUFFER_INPUT, EK__BUFFER_OUTPUT, EK__BUFFER_OUTPUT_GRADIENT, EK__BUFFER_INPUT_GRADIENT, EK__N_BORDERS };
 
-enum { EK__MAX_BUFFERS = 640, EK__MAX_EVENTS = 2 * EK__MAX_BUFFERS };
+/* Most that a graph within the limits of graph.h can come to: every operator's outputs and workspace forward and
+ * recomputed twice, its weights in three parts, and for its backward pass gradients of its inputs, sums and weight. */
+enum { EK__MAX_BUFFERS = 4096, EK__MAX_EVENTS = 2 * EK__MAX_BUFFERS };
 
 typedef enum ek__buffer_class {
     EK__CLASS_KEPT,      /* from forward to backward (or the weight gradient) */
@@ -50,14 +57,15 @@ typedef struct ek__profile_of_part {
 } ek__profile_of_part;
 
 typedef struct ek__program {
-    const char *name;
+    const ek__graph *graph; /* borrowed */
     int n_buffers;
     ek__buffer *buffer;
     int n_events[EK_N_BLOCK_KINDS];
     ek__event *event[EK_N_BLOCK_KINDS];
     int16_t *event_op[EK_N_BLOCK_KINDS]; /* operator that runs at the event, for messages */
-    ek__profile_of_part profile[EK_N_BLOCK_KINDS];
-    int64_t kept; /* bytes of class KEPT, with INPUT */
+    ek__profile_of_part profile[EK_N_BLOCK_KINDS]; /* of a micro-batch that is not the chunk's first */
+    ek__profile_of_part first[EK_N_BLOCK_KINDS];   /* of the first, which takes buffers of class GRADIENT */
+    int64_t kept; /* bytes that stay behind a forward pass: class KEPT, with INPUT where it is kept */
 } ek__program;
 
 /*
@@ -70,34 +78,91 @@ ek_status ek__program_new(const ek_job *job, const ek__graph *graph, const bool 
                           ek__program **out, ek_error *err);
 void ek__program_free(ek__program *program);
 
+/* How much of a layer a program holds on to. */
+typedef enum ek__hold {
+    EK__HOLD_NEEDED, /* what backward needs */
+    EK__HOLD_INPUT,  /* recomputed whole: the input, and what is excluded from recomputation */
+    /* Layers that are recomputed whole as a group: forward passes that keep nothing. The first one's INPUT is not given
+     * back by it but by the program of kind NEEDED that runs forward again. */
+    EK__HOLD_FIRST,
+    EK__HOLD_NOTHING,
+} ek__hold;
+
+/* ek__program_new() with what a stage knows besides. @param border_bytes  of the tensor between layers; 0: the graph's
+ * input, or its output where it has none */
+ek_status ek__program_compile(const ek_job *job, const ek__graph *graph, const bool *recomputed, ek__hold hold,
+                              bool split, int64_t border_bytes, ek__program **out, ek_error *err);
+
+/* One part of a program that a block runs. */
+typedef struct ek__run {
+    const ek__program *program;
+    int16_t part;      /* ek_block_kind, of the program: a backward block may run forward parts again */
+    int16_t entry;     /* of the chunk; border tensors belong to the place between two entries */
+    bool drops_output; /* OUTPUT is given back right behind it: nobody reads it a second time */
+} ek__run;
+
+/* Bytes that parameters hold for the whole step. */
+typedef struct ek__static_bytes {
+    int64_t weight, gathered, gradient, optimizer;
+} ek__static_bytes;
+
 /* The programs of a stage's model: one for each kind of layer and what it recomputes, found by stage, chunk and layer.
  * Entries: position of a chunk's parts in running order: [embedding,] layers, [head]. */
 typedef struct ek__chunk_programs {
     int n;
     const ek__program **program; /* [n] in forward order; backward runs them from the last to the first */
     int *layer;                  /* [n] layer of the chunk; -1 embedding, layers of the chunk: head */
+    int n_of_kind[EK__N_GRAPH_KINDS];
+    /* What a block runs, in turn, once for each of parallel.n_batch_interleave copies. For entries that are recomputed
+     * together the forward block runs other programs than the backward block. */
+    int n_runs[EK_N_BLOCK_KINDS];
+    ek__run *run[EK_N_BLOCK_KINDS];
+    bool receives, sends; /* the chunk's input comes from another stage, its output goes to one: INPUT (and backward
+                           * OUTPUT_GRADIENT) is then taken when the block begins, OUTPUT (and INPUT_GRADIENT) given
+                           * back at its end. Else they pass from chunk to chunk. Also false at the model's ends */
+    ek__profile_of_part block[EK_N_BLOCK_KINDS], first_block[EK_N_BLOCK_KINDS]; /* of whole blocks, from the bytes
+                           * before the block; peak_event is the run: copies times runs count on */
 } ek__chunk_programs;
 
 typedef struct ek__job_programs {
     int n_programs;
     ek__program **program;
     ek__graph *graph[EK__N_GRAPH_KINDS]; /* NULL where the job has no such layer */
-    ek__chunk_programs *chunk;           /* [n_positions of a stage][n_stages]: index as of ek_plan */
+    ek__static_bytes bytes[EK__N_GRAPH_KINDS];
+    int n_cells;
+    ek__chunk_programs *chunk; /* [n_cells], [plan.n_chunks][n_stages]: index as of ek_plan */
+    int64_t border, border_gradient; /* bytes of the tensor between layers, and of its gradient */
+    int64_t mask;              /* bytes of a micro-batch's mask (of one copy), alive from its first forward block on a stage (chunk 0,
+                                * or the one of its direction) to that chunk's backward block */
 } ek__job_programs;
 
+/* Kind of a decoder layer, counted through the model. */
+ek__graph_kind ek__layer_kind(const ek_job *job, int layer);
+/* Index of the chunk of a block of a stage in a plan's arrays. */
+int ek__stage_cell(const ek_job *job, int stage, int chunk);
+/* Chunks that a stage runs: the plan's, or two where micro-batches run both ways. */
+int ek__stage_n_chunks(const ek_job *job);
 ek_status ek__job_programs_new(const ek_job *job, ek__job_programs **out, ek_error *err);
 void ek__job_programs_free(ek__job_programs *programs);
 
 /* ---- static memory (static.c) ---- */
 
-/* Bytes that a stage's parameters hold for the whole step. */
-typedef struct ek__static_bytes {
-    int64_t weight, gathered, gradient, optimizer;
-} ek__static_bytes;
+/* Ranks that a parameter would be cut over; 1: it stays whole. */
+int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter);
+/* Bytes of an element in a state of so many bytes an element: those of the parameter's own type where the state has the
+ * type of the others. */
+int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int state);
 /* Of one graph's parameters on one rank. A parameter's group is d cp (d cp / ep for an expert's) times its copies. */
 ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph);
-/* Constants of a stage: masks, rotary tables. */
+/* Of all that a stage holds. A table that the head shares counts once. */
+ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *programs, int stage);
+/* Constants of a stage: masks, rotary tables, caches of a sequence pipeline. */
 int64_t ek__stage_constants(const ek_job *job, int stage);
+/* Bytes of a stage that the rules and its constants add, for the whole step: those above, workspace_mb, constant_mb and
+ * p2p_buffers. */
+int64_t ek__stage_other(const ek_job *job, const ek__job_programs *programs, int stage);
+/* Of one micro-batch's mask; 0 where there is none. */
+int64_t ek__mask_bytes(const ek_job *job);
 
 /* ---- the order of a stage's blocks (stage_order.c) ---- */
 

@@ -1,0 +1,148 @@
+/* MindSpore's pool without virtual memory: best fit in blocks asked of the device, one pool for what stays for the
+ * whole step and a common one. Source: read in MindSpore 2.x's dynamic memory pool, docs/memory.md. One stream is
+ * modelled: buffers that wait for another stream's event are not held longer; blocks are never given back to the
+ * device.
+ *
+ * Once the persistent pool has a block, new blocks for it go to the common pool, so it never has a second one. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "memory/pieces.h"
+
+enum { COMMON, PERSISTENT, N_POOLS };
+
+typedef struct pool {
+    int n_blocks;
+    int64_t bytes;            /* of its blocks */
+    int64_t last, last_bytes; /* the block added last */
+    int64_t highest;          /* used of it, as an offset: the end of the piece that reached furthest */
+} pool;
+
+struct ek__allocator {
+    int64_t unit;
+    int64_t device_bytes; /* <= 0: unlimited */
+    int64_t end;          /* of the last block */
+    pool pool[N_POOLS];
+    ek__pieces pieces;
+};
+
+static ek__allocator *create(const ek_rules *rules, int64_t device_bytes)
+{
+    ek__allocator *a = ek__alloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->unit = rules->block_bytes > 0 ? ek__aligned(rules->block_bytes) : EK__ALIGNMENT;
+    a->device_bytes = device_bytes;
+    ek__pieces_init(&a->pieces);
+    return a;
+}
+
+static void destroy(ek__allocator *a)
+{
+    if (a)
+        ek__pieces_clear(&a->pieces);
+    free(a);
+}
+
+/* Size of a new block: the unit doubled until the request fits, but no more than the device has left. With less left
+ * than the request a simulated run goes on with a block of exactly the request. */
+static int64_t block_bytes(const ek__allocator *a, int64_t bytes)
+{
+    int64_t block = a->unit;
+    while (block < bytes && block < ek__space_end)
+        block *= 2;
+    if (a->device_bytes > 0) {
+        int64_t left = (a->device_bytes - a->end) / EK__ALIGNMENT * EK__ALIGNMENT;
+        if (left < bytes)
+            return bytes;
+        block = block < left ? block : left;
+    }
+    return block < bytes ? bytes : block;
+}
+
+static void note_use(ek__allocator *a, int32_t piece)
+{
+    const ek__piece *p = &a->pieces.at[piece];
+    for (int i = 0; i < N_POOLS; i++) {
+        pool *q = &a->pool[i];
+        if (p->offset >= q->last && p->offset < q->last + q->last_bytes && p->offset + p->bytes > q->highest)
+            q->highest = p->offset + p->bytes;
+    }
+}
+
+/* A block for a request that no free piece serves, as one piece that is taken. */
+static int32_t add_block(ek__allocator *a, int64_t bytes, bool persistent)
+{
+    int64_t block = block_bytes(a, bytes);
+    if (block > ek__space_end - a->end)
+        return -1;
+    int set = persistent && a->pool[PERSISTENT].n_blocks == 0 ? PERSISTENT : COMMON;
+    int32_t piece = ek__pieces_add(&a->pieces, a->end, block, set);
+    if (piece < 0)
+        return -1;
+    pool *p = &a->pool[set];
+    p->n_blocks++;
+    p->bytes += block;
+    p->last = p->highest = a->end;
+    p->last_bytes = block;
+    a->end += block;
+    return piece;
+}
+
+static int32_t find(ek__allocator *a, int64_t bytes, bool persistent)
+{
+    int32_t piece = persistent ? ek__pieces_best(&a->pieces, PERSISTENT, bytes) : -1;
+    return piece >= 0 ? piece : ek__pieces_best(&a->pieces, COMMON, bytes);
+}
+
+static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
+{
+    if (bytes > ek__space_end)
+        return -1;
+    bytes = bytes > 0 ? ek__aligned(bytes) : EK__ALIGNMENT;
+    int32_t piece = find(a, bytes, persistent);
+    if (piece >= 0)
+        ek__pieces_unlist(&a->pieces, piece);
+    else if ((piece = add_block(a, bytes, persistent)) < 0)
+        return -1;
+    /* Sizes are multiples of 512, so whatever remains is at least that much. */
+    if (a->pieces.at[piece].bytes > bytes && !ek__pieces_cut(&a->pieces, piece, bytes, a->pieces.at[piece].set))
+        return -1;
+    note_use(a, piece);
+    return piece;
+}
+
+static void give(ek__allocator *a, int32_t taken)
+{
+    ek__pieces_give(&a->pieces, taken, a->pieces.at[taken].set);
+}
+
+static int64_t offset(const ek__allocator *a, int32_t taken)
+{
+    return a->pieces.at[taken].offset;
+}
+
+static int64_t actual(const ek__allocator *a)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < N_POOLS; i++)
+        if (a->pool[i].n_blocks > 0)
+            sum += a->pool[i].bytes - a->pool[i].last_bytes + (a->pool[i].highest - a->pool[i].last);
+    return sum;
+}
+
+static const ek__pieces *pieces_of(const ek__allocator *a)
+{
+    return &a->pieces;
+}
+
+const ek__allocator_kind ek__allocator_blocks = {
+    .allocation = EK_ALLOCATION_BLOCKS,
+    .create = create,
+    .destroy = destroy,
+    .take = take,
+    .give = give,
+    .offset = offset,
+    .actual = actual,
+    .pieces = pieces_of,
+};

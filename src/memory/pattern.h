@@ -1,0 +1,17 @@
+/* memory/pattern.h - what warnings need to know of patterns besides what graph.h says. */
+#ifndef EK_MEMORY_PATTERN_H
+#define EK_MEMORY_PATTERN_H
+
+#include "memory/graph.h"
+
+/* What a pattern names in a graph, whatever comes of it. */
+typedef struct ek__pattern_names {
+    bool primitive, cell;
+    bool reshape; /* a primitive without work of its own */
+} ek__pattern_names;
+
+ek__pattern_names ek__pattern_names_in(const ek__graph *graph, const char *pattern);
+/* Are its parts expressions that can be read? */
+bool ek__pattern_compiles(const char *pattern);
+
+#endif

@@ -1,0 +1,224 @@
+/* memory/pieces.h - what the allocators share: address space cut into pieces, each taken or free, and the free ones
+ * found by best fit.
+ *
+ * A piece knows its neighbours within its block, so freed ones merge in O(1). A free piece is listed in one of a few
+ * sets (pools, or states), and a set finds its smallest piece that is large enough, at the lowest address among equals:
+ * pieces stand in lists by size, eight lists to every power of two, each sorted by size and address, with a bit for
+ * every list that has something. Most lists are empty or very short, so a search is one look at the bits and a few
+ * steps; taking a piece out needs no search at all. Nothing is allocated once the array has grown to what the sequence
+ * needs. Exact: what is found is what a walk over all free pieces would find. Many free pieces of like size cost
+ * O(them) to add to.
+ *
+ * In a header, so that an allocator's operation is one function: these few steps are most of the time it takes to place
+ * the tensors of a job. */
+#ifndef EK_MEMORY_PIECES_H
+#define EK_MEMORY_PIECES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "memory/allocator.h"
+
+typedef struct ek__piece {
+    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT */
+    int32_t previous, next; /* neighbours within the block, -1: none */
+    int32_t lower, higher;  /* of a free one: before and behind it in its list, -1: none */
+    int16_t set;            /* that it is listed in while it is free */
+    bool free;
+} ek__piece;
+
+enum { EK__N_BINS = 448, EK__N_BIN_WORDS = EK__N_BINS / 64, EK__N_FREE_SETS = 2 };
+
+typedef struct ek__free_set {
+    uint64_t filled[EK__N_BIN_WORDS];
+    int32_t first[EK__N_BINS]; /* piece of each list that has one */
+} ek__free_set;
+
+typedef struct ek__pieces {
+    ek__piece *at;
+    size_t capacity;
+    int32_t n;      /* of `at` that have been in use */
+    int32_t unused; /* first of those that are no piece now, linked by `next`; -1 */
+    ek__free_set set[EK__N_FREE_SETS];
+} ek__pieces;
+
+/* Address space ends here, so that sums of sizes cannot overflow. */
+static const int64_t ek__space_end = INT64_C(1) << 60;
+
+static inline void ek__pieces_init(ek__pieces *pieces)
+{
+    *pieces = (ek__pieces){.unused = -1};
+}
+
+static inline void ek__pieces_clear(ek__pieces *pieces)
+{
+    free(pieces->at);
+    ek__pieces_init(pieces);
+}
+
+/* Eight lists to every power of two: the three bits behind the leading one. Sizes below eight units have one each. */
+static inline int ek__bin_of(int64_t bytes)
+{
+    uint64_t units = (uint64_t)bytes / EK__ALIGNMENT;
+    if (units < 8)
+        return (int)units;
+    int e = 63 - __builtin_clzll(units);
+    return (e - 2) << 3 | (int)(units >> (e - 3) & 7);
+}
+
+/* List a piece that is not listed in `set`. */
+static inline void ek__pieces_list(ek__pieces *pieces, int32_t index, int set)
+{
+    ek__piece *all = pieces->at, *piece = &all[index];
+    ek__free_set *s = &pieces->set[set];
+    int bin = ek__bin_of(piece->bytes);
+    uint64_t bit = UINT64_C(1) << bin % 64;
+    int32_t lower = -1, higher = s->filled[bin / 64] & bit ? s->first[bin] : -1;
+    while (higher >= 0 && (all[higher].bytes < piece->bytes ||
+                           (all[higher].bytes == piece->bytes && all[higher].offset < piece->offset))) {
+        lower = higher;
+        higher = all[higher].higher;
+    }
+    piece->lower = lower;
+    piece->higher = higher;
+    piece->set = (int16_t)set;
+    piece->free = true;
+    if (higher >= 0)
+        all[higher].lower = index;
+    if (lower >= 0) {
+        all[lower].higher = index;
+    } else {
+        s->first[bin] = index;
+        s->filled[bin / 64] |= bit;
+    }
+}
+
+/* Take a free piece out of its set. */
+static inline void ek__pieces_unlist(ek__pieces *pieces, int32_t index)
+{
+    ek__piece *all = pieces->at, *piece = &all[index];
+    int32_t lower = piece->lower, higher = piece->higher;
+    piece->free = false;
+    if (higher >= 0)
+        all[higher].lower = lower;
+    if (lower >= 0) {
+        all[lower].higher = higher;
+        return;
+    }
+    ek__free_set *s = &pieces->set[piece->set];
+    int bin = ek__bin_of(piece->bytes);
+    s->first[bin] = higher;
+    if (higher < 0)
+        s->filled[bin / 64] &= ~(UINT64_C(1) << bin % 64);
+}
+
+/* The smallest free piece of the set with at least `bytes`, the lowest among equals; -1: none. */
+static inline int32_t ek__pieces_best(const ek__pieces *pieces, int set, int64_t bytes)
+{
+    const ek__free_set *s = &pieces->set[set];
+    int bin = ek__bin_of(bytes), word = bin / 64;
+    uint64_t bits = s->filled[word] & ~UINT64_C(0) << bin % 64;
+    if (bits >> bin % 64 & 1) {
+        for (int32_t i = s->first[bin]; i >= 0; i = pieces->at[i].higher)
+            if (pieces->at[i].bytes >= bytes)
+                return i;
+        bits &= bits - 1;
+    }
+    /* Everything in a later list is larger, so the first of the next one that has something is the best. */
+    while (bits == 0) {
+        if (++word == EK__N_BIN_WORDS)
+            return -1;
+        bits = s->filled[word];
+    }
+    return s->first[word * 64 + __builtin_ctzll(bits)];
+}
+
+/* Room for one more piece, which the caller fills; -1 when memory is out. */
+static inline int32_t ek__pieces_new(ek__pieces *pieces)
+{
+    int32_t index = pieces->unused;
+    if (index >= 0) {
+        pieces->unused = pieces->at[index].next;
+        return index;
+    }
+    if ((size_t)pieces->n == pieces->capacity) {
+        ek__piece *grown = pieces->n == INT32_MAX
+                               ? NULL
+                               : ek__with_room(pieces->at, &pieces->capacity, (size_t)pieces->n + 1, sizeof *grown);
+        if (!grown)
+            return -1;
+        pieces->at = grown;
+    }
+    return pieces->n++;
+}
+
+/* Forget a taken piece, which nothing has as its neighbour. */
+static inline void ek__pieces_drop(ek__pieces *pieces, int32_t index)
+{
+    pieces->at[index].next = pieces->unused;
+    pieces->unused = index;
+}
+
+/* A taken piece that is a block of its own. @return its index; -1 when memory is out */
+static inline int32_t ek__pieces_add(ek__pieces *pieces, int64_t offset, int64_t bytes, int set)
+{
+    int32_t index = ek__pieces_new(pieces);
+    if (index >= 0)
+        pieces->at[index] =
+            (ek__piece){.offset = offset, .bytes = bytes, .previous = -1, .next = -1, .set = (int16_t)set};
+    return index;
+}
+
+/* Cut a taken piece to `bytes`, less than it has; what is behind becomes a free piece of `set`. It merges with nothing.
+ * @return false when memory is out */
+static inline bool ek__pieces_cut(ek__pieces *pieces, int32_t index, int64_t bytes, int set)
+{
+    int32_t rest = ek__pieces_new(pieces);
+    if (rest < 0)
+        return false;
+    ek__piece *piece = &pieces->at[index], *behind = &pieces->at[rest];
+    behind->offset = piece->offset + bytes;
+    behind->bytes = piece->bytes - bytes;
+    behind->previous = index;
+    behind->next = piece->next;
+    if (piece->next >= 0)
+        pieces->at[piece->next].previous = rest;
+    piece->next = rest;
+    piece->bytes = bytes;
+    ek__pieces_list(pieces, rest, set);
+    return true;
+}
+
+/* `second` follows `first`, neither is listed: `first` becomes both. */
+static inline void ek__pieces_merge(ek__pieces *pieces, int32_t first, int32_t second)
+{
+    ek__piece *a = &pieces->at[first], *b = &pieces->at[second];
+    a->bytes += b->bytes;
+    a->next = b->next;
+    if (a->next >= 0)
+        pieces->at[a->next].previous = first;
+    ek__pieces_drop(pieces, second);
+}
+
+/* Give a taken piece to `set`, merged with free neighbours that are in the same set. @return the piece it became */
+static inline int32_t ek__pieces_give(ek__pieces *pieces, int32_t index, int set)
+{
+    const ek__piece *all = pieces->at;
+    int32_t next = all[index].next, previous = all[index].previous;
+    if (next >= 0 && all[next].free && all[next].set == set) {
+        ek__pieces_unlist(pieces, next);
+        ek__pieces_merge(pieces, index, next);
+    }
+    if (previous >= 0 && all[previous].free && all[previous].set == set) {
+        ek__pieces_unlist(pieces, previous);
+        ek__pieces_merge(pieces, previous, index);
+        index = previous;
+    }
+    ek__pieces_list(pieces, index, set);
+    return index;
+}
+
+#endif

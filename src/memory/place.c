@@ -1,0 +1,467 @@
+/* What the allocator makes of a stage: static tensors first, then every event of every block in running order, each
+ * request given to rules.allocation as the framework would make it. Nothing is skipped or summed up, since where a
+ * tensor comes to lie depends on all that came before.
+ *
+ * Programs are turned into requests once: a list of sizes and places to keep the answer, so that the walk over a step
+ * is one loop. Border tensors and what is kept from forward to backward have their places in a frame for each chunk and
+ * micro-batch, what lives within one part shares one. The order of static requests is assumed: the weights of all
+ * layers, the optimizer's states, gradient buffers, then weights gathered for the step, which belong to no pool of
+ * parameters. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "memory/allocator.h"
+#include "memory/program.h"
+
+/* Where a request's answer is kept. */
+enum { AREA_PART, AREA_BORDER, AREA_BORDER_GRADIENT, AREA_KEPT, AREA_FOREVER, N_AREAS };
+
+typedef struct request {
+    int64_t bytes;
+    int32_t at; /* in its area */
+    int16_t area;
+    bool gives;
+} request;
+
+/* A program's parts as requests. */
+typedef struct code {
+    int n_kept, n_within; /* places it needs in AREA_KEPT, and of AREA_PART */
+    int n[EK_N_BLOCK_KINDS];
+    request *request[EK_N_BLOCK_KINDS];
+} code;
+
+/* A chunk of the stage. */
+typedef struct chunk {
+    const ek__chunk_programs *programs;
+    int cell, before, behind; /* chunks of this stage that its input comes from and its output goes to; -1 */
+    int *kept_at;             /* [n + 1] where an entry's places begin in AREA_KEPT */
+    bool seen[EK_N_BLOCK_KINDS];
+    int32_t **frame; /* [micro-batches][copies] */
+} chunk;
+
+typedef struct placer {
+    const ek_job *job;
+    const ek__job_programs *programs;
+    int stage, n_chunks, n_copies, n_micro_batches;
+    const ek__allocator_kind *kind;
+    ek__allocator *allocator;
+    code *code;       /* [n_programs] */
+    int32_t *within;  /* AREA_PART */
+    int32_t *forever; /* AREA_FOREVER, never read */
+    chunk *chunk;     /* [n_chunks] */
+    int32_t *mask;    /* [n_chunks][micro-batches] */
+    ek_error *err;
+} placer;
+
+static ek_status no_room(const placer *p)
+{
+    return ek__no_memory(p->err);
+}
+
+static ek_status take(placer *p, int64_t bytes, bool persistent, int32_t *out)
+{
+    if (bytes <= 0)
+        return EK_OK;
+    *out = p->kind->take(p->allocator, bytes, persistent);
+    return *out < 0 ? no_room(p) : EK_OK;
+}
+
+/* ---- programs as requests ---- */
+
+static request request_of(const ek__program *program, int buffer, const int32_t *kept_at, bool gives)
+{
+    const ek__buffer *b = &program->buffer[buffer];
+    request r = {.bytes = b->bytes, .at = buffer, .area = AREA_PART, .gives = gives};
+    if (b->what == EK__CLASS_BORDER) {
+        bool gradient = buffer == EK__BUFFER_OUTPUT_GRADIENT || buffer == EK__BUFFER_INPUT_GRADIENT;
+        r.area = gradient ? AREA_BORDER_GRADIENT : AREA_BORDER;
+        r.at = buffer == EK__BUFFER_OUTPUT || buffer == EK__BUFFER_OUTPUT_GRADIENT;
+    } else if (b->what == EK__CLASS_KEPT) {
+        r.area = AREA_KEPT;
+        r.at = kept_at[buffer];
+    } else if (b->what == EK__CLASS_GRADIENT) {
+        r.area = AREA_FOREVER;
+    }
+    return r;
+}
+
+static ek_status make_code(placer *p, const ek__program *program, code *out)
+{
+    int32_t *kept_at = ek__alloc((size_t)program->n_buffers, sizeof *kept_at);
+    bool fine = kept_at != NULL;
+    for (int b = 0; fine && b < program->n_buffers; b++)
+        if (program->buffer[b].what == EK__CLASS_KEPT)
+            kept_at[b] = out->n_kept++;
+    out->n_within = program->n_buffers;
+    for (int k = 0; fine && k < EK_N_BLOCK_KINDS; k++) {
+        out->request[k] = ek__alloc((size_t)program->n_events[k], sizeof *out->request[k]);
+        fine = out->request[k] != NULL;
+        for (int e = 0; fine && e < program->n_events[k]; e++) {
+            int event = program->event[k][e], buffer = event > 0 ? event - 1 : -event - 1;
+            if (program->buffer[buffer].bytes > 0)
+                out->request[k][out->n[k]++] = request_of(program, buffer, kept_at, event < 0);
+        }
+    }
+    free(kept_at);
+    return fine ? EK_OK : no_room(p);
+}
+
+static int index_of(const placer *p, const ek__program *program)
+{
+    int i = 0;
+    while (p->programs->program[i] != program)
+        i++;
+    return i;
+}
+
+/* Only the programs of this stage: a job may have many that others run. */
+static ek_status find_code(placer *p, const ek__program *program, const code **out)
+{
+    code *c = &p->code[index_of(p, program)];
+    *out = c;
+    return c->n_within > 0 ? EK_OK : make_code(p, program, c);
+}
+
+/* ---- chunks ---- */
+
+/* Places of each entry: the most that a program which runs there needs. */
+static ek_status lay_out_frame(placer *p, chunk *c)
+{
+    int n = c->programs->n;
+    int *needed = c->kept_at;
+    for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+        for (int i = 0; i < c->programs->n_runs[k]; i++) {
+            const ek__run *run = &c->programs->run[k][i];
+            const code *code_of_run;
+            ek_status status = find_code(p, run->program, &code_of_run);
+            if (status)
+                return status;
+            if (code_of_run->n_kept > needed[run->entry + 1])
+                needed[run->entry + 1] = code_of_run->n_kept;
+        }
+    for (int e = 0; e < n; e++)
+        needed[e + 1] += needed[e];
+    return EK_OK;
+}
+
+static int position_of(const placer *p, int cell)
+{
+    /* The placement's map is its own inverse. */
+    return ek_cell_at(p->job->schedule->placement, p->job->plan.n_stages, cell);
+}
+
+/* Chunks of this stage whose neighbours in the model are on it too. Only where micro-batches run one way. */
+static void link_chunks(placer *p)
+{
+    bool both_ways = p->job->schedule->placement == EK_PLACE_BOTH_WAYS;
+    for (int i = 0; i < p->n_chunks; i++) {
+        p->chunk[i].before = p->chunk[i].behind = -1;
+        for (int j = 0; j < p->n_chunks && !both_ways; j++) {
+            int step = position_of(p, p->chunk[j].cell) - position_of(p, p->chunk[i].cell);
+            if (step == 1)
+                p->chunk[i].behind = j;
+            else if (step == -1)
+                p->chunk[i].before = j;
+        }
+    }
+}
+
+static ek_status make_chunks(placer *p)
+{
+    p->chunk = ek__alloc((size_t)p->n_chunks, sizeof *p->chunk);
+    p->code = ek__alloc((size_t)p->programs->n_programs, sizeof *p->code);
+    if (!p->chunk || !p->code)
+        return no_room(p);
+    ek_status status = EK_OK;
+    for (int i = 0; i < p->n_chunks && !status; i++) {
+        chunk *c = &p->chunk[i];
+        c->cell = ek__stage_cell(p->job, p->stage, i);
+        c->programs = &p->programs->chunk[c->cell];
+        c->kept_at = ek__alloc((size_t)c->programs->n + 1, sizeof *c->kept_at);
+        c->frame = ek__alloc((size_t)p->n_micro_batches * (size_t)p->n_copies, sizeof *c->frame);
+        status = c->kept_at && c->frame ? lay_out_frame(p, c) : no_room(p);
+    }
+    int most = 1;
+    for (int i = 0; i < p->programs->n_programs; i++)
+        most = p->code[i].n_within > most ? p->code[i].n_within : most;
+    p->within = ek__alloc((size_t)most, sizeof *p->within);
+    p->forever = ek__alloc((size_t)most, sizeof *p->forever);
+    p->mask = ek__alloc((size_t)p->n_chunks * (size_t)p->n_micro_batches, sizeof *p->mask);
+    if (!p->within || !p->forever || !p->mask)
+        return no_room(p);
+    link_chunks(p);
+    return status;
+}
+
+static int n_borders(const chunk *c)
+{
+    return c->programs->n + 1;
+}
+
+/* ---- blocks ---- */
+
+/* A frame: borders, their gradients, then kept tensors. */
+static ek_status frame_of(placer *p, int i, uint32_t micro_batch, int copy, int32_t **out)
+{
+    chunk *c = &p->chunk[i];
+    int32_t **frame = &c->frame[(size_t)micro_batch * (size_t)p->n_copies + (size_t)copy];
+    if (!*frame)
+        *frame = ek__alloc(2 * (size_t)n_borders(c) + (size_t)c->kept_at[c->programs->n], sizeof **frame);
+    *out = *frame;
+    return *frame ? EK_OK : no_room(p);
+}
+
+static ek_status run_part(placer *p, chunk *c, const ek__run *run, int32_t *frame, bool first)
+{
+    const code *program = &p->code[index_of(p, run->program)];
+    int32_t *area[N_AREAS] = {
+        [AREA_PART] = p->within,
+        [AREA_BORDER] = frame + run->entry,
+        [AREA_BORDER_GRADIENT] = frame + n_borders(c) + run->entry,
+        [AREA_KEPT] = frame + 2 * n_borders(c) + c->kept_at[run->entry],
+        [AREA_FOREVER] = p->forever,
+    };
+    const ek__allocator_kind *kind = p->kind;
+    ek__allocator *allocator = p->allocator;
+    const request *end = program->request[run->part] + program->n[run->part];
+    for (const request *r = program->request[run->part]; r < end; r++) {
+        int32_t *at = area[r->area] + r->at;
+        if (r->gives) {
+            kind->give(allocator, *at);
+        } else if (r->area != AREA_FOREVER || first) {
+            *at = kind->take(allocator, r->bytes, false);
+            if (*at < 0)
+                return no_room(p);
+        }
+    }
+    if (run->drops_output && p->programs->border > 0)
+        kind->give(allocator, frame[run->entry + 1]);
+    return EK_OK;
+}
+
+/* The tensor that a block begins with: received, or left by the chunk before it on this stage. */
+static ek_status begin_copy(placer *p, int i, const ek_block *block, int copy, int32_t *frame)
+{
+    const chunk *c = &p->chunk[i];
+    if (block->kind == EK_FORWARD && c->programs->receives)
+        return take(p, p->programs->border, false, &frame[0]);
+    if (block->kind == EK_BACKWARD && c->programs->sends)
+        return take(p, p->programs->border_gradient, false, &frame[n_borders(c) + c->programs->n]);
+    if (block->kind == EK_FORWARD && c->before >= 0) {
+        int32_t *from;
+        ek_status status = frame_of(p, c->before, block->micro_batch, copy, &from);
+        if (status)
+            return status;
+        frame[0] = from[p->chunk[c->before].programs->n];
+    }
+    return EK_OK;
+}
+
+/* What it ends with: sent, or left to the next one. */
+static ek_status end_copy(placer *p, int i, const ek_block *block, int copy, int32_t *frame)
+{
+    const chunk *c = &p->chunk[i];
+    if (block->kind == EK_FORWARD && c->programs->sends && p->programs->border > 0)
+        p->kind->give(p->allocator, frame[c->programs->n]);
+    if (block->kind == EK_BACKWARD && c->programs->receives && p->programs->border_gradient > 0)
+        p->kind->give(p->allocator, frame[n_borders(c)]);
+    if (block->kind == EK_BACKWARD && !c->programs->receives && c->before >= 0) {
+        const chunk *before = &p->chunk[c->before];
+        int32_t *to;
+        ek_status status = frame_of(p, c->before, block->micro_batch, copy, &to);
+        if (status)
+            return status;
+        to[n_borders(before) + before->programs->n] = frame[n_borders(c)];
+    }
+    return EK_OK;
+}
+
+static ek_status run_copy(placer *p, int i, const ek_block *block, int copy, bool first)
+{
+    chunk *c = &p->chunk[i];
+    int32_t *frame;
+    ek_status status = frame_of(p, i, block->micro_batch, copy, &frame);
+    if (!status)
+        status = begin_copy(p, i, block, copy, frame);
+    for (int r = 0; r < c->programs->n_runs[block->kind] && !status; r++)
+        status = run_part(p, c, &c->programs->run[block->kind][r], frame, first);
+    return status ? status : end_copy(p, i, block, copy, frame);
+}
+
+static ek_status run_block(placer *p, const ek_block *block)
+{
+    int i = block->chunk;
+    chunk *c = &p->chunk[i];
+    bool has_mask = c->cell < p->job->plan.n_stages && p->programs->mask > 0; /* chunk 0, of either direction */
+    bool first = !c->seen[block->kind];
+    int32_t *mask = &p->mask[(size_t)i * (size_t)p->n_micro_batches + block->micro_batch];
+    ek_status status = EK_OK;
+    c->seen[block->kind] = true;
+    if (has_mask && block->kind == EK_FORWARD)
+        status = take(p, p->programs->mask * p->n_copies, false, mask);
+    for (int k = 0; k < p->n_copies && !status; k++) {
+        int copy = block->kind == EK_FORWARD ? k : p->n_copies - 1 - k;
+        status = run_copy(p, i, block, copy, first && k == 0);
+    }
+    if (!status && has_mask && block->kind == EK_BACKWARD)
+        p->kind->give(p->allocator, *mask);
+    return status;
+}
+
+/* ---- static tensors ---- */
+
+/* Of a parameter, in the order of requests. Optimizer states are of 4 bytes each, where they come to that. */
+enum { STATIC_WEIGHT, STATIC_OPTIMIZER, STATIC_GRADIENT, STATIC_GATHERED, N_STATIC };
+
+static ek_status take_parameter(placer *p, const ek__static_bytes *bytes, int what)
+{
+    int32_t taken;
+    int n_states = p->job->states.optimizer % 4 == 0 ? p->job->states.optimizer / 4 : 1;
+    ek_status status = EK_OK;
+    if (what == STATIC_WEIGHT)
+        return take(p, bytes->weight, true, &taken);
+    if (what == STATIC_GRADIENT)
+        return take(p, bytes->gradient, true, &taken);
+    if (what == STATIC_GATHERED)
+        return take(p, bytes->gathered, false, &taken);
+    for (int s = 0; s < n_states && !status; s++)
+        status = take(p, bytes->optimizer / n_states, true, &taken);
+    return status;
+}
+
+/* Bytes of each parameter of a kind of layer, [EK__MAX_PARAMETERS]. */
+static ek_status parameters_of(placer *p, const ek__graph *graph, ek__static_bytes *out)
+{
+    ek__graph *one = ek__alloc(1, sizeof *one);
+    if (!one)
+        return no_room(p);
+    one->n_parameters = 1;
+    for (int i = 0; i < graph->n_parameters; i++) {
+        one->parameter[0] = graph->parameter[i];
+        out[i] = ek__graph_static(p->job, one);
+    }
+    free(one);
+    return EK_OK;
+}
+
+typedef struct table {
+    ek__static_bytes bytes[EK__N_GRAPH_KINDS][EK__MAX_PARAMETERS];
+} table;
+
+/* One layer's requests of one kind. A head that shares the table of this stage's embedding asks for none. */
+static ek_status take_layer(placer *p, const table *t, ek__graph_kind kind, int what, bool has_table)
+{
+    const ek__graph *graph = p->programs->graph[kind];
+    bool shared = kind == EK__GRAPH_HEAD && p->job->model.tied && has_table;
+    ek_status status = EK_OK;
+    for (int i = 0; i < graph->n_parameters && !status; i++)
+        if (!shared || !graph->parameter[i].table)
+            status = take_parameter(p, &t->bytes[kind][i], what);
+    return status;
+}
+
+/* Layers of the model before a chunk. */
+static int layers_before(const placer *p, int cell)
+{
+    int n = 0;
+    for (int q = 0; q < position_of(p, cell); q++)
+        n += p->job->plan.layers[ek_cell_at(p->job->schedule->placement, p->job->plan.n_stages, q)];
+    return n;
+}
+
+static ek_status take_chunk(placer *p, const table *t, const chunk *c, int what, bool *has_table)
+{
+    int first = layers_before(p, c->cell), n_layers = p->job->plan.layers[c->cell];
+    ek_status status = EK_OK;
+    for (int e = 0; e < c->programs->n && !status; e++) {
+        int layer = c->programs->layer[e];
+        ek__graph_kind kind = layer < 0           ? EK__GRAPH_EMBEDDING
+                              : layer >= n_layers ? EK__GRAPH_HEAD
+                                                  : ek__layer_kind(p->job, first + layer);
+        status = take_layer(p, t, kind, what, *has_table);
+        *has_table = *has_table || kind == EK__GRAPH_EMBEDDING;
+    }
+    return status;
+}
+
+static ek_status take_static(placer *p)
+{
+    table *t = ek__alloc(1, sizeof *t);
+    ek_status status = t ? EK_OK : no_room(p);
+    for (int k = 0; k < EK__N_GRAPH_KINDS && !status; k++)
+        if (p->programs->graph[k])
+            status = parameters_of(p, p->programs->graph[k], t->bytes[k]);
+    for (int what = 0; what < N_STATIC && !status; what++) {
+        bool has_table = false;
+        for (int i = 0; i < p->n_chunks && !status; i++)
+            status = take_chunk(p, t, &p->chunk[i], what, &has_table);
+    }
+    free(t);
+    return status;
+}
+
+/* Constants, and what the rules add: one request, since nobody knows of what it is. @param below  of a negative sum,
+ * which calibration may find: nobody's tensor */
+static ek_status take_others(placer *p, int64_t *below)
+{
+    int64_t constants = ek__stage_constants(p->job, p->stage);
+    int64_t others = ek__stage_other(p->job, p->programs, p->stage) - constants;
+    int32_t taken;
+    ek_status status = take(p, constants, true, &taken);
+    *below = others < 0 ? others : 0;
+    return status ? status : take(p, others, false, &taken);
+}
+
+/* ---- all of it ---- */
+
+static void clear(placer *p)
+{
+    size_t n_frames = (size_t)p->n_micro_batches * (size_t)p->n_copies;
+    for (int i = 0; p->chunk && i < p->n_chunks; i++) {
+        for (size_t f = 0; p->chunk[i].frame && f < n_frames; f++)
+            free(p->chunk[i].frame[f]);
+        free(p->chunk[i].frame);
+        free(p->chunk[i].kept_at);
+    }
+    for (int i = 0; p->code && i < p->programs->n_programs; i++)
+        for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+            free(p->code[i].request[k]);
+    free(p->code);
+    free(p->within);
+    free(p->forever);
+    free(p->chunk);
+    free(p->mask);
+    if (p->kind)
+        p->kind->destroy(p->allocator);
+}
+
+ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                          size_t n_blocks, int64_t *actual, ek_error *err)
+{
+    int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
+    placer p = {.job = job,
+                .programs = programs,
+                .stage = stage,
+                .n_chunks = ek__stage_n_chunks(job),
+                .n_copies = job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1,
+                .n_micro_batches = job->parallel.n_micro_batches * pieces,
+                .kind = ek__allocator_kind_of(job->rules.allocation),
+                .err = err};
+    p.allocator = p.kind->create(&job->rules, (int64_t)(job->limit_mb * 0x1p20));
+    int64_t below = 0;
+    ek_status status = p.allocator ? make_chunks(&p) : no_room(&p);
+    if (!status)
+        status = take_static(&p);
+    if (!status)
+        status = take_others(&p, &below);
+    for (size_t b = 0; b < n_blocks && !status; b++)
+        status = run_block(&p, &blocks[b]);
+    int64_t figure = status ? -1 : p.kind->actual(p.allocator);
+    if (!status && figure < 0)
+        status = no_room(&p);
+    if (!status)
+        *actual = figure + below;
+    clear(&p);
+    return status;
+}

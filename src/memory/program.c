@@ -1,0 +1,568 @@
+/* Compiling a layer's graph into the order in which its buffers come and go: forward, recomputation and gradients are
+ * written down as steps that make and touch buffers (recorder.h), from which lifetimes follow. So what is kept is what
+ * the backward steps touch, and no rule about it is needed besides which operators are recomputed. Recomputation is
+ * lazy, as a framework's graph runs it: just before the first gradient that reads the result; only layers recomputed
+ * whole run forward again at once. Communication runs in line: buffers that overlapped communication would hold longer
+ * are not modelled. */
+#include "memory/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "memory/recorder.h"
+
+typedef struct compiler {
+    const ek_job *job;
+    const ek__graph *graph;
+    bool split;
+    ek__recorder *r;
+    bool kept[EK__MAX_TENSORS];       /* storages, from forward on */
+    bool again[EK__MAX_TENSORS];      /* those that a whole recomputation brings back for the rest of backward */
+    int last_reader[EK__MAX_TENSORS]; /* operator that reads a storage last, forward; -1: none */
+    int version[EK__MAX_TENSORS];     /* buffer with a storage's bytes at the moment; -1: none */
+    int gradient[EK__MAX_TENSORS];    /* buffer with a tensor's gradient so far; -1: none */
+    bool consumed[EK__MAX_TENSORS];   /* some operator reads it */
+    int cast[EK__MAX_OPS];            /* weight in compute type that stays from forward to backward; -1: none */
+    int gathered[EK__MAX_PARAMETERS]; /* weight gathered in the current part; -1: not yet */
+    int summed[EK__MAX_PARAMETERS];   /* gradient that stays to the end of the step; -1: none yet */
+    int n_deferred;                   /* gradients of weights that run apart */
+    struct {
+        int op, gradient;
+    } deferred[EK__MAX_OPS * EK__MAX_OUT];
+} compiler;
+
+static int storage_of(const ek__graph *graph, int tensor)
+{
+    while (graph->tensor[tensor].storage != tensor)
+        tensor = graph->tensor[tensor].storage;
+    return tensor;
+}
+
+static bool is_view(const compiler *c, const ek__op *op)
+{
+    return op->kind == EK__OP_VIEW && op->n_in > 0 && op->n_out > 0 &&
+           storage_of(c->graph, op->out[0]) == storage_of(c->graph, op->in[0]);
+}
+
+/* ---- weights ---- */
+
+static const ek__parameter *parameter_of(const compiler *c, const ek__op *op)
+{
+    return op->parameter >= 0 ? &c->graph->parameter[op->parameter] : NULL;
+}
+
+static bool in_compute_type(const ek__op *op)
+{
+    return op->kind != EK__OP_NORM && op->kind != EK__OP_LOOKUP;
+}
+
+/* A weight gathered for the pass of its layer: from its first operator to the end of the part. */
+static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *weight)
+{
+    const ek_job *job = c->job;
+    bool cut = job->states.shard_weight && ek__parameter_shards(job, weight) > 1;
+    if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0)
+        return;
+    bool after_cast = job->rules.gather_after_cast && in_compute_type(op);
+    int64_t bytes = after_cast ? ek_dtype_bytes(job->types.compute)
+                               : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered
+                                                                                   : job->states.weight);
+    c->gathered[op->parameter] = ek__record_take(c->r, weight->elements * bytes, op->path, "gathered weight");
+}
+
+/* What multiplying with a weight needs besides the stored one. */
+static void take_weight(compiler *c, int o)
+{
+    const ek__op *op = &c->graph->op[o];
+    const ek__parameter *weight = parameter_of(c, op);
+    if (!weight)
+        return;
+    const ek_job *job = c->job;
+    take_gathered(c, op, weight);
+    bool cut = job->states.shard_weight && ek__parameter_shards(job, weight) > 1;
+    bool gathered_cast = job->rules.gather_after_cast && cut && job->rules.weight_gather != EK_GATHER_NONE;
+    if (!in_compute_type(op) || weight->dtype == job->types.compute || gathered_cast)
+        return;
+    if (c->cast[o] >= 0) {
+        ek__record_use(c->r, c->cast[o]);
+        return;
+    }
+    int buffer = ek__record_take(c->r, weight->elements * ek_dtype_bytes(job->types.compute), op->path, "cast weight");
+    if (job->rules.cast_weight_kept)
+        c->cast[o] = buffer;
+}
+
+/* Gathered weights of a part live to its end. */
+static void end_part(compiler *c)
+{
+    for (int w = 0; w < c->graph->n_parameters; w++) {
+        ek__record_use(c->r, c->gathered[w]);
+        c->gathered[w] = -1;
+    }
+}
+
+/* The gradient of a weight in the current step, and in one of its own the cast to the type it is summed in. */
+static void take_weight_gradient(compiler *c, int o)
+{
+    const ek__op *op = &c->graph->op[o];
+    const ek__parameter *weight = parameter_of(c, op);
+    const ek_job *job = c->job;
+    bool summed = job->states.gradient > 0;
+    int64_t own = in_compute_type(op) ? ek_dtype_bytes(job->types.compute) : ek_dtype_bytes(weight->dtype);
+    int64_t type = summed ? ek__state_bytes(job, weight, job->states.gradient) : ek_dtype_bytes(weight->dtype);
+    int64_t shards = !summed && job->states.shard_gradient ? ek__parameter_shards(job, weight) : 1;
+    bool stays = !summed && c->summed[op->parameter] < 0;
+    int gradient = -1, result = -1;
+    if (!job->rules.weight_gradient_fused)
+        result = gradient = ek__record_take(c->r, weight->elements * own, op->path, "gradient of weight");
+    if (stays && (gradient < 0 || own != type || shards > 1)) {
+        if (gradient >= 0)
+            ek__record_step(c->r, o);
+        result = ek__record_take(c->r, weight->elements * type / shards, op->path, "gradient of weight, to the end");
+    } else if (own != type && gradient >= 0) {
+        ek__record_step(c->r, o);
+        ek__record_take(c->r, weight->elements * type, op->path, "cast gradient of weight");
+    }
+    ek__record_use(c->r, gradient);
+    if (stays) {
+        c->r->buffer[result].stays = true;
+        c->summed[op->parameter] = result;
+    }
+}
+
+/* ---- forward ---- */
+
+static bool takes_input_storage(const compiler *c, int o, const bool *kept)
+{
+    const ek__op *op = &c->graph->op[o];
+    if (!op->in_place || op->n_in < 1 || op->n_out < 1)
+        return false;
+    int in = storage_of(c->graph, op->in[0]), out = storage_of(c->graph, op->out[0]);
+    int buffer = c->version[in];
+    return in != out && buffer >= EK__N_BORDERS && c->last_reader[in] == o && !kept[in] &&
+           c->graph->tensor[in].bytes == c->graph->tensor[out].bytes &&
+           (c->graph->output < 0 || out != storage_of(c->graph, c->graph->output));
+}
+
+static void take_output(compiler *c, const ek__op *op, int tensor, bool border)
+{
+    int storage = storage_of(c->graph, tensor);
+    bool is_output = border && c->graph->output >= 0 && storage == storage_of(c->graph, c->graph->output);
+    if (is_output)
+        ek__record_make(c->r, c->r->border[EK__BUFFER_OUTPUT]);
+    if (is_output && !c->kept[storage])
+        c->version[storage] = c->r->border[EK__BUFFER_OUTPUT];
+    else
+        c->version[storage] =
+            ek__record_take(c->r, c->graph->tensor[storage].bytes, op->path, c->graph->tensor[storage].name);
+}
+
+/* One operator runs. @param kept  storages that may not be written over; NULL: none may
+ * @param border  its output may be the layer's */
+static void run_op(compiler *c, int o, const bool *kept, bool border)
+{
+    const ek__op *op = &c->graph->op[o];
+    if (is_view(c, op))
+        return;
+    ek__record_step(c->r, o);
+    for (int i = 0; i < op->n_in; i++)
+        ek__record_use(c->r, c->version[storage_of(c->graph, op->in[i])]);
+    take_weight(c, o);
+    int first = 0;
+    if (kept && takes_input_storage(c, o, kept)) {
+        int in = storage_of(c->graph, op->in[0]);
+        c->version[storage_of(c->graph, op->out[0])] = c->version[in];
+        c->version[in] = -1;
+        first = 1;
+    }
+    for (int i = first; i < op->n_out; i++)
+        take_output(c, op, op->out[i], border);
+    if (op->workspace > 0)
+        ek__record_take(c->r, op->workspace, op->path, "workspace");
+}
+
+static void forget_all_but(compiler *c, const bool *kept)
+{
+    for (int t = 0; t < c->graph->n_tensors; t++)
+        if (!kept[t])
+            c->version[t] = -1;
+}
+
+static void forward(compiler *c)
+{
+    const ek__graph *graph = c->graph;
+    ek__record_step(c->r, -1);
+    if (graph->input >= 0) {
+        c->version[storage_of(graph, graph->input)] = c->r->border[EK__BUFFER_INPUT];
+        ek__record_use(c->r, c->r->border[EK__BUFFER_INPUT]);
+    }
+    for (int o = 0; o < graph->n_ops; o++)
+        run_op(c, o, c->kept, true);
+    if (graph->output >= 0 && c->r->buffer[c->r->border[EK__BUFFER_OUTPUT]].taken < 0) {
+        ek__record_step(c->r, graph->n_ops - 1);
+        ek__record_use(c->r, c->version[storage_of(graph, graph->output)]);
+        ek__record_make(c->r, c->r->border[EK__BUFFER_OUTPUT]);
+    }
+    end_part(c);
+    ek__record_hold(c->r, c->r->border[EK__BUFFER_OUTPUT]);
+    forget_all_but(c, c->kept);
+}
+
+/* ---- recomputation ---- */
+
+/* Run forward what the backward pass needs and the first pass did not keep. */
+static void forward_again(compiler *c)
+{
+    const ek__graph *graph = c->graph;
+    bool run[EK__MAX_OPS] = {false}, wanted[EK__MAX_TENSORS];
+    memcpy(wanted, c->again, sizeof wanted);
+    for (int o = graph->n_ops - 1; o >= 0; o--) {
+        const ek__op *op = &graph->op[o];
+        for (int i = 0; i < op->n_out; i++) {
+            int storage = storage_of(graph, op->out[i]);
+            run[o] = run[o] || (wanted[storage] && c->version[storage] < 0 && graph->tensor[storage].producer == o);
+        }
+        for (int i = 0; i < op->n_in && run[o]; i++)
+            wanted[storage_of(graph, op->in[i])] = true;
+    }
+    bool stays[EK__MAX_TENSORS];
+    for (int t = 0; t < graph->n_tensors; t++)
+        stays[t] = c->again[t] || c->kept[t];
+    for (int o = 0; o < graph->n_ops; o++)
+        if (run[o])
+            run_op(c, o, stays, false);
+    forget_all_but(c, stays);
+}
+
+static void mark_missing(const compiler *c, int storage, bool *run)
+{
+    int o = c->graph->tensor[storage].producer;
+    if (c->version[storage] >= 0 || o < 0 || run[o])
+        return;
+    run[o] = true;
+    for (int i = 0; i < c->graph->op[o].n_in; i++)
+        mark_missing(c, storage_of(c->graph, c->graph->op[o].in[i]), run);
+}
+
+/* Bring back what an operator's gradient reads. */
+static void recompute_for(compiler *c, const ek__op *op)
+{
+    bool run[EK__MAX_OPS] = {false};
+    for (int i = 0; i < op->n_needs; i++)
+        mark_missing(c, storage_of(c->graph, op->needs[i]), run);
+    for (int o = 0; o < c->graph->n_ops; o++)
+        if (run[o])
+            run_op(c, o, NULL, false);
+}
+
+/* ---- gradients ---- */
+
+static bool wants_gradient(const ek__graph *graph, int tensor)
+{
+    const ek__tensor *t = &graph->tensor[tensor];
+    return !t->no_gradient && (t->producer >= 0 || tensor == graph->input);
+}
+
+/* A tensor that nothing reads is an end of the model, as a loss is: its gradient needs no bytes. */
+static bool is_end(const compiler *c, int tensor)
+{
+    return !c->consumed[tensor] && tensor != c->graph->output && !c->graph->tensor[tensor].no_gradient;
+}
+
+static bool is_free(const compiler *c, int buffer, int holders)
+{
+    return c->r->buffer[buffer].holders == holders && !c->r->buffer[buffer].for_weight;
+}
+
+/* `buffer` is (a part of) the gradient of a tensor. It is written to only where it is nothing else. */
+static void give_gradient(compiler *c, int o, int tensor, int buffer)
+{
+    int before = c->gradient[tensor], result = buffer;
+    if (before >= 0) {
+        ek__record_step(c->r, o);
+        ek__record_use(c->r, before);
+        ek__record_use(c->r, buffer);
+        if (!is_free(c, buffer, 0))
+            result = is_free(c, before, 1) ? before
+                                           : ek__record_take(c->r, c->graph->tensor[tensor].bytes,
+                                                             c->graph->op[o].path, "sum of gradients");
+        c->r->buffer[before].holders--;
+    }
+    c->gradient[tensor] = result;
+    c->r->buffer[result].holders++;
+}
+
+/* The gradient of an operator's outputs is no longer theirs. @return the first one's buffer, -1 without any */
+static int drop_outputs(compiler *c, const ek__op *op)
+{
+    int first = -1;
+    for (int i = op->n_out - 1; i >= 0; i--) {
+        int buffer = c->gradient[op->out[i]];
+        if (buffer < 0)
+            continue;
+        c->r->buffer[buffer].holders--;
+        c->gradient[op->out[i]] = -1;
+        first = buffer;
+    }
+    return first;
+}
+
+/* Does an operator hand its output's gradient on to each input that wants one, as it is? Sums do, and views. */
+static bool hands_on(const compiler *c, const ek__op *op)
+{
+    if (op->n_out != 1 || op->n_needs > 0 || op->parameter >= 0 || op->n_in < 1)
+        return false;
+    if (op->kind == EK__OP_VIEW)
+        return c->graph->tensor[op->in[0]].bytes == c->graph->tensor[op->out[0]].bytes;
+    int n = 0;
+    for (int i = 0; i < op->n_in; i++)
+        n += wants_gradient(c->graph, op->in[i]) &&
+             c->graph->tensor[op->in[i]].bytes == c->graph->tensor[op->out[0]].bytes &&
+             c->graph->tensor[op->in[i]].dtype == c->graph->tensor[op->out[0]].dtype;
+    return op->kind == EK__OP_ELEMENTWISE && op->n_in > 1 && n == op->n_in;
+}
+
+/* Inputs without a gradient share the buffer; then it is added to those that have one, the last of which may take it
+ * over. */
+static void hand_on(compiler *c, int o)
+{
+    const ek__op *op = &c->graph->op[o];
+    int buffer = drop_outputs(c, op), n_sums = 0, sums[EK__MAX_IN];
+    if (buffer < 0)
+        return;
+    for (int i = 0; i < op->n_in; i++) {
+        if (!wants_gradient(c->graph, op->in[i]))
+            continue;
+        if (c->gradient[op->in[i]] < 0)
+            give_gradient(c, o, op->in[i], buffer);
+        else
+            sums[n_sums++] = op->in[i];
+    }
+    for (int k = 0; k < n_sums; k++) {
+        int lock = k + 1 < n_sums;
+        c->r->buffer[buffer].holders += lock;
+        give_gradient(c, o, sums[k], buffer);
+        c->r->buffer[buffer].holders -= lock;
+    }
+}
+
+static bool is_deferred(const compiler *c, const ek__op *op)
+{
+    return c->split && op->parameter >= 0 && (op->kind == EK__OP_MATMUL || op->kind == EK__OP_LOOKUP);
+}
+
+static void use_needs(compiler *c, const ek__op *op)
+{
+    for (int i = 0; i < op->n_needs; i++)
+        ek__record_use(c->r, c->version[storage_of(c->graph, op->needs[i])]);
+}
+
+/* Its gradient is put down for the part of the weights; what that reads is not to be written over. */
+static void defer(compiler *c, int o)
+{
+    const ek__op *op = &c->graph->op[o];
+    for (int i = 0; i < op->n_out; i++) {
+        int buffer = c->gradient[op->out[i]];
+        c->deferred[c->n_deferred].op = o;
+        c->deferred[c->n_deferred++].gradient = buffer;
+        if (buffer >= 0)
+            c->r->buffer[buffer].for_weight = true;
+    }
+}
+
+/* Buffers of the gradients of an operator's inputs, [n_in]; -1 where there is none. */
+static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
+{
+    for (int i = 0; i < op->n_in; i++) {
+        taken[i] = -1;
+        bool again = false;
+        for (int j = 0; j < i; j++)
+            again = again || op->in[j] == op->in[i];
+        if (again || !wants_gradient(c->graph, op->in[i]))
+            continue;
+        const ek__tensor *in = &c->graph->tensor[op->in[i]];
+        int of_output = op->n_out > 0 ? c->gradient[op->out[0]] : -1;
+        if (i == 0 && op->in_place && of_output >= EK__N_BORDERS && is_free(c, of_output, 1) &&
+            in->bytes == c->r->buffer[of_output].bytes && c->gradient[op->in[0]] < 0)
+            taken[i] = of_output;
+        else
+            taken[i] = ek__record_take(c->r, in->bytes, op->path,
+                                       i == 0 ? "gradient of input" : "gradient of another input");
+    }
+}
+
+static void backward_step(compiler *c, int o, bool wants_input)
+{
+    const ek__op *op = &c->graph->op[o];
+    bool deferred = is_deferred(c, op), own_weight = op->parameter >= 0 && !deferred;
+    int taken[EK__MAX_IN];
+    recompute_for(c, op);
+    if (deferred)
+        defer(c, o);
+    if (wants_input || own_weight) {
+        ek__record_step(c->r, o);
+        use_needs(c, op);
+        for (int i = 0; i < op->n_out; i++)
+            if (c->gradient[op->out[i]] >= 0)
+                ek__record_use(c->r, c->gradient[op->out[i]]);
+        if (wants_input)
+            take_weight(c, o);
+        if (op->backward_workspace > 0)
+            ek__record_take(c->r, op->backward_workspace, op->path, "workspace");
+        take_input_gradients(c, op, taken);
+        if (own_weight)
+            take_weight_gradient(c, o);
+    }
+    drop_outputs(c, op);
+    for (int i = 0; i < op->n_in && wants_input; i++)
+        if (taken[i] >= 0)
+            give_gradient(c, o, op->in[i], taken[i]);
+}
+
+static void backward_op(compiler *c, int o)
+{
+    const ek__op *op = &c->graph->op[o];
+    bool active = false, wants_input = false;
+    for (int i = 0; i < op->n_out; i++)
+        active = active || c->gradient[op->out[i]] >= 0 || is_end(c, op->out[i]);
+    for (int i = 0; i < op->n_in; i++)
+        wants_input = wants_input || wants_gradient(c->graph, op->in[i]);
+    if (!active || (!wants_input && op->parameter < 0))
+        drop_outputs(c, op);
+    else if (hands_on(c, op))
+        hand_on(c, o);
+    else
+        backward_step(c, o, wants_input);
+}
+
+/* The gradient of the layer's input becomes the border: the buffer it is in, where it is in one of its own. */
+static void hand_over(compiler *c)
+{
+    ek__recorder *r = c->r;
+    int border = r->border[EK__BUFFER_INPUT_GRADIENT], buffer = c->gradient[c->graph->input];
+    if (buffer >= EK__N_BORDERS && !r->buffer[buffer].for_weight) {
+        r->buffer[border].taken = r->buffer[buffer].taken;
+        r->buffer[border].part = r->buffer[buffer].part;
+        r->buffer[buffer].taken = r->buffer[buffer].last = -1;
+        r->buffer[buffer].bytes = 0;
+    } else {
+        ek__record_step(r, 0);
+        ek__record_use(r, buffer);
+        ek__record_make(r, border);
+    }
+    ek__record_hold(r, border);
+}
+
+static void backward(compiler *c, bool again)
+{
+    const ek__graph *graph = c->graph;
+    c->r->part = EK_BACKWARD;
+    ek__record_step(c->r, -1);
+    if (graph->output >= 0) {
+        int border = c->r->border[EK__BUFFER_OUTPUT_GRADIENT];
+        ek__record_use(c->r, border);
+        c->gradient[graph->output] = border;
+        c->r->buffer[border].holders = 1;
+    }
+    if (again)
+        forward_again(c);
+    for (int o = graph->n_ops - 1; o >= 0; o--)
+        backward_op(c, o);
+    if (graph->input >= 0)
+        hand_over(c);
+    end_part(c);
+}
+
+/* In the order in which the gradients of their inputs ran. */
+static void weight_gradients(compiler *c)
+{
+    c->r->part = EK_BACKWARD_WEIGHT;
+    ek__record_step(c->r, -1);
+    for (int k = 0; k < c->n_deferred; k++) {
+        int o = c->deferred[k].op;
+        bool another = k > 0 && c->deferred[k - 1].op == o; /* output of the same operator */
+        if (!another)
+            ek__record_step(c->r, o);
+        ek__record_use(c->r, c->deferred[k].gradient);
+        if (another)
+            continue;
+        use_needs(c, &c->graph->op[o]);
+        take_weight_gradient(c, o);
+    }
+    end_part(c);
+}
+
+/* ---- compiling ---- */
+
+static void find_readers(compiler *c)
+{
+    const ek__graph *graph = c->graph;
+    for (int o = 0; o < graph->n_ops; o++)
+        for (int i = 0; i < graph->op[o].n_in; i++) {
+            c->consumed[graph->op[o].in[i]] = true;
+            c->last_reader[storage_of(graph, graph->op[o].in[i])] = o;
+        }
+}
+
+static void begin(compiler *c, const ek_job *job, const ek__graph *graph, int64_t border_bytes)
+{
+    int border = graph->input >= 0 ? graph->input : graph->output;
+    if (border_bytes == 0 && border >= 0)
+        border_bytes = graph->tensor[border].bytes;
+    c->job = job;
+    c->graph = graph;
+    memset(c->last_reader, -1, sizeof c->last_reader);
+    memset(c->version, -1, sizeof c->version);
+    memset(c->gradient, -1, sizeof c->gradient);
+    memset(c->cast, -1, sizeof c->cast);
+    memset(c->gathered, -1, sizeof c->gathered);
+    memset(c->summed, -1, sizeof c->summed);
+    find_readers(c);
+    ek__record_begin(c->r, border_bytes);
+}
+
+/* What stays: of a layer recomputed whole, from the first pass and behind the second one. */
+static void find_kept(compiler *c, const bool *recomputed, ek__hold hold)
+{
+    if (hold == EK__HOLD_NEEDED || hold == EK__HOLD_INPUT)
+        ek__graph_keep(c->graph, recomputed, c->kept);
+    if (hold == EK__HOLD_INPUT) {
+        bool little[EK__MAX_OPS] = {false};
+        ek__graph_recomputed(c->job, c->graph, (ek__recompute){0}, little);
+        ek__graph_keep(c->graph, little, c->again);
+    }
+}
+
+ek_status ek__program_compile(const ek_job *job, const ek__graph *graph, const bool *recomputed, ek__hold hold,
+                              bool split, int64_t border_bytes, ek__program **out, ek_error *err)
+{
+    compiler *c = ek__alloc(1, sizeof *c);
+    ek__recorder *r = ek__alloc(1, sizeof *r);
+    ek_status status = EK_OK;
+    if (!c || !r) {
+        status = ek__no_memory(err);
+    } else {
+        c->r = r;
+        c->split = split;
+        begin(c, job, graph, border_bytes);
+        find_kept(c, recomputed, hold);
+        forward(c);
+        if (hold == EK__HOLD_FIRST)
+            ek__record_hold(r, r->border[EK__BUFFER_INPUT]);
+        if (hold == EK__HOLD_NEEDED || hold == EK__HOLD_INPUT)
+            backward(c, hold == EK__HOLD_INPUT);
+        if (split && (hold == EK__HOLD_NEEDED || hold == EK__HOLD_INPUT))
+            weight_gradients(c);
+        status = ek__record_finish(r, job, graph, out, err);
+    }
+    free(c);
+    free(r);
+    return status;
+}
+
+ek_status ek__program_new(const ek_job *job, const ek__graph *graph, const bool *recomputed, bool full, bool split,
+                          ek__program **out, ek_error *err)
+{
+    return ek__program_compile(job, graph, recomputed, full ? EK__HOLD_INPUT : EK__HOLD_NEEDED, split, 0, out, err);
+}

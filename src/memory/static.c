@@ -1,0 +1,156 @@
+/* What a stage holds for the whole step before anything runs: weights, gathered weights, gradient buffers, optimizer
+ * states, and the constants its layers read. Parameter by parameter, since who shares one and whether it is cut at all
+ * depends on its shape; each tensor is rounded up as the allocator does. Optimizer states count as one tensor. */
+#include "memory/allocator.h"
+#include "memory/program.h"
+
+/* Megatron's distributed optimizer cuts flat buffers of all parameters, so shapes do not matter to it. */
+static bool cuts_flat_buffers(const ek_job *job)
+{
+    return job->framework == EK_MEGATRON || job->framework == EK_MINDSPEED;
+}
+
+int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int state)
+{
+    bool as_others = state == ek_dtype_bytes(job->types.param);
+    return as_others && !cuts_flat_buffers(job) ? ek_dtype_bytes(parameter->dtype) : state;
+}
+
+int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
+{
+    const ek_job_parallel *p = &job->parallel;
+    const ek_job_states *states = &job->states;
+    int64_t group = (int64_t)p->data * p->context * (parameter->copies > 1 ? parameter->copies : 1);
+    if (parameter->table && p->table_split > 1)
+        group = (int64_t)p->data * p->context * p->tensor / p->table_split;
+    if (parameter->expert && p->expert > 1)
+        group = group % p->expert == 0 ? group / p->expert : 1;
+    if (states->shard_size > 0 && group % states->shard_size == 0)
+        group = states->shard_size;
+    if (parameter->exempt || (parameter->table && !states->shard_table))
+        return 1;
+    if (parameter->elements * ek__state_bytes(job, parameter, states->weight) < states->shard_threshold)
+        return 1;
+    if (!cuts_flat_buffers(job) && parameter->first_dimension % group != 0)
+        return 1;
+    return group;
+}
+
+/* Elements of a state's shard; flat buffers are padded to whole elements. */
+static int64_t shard_bytes(int64_t elements, int64_t bytes, int64_t shards)
+{
+    return ek__aligned((elements + shards - 1) / shards * bytes);
+}
+
+static void add_parameter(const ek_job *job, const ek__parameter *parameter, ek__static_bytes *sum)
+{
+    const ek_job_states *states = &job->states;
+    int64_t shards = ek__parameter_shards(job, parameter), n = parameter->elements;
+    int64_t gradient = states->gradient > 0 ? ek__state_bytes(job, parameter, states->gradient) : 0;
+    sum->weight += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), states->shard_weight ? shards : 1);
+    sum->gradient += shard_bytes(n, gradient, states->shard_gradient ? shards : 1);
+    sum->optimizer += shard_bytes(n, states->optimizer, states->shard_optimizer ? shards : 1);
+    if (states->shard_weight && shards > 1 && states->gathered > 0 && job->rules.weight_gather == EK_GATHER_STEP)
+        sum->gathered += ek__aligned(n * ek__state_bytes(job, parameter, states->gathered));
+}
+
+ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph)
+{
+    ek__static_bytes sum = {0};
+    for (int i = 0; i < graph->n_parameters; i++)
+        add_parameter(job, &graph->parameter[i], &sum);
+    return sum;
+}
+
+static void add(ek__static_bytes *sum, ek__static_bytes more)
+{
+    sum->weight += more.weight;
+    sum->gathered += more.gathered;
+    sum->gradient += more.gradient;
+    sum->optimizer += more.optimizer;
+}
+
+/* Of the head on a stage whose embedding it shares the table with: without the matrix that its matmul has elsewhere. */
+static ek__static_bytes without_matrix(const ek_job *job, const ek__graph *graph)
+{
+    ek__static_bytes sum = {0};
+    int matrix = -1;
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->op[i].kind == EK__OP_MATMUL)
+            matrix = graph->op[i].parameter;
+    for (int i = 0; i < graph->n_parameters; i++)
+        if (i != matrix)
+            add_parameter(job, &graph->parameter[i], &sum);
+    return sum;
+}
+
+ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    ek__static_bytes sum = {0};
+    bool has_table = false;
+    for (int i = 0; i < ek__stage_n_chunks(job); i++) {
+        const ek__chunk_programs *chunk = &programs->chunk[ek__stage_cell(job, stage, i)];
+        for (int k = 0; k < EK__N_GRAPH_KINDS; k++) {
+            const ek__graph *graph = programs->graph[k];
+            if (!graph || chunk->n_of_kind[k] == 0)
+                continue;
+            bool shared = k == EK__GRAPH_HEAD && job->model.tied && has_table;
+            ek__static_bytes one = shared ? without_matrix(job, graph) : programs->bytes[k];
+            for (int j = 0; j < chunk->n_of_kind[k]; j++)
+                add(&sum, one);
+            has_table = has_table || k == EK__GRAPH_EMBEDDING;
+        }
+    }
+    return sum;
+}
+
+/* ---- constants ---- */
+
+int64_t ek__mask_bytes(const ek_job *job)
+{
+    if (job->model.mask_compressed || !job->rules.mask_per_micro_batch)
+        return 0;
+    return ek__aligned((int64_t)job->parallel.batch * job->parallel.seq_length * job->parallel.seq_length);
+}
+
+/* The mask that all micro-batches share: compressed 2048 x 2048 of a byte, else S x S of compute type. */
+static int64_t shared_mask(const ek_job *job)
+{
+    if (job->model.mask_compressed)
+        return INT64_C(4) << 20;
+    return ek__aligned((int64_t)job->parallel.seq_length * job->parallel.seq_length *
+                       ek_dtype_bytes(job->types.compute));
+}
+
+/* Cosines and sines of all positions, and the matrix that swaps halves of a head. */
+static int64_t rotary_tables(const ek_job *job)
+{
+    const ek_job_model *m = &job->model;
+    int64_t size = ek_dtype_bytes(job->types.rotary), width = m->kv_lora_rank > 0 ? m->rope_dim : m->head_dim;
+    if (m->position_table)
+        return 0;
+    return 2 * ek__aligned((int64_t)m->max_position * width * size) + ek__aligned(width * width * size);
+}
+
+/* Keys and values of the pieces so far, and their gradients. */
+static int64_t sequence_caches(const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    const ek_job_model *m = &job->model;
+    if (p->n_pieces <= 1)
+        return 0;
+    int64_t size = ek_dtype_bytes(job->types.compute), tokens = (int64_t)p->batch * p->seq_length / p->context;
+    int64_t keys = tokens * m->n_kv_heads * m->head_dim / p->tensor * size;
+    int64_t values = tokens * m->n_kv_heads * m->value_dim / p->tensor * size;
+    return 2 * (ek__aligned(keys) + ek__aligned(values));
+}
+
+int64_t ek__stage_constants(const ek_job *job, int stage)
+{
+    int64_t layers = 0;
+    for (int i = 0; i < ek__stage_n_chunks(job); i++)
+        layers += job->plan.layers[ek__stage_cell(job, stage, i)];
+    if (layers == 0)
+        return 0;
+    return shared_mask(job) + rotary_tables(job) + layers * sequence_caches(job);
+}
