@@ -266,6 +266,15 @@ static int loss_fused(const ek_job *j)
     return j->rules.loss_fused;
 }
 
+static int statistics(const ek_job *j)
+{
+    return j->rules.statistics_width;
+}
+static int caching(const ek_job *j)
+{
+    return j->rules.allocation == EK_ALLOCATION_CACHING;
+}
+
 typedef struct expectation {
     const char *text;
     getter *get;
@@ -353,6 +362,11 @@ static const expectation arguments[] = {
     {MODEL "--micro-batch-size 2 --vocab-size 32000 --pipeline-model-parallel-size 2 --data-parallel-size 2 " REST,
      micro_batches, 2, 1},
     {MODEL "--micro-batch-size 2 --global-batch-size 24 --vocab-size 32000 " REST, data, 1, 1},
+    /* device */
+    {MODEL RUN REST, statistics, 0, 0},
+    {MODEL RUN REST "--use-fused-rmsnorm", statistics, 8, 0},
+    {MODEL RUN REST "--use-fused-rmsnorm", caching, 1, 0},
+    {MODEL RUN REST "--ai-framework mindspore", caching, 0, 0},
     /* experts */
     {MODEL RUN REST "--num-experts 8", experts, 8, 0},
     {MODEL RUN REST "--num-experts 8", expert_width, 4096, 0},
@@ -590,6 +604,9 @@ static void qwen_script_has_the_published_shapes(void **state)
     int64_t bytes = job.states.weight + job.states.gradient + job.states.optimizer;
     assert_int_equal(bytes, 18);
     assert_false(job.states.shard_optimizer);
+    /* Its launcher is MindSpore's. */
+    assert_int_equal(job.rules.statistics_width, 8);
+    assert_int_equal(job.rules.allocation, EK_ALLOCATION_BLOCKS);
     assert_int_equal((elements * bytes + (1 << 19)) >> 20, 32684);
     ek_job_clear(&job);
 }
@@ -623,6 +640,8 @@ static void mindspeed_file_is_read(void **state)
     read_file("tests/data/job/mindspeed.yaml", NULL, &s, &job);
     assert_string_equal(s.text, "");
     assert_int_equal(job.framework, EK_MINDSPEED);
+    /* Gathered inputs are kept where select_comm_recompute does not gather them again. */
+    assert_false(job.rules.regather);
     assert_int_equal(job.parallel.n_micro_batches, 8);
     assert_int_equal(job.model.n_kv_heads, 4);
     assert_true(job.model.gated && !job.model.layer_norm && !job.model.position_table && !job.model.tied);
@@ -944,7 +963,8 @@ static size_t mutate(ek__random *r, char *text, size_t size)
         if (size + n > MAX_SIZE)
             return size;
         memmove(text + at + n, text + at, size - at);
-        memcpy(text + at, word, n);
+        for (size_t i = 0; i < n; i++)
+            text[at + i] = word[i];
         return size + n;
     }
 }
@@ -957,10 +977,11 @@ static void damaged_files_are_read_or_refused(void **state)
     ek__random random = ek__random_seed(seed());
     int n_read = 0, n_refused = 0;
     for (int i = 0; i < 4000; i++) {
-        static char text[MAX_SIZE + 1];
+        static char text[MAX_SIZE];
         size_t size = 0;
         char *whole = slurp(source_path(files[i % 4]), &size);
         assert_non_null(whole);
+        assert_true(size < MAX_SIZE);
         memcpy(text, whole, size);
         free(whole);
         for (int k = 1 + ek__random_below(&random, 3); k > 0; k--)
