@@ -401,19 +401,16 @@ static ek_status take_static(placer *p)
     return status;
 }
 
-/* Constants, workspace, and receive buffers besides those in use. */
-static ek_status take_others(placer *p)
+/* Constants, and what the rules add: one request, since nobody knows of what it is. @param below  of a negative sum,
+ * which calibration may find: nobody's tensor */
+static ek_status take_others(placer *p, int64_t *below)
 {
-    const ek_rules *rules = &p->job->rules;
+    int64_t constants = ek__stage_constants(p->job, p->stage);
+    int64_t others = ek__stage_other(p->job, p->programs, p->stage) - constants;
     int32_t taken;
-    ek_status status = take(p, ek__stage_constants(p->job, p->stage), true, &taken);
-    if (!status)
-        status = take(p, (int64_t)(rules->workspace_mb * 0x1p20), false, &taken);
-    if (!status)
-        status = take(p, (int64_t)(rules->constant_mb * 0x1p20), false, &taken);
-    for (int i = 0; i < rules->p2p_buffers && p->job->plan.n_stages > 1 && !status; i++)
-        status = take(p, p->programs->border, false, &taken);
-    return status;
+    ek_status status = take(p, constants, true, &taken);
+    *below = others < 0 ? others : 0;
+    return status ? status : take(p, others, false, &taken);
 }
 
 /* ---- all of it ---- */
@@ -452,18 +449,19 @@ ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, i
                 .kind = ek__allocator_kind_of(job->rules.allocation),
                 .err = err};
     p.allocator = p.kind->create(&job->rules, (int64_t)(job->limit_mb * 0x1p20));
+    int64_t below = 0;
     ek_status status = p.allocator ? make_chunks(&p) : no_room(&p);
     if (!status)
         status = take_static(&p);
     if (!status)
-        status = take_others(&p);
+        status = take_others(&p, &below);
     for (size_t b = 0; b < n_blocks && !status; b++)
         status = run_block(&p, &blocks[b]);
     int64_t figure = status ? -1 : p.kind->actual(p.allocator);
     if (!status && figure < 0)
         status = no_room(&p);
-    if (!status) /* a negative constant, which calibration may find, is nobody's tensor */
-        *actual = figure + (job->rules.constant_mb < 0 ? (int64_t)(job->rules.constant_mb * 0x1p20) : 0);
+    if (!status)
+        *actual = figure + below;
     clear(&p);
     return status;
 }

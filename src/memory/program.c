@@ -65,9 +65,9 @@ static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *we
     if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0)
         return;
     bool after_cast = job->rules.gather_after_cast && in_compute_type(op);
-    int64_t bytes = after_cast ? ek_dtype_bytes(job->types.compute)
-                               : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered
-                                                                                   : job->states.weight);
+    int64_t bytes =
+        after_cast ? ek_dtype_bytes(job->types.compute)
+                   : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered : job->states.weight);
     c->gathered[op->parameter] = ek__record_take(c->r, weight->elements * bytes, op->path, "gathered weight");
 }
 
@@ -285,8 +285,8 @@ static void give_gradient(compiler *c, int o, int tensor, int buffer)
         ek__record_use(c->r, buffer);
         if (!is_free(c, buffer, 0))
             result = is_free(c, before, 1) ? before
-                                           : ek__record_take(c->r, c->graph->tensor[tensor].bytes,
-                                                             c->graph->op[o].path, "sum of gradients");
+                                           : ek__record_take(c->r, c->graph->tensor[tensor].bytes, c->graph->op[o].path,
+                                                             "sum of gradients");
         c->r->buffer[before].holders--;
     }
     c->gradient[tensor] = result;
@@ -387,8 +387,8 @@ static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
             in->bytes == c->r->buffer[of_output].bytes && c->gradient[op->in[0]] < 0)
             taken[i] = of_output;
         else
-            taken[i] = ek__record_take(c->r, in->bytes, op->path,
-                                       i == 0 ? "gradient of input" : "gradient of another input");
+            taken[i] =
+                ek__record_take(c->r, in->bytes, op->path, i == 0 ? "gradient of input" : "gradient of another input");
     }
 }
 
