@@ -92,8 +92,9 @@ void ek_memory_clear(ek_memory *memory);
 /**
  * Warn of settings of a job that do nothing or contradict each other: a pattern that names no operator, select
  * recomputation on layers that are recomputed whole, `mul` without the reshapes around it, a recomputed cast that keeps
- * the larger tensor, fine-grained interleave without sequence parallelism, a vocabulary that does not divide, a large
- * table that the optimizer does not shard, counts above the layers there. O(patterns x operators).
+ * the larger tensor, fine-grained interleave without sequence parallelism, a large table that the optimizer does not
+ * shard, counts above the layers there. Of what only a file shows (a vocabulary that does not divide, keys that are
+ * ignored) its reader warns. O(patterns x operators).
  */
 void ek_memory_lint(const ek_job *job, const ek_listener *listener);
 

@@ -35,7 +35,6 @@ static const char *path(const ek__layer_builder *b, const char *rest)
 static int build_linear(const ek__layer_builder *b, const char *cell, int x, int64_t in, int64_t out, bool bias)
 {
     bool module = b->job->family == EK_FAMILY_MEGATRON;
-    x = ek__build_reshape_in(b, cell, x);
     int y = ek__build_matmul(b, module ? cell : ek__path_join(cell, "matmul"), cell, x, b->tokens, in, out, bias, 1);
     return ek__build_reshape_out(b, cell, y);
 }
@@ -61,13 +60,16 @@ static void build_projections(const ek__layer_builder *b, int x, const heads *h,
     static const char *const three[] = {"wq", "wk", "wv"};
     bool bias = m->qkv_bias || m->linear_bias;
     if (m->qkv_concat || b->job->family == EK_FAMILY_MEGATRON) {
-        int y = build_linear(b, path(b, one[b->job->family]), x, m->hidden, h->q + h->k + h->v, bias);
+        const char *cell = path(b, one[b->job->family]);
+        int y = build_linear(b, cell, ek__build_reshape_in(b, cell, x), m->hidden, h->q + h->k + h->v, bias);
         build_split(b, y, h, qkv);
         return;
     }
     const int64_t width[] = {h->q, h->k, h->v};
-    for (int i = 0; i < 3; i++)
-        qkv[i] = build_linear(b, path(b, three[i]), x, m->hidden, width[i], bias);
+    for (int i = 0; i < 3; i++) {
+        const char *cell = path(b, three[i]);
+        qkv[i] = build_linear(b, cell, ek__build_reshape_in(b, cell, x), m->hidden, width[i], bias);
+    }
 }
 
 /* Tokens x heads turned into heads x tokens, a copy. */
@@ -284,7 +286,8 @@ int ek__build_attention_grouped(const ek__layer_builder *b, int x)
         out = build_exchange(b, out, "output");
     if (b->job->rules.token_order_copy && b->cp == 1)
         out = ek__build_like(b, path(b, "merger_head_transpose"), "output in token order", b->compute, out);
-    out = build_linear(b, path(b, back[b->job->family]), out, h.out, m->hidden, m->linear_bias);
+    const char *last = path(b, back[b->job->family]);
+    out = build_linear(b, last, ek__build_reshape_last(b, last, out), h.out, m->hidden, m->linear_bias);
     if (m->linear_bias)
         b->graph->parameter[b->graph->n_parameters - 1].copies = (int)b->t;
     return out;

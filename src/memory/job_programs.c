@@ -281,13 +281,15 @@ static ek__profile_of_part profile_block(const ek_job *job, const ek__job_progra
     int64_t take = kind == EK_FORWARD && chunk->receives ? programs->border
                    : kind == EK_BACKWARD && chunk->sends ? programs->border_gradient
                                                          : 0;
-    int64_t give = kind == EK_FORWARD && chunk->sends      ? programs->border
+    int64_t give = kind == EK_FORWARD && chunk->sends       ? programs->border
                    : kind == EK_BACKWARD && chunk->receives ? programs->border_gradient
                                                             : 0;
     sum s = {.profile = {.peak_event = -1}};
     if (kind == EK_FORWARD)
         add_bytes(&s, mask);
     for (int copy = 0; copy < copies; copy++) {
+        if (chunk->n == 0) /* what it gets it passes on: count copies in place of runs */
+            s.n = copy;
         add_bytes(&s, take);
         add_copy(programs, chunk, kind, first && copy == 0, &s);
         s.now -= give;

@@ -261,6 +261,14 @@ int ek__build_reshape_out(const ek__layer_builder *b, const char *cell, int x)
     return build_reshape(b, cell, x, false);
 }
 
+int ek__build_reshape_last(const ek__layer_builder *b, const char *cell, int x)
+{
+    int out = build_reshape(b, cell, x, false), made = b->graph->tensor[x].producer;
+    if (out != x && made >= 0)
+    b->graph->op[made].requires = b->graph->tensor[out].producer;
+    return out;
+}
+
 void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out)
 {
     static const char *const names[] = {

@@ -71,6 +71,9 @@ void ek__op_done(const ek__layer_builder *b, ek__op *op);
  * there are none (fine-grained interleave is on, or another framework). */
 int ek__build_reshape_in(const ek__layer_builder *b, const char *cell, int x);
 int ek__build_reshape_out(const ek__layer_builder *b, const char *cell, int x);
+/* In front of the matrix a block ends with: what it reads stays where it is not recomputed itself, so recomputing what
+ * makes that `requires` it. */
+int ek__build_reshape_last(const ek__layer_builder *b, const char *cell, int x);
 
 /* The decoder's skeleton, from graph->output on, or from an input of its own where that is -1; sets graph->output.
  * Used by ek__graph_build and by the layer of multi-token prediction. */

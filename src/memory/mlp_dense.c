@@ -119,13 +119,7 @@ int ek__build_mlp_dense(const ek__layer_builder *b, int x, int intermediate)
     } else {
         x = one ? build_one(b, &w, x, width) : build_two(b, &w, x, width);
     }
-    int made = g->tensor[x].producer, before = g->n_ops;
-    x = ek__build_reshape_in(b, path(b, w.last), x);
-    if (g->n_ops > before) {
-        /* Unlike the others this one keeps what it reads unless it is recomputed itself. */
-        g->op[before].always_recomputed = false;
-        g->op[made].requires = before;
-    }
+    x = ek__build_reshape_last(b, path(b, w.last), x);
     int out = build_matrix(b, w.last, x, width, m->hidden);
     if (m->linear_bias)
         g->parameter[g->n_parameters - 1].copies = (int)b->t;

@@ -30,10 +30,10 @@ static bool translate(const char *part, size_t size, char *out, size_t room)
         size_t length = strlen(piece);
         if (n + length + 3 > room)
             return false;
-        memcpy(out + n, piece, length);
+        snprintf(out + n, room - n, "%s", piece);
         n += length;
     }
-    memcpy(out + n, ")$", 3);
+    snprintf(out + n, room - n, ")$");
     return true;
 }
 
@@ -167,18 +167,21 @@ int ek__pattern_match(const ek__graph *graph, const char *pattern, ek_pattern_ki
     return n;
 }
 
-bool ek__pattern_names(const ek__graph *graph, const char *pattern)
+ek__pattern_names ek__pattern_names_in(const ek__graph *graph, const char *pattern)
 {
     compiled c;
-    bool found = false;
+    ek__pattern_names names = {0};
     if (!compile(pattern, &c))
-        return false;
-    for (int i = 0; i < graph->n_ops && !found; i++) {
+        return names;
+    for (int i = 0; i < graph->n_ops; i++) {
         size_t length;
-        found = fit_path(&c, graph->op[i].path, &length) != NO_FIT;
+        fit fits = fit_path(&c, graph->op[i].path, &length);
+        names.cell |= fits == FITS_CELL;
+        names.primitive |= fits == FITS_PRIMITIVE;
+        names.reshape |= fits == FITS_PRIMITIVE && graph->op[i].kind == EK__OP_VIEW;
     }
     clear(&c);
-    return found;
+    return names;
 }
 
 /* An operator whose recomputation the compiler would undo, because what follows it keeps the result anyway. */

@@ -4,8 +4,13 @@
 
 #include "memory/graph.h"
 
-/* Does the pattern name a primitive or a cell of the graph, whatever comes of it? */
-bool ek__pattern_names(const ek__graph *graph, const char *pattern);
+/* What a pattern names in a graph, whatever comes of it. */
+typedef struct ek__pattern_names {
+    bool primitive, cell;
+    bool reshape; /* a primitive without work of its own */
+} ek__pattern_names;
+
+ek__pattern_names ek__pattern_names_in(const ek__graph *graph, const char *pattern);
 /* Are its parts expressions that can be read? */
 bool ek__pattern_compiles(const char *pattern);
 

@@ -1,0 +1,697 @@
+/* One pass over the text with a shell's rules for words, as far as scripts that start a training use them: what a shell
+ * would only know by running something stays unknown, and only matters when somebody asks for it. A quoted text with
+ * arguments inside is split too, since scripts keep arguments in variables and leave the quotes off later. */
+#include "job/arguments.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What ends a word, and whether line ends and comments mean something. */
+typedef enum scan_mode { IN_SHELL, IN_ARRAY, IN_TEXT, IN_LIST } scan_mode;
+
+typedef struct scanner {
+    const char *path, *text;
+    size_t size, at;
+    int line, column, group, owner;
+    scan_mode mode;
+    bool from_word_start; /* nothing of the statement yet, so that NAME= is an assignment */
+    ek__words out;
+    ek_error *err;
+} scanner;
+
+/* A word that is being put together. */
+typedef struct word_text {
+    char text[EK__ARGUMENTS_MAX_WORD];
+    size_t n;
+    const char *unknown, *twice;
+    bool too_long, quoted;
+    int line, column;
+} word_text;
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\0';
+}
+
+static bool is_name_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static char peek(const scanner *s, size_t ahead)
+{
+    return s->at + ahead < s->size ? s->text[s->at + ahead] : '\n';
+}
+
+static void advance(scanner *s, size_t n)
+{
+    for (; n > 0 && s->at < s->size; n--) {
+        s->column++;
+        if (s->text[s->at++] == '\n') {
+            s->line++;
+            s->column = 1;
+        }
+    }
+}
+
+static ek_status fail_here(const scanner *s, int line, int column, const char *what)
+{
+    return ek__fail(s->err, EK_ERR_INPUT, ((ek_origin){s->path, line, column}), "%s", what);
+}
+
+/* ---- variables ---- */
+
+static size_t name_length(const char *text, size_t size)
+{
+    size_t n = 0;
+    while (n < size && (is_name_start(text[n]) || (n > 0 && is_digit(text[n]))))
+        n++;
+    return n;
+}
+
+static int find_variable(const ek__words *words, const char *name, size_t n)
+{
+    for (int i = words->n_variables - 1; i >= 0; i--)
+        if (strncmp(words->variable[i].name, name, n) == 0 && words->variable[i].name[n] == '\0')
+            return i;
+    return -1;
+}
+
+const ek__variable *ek__words_variable(const ek__words *words, const char *name)
+{
+    int i = find_variable(words, name, strlen(name));
+    return i < 0 ? NULL : &words->variable[i];
+}
+
+/* The variable of a name, made when there is none. */
+static ek_status take_variable(scanner *s, const char *name, size_t n, int *out)
+{
+    *out = find_variable(&s->out, name, n);
+    if (*out >= 0)
+        return EK_OK;
+    if (s->out.n_variables == EK__ARGUMENTS_MAX_VARIABLES)
+        return fail_here(s, s->line, s->column, "is the 1001st variable; at most 1000 are read: shorten the script");
+    ek__variable *all = ek__pool_push(s->out.pool, s->out.variable, s->out.n_variables, sizeof *all);
+    if (!all)
+        return ek__no_memory(s->err);
+    s->out.variable = all;
+    char *copy = ek__pool_text(s->out.pool, name, n);
+    if (!copy)
+        return ek__no_memory(s->err);
+    all[s->out.n_variables] = (ek__variable){.name = copy};
+    *out = s->out.n_variables++;
+    return EK_OK;
+}
+
+/* ---- putting words together ---- */
+
+static void put(word_text *w, const char *text, size_t n)
+{
+    if (n >= sizeof w->text - w->n) {
+        w->too_long = true;
+        return;
+    }
+    memcpy(w->text + w->n, text, n);
+    w->n += n;
+}
+
+/* Remember what could not be substituted. */
+static ek_status put_unknown(scanner *s, word_text *w, const char *text, size_t n)
+{
+    if (w->unknown)
+        return EK_OK;
+    w->unknown = ek__pool_text(s->out.pool, text, n < 60 ? n : 60);
+    return w->unknown ? EK_OK : ek__no_memory(s->err);
+}
+
+static ek_status put_variable(scanner *s, word_text *w, int variable, const char *shown, size_t n_shown)
+{
+    ek__variable *v = variable < 0 ? NULL : &s->out.variable[variable];
+    if (v && variable != s->owner)
+        v->referred = true;
+    if (!v || !v->value)
+        return put_unknown(s, w, v && v->unknown ? v->unknown : shown, v && v->unknown ? strlen(v->unknown) : n_shown);
+    if (v->twice)
+        w->twice = v->name;
+    put(w, v->value, strlen(v->value));
+    return EK_OK;
+}
+
+/* Bytes up to the bracket that closes the one at `open`; `size` when none does. */
+static size_t closing(const char *text, size_t size, size_t open, char opening, char ending)
+{
+    int depth = 0;
+    for (size_t i = open; i < size; i++) {
+        depth += text[i] == opening;
+        depth -= text[i] == ending;
+        if (depth == 0)
+            return i;
+    }
+    return size;
+}
+
+/* ---- arithmetic ---- */
+
+enum { MAX_NESTING = 32 };
+
+typedef struct sum {
+    scanner *s;
+    const char *at, *end;
+    const char *unknown; /* a name without a whole number */
+    size_t n_unknown;
+    bool wrong, twice;
+    int depth;
+} sum;
+
+static int64_t expression(sum *m, int level);
+
+static void skip_blanks(sum *m)
+{
+    while (m->at < m->end && (is_blank(*m->at) || *m->at == '\n'))
+        m->at++;
+}
+
+static bool to_number(const char *text, int64_t *out)
+{
+    char *end;
+    if (!is_digit(*text) || strlen(text) > 12)
+        return false;
+    *out = strtoll(text, &end, 10);
+    return *end == '\0';
+}
+
+static int64_t named(sum *m)
+{
+    const char *name = m->at;
+    size_t n = name_length(m->at, (size_t)(m->end - m->at));
+    int64_t value = 0;
+    m->at += n;
+    int i = n > 0 ? find_variable(&m->s->out, name, n) : -1;
+    if (i >= 0) {
+        m->s->out.variable[i].referred = true;
+        m->twice = m->twice || m->s->out.variable[i].twice;
+    }
+    if (i < 0 || !m->s->out.variable[i].value || !to_number(m->s->out.variable[i].value, &value)) {
+        if (!m->unknown && n > 0) {
+            m->unknown = name;
+            m->n_unknown = n;
+        }
+        m->wrong = true;
+    }
+    return value;
+}
+
+static int64_t operand(sum *m)
+{
+    skip_blanks(m);
+    bool braced = false;
+    int64_t value = 0;
+    if (m->at < m->end && *m->at == '$') {
+        m->at++;
+        braced = m->at < m->end && *m->at == '{';
+        m->at += braced;
+    }
+    if (m->at < m->end && is_digit(*m->at)) {
+        for (int n = 0; m->at < m->end && is_digit(*m->at); m->at++, n++) {
+            m->wrong = m->wrong || n >= 12;
+            value = n < 12 ? 10 * value + (*m->at - '0') : value;
+        }
+    } else if (m->at < m->end && *m->at == '(' && ++m->depth < MAX_NESTING) {
+        m->at++;
+        value = expression(m, 0);
+        skip_blanks(m);
+        m->wrong = m->wrong || m->at == m->end || *m->at != ')';
+        m->at += m->at < m->end;
+        m->depth--;
+    } else {
+        value = named(m);
+    }
+    if (braced && m->at < m->end && *m->at == '}')
+        m->at++;
+    else if (braced)
+        m->wrong = true;
+    return value;
+}
+
+/* One operation; numbers stay below 2^53. */
+static int64_t operate(sum *m, char c, int64_t a, int64_t b)
+{
+    const int64_t most = (int64_t)1 << 53;
+    if ((c == '/' || c == '%') && b == 0) {
+        m->wrong = true;
+        return 0;
+    }
+    if (c == '*' && (llabs(a) > (1 << 26) || llabs(b) > (1 << 26))) {
+        m->wrong = true;
+        return 0;
+    }
+    int64_t value = c == '+' ? a + b : c == '-' ? a - b : c == '*' ? a * b : c == '/' ? a / b : a % b;
+    m->wrong = m->wrong || llabs(value) > most;
+    return m->wrong ? 0 : value;
+}
+
+/* Sums of products of operands, from the left. */
+static int64_t expression(sum *m, int level)
+{
+    const char *signs = level == 0 ? "+-" : "*/%";
+    int64_t value = level == 0 ? expression(m, 1) : operand(m);
+    for (;;) {
+        skip_blanks(m);
+        if (m->wrong || m->at == m->end || !strchr(signs, *m->at) || !*m->at)
+            return value;
+        char c = *m->at++;
+        value = operate(m, c, value, level == 0 ? expression(m, 1) : operand(m));
+    }
+}
+
+/* $((...)), `length` bytes from s->at. */
+static ek_status put_arithmetic(scanner *s, word_text *w, size_t length)
+{
+    const char *begin = s->text + s->at;
+    sum m = {.s = s, .at = begin + 3, .end = begin + length - 2};
+    int64_t value = expression(&m, 0);
+    skip_blanks(&m);
+    if (m.unknown) {
+        char shown[64];
+        snprintf(shown, sizeof shown, "$%.*s", (int)(m.n_unknown < 60 ? m.n_unknown : 60), m.unknown);
+        return put_unknown(s, w, shown, strlen(shown));
+    }
+    if (m.wrong || m.at != m.end)
+        return put_unknown(s, w, begin, length);
+    char text[24];
+    int n = snprintf(text, sizeof text, "%lld", (long long)value);
+    put(w, text, (size_t)n);
+    if (m.twice)
+        w->twice = "a variable in it";
+    return EK_OK;
+}
+
+/* ---- substitution ---- */
+
+/* ${...}, `length` bytes from s->at. */
+static ek_status put_braced(scanner *s, word_text *w, size_t length)
+{
+    const char *begin = s->text + s->at, *inside = begin + 2;
+    size_t n_inside = length - 3, n = name_length(inside, n_inside);
+    int variable = n > 0 ? find_variable(&s->out, inside, n) : -1;
+    const char *rest = inside + n;
+    size_t n_rest = n_inside - n;
+    size_t skip = n_rest >= 2 && rest[0] == ':' && rest[1] == '-' ? 2 : n_rest >= 1 && rest[0] == '-' ? 1 : 0;
+    bool known = variable >= 0 && s->out.variable[variable].value;
+    if (n > 0 && (n_rest == 0 || (skip && known)))
+        return put_variable(s, w, variable, begin, length);
+    if (n > 0 && skip && !memchr(rest, '$', n_rest) && !memchr(rest, '`', n_rest)) {
+        put(w, rest + skip, n_rest - skip);
+        return EK_OK;
+    }
+    if (variable >= 0 && variable != s->owner)
+        s->out.variable[variable].referred = true;
+    return put_unknown(s, w, begin, length);
+}
+
+/* What begins with '$'. */
+static ek_status put_dollar(scanner *s, word_text *w)
+{
+    const char *begin = s->text + s->at;
+    size_t rest = s->size - s->at, length = 1;
+    ek_status status = EK_OK;
+    if (peek(s, 1) == '{') {
+        length = closing(begin, rest, 1, '{', '}') + 1;
+        if (length > rest)
+            return fail_here(s, s->line, s->column, "begins with ${ and does not end; close it with }");
+        status = put_braced(s, w, length);
+    } else if (peek(s, 1) == '(') {
+        length = closing(begin, rest, 1, '(', ')') + 1;
+        if (length > rest)
+            return fail_here(s, s->line, s->column, "begins with $( and does not end; close it with )");
+        bool arithmetic = length >= 5 && begin[2] == '(' && begin[length - 2] == ')';
+        status = arithmetic ? put_arithmetic(s, w, length) : put_unknown(s, w, begin, length);
+    } else if (is_name_start(peek(s, 1))) {
+        length = 1 + name_length(begin + 1, rest - 1);
+        status = put_variable(s, w, find_variable(&s->out, begin + 1, length - 1), begin, length);
+    } else if (strchr("@*#?!-$0123456789", peek(s, 1)) && peek(s, 1)) {
+        length = 2;
+        status = put_unknown(s, w, begin, length);
+    } else {
+        put(w, "$", 1);
+    }
+    advance(s, length);
+    return status;
+}
+
+/* `...`, which is a command's output. */
+static ek_status put_backticks(scanner *s, word_text *w)
+{
+    const char *begin = s->text + s->at;
+    const char *end = s->at + 1 < s->size ? memchr(begin + 1, '`', s->size - s->at - 1) : NULL;
+    if (!end)
+        return fail_here(s, s->line, s->column, "begins with ` and does not end; close it with `");
+    size_t length = (size_t)(end - begin) + 1;
+    ek_status status = put_unknown(s, w, begin, length);
+    advance(s, length);
+    return status;
+}
+
+/* ---- quotes ---- */
+
+static ek_status put_single_quoted(scanner *s, word_text *w)
+{
+    int line = s->line, column = s->column;
+    const char *begin = s->text + s->at + 1;
+    const char *end = memchr(begin, '\'', s->size - s->at - 1);
+    if (!end)
+        return fail_here(s, line, column, "begins with ' and does not end; close it with '");
+    put(w, begin, (size_t)(end - begin));
+    advance(s, (size_t)(end - begin) + 2);
+    w->quoted = true;
+    return EK_OK;
+}
+
+/* Skip a backslash and put what it stands for. */
+static void put_escaped(scanner *s, word_text *w)
+{
+    size_t end = peek(s, 1) == '\r' && peek(s, 2) == '\n' ? 3 : 2;
+    if (end == 2 && peek(s, 1) != '\n' && s->at + 1 < s->size)
+        put(w, s->text + s->at + 1, 1);
+    advance(s, end);
+}
+
+static ek_status put_double_quoted(scanner *s, word_text *w)
+{
+    int line = s->line, column = s->column;
+    ek_status status = EK_OK;
+    w->quoted = true;
+    advance(s, 1);
+    while (status == EK_OK && s->at < s->size && s->text[s->at] != '"') {
+        char c = s->text[s->at];
+        if (c == '\\') {
+            put_escaped(s, w);
+        } else if (c == '$') {
+            status = put_dollar(s, w);
+        } else if (c == '`') {
+            status = put_backticks(s, w);
+        } else {
+            put(w, &c, 1);
+            advance(s, 1);
+        }
+    }
+    if (status == EK_OK && s->at == s->size)
+        return fail_here(s, line, column, "begins with \" and does not end; close it with \"");
+    advance(s, 1);
+    return status;
+}
+
+/* Are there arguments inside the quotes at s->at? */
+static bool quotes_arguments(const scanner *s)
+{
+    char quote = s->text[s->at];
+    bool blank_before = true, inside = false, blank = false;
+    for (size_t i = s->at + 1; i < s->size && s->text[i] != quote; i++) {
+        char c = s->text[i];
+        inside = inside || (blank_before && c == '-' && i + 1 < s->size && s->text[i + 1] == '-');
+        blank_before = is_blank(c) || c == '\n';
+        blank = blank || blank_before;
+        i += c == '\\';
+    }
+    return inside && blank;
+}
+
+/* ---- words ---- */
+
+static bool ends_word(const scanner *s, char c)
+{
+    if (is_blank(c) || c == '\n')
+        return true;
+    if (s->mode == IN_TEXT)
+        return false; /* the region ends before its quote */
+    if (s->mode == IN_LIST)
+        return false;
+    return strchr(";|&()<>", c) != NULL;
+}
+
+/* Go on with the word at s->at until it ends. */
+static ek_status read_word(scanner *s, word_text *w)
+{
+    ek_status status = EK_OK;
+    while (status == EK_OK && s->at < s->size && !ends_word(s, s->text[s->at])) {
+        char c = s->text[s->at];
+        bool nested = s->mode == IN_TEXT;
+        if (c == '\\' && nested && (peek(s, 1) == '"' || peek(s, 1) == '\'')) {
+            advance(s, 2);
+        } else if (c == '\\') {
+            put_escaped(s, w);
+        } else if ((c == '\'' || c == '"') && nested) {
+            advance(s, 1);
+        } else if (c == '\'') {
+            status = put_single_quoted(s, w);
+        } else if (c == '"') {
+            status = put_double_quoted(s, w);
+        } else if (c == '$') {
+            status = put_dollar(s, w);
+        } else if (c == '`') {
+            status = put_backticks(s, w);
+        } else {
+            put(w, &c, 1);
+            advance(s, 1);
+        }
+    }
+    return status;
+}
+
+static const char *why_unknown(const word_text *w)
+{
+    return w->unknown ? w->unknown : w->too_long ? "a word of more than 1023 bytes" : NULL;
+}
+
+static ek_status add_word(scanner *s, const word_text *w)
+{
+    ek__word *all = ek__pool_push(s->out.pool, s->out.word, s->out.n, sizeof *all);
+    if (!all)
+        return ek__no_memory(s->err);
+    s->out.word = all;
+    const char *text = ek__pool_text(s->out.pool, w->text, w->n);
+    if (!text)
+        return ek__no_memory(s->err);
+    all[s->out.n++] = (ek__word){.text = text,
+                                 .line = w->line,
+                                 .column = w->column,
+                                 .group = s->group,
+                                 .owner = s->owner,
+                                 .unknown = why_unknown(w),
+                                 .twice = w->twice};
+    return EK_OK;
+}
+
+static ek_status scan(scanner *s);
+
+/* Words between s->at and `end` as a group of their own; then go on behind `end`. */
+static ek_status scan_region(scanner *s, size_t end, scan_mode mode, int owner)
+{
+    scanner inner = *s;
+    inner.size = end;
+    inner.mode = mode;
+    inner.owner = owner;
+    inner.group++;
+    inner.from_word_start = false;
+    ek_status status = scan(&inner);
+    s->out = inner.out;
+    s->group = inner.group + 1;
+    s->line = inner.line;
+    s->column = inner.column;
+    s->at = end;
+    advance(s, 1);
+    return status;
+}
+
+/* The quote that ends the one at s->at; s->size when none does. */
+static size_t closing_quote(const scanner *s)
+{
+    char quote = s->text[s->at];
+    for (size_t i = s->at + 1; i < s->size; i++) {
+        if (s->text[i] == quote)
+            return i;
+        i += s->text[i] == '\\' && quote == '"';
+    }
+    return s->size;
+}
+
+static ek_status scan_quoted(scanner *s, int owner)
+{
+    size_t end = closing_quote(s);
+    if (end == s->size)
+        return fail_here(s, s->line, s->column, "is a quote that does not end; close it");
+    advance(s, 1);
+    return scan_region(s, end, IN_TEXT, owner);
+}
+
+/* The parenthesis that ends an array whose words begin at s->at, quotes and comments skipped. */
+static size_t closing_array(const scanner *s)
+{
+    int depth = 1;
+    for (size_t i = s->at; i < s->size; i++) {
+        char c = s->text[i];
+        if (c == '"' || c == '\'') {
+            scanner quote = {.text = s->text, .size = s->size, .at = i};
+            i = closing_quote(&quote);
+        } else if (c == '#' && (is_blank(s->text[i - 1]) || s->text[i - 1] == '\n')) {
+            while (i + 1 < s->size && s->text[i + 1] != '\n')
+                i++;
+        } else if (c == '\\') {
+            i++;
+        } else {
+            depth += c == '(';
+            depth -= c == ')';
+        }
+        if (depth == 0)
+            return i;
+    }
+    return s->size;
+}
+
+static ek_status assign(scanner *s, int variable, const word_text *w)
+{
+    ek__variable *v = &s->out.variable[variable];
+    const char *value = NULL;
+    if (!why_unknown(w) && !(value = ek__pool_text(s->out.pool, w->text, w->n)))
+        return ek__no_memory(s->err);
+    v->twice = v->twice || w->twice || (v->line > 0 && (!value || !v->value || strcmp(v->value, value) != 0));
+    v->value = value;
+    v->unknown = why_unknown(w);
+    v->line = w->line;
+    v->column = w->column;
+    return EK_OK;
+}
+
+/* NAME= or NAME+= at s->at: its length with the sign, else 0. */
+static size_t assignment_length(const scanner *s)
+{
+    size_t n = name_length(s->text + s->at, s->size - s->at);
+    if (n > 0 && peek(s, n) == '=' && peek(s, n + 1) != '=')
+        return n + 1;
+    return n > 0 && peek(s, n) == '+' && peek(s, n + 1) == '=' ? n + 2 : 0;
+}
+
+static ek_status read_assignment(scanner *s, size_t length)
+{
+    size_t n = length - 1 - (s->text[s->at + length - 2] == '+');
+    word_text w = {.line = s->line, .column = s->column};
+    int variable;
+    ek_status status = take_variable(s, s->text + s->at, n, &variable);
+    if (status)
+        return status;
+    bool added = n + 2 == length;
+    advance(s, length);
+    char c = peek(s, 0);
+    bool quoted = (c == '"' || c == '\'') && s->at < s->size;
+    if (c == '(' || (quoted && quotes_arguments(s))) {
+        w.unknown = s->out.variable[variable].name;
+        status = assign(s, variable, &w);
+        s->out.variable[variable].unknown = NULL;
+        if (quoted)
+            return scan_quoted(s, variable);
+        advance(s, 1);
+        size_t end = closing_array(s);
+        if (end == s->size)
+            return fail_here(s, w.line, w.column, "is an array that does not end; close it with )");
+        return scan_region(s, end, IN_ARRAY, variable);
+    }
+    status = read_word(s, &w);
+    if (status == EK_OK && added)
+        status = put_unknown(s, &w, "+=", 2);
+    return status ? status : assign(s, variable, &w);
+}
+
+static bool introduces_assignment(const word_text *w)
+{
+    static const char *const words[] = {"export", "local", "declare", "readonly", "then", "else", "do", "{", NULL};
+    for (int i = 0; words[i]; i++)
+        if (w->n == strlen(words[i]) && memcmp(w->text, words[i], w->n) == 0)
+            return true;
+    return false;
+}
+
+static ek_status scan_word(scanner *s)
+{
+    size_t length = s->mode == IN_SHELL && s->from_word_start ? assignment_length(s) : 0;
+    if (length > 0)
+        return read_assignment(s, length);
+    if ((s->text[s->at] == '"' || s->text[s->at] == '\'') && s->mode != IN_TEXT && quotes_arguments(s))
+        return scan_quoted(s, s->owner);
+    word_text w = {.line = s->line, .column = s->column};
+    ek_status status = read_word(s, &w);
+    if (status == EK_OK && (w.n > 0 || w.quoted || w.unknown || w.too_long || w.twice))
+        status = add_word(s, &w);
+    s->from_word_start = s->from_word_start && introduces_assignment(&w);
+    return status;
+}
+
+static ek_status scan(scanner *s)
+{
+    ek_status status = EK_OK;
+    while (status == EK_OK && s->at < s->size) {
+        char c = s->text[s->at];
+        bool start =
+            s->at == 0 || is_blank(s->text[s->at - 1]) || s->text[s->at - 1] == '\n' || s->text[s->at - 1] == ';';
+        if (c == '#' && start && s->mode != IN_TEXT) {
+            while (s->at < s->size && s->text[s->at] != '\n')
+                advance(s, 1);
+        } else if (c == '\n' || (s->mode == IN_SHELL && ends_word(s, c) && !is_blank(c))) {
+            s->group += s->mode == IN_SHELL;
+            s->from_word_start = true;
+            advance(s, 1);
+        } else if (ends_word(s, c)) {
+            advance(s, 1);
+        } else if (c == '\\' && (peek(s, 1) == '\n' || (peek(s, 1) == '\r' && peek(s, 2) == '\n'))) {
+            advance(s, peek(s, 1) == '\n' ? 2 : 3);
+        } else {
+            status = scan_word(s);
+        }
+    }
+    return status;
+}
+
+/* Does the text begin with an argument, so that it is nothing but a list? */
+static bool is_list(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '#')
+            while (i + 1 < size && text[i + 1] != '\n')
+                i++;
+        else if (!is_blank(text[i]) && text[i] != '\n' && text[i] != '"' && text[i] != '\'')
+            return text[i] == '-';
+    }
+    return false;
+}
+
+ek_status ek__words_read(const char *path, const char *text, size_t size, ek__words *out, ek_error *err)
+{
+    scanner s = {.path = path, .text = text, .size = size, .line = 1, .column = 1, .owner = -1, .err = err};
+    if (size > EK__ARGUMENTS_MAX_BYTES)
+        return fail_here(&s, 0, 0,
+                         "is larger than 1 MiB, too large for a script; give the one that starts the training");
+    s.out.pool = ek__pool_new();
+    if (!s.out.pool)
+        return ek__no_memory(err);
+    s.out.list = is_list(text, size);
+    s.mode = s.out.list ? IN_LIST : IN_SHELL;
+    s.from_word_start = true;
+    ek_status status = scan(&s);
+    if (status)
+        ek__pool_free(s.out.pool);
+    else
+        *out = s.out;
+    return status;
+}
+
+void ek__words_clear(ek__words *words)
+{
+    ek__pool_free(words->pool);
+    *words = (ek__words){0};
+}

@@ -1,0 +1,63 @@
+/* job/arguments.h - the arguments that a shell script, or a list of arguments, gives to a program, without running
+ * anything. */
+#ifndef EK_JOB_ARGUMENTS_H
+#define EK_JOB_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+
+enum {
+    EK__ARGUMENTS_MAX_BYTES = 1 << 20, /* of a script */
+    EK__ARGUMENTS_MAX_WORD = 1024,     /* bytes of a word after substitution; longer ones have no value */
+    EK__ARGUMENTS_MAX_VARIABLES = 1000,
+};
+
+/* A word. Those of one statement, array or quoted text follow one another and have the same group. */
+typedef struct ek__word {
+    const char *text; /* after substitution */
+    int line, column; /* from 1 */
+    int group;
+    int owner;           /* variable whose value it is part of; -1: a word of a command */
+    const char *unknown; /* what in it could not be substituted: "$TP", "$(nproc)"; NULL: nothing */
+    const char *twice;   /* a variable in it that had another value further up; NULL: none */
+} ek__word;
+
+typedef struct ek__variable {
+    const char *name;
+    const char *value;   /* NULL: unknown, or several words */
+    const char *unknown; /* why, when it is unknown: what could not be substituted */
+    int line, column;    /* of its last assignment */
+    bool twice;          /* it had another value before */
+    bool referred;       /* from a command or another variable */
+} ek__variable;
+
+typedef struct ek__words {
+    ek__pool *pool;
+    int n;
+    ek__word *word;
+    int n_variables;
+    ek__variable *variable;
+    bool list; /* nothing but arguments: lines do not matter */
+} ek__words;
+
+/**
+ * Split a text into words as a shell would: blanks, line ends, quotes, comments, backslashes; NAME=VALUE, NAME="WORDS",
+ * NAME=(WORDS). Variables assigned as plain values further up, and whole-number arithmetic $((..)) of them, are
+ * substituted; ${NAME:-VALUE} is the variable or else the value. Everything else that a shell would work out is left as
+ * unknown. Where a variable is assigned in several branches, the last above its use counts.
+ *
+ * Not handled: here-documents (their lines are words), functions' arguments, arrays' elements.
+ *
+ * @return EK_OK; EK_ERR_INPUT with the place: too large, too many variables, a quote that does not end;
+ *         EK_ERR_MEMORY. O(size x variables).
+ */
+ek_status ek__words_read(const char *path, const char *text, size_t size, ek__words *out, ek_error *err);
+void ek__words_clear(ek__words *words);
+/* A variable by name, or NULL. */
+const ek__variable *ek__words_variable(const ek__words *words, const char *name);
+
+#endif

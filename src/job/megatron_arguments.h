@@ -1,0 +1,47 @@
+/* job/megatron_arguments.h - the arguments of Megatron-LM and MindSpeed-LLM that matter here, by name. */
+#ifndef EK_JOB_MEGATRON_ARGUMENTS_H
+#define EK_JOB_MEGATRON_ARGUMENTS_H
+
+#include "job/arguments.h"
+#include "job/job_internal.h"
+
+enum { EK__MAX_ARGUMENTS = 128 };
+
+/* What a script gives for one of them. */
+typedef struct ek__argument {
+    const ek__word *name;  /* NULL: not given */
+    const ek__word *value; /* the first; the others follow it */
+    int n_values;
+} ek__argument;
+
+typedef struct ek__arguments {
+    const ek__job_source *source;
+    ek__words words;
+    ek__argument given[EK__MAX_ARGUMENTS]; /* by the table's lines */
+} ek__arguments;
+
+/* Does a text give any? */
+bool ek__arguments_are_in(const char *text);
+/* Collect them: the last one counts; those in a variable that nothing refers to do not. Warns of that, of arguments
+ * given twice, of mistyped ones and of settings whose memory is not modelled. @return as ek__words_read() */
+ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out);
+void ek__arguments_clear(ek__arguments *a);
+
+/* The value at `index` of an argument that takes several; NULL behind the last, or where only a run would tell. */
+const ek__word *ek__argument_value(const ek__arguments *a, const char *name, int index);
+
+/* By name without the dashes, which must be in the table. */
+bool ek__argument_given(const ek__arguments *a, const char *name);
+/* Its place, or the file's where it is not given. */
+ek_origin ek__argument_at(const ek__arguments *a, const char *name);
+/* Each leaves *out where the argument is not given. @return EK_OK, or EK_ERR_INPUT with its place. */
+ek_status ek__argument_int(const ek__arguments *a, const char *name, int min, int max, int *out);
+ek_status ek__argument_number(const ek__arguments *a, const char *name, double min, double max, double *out);
+/* Any text. */
+ek_status ek__argument_text(const ek__arguments *a, const char *name, const char **out);
+/* One of `words`, NULL at the end: its index. */
+ek_status ek__argument_word(const ek__arguments *a, const char *name, const char *const *words, int *out);
+/* EK_ERR_INPUT that it is missing; `what` says what it is. */
+ek_status ek__argument_missing(const ek__arguments *a, const char *name, const char *what);
+
+#endif

@@ -1,0 +1,1023 @@
+/* Readers of jobs with Megatron's rules: arguments of scripts, MindSpeed-Core-MS, Hugging Face. What is expected of a
+ * file is written beside it; what the project's own emitters print is read back to the plan it was made from, whatever
+ * that is; and damaged files are read or refused, never more. */
+#include "input.h"
+
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "evenkeel/emit.h"
+
+/* ---- memory that runs out ---- */
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+void *__real_ek__pool_alloc(void *pool, size_t count, size_t size);
+void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size);
+char *__real_ek__pool_text(void *pool, const char *text, size_t size);
+char *__wrap_ek__pool_text(void *pool, const char *text, size_t size);
+void *__real_ek__pool_push(void *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size);
+
+static int left = -1; /* allocations until one fails; negative: none does */
+
+static bool is_out(void)
+{
+    if (left != 0) {
+        left -= left > 0;
+        return false;
+    }
+    left = -1;
+    return true;
+}
+
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    return is_out() ? NULL : __real_ek__alloc(count, size);
+}
+
+void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size)
+{
+    return is_out() ? NULL : __real_ek__pool_alloc(pool, count, size);
+}
+
+char *__wrap_ek__pool_text(void *pool, const char *text, size_t size)
+{
+    return is_out() ? NULL : __real_ek__pool_text(pool, text, size);
+}
+
+void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size)
+{
+    return is_out() ? NULL : __real_ek__pool_push(pool, array, n, size);
+}
+
+/* ---- reading a text ---- */
+
+static ek_job_overrides none;
+
+static ek_status read_text(const char *text, size_t size, const ek_job_overrides *overrides, said *s, ek_job *job)
+{
+    char path[] = "/tmp/ek_job_XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, size), size);
+    close(fd);
+    ek_error err = {0};
+    *s = (said){0};
+    const ek_listener listener = {say_warning, s};
+    ek_status status = ek_job_read(path, overrides, &listener, job, &err);
+    if (status)
+        say(s, "", &err);
+    if (status == EK_ERR_INPUT && err.file[0])
+        assert_string_equal(err.file, path);
+    unlink(path);
+    return status;
+}
+
+static void read_good(const char *text, const ek_job_overrides *overrides, said *s, ek_job *job)
+{
+    if (read_text(text, strlen(text), overrides, s, job) != EK_OK)
+        fail_msg("refused: %s", s->text);
+}
+
+#define MODEL "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "
+#define RUN   "--micro-batch-size 1 --global-batch-size 8 --vocab-size 32000 --data-parallel-size 1 "
+#define REST  "--bf16 --use-flash-attn "
+
+/* ---- what arguments do ---- */
+
+typedef int getter(const ek_job *job);
+
+static int data(const ek_job *j)
+{
+    return j->parallel.data;
+}
+static int tensor(const ek_job *j)
+{
+    return j->parallel.tensor;
+}
+static int pipeline(const ek_job *j)
+{
+    return j->parallel.pipeline;
+}
+static int context_ring(const ek_job *j)
+{
+    return j->parallel.context_algorithm == EK_CONTEXT_RING;
+}
+static int ulysses(const ek_job *j)
+{
+    return j->parallel.ulysses;
+}
+static int expert_tensor(const ek_job *j)
+{
+    return j->parallel.expert_tensor;
+}
+static int micro_batches(const ek_job *j)
+{
+    return j->parallel.n_micro_batches;
+}
+static int sequence_parallel(const ek_job *j)
+{
+    return j->parallel.sequence_parallel;
+}
+static int seq(const ek_job *j)
+{
+    return j->parallel.seq_length;
+}
+static int positions(const ek_job *j)
+{
+    return j->model.max_position;
+}
+static int kv_heads(const ek_job *j)
+{
+    return j->model.n_kv_heads;
+}
+static int head_dim(const ek_job *j)
+{
+    return j->model.head_dim;
+}
+static int value_dim(const ek_job *j)
+{
+    return j->model.value_dim;
+}
+static int intermediate(const ek_job *j)
+{
+    return j->model.intermediate;
+}
+static int vocab(const ek_job *j)
+{
+    return j->model.vocab;
+}
+static int gated(const ek_job *j)
+{
+    return j->model.gated;
+}
+static int fused(const ek_job *j)
+{
+    return j->model.fused_swiglu;
+}
+static int flash(const ek_job *j)
+{
+    return j->model.flash_attention;
+}
+static int tied(const ek_job *j)
+{
+    return j->model.tied;
+}
+static int qkv_bias(const ek_job *j)
+{
+    return j->model.qkv_bias;
+}
+static int linear_bias(const ek_job *j)
+{
+    return j->model.linear_bias;
+}
+static int layer_norm(const ek_job *j)
+{
+    return j->model.layer_norm;
+}
+static int table(const ek_job *j)
+{
+    return j->model.position_table;
+}
+static int dropout_percent(const ek_job *j)
+{
+    return (int)(100 * j->model.hidden_dropout + 0.5);
+}
+static int experts(const ek_job *j)
+{
+    return j->model.n_experts;
+}
+static int expert_width(const ek_job *j)
+{
+    return j->model.expert_intermediate;
+}
+static int shared_width(const ek_job *j)
+{
+    return j->model.shared_intermediate;
+}
+static int dense(const ek_job *j)
+{
+    return j->model.n_dense_layers;
+}
+static int period(const ek_job *j)
+{
+    return j->model.expert_period;
+}
+static int weight(const ek_job *j)
+{
+    return j->states.weight;
+}
+static int gradient(const ek_job *j)
+{
+    return j->states.gradient;
+}
+static int optimizer(const ek_job *j)
+{
+    return j->states.optimizer;
+}
+static int sharded(const ek_job *j)
+{
+    return j->states.shard_optimizer + 2 * j->states.shard_gradient + 4 * j->states.shard_weight;
+}
+static int residual_fp32(const ek_job *j)
+{
+    return j->types.residual == EK_FP32;
+}
+static int chunks(const ek_job *j)
+{
+    return j->plan.n_chunks;
+}
+static int first_layers(const ek_job *j)
+{
+    return j->plan.layers[0];
+}
+static int last_layers(const ek_job *j)
+{
+    return j->plan.layers[j->plan.n_stages * j->plan.n_chunks - 1];
+}
+static int first_full(const ek_job *j)
+{
+    return j->plan.full[0];
+}
+static int last_full(const ek_job *j)
+{
+    return j->plan.full[j->plan.n_stages * j->plan.n_chunks - 1];
+}
+static int full_group(const ek_job *j)
+{
+    return j->full_group;
+}
+static int first_select(const ek_job *j)
+{
+    return j->plan.select[0];
+}
+static int patterns(const ek_job *j)
+{
+    return j->n_patterns;
+}
+static int prediction(const ek_job *j)
+{
+    return j->model.n_prediction_layers;
+}
+static int loss_fused(const ek_job *j)
+{
+    return j->rules.loss_fused;
+}
+
+static int statistics(const ek_job *j)
+{
+    return j->rules.statistics_width;
+}
+static int caching(const ek_job *j)
+{
+    return j->rules.allocation == EK_ALLOCATION_CACHING;
+}
+
+typedef struct expectation {
+    const char *text;
+    getter *get;
+    int expected;
+    int n_warnings;
+} expectation;
+
+static const expectation arguments[] = {
+    {MODEL RUN REST, kv_heads, 16, 0},
+    {MODEL RUN REST, intermediate, 4096, 0},
+    {MODEL RUN REST "--swiglu", intermediate, 2688, 0}, /* 4096 x 2/3 is 2730.7, 42 x 64 below it */
+    {MODEL RUN REST "--swiglu --ffn-hidden-size 4000", intermediate, 4000, 0},
+    {MODEL RUN REST "--swiglu", gated, 1, 0},
+    {MODEL RUN REST "--swiglu", fused, 1, 0},
+    {MODEL RUN REST "--swiglu --no-bias-swiglu-fusion", fused, 0, 0},
+    {MODEL RUN REST "--group-query-attention", kv_heads, 1, 0},
+    {MODEL RUN REST "--group-query-attention --num-query-groups 4", kv_heads, 4, 0},
+    {MODEL RUN REST "--num-query-groups 4", kv_heads, 16, 1},
+    {MODEL RUN REST, head_dim, 64, 0},
+    {MODEL RUN REST "--kv-channels 128", head_dim, 128, 0},
+    {MODEL RUN REST, positions, 2048, 0},
+    {MODEL RUN REST "--max-position-embeddings 4096", positions, 4096, 0},
+    {MODEL RUN REST, vocab, 32000, 0},
+    {MODEL RUN REST "--tensor-model-parallel-size 4", vocab, 32256, 0},
+    {MODEL RUN REST "--tensor-model-parallel-size 4 --make-vocab-size-divisible-by 1", vocab, 32000, 0},
+    {MODEL RUN REST "--padded-vocab-size 33000", vocab, 33000, 0},
+    {MODEL RUN REST, tied, 1, 0},
+    {MODEL RUN REST "--untie-embeddings-and-output-weights", tied, 0, 0},
+    {MODEL RUN REST, qkv_bias, 1, 0},
+    {MODEL RUN REST "--disable-bias-linear", qkv_bias, 0, 0},
+    {MODEL RUN REST "--disable-bias-linear", linear_bias, 0, 0},
+    {MODEL RUN REST "--disable-bias-linear --add-qkv-bias", qkv_bias, 1, 0},
+    {MODEL RUN REST, layer_norm, 1, 0},
+    {MODEL RUN REST "--normalization RMSNorm", layer_norm, 0, 0},
+    {MODEL RUN REST, table, 1, 0},
+    {MODEL RUN REST "--position-embedding-type rope", table, 0, 0},
+    {MODEL RUN REST "--use-rotary-position-embeddings", table, 0, 0},
+    {MODEL RUN REST, dropout_percent, 10, 0},
+    {MODEL RUN REST "--hidden-dropout 0.0", dropout_percent, 0, 0},
+    {MODEL RUN REST "--fp32-residual-connection", residual_fp32, 1, 0},
+    {MODEL RUN REST "--cross-entropy-loss-fusion", loss_fused, 1, 0},
+    /* attention */
+    {MODEL RUN "--bf16 --use-flash-attn", flash, 1, 0},
+    {MODEL RUN "--bf16", flash, 1, 1},
+    {MODEL RUN "--bf16 --transformer-impl local", flash, 0, 0},
+    {MODEL RUN "--bf16 --transformer-impl local --use-flash-attn", flash, 1, 0},
+    {MODEL RUN "--bf16 --attention-backend unfused", flash, 0, 0},
+    {MODEL RUN "--bf16 --attention-backend=fused", flash, 1, 0},
+    /* states; Megatron Core's guide, "Distributed Optimizer" */
+    {MODEL RUN "--bf16 --use-flash-attn", weight, 2, 0},
+    {MODEL RUN "--bf16 --use-flash-attn", gradient, 4, 0},
+    {MODEL RUN "--bf16 --use-flash-attn", optimizer, 12, 0},
+    {MODEL RUN "--bf16 --use-flash-attn --grad-reduce-in-bf16", gradient, 2, 0},
+    {MODEL RUN "--bf16 --use-flash-attn --grad-reduce-in-bf16", optimizer, 16, 0},
+    {MODEL RUN "--fp16 --use-flash-attn", gradient, 2, 0},
+    {MODEL RUN "--fp16 --use-flash-attn", optimizer, 16, 0},
+    {MODEL RUN "--fp16 --accumulate-allreduce-grads-in-fp32 --use-flash-attn", gradient, 4, 0},
+    {MODEL RUN "--fp16 --accumulate-allreduce-grads-in-fp32 --use-flash-attn", optimizer, 12, 0},
+    {MODEL RUN "--use-flash-attn", weight, 4, 0},
+    {MODEL RUN "--use-flash-attn", gradient, 4, 0},
+    {MODEL RUN "--use-flash-attn", optimizer, 8, 0},
+    {MODEL RUN REST, sharded, 0, 0},
+    {MODEL RUN REST "--use-distributed-optimizer", sharded, 1, 0},
+    {MODEL RUN REST "--optimizer sgd", optimizer, 8, 0},
+    {MODEL RUN REST "--exp-avg-dtype bf16", optimizer, 12, 0},
+    {MODEL RUN REST "--use-precision-aware-optimizer --exp-avg-dtype bf16 --exp-avg-sq-dtype fp8 --main-params-dtype "
+                    "fp16 --main-grads-dtype bf16",
+     optimizer, 5, 0},
+    {MODEL RUN REST "--use-precision-aware-optimizer --main-grads-dtype bf16", gradient, 2, 0},
+    /* degrees */
+    {MODEL RUN REST "--tensor-model-parallel-size 2 --sequence-parallel", sequence_parallel, 1, 0},
+    {MODEL RUN REST "--sequence-parallel", sequence_parallel, 0, 1},
+    {MODEL RUN REST "--context-parallel-size 2", context_ring, 1, 0},
+    {MODEL RUN REST "--context-parallel-size 2 --cp-comm-type a2a", ulysses, 2, 0},
+    {MODEL RUN REST "--context-parallel-size 4 --context-parallel-algo hybrid_cp_algo --ulysses-degree-in-cp 2",
+     ulysses, 2, 0},
+    {MODEL RUN REST "--data-parallel-size 2", micro_batches, 4, 1},
+    {MODEL "--micro-batch-size 2 --global-batch-size 24 --vocab-size 32000 --nproc_per_node 8 --nnodes 2 "
+           "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 " REST,
+     data, 4, 0},
+    {MODEL "--micro-batch-size 2 --global-batch-size 24 --vocab-size 32000 --worker_num 8 "
+           "--pipeline-model-parallel-size 2 " REST,
+     micro_batches, 3, 0},
+    {MODEL "--micro-batch-size 2 --vocab-size 32000 --data-parallel-size 2 " REST, micro_batches, 1, 0},
+    {MODEL "--micro-batch-size 2 --vocab-size 32000 --pipeline-model-parallel-size 2 --data-parallel-size 2 " REST,
+     micro_batches, 2, 1},
+    {MODEL "--micro-batch-size 2 --global-batch-size 24 --vocab-size 32000 " REST, data, 1, 1},
+    /* device */
+    {MODEL RUN REST, statistics, 0, 0},
+    {MODEL RUN REST "--use-fused-rmsnorm", statistics, 8, 0},
+    {MODEL RUN REST "--use-fused-rmsnorm", caching, 1, 0},
+    {MODEL RUN REST "--ai-framework mindspore", caching, 0, 0},
+    /* experts */
+    {MODEL RUN REST "--num-experts 8", experts, 8, 0},
+    {MODEL RUN REST "--num-experts 8", expert_width, 4096, 0},
+    {MODEL RUN REST "--num-experts 8 --tensor-model-parallel-size 2 --data-parallel-size 1", expert_tensor, 2, 0},
+    {MODEL RUN REST "--num-experts 8 --moe-ffn-hidden-size 512 --n-shared-experts 2", shared_width, 1024, 0},
+    {MODEL RUN REST "--num-experts 8 --moe-layer-freq 2", period, 2, 0},
+    {MODEL RUN REST "--num-experts 8 --moe-layer-freq '([0]*3+[1]*5)'", dense, 3, 0},
+    {MODEL RUN REST "--num-experts 8 --moe-layer-freq [0,0,1,1,1,1,1,1]", dense, 2, 0},
+    {MODEL RUN REST "--num-experts 8 --first-k-dense-replace 1", dense, 1, 0},
+    /* latent attention */
+    {MODEL RUN REST "--multi-latent-attention", head_dim, 192, 0},
+    {MODEL RUN REST "--multi-latent-attention --qk-head-dim 64 --qk-pos-emb-head-dim 16 --v-head-dim 48", value_dim, 48,
+     0},
+    {MODEL RUN REST "--mtp-num-layers 1", prediction, 1, 0},
+    {MODEL RUN REST "--mtp-num-layers 1 --pipeline-model-parallel-size 2", last_layers, 5, 0},
+    /* layers */
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1", chunks, 4, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2", chunks, 2, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 1 "
+                    "--decoder-last-pipeline-num-layers 3",
+     last_layers, 3, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --decoder-last-pipeline-num-layers 3", first_layers, 5, 0},
+    {"--num-layers 7 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 " RUN REST
+     "--pipeline-model-parallel-size 4 --account-for-embedding-in-pipeline-split",
+     first_layers, 1, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --num-layer-list 3,5", last_layers, 5, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et*2|(t|)*2t*4L", chunks, 2, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et*2|(t|)*2t*4L", last_layers, 4,
+     0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout E|t*8L", first_layers, 0, 0},
+    /* recomputation */
+    {MODEL RUN REST "--recompute-granularity full --recompute-method uniform --recompute-num-layers 2", full_group, 2,
+     0},
+    {MODEL RUN REST "--recompute-granularity full --recompute-method uniform --recompute-num-layers 2", first_full, 8,
+     0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --recompute-granularity full --recompute-method block "
+                    "--recompute-num-layers 3",
+     last_full, 3, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --recompute-granularity full --recompute-method block "
+                    "--recompute-num-layers 30",
+     last_full, 4, 0},
+    {MODEL RUN REST "--recompute-granularity full --recompute-method block", first_full, 1, 1},
+    {MODEL RUN REST "--recompute-granularity selective", first_select, 8, 0},
+    {MODEL RUN REST "--recompute-activations", patterns, 1, 0},
+    {MODEL RUN REST "--recompute-granularity selective --recompute-modules core_attn layernorm mlp", patterns, 4, 0},
+    {MODEL RUN REST "--recompute-num-layers 3", first_full, 0, 1},
+};
+
+static void arguments_do_what_megatron_does(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        const expectation *e = &arguments[i];
+        said s;
+        ek_job job;
+        read_good(e->text, NULL, &s, &job);
+        if (e->get(&job) != e->expected || s.n_warnings != e->n_warnings)
+            fail_msg("line %zu: '%s' gives %d, expected %d, with %d warnings: %s", i, e->text, e->get(&job),
+                     e->expected, s.n_warnings, s.text);
+        assert_int_equal(job.framework, EK_MEGATRON);
+        ek_job_clear(&job);
+    }
+}
+
+/* ---- scripts ---- */
+
+static const expectation scripts[] = {
+    /* variables, with and without braces, defaults, arithmetic */
+    {"TP=2\nargs=\"" MODEL RUN REST "--tensor-model-parallel-size ${TP}\"\nrun $args\n", tensor, 2, 0},
+    {"TP=2;PP=$((TP*2))\nrun " MODEL RUN REST "--pipeline-model-parallel-size $PP\n", pipeline, 4, 0},
+    {"PP=${PP:-4}\nrun " MODEL RUN REST "--pipeline-model-parallel-size ${PP}\n", pipeline, 4, 0},
+    {"A=3;B=$(( ($A + 1) * 2 / 4 ))\nrun " MODEL RUN REST "--pipeline-model-parallel-size $B\n", pipeline, 2, 0},
+    {"export TP=\"2\"\nrun " MODEL RUN REST "--tensor-model-parallel-size \"$TP\"\n", tensor, 2, 0},
+    {"SP=--sequence-parallel\nrun " MODEL RUN REST "--tensor-model-parallel-size 2 $SP\n", sequence_parallel, 1, 0},
+    /* arrays, comments, continuations, Windows line ends */
+    {"ARGS=(\n  " MODEL "# the model\n  " RUN REST "\n)\nrun \"${ARGS[@]}\"\n", seq, 2048, 0},
+    {"run " MODEL "\\\n" RUN "\\\r\n" REST "\\\n--tensor-model-parallel-size 2\n", tensor, 2, 0},
+    {"run " MODEL RUN REST " # --tensor-model-parallel-size 2\n", tensor, 1, 0},
+    {"A=\"" MODEL RUN "\"\nA=\"$A " REST "--tensor-model-parallel-size 2\"\nrun $A\n", tensor, 2, 0},
+    {"bash -c \"run " MODEL RUN REST "--tensor-model-parallel-size 2\"\n", tensor, 2, 0},
+    /* what nothing refers to is left out, unless nothing at all is referred to */
+    {"A=\"" MODEL RUN REST "\"\nB=\"--swiglu --fp16\"\nrun $A\n", gated, 0, 1},
+    {"A=( " MODEL RUN REST ")\nB=( --swiglu --disable-bias-linear )\n", gated, 1, 0},
+    /* unknown variables matter only where their value does */
+    {"run " MODEL RUN REST "--data-path $DATA --lr $LR\n", tensor, 1, 0},
+    {"if [ x ]; then TP=2; else TP=4; fi\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor, 4, 1},
+    /* the world */
+    {"GPUS_PER_NODE=8\nNNODES=2\nrun " MODEL "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST,
+     data, 16, 0},
+    {"D=\"--nproc_per_node 8 --nnodes $NNODES\"\ntorchrun $D x.py " MODEL
+     "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST,
+     data, 1, 1},
+    /* one a line */
+    {"--num-layers\n8\n--hidden-size\n1024\n--num-attention-heads=16\n--seq-length 2048\n" RUN "\n" REST, seq, 2048, 0},
+};
+
+static void scripts_are_read_without_running(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        const expectation *e = &scripts[i];
+        said s;
+        ek_job job;
+        read_good(e->text, NULL, &s, &job);
+        if (e->get(&job) != e->expected || s.n_warnings != e->n_warnings)
+            fail_msg("script %zu gives %d, expected %d, with %d warnings: %s", i, e->get(&job), e->expected,
+                     s.n_warnings, s.text);
+        ek_job_clear(&job);
+    }
+}
+
+typedef struct refusal {
+    const char *text, *message; /* message: "line:column: beginning" */
+} refusal;
+
+static const refusal refusals[] = {
+    {"run --num-layers 8", "0:0: --hidden-size is missing; give the model's width"},
+    {"run " MODEL RUN REST "--tensor-model-parallel-size $TP\n",
+     "1:220: --tensor-model-parallel-size is given as $TP, whose value only a run would tell; write the value there, "
+     "or "
+     "put a line NAME=VALUE with a plain number above"},
+    {"TP=$(nproc)\nrun --num-layers \\\n  ${TP}\n", "3:3: --num-layers is given as $(nproc), whose value only a run"},
+    {"TP=$((X*2))\nrun --num-layers $TP\n", "2:18: --num-layers is given as $X, whose"},
+    {"run --num-layers 8 --hidden-size wide",
+     "1:34: --hidden-size is 'wide', expected a whole number from 1 to 1048576"},
+    {"run --num-layers 8.5", "1:18: --num-layers is '8.5', expected a whole number"},
+    {"run --num-layers", "1:5: --num-layers has no value behind it; write one"},
+    {"run --num-layers --hidden-size 4", "1:5: --num-layers has no value behind it; write one"},
+    {"run --num-layers \"8", "1:18: begins with \" and does not end; close it with \""},
+    {"A=( --num-layers 8", "1:1: is an array that does not end; close it with )"},
+    {"run --num-layers 8 ${A", "1:20: begins with ${ and does not end"},
+    {"run " MODEL RUN "--bf16 --fp16", "1:174: --fp16 and --bf16 are both given; give one"},
+    {"run " MODEL "--micro-batch-size 1", "0:0: --vocab-size is missing, and the tokenizer's files"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 3", "1:5: 8 layers cannot be spread over 3 stages"},
+    {"run " MODEL RUN REST "--attention-backend slow", "is 'slow', expected one of flash, fused, auto, unfused, local"},
+    {"run " MODEL RUN REST "--micro-batch-size 3", "--global-batch-size is 8, expected a multiple of the 3 sequences"},
+    {"run " MODEL "--micro-batch-size 1 --vocab-size 9 --nproc_per_node 6 --tensor-model-parallel-size 4 " REST,
+     "the script starts 6 ranks, no multiple of the 4 of tensor 4 x pipeline 1 x context 1"},
+    {"run " MODEL RUN REST "--recompute-granularity full", "0:0: --recompute-method is missing"},
+    {"run " MODEL RUN REST "--recompute-granularity selective --recompute-modules all",
+     "'all' is no module that can be recomputed; give some of core_attn, layernorm"},
+    {"run " MODEL RUN REST "--num-experts 8 --moe-layer-freq '[1,0]*4'", "--moe-layer-freq is '[1,0]*4', expected"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et|tL\"",
+     "the layout places 2 layers, but --num-layers is 8"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et*4|t*4|L\"",
+     "the layout has 3 parts, expected a multiple of the 2 stages"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"E(t*4|t*4L\"",
+     "has a ( that does not end"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"E((t*9999)*999)*99|L\"",
+     "is longer than 131072 letters when written out"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout \"Et|tEL\"",
+     "has an E elsewhere than at the beginning"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --num-layer-list 3,4", "the list of layers is '3,4'"},
+    {"run " MODEL RUN REST "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3",
+     "--num-layers-per-virtual-pipeline-stage is 3, but a stage has 4 layers"},
+    /* MindSpeed-Core-MS */
+    {"parallel_config:\n  pipeline_model_parallel_size: 2\n", "2:3: num_layers is missing; give the number"},
+    {"parallel_config:\n  pipeline_model_parallel_size: two\n",
+     "2:33: parallel_config.pipeline_model_parallel_size is 'two', expected a whole number from 1 to 1024"},
+    /* Hugging Face */
+    {"{\"num_hidden_layers\": 2, \"hidden_size\": 64}", "1:1: num_attention_heads is missing"},
+    {"{\"num_hidden_layers\": 2, \"hidden_size\": 64.5}", "1:41: hidden_size is 64.5, expected a whole number"},
+};
+
+static void wrong_files_are_refused_with_a_place(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        said s;
+        ek_job job;
+        ek_status status = read_text(refusals[i].text, strlen(refusals[i].text), NULL, &s, &job);
+        if (status != EK_ERR_INPUT || !strstr(s.text, refusals[i].message))
+            fail_msg("refusal %zu is '%s' (%d), expected '%s'", i, s.text, status, refusals[i].message);
+    }
+}
+
+static const refusal warnings[] = {
+    {MODEL RUN REST "--tensor-model-paralel-size 2",
+     "1:187: warning: --tensor-model-paralel-size is not a known argument and is ignored; did you mean "
+     "--tensor-model-parallel-size?"},
+    {MODEL RUN REST "--num-layers 8 --hidden-size 2048",
+     "--hidden-size is given again, before on line 1; the last one"},
+    {MODEL RUN REST "--optimizer-cpu-offload", "--optimizer-cpu-offload is not modelled: states of the optimizer"},
+    {MODEL "--micro-batch-size 1 --data-parallel-size 1 --tokenizer-type GPT2BPETokenizer " REST,
+     "no --vocab-size is given; 50257 is taken, which a GPT2BPETokenizer usually has"},
+};
+
+static void doubtful_files_are_warned_of(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof warnings / sizeof *warnings; i++) {
+        said s;
+        ek_job job;
+        read_good(warnings[i].text, NULL, &s, &job);
+        if (!strstr(s.text, warnings[i].message))
+            fail_msg("warning %zu is '%s', expected '%s'", i, s.text, warnings[i].message);
+        ek_job_clear(&job);
+    }
+}
+
+/* ---- whole files ---- */
+
+static void read_file(const char *name, const ek_job_overrides *overrides, said *s, ek_job *job)
+{
+    ek_error err = {0};
+    *s = (said){0};
+    const ek_listener listener = {say_warning, s};
+    if (ek_job_read(source_path(name), overrides, &listener, job, &err))
+        fail_msg("%s:%d:%d: %s", name, err.line, err.column, err.message);
+}
+
+/* The run of Qwen2.5-7B whose measured peak the project compares with: shapes as its parameters are counted. */
+static void qwen_script_has_the_published_shapes(void **state)
+{
+    (void)state;
+    said s;
+    ek_job job;
+    read_file("tests/data/job/qwen25_7b.sh", NULL, &s, &job);
+    assert_int_equal(s.n_warnings, 1);
+    assert_non_null(strstr(s.text, "RECOMPUTE_ARGS"));
+    const ek_job_model *m = &job.model;
+    const ek_job_parallel *p = &job.parallel;
+    assert_int_equal(p->tensor, 2);
+    assert_int_equal(p->pipeline, 2);
+    assert_int_equal(p->data, 1);
+    assert_int_equal(p->seq_length, 10240);
+    assert_int_equal(p->n_micro_batches, 2);
+    assert_true(p->sequence_parallel && m->fused_swiglu && m->flash_attention && m->qkv_bias && !m->linear_bias);
+    int64_t kv = (int64_t)m->n_kv_heads * m->head_dim;
+    assert_int_equal(kv, 512);
+    /* Elements of stage 0: 14 layers and the table, 1.904e9; with 18 bytes each 32684 MiB. */
+    int64_t h = m->hidden, t = p->tensor;
+    int64_t layer = (2 * h * h + 2 * h * kv + 3 * h * m->intermediate + h + 2 * kv) / t + 2 * h;
+    int64_t elements = job.plan.layers[0] * layer + (int64_t)m->vocab * h / p->table_split;
+    int64_t bytes = job.states.weight + job.states.gradient + job.states.optimizer;
+    assert_int_equal(bytes, 18);
+    assert_false(job.states.shard_optimizer);
+    /* Its launcher is MindSpore's. */
+    assert_int_equal(job.rules.statistics_width, 8);
+    assert_int_equal(job.rules.allocation, EK_ALLOCATION_BLOCKS);
+    assert_int_equal((elements * bytes + (1 << 19)) >> 20, 32684);
+    ek_job_clear(&job);
+}
+
+static void moe_list_is_read(void **state)
+{
+    (void)state;
+    said s;
+    ek_job job;
+    read_file("tests/data/job/moe.args", NULL, &s, &job);
+    assert_string_equal(s.text, "");
+    const int layers[] = {2, 3, 3, 5};
+    assert_int_equal(job.plan.n_chunks, 2);
+    assert_memory_equal(job.plan.layers, layers, sizeof layers);
+    assert_int_equal(job.model.n_dense_layers, 1);
+    assert_int_equal(job.model.q_lora_rank, 768);
+    assert_int_equal(job.parallel.expert_tensor, 1);
+    assert_int_equal(job.model.head_dim, 96);
+    assert_true(job.model.grouped_matmul && job.parallel.expert_alltoall);
+    assert_int_equal(job.n_patterns, 2);
+    assert_ptr_equal(job.pattern[0].origin.file, job.path);
+    assert_int_equal(job.pattern[0].origin.line, 26);
+    ek_job_clear(&job);
+}
+
+static void mindspeed_file_is_read(void **state)
+{
+    (void)state;
+    said s;
+    ek_job job;
+    read_file("tests/data/job/mindspeed.yaml", NULL, &s, &job);
+    assert_string_equal(s.text, "");
+    assert_int_equal(job.framework, EK_MINDSPEED);
+    assert_int_equal(job.parallel.n_micro_batches, 8);
+    assert_int_equal(job.model.n_kv_heads, 4);
+    assert_true(job.model.gated && !job.model.layer_norm && !job.model.position_table && !job.model.tied);
+    assert_int_equal(sharded(&job), 1);
+    const int full[] = {1, 0, 0, 0, 0, 0, 1, 0}, select[] = {2, 1, 1, 0, 1, 0, 2, 0}, comm[] = {0, 2, 1, 0, 0, 0, 0, 0};
+    assert_memory_equal(job.plan.full, full, sizeof full);
+    assert_memory_equal(job.plan.select, select, sizeof select);
+    assert_memory_equal(job.plan.comm, comm, sizeof comm);
+    ek_job_clear(&job);
+}
+
+static const char section[] = "model_config:\n  num_layers: 8\n  hidden_size: 1024\n  num_attention_heads: 16\n"
+                              "  vocab_size: 32000\n  seq_length: 2048\n";
+static const char flat[] = "language_model:\n  num_layers: 8\n  hidden_size: 1024\n  num_attention_heads: 16\n"
+                           "vocab_size: 32000\nseq_length: 2048\nmicro_batch_size: 1\nglobal_batch_size: 8\n";
+
+/* Versions of sections, and what is not modelled or wrong in lists. */
+static void mindspeed_sections_and_lists(void **state)
+{
+    (void)state;
+    const struct {
+        const char *head, *tail;
+        getter *get;
+        int expected;
+        const char *refused;
+    } cases[] = {
+        {section,
+         "dataset_config:\n  batch_size: 2\n  micro_batch_num: 4\nparallel_config:\n"
+         "  tensor_model_parallel_size: 2\n",
+         micro_batches, 4, NULL},
+        {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n  zero_level: z3\n  data_parallel_size: 2\n", sharded,
+         7, NULL},
+        {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n  zero_level: z1\n", sharded, 1, NULL},
+        {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n", weight, 4, NULL},
+        {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n", optimizer, 8, NULL},
+        {flat, "model_parallel:\n  tensor_model_parallel_size: 2\n  params_dtype: bfloat16\n", optimizer, 12, NULL},
+        {flat, "model_parallel:\n  pipeline_model_parallel_size: 3\n", first_layers, 3, NULL},
+        {flat, "model_parallel:\n  pipeline_model_parallel_size: 3\n", last_layers, 2, NULL},
+        {flat, "recompute_granularity: selective\nmodel_parallel:\n  pipeline_model_parallel_size: 2\n", first_select,
+         4, NULL},
+        {flat,
+         "recompute_granularity: full\nrecompute_method: block\nrecompute_num_layers: 3\nmodel_parallel:\n"
+         "  pipeline_model_parallel_size: 2\n",
+         last_full, 3, NULL},
+        {flat, "model_parallel:\n  pipeline_model_parallel_size: 2\n  num_layer_list: [4, 5]\n", NULL, 0,
+         "11:19: model_parallel.num_layer_list adds up to at least 9, but num_layers is 8"},
+        {flat, "model_parallel:\n  pipeline_model_parallel_size: 2\n  num_layer_list: [0, 8]\n", NULL, 0,
+         "gives chunk 0 of stage 0 no layers"},
+        {flat, "model_parallel:\n  pipeline_model_parallel_size: 2\n  num_layer_list: [[4, 4], [0, 0]]\n", NULL, 0,
+         "must be a list of numbers, for 1 chunk on 2 stages"},
+        {flat, "model_parallel:\n  pipeline_model_parallel_size: 2\n  recompute_config:\n    recompute: [3, 5]\n", NULL,
+         0,
+         "12:16: model_parallel.recompute_config.recompute counts 5 layers of chunk 0 on stage 1, which has 4; lower "
+         "it"},
+        {flat,
+         "model_parallel:\n  pipeline_model_parallel_size: 2\n  recompute_config:\n    recompute: [3, 3]\n"
+         "    select_recompute: [2, 0]\n",
+         NULL, 0, "counts 2 layers of chunk 0 on stage 0 behind 3 recomputed whole, of 4 there; lower it"},
+        {flat, "model_parallel:\n  pipeline_model_parallel_size: 2\n  standalone_embedding_stage: true\n", NULL, 0,
+         "standalone_embedding_stage is on, a stage without layers, which is not modelled; switch it off"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        said s;
+        ek_job job;
+        snprintf(text, sizeof text, "%s%s", cases[i].head, cases[i].tail);
+        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        if (cases[i].refused ? status != EK_ERR_INPUT || !strstr(s.text, cases[i].refused) : status != EK_OK)
+            fail_msg("case %zu: %s", i, s.text);
+        if (status == EK_OK) {
+            if (cases[i].get(&job) != cases[i].expected)
+                fail_msg("case %zu gives %d", i, cases[i].get(&job));
+            ek_job_clear(&job);
+        }
+    }
+}
+
+/* ---- Hugging Face ---- */
+
+#define HF "\"num_hidden_layers\": 4, \"hidden_size\": 1024, \"num_attention_heads\": 16, \"vocab_size\": 32000, "
+
+static const expectation configs[] = {
+    {"{" HF "\"model_type\": \"llama\", \"intermediate_size\": 2816}", intermediate, 2816, 2},
+    {"{" HF "\"model_type\": \"llama\"}", qkv_bias, 0, 2},
+    {"{" HF "\"model_type\": \"qwen2\"}", qkv_bias, 1, 2},
+    {"{" HF "\"model_type\": \"llama\", \"attention_bias\": true}", qkv_bias, 1, 2},
+    {"{" HF "\"model_type\": \"llama\", \"num_key_value_heads\": 4}", kv_heads, 4, 2},
+    {"{" HF "\"model_type\": \"llama\", \"tie_word_embeddings\": true}", tied, 1, 2},
+    {"{" HF "\"model_type\": \"qwen3\", \"head_dim\": 128}", head_dim, 128, 2},
+    {"{" HF "\"model_type\": \"llama\", \"max_position_embeddings\": 2048}", seq, 2048, 2},
+    {"{" HF "\"model_type\": \"llama\", \"max_position_embeddings\": 65536}", seq, 4096, 2},
+    {"{" HF "\"model_type\": \"mixtral\", \"intermediate_size\": 512, \"num_local_experts\": 8}", expert_width, 512, 2},
+    {"{" HF "\"model_type\": \"qwen2_moe\", \"num_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": "
+     "256, \"shared_expert_intermediate_size\": 768, \"decoder_sparse_step\": 2}",
+     shared_width, 768, 2},
+    {"{" HF "\"model_type\": \"qwen2_moe\", \"num_experts\": 8, \"decoder_sparse_step\": 2}", period, 2, 2},
+    {"{" HF
+     "\"model_type\": \"deepseek_v3\", \"n_routed_experts\": 8, \"n_shared_experts\": 2, \"moe_intermediate_size\": "
+     "256, \"first_k_dense_replace\": 1, \"kv_lora_rank\": 64, \"q_lora_rank\": null, \"qk_nope_head_dim\": 32, "
+     "\"qk_rope_head_dim\": 16, \"v_head_dim\": 32, \"num_nextn_predict_layers\": 1}",
+     shared_width, 512, 2},
+    {"{" HF
+     "\"model_type\": \"deepseek_v3\", \"kv_lora_rank\": 64, \"qk_nope_head_dim\": 32, \"qk_rope_head_dim\": 16, "
+     "\"v_head_dim\": 32, \"num_nextn_predict_layers\": 1}",
+     last_layers, 5, 2},
+    {"{" HF "\"model_type\": \"unheard_of\"}", gated, 1, 3},
+    {"{" HF "\"a\": 1}", gated, 1, 3},
+    {"{\"n_layer\": 4, \"n_embd\": 1024, \"n_head\": 16, \"vocab_size\": 50257, \"n_positions\": 1024, \"model_type\": "
+     "\"gpt2\"}",
+     table, 1, 2},
+    {"{\"n_layer\": 4, \"n_embd\": 1024, \"n_head\": 16, \"vocab_size\": 50257, \"n_positions\": 1024, \"model_type\": "
+     "\"gpt2\"}",
+     vocab, 50304, 2},
+    {"{\"num_layers\": 4, \"hidden_size\": 1024, \"num_attention_heads\": 16, \"padded_vocab_size\": 65024, "
+     "\"ffn_hidden_size\": 3000, \"multi_query_group_num\": 2, \"model_type\": \"chatglm\"}",
+     kv_heads, 2, 2},
+    {"{\"model_type\": \"some_vl\", \"text_config\": {" HF "\"model_type\": \"llama\"}}", micro_batches, 1, 3},
+};
+
+static void configs_of_hugging_face_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
+        const expectation *e = &configs[i];
+        said s;
+        ek_job job;
+        read_good(e->text, NULL, &s, &job);
+        if (e->get(&job) != e->expected || s.n_warnings != e->n_warnings)
+            fail_msg("config %zu gives %d, expected %d: %s", i, e->get(&job), e->expected, s.text);
+        assert_int_equal(sharded(&job), 1);
+        ek_job_clear(&job);
+    }
+    said s;
+    ek_job job;
+    ek_job_overrides o = none;
+    o.tensor = 2;
+    o.pipeline = 2;
+    o.data = 4;
+    o.n_micro_batches = 8;
+    o.seq_length = 8192;
+    read_file("tests/data/job/qwen2.json", &o, &s, &job);
+    assert_string_equal(s.text, "");
+    assert_int_equal(job.parallel.data, 4);
+    assert_int_equal(job.parallel.seq_length, 8192);
+    assert_int_equal(job.parallel.table_split, 2);
+    assert_int_equal(job.plan.n_stages, 2);
+    assert_true(job.parallel.sequence_parallel);
+    assert_int_equal(job.model.vocab, 152064);
+    ek_job_clear(&job);
+}
+
+/* ---- overrides ---- */
+
+static void overrides_change_what_follows_from_degrees(void **state)
+{
+    (void)state;
+    said s;
+    ek_job job;
+    ek_job_overrides o = none;
+    o.tensor = 4;
+    o.pipeline = 1;
+    read_good("run --nproc_per_node 8 " MODEL "--micro-batch-size 1 --global-batch-size 8 --vocab-size 32000 " REST
+              "--pipeline-model-parallel-size 2",
+              &o, &s, &job);
+    assert_int_equal(job.parallel.data, 2);
+    assert_int_equal(job.parallel.n_micro_batches, 4);
+    assert_int_equal(job.model.vocab, 32256);
+    assert_int_equal(job.parallel.head_split, 4);
+    assert_int_equal(job.plan.n_stages, 1);
+    assert_int_equal(job.plan.layers[0], 8);
+    ek_job_clear(&job);
+}
+
+/* ---- what the project writes is read back ---- */
+
+static uint64_t seed(void)
+{
+    const char *given = getenv("EK_SEED");
+    uint64_t value = given ? strtoull(given, NULL, 10) : 20261122;
+    print_message("# seed %llu (EK_SEED repeats it)\n", (unsigned long long)value);
+    return value;
+}
+
+static void make_plan(ek__random *r, bool of_one_rule, ek_plan *plan, int *n_layers)
+{
+    int p = 2 + ek__random_below(r, 5), v = 1 + ek__random_below(r, 3), rule = ek__random_below(r, 4);
+    int first = 1 + ek__random_below(r, 6);
+    bool alike = ek__random_below(r, 3) == 0;
+    assert_int_equal(ek_plan_init(plan, p, v, NULL), EK_OK);
+    *n_layers = 0;
+    for (int c = 0; c < p * v; c++) {
+        int n = alike && c > 0 ? plan->layers[0] : 1 + ek__random_below(r, 7);
+        plan->layers[c] = n;
+        *n_layers += n;
+        plan->full[c] = of_one_rule ? (rule == 0   ? n
+                                       : rule == 1 ? (first < n ? first : n)
+                                                   : 0)
+                                    : ek__random_below(r, n + 1);
+        plan->select[c] = of_one_rule ? (rule == 2 ? n : plan->full[c]) : ek__random_below(r, n + 1);
+        plan->comm[c] = of_one_rule ? plan->full[c] : ek__random_below(r, n + 1);
+    }
+}
+
+/* The emitter's settings with a model around them. */
+static char *emitted(const char *emitter, const ek_plan *plan, int n_layers, const char *head, const char *tail)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ek_error err = {0};
+    FILE *out = open_memstream(&text, &size);
+    const ek_emission e = {.name = "p", .plan = plan, .n_layers = n_layers, .n_micro_batches = 60};
+    fputs(head, out);
+    if (ek_emitter_find(emitter)->write(&e, out, NULL, &err))
+        fail_msg("%s", err.message);
+    fputs(tail, out);
+    fclose(out);
+    return text;
+}
+
+static void read_back(const char *emitter, bool of_one_rule, const char *head, const char *tail)
+{
+    ek__random random = ek__random_seed(seed());
+    for (int i = 0; i < 400; i++) {
+        ek_plan plan;
+        int n_layers;
+        said s;
+        ek_job job;
+        make_plan(&random, of_one_rule, &plan, &n_layers);
+        char *text = emitted(emitter, &plan, n_layers, head, tail);
+        read_good(text, NULL, &s, &job);
+        size_t n = (size_t)plan.n_stages * (size_t)plan.n_chunks;
+        assert_int_equal(job.plan.n_stages, plan.n_stages);
+        assert_int_equal(job.plan.n_chunks, plan.n_chunks);
+        assert_memory_equal(job.plan.layers, plan.layers, n * sizeof *plan.layers);
+        for (int c = 0; c < (int)n; c++) {
+            ek_chunk_mix want = ek_plan_mix(&plan, c / plan.n_stages, c % plan.n_stages);
+            ek_chunk_mix got = ek_plan_mix(&job.plan, c / plan.n_stages, c % plan.n_stages);
+            if (memcmp(&want, &got, sizeof want) != 0)
+                fail_msg("chunk %d of plan %d is read back differently: %s", c, i, text);
+        }
+        free(text);
+        ek_job_clear(&job);
+        ek_plan_clear(&plan);
+    }
+}
+
+static void megatron_settings_are_read_back(void **state)
+{
+    (void)state;
+    read_back("megatron", true, "",
+              "MODEL_ARGS=(\n  --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1\n"
+              "  --global-batch-size 60 --vocab-size 32000 --bf16 --use-flash-attn --data-parallel-size 1\n)\n"
+              "torchrun pretrain_gpt.py ${MODEL_ARGS[@]} ${PIPELINE_ARGS[@]}\n");
+}
+
+static void mindspeed_settings_are_read_back(void **state)
+{
+    (void)state;
+    read_back("mindspeed", false, "",
+              "language_model:\n  hidden_size: 1024\n  num_attention_heads: 16\nvocab_size: 32000\nseq_length: 2048\n"
+              "micro_batch_size: 1\nglobal_batch_size: 60\n");
+}
+
+/* ---- memory and damage ---- */
+
+static void failing_allocations_are_told(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"tests/data/job/qwen25_7b.sh", "tests/data/job/moe.args",
+                                        "tests/data/job/mindspeed.yaml", "tests/data/job/qwen2.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        int n = 0;
+        for (;; n++) {
+            ek_error err = {0};
+            ek_job job = {.full_group = -7};
+            assert_true(n < 10000);
+            left = n;
+            ek_status status = ek_job_read(source_path(files[i]), NULL, NULL, &job, &err);
+            bool failed = left < 0;
+            left = -1;
+            if (!failed) {
+                assert_int_equal(status, EK_OK);
+                ek_job_clear(&job);
+                break;
+            }
+            assert_int_equal(status, EK_ERR_MEMORY);
+            assert_int_equal(job.full_group, -7);
+            assert_string_equal(err.message, "out of memory");
+        }
+        assert_true(n > 3);
+    }
+}
+
+enum { MAX_SIZE = 1 << 14 };
+
+static size_t mutate(ek__random *r, char *text, size_t size)
+{
+    static const char *const words[] = {
+        "\"", "'", "$", "${", "$((", "))", "(", ")", "\\", "\n", "#", "--",           "=", "999999999999", "-1",
+        "0",  "*", "|", "[",  "]",   "{",  "}", ":", "`",  "$(", ";", "--num-layers "};
+    size_t at = (size_t)ek__random_below(r, (int)size + 1), length = (size_t)ek__random_below(r, 24);
+    const char *word = words[ek__random_below(r, (int)(sizeof words / sizeof *words))];
+    size_t n = strlen(word);
+    length = length < size - at ? length : size - at;
+    switch (ek__random_below(r, 4)) {
+    case 0:
+        memmove(text + at, text + at + length, size - at - length);
+        return size - length;
+    case 1:
+        if (size + length > MAX_SIZE)
+            return size;
+        memmove(text + at + length, text + at, size - at);
+        return size + length;
+    case 2:
+        if (at < size)
+            text[at] = ek__random_below(r, 3) ? (char)('0' + ek__random_below(r, 10)) : (char)ek__random_below(r, 256);
+        return size;
+    default:
+        if (size + n > MAX_SIZE)
+            return size;
+        memmove(text + at + n, text + at, size - at);
+        memcpy(text + at, word, n);
+        return size + n;
+    }
+}
+
+static void damaged_files_are_read_or_refused(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"tests/data/job/qwen25_7b.sh", "tests/data/job/moe.args",
+                                        "tests/data/job/mindspeed.yaml", "tests/data/job/qwen2.json"};
+    ek__random random = ek__random_seed(seed());
+    int n_read = 0, n_refused = 0;
+    for (int i = 0; i < 4000; i++) {
+        static char text[MAX_SIZE + 1];
+        size_t size = 0;
+        char *whole = slurp(source_path(files[i % 4]), &size);
+        assert_non_null(whole);
+        memcpy(text, whole, size);
+        free(whole);
+        for (int k = 1 + ek__random_below(&random, 3); k > 0; k--)
+            size = mutate(&random, text, size);
+        said s;
+        ek_job job;
+        ek_error err = {0};
+        ek_status status = read_text(text, size, NULL, &s, &job);
+        if (status == EK_OK) {
+            assert_int_equal(ek_job_check(&job, &err), EK_OK);
+            ek_job_clear(&job);
+            n_read++;
+        } else {
+            assert_int_equal(status, EK_ERR_INPUT);
+            assert_true(s.length > 8);
+            n_refused++;
+        }
+    }
+    print_message("# %d read, %d refused\n", n_read, n_refused);
+    assert_true(n_read > 400 && n_refused > 400);
+}
+
+int main(void)
+{
+    none = ek_job_overrides_none();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arguments_do_what_megatron_does),
+        cmocka_unit_test(scripts_are_read_without_running),
+        cmocka_unit_test(wrong_files_are_refused_with_a_place),
+        cmocka_unit_test(doubtful_files_are_warned_of),
+        cmocka_unit_test(qwen_script_has_the_published_shapes),
+        cmocka_unit_test(moe_list_is_read),
+        cmocka_unit_test(mindspeed_file_is_read),
+        cmocka_unit_test(mindspeed_sections_and_lists),
+        cmocka_unit_test(configs_of_hugging_face_are_read),
+        cmocka_unit_test(overrides_change_what_follows_from_degrees),
+        cmocka_unit_test(megatron_settings_are_read_back),
+        cmocka_unit_test(mindspeed_settings_are_read_back),
+        cmocka_unit_test(failing_allocations_are_told),
+        cmocka_unit_test(damaged_files_are_read_or_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
