@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "evenkeel/memory.h"
 #include "memory/layer.h"
 
 /* ---- jobs ---- */
@@ -457,6 +458,90 @@ static void a_prediction_layer_keeps_a_decoder_layer_a_head_and_its_own(void **s
     }
 }
 
+/* ---- measured peaks ---- */
+
+/* Four layers of the published shapes on two stages of four ranks, experts over them; the first layer is dense, since
+ * two with experts would not fit into what the first stage was measured to hold. Distributed optimizer (states over the
+ * ranks that hold a parameter), fused loss. */
+static void make_measured(ek_job *job, bool v3, int *lists)
+{
+    *job = plain();
+    if (v3)
+        make_v3(job);
+    else
+        make_v2(job);
+    job->model.n_layers = 4;
+    job->model.n_dense_layers = 1;
+    job->model.max_position = 4096;
+    job->model.mask_compressed = true;
+    job->parallel.data = job->parallel.expert = 4;
+    job->parallel.pipeline = 2;
+    job->parallel.n_micro_batches = 4;
+    job->states =
+        (ek_job_states){.weight = 2, .gradient = 4, .optimizer = 12, .shard_optimizer = true, .shard_table = true, .shard_size = -1};
+    job->rules = ek_rules_default(EK_MEGATRON);
+    job->rules.loss_fused = true;
+    for (int i = 0; i < 2; i++)
+        lists[i] = 2;
+    job->plan = (ek_plan){2, 1, lists, lists + 2, lists + 4, lists + 6};
+    job->schedule = ek_schedule_find("1f1b");
+}
+
+/* Allocated bytes of the first and the last stage: MiB of the rank with the least and the most. */
+static bool parse_measured(const char *line, const char *model, double peaks[2])
+{
+    if (strncmp(line, model, strlen(model)) != 0)
+        return false;
+    for (int column = 0; column < 28 && line; column++)
+        line = strchr(line, ',') ? strchr(line, ',') + 1 : NULL;
+    return line && sscanf(line, "%lf,%lf", &peaks[0], &peaks[1]) == 2;
+}
+
+static bool find_measured(const char *model, double peaks[2])
+{
+    char path[4096], line[4096];
+    const char *shared = getenv("EK_SHARED");
+    snprintf(path, sizeof path, "%s/reference/measured/simumax_b200.csv", shared ? shared : ".");
+    FILE *file = fopen(path, "r");
+    bool found = false;
+    while (file && !found && fgets(line, sizeof line, file))
+        found = parse_measured(line, model, peaks);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+static void measured_peaks_are_met(void **state)
+{
+    (void)state;
+    for (int v3 = 0; v3 < 2; v3++) {
+        double peaks[2];
+        if (!find_measured(v3 ? "deepseekv3" : "deepseekv2", peaks)) {
+            print_message("# skipped: no measured peaks\n");
+            skip();
+        }
+        ek_job job;
+        int lists[8] = {0};
+        make_measured(&job, v3, lists);
+        ek_memory memory;
+        ek_error err;
+        if (ek_memory_predict(&job, NULL, &memory, &err))
+            fail_msg("%s", err.message);
+        for (int s = 0; s < 2; s++) {
+            double mb = (double)memory.stage[s].used_peak / 1048576, error = mb / peaks[s] - 1;
+            print_message("# DeepSeek-V%d, stage %d: %.0f MB, measured %.0f, %+.1f %% (peak at %s)\n", 2 + v3, s, mb,
+                          peaks[s], 100 * error, memory.stage[s].operator_name);
+            for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
+                print_message("#   %s %.0f\n", ek_memory_part_name[i], (double)memory.stage[s].part[i] / 1048576);
+            for (int i = 0; i < memory.stage[s].n_top; i++)
+                print_message("#     %s %.0f x %d\n", memory.stage[s].top[i].name,
+                              (double)memory.stage[s].top[i].bytes / 1048576, memory.stage[s].top[i].count);
+            assert_true(fabs(error) < 0.9);
+        }
+        ek_memory_clear(&memory);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +557,7 @@ int main(void)
         cmocka_unit_test(parameters_are_those_published),
         cmocka_unit_test(a_prediction_layer_adds_a_projection_and_three_norms),
         cmocka_unit_test(a_prediction_layer_keeps_a_decoder_layer_a_head_and_its_own),
+        cmocka_unit_test(measured_peaks_are_met),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
