@@ -122,18 +122,29 @@ static const ek__node *find(const ek__node *node, const setting_names *names)
 }
 
 /* Sections are looked through in this order, so that batch_size is the runner's and not a data set's. */
-static ek_origin origin_of(const checker *c, setting which)
+static const ek__node *locate(const checker *c, setting which)
 {
     static const char *const sections[] = {"parallel_config", "runner_config", "model", "moe_config", "parallel"};
-    const ek_origin file = {c->job->path, 0, 0};
     const ek__node *root = c->doc ? ek__doc_root(c->doc) : NULL, *node = NULL;
-    if (!root)
-        return file;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections && !node && root->kind == EK__MAP; i++)
+    if (!root || root->kind != EK__MAP)
+        return NULL;
+    for (size_t i = 0; i < sizeof sections / sizeof *sections && !node; i++)
         node = find(ek__get(root, sections[i]), names_of(c, which));
+    return node ? node : find(root, names_of(c, which));
+}
+
+/* Where a setting is, else where the other one is that it does not go with, else the file. */
+static ek_origin origin_of_either(const checker *c, setting which, setting other)
+{
+    const ek__node *node = locate(c, which);
     if (!node)
-        node = find(root, names_of(c, which));
-    return node ? ek__node_origin(c->doc, node) : file;
+        node = locate(c, other);
+    return node ? ek__node_origin(c->doc, node) : (ek_origin){c->job->path, 0, 0};
+}
+
+static ek_origin origin_of(const checker *c, setting which)
+{
+    return origin_of_either(c, which, which);
 }
 
 /* ---- single values ---- */
@@ -142,7 +153,7 @@ static ek_status check_range(const checker *c, setting which, int value, int lea
 {
     if (value >= least && value <= most)
         return EK_OK;
-    return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, which), "%s is %d, expected %d to %d; correct it",
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, which, LAYERS), "%s is %d, expected %d to %d; correct it",
                     name_of(c, which), value, least, most);
 }
 
@@ -234,7 +245,7 @@ static ek_status check_divides(const checker *c, const division *d)
 {
     if (!d->needed || d->value % d->by == 0)
         return EK_OK;
-    return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, d->which),
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, d->by_which),
                     "%s is %lld, which cannot be cut into %lld equal parts, as %s asks for; correct one of them",
                     name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, d->by_which));
 }
@@ -278,7 +289,7 @@ static ek_status check_ranks(const checker *c)
     for (size_t i = 0; i < sizeof factor / sizeof *factor; i++) {
         ranks *= factor[i];
         if (ranks > EK_MAX_RANKS)
-            return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, DATA),
+            return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, DATA, TENSOR),
                             "the job asks for more than %d devices: %s %d, %s %d, %s %d, %s %d; correct them",
                             EK_MAX_RANKS, name_of(c, DATA), factor[0], name_of(c, TENSOR), factor[1],
                             name_of(c, STAGES), factor[2], name_of(c, CONTEXT), factor[3]);
@@ -286,7 +297,7 @@ static ek_status check_ranks(const checker *c)
     /* Experts are spread over ranks that hold the same part of everything else. */
     int64_t shared = (int64_t)p->data * p->context * p->tensor;
     if (c->job->model.n_experts > 0 && shared % ((int64_t)p->expert * p->expert_tensor) != 0)
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, EXPERT),
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, EXPERT, DATA),
                         "%s is %d, but experts re-use the ranks of %s %d, %s %d and %s %d, of which an expert takes "
                         "%d; give a number that divides what is left",
                         name_of(c, EXPERT), p->expert, name_of(c, DATA), p->data, name_of(c, CONTEXT), p->context,
@@ -300,19 +311,19 @@ static ek_status check_pipeline(const checker *c)
     const ek_plan *plan = &c->job->plan;
     const ek_schedule *schedule = c->job->schedule;
     if (p->pipeline > 1 && p->n_micro_batches < p->pipeline)
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, MICRO_BATCHES),
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
                         "%s gives %d micro-batches for %d stages; a pipeline needs at least as many as it has stages",
                         name_of(c, MICRO_BATCHES), p->n_micro_batches, p->pipeline);
     if (p->n_pieces > 1 && !c->job->model.flash_attention)
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, FLASH),
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, FLASH, PIECES),
                         "%s is off, but a sequence pipeline (%s %d) needs it; switch it on", name_of(c, FLASH),
                         name_of(c, PIECES), p->n_pieces);
     if (schedule && (plan->n_chunks < schedule->min_chunks || plan->n_chunks > schedule->max_chunks))
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, CHUNKS),
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, CHUNKS, STAGES),
                         "the schedule %s is for %d to %d chunks on a stage, but the job has %d; correct one of them",
                         schedule->name, schedule->min_chunks, schedule->max_chunks, plan->n_chunks);
     if (schedule && (int64_t)p->n_micro_batches * p->n_pieces < (int64_t)schedule->min_micro_batches * p->pipeline)
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, MICRO_BATCHES),
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
                         "the schedule %s needs at least %d micro-batches on %d stages, but the job has %d; correct one "
                         "of them",
                         schedule->name, schedule->min_micro_batches * p->pipeline, p->pipeline, p->n_micro_batches);
@@ -383,7 +394,7 @@ static ek_status check_sizes(const checker *c)
     const double most = ldexp(1, 60), bytes = bound_bytes(c->job);
     if (bytes < most)
         return EK_OK;
-    return ek__fail(c->err, EK_ERR_INPUT, origin_of(c, SEQUENCE),
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, SEQUENCE, HIDDEN),
                     "the job's tensors together could be %.3g bytes (%s %d, %s %d, %s %d, %s %d), expected less than "
                     "%.3g; correct the sizes",
                     bytes, name_of(c, BATCH), c->job->parallel.batch, name_of(c, SEQUENCE), c->job->parallel.seq_length,

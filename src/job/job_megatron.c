@@ -44,6 +44,30 @@ static void warn_at(const reader *r, const char *name, const char *text)
     ek__warn(r->a.source->listener, ek__argument_at(&r->a, name), "%s", text);
 }
 
+/* On Ascend devices flash attention keeps a maximum and a sum of eight columns per head and token, and under MindSpore
+ * its allocator places the tensors. A script tells by its launcher, or by arguments that only MindSpeed has. */
+static ek_status read_device(reader *r)
+{
+    static const char *const ascend[] = {"--use-fused-rmsnorm",     "--use-fused-swiglu", "--use-fused-rotary-pos-emb",
+                                         "--context-parallel-algo", "--use-mc2",          "--use-ascend-coc"};
+    const ek__words *words = &r->a.words;
+    const ek_rules rules = ek_rules_default(EK_MINDSPEED);
+    for (int i = 0; i < words->n; i++) {
+        const char *text = words->word[i].text;
+        bool mindspore =
+            strcmp(text, "msrun") == 0 || strcmp(text, "--ai-framework=mindspore") == 0 ||
+            (i > 0 && strcmp(text, "mindspore") == 0 && strcmp(words->word[i - 1].text, "--ai-framework") == 0);
+        bool npu = mindspore;
+        for (size_t k = 0; k < sizeof ascend / sizeof *ascend && !npu; k++)
+            npu = strcmp(text, ascend[k]) == 0;
+        if (npu)
+            r->job->rules.statistics_width = rules.statistics_width;
+        if (mindspore)
+            r->job->rules.allocation = rules.allocation;
+    }
+    return EK_OK;
+}
+
 /* ---- the model ---- */
 
 static ek_status read_shapes(reader *r)
@@ -623,9 +647,9 @@ static bool recognises(const ek__job_source *source)
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    static ek_status (*const steps[])(reader *) = {read_degrees,   read_shapes,     read_layer,  read_latent,
-                                                   read_experts,   read_vocabulary, read_states, read_layers,
-                                                   read_recompute, finish};
+    static ek_status (*const steps[])(reader *) = {read_device, read_degrees,   read_shapes,     read_layer,
+                                                   read_latent, read_experts,   read_vocabulary, read_states,
+                                                   read_layers, read_recompute, finish};
     reader r = {.overrides = overrides, .job = job};
     ek__megatron_defaults(job, EK_MEGATRON);
     ek__job_name_after(source->path, job);

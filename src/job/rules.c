@@ -1,6 +1,5 @@
 /* The rules of a job: what cannot be derived from its file. One table has a line for each rule, so that the names which
  * `--rule` and calibration know, what they may hold and how they are printed stand in one place. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -240,6 +239,16 @@ ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err)
                     expected);
 }
 
+/* The shortest text that reads back as the value. */
+static void print_shortest(double value, char *out, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(out, size, "%.*g", digits, value);
+        if (strtod(out, NULL) == value)
+            break;
+    }
+}
+
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size)
 {
     int i = find(name, strlen(name));
@@ -265,7 +274,7 @@ bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t siz
         break;
     case DECIMAL:
         memcpy(&value, at, sizeof value);
-        snprintf(out, size, "%.17g", value);
+        print_shortest(value, out, size);
         break;
     case BYTES:
         memcpy(&bytes, at, sizeof bytes);

@@ -288,6 +288,8 @@ static ek__profile_of_part profile_block(const ek_job *job, const ek__job_progra
     if (kind == EK_FORWARD)
         add_bytes(&s, mask);
     for (int copy = 0; copy < copies; copy++) {
+        if (chunk->n == 0) /* what it gets it passes on: count copies in place of runs */
+            s.n = copy;
         add_bytes(&s, take);
         add_copy(programs, chunk, kind, first && copy == 0, &s);
         s.now -= give;

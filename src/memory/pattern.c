@@ -30,10 +30,10 @@ static bool translate(const char *part, size_t size, char *out, size_t room)
         size_t length = strlen(piece);
         if (n + length + 3 > room)
             return false;
-        memcpy(out + n, piece, length);
+        snprintf(out + n, room - n, "%s", piece);
         n += length;
     }
-    memcpy(out + n, ")$", 3);
+    snprintf(out + n, room - n, ")$");
     return true;
 }
 

@@ -70,12 +70,16 @@ static void add(ek__static_bytes *sum, ek__static_bytes more)
     sum->optimizer += more.optimizer;
 }
 
-/* Of the head on a stage whose embedding it shares the table with. */
-static ek__static_bytes without_table(const ek_job *job, const ek__graph *graph)
+/* Of the head on a stage whose embedding it shares the table with: without the matrix that its matmul has elsewhere. */
+static ek__static_bytes without_matrix(const ek_job *job, const ek__graph *graph)
 {
     ek__static_bytes sum = {0};
+    int matrix = -1;
+    for (int i = 0; i < graph->n_ops; i++)
+        if (graph->op[i].kind == EK__OP_MATMUL)
+            matrix = graph->op[i].parameter;
     for (int i = 0; i < graph->n_parameters; i++)
-        if (!graph->parameter[i].table)
+        if (i != matrix)
             add_parameter(job, &graph->parameter[i], &sum);
     return sum;
 }
@@ -91,7 +95,7 @@ ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *pro
             if (!graph || chunk->n_of_kind[k] == 0)
                 continue;
             bool shared = k == EK__GRAPH_HEAD && job->model.tied && has_table;
-            ek__static_bytes one = shared ? without_table(job, graph) : programs->bytes[k];
+            ek__static_bytes one = shared ? without_matrix(job, graph) : programs->bytes[k];
             for (int j = 0; j < chunk->n_of_kind[k]; j++)
                 add(&sum, one);
             has_table = has_table || k == EK__GRAPH_EMBEDDING;

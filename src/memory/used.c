@@ -177,10 +177,11 @@ static ek_status put_border(collector *c, const ek__chunk_programs *chunk, int k
 /* The running block: copies that are through it, the one that runs, and those that wait. */
 static ek_status put_running(collector *c, const ek__chunk_programs *chunk, int kind, const ek__peak *peak)
 {
-    int64_t copies = n_copies(c->job), n = chunk->n_runs[kind], through = n > 0 ? peak->run / n : 0;
+    int64_t copies = n_copies(c->job), n = chunk->n_runs[kind], run_at = peak->run > 0 ? peak->run : 0;
+    int64_t through = n > 0 ? run_at / n : run_at;
     if (n == 0)
-        return put_border(c, chunk, kind, through, copies - 1, false);
-    int r = (int)(peak->run % n);
+        return put_border(c, chunk, kind, through, copies - through - 1, false);
+    int r = (int)(run_at % n);
     ek_status status = put_chunk(c, chunk, kind + 1, kind + 1 < EK_N_BLOCK_KINDS ? through : 0);
     if (!status && kind > 0)
         status = put_chunk(c, chunk, kind, copies - through - (through < copies));

@@ -266,6 +266,15 @@ static int loss_fused(const ek_job *j)
     return j->rules.loss_fused;
 }
 
+static int statistics(const ek_job *j)
+{
+    return j->rules.statistics_width;
+}
+static int caching(const ek_job *j)
+{
+    return j->rules.allocation == EK_ALLOCATION_CACHING;
+}
+
 typedef struct expectation {
     const char *text;
     getter *get;
@@ -353,6 +362,11 @@ static const expectation arguments[] = {
     {MODEL "--micro-batch-size 2 --vocab-size 32000 --pipeline-model-parallel-size 2 --data-parallel-size 2 " REST,
      micro_batches, 2, 1},
     {MODEL "--micro-batch-size 2 --global-batch-size 24 --vocab-size 32000 " REST, data, 1, 1},
+    /* device */
+    {MODEL RUN REST, statistics, 0, 0},
+    {MODEL RUN REST "--use-fused-rmsnorm", statistics, 8, 0},
+    {MODEL RUN REST "--use-fused-rmsnorm", caching, 1, 0},
+    {MODEL RUN REST "--ai-framework mindspore", caching, 0, 0},
     /* experts */
     {MODEL RUN REST "--num-experts 8", experts, 8, 0},
     {MODEL RUN REST "--num-experts 8", expert_width, 4096, 0},
@@ -590,6 +604,9 @@ static void qwen_script_has_the_published_shapes(void **state)
     int64_t bytes = job.states.weight + job.states.gradient + job.states.optimizer;
     assert_int_equal(bytes, 18);
     assert_false(job.states.shard_optimizer);
+    /* Its launcher is MindSpore's. */
+    assert_int_equal(job.rules.statistics_width, 8);
+    assert_int_equal(job.rules.allocation, EK_ALLOCATION_BLOCKS);
     assert_int_equal((elements * bytes + (1 << 19)) >> 20, 32684);
     ek_job_clear(&job);
 }

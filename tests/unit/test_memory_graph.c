@@ -60,7 +60,7 @@ static void what_is_kept_is_enough_and_nothing_of_it_can_go(void **state)
     ek__random random = ek__random_seed(1);
     static ek__graph g;
     for (int round = 0; round < 2000; round++) {
-        bool recomputed[EK__MAX_OPS], kept[EK__MAX_TENSORS];
+        bool recomputed[EK__MAX_OPS] = {false}, kept[EK__MAX_TENSORS];
         memset(&g, 0, sizeof g);
         ek__add_bytes(&g, "input", 100, false);
         int n = 1 + ek__random_below(&random, 20);
@@ -340,23 +340,23 @@ static void patterns_of_other_families_name_their_operators(void **state)
 {
     (void)state;
     static const struct {
-        ek_family family;
         const char *pattern;
+        ek_family family;
         int matches; /* operators in a layer on two tensor ranks */
     } cases[] = {
-        {EK_FAMILY_GLM, "mlp\\.activation_func\\.mul", 1},
-        {EK_FAMILY_GLM, "mlp\\.activation_func\\.silu\\.silu", 1},
-        {EK_FAMILY_GLM, "mlp\\.dense_left\\.reshape", 2},
-        {EK_FAMILY_GLM, "mlp\\.dense_4h_to_h\\.reshape", 2},
-        {EK_FAMILY_GLM, "input_layernorm\\.cast", 1},
-        {EK_FAMILY_GLM, "post_attention_layernorm\\.cast", 1},
-        {EK_FAMILY_GLM, "mlp\\.activation_func", 1}, /* SiLU; the product makes the cell's output */
-        {EK_FAMILY_GLM, "feed_forward\\.mul", 0},
-        {EK_FAMILY_LLAMA, "attention_norm\\.norm", 1},
-        {EK_FAMILY_LLAMA, ".*\\.norm", 2},
-        {EK_FAMILY_LLAMA, ".*\\.w[qkvo]\\.matmul", 4},
-        {EK_FAMILY_LLAMA, "add", 2},
-        {EK_FAMILY_LLAMA, "norm", 0},
+        {"mlp\\.activation_func\\.mul", EK_FAMILY_GLM, 1},
+        {"mlp\\.activation_func\\.silu\\.silu", EK_FAMILY_GLM, 1},
+        {"mlp\\.dense_left\\.reshape", EK_FAMILY_GLM, 2},
+        {"mlp\\.dense_4h_to_h\\.reshape", EK_FAMILY_GLM, 2},
+        {"input_layernorm\\.cast", EK_FAMILY_GLM, 1},
+        {"post_attention_layernorm\\.cast", EK_FAMILY_GLM, 1},
+        {"mlp\\.activation_func", EK_FAMILY_GLM, 1}, /* SiLU; the product makes the cell's output */
+        {"feed_forward\\.mul", EK_FAMILY_GLM, 0},
+        {"attention_norm\\.norm", EK_FAMILY_LLAMA, 1},
+        {".*\\.norm", EK_FAMILY_LLAMA, 2},
+        {".*\\.w[qkvo]\\.matmul", EK_FAMILY_LLAMA, 4},
+        {"add", EK_FAMILY_LLAMA, 2},
+        {"norm", EK_FAMILY_LLAMA, 0},
     };
     static made_job m;
     static ek__graph graph;
@@ -496,6 +496,7 @@ static void the_collected_shares_are_met(void **state)
     if (!file) {
         print_message("skipped: no shared files\n");
         skip();
+        return;
     }
     int n = 0;
     while (fgets(line, sizeof line, file)) {

@@ -1,0 +1,31 @@
+/* The oracle of memory predictions: random jobs, and a replay of every event of every block of a stage that keeps each
+ * live buffer in a table. It knows nothing of profiles; who neighbours whom it finds by searching the placement. */
+#ifndef MEMORY_REPLAY_H
+#define MEMORY_REPLAY_H
+
+#include "base/random.h"
+#include "evenkeel/memory.h"
+#include "memory/program.h"
+
+/* What a replay found; bytes are above what is there for the whole step. */
+typedef struct replay_result {
+    int64_t peak;
+    size_t block;                    /* at which the peak was first reached */
+    int64_t part[EK_N_MEMORY_PARTS]; /* there */
+    double alive;
+    int64_t left; /* bytes alive when the step is over */
+} replay_result;
+
+/* Called with each buffer that is taken (bytes > 0) and given back (< 0), by its key. NULL: nobody. */
+typedef void replay_listener(void *user, uint64_t key, int64_t bytes);
+
+/* Fails the test when a buffer is taken twice, or given back that is not there. */
+replay_result replay_stage(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                           size_t n_blocks, replay_listener *listener, void *user);
+
+/* A small job of random shape, schedule, recomputation and rules. ek_job_clear() it. */
+ek_job random_job(ek__random *random);
+/* A plain dense one to change by hand: p stages of v chunks with n layers each, m micro-batches, 1F1B or interleaved. */
+ek_job plain_job(int p, int v, int layers_a_chunk, int m);
+
+#endif
