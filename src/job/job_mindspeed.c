@@ -439,7 +439,7 @@ static ek_status read_lists(reader *r, const ek__node *config)
     if (status == EK_OK && select)
         status = read_beyond(r, select, EK_PATTERN_SELECT, selected(r));
     if (status == EK_OK && comm)
-        status = read_beyond(r, comm, EK_PATTERN_COMM, "(input|pre_mlp)_layernorm");
+        status = read_beyond(r, comm, EK_PATTERN_COMM, ".*layernorm");
     return status;
 }
 
