@@ -281,7 +281,7 @@ static ek__profile_of_part profile_block(const ek_job *job, const ek__job_progra
     int64_t take = kind == EK_FORWARD && chunk->receives ? programs->border
                    : kind == EK_BACKWARD && chunk->sends ? programs->border_gradient
                                                          : 0;
-    int64_t give = kind == EK_FORWARD && chunk->sends      ? programs->border
+    int64_t give = kind == EK_FORWARD && chunk->sends       ? programs->border
                    : kind == EK_BACKWARD && chunk->receives ? programs->border_gradient
                                                             : 0;
     sum s = {.profile = {.peak_event = -1}};

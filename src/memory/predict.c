@@ -187,9 +187,9 @@ static ek__recompute recompute_of(const ek_job *job, ek_recompute kind)
         ek_pattern_kind is = job->pattern[i].kind;
         bool select = is == EK_PATTERN_SELECT || is == EK_PATTERN_SELECT_EXCLUDE;
         bool excludes = is == EK_PATTERN_SELECT_EXCLUDE || is == EK_PATTERN_COMM_EXCLUDE;
-        bool holds = what.full ? excludes
-                               : kind == EK_RECOMPUTE_BOTH ||
-                                     (select ? kind == EK_RECOMPUTE_SELECT : kind == EK_RECOMPUTE_COMM);
+        bool holds =
+            what.full ? excludes
+                      : kind == EK_RECOMPUTE_BOTH || (select ? kind == EK_RECOMPUTE_SELECT : kind == EK_RECOMPUTE_COMM);
         what.patterns |= (uint64_t)holds << i;
     }
     return what;

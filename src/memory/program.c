@@ -65,9 +65,9 @@ static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *we
     if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0)
         return;
     bool after_cast = job->rules.gather_after_cast && in_compute_type(op);
-    int64_t bytes = after_cast ? ek_dtype_bytes(job->types.compute)
-                               : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered
-                                                                                   : job->states.weight);
+    int64_t bytes =
+        after_cast ? ek_dtype_bytes(job->types.compute)
+                   : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered : job->states.weight);
     c->gathered[op->parameter] = ek__record_take(c->r, weight->elements * bytes, op->path, "gathered weight");
 }
 
@@ -285,8 +285,8 @@ static void give_gradient(compiler *c, int o, int tensor, int buffer)
         ek__record_use(c->r, buffer);
         if (!is_free(c, buffer, 0))
             result = is_free(c, before, 1) ? before
-                                           : ek__record_take(c->r, c->graph->tensor[tensor].bytes,
-                                                             c->graph->op[o].path, "sum of gradients");
+                                           : ek__record_take(c->r, c->graph->tensor[tensor].bytes, c->graph->op[o].path,
+                                                             "sum of gradients");
         c->r->buffer[before].holders--;
     }
     c->gradient[tensor] = result;
@@ -387,9 +387,30 @@ static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
             in->bytes == c->r->buffer[of_output].bytes && c->gradient[op->in[0]] < 0)
             taken[i] = of_output;
         else
-            taken[i] = ek__record_take(c->r, in->bytes, op->path,
-                                       i == 0 ? "gradient of input" : "gradient of another input");
+            taken[i] =
+                ek__record_take(c->r, in->bytes, op->path, i == 0 ? "gradient of input" : "gradient of another input");
     }
+}
+
+/* What an operator's gradient reads, in the current step. */
+static void use_gradients(compiler *c, const ek__op *op)
+{
+    use_needs(c, op);
+    for (int i = 0; i < op->n_out; i++)
+        ek__record_use(c->r, c->gradient[op->out[i]]);
+}
+
+/* The gradient of a weight is a matmul of its own behind that of the input, which is then there. */
+static void weight_step(compiler *c, int o, const int *taken, bool wants_input)
+{
+    const ek__op *op = &c->graph->op[o];
+    if (op->kind == EK__OP_MATMUL && wants_input) {
+        ek__record_step(c->r, o);
+        use_gradients(c, op);
+        for (int i = 0; i < op->n_in; i++)
+            ek__record_use(c->r, taken[i]);
+    }
+    take_weight_gradient(c, o);
 }
 
 static void backward_step(compiler *c, int o, bool wants_input)
@@ -402,17 +423,14 @@ static void backward_step(compiler *c, int o, bool wants_input)
         defer(c, o);
     if (wants_input || own_weight) {
         ek__record_step(c->r, o);
-        use_needs(c, op);
-        for (int i = 0; i < op->n_out; i++)
-            if (c->gradient[op->out[i]] >= 0)
-                ek__record_use(c->r, c->gradient[op->out[i]]);
+        use_gradients(c, op);
         if (wants_input)
             take_weight(c, o);
         if (op->backward_workspace > 0)
             ek__record_take(c->r, op->backward_workspace, op->path, "workspace");
         take_input_gradients(c, op, taken);
         if (own_weight)
-            take_weight_gradient(c, o);
+            weight_step(c, o, taken, wants_input);
     }
     drop_outputs(c, op);
     for (int i = 0; i < op->n_in && wants_input; i++)

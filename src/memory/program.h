@@ -12,14 +12,13 @@
  *             it was, and what else is done. The second gradient of a tensor that several operators read is a tensor of
  *             its own until it is added to the first. A sum hands its output's gradient to its inputs without a copy,
  *             and so does a view.
- *   weights   multiplied in compute type. The gradient of a weight is of compute type too and is cast to the buffer's
- *             type, then added to it. Without a buffer it stays to the end of the step (class GRADIENT): its buffer is
- *             taken by the chunk's first micro-batch alone, later ones add to it; the event of taking it is to be
- *             skipped for them.
- *   borders   buffer INPUT is taken by whoever makes it (the layer before, or the receiving end of a transfer) and
- *             belongs to this layer from then on; OUTPUT is taken here and becomes the next layer's INPUT.
- *             OUTPUT_GRADIENT is taken by the layer behind (or by the transfer) and given back here; INPUT_GRADIENT is
- *             taken here and handed over.
+ *   weights   multiplied in compute type. The gradient of a weight comes behind that of the matmul's input, as an
+ *             operator of its own; it is of compute type too and is cast to the buffer's type, then added to it.
+ * Without a buffer it stays to the end of the step (class GRADIENT): its buffer is taken by the chunk's first
+ * micro-batch alone, later ones add to it; the event of taking it is to be skipped for them. borders   buffer INPUT is
+ * taken by whoever makes it (the layer before, or the receiving end of a transfer) and belongs to this layer from then
+ * on; OUTPUT is taken here and becomes the next layer's INPUT. OUTPUT_GRADIENT is taken by the layer behind (or by the
+ * transfer) and given back here; INPUT_GRADIENT is taken here and handed over.
  */
 #ifndef EK_MEMORY_PROGRAM_H
 #define EK_MEMORY_PROGRAM_H
@@ -62,7 +61,7 @@ typedef struct ek__program {
     ek__buffer *buffer;
     int n_events[EK_N_BLOCK_KINDS];
     ek__event *event[EK_N_BLOCK_KINDS];
-    int16_t *event_op[EK_N_BLOCK_KINDS]; /* operator that runs at the event, for messages */
+    int16_t *event_op[EK_N_BLOCK_KINDS];           /* operator that runs at the event, for messages */
     ek__profile_of_part profile[EK_N_BLOCK_KINDS]; /* of a micro-batch that is not the chunk's first */
     ek__profile_of_part first[EK_N_BLOCK_KINDS];   /* of the first, which takes buffers of class GRADIENT */
     int64_t kept; /* bytes that stay behind a forward pass: class KEPT, with INPUT where it is kept */
@@ -120,8 +119,9 @@ typedef struct ek__chunk_programs {
     bool receives, sends; /* the chunk's input comes from another stage, its output goes to one: INPUT (and backward
                            * OUTPUT_GRADIENT) is then taken when the block begins, OUTPUT (and INPUT_GRADIENT) given
                            * back at its end. Else they pass from chunk to chunk. Also false at the model's ends */
-    ek__profile_of_part block[EK_N_BLOCK_KINDS], first_block[EK_N_BLOCK_KINDS]; /* of whole blocks, from the bytes
-                           * before the block; peak_event is the run: copies times runs count on */
+    ek__profile_of_part block[EK_N_BLOCK_KINDS],
+        first_block[EK_N_BLOCK_KINDS]; /* of whole blocks, from the bytes
+                                        * before the block; peak_event is the run: copies times runs count on */
 } ek__chunk_programs;
 
 typedef struct ek__job_programs {
@@ -130,10 +130,10 @@ typedef struct ek__job_programs {
     ek__graph *graph[EK__N_GRAPH_KINDS]; /* NULL where the job has no such layer */
     ek__static_bytes bytes[EK__N_GRAPH_KINDS];
     int n_cells;
-    ek__chunk_programs *chunk; /* [n_cells], [plan.n_chunks][n_stages]: index as of ek_plan */
+    ek__chunk_programs *chunk;       /* [n_cells], [plan.n_chunks][n_stages]: index as of ek_plan */
     int64_t border, border_gradient; /* bytes of the tensor between layers, and of its gradient */
-    int64_t mask;              /* bytes of a micro-batch's mask (of one copy), alive from its first forward block on a stage (chunk 0,
-                                * or the one of its direction) to that chunk's backward block */
+    int64_t mask; /* bytes of a micro-batch's mask (of one copy), alive from its first forward block on a stage (chunk
+                   * 0, or the one of its direction) to that chunk's backward block */
 } ek__job_programs;
 
 /* Kind of a decoder layer, counted through the model. */

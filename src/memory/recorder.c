@@ -71,7 +71,9 @@ static int64_t scaled(const ek_job *job, int64_t bytes, int b, ek__buffer_class 
 {
     bool activation =
         what == EK__CLASS_KEPT || (what == EK__CLASS_BORDER && (b == EK__BUFFER_INPUT || b == EK__BUFFER_OUTPUT));
-    double scale = what == EK__CLASS_GRADIENT ? 1 : activation ? job->rules.activation_scale : job->rules.transient_scale;
+    double scale = what == EK__CLASS_GRADIENT ? 1
+                   : activation               ? job->rules.activation_scale
+                                              : job->rules.transient_scale;
     if (scale != 1)
         bytes = (int64_t)llround((double)bytes * scale);
     return ek__aligned(bytes);
@@ -156,8 +158,8 @@ static int64_t kept_of(const ek__recorder *r, const ek__program *program)
 static ek__program *new_program(const ek__recorder *r)
 {
     size_t n = (size_t)r->n_buffers, most = 2 * n;
-    size_t size = sizeof(ek__program) + n * sizeof(ek__buffer) +
-                  EK_N_BLOCK_KINDS * most * (sizeof(ek__event) + sizeof(int16_t));
+    size_t size =
+        sizeof(ek__program) + n * sizeof(ek__buffer) + EK_N_BLOCK_KINDS * most * (sizeof(ek__event) + sizeof(int16_t));
     ek__program *program = ek__alloc(1, size);
     if (!program)
         return NULL;

@@ -34,8 +34,8 @@ typedef struct ek__alive_list {
     int layer;
 } ek__alive_list;
 
-/* What is alive at a peak, one entry for each buffer of each program. The caller frees list->alive. O(blocks + runs of a
- * stage x events). */
+/* What is alive at a peak, one entry for each buffer of each program. The caller frees list->alive. O(blocks + runs of
+ * a stage x events). */
 ek_status ek__stage_alive(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                           const ek__peak *peak, ek__alive_list *list, ek_error *err);
 

@@ -202,7 +202,8 @@ static void run_copy(replay *r, const block_at *at)
     int way = r->job->schedule->placement == EK_PLACE_BOTH_WAYS ? at->block->chunk : 0, kind = at->block->kind;
     int before = stage_at(r->job, way, at->position - 1), behind = stage_at(r->job, way, at->position + 1);
     bool other_before = before >= 0 && before != r->stage, other_behind = behind >= 0 && behind != r->stage;
-    uint64_t input = key_of(KEY_BORDER, at->position, 0, at->block->micro_batch, at->copy, 0), output = border_key(at, KEY_BORDER, chunk->n);
+    uint64_t input = key_of(KEY_BORDER, at->position, 0, at->block->micro_batch, at->copy, 0),
+             output = border_key(at, KEY_BORDER, chunk->n);
     uint64_t output_gradient = border_key(at, KEY_BORDER_GRADIENT, chunk->n);
     uint64_t input_gradient = key_of(KEY_BORDER_GRADIENT, at->position, 0, at->block->micro_batch, at->copy, 0);
     if (kind == EK_FORWARD && other_before)
@@ -394,11 +395,15 @@ static void randomize_rules(ek__random *random, ek_job *job)
 
 static void randomize_recompute(ek__random *random, ek_job *job)
 {
-    static const char *const llama[] = {"feed_forward\\.mul", "feed_forward\\.w1\\.activation\\.silu", ".*\\.norm",
-                                        "attention\\.flash_attention\\.flash_attention", "add", ".*_norm"};
-    static const char *const megatron[] = {"mlp\\.activation_func", "input_layernorm", "pre_mlp_layernorm",
-                                           "core_attention", "mlp\\.linear_fc1", "self_attention\\.linear_qkv"};
-    static const ek_pattern_kind kinds[] = {EK_PATTERN_SELECT,        EK_PATTERN_SELECT,      EK_PATTERN_COMM,
+    static const char *const llama[] = {"feed_forward\\.mul",
+                                        "feed_forward\\.w1\\.activation\\.silu",
+                                        ".*\\.norm",
+                                        "attention\\.flash_attention\\.flash_attention",
+                                        "add",
+                                        ".*_norm"};
+    static const char *const megatron[] = {"mlp\\.activation_func", "input_layernorm",  "pre_mlp_layernorm",
+                                           "core_attention",        "mlp\\.linear_fc1", "self_attention\\.linear_qkv"};
+    static const ek_pattern_kind kinds[] = {EK_PATTERN_SELECT, EK_PATTERN_SELECT, EK_PATTERN_COMM,
                                             EK_PATTERN_SELECT_EXCLUDE, EK_PATTERN_COMM_EXCLUDE};
     int n_cells = job->plan.n_stages * job->plan.n_chunks, layers[256];
     assert_true(n_cells <= 256);

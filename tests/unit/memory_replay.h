@@ -25,7 +25,8 @@ replay_result replay_stage(const ek_job *job, const ek__job_programs *programs, 
 
 /* A small job of random shape, schedule, recomputation and rules. ek_job_clear() it. */
 ek_job random_job(ek__random *random);
-/* A plain dense one to change by hand: p stages of v chunks with n layers each, m micro-batches, 1F1B or interleaved. */
+/* A plain dense one to change by hand: p stages of v chunks with n layers each, m micro-batches, 1F1B or interleaved.
+ */
 ek_job plain_job(int p, int v, int layers_a_chunk, int m);
 
 #endif

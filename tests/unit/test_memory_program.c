@@ -1,0 +1,312 @@
+/* Programs of small graphs made by hand: every figure below was added up by hand from the rules in memory/program.h, on
+ * graphs whose tensors are whole multiples of the allocator's rounding. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory/allocator.h"
+#include "memory_replay.h"
+
+enum { X = 8192, A = 16384, WEIGHT = 1024, CAST = 2 * WEIGHT, SUMMED = 4 * WEIGHT };
+
+/* What a hand-made graph is compiled for: fp32 weights, bf16 compute, gradients summed in fp32. */
+static ek_job bare_job(void)
+{
+    ek_job job = {.types = {.compute = EK_BF16, .param = EK_FP32, .norm = EK_FP32},
+                  .parallel = {.data = 1, .tensor = 1, .context = 1, .expert = 1},
+                  .states = {.weight = 4, .gradient = 4, .optimizer = 8, .gathered = 4, .shard_size = -1},
+                  .rules = {.weight_gather = EK_GATHER_NONE, .activation_scale = 1, .transient_scale = 1}};
+    return job;
+}
+
+static void add_op(ek__graph *g, const char *path, ek__op_kind kind, int in, int other, int out, bool needs)
+{
+    ek__op *op = ek__add_op(g, path, kind);
+    ek__op_in(g, op, in);
+    if (other >= 0)
+        ek__op_in(g, op, other);
+    ek__op_out(g, op, out);
+    if (needs)
+        ek__op_need(g, op, in);
+    if (kind == EK__OP_MATMUL)
+        op->parameter = ek__add_parameter(g, "weight", WEIGHT, 32, EK_FP32, 1);
+}
+
+/* x -matmul-> a -silu-> b -matmul-> o */
+static void make_mlp(ek__graph *g)
+{
+    memset(g, 0, sizeof *g);
+    int x = ek__add_bytes(g, "x", X, false), a = ek__add_bytes(g, "a", A, false);
+    int b = ek__add_bytes(g, "b", A, false), o = ek__add_bytes(g, "o", X, false);
+    add_op(g, "up", EK__OP_MATMUL, x, -1, a, true);
+    add_op(g, "silu", EK__OP_ELEMENTWISE, a, -1, b, true);
+    add_op(g, "down", EK__OP_MATMUL, b, -1, o, true);
+    g->input = x;
+    g->output = o;
+}
+
+static ek__program *compile(const ek_job *job, const ek__graph *g, const bool *recomputed, bool full, bool split)
+{
+    ek_error err;
+    ek__program *program;
+    static const bool none[EK__MAX_OPS];
+    if (ek__program_new(job, g, recomputed ? recomputed : none, full, split, &program, &err))
+        fail_msg("%s", err.message);
+    return program;
+}
+
+static void assert_part(const ek__program *program, int part, int64_t peak, int64_t end)
+{
+    if (program->profile[part].peak != peak || program->profile[part].end != end)
+        fail_msg("part %d: peak %lld, end %lld; expected %lld, %lld", part, (long long)program->profile[part].peak,
+                 (long long)program->profile[part].end, (long long)peak, (long long)end);
+}
+
+static void nothing_recomputed(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, X + A + A);
+    assert_part(p, EK_FORWARD, A + A + X + CAST, A + A + X);
+    /* At `down`: the cast weight and the gradient of b; then the latter and the gradient of the weight. */
+    assert_part(p, EK_BACKWARD, A + CAST, -A - A - X);
+    assert_string_equal(g.op[p->event_op[EK_BACKWARD][p->profile[EK_BACKWARD].peak_event]].path, "down");
+    assert_int_equal(p->n_events[EK_BACKWARD_WEIGHT], 0);
+    ek__program_free(p);
+}
+
+static void a_recomputed_activation(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    ek__program *p = compile(&job, &g, (bool[EK__MAX_OPS]){[1] = true}, false, false);
+    assert_int_equal(p->kept, X + A);
+    assert_part(p, EK_FORWARD, A + A + X + CAST, A + X);
+    assert_part(p, EK_BACKWARD, A + A + CAST, -A - X);
+    ek__program_free(p);
+}
+
+static void a_whole_layer_recomputed(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    bool all[EK__MAX_OPS];
+    memset(all, 1, sizeof all);
+    ek__program *p = compile(&job, &g, all, true, false);
+    assert_int_equal(p->kept, X);
+    /* a and b are back before the first gradient; `down` itself does not run again. */
+    assert_part(p, EK_BACKWARD, A + A + A + CAST, -X);
+    int runs = 0;
+    for (int e = 0; e < p->n_events[EK_BACKWARD]; e++) {
+        int b = p->event[EK_BACKWARD][e] - 1;
+        runs += b >= 0 && strcmp(p->buffer[b].op, "down") == 0 && strcmp(p->buffer[b].name, "o") == 0;
+    }
+    assert_int_equal(runs, 0);
+    ek__program_free(p);
+}
+
+static void a_split_backward(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    ek__program *p = compile(&job, &g, NULL, false, true);
+    /* The gradients of a and o stay for the weights, as do b and x. */
+    assert_part(p, EK_BACKWARD, A + A, X);
+    assert_part(p, EK_BACKWARD_WEIGHT, CAST, -X - A - A - X);
+    ek__program_free(p);
+    job.rules.weight_gradient_fused = true;
+    p = compile(&job, &g, NULL, false, true);
+    assert_part(p, EK_BACKWARD_WEIGHT, 0, -X - A - A - X);
+    ek__program_free(p);
+}
+
+static void a_tensor_read_twice(void **state)
+{
+    (void)state;
+    ek__graph g = {0};
+    ek_job job = bare_job();
+    int x = ek__add_bytes(&g, "x", X, false), h = ek__add_bytes(&g, "h", X, false);
+    int o = ek__add_bytes(&g, "o", X, false);
+    add_op(&g, "square", EK__OP_ELEMENTWISE, x, -1, h, true);
+    add_op(&g, "add", EK__OP_ELEMENTWISE, x, h, o, false);
+    g.input = x;
+    g.output = o;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, X);
+    /* The sum's gradient is both inputs' without a copy; the square's is a second one, which then takes the sum. */
+    assert_part(p, EK_BACKWARD, X, -X);
+    ek__program_free(p);
+}
+
+static void three_readers(void **state)
+{
+    (void)state;
+    ek__graph g = {0};
+    ek_job job = bare_job();
+    int x = ek__add_bytes(&g, "x", X, false), h[3], o = ek__add_bytes(&g, "o", X, false);
+    for (int i = 0; i < 3; i++) {
+        h[i] = ek__add_bytes(&g, "h", A, false);
+        add_op(&g, "expand", EK__OP_ELEMENTWISE, x, -1, h[i], false);
+    }
+    ek__op *op = ek__add_op(&g, "join", EK__OP_ELEMENTWISE);
+    for (int i = 0; i < 3; i++)
+        ek__op_in(&g, op, h[i]);
+    ek__op_out(&g, op, o);
+    g.input = x;
+    g.output = o;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, 0);
+    /* join: 3 A. Then x's first gradient, with o's gone: 3 A; its second beside it with 2 A left. x itself is given
+     * back in the forward pass. */
+    assert_part(p, EK_FORWARD, 3 * A + X - X, X - X);
+    assert_part(p, EK_BACKWARD, 3 * A, 0);
+    ek__program_free(p);
+}
+
+static void in_place(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    g.op[1].n_needs = 0; /* a constant factor */
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_part(p, EK_FORWARD, A + A, A + X);
+    assert_part(p, EK_BACKWARD, A + CAST, -A - X);
+    ek__program_free(p);
+    g.op[1].in_place = true;
+    p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, X + A);
+    assert_part(p, EK_FORWARD, A + X + CAST, A + X);
+    ek__program_free(p);
+}
+
+static void a_weight_gradient_that_stays(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    job.states.gradient = 0;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_part(p, EK_BACKWARD, A + CAST, -A - A - X);
+    assert_int_equal(p->first[EK_BACKWARD].end, p->profile[EK_BACKWARD].end + 2 * SUMMED);
+    int n = 0;
+    for (int b = 0; b < p->n_buffers; b++)
+        n += p->buffer[b].what == EK__CLASS_GRADIENT;
+    assert_int_equal(n, 2);
+    ek__program_free(p);
+}
+
+static void weights(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    job.rules.cast_weight_kept = true;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, X + A + A + 2 * CAST);
+    assert_part(p, EK_FORWARD, A + A + X + 2 * CAST, A + A + X + 2 * CAST);
+    ek__program_free(p);
+    /* Gathered for the layer's pass: both are there at its end, and again in backward. */
+    job.rules.cast_weight_kept = false;
+    job.rules.weight_gather = EK_GATHER_LAYER;
+    job.parallel.data = 4;
+    job.states.shard_weight = true;
+    p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, X + A + A);
+    assert_part(p, EK_FORWARD, A + A + X + CAST + 2 * SUMMED, A + A + X);
+    assert_part(p, EK_BACKWARD, A + CAST + SUMMED, -A - A - X);
+    ek__program_free(p);
+    /* In compile type they need no cast. */
+    job.rules.gather_after_cast = true;
+    p = compile(&job, &g, NULL, false, false);
+    assert_part(p, EK_FORWARD, A + A + X + 2 * CAST, A + A + X);
+    ek__program_free(p);
+}
+
+static void scales(void **state)
+{
+    (void)state;
+    ek__graph g;
+    ek_job job = bare_job();
+    make_mlp(&g);
+    job.rules.activation_scale = 2;
+    job.rules.transient_scale = 3;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_int_equal(p->kept, 2 * (X + A + A));
+    assert_part(p, EK_BACKWARD, 3 * (A + CAST), 3 * X - 2 * (X + A + A) - 3 * X);
+    ek__program_free(p);
+}
+
+/* The storages that ek__graph_keep() finds are what a program of the same layer leaves behind. */
+static void kept_of_layers(void **state)
+{
+    (void)state;
+    enum { N = 200, SEED = 175 };
+    print_message("# seeds %d to %d\n", SEED, SEED + N - 1);
+    for (int i = 0; i < N; i++) {
+        ek__random random = ek__random_seed(SEED + (uint64_t)i);
+        ek_job job = random_job(&random);
+        job.rules.activation_scale = 1;
+        job.rules.cast_weight_kept = false;
+        for (int kind = 0; kind < EK__N_GRAPH_KINDS; kind++) {
+            if (kind == EK__GRAPH_EXPERTS && job.model.n_experts == 0)
+                continue;
+            ek__graph g;
+            bool recomputed[EK__MAX_OPS] = {false}, kept[EK__MAX_TENSORS];
+            ek__graph_build(&job, (ek__graph_kind)kind, &g);
+            uint64_t bits = job.n_patterns ? (UINT64_C(1) << job.n_patterns) - 1 : 0;
+            ek__graph_recomputed(&job, &g, (ek__recompute){false, bits}, recomputed);
+            ek__graph_keep(&g, recomputed, kept);
+            int64_t bytes = 0;
+            for (int t = 0; t < g.n_tensors; t++)
+                bytes += kept[t] && (g.tensor[t].producer >= 0 || t == g.input) ? ek__aligned(g.tensor[t].bytes) : 0;
+            ek__program *p = compile(&job, &g, recomputed, false, false);
+            if (p->kept != bytes)
+                fail_msg("seed %d, %s: %lld kept, %lld expected", SEED + i, g.name, (long long)p->kept,
+                         (long long)bytes);
+            ek__program_free(p);
+        }
+        ek_job_clear(&job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        {"without recomputation what gradients read is kept", nothing_recomputed, NULL, NULL, NULL},
+        {"a recomputed activation comes back just before its reader's gradient", a_recomputed_activation, NULL, NULL,
+         NULL},
+        {"a layer recomputed whole keeps its input and runs forward again first", a_whole_layer_recomputed, NULL, NULL,
+         NULL},
+        {"with a split backward pass what weights' gradients read stays for them", a_split_backward, NULL, NULL, NULL},
+        {"a residual sum hands its gradient on without a copy", a_tensor_read_twice, NULL, NULL, NULL},
+        {"gradients of a tensor that three operators read are added one by one", three_readers, NULL, NULL, NULL},
+        {"an operator in place takes its input's storage", in_place, NULL, NULL, NULL},
+        {"without a buffer a weight's gradient stays, for the first micro-batch only", a_weight_gradient_that_stays,
+         NULL, NULL, NULL},
+        {"weights are cast for a moment, kept cast, or gathered for a layer's pass", weights, NULL, NULL, NULL},
+        {"scales of rules multiply kept and other tensors", scales, NULL, NULL, NULL},
+        {"a program keeps what the graph's own walk says", kept_of_layers, NULL, NULL, NULL},
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
