@@ -3,7 +3,7 @@
  * arguments inside is split too, since scripts keep arguments in variables and leave the quotes off later. */
 #include "job/arguments.h"
 
-#include <limits.h>
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static ek_status fail_here(const scanner *s, int line, int column, const char *w
 
 /* ---- variables ---- */
 
-static size_t name_length(const char *text, size_t size)
+size_t ek__name_length(const char *text, size_t size)
 {
     size_t n = 0;
     while (n < size && (is_name_start(text[n]) || (n > 0 && is_digit(text[n]))))
@@ -76,7 +76,7 @@ static size_t name_length(const char *text, size_t size)
     return n;
 }
 
-static int find_variable(const ek__words *words, const char *name, size_t n)
+int ek__words_find(const ek__words *words, const char *name, size_t n)
 {
     for (int i = words->n_variables - 1; i >= 0; i--)
         if (strncmp(words->variable[i].name, name, n) == 0 && words->variable[i].name[n] == '\0')
@@ -86,14 +86,14 @@ static int find_variable(const ek__words *words, const char *name, size_t n)
 
 const ek__variable *ek__words_variable(const ek__words *words, const char *name)
 {
-    int i = find_variable(words, name, strlen(name));
+    int i = ek__words_find(words, name, strlen(name));
     return i < 0 ? NULL : &words->variable[i];
 }
 
 /* The variable of a name, made when there is none. */
 static ek_status take_variable(scanner *s, const char *name, size_t n, int *out)
 {
-    *out = find_variable(&s->out, name, n);
+    *out = ek__words_find(&s->out, name, n);
     if (*out >= 0)
         return EK_OK;
     if (s->out.n_variables == EK__ARGUMENTS_MAX_VARIABLES)
@@ -157,150 +157,34 @@ static size_t closing(const char *text, size_t size, size_t open, char opening, 
     return size;
 }
 
-/* ---- arithmetic ---- */
-
-enum { MAX_NESTING = 32 };
-
-typedef struct sum {
-    scanner *s;
-    const char *at, *end;
-    const char *unknown; /* a name without a whole number */
-    size_t n_unknown;
-    bool wrong, twice;
-    int depth;
-} sum;
-
-static int64_t expression(sum *m, int level);
-
-static void skip_blanks(sum *m)
-{
-    while (m->at < m->end && (is_blank(*m->at) || *m->at == '\n'))
-        m->at++;
-}
-
-static bool to_number(const char *text, int64_t *out)
-{
-    char *end;
-    if (!is_digit(*text) || strlen(text) > 12)
-        return false;
-    *out = strtoll(text, &end, 10);
-    return *end == '\0';
-}
-
-static int64_t named(sum *m)
-{
-    const char *name = m->at;
-    size_t n = name_length(m->at, (size_t)(m->end - m->at));
-    int64_t value = 0;
-    m->at += n;
-    int i = n > 0 ? find_variable(&m->s->out, name, n) : -1;
-    if (i >= 0) {
-        m->s->out.variable[i].referred = true;
-        m->twice = m->twice || m->s->out.variable[i].twice;
-    }
-    if (i < 0 || !m->s->out.variable[i].value || !to_number(m->s->out.variable[i].value, &value)) {
-        if (!m->unknown && n > 0) {
-            m->unknown = name;
-            m->n_unknown = n;
-        }
-        m->wrong = true;
-    }
-    return value;
-}
-
-static int64_t operand(sum *m)
-{
-    skip_blanks(m);
-    bool braced = false;
-    int64_t value = 0;
-    if (m->at < m->end && *m->at == '$') {
-        m->at++;
-        braced = m->at < m->end && *m->at == '{';
-        m->at += braced;
-    }
-    if (m->at < m->end && is_digit(*m->at)) {
-        for (int n = 0; m->at < m->end && is_digit(*m->at); m->at++, n++) {
-            m->wrong = m->wrong || n >= 12;
-            value = n < 12 ? 10 * value + (*m->at - '0') : value;
-        }
-    } else if (m->at < m->end && *m->at == '(' && ++m->depth < MAX_NESTING) {
-        m->at++;
-        value = expression(m, 0);
-        skip_blanks(m);
-        m->wrong = m->wrong || m->at == m->end || *m->at != ')';
-        m->at += m->at < m->end;
-        m->depth--;
-    } else {
-        value = named(m);
-    }
-    if (braced && m->at < m->end && *m->at == '}')
-        m->at++;
-    else if (braced)
-        m->wrong = true;
-    return value;
-}
-
-/* One operation; numbers stay below 2^53. */
-static int64_t operate(sum *m, char c, int64_t a, int64_t b)
-{
-    const int64_t most = (int64_t)1 << 53;
-    if ((c == '/' || c == '%') && b == 0) {
-        m->wrong = true;
-        return 0;
-    }
-    if (c == '*' && (llabs(a) > (1 << 26) || llabs(b) > (1 << 26))) {
-        m->wrong = true;
-        return 0;
-    }
-    int64_t value = c == '+' ? a + b : c == '-' ? a - b : c == '*' ? a * b : c == '/' ? a / b : a % b;
-    m->wrong = m->wrong || llabs(value) > most;
-    return m->wrong ? 0 : value;
-}
-
-/* Sums of products of operands, from the left. */
-static int64_t expression(sum *m, int level)
-{
-    const char *signs = level == 0 ? "+-" : "*/%";
-    int64_t value = level == 0 ? expression(m, 1) : operand(m);
-    for (;;) {
-        skip_blanks(m);
-        if (m->wrong || m->at == m->end || !strchr(signs, *m->at) || !*m->at)
-            return value;
-        char c = *m->at++;
-        value = operate(m, c, value, level == 0 ? expression(m, 1) : operand(m));
-    }
-}
+/* ---- substitution ---- */
 
 /* $((...)), `length` bytes from s->at. */
 static ek_status put_arithmetic(scanner *s, word_text *w, size_t length)
 {
     const char *begin = s->text + s->at;
-    sum m = {.s = s, .at = begin + 3, .end = begin + length - 2};
-    int64_t value = expression(&m, 0);
-    skip_blanks(&m);
-    if (m.unknown) {
+    ek__arithmetic sum = ek__arithmetic_of(&s->out, begin + 3, length - 5);
+    if (sum.unknown) {
         char shown[64];
-        snprintf(shown, sizeof shown, "$%.*s", (int)(m.n_unknown < 60 ? m.n_unknown : 60), m.unknown);
+        snprintf(shown, sizeof shown, "$%.*s", (int)(sum.n_unknown < 60 ? sum.n_unknown : 60), sum.unknown);
         return put_unknown(s, w, shown, strlen(shown));
     }
-    if (m.wrong || m.at != m.end)
+    if (!sum.known)
         return put_unknown(s, w, begin, length);
     char text[24];
-    int n = snprintf(text, sizeof text, "%lld", (long long)value);
+    int n = snprintf(text, sizeof text, "%lld", (long long)sum.value);
     put(w, text, (size_t)n);
-    if (m.twice)
+    if (sum.twice)
         w->twice = "a variable in it";
     return EK_OK;
 }
-
-/* ---- substitution ---- */
 
 /* ${...}, `length` bytes from s->at. */
 static ek_status put_braced(scanner *s, word_text *w, size_t length)
 {
     const char *begin = s->text + s->at, *inside = begin + 2;
-    size_t n_inside = length - 3, n = name_length(inside, n_inside);
-    int variable = n > 0 ? find_variable(&s->out, inside, n) : -1;
+    size_t n_inside = length - 3, n = ek__name_length(inside, n_inside);
+    int variable = n > 0 ? ek__words_find(&s->out, inside, n) : -1;
     const char *rest = inside + n;
     size_t n_rest = n_inside - n;
     size_t skip = n_rest >= 2 && rest[0] == ':' && rest[1] == '-' ? 2 : n_rest >= 1 && rest[0] == '-' ? 1 : 0;
@@ -334,8 +218,8 @@ static ek_status put_dollar(scanner *s, word_text *w)
         bool arithmetic = length >= 5 && begin[2] == '(' && begin[length - 2] == ')';
         status = arithmetic ? put_arithmetic(s, w, length) : put_unknown(s, w, begin, length);
     } else if (is_name_start(peek(s, 1))) {
-        length = 1 + name_length(begin + 1, rest - 1);
-        status = put_variable(s, w, find_variable(&s->out, begin + 1, length - 1), begin, length);
+        length = 1 + ek__name_length(begin + 1, rest - 1);
+        status = put_variable(s, w, ek__words_find(&s->out, begin + 1, length - 1), begin, length);
     } else if (strchr("@*#?!-$0123456789", peek(s, 1)) && peek(s, 1)) {
         length = 2;
         status = put_unknown(s, w, begin, length);
@@ -557,6 +441,7 @@ static size_t closing_array(const scanner *s)
 
 static ek_status assign(scanner *s, int variable, const word_text *w)
 {
+    assert(s->out.variable && variable >= 0);
     ek__variable *v = &s->out.variable[variable];
     const char *value = NULL;
     if (!why_unknown(w) && !(value = ek__pool_text(s->out.pool, w->text, w->n)))
@@ -572,7 +457,7 @@ static ek_status assign(scanner *s, int variable, const word_text *w)
 /* NAME= or NAME+= at s->at: its length with the sign, else 0. */
 static size_t assignment_length(const scanner *s)
 {
-    size_t n = name_length(s->text + s->at, s->size - s->at);
+    size_t n = ek__name_length(s->text + s->at, s->size - s->at);
     if (n > 0 && peek(s, n) == '=' && peek(s, n + 1) != '=')
         return n + 1;
     return n > 0 && peek(s, n) == '+' && peek(s, n + 1) == '=' ? n + 2 : 0;
@@ -591,8 +476,11 @@ static ek_status read_assignment(scanner *s, size_t length)
     char c = peek(s, 0);
     bool quoted = (c == '"' || c == '\'') && s->at < s->size;
     if (c == '(' || (quoted && quotes_arguments(s))) {
+        assert(s->out.variable);
         w.unknown = s->out.variable[variable].name;
         status = assign(s, variable, &w);
+        if (status)
+            return status;
         s->out.variable[variable].unknown = NULL;
         if (quoted)
             return scan_quoted(s, variable);

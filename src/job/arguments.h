@@ -60,4 +60,20 @@ void ek__words_clear(ek__words *words);
 /* A variable by name, or NULL. */
 const ek__variable *ek__words_variable(const ek__words *words, const char *name);
 
+/* By the `n` bytes of a name: its index, -1 without one. */
+int ek__words_find(const ek__words *words, const char *name, size_t n);
+/* Bytes of the shell's name that a text begins with; 0: none. */
+size_t ek__name_length(const char *text, size_t size);
+
+/* What $((...)) is worth. */
+typedef struct ek__arithmetic {
+    int64_t value;
+    bool known;          /* else it is no sum of whole numbers */
+    bool twice;          /* a variable in it had another value further up */
+    const char *unknown; /* the first name without a whole number, n_unknown bytes in the text; NULL: none */
+    size_t n_unknown;
+} ek__arithmetic;
+/* The text between the brackets; variables in it become referred to. O(n x variables). */
+ek__arithmetic ek__arithmetic_of(ek__words *words, const char *text, size_t n);
+
 #endif

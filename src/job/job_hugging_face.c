@@ -1,7 +1,7 @@
 /* A Hugging Face config.json: the shapes of a model, and nothing of a run. The run is taken to be one of Megatron-LM in
  * bf16 with its distributed optimizer, spread as the overrides say. What a type of model has without a key of its own
  * (biases of Qwen2, norms of Qwen3's heads) follows the configuration classes of transformers 4.51. */
-#include <limits.h>
+#include <assert.h>
 #include <string.h>
 
 #include "job/megatron.h"
@@ -291,6 +291,7 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
                 .overrides = overrides,
                 .job = job,
                 .map = find_map(source)};
+    assert(r.map); /* it was recognised */
     ek__megatron_defaults(job, EK_MEGATRON);
     ek__job_name_after(source->path, job);
     if (r.map->parent)

@@ -551,6 +551,9 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
                                                    read_layers,  read_recompute, finish};
     reader r = {.in = {source->doc, source->listener, source->err}, .overrides = overrides, .job = job, .divisible = 1};
     ek__megatron_defaults(job, EK_MINDSPEED);
+    /* Its own linear layers keep the gathered input unless select_comm_recompute says otherwise, and make a gradient of
+     * the weight before they add it. */
+    job->rules.regather = job->rules.weight_gradient_fused = false;
     ek__job_name_after(source->path, job);
     find_sections(&r);
     ek_status status = EK_OK;
