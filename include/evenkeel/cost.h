@@ -9,16 +9,16 @@
 extern "C" {
 #endif
 
-/** A device and its links (data/devices.json; --device FILE for one of one's own). */
+/** A device and its links; the shipped ones are a table, ek_device_read() reads one of one's own. */
 typedef struct ek_device {
     char name[EK_NAME_SIZE];
     char source[160];
-    bool certain;                                 /**< false: a figure that is not from a product sheet */
+    bool certain; /**< false: a figure that is not from a product sheet */
+    int devices_per_node;
     double memory_gib, memory_gbs;                /**< 2^30 bytes; 10^9 B/s */
     double peak_tflops[3];                        /**< [EK_N_DTYPES] dense, 10^12 FLOP/s */
     double eff_matmul, eff_attention, eff_memory; /**< share of the peak reached, 0..1 */
     double launch_us;
-    int devices_per_node;
     double intra_gbs, inter_gbs; /**< per direction and device, 10^9 B/s */
     double intra_latency_us, inter_latency_us;
     double eff_link;

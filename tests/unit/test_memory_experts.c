@@ -477,8 +477,8 @@ static void make_measured(ek_job *job, bool v3, int *lists)
     job->parallel.data = job->parallel.expert = 4;
     job->parallel.pipeline = 2;
     job->parallel.n_micro_batches = 4;
-    job->states =
-        (ek_job_states){.weight = 2, .gradient = 4, .optimizer = 12, .shard_optimizer = true, .shard_table = true, .shard_size = -1};
+    job->states = (ek_job_states){
+        .weight = 2, .gradient = 4, .optimizer = 12, .shard_optimizer = true, .shard_table = true, .shard_size = -1};
     job->rules = ek_rules_default(EK_MEGATRON);
     job->rules.loss_fused = true;
     for (int i = 0; i < 2; i++)
@@ -531,12 +531,7 @@ static void measured_peaks_are_met(void **state)
             double mb = (double)memory.stage[s].used_peak / 1048576, error = mb / peaks[s] - 1;
             print_message("# DeepSeek-V%d, stage %d: %.0f MB, measured %.0f, %+.1f %% (peak at %s)\n", 2 + v3, s, mb,
                           peaks[s], 100 * error, memory.stage[s].operator_name);
-            for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
-                print_message("#   %s %.0f\n", ek_memory_part_name[i], (double)memory.stage[s].part[i] / 1048576);
-            for (int i = 0; i < memory.stage[s].n_top; i++)
-                print_message("#     %s %.0f x %d\n", memory.stage[s].top[i].name,
-                              (double)memory.stage[s].top[i].bytes / 1048576, memory.stage[s].top[i].count);
-            assert_true(fabs(error) < 0.9);
+            assert_true(fabs(error) < 0.05);
         }
         ek_memory_clear(&memory);
     }
