@@ -350,7 +350,6 @@ static bool read_jobs(const command *c, found *f)
 
 static bool find_device(const command *c, found *f)
 {
-    const char *names[64];
     char all[1024] = "";
     int n;
     ek_error err;
@@ -366,15 +365,11 @@ static bool find_device(const command *c, found *f)
         const ek_listener listener = {take_warning, &f->warnings};
         return said(f, ek_device_read(c->device, &listener, &f->device, &err), &err);
     }
-    n = n < 64 ? n : 64;
     for (int i = 0; i < n; i++) {
         size_t used = strlen(all);
-        names[i] = known[i].name;
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", names[i]);
+        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", known[i].name);
     }
-    const char *near = cli_nearest(c->device, names, n);
-    cli_error(NULL, "no device is called '%s'%s%s%s, and there is no such file; there are %s", c->device,
-              near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "", all);
+    cli_error(NULL, "no device is called '%s', and there is no such file; there are %s", c->device, all);
     return false;
 }
 

@@ -176,7 +176,8 @@ static bool read_heading(char *const *cell, int n, bool actual, columns *out)
         for (int i = 0; i < n; i++)
             if (strcasecmp(cell[i], names[k]) == 0)
                 out->mb = i;
-    if (out->mb < 0 && n == 2 && out->stage >= 0)
+    const char *other = actual ? "used" : "actual"; /* the column of which would be the wrong one */
+    if (out->mb < 0 && n == 2 && out->stage >= 0 && strncasecmp(cell[1 - out->stage], other, strlen(other)) != 0)
         out->mb = 1 - out->stage;
     return out->stage >= 0;
 }

@@ -15,10 +15,10 @@ const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindform
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
-    &ek__job_megatron,
-    &ek__job_mindformers,
     &ek__job_mindspeed,
+    &ek__job_mindformers,
     &ek__job_hugging_face,
+    &ek__job_megatron,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 

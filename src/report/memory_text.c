@@ -3,6 +3,7 @@
  * calibration) are left out. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/memory_internal.h"
@@ -498,6 +499,15 @@ static void print_calibration(const page *p)
 
 /* ---- what it rests on ---- */
 
+/* A fitted decimal in as many digits as `--rule` in the calibration shows. */
+static void shorten(char *text, size_t size)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (*end == '\0' && end != text && strchr(text, '.'))
+        snprintf(text, size, "%s", ek__short(value).text);
+}
+
 static void print_rules(const page *p)
 {
     const ek_job *job = p->r->job;
@@ -507,6 +517,7 @@ static void print_rules(const page *p)
         ek__rule_value value = ek__rule_value_of(&job->rules, job->framework, ek_rule_names[i]);
         if (!value.changed && !ek__rule_matters(job, ek_rule_names[i]))
             continue;
+        shorten(value.text, sizeof value.text);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s=%s", used ? ", " : "", ek_rule_names[i],
                                  value.text);
         if (value.changed)

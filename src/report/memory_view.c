@@ -11,7 +11,7 @@ const char ek__memory_basis[] =
 
 ek__digits ek__whole_mb(int64_t bytes)
 {
-    return ek__grouped((double)(bytes / (1 << 20)));
+    return ek__grouped(trunc((double)bytes / EK__MB));
 }
 
 ek__digits ek__exact_mb(int64_t bytes)
