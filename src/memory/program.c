@@ -423,7 +423,7 @@ static void backward_step(compiler *c, int o, bool wants_input)
     recompute_for(c, op);
     if (deferred)
         defer(c, o);
-    if (wants_input) {
+    if (wants_input || own_weight) {
         ek__record_step(c->r, o);
         use_gradients(c, op);
         if (wants_input)
