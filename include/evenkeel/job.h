@@ -150,6 +150,7 @@ typedef struct ek_rules {
     bool loss_fused;           /**< the loss works in place on the logits */
     bool mask_per_micro_batch; /**< without a compressed mask each micro-batch has its own */
     bool weight_gradient_fused; /**< added to the gradient buffer inside the matmul, no tensor of its own */
+    bool gradient_cast_fused;   /**< a weight's gradient is cast while it is added to the buffer: no copy in its type */
     int p2p_buffers;            /**< receive buffers of a neighbour's activation, besides the one in use */
     double workspace_mb;        /**< of operators, at the peak */
     double constant_mb;         /**< besides; calibration sets it */

@@ -173,7 +173,9 @@ static ek_status read_optimizer(const ek__in *in, const ek__mf_sections *file, o
     static const char *const levels[] = {"level1", "level2", "level3"};
     const ek__node *map = file->optimizer_parallel;
     char level[16] = "level1";
-    *out = (optimizer_settings){.level = 1, .threshold_kb = 64, .shard_size = -1};
+    /* Without the section MindSpore's own default holds, which shares summed gradients; the section's default does not.
+     */
+    *out = (optimizer_settings){.level = 1, .threshold_kb = 64, .shard_size = -1, .sharded_gradient = !map};
     ek_status status = ek__mf_bool(in, file->parallel, "enable_parallel_optimizer",
                                    "it switches the sharing of weights and states", &out->parallel);
     if (status == EK_OK)
@@ -255,9 +257,15 @@ static ek_status read_states(const ek__in *in, const ek__mf_sections *file, cons
     states->shard_size = optimizer.shard_size > 0 ? optimizer.shard_size : -1;
     states->shard_threshold = (int64_t)optimizer.threshold_kb * 1024;
     states->gathered = share ? weight : 0;
-    if (optimizer.level == 3) /* gathers again for the backward pass */
+    /* Gathers again for the backward pass. The Llama layers never pass parallel_optimizer_comm_recompute on; assumed:
+     * the models with layers of their own, DeepSeek's and the newer ones, do. */
+    bool own_layers = job->model.kv_lora_rank > 0 || job->framework == EK_MINDFORMERS_MCORE, again = false;
+    if (own_layers)
+        status = ek__mf_bool(in, file->recompute, "parallel_optimizer_comm_recompute",
+                             "it switches the second gathering of shared weights", &again);
+    if (optimizer.level == 3 || (share && again))
         job->rules.weight_gather = EK_GATHER_LAYER;
-    return EK_OK;
+    return status;
 }
 
 /* ---- the device ---- */
@@ -289,7 +297,8 @@ static ek_status read_limit(const ek__in *in, const ek__mf_sections *file, doubl
 /* ---- fusion ---- */
 
 /* From level O1 on the graph's small operators are fused. Assumed of the loss: one kernel reads the logits as they are,
- * leaves the softmax for the backward pass, and there makes the logits' gradient of it and the labels. */
+ * leaves the softmax for the backward pass, and there makes the logits' gradient of it and the labels. And of
+ * gradients: their cast is part of adding them up. */
 static ek_status read_fusion(const ek__in *in, const ek__mf_sections *file, ek_job *job)
 {
     const ek__node *config = NULL;
@@ -299,7 +308,7 @@ static ek_status read_fusion(const ek__in *in, const ek__mf_sections *file, ek_j
     if (node)
         status = ek__string(in, node, sizeof level, "write O0, O1 or O2", level);
     if (status == EK_OK && (strcmp(level, "O1") == 0 || strcmp(level, "O2") == 0))
-        job->rules.loss_fused = true;
+        job->rules.loss_fused = job->rules.gradient_cast_fused = true;
     return status;
 }
 
@@ -356,12 +365,16 @@ static ek_status read_run(const ek__in *in, const ek__mf_sections *file, const e
     return status ? status : read_limit(in, file, &job->limit_mb);
 }
 
-/* Tensor-parallel ranks of an expert. The newer models give an expert to one rank, and spread experts over tensor
- * parallel ranks as well (its ffn.py). */
+/* Tensor-parallel ranks of an expert. The newer models give an expert to one rank, and spread experts over the tensor
+ * parallel ranks of its group as well (its ffn.py). */
 static ek_status read_expert_tensor(const ek__in *in, const ek__mf_sections *file, ek_job *job)
 {
     ek_job_parallel *p = &job->parallel;
-    p->expert_tensor = job->framework == EK_MINDFORMERS_MCORE ? 1 : p->tensor;
+    bool spread = job->framework == EK_MINDFORMERS_MCORE;
+    int64_t both = (int64_t)p->expert * p->tensor;
+    p->expert_tensor = spread ? 1 : p->tensor;
+    if (spread && job->model.n_experts > 0 && both <= job->model.n_experts && job->model.n_experts % both == 0)
+        p->expert = (int)both;
     return ek__mf_int(in, file->moe, "expert_model_parallel", 1, EK_MAX_RANKS, "it is the ranks that share an expert",
                       &p->expert_tensor);
 }

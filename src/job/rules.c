@@ -37,6 +37,7 @@ typedef struct rule {
     X(loss_fused, SWITCH, 0, 1, NULL, "the loss works in place on the logits")                                         \
     X(mask_per_micro_batch, SWITCH, 0, 1, NULL, "without a compressed mask each micro-batch has its own")              \
     X(weight_gradient_fused, SWITCH, 0, 1, NULL, "weight gradients are added inside the matmul")                       \
+    X(gradient_cast_fused, SWITCH, 0, 1, NULL, "weight gradients are cast while they are added to the buffer")         \
     X(p2p_buffers, WHOLE, 0, 64, NULL, "receive buffers of an activation besides the one in use")                      \
     X(workspace_mb, DECIMAL, 0, 1e6, NULL, "MB of operators' workspace at the peak")                                   \
     X(constant_mb, DECIMAL, -1e6, 1e6, NULL, "MB added to every stage")                                                \
@@ -84,6 +85,7 @@ static const ek_rules megatron = {
     .norm_statistics_bytes = 4,
     .loss_buffers = 2,
     .weight_gradient_fused = true,
+    .gradient_cast_fused = true,
     .activation_scale = 1,
     .transient_scale = 1,
     .moe_imbalance = 1,

@@ -122,7 +122,7 @@ static void take_weight_gradient(compiler *c, int o)
         if (gradient >= 0)
             ek__record_step(c->r, o);
         result = ek__record_take(c->r, weight->elements * type / shards, op->path, "gradient of weight, to the end");
-    } else if (own != type && gradient >= 0) {
+    } else if (own != type && gradient >= 0 && !job->rules.gradient_cast_fused) {
         ek__record_step(c->r, o);
         ek__record_take(c->r, weight->elements * type, op->path, "cast gradient of weight");
     }
