@@ -1,6 +1,8 @@
 /* A decoder layer: norm, attention, sum, norm, feed-forward, sum, and the collectives of tensor parallelism around
  * them. With sequence parallelism everything between the blocks is cut over the tensor ranks: the normed tensor is
- * gathered and the block's output scattered; without, the output is summed over the ranks. */
+ * gathered and the block's output scattered; without, the output is summed over the ranks. Not handled: with context
+ * parallelism MindFormers' norms on three dimensions are cut over the tensor ranks even without sequence parallelism,
+ * which changes their statistics and not what is kept of their output. */
 #include "memory/layer.h"
 
 #include <assert.h>
