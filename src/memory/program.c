@@ -392,6 +392,27 @@ static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
     }
 }
 
+/* What an operator's gradient reads, in the current step. */
+static void use_gradients(compiler *c, const ek__op *op)
+{
+    use_needs(c, op);
+    for (int i = 0; i < op->n_out; i++)
+        ek__record_use(c->r, c->gradient[op->out[i]]);
+}
+
+/* The gradient of a weight is a matmul of its own behind that of the input, which is then there. */
+static void weight_step(compiler *c, int o, const int *taken, bool wants_input)
+{
+    const ek__op *op = &c->graph->op[o];
+    if (op->kind == EK__OP_MATMUL && wants_input) {
+        ek__record_step(c->r, o);
+        use_gradients(c, op);
+        for (int i = 0; i < op->n_in; i++)
+            ek__record_use(c->r, taken[i]);
+    }
+    take_weight_gradient(c, o);
+}
+
 static void backward_step(compiler *c, int o, bool wants_input)
 {
     const ek__op *op = &c->graph->op[o];
@@ -402,17 +423,14 @@ static void backward_step(compiler *c, int o, bool wants_input)
         defer(c, o);
     if (wants_input || own_weight) {
         ek__record_step(c->r, o);
-        use_needs(c, op);
-        for (int i = 0; i < op->n_out; i++)
-            if (c->gradient[op->out[i]] >= 0)
-                ek__record_use(c->r, c->gradient[op->out[i]]);
+        use_gradients(c, op);
         if (wants_input)
             take_weight(c, o);
         if (op->backward_workspace > 0)
             ek__record_take(c->r, op->backward_workspace, op->path, "workspace");
         take_input_gradients(c, op, taken);
         if (own_weight)
-            take_weight_gradient(c, o);
+            weight_step(c, o, taken, wants_input);
     }
     drop_outputs(c, op);
     for (int i = 0; i < op->n_in && wants_input; i++)

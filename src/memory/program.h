@@ -12,14 +12,13 @@
  *             it was, and what else is done. The second gradient of a tensor that several operators read is a tensor of
  *             its own until it is added to the first. A sum hands its output's gradient to its inputs without a copy,
  *             and so does a view.
- *   weights   multiplied in compute type. The gradient of a weight is of compute type too and is cast to the buffer's
- *             type, then added to it. Without a buffer it stays to the end of the step (class GRADIENT): its buffer is
- *             taken by the chunk's first micro-batch alone, later ones add to it; the event of taking it is to be
- *             skipped for them.
- *   borders   buffer INPUT is taken by whoever makes it (the layer before, or the receiving end of a transfer) and
- *             belongs to this layer from then on; OUTPUT is taken here and becomes the next layer's INPUT.
- *             OUTPUT_GRADIENT is taken by the layer behind (or by the transfer) and given back here; INPUT_GRADIENT is
- *             taken here and handed over.
+ *   weights   multiplied in compute type. The gradient of a weight comes behind that of the matmul's input, as an
+ *             operator of its own; it is of compute type too and is cast to the buffer's type, then added to it.
+ * Without a buffer it stays to the end of the step (class GRADIENT): its buffer is taken by the chunk's first
+ * micro-batch alone, later ones add to it; the event of taking it is to be skipped for them. borders   buffer INPUT is
+ * taken by whoever makes it (the layer before, or the receiving end of a transfer) and belongs to this layer from then
+ * on; OUTPUT is taken here and becomes the next layer's INPUT. OUTPUT_GRADIENT is taken by the layer behind (or by the
+ * transfer) and given back here; INPUT_GRADIENT is taken here and handed over.
  */
 #ifndef EK_MEMORY_PROGRAM_H
 #define EK_MEMORY_PROGRAM_H
