@@ -440,11 +440,20 @@ static double attribute(const char *element, const char *name)
     return strtod(at + strlen(name), NULL);
 }
 
+static const char *last_of(const char *text, const char *part)
+{
+    const char *last = NULL;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        last = at;
+    assert_non_null(last);
+    return last;
+}
+
 /* No text may leave the page, whatever the face. */
 static void check_texts(const char *svg)
 {
+    char text[512];
     for (const char *at = svg; (at = strstr(at, "<text ")); at++) {
-        char text[512];
         const char *from = strchr(at, '>') + 1;
         snprintf(text, sizeof text, "%.*s", (int)strcspn(from, "<"), from);
         double x = attribute(at, " x=\""), size = attribute(at, "font-size=\"");
@@ -488,13 +497,9 @@ static void a_bar_is_as_long_as_its_peak(void **state)
     fixture f;
     make(&f, 2, 1, 0);
     f.memory.limit = f.memory.stage[1].actual_peak;
-    char *svg = written(ek_memory_write_svg, &f.report), *last = svg;
-    for (char *at = svg; (at = strstr(at, "class=\"fragment\" x=\"")); at++)
-        last = at;
-    const char *limit = strstr(svg, "class=\"limit\" d=\"M");
-    limit = strstr(limit + 1, "class=\"limit\" d=\"M");
-    assert_non_null(limit);
-    assert_near(attribute(last, " x=\"") + attribute(last, "width=\""), attribute(limit, "d=\"M"), 0.02);
+    char *svg = written(ek_memory_write_svg, &f.report);
+    const char *bar = last_of(svg, "class=\"fragment\" x=\""), *limit = last_of(svg, "class=\"limit\" d=\"M");
+    assert_near(attribute(bar, " x=\"") + attribute(bar, "width=\""), attribute(limit, "d=\"M"), 0.02);
     free(svg);
     clear(&f);
 }
