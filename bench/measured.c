@@ -148,11 +148,13 @@ static ek_status pair_row(table *t)
 
 static void simumax_experts(const table *t, char *out, size_t size)
 {
-    /* Sizes of the models as published with them; the table gives the dense ones only. Layers cut to 4. */
+    /* Sizes of the models as published with them; the table gives the dense ones only. Of the 4 layers that are left
+     * the first one is taken to be dense, which the lower figure of the first stage fits. */
     bool v3 = strcmp(cell(t, "model"), "deepseekv3") == 0;
     snprintf(out, size,
              " --num-experts %d --moe-router-topk %d --moe-ffn-hidden-size %d --moe-shared-expert-intermediate-size %d"
-             " --moe-grouped-gemm --multi-latent-attention --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128"
+             " --moe-layer-freq ([0]+[1]*3) --moe-grouped-gemm --multi-latent-attention --q-lora-rank 1536 "
+             "--kv-lora-rank 512 --qk-head-dim 128"
              " --qk-pos-emb-head-dim 64 --v-head-dim 128",
              v3 ? 256 : 160, v3 ? 8 : 6, v3 ? 2048 : 1536, v3 ? 2048 : 3072);
 }

@@ -10,6 +10,10 @@
  * that users report), 3 % for what is kept, since it is derived operator by operator, 50 % for temporaries, of which
  * little is known. How many knobs: the number whose errors of leaving each peak out are the least, in that order.
  *
+ * Where peaks are live bytes rounded up to whole blocks, a calibrated prediction is not rounded: whether one tensor
+ * more begins a block is beyond what is known, so the best guess is half a block on top, from which the constant is
+ * fitted.
+ *
  * Not handled: knobs of single stages, peaks of several runs. */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +22,7 @@
 #include "base/error.h"
 #include "evenkeel/memory.h"
 
-enum { MAX_KNOBS = 3, MAX_ROUNDS = 4 };
+enum { MAX_KNOBS = 3, MAX_ROUNDS = 4, NO_BLOCK = 512 };
 
 typedef struct knob {
     const char *name;
@@ -36,6 +40,7 @@ typedef struct fit {
     const ek_memory_peak *peaks;
     int n_peaks;
     bool actual;
+    double block_mb;        /* peaks are rounded by blocks of so many MB; 0: they are not */
     double base[MAX_KNOBS]; /* uncalibrated */
     double *predicted;      /* [n_peaks] at the knobs tried last, MB */
     double *slope;          /* [n_peaks][MAX_KNOBS] MB per unit of a knob */
@@ -55,10 +60,7 @@ static double predicted_mb(const ek_memory_stage *stage, bool actual)
 
 static double sigma(const fit *f, int i)
 {
-    double blocks = f->actual && f->job->rules.allocation == EK_ALLOCATION_BLOCKS
-                        ? (double)f->job->rules.block_bytes * 0x1p-20 / sqrt(12)
-                        : 0;
-    return hypot(0.01 * f->peaks[i].mb, blocks);
+    return hypot(0.01 * f->peaks[i].mb, f->block_mb / sqrt(12));
 }
 
 /* ---- errors ---- */
@@ -227,13 +229,15 @@ static ek_status fit_knobs(fit *f, int n, double *scratch, answer *out)
 static ek_status fit_all(fit *f, double *scratch, ek_memory_fit_result *out)
 {
     answer best = {0}, none = {0};
-    ek_status status = EK_OK;
+    ek_status status = fit_knobs(f, 0, scratch, &none);
+    if (f->actual && f->job->rules.allocation == EK_ALLOCATION_WHOLE) {
+        f->job->rules.block_bytes = NO_BLOCK;
+        f->base[0] += f->block_mb / 2;
+    }
     for (int n = 0; n <= MAX_KNOBS && !status; n++) {
         answer one;
         status = fit_knobs(f, n, scratch, &one);
-        if (!status && n == 0)
-            none = best = one;
-        else if (!status && one.left_out.mean < best.left_out.mean)
+        if (!status && (n == 0 || one.left_out.mean < best.left_out.mean))
             best = one;
     }
     if (status)
@@ -286,6 +290,8 @@ ek_status ek_memory_calibrate(const ek_job *job, const ek_memory_peak *peaks, in
     ek_memory_fit_result result = {0};
     fit f = {.job = &copy, .peaks = peaks, .n_peaks = n_peaks, .actual = actual, .predicted = work, .err = err};
     if (work) {
+        bool blocks = copy.rules.allocation == EK_ALLOCATION_BLOCKS || copy.rules.allocation == EK_ALLOCATION_WHOLE;
+        f.block_mb = actual && blocks ? (double)copy.rules.block_bytes * 0x1p-20 : 0;
         f.slope = work + n;
         for (int k = 0; k < MAX_KNOBS; k++)
             f.base[k] = fmin(fmax(*value_of(&copy.rules, k), knobs[k].least), knobs[k].most);
