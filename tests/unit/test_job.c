@@ -1240,7 +1240,8 @@ static void mutations_are_read_or_refused(void **state)
                 size_t room = (size_t)(end - colon) - 1, length = strlen(word);
                 if (length < room) {
                     memset(colon + 1, ' ', room);
-                    memcpy(colon + 2, word, length);
+                    for (size_t k = 0; k < length; k++)
+                        colon[2 + k] = word[k];
                 }
             }
         }
