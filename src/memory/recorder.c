@@ -64,7 +64,9 @@ static ek__buffer_class class_of(const ek__recorder *r, int b)
         return EK__CLASS_BORDER;
     if (buffer->stays)
         return EK__CLASS_GRADIENT;
-    return r->step_part[buffer->last] > buffer->part ? EK__CLASS_KEPT : EK__CLASS_TRANSIENT;
+    /* One without a life was renamed to a border. */
+    bool later = buffer->last >= 0 && r->step_part[buffer->last] > buffer->part;
+    return later ? EK__CLASS_KEPT : EK__CLASS_TRANSIENT;
 }
 
 static int64_t scaled(const ek_job *job, int64_t bytes, int b, ek__buffer_class what)
