@@ -91,7 +91,7 @@ static ek_status add_program(builder *b, key k, const ek__program **out)
 
 static ek_status find_program(builder *b, key k, const ek__program **out)
 {
-    for (int i = b->programs->n_programs - 1; i >= 0; i--)
+    for (int i = b->programs->n_programs - 1; i >= 0 && b->keys; i--)
         if (b->keys[i].kind == k.kind && b->keys[i].hold == k.hold && b->keys[i].patterns == k.patterns) {
             *out = b->programs->program[i];
             return EK_OK;
@@ -368,7 +368,7 @@ void ek__job_programs_free(ek__job_programs *programs)
 {
     if (!programs)
         return;
-    for (int i = 0; i < programs->n_cells; i++) {
+    for (int i = 0; i < programs->n_cells && programs->chunk; i++) {
         free(programs->chunk[i].program);
         free(programs->chunk[i].layer);
         for (int k = 0; k < EK_N_BLOCK_KINDS; k++)

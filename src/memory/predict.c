@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "evenkeel/memory.h"
-#include "job/job_internal.h"
 #include "memory/allocator.h"
 #include "memory/program.h"
+#include "memory/recompute_kind.h"
 #include "memory/used.h"
 
 const char *const ek_memory_part_name[EK_N_MEMORY_PARTS] = {"parameters",  "gradients", "optimizer",
@@ -159,42 +159,6 @@ static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out)
 
 /* ---- kinds of layers ---- */
 
-/* The framework's own patterns, where a job has none of a kind. */
-static ek_status add_default_patterns(ek_job *job, ek_error *err)
-{
-    static const struct {
-        ek_pattern_kind kind;
-        const char *text;
-    } defaults[] = {{EK_PATTERN_SELECT, "feed_forward\\.mul"},
-                    {EK_PATTERN_SELECT, "feed_forward\\.w1\\.activation\\.silu"},
-                    {EK_PATTERN_COMM, ".*\\.norm"}};
-    bool has[2] = {false, false};
-    for (int i = 0; i < job->n_patterns; i++)
-        if (job->pattern[i].kind <= EK_PATTERN_COMM)
-            has[job->pattern[i].kind] = true;
-    ek_status status = EK_OK;
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !status; i++)
-        if (!has[defaults[i].kind] && job->n_patterns < EK_MAX_PATTERNS)
-            status = ek__job_add_pattern(job, defaults[i].text, defaults[i].kind, NULL, true,
-                                         (ek_origin){.file = job->path}, err);
-    return status;
-}
-
-static ek__recompute recompute_of(const ek_job *job, ek_recompute kind)
-{
-    ek__recompute what = {.full = kind == EK_RECOMPUTE_FULL};
-    for (int i = 0; i < job->n_patterns; i++) {
-        ek_pattern_kind is = job->pattern[i].kind;
-        bool select = is == EK_PATTERN_SELECT || is == EK_PATTERN_SELECT_EXCLUDE;
-        bool excludes = is == EK_PATTERN_SELECT_EXCLUDE || is == EK_PATTERN_COMM_EXCLUDE;
-        bool holds =
-            what.full ? excludes
-                      : kind == EK_RECOMPUTE_BOTH || (select ? kind == EK_RECOMPUTE_SELECT : kind == EK_RECOMPUTE_COMM);
-        what.patterns |= (uint64_t)holds << i;
-    }
-    return what;
-}
-
 static ek_status describe_kind(const ek_job *job, const ek__graph *graph, ek__static_bytes bytes, ek_memory_layer *out,
                                ek_error *err)
 {
@@ -203,7 +167,7 @@ static ek_status describe_kind(const ek_job *job, const ek__graph *graph, ek__st
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         bool recomputed[EK__MAX_OPS] = {false};
         ek__program *program;
-        ek__recompute what = recompute_of(job, k);
+        ek__recompute what = ek__recompute_of_kind(job, (ek_recompute)k);
         ek__graph_recomputed(job, graph, what, recomputed);
         ek_status status = ek__program_new(job, graph, recomputed, what.full, false, &program, err);
         if (status)
@@ -221,7 +185,7 @@ static ek_status describe_kinds(const predictor *p, ek_memory *out)
     ek_status status = ek_job_copy(p->job, &copy, p->err);
     if (status)
         return status;
-    status = add_default_patterns(&copy, p->err);
+    status = ek__job_default_patterns(&copy, p->err);
     for (int k = EK__GRAPH_DENSE; k <= EK__GRAPH_PREDICTION && !status; k++)
         if (p->programs->graph[k])
             status = describe_kind(&copy, p->programs->graph[k], p->programs->bytes[k],

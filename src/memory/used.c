@@ -43,6 +43,7 @@ typedef struct collector {
     const ek__job_programs *programs;
     ek__alive_list *list;
     int *count; /* [buffers of the largest program] of the program at hand */
+    int *again; /* likewise: taken by running forward again with a group of layers */
     ek_error *err;
 } collector;
 
@@ -84,6 +85,21 @@ static void replay(const ek__program *program, int part, int n_events, int *coun
     }
 }
 
+/* Layers that are recomputed as a group run another program in the backward block than in the forward block. What that
+ * takes when it runs forward is recomputed, but for the group's own input. @return is it such a program? */
+static bool mark_again(collector *c, const ek__chunk_programs *chunk, const ek__run *run)
+{
+    const ek__program *program = run->program, *forward = chunk->run[EK_FORWARD][run->entry].program;
+    if (program == forward)
+        return false;
+    memset(c->again, 0, (size_t)program->n_buffers * sizeof *c->again);
+    c->again[EK__BUFFER_INPUT] = forward->kept == 0;
+    for (int e = 0; e < program->n_events[EK_FORWARD]; e++)
+        if (program->event[EK_FORWARD][e] > 0)
+            c->again[program->event[EK_FORWARD][e] - 1] = 1;
+    return true;
+}
+
 /* How far a program has come. Tensors at the border count where they are read: INPUT and OUTPUT_GRADIENT; OUTPUT and
  * INPUT_GRADIENT only while the program itself runs. */
 typedef struct state {
@@ -91,9 +107,11 @@ typedef struct state {
     int events;     /* of the next part; -1: it is not running */
 } state;
 
-static ek_status put_state(collector *c, const ek__program *program, state at, int64_t times)
+static ek_status put_state(collector *c, const ek__chunk_programs *chunk, const ek__run *run, state at, int64_t times)
 {
     int *count = c->count;
+    const ek__program *program = run->program;
+    bool again = mark_again(c, chunk, run);
     memset(count, 0, (size_t)program->n_buffers * sizeof *count);
     bool has_input = program->graph->input >= 0, has_output = program->graph->output >= 0;
     count[EK__BUFFER_INPUT] = has_input;
@@ -109,7 +127,8 @@ static ek_status put_state(collector *c, const ek__program *program, state at, i
     ek_status status = EK_OK;
     for (int b = 0; b < program->n_buffers && !status; b++)
         if (count[b])
-            status = put(c, &program->buffer[b], count[b] * times, part_of(program, b));
+            status = put(c, &program->buffer[b], count[b] * times,
+                         again && c->again[b] ? EK_PART_TRANSIENT : part_of(program, b));
     return status;
 }
 
@@ -122,7 +141,7 @@ static ek_status put_chunk(collector *c, const ek__chunk_programs *chunk, int pa
         return EK_OK;
     for (int r = 0; r < chunk->n_runs[kind] && !status; r++)
         if (chunk->run[kind][r].part == kind)
-            status = put_state(c, chunk->run[kind][r].program, (state){parts_done, -1}, times);
+            status = put_state(c, chunk, &chunk->run[kind][r], (state){parts_done, -1}, times);
     return status;
 }
 
@@ -149,9 +168,9 @@ static ek_status put_others(collector *c, const ek__chunk_programs *chunk, int k
             continue;
         int r = last_run(chunk, kind, e, running);
         if (r >= 0)
-            status = put_state(c, chunk->run[kind][r].program, (state){chunk->run[kind][r].part + 1, -1}, 1);
+            status = put_state(c, chunk, &chunk->run[kind][r], (state){chunk->run[kind][r].part + 1, -1}, 1);
         else if (kind > 0 && (r = last_run(chunk, kind - 1, e, chunk->n_runs[kind - 1])) >= 0)
-            status = put_state(c, chunk->run[kind - 1][r].program, (state){kind, -1}, 1);
+            status = put_state(c, chunk, &chunk->run[kind - 1][r], (state){kind, -1}, 1);
     }
     return status;
 }
@@ -198,7 +217,7 @@ static ek_status put_running(collector *c, const ek__chunk_programs *chunk, int 
     status = put_border(c, chunk, kind, through, copies - through - 1, kind == EK_BACKWARD && run->part == EK_FORWARD);
     if (!status)
         status = put_others(c, chunk, kind, r);
-    return status ? status : put_state(c, run->program, (state){run->part, event + 1}, 1);
+    return status ? status : put_state(c, chunk, run, (state){run->part, event + 1}, 1);
 }
 
 /* Weights' gradients without a buffer: those of parts that have run, and in a part's first run those taken so far. */
@@ -289,9 +308,10 @@ ek_status ek__stage_alive(const ek_job *job, const ek__job_programs *programs, i
         if (programs->program[i]->n_buffers > most)
             most = programs->program[i]->n_buffers;
     collector c = {.job = job, .programs = programs, .list = list, .err = err};
-    c.count = ek__alloc((size_t)most, sizeof *c.count);
+    c.count = ek__alloc(2 * (size_t)most, sizeof *c.count);
     if (!c.count)
         return ek__no_memory(err);
+    c.again = c.count + most;
     list->op = "";
     ek_status status = put_stage(&c, stage, blocks, peak);
     free(c.count);

@@ -189,7 +189,9 @@ static void run_events(replay *r, const block_at *at, const ek__run *run)
             assert_false(of_weight);
             give(r, key);
         } else if (!of_weight || !is_live(r, key)) {
-            take(r, key, program->buffer[buffer].bytes, part_of(program, buffer));
+            take(r, key, program->buffer[buffer].bytes,
+                 at->block->kind == EK_BACKWARD && run->part == EK_FORWARD ? EK_PART_TRANSIENT
+                                                                           : part_of(program, buffer));
         }
     }
     if (run->drops_output)
