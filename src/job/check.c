@@ -234,10 +234,8 @@ static ek_status check_expert_ranges(const checker *c)
 /* ---- what has to divide ---- */
 
 typedef struct division {
-    setting which;
-    int64_t value;
-    setting by_which;
-    int64_t by;
+    setting which, by_which;
+    int64_t value, by;
     bool needed;
 } division;
 
@@ -256,22 +254,22 @@ static ek_status check_divisions(const checker *c)
     const ek_job_parallel *p = &c->job->parallel;
     const int64_t t = p->tensor, head_parts = t * p->ulysses;
     const division divisions[] = {
-        {CONTEXT, p->context, CONTEXT, p->ulysses, true},
-        {HEADS, m->n_heads, TENSOR, head_parts, true},
+        {CONTEXT, CONTEXT, p->context, p->ulysses, true},
+        {HEADS, TENSOR, m->n_heads, head_parts, true},
         /* Fewer key and value heads than ranks: Megatron gives several ranks the same ones. */
-        {KV_HEADS, m->n_kv_heads, TENSOR, head_parts,
+        {KV_HEADS, TENSOR, m->n_kv_heads, head_parts,
          m->kv_lora_rank == 0 && (c->job->framework != EK_MEGATRON || m->n_kv_heads >= head_parts)},
-        {HEADS, m->n_heads, KV_HEADS, m->n_kv_heads, m->kv_lora_rank == 0},
-        {HIDDEN, m->hidden, TENSOR, t, true},
-        {INTERMEDIATE, m->intermediate, TENSOR, t, true},
-        {SEQUENCE, p->seq_length, CONTEXT, p->context, true},
-        {SEQUENCE, p->seq_length, TENSOR, p->context * t, p->sequence_parallel},
-        {SEQUENCE, p->seq_length, PIECES, (int64_t)p->n_pieces * p->context, true},
-        {EXPERTS, m->n_experts, EXPERT, p->expert, m->n_experts > 0},
-        {EXPERT_INTERMEDIATE, m->expert_intermediate, TENSOR, p->expert_tensor, m->n_experts > 0},
-        {EXPERT_INTERMEDIATE, m->shared_intermediate, TENSOR, t, m->n_experts > 0},
-        {VOCABULARY, m->vocab, TENSOR, p->table_split, true},
-        {VOCABULARY, m->vocab, TENSOR, p->head_split, true},
+        {HEADS, KV_HEADS, m->n_heads, m->n_kv_heads, m->kv_lora_rank == 0},
+        {HIDDEN, TENSOR, m->hidden, t, true},
+        {INTERMEDIATE, TENSOR, m->intermediate, t, true},
+        {SEQUENCE, CONTEXT, p->seq_length, p->context, true},
+        {SEQUENCE, TENSOR, p->seq_length, p->context * t, p->sequence_parallel},
+        {SEQUENCE, PIECES, p->seq_length, (int64_t)p->n_pieces * p->context, true},
+        {EXPERTS, EXPERT, m->n_experts, p->expert, m->n_experts > 0},
+        {EXPERT_INTERMEDIATE, TENSOR, m->expert_intermediate, p->expert_tensor, m->n_experts > 0},
+        {EXPERT_INTERMEDIATE, TENSOR, m->shared_intermediate, t, m->n_experts > 0},
+        {VOCABULARY, TENSOR, m->vocab, p->table_split, true},
+        {VOCABULARY, TENSOR, m->vocab, p->head_split, true},
     };
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof divisions / sizeof *divisions && status == EK_OK; i++)

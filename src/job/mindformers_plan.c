@@ -106,7 +106,8 @@ static ek_status read_recompute(const ek__in *in, const ek__node *config, ek_job
                 {"select_comm_recompute_exclude", EK_PATTERN_COMM_EXCLUDE}};
     const ek__node *full = config ? ek__get(config, "recompute") : NULL;
     ek_status status = full ? ek__train_list(in, &job->plan, full, job->plan.full) : EK_OK;
-    int *list = status == EK_OK ? ek__alloc((size_t)(job->plan.n_stages * job->plan.n_chunks), sizeof *list) : NULL;
+    int *list =
+        status == EK_OK ? ek__alloc((size_t)job->plan.n_stages * (size_t)job->plan.n_chunks, sizeof *list) : NULL;
     if (status == EK_OK && !list)
         return ek__no_memory(in->err);
     for (size_t i = 0; i < sizeof keys / sizeof *keys && status == EK_OK; i++)
