@@ -290,6 +290,37 @@ static void selections_save_what_they_name(void **state)
     }
 }
 
+/* Is the first operator with this path recomputed, with all of the job's patterns in force? */
+static bool is_recomputed(const ek_job *job, const char *path)
+{
+    static ek__graph g;
+    bool recomputed[EK__MAX_OPS];
+    ek__graph_build(job, EK__GRAPH_DENSE, &g);
+    ek__graph_recomputed(job, &g, (ek__recompute){.patterns = ~UINT64_C(0)}, recomputed);
+    for (int i = 0; i < g.n_ops; i++)
+        if (strcmp(g.op[i].path, path) == 0)
+            return recomputed[i];
+    fail_msg("there is no %s", path);
+    return false;
+}
+
+static void recomputation_that_a_reshape_undoes_costs_no_time(void **state)
+{
+    (void)state;
+    static made_job m;
+    make_llama(&m);
+    select_both_activations(&m);
+    assert_false(is_recomputed(&m.job, "feed_forward.mul"));
+    assert_false(is_recomputed(&m.job, "feed_forward.w1.activation.silu"));
+    select_reshapes(&m);
+    assert_true(is_recomputed(&m.job, "feed_forward.mul"));
+    assert_true(is_recomputed(&m.job, "feed_forward.w1.activation.silu"));
+    add_pattern(&m, EK_PATTERN_SELECT_EXCLUDE, "feed_forward\\.w2\\.reshape");
+    assert_false(is_recomputed(&m.job, "feed_forward.mul"));
+    assert_true(is_recomputed(&m.job, "feed_forward.w1.activation.silu"));
+    assert_true(is_recomputed(&m.job, "attention_norm.cast")); /* whatever the settings say */
+}
+
 static void variations_keep_what_their_operators_read(void **state)
 {
     (void)state;
@@ -601,7 +632,7 @@ static void the_ends_hold_table_logits_and_loss(void **state)
 /* ---- parameters and time ---- */
 
 typedef struct sums {
-    double flops, weight_flops, attention, gather, scatter, reduce;
+    double flops, weight_flops, attention, attention_backward, gather, scatter, reduce;
 } sums;
 
 static sums sum_up(const ek__graph *g)
@@ -610,8 +641,10 @@ static sums sum_up(const ek__graph *g)
     for (const ek__op *op = g->op; op < g->op + g->n_ops; op++) {
         if (op->kind == EK__OP_MATMUL)
             s.flops += op->flops;
-        if (op->kind == EK__OP_ATTENTION)
+        if (op->kind == EK__OP_ATTENTION) {
             s.attention += op->flops;
+            s.attention_backward += op->backward_flops;
+        }
         s.weight_flops += op->weight_flops;
         if (op->kind != EK__OP_COMM)
             continue;
@@ -651,6 +684,7 @@ static void parameters_flops_and_traffic_are_those_of_the_formulas(void **state)
         assert_near(s.flops, 2 * T * (double)weights, 1);
         assert_near(s.weight_flops, s.flops, 1);
         assert_near(s.attention, 4 * (double)p->batch * S * S * (double)H / 2 / (double)(t * p->context), 1);
+        assert_near(s.attention_backward, 2.5 * s.attention, 1); /* five products for two: it makes the scores again */
         assert_near(s.gather, p->sequence_parallel ? message : 0, 1);
         assert_near(s.scatter, p->sequence_parallel ? message : 0, 1);
         assert_near(s.reduce, p->sequence_parallel ? 0 : message, 1);
@@ -664,6 +698,7 @@ int main(void)
         cmocka_unit_test(a_llama_layer_keeps_what_the_closed_form_says),
         cmocka_unit_test(the_175b_example_comes_out_as_worked_out),
         cmocka_unit_test(selections_save_what_they_name),
+        cmocka_unit_test(recomputation_that_a_reshape_undoes_costs_no_time),
         cmocka_unit_test(variations_keep_what_their_operators_read),
         cmocka_unit_test(patterns_of_other_families_name_their_operators),
         cmocka_unit_test(a_gpt_layer_keeps_what_korthikanti_publishes),
