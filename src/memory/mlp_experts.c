@@ -83,7 +83,8 @@ typedef struct experts {
     bool group_gathers;       /* ranks of an expert gather what each of them got */
     int64_t tokens, copies;   /* n, P */
     int64_t received, hidden; /* R, H */
-    int64_t local, inner;     /* experts on the rank, I over expert_tensor */
+    int64_t etp;              /* tensor ranks of an expert */
+    int64_t local, inner;     /* experts on the rank, I over etp */
 } experts;
 
 /* A feed-forward part: the routed experts' or the shared one's. */
@@ -136,7 +137,7 @@ static int grouped_matmul(const experts *e, const char *where, const char *cell,
     ek__op *op = stream(e, where, x, y);
     op->kind = EK__OP_MATMUL;
     op->parameter = ek__add_parameter(g, ek__path_join(cell, "weight"), elements, e->local, job->types.param,
-                                      job->parallel.tensor / job->parallel.expert_tensor);
+                                      job->parallel.tensor / (int)e->etp);
     g->parameter[op->parameter].expert = true;
     ek__op_need(g, op, x);
     op->flops = op->backward_flops = op->weight_flops = 2.0 * (double)rows * (double)in * (double)out;
@@ -278,7 +279,7 @@ static int reduce(const experts *e, int x)
 {
     if (e->group_gathers)
         return send(e, "ffn.scatter", "expert output", x, e->received, EK__COMM_SCATTER, EK__GROUP_TENSOR);
-    if (e->b->job->parallel.expert_tensor > 1)
+    if (e->etp > 1)
         return send(e, "ffn.reduce", "expert output", x, e->received, EK__COMM_REDUCE, EK__GROUP_TENSOR);
     return x;
 }
@@ -292,7 +293,7 @@ static int compute(const experts *e, int x)
               .rows = e->received,
               .inner = e->inner};
     if (e->group_gathers) {
-        p.rows *= e->b->job->parallel.expert_tensor;
+        p.rows *= e->etp;
         x = send(e, "ffn.gather", "gathered tokens", x, p.rows, EK__COMM_GATHER, EK__GROUP_TENSOR);
     }
     return reduce(e, build_part(e, &p, x));
@@ -364,15 +365,21 @@ static int64_t capacity(const experts *e)
     return e->mindformers ? (c + t - 1) / t * t : c;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 static experts make(const ek__layer_builder *b)
 {
     const ek_job *job = b->job;
     const ek_job_model *m = &job->model;
-    int64_t ep = job->parallel.expert, etp = job->parallel.expert_tensor;
+    int64_t ep = larger(job->parallel.expert, 1), etp = larger(job->parallel.expert_tensor, 1);
     bool split = b->local_tokens < b->tokens;
     experts e = {.b = b,
                  .mindformers = job->family != EK_FAMILY_MEGATRON,
                  .hidden = m->hidden,
+                 .etp = etp,
                  .local = m->n_experts / ep,
                  .inner = m->expert_intermediate / etp};
     e.name = !e.mindformers ? &megatron : m->grouped_matmul ? &llama_grouped : &llama;

@@ -390,7 +390,7 @@ static double predict(const row *r, const ek_device *device)
     double *scratch = calloc(ek_order_scratch_size(order), sizeof *scratch);
     assert_true(cost && scratch);
     for (int c = 0; c < n; c++) {
-        double layers = r->layers / n;
+        double layers = (double)r->layers / n;
         cost[c].forward_time = layers * body.forward + (c == 0 ? head.forward : 0) + (c == n - 1 ? tail.forward : 0);
         cost[c].backward_time =
             layers * body.backward[kind] + (c == 0 ? head.backward[0] : 0) + (c == n - 1 ? tail.backward[0] : 0);

@@ -381,7 +381,7 @@ static void patterns_find_the_experts_activations(void **state)
         if (ek__pattern_match(&graph, found[i], EK_PATTERN_SELECT, matched) != 1)
             fail_msg("%s is not found", found[i]);
     int64_t none = kept(&job, EK__GRAPH_EXPERTS);
-    ek_pattern pattern = {.text = (char *)(uintptr_t)found[0], .kind = EK_PATTERN_SELECT};
+    ek_pattern pattern = {.text = (char *)found[0], .kind = EK_PATTERN_SELECT};
     job.pattern = &pattern;
     job.n_patterns = 1;
     assert_int_equal(none - kept(&job, EK__GRAPH_EXPERTS), 2 * 1024 * 128); /* the product, P x I */
@@ -515,7 +515,7 @@ static void measured_peaks_are_met(void **state)
 {
     (void)state;
     for (int v3 = 0; v3 < 2; v3++) {
-        double peaks[2];
+        double peaks[2] = {1, 1};
         if (!find_measured(v3 ? "deepseekv3" : "deepseekv2", peaks)) {
             print_message("# skipped: no measured peaks\n");
             skip();

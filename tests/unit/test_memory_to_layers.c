@@ -93,9 +93,8 @@ static void recompute(made *m, ek_recompute kind, int n)
             continue;
         int at = m->job.n_patterns++;
         memcpy(m->lists[at], i < 2 ? m->select : m->comm, sizeof m->select);
-        m->pattern[at] = (ek_pattern){.text = (char *)(uintptr_t)texts[i],
-                                      .kind = i < 2 ? EK_PATTERN_SELECT : EK_PATTERN_COMM,
-                                      .layers = m->lists[at]};
+        m->pattern[at] = (ek_pattern){
+            .text = (char *)texts[i], .kind = i < 2 ? EK_PATTERN_SELECT : EK_PATTERN_COMM, .layers = m->lists[at]};
     }
 }
 
@@ -130,7 +129,7 @@ static ek_layers layers_of(const ek_job *job, const ek_device *device)
 static void simulate(const ek_job *job, const ek_layers *layers, ek_timeline *out)
 {
     ek_error err;
-    ek_order *order;
+    ek_order *order = NULL;
     const ek_shape shape = {.n_stages = job->plan.n_stages,
                             .n_chunks = job->plan.n_chunks,
                             .n_micro_batches = job->parallel.n_micro_batches};
@@ -138,6 +137,8 @@ static void simulate(const ek_job *job, const ek_layers *layers, ek_timeline *ou
         ek_simulate(order, &job->plan, layers, NULL, out, &err))
         fail_msg("%s", err.message);
     ek_order_free(order);
+    if (!out->peak_mb)
+        abort(); /* which tools know not to return */
 }
 
 /* Largest deviation of a simulated peak from the predicted one; the last stage's, which may be high, apart. */
@@ -149,7 +150,7 @@ static void compare(const char *what, const ek_job *job, double *inner, double *
     if (ek_memory_predict(job, &options, &memory, &err))
         fail_msg("%s: %s", what, err.message);
     ek_layers layers = layers_of(job, NULL);
-    ek_timeline t;
+    ek_timeline t = {0};
     simulate(job, &layers, &t);
     *inner = *last = 0;
     for (int s = 0; s < memory.n_stages; s++) {
