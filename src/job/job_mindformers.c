@@ -173,9 +173,8 @@ static ek_status read_optimizer(const ek__in *in, const ek__mf_sections *file, o
     static const char *const levels[] = {"level1", "level2", "level3"};
     const ek__node *map = file->optimizer_parallel;
     char level[16] = "level1";
-    /* Without the section MindSpore's own default holds, which shares summed gradients; the section's default does not.
      */
-    *out = (optimizer_settings){.level = 1, .threshold_kb = 64, .shard_size = -1, .sharded_gradient = !map};
+    *out = (optimizer_settings){.level = 1, .threshold_kb = 64, .shard_size = -1};
     ek_status status = ek__mf_bool(in, file->parallel, "enable_parallel_optimizer",
                                    "it switches the sharing of weights and states", &out->parallel);
     if (status == EK_OK)
@@ -365,16 +364,14 @@ static ek_status read_run(const ek__in *in, const ek__mf_sections *file, const e
     return status ? status : read_limit(in, file, &job->limit_mb);
 }
 
-/* Tensor-parallel ranks of an expert. The newer models give an expert to one rank, and spread experts over the tensor
- * parallel ranks of its group as well (its ffn.py). */
+/* Tensor-parallel ranks of an expert. The newer models give whole experts to the ranks of the data and tensor parallel
+ * plane; where expert_parallel leaves tensor-parallel ranks over, each is taken to hold its part of the experts, which
+ * takes the memory of cutting every expert. */
 static ek_status read_expert_tensor(const ek__in *in, const ek__mf_sections *file, ek_job *job)
 {
     ek_job_parallel *p = &job->parallel;
-    bool spread = job->framework == EK_MINDFORMERS_MCORE;
-    int64_t both = (int64_t)p->expert * p->tensor;
-    p->expert_tensor = spread ? 1 : p->tensor;
-    if (spread && job->model.n_experts > 0 && both <= job->model.n_experts && job->model.n_experts % both == 0)
-        p->expert = (int)both;
+    bool taken = job->framework == EK_MINDFORMERS_MCORE && p->data * (int64_t)p->context % p->expert != 0;
+    p->expert_tensor = taken ? 1 : p->tensor;
     return ek__mf_int(in, file->moe, "expert_model_parallel", 1, EK_MAX_RANKS, "it is the ranks that share an expert",
                       &p->expert_tensor);
 }

@@ -140,7 +140,9 @@ static void who_shares(void **state)
     assert_int_equal(ek__parameter_shards(&job, &w), 16);
     w.copies = 4;
     assert_int_equal(ek__parameter_shards(&job, &w), 64);
-    w.first_dimension = 96; /* 64 does not divide it */
+    w.first_dimension = 96; /* 64 does not divide it, 32 of them do */
+    assert_int_equal(ek__parameter_shards(&job, &w), 32);
+    w.first_dimension = 81;
     assert_int_equal(ek__parameter_shards(&job, &w), 1);
     w.first_dimension = 256;
     job.states.shard_size = 4;
@@ -181,6 +183,7 @@ static void constants(void **state)
     assert_int_equal(ek__mask_bytes(&job), 0);
     job.model.mask_compressed = false;
     job.parallel.batch = 3;
+    job.rules.mask_per_micro_batch = true;
     assert_int_equal(ek__stage_constants(&job, 0), 128 * 128 * 2 + rotary);
     assert_int_equal(ek__mask_bytes(&job), 3 * 128 * 128);
     job.rules.mask_per_micro_batch = false;
