@@ -1,9 +1,10 @@
 /* The allocators against slow ones that keep nothing but what is taken, and look at every gap for every request: the
  * same offsets and the same figure after every operation of random sequences. Besides, what must hold of the pieces
  * whatever the sequence, and worked examples of each framework's rules. */
-#include "input.h"
+#include "memory_model.h"
 
 #include "base/random.h"
+#include "job/job_internal.h"
 #include "memory/allocator.h"
 #include "memory/pieces.h"
 
@@ -638,6 +639,49 @@ static void offline_is_largest_first_at_the_lowest_offset(void **state)
     assert_int_equal(ek__place_offline(NULL, 0), 0);
 }
 
+/* ---- whole stages ---- */
+
+/* The model with other chunks; nothing is recomputed. */
+static void respread(ek_job *job, int n_chunks)
+{
+    ek_error err = {0};
+    for (; job->n_patterns > 0; job->n_patterns--) {
+        free(job->pattern[job->n_patterns - 1].text);
+        free(job->pattern[job->n_patterns - 1].layers);
+    }
+    ek_plan_clear(&job->plan);
+    if (ek__job_spread(job, n_chunks, &err) || ek_job_check(job, &err))
+        fail_msg("%s", err.message);
+}
+
+/* Every tensor of a step comes to lie somewhere: no figure is below the live bytes, and none far above, as it would be
+ * if tensors were not given back. */
+static void stages_are_placed_for_every_schedule(void **state)
+{
+    (void)state;
+    static const char *const schedules[] = {"1f1b", "gpipe", "interleaved", "zb-h1", "zb-v", "dualpipe"};
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+        ek_job job;
+        read_model(&job);
+        job.schedule = ek_schedule_find(schedules[i]);
+        if (job.schedule->min_chunks > 1)
+            respread(&job, 2);
+        for (int allocation = 0; allocation < EK_N_ALLOCATIONS; allocation++) {
+            job.rules.allocation = (ek_allocation)allocation;
+            ek_memory memory = predicted(&job);
+            for (int s = 0; s < memory.n_stages; s++) {
+                const ek_memory_stage *stage = &memory.stage[s];
+                double over = (double)stage->actual_peak / (double)stage->used_peak;
+                if (over < 1 || over > 1.25)
+                    fail_msg("%s, %s, stage %d: %.3f of the live bytes", schedules[i], ek_allocation_name[allocation],
+                             s, over);
+            }
+            ek_memory_clear(&memory);
+        }
+        ek_job_clear(&job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -645,6 +689,7 @@ int main(void)
         cmocka_unit_test(every_offset_is_that_of_a_slow_allocator),
         cmocka_unit_test(absurd_sizes_are_refused_not_overflowed),
         cmocka_unit_test(offline_is_largest_first_at_the_lowest_offset),
+        cmocka_unit_test(stages_are_placed_for_every_schedule),
     };
     return cmocka_run_group_tests_name("memory allocators", tests, NULL, NULL);
 }

@@ -1,0 +1,196 @@
+/* Measures: what each is said to save is what a job changed by hand is predicted to need, and what is not possible says
+ * why. */
+#include "memory_model.h"
+
+#include <math.h>
+
+#include "evenkeel/cost.h"
+
+typedef struct list {
+    ek_measure measure[EK_MAX_MEASURES];
+    int n;
+} list;
+
+static list measures_of(const ek_job *job, const ek_device *device)
+{
+    list l = {.n = 0};
+    ek_error err = {0};
+    if (ek_memory_measures(job, device, l.measure, &l.n, &err))
+        fail_msg("%s", err.message);
+    return l;
+}
+
+static const ek_measure *named(const list *l, const char *name)
+{
+    for (int i = 0; i < l->n; i++)
+        if (strcmp(l->measure[i].name, name) == 0)
+            return &l->measure[i];
+    fail_msg("no measure '%s'", name);
+    return NULL;
+}
+
+static double largest_mb(const ek_job *job)
+{
+    ek_memory memory = predicted(job);
+    double mb = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
+    ek_memory_clear(&memory);
+    return mb;
+}
+
+static void full(ek_job *job)
+{
+    memcpy(job->plan.full, job->plan.layers, 4 * sizeof(int));
+}
+
+static void shard_gradients(ek_job *job)
+{
+    job->states.shard_gradient = true;
+}
+
+static void pages(ek_job *job)
+{
+    job->rules.allocation = EK_ALLOCATION_PAGES;
+}
+
+static void half_batch(ek_job *job)
+{
+    job->parallel.batch /= 2;
+    job->parallel.n_micro_batches *= 2;
+}
+
+static void more_tensor(ek_job *job)
+{
+    job->parallel.data /= 2;
+    job->parallel.n_micro_batches *= 2;
+    job->parallel.tensor *= 2;
+    job->parallel.expert_tensor *= 2;
+    job->parallel.table_split = job->parallel.head_split = 4;
+}
+
+static const struct {
+    const char *name, *setting;
+    void (*change)(ek_job *job);
+} by_hand[] = {
+    {"recompute every layer whole", "recompute: True", full},
+    {"share the gradients' buffers too", "gradient_accumulation_shard: True", shard_gradients},
+    {"map memory in pages", "enable_vmm:True", pages},
+    {"half the micro-batch, twice as many", "batch_size: 1, parallel_config.micro_batch_num: 16", half_batch},
+    {"twice the tensor parallelism, half the data parallelism",
+     "model_parallel: 4, data_parallel: 1, micro_batch_num: 16", more_tensor},
+};
+
+static void savings_are_those_of_a_job_changed_by_hand(void **state)
+{
+    (void)state;
+    ek_job job;
+    read_model(&job);
+    list l = measures_of(&job, NULL);
+    double today = largest_mb(&job);
+    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++) {
+        const ek_measure *m = named(&l, by_hand[i].name);
+        ek_job copy;
+        assert_int_equal(ek_job_copy(&job, &copy, NULL), EK_OK);
+        by_hand[i].change(&copy);
+        double after = largest_mb(&copy);
+        ek_job_clear(&copy);
+        if (!m->possible || fabs(m->after_mb - after) > 1e-6 || fabs(m->saved_mb - (today - after)) > 1e-6)
+            fail_msg("%s: after %g MB, by hand %g; %s", m->name, m->after_mb, after, m->why);
+        assert_non_null(strstr(m->setting, by_hand[i].setting));
+        assert_true(isnan(m->step_change));
+    }
+    ek_job_clear(&job);
+}
+
+static void the_largest_saving_comes_first_and_what_cannot_be_last(void **state)
+{
+    (void)state;
+    ek_job job;
+    read_model(&job);
+    list l = measures_of(&job, NULL);
+    assert_true(l.n > 15);
+    for (int i = 0; i < l.n; i++) {
+        const ek_measure *m = &l.measure[i], *before = i > 0 ? m - 1 : NULL;
+        assert_true(!before || before->possible || !m->possible);
+        assert_true(!before || !m->possible || before->saved_mb >= m->saved_mb);
+        assert_true(m->possible ? m->setting[0] && !m->why[0] : m->why[0] && !m->setting[0]);
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(m->name, l.measure[k].name);
+    }
+    assert_false(named(&l, "sequence parallelism")->possible);
+    assert_non_null(strstr(named(&l, "sequence parallelism")->why, "already"));
+    assert_false(named(&l, "twice the expert parallelism")->possible);
+    ek_job_clear(&job);
+}
+
+/* With a limit in between, the measure's count is the least that fits. */
+static void just_enough_is_just_enough(void **state)
+{
+    (void)state;
+    ek_job job;
+    read_model(&job);
+    memset(job.plan.full, 0, 4 * sizeof(int));
+    double whole = largest_mb(&job);
+    ek_memory memory = predicted(&job);
+    int stage = memory.fullest, k;
+    ek_memory_clear(&memory);
+    job.limit_mb = whole - 300;
+    list l = measures_of(&job, NULL);
+    const ek_measure *m = named(&l, "recompute just enough layers of the fullest stage");
+    assert_true(m->possible);
+    assert_int_equal(sscanf(m->setting, "recompute_config.recompute: %d", &k), 1);
+    for (int n = k - 1; n <= k; n++) {
+        job.plan.full[stage] = n;
+        memory = predicted(&job);
+        assert_int_equal(memory.stage[stage].actual_peak <= memory.limit, n == k);
+        ek_memory_clear(&memory);
+    }
+    ek_job_clear(&job);
+}
+
+static void steps_are_compared_where_a_device_is_given(void **state)
+{
+    (void)state;
+    ek_job job;
+    read_model(&job);
+    list l = measures_of(&job, ek_device_find("910B"));
+    assert_true(named(&l, "recompute every layer whole")->step_change > 0.05);
+    assert_true(fabs(named(&l, "share the gradients' buffers too")->step_change) < 1e-9);
+    for (int i = 0; i < l.n; i++)
+        assert_true(!l.measure[i].possible || isfinite(l.measure[i].step_change));
+    ek_job_clear(&job);
+}
+
+/* Of every kind of job: nothing fails, and a framework is not told another one's words. */
+static void every_framework_has_its_words(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"llama.yaml",   "glm.yaml",       "experts.yaml", "newer.yaml",
+                                        "qwen25_7b.sh", "mindspeed.yaml", "moe.args"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char name[64];
+        ek_job job;
+        ek_error err = {0};
+        snprintf(name, sizeof name, "tests/data/job/%s", files[i]);
+        if (ek_job_read(source_path(name), NULL, NULL, &job, &err))
+            fail_msg("%s: %s", name, err.message);
+        list l = measures_of(&job, NULL);
+        for (int k = 0; k < l.n; k++) {
+            bool argument = strncmp(l.measure[k].setting, "--", 2) == 0;
+            assert_true(!argument || job.framework == EK_MEGATRON);
+            assert_true(job.framework != EK_MEGATRON || !strstr(l.measure[k].setting, "_config"));
+        }
+        ek_job_clear(&job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(savings_are_those_of_a_job_changed_by_hand),
+        cmocka_unit_test(the_largest_saving_comes_first_and_what_cannot_be_last),
+        cmocka_unit_test(just_enough_is_just_enough),
+        cmocka_unit_test(steps_are_compared_where_a_device_is_given),
+        cmocka_unit_test(every_framework_has_its_words),
+    };
+    return cmocka_run_group_tests_name("memory measures", tests, NULL, NULL);
+}
