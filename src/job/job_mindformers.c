@@ -173,7 +173,6 @@ static ek_status read_optimizer(const ek__in *in, const ek__mf_sections *file, o
     static const char *const levels[] = {"level1", "level2", "level3"};
     const ek__node *map = file->optimizer_parallel;
     char level[16] = "level1";
-     */
     *out = (optimizer_settings){.level = 1, .threshold_kb = 64, .shard_size = -1};
     ek_status status = ek__mf_bool(in, file->parallel, "enable_parallel_optimizer",
                                    "it switches the sharing of weights and states", &out->parallel);
@@ -391,6 +390,8 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
     if (status)
         return status;
     job->rules = ek_rules_default(job->framework);
+    if (job->family == EK_FAMILY_GLM) /* its flash attention runs in token order (BSH, glm2_transformer.py) */
+        job->rules.token_order_copy = false;
     ek__mf_warn_near_keys(&in, &file);
     status = read_run(&in, &file, &facts, overrides, job);
     return status ? status : read_expert_tensor(&in, &file, job);
