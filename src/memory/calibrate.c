@@ -6,9 +6,10 @@
  *
  * y measured, f predicted, x knobs, u their uncalibrated values, w how far they are expected to be off. s: 1 % of a
  * peak, and 300 MB where blocks of 1 GiB round it (their standard deviation, 1024 / sqrt(12)). Derivatives are the
- * bytes of a part at the peak. Widths are assumed: 500 MB for what every stage has besides (the frameworks' constants
- * that users report), 3 % for what is kept, since it is derived operator by operator, 50 % for temporaries, of which
- * little is known. How many knobs: the number whose errors of leaving each peak out are the least, in that order.
+ * bytes of a part at the peak. Widths are assumed: 300 MB for what every stage has besides, 1 % for what is kept, since
+ * it is derived operator by operator, 25 % for temporaries, of which less is known. How many knobs, in that order: the
+ * fewest whose mean error of leaving each peak out is within one standard error of the best number's (Breiman et al.,
+ * Classification and Regression Trees, 1984), since four peaks tell little about the third knob.
  *
  * Where peaks are live bytes rounded up to whole blocks, a calibrated prediction is not rounded: whether one tensor
  * more begins a block is beyond what is known, so the best guess is half a block on top, from which the constant is
@@ -30,9 +31,9 @@ typedef struct knob {
 } knob;
 
 static const knob knobs[MAX_KNOBS] = {
-    {"constant_mb", 500, -1e6, 1e6},
-    {"activation_scale", 0.03, 0.5, 2},
-    {"transient_scale", 0.5, 0.05, 5},
+    {"constant_mb", 300, -1e6, 1e6},
+    {"activation_scale", 0.01, 0.5, 2},
+    {"transient_scale", 0.25, 0.05, 5},
 };
 
 typedef struct fit {
@@ -203,7 +204,17 @@ typedef struct answer {
     int n;
     double x[MAX_KNOBS];
     ek_memory_error after, left_out;
+    double standard_error; /* of left_out.mean */
 } answer;
+
+/* Standard error of the mean of |x|. */
+static double standard_error(const double *x, int n, double mean)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += pow(fabs(x[i]) - mean, 2);
+    return n > 1 ? sqrt(sum / (n - 1) / n) : 0;
+}
 
 /* Fit the first n knobs. */
 static ek_status fit_knobs(fit *f, int n, double *scratch, answer *out)
@@ -218,7 +229,8 @@ static ek_status fit_knobs(fit *f, int n, double *scratch, answer *out)
         double now = objective(f, x);
         if (now < best) {
             best = now;
-            *out = (answer){n, {x[0], x[1], x[2]}, error, leave_out(f, n, scratch)};
+            *out = (answer){n, {x[0], x[1], x[2]}, error, leave_out(f, n, scratch), 0};
+            out->standard_error = standard_error(scratch, f->n_peaks, out->left_out.mean);
         }
         step(f, n, x, next);
         memcpy(x, next, sizeof x);
@@ -228,32 +240,34 @@ static ek_status fit_knobs(fit *f, int n, double *scratch, answer *out)
 
 static ek_status fit_all(fit *f, double *scratch, ek_memory_fit_result *out)
 {
-    answer best = {0}, none = {0};
+    answer none = {0}, of[MAX_KNOBS + 1] = {0};
+    int best = 0, chosen = 0;
     ek_status status = fit_knobs(f, 0, scratch, &none);
     if (f->actual && f->job->rules.allocation == EK_ALLOCATION_WHOLE) {
         f->job->rules.block_bytes = NO_BLOCK;
         f->base[0] += f->block_mb / 2;
     }
     for (int n = 0; n <= MAX_KNOBS && !status; n++) {
-        answer one;
-        status = fit_knobs(f, n, scratch, &one);
-        if (!status && (n == 0 || one.left_out.mean < best.left_out.mean))
-            best = one;
+        status = fit_knobs(f, n, scratch, &of[n]);
+        if (!status && of[n].left_out.mean < of[best].left_out.mean)
+            best = n;
     }
     if (status)
         return status;
+    while (of[chosen].left_out.mean > of[best].left_out.mean + of[best].standard_error)
+        chosen++;
     out->rules = f->job->rules;
     for (int k = 0; k < MAX_KNOBS; k++)
-        *value_of(&out->rules, k) = best.x[k];
-    out->n_knobs = best.n;
-    for (int k = 0; k < best.n; k++) {
+        *value_of(&out->rules, k) = of[chosen].x[k];
+    out->n_knobs = of[chosen].n;
+    for (int k = 0; k < of[chosen].n; k++) {
         out->knob[k] = knobs[k].name;
-        out->value[k] = best.x[k];
+        out->value[k] = of[chosen].x[k];
     }
     out->before = none.after;
-    out->after = best.after;
-    out->left_out = best.left_out;
-    if (f->n_peaks < best.n + 2)
+    out->after = of[chosen].after;
+    out->left_out = of[chosen].left_out;
+    if (f->n_peaks < of[chosen].n + 2)
         out->left_out.mean = out->left_out.worst = out->left_out.bias = NAN;
     return EK_OK;
 }

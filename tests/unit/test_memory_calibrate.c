@@ -31,6 +31,7 @@ static void peaks_as_predicted_change_nothing(void **state)
     ek_job job;
     ek_memory_peak peaks[4];
     read_model(&job);
+    job.rules.allocation = EK_ALLOCATION_BLOCKS;
     for (int actual = 0; actual < 2; actual++) {
         make_peaks(&job, actual, peaks);
         ek_memory_fit_result fit = calibrated(&job, peaks, 4, actual);
@@ -41,6 +42,26 @@ static void peaks_as_predicted_change_nothing(void **state)
     ek_job_clear(&job);
 }
 
+/* Peaks in whole blocks are met by half a block on top, within half a block. */
+static void calibration_does_not_round_to_blocks(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_memory_peak peaks[4];
+    read_model(&job);
+    job.rules.allocation = EK_ALLOCATION_WHOLE;
+    make_peaks(&job, true, peaks);
+    ek_memory_fit_result fit = calibrated(&job, peaks, 4, true);
+    assert_true(fit.before.worst == 0);
+    assert_true(fit.rules.block_bytes == 512 && fabs(fit.rules.constant_mb - 512) < 400);
+    job.rules = fit.rules;
+    ek_memory memory = predicted(&job);
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs((double)memory.stage[peaks[i].stage].actual_peak * 0x1p-20 - peaks[i].mb) < 800);
+    ek_memory_clear(&memory);
+    ek_job_clear(&job);
+}
+
 static void knobs_that_made_the_peaks_are_found(void **state)
 {
     (void)state;
@@ -48,20 +69,34 @@ static void knobs_that_made_the_peaks_are_found(void **state)
     ek_memory_peak peaks[4];
     read_model(&job);
     job.rules.constant_mb = 400;
-    job.rules.activation_scale = 1.04;
     make_peaks(&job, false, peaks);
     job.rules.constant_mb = 0;
-    job.rules.activation_scale = 1;
     ek_memory_fit_result fit = calibrated(&job, peaks, 4, false);
-    assert_true(fit.n_knobs >= 2);
+    assert_int_equal(fit.n_knobs, 1);
     assert_string_equal(fit.knob[0], "constant_mb");
-    assert_true(fabs(fit.rules.constant_mb - 400) < 100);
-    assert_true(fabs(fit.rules.activation_scale - 1.04) < 0.02);
+    assert_true(fabs(fit.value[0] - 400) < 60 && fit.value[0] == fit.rules.constant_mb);
     assert_true(fit.after.mean < fit.before.mean / 5 && fit.after.worst < 0.005);
     ek_job_clear(&job);
 }
 
-/* With one peak and one knob the fit is r w^2 / (w^2 + s^2), w 500 MB, s 1 % of the peak. */
+/* Activations 3 % above what is derived are three times as far off as they are expected to be: a constant stands in
+ * for most of that. */
+static void a_constant_stands_in_for_what_is_unlikely(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_memory_peak peaks[4];
+    read_model(&job);
+    job.rules.activation_scale = 1.03;
+    make_peaks(&job, false, peaks);
+    job.rules.activation_scale = 1;
+    ek_memory_fit_result fit = calibrated(&job, peaks, 4, false);
+    assert_true(fit.n_knobs >= 1 && fit.rules.constant_mb > 0);
+    assert_true(fit.after.mean < fit.before.mean / 2 && fit.left_out.mean < fit.before.mean);
+    ek_job_clear(&job);
+}
+
+/* With one peak and one knob the fit is r w^2 / (w^2 + s^2), w 300 MB, s 1 % of the peak. */
 static void one_peak_is_shrunk_towards_the_model(void **state)
 {
     (void)state;
@@ -71,7 +106,7 @@ static void one_peak_is_shrunk_towards_the_model(void **state)
     make_peaks(&job, false, peaks);
     ek_memory_peak one = {1, peaks[1].mb + 300, {0}};
     ek_memory_fit_result fit = calibrated(&job, &one, 1, false);
-    double s = 0.01 * one.mb, w = 500;
+    double s = 0.01 * one.mb, w = 300;
     if (fit.n_knobs == 1)
         assert_true(fabs(fit.value[0] - 300 * w * w / (w * w + s * s)) < 1);
     assert_true(fit.n_knobs >= 1 && fit.rules.constant_mb > 0 && fit.rules.constant_mb < 300);
@@ -190,12 +225,13 @@ static ek_memory_error judge(ek_job *job, const int chosen[4], double *fitted_me
     return error;
 }
 
-/* First, last and two of the middle, fitted to 4 stages and judged on the other 12. Of all 91 such choices, when this
- * was written, the mean error was 0.7 to 3.0 % (median 1.8) and the worst 2.3 to 6.1 % (median 4.3). */
+/* Choices of four stages, judged on the other twelve: those that somebody would make meet 1.5 % in the mean and 3 % in
+ * the worst stage, and so do most of all 1820, of which every 13th is tried here. When this was written 92 % of them
+ * did; the worst of all was 1.9 % in the mean and 3.7 % in one stage. */
 static void four_stages_of_the_175b_run_tell_the_others(void **state)
 {
     (void)state;
-    static const int choices[][4] = {{0, 6, 11, 15}, {0, 4, 11, 15}, {0, 5, 10, 15}, {0, 3, 9, 15}, {0, 7, 12, 15}};
+    static const int named[][4] = {{0, 5, 10, 15}, {0, 4, 8, 12}, {0, 1, 2, 3}, {12, 13, 14, 15}, {1, 6, 11, 14}};
     char path[4096];
     const char *shared = getenv("EK_SHARED");
     snprintf(path, sizeof path, "%s/reference/configs/llama_175b_dryrun.yaml", shared ? shared : "../shared");
@@ -205,14 +241,27 @@ static void four_stages_of_the_175b_run_tell_the_others(void **state)
         print_message("skipped: %s\n", err.message);
         skip();
     }
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        double fitted;
-        ek_memory_error e = judge(&job, choices[i], &fitted);
-        double mean = i == 0 ? 0.015 : 0.032, worst = i == 0 ? 0.03 : 0.065;
-        if (e.mean > mean || e.worst > worst || fitted > 0.03)
-            fail_msg("choice %zu: mean %.2f %%, worst %.2f %% (stage %d)", i, 100 * e.mean, 100 * e.worst,
-                     e.worst_stage);
+    double fitted;
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        ek_memory_error e = judge(&job, named[i], &fitted);
+        if (e.mean > 0.015 || e.worst > 0.03 || fitted > 0.03)
+            fail_msg("stages %d %d %d %d: mean %.2f %%, worst %.2f %% (stage %d)", named[i][0], named[i][1],
+                     named[i][2], named[i][3], 100 * e.mean, 100 * e.worst, e.worst_stage);
     }
+    int index = 0, tried = 0, good = 0, c[4];
+    for (c[0] = 0; c[0] < 16; c[0]++)
+        for (c[1] = c[0] + 1; c[1] < 16; c[1]++)
+            for (c[2] = c[1] + 1; c[2] < 16; c[2]++)
+                for (c[3] = c[2] + 1; c[3] < 16; c[3]++)
+                    if (index++ % 13 == 0) {
+                        ek_memory_error e = judge(&job, c, &fitted);
+                        tried++;
+                        good += e.mean <= 0.015 && e.worst <= 0.03;
+                        assert_true(e.mean < 0.025 && e.worst < 0.045);
+                    }
+    assert_int_equal(tried, 140);
+    if (good < 120)
+        fail_msg("%d of %d choices", good, tried);
     ek_job_clear(&job);
 }
 
@@ -220,7 +269,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks_as_predicted_change_nothing),
+        cmocka_unit_test(calibration_does_not_round_to_blocks),
         cmocka_unit_test(knobs_that_made_the_peaks_are_found),
+        cmocka_unit_test(a_constant_stands_in_for_what_is_unlikely),
         cmocka_unit_test(one_peak_is_shrunk_towards_the_model),
         cmocka_unit_test(errors_of_leaving_out_are_those_of_a_refit),
         cmocka_unit_test(errors_are_relative_to_the_measured),
