@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model"},
     {"rules", NULL, "list the rules with their values and what each rests on, and end", NULL},
-    {"allocation", "blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL},
+    {"allocation", "whole|blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL},
     {"calibrate", "SOURCE",
      "fit what cannot be derived to measured peaks: a folder of logs or a listing, as `evenkeel collect` reads, or "
      "lines "
@@ -50,9 +50,13 @@ static const cli_option options[] = {
     {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL},
     {"svg", "FILE", "picture: a bar for every stage", NULL},
     {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL},
-    {"layers-out", "FILE", "write a layer file for evenkeel balance (times: --device or --time)", NULL},
+    {"layers-out", "FILE", "write a layer file for evenkeel balance (times: --device, --trace or --time)", NULL},
+    {"trace", "DIR|FILE",
+     "with --layers-out: measured times, from a profile of the run or a layer file that `evenkeel trace` wrote; they "
+     "win over --device",
+     NULL},
     {"time", "TIMES",
-     "with --layers-out: measured forward times, as head=0.1,body=3.1,tail=3.5; they win over --device", NULL},
+     "with --layers-out: measured forward times, as head=0.1,body=3.1,tail=3.5; they win over all others", NULL},
     {"q|quiet", NULL, "one line, and no warnings", NULL},
     {"h|help", NULL, "this text", NULL},
 };
@@ -81,7 +85,7 @@ typedef struct command {
     ek_job_overrides overrides;
     const char *rule[MAX_RULES];
     char allocation[64];
-    const char *calibrate, *calibrate_stages, *device, *times_text, *format, *svg, *log_dir, *layers;
+    const char *calibrate, *calibrate_stages, *device, *times_text, *format, *svg, *log_dir, *layers, *trace;
     ek_times times;
     int stage;
     bool list_rules, tensors, measures, quiet, used_peaks, peak_given;
@@ -187,7 +191,8 @@ static bool take_text(command *c, const cli_option *option, const char *text)
         const char **place;
     } texts[] = {{"calibrate", &c->calibrate}, {"calibrate-stages", &c->calibrate_stages},
                  {"device", &c->device},       {"svg", &c->svg},
-                 {"log-dir", &c->log_dir},     {"layers-out", &c->layers}};
+                 {"log-dir", &c->log_dir},     {"layers-out", &c->layers},
+                 {"trace", &c->trace}};
     const struct {
         const char *name;
         bool *place;
@@ -240,9 +245,11 @@ static bool check_options(const command *c)
         cli_error(NULL, "--peak says what the peaks of --calibrate SOURCE are; give that too");
     else if (c->times_text && !c->layers)
         cli_error(NULL, "--time is for the layer file; give --layers-out FILE too");
-    else if (c->layers && !c->device && isnan(c->times.body))
-        cli_error(NULL, "--layers-out writes times too: measured ones with --time head=..,body=..,tail=.., or modelled "
-                        "ones with --device");
+    else if (c->trace && !c->layers)
+        cli_error(NULL, "--trace is for the times of the layer file; give --layers-out FILE too");
+    else if (c->layers && !c->device && !c->trace && isnan(c->times.body))
+        cli_error(NULL, "--layers-out writes times too: measured ones with --trace DIR or --time "
+                        "head=..,body=..,tail=.., or modelled ones with --device");
     else if (c->calibrate && c->source && strcmp(c->calibrate, "-") == 0 && strcmp(c->source, "-") == 0)
         cli_error(NULL, "standard input (-) can be read once; save the job or the peaks to a file");
     else
@@ -482,7 +489,8 @@ static bool write_files(const command *c, const found *f, const ek_memory_report
         return false;
     if (c->log_dir && !cli_memory_logs(c->log_dir, &f->job, &f->memory, device_mb))
         return false;
-    return !c->layers || cli_memory_layers(c->layers, &f->job, f->has_device ? &f->device : NULL, &c->times);
+    const cli_layer_times times = {f->has_device ? &f->device : NULL, c->trace, c->times};
+    return !c->layers || cli_memory_layers(c->layers, &f->job, &times);
 }
 
 static void say_next(const command *c, const found *f)

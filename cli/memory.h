@@ -35,9 +35,15 @@ void cli_peaks_clear(cli_peaks *peaks);
 /** A log a stage below `folder`, which `evenkeel collect` reads back. @return false after a message */
 bool cli_memory_logs(const char *folder, const ek_job *job, const ek_memory *memory, double device_mb);
 
-/** The job's layers as a layer file; times from `device` (NULL: none) and from `times`, which win. @return false after
- *  a message */
-bool cli_memory_layers(const char *path, const ek_job *job, const ek_device *device, const ek_times *times);
+/** Where the times of a layer file come from; what is further down wins. */
+typedef struct cli_layer_times {
+    const ek_device *device; /**< modelled; NULL: not */
+    const char *trace;       /**< measured: a folder of traces, or a layer file that `evenkeel trace` wrote; NULL */
+    ek_times given;          /**< forward times; NAN: not given */
+} cli_layer_times;
+
+/** The job's layers as a layer file. @return false after a message */
+bool cli_memory_layers(const char *path, const ek_job *job, const cli_layer_times *times);
 
 /** Memory as people write it, "56000", "58GB", in MB. False after a message. */
 bool cli_memory_mb(const char *option, const char *text, double *mb);
