@@ -243,11 +243,13 @@ ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err)
 /* The shortest text that reads back as the value. */
 static void print_shortest(double value, char *out, size_t size)
 {
+    char text[32] = "";
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(out, size, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
             break;
     }
+    snprintf(out, size, "%s", text);
 }
 
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size)
