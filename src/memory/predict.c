@@ -197,7 +197,7 @@ static ek_status describe_kinds(const predictor *p, ek_memory *out)
     ek_status status = ek_job_copy(p->job, &copy, p->err);
     if (status)
         return status;
-    status = ek__job_default_patterns(&copy, p->err);
+    status = ek__job_add_usual_patterns(&copy, p->err);
     for (int k = EK__GRAPH_DENSE; k <= EK__GRAPH_PREDICTION && !status; k++)
         if (p->programs->graph[k])
             status = describe_kind(&copy, p->programs->graph[k], p->programs->bytes[k],
