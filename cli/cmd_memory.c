@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model"},
     {"rules", NULL, "list the rules with their values and what each rests on, and end", NULL},
-    {"allocation", "blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL},
+    {"allocation", "whole|blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL},
     {"calibrate", "SOURCE",
      "fit what cannot be derived to measured peaks: a folder of logs or a listing, as `evenkeel collect` reads, or "
      "lines "
