@@ -44,7 +44,8 @@ typedef struct rule {
     X(activation_scale, DECIMAL, 0, 100, NULL, "factor on kept activations")                                           \
     X(transient_scale, DECIMAL, 0, 100, NULL, "factor on temporaries")                                                 \
     X(moe_imbalance, DECIMAL, 1, 1000, NULL, "tokens of the fullest rank's experts over the mean")                     \
-    X(allocation, WORD, 0, 4, ek_allocation_name, "how tensors are placed: whole, blocks, pages, caching, offline")    \
+    X(allocation, WORD, 0, EK_N_ALLOCATIONS - 1, ek_allocation_name,                                                   \
+      "how tensors are placed: whole, blocks, pages, caching, offline")                                                \
     X(block_bytes, BYTES, 512, 1099511627776., NULL, "bytes of the allocator's blocks, as in 1G")                      \
     X(page_bytes, BYTES, 512, 1099511627776., NULL, "bytes of its pages, as in 2M")
 

@@ -137,7 +137,7 @@ static ek_status describe(const predictor *p, int s, const ek__peak *peak, ek_me
 
 /* A pool grows by blocks, the last of which takes what the device has left; beyond that a simulated run asks for no
  * more than it needs. Inside the blocks everything is taken to fit: of the sixteen peaks of the published dry run eight
- * are then met to the megabyte. */
+ * have then the right number of blocks. */
 static int64_t in_whole_blocks(const ek_job *job, int64_t used)
 {
     int64_t block = job->rules.block_bytes, limit = mb(job->limit_mb);
