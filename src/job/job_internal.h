@@ -32,6 +32,9 @@ extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_mega
 ek_status ek__job_spread(ek_job *job, int n_chunks, ek_error *err);
 /* The usual schedule for the plan's chunks, where the file and overrides name none. */
 const ek_schedule *ek__job_usual_schedule(const ek_job *job);
+/* The patterns that the framework uses where a file says how many layers and not what, NULL at the end; none for kinds
+ * that exclude. Framework, family and flash_attention are read. */
+const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kind);
 /* Add a pattern; `layers` is [n_chunks][n_stages] and copied, NULL: all layers. */
 ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kind, const int *layers, bool by_default,
                               ek_origin origin, ek_error *err);

@@ -393,7 +393,7 @@ static ek_status read_layers(reader *r)
 }
 
 /* select_recompute or select_comm_recompute, which count from behind the full ones, as a pattern. */
-static ek_status read_beyond(reader *r, const ek__node *node, ek_pattern_kind kind, const char *text)
+static ek_status read_beyond(reader *r, const ek__node *node, ek_pattern_kind kind)
 {
     const ek_plan *plan = &r->job->plan;
     size_t n = (size_t)plan->n_stages * (size_t)plan->n_chunks;
@@ -415,15 +415,9 @@ static ek_status read_beyond(reader *r, const ek__node *node, ek_pattern_kind ki
     ek_origin at = ek__node_origin(r->in.doc, node);
     at.file = r->job->path;
     if (status == EK_OK && all > 0)
-        status = ek__job_add_pattern(r->job, text, kind, list, true, at, r->in.err);
+        status = ek__job_add_pattern(r->job, *ek__job_usual_patterns(r->job, kind), kind, list, true, at, r->in.err);
     free(list);
     return status;
-}
-
-/* With fused attention the activation is recomputed, else the attention's core. */
-static const char *selected(const reader *r)
-{
-    return r->job->model.flash_attention ? "mlp\\.activation_func" : "self_attention\\.core_attention";
 }
 
 static ek_status read_lists(reader *r, const ek__node *config)
@@ -437,9 +431,9 @@ static ek_status read_lists(reader *r, const ek__node *config)
             status = ek__fail_at(&r->in, full, "counts %d layers of chunk %d on stage %d, which has %d; lower it",
                                  plan->full[c], c / plan->n_stages, c % plan->n_stages, plan->layers[c]);
     if (status == EK_OK && select)
-        status = read_beyond(r, select, EK_PATTERN_SELECT, selected(r));
+        status = read_beyond(r, select, EK_PATTERN_SELECT);
     if (status == EK_OK && comm)
-        status = read_beyond(r, comm, EK_PATTERN_COMM, ".*layernorm");
+        status = read_beyond(r, comm, EK_PATTERN_COMM);
     return status;
 }
 
@@ -465,7 +459,8 @@ static ek_status read_recompute(reader *r)
         return status;
     ek_origin at = ek__node_origin(r->in.doc, find(r, "recompute_granularity"));
     at.file = r->job->path;
-    return ek__job_add_pattern(r->job, selected(r), EK_PATTERN_SELECT, NULL, true, at, r->in.err);
+    return ek__job_add_pattern(r->job, *ek__job_usual_patterns(r->job, EK_PATTERN_SELECT), EK_PATTERN_SELECT, NULL,
+                               true, at, r->in.err);
 }
 
 /* ---- all of it ---- */

@@ -6,20 +6,6 @@
 #include "job/mindformers.h"
 #include "train/train_plan.h"
 
-/* The patterns that counts without patterns stand for: the activation, the product behind it, and the norms, whose
- * output is gathered. Llama's are the framework's own; those of the other families are the same operators by the names
- * they have there. */
-static const char *const *default_patterns(ek_family family, ek_pattern_kind kind)
-{
-    static const char *const norms[] = {".*\\.norm", NULL}, *const newer_norms[] = {".*layernorm", NULL};
-    static const char *const llama[] = {"feed_forward\\.mul", "feed_forward\\.w1\\.activation\\.silu", NULL};
-    static const char *const glm[] = {"mlp\\.activation_func\\.mul", "mlp\\.activation_func\\.silu\\.silu", NULL};
-    static const char *const newer[] = {"mlp\\.activation_func", NULL};
-    if (kind == EK_PATTERN_COMM)
-        return family == EK_FAMILY_MEGATRON ? newer_norms : norms;
-    return family == EK_FAMILY_GLM ? glm : family == EK_FAMILY_MEGATRON ? newer : llama;
-}
-
 /* A reading of one key of recompute_config. */
 typedef struct list_reader {
     const ek__in *in;
@@ -51,7 +37,7 @@ static ek_status read_counts(const list_reader *r, const ek__node *node)
         return status;
     if (r->kind == EK_PATTERN_SELECT_EXCLUDE || r->kind == EK_PATTERN_COMM_EXCLUDE)
         return ek__fail_at(r->in, node, "does not say what to leave out; write a list of patterns");
-    const char *const *pattern = default_patterns(r->job->family, r->kind);
+    const char *const *pattern = ek__job_usual_patterns(r->job, r->kind);
     for (; *pattern && status == EK_OK; pattern++)
         status = add(r, *pattern, node, r->list, true);
     return status;

@@ -44,7 +44,8 @@ typedef struct rule {
     X(activation_scale, DECIMAL, 0, 100, NULL, "factor on kept activations")                                           \
     X(transient_scale, DECIMAL, 0, 100, NULL, "factor on temporaries")                                                 \
     X(moe_imbalance, DECIMAL, 1, 1000, NULL, "tokens of the fullest rank's experts over the mean")                     \
-    X(allocation, WORD, 0, 4, ek_allocation_name, "how tensors are placed: whole, blocks, pages, caching, offline")    \
+    X(allocation, WORD, 0, EK_N_ALLOCATIONS - 1, ek_allocation_name,                                                   \
+      "how tensors are placed: whole, blocks, pages, caching, offline")                                                \
     X(block_bytes, BYTES, 512, 1099511627776., NULL, "bytes of the allocator's blocks, as in 1G")                      \
     X(page_bytes, BYTES, 512, 1099511627776., NULL, "bytes of its pages, as in 2M")
 
@@ -243,11 +244,13 @@ ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err)
 /* The shortest text that reads back as the value. */
 static void print_shortest(double value, char *out, size_t size)
 {
+    char text[32] = "";
     for (int digits = 6; digits <= 17; digits++) {
-        snprintf(out, size, "%.*g", digits, value);
-        if (strtod(out, NULL) == value)
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
             break;
     }
+    snprintf(out, size, "%s", text);
 }
 
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size)

@@ -195,28 +195,14 @@ static int build_softmax(const ek__layer_builder *b, const char *rest, int x, ek
     return out;
 }
 
-static int build_dropout(const ek__layer_builder *b, const char *rest, int x)
-{
-    ek__graph *g = b->graph;
-    const ek__tensor of = g->tensor[x];
-    if (!(b->job->model.attention_dropout > 0))
-        return x;
-    int out = ek__build_like(b, path(b, rest), "probabilities left", of.dtype, x);
-    ek__op *op = &g->op[g->n_ops - 1];
-    int mask = ek__add_bytes(g, "dropout mask", of.bytes / ek_dtype_bytes(of.dtype), true);
-    ek__op_out(g, op, mask);
-    ek__op_need(g, op, mask);
-    ek__op_done(b, op);
-    return out;
-}
-
 /* Megatron scales, masks and takes the softmax in one kernel; MindFormers does each by itself, in the softmax's type.
  */
 static int build_probabilities(const ek__layer_builder *b, int scores)
 {
+    double share = b->job->model.attention_dropout;
     if (b->job->family == EK_FAMILY_MEGATRON)
-        return build_dropout(b, "core_attention.attention_dropout",
-                             build_softmax(b, "core_attention.softmax", scores, b->compute));
+        return ek__build_dropout(b, path(b, "core_attention.attention_dropout"), "probabilities left", share,
+                                 build_softmax(b, "core_attention.softmax", scores, b->compute));
     ek_dtype type = b->job->types.softmax;
     int x = ek__build_like(b, path(b, "mul"), "scores, scaled", b->compute, scores);
     x = ek__build_like(b, path(b, "add"), "scores, masked", b->compute, x);
@@ -225,7 +211,7 @@ static int build_probabilities(const ek__layer_builder *b, int scores)
     x = build_softmax(b, "softmax", x, type);
     if (type != b->compute)
         x = ek__build_like(b, path(b, "cast"), "probabilities", b->compute, x);
-    return build_dropout(b, "dropout", x);
+    return ek__build_dropout(b, path(b, "dropout"), "probabilities left", share, x);
 }
 
 /* Keys and values repeated for each head of queries. */

@@ -145,6 +145,21 @@ int ek__build_like(const ek__layer_builder *b, const char *path, const char *nam
     return ek__build_elementwise(b, path, name, dtype, of.n_dims, of.dim, x, -1, false);
 }
 
+int ek__build_dropout(const ek__layer_builder *b, const char *path, const char *name, double share, int x)
+{
+    ek__graph *g = b->graph;
+    const ek__tensor of = g->tensor[x];
+    if (!(share > 0))
+        return x;
+    int out = ek__build_like(b, path, name, of.dtype, x);
+    ek__op *op = &g->op[g->n_ops - 1];
+    int mask = ek__add_bytes(g, "dropout mask", of.bytes / ek_dtype_bytes(of.dtype), true);
+    ek__op_out(g, op, mask);
+    ek__op_need(g, op, mask);
+    ek__op_done(b, op);
+    return out;
+}
+
 int ek__build_view(const ek__layer_builder *b, const char *path, int x, int n_dims, const int64_t *dim)
 {
     const ek__tensor of = b->graph->tensor[x];

@@ -62,6 +62,8 @@ int ek__build_elementwise(const ek__layer_builder *b, const char *path, const ch
                           const int64_t *dim, int x, int y, bool needs_inputs);
 /* The same with x's shape, and a gradient that reads nothing: casts, copies, rotations by constants. */
 int ek__build_like(const ek__layer_builder *b, const char *path, const char *name, ek_dtype dtype, int x);
+/* x with some elements set to 0, and the mask of a byte each that the gradient reads; x itself where `share` is 0. */
+int ek__build_dropout(const ek__layer_builder *b, const char *path, const char *name, double share, int x);
 /* A reshape. */
 int ek__build_view(const ek__layer_builder *b, const char *path, int x, int n_dims, const int64_t *dim);
 /* Sets the bytes that an operator with its inputs, outputs and needs moves. */

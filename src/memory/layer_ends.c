@@ -51,21 +51,6 @@ static int build_positions(const ek__layer_builder *b, int x)
     return x;
 }
 
-static int build_dropout(const ek__layer_builder *b, int x)
-{
-    ek__graph *g = b->graph;
-    const ek__tensor of = g->tensor[x];
-    if (!(b->job->model.hidden_dropout > 0))
-        return x;
-    int out = ek__build_like(b, "embedding.dropout", "output", of.dtype, x);
-    ek__op *op = &g->op[g->n_ops - 1];
-    int mask = ek__add_bytes(g, "dropout mask", of.bytes / ek_dtype_bytes(of.dtype), true);
-    ek__op_out(g, op, mask);
-    ek__op_need(g, op, mask);
-    ek__op_done(b, op);
-    return out;
-}
-
 void ek__build_embedding(const ek__layer_builder *b)
 {
     ek__graph *g = b->graph;
@@ -92,7 +77,7 @@ void ek__build_embedding(const ek__layer_builder *b)
     else if (cut)
         x = ek__build_elementwise(b, ek__path_join(w.table, "slice"), "output", job->types.residual, 2, local, x, -1,
                                   false);
-    g->output = build_dropout(b, x);
+    g->output = ek__build_dropout(b, "embedding.dropout", "output", b->job->model.hidden_dropout, x);
 }
 
 /* The last norm. MindFormers does not cut it over the tensor ranks: the sequence is gathered in front of it. */

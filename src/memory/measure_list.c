@@ -101,32 +101,25 @@ static bool is_full(const ek_job *job)
     return true;
 }
 
-/* The patterns that a framework has without being told any. */
-static const char *const *default_patterns(const ek_job *job, ek_pattern_kind kind)
+/* What is worth recomputing where the job has no pattern of a kind. */
+static const char *const *worth_recomputing(const ek_job *job, ek_pattern_kind kind)
 {
-    static const char *const none[] = {NULL};
-    static const char *const norms[] = {".*\\.norm", NULL}, *const newer_norms[] = {".*layernorm", NULL};
-    static const char *const llama[] = {"feed_forward\\.mul", "feed_forward\\.w1\\.activation\\.silu", NULL};
+    static const char *const activation[] = {"mlp\\.activation_func", NULL};
     static const char *const reshapes[] = {"feed_forward\\.mul", "feed_forward\\.w1\\.activation\\.silu",
                                            "feed_forward\\.w1\\.reshape", "feed_forward\\.w2\\.reshape", NULL};
-    static const char *const glm[] = {"mlp\\.activation_func\\.mul", "mlp\\.activation_func\\.silu\\.silu", NULL};
-    static const char *const newer[] = {"mlp\\.activation_func", NULL};
-    if (kind == EK_PATTERN_COMM && job->framework == EK_MEGATRON)
-        return none; /* of Megatron's gathers only the rank's part is kept anyway */
-    if (kind == EK_PATTERN_COMM)
-        return job->family == EK_FAMILY_MEGATRON ? newer_norms : norms;
-    if (job->family == EK_FAMILY_GLM)
-        return glm;
-    if (job->family == EK_FAMILY_MEGATRON)
-        return newer;
+    /* The attention's core, Megatron's usual choice, keeps no scores where it is fused; MindSpeed-LLM has this one. */
+    if (kind == EK_PATTERN_SELECT && job->family == EK_FAMILY_MEGATRON)
+        return activation;
     /* Without fine-grained interleave a Reshape stands behind w1 and before w2, and keeps what is recomputed. */
-    return job->parallel.fine_grain > 1 ? llama : reshapes;
+    if (kind == EK_PATTERN_SELECT && job->family == EK_FAMILY_LLAMA && job->parallel.fine_grain <= 1)
+        return reshapes;
+    return ek__job_usual_patterns(job, kind);
 }
 
 static ek_status add_defaults(ek__measure_try *t, ek_pattern_kind kind)
 {
     ek_status status = EK_OK;
-    for (const char *const *text = default_patterns(t->job, kind); *text && !status; text++)
+    for (const char *const *text = worth_recomputing(t->job, kind); *text && !status; text++)
         if (t->job->n_patterns < EK_MAX_PATTERNS)
             status = ek__job_add_pattern(t->job, *text, kind, NULL, true, (ek_origin){.file = t->job->path}, t->err);
     return status;

@@ -137,7 +137,7 @@ static ek_status describe(const predictor *p, int s, const ek__peak *peak, ek_me
 
 /* A pool grows by blocks, the last of which takes what the device has left; beyond that a simulated run asks for no
  * more than it needs. Inside the blocks everything is taken to fit: of the sixteen peaks of the published dry run eight
- * are then met to the megabyte. */
+ * have then the right number of blocks. */
 static int64_t in_whole_blocks(const ek_job *job, int64_t used)
 {
     int64_t block = job->rules.block_bytes, limit = mb(job->limit_mb);
@@ -197,7 +197,7 @@ static ek_status describe_kinds(const predictor *p, ek_memory *out)
     ek_status status = ek_job_copy(p->job, &copy, p->err);
     if (status)
         return status;
-    status = ek__job_default_patterns(&copy, p->err);
+    status = ek__job_add_usual_patterns(&copy, p->err);
     for (int k = EK__GRAPH_DENSE; k <= EK__GRAPH_PREDICTION && !status; k++)
         if (p->programs->graph[k])
             status = describe_kind(&copy, p->programs->graph[k], p->programs->bytes[k],

@@ -21,33 +21,25 @@ ek__recompute ek__recompute_of_kind(const ek_job *job, ek_recompute kind)
     return recompute;
 }
 
-/* Defaults of select_recompute and select_comm_recompute in MindFormers r1.5.0; Megatron-LM's selective recomputation
- * is its attention (--recompute-activations). */
-static const struct {
-    ek_pattern_kind kind;
-    bool megatron;
-    const char *text;
-} defaults[] = {
-    {EK_PATTERN_SELECT, false, "feed_forward\\.mul"},
-    {EK_PATTERN_SELECT, false, "feed_forward\\.w1\\.activation\\.silu"},
-    {EK_PATTERN_COMM, false, ".*\\.norm"},
-    {EK_PATTERN_SELECT, true, "self_attention\\.core_attention"},
-};
-
-ek_status ek__job_default_patterns(ek_job *job, ek_error *err)
+static bool has_kind(const ek_job *job, ek_pattern_kind kind)
 {
-    bool has[EK_PATTERN_COMM + 1] = {false};
     for (int i = 0; i < job->n_patterns; i++)
-        if (job->pattern[i].kind <= EK_PATTERN_COMM)
-            has[job->pattern[i].kind] = true;
+        if (job->pattern[i].kind == kind)
+            return true;
+    return false;
+}
+
+ek_status ek__job_add_usual_patterns(ek_job *job, ek_error *err)
+{
+    static const ek_pattern_kind kinds[] = {EK_PATTERN_SELECT, EK_PATTERN_COMM};
     int n = job->plan.n_stages * job->plan.n_chunks;
-    int *none = ek__alloc((size_t)n, sizeof *none);
-    ek_status status = none ? EK_OK : ek__no_memory(err);
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults && !status; i++)
-        if (!has[defaults[i].kind] && defaults[i].megatron == (job->family == EK_FAMILY_MEGATRON) &&
-            job->n_patterns < EK_MAX_PATTERNS)
-            status = ek__job_add_pattern(job, defaults[i].text, defaults[i].kind, none, true,
-                                         (ek_origin){.file = job->path}, err);
-    free(none);
+    int *no_layer = ek__alloc((size_t)n, sizeof *no_layer);
+    ek_status status = no_layer ? EK_OK : ek__no_memory(err);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && !status; k++) {
+        const char *const *text = ek__job_usual_patterns(job, kinds[k]);
+        for (bool has = has_kind(job, kinds[k]); *text && !has && !status && job->n_patterns < EK_MAX_PATTERNS; text++)
+            status = ek__job_add_pattern(job, *text, kinds[k], no_layer, true, (ek_origin){.file = job->path}, err);
+    }
+    free(no_layer);
     return status;
 }

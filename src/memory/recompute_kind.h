@@ -8,6 +8,6 @@
 ek__recompute ek__recompute_of_kind(const ek_job *job, ek_recompute kind);
 /* Give a job that has no pattern of a kind those that the framework uses where a file only says how many layers. They
  * hold for no layer of the job's own plan. */
-ek_status ek__job_default_patterns(ek_job *job, ek_error *err);
+ek_status ek__job_add_usual_patterns(ek_job *job, ek_error *err);
 
 #endif

@@ -288,7 +288,7 @@ ek_status ek_memory_to_layers(const ek_job *job, const ek_device *device, ek_lay
     ek_status status = ek_job_copy(job, &copy, err);
     if (status)
         return status;
-    status = ek__job_default_patterns(&copy, err);
+    status = ek__job_add_usual_patterns(&copy, err);
     if (!status)
         status = ek__job_programs_new(&copy, &m.programs, err);
     if (!status)

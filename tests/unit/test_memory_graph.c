@@ -532,7 +532,7 @@ static void the_collected_shares_are_met(void **state)
     int n = 0;
     while (fgets(line, sizeof line, file)) {
         char mode[16];
-        snprintf(mode, sizeof mode, "%s", column(line, 12));
+        snprintf(mode, sizeof mode, "%.15s", column(line, 12));
         double value = atof(column(line, 13));
         int hidden = atoi(column(line, 2));
         for (size_t i = 0; i < sizeof korthikanti / sizeof *korthikanti; i++)

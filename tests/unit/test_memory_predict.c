@@ -213,6 +213,29 @@ static void kinds_of_layers(void **state)
     ek_job_clear(&job);
 }
 
+/* Without patterns of its own a job's kinds are those of its framework: the newer models and MindSpeed-Core-MS
+ * recompute the activation with its product, two tensors of tokens x intermediate; Megatron its attention's core, which
+ * keeps no scores where it is fused. */
+static void kinds_without_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        ek_framework framework;
+        int64_t saved;
+    } cases[] = {{EK_MINDFORMERS_MCORE, 4 * 128 * 512}, {EK_MINDSPEED, 4 * 128 * 512}, {EK_MEGATRON, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_job job = plain_job(2, 1, 2, 4);
+        assert_int_equal(job.n_patterns, 0);
+        job.framework = cases[i].framework;
+        job.family = EK_FAMILY_MEGATRON;
+        ek_memory memory = predict(&job);
+        const int64_t *kept = memory.layer_kind[0].kept;
+        assert_int_equal(kept[EK_RECOMPUTE_NONE] - kept[EK_RECOMPUTE_SELECT], cases[i].saved);
+        ek_memory_clear(&memory);
+        ek_job_clear(&job);
+    }
+}
+
 static ek__job_programs *programs_of(const ek_job *job)
 {
     ek_error err;
@@ -307,6 +330,7 @@ int main(void)
         {"limit, margin and the fullest stage", limits, NULL, NULL, NULL},
         {"the largest tensors are listed once, in order of size", top_tensors, NULL, NULL, NULL},
         {"a layer's kept bytes by kind are the closed forms", kinds_of_layers, NULL, NULL, NULL},
+        {"kinds of layers recompute what their framework does", kinds_without_patterns, NULL, NULL, NULL},
         {"layers recomputed in groups keep fewer inputs and bring more back", groups, NULL, NULL, NULL},
         {"a schedule without an order is refused, and nothing written", refused, NULL, NULL, NULL},
         {"the cost grows with layers, micro-batches and stages no faster than they do", growth, NULL, NULL, NULL},
