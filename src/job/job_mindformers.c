@@ -125,6 +125,9 @@ static ek_status read_context(const ek__in *in, const ek__mf_sections *file, con
     if (status == EK_OK && which == 2)
         status = ek__mf_int(in, file->parallel_config, "ulysses_degree_in_cp", 1, EK_MAX_RANKS,
                             "it is the ranks of a Ulysses group", &p->ulysses);
+    /* groups of one rank exchange nothing: what is left is the gathering of colossalai_cp */
+    if (which == 2 && p->ulysses == 1 && !facts->ring)
+        p->context_algorithm = EK_CONTEXT_GATHER;
     return status;
 }
 
