@@ -207,8 +207,13 @@ static ek_status read_offset(reader *r)
                            "is one list for %d chunks, and every chunk gets all of it: it places %d layers too many; "
                            "write %d lists",
                            v, sum - r->out.n_layers % (p * v), v);
+    if (!node && sum != r->out.n_layers % (p * v))
+        return ek__fail_at(&r->in, r->model,
+                           "has no offset, but %d layers on %d stages x %d chunks are %d each and %d over; write an "
+                           "offset that adds up to %d",
+                           r->out.n_layers, p, v, base, r->out.n_layers % (p * v), r->out.n_layers % (p * v));
     if (sum != r->out.n_layers % (p * v))
-        return ek__fail_at(&r->in, node ? node : r->model,
+        return ek__fail_at(&r->in, node,
                            "adds up to %d, expected %d: %d layers on %d stages x %d chunks are %d each and %d over; "
                            "correct the offsets",
                            sum, r->out.n_layers % (p * v), r->out.n_layers, p, v, base, r->out.n_layers % (p * v));

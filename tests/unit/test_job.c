@@ -598,7 +598,13 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
         {{NULL, "  context_parallel: 4\n  context_parallel_algo: best\n", NULL},
          "11:26: parallel_config.context_parallel_algo is 'best', expected colossalai_cp, ulysses_cp or hybrid_cp"},
         {{NULL, "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n  ulysses_degree_in_cp: 3\n", NULL},
-         "context_parallel is 4, which cannot be cut into 3"},
+         "context_parallel is 4, which cannot be cut into 3 equal parts, as ulysses_degree_in_cp asks for"},
+        {{NULL, "  context_parallel: 16\n  context_parallel_algo: ulysses_cp\n", NULL},
+         "6:16: num_heads is 8, which cannot be cut into 16 equal parts, as model_parallel 1 and Ulysses groups of 16 "
+         "ranks (of context_parallel 16) ask for; correct one"},
+        {{NULL, "  pipeline_stage: 3\n  micro_batch_num: 3\n", NULL},
+         "model.model_config has no offset, but 8 layers on 3 stages x 1 chunks are 2 each and 2 over; write an offset "
+         "that adds up to 2"},
         {{NULL, NULL, "context:\n  max_device_memory: lots\n"},
          "12:22: context.max_device_memory is 'lots'; write the memory of a device as in \"58GB\""},
         {{NULL, NULL, "parallel:\n  parallel_optimizer_config:\n    optimizer_level: level9\n"},
