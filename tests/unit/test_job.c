@@ -340,6 +340,20 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          {"    fine_grain_interleave: 2\n", NULL, NULL},
          "parallel.fine_grain=1",
          "fine_grain_interleave is 2, which does nothing with model_parallel 1"},
+        {"switches that Llama's layers do not pass on",
+         {NULL, "  data_parallel: 2\n",
+          "parallel:\n  enable_parallel_optimizer: True\nrecompute_config:\n  recompute: [1]\n"
+          "  mp_comm_recompute: False\n  parallel_optimizer_comm_recompute: True\n"
+          "  recompute_slice_activation: True\n"},
+         "full=1 states.gathered=2",
+         "parallel_optimizer_comm_recompute is True, which does nothing\nmp_comm_recompute is False, which does "
+         "nothing\nrecompute_slice_activation is True, which does nothing where `recompute` is a list"},
+        {"switches that say what happens anyway",
+         {NULL, "  data_parallel: 2\n",
+          "recompute_config:\n  recompute: False\n  mp_comm_recompute: False\n"
+          "  parallel_optimizer_comm_recompute: True\n  recompute_slice_activation: True\n"},
+         "full=0 states.gathered=0",
+         NULL},
         {"fine-grained interleave",
          {"    fine_grain_interleave: 2\n", "  model_parallel: 2\n", NULL},
          "parallel.fine_grain=2",
