@@ -449,8 +449,12 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          "full=1,4 select=2,3 comm=4,4 select:feed_forward\\.mul*=2,3 "
          "select:feed_forward\\.w1\\.activation\\.silu*=2,3 comm:.*\\.norm*=4,4 n_patterns=3",
          "recompute[1] is 9, but stage 1 has 4 layers, and no more are recomputed; write 4"},
+        {"without flash attention a list of zeros recomputes scores: it is not dropped",
+         {NULL, "  pipeline_stage: 2\n  micro_batch_num: 2\n", "recompute_config:\n  select_recompute: [0, 0]\n"},
+         "n_patterns=2 select=0,0",
+         NULL},
         {"nothing selected is no pattern",
-         {NULL, "  pipeline_stage: 2\n  micro_batch_num: 2\n",
+         {"    use_flash_attention: True\n", "  pipeline_stage: 2\n  micro_batch_num: 2\n",
           "recompute_config:\n  select_recompute: [0, 0]\n  select_comm_recompute: False\n"},
          "n_patterns=0 select=0,0",
          NULL},
