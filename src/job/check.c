@@ -12,6 +12,7 @@ typedef enum setting {
     TENSOR,
     STAGES,
     CONTEXT,
+    ULYSSES,
     EXPERT,
     CHUNKS,
     MICRO_BATCHES,
@@ -43,6 +44,7 @@ static const setting_names mindformers[N_SETTINGS] = {
     [TENSOR] = {{"model_parallel"}},
     [STAGES] = {{"pipeline_stage"}},
     [CONTEXT] = {{"context_parallel"}},
+    [ULYSSES] = {{"ulysses_degree_in_cp"}},
     [EXPERT] = {{"expert_parallel"}},
     [CHUNKS] = {{"pp_interleave_num"}},
     [MICRO_BATCHES] = {{"micro_batch_num"}},
@@ -68,6 +70,7 @@ static const setting_names megatron[N_SETTINGS] = {
     [TENSOR] = {{"tensor-model-parallel-size", "tensor_model_parallel_size"}},
     [STAGES] = {{"pipeline-model-parallel-size", "pipeline_model_parallel_size"}},
     [CONTEXT] = {{"context-parallel-size", "context_parallel_size"}},
+    [ULYSSES] = {{"ulysses-degree-in-cp", "ulysses_degree_in_cp"}},
     [EXPERT] = {{"expert-model-parallel-size", "expert_model_parallel_size"}},
     [CHUNKS] = {{"num-virtual-stages-per-pipeline-rank"}},
     [MICRO_BATCHES] = {{"global-batch-size", "global_batch_size"}},
@@ -243,6 +246,14 @@ static ek_status check_divides(const checker *c, const division *d)
 {
     if (!d->needed || d->value % d->by == 0)
         return EK_OK;
+    const ek_job_parallel *p = &c->job->parallel;
+    if (d->by_which == ULYSSES && d->which != CONTEXT)
+        return ek__fail(
+            c->err, EK_ERR_INPUT, origin_of_either(c, d->which, CONTEXT),
+            "%s is %lld, which cannot be cut into %lld equal parts, as %s %d and Ulysses groups of %d ranks "
+            "(of %s %d) ask for; correct one of them",
+            name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, TENSOR), p->tensor, p->ulysses,
+            name_of(c, CONTEXT), p->context);
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, d->by_which),
                     "%s is %lld, which cannot be cut into %lld equal parts, as %s asks for; correct one of them",
                     name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, d->by_which));
@@ -253,11 +264,12 @@ static ek_status check_divisions(const checker *c)
     const ek_job_model *m = &c->job->model;
     const ek_job_parallel *p = &c->job->parallel;
     const int64_t t = p->tensor, head_parts = t * p->ulysses;
+    const setting heads_by = p->ulysses > 1 ? ULYSSES : TENSOR;
     const division divisions[] = {
-        {CONTEXT, CONTEXT, p->context, p->ulysses, true},
-        {HEADS, TENSOR, m->n_heads, head_parts, true},
+        {CONTEXT, ULYSSES, p->context, p->ulysses, true},
+        {HEADS, heads_by, m->n_heads, head_parts, true},
         /* Fewer key and value heads than ranks: Megatron gives several ranks the same ones. */
-        {KV_HEADS, TENSOR, m->n_kv_heads, head_parts,
+        {KV_HEADS, heads_by, m->n_kv_heads, head_parts,
          m->kv_lora_rank == 0 && (c->job->framework != EK_MEGATRON || m->n_kv_heads >= head_parts)},
         {HEADS, KV_HEADS, m->n_heads, m->n_kv_heads, m->kv_lora_rank == 0},
         {HIDDEN, TENSOR, m->hidden, t, true},

@@ -398,6 +398,8 @@ static ek_status read_context(reader *r)
                                                   : EK_CONTEXT_RING;
     if (algorithm >= 0)
         p->context_algorithm = algorithm == 0 ? EK_CONTEXT_ULYSSES : EK_CONTEXT_RING;
+    if (p->context_algorithm != EK_CONTEXT_ULYSSES && algorithm != 2 && algorithm != 4)
+        p->ulysses = 1; /* a ring alone has no such groups, whatever the degree says */
     return status;
 }
 

@@ -125,6 +125,9 @@ static ek_status read_context(const ek__in *in, const ek__mf_sections *file, con
     if (status == EK_OK && which == 2)
         status = ek__mf_int(in, file->parallel_config, "ulysses_degree_in_cp", 1, EK_MAX_RANKS,
                             "it is the ranks of a Ulysses group", &p->ulysses);
+    /* groups of one rank exchange nothing: what is left is the gathering of colossalai_cp */
+    if (which == 2 && p->ulysses == 1 && !facts->ring)
+        p->context_algorithm = EK_CONTEXT_GATHER;
     return status;
 }
 
@@ -337,6 +340,37 @@ static void warn_idle(const ek__in *in, const ek__mf_sections *file, const ek__m
                     stated);
 }
 
+/* A switch of recompute_config; `fallback` where it is absent or no switch. */
+static bool switch_of(const ek__node *config, const char *key, bool fallback)
+{
+    const ek__node *node = config ? ek__get(config, key) : NULL;
+    bool on;
+    return node && ek__node_is_bool(node, &on) ? on : fallback;
+}
+
+/* Switches that Llama's layers never pass on, or not where the layers to recompute are counted. Files that leave them
+ * at what happens anyway are not told. */
+static void warn_not_passed_on(const ek__in *in, const ek__mf_sections *file, const ek_job *job)
+{
+    const ek__node *config = file->recompute, *full = config ? ek__get(config, "recompute") : NULL;
+    bool any = false;
+    if (!config || job->family != EK_FAMILY_LLAMA || job->framework != EK_MINDFORMERS || job->model.kv_lora_rank > 0)
+        return;
+    for (int c = 0; c < job->plan.n_stages * job->plan.n_chunks; c++)
+        any = any || job->plan.full[c] > 0;
+    if (job->states.gathered > 0 && switch_of(config, "parallel_optimizer_comm_recompute", false))
+        ek__warn_at(in, ek__get(config, "parallel_optimizer_comm_recompute"),
+                    "is True, which does nothing: these layers do not pass it on, and gathered weights stay; --rule "
+                    "weight_gather=layer shows what it would save");
+    if (any && !switch_of(config, "mp_comm_recompute", true))
+        ek__warn_at(in, ek__get(config, "mp_comm_recompute"),
+                    "is False, which does nothing: layers that are recomputed repeat their communication");
+    if (any && full->kind == EK__LIST && switch_of(config, "recompute_slice_activation", false))
+        ek__warn_at(in, ek__get(config, "recompute_slice_activation"),
+                    "is True, which does nothing where `recompute` is a list: kept inputs are cut with recompute: True "
+                    "alone");
+}
+
 /* What counts once the degrees are known, those of the command line included. */
 static ek_status read_run(const ek__in *in, const ek__mf_sections *file, const ek__mf_facts *facts,
                           const ek_job_overrides *overrides, ek_job *job)
@@ -358,6 +392,8 @@ static ek_status read_run(const ek__in *in, const ek__mf_sections *file, const e
     p->fine_grain = p->tensor > 1 ? facts->fine_grain : 1;
     if (status == EK_OK)
         status = read_states(in, file, facts, job);
+    if (status == EK_OK)
+        warn_not_passed_on(in, file, job);
     if (status == EK_OK)
         status = read_fusion(in, file, job);
     return status ? status : read_limit(in, file, &job->limit_mb);

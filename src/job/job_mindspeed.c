@@ -305,6 +305,8 @@ static ek_status read_degrees(reader *r)
     if (status == EK_OK)
         status = read_word(r, "context_parallel_algo", NULL, algorithms, &algorithm);
     p->context_algorithm = algorithm == 0 ? EK_CONTEXT_ULYSSES : EK_CONTEXT_RING;
+    if (algorithm == 1)
+        p->ulysses = 1; /* a ring alone has no such groups, whatever the degree says */
     if (status == EK_OK)
         status = read_switch(r, "standalone_embedding_stage", NULL, &standalone);
     if (status == EK_OK && standalone)

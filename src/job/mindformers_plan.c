@@ -33,7 +33,9 @@ static bool any(const int *list, const ek_plan *plan)
 static ek_status read_counts(const list_reader *r, const ek__node *node)
 {
     ek_status status = ek__train_list(r->in, &r->job->plan, node, r->list);
-    if (status || !any(r->list, &r->job->plan))
+    /* Without flash attention, scores are recomputed in every layer as soon as there is a list, be it of zeros. */
+    bool counts = r->kind == EK_PATTERN_SELECT && node->kind == EK__LIST && !r->job->model.flash_attention;
+    if (status || (!counts && !any(r->list, &r->job->plan)))
         return status;
     if (r->kind == EK_PATTERN_SELECT_EXCLUDE || r->kind == EK_PATTERN_COMM_EXCLUDE)
         return ek__fail_at(r->in, node, "does not say what to leave out; write a list of patterns");

@@ -112,9 +112,9 @@ static int build_rotary(const ek__layer_builder *b, int x, const char *name)
 static int64_t ulysses_ranks(const ek__layer_builder *b)
 {
     const ek_job_parallel *p = &b->job->parallel;
-    if (p->context_algorithm != EK_CONTEXT_ULYSSES || b->cp == 1)
+    if (b->cp == 1)
         return 1;
-    return p->ulysses > 1 ? p->ulysses : b->cp;
+    return p->ulysses == 1 && p->context_algorithm == EK_CONTEXT_ULYSSES ? b->cp : p->ulysses;
 }
 
 static int build_exchange(const ek__layer_builder *b, int x, const char *name)

@@ -207,8 +207,13 @@ static ek_status read_offset(reader *r)
                            "is one list for %d chunks, and every chunk gets all of it: it places %d layers too many; "
                            "write %d lists",
                            v, sum - r->out.n_layers % (p * v), v);
+    if (!node && sum != r->out.n_layers % (p * v))
+        return ek__fail_at(&r->in, r->model,
+                           "has no offset, but %d layers on %d stages x %d chunks are %d each and %d over; write an "
+                           "offset that adds up to %d",
+                           r->out.n_layers, p, v, base, r->out.n_layers % (p * v), r->out.n_layers % (p * v));
     if (sum != r->out.n_layers % (p * v))
-        return ek__fail_at(&r->in, node ? node : r->model,
+        return ek__fail_at(&r->in, node,
                            "adds up to %d, expected %d: %d layers on %d stages x %d chunks are %d each and %d over; "
                            "correct the offsets",
                            sum, r->out.n_layers % (p * v), r->out.n_layers, p, v, base, r->out.n_layers % (p * v));
@@ -223,6 +228,27 @@ static ek_status read_entry(reader *r, const ek__node *node, int *out)
         return ek__int(&r->in, node, 0, EK_MAX_LAYERS, EK__RECOMPUTE_ADVICE, out);
     *out = yes ? EK_MAX_LAYERS : 0;
     return EK_OK;
+}
+
+/* Layers of a chunk, or of a whole stage (chunk -1). */
+static int layers_of(const ek_plan *plan, int chunk, int stage)
+{
+    int n = 0;
+    for (int i = 0; i < plan->n_chunks; i++)
+        if (chunk < 0 || i == chunk)
+            n += plan->layers[i * plan->n_stages + stage];
+    return n;
+}
+
+/* The framework takes counts beyond the layers there are in silence. The first of a list is told of. */
+static void warn_of_cut(const reader *r, const ek__node *entry, int chunk, int stage, int value, bool *told)
+{
+    int there = layers_of(&r->out.plan, chunk, stage);
+    if (*told || value <= there || ek__node_is_bool(entry, &(bool){false}))
+        return;
+    ek__warn_at(&r->in, entry, "is %d, but %s %d has %d layer%s, and no more are recomputed; write %d", value,
+                chunk < 0 ? "stage" : "this chunk of stage", stage, there, there == 1 ? "" : "s", there);
+    *told = true;
 }
 
 /* `count` layers of a stage go to its chunks in turn, each up to its layers. */
@@ -245,6 +271,7 @@ static ek_status read_list(reader *r, const ek__node *node, int *out)
 {
     const ek_plan *plan = &r->out.plan;
     int p = plan->n_stages, v = plan->n_chunks, value = 0;
+    bool told = false;
     list_shape shape;
     ek_status status = shape_of(r, node, &shape);
     if (status == EK_OK && shape == ONE_WORD)
@@ -258,6 +285,8 @@ static ek_status read_list(reader *r, const ek__node *node, int *out)
         for (int s = 0; s < p && status == EK_OK; s++, entry = entry ? entry->next : NULL) {
             if (entry)
                 status = read_entry(r, entry, &value);
+            if (status == EK_OK && entry && (shape == BY_CHUNK || i == 0))
+                warn_of_cut(r, entry, shape == BY_CHUNK ? i : -1, s, value, &told);
             if (shape == BY_STAGE && i == 0 && v > 1)
                 deal(plan, s, value, out);
             else if (shape != BY_STAGE || v == 1)

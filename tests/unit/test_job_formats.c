@@ -351,6 +351,8 @@ static const expectation arguments[] = {
     {MODEL RUN REST "--context-parallel-size 2 --cp-comm-type a2a", ulysses, 2, 0},
     {MODEL RUN REST "--context-parallel-size 4 --context-parallel-algo hybrid_cp_algo --ulysses-degree-in-cp 2",
      ulysses, 2, 0},
+    {MODEL RUN REST "--context-parallel-size 4 --context-parallel-algo megatron_cp_algo --ulysses-degree-in-cp 2",
+     ulysses, 1, 0},
     {MODEL RUN REST "--data-parallel-size 2", micro_batches, 4, 1},
     {MODEL "--micro-batch-size 2 --global-batch-size 24 --vocab-size 32000 --nproc_per_node 8 --nnodes 2 "
            "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 " REST,

@@ -98,8 +98,8 @@ static llama_bytes llama_closed_form(const ek_job *job)
     const int64_t T = (int64_t)p->batch * p->seq_length / p->context, Ts = p->sequence_parallel ? T / t : T;
     const int64_t H = m->hidden, K = (int64_t)m->n_kv_heads * m->head_dim, I = m->intermediate;
     /* Of H/t: q, attention's output, and that in token order; with Ulysses as it comes out of the exchange. */
-    int64_t copies = p->context > 1 && p->context_algorithm != EK_CONTEXT_ULYSSES ? 2 : 3;
-    int64_t keys = p->context_algorithm == EK_CONTEXT_GATHER ? p->context : 1;
+    int64_t copies = p->context > 1 && p->ulysses == 1 ? 2 : 3;
+    int64_t keys = p->context_algorithm == EK_CONTEXT_RING ? 1 : p->context / p->ulysses;
     llama_bytes out;
     out.none = 2 * r * Ts * H + 2 * c * T * H + c * T * (copies * H + 2 * K * keys) / t + 4 * c * T * I / t +
                64 * (int64_t)p->batch * (m->n_heads / t) * p->seq_length / p->context + 8 * Ts;
@@ -117,8 +117,12 @@ static void random_llama(made_job *m, ek__random *random)
     ek_job_parallel *p = &job->parallel;
     p->tensor = 1 << ek__random_below(random, 4);
     p->context = 1 << ek__random_below(random, 3);
-    p->ulysses = p->context;
     p->context_algorithm = (ek_context_algorithm)ek__random_below(random, 3);
+    p->ulysses = p->context_algorithm == EK_CONTEXT_GATHER ? 1 : p->context;
+    if (p->ulysses > 1 && (p->context_algorithm == EK_CONTEXT_RING || ek__random_below(random, 2)))
+        p->ulysses /= 1 << (1 + ek__random_below(random, p->ulysses > 2 ? 2 : 1));
+    if (p->context_algorithm == EK_CONTEXT_ULYSSES && p->ulysses == 1)
+        p->ulysses = p->context; /* ek_job says ranks of a group; 1 stands for all of them */
     p->sequence_parallel = ek__random_below(random, 2);
     p->fine_grain = p->tensor > 1 ? 1 + ek__random_below(random, 2) : 1;
     p->batch = 1 + ek__random_below(random, 3);
