@@ -4,7 +4,8 @@
 #include "memory/allocator.h"
 #include "memory/program.h"
 
-/* Megatron's distributed optimizer cuts flat buffers of all parameters, so shapes do not matter to it. */
+/* Megatron's distributed optimizer cuts flat buffers of all parameters over the data and context ranks: shapes do not
+ * matter to it, and each tensor rank keeps states of the parameters that all of them hold. */
 static bool cuts_flat_buffers(const ek_job *job)
 {
     return job->framework == EK_MEGATRON || job->framework == EK_MINDSPEED;
@@ -32,8 +33,9 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
 {
     const ek_job_parallel *p = &job->parallel;
     const ek_job_states *states = &job->states;
-    int64_t group = (int64_t)p->data * p->context * (parameter->copies > 1 ? parameter->copies : 1);
-    if (parameter->table && p->table_split > 1)
+    bool data_only = cuts_flat_buffers(job) && !parameter->expert;
+    int64_t group = (int64_t)p->data * p->context * (parameter->copies > 1 && !data_only ? parameter->copies : 1);
+    if (!data_only && parameter->table && p->table_split > 1)
         group = (int64_t)p->data * p->context * p->tensor / p->table_split;
     if (parameter->expert && p->expert > 1)
         group = group % p->expert == 0 ? group / p->expert : 1;

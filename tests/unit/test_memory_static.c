@@ -265,6 +265,30 @@ static void a_tied_head_works_as_any(void **state)
     ek_job_clear(&job);
 }
 
+/* What every tensor rank holds whole is shared by all ranks in MindSpore, by the data ranks alone in Megatron; an
+ * expert that tensor parallel does not cut is shared by all that hold it in both. */
+static void copies_on_tensor_ranks(void **state)
+{
+    (void)state;
+    ek_job job = plain_job(2, 1, 2, 2);
+    job.parallel.data = 8;
+    job.parallel.tensor = 4;
+    job.parallel.expert = 2;
+    ek__parameter router = {.elements = 1 << 20, .first_dimension = 64, .dtype = EK_FP32, .copies = 4};
+    ek__parameter expert = router;
+    expert.expert = true;
+    assert_int_equal(ek__parameter_shards(&job, &router), 32);
+    assert_int_equal(ek__parameter_shards(&job, &expert), 16);
+    job.framework = EK_MEGATRON;
+    job.states.shard_table = true;
+    assert_int_equal(ek__parameter_shards(&job, &router), 8);
+    assert_int_equal(ek__parameter_shards(&job, &expert), 16);
+    router.table = true;
+    job.parallel.table_split = 2;
+    assert_int_equal(ek__parameter_shards(&job, &router), 8);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +298,7 @@ int main(void)
         {"GPT from 22B to 1T has the published gibibytes", korthikanti, NULL, NULL, NULL},
         {"who shares a parameter follows from copies, experts, shapes and settings", who_shares, NULL, NULL, NULL},
         {"masks, rotary tables and sequence caches", constants, NULL, NULL, NULL},
+        {"copies on tensor ranks", copies_on_tensor_ranks, NULL, NULL, NULL},
         {"a tied head works as any", a_tied_head_works_as_any, NULL, NULL, NULL},
         {"parameters of other types, and a table used twice", types_and_tied_tables, NULL, NULL, NULL},
     };
