@@ -232,10 +232,10 @@ static ek_status read_state_bytes(const ek__in *in, const ek__mf_sections *file,
     return status;
 }
 
-/* Has the group of a layer's matrices more than one rank? */
+/* Has any parameter a group of more than one rank? With one data rank those have that tensor parallel does not cut. */
 static bool can_share(const ek_job *job)
 {
-    return job->parallel.data > 1 || job->parallel.context > 1;
+    return job->parallel.data > 1 || job->parallel.context > 1 || job->parallel.tensor > 1;
 }
 
 static ek_status read_states(const ek__in *in, const ek__mf_sections *file, const ek__mf_facts *facts, ek_job *job)

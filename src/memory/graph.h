@@ -52,6 +52,7 @@ typedef struct ek__parameter {
     bool expert; /* of a routed expert */
     bool exempt; /* never sharded: norms' gammas, in MindFormers; small ones go by the threshold */
     bool table;  /* the embedding table */
+    bool tied;   /* the head's matrix where that is the table: on a stage that has the table it is no second one */
 } ek__parameter;
 
 typedef struct ek__op {

@@ -143,10 +143,13 @@ static void build_loss(const ek__layer_builder *b, int logits, const int64_t *di
     ek__op_done(b, op);
 }
 
-/* Where the head uses the table, the only stage has it already; with more, the last stage holds a copy. */
-static bool has_own_matrix(const ek_job *job)
+/* A head that uses the table is the same parameter: of its type, and shared out or not as the table is. */
+static void tie_matrix(const ek__layer_builder *b)
 {
-    return !job->model.tied || job->parallel.pipeline > 1;
+    ek__graph *g = b->graph;
+    ek__parameter *matrix = &g->parameter[g->op[g->n_ops - 1].parameter];
+    matrix->tied = true;
+    matrix->dtype = b->job->types.embedding;
 }
 
 void ek__build_head(const ek__layer_builder *b, int x)
@@ -161,10 +164,8 @@ void ek__build_head(const ek__layer_builder *b, int x)
     int logits = ek__build_matmul(b, w.head_matmul, w.head, x, b->tokens, job->model.hidden, columns, false,
                                   (int)(b->t / split > 0 ? b->t / split : 1));
     g->tensor[logits].name = "logits";
-    if (!has_own_matrix(job)) {
-        g->n_parameters--;
-        g->op[g->n_ops - 1].parameter = -1;
-    }
+    if (job->model.tied)
+        tie_matrix(b);
     const int64_t dim[] = {b->tokens, columns};
     if (job->rules.loss_fused)
         build_fused_loss(b, logits, dim);

@@ -356,10 +356,9 @@ typedef struct table {
 static ek_status take_layer(placer *p, const table *t, ek__graph_kind kind, int what, bool has_table)
 {
     const ek__graph *graph = p->programs->graph[kind];
-    bool shared = kind == EK__GRAPH_HEAD && p->job->model.tied && has_table;
     ek_status status = EK_OK;
     for (int i = 0; i < graph->n_parameters && !status; i++)
-        if (!shared || !graph->parameter[i].table)
+        if (!graph->parameter[i].tied || !has_table)
             status = take_parameter(p, &t->bytes[kind][i], what);
     return status;
 }

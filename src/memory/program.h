@@ -152,7 +152,8 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter);
 /* Bytes of an element in a state of so many bytes an element: those of the parameter's own type where the state has the
  * type of the others. */
 int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int state);
-/* Of one graph's parameters on one rank. A parameter's group is d cp (d cp / ep for an expert's) times its copies. */
+/* Of one graph's parameters on one rank; a tied head's matrix counts where the table is on another stage. A parameter's
+ * group is d cp (d cp / ep for an expert's) times its copies. */
 ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph);
 /* Of all that a stage holds. A table that the head shares counts once. */
 ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *programs, int stage);

@@ -4,7 +4,8 @@
 #include "memory/allocator.h"
 #include "memory/program.h"
 
-/* Megatron's distributed optimizer cuts flat buffers of all parameters, so shapes do not matter to it. */
+/* Megatron's distributed optimizer cuts flat buffers of all parameters over the data and context ranks: shapes do not
+ * matter to it, and each tensor rank keeps states of the parameters that all of them hold. */
 static bool cuts_flat_buffers(const ek_job *job)
 {
     return job->framework == EK_MEGATRON || job->framework == EK_MINDSPEED;
@@ -32,14 +33,15 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
 {
     const ek_job_parallel *p = &job->parallel;
     const ek_job_states *states = &job->states;
-    int64_t group = (int64_t)p->data * p->context * (parameter->copies > 1 ? parameter->copies : 1);
-    if (parameter->table && p->table_split > 1)
+    bool data_only = cuts_flat_buffers(job) && !parameter->expert;
+    int64_t group = (int64_t)p->data * p->context * (parameter->copies > 1 && !data_only ? parameter->copies : 1);
+    if (!data_only && parameter->table && p->table_split > 1)
         group = (int64_t)p->data * p->context * p->tensor / p->table_split;
     if (parameter->expert && p->expert > 1)
         group = group % p->expert == 0 ? group / p->expert : 1;
     if (states->shard_size > 0 && group % states->shard_size == 0)
         group = states->shard_size;
-    if (parameter->exempt || (parameter->table && !states->shard_table))
+    if (parameter->exempt || ((parameter->table || parameter->tied) && !states->shard_table))
         return 1;
     if (parameter->elements * ek__state_bytes(job, parameter, states->weight) < states->shard_threshold)
         return 1;
@@ -64,12 +66,19 @@ static void add_parameter(const ek_job *job, const ek__parameter *parameter, ek_
         sum->gathered += ek__aligned(n * ek__state_bytes(job, parameter, states->gathered));
 }
 
-ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph)
+/* `has_table`: the table that a tied head uses is there already. */
+static ek__static_bytes static_of(const ek_job *job, const ek__graph *graph, bool has_table)
 {
     ek__static_bytes sum = {0};
     for (int i = 0; i < graph->n_parameters; i++)
-        add_parameter(job, &graph->parameter[i], &sum);
+        if (!graph->parameter[i].tied || !has_table)
+            add_parameter(job, &graph->parameter[i], &sum);
     return sum;
+}
+
+ek__static_bytes ek__graph_static(const ek_job *job, const ek__graph *graph)
+{
+    return static_of(job, graph, job->parallel.pipeline == 1);
 }
 
 static void add(ek__static_bytes *sum, ek__static_bytes more)
@@ -78,20 +87,6 @@ static void add(ek__static_bytes *sum, ek__static_bytes more)
     sum->gathered += more.gathered;
     sum->gradient += more.gradient;
     sum->optimizer += more.optimizer;
-}
-
-/* Of the head on a stage whose embedding it shares the table with: without the matrix that its matmul has elsewhere. */
-static ek__static_bytes without_matrix(const ek_job *job, const ek__graph *graph)
-{
-    ek__static_bytes sum = {0};
-    int matrix = -1;
-    for (int i = 0; i < graph->n_ops; i++)
-        if (graph->op[i].kind == EK__OP_MATMUL)
-            matrix = graph->op[i].parameter;
-    for (int i = 0; i < graph->n_parameters; i++)
-        if (i != matrix)
-            add_parameter(job, &graph->parameter[i], &sum);
-    return sum;
 }
 
 ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *programs, int stage)
@@ -104,8 +99,8 @@ ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *pro
             const ek__graph *graph = programs->graph[k];
             if (!graph || chunk->n_of_kind[k] == 0)
                 continue;
-            bool shared = k == EK__GRAPH_HEAD && job->model.tied && has_table;
-            ek__static_bytes one = shared ? without_matrix(job, graph) : programs->bytes[k];
+            bool shared = k == EK__GRAPH_HEAD && has_table;
+            ek__static_bytes one = shared ? static_of(job, graph, true) : programs->bytes[k];
             for (int j = 0; j < chunk->n_of_kind[k]; j++)
                 add(&sum, one);
             has_table = has_table || k == EK__GRAPH_EMBEDDING;

@@ -394,6 +394,10 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          {NULL, NULL, "parallel:\n  enable_parallel_optimizer: True\n"},
          "states.shard_weight=0 states.shard_optimizer=0 states.gathered=0",
          NULL},
+        {"tensor parallel ranks share what they do not cut",
+         {NULL, "  model_parallel: 2\n", "parallel:\n  enable_parallel_optimizer: True\n"},
+         "states.shard_weight=1 states.shard_optimizer=1 states.gathered=2",
+         NULL},
         {"context parallel ranks share",
          {NULL, "  context_parallel: 2\n", "parallel:\n  enable_parallel_optimizer: True\n"},
          "states.shard_weight=1 parallel.context_algorithm=0 "

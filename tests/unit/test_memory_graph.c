@@ -619,12 +619,16 @@ static void the_ends_hold_table_logits_and_loss(void **state)
         assert_int_equal(kept_bytes(&m.job, EK__GRAPH_HEAD, false), 2 * T * H + 4 * T + 2 * T * H + 8 * T * columns);
         m.job.rules.one_hot_kept = false;
         assert_int_equal(kept_bytes(&m.job, EK__GRAPH_HEAD, false), 2 * T * H + 4 * T + 2 * T * H + 4 * T * columns);
+        /* A tied head's matrix is multiplied with as any, of the table's type. */
         m.job.model.tied = true;
-        ek__graph_build(&m.job, EK__GRAPH_HEAD, &g);
-        assert_int_equal(elements(&g), H);
-        m.job.parallel.pipeline = 2;
-        ek__graph_build(&m.job, EK__GRAPH_HEAD, &g);
-        assert_int_equal(elements(&g), columns * H + H);
+        m.job.types.embedding = EK_BF16;
+        for (m.job.parallel.pipeline = 1; m.job.parallel.pipeline <= 2; m.job.parallel.pipeline++) {
+            ek__graph_build(&m.job, EK__GRAPH_HEAD, &g);
+            assert_int_equal(elements(&g), columns * H + H);
+            assert_true(g.parameter[1].tied && !g.parameter[1].table && !g.parameter[0].tied);
+            assert_int_equal(g.parameter[1].dtype, EK_BF16);
+        }
+        m.job.types.embedding = EK_FP32;
     }
     /* Megatron: the norm is cut like the others, the softmax is the one fp32 tensor. */
     make_megatron(&m);

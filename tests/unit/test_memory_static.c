@@ -211,15 +211,81 @@ static void types_and_tied_tables(void **state)
     assert_int_equal(ek__state_bytes(&job, &gamma, 2), 4);
     assert_int_equal(ek__state_bytes(&job, &gamma, 8), 8);
     job.model.tied = true;
-    job.parallel.pipeline = 2; /* as in a V, whose first stage has both ends; the builder then makes a copy */
+    job.parallel.pipeline = 2; /* as in a V, whose first stage has both ends */
     ek_error err;
     ek__job_programs *programs;
     if (ek__job_programs_new(&job, &programs, &err))
         fail_msg("%s", err.message);
     int64_t tied = sum(ek__stage_static(&job, programs, 0)), matrix = INT64_C(1024) * 256 * (2 + 2 + 8);
+    ek__job_programs_free(programs);
     job.model.tied = false;
+    if (ek__job_programs_new(&job, &programs, &err))
+        fail_msg("%s", err.message);
     assert_int_equal(sum(ek__stage_static(&job, programs, 0)) - tied, matrix);
     ek__job_programs_free(programs);
+    ek_job_clear(&job);
+}
+
+/* The used peak of one stage of a job whose parameters are fp32 and whose table is in use twice, or not. */
+static int64_t used_peak(bool tied, int accumulation)
+{
+    ek_job job = plain_job(1, 1, 1, 1);
+    job.types.param = job.types.embedding = EK_FP32;
+    job.states.weight = 4;
+    job.states.gradient = accumulation > 1 ? 4 : 0;
+    job.parallel.n_accumulation = accumulation;
+    job.model.vocab = 1 << 16; /* so that the peak is in the head */
+    job.model.tied = tied;
+    ek_error err;
+    ek_memory memory;
+    if (ek_memory_predict(&job, &(ek_memory_options){.without_allocation = true}, &memory, &err))
+        fail_msg("%s", err.message);
+    int64_t peak = memory.stage[0].used_peak;
+    ek_memory_clear(&memory);
+    ek_job_clear(&job);
+    return peak;
+}
+
+/* On one stage a tied head saves what the second matrix holds for the step; casting it and its gradient stay. On the
+ * last stage of more it is a copy that follows the table: whole where the table is not shared out. */
+static void a_tied_head_works_as_any(void **state)
+{
+    (void)state;
+    int64_t matrix = INT64_C(65536) * 256;
+    assert_int_equal(used_peak(false, 2) - used_peak(true, 2), matrix * (4 + 4 + 8));
+    assert_int_equal(used_peak(false, 1) - used_peak(true, 1), matrix * (4 + 8));
+    ek_job job = plain_job(4, 1, 2, 4);
+    job.parallel.data = 4;
+    job.states.shard_weight = job.states.shard_optimizer = true;
+    ek__parameter head = {.elements = matrix, .first_dimension = 65536, .dtype = EK_FP32, .copies = 1, .tied = true};
+    for (int shared = 0; shared < 2; shared++) {
+        job.states.shard_table = shared;
+        assert_int_equal(ek__parameter_shards(&job, &head), shared ? 4 : 1);
+    }
+    ek_job_clear(&job);
+}
+
+/* What every tensor rank holds whole is shared by all ranks in MindSpore, by the data ranks alone in Megatron; an
+ * expert that tensor parallel does not cut is shared by all that hold it in both. */
+static void copies_on_tensor_ranks(void **state)
+{
+    (void)state;
+    ek_job job = plain_job(2, 1, 2, 2);
+    job.parallel.data = 8;
+    job.parallel.tensor = 4;
+    job.parallel.expert = 2;
+    ek__parameter router = {.elements = 1 << 20, .first_dimension = 64, .dtype = EK_FP32, .copies = 4};
+    ek__parameter expert = router;
+    expert.expert = true;
+    assert_int_equal(ek__parameter_shards(&job, &router), 32);
+    assert_int_equal(ek__parameter_shards(&job, &expert), 16);
+    job.framework = EK_MEGATRON;
+    job.states.shard_table = true;
+    assert_int_equal(ek__parameter_shards(&job, &router), 8);
+    assert_int_equal(ek__parameter_shards(&job, &expert), 16);
+    router.table = true;
+    job.parallel.table_split = 2;
+    assert_int_equal(ek__parameter_shards(&job, &router), 8);
     ek_job_clear(&job);
 }
 
@@ -232,6 +298,8 @@ int main(void)
         {"GPT from 22B to 1T has the published gibibytes", korthikanti, NULL, NULL, NULL},
         {"who shares a parameter follows from copies, experts, shapes and settings", who_shares, NULL, NULL, NULL},
         {"masks, rotary tables and sequence caches", constants, NULL, NULL, NULL},
+        {"copies on tensor ranks", copies_on_tensor_ranks, NULL, NULL, NULL},
+        {"a tied head works as any", a_tied_head_works_as_any, NULL, NULL, NULL},
         {"parameters of other types, and a table used twice", types_and_tied_tables, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
