@@ -441,7 +441,10 @@ static void print_measure(const page *p, const ek_measure *m)
     if (isfinite(m->step_change))
         snprintf(step, sizeof step, "%s%s %%", m->step_change >= 0 ? "+" : "", ek__fixed(100 * m->step_change, 1).text);
     fprintf(p->out, "%9s  %9s  %-4s  %9s  ", ek__grouped(m->saved_mb).text, ek__grouped(m->after_mb).text,
-            m->fits ? "yes" : "no", step);
+            p->r->memory->limit <= 0 ? "-"
+            : m->fits                ? "yes"
+                                     : "no",
+            step);
     ek__print_name(m->name, p->out);
     if (m->setting[0]) {
         fputs("\n                                      ", p->out);
