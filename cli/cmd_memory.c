@@ -106,7 +106,7 @@ static const struct {
     {"ep", offsetof(ek_job_overrides, expert), EK_MAX_RANKS},
     {"vpp", offsetof(ek_job_overrides, n_chunks), EK_MAX_CHUNKS},
     {"mb", offsetof(ek_job_overrides, n_micro_batches), EK_MAX_MICRO_BATCHES},
-    {"batch", offsetof(ek_job_overrides, batch), 1 << 20},
+    {"batch", offsetof(ek_job_overrides, batch), 1 << 16},
     {"seq-length", offsetof(ek_job_overrides, seq_length), 1 << 28},
     {"num-layers", offsetof(ek_job_overrides, n_layers), EK_MAX_LAYERS},
 };
@@ -250,6 +250,10 @@ static bool check_options(const command *c)
     else if (c->layers && !c->device && !c->trace && isnan(c->times.body))
         cli_error(NULL, "--layers-out writes times too: measured ones with --trace DIR or --time "
                         "head=..,body=..,tail=.., or modelled ones with --device");
+    else if (c->log_dir && !*c->log_dir)
+        cli_error(NULL, "--log-dir needs the name of a folder (got ''); . is this one");
+    else if (c->svg && c->layers && strcmp(c->svg, "-") == 0 && strcmp(c->layers, "-") == 0)
+        cli_error(NULL, "standard output (-) takes one of --svg and --layers-out; write the other to a file");
     else if (c->calibrate && c->source && strcmp(c->calibrate, "-") == 0 && strcmp(c->source, "-") == 0)
         cli_error(NULL, "standard input (-) can be read once; save the job or the peaks to a file");
     else

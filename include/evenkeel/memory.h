@@ -102,9 +102,9 @@ void ek_memory_lint(const ek_job *job, const ek_listener *listener);
 
 /** A change of settings and what it is predicted to bring. */
 typedef struct ek_measure {
-    char name[96];     /**< "recompute SiLU and Mul in every layer" */
-    char setting[160]; /**< to paste: "select_recompute: True" */
-    bool possible;     /**< false: `why` says what stands against it */
+    char name[96];      /**< "recompute SiLU and Mul in every layer" */
+    char setting[1024]; /**< to paste: "recompute_config.recompute: True" */
+    bool possible;      /**< false: `why` says what stands against it */
     char why[160];
     double saved_mb;    /**< of the largest actual peak: before minus after; may be negative */
     double after_mb;    /**< the largest actual peak with it */

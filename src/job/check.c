@@ -328,6 +328,10 @@ static ek_status check_pipeline(const checker *c)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, FLASH, PIECES),
                         "%s is off, but a sequence pipeline (%s %d) needs it; switch it on", name_of(c, FLASH),
                         name_of(c, PIECES), p->n_pieces);
+    if (schedule && plan->n_chunks != schedule->min_chunks && schedule->min_chunks == schedule->max_chunks)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, CHUNKS, STAGES),
+                        "the schedule %s is for %d chunk%s on a stage, but the job has %d; correct one of them",
+                        schedule->name, schedule->min_chunks, schedule->min_chunks > 1 ? "s" : "", plan->n_chunks);
     if (schedule && (plan->n_chunks < schedule->min_chunks || plan->n_chunks > schedule->max_chunks))
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, CHUNKS, STAGES),
                         "the schedule %s is for %d to %d chunks on a stage, but the job has %d; correct one of them",

@@ -526,6 +526,32 @@ static ek_status derive_micro_batches(reader *r)
 
 /* ---- layers and recomputation ---- */
 
+/* The schedules in a V, two chunks a stage: which one says how much memory it may take. */
+static ek_status read_v_schedule(reader *r, ek__megatron_cut *cut)
+{
+    static const char *const setups[] = {"zb", "half", "min", NULL}, *const schedules[] = {"zb-v", "v-half", "v-min"};
+    int setup = 0;
+    if (!given(r, "zero-bubble-v-schedule"))
+        return EK_OK;
+    ek_status status = ek__argument_word(&r->a, "zero-bubble-v-schedule-mem-setup", setups, &setup);
+    if (status)
+        return status;
+    r->job->schedule = ek_schedule_find(schedules[setup]);
+    if (cut->chunk_layers == 0)
+        cut->n_chunks = 2;
+    return EK_OK;
+}
+
+/* In a V the last chunk of the model, and with it multi-token prediction, is on the first stage. */
+static void move_predictions(ek_job *job)
+{
+    int p = job->plan.n_stages, n = p * job->plan.n_chunks;
+    if (!job->schedule || job->schedule->placement != EK_PLACE_V)
+        return;
+    job->plan.layers[n - 1] -= job->model.n_prediction_layers;
+    job->plan.layers[ek_cell_at(EK_PLACE_V, p, n - 1)] += job->model.n_prediction_layers;
+}
+
 static ek_status read_layers(reader *r)
 {
     ek__megatron_cut cut = {.first = -1, .last = -1};
@@ -543,13 +569,18 @@ static ek_status read_layers(reader *r)
         status = ek__argument_text(&r->a, "pipeline-model-parallel-layout", &cut.layout);
     if (status == EK_OK)
         status = ek__argument_text(&r->a, "num-layer-list", &cut.list);
+    if (status == EK_OK)
+        status = read_v_schedule(r, &cut);
     if (status)
         return status;
     cut.embedding = given(r, "account-for-embedding-in-pipeline-split");
     cut.loss = given(r, "account-for-loss-in-pipeline-split");
     for (size_t i = 0; i < sizeof said_by / sizeof *said_by && !cut.at.line; i++)
         cut.at = ek__argument_at(&r->a, said_by[i]);
-    return ek__megatron_layers(&cut, r->job, r->a.source->err);
+    status = ek__megatron_layers(&cut, r->job, r->a.source->err);
+    if (status == EK_OK)
+        move_predictions(r->job);
+    return status;
 }
 
 static ek_origin job_origin(const reader *r, const char *name)
@@ -610,6 +641,11 @@ static ek_status read_recompute(reader *r)
     static const char *const words[] = {"full", "selective", NULL};
     int granularity = given(r, "recompute-activations") ? 1 : -1;
     ek_status status = ek__argument_word(&r->a, "recompute-granularity", words, &granularity);
+    if (status)
+        return status;
+    if (given(r, "recompute-activation-function")) /* MindSpeed's, beside the others */
+        status = ek__job_add_pattern(r->job, "mlp\\.activation_func", EK_PATTERN_SELECT, NULL, true,
+                                     job_origin(r, "recompute-activation-function"), r->a.source->err);
     if (status)
         return status;
     if (granularity == 0)

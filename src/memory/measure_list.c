@@ -32,7 +32,7 @@ static bool is_mindformers(const ek_job *job)
 /* MindSpeed-Core-MS writes Megatron's arguments as keys: "--a-b 2" is "a_b: 2", "--a" is "a: True". */
 static void arguments_as_keys(char *text)
 {
-    char copy[160];
+    char copy[sizeof((ek_measure *)0)->setting];
     size_t at = 0;
     snprintf(copy, sizeof copy, "%s", text);
     for (const char *c = copy; *c && at + 8 < sizeof copy;) {
@@ -85,6 +85,37 @@ __attribute__((format(printf, 2, 3))) static ek_status say_one(ek__measure_try *
 }
 
 static const char *const already = "it is in effect already";
+
+/* Add to the setting. What has no room is left out whole and said in a few words, so that nothing that is half there is
+ * pasted. */
+__attribute__((format(printf, 2, 3))) static void say_more(ek__measure_try *t, const char *format, ...)
+{
+    static const char *const too_long = ", and lists that are too long to show";
+    const size_t size = sizeof t->out->setting - strlen(too_long), used = strlen(t->out->setting);
+    va_list arguments;
+    if (used >= size || strstr(t->out->setting, too_long))
+        return;
+    va_start(arguments, format);
+    int n = vsnprintf(t->out->setting + used, size - used, format, arguments);
+    va_end(arguments);
+    if (n < 0 || (size_t)n >= size - used)
+        strcpy(t->out->setting + used, too_long);
+}
+
+/* A count for every stage, or such a list for every chunk, as MindFormers has them: [1, 0] or [[1, 0], [0, 0]]. Less
+ * than all of it where the text is too short. */
+static const char *list_text(const ek_plan *plan, const int *list, int minus, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int c = 0; c < plan->n_stages * plan->n_chunks && used < size; c++) {
+        bool starts = c % plan->n_stages == 0, ends = (c + 1) % plan->n_stages == 0;
+        const char *open = !starts ? ", " : plan->n_chunks == 1 ? "[" : c == 0 ? "[[" : ", [";
+        const char *close = !ends ? "" : plan->n_chunks > 1 && c + 1 == plan->n_stages * plan->n_chunks ? "]]" : "]";
+        used += (size_t)snprintf(text + used, size - used, "%s%d%s", open, list[c] - minus, close);
+    }
+    return text;
+}
 
 /* ---- recomputation ---- */
 
@@ -149,6 +180,48 @@ static ek_status widen(ek__measure_try *t, ek_pattern_kind kind, bool *changed)
     return status;
 }
 
+/* What a list has behind the layers that are recomputed whole. */
+static const char *beyond_text(const ek_plan *plan, const int *list, char *text, size_t size)
+{
+    int *beyond = ek__alloc((size_t)plan->n_stages * (size_t)plan->n_chunks, sizeof *beyond);
+    text[0] = '\0';
+    for (int c = 0; beyond && c < plan->n_stages * plan->n_chunks; c++)
+        beyond[c] = list[c] > plan->full[c] ? list[c] - plan->full[c] : 0;
+    if (beyond)
+        list_text(plan, beyond, 0, text, size);
+    free(beyond);
+    return text;
+}
+
+/* MindSpeed's other lists, where there are any, which may not count layers that are recomputed whole. */
+static void say_beyond(ek__measure_try *t)
+{
+    char text[4096];
+    const ek_plan *plan = &t->job->plan;
+    if (t->job->n_patterns == 0)
+        return;
+    say_more(t, ", select_recompute: %s", beyond_text(plan, plan->select, text, sizeof text));
+    say_more(t, ", select_comm_recompute: %s", beyond_text(plan, plan->comm, text, sizeof text));
+}
+
+/* The patterns of a kind, which hold for every layer: "select_recompute: ['a', 'b']". MindSpeed counts the layers
+ * behind those that are recomputed whole. */
+static void say_patterns(ek__measure_try *t, const char *key, ek_pattern_kind kind)
+{
+    int n = 0;
+    if (t->job->framework == EK_MINDSPEED) {
+        char text[4096];
+        const ek_plan *plan = &t->job->plan;
+        say_more(t, "recompute_config.%s: %s", key, beyond_text(plan, plan->layers, text, sizeof text));
+        return;
+    }
+    say_more(t, "%s: [", key);
+    for (int i = 0; i < t->job->n_patterns; i++)
+        if (t->job->pattern[i].kind == kind)
+            say_more(t, "%s'%s'", n++ > 0 ? ", " : "", t->job->pattern[i].text);
+    say_more(t, "]");
+}
+
 static ek_status change_select(ek__measure_try *t)
 {
     bool changed = false;
@@ -157,10 +230,13 @@ static ek_status change_select(ek__measure_try *t)
     ek_status status = widen(t, EK_PATTERN_SELECT, &changed);
     if (status)
         return status;
-    return changed ? say(t, "recompute_config.select_recompute: True",
-                         t->job->framework == EK_MINDSPEED ? "--select-recompute True"
-                                                           : "--recompute-activation-function (MindSpeed-LLM)")
-                   : refuse(t, "%s", already);
+    if (!changed)
+        return refuse(t, "%s", already);
+    if (t->job->framework == EK_MEGATRON)
+        return say_one(t, "--recompute-activation-function (MindSpeed-LLM)");
+    say_patterns(t, is_mindformers(t->job) ? "recompute_config.select_recompute" : "select_recompute",
+                 EK_PATTERN_SELECT);
+    return EK_OK;
 }
 
 static ek_status change_comm(ek__measure_try *t)
@@ -175,8 +251,12 @@ static ek_status change_comm(ek__measure_try *t)
     ek_status status = widen(t, EK_PATTERN_COMM, &changed);
     if (status)
         return status;
-    return changed ? say(t, "recompute_config.select_comm_recompute: True", "--select-comm-recompute True")
-                   : refuse(t, "%s", already);
+    if (!changed)
+        return refuse(t, "%s", already);
+    t->out->setting[0] = '\0';
+    say_patterns(t, is_mindformers(t->job) ? "recompute_config.select_comm_recompute" : "select_comm_recompute",
+                 EK_PATTERN_COMM);
+    return EK_OK;
 }
 
 static ek_status change_both(ek__measure_try *t)
@@ -187,8 +267,13 @@ static ek_status change_both(ek__measure_try *t)
     status = change_comm(t);
     if (status || !t->out->possible)
         return status;
-    return say(t, "recompute_config.select_recompute: True and select_comm_recompute: True",
-               "--select-recompute True --select-comm-recompute True");
+    t->out->setting[0] = '\0';
+    say_patterns(t, is_mindformers(t->job) ? "recompute_config.select_recompute" : "select_recompute",
+                 EK_PATTERN_SELECT);
+    say_more(t, ", ");
+    say_patterns(t, is_mindformers(t->job) ? "recompute_config.select_comm_recompute" : "select_comm_recompute",
+                 EK_PATTERN_COMM);
+    return EK_OK;
 }
 
 static ek_status change_full(ek__measure_try *t)
@@ -196,80 +281,128 @@ static ek_status change_full(ek__measure_try *t)
     if (is_full(t->job))
         return refuse(t, "%s", already);
     memcpy(t->job->plan.full, t->job->plan.layers, (size_t)n_cells(t->job) * sizeof *t->job->plan.full);
+    if (t->job->framework == EK_MINDSPEED) {
+        char text[4096];
+        say_more(t, "recompute_config.recompute: %s",
+                 list_text(&t->job->plan, t->job->plan.layers, 0, text, sizeof text));
+        say_beyond(t);
+        return EK_OK;
+    }
     return say(t, "recompute_config.recompute: True",
                "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
 }
 
-/* The first k layers of each of a stage's chunks. */
-static void recompute_first(ek_job *job, const int *full, int stage, int k)
+/* Recompute the first k[s] layers of each of the chunks of stage s, of which full[] are recomputed anyway. */
+static void recompute_first(ek_job *job, const int *full, const int *k)
 {
-    for (int i = 0; i < job->plan.n_chunks; i++) {
-        int cell = i * job->plan.n_stages + stage, n = k < job->plan.layers[cell] ? k : job->plan.layers[cell];
-        job->plan.full[cell] = n > full[cell] ? n : full[cell];
+    for (int c = 0; c < n_cells(job); c++) {
+        int layers = job->plan.layers[c], wanted = k[c % job->plan.n_stages], n = wanted < layers ? wanted : layers;
+        job->plan.full[c] = n > full[c] ? n : full[c];
     }
 }
 
-/* Does the stage fit with k? */
-static ek_status fits_with(ek__measure_try *t, const int *full, int stage, int k, bool *fits)
+/* Numbers for each stage between which the least that fits lies; high[s] is what is tried. */
+typedef struct bounds {
+    int *full;               /* [cells] what is recomputed today */
+    int *low, *high, *tried; /* [stages] */
+} bounds;
+
+/* Predict with what is tried, and halve the bounds of every stage. @return the first stage that does not fit; -1: none
+ */
+static ek_status try_counts(ek__measure_try *t, bounds *b, int *over)
 {
     ek_memory memory;
     bool fine;
-    recompute_first(t->job, full, stage, k);
+    recompute_first(t->job, b->full, b->tried);
     ek_status status = ek__measure_predict(t, &memory, &fine);
-    *fits = false;
+    *over = -1;
     if (status || !fine)
         return status;
-    *fits = memory.stage[stage].actual_peak <= memory.limit;
+    for (int s = memory.n_stages - 1; s >= 0; s--) {
+        bool fits = memory.stage[s].actual_peak <= memory.limit;
+        *(fits ? &b->high[s] : &b->low[s]) = b->tried[s];
+        *over = fits ? *over : s;
+    }
     ek_memory_clear(&memory);
     return EK_OK;
 }
 
-/* The least k that makes it fit, by bisection: more recomputation never needs more. */
-static ek_status search_first(ek__measure_try *t, const int *full, int stage, int most, int *k)
+/* Middles of the bounds. @return whether one of them still has one */
+static bool middle(const ek_job *job, bounds *b)
 {
-    int low = 0, high = most;
-    bool fits = false;
-    ek_status status = fits_with(t, full, stage, most, &fits);
-    while (!status && fits && high - low > 1) {
-        int middle = low + (high - low) / 2;
-        bool enough = false;
-        status = fits_with(t, full, stage, middle, &enough);
-        if (enough)
-            high = middle;
-        else
-            low = middle;
+    bool more = false;
+    for (int s = 0; s < job->plan.n_stages; s++) {
+        b->tried[s] = b->high[s] - b->low[s] > 1 ? b->low[s] + (b->high[s] - b->low[s]) / 2 : b->high[s];
+        more = more || b->tried[s] < b->high[s];
     }
-    *k = high;
-    recompute_first(t->job, full, stage, high);
-    if (!status && t->out->possible && !fits)
-        return refuse(t, "stage %d does not fit even with all its layers recomputed", stage);
+    return more;
+}
+
+/* The least counts that make every stage fit, all stages by bisection at once, since what one recomputes does not
+ * change another: more recomputation never needs more. */
+static ek_status search_counts(ek__measure_try *t, bounds *b)
+{
+    int over;
+    ek_status status = try_counts(t, b, &over);
+    if (!status && t->out->possible && over >= 0)
+        return refuse(t, "stage %d does not fit even with all its layers recomputed", over);
+    while (!status && t->out->possible && middle(t->job, b))
+        status = try_counts(t, b, &over);
     return status;
+}
+
+/* Start with no layer where the stage fits as it is, and all of them elsewhere. */
+static void start_bounds(const ek__measure_try *t, bounds *b)
+{
+    const ek_plan *plan = &t->job->plan;
+    memcpy(b->full, plan->full, (size_t)n_cells(t->job) * sizeof *b->full);
+    for (int c = 0; c < n_cells(t->job); c++) {
+        int s = c % plan->n_stages;
+        bool fits = t->today->stage[s].actual_peak <= t->today->limit;
+        b->high[s] = !fits && plan->layers[c] > b->high[s] ? plan->layers[c] : b->high[s];
+        b->tried[s] = b->high[s];
+    }
+}
+
+static ek_status say_counts(ek__measure_try *t, bounds *b)
+{
+    ek_plan *plan = &t->job->plan;
+    char text[4096];
+    int most = 0;
+    for (int s = 0; s < plan->n_stages; s++)
+        most = b->high[s] > most ? b->high[s] : most;
+    /* Megatron has one number for all stages. */
+    for (int s = 0; s < plan->n_stages && t->job->framework == EK_MEGATRON; s++)
+        b->high[s] = most;
+    recompute_first(t->job, b->full, b->high);
+    if (t->job->framework == EK_MEGATRON)
+        return say_one(t, "--recompute-granularity full --recompute-method block --recompute-num-layers %d", most);
+    say_more(t, "recompute_config.recompute: %s", list_text(plan, plan->full, 0, text, sizeof text));
+    if (t->job->framework == EK_MINDSPEED)
+        say_beyond(t);
+    return EK_OK;
 }
 
 static ek_status change_full_just_enough(ek__measure_try *t)
 {
     ek_job *job = t->job;
-    int stage = t->today->fullest, most = 0, k = 0;
     if (t->today->limit <= 0)
         return refuse(t, "no limit of a device is known");
     if (t->today->fits)
         return refuse(t, "every stage fits as it is");
     if (job->schedule->placement == EK_PLACE_BOTH_WAYS)
         return refuse(t, "two stages share each chunk with schedule %s", job->schedule->name);
-    int *full = ek__alloc((size_t)n_cells(job), sizeof *full);
-    if (!full)
+    int *room = ek__alloc((size_t)n_cells(job) + 3 * (size_t)job->plan.n_stages, sizeof *room);
+    if (!room)
         return ek__no_memory(t->err);
-    memcpy(full, job->plan.full, (size_t)n_cells(job) * sizeof *full);
-    for (int i = 0; i < job->plan.n_chunks; i++) {
-        int n = job->plan.layers[i * job->plan.n_stages + stage];
-        most = n > most ? n : most;
-    }
-    ek_status status = search_first(t, full, stage, most, &k);
-    free(full);
-    if (status || !t->out->possible)
-        return status;
-    return say(t, "recompute_config.recompute: %d for stage %d",
-               "--recompute-method block --recompute-num-layers %d (stage %d)", k, stage);
+    bounds b = {room, room + n_cells(job), room + n_cells(job) + job->plan.n_stages,
+                room + n_cells(job) + 2 * job->plan.n_stages};
+    start_bounds(t, &b);
+    ek_status status = search_counts(t, &b);
+    if (!status && t->out->possible)
+        status = say_counts(t, &b);
+    free(room);
+    return status;
 }
 
 /* ---- sharding ---- */
@@ -339,6 +472,116 @@ static ek_status change_whole_group(ek__measure_try *t)
 
 /* ---- layers, schedule ---- */
 
+/* Layers of the model's chunks in order, as Megatron's layout: "Et*5|t*5L". */
+static void say_layout(ek__measure_try *t)
+{
+    const ek_plan *plan = &t->job->plan;
+    int n = n_cells(t->job);
+    say_more(t, "--pipeline-model-parallel-layout \"E");
+    for (int c = 0; c < n; c++) {
+        int at = ek_cell_at(t->job->schedule->placement, plan->n_stages, c);
+        int predictions = c == n - 1 ? t->job->model.n_prediction_layers : 0;
+        say_more(t, "%st*%d", c > 0 ? "|" : "", plan->layers[at] - predictions);
+        for (int i = 0; i < predictions; i++)
+            say_more(t, "m");
+    }
+    say_more(t, "L\"");
+}
+
+/* MindSpeed's list has no layers of multi-token prediction. */
+static void say_layer_list(ek__measure_try *t)
+{
+    char text[4096];
+    ek_plan *plan = &t->job->plan;
+    int last = ek_cell_at(t->job->schedule->placement, plan->n_stages, n_cells(t->job) - 1);
+    plan->layers[last] -= t->job->model.n_prediction_layers;
+    say_more(t, "num_layer_list: %s", list_text(plan, plan->layers, 0, text, sizeof text));
+    plan->layers[last] += t->job->model.n_prediction_layers;
+}
+
+/* Where the layers are, in the framework's words. */
+static void say_layers(ek__measure_try *t)
+{
+    char text[4096];
+    const ek_plan *plan = &t->job->plan;
+    int n = n_cells(t->job), average = (t->job->model.n_layers + t->job->model.n_prediction_layers) / n;
+    bool even = true;
+    for (int c = 0; c < n; c++)
+        even = even && plan->layers[c] == average;
+    if (t->job->framework == EK_MEGATRON)
+        say_layout(t);
+    else if (t->job->framework == EK_MINDSPEED)
+        say_layer_list(t);
+    else
+        say_more(t, "model.model_config.offset: %s",
+                 even ? "0" : list_text(plan, plan->layers, average, text, sizeof text));
+}
+
+static int total(const int *list, int n)
+{
+    int sum = 0;
+    for (int c = 0; c < n; c++)
+        sum += list[c];
+    return sum;
+}
+
+/* Does a list hold for some layers only? */
+static bool is_partial(const ek_plan *plan, const int *list)
+{
+    int n = plan->n_stages * plan->n_chunks, sum = total(list, n);
+    return sum > 0 && memcmp(list, plan->layers, (size_t)n * sizeof *list) != 0;
+}
+
+static bool any_partial(const ek_job *job)
+{
+    bool any = is_partial(&job->plan, job->plan.full);
+    for (int i = 0; i < job->n_patterns; i++)
+        any = any || is_partial(&job->plan, job->pattern[i].layers);
+    return any;
+}
+
+/* "select_recompute: {'a': True, 'b': [1, 0]}" */
+static void say_map(ek__measure_try *t, const char *key, ek_pattern_kind kind)
+{
+    char text[4096];
+    const ek_plan *plan = &t->job->plan;
+    int n = 0;
+    for (int i = 0; i < t->job->n_patterns; i++) {
+        const ek_pattern *pattern = &t->job->pattern[i];
+        if (pattern->kind != kind)
+            continue;
+        if (n++ == 0)
+            say_more(t, ", recompute_config.%s: {", key);
+        say_more(t, "%s'%s': %s", n > 1 ? ", " : "", pattern->text,
+                 is_partial(plan, pattern->layers) ? list_text(plan, pattern->layers, 0, text, sizeof text) : "True");
+    }
+    if (n > 0)
+        say_more(t, "}");
+}
+
+/* The lists of recomputation where they are not what the file says any more. */
+static void say_lists(ek__measure_try *t)
+{
+    char text[4096];
+    const ek_plan *plan = &t->job->plan;
+    if (t->job->framework == EK_MEGATRON) {
+        int most = 0;
+        for (int c = 0; c < n_cells(t->job); c++)
+            most = plan->full[c] > most ? plan->full[c] : most;
+        say_more(t, " --recompute-num-layers %d", most);
+        return;
+    }
+    say_more(t, ", recompute_config.recompute: %s", list_text(plan, plan->full, 0, text, sizeof text));
+    if (t->job->framework == EK_MINDSPEED) {
+        say_beyond(t);
+        return;
+    }
+    say_map(t, "select_recompute", EK_PATTERN_SELECT);
+    say_map(t, "select_comm_recompute", EK_PATTERN_COMM);
+    say_map(t, "select_recompute_exclude", EK_PATTERN_SELECT_EXCLUDE);
+    say_map(t, "select_comm_recompute_exclude", EK_PATTERN_COMM_EXCLUDE);
+}
+
 /* A layer less, or one more, in a cell; lists that held for all its layers still do. */
 static void change_layers(ek_job *job, int cell, int by)
 {
@@ -382,25 +625,100 @@ static ek_status change_offset(ek__measure_try *t)
     int movable = job->plan.layers[from] - (from == last ? job->model.n_prediction_layers : 0);
     if (movable < 1 || full == empty)
         return refuse(t, "the fullest stage has no layer to give");
-    int average = job->model.n_layers / n_cells(job);
+    bool partial = any_partial(job);
     change_layers(job, from, -1);
     change_layers(job, to, 1);
-    if (is_mindformers(job))
-        return say_one(t, "offset of stage %d chunk %d: %d, of stage %d chunk %d: %d", full, from / job->plan.n_stages,
-                       job->plan.layers[from] - average, empty, to / job->plan.n_stages,
-                       job->plan.layers[to] - average);
-    return say_one(t, "layers of stage %d chunk %d: %d, of stage %d chunk %d: %d", full, from / job->plan.n_stages,
-                   job->plan.layers[from], empty, to / job->plan.n_stages, job->plan.layers[to]);
+    say_layers(t);
+    if (partial || any_partial(job))
+        say_lists(t);
+    return EK_OK;
 }
 
-/* Put degrees, chunks and schedule of the copy into force: layers are spread evenly where they no longer fit. */
+/* A list of the old plan in the new one: each stage recomputes the share that the stage in its place did, rounded up.
+ */
+static void carry(const ek_plan *was, const int *list, const ek_plan *now, int *out)
+{
+    for (int c = 0; c < now->n_stages * now->n_chunks; c++) {
+        int stage = c % now->n_stages * was->n_stages / now->n_stages, part = 0, whole = 0;
+        for (int i = stage; i < was->n_stages * was->n_chunks; i += was->n_stages) {
+            part += list[i];
+            whole += was->layers[i];
+        }
+        out[c] = whole > 0 ? (part * now->layers[c] + whole - 1) / whole : 0;
+    }
+}
+
+/* What ek__job_override() drops, since it held for some layers only. */
+static ek_status carry_lists(const ek_job *was, ek_job *job, ek_error *err)
+{
+    ek_status status = EK_OK;
+    if (is_partial(&was->plan, was->plan.full))
+        carry(&was->plan, was->plan.full, &job->plan, job->plan.full);
+    int *list = ek__alloc((size_t)n_cells(job), sizeof *list);
+    if (!list)
+        return ek__no_memory(err);
+    for (int i = 0; i < was->n_patterns && !status; i++) {
+        const ek_pattern *pattern = &was->pattern[i];
+        if (!is_partial(&was->plan, pattern->layers))
+            continue;
+        carry(&was->plan, pattern->layers, &job->plan, list);
+        status =
+            ek__job_add_pattern(job, pattern->text, pattern->kind, list, pattern->by_default, pattern->origin, err);
+    }
+    free(list);
+    return status;
+}
+
+/* Put degrees, chunks and schedule of the copy into force: layers are spread evenly where they no longer fit, and of
+ * each stage as many recompute as did. */
 static ek_status spread(ek__measure_try *t, int n_chunks, const ek_schedule *schedule)
 {
     const ek__job_source source = {.path = t->job->path, .text = "", .err = t->err};
     ek_job_overrides overrides = ek_job_overrides_none();
+    ek_job was;
     overrides.n_chunks = n_chunks;
     overrides.schedule = schedule;
-    return ek__job_override(&source, &overrides, t->job);
+    if (t->job->framework == EK_MEGATRON && t->job->model.n_layers % (t->job->parallel.pipeline * n_chunks) != 0)
+        return refuse(t, "%d layers do not divide by %d stages x %d chunks", t->job->model.n_layers,
+                      t->job->parallel.pipeline, n_chunks);
+    ek_status status = ek_job_copy(t->job, &was, t->err);
+    if (status)
+        return status;
+    status = ek__job_override(&source, &overrides, t->job);
+    bool same = was.plan.n_stages == t->job->plan.n_stages && was.plan.n_chunks == t->job->plan.n_chunks;
+    if (!status && !same)
+        status = carry_lists(&was, t->job, t->err);
+    ek_job_clear(&was);
+    return status;
+}
+
+/* What a plan was before it was spread anew. */
+typedef struct outlines {
+    int n_cells;
+    bool partial; /* lists that hold for some layers only: the file's do not fit any more */
+} outlines;
+
+static outlines outlines_of(const ek_job *job)
+{
+    return (outlines){n_cells(job), any_partial(job)};
+}
+
+/* The setting of a measure that spreads the layers anew, and what goes with it. */
+static ek_status say_spread(ek__measure_try *t, const char *setting, outlines was)
+{
+    t->out->setting[0] = '\0';
+    say_more(t, "%s", setting);
+    if (t->job->framework == EK_MINDSPEED)
+        arguments_as_keys(t->out->setting);
+    if (n_cells(t->job) == was.n_cells)
+        return EK_OK; /* the file's lists stay */
+    if (t->job->framework != EK_MEGATRON) {
+        say_more(t, ", ");
+        say_layers(t);
+    }
+    if (was.partial)
+        say_lists(t);
+    return EK_OK;
 }
 
 static bool is_named(const ek_schedule *schedule, const char *name)
@@ -420,6 +738,7 @@ static const char *no_chunks(const ek_job *job, int n_chunks)
 
 static ek_status change_interleave(ek__measure_try *t)
 {
+    const outlines was = outlines_of(t->job);
     int v = 2 * t->job->plan.n_chunks;
     const char *why = no_chunks(t->job, v);
     bool usual = is_named(t->job->schedule, "1f1b") || is_named(t->job->schedule, "interleaved") ||
@@ -428,9 +747,16 @@ static ek_status change_interleave(ek__measure_try *t)
         return refuse(t, "%s", why ? why : "the schedule has a fixed number of chunks");
     const ek_schedule *schedule = v == 2 ? ek_schedule_default(2, false) : t->job->schedule;
     ek_status status = spread(t, v, schedule);
-    return status ? status
-                  : say(t, "pp_interleave_num: %d, pipeline_config.pipeline_interleave: True, offset: 0",
-                        "--num-virtual-stages-per-pipeline-rank %d", v);
+    if (status || !t->out->possible)
+        return status;
+    char text[160];
+    snprintf(text, sizeof text,
+             is_mindformers(t->job)
+                 ? "model.model_config.pp_interleave_num: %d, parallel.pipeline_config.pipeline_interleave: True"
+             : t->job->framework == EK_MINDSPEED ? "--virtual-pipeline-model-parallel-size %d"
+                                                 : "--num-virtual-stages-per-pipeline-rank %d",
+             v);
+    return say_spread(t, text, was);
 }
 
 static ek_status change_less_memory(ek__measure_try *t)
@@ -442,8 +768,7 @@ static ek_status change_less_memory(ek__measure_try *t)
         return refuse(t, "the schedule is not interleaved 1F1B");
     if (!is_mindformers(t->job))
         return refuse(t, "the framework has no such schedule");
-    t->job->schedule = less;
-    return say_one(t, "pipeline_config.pipeline_scheduler: \"less_memory\"");
+    return refuse(t, "no key of the training file picks the shorter warm-up");
 }
 
 /* A schedule of two chunks a stage in a V. */
@@ -458,13 +783,16 @@ static ek_status change_to_v(ek__measure_try *t, const char *name, const char *m
         why = "the framework has no such schedule";
     if (why)
         return refuse(t, "%s", why);
+    const outlines was = outlines_of(t->job);
     ek_status status = spread(t, 2, ek_schedule_find(name));
-    return status ? status : say_one(t, "%s", is_mindformers(t->job) ? mindformers : megatron);
+    return status || !t->out->possible ? status : say_spread(t, is_mindformers(t->job) ? mindformers : megatron, was);
 }
 
 static ek_status change_zb_v(ek__measure_try *t)
 {
-    return change_to_v(t, "zb-v", "pipeline_config.pipeline_scheduler: \"zero_bubble_v\", pp_interleave_num: 2",
+    return change_to_v(t, "zb-v",
+                       "parallel.pipeline_config.pipeline_interleave: True, pipeline_scheduler: 'zero_bubble_v', "
+                       "model.model_config.pp_interleave_num: 2",
                        "--zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup zb");
 }
 
@@ -502,13 +830,15 @@ static ek_status change_batch(ek__measure_try *t)
     if (!double_micro_batches(t->job))
         return refuse(t, "there would be too many micro-batches");
     if (p->pipeline == 1 && is_mindformers(t->job))
-        return say_one(t, "runner_config.batch_size: %d, gradient_accumulation_steps: %d", p->batch, p->n_accumulation);
+        return say_one(t, "runner_config.batch_size: %d, runner_config.gradient_accumulation_steps: %d", p->batch,
+                       p->n_accumulation);
     return say(t, "runner_config.batch_size: %d, parallel_config.micro_batch_num: %d", "--micro-batch-size %d",
                p->batch, p->n_micro_batches);
 }
 
 /* Table and head are cut over new degrees as they were over the old ones, or whole where the vocabulary does not
- * divide. */
+ * divide. With one rank the job does not say whether they would be; then they are, and the setting says so
+ * (say_degree()). */
 static void split_vocabulary(ek_job *job, int old_tensor, int old_context)
 {
     ek_job_parallel *p = &job->parallel;
@@ -533,11 +863,14 @@ static ek_status halve_data(ek__measure_try *t)
 static ek_status say_degree(ek__measure_try *t, const char *mindformers, const char *megatron, int degree)
 {
     const ek_job_parallel *p = &t->job->parallel;
+    if (t->job->framework == EK_MINDSPEED)
+        return say_one(t, "--%s %d --data-parallel-size %d", megatron, degree, p->data);
     if (!is_mindformers(t->job))
         return say_one(t, "--%s %d", megatron, degree);
     bool accumulates = p->pipeline == 1;
-    return say_one(t, "%s: %d, data_parallel: %d, %s: %d", mindformers, degree, p->data,
-                   accumulates ? "gradient_accumulation_steps" : "micro_batch_num",
+    return say_one(t, "%s: %d, data_parallel: %d, %s%s: %d", mindformers, degree, p->data,
+                   p->tensor * p->context == degree && degree == 2 ? "vocab_emb_dp: False, " : "",
+                   accumulates ? "runner_config.gradient_accumulation_steps" : "micro_batch_num",
                    accumulates ? p->n_accumulation : p->n_micro_batches);
 }
 
@@ -572,6 +905,7 @@ static ek_status change_context(ek__measure_try *t)
 static ek_status change_pipeline(ek__measure_try *t)
 {
     ek_job_parallel *p = &t->job->parallel;
+    const outlines was = outlines_of(t->job);
     if (p->pipeline > EK_MAX_STAGES / 2 || t->job->model.n_layers < 2 * n_cells(t->job))
         return refuse(t, "there are too few layers for so many stages");
     if (p->pipeline == 1)
@@ -581,9 +915,18 @@ static ek_status change_pipeline(ek__measure_try *t)
         return status;
     p->pipeline *= 2;
     status = spread(t, t->job->plan.n_chunks, t->job->schedule);
-    return status ? status
-                  : say_degree(t, "offset: 0, parallel_config.pipeline_stage", "pipeline-model-parallel-size",
-                               p->pipeline);
+    if (status || !t->out->possible)
+        return status;
+    char text[160];
+    if (is_mindformers(t->job))
+        snprintf(text, sizeof text, "parallel_config.pipeline_stage: %d, data_parallel: %d, micro_batch_num: %d",
+                 p->pipeline, p->data, p->n_micro_batches);
+    else
+        snprintf(text, sizeof text,
+                 t->job->framework == EK_MINDSPEED ? "--pipeline-model-parallel-size %d --data-parallel-size %d"
+                                                   : "--pipeline-model-parallel-size %d",
+                 p->pipeline, p->data);
+    return say_spread(t, text, was);
 }
 
 static ek_status change_expert(ek__measure_try *t)
@@ -634,9 +977,9 @@ static ek_status change_pages(ek__measure_try *t)
 const ek__measure_kind ek__measure_kinds[] = {
     {"recompute the activation functions in every layer", change_select},
     {"repeat the communication behind norms in every layer", change_comm},
-    {"both of these in every layer", change_both},
+    {"activation functions and that communication in every layer", change_both},
     {"recompute every layer whole", change_full},
-    {"recompute just enough layers of the fullest stage", change_full_just_enough},
+    {"recompute just enough layers of the stages over the limit", change_full_just_enough},
     {"sequence parallelism", change_sequence_parallel},
     {"share weights and optimizer states among data-parallel ranks", change_optimizer_parallel},
     {"share the gradients' buffers too", change_gradient_shard},

@@ -441,7 +441,10 @@ static void print_measure(const page *p, const ek_measure *m)
     if (isfinite(m->step_change))
         snprintf(step, sizeof step, "%s%s %%", m->step_change >= 0 ? "+" : "", ek__fixed(100 * m->step_change, 1).text);
     fprintf(p->out, "%9s  %9s  %-4s  %9s  ", ek__grouped(m->saved_mb).text, ek__grouped(m->after_mb).text,
-            m->fits ? "yes" : "no", step);
+            p->r->memory->limit <= 0 ? "-"
+            : m->fits                ? "yes"
+                                     : "no",
+            step);
     ek__print_name(m->name, p->out);
     if (m->setting[0]) {
         fputs("\n                                      ", p->out);
@@ -472,16 +475,34 @@ static void print_error(const page *p, const char *what, const ek_memory_error *
             ek__fixed(100 * e->worst, 1).text, e->worst_stage);
 }
 
+/* The rules that give the same prediction. One that is calibrated is not rounded to whole blocks, which is two of them
+ * besides what is fitted: no blocks, and half a block in the constant. */
+static void print_knobs(const page *p, const ek_memory_calibration *c)
+{
+    const ek_rules *rules = &c->fit->rules;
+    for (int i = 0; i < c->fit->n_knobs; i++)
+        fprintf(p->out, "  --rule %s=%s\n", c->fit->knob[i], ek__short(c->fit->value[i]).text);
+    if (!c->actual || rules->allocation != EK_ALLOCATION_WHOLE)
+        return;
+    if (c->fit->n_knobs == 0)
+        fprintf(p->out, "  --rule constant_mb=%s\n", ek__short(rules->constant_mb).text);
+    fprintf(p->out, "  --rule block_bytes=%" PRId64 "  (not rounded to whole blocks: half a block is added instead)\n",
+            rules->block_bytes);
+}
+
 static void print_calibration(const page *p)
 {
     const ek_memory_calibration *c = p->r->calibration;
     if (!c)
         return;
     heading(p, "Calibration");
-    fprintf(p->out, ": %d knob%s fitted to the %s peaks\n", c->fit->n_knobs, c->fit->n_knobs == 1 ? "" : "s",
-            c->actual ? "actual" : "used");
-    for (int i = 0; i < c->fit->n_knobs; i++)
-        fprintf(p->out, "  --rule %s=%s\n", c->fit->knob[i], ek__short(c->fit->value[i]).text);
+    if (c->fit->n_knobs > 0)
+        fprintf(p->out, ": %d knob%s fitted to the %s peaks\n", c->fit->n_knobs, c->fit->n_knobs == 1 ? "" : "s",
+                c->actual ? "actual" : "used");
+    else
+        fprintf(p->out, ": no knob fitted to the %s peaks, since a peak that is left out is told no better with one\n",
+                c->actual ? "actual" : "used");
+    print_knobs(p, c);
     print_error(p, "before", &c->fit->before);
     print_error(p, "after", &c->fit->after);
     if (isfinite(c->fit->left_out.mean))

@@ -824,7 +824,7 @@ static void wrong_overrides_are_refused(void **state)
          "micro_batch_num gives 2 micro-batches for 4 stages"},
         {{.tensor = 3, .sequence_parallel = -1, .recompute = -1}, "num_heads is 8, which cannot be cut into 3"},
         {{.schedule = ek_schedule_find("zb-v"), .sequence_parallel = -1, .recompute = -1},
-         "the schedule zb-v is for 2 to 2 chunks on a stage, but the job has 1"},
+         "the schedule zb-v is for 2 chunks on a stage, but the job has 1"},
         {{.rules = rules, .n_rules = 2, .sequence_parallel = -1, .recompute = -1}, "'loss=5' is no rule"},
     };
     const lines more = {NULL, NULL, NULL};

@@ -233,6 +233,25 @@ static int first_layers(const ek_job *j)
 {
     return j->plan.layers[0];
 }
+static int selected_everywhere(const ek_job *job)
+{
+    return job->n_patterns == 1 && strcmp(job->pattern[0].text, "mlp\\.activation_func") == 0 &&
+           memcmp(job->plan.select, job->plan.layers, sizeof(int)) == 0;
+}
+
+/* z, h, m: which of the schedules in a V, with two chunks */
+static int v_schedule(const ek_job *job)
+{
+    const char *name = job->schedule ? job->schedule->name : "";
+    return job->plan.n_chunks != 2 ? 0 : strcmp(name, "zb-v") == 0 ? 'z' : name[0] == 'v' ? name[2] : 0;
+}
+
+/* Of the model's last chunk, which is the first stage's second one in a V. */
+static int v_last_layers(const ek_job *job)
+{
+    return job->plan.layers[job->plan.n_stages];
+}
+
 static int last_layers(const ek_job *j)
 {
     return j->plan.layers[j->plan.n_stages * j->plan.n_chunks - 1];
@@ -381,6 +400,14 @@ static const expectation arguments[] = {
     /* latent attention */
     {MODEL RUN REST "--multi-latent-attention", head_dim, 192, 0},
     {MODEL RUN REST "--multi-latent-attention --qk-head-dim 64 --qk-pos-emb-head-dim 16 --v-head-dim 48", value_dim, 48,
+     0},
+    {MODEL RUN REST "--recompute-activation-function", selected_everywhere, 1, 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --zero-bubble-v-schedule", v_schedule, 'z', 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup half",
+     v_schedule, 'h', 0},
+    {MODEL RUN REST "--pipeline-model-parallel-size 2 --zero-bubble-v-schedule --zero-bubble-v-schedule-mem-setup min",
+     v_schedule, 'm', 0},
+    {MODEL RUN REST "--mtp-num-layers 1 --pipeline-model-parallel-size 2 --zero-bubble-v-schedule", v_last_layers, 3,
      0},
     {MODEL RUN REST "--mtp-num-layers 1", prediction, 1, 0},
     {MODEL RUN REST "--mtp-num-layers 1 --pipeline-model-parallel-size 2", last_layers, 5, 0},

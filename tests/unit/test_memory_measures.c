@@ -129,21 +129,49 @@ static void just_enough_is_just_enough(void **state)
     ek_job job;
     read_model(&job);
     memset(job.plan.full, 0, 4 * sizeof(int));
-    double whole = largest_mb(&job);
+    job.limit_mb = 0.6 * largest_mb(&job);
     ek_memory memory = predicted(&job);
-    int stage = memory.fullest, k;
+    int n_over = 0, k[4];
+    for (int s = 0; s < memory.n_stages; s++)
+        n_over += memory.stage[s].actual_peak > memory.limit;
+    assert_true(n_over > 1);
     ek_memory_clear(&memory);
-    job.limit_mb = whole - 300;
     list l = measures_of(&job, NULL);
-    const ek_measure *m = named(&l, "recompute just enough layers of the fullest stage");
-    assert_true(m->possible);
-    assert_int_equal(sscanf(m->setting, "recompute_config.recompute: %d", &k), 1);
-    for (int n = k - 1; n <= k; n++) {
-        job.plan.full[stage] = n;
+    const ek_measure *m = named(&l, "recompute just enough layers of the stages over the limit");
+    assert_true(m->possible && m->fits);
+    assert_int_equal(job.plan.n_stages, 4);
+    assert_int_equal(sscanf(m->setting, "recompute_config.recompute: [%d, %d, %d, %d]", &k[0], &k[1], &k[2], &k[3]), 4);
+    for (int s = 0; s < 4; s++) {
+        memcpy(job.plan.full, k, sizeof k);
+        job.plan.full[s] = k[s] > 0 ? k[s] - 1 : 0;
         memory = predicted(&job);
-        assert_int_equal(memory.stage[stage].actual_peak <= memory.limit, n == k);
+        assert_int_equal(memory.stage[s].actual_peak <= memory.limit, k[s] == 0);
         ek_memory_clear(&memory);
     }
+    ek_job_clear(&job);
+}
+
+/* Lists of some layers go with the layers where they are spread anew, and the setting has them. */
+static void recomputation_survives_other_stages(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_error err = {0};
+    read_model(&job);
+    for (int s = 0; s < 4; s++)
+        job.plan.full[s] = job.plan.layers[s] - 1;
+    list l = measures_of(&job, NULL);
+    const ek_measure *m = named(&l, "twice the stages, half the data parallelism");
+    assert_true(m->possible);
+    assert_non_null(strstr(m->setting, "recompute_config.recompute: ["));
+    m = named(&l, "schedule ZB-V");
+    assert_non_null(strstr(m->setting, "recompute_config.recompute: [["));
+    ek_job_clear(&job);
+    if (ek_job_read(source_path("examples/megatron_13b.sh"), NULL, NULL, &job, &err))
+        fail_msg("%s", err.message);
+    l = measures_of(&job, NULL);
+    m = named(&l, "move a layer from the fullest to the emptiest stage");
+    assert_non_null(strstr(m->setting, "--pipeline-model-parallel-layout \"Et*4|t*5|t*5|t*6|t*5|t*5|t*5|t*5L\""));
     ek_job_clear(&job);
 }
 
@@ -189,6 +217,7 @@ int main(void)
         cmocka_unit_test(savings_are_those_of_a_job_changed_by_hand),
         cmocka_unit_test(the_largest_saving_comes_first_and_what_cannot_be_last),
         cmocka_unit_test(just_enough_is_just_enough),
+        cmocka_unit_test(recomputation_survives_other_stages),
         cmocka_unit_test(steps_are_compared_where_a_device_is_given),
         cmocka_unit_test(every_framework_has_its_words),
     };
