@@ -223,10 +223,12 @@ static int build_tiled(const ek__layer_builder *b, int x, const heads *h, int64_
     return ek__build_elementwise(b, path(b, "tile_kv"), name, b->compute, 2, whole, x, -1, false);
 }
 
+/* Does the job's file? Patterns that were added to show what selecting would do have no place there. */
 static bool selects_anything(const ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++)
-        if (job->pattern[i].kind == EK_PATTERN_SELECT)
+        if (job->pattern[i].kind == EK_PATTERN_SELECT &&
+            !(job->pattern[i].by_default && job->pattern[i].origin.line == 0))
             return true;
     return false;
 }

@@ -244,6 +244,14 @@ static void kinds_that_save_are_modelled(void **state)
     assert_true(fabs(kept[EK_RECOMPUTE_NONE] - kept[EK_RECOMPUTE_COMM] - comm) < 0.01);
     assert_true(fabs(kept[EK_RECOMPUTE_NONE] - kept[EK_RECOMPUTE_BOTH] - select - comm) < 0.01);
     assert_true(fabs(kept[EK_RECOMPUTE_FULL] - 2 * 2048.0 * 4096 / mb) < 0.01);
+    /* A job that selects nothing keeps its scores where there is no flash attention: 32 / 2 heads of S * S
+     * probabilities and at least what the softmax left. */
+    double flash = kept[EK_RECOMPUTE_NONE];
+    ek_layers_clear(&layers);
+    m.job.model.flash_attention = false;
+    layers = layers_of(&m.job, NULL);
+    assert_true(layers.body[0].activation_mb[EK_RECOMPUTE_NONE] > flash + 2 * 16 * 4096.0 * 4096 / mb);
+    m.job.model.flash_attention = true;
     ek_layers_clear(&layers);
     /* Without tensor parallelism there is no communication to repeat; Megatron's fused layer has nothing to select. */
     m.job.parallel.tensor = m.job.parallel.table_split = m.job.parallel.head_split = 1;
