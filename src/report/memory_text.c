@@ -13,7 +13,7 @@ enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118 };
 typedef struct page {
     FILE *out;
     const ek_memory_report *r;
-    int mix_width;
+    int mix_width, peak_width, part_width[EK_N_MEMORY_PARTS];
 } page;
 
 static void color(const page *p, const char *code)
@@ -138,7 +138,7 @@ static void print_job(const page *p)
 /* ---- a row a stage ---- */
 
 static const char *const part_title[EK_N_MEMORY_PARTS] = {"params", "grads", "optim.", "activ.", "transient", "other"};
-static const int part_width[EK_N_MEMORY_PARTS] = {7, 7, 7, 7, 9, 6};
+static const int least_width[EK_N_MEMORY_PARTS] = {7, 7, 7, 7, 9, 6};
 
 static int mix_width(const page *p)
 {
@@ -152,17 +152,40 @@ static int mix_width(const page *p)
     return width;
 }
 
+static void widen(int *width, int64_t bytes)
+{
+    int length = (int)strlen(ek__whole_mb(bytes).text);
+    *width = length > *width ? length : *width;
+}
+
+/* Columns as wide as their largest figure. */
+static void measure_columns(page *p)
+{
+    const ek_memory *m = p->r->memory, *literal = p->r->literal;
+    p->mix_width = mix_width(p);
+    p->peak_width = 6;
+    memcpy(p->part_width, least_width, sizeof least_width);
+    widen(&p->peak_width, m->limit);
+    for (int s = 0; s < m->n_stages; s++) {
+        widen(&p->peak_width, m->stage[s].used_peak);
+        widen(&p->peak_width, m->stage[s].actual_peak);
+        widen(&p->peak_width, literal ? ek__memory_peak(&literal->stage[s]) : 0);
+        for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
+            widen(&p->part_width[i], m->stage[s].part[i]);
+    }
+}
+
 static void table_head(const page *p)
 {
     const ek_memory *m = p->r->memory;
     fprintf(p->out, "stage  %-*s  alive", p->mix_width, "layers");
     for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
-        fprintf(p->out, " %*s", part_width[i], part_title[i]);
-    fputs(" |   used  fragm.  actual", p->out);
+        fprintf(p->out, " %*s", p->part_width[i], part_title[i]);
+    fprintf(p->out, " | %*s  %*s  %*s", p->peak_width, "used", p->peak_width, "fragm.", p->peak_width, "actual");
     if (p->r->literal)
-        fputs("  literal", p->out);
+        fprintf(p->out, "  %*s", p->peak_width + 1, "literal");
     if (m->limit > 0)
-        fprintf(p->out, "    free  of %s MB", ek__whole_mb(m->limit).text);
+        fprintf(p->out, "  %*s  of %s MB", p->peak_width, "free", ek__whole_mb(m->limit).text);
     fputc('\n', p->out);
 }
 
@@ -188,16 +211,16 @@ static void table_row(const page *p, int s)
     ek__mix_text(&mix, text, sizeof text);
     fprintf(p->out, "%5d  %-*s  %5s", s, p->mix_width, text, ek__fixed(stage->alive, 1).text);
     for (int i = 0; i < EK_N_MEMORY_PARTS; i++)
-        fprintf(p->out, " %*s", part_width[i], ek__whole_mb(stage->part[i]).text);
+        fprintf(p->out, " %*s", p->part_width[i], ek__whole_mb(stage->part[i]).text);
     bool allocated = stage->actual_peak > 0;
-    fprintf(p->out, " | %6s  %6s  %6s", ek__whole_mb(stage->used_peak).text,
-            allocated ? ek__whole_mb(stage->actual_peak - stage->used_peak).text : "-",
+    fprintf(p->out, " | %*s  %*s  %*s", p->peak_width, ek__whole_mb(stage->used_peak).text, p->peak_width,
+            allocated ? ek__whole_mb(stage->actual_peak - stage->used_peak).text : "-", p->peak_width,
             allocated ? ek__whole_mb(stage->actual_peak).text : "-");
     if (p->r->literal)
-        fprintf(p->out, "  %7s", ek__whole_mb(ek__memory_peak(&p->r->literal->stage[s])).text);
+        fprintf(p->out, "  %*s", p->peak_width + 1, ek__whole_mb(ek__memory_peak(&p->r->literal->stage[s])).text);
     if (m->limit > 0) {
         int64_t left = m->limit - ek__memory_peak(stage);
-        fprintf(p->out, "  %6s", left < 0 ? "" : ek__whole_mb(left).text);
+        fprintf(p->out, "  %*s", p->peak_width, left < 0 ? "" : ek__whole_mb(left).text);
         print_bar(p, stage);
     }
     fputc('\n', p->out);
@@ -558,7 +581,7 @@ ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_err
     if (report->verdict_only)
         return ek__finish(out, err);
     print_job(&p);
-    p.mix_width = mix_width(&p);
+    measure_columns(&p);
     print_table(&p);
     print_reading(&p);
     print_stage(&p);
