@@ -9,7 +9,8 @@
  * bytes of a part at the peak. Widths are assumed: 300 MB for what every stage has besides, 1 % for what is kept, since
  * it is derived operator by operator, 25 % for temporaries, of which less is known. How many knobs, in that order: the
  * fewest whose mean error of leaving each peak out is within one standard error of the best number's (Breiman et al.,
- * Classification and Regression Trees, 1984), since four peaks tell little about the third knob.
+ * Classification and Regression Trees, 1984), since four peaks tell little about the third knob; no more than one for
+ * two peaks.
  *
  * Where peaks are live bytes rounded up to whole blocks, a calibrated prediction is not rounded: whether one tensor
  * more begins a block is beyond what is known, so the best guess is half a block on top, from which the constant is
@@ -247,7 +248,8 @@ static ek_status fit_all(fit *f, double *scratch, ek_memory_fit_result *out)
         f->job->rules.block_bytes = NO_BLOCK;
         f->base[0] += f->block_mb / 2;
     }
-    for (int n = 0; n <= MAX_KNOBS && !status; n++) {
+    int most = (f->n_peaks + 1) / 2 < MAX_KNOBS ? (f->n_peaks + 1) / 2 : MAX_KNOBS;
+    for (int n = 0; n <= most && !status; n++) {
         status = fit_knobs(f, n, scratch, &of[n]);
         if (!status && of[n].left_out.mean < of[best].left_out.mean)
             best = n;
