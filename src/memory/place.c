@@ -439,6 +439,28 @@ static void clear(placer *p)
         p->kind->destroy(p->allocator);
 }
 
+/* Planning ahead compares every tensor with those it lives beside, which is quadratic: 100 000 take some 5 s. */
+enum { MAX_PLANNED = 100000 };
+
+static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n_blocks)
+{
+    size_t n = 0;
+    for (size_t b = 0; b < n_blocks && p->job->rules.allocation == EK_ALLOCATION_OFFLINE; b++) {
+        const ek__chunk_programs *programs = p->chunk[blocks[b].chunk].programs;
+        for (int r = 0; r < programs->n_runs[blocks[b].kind]; r++) {
+            const ek__run *run = &programs->run[blocks[b].kind][r];
+            n += (size_t)run->program->n_events[run->part] / 2;
+        }
+    }
+    return n * (size_t)p->n_copies <= MAX_PLANNED
+               ? EK_OK
+               : ek__fail(
+                     p->err, EK_ERR_INPUT, EK__NOWHERE,
+                     "stage %d takes and gives back about %zu tensors in a step, but planning offsets ahead is for "
+                     "at most %d; choose another allocation, or fewer micro-batches",
+                     p->stage, n * (size_t)p->n_copies, MAX_PLANNED);
+}
+
 ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                           size_t n_blocks, int64_t *actual, ek_error *err)
 {
@@ -454,6 +476,8 @@ ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, i
     p.allocator = p.kind->create(&job->rules, (int64_t)(job->limit_mb * 0x1p20));
     int64_t below = 0;
     ek_status status = p.allocator ? make_chunks(&p) : no_room(&p);
+    if (!status)
+        status = check_planned(&p, blocks, n_blocks);
     if (!status)
         status = take_static(&p);
     if (!status)

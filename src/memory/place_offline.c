@@ -160,6 +160,7 @@ int64_t ek__place_offline(ek__lifetime *lifetime, size_t n)
 struct ek__allocator {
     ek__lifetime *life;
     size_t capacity, n;
+    int64_t bytes; /* of all tensors so far, which no height exceeds */
     int32_t now;
 };
 
@@ -180,12 +181,13 @@ static void destroy(ek__allocator *a)
 static int32_t take(ek__allocator *a, int64_t bytes, bool persistent)
 {
     (void)persistent;
-    if (a->now == INT32_MAX - 1 || bytes > INT64_MAX / INT32_MAX)
+    if (a->now == INT32_MAX - 1 || bytes > INT64_MAX / 2 - a->bytes)
         return -1;
     ek__lifetime *grown = ek__with_room(a->life, &a->capacity, a->n + 1, sizeof *grown);
     if (!grown)
         return -1;
     a->life = grown;
+    a->bytes += ek__aligned(bytes > 0 ? bytes : 1);
     a->life[a->n] = (ek__lifetime){bytes > 0 ? bytes : 1, 0, a->now++, INT32_MAX};
     return (int32_t)a->n++;
 }
