@@ -13,10 +13,10 @@ PP=4
 SEQ_LENGTH=4096
 
 DISTRIBUTED_ARGS=(
-    --nproc_per_node $GPUS_PER_NODE
-    --nnodes $NNODES
-    --node_rank $NODE_RANK
-    --master_addr $MASTER_ADDR
+    --nproc_per_node "$GPUS_PER_NODE"
+    --nnodes "$NNODES"
+    --node_rank "$NODE_RANK"
+    --master_addr "$MASTER_ADDR"
 )
 
 MODEL_ARGS=(
@@ -24,8 +24,8 @@ MODEL_ARGS=(
     --hidden-size 5120
     --ffn-hidden-size 13824
     --num-attention-heads 40
-    --seq-length $SEQ_LENGTH
-    --max-position-embeddings $SEQ_LENGTH
+    --seq-length "$SEQ_LENGTH"
+    --max-position-embeddings "$SEQ_LENGTH"
     --vocab-size 32000
     --position-embedding-type rope
     --normalization RMSNorm
@@ -38,8 +38,8 @@ MODEL_ARGS=(
 )
 
 PARALLEL_ARGS=(
-    --tensor-model-parallel-size $TP
-    --pipeline-model-parallel-size $PP
+    --tensor-model-parallel-size "$TP"
+    --pipeline-model-parallel-size "$PP"
     --num-layers-per-virtual-pipeline-stage 5
     --sequence-parallel
     --use-distributed-optimizer

@@ -99,7 +99,7 @@ __attribute__((format(printf, 2, 3))) static void say_more(ek__measure_try *t, c
     int n = vsnprintf(t->out->setting + used, size - used, format, arguments);
     va_end(arguments);
     if (n < 0 || (size_t)n >= size - used)
-        strcpy(t->out->setting + used, too_long);
+        memcpy(t->out->setting + used, too_long, strlen(too_long) + 1);
 }
 
 /* A count for every stage, or such a list for every chunk, as MindFormers has them: [1, 0] or [[1, 0], [0, 0]]. Less
