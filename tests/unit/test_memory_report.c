@@ -115,8 +115,9 @@ static char *written(writer *write, const ek_memory_report *report)
 
 static void assert_has(const char *text, const char *part)
 {
+    assert_non_null(text);
     if (!strstr(text, part))
-        fail_msg("no '%s' in:\n%s", part, text);
+        fail_msg("no '%s' in:\n%s", part, text ? text : "");
 }
 
 typedef struct fixture {
