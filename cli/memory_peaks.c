@@ -84,6 +84,8 @@ bool cli_memory_mb(const char *option, const char *text, double *mb)
                   text);
         return false;
     }
+    if (value < 1024 && strspn(text, "0123456789.") == strlen(text))
+        cli_note("%s %s is taken as MB; write %sGB for gigabytes", option, text, text);
     *mb = value;
     return true;
 }

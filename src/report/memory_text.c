@@ -88,7 +88,7 @@ static void verdict(const page *p)
     int64_t distance = m->margin < 0 ? -m->margin : m->margin;
     fprintf(p->out, "%s MB (%s %%) %s\n", ek__whole_mb(distance).text,
             ek__fixed(100 * (double)distance / limit, 1).text, m->fits ? "free" : "too much");
-    if (m->fits)
+    if (m->fits || p->r->verdict_only)
         return;
     int over = 0;
     for (int s = 0; s < m->n_stages; s++)
