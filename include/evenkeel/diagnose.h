@@ -1,0 +1,118 @@
+/* evenkeel/diagnose.h - what holds a training run back, from whatever there is of it, ranked by what changing it
+ * brings.
+ *
+ * The order of the guide: operators, communication, memory and recomputation, data, bubbles, load balance. A bottleneck
+ * is one file src/diagnose/bottleneck_NAME.c and one line in EK__BOTTLENECK_LIST. */
+#ifndef EVENKEEL_DIAGNOSE_H
+#define EVENKEEL_DIAGNOSE_H
+
+#include <stdio.h>
+
+#include "evenkeel/collect.h"
+#include "evenkeel/cost.h"
+#include "evenkeel/ir_check.h"
+#include "evenkeel/job.h"
+#include "evenkeel/memory.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/train_log.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What there is of a run; each may be NULL (or 0). */
+typedef struct ek_run_input {
+    const ek_trace_run *trace;
+    const ek_job *job;
+    const ek_device *device;       /**< for limits and modelled times */
+    const ek_collection *dry_runs; /**< peaks of stages from logs */
+    const ek_ir_report *const *ir; /**< [n_ir] */
+    int n_ir;
+    const ek_train_log *log;
+} ek_run_input;
+
+/** The guide's order. */
+typedef enum ek_diagnose_topic {
+    EK_TOPIC_OPERATORS,
+    EK_TOPIC_COMMUNICATION,
+    EK_TOPIC_MEMORY,
+    EK_TOPIC_INPUT,
+    EK_TOPIC_HOST,
+    EK_TOPIC_BUBBLE,
+    EK_TOPIC_BALANCE,
+} ek_diagnose_topic;
+enum { EK_N_TOPICS = 7 };
+/** "operators", "communication", "memory and recomputation", "data loading", "host", "pipeline bubbles", "load
+ * balance". */
+extern const char *const ek_topic_name[EK_N_TOPICS];
+
+/** What a figure rests on. */
+typedef enum ek_basis { EK_BASIS_MEASURED, EK_BASIS_DERIVED, EK_BASIS_SIMULATED, EK_BASIS_ASSUMED } ek_basis;
+extern const char *const ek_basis_name[4]; /**< "measured", "derived", "simulated", "assumed" */
+
+enum { EK_MAX_EVIDENCE = 8 };
+
+/** A figure and where it is from. */
+typedef struct ek_evidence {
+    const char *text; /**< "exposed AllReduce 41.2 ms of every step, in 32 collectives" */
+    const char *file; /**< NULL */
+    const char *step; /**< of the trace or log; NULL: of all that count */
+    int rank;         /**< -1 */
+} ek_evidence;
+
+typedef struct ek_bottleneck {
+    const char *id; /**< "exposed-communication" */
+    ek_diagnose_topic topic;
+    const char *title; /**< one sentence, with its share */
+    int n_evidence;
+    ek_evidence evidence[EK_MAX_EVIDENCE];
+    double cost_seconds;  /**< of a step, now; NAN: not in time (memory) */
+    double share;         /**< of the step; NAN */
+    const char *setting;  /**< what to change, as it is written in the run's files; one or more lines */
+    const char *change;   /**< the same in a sentence */
+    double gain_seconds;  /**< of a step, predicted with that change; NAN: cannot be said */
+    double gain_share;    /**< of the step */
+    ek_basis basis;       /**< of the gain */
+    const char *rests_on; /**< a sentence: how the gain was worked out */
+    const char *caution;  /**< what it may cost elsewhere (memory in MB, convergence); NULL */
+} ek_bottleneck;
+
+/** What was not looked at. */
+typedef struct ek_not_looked_at {
+    const char *what;  /**< "recomputation in the graph" */
+    const char *needs; /**< "IR of the compiled graph" */
+    const char *how;   /**< "export MS_DEV_SAVE_GRAPHS=1, then give the last validate graph of rank_0" */
+} ek_not_looked_at;
+
+typedef struct ek_diagnosis {
+    double step_seconds;     /**< what shares are of; NAN: nothing measured tells it */
+    const char *step_source; /**< "median of 4 steps of the trace", ... */
+    int n_bottlenecks, n_not_looked_at;
+    ek_bottleneck *bottleneck; /**< [n_bottlenecks], most to gain first; those whose gain is not known by cost behind */
+    ek_not_looked_at *not_looked_at; /**< [n_not_looked_at], in the guide's order */
+    int n_notes;
+    const char **note; /**< what was given but contradicts itself, or could not be used */
+    struct ek__pool *pool;
+} ek_diagnosis;
+
+typedef struct ek_diagnose_options {
+    double least_share; /**< of the step, below which nothing is reported; 0: 0.01 */
+    double seconds;     /**< for the balancer; 0: 5 */
+    int n_threads;
+    const bool *interrupt;
+} ek_diagnose_options;
+
+/** Diagnose. Deterministic for the same input unless the balancer runs out of time. @return EK_OK; EK_ERR_INPUT when
+ *  nothing was given; EK_ERR_MEMORY. */
+ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *options, ek_diagnosis *out, ek_error *err);
+void ek_diagnosis_clear(ek_diagnosis *diagnosis);
+
+ek_status ek_diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
+ek_status ek_diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
+/** One self-contained page, no script needed. */
+ek_status ek_diagnosis_write_html(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

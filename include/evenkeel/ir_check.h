@@ -1,0 +1,165 @@
+/* evenkeel/ir_check.h - what a graph shows: recomputation in effect or not, tensors kept, communication, parameters,
+ * findings; and what differs between two graphs.
+ *
+ * What a fragment cannot show is not claimed: a node without any consumer in sight is neither in effect nor not. A
+ * check is a file src/ir/check_NAME.c and a line in EK__IR_CHECK_LIST; docs/ir.md has what each looks for. */
+#ifndef EVENKEEL_IR_CHECK_H
+#define EVENKEEL_IR_CHECK_H
+
+#include "evenkeel/ir.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Three answers, since a graph may be a part of one. */
+typedef enum ek_ir_answer { EK_IR_NO, EK_IR_YES, EK_IR_UNSEEN } ek_ir_answer;
+
+/** A forward operator that asks to be recomputed. */
+typedef struct ek_ir_recompute {
+    uint32_t node;
+    ek_ir_answer in_effect; /**< YES: what backward takes is its copy; NO: backward takes the original, or no copy is
+                                 there although backward nodes are; UNSEEN: no backward node is in sight */
+    uint32_t copy;          /**< its duplicate; EK_IR_NONE */
+    uint32_t held;          /**< the node whose value backward holds instead; EK_IR_NONE */
+    uint32_t consumer;      /**< the backward node that holds it; EK_IR_NONE */
+    uint32_t blocked_by;    /**< the Reshape, Cast, Transpose, Depend without request between; EK_IR_NONE */
+    int64_t bytes;          /**< kept because of it, one micro-batch; -1 not known */
+    const char
+        *setting;   /**< pattern for select_recompute that takes the block away: "feed_forward\.w1\.reshape"; NULL */
+    bool by_design; /**< the output of a cell that is recomputed whole: kept on purpose */
+} ek_ir_recompute;
+
+/** Kinds of communication. */
+typedef enum ek_ir_comm_kind {
+    EK_IR_ALL_REDUCE,
+    EK_IR_ALL_GATHER,
+    EK_IR_REDUCE_SCATTER,
+    EK_IR_ALL_TO_ALL,
+    EK_IR_SEND,
+    EK_IR_RECEIVE,
+    EK_IR_BROADCAST,
+    EK_IR_OTHER_COMM, /**< Barrier, NeighborExchange, CollectiveScatter, ... */
+} ek_ir_comm_kind;
+enum { EK_N_IR_COMM_KINDS = 8 };
+/** "AllReduce", "AllGather", "ReduceScatter", "AlltoAll", "Send", "Receive", "Broadcast", "other". */
+extern const char *const ek_ir_comm_kind_name[EK_N_IR_COMM_KINDS];
+
+/** What a communication is for. */
+typedef enum ek_ir_comm_role {
+    EK_IR_ROLE_REDISTRIBUTION, /**< inserted between two operators whose layouts differ */
+    EK_IR_ROLE_FORWARD,        /**< an operator's own: row-parallel MatMul */
+    EK_IR_ROLE_GRADIENT,       /**< mirror: gradient synchronisation */
+    EK_IR_ROLE_OPTIMIZER,      /**< gathers and scatters of optimizer parallel */
+    EK_IR_ROLE_PIPELINE,       /**< Send, Receive between stages */
+    EK_IR_ROLE_OTHER,
+} ek_ir_comm_role;
+enum { EK_N_IR_COMM_ROLES = 6 };
+/** "redistribution", "forward", "gradient", "optimizer", "pipeline", "other". */
+extern const char *const ek_ir_comm_role_name[EK_N_IR_COMM_ROLES];
+
+typedef struct ek_ir_comm {
+    uint32_t node;
+    ek_ir_comm_kind kind;
+    ek_ir_comm_role role;
+    const char *group;   /**< as written; NULL */
+    int n_ranks;         /**< 0: not told */
+    int64_t bytes;       /**< of the message; for AllGather the output, for ReduceScatter the input; -1 not known */
+    int64_t traffic;     /**< bytes each device sends, ring: docs/ir.md; -1 not known */
+    bool backward, copy; /**< in the backward pass; repeated for it */
+    int layer;           /**< -1 outside layers */
+    uint32_t position;   /**< operators of its graph before it */
+} ek_ir_comm;
+
+/** A value that the backward pass takes from the forward pass. */
+typedef struct ek_ir_kept {
+    uint32_t node;     /**< its producer */
+    uint32_t consumer; /**< first backward node that takes it */
+    int n_consumers;   /**< backward nodes that take it */
+    int64_t bytes;
+    uint32_t life; /**< operators between producer and last consumer */
+    int layer;
+} ek_ir_kept;
+
+/** Parameters that go by one prefix. */
+typedef struct ek_ir_parameter_sum {
+    const char *prefix; /**< "weights", "adam_m", "adam_v", "exp_avg", "exp_avg_sq", "accu_grads", "inputs" */
+    uint32_t n;
+    int64_t bytes;
+} ek_ir_parameter_sum;
+
+/** How bad a finding is. */
+typedef enum ek_ir_severity { EK_IR_NOTE, EK_IR_WARNING, EK_IR_ERROR } ek_ir_severity;
+/** "note", "warning", "error". */
+extern const char *const ek_ir_severity_name[3];
+
+enum { EK_IR_MAX_CHAIN = 8 };
+
+/** Something to change. What repeats in every layer is one finding. */
+typedef struct ek_ir_finding {
+    const char *check; /**< "recompute-not-in-effect", ... */
+    ek_ir_severity severity;
+    uint32_t node; /**< of the first occurrence */
+    int n_chain;
+    uint32_t chain[EK_IR_MAX_CHAIN]; /**< nodes that show it, in order of flow */
+    int n_occurrences, n_layers;     /**< alike; layers they lie in, 0: none */
+    int64_t bytes;                   /**< of all occurrences: held, or sent; -1 not known */
+    const char *bytes_of;            /**< "held", "sent by each device", "in parameters" */
+    const char *text;                /**< what is wrong, with figures */
+    const char *advice;              /**< what to do; settings as they are written */
+} ek_ir_finding;
+
+/** A graph, checked. */
+typedef struct ek_ir_report {
+    const ek_ir *ir; /**< borrowed */
+    int n_recompute, n_comms, n_kept, n_sums, n_findings;
+    ek_ir_recompute *recompute; /**< [n_recompute], in file order */
+    ek_ir_comm *comm;           /**< [n_comms], in file order */
+    ek_ir_kept *kept;           /**< [n_kept], most bytes first */
+    ek_ir_parameter_sum *sum;   /**< [n_sums] */
+    ek_ir_finding *finding;     /**< [n_findings], by severity, then bytes */
+    int64_t kept_bytes;         /**< sum; a value in two consumers once */
+    bool has_backward;          /**< a backward node is in sight */
+    struct ek__pool *pool;
+} ek_ir_report;
+
+typedef struct ek_ir_check_options {
+    int n_devices;       /**< of a stage, for cuts; 0: not told */
+    int alive;           /**< micro-batches whose kept tensors are alive at once; 0: 1 */
+    int64_t large_bytes; /**< from which an unsharded parameter is named; 0: 256 MiB */
+} ek_ir_check_options;
+
+/** Check a graph. @param options may be NULL. @return EK_OK or EK_ERR_MEMORY. O(nodes log nodes + edges). */
+ek_status ek_ir_check(const ek_ir *ir, const ek_ir_check_options *options, ek_ir_report *out, ek_error *err);
+void ek_ir_report_clear(ek_ir_report *report);
+
+/* ---- two graphs ---- */
+
+/** A primitive, or a communication of one role, in both graphs. */
+typedef struct ek_ir_count_difference {
+    const char *name;
+    int64_t n[2];
+    int64_t bytes[2]; /**< of outputs, or sent */
+} ek_ir_count_difference;
+
+/** What differs between two graphs, before and after a change of settings. */
+typedef struct ek_ir_difference {
+    int n_primitives, n_comms, n_only[2];
+    ek_ir_count_difference *primitive; /**< [n_primitives], those whose count differs, largest change first */
+    ek_ir_count_difference *comm;      /**< [n_comms], "AllGather (redistribution)" */
+    uint32_t *only[2]; /**< [n_only[i]] nodes of graph i without a like in the other, by scope, primitive, type and
+                            how often that occurs */
+    int64_t kept_bytes[2], traffic[2];
+    int n_recompute_requested[2], n_recompute_in_effect[2];
+    int64_t parameter_bytes[2];
+    struct ek__pool *pool;
+} ek_ir_difference;
+
+/** Compare two checked graphs. O((nodes a + nodes b) log). */
+ek_status ek_ir_compare(const ek_ir_report *a, const ek_ir_report *b, ek_ir_difference *out, ek_error *err);
+void ek_ir_difference_clear(ek_ir_difference *difference);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,97 @@
+/* evenkeel/lint.h - training files, launch scripts and training programs against the tuning guides' checklists. Files
+ * are read, never run.
+ *
+ * A rule is an entry of a table (src/lint/rules_*.c); docs/lint.md is written from it. */
+#ifndef EVENKEEL_LINT_H
+#define EVENKEEL_LINT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "evenkeel/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ek_lint_level { EK_LINT_NOTE, EK_LINT_WARNING, EK_LINT_ERROR } ek_lint_level;
+/** "note", "warning", "error": SARIF's words. */
+extern const char *const ek_lint_level_name[3];
+
+/** What a file is. */
+typedef enum ek_lint_kind {
+    EK_LINT_YAML,   /**< training YAML of MindFormers or MindSpeed-Core-MS */
+    EK_LINT_SHELL,  /**< launch script or environment file; Megatron's arguments in it */
+    EK_LINT_PYTHON, /**< training program */
+} ek_lint_kind;
+enum { EK_N_LINT_KINDS = 3 };
+extern const char *const ek_lint_kind_name[EK_N_LINT_KINDS]; /**< "yaml", "shell", "python" */
+
+/** A rule, for people. */
+typedef struct ek_lint_rule {
+    const char *id; /**< "deterministic-off" */
+    ek_lint_level level;
+    unsigned kinds;         /**< 1 << ek_lint_kind */
+    const char *title;      /**< "Deterministic computation is on" */
+    const char *why;        /**< sentences */
+    const char *cost;       /**< what it costs, with a figure where a source has one */
+    const char *fix;        /**< what to write */
+    const char *source;     /**< "MindFormers performance guide, IO bottleneck" */
+    const char *bad, *good; /**< an example of each, a few lines */
+} ek_lint_rule;
+
+/** All rules, by id. @param n  out */
+const ek_lint_rule *const *ek_lint_rules(int *n);
+/** By id, or NULL. */
+const ek_lint_rule *ek_lint_rule_find(const char *id);
+
+typedef struct ek_lint_finding {
+    const ek_lint_rule *rule;
+    const char *path;
+    int line, column, end_column; /**< from 1; end_column 0: to the line's end */
+    const char *message;          /**< what is there and what to write instead, with this file's values */
+    const char *fix;              /**< text to put there, where it is one line; NULL */
+} ek_lint_finding;
+
+typedef struct ek_lint {
+    int n_findings, n_suppressed, n_files;
+    ek_lint_finding *finding; /**< [n_findings], by path in the order given, line, column, id */
+    struct ek__pool *pool;
+} ek_lint;
+
+typedef struct ek_lint_options {
+    ek_lint_level least;     /**< findings below it are left out */
+    const char *const *only; /**< [n_only] ids; none: all */
+    const char *const *off;  /**< [n_off] ids */
+    int n_only, n_off;
+    int n_devices; /**< of the run, where the files do not tell; 0 */
+    /** What to take a file for whose name does not tell; -1: its content decides. */
+    int kind;
+} ek_lint_options;
+
+/**
+ * Look at files together: what a launch script sets counts for the YAML beside it.
+ *
+ * A comment `evenkeel: off ID[, ID...]` (any comment sign) on a line, or alone on the line above it, takes its findings
+ * away; `evenkeel: off-file ID` anywhere takes those of the file. An unknown id there is a finding itself.
+ *
+ * @return EK_OK, findings or not; EK_ERR_INPUT for a file that is none of the kinds or that cannot be read as what it
+ * is, an unknown id; EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes x rules).
+ */
+ek_status ek_lint_run(const char *const *path, int n_paths, const ek_lint_options *options, const ek_listener *listener,
+                      ek_lint *out, ek_error *err);
+void ek_lint_clear(ek_lint *lint);
+
+/** `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it where color or
+ *  context is wanted. */
+ek_status ek_lint_write_text(const ek_lint *lint, bool color, FILE *out, ek_error *err);
+ek_status ek_lint_write_json(const ek_lint *lint, FILE *out, ek_error *err);
+/** SARIF 2.1.0. */
+ek_status ek_lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err);
+/** A rule with all it says. */
+ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* evenkeel/train_log.h - what a training run printed: time, loss and throughput of its steps, from logs of MindFormers,
+ * MindSpeed and Megatron-LM. */
+#ifndef EVENKEEL_TRAIN_LOG_H
+#define EVENKEEL_TRAIN_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evenkeel/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ek_train_log_kind { EK_TRAIN_LOG_MINDFORMERS, EK_TRAIN_LOG_MEGATRON } ek_train_log_kind;
+extern const char *const ek_train_log_kind_name[2]; /**< "MindFormers", "Megatron" */
+
+/** One printed step. NAN and -1: not printed. */
+typedef struct ek_train_log_step {
+    int64_t step;
+    int line;
+    double seconds;      /**< of the step, as printed */
+    double data_seconds; /**< of it in the data loader */
+    double loss;
+    double samples_per_second_per_device; /**< MindFormers' samples/s/p: of all devices */
+    double tflops_per_device;             /**< Megatron's "throughput per GPU", MindFormers' where it prints it */
+    double global_batch;                  /**< sequences */
+    bool overflow;                        /**< skipped */
+} ek_train_log_step;
+
+typedef struct ek_train_log {
+    char *path;
+    ek_train_log_kind kind;
+    int n;
+    ek_train_log_step *step;                      /**< [n], in file order */
+    int64_t world_size, global_batch, seq_length; /**< where the log tells; -1 */
+    double peak_mb;                               /**< largest memory that it prints; NAN */
+} ek_train_log;
+
+/**
+ * Read a log of any size. Which framework wrote it is found by its lines. Several processes' lines in one file (a
+ * launcher's prefix, colour codes, carriage returns) are taken as they come; a step printed by several ranks counts
+ * once.
+ * @return EK_OK; EK_ERR_INPUT when no line of a step is in it, naming what was looked for; EK_ERR_SYSTEM; EK_ERR_MEMORY
+ */
+ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err);
+void ek_train_log_clear(ek_train_log *log);
+
+/** Steps that stand for the run, from log.step[*first] on: without the slower ones at the start (compilation).
+ *  Median and mean over them, skipped steps left out. */
+typedef struct ek_train_log_summary {
+    int first, n;
+    double median_seconds, mean_seconds, worst_seconds, deviation_seconds;
+} ek_train_log_summary;
+/** @return false when there are no steps with a time */
+bool ek_train_log_summarise(const ek_train_log *log, ek_train_log_summary *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

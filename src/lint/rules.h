@@ -1,0 +1,62 @@
+/* lint/rules.h - the tables of rules, and what a check is given.
+ *
+ * A rule is one entry of a table in src/lint/rules_NAME.c; a new table is a file and a line in EK__LINT_TABLES. Its
+ * check for a kind of file looks at that file and reports with ek__lint_report(); tests/unit/test_lint.c wants a case
+ * that fires, one that does not and a near miss for every rule. */
+#ifndef EK_LINT_RULES_H
+#define EK_LINT_RULES_H
+
+#include "base/doc.h"
+#include "base/pool.h"
+#include "evenkeel/job.h"
+#include "evenkeel/lint.h"
+
+typedef struct ek__shell ek__shell;   /* lint/shell.h: what a launch script sets and runs */
+typedef struct ek__python ek__python; /* lint/python.h: calls, assignments, loops of a program */
+
+/** A file under the checks. What does not fit its kind is NULL. */
+typedef struct ek__lint_file {
+    const char *path;
+    ek_lint_kind kind;
+    const char *text; /**< [size], NUL behind */
+    size_t size;
+    const ek__node *yaml;
+    const ek__doc *doc;
+    const ek_job *job; /**< of a training YAML or of Megatron's arguments, where they can be read as one */
+    const ek__shell *shell;
+    const ek__python *python;
+} ek__lint_file;
+
+/** A run over all files; a check may look at the others (a launch script's environment counts for the YAML). */
+typedef struct ek__lint_run {
+    int n_files;
+    const ek__lint_file *file;
+    const ek_lint_options *options;
+    ek_lint *out;
+    ek_error *err;
+} ek__lint_run;
+
+typedef struct ek__lint_entry ek__lint_entry;
+/** @return EK_OK or EK_ERR_MEMORY, findings or not */
+typedef ek_status ek__lint_check(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file);
+
+struct ek__lint_entry {
+    ek_lint_rule about;
+    ek__lint_check *check[EK_N_LINT_KINDS]; /**< by kind; NULL where it does not apply */
+};
+
+#define EK__LINT_TABLES(X)                                                                                             \
+    X(yaml)                                                                                                            \
+    X(launch)                                                                                                          \
+    X(python)
+
+/** A finding at a place; `fix` may be NULL; the message is formatted. Suppressed ones are counted only. */
+ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int line,
+                          int column, int end_column, const char *fix, const char *format, ...)
+    __attribute__((format(printf, 8, 9)));
+
+#define EK__LINT_DECLARE(name) extern const ek__lint_entry ek__lint_##name[]; /* ends with about.id NULL */
+EK__LINT_TABLES(EK__LINT_DECLARE)
+#undef EK__LINT_DECLARE
+
+#endif
