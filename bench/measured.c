@@ -22,6 +22,7 @@ typedef struct collector {
 typedef struct table {
     ek__csv *csv;
     collector *to;
+    double states_mb; /* of the line before, where rows come in pairs */
 } table;
 
 /* ---- rows ---- */
@@ -85,7 +86,7 @@ static ek_status read_table(collector *c, const char *name, ek_status (*row)(tab
     ek_status status = ek__csv_open(path, &csv, c->err);
     if (status)
         return status;
-    table t = {csv, c};
+    table t = {.csv = csv, .to = c};
     bool more = true;
     while (status == EK_OK) {
         status = ek__csv_next(csv, &more, c->err);
@@ -197,13 +198,9 @@ static ek_status simumax_row(table *t)
 
 /* ---- Llama2-7B of one to four layers ---- */
 
-/* Model states and the peak of activations are two lines of the table that follow each other; kept between calls. */
-typedef struct galvatron {
-    double states_mb;
-} galvatron;
-static galvatron last_galvatron; /* tables are read one after another, by one thread */
-
-/* 16 bytes a parameter and 32 MB a checkpointed input of 2048 x 4096 say that the run was in fp32, whatever the file is
+/* Model states and the peak of activations are two lines of the table that follow each other.
+ *
+ * 16 bytes a parameter and 32 MB a checkpointed input of 2048 x 4096 say that the run was in fp32, whatever the file is
  * called; states go over the data-parallel ranks with the weights (FSDP), which are gathered layer by layer. Without
  * "vtp" tokens instead of the vocabulary are split in the head, which no job here can say: those rows are left out. */
 static ek_status galvatron_row(table *t)
@@ -213,12 +210,11 @@ static ek_status galvatron_row(table *t)
     int p = whole(t, "pp"), tp = whole(t, "tp"), dp = whole(t, "dp");
     bool full = strstr(cell(t, "strategy"), "_c_") != NULL, split = strstr(cell(t, "strategy"), "vtp") != NULL;
     if (strcmp(quantity, "model_states") == 0)
-        last_galvatron.states_mb = number(t, "value_mb");
+        t->states_mb = number(t, "value_mb");
     if (strcmp(quantity, "activation_peak") != 0 || strcmp(cell(t, "suspect"), "1") == 0 || whole(t, "rank") != 0 ||
         (tp > 1 && !split))
         return EK_OK;
-    measured_row row = {
-        .table = MEASURED_GALVATRON, .stage = 0, .mb = last_galvatron.states_mb + number(t, "value_mb")};
+    measured_row row = {.table = MEASURED_GALVATRON, .stage = 0, .mb = t->states_mb + number(t, "value_mb")};
     snprintf(row.name, sizeof row.name, "Llama2-7B of %s layers, p%d t%d d%d%s", cell(t, "layers"), p, tp, dp,
              full ? ", full recompute" : "");
     /* All of the global batch's sequences of a rank are one micro-batch; p of them as p, which keeps the same. */

@@ -103,7 +103,6 @@ typedef struct ek_job_parallel {
     int head_split;  /**< ranks the head's matrix and the logits are cut over: 1 or t */
     ek_context_algorithm context_algorithm;
     int ulysses; /**< ranks of a Ulysses group, of `context` */
-    bool expert_alltoall;
 } ek_job_parallel;
 
 /** Bytes an element of a parameter takes for the whole step, and who shares them. A parameter's group is the ranks that

@@ -221,7 +221,6 @@ static ek_status read_experts(reader *r)
     else if (m->n_shared_experts == 0)
         m->n_shared_experts = 1;
     m->grouped_matmul = true;
-    r->job->parallel.expert_alltoall = true;
     const ek__node *dense = ek__get(r->map, "mlp_only_layers");
     if (dense && dense->kind == EK__LIST && dense->n > 0)
         ek__warn_at(&r->in, dense, "names layers without experts, which is not modelled; they are taken to have some");

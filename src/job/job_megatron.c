@@ -258,7 +258,7 @@ static ek_status read_experts(reader *r)
 {
     static const char *const dispatchers[] = {"allgather", "alltoall", "alltoall_seq", "flex", NULL};
     ek_job_model *m = &r->job->model;
-    int dispatcher = 0;
+    int dispatcher = 0; /* checked to be one; it changes nothing of the memory */
     ek_status status = ek__argument_int(&r->a, "num-experts", 1, EK__JOB_MAX_EXPERTS, &m->n_experts);
     if (status || m->n_experts == 0)
         return status;
@@ -283,7 +283,6 @@ static ek_status read_experts(reader *r)
     else if (m->n_shared_experts == 0)
         m->n_shared_experts = m->shared_intermediate > 0;
     m->grouped_matmul = given(r, "moe-grouped-gemm");
-    r->job->parallel.expert_alltoall = dispatcher > 0;
     return status;
 }
 

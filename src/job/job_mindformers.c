@@ -100,9 +100,6 @@ static ek_status read_degrees(const ek__in *in, const ek__mf_sections *file, ek_
     if (status == EK_OK)
         status = ek__mf_bool(in, file->parallel_config, "use_seq_parallel", "it switches sequence parallelism",
                              &p->sequence_parallel);
-    if (status == EK_OK)
-        status =
-            ek__mf_bool(in, file->parallel, "enable_alltoall", "it is how tokens go to experts", &p->expert_alltoall);
     return status;
 }
 

@@ -222,7 +222,6 @@ static ek_status read_experts(reader *r)
     }
     m->expert_intermediate = m->expert_intermediate > 0 ? m->expert_intermediate : m->intermediate;
     m->n_shared_experts = m->shared_intermediate > 0;
-    r->job->parallel.expert_alltoall = true;
     return status;
 }
 

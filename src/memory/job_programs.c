@@ -84,6 +84,7 @@ static ek_status add_program(builder *b, key k, const ek__program **out)
     if (status)
         return status;
     keys[n] = k;
+    grown[n]->number = (int)n;
     programs->n_programs++;
     *out = grown[n];
     return EK_OK;

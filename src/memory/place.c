@@ -108,18 +108,10 @@ static ek_status make_code(placer *p, const ek__program *program, code *out)
     return fine ? EK_OK : no_room(p);
 }
 
-static int index_of(const placer *p, const ek__program *program)
-{
-    int i = 0;
-    while (p->programs->program[i] != program)
-        i++;
-    return i;
-}
-
 /* Only the programs of this stage: a job may have many that others run. */
 static ek_status find_code(placer *p, const ek__program *program, const code **out)
 {
-    code *c = &p->code[index_of(p, program)];
+    code *c = &p->code[program->number];
     *out = c;
     return c->n_within > 0 ? EK_OK : make_code(p, program, c);
 }
@@ -215,7 +207,7 @@ static ek_status frame_of(placer *p, int i, uint32_t micro_batch, int copy, int3
 
 static ek_status run_part(placer *p, chunk *c, const ek__run *run, int32_t *frame, bool first)
 {
-    const code *program = &p->code[index_of(p, run->program)];
+    const code *program = &p->code[run->program->number];
     int32_t *area[N_AREAS] = {
         [AREA_PART] = p->within,
         [AREA_BORDER] = frame + run->entry,

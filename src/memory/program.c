@@ -52,11 +52,6 @@ static const ek__parameter *parameter_of(const compiler *c, const ek__op *op)
     return op->parameter >= 0 ? &c->graph->parameter[op->parameter] : NULL;
 }
 
-static bool in_compute_type(const ek__op *op)
-{
-    return op->kind != EK__OP_NORM && op->kind != EK__OP_LOOKUP;
-}
-
 /* A weight gathered for the pass of its layer: from its first operator to the end of the part. */
 static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *weight)
 {
@@ -64,7 +59,7 @@ static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *we
     bool cut = job->states.shard_weight && ek__parameter_shards(job, weight) > 1;
     if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0)
         return;
-    bool after_cast = job->rules.gather_after_cast && in_compute_type(op);
+    bool after_cast = job->rules.gather_after_cast && ek__op_in_compute_type(op);
     int64_t bytes =
         after_cast ? ek_dtype_bytes(job->types.compute)
                    : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered : job->states.weight);
@@ -82,7 +77,7 @@ static void take_weight(compiler *c, int o)
     take_gathered(c, op, weight);
     bool cut = job->states.shard_weight && ek__parameter_shards(job, weight) > 1;
     bool gathered_cast = job->rules.gather_after_cast && cut && job->rules.weight_gather != EK_GATHER_NONE;
-    if (!in_compute_type(op) || weight->dtype == job->types.compute || gathered_cast)
+    if (!ek__op_in_compute_type(op) || weight->dtype == job->types.compute || gathered_cast)
         return;
     if (c->cast[o] >= 0) {
         ek__record_use(c->r, c->cast[o]);
@@ -109,7 +104,7 @@ static void take_weight_gradient(compiler *c, int o)
     const ek__parameter *weight = parameter_of(c, op);
     const ek_job *job = c->job;
     bool summed = job->states.gradient > 0;
-    int64_t own = in_compute_type(op) ? ek_dtype_bytes(job->types.compute) : ek_dtype_bytes(weight->dtype);
+    int64_t own = ek__op_in_compute_type(op) ? ek_dtype_bytes(job->types.compute) : ek_dtype_bytes(weight->dtype);
     int64_t type = summed ? ek__state_bytes(job, weight, job->states.gradient) : ek_dtype_bytes(weight->dtype);
     /* Who shares the weight gets its part of the gradient as soon as there is one. */
     bool scattered = job->states.shard_gradient || job->states.shard_weight;

@@ -29,7 +29,7 @@ enum { EK__BUFFER_INPUT, EK__BUFFER_OUTPUT, EK__BUFFER_OUTPUT_GRADIENT, EK__BUFF
 
 /* Most that a graph within the limits of graph.h can come to: every operator's outputs and workspace forward and
  * recomputed twice, its weights in three parts, and for its backward pass gradients of its inputs, sums and weight. */
-enum { EK__MAX_BUFFERS = 4096, EK__MAX_EVENTS = 2 * EK__MAX_BUFFERS };
+enum { EK__MAX_BUFFERS = 4096 };
 
 typedef enum ek__buffer_class {
     EK__CLASS_KEPT,      /* from forward to backward (or the weight gradient) */
@@ -57,6 +57,7 @@ typedef struct ek__profile_of_part {
 
 typedef struct ek__program {
     const ek__graph *graph; /* borrowed */
+    int number;             /* among the programs of its job */
     int n_buffers;
     ek__buffer *buffer;
     int n_events[EK_N_BLOCK_KINDS];
@@ -147,6 +148,8 @@ void ek__job_programs_free(ek__job_programs *programs);
 
 /* ---- static memory (static.c) ---- */
 
+/* Does the operator take its weight in compute type? Norms and lookups take it as it is stored. */
+bool ek__op_in_compute_type(const ek__op *op);
 /* Ranks that a parameter would be cut over; 1: it stays whole. */
 int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter);
 /* Bytes of an element in a state of so many bytes an element: those of the parameter's own type where the state has the

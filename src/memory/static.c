@@ -54,8 +54,23 @@ static int64_t shard_bytes(int64_t elements, int64_t bytes, int64_t shards)
     return ek__aligned((elements + shards - 1) / shards * bytes);
 }
 
-static void add_parameter(const ek_job *job, const ek__parameter *parameter, ek__static_bytes *sum)
+bool ek__op_in_compute_type(const ek__op *op)
 {
+    return op->kind != EK__OP_NORM && op->kind != EK__OP_LOOKUP;
+}
+
+/* Bytes of an element once it is gathered: cast before, where the rule says so and a matmul takes it. */
+static int64_t gathered_bytes(const ek_job *job, const ek__graph *graph, int parameter)
+{
+    for (int o = 0; o < graph->n_ops && job->rules.gather_after_cast; o++)
+        if (graph->op[o].parameter == parameter && ek__op_in_compute_type(&graph->op[o]))
+            return ek_dtype_bytes(job->types.compute);
+    return ek__state_bytes(job, &graph->parameter[parameter], job->states.gathered);
+}
+
+static void add_parameter(const ek_job *job, const ek__graph *graph, int number, ek__static_bytes *sum)
+{
+    const ek__parameter *parameter = &graph->parameter[number];
     const ek_job_states *states = &job->states;
     int64_t shards = ek__parameter_shards(job, parameter), n = parameter->elements;
     int64_t gradient = states->gradient > 0 ? ek__state_bytes(job, parameter, states->gradient) : 0;
@@ -63,7 +78,7 @@ static void add_parameter(const ek_job *job, const ek__parameter *parameter, ek_
     sum->gradient += shard_bytes(n, gradient, states->shard_gradient ? shards : 1);
     sum->optimizer += shard_bytes(n, states->optimizer, states->shard_optimizer ? shards : 1);
     if (states->shard_weight && shards > 1 && states->gathered > 0 && job->rules.weight_gather == EK_GATHER_STEP)
-        sum->gathered += ek__aligned(n * ek__state_bytes(job, parameter, states->gathered));
+        sum->gathered += ek__aligned(n * gathered_bytes(job, graph, number));
 }
 
 /* `has_table`: the table that a tied head uses is there already. */
@@ -72,7 +87,7 @@ static ek__static_bytes static_of(const ek_job *job, const ek__graph *graph, boo
     ek__static_bytes sum = {0};
     for (int i = 0; i < graph->n_parameters; i++)
         if (!graph->parameter[i].tied || !has_table)
-            add_parameter(job, &graph->parameter[i], &sum);
+            add_parameter(job, graph, i, &sum);
     return sum;
 }
 

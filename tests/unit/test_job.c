@@ -155,7 +155,6 @@ static const char *show(const ek_job *job)
                    NUMBER(parallel.head_split),
                    NUMBER(parallel.context_algorithm),
                    NUMBER(parallel.ulysses),
-                   NUMBER(parallel.expert_alltoall),
                    NUMBER(states.weight),
                    NUMBER(states.gradient),
                    NUMBER(states.optimizer),
@@ -526,7 +525,7 @@ static void files_of_each_schema_are_read_whole(void **state)
          "model.nope_dim=16 model.rope_dim=8 model.q_lora_rank=48 model.kv_lora_rank=32 model.n_kv_heads=4 "
          "model.n_experts=8 model.top_k=2 model.n_shared_experts=2 model.expert_intermediate=40 "
          "model.shared_intermediate=80 model.n_dense_layers=1 model.capacity_factor=1.5 parallel.expert_tensor=1 "
-         "parallel.expert=4 parallel.expert_alltoall=1 family=0"},
+         "parallel.expert=4 family=0"},
         {"tests/data/job/glm.yaml",
          "family=1 model.vocab=640 model.intermediate=112 model.n_kv_heads=2 model.head_dim=16 model.qkv_bias=1 "
          "model.qkv_concat=0 model.hidden_dropout=0.1 residual=float32 compute=float16 model.layer_norm=0 "

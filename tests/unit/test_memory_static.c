@@ -57,6 +57,9 @@ static void a_layer_of_175b(void **state)
     assert_int_equal(sum(layer), matrices * 8 + matrices / 128 * 12 + gammas);
     assert_int_equal(sum(layer) >> 20, 2234);
     assert_int_equal(layer.gathered, matrices * 4);
+    job.rules.gather_after_cast = true;
+    assert_int_equal(of_kind(&job, EK__GRAPH_DENSE).gathered, matrices * ek_dtype_bytes(job.types.compute));
+    job.rules.gather_after_cast = false;
     /* The table is whole: 16 bytes. */
     assert_int_equal(sum(of_kind(&job, EK__GRAPH_EMBEDDING)) >> 20, 3750);
     /* A vocabulary whose share of 8 ranks divides by 128 makes the head's matrix one that is cut. */
