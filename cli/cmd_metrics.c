@@ -72,7 +72,7 @@ typedef struct found {
     ek_device device;
     ek_train_log log;
     ek_train_log_summary summary;
-    bool has_job, has_log, has_summary;
+    bool has_job, has_log, has_summary, log_batch, log_devices, log_length;
     ek_metrics metrics;
     int n_trace_steps, n_trace_ranks;
     const char *source;
@@ -315,41 +315,42 @@ static bool check_sources(const command *c, const found *f)
 }
 
 /* The rate that a log prints itself, where a batch is not known to work one out from the step time. */
-static void take_printed_rate(command *c, const found *f)
+static void take_printed_rate(command *c, double rate)
+{
+    if (c->input.n_devices > 0)
+        c->input.samples_per_second = rate * c->input.n_devices;
+    else if (c->input.seq_length > 0)
+        c->input.tokens_per_second_per_device = rate * c->input.seq_length;
+}
+
+/* What the log tells and nobody else does. */
+static void take_log_sizes(command *c, found *f)
 {
     const ek_train_log *log = &f->log;
-    double sum = 0;
-    int n = 0;
-    bool has_batch = f->has_job || c->input.global_batch > 0;
-    for (int i = f->has_summary ? f->summary.first : 0; i < log->n && !has_batch; i++)
-        if (!isnan(log->step[i].samples_per_second_per_device)) {
-            sum += log->step[i].samples_per_second_per_device;
-            n++;
-        }
-    if (n == 0)
-        return;
-    if (c->input.n_devices > 0)
-        c->input.samples_per_second = sum / n * c->input.n_devices;
-    else if (c->input.seq_length > 0)
-        c->input.tokens_per_second_per_device = sum / n * c->input.seq_length;
+    ek_metrics_input *in = &c->input;
+    double batch = log->step[log->n - 1].global_batch;
+    if (isnan(batch))
+        batch = (double)log->global_batch;
+    f->log_devices = in->n_devices == 0 && log->world_size > 0 && log->world_size <= EK_MAX_RANKS;
+    f->log_batch = in->global_batch <= 0 && batch > 0;
+    f->log_length = in->seq_length == 0 && log->seq_length > 0 && log->seq_length <= 1 << 28;
+    if (f->log_devices)
+        in->n_devices = (int)log->world_size;
+    if (f->log_batch)
+        in->global_batch = batch;
+    if (f->log_length)
+        in->seq_length = (int)log->seq_length;
 }
 
 static void take_log(command *c, found *f)
 {
-    const ek_train_log *log = &f->log;
-    ek_metrics_input *in = &c->input;
-    f->has_summary = ek_train_log_summarise(log, &f->summary);
-    if (f->has_summary)
-        in->step_seconds = f->summary.median_seconds;
-    if (in->n_devices == 0 && log->world_size > 0 && log->world_size <= EK_MAX_RANKS)
-        in->n_devices = (int)log->world_size;
-    if (in->global_batch <= 0 && !isnan(log->step[log->n - 1].global_batch))
-        in->global_batch = log->step[log->n - 1].global_batch;
-    if (in->global_batch <= 0 && log->global_batch > 0)
-        in->global_batch = (double)log->global_batch;
-    if (in->seq_length == 0 && log->seq_length > 0 && log->seq_length <= 1 << 28)
-        in->seq_length = (int)log->seq_length;
-    take_printed_rate(c, f);
+    f->has_summary = ek_train_log_summarise(&f->log, &f->summary);
+    take_log_sizes(c, f);
+    if (!f->has_summary)
+        return;
+    c->input.step_seconds = f->summary.median_seconds;
+    if (!f->has_job && c->input.global_batch <= 0 && !isnan(f->summary.median_rate))
+        take_printed_rate(c, f->summary.median_rate);
 }
 
 /* Without a model file the degrees are all there is to know of the job. */
@@ -407,6 +408,9 @@ static bool print(const command *c, const found *f)
                                       .source = f->source,
                                       .log = f->has_log ? &f->log : NULL,
                                       .summary = f->has_summary ? &f->summary : NULL,
+                                      .log_batch = f->log_batch,
+                                      .log_devices = f->log_devices,
+                                      .log_length = f->log_length,
                                       .n_trace_steps = f->n_trace_steps,
                                       .n_trace_ranks = f->n_trace_ranks,
                                       .color = cli_color(STDOUT_FILENO)};

@@ -65,6 +65,9 @@ static void print_log(const ek_metrics_report *r, FILE *out)
         fprintf(out, ", worst %s s", ek__fixed(s->worst_seconds, 3).text);
     }
     fputc('\n', out);
+    if (s && !isnan(s->median_tflops))
+        fprintf(out, "the log's own throughput, by its own count of FLOPs: median %s TFLOP/s a device\n",
+                ek__fixed(s->median_tflops, 1).text);
     if (!isnan(log->peak_mb))
         fprintf(out, "largest memory in the log: %s MB\n", ek__grouped(log->peak_mb).text);
 }
@@ -95,7 +98,8 @@ static void print_figures(const ek_metrics_report *r, FILE *out)
         const ek__figure *f = &figure[i];
         if (isnan(f->value))
             continue;
-        bool follows = strcmp(f->basis, "given") != 0 && strcmp(f->basis, "measured") != 0;
+        bool follows =
+            strcmp(f->basis, "given") != 0 && strcmp(f->basis, "measured") != 0 && strcmp(f->basis, "log") != 0;
         const char *formula = follows ? f->formula : "";
         fprintf(out, "%-30s%14s %-11s%-*s", f->label, ek__fixed(f->value * f->scale, f->decimals).text, f->unit,
                 *formula ? 11 : 0, f->basis);

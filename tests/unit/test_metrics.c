@@ -535,6 +535,45 @@ static void mixed_lists_recompute_their_layers_only(void **state)
     assert_near(flops.recomputed / layers, 18.0 / 40, 1e-12);
 }
 
+/* ---- memory that runs out ---- */
+
+static int fail_in = -1; /* calls until an allocation fails; below 0: never */
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+void *__real_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
+void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
+
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__alloc(count, size);
+}
+
+void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
+{
+    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__with_room(array, capacity, needed, size);
+}
+
+static void memory_that_is_out_is_said(void **state)
+{
+    (void)state;
+    planned_job j;
+    make_llama2(&j, 40, 5120, 40, 40, 13824);
+    int n = 0;
+    for (;; n++) {
+        ek_flops flops = {.n = 77};
+        ek_error err = {0};
+        fail_in = n;
+        ek_status status = ek_flops_count(&j.made.job, EK_ATTENTION_CAUSAL, &flops, &err);
+        fail_in = -1;
+        if (status == EK_OK)
+            break;
+        assert_int_equal(status, EK_ERR_MEMORY);
+        assert_int_equal(flops.n, 77);
+    }
+    assert_true(n >= 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -554,6 +593,7 @@ int main(void)
          NULL},
         {"terms agree with the names of operators", terms_agree_with_the_names_of_operators, NULL, NULL, NULL},
         {"mixed lists recompute their layers only", mixed_lists_recompute_their_layers_only, NULL, NULL, NULL},
+        {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

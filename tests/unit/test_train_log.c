@@ -342,6 +342,48 @@ static void a_long_log_gives_every_step(void **state)
     ek_train_log_clear(&log);
 }
 
+/* ---- memory that runs out ---- */
+
+static int fail_in = -1; /* calls until an allocation fails; below 0: never */
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+void *__real_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
+void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
+
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__alloc(count, size);
+}
+
+void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
+{
+    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__with_room(array, capacity, needed, size);
+}
+
+static void memory_that_is_out_is_said(void **state)
+{
+    (void)state;
+    static const char text[] = MF("    1", " 6500", "9302") MF("    2", " 6500", "2302");
+    int n = 0;
+    for (;; n++) {
+        ek_train_log log = {.n = 77};
+        ek_error err = {0};
+        const char *path = write_log(text, sizeof text - 1);
+        fail_in = n;
+        ek_status status = ek_train_log_read(path, NULL, &log, &err);
+        fail_in = -1;
+        unlink(path);
+        if (status == EK_OK) {
+            ek_train_log_clear(&log);
+            break;
+        }
+        assert_int_equal(status, EK_ERR_MEMORY);
+        assert_int_equal(log.n, 77);
+    }
+    assert_true(n >= 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +397,7 @@ int main(void)
          NULL, NULL, NULL},
         {"the summary leaves out compiling", the_summary_leaves_out_compiling, NULL, NULL, NULL},
         {"a long log gives every step", a_long_log_gives_every_step, NULL, NULL, NULL},
+        {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("train_log", tests, NULL, NULL);
 }
