@@ -10,6 +10,7 @@
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \
     X(memory)                                                                                                          \
+    X(metrics)                                                                                                         \
     X(simulate)                                                                                                        \
     X(trace)
 
