@@ -27,7 +27,9 @@ static void more(const page *p, int n)
 
 static void print_count(const page *p, const char *name, const int n[2])
 {
-    fprintf(p->out, "  %-38s  %12d  %12d  %+12d\n", name, n[0], n[1], n[1] - n[0]);
+    char change[16];
+    snprintf(change, sizeof change, n[0] == n[1] ? "%d" : "%+d", n[1] - n[0]);
+    fprintf(p->out, "  %-38s  %12d  %12d  %12s\n", name, n[0], n[1], change);
 }
 
 static void print_bytes(const page *p, const char *name, const int64_t bytes[2])
@@ -77,7 +79,7 @@ static void print_only(const page *p, int side)
 {
     const ek_ir *ir = p->side[side]->ir;
     int n = p->d->n_only[side];
-    char type[256], scope[EK__IR_SCOPE];
+    char type[256];
     if (n == 0)
         return;
     ek__ir_heading(p->view, side ? "Only after" : "Only before", p->out);
@@ -87,13 +89,12 @@ static void print_only(const page *p, int side)
         uint32_t at = p->d->only[side][i];
         const ek_ir_node *node = &ir->node[at];
         ek_ir_type_text(ir, node->type, type, sizeof type);
-        ek_ir_scope(ir, node, scope, sizeof scope);
-        fprintf(p->out, "  %7" PRIu32 "  %-8s ", node->line, ek__ir_number(ir, at).text);
+        fprintf(p->out, "  %7" PRIu32 "  %-8s ", node->line, ek__ir_node_label(ir, at).text);
         ek__ir_print_cell(ek__ir_primitive(ir, at), 16, p->out);
         fputs("  ", p->out);
         ek__ir_print_cell(type, 26, p->out);
         fputs("  ", p->out);
-        ek__ir_print_tail(scope, EK__IR_WIDTH - 66, p->out);
+        ek__ir_print_tail(ek_ir_text(ir, node->scope), EK__IR_WIDTH - 66, p->out);
         fputc('\n', p->out);
     }
     more(p, n);

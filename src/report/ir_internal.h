@@ -95,7 +95,7 @@ void ek__ir_takers_clear(ek__ir_takers *uses);
 enum { EK__IR_WIDTH = 100, EK__IR_SCOPE = 2048 };
 
 /** "%12"; "Return"; "-" for EK_IR_NONE and nodes without a number. */
-ek__digits ek__ir_number(const ek_ir *ir, uint32_t node);
+ek__digits ek__ir_node_label(const ek_ir *ir, uint32_t node);
 /** The primitive of a node; "Return". */
 const char *ek__ir_primitive(const ek_ir *ir, uint32_t node);
 /** "512 B", "12.0 KiB", "32.0 MiB", from 10 000 MiB on "12.3 GiB"; "-" for what is not known. */

@@ -19,7 +19,7 @@ typedef struct page {
 static void put_number(ek__stream *s, const char *key, const ek_ir *ir, uint32_t node)
 {
     bool none = node == EK_IR_NONE || (ir->node[node].number == EK_IR_NONE && !(ir->node[node].flags & EK_IR_RETURN));
-    ek__stream_text(s, key, none ? NULL : ek__ir_number(ir, node).text);
+    ek__stream_text(s, key, none ? NULL : ek__ir_node_label(ir, node).text);
 }
 
 static void put_text(ek__stream *s, const char *key, const ek_ir *ir, uint32_t text)

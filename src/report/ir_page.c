@@ -18,7 +18,7 @@ const char *const ek__ir_flag_name[EK__IR_N_FLAGS] = {"recompute",
                                                       "damaged",
                                                       "compilation stopped here"};
 
-ek__digits ek__ir_number(const ek_ir *ir, uint32_t node)
+ek__digits ek__ir_node_label(const ek_ir *ir, uint32_t node)
 {
     ek__digits text = {"-"};
     if (node == EK_IR_NONE)

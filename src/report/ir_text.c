@@ -44,10 +44,9 @@ static void print_verdict(const page *p)
     else if (!p->r->has_backward)
         fprintf(p->out, "; recomputation: %d request%s, no backward pass in sight", asked, plural(asked));
     else
-        fprintf(p->out, "; recomputation: %d of %d request%s in effect", s->n_outcome[EK__IR_IN_EFFECT], asked,
-                plural(asked));
+        fprintf(p->out, "; recomputed: %d of %d asked for", s->n_outcome[EK__IR_IN_EFFECT], asked);
     if (p->r->has_backward)
-        fprintf(p->out, "; kept for backward: %s", ek__ir_size(s->kept).text);
+        fprintf(p->out, "; kept for backward %s", ek__ir_size(s->kept).text);
     fputc('\n', p->out);
 }
 
@@ -94,7 +93,7 @@ static void print_outcomes(const page *p)
                                                         "not visible here"};
     static const char *const why[EK__IR_N_OUTCOMES] = {"backward takes the copy", "backward holds what forward made",
                                                        "outputs of cells that are recomputed whole",
-                                                       "no backward operator that would take the value is in the file"};
+                                                       "no backward operator that takes the value is in sight"};
     for (int k = 0; k < EK__IR_N_OUTCOMES; k++)
         if (p->sums->n_outcome[k] > 0)
             fprintf(p->out, "  %-16s  %7d  %10s  %s\n", name[k], p->sums->n_outcome[k],
@@ -103,20 +102,20 @@ static void print_outcomes(const page *p)
 
 static void print_named(const page *p, uint32_t node)
 {
-    fprintf(p->out, "%s ", ek__ir_number(p->ir, node).text);
+    fprintf(p->out, "%s ", ek__ir_node_label(p->ir, node).text);
     ek__print_name(ek__ir_primitive(p->ir, node), p->out);
 }
 
-static void print_scope(const page *p, uint32_t node, int indent, int width)
+/* A line with the whole scope of a node, as much as fits; none without one. */
+static void print_scope(const page *p, uint32_t node, int indent)
 {
     char scope[EK__IR_SCOPE];
     ek_ir_scope(p->ir, &p->ir->node[node], scope, sizeof scope);
-    if (scope[0] && indent > 0)
-        fprintf(p->out, "%*s", indent, "");
-    if (scope[0])
-        ek__ir_print_tail(scope, width, p->out);
-    if (scope[0] && indent > 0)
-        fputc('\n', p->out);
+    if (!scope[0])
+        return;
+    fprintf(p->out, "%*s", indent, "");
+    ek__ir_print_tail(scope, EK__IR_WIDTH - indent, p->out);
+    fputc('\n', p->out);
 }
 
 static void print_repeats(const page *p, const ek__ir_group *group)
@@ -129,12 +128,12 @@ static void print_repeats(const page *p, const ek__ir_group *group)
 static void print_blocked(const page *p, const ek__ir_group *group)
 {
     const ek_ir_recompute *r = &p->r->recompute[group->first];
-    fprintf(p->out, "  %7" PRIu32 "  %-8s ", p->ir->node[r->node].line, ek__ir_number(p->ir, r->node).text);
+    fprintf(p->out, "  %7" PRIu32 "  %-8s ", p->ir->node[r->node].line, ek__ir_node_label(p->ir, r->node).text);
     ek__ir_print_cell(ek__ir_primitive(p->ir, r->node), 20, p->out);
     fprintf(p->out, "  %10s  ", ek__ir_size(group->bytes).text);
     print_repeats(p, group);
     fputc('\n', p->out);
-    print_scope(p, r->node, 11, EK__IR_WIDTH - 11);
+    print_scope(p, r->node, 11);
     fprintf(p->out, "%*s", 11, "");
     if (r->consumer != EK_IR_NONE) {
         print_named(p, r->consumer);
@@ -255,12 +254,12 @@ static void print_kept_row(const page *p, const ek__ir_group *group)
     char type[256];
     ek_ir_type_text(p->ir, p->ir->node[kept->node].type, type, sizeof type);
     fprintf(p->out, "  %10s  %7" PRIu32 "  %-8s ", ek__ir_size(group->bytes).text, p->ir->node[kept->node].line,
-            ek__ir_number(p->ir, kept->node).text);
+            ek__ir_node_label(p->ir, kept->node).text);
     ek__ir_print_cell(ek__ir_primitive(p->ir, kept->node), 20, p->out);
     fprintf(p->out, "  %7" PRIu32 "  ", kept->life);
-    ek__ir_print_cell(type, 36, p->out);
+    ek__print_name(type, p->out);
     fputc('\n', p->out);
-    print_scope(p, kept->node, 14, EK__IR_WIDTH - 14);
+    print_scope(p, kept->node, 14);
     fprintf(p->out, "%*s", 14, "");
     print_repeats(p, group);
     if (kept->consumer != EK_IR_NONE) {
@@ -291,15 +290,15 @@ static void print_kept(const page *p)
 
 static void print_comm_row(const page *p, const ek__ir_comm_sum *sum)
 {
-    fprintf(p->out, "  %-13s  %-14s  ", ek_ir_comm_kind_name[sum->kind], ek_ir_comm_role_name[sum->role]);
-    ek__ir_print_cell(sum->group ? sum->group : "-", 18, p->out);
+    fprintf(p->out, "  %-13s  %-14s ", ek_ir_comm_kind_name[sum->kind], ek_ir_comm_role_name[sum->role]);
+    ek__ir_print_cell(sum->group ? sum->group : "-", 23, p->out);
     if (sum->n_ranks > 0)
-        fprintf(p->out, "  %5d", sum->n_ranks);
+        fprintf(p->out, " %5d", sum->n_ranks);
     else
-        fprintf(p->out, "  %5s", "-");
-    fprintf(p->out, "  %6d  %8d", sum->n, sum->n_backward);
+        fprintf(p->out, " %5s", "-");
+    fprintf(p->out, " %6d %8d", sum->n, sum->n_backward);
     fprintf(p->out, "  %10s", sum->n_unknown == sum->n ? "-" : ek__ir_size(sum->bytes).text);
-    fprintf(p->out, "  %10s\n", sum->n_unknown == sum->n ? "-" : ek__ir_size(sum->traffic).text);
+    fprintf(p->out, " %10s\n", sum->n_unknown == sum->n ? "-" : ek__ir_size(sum->traffic).text);
 }
 
 static void print_communication(const page *p)
@@ -310,8 +309,8 @@ static void print_communication(const page *p)
         return;
     ek__ir_heading(p->view, "Communication", p->out);
     fprintf(p->out, ": each device sends %s for what is in the file\n", ek__ir_size(s->traffic).text);
-    fprintf(p->out, "  %-13s  %-14s  %-18s  %5s  %6s  %8s  %10s  %10s\n", "kind", "role", "group", "ranks", "n",
-            "backward", "messages", "sent");
+    fprintf(p->out, "  %-13s  %-14s %-23s %5s %6s %8s  %10s %10s\n", "kind", "role", "group", "ranks", "n", "backward",
+            "messages", "sent");
     for (int i = 0; i < s->n_comms; i++) {
         unknown += s->comm[i].n_unknown;
         copies += s->comm[i].n_copies;
@@ -350,12 +349,12 @@ static void print_chain_node(const page *p, uint32_t i)
     const ek_ir_node *node = &p->ir->node[i];
     char type[256];
     ek_ir_type_text(p->ir, node->type, type, sizeof type);
-    fprintf(p->out, "    %7" PRIu32 "  %-8s ", node->line, ek__ir_number(p->ir, i).text);
+    fprintf(p->out, "    %7" PRIu32 "  %-8s ", node->line, ek__ir_node_label(p->ir, i).text);
     ek__ir_print_cell(ek__ir_primitive(p->ir, i), 16, p->out);
     fputs("  ", p->out);
     ek__ir_print_cell(type, 26, p->out);
     fputs("  ", p->out);
-    print_scope(p, i, 0, EK__IR_WIDTH - 68);
+    ek__ir_print_tail(ek_ir_text(p->ir, node->scope), EK__IR_WIDTH - 68, p->out);
     fputc('\n', p->out);
     if (node->in_strategy != EK_IR_NONE || node->out_strategy != EK_IR_NONE) {
         fprintf(p->out, "%*s", 22, "");

@@ -25,7 +25,7 @@ static void print_input(const listing *l, const ek_ir_input *input)
     label(l, "takes");
     switch ((ek_ir_input_kind)input->kind) {
     case EK_IR_INPUT_NODE:
-        fprintf(l->out, "%-*s", NUMBER, ek__ir_number(ir, input->index).text);
+        fprintf(l->out, "%-*s", NUMBER, ek__ir_node_label(ir, input->index).text);
         ek__ir_print_cell(ek__ir_primitive(ir, input->index), NAME, l->out);
         break;
     case EK_IR_INPUT_PARAMETER: {
@@ -83,7 +83,7 @@ static void print_takers(const listing *l, uint32_t node)
             label(l, "taken by");
         else
             fputs(", ", l->out);
-        fprintf(l->out, "%s ", ek__ir_number(l->ir, taker).text);
+        fprintf(l->out, "%s ", ek__ir_node_label(l->ir, taker).text);
         ek__print_name(ek__ir_primitive(l->ir, taker), l->out);
         fputs(l->ir->node[taker].flags & EK_IR_BACKWARD ? " (backward)" : "", l->out);
     }
@@ -130,7 +130,7 @@ static void print_node(const listing *l, uint32_t i)
 {
     const ek_ir_node *node = &l->ir->node[i];
     char scope[EK__IR_SCOPE];
-    fprintf(l->out, "  %s ", ek__ir_number(l->ir, i).text);
+    fprintf(l->out, "  %s ", ek__ir_node_label(l->ir, i).text);
     ek__print_name(ek__ir_primitive(l->ir, i), l->out);
     if (node->instance != EK_IR_NONE) {
         fputs(" '", l->out);
