@@ -16,9 +16,9 @@ typedef struct ek_ir_view {
     const char *operators; /**< only operators whose primitive, instance or scope this POSIX extended regular expression
                                 is found in; NULL: all */
     int top;               /**< rows of a list for people; 0: 10 */
-    ek_ir_severity least;  /**< findings below it are counted, but not shown. Findings are of the whole file, whatever
-                                operators are chosen */
-    bool verdict_only;     /**< of the text: what is found in one line */
+    ek_ir_severity least; /**< findings below it are counted, but not shown. With a layer or operators chosen, those are
+                               shown in which chosen operators take part, and those that repeat in several layers */
+    bool verdict_only;    /**< of the text: what is found in one line */
     bool color;
 } ek_ir_view;
 

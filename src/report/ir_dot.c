@@ -106,7 +106,9 @@ static void write_node(const drawing *d, uint32_t i)
 {
     const ek_ir_node *node = &d->ir->node[i];
     char text[EK__IR_SCOPE];
-    fprintf(d->out, "  n%" PRIu32 " [label=\"%s ", i, ek__ir_node_label(d->ir, i).text);
+    fprintf(d->out, "  n%" PRIu32 " [label=\"", i);
+    if (node->number != EK_IR_NONE)
+        fprintf(d->out, "%%%" PRIu32 " ", node->number);
     escape(ek__ir_primitive(d->ir, i), d->out);
     if (d->mark[i] & IN_VAIN)
         fputs("\\nto be recomputed: not in effect", d->out);

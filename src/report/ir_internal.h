@@ -22,8 +22,8 @@ void ek__ir_choice_clear(ek__ir_choice *choice);
 bool ek__ir_chosen(const ek__ir_choice *choice, uint32_t node);
 /** Rows of a list for people. */
 int ek__ir_top(const ek_ir_view *view);
-/** Is a finding severe enough to be shown? */
-bool ek__ir_shows_finding(const ek_ir_view *view, const ek_ir_finding *finding);
+/** Is a finding severe enough, and do chosen operators take part in it, as far as can be told? */
+bool ek__ir_shows_finding(const ek_ir_view *view, const ek__ir_choice *choice, const ek_ir_finding *finding);
 
 /* ---- sums over what is shown (ir_sums.c) ---- */
 
@@ -82,6 +82,9 @@ typedef struct ek__ir_sums {
 ek_status ek__ir_sum(const ek_ir_report *report, const ek_ir_view *view, ek__ir_sums *out, ek_error *err);
 void ek__ir_sums_clear(ek__ir_sums *sums);
 
+/** Parameters of the entry's list; without one, as in fragments, the formal parameters of all graphs. */
+uint32_t ek__ir_count_parameters(const ek_ir *ir);
+
 /** Who takes the value of each node: consumer[first[i] .. first[i + 1]), in file order. */
 typedef struct ek__ir_takers {
     uint32_t *first; /**< [n_nodes + 1] */
@@ -98,6 +101,8 @@ enum { EK__IR_WIDTH = 100, EK__IR_SCOPE = 2048 };
 ek__digits ek__ir_node_label(const ek_ir *ir, uint32_t node);
 /** The primitive of a node; "Return". */
 const char *ek__ir_primitive(const ek_ir *ir, uint32_t node);
+/** "%12 Mul"; the primitive alone of a node without number. */
+void ek__ir_print_named(const ek_ir *ir, uint32_t node, FILE *out);
 /** "512 B", "12.0 KiB", "32.0 MiB", from 10 000 MiB on "12.3 GiB"; "-" for what is not known. */
 ek__digits ek__ir_size(int64_t bytes);
 /** The same with a sign. */

@@ -71,7 +71,7 @@ static void put_files(page *p)
         put_text(s, "entry", ir, ir->entry);
         ek__stream_int(s, "nodes", ir->n_nodes);
         ek__stream_int(s, "operators", ir->n_operators);
-        ek__stream_int(s, "parameters", ir->n_parameters);
+        ek__stream_int(s, "parameters", ek__ir_count_parameters(ir));
         ek__stream_from(s, "said_nodes", ir->said_nodes, 0);
         ek__stream_from(s, "said_operators", ir->said_cnodes, 0);
         ek__stream_from(s, "said_graphs", ir->said_graphs, 0);
@@ -108,22 +108,34 @@ static void put_graph(page *p, const ek_ir *ir, uint32_t graph, uint32_t nodes, 
     ek__stream_end(s);
 }
 
-/* Nodes and parameters that no graph is around, of a fragment or of the entry's list, come as a graph without name. */
+static bool is_entry(const ek_ir *ir, uint32_t graph)
+{
+    return ir->entry != EK_IR_NONE && ir->graph[graph].name == ir->entry;
+}
+
+/* The list of parameters before all graphs belongs to the entry. Nodes that no graph is around, in a fragment, and
+ * that list where the entry is not in the file come as a graph without name. */
+static void put_graphs_of(page *p, const ek_ir *ir)
+{
+    uint32_t nodes = 0, listed = 0;
+    for (uint32_t i = 0; i < ir->n_nodes; i++)
+        nodes += ir->node[i].graph == EK_IR_NONE;
+    for (uint32_t i = 0; i < ir->n_parameters; i++)
+        listed += ir->parameter[i].graph == EK_IR_NONE;
+    for (uint32_t i = 0; i < ir->n_graphs; i++) {
+        bool takes_list = listed > 0 && is_entry(ir, i);
+        put_graph(p, ir, i, ir->graph[i].n_nodes, takes_list ? listed : ir->graph[i].n_formals);
+        listed = takes_list ? 0 : listed;
+    }
+    if (nodes + listed > 0)
+        put_graph(p, ir, EK_IR_NONE, nodes, listed);
+}
+
 static void put_graphs(page *p)
 {
     ek__stream_list(&p->s, "graphs", true);
-    for (int i = 0; i < p->n; i++) {
-        const ek_ir *ir = p->report[i]->ir;
-        uint32_t nodes = 0, parameters = 0;
-        for (uint32_t k = 0; k < ir->n_graphs; k++)
-            put_graph(p, ir, k, ir->graph[k].n_nodes, ir->graph[k].n_formals);
-        for (uint32_t k = 0; k < ir->n_nodes; k++)
-            nodes += ir->node[k].graph == EK_IR_NONE;
-        for (uint32_t k = 0; k < ir->n_parameters; k++)
-            parameters += ir->parameter[k].graph == EK_IR_NONE;
-        if (nodes + parameters > 0)
-            put_graph(p, ir, EK_IR_NONE, nodes, parameters);
-    }
+    for (int i = 0; i < p->n; i++)
+        put_graphs_of(p, p->report[i]->ir);
     ek__stream_end(&p->s);
 }
 
@@ -326,7 +338,7 @@ static void put_findings(page *p)
     ek__stream_list(&p->s, "findings", true);
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->report[i]->n_findings; k++)
-            if (ek__ir_shows_finding(p->view, &p->report[i]->finding[k]))
+            if (ek__ir_shows_finding(p->view, &p->sums[i].choice, &p->report[i]->finding[k]))
                 put_finding(p, p->report[i]->ir, &p->report[i]->finding[k]);
     ek__stream_end(&p->s);
 }

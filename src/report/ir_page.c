@@ -36,6 +36,13 @@ const char *ek__ir_primitive(const ek_ir *ir, uint32_t node)
     return n->primitive != EK_IR_NONE ? ek_ir_text(ir, n->primitive) : n->flags & EK_IR_RETURN ? "Return" : "-";
 }
 
+void ek__ir_print_named(const ek_ir *ir, uint32_t node, FILE *out)
+{
+    if (ir->node[node].number != EK_IR_NONE)
+        fprintf(out, "%%%" PRIu32 " ", ir->node[node].number);
+    ek__print_name(ek__ir_primitive(ir, node), out);
+}
+
 /* ---- sizes ---- */
 
 ek__digits ek__ir_size(int64_t bytes)

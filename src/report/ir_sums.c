@@ -297,6 +297,14 @@ void ek__ir_sums_clear(ek__ir_sums *sums)
     *sums = (ek__ir_sums){0};
 }
 
+uint32_t ek__ir_count_parameters(const ek_ir *ir)
+{
+    uint32_t listed = 0;
+    for (uint32_t i = 0; i < ir->n_parameters; i++)
+        listed += ir->parameter[i].graph == EK_IR_NONE;
+    return listed > 0 ? listed : ir->n_parameters;
+}
+
 /* ---- who takes what ---- */
 
 ek_status ek__ir_find_takers(const ek_ir *ir, ek__ir_takers *out, ek_error *err)

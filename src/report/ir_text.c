@@ -62,17 +62,18 @@ static void print_choice(const page *p)
         ek__print_name(p->view->operators, p->out);
         fputc('\'', p->out);
     }
-    fputs("; findings and parameters are of the whole file\n", p->out);
+    fputc('\n', p->out);
 }
 
 static void print_file(const page *p)
 {
     const ek_ir *ir = p->ir;
     const ek__ir_sums *s = p->sums;
+    uint32_t parameters = ek__ir_count_parameters(ir);
     ek__print_name(ir->path, p->out);
     fprintf(p->out, ": %" PRIu32 " operator%s in %" PRIu32 " graph%s, %" PRIu32 " parameter%s, %" PRIu32 " line%s\n",
-            ir->n_operators, plural(ir->n_operators), ir->n_graphs, plural(ir->n_graphs), ir->n_parameters,
-            plural(ir->n_parameters), ir->n_lines, plural(ir->n_lines));
+            ir->n_operators, plural(ir->n_operators), ir->n_graphs, plural(ir->n_graphs), parameters,
+            plural(parameters), ir->n_lines, plural(ir->n_lines));
     print_choice(p);
     fprintf(p->out, "%d forward, %d backward, %d cop%s made for recomputation\n", s->n_forward, s->n_backward,
             s->n_copies, s->n_copies == 1 ? "y" : "ies");
@@ -98,12 +99,6 @@ static void print_outcomes(const page *p)
         if (p->sums->n_outcome[k] > 0)
             fprintf(p->out, "  %-16s  %7d  %10s  %s\n", name[k], p->sums->n_outcome[k],
                     k == EK__IR_NOT_IN_EFFECT ? ek__ir_size(p->sums->outcome[k]).text : "", why[k]);
-}
-
-static void print_named(const page *p, uint32_t node)
-{
-    fprintf(p->out, "%s ", ek__ir_node_label(p->ir, node).text);
-    ek__print_name(ek__ir_primitive(p->ir, node), p->out);
 }
 
 /* A line with the whole scope of a node, as much as fits; none without one. */
@@ -136,15 +131,15 @@ static void print_blocked(const page *p, const ek__ir_group *group)
     print_scope(p, r->node, 11);
     fprintf(p->out, "%*s", 11, "");
     if (r->consumer != EK_IR_NONE) {
-        print_named(p, r->consumer);
+        ek__ir_print_named(p->ir, r->consumer, p->out);
         fputs(" holds ", p->out);
-        print_named(p, r->held != EK_IR_NONE ? r->held : r->node);
+        ek__ir_print_named(p->ir, r->held != EK_IR_NONE ? r->held : r->node, p->out);
     } else {
         fputs("no copy was made", p->out);
     }
     if (r->blocked_by != EK_IR_NONE) {
         fputs("; in the way: ", p->out);
-        print_named(p, r->blocked_by);
+        ek__ir_print_named(p->ir, r->blocked_by, p->out);
         fprintf(p->out, " (line %" PRIu32 ")", p->ir->node[r->blocked_by].line);
     }
     fputc('\n', p->out);
@@ -264,7 +259,7 @@ static void print_kept_row(const page *p, const ek__ir_group *group)
     print_repeats(p, group);
     if (kept->consumer != EK_IR_NONE) {
         fputs("; for ", p->out);
-        print_named(p, kept->consumer);
+        ek__ir_print_named(p->ir, kept->consumer, p->out);
         if (kept->n_consumers > 1)
             fprintf(p->out, " and %d more", kept->n_consumers - 1);
     }
@@ -330,7 +325,7 @@ static void print_communication(const page *p)
 
 static void print_parameters(const page *p)
 {
-    if (p->r->n_sums == 0)
+    if (p->r->n_sums == 0 || !p->sums->choice.all)
         return;
     ek__ir_heading(p->view, "Parameters", p->out);
     fputs(" of one device, as the graph shows them\n", p->out);
@@ -400,13 +395,13 @@ static void print_findings(const page *p)
 {
     int n = 0, shown = 0;
     for (int i = 0; i < p->r->n_findings; i++)
-        n += ek__ir_shows_finding(p->view, &p->r->finding[i]);
+        n += ek__ir_shows_finding(p->view, &p->sums->choice, &p->r->finding[i]);
     if (n == 0)
         return;
     ek__ir_heading(p->view, "Findings", p->out);
     fputs(", worst first\n", p->out);
     for (int i = 0; i < p->r->n_findings && shown < p->top; i++) {
-        if (!ek__ir_shows_finding(p->view, &p->r->finding[i]))
+        if (!ek__ir_shows_finding(p->view, &p->sums->choice, &p->r->finding[i]))
             continue;
         fputs(shown++ ? "\n" : "", p->out);
         print_finding(p, &p->r->finding[i]);
@@ -416,8 +411,9 @@ static void print_findings(const page *p)
 
 ek_status ek_ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err)
 {
+    static const ek_ir_view whole = {.layer = -1}; /* a verdict is of the file */
     ek__ir_sums sums;
-    ek_status status = ek__ir_sum(report, view, &sums, err);
+    ek_status status = ek__ir_sum(report, view && view->verdict_only ? &whole : view, &sums, err);
     if (status)
         return status;
     const page p = {out, report, report->ir, view, &sums, ek__ir_top(view)};

@@ -83,8 +83,7 @@ static void print_takers(const listing *l, uint32_t node)
             label(l, "taken by");
         else
             fputs(", ", l->out);
-        fprintf(l->out, "%s ", ek__ir_node_label(l->ir, taker).text);
-        ek__print_name(ek__ir_primitive(l->ir, taker), l->out);
+        ek__ir_print_named(l->ir, taker, l->out);
         fputs(l->ir->node[taker].flags & EK_IR_BACKWARD ? " (backward)" : "", l->out);
     }
     if (n > MAX_TAKERS)
@@ -130,8 +129,8 @@ static void print_node(const listing *l, uint32_t i)
 {
     const ek_ir_node *node = &l->ir->node[i];
     char scope[EK__IR_SCOPE];
-    fprintf(l->out, "  %s ", ek__ir_node_label(l->ir, i).text);
-    ek__print_name(ek__ir_primitive(l->ir, i), l->out);
+    fputs("  ", l->out);
+    ek__ir_print_named(l->ir, i, l->out);
     if (node->instance != EK_IR_NONE) {
         fputs(" '", l->out);
         ek__print_name(ek_ir_text(l->ir, node->instance), l->out);

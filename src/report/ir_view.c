@@ -101,7 +101,15 @@ int ek__ir_top(const ek_ir_view *view)
     return view && view->top > 0 ? view->top : DEFAULT_TOP;
 }
 
-bool ek__ir_shows_finding(const ek_ir_view *view, const ek_ir_finding *finding)
+bool ek__ir_shows_finding(const ek_ir_view *view, const ek__ir_choice *choice, const ek_ir_finding *finding)
 {
-    return !view || finding->severity >= view->least;
+    if (view && finding->severity < view->least)
+        return false;
+    /* Of what repeats in layers only the first is known by its nodes. */
+    if (choice->all || finding->n_layers > 1)
+        return true;
+    for (int i = 0; i < finding->n_chain; i++)
+        if (ek__ir_chosen(choice, finding->chain[i]))
+            return true;
+    return finding->node != EK_IR_NONE && ek__ir_chosen(choice, finding->node);
 }
