@@ -18,9 +18,9 @@ typedef enum ek_ir_answer { EK_IR_NO, EK_IR_YES, EK_IR_UNSEEN } ek_ir_answer;
 /** A forward operator that asks to be recomputed. */
 typedef struct ek_ir_recompute {
     uint32_t node;
-    ek_ir_answer in_effect; /**< YES: what backward takes is its copy; NO: backward takes the original or what a Reshape,
-                                 Cast, Transpose or Depend makes of it (`held`), or no copy is there although the graph
-                                 is whole and has backward nodes (held EK_IR_NONE: nothing is saved, nothing lost);
+    ek_ir_answer in_effect; /**< YES: what backward takes is its copy; NO: backward takes the original or what a
+                               Reshape, Cast, Transpose or Depend makes of it (`held`), or no copy is there although the
+                               graph is whole and has backward nodes (held EK_IR_NONE: nothing is saved, nothing lost);
                                  UNSEEN: the file does not show it, or the node is damaged */
     uint32_t copy;          /**< its duplicate; EK_IR_NONE */
     uint32_t held;          /**< the node whose value backward holds instead; EK_IR_NONE */
@@ -115,10 +115,10 @@ typedef struct ek_ir_finding {
     int n_chain;
     uint32_t chain[EK_IR_MAX_CHAIN]; /**< nodes that show it, in order of flow */
     int n_occurrences, n_layers;     /**< alike; layers they lie in, 0: none */
-    int64_t bytes;        /**< of all occurrences; of what is held by one micro-batch, times options.alive; -1 not known */
+    int64_t bytes; /**< of all occurrences; of what is held by one micro-batch, times options.alive; -1 not known */
     const char *bytes_of; /**< "held", "sent by each device", "in parameters", "read and written"; NULL without bytes */
     const char *text;     /**< what is wrong, with the figures of the first occurrence */
-    const char *advice;              /**< what to do; settings as they are written */
+    const char *advice;   /**< what to do; settings as they are written */
 } ek_ir_finding;
 
 /** A graph, checked. */

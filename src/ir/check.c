@@ -14,15 +14,15 @@ const char *const ek_ir_severity_name[3] = {"note", "warning", "error"};
 enum { MAX_LAYERS = 1024, MODULE_PATH = 256 };
 
 /* Layers that a finding lies in, as bits. */
-typedef struct layers {
+typedef struct layer_set {
     uint64_t in[MAX_LAYERS / 64];
-} layers;
+} layer_set;
 
 typedef struct table {
     size_t n_slots; /* a power of two, more than twice the findings */
     uint32_t *slot; /* finding + 1; 0: free */
     uint64_t *key;  /* [n_findings] */
-    layers **in;    /* [n_findings] */
+    layer_set **in; /* [n_findings] */
     int *first_micro;
 } table;
 
@@ -205,9 +205,9 @@ static ek_ir_finding *add_finding(ek__ir_context *c, table *t, size_t slot, uint
     int n = report->n_findings;
     ek_ir_finding *grown = ek__pool_push(report->pool, report->finding, n, sizeof *grown);
     uint64_t *keys = ek__pool_push(c->scratch, t->key, n, sizeof *keys);
-    layers **in = ek__pool_push(c->scratch, t->in, n, sizeof(layers *));
+    layer_set **in = ek__pool_push(c->scratch, t->in, n, sizeof(layer_set *));
     int *micro = ek__pool_push(c->scratch, t->first_micro, n, sizeof *micro);
-    layers *bits = ek__pool_alloc(c->scratch, 1, sizeof *bits);
+    layer_set *bits = ek__pool_alloc(c->scratch, 1, sizeof *bits);
     if (grown)
         report->finding = grown;
     t->key = keys ? keys : t->key;
@@ -338,8 +338,8 @@ ek_status ek_ir_check(const ek_ir *ir, const ek_ir_check_options *options, ek_ir
 {
     ek_ir_report report = {.ir = ir, .pool = ek__pool_new()};
     table findings = {0};
-    ek__ir_context context = {.ir = ir, .options = with_defaults(options), .report = &report,
-                              .scratch = ek__pool_new(), .table = &findings};
+    ek__ir_context context = {
+        .ir = ir, .options = with_defaults(options), .report = &report, .scratch = ek__pool_new(), .table = &findings};
     ek_status status = report.pool && context.scratch ? run(&context, err) : ek__no_memory(err);
     ek__pool_free(context.scratch);
     free(context.through);

@@ -53,21 +53,21 @@ typedef struct ek__ir_context {
     const ek_ir *ir;
     ek_ir_check_options options; /**< defaults in place */
     ek_ir_report *report;
-    ek__pool *scratch;       /**< freed after the last check */
-    uint8_t *op;             /**< [n_nodes] ek__ir_operator */
-    uint8_t *comm_kind;      /**< [n_nodes] ek_ir_comm_kind where op is COMM */
-    uint32_t *position;      /**< [n_nodes] operators of the graph before it */
-    uint32_t *comm_of;       /**< [n_nodes] in report->comm; EK_IR_NONE */
-    ek__ir_place **place;    /**< [n_texts] of a scope; NULL until asked for */
-    ek__ir_place no_place;   /**< of nodes without scope */
-    uint32_t *first_use;     /**< [n_nodes + n_parameters + 1] in use; a value is a node, or n_nodes + a parameter */
-    ek__ir_use *use;         /**< direct ones, in file order */
-    bool *called;            /**< [n_nodes + n_parameters]: some use is a call of a graph in sight */
-    ek__ir_use *through;     /**< room for the uses of one value through calls */
+    ek__pool *scratch;     /**< freed after the last check */
+    uint8_t *op;           /**< [n_nodes] ek__ir_operator */
+    uint8_t *comm_kind;    /**< [n_nodes] ek_ir_comm_kind where op is COMM */
+    uint32_t *position;    /**< [n_nodes] operators of the graph before it */
+    uint32_t *comm_of;     /**< [n_nodes] in report->comm; EK_IR_NONE */
+    ek__ir_place **place;  /**< [n_texts] of a scope; NULL until asked for */
+    ek__ir_place no_place; /**< of nodes without scope */
+    uint32_t *first_use;   /**< [n_nodes + n_parameters + 1] in use; a value is a node, or n_nodes + a parameter */
+    ek__ir_use *use;       /**< direct ones, in file order */
+    bool *called;          /**< [n_nodes + n_parameters]: some use is a call of a graph in sight */
+    ek__ir_use *through;   /**< room for the uses of one value through calls */
     size_t through_capacity, n_through;
-    bool *whole_graph;       /**< [n_graphs] it ends in a Return and takes nothing from outside the file */
-    bool has_copies;         /**< a duplicated node is in sight */
-    void *table;             /**< of findings, check.c */
+    bool *whole_graph; /**< [n_graphs] it ends in a Return and takes nothing from outside the file */
+    bool has_copies;   /**< a duplicated node is in sight */
+    void *table;       /**< of findings, check.c */
     bool out_of_memory;
 } ek__ir_context;
 

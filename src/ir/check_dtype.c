@@ -90,15 +90,15 @@ static void check_comm(ek__ir_context *c, const ek_ir_comm *comm)
     if (before == EK_IR_NONE && (after == EK_IR_NONE || sums))
         return; /* a sum may be wanted in more bits than its result */
     uint32_t cast = before != EK_IR_NONE ? before : after;
-    ek__ir_sighting s = {.check = "dtype",
-                         .severity = sums ? EK_IR_NOTE : EK_IR_WARNING,
-                         .key = ek__ir_mix(before != EK_IR_NONE ? 2 : 3,
-                                           ek__ir_hash_type(c->ir, c->ir->node[comm->node].type)),
-                         .node = comm->node,
-                         .n_chain = 2,
-                         .chain = {before != EK_IR_NONE ? cast : comm->node, before != EK_IR_NONE ? comm->node : cast},
-                         .bytes = comm->traffic,
-                         .bytes_of = "sent by each device"};
+    ek__ir_sighting s = {
+        .check = "dtype",
+        .severity = sums ? EK_IR_NOTE : EK_IR_WARNING,
+        .key = ek__ir_mix(before != EK_IR_NONE ? 2 : 3, ek__ir_hash_type(c->ir, c->ir->node[comm->node].type)),
+        .node = comm->node,
+        .n_chain = 2,
+        .chain = {before != EK_IR_NONE ? cast : comm->node, before != EK_IR_NONE ? comm->node : cast},
+        .bytes = comm->traffic,
+        .bytes_of = "sent by each device"};
     ek_ir_finding *f = ek__ir_sight(c, &s);
     char now[32], half[32];
     if (!f)
@@ -151,8 +151,8 @@ ek_status ek__ir_check_dtype(ek__ir_context *context, ek_error *err)
                     is_short_float(matmul_dtype(context, i));
     for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
         uint8_t op = context->op[i];
-        if ((op == EK__IR_OP_MATMUL || op == EK__IR_OP_BATCH_MATMUL) && any_short &&
-            ek__ir_is_forward(context, i) && matmul_dtype(context, i) == EK_IR_FLOAT32)
+        if ((op == EK__IR_OP_MATMUL || op == EK__IR_OP_BATCH_MATMUL) && any_short && ek__ir_is_forward(context, i) &&
+            matmul_dtype(context, i) == EK_IR_FLOAT32)
             check_matmul(context, i);
         if (op == EK__IR_OP_CAST && ek__ir_is_forward(context, i))
             check_casts(context, i);

@@ -133,8 +133,8 @@ static void say(ek__ir_context *c, const chain *ch, ek_ir_finding *f)
                          "%s hands on a value cut %s and %s takes it cut %s: %s inserted between them, %s sent by each "
                          "device",
                          from, knows_from ? produced_text : "in a way that is not shown", to,
-                         knows_to ? wanted_text : "in a way that is not shown",
-                         steps_text(c, ch, steps, sizeof steps), ek__ir_bytes_text(bytes, ch->traffic));
+                         knows_to ? wanted_text : "in a way that is not shown", steps_text(c, ch, steps, sizeof steps),
+                         ek__ir_bytes_text(bytes, ch->traffic));
     if (!knows_from || !knows_to)
         f->advice = "compare the strategies given to shard() of these two operators; equal cuts of this value make the "
                     "communication go away";

@@ -70,9 +70,10 @@ static void sight_repeated(ek__ir_context *c, const ek_ir_comm *first, const ek_
     char bytes[32];
     if (!f)
         return;
-    f->text = ek__ir_say(c, "%s sends the value that %s sent already, over the same group %.80s: %s sent by each device",
-                         ek__ir_name(c, again->node), ek__ir_name(c, first->node), again->group,
-                         ek__ir_bytes_text(bytes, again->traffic));
+    f->text =
+        ek__ir_say(c, "%s sends the value that %s sent already, over the same group %.80s: %s sent by each device",
+                   ek__ir_name(c, again->node), ek__ir_name(c, first->node), again->group,
+                   ek__ir_bytes_text(bytes, again->traffic));
     f->advice = again->backward && !first->backward
                     ? "if this saves memory it is meant, and select_comm_recompute says so in the settings; else let "
                       "backward take the first one's result"
@@ -151,9 +152,9 @@ ek_status ek__ir_check_repeated_gather(ek__ir_context *context, ek_error *err)
     for (int i = 0; i < report->n_comms; i++) {
         const ek_ir_comm *comm = &report->comm[i];
         if (may_repeat(context, comm))
-            list[n++] = (sent){ek__ir_mix(value_key(context, comm->node),
-                                          attributes_key(context->ir, &context->ir->node[comm->node])),
-                               (uint32_t)i};
+            list[n++] = (sent){
+                ek__ir_mix(value_key(context, comm->node), attributes_key(context->ir, &context->ir->node[comm->node])),
+                (uint32_t)i};
         check_behind(context, comm);
     }
     if (n > 1)

@@ -96,10 +96,9 @@ static void check_sum(ek__ir_context *c, const row *r)
     if (r->comm->n_ranks > 0 && r->comm->n_ranks != r->parts)
         f = sight(c, r, EK_IR_ERROR, 2, -1);
     if (f) {
-        f->text = ek__ir_say(c,
-                             "%s sums over a dimension cut in %" PRId64 " (in_strategy %.120s), but %s adds up %d ranks",
-                             ek__ir_name(c, r->node), r->parts, strategy, ek__ir_name(c, r->comm->node),
-                             r->comm->n_ranks);
+        f->text =
+            ek__ir_say(c, "%s sums over a dimension cut in %" PRId64 " (in_strategy %.120s), but %s adds up %d ranks",
+                       ek__ir_name(c, r->node), r->parts, strategy, ek__ir_name(c, r->comm->node), r->comm->n_ranks);
         f->advice = "the group must have one rank for each part: look at the strategy of this MatMul";
     }
 }
@@ -146,8 +145,7 @@ ek_status ek__ir_check_row_parallel(ek__ir_context *context, ek_error *err)
             scattered = &rows[i];
     }
     for (int i = 0; scattered && i < n; i++)
-        if (rows[i].comm && rows[i].comm->kind == EK_IR_ALL_REDUCE &&
-            rows[i].comm->n_ranks == scattered->comm->n_ranks)
+        if (rows[i].comm && rows[i].comm->kind == EK_IR_ALL_REDUCE && rows[i].comm->n_ranks == scattered->comm->n_ranks)
             check_kind(context, &rows[i], scattered);
     return ek__ir_check_end(context, err);
 }

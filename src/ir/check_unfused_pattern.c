@@ -1,7 +1,8 @@
 /* Groups of small operators for which MindSpore has one fused operator. Patterns are terms, matched against the edges
  * upwards from the group's last operator, a sum's or product's operands in either order; Cast and Depend between are
- * looked through. What binds a value stands before what takes it again, since a match is not taken back. Larger patterns come first and claim their operators, so that the SiLU inside a
- * SwiGLU is no finding of its own. Nothing is said of whether the fused operator supports the shapes at hand. */
+ * looked through. What binds a value stands before what takes it again, since a match is not taken back. Larger
+ * patterns come first and claim their operators, so that the SiLU inside a SwiGLU is no finding of its own. Nothing is
+ * said of whether the fused operator supports the shapes at hand. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,19 +28,24 @@ static const pattern patterns[] = {
      "use mindspore.ops.rms_norm, which keeps one number a row instead of the tensors between"},
     {"RMSNorm", "Mul(Div|RealDiv(?x,Sqrt(Add(ReduceMean(Square(?x)|Pow(?x,_)|Mul(?x,?x)),_))),_)", "RmsNorm",
      "use mindspore.ops.rms_norm, which keeps one number a row instead of the tensors between"},
-    {"rotary embedding", "Add(Mul(>Concat(#(>Neg(>StridedSlice|Slice|Split(?x)))),_),Mul(?x,_))",
-     "ApplyRotaryPosEmb", "use the fused ApplyRotaryPosEmb (use_fused_rope: True where the model has it)"},
+    {"rotary embedding", "Add(Mul(>Concat(#(>Neg(>StridedSlice|Slice|Split(?x)))),_),Mul(?x,_))", "ApplyRotaryPosEmb",
+     "use the fused ApplyRotaryPosEmb (use_fused_rope: True where the model has it)"},
     {"SwiGLU", "Mul(Mul(?a,Sigmoid(?a)),>MatMul|BatchMatMul(_,_))", "Swiglu",
      "use mindspore.ops.swiglu; it takes gate and up side by side in one tensor, as with qkv_concat: True"},
     {"SwiGLU", "Mul(>SiLU(>MatMul|BatchMatMul(_,_)),>MatMul|BatchMatMul(_,_))", "Swiglu",
      "use mindspore.ops.swiglu; it takes gate and up side by side in one tensor, as with qkv_concat: True"},
     {"SiLU", "Mul(?x,Sigmoid(?x))", "SiLU", "use mindspore.ops.silu"},
     {"GeLU", "Mul(Add(Erf(_),_),_)", "GeLU", "use mindspore.ops.gelu"},
-    {"GeLU", "Mul(Add(Tanh(Mul(Add(_,_),_)),_),_)", "GeLU",
-     "use mindspore.ops.gelu with approximate='tanh'"},
+    {"GeLU", "Mul(Add(Tanh(Mul(Add(_,_),_)),_),_)", "GeLU", "use mindspore.ops.gelu with approximate='tanh'"},
     {"softmax", "Div|RealDiv(Exp(?x),ReduceSum(Exp(?x)))", "Softmax", "use mindspore.ops.softmax"},
 };
-enum { N_PATTERNS = sizeof patterns / sizeof *patterns, MAX_TERMS = 24, MAX_OPERANDS = 2, MAX_NAMES = 60, MAX_LIGHT = 6 };
+enum {
+    N_PATTERNS = sizeof patterns / sizeof *patterns,
+    MAX_TERMS = 24,
+    MAX_OPERANDS = 2,
+    MAX_NAMES = 60,
+    MAX_LIGHT = 6
+};
 
 static const char *const light_names[] = {"Reshape", "Transpose", "Mul",     "RealDiv", "Div",          "Add",
                                           "Sub",     "Dropout",   "Maximum", "Minimum", "TupleGetItem", "MakeTuple"};
@@ -48,9 +54,9 @@ typedef enum term_kind { ANY, VARIABLE, OPERATOR, SOME_OPERAND } term_kind;
 
 typedef struct term {
     term_kind kind;
-    bool light;      /* cheap operators may stand before it */
+    bool light; /* cheap operators may stand before it */
     char variable;
-    uint64_t names;  /* bits of names */
+    uint64_t names; /* bits of names */
     bool commutes;
     int n_alternatives, n; /* operands; of alternatives each a term of its own */
     int operand[MAX_OPERANDS];
@@ -166,9 +172,8 @@ static const ek_ir_input *look_through(const matcher *m, const ek_ir_input *inpu
 {
     for (int i = 0; i < 16 && input->kind == EK_IR_INPUT_NODE; i++) {
         uint8_t op = m->c->op[input->index];
-        const ek_ir_input *next = op == EK__IR_OP_CAST || op == EK__IR_OP_DEPEND
-                                      ? ek__ir_operand(m->c, input->index, 0)
-                                      : NULL;
+        const ek_ir_input *next =
+            op == EK__IR_OP_CAST || op == EK__IR_OP_DEPEND ? ek__ir_operand(m->c, input->index, 0) : NULL;
         if (!next)
             return input;
         input = next;
@@ -287,12 +292,13 @@ static int64_t bytes_between(const matcher *m)
 static void sight(matcher *m, const pattern *p)
 {
     uint32_t root = m->path[0];
-    ek__ir_sighting s = {.check = "unfused-pattern",
-                         .severity = EK_IR_NOTE,
-                         .key = ek__ir_mix(ek__ir_hash_text(p->what), ek__ir_hash_type(m->c->ir, m->c->ir->node[root].type)),
-                         .node = root,
-                         .bytes = bytes_between(m),
-                         .bytes_of = "read and written"};
+    ek__ir_sighting s = {
+        .check = "unfused-pattern",
+        .severity = EK_IR_NOTE,
+        .key = ek__ir_mix(ek__ir_hash_text(p->what), ek__ir_hash_type(m->c->ir, m->c->ir->node[root].type)),
+        .node = root,
+        .bytes = bytes_between(m),
+        .bytes_of = "read and written"};
     for (int i = m->n_path - 1; i >= 0; i--)
         if (s.n_chain < EK_IR_MAX_CHAIN - 1 || i == 0)
             s.chain[s.n_chain++] = m->path[i];
@@ -300,8 +306,9 @@ static void sight(matcher *m, const pattern *p)
     char bytes[32];
     if (!f)
         return;
-    f->text = ek__ir_say(m->c, "%d operators up to %s calculate %s, for which there is the fused %s: %s read and written between them",
-                         m->n_path, ek__ir_name(m->c, root), p->what, p->fused, ek__ir_bytes_text(bytes, s.bytes));
+    f->text = ek__ir_say(
+        m->c, "%d operators up to %s calculate %s, for which there is the fused %s: %s read and written between them",
+        m->n_path, ek__ir_name(m->c, root), p->what, p->fused, ek__ir_bytes_text(bytes, s.bytes));
     f->advice = p->advice;
 }
 

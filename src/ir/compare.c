@@ -1,7 +1,7 @@
 /* What differs between two checked graphs: operators and communication by count, and operators without a like in the
  * other graph. Numbers of nodes change with every change of settings, so operators are alike when scope,
- * primitive, type, micro-batch and pass are; of those that occur more often in one graph the last ones are its own. The mark of whole
- * recomputation in a scope is left out, so that turning it on shows the copies and not everything. */
+ * primitive, type, micro-batch and pass are; of those that occur more often in one graph the last ones are its own. The
+ * mark of whole recomputation in a scope is left out, so that turning it on shows the copies and not everything. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,8 +132,7 @@ static bool compare_comms(const side s[2], ek_ir_difference *out)
             ek_ir_count_difference *item = &sum[kind][role];
             if (item->n[0] == item->n[1] && item->bytes[0] == item->bytes[1])
                 continue;
-            item->name =
-                ek__pool_format(out->pool, "%s (%s)", ek_ir_comm_kind_name[kind], ek_ir_comm_role_name[role]);
+            item->name = ek__pool_format(out->pool, "%s (%s)", ek_ir_comm_kind_name[kind], ek_ir_comm_role_name[role]);
             if (!item->name || !push(out->pool, &out->comm, &out->n_comms, *item))
                 return false;
         }

@@ -265,9 +265,9 @@ const ek_ir_type *ek__ir_type_of_operand(const ek__ir_context *context, uint32_t
 int ek__ir_element_bytes(ek_ir_dtype dtype)
 {
     static const int bytes[EK_N_IR_DTYPES] = {
-        [EK_IR_BOOL] = 1,    [EK_IR_INT8] = 1,      [EK_IR_UINT8] = 1,      [EK_IR_INT16] = 2,   [EK_IR_UINT16] = 2,
-        [EK_IR_INT32] = 4,   [EK_IR_UINT32] = 4,    [EK_IR_INT64] = 8,      [EK_IR_UINT64] = 8,  [EK_IR_FLOAT8] = 1,
-        [EK_IR_FLOAT16] = 2, [EK_IR_BFLOAT16] = 2,  [EK_IR_FLOAT32] = 4,    [EK_IR_FLOAT64] = 8, [EK_IR_INT4] = 1,
+        [EK_IR_BOOL] = 1,      [EK_IR_INT8] = 1,        [EK_IR_UINT8] = 1,   [EK_IR_INT16] = 2,   [EK_IR_UINT16] = 2,
+        [EK_IR_INT32] = 4,     [EK_IR_UINT32] = 4,      [EK_IR_INT64] = 8,   [EK_IR_UINT64] = 8,  [EK_IR_FLOAT8] = 1,
+        [EK_IR_FLOAT16] = 2,   [EK_IR_BFLOAT16] = 2,    [EK_IR_FLOAT32] = 4, [EK_IR_FLOAT64] = 8, [EK_IR_INT4] = 1,
         [EK_IR_COMPLEX64] = 8, [EK_IR_COMPLEX128] = 16,
     };
     return bytes[dtype];

@@ -111,8 +111,8 @@ static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
 static bool is_transparent(const ek__ir_context *c, ek__ir_use use)
 {
     uint8_t op = c->op[use.node];
-    return use.operand == 0 && (op == EK__IR_OP_RESHAPE || op == EK__IR_OP_CAST || op == EK__IR_OP_TRANSPOSE ||
-                                op == EK__IR_OP_DEPEND);
+    return use.operand == 0 &&
+           (op == EK__IR_OP_RESHAPE || op == EK__IR_OP_CAST || op == EK__IR_OP_TRANSPOSE || op == EK__IR_OP_DEPEND);
 }
 
 typedef struct step {
