@@ -9,6 +9,7 @@
     X(convert)                                                                                                         \
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \
+    X(ir)                                                                                                              \
     X(memory)                                                                                                          \
     X(metrics)                                                                                                         \
     X(simulate)                                                                                                        \

@@ -5,8 +5,8 @@ _evenkeel() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} argument='' name value
     local -a asked=("$command")
     COMPREPLY=()
-    # What is behind `trace merge` and `trace cut` are their options.
-    [[ $COMP_CWORD -gt 2 && "$command ${COMP_WORDS[2]}" == 'trace '@(merge|cut) ]] && asked+=("${COMP_WORDS[2]}")
+    # What is behind `trace merge`, `trace cut` and `ir diff` are their options.
+    [[ $COMP_CWORD -gt 2 && "$command ${COMP_WORDS[2]}" == @('trace merge'|'trace cut'|'ir diff') ]] && asked+=("${COMP_WORDS[2]}")
     if [ "$COMP_CWORD" = 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "$(evenkeel --complete 2>/dev/null | cut -f 1) --help --version" -- "$word")
         return

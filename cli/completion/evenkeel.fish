@@ -1,10 +1,10 @@
 # fish completion for evenkeel. Commands, options and the words of a value come from `evenkeel --complete`, so nothing here
 # needs to change with them.
 
-function __evenkeel_asked --description 'the command whose options are wanted; trace merge and trace cut have their own'
+function __evenkeel_asked --description 'the command whose options are wanted; trace merge, trace cut and ir diff have their own'
     set -l words (commandline -opc)
     echo $words[2]
-    if test (count $words) -gt 2; and contains -- "$words[2] $words[3]" 'trace merge' 'trace cut'
+    if test (count $words) -gt 2; and contains -- "$words[2] $words[3]" 'trace merge' 'trace cut' 'ir diff'
         echo $words[3]
     end
 end

@@ -10,24 +10,35 @@
 extern "C" {
 #endif
 
-/** What of a graph is shown. */
+/** What of a graph is shown. {.layer = -1} shows all of it. */
 typedef struct ek_ir_view {
-    int layer;             /**< only this one; -1: all */
-    const char *operators; /**< only nodes whose primitive, instance or scope this extended regular expression is found
-                                in; NULL: all */
+    int layer;             /**< only operators of this one; -1: all */
+    const char *operators; /**< only operators whose primitive, instance or scope this POSIX extended regular expression
+                                is found in; NULL: all */
     int top;               /**< rows of a list for people; 0: 10 */
+    ek_ir_severity least; /**< findings below it are counted, but not shown. With a layer or operators chosen, those are
+                               shown in which chosen operators take part, and those that repeat in several layers */
+    bool verdict_only;    /**< of the text: what is found in one line */
     bool color;
 } ek_ir_view;
 
+/** Most operators, with their neighbours, that a picture is made of. */
+enum { EK_IR_MAX_DRAWN = 2000 };
+
 /** Is the regular expression one? EK_ERR_INPUT says what is wrong with it. */
 ek_status ek_ir_view_check(const ek_ir_view *view, ek_error *err);
+/** How many nodes the view shows. Errors as ek_ir_view_check() and EK_ERR_MEMORY. O(nodes). */
+ek_status ek_ir_view_count(const ek_ir *ir, const ek_ir_view *view, uint32_t *n, ek_error *err);
 
-/** A summary for people. With a layer or operators chosen, also each node of them with operands and attributes. */
+/** A summary for people, at most 100 columns but for long names. With a layer or operators chosen, its lists are of
+ *  them, and each of them follows with operands and attributes. EK_ERR_SYSTEM when `out` cannot be written. */
 ek_status ek_ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
 /** docs/ir-json.md, for one or several files. */
 ek_status ek_ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err);
-/** The chosen nodes and their edges as Graphviz. */
+/** The chosen operators, their neighbours and the edges between as Graphviz. EK_ERR_INPUT when none is chosen, or these
+ *  are more than EK_IR_MAX_DRAWN. */
 ek_status ek_ir_write_dot(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
+/** The difference for people; docs/ir-json.md. `a` is the graph before a change, `b` after it. */
 ek_status ek_ir_write_difference_text(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,
                                       const ek_ir_view *view, FILE *out, ek_error *err);
 ek_status ek_ir_write_difference_json(const ek_ir_report *a, const ek_ir_report *b, const ek_ir_difference *difference,

@@ -68,7 +68,7 @@ for shell in bash fish zsh; do
 done
 known=
 # Commands of commands have their options apart.
-for command in $commands 'trace merge' 'trace cut'; do
+for command in $commands 'trace merge' 'trace cut' 'ir diff'; do
     words=$(options "$command")
     check "$command --help lists options" "$([ -n "$words" ] || echo 'any option')"
     known="$known $words"

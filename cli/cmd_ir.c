@@ -1,0 +1,269 @@
+/* `evenkeel ir`: what a compiled graph shows - is recomputation in effect, what is kept, what is sent, and why. */
+#include "ir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "files.h"
+
+enum { MAX_PATHS = 256, MAX_LAYER = 1 << 20, MAX_TOP = 1 << 30, MAX_DEVICES = 1 << 24, MAX_ALIVE = 65535 };
+
+static const cli_option options[] = {
+    {"layer", "N", "show the operators of this layer, one by one too", "what is shown"},
+    {"op", "REGEX",
+     "show the operators whose primitive, instance name or scope this extended regular expression is found in, one by "
+     "one too",
+     NULL},
+    {"top", "N", "rows of a list for people (10)", NULL},
+    {"least", "note|warning|error", "findings of this severity and above (note)", NULL},
+    {"q|quiet", NULL, "a line for every file, and nothing of damaged places", NULL},
+    {"devices", "N", "devices of a stage, which cuts are compared with (not compared)", "the run"},
+    {"alive", "N", "micro-batches whose kept tensors are alive at once (1)", NULL},
+    {"format", "text|json", "for people, or docs/ir-json.md", "output"},
+    {"dot", "FILE", "the chosen operators and their neighbours as Graphviz; - is standard output, instead of the text",
+     NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel ir [OPTIONS] FILE...\n"
+             "       evenkeel ir diff BEFORE AFTER    (--help tells more)",
+    .summary =
+        "Reads graphs that MindSpore writes as text (.ir) and says for each: is the recomputation that was asked for\n"
+        "in effect, and what is in its way; what the backward pass keeps; what is sent, and why; what is worth "
+        "changing.\n"
+        "FILE may be a folder of graphs, of which the last pass is read, or - for standard input.\n"
+        "Options take one dash or two.\n\n"
+        "Exit status: 0 done, 1 there is a finding of severity error, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel ir rank_0\n"
+                "  evenkeel ir rank_0 --layer 3 --op feed_forward\n"
+                "  evenkeel ir graph.ir --op 'w1.*Reshape' --dot - | dot -Tsvg >graph.svg\n"
+                "  evenkeel ir graph.ir --format json >graph.json\n"
+                "  evenkeel ir diff before.ir after.ir\n",
+    .operand = "FILE",
+    .max_operands = MAX_PATHS,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *path[MAX_PATHS];
+    int n_paths;
+    const char *dot;
+    bool json;
+    ek_ir_view view;
+    ek_ir_check_options check;
+} command;
+
+/* ---- options ---- */
+
+static bool take_least(command *c, const char *text)
+{
+    for (int i = 0; i < 3; i++)
+        if (strcmp(text, ek_ir_severity_name[i]) == 0) {
+            c->view.least = (ek_ir_severity)i;
+            return true;
+        }
+    cli_error(NULL, "--least must be note, warning or error (got '%s')", text);
+    return false;
+}
+
+static bool take_operators(command *c, const char *text)
+{
+    ek_error err;
+    c->view.operators = text;
+    if (!*text)
+        cli_error(NULL, "--op needs a regular expression that is not empty");
+    else if (ek_ir_view_check(&c->view, &err))
+        cli_error(NULL, "--op: %s", err.message);
+    else
+        return true;
+    return false;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    const struct {
+        const char *name;
+        int least, most;
+        int *place;
+    } numbers[] = {{"layer", 0, MAX_LAYER, &c->view.layer},
+                   {"top", 1, MAX_TOP, &c->view.top},
+                   {"devices", 1, MAX_DEVICES, &c->check.n_devices},
+                   {"alive", 1, MAX_ALIVE, &c->check.alive}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (cli_is(option, numbers[i].name))
+            return cli_int(option, text, numbers[i].least, numbers[i].most, numbers[i].place);
+    if (cli_is(option, "op"))
+        return take_operators(c, text);
+    if (cli_is(option, "least"))
+        return take_least(c, text);
+    if (cli_is(option, "format"))
+        return cli_ir_format(text, &c->json);
+    if (cli_is(option, "dot"))
+        c->dot = text;
+    else
+        c->view.verdict_only = true;
+    return true;
+}
+
+static bool check_options(command *c)
+{
+    int from_stdin = 0;
+    for (; c->n_paths < MAX_PATHS && c->path[c->n_paths]; c->n_paths++)
+        from_stdin += strcmp(c->path[c->n_paths], "-") == 0;
+    if (c->n_paths == 0)
+        cli_error(NULL, "no file: give a graph, or the folder that MindSpore wrote them to, for example `evenkeel ir "
+                        "rank_0`");
+    else if (from_stdin > 1)
+        cli_error(NULL, "standard input (-) can be read once; save the other graphs to files");
+    else if (c->dot && c->n_paths > 1)
+        cli_error(NULL, "--dot draws one graph; give one file instead of %d", c->n_paths);
+    else if (c->dot && !*c->dot)
+        cli_error(NULL, "--dot needs the name of a file (got ''); - is standard output");
+    else if (c->dot && c->json && strcmp(c->dot, "-") == 0)
+        cli_error(NULL, "standard output takes one of --dot - and --format json; write the picture to a file");
+    else
+        return true;
+    return false;
+}
+
+/* ---- output ---- */
+
+typedef struct job {
+    const ek_ir_report *report;
+    const ek_ir_view *view;
+} job;
+
+static ek_status write_dot(const void *user, FILE *out, ek_error *err)
+{
+    const job *j = user;
+    return ek_ir_write_dot(j->report, j->view, out, err);
+}
+
+static int highest_layer(const ek_ir *ir)
+{
+    int highest = -1;
+    for (uint32_t i = 0; i < ir->n_nodes; i++) {
+        int layer = ek_ir_layer(ir, &ir->node[i]);
+        highest = layer > highest ? layer : highest;
+    }
+    return highest;
+}
+
+/* Is anything chosen? A choice that fits nothing is a mistyped one. */
+static bool anything_shown(const command *c, const ek_ir *ir)
+{
+    uint32_t n;
+    ek_error err;
+    if (ek_ir_view_count(ir, &c->view, &n, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    if (n > 0 || (c->view.layer < 0 && !c->view.operators))
+        return true;
+    int highest = highest_layer(ir);
+    if (c->view.operators && c->view.layer >= 0)
+        cli_error(NULL, "%s: no operator of layer %d has a match of '%s' in its primitive, instance name or scope",
+                  ir->path, c->view.layer, c->view.operators);
+    else if (c->view.operators)
+        cli_error(NULL, "%s: no operator has a match of '%s' in its primitive, instance name or scope", ir->path,
+                  c->view.operators);
+    else if (highest < 0)
+        cli_error(NULL, "%s: no scope names a layer (as 0-LlamaDecodeLayer does), so there is no layer %d", ir->path,
+                  c->view.layer);
+    else
+        cli_error(NULL, "%s: no operator lies in layer %d; the last layer in this graph is %d", ir->path, c->view.layer,
+                  highest);
+    return false;
+}
+
+static bool has_errors(const ek_ir_report *report)
+{
+    for (int i = 0; i < report->n_findings; i++)
+        if (report->finding[i].severity == EK_IR_ERROR)
+            return true;
+    return false;
+}
+
+static bool draw(const command *c, const cli_ir *graph)
+{
+    const job j = {&graph->report, &c->view};
+    return !c->dot || cli_write_output(c->dot, write_dot, &j);
+}
+
+/* A graph at a time, so that no more than one is held. */
+static int run_text(const command *c)
+{
+    bool errors = false, to_stdout = !c->dot || strcmp(c->dot, "-") != 0;
+    for (int i = 0; i < c->n_paths; i++) {
+        cli_ir graph;
+        ek_error err;
+        if (!cli_ir_read(c->path[i], &c->check, c->view.verdict_only, &graph))
+            return EXIT_WRONG;
+        bool fine = anything_shown(c, graph.ir);
+        if (fine && to_stdout) {
+            if (i > 0 && !c->view.verdict_only)
+                putchar('\n');
+            fine = cli_printed(ek_ir_write_text(&graph.report, &c->view, stdout, &err), &err);
+        }
+        fine = fine && draw(c, &graph);
+        errors |= has_errors(&graph.report);
+        cli_ir_clear(&graph);
+        if (!fine)
+            return EXIT_WRONG;
+    }
+    return errors ? EXIT_NO : EXIT_DONE;
+}
+
+static bool print_json(const command *c, const cli_ir *graph)
+{
+    const ek_ir_report *report[MAX_PATHS];
+    ek_error err;
+    for (int i = 0; i < c->n_paths; i++)
+        report[i] = &graph[i].report;
+    return cli_printed(ek_ir_write_json(report, c->n_paths, &c->view, stdout, &err), &err) && draw(c, &graph[0]);
+}
+
+/* One object for all graphs, so all of them are held. */
+static int run_json(const command *c)
+{
+    bool errors = false, fine = true;
+    int n = 0;
+    cli_ir *graph = calloc((size_t)c->n_paths, sizeof *graph);
+    if (!graph) {
+        cli_error(NULL, "out of memory");
+        return EXIT_WRONG;
+    }
+    for (; n < c->n_paths && fine; n++) {
+        fine = cli_ir_read(c->path[n], &c->check, c->view.verdict_only, &graph[n]) && anything_shown(c, graph[n].ir);
+        errors |= fine && has_errors(&graph[n].report);
+    }
+    fine = fine && print_json(c, graph);
+    for (int i = 0; i < n; i++)
+        cli_ir_clear(&graph[i]);
+    free(graph);
+    return !fine ? EXIT_WRONG : errors ? EXIT_NO : EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {.view = {.layer = -1}};
+    if (argc > 1 && strcmp(argv[1], "diff") == 0)
+        return cli_ir_difference(argc - 1, argv + 1);
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (!check_options(&c))
+        return EXIT_WRONG;
+    c.view.color = cli_color(STDOUT_FILENO);
+    return c.json ? run_json(&c) : run_text(&c);
+}
+
+const ek_cmd cmd_ir = {"ir", "say from a compiled graph (.ir) whether recomputation is in effect, and what is sent",
+                       run};

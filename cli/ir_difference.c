@@ -1,0 +1,104 @@
+/* `evenkeel ir diff`: what a change of settings did to a graph. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "ir.h"
+#include "options.h"
+
+enum { MAX_TOP = 100000, MAX_DEVICES = 1 << 24, MAX_ALIVE = 65535 };
+
+static const cli_option options[] = {
+    {"format", "text|json", "for people, or docs/ir-json.md", NULL},
+    {"top", "N", "rows of a list for people (10)", NULL},
+    {"devices", "N", "devices of a stage, as for evenkeel ir", NULL},
+    {"alive", "N", "micro-batches whose kept tensors are alive at once (1)", NULL},
+    {"q|quiet", NULL, "the sums only, and nothing of damaged places", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel ir diff [OPTIONS] BEFORE AFTER",
+    .summary = "Compares two graphs, before and after a change of settings: recomputation, what the backward pass\n"
+               "keeps, communication, parameters, operators by their number, and those that only one of them has.\n"
+               "Each is a file, or a folder as for evenkeel ir. Options take one dash or two.\n\n"
+               "Exit status: 0 done, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel ir diff before.ir after.ir\n"
+                "  evenkeel ir diff graphs_old/rank_0 graphs_new/rank_0 --format json\n",
+    .operand = "file",
+    .max_operands = 2,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *path[2];
+    bool json, quiet;
+    ek_ir_view view;
+    ek_ir_check_options check;
+} command;
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is(option, "format"))
+        return cli_ir_format(text, &c->json);
+    if (cli_is(option, "top"))
+        return cli_int(option, text, 1, MAX_TOP, &c->view.top);
+    if (cli_is(option, "devices"))
+        return cli_int(option, text, 1, MAX_DEVICES, &c->check.n_devices);
+    if (cli_is(option, "alive"))
+        return cli_int(option, text, 1, MAX_ALIVE, &c->check.alive);
+    c->quiet = true;
+    return true;
+}
+
+static bool compare(const command *c, const cli_ir *before, const cli_ir *after)
+{
+    ek_ir_difference difference;
+    ek_error err;
+    ek_status status = ek_ir_compare(&before->report, &after->report, &difference, &err);
+    if (status) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    status = c->json
+                 ? ek_ir_write_difference_json(&before->report, &after->report, &difference, &c->view, stdout, &err)
+                 : ek_ir_write_difference_text(&before->report, &after->report, &difference, &c->view, stdout, &err);
+    ek_ir_difference_clear(&difference);
+    return cli_printed(status, &err);
+}
+
+int cli_ir_difference(int argc, char **argv)
+{
+    command c = {.view = {.layer = -1}};
+    cli_ir before, after;
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (!c.path[0] || !c.path[1]) {
+        cli_error(NULL, "two files are compared: give the graph before the change and the one after it, for example "
+                        "`evenkeel ir diff before.ir after.ir`");
+        return EXIT_WRONG;
+    }
+    if (strcmp(c.path[0], "-") == 0 && strcmp(c.path[1], "-") == 0) {
+        cli_error(NULL, "standard input (-) can be read once; save one of the graphs to a file");
+        return EXIT_WRONG;
+    }
+    c.view.verdict_only = c.quiet;
+    c.view.color = cli_color(STDOUT_FILENO);
+    if (!cli_ir_read(c.path[0], &c.check, c.quiet, &before))
+        return EXIT_WRONG;
+    bool fine = cli_ir_read(c.path[1], &c.check, c.quiet, &after);
+    if (fine) {
+        fine = compare(&c, &before, &after);
+        cli_ir_clear(&after);
+    }
+    cli_ir_clear(&before);
+    return fine ? EXIT_DONE : EXIT_WRONG;
+}
