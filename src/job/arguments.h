@@ -38,11 +38,11 @@ typedef struct ek__variable {
 /* NAME=VALUE, as it stands; a variable's last one is also in its ek__variable. */
 typedef struct ek__assignment {
     int variable;
-    const char *value;   /* NULL: unknown, or several words */
-    int line, column;    /* of the name */
-    size_t at, end;      /* its bytes in the text */
-    int group;           /* that of the words around it: `export`, or the command that it is for */
-    int n_words;         /* words before it */
+    const char *value; /* NULL: unknown, or several words */
+    int line, column;  /* of the name */
+    size_t at, end;    /* its bytes in the text */
+    int group;         /* that of the words around it: `export`, or the command that it is for */
+    int n_words;       /* words before it */
 } ek__assignment;
 
 typedef struct ek__words {
@@ -53,7 +53,7 @@ typedef struct ek__words {
     ek__variable *variable;
     int n_assignments;
     ek__assignment *assignment; /* by place */
-    bool list; /* nothing but arguments: lines do not matter */
+    bool list;                  /* nothing but arguments: lines do not matter */
 } ek__words;
 
 /**

@@ -10,14 +10,14 @@
 
 typedef struct reader {
     ek__python *out;
-    int block;     /* the innermost that is open */
-    int statement; /* first token of the one that is read */
-    int depth;     /* brackets open */
-    int lambdas;   /* outside brackets, whose colon is to come */
-    int target;    /* first token of what an assignment may be to */
+    int block;      /* the innermost that is open */
+    int statement;  /* first token of the one that is read */
+    int depth;      /* brackets open */
+    int lambdas;    /* outside brackets, whose colon is to come */
+    int target;     /* first token of what an assignment may be to */
     int annotation; /* the colon behind a name and before its type; -1 */
     int decorators; /* first token of those above the next definition; -1 */
-    int header;    /* keyword of the compound statement whose colon is to come; -1 */
+    int header;     /* keyword of the compound statement whose colon is to come; -1 */
     int line_block; /* the innermost that was open where the line began */
     int colon;      /* the line's last one that opened a block; -1 */
     ek__python_block_kind kind;
@@ -83,10 +83,10 @@ static ek_status number_names(ek__python *p, ek_error *err)
 
 static bool is_keyword(const ek__python *p, int token)
 {
-    static const char *const words[] = {"and", "as", "assert", "async", "await", "break", "class", "continue", "def",
-                                        "del", "elif", "else", "except", "finally", "for", "from", "global", "if",
-                                        "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
-                                        "return", "try", "while", "with", "yield", NULL};
+    static const char *const words[] = {
+        "and",      "as",     "assert",  "async", "await", "break",  "class", "continue", "def",  "del",   "elif",
+        "else",     "except", "finally", "for",   "from",  "global", "if",    "import",   "in",   "is",    "lambda",
+        "nonlocal", "not",    "or",      "pass",  "raise", "return", "try",   "while",    "with", "yield", NULL};
     for (int i = 0; words[i]; i++)
         if (ek__python_is(p, token, words[i]))
             return true;
@@ -146,8 +146,8 @@ static ek_status set_alias(reader *r, int token, const char *module, const char 
     size_t size = strlen(module) + strlen(member) + 2;
     if (size > EK__PYTHON_MAX_NAME || module[0] == '\0')
         return EK_OK;
-    const char *what = member[0] ? ek__pool_format(p->pool, "%s.%s", module, member)
-                                 : ek__pool_format(p->pool, "%s", module);
+    const char *what =
+        member[0] ? ek__pool_format(p->pool, "%s.%s", module, member) : ek__pool_format(p->pool, "%s", module);
     if (!what)
         return ek__no_memory(r->err);
     p->alias[p->token[token].symbol] = what;
@@ -207,8 +207,14 @@ static ek_status open_block(reader *r, ek__python_block_kind kind, int header, i
     p->block = all;
     int here = p->n_blocks++;
     ek__python_block *b = &all[here];
-    *b = (ek__python_block){
-        .kind = kind, .parent = -1, .header = header, .body = body, .name = -1, .loop = -1, .class = -1, .decorators = -1};
+    *b = (ek__python_block){.kind = kind,
+                            .parent = -1,
+                            .header = header,
+                            .body = body,
+                            .name = -1,
+                            .loop = -1,
+                            .class = -1,
+                            .decorators = -1};
     if (here > 0) {
         const ek__python_block *parent = &all[r->block];
         b->parent = r->block;
@@ -245,9 +251,9 @@ static bool begins_block(const ek__python *p, int token, ek__python_block_kind *
         const char *word;
         ek__python_block_kind kind;
     } words[] = {
-        {"def", EK__PYTHON_FUNCTION},   {"class", EK__PYTHON_CLASS},   {"for", EK__PYTHON_LOOP},
-        {"while", EK__PYTHON_LOOP},     {"if", EK__PYTHON_CONDITION},  {"elif", EK__PYTHON_CONDITION},
-        {"else", EK__PYTHON_CONDITION}, {"with", EK__PYTHON_SUITE},    {"try", EK__PYTHON_SUITE},
+        {"def", EK__PYTHON_FUNCTION},   {"class", EK__PYTHON_CLASS},      {"for", EK__PYTHON_LOOP},
+        {"while", EK__PYTHON_LOOP},     {"if", EK__PYTHON_CONDITION},     {"elif", EK__PYTHON_CONDITION},
+        {"else", EK__PYTHON_CONDITION}, {"with", EK__PYTHON_SUITE},       {"try", EK__PYTHON_SUITE},
         {"finally", EK__PYTHON_SUITE},  {"except", EK__PYTHON_CONDITION},
     };
     int word = ek__python_is(p, token, "async") ? token + 1 : token;
@@ -531,8 +537,10 @@ ek_status ek__python_read(const char *name, const char *text, size_t size, ek__p
         find_primaries(p);
         status = read_structure(&r);
     }
-    if (status == EK_OK)
+    if (status == EK_OK) {
+        ek__python_find_training(p);
         status = ek__python_environment(p, err);
+    }
     if (status == EK_OK)
         *out = p;
     return status;

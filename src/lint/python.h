@@ -50,15 +50,16 @@ typedef enum ek__python_block_kind {
 
 typedef struct ek__python_block {
     ek__python_block_kind kind;
-    int parent;   /* -1: the module */
-    int header;   /* its keyword; header .. body - 1 is its first line */
-    int body;     /* first token behind the colon */
-    int end;      /* behind its last token */
-    int name;     /* of a class or function: that token; else -1 */
-    int function; /* the innermost function it is in or is; 0: the module */
-    int loop;     /* the innermost loop of that function it is in or is; -1 */
-    int class;    /* the innermost class it is in or is; -1 */
+    int parent;     /* -1: the module */
+    int header;     /* its keyword; header .. body - 1 is its first line */
+    int body;       /* first token behind the colon */
+    int end;        /* behind its last token */
+    int name;       /* of a class or function: that token; else -1 */
+    int function;   /* the innermost function it is in or is; 0: the module */
+    int loop;       /* the innermost loop of that function it is in or is; -1 */
+    int class;      /* the innermost class it is in or is; -1 */
     int decorators; /* first token of the decorators above; else -1 */
+    bool trains;    /* a loop with a call right in it that trains a step */
 } ek__python_block;
 
 typedef struct ek__python_argument {
@@ -116,6 +117,8 @@ ek_status ek__python_read(const char *name, const char *text, size_t size, ek__p
 
 /* The tokens alone: token and n_tokens, partners included. */
 ek_status ek__python_tokens(ek__python *python, size_t size, ek_error *err);
+/* Which loops train, from calls. */
+void ek__python_find_training(ek__python *python);
 /* Settings of the environment, from calls and assignments. */
 ek_status ek__python_environment(ek__python *python, ek_error *err);
 

@@ -13,6 +13,7 @@ typedef struct ek__setting {
     int value_column;             /* where the value begins, when it stands in that line as it is; else 0 */
     bool maybe;                   /* only under a condition */
     bool fallback;                /* only where there is none yet: setdefault, ${X:-Y} */
+    bool one_command;             /* only for the command behind it */
     bool exported;                /* programs that are started see it */
     bool unset;                   /* taken away again further down */
 } ek__setting;

@@ -182,20 +182,24 @@ static ek_status put_assignment(const walker *w, const ek__assignment *a)
                              .value_column = as_is && one_line ? a->column + (int)begin : 0,
                              .maybe = w->conditions > 0 || is_chained(w->text, a->at),
                              .fallback = fallback,
+                             .one_command = !is_exporting(w, a) && is_for_command(w, a),
                              .exported = w->all || is_exporting(w, a) || is_for_command(w, a)},
                v->name, n, a->value);
 }
 
 /* NAME=VALUE as an argument: of env, declare -x, mpirun -x. */
-static ek_status put_word(const walker *w, const ek__word *word)
+static ek_status put_word(const walker *w, const ek__word *word, bool one_command)
 {
     const char *sign = strchr(word->text, '=');
     size_t n = ek__name_length(word->text, strlen(word->text));
     if (!sign || n == 0 || word->text + n != sign)
         return EK_OK;
     return put(w,
-               (ek__setting){
-                   .line = word->line, .column = word->column, .maybe = w->conditions > 0, .exported = true},
+               (ek__setting){.line = word->line,
+                             .column = word->column,
+                             .maybe = w->conditions > 0,
+                             .one_command = one_command,
+                             .exported = true},
                word->text, n, word->unknown ? NULL : sign + 1);
 }
 
@@ -221,8 +225,9 @@ static ek_status read_command(walker *w, const ek__word *word, int n)
             take_away(w, word[i].text);
         else if (strcmp(program, "export") == 0 && variable >= 0)
             w->exported[variable] = true;
-        else if (is_one_of(program, declaring) || (is_one_of(program, launching) && strcmp(word[i - 1].text, "-x") == 0))
-            status = put_word(w, &word[i]);
+        else if (is_one_of(program, declaring) ||
+                 (is_one_of(program, launching) && strcmp(word[i - 1].text, "-x") == 0))
+            status = put_word(w, &word[i], !is_one_of(program, declaring) || strcmp(program, "env") == 0);
     }
     return status;
 }
