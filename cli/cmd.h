@@ -9,6 +9,7 @@
     X(convert)                                                                                                         \
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \
+    X(lint)                                                                                                            \
     X(memory)                                                                                                          \
     X(simulate)                                                                                                        \
     X(trace)

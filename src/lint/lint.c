@@ -200,20 +200,37 @@ static ek_status check_file(ek__lint_run *run, const ek__lint_file *file)
     return status;
 }
 
+/* A file that cannot be read as what it is is left out where the options say so. */
+static ek_status read_file(const char *path, const ek_lint_options *options, const ek_listener *listener,
+                           ek__pool *pool, ek__lint_file *file, ek_error *err)
+{
+    ek_error reason = {0};
+    ek_status status = ek__lint_file_read(path, options, pool, file, &reason);
+    if (status == EK_ERR_INPUT && options->skip_unreadable) {
+        ek__warn(listener, (ek_origin){reason.file, reason.line, reason.column}, "is left out: %s", reason.message);
+        ek__lint_file_clear(file);
+        return EK_OK;
+    }
+    if (status && err)
+        *err = reason;
+    if (status == EK_OK && file->kind == EK_LINT_YAML && !file->job && !file->refusal)
+        ek__warn(listener, (ek_origin){.file = file->path},
+                 "holds no training job that is known here; only rules about single keys look at it");
+    return status;
+}
+
 static ek_status run_all(const char *const *path, int n_paths, const ek_lint_options *options,
                          const ek_listener *listener, ek__lint_file *file, ek_lint *out, ek_error *err)
 {
-    ek__lint_run run = {.n_files = n_paths, .file = file, .options = options, .pool = out->pool, .err = err};
+    ek__lint_run run = {.file = file, .options = options, .pool = out->pool, .err = err};
     ek_status status = EK_OK;
     for (int i = 0; i < n_paths && status == EK_OK; i++) {
-        status = ek__lint_file_read(path[i], options, out->pool, &file[i], err);
-        if (status == EK_OK && file[i].kind == EK_LINT_YAML && !file[i].job && !file[i].refusal)
-            ek__warn(listener, (ek_origin){.file = file[i].path},
-                     "holds no training job that is known here; only rules about single keys look at it");
+        status = read_file(path[i], options, listener, out->pool, &file[run.n_files], err);
+        run.n_files += status == EK_OK && file[run.n_files].text;
     }
-    for (int i = 0; i < n_paths && status == EK_OK; i++)
+    for (int i = 0; i < run.n_files && status == EK_OK; i++)
         status = check_file(&run, &file[i]);
-    out->n_files = n_paths;
+    out->n_files = run.n_files;
     return status ? status : finish(&run, out);
 }
 
