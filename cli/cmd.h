@@ -10,6 +10,7 @@
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \
     X(ir)                                                                                                              \
+    X(lint)                                                                                                            \
     X(memory)                                                                                                          \
     X(metrics)                                                                                                         \
     X(simulate)                                                                                                        \

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evenkeel/lint.h"
+
 enum { MAX_NAMES = 128, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100 };
 
 /* Every name of every option, as getopt wants them. */
@@ -181,6 +183,17 @@ static const char *shown(const cli_option *option, char *text, size_t size)
     return text;
 }
 
+/* What an option's value is: rules by their names. */
+static void print_argument(const char *argument)
+{
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = argument && strcmp(argument, "RULE") == 0 ? ek_lint_rules(rules) : 0;
+    if (n == 0 && argument)
+        fputs(argument, stdout);
+    for (int i = 0; i < n; i++)
+        printf("%s%s", i ? "|" : "", rules[i]->id);
+}
+
 /* What completion scripts read: a line for each name, then what its value is and what it means, by tabs. */
 static void print_names(const cli_spec *spec)
 {
@@ -188,8 +201,9 @@ static void print_names(const cli_spec *spec)
         const cli_option *option = &spec->options[i];
         for (const char *name = option->names; option->help && *name;) {
             size_t length = strcspn(name, "|");
-            printf("%s%.*s\t%s\t%s\n", length > 2 ? "--" : "-", (int)length, name,
-                   option->argument ? option->argument : "", option->help);
+            printf("%s%.*s\t", length > 2 ? "--" : "-", (int)length, name);
+            print_argument(option->argument);
+            printf("\t%s\n", option->help);
             name += length + (name[length] == '|');
         }
     }

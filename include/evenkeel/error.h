@@ -27,6 +27,7 @@ typedef struct ek_error {
     int line;
     int column;
     char file[512];
+    char rule[40];      /**< of a warning: the id of the lint rule it belongs to; empty: of none */
     char message[1024]; /**< one or more sentences: what is wrong, with the values, and what to do */
 } ek_error;
 

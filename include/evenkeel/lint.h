@@ -40,8 +40,9 @@ typedef struct ek_lint_rule {
     const char *bad, *good; /**< an example of each, a few lines */
 } ek_lint_rule;
 
-/** All rules, by id. @param n  out */
-const ek_lint_rule *const *ek_lint_rules(int *n);
+enum { EK_MAX_LINT_RULES = 128 };
+/** The rules in the order of their ids. @return how many; O(rules^2). @param out  [EK_MAX_LINT_RULES] */
+int ek_lint_rules(const ek_lint_rule *out[EK_MAX_LINT_RULES]);
 /** By id, or NULL. */
 const ek_lint_rule *ek_lint_rule_find(const char *id);
 
@@ -50,12 +51,14 @@ typedef struct ek_lint_finding {
     const char *path;
     int line, column, end_column; /**< from 1; end_column 0: to the line's end */
     const char *message;          /**< what is there and what to write instead, with this file's values */
-    const char *fix;              /**< text to put there, where it is one line; NULL */
+    const char *fix;              /**< text to put from column to end_column, where it is one line; NULL */
+    const char *excerpt;          /**< the line, without what cannot be printed, cut to 160 bytes */
 } ek_lint_finding;
 
 typedef struct ek_lint {
     int n_findings, n_suppressed, n_files;
-    ek_lint_finding *finding; /**< [n_findings], by path in the order given, line, column, id */
+    ek_lint_finding *finding;    /**< [n_findings], by path in the order given, line, column, id */
+    ek_lint_finding *suppressed; /**< [n_suppressed], taken away by comments, in the same order */
     struct ek__pool *pool;
 } ek_lint;
 
@@ -67,7 +70,12 @@ typedef struct ek_lint_options {
     int n_devices; /**< of the run, where the files do not tell; 0 */
     /** What to take a file for whose name does not tell; -1: its content decides. */
     int kind;
+    /** A file that is wrong as what it is becomes a warning and is left out, instead of ending the run. */
+    bool skip_unreadable;
 } ek_lint_options;
+
+/** All rules, notes too, kinds by name or content. */
+ek_lint_options ek_lint_options_default(void);
 
 /**
  * Look at files together: what a launch script sets counts for the YAML beside it.
@@ -75,16 +83,19 @@ typedef struct ek_lint_options {
  * A comment `evenkeel: off ID[, ID...]` (any comment sign) on a line, or alone on the line above it, takes its findings
  * away; `evenkeel: off-file ID` anywhere takes those of the file. An unknown id there is a finding itself.
  *
+ * @param path      [n_paths]; "-" is standard input
+ * @param options   may be NULL: ek_lint_options_default()
+ * @param listener  may be NULL
  * @return EK_OK, findings or not; EK_ERR_INPUT for a file that is none of the kinds or that cannot be read as what it
- * is, an unknown id; EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes x rules).
+ * is, an unknown id; EK_ERR_SYSTEM; EK_ERR_MEMORY. O(bytes x rules), and a memory prediction for each job.
  */
 ek_status ek_lint_run(const char *const *path, int n_paths, const ek_lint_options *options, const ek_listener *listener,
                       ek_lint *out, ek_error *err);
 void ek_lint_clear(ek_lint *lint);
 
-/** `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it where color or
- *  context is wanted. */
-ek_status ek_lint_write_text(const ek_lint *lint, bool color, FILE *out, ek_error *err);
+/** `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it with `context`.
+ */
+ek_status ek_lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err);
 ek_status ek_lint_write_json(const ek_lint *lint, FILE *out, ek_error *err);
 /** SARIF 2.1.0. */
 ek_status ek_lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err);

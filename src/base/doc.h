@@ -109,6 +109,9 @@ ek_status ek__fail_at(const ek__in *in, const ek__node *node, const char *format
     __attribute__((format(printf, 3, 4)));
 /** A warning at a node: its path, then the formatted text. */
 void ek__warn_at(const ek__in *in, const ek__node *node, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/** The same for a warning that is a finding of a lint rule. */
+void ek__warn_of_at(const ek__in *in, const char *rule, const ek__node *node, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /** Warn of every key of `map` that is not in `known` (NULL at the end), with the nearest known one. */
 void ek__warn_unknown_keys(const ek__in *in, const ek__node *map, const char *const *known);
 

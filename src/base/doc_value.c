@@ -109,6 +109,17 @@ void ek__warn_at(const ek__in *in, const ek__node *node, const char *format, ...
     ek__warn(in->listener, ek__node_origin(in->doc, node), "%s %s", path, text);
 }
 
+void ek__warn_of_at(const ek__in *in, const char *rule, const ek__node *node, const char *format, ...)
+{
+    char path[PATH_SIZE], text[sizeof((ek_error *)0)->message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    ek__node_path(node, path, sizeof path);
+    ek__warn_of(in->listener, rule, ek__node_origin(in->doc, node), "%s %s", path, text);
+}
+
 /* "PATH is FOUND, expected WHAT; ADVICE" */
 static ek_status fail_type(const ek__in *in, const ek__node *node, const char *expected, const char *advice)
 {

@@ -9,6 +9,7 @@
 static void fill(ek_error *err, ek_status status, ek_origin origin, const char *format, va_list arguments)
 {
     err->status = status;
+    err->rule[0] = '\0';
     err->line = origin.line;
     err->column = origin.column;
     snprintf(err->file, sizeof err->file, "%s", origin.file ? origin.file : "");
@@ -34,6 +35,19 @@ void ek__warn(const ek_listener *listener, ek_origin origin, const char *format,
     va_start(arguments, format);
     fill(&warning, EK_OK, origin, format, arguments);
     va_end(arguments);
+    listener->warn(listener->user, &warning);
+}
+
+void ek__warn_of(const ek_listener *listener, const char *rule, ek_origin origin, const char *format, ...)
+{
+    if (!listener || !listener->warn)
+        return;
+    ek_error warning;
+    va_list arguments;
+    va_start(arguments, format);
+    fill(&warning, EK_OK, origin, format, arguments);
+    va_end(arguments);
+    snprintf(warning.rule, sizeof warning.rule, "%s", rule);
     listener->warn(listener->user, &warning);
 }
 

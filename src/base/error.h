@@ -21,6 +21,10 @@ void ek__set_error(ek_error *err, ek_status status, ek_origin origin, const char
 void ek__warn(const ek_listener *listener, ek_origin origin, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/** The same for a warning that is a finding of a lint rule, of this id. */
+void ek__warn_of(const ek_listener *listener, const char *rule, ek_origin origin, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /** The one out-of-memory message. */
 #define ek__no_memory(err) ek__fail(err, EK_ERR_MEMORY, EK__NOWHERE, "out of memory")
 

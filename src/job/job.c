@@ -202,14 +202,16 @@ static void fill_in(ek_job *job)
 }
 
 static ek_status read_source(const ek__job_source *source, const ek_job_overrides *overrides,
-                             const ek_error *parse_error, ek_job *job)
+                             const ek_error *parse_error, ek_job *job, ek__job_step *step)
 {
     const ek__job_format *format = NULL;
     for (int i = 0; i < N_FORMATS && !format; i++)
         if (formats[i]->recognises(source))
             format = formats[i];
+    *step = EK__JOB_RECOGNISING;
     if (!format)
         return fail_unrecognised(source, parse_error);
+    *step = EK__JOB_READING;
     if (!(job->path = ek__strdup(source->path)))
         return ek__no_memory(source->err);
     job->literal = overrides->literal;
@@ -218,35 +220,43 @@ static ek_status read_source(const ek__job_source *source, const ek_job_override
         fill_in(job);
     if (status == EK_OK)
         status = ek__job_override(source, overrides, job);
-    return status ? status : ek__job_check(job, source->doc, source->err);
+    if (status)
+        return status;
+    *step = EK__JOB_CHECKING;
+    return ek__job_check(job, source->doc, source->err);
+}
+
+ek_status ek__job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
+                        const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err)
+{
+    const ek_job_overrides none = ek_job_overrides_none();
+    ek__doc *doc = NULL;
+    ek_error parse_error = {0};
+    ek_job job = {.full_group = 1};
+    if (ek__doc_parse_buffer_with_aliases(name, text, size, &doc, &parse_error) == EK_ERR_MEMORY)
+        return ek__no_memory(err);
+    const ek__job_source source = {name, text, size, doc, listener, err};
+    ek_status status = read_source(&source, overrides ? overrides : &none, &parse_error, &job, step);
+    ek__doc_free(doc);
+    if (status == EK_OK)
+        *out = job;
+    else
+        ek_job_clear(&job);
+    return status;
 }
 
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
                       ek_error *err)
 {
-    const ek_job_overrides none = ek_job_overrides_none();
     char *text = NULL;
     size_t size = 0;
+    ek__job_step step;
     ek_status status = overrides ? ek__job_check_overrides(overrides, err) : EK_OK;
     if (status == EK_OK)
         status = ek__doc_read_text(path, &text, &size, err);
     if (status)
         return status;
-    ek__doc *doc = NULL;
-    ek_error parse_error = {0};
-    ek_job job = {.full_group = 1};
-    status = ek__doc_parse_buffer_with_aliases(ek__path_name(path), text, size, &doc, &parse_error);
-    if (status == EK_ERR_MEMORY) {
-        free(text);
-        return ek__no_memory(err);
-    }
-    const ek__job_source source = {ek__path_name(path), text, size, doc, listener, err};
-    status = read_source(&source, overrides ? overrides : &none, &parse_error, &job);
-    ek__doc_free(doc);
+    status = ek__job_parse(ek__path_name(path), text, size, overrides, listener, out, &step, err);
     free(text);
-    if (status == EK_OK)
-        *out = job;
-    else
-        ek_job_clear(&job);
     return status;
 }

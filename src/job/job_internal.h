@@ -27,6 +27,17 @@ typedef struct ek__job_format {
 
 extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face;
 
+/* How far the reading of a job came. */
+typedef enum ek__job_step {
+    EK__JOB_RECOGNISING, /* a failure: it is no training job that is known */
+    EK__JOB_READING,     /* a failure: one, but with a setting that cannot be read or understood */
+    EK__JOB_CHECKING,    /* a failure: the framework would not run it */
+} ek__job_step;
+/* ek_job_read() of a text in memory, `size` bytes with a NUL behind. The overrides, which may be NULL, are within the
+ * limits. *step says how far it came, whatever is returned. */
+ek_status ek__job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
+                        const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err);
+
 /* Spread n_layers + n_prediction_layers evenly over job->parallel.pipeline stages and `n_chunks` chunks into job->plan,
  * which is empty: floor each, the rest to the first chunks; prediction layers are on the last one. */
 ek_status ek__job_spread(ek_job *job, int n_chunks, ek_error *err);

@@ -39,9 +39,10 @@ static bool given(const reader *r, const char *name)
     return ek__argument_given(&r->a, name);
 }
 
-static void warn_at(const reader *r, const char *name, const char *text)
+/* Warn of an argument that does nothing. */
+static void warn_idle(const reader *r, const char *name, const char *text)
 {
-    ek__warn(r->a.source->listener, ek__argument_at(&r->a, name), "%s", text);
+    ek__warn_of(r->a.source->listener, "setting-without-effect", ek__argument_at(&r->a, name), "%s", text);
 }
 
 /* On Ascend devices flash attention keeps a maximum and a sum of eight columns per head and token, and under MindSpore
@@ -114,7 +115,7 @@ static ek_status read_shapes(reader *r)
     m->value_dim = m->head_dim;
     m->n_kv_heads = given(r, "group-query-attention") ? groups : m->n_heads;
     if (given(r, "num-query-groups") && !given(r, "group-query-attention"))
-        warn_at(r, "num-query-groups", "--num-query-groups does nothing without --group-query-attention");
+        warn_idle(r, "num-query-groups", "--num-query-groups does nothing without --group-query-attention");
     return EK_OK;
 }
 
@@ -652,8 +653,8 @@ static ek_status read_recompute(reader *r)
     if (granularity == 1)
         return read_modules(r);
     if (given(r, "recompute-num-layers") || given(r, "recompute-method") || given(r, "recompute-modules"))
-        warn_at(r, given(r, "recompute-method") ? "recompute-method" : "recompute-num-layers",
-                "nothing is recomputed, since --recompute-granularity is not given");
+        warn_idle(r, given(r, "recompute-method") ? "recompute-method" : "recompute-num-layers",
+                  "nothing is recomputed, since --recompute-granularity is not given");
     return EK_OK;
 }
 
@@ -672,7 +673,7 @@ static ek_status finish(reader *r)
         p->expert_tensor = p->tensor;
     r->job->model.vocab = r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, p->tensor);
     if (given(r, "sequence-parallel") && p->tensor == 1)
-        warn_at(r, "sequence-parallel", "--sequence-parallel does nothing with one tensor-parallel rank");
+        warn_idle(r, "sequence-parallel", "--sequence-parallel does nothing with one tensor-parallel rank");
     ek__megatron_derive(r->job);
     return EK_OK;
 }

@@ -147,17 +147,17 @@ static ek_status read_vocabulary(const ek__in *in, const ek__mf_sections *file, 
     if (job->model.vocab % both == 0)
         p->table_split = (int)both;
     else
-        ek__warn_at(in, node,
-                    "is %d, which does not divide by model_parallel %d x context_parallel %d: every rank holds the "
-                    "whole embedding table, in spite of vocab_emb_dp; pad the vocabulary to a multiple",
-                    job->model.vocab, p->tensor, p->context);
+        ek__warn_of_at(in, "vocabulary-not-divisible", node,
+                       "is %d, which does not divide by model_parallel %d x context_parallel %d: every rank holds the "
+                       "whole embedding table, in spite of vocab_emb_dp; pad the vocabulary to a multiple",
+                       job->model.vocab, p->tensor, p->context);
     if (job->model.vocab % p->tensor == 0)
         p->head_split = p->tensor;
     else
-        ek__warn_at(in, node,
-                    "is %d, which does not divide by model_parallel %d: every rank holds the whole head and all "
-                    "logits, in spite of vocab_emb_dp; pad the vocabulary to a multiple",
-                    job->model.vocab, p->tensor);
+        ek__warn_of_at(in, "vocabulary-not-divisible", node,
+                       "is %d, which does not divide by model_parallel %d: every rank holds the whole head and all "
+                       "logits, in spite of vocab_emb_dp; pad the vocabulary to a multiple",
+                       job->model.vocab, p->tensor);
     return EK_OK;
 }
 
@@ -321,20 +321,22 @@ static void warn_idle(const ek__in *in, const ek__mf_sections *file, const ek__m
     const ek__node *chunks = ek__get(file->model, "pp_interleave_num");
     int value = 1, stated = 1;
     if (p->pipeline > 1 && accumulation && p->n_accumulation > 1)
-        ek__warn_at(in, accumulation,
-                    "is %d, which does nothing with %d stages: the pipeline's micro-batches are what is summed over",
-                    p->n_accumulation, p->pipeline);
+        ek__warn_of_at(in, "setting-without-effect", accumulation,
+                       "is %d, which does nothing with %d stages: the pipeline's micro-batches are what is summed over",
+                       p->n_accumulation, p->pipeline);
     if (p->pipeline == 1 && micro_batches && ek__node_is_int(micro_batches, &value) && value > 1)
-        ek__warn_at(in, micro_batches,
-                    "is %d, which does nothing without pipeline stages; gradient_accumulation_steps sums over batches",
-                    value);
+        ek__warn_of_at(
+            in, "setting-without-effect", micro_batches,
+            "is %d, which does nothing without pipeline stages; gradient_accumulation_steps sums over batches", value);
     if (fine_grain && facts->fine_grain > 1 && p->tensor == 1)
-        ek__warn_at(in, fine_grain, "is %d, which does nothing with model_parallel 1", facts->fine_grain);
+        ek__warn_of_at(in, "setting-without-effect", fine_grain, "is %d, which does nothing with model_parallel 1",
+                       facts->fine_grain);
     if (chunks && ek__node_is_int(chunks, &stated) && stated > 1 && job->plan.n_chunks == 1)
-        ek__warn_at(in, chunks,
-                    "is %d, which does nothing: parallel.pipeline_config.pipeline_interleave is not on, so a stage has "
-                    "one chunk",
-                    stated);
+        ek__warn_of_at(
+            in, "vpp-not-on", chunks,
+            "is %d, which does nothing: parallel.pipeline_config.pipeline_interleave is not on, so a stage has "
+            "one chunk",
+            stated);
 }
 
 /* A switch of recompute_config; `fallback` where it is absent or no switch. */
@@ -356,16 +358,17 @@ static void warn_not_passed_on(const ek__in *in, const ek__mf_sections *file, co
     for (int c = 0; c < job->plan.n_stages * job->plan.n_chunks; c++)
         any = any || job->plan.full[c] > 0;
     if (job->states.gathered > 0 && switch_of(config, "parallel_optimizer_comm_recompute", false))
-        ek__warn_at(in, ek__get(config, "parallel_optimizer_comm_recompute"),
-                    "is True, which does nothing: these layers do not pass it on, and gathered weights stay; --rule "
-                    "weight_gather=layer shows what it would save");
+        ek__warn_of_at(in, "setting-without-effect", ek__get(config, "parallel_optimizer_comm_recompute"),
+                       "is True, which does nothing: these layers do not pass it on, and gathered weights stay; --rule "
+                       "weight_gather=layer shows what it would save");
     if (any && !switch_of(config, "mp_comm_recompute", true))
-        ek__warn_at(in, ek__get(config, "mp_comm_recompute"),
-                    "is False, which does nothing: layers that are recomputed repeat their communication");
+        ek__warn_of_at(in, "setting-without-effect", ek__get(config, "mp_comm_recompute"),
+                       "is False, which does nothing: layers that are recomputed repeat their communication");
     if (any && full->kind == EK__LIST && switch_of(config, "recompute_slice_activation", false))
-        ek__warn_at(in, ek__get(config, "recompute_slice_activation"),
-                    "is True, which does nothing where `recompute` is a list: kept inputs are cut with recompute: True "
-                    "alone");
+        ek__warn_of_at(
+            in, "setting-without-effect", ek__get(config, "recompute_slice_activation"),
+            "is True, which does nothing where `recompute` is a list: kept inputs are cut with recompute: True "
+            "alone");
 }
 
 /* What counts once the degrees are known, those of the command line included. */

@@ -198,8 +198,8 @@ static void warn_unknown(const ek__arguments *a, const ek__word *word, const cha
         }
     }
     if (guess)
-        ek__warn(a->source->listener, place(a, word),
-                 "--%.*s is not a known argument and is ignored; did you mean --%s?", n, name, guess);
+        ek__warn_of(a->source->listener, "unknown-key", place(a, word),
+                    "--%.*s is not a known argument and is ignored; did you mean --%s?", n, name, guess);
 }
 
 /* ---- collecting ---- */
@@ -255,17 +255,17 @@ static ek_status take(ek__arguments *a, int at)
         now.n_values = 1;
     }
     if (before->name && before->n_values > 0 && now.n_values > 0 && strcmp(before->value->text, now.value->text) != 0)
-        ek__warn(a->source->listener, place(a, word), "--%.*s is given again, before on line %d; the last one counts",
-                 (int)n, name, before->name->line);
+        ek__warn_of(a->source->listener, "argument-twice", place(a, word),
+                    "--%.*s is given again, before on line %d; the last one counts", (int)n, name, before->name->line);
     *before = now;
     return EK_OK;
 }
 
 static void warn_left_out(const ek__arguments *a, const ek__word *word)
 {
-    ek__warn(a->source->listener, place(a, word),
-             "the arguments in %s are ignored, since nothing in the script refers to it",
-             a->words.variable[word->owner].name);
+    ek__warn_of(a->source->listener, "setting-without-effect", place(a, word),
+                "the arguments in %s are ignored, since nothing in the script refers to it",
+                a->words.variable[word->owner].name);
 }
 
 ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out)

@@ -165,7 +165,8 @@ static void warn_of_map(const ek__in *in, const ek__node *map, const char *const
             continue;
         for (const char *const *k = known; *k; k++)
             if (is_near(node->key, *k)) {
-                ek__warn_at(in, node, "is no key of the framework, which ignores it; did you mean '%s'?", *k);
+                ek__warn_of_at(in, "unknown-key", node,
+                               "is no key of the framework, which ignores it; did you mean '%s'?", *k);
                 break;
             }
     }

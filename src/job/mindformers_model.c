@@ -419,9 +419,9 @@ static ek_status read_residual(const reader *r)
     }
     if (!r->literal)
         *residual = stated;
-    ek__warn_at(r->in, own, "is a key of TeleChat's models that %s does not know; %s", r->class->type,
-                r->literal ? "it is ignored, as the framework does"
-                           : "it is taken as the type in which x and x + attention are kept");
+    ek__warn_of_at(r->in, "unknown-key", own, "is a key of TeleChat's models that %s does not know; %s", r->class->type,
+                   r->literal ? "it is ignored, as the framework does"
+                              : "it is taken as the type in which x and x + attention are kept");
     if (!r->literal && stated != r->job->types.compute)
         snprintf(r->job->reading, sizeof r->job->reading,
                  "res_dtype is a key of TeleChat's models that %s does not know; taken as the type in which x and x + "

@@ -14,6 +14,20 @@
 typedef struct ek__shell ek__shell;   /* lint/shell.h: what a launch script sets and runs */
 typedef struct ek__python ek__python; /* lint/python.h: calls, assignments, loops of a program */
 
+/** A reader's warning about a job. */
+typedef struct ek__lint_remark {
+    const char *rule; /**< id, or "" */
+    int line, column; /**< from 1 */
+    const char *message;
+} ek__lint_remark;
+
+/** Why a job could not be read. */
+typedef enum ek__lint_refusal {
+    EK__LINT_NO_REFUSAL, /**< it could, or there is none in the file */
+    EK__LINT_UNREAD,     /**< a setting cannot be understood */
+    EK__LINT_REFUSED,    /**< the framework would not run it */
+} ek__lint_refusal;
+
 /** A file under the checks. What does not fit its kind is NULL. */
 typedef struct ek__lint_file {
     const char *path;
@@ -23,6 +37,11 @@ typedef struct ek__lint_file {
     const ek__node *yaml;
     const ek__doc *doc;
     const ek_job *job; /**< of a training YAML or of Megatron's arguments, where they can be read as one */
+    int n_remarks;
+    const ek__lint_remark *remark; /**< [n_remarks], of the job's reader and of ek_memory_lint() */
+    ek__lint_refusal refusal;
+    ek_error reason; /**< of a refusal */
+    struct ek__comments *comments;
     const ek__shell *shell;
     const ek__python *python;
 } ek__lint_file;
@@ -32,7 +51,9 @@ typedef struct ek__lint_run {
     int n_files;
     const ek__lint_file *file;
     const ek_lint_options *options;
-    ek_lint *out;
+    ek__pool *pool; /**< of the result */
+    struct ek__lint_found *found;
+    int n_found;
     ek_error *err;
 } ek__lint_run;
 
@@ -46,14 +67,28 @@ struct ek__lint_entry {
 };
 
 #define EK__LINT_TABLES(X)                                                                                             \
+    X(comments)                                                                                                        \
+    X(job)                                                                                                             \
+    X(remarks)                                                                                                         \
     X(yaml)                                                                                                            \
     X(launch)                                                                                                          \
-    X(python)
+    X(python)                                                                                                          \
+    X(hot)
 
 /** A finding at a place; `fix` may be NULL; the message is formatted. Suppressed ones are counted only. */
 ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int line,
                           int column, int end_column, const char *fix, const char *format, ...)
     __attribute__((format(printf, 8, 9)));
+
+/** The readers of scripts and programs; what they give lies in the pool. @return EK_OK, EK_ERR_INPUT with the place,
+ *  EK_ERR_MEMORY */
+ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__shell **out,
+                         ek_error *err);
+ek_status ek__python_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__python **out,
+                          ek_error *err);
+
+/** The id nearest to a word, or NULL. */
+const char *ek__lint_nearest(const char *id);
 
 #define EK__LINT_DECLARE(name) extern const ek__lint_entry ek__lint_##name[]; /* ends with about.id NULL */
 EK__LINT_TABLES(EK__LINT_DECLARE)

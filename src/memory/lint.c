@@ -97,27 +97,29 @@ static void warn_of_no_operator(const lint *l, const ek_pattern *pattern)
 {
     char nearest[TEXT];
     find_nearest(l, pattern->text, nearest);
-    ek__warn(l->listener, pattern->origin,
-             "%s: %s'%.120s' names no operator of this model's layers and does nothing; write the operator's path with "
-             "\\. between its names, such as the nearest one there is, '%s'",
-             kind_name[pattern->kind], pattern->by_default ? "the default pattern " : "", pattern->text, nearest);
+    ek__warn_of(
+        l->listener, "recompute-no-operator", pattern->origin,
+        "%s: %s'%.120s' names no operator of this model's layers and does nothing; write the operator's path with "
+        "\\. between its names, such as the nearest one there is, '%s'",
+        kind_name[pattern->kind], pattern->by_default ? "the default pattern " : "", pattern->text, nearest);
 }
 
 static void warn_of_no_communication(const lint *l, const ek_pattern *pattern, const ek__pattern_names *names)
 {
     const ek_job_parallel *p = &l->job->parallel;
     if (!names->primitive)
-        ek__warn(l->listener, pattern->origin,
-                 "%s: '%.120s' names a cell, which does nothing here; name the operator in it that the communication "
-                 "follows, such as '.*\\.norm'",
-                 kind_name[pattern->kind], pattern->text);
+        ek__warn_of(
+            l->listener, "recompute-no-communication", pattern->origin,
+            "%s: '%.120s' names a cell, which does nothing here; name the operator in it that the communication "
+            "follows, such as '.*\\.norm'",
+            kind_name[pattern->kind], pattern->text);
     else if (!names->reshape)
-        ek__warn(l->listener, pattern->origin,
-                 "%s: no communication follows what '%.120s' names, so it saves nothing%s", kind_name[pattern->kind],
-                 pattern->text,
-                 p->tensor == 1          ? "; there is none without tensor parallelism"
-                 : !p->sequence_parallel ? "; sequence parallelism is off, and it is what gathers behind norms"
-                                         : "; name the operator in front of it, such as '.*\\.norm'");
+        ek__warn_of(l->listener, "recompute-no-communication", pattern->origin,
+                    "%s: no communication follows what '%.120s' names, so it saves nothing%s", kind_name[pattern->kind],
+                    pattern->text,
+                    p->tensor == 1          ? "; there is none without tensor parallelism"
+                    : !p->sequence_parallel ? "; sequence parallelism is off, and it is what gathers behind norms"
+                                            : "; name the operator in front of it, such as '.*\\.norm'");
 }
 
 /* @return whether it names anything that is worth looking at more closely */
@@ -127,10 +129,11 @@ static bool check_names(const lint *l, const ek_pattern *pattern)
     bool matched[EK__MAX_OPS];
     int n = 0;
     if (!ek__pattern_compiles(pattern->text)) {
-        ek__warn(l->listener, pattern->origin,
-                 "%s: '%.120s' is no regular expression that can be read here and is taken to name nothing; use names, "
-                 ".*, [..], (a|b)",
-                 kind_name[pattern->kind], pattern->text);
+        ek__warn_of(
+            l->listener, "recompute-no-operator", pattern->origin,
+            "%s: '%.120s' is no regular expression that can be read here and is taken to name nothing; use names, "
+            ".*, [..], (a|b)",
+            kind_name[pattern->kind], pattern->text);
         return false;
     }
     for (int i = 0; i < l->n_graphs; i++) {
@@ -145,8 +148,8 @@ static bool check_names(const lint *l, const ek_pattern *pattern)
     else if (n == 0 && pattern->kind == EK_PATTERN_COMM)
         warn_of_no_communication(l, pattern, &all);
     else if (n == 0 && pattern->kind == EK_PATTERN_SELECT)
-        ek__warn(
-            l->listener, pattern->origin,
+        ek__warn_of(
+            l->listener, "recompute-no-saving", pattern->origin,
             "%s: '%.120s' names a cell whose only operator makes its output, which is kept: it saves nothing; name "
             "the operator itself",
             kind_name[pattern->kind], pattern->text);
@@ -190,12 +193,12 @@ static bool check_requirements(const lint *l, const ek_pattern *pattern)
         if (!op)
             continue;
         convert(op->path, true, text);
-        ek__warn(l->listener, pattern->origin,
-                 "%s: recomputing '%.120s' saves nothing unless the reshape behind it is recomputed too, which keeps "
-                 "the same bytes; add '%s' for the same layers%s",
-                 kind_name[pattern->kind], pattern->text, text,
-                 l->job->parallel.tensor > 1 ? ", or set fine_grain_interleave: 2, with which there are no reshapes"
-                                             : "");
+        ek__warn_of(
+            l->listener, "recompute-no-saving", pattern->origin,
+            "%s: recomputing '%.120s' saves nothing unless the reshape behind it is recomputed too, which keeps "
+            "the same bytes; add '%s' for the same layers%s",
+            kind_name[pattern->kind], pattern->text, text,
+            l->job->parallel.tensor > 1 ? ", or set fine_grain_interleave: 2, with which there are no reshapes" : "");
         return false;
     }
     return true;
@@ -217,10 +220,11 @@ static void check_saving(const lint *l, int index)
         int64_t more = kept_without(l, g, -1) - kept_without(l, g, index);
         if (more <= 0)
             continue;
-        ek__warn(l->listener, pattern->origin,
-                 "%s: recomputing '%.120s' keeps %.1f MB more in a layer, not less: what it reads is larger than what "
-                 "it makes, as with a cast to lower precision; leave it out",
-                 kind_name[pattern->kind], pattern->text, (double)more / 0x1p20);
+        ek__warn_of(
+            l->listener, "recompute-no-saving", pattern->origin,
+            "%s: recomputing '%.120s' keeps %.1f MB more in a layer, not less: what it reads is larger than what "
+            "it makes, as with a cast to lower precision; leave it out",
+            kind_name[pattern->kind], pattern->text, (double)more / 0x1p20);
         return;
     }
 }
@@ -240,10 +244,10 @@ static void check_hidden(const lint *l, ek_pattern_kind kind)
         first = first ? first : pattern;
     }
     if (first)
-        ek__warn(l->listener, first->origin,
-                 "%s holds only for layers that `recompute` recomputes whole, which hides it; name more layers than "
-                 "`recompute` does, or drop it",
-                 kind_name[kind]);
+        ek__warn_of(l->listener, "recompute-hidden", first->origin,
+                    "%s holds only for layers that `recompute` recomputes whole, which hides it; name more layers than "
+                    "`recompute` does, or drop it",
+                    kind_name[kind]);
 }
 
 static void check_counts(const lint *l, const ek_pattern *pattern)
@@ -251,10 +255,10 @@ static void check_counts(const lint *l, const ek_pattern *pattern)
     const ek_plan *plan = &l->job->plan;
     for (int i = 0; pattern->layers && i < n_chunks_of(l->job); i++)
         if (pattern->layers[i] > plan->layers[i]) {
-            ek__warn(l->listener, pattern->origin,
-                     "%s: '%.120s' is set for %d layers of stage %d, chunk %d, which has %d; the rest does nothing",
-                     kind_name[pattern->kind], pattern->text, pattern->layers[i], i % plan->n_stages,
-                     i / plan->n_stages, plan->layers[i]);
+            ek__warn_of(l->listener, "recompute-count", pattern->origin,
+                        "%s: '%.120s' is set for %d layers of stage %d, chunk %d, which has %d; the rest does nothing",
+                        kind_name[pattern->kind], pattern->text, pattern->layers[i], i % plan->n_stages,
+                        i / plan->n_stages, plan->layers[i]);
             return;
         }
 }
@@ -285,21 +289,22 @@ static void check_table(const lint *l)
     bool large = bytes > 0x1p30 || (job->limit_mb > 0 && bytes > 0.05 * job->limit_mb * 0x1p20);
     if (s->shard_table || !shards || group <= 1 || !large)
         return;
-    ek__warn(l->listener, (ek_origin){.file = job->path},
-             "the embedding table takes %.0f MB on each rank of the first stage with its gradient and states, and the "
-             "optimizer does not share it among the %lld ranks that hold it; set parallel_optimizer: True in "
-             "model_config",
-             bytes / 0x1p20, (long long)group);
+    ek__warn_of(
+        l->listener, "embedding-not-sharded", (ek_origin){.file = job->path},
+        "the embedding table takes %.0f MB on each rank of the first stage with its gradient and states, and the "
+        "optimizer does not share it among the %lld ranks that hold it; set parallel_optimizer: True in "
+        "model_config",
+        bytes / 0x1p20, (long long)group);
 }
 
 static void check_fine_grain(const lint *l)
 {
     const ek_job_parallel *p = &l->job->parallel;
     if (p->fine_grain > 1 && p->tensor > 1 && !p->sequence_parallel)
-        ek__warn(l->listener, (ek_origin){.file = l->job->path},
-                 "fine_grain_interleave is %d without sequence parallelism, for which it is meant; set "
-                 "use_seq_parallel: True",
-                 p->fine_grain);
+        ek__warn_of(l->listener, "fine-grain-without-sequence-parallel", (ek_origin){.file = l->job->path},
+                    "fine_grain_interleave is %d without sequence parallelism, for which it is meant; set "
+                    "use_seq_parallel: True",
+                    p->fine_grain);
 }
 
 /* Graphs of the kinds of layers that the job has. */

@@ -246,8 +246,9 @@ static void warn_of_cut(const reader *r, const ek__node *entry, int chunk, int s
     int there = layers_of(&r->out.plan, chunk, stage);
     if (*told || value <= there || ek__node_is_bool(entry, &(bool){false}))
         return;
-    ek__warn_at(&r->in, entry, "is %d, but %s %d has %d layer%s, and no more are recomputed; write %d", value,
-                chunk < 0 ? "stage" : "this chunk of stage", stage, there, there == 1 ? "" : "s", there);
+    ek__warn_of_at(&r->in, "recompute-count", entry,
+                   "is %d, but %s %d has %d layer%s, and no more are recomputed; write %d", value,
+                   chunk < 0 ? "stage" : "this chunk of stage", stage, there, there == 1 ? "" : "s", there);
     *told = true;
 }
 

@@ -1,0 +1,247 @@
+/* `evenkeel lint`: training files, launch scripts and training programs against the tuning guides' checklists. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "lint_files.h"
+#include "options.h"
+
+enum { MAX_PATHS = 4096, MAX_IDS = 256, MAX_DEVICES = 1 << 24, MAX_LIST = 8192 };
+
+static const cli_option options[] = {
+    {"level", "note|warning|error", "from which level on findings make the exit status 1 (warning)", "what counts"},
+    {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL},
+    {"off", "RULE", "without these rules; may be repeated", NULL},
+    {"devices", "N", "devices of the run, where the files do not tell", NULL},
+    {"kind", "yaml|shell|python", "what to take files for whose names do not tell, standard input (-) among them",
+     NULL},
+    {"explain", "RULE", "what a rule looks for, why, what it costs, how to fix it, and its source; and end", "output"},
+    {"list", NULL, "name the rules, with level and title, and end", NULL},
+    {"format", "text|json|sarif", "for people, for scripts (docs/lint.md), or for code review (SARIF 2.1.0)", NULL},
+    {"q|quiet", NULL, "only what counts, a line each; no lines of files, no sums", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel lint [OPTIONS] FILE|DIR...\n       evenkeel lint --explain RULE\n       evenkeel lint --list",
+    .summary =
+        "Reads training YAMLs, launch scripts and training programs, runs none of them, and says what goes against "
+        "the\n"
+        "tuning guides' checklists: *.yaml, *.yml, *.sh, *.env and *.py below a DIR. A comment `evenkeel: off RULE` on "
+        "a\n"
+        "line, or alone on the line above, takes its findings away; `evenkeel: off-file RULE` those of the file.\n"
+        "Options take one dash or two.\n\n"
+        "Exit status: 0 nothing of the level that counts, 1 something, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel lint train.yaml run.sh\n"
+                "  evenkeel lint . --level error\n"
+                "  evenkeel lint train.yaml --format sarif >lint.sarif\n"
+                "  evenkeel lint --explain sequence-parallel\n",
+    .operand = "FILE",
+    .max_operands = MAX_PATHS,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+/* Ids of options, cut at commas. */
+typedef struct ids {
+    const char *id[MAX_IDS];
+    int n;
+    char text[MAX_LIST]; /* what they point into */
+    size_t used;
+} ids;
+
+typedef struct command {
+    const char *path[MAX_PATHS];
+    ids only, off;
+    ek_lint_options options;
+    ek_lint_level counts; /* from this level on */
+    const char *format, *explain;
+    bool list, quiet;
+} command;
+
+/* ---- options ---- */
+
+/* One of `n` words; -1 after a message. */
+static int find_word(const cli_option *option, const char *text, const char *const *words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    cli_error(NULL, "--%s must be one of %s (got '%s')", option->names, option->argument, text);
+    return -1;
+}
+
+static bool take_ids(const cli_option *option, ids *list, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    if (size > sizeof list->text - list->used) {
+        cli_error(NULL, "--%s names more than can be", option->names);
+        return false;
+    }
+    char *at = memcpy(list->text + list->used, text, size);
+    list->used += size;
+    for (char *id = strtok(at, ", "); id; id = strtok(NULL, ", ")) {
+        if (list->n == MAX_IDS) {
+            cli_error(NULL, "--%s names more than %d rules", option->names, MAX_IDS);
+            return false;
+        }
+        list->id[list->n++] = id;
+    }
+    return true;
+}
+
+static bool handle_word(command *c, const cli_option *option, const char *text)
+{
+    static const char *const formats[] = {"text", "json", "sarif"};
+    int found = 0;
+    if (cli_is(option, "level")) {
+        found = find_word(option, text, ek_lint_level_name, 3);
+        c->counts = (ek_lint_level)(found < 0 ? 0 : found);
+    } else if (cli_is(option, "kind")) {
+        found = c->options.kind = find_word(option, text, ek_lint_kind_name, EK_N_LINT_KINDS);
+    } else {
+        found = find_word(option, text, formats, 3);
+        c->format = formats[found < 0 ? 0 : found];
+    }
+    return found >= 0;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is(option, "only"))
+        return take_ids(option, &c->only, text);
+    if (cli_is(option, "off"))
+        return take_ids(option, &c->off, text);
+    if (cli_is(option, "devices"))
+        return cli_int(option, text, 1, MAX_DEVICES, &c->options.n_devices);
+    if (cli_is(option, "explain")) {
+        c->explain = text;
+        return true;
+    }
+    if (text)
+        return handle_word(c, option, text);
+    c->list = c->list || cli_is(option, "list");
+    c->quiet = c->quiet || cli_is(option, "q");
+    return true;
+}
+
+/* ---- rules ---- */
+
+static bool explain(const char *id)
+{
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES], *rule = ek_lint_rule_find(id);
+    const char *names[EK_MAX_LINT_RULES];
+    ek_error err;
+    if (rule)
+        return cli_printed(ek_lint_write_rule(rule, stdout, &err), &err);
+    int n = ek_lint_rules(rules);
+    for (int i = 0; i < n; i++)
+        names[i] = rules[i]->id;
+    const char *near = cli_nearest(id, names, n);
+    cli_error(NULL, "no rule is called '%s'%s%s%s; --list names them", id, near ? "; did you mean '" : "",
+              near ? near : "", near ? "'?" : "");
+    return false;
+}
+
+static bool list_rules(void)
+{
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = ek_lint_rules(rules);
+    for (int i = 0; i < n; i++) {
+        char kinds[64] = "";
+        for (int k = 0; k < EK_N_LINT_KINDS; k++)
+            if (rules[i]->kinds & 1U << k)
+                snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), "%s%s", kinds[0] ? "," : "",
+                         ek_lint_kind_name[k]);
+        printf("%-38s %-8s %-18s %s\n", rules[i]->id, ek_lint_level_name[rules[i]->level], kinds, rules[i]->title);
+    }
+    return cli_printed(EK_OK, NULL);
+}
+
+/* ---- findings ---- */
+
+static void print_sums(const ek_lint *lint)
+{
+    int count[3] = {0};
+    for (int i = 0; i < lint->n_findings; i++)
+        count[lint->finding[i].rule->level]++;
+    printf("%d file%s: %d error%s, %d warning%s, %d note%s", lint->n_files, lint->n_files == 1 ? "" : "s",
+           count[EK_LINT_ERROR], count[EK_LINT_ERROR] == 1 ? "" : "s", count[EK_LINT_WARNING],
+           count[EK_LINT_WARNING] == 1 ? "" : "s", count[EK_LINT_NOTE], count[EK_LINT_NOTE] == 1 ? "" : "s");
+    if (lint->n_suppressed > 0)
+        printf("; comments take %d away", lint->n_suppressed);
+    puts(lint->n_findings > 0 ? "; evenkeel lint --explain RULE tells more" : "");
+}
+
+static bool print(const command *c, const ek_lint *lint)
+{
+    ek_error err;
+    if (strcmp(c->format, "json") == 0)
+        return cli_printed(ek_lint_write_json(lint, stdout, &err), &err);
+    if (strcmp(c->format, "sarif") == 0)
+        return cli_printed(ek_lint_write_sarif(lint, stdout, &err), &err);
+    ek_status status = ek_lint_write_text(lint, !c->quiet, stdout, &err);
+    if (status == EK_OK && !c->quiet)
+        print_sums(lint);
+    return cli_printed(status, &err);
+}
+
+static int run_files(command *c, const cli_lint_files *files)
+{
+    ek_lint lint;
+    ek_error err;
+    c->options.only = c->only.id, c->options.n_only = c->only.n;
+    c->options.off = c->off.id, c->options.n_off = c->off.n;
+    c->options.least = c->quiet ? c->counts : EK_LINT_NOTE;
+    c->options.skip_unreadable = files->any_folder;
+    if (ek_lint_run((const char *const *)files->path, files->n, &c->options, c->quiet ? NULL : &cli_listener, &lint,
+                    &err)) {
+        cli_error(&err, "%s", err.message);
+        return EXIT_WRONG;
+    }
+    int code = EXIT_DONE;
+    for (int i = 0; i < lint.n_findings; i++)
+        if (lint.finding[i].rule->level >= c->counts)
+            code = EXIT_NO;
+    if (!print(c, &lint))
+        code = EXIT_WRONG;
+    ek_lint_clear(&lint);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    static command c; /* too large for the stack */
+    c = (command){.format = "text", .counts = EK_LINT_WARNING, .options = ek_lint_options_default()};
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, c.path);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    if (c.explain)
+        return explain(c.explain) ? EXIT_DONE : EXIT_WRONG;
+    if (c.list)
+        return list_rules() ? EXIT_DONE : EXIT_WRONG;
+    if (!c.path[0]) {
+        cli_error(NULL, "no files: give training files, scripts or a folder, for example `evenkeel lint train.yaml`");
+        return EXIT_WRONG;
+    }
+    cli_lint_files files = {0};
+    int code = EXIT_DONE;
+    for (int i = 0; i < MAX_PATHS && c.path[i] && code == EXIT_DONE; i++)
+        code = cli_lint_files_add(&files, c.path[i]) ? EXIT_DONE : EXIT_WRONG;
+    if (code == EXIT_DONE && files.n == 0) {
+        cli_error(NULL, "no *.yaml, *.yml, *.sh, *.env or *.py below %s", c.path[0]);
+        code = EXIT_WRONG;
+    }
+    code = code == EXIT_DONE ? run_files(&c, &files) : code;
+    cli_lint_files_clear(&files);
+    return code;
+}
+
+const ek_cmd cmd_lint = {"lint", "check training files, launch scripts and programs against the tuning guides", run};

@@ -1,0 +1,27 @@
+/* lint/comments.h - comments in a file that take findings away. */
+#ifndef EK_LINT_COMMENTS_H
+#define EK_LINT_COMMENTS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+
+/** An id that a comment switches off. */
+typedef struct ek__comment {
+    const char *id;
+    int line, column, end_column; /**< of the id in its comment */
+    int from, to;                 /**< lines it holds for; 0: the whole file */
+} ek__comment;
+
+typedef struct ek__comments {
+    int n;
+    ek__comment *comment; /**< [n] */
+} ek__comments;
+
+/** Find the comments of a text; what is found lies in the pool. @return EK_OK or EK_ERR_MEMORY. O(size). */
+ek_status ek__comments_read(const char *text, size_t size, ek__pool *pool, ek__comments *out, ek_error *err);
+/** Does a comment take findings of this rule on this line away? O(comments). */
+bool ek__comments_cover(const ek__comments *comments, const char *id, int line);
+
+#endif

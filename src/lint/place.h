@@ -1,0 +1,31 @@
+/* lint/place.h - where in a file a setting of its job stands, for rules that look at jobs. */
+#ifndef EK_LINT_PLACE_H
+#define EK_LINT_PLACE_H
+
+#include "lint/rules.h"
+
+typedef struct ek__place {
+    int line, column, end_column; /* 1, 1, 0 where the setting is not in the file */
+    const ek__node *node;         /* its value in a YAML; NULL */
+} ek__place;
+
+enum { EK__PLACE_KEYS = 3 };
+/** The names a setting goes by. */
+typedef struct ek__setting {
+    const char *key[EK__PLACE_KEYS]; /* in YAMLs */
+    const char *argument;            /* in scripts: "--sequence-parallel" */
+} ek__setting;
+
+/** The value of the first of the keys, each looked for in the whole tree, maps before their later neighbours; or the
+ *  argument, outside of comments. O(size). */
+ek__place ek__place_of(const ek__lint_file *file, const ek__setting *setting);
+/** Of a value in a YAML. */
+ek__place ek__place_of_node(const ek__node *node);
+/** A value in the tree by the names of the maps on its way, "context.deterministic"; NULL without one. */
+const ek__node *ek__lint_get(const ek__node *root, const char *path);
+/** A scalar by its key, anywhere in the tree; NULL without one. O(nodes). */
+const ek__node *ek__lint_find(const ek__node *root, const char *key);
+/** Is it a switch that is on, or the word "ON"? */
+bool ek__lint_is_on(const ek__node *node);
+
+#endif

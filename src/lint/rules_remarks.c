@@ -1,0 +1,269 @@
+/* Rules whose findings the readers of jobs and the look at a job's graphs (ek_memory_lint) make as they go: each
+ * warning there carries the id of its rule, and here is what the rule says about itself. So a warning is made in one
+ * place, whichever command shows it. Warnings without an id are what the reader took for granted. */
+#include <string.h>
+
+#include "lint/rules.h"
+
+#define JOBS             (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL)
+#define CHECKS(function) .check = {[EK_LINT_YAML] = (function), [EK_LINT_SHELL] = (function)}
+
+static ek_status report_those_of(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
+                                 const char *id)
+{
+    ek_status status = EK_OK;
+    for (int i = 0; i < file->n_remarks && status == EK_OK; i++) {
+        const ek__lint_remark *remark = &file->remark[i];
+        if (strcmp(remark->rule, id) == 0)
+            status = ek__lint_report(run, entry, file, remark->line, remark->column, 0, NULL, "%s", remark->message);
+    }
+    return status;
+}
+
+static ek_status check_remarks(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    return report_those_of(run, entry, file, entry->about.id);
+}
+
+static ek_status check_assumptions(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    return report_those_of(run, entry, file, "");
+}
+
+static ek_status check_unread(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    if (file->refusal != EK__LINT_UNREAD)
+        return EK_OK;
+    return ek__lint_report(run, entry, file, file->reason.line, file->reason.column, 0, NULL,
+                           "%s; rules about degrees, recomputation and memory were not asked", file->reason.message);
+}
+
+static ek_status check_refused(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    if (file->refusal != EK__LINT_REFUSED)
+        return EK_OK;
+    return ek__lint_report(run, entry, file, file->reason.line, file->reason.column, 0, NULL, "%s",
+                           file->reason.message);
+}
+
+#define MODEL                                                                                                          \
+    "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"                 \
+    "                       num_heads: 32, vocab_size: 32000, use_flash_attention: True}}\n"
+#define ARGUMENTS                                                                                                      \
+    "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"   \
+    "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --use-flash-attn\n"
+#define DEGREES "parallel_config: {data_parallel: 2, model_parallel: 2, use_seq_parallel: True}\n"
+
+/* clang-format off */
+const ek__lint_entry ek__lint_remarks[] = {
+    {
+        .about = {.id = "recompute-no-operator", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "A recompute pattern names no operator",
+                  .why = "Patterns of select_recompute and select_comm_recompute are matched against the paths of cells and "
+                         "operators. One that matches nothing is dropped without a word, so the memory that it was meant to "
+                         "save is not saved. The paths are those of the model's layers as they are modelled here.",
+                  .cost = "The whole saving of the pattern; the finding says what is nearest.",
+                  .fix = "Write the path of the operator with \\. between its names.",
+                  .source = "MindFormers performance guide, typical case 'Silu-Mul recomputation not in effect'; its own listings "
+                            "hold feed_forward\\.W3\\.reshape, which names nothing",
+                  .bad = MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.W3\\.reshape']}\n",
+                  .good = MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.w1\\.reshape', 'feed_forward\\.w2\\.reshape', "
+                                        "'feed_forward\\.mul']}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "recompute-no-communication", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "A communication pattern has no communication to repeat",
+                  .why = "select_comm_recompute repeats the communication behind the operators that it names. Where none follows, "
+                         "as without tensor or sequence parallelism, it does nothing.",
+                  .cost = "The saving that was meant; no time.",
+                  .fix = "Name the operator in front of the communication, such as .*\\.norm, or drop the setting.",
+                  .source = "MindFormers performance guide, Llama multi-card case: select_comm_recompute of .*\\.norm",
+                  .bad = MODEL "parallel_config: {data_parallel: 2, model_parallel: 1}\n"
+                               "recompute_config: {select_comm_recompute: ['.*\\.norm']}\n",
+                  .good = MODEL DEGREES "recompute_config: {select_comm_recompute: ['.*\\.norm']}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "recompute-no-saving", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "A recompute pattern saves no memory",
+                  .why = "Recomputing an operator saves memory only where nothing else keeps the same bytes: SiLU and Mul need the "
+                         "reshapes behind them as long as fine-grained interleaving is off, and a cast to lower precision keeps its "
+                         "larger input instead.",
+                  .cost = "The time of the recomputation, for nothing or for more memory.",
+                  .fix = "Add feed_forward\\.w1\\.reshape and feed_forward\\.w2\\.reshape, or leave the pattern out.",
+                  .source = "MindFormers performance guide, 'Silu-Mul recomputation not in effect' and 'Cast recomputation'",
+                  .bad = MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.mul', "
+                                       "'feed_forward\\.w1\\.activation\\.silu']}\n",
+                  .good = MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.mul', "
+                                        "'feed_forward\\.w1\\.activation\\.silu',\n"
+                                        "  'feed_forward\\.w1\\.reshape', 'feed_forward\\.w2\\.reshape']}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "recompute-hidden", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "Selective recomputation on layers that are recomputed whole",
+                  .why = "A layer that `recompute` takes is recomputed whole, and what the selective lists say of it does not count.",
+                  .cost = "Nothing in the run; the plan is not the one that was meant.",
+                  .fix = "Name more layers in the selective list than in `recompute`, or drop it.",
+                  .source = "MindSpore dynamic graph guide, memory settings: the sums of layers by kind of recomputation",
+                  .bad = MODEL DEGREES "recompute_config: {recompute: True, select_recompute: ['feed_forward\\.w2\\.reshape']}\n",
+                  .good = MODEL DEGREES "recompute_config: {recompute: [4], select_recompute: {'feed_forward\\.w2\\.reshape': [8]}}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "recompute-count", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "More layers recomputed than there are",
+                  .why = "A list counts the layers of each stage or chunk. The framework cuts numbers above the layers there "
+                         "without a word, which hides a list that was made for other stages.",
+                  .cost = "Nothing in the run; the list may belong to another layout.",
+                  .fix = "Write the number of layers there, or the list for this layout.",
+                  .source = "MindSpore dynamic graph guide, memory settings: the sum of recomputed layers is below the layers there",
+                  .bad = MODEL DEGREES "recompute_config: {recompute: [40]}\n",
+                  .good = MODEL DEGREES "recompute_config: {recompute: [32]}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "embedding-not-sharded", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "The optimizer does not share a large embedding table",
+                  .why = "Optimizer parallelism leaves the embedding table whole unless model_config.parallel_optimizer is on. With a "
+                         "large vocabulary the table, its gradient and its states fill the first stage. Fires from 1 GB on, or "
+                         "5 % of max_device_memory.",
+                  .cost = "The bytes in the finding, on every rank of the first stage, nearly all of which could be shared.",
+                  .fix = "Set parallel_optimizer: True in model_config.",
+                  .source = "MindFormers performance guide, Llama multi-card case, method 2",
+                  .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 8192, num_layers: 8,\n"
+                         "                       num_heads: 64, vocab_size: 152064, use_flash_attention: True}}\n"
+                         "parallel: {enable_parallel_optimizer: True}\n"
+                         "parallel_config: {data_parallel: 8}\n",
+                  .good = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 8192, num_layers: 8,\n"
+                          "                       num_heads: 64, vocab_size: 152064, use_flash_attention: True,\n"
+                          "                       parallel_optimizer: True}}\n"
+                          "parallel: {enable_parallel_optimizer: True}\n"
+                          "parallel_config: {data_parallel: 8}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "fine-grain-without-sequence-parallel", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "Fine-grained interleaving without sequence parallelism",
+                  .why = "fine_grain_interleave hides the communication of tensor parallelism behind computation; it is meant to go "
+                         "with sequence parallelism.",
+                  .cost = "The communication stays partly in the open, and norms and their inputs are kept whole on every rank.",
+                  .fix = "Set use_seq_parallel: True.",
+                  .source = "MindFormers performance guide, Llama multi-card case, method 3",
+                  .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
+                         "                       num_heads: 32, vocab_size: 32000, fine_grain_interleave: 2}}\n"
+                         "parallel_config: {model_parallel: 8, use_seq_parallel: False}\n",
+                  .good = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
+                          "                       num_heads: 32, vocab_size: 32000, fine_grain_interleave: 2}}\n"
+                          "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "vocabulary-not-divisible", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "The vocabulary does not divide by the ranks that were to share it",
+                  .why = "With vocab_emb_dp: False the embedding table is cut over model_parallel x context_parallel ranks and the "
+                         "head over model_parallel. Where the vocabulary does not divide, the framework keeps them whole without "
+                         "a word.",
+                  .cost = "Table, head and logits whole on every rank: t times the memory and the time of the head.",
+                  .fix = "Pad the vocabulary to a multiple of the ranks.",
+                  .source = "MindFormers r1.5.0, how the embedding and the head are cut; docs/models.md",
+                  .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
+                         "                       num_heads: 32, vocab_size: 32001, use_flash_attention: True}}\n"
+                         "parallel_config: {model_parallel: 8, use_seq_parallel: True, vocab_emb_dp: False}\n",
+                  .good = MODEL "parallel_config: {model_parallel: 8, use_seq_parallel: True, vocab_emb_dp: False}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "vpp-not-on", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "Interleave is counted but not switched on",
+                  .why = "pp_interleave_num counts only with parallel.pipeline_config.pipeline_interleave: True. Without it a stage "
+                         "has one chunk.",
+                  .cost = "The bubble stays (p-1)/(m+p-1) of a step instead of (p-1)/(v m+p-1).",
+                  .fix = "Set pipeline_interleave: True and pipeline_scheduler: '1f1b', or drop pp_interleave_num.",
+                  .source = "MindFormers performance guide, 'Too many bubbles in the pp scenario'",
+                  .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
+                         "                       num_heads: 32, vocab_size: 32000, pp_interleave_num: 2}}\n"
+                         "parallel_config: {pipeline_stage: 4, micro_batch_num: 64}\n",
+                  .good = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
+                          "                       num_heads: 32, vocab_size: 32000, pp_interleave_num: 2}}\n"
+                          "parallel: {pipeline_config: {pipeline_interleave: True, pipeline_scheduler: '1f1b'}}\n"
+                          "parallel_config: {pipeline_stage: 4, micro_batch_num: 64}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "setting-without-effect", .level = EK_LINT_NOTE, .kinds = JOBS,
+                  .title = "A setting does nothing with the others",
+                  .why = "Some settings count only with others: accumulation steps not with pipeline stages, micro-batches not without "
+                         "them, fine-grained interleaving only with tensor parallelism; some switches of recompute_config are not passed "
+                         "on to the layers.",
+                  .cost = "Nothing in the run; what was meant does not happen.",
+                  .fix = "Drop the setting, or set what it needs; the finding says which.",
+                  .source = "MindFormers r1.5.0 and Megatron-LM as their files are read here; docs/models.md",
+                  .bad = MODEL "parallel_config: {data_parallel: 2, micro_batch_num: 8}\n",
+                  .good = MODEL "parallel_config: {data_parallel: 2, pipeline_stage: 2, micro_batch_num: 8}\n"},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "unknown-key", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "A key looks mistyped",
+                  .why = "The framework takes keys that it does not know without a word. One that is nearly the name of a setting that "
+                         "memory depends on is likely meant to be it.",
+                  .cost = "The setting has its default.",
+                  .fix = "Write the name that the finding suggests.",
+                  .source = "MindFormers r1.5.0: PretrainedConfig keeps unknown keys; docs/models.md",
+                  .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
+                         "                       num_heads: 32, vocab_size: 32000, use_flash_atention: True}}\n",
+                  .good = MODEL},
+        CHECKS(check_remarks),
+    },
+    {
+        .about = {.id = "argument-twice", .level = EK_LINT_WARNING, .kinds = 1U << EK_LINT_SHELL,
+                  .title = "An argument is given twice with different values",
+                  .why = "The last one counts, which who reads the first one does not see.",
+                  .cost = "Nothing, or a run with other degrees than were meant.",
+                  .fix = "Keep one of them.",
+                  .source = "Megatron-LM, arguments by Python's argparse: the last value of a name is kept",
+                  .bad = ARGUMENTS "--tensor-model-parallel-size 2 --sequence-parallel\n--tensor-model-parallel-size 4\n",
+                  .good = ARGUMENTS "--tensor-model-parallel-size 2 --sequence-parallel\n--tensor-model-parallel-size 2\n"},
+        .check = {[EK_LINT_SHELL] = check_remarks},
+    },
+    {
+        .about = {.id = "assumption", .level = EK_LINT_NOTE, .kinds = JOBS,
+                  .title = "Something is taken for granted",
+                  .why = "What a file leaves open, or says in a way that is not known here, is taken in some way, and other findings "
+                         "rest on it.",
+                  .cost = "Nothing in the run; findings with figures may be off.",
+                  .fix = "Say it in the file, or give --devices.",
+                  .source = "docs/models.md: what each reader takes where a file does not say",
+                  .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
+                         "                       num_heads: 32, vocab_size: 32000}}\noptimizer: {type: MyOptimizer}\n",
+                  .good = MODEL "optimizer: {type: AdamW}\n"},
+        CHECKS(check_assumptions),
+    },
+    {
+        .about = {.id = "job-unread", .level = EK_LINT_WARNING, .kinds = JOBS,
+                  .title = "The training job cannot be understood",
+                  .why = "A setting of the job is missing, of the wrong type, or contradicts another, so that its layers and degrees "
+                         "cannot be put together.",
+                  .cost = "The framework is likely to stop at the same place; most rules could not be asked.",
+                  .fix = "Correct the setting that the finding names.",
+                  .source = "the reader of jobs; docs/formats.md",
+                  .bad = MODEL "parallel_config: {model_parallel: many}\n",
+                  .good = MODEL "parallel_config: {model_parallel: 1}\n"},
+        CHECKS(check_unread),
+    },
+    {
+        .about = {.id = "not-runnable", .level = EK_LINT_ERROR, .kinds = JOBS,
+                  .title = "The framework would not run this",
+                  .why = "Degrees do not divide what they cut, layers are not all placed, or there are fewer micro-batches than stages.",
+                  .cost = "The run stops at its start, often minutes after the devices were taken.",
+                  .fix = "Correct the setting that the finding names.",
+                  .source = "checks that MindFormers r1.5.0 and Megatron-LM make themselves; docs/models.md",
+                  .bad = MODEL "parallel_config: {model_parallel: 6, use_seq_parallel: True}\n",
+                  .good = MODEL "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
+        CHECKS(check_refused),
+    },
+    {.about = {.id = NULL}},
+};
+/* clang-format on */

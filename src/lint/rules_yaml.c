@@ -1,0 +1,442 @@
+/* Rules on single keys of training YAMLs: switches that cost time when they are left on, how data is read, the
+ * profiler, the limit of device memory. Degrees come from the job, where the file holds one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "lint/place.h"
+
+#define YAML            (1U << EK_LINT_YAML)
+#define CHECK(function) .check = {[EK_LINT_YAML] = (function)}
+#define REPORT(node, fix, ...)                                                                                         \
+    ek__lint_report(run, entry, file, ek__place_of_node(node).line, ek__place_of_node(node).column,                    \
+                    ek__place_of_node(node).end_column, (fix), __VA_ARGS__)
+
+enum {
+    FIRST_STEP = 3, /* where profiling may begin: the first step compiles */
+    MOST_STEPS = 4, /* to profile */
+    MANY_DEVICES = 1000,
+    MEMORY_MB = 58 * 1024, /* of a device of 64 GB, for the framework's pool */
+    MEMORY_MANY_MB = 54 * 1024,
+    DEVICE_MB = 64 * 1024,
+};
+
+static bool is_on_at(const ek__lint_file *file, const char *path)
+{
+    return ek__lint_is_on(ek__lint_get(file->yaml, path));
+}
+
+/* A whole number below a path; `fallback` where there is none. */
+static int number_at(const ek__lint_file *file, const char *path, int fallback)
+{
+    const ek__node *node = ek__lint_get(file->yaml, path);
+    int value = fallback;
+    return node && ek__node_is_int(node, &value) ? value : fallback;
+}
+
+static int data_ranks(const ek__lint_file *file)
+{
+    return file->job ? file->job->parallel.data : number_at(file, "parallel_config.data_parallel", 1);
+}
+
+static int64_t count_devices(const ek__lint_file *file)
+{
+    if (file->job) {
+        const ek_job_parallel *p = &file->job->parallel;
+        return (int64_t)p->data * p->tensor * p->pipeline * p->context;
+    }
+    return 1;
+}
+
+/* ---- switches left on ---- */
+
+static ek_status check_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    static const char *const keys[] = {"deterministic", "train_precision_sync"};
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && status == EK_OK; i++) {
+        const ek__node *node = ek__lint_find(file->yaml, keys[i]);
+        bool word = node && !ek__node_is_bool(node, &(bool){false});
+        if (ek__lint_is_on(node))
+            status = REPORT(node, word ? "\"OFF\"" : "False",
+                            "%s is on: operators take their slower, reproducible way in every step; switch it off once "
+                            "results were compared",
+                            keys[i]);
+    }
+    return status;
+}
+
+static ek_status check_synchronize(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_find(file->yaml, "pynative_synchronize");
+    return !ek__lint_is_on(node) ? EK_OK
+                                 : REPORT(node, "False",
+                                          "pynative_synchronize is on: the host waits for every operator, so none is "
+                                          "launched ahead; it is for finding errors");
+}
+
+static ek_status check_graphs(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_get(file->yaml, "context.save_graphs");
+    int level = 0;
+    bool on = ek__lint_is_on(node) || (node && ek__node_is_int(node, &level) && level > 0);
+    return !on ? EK_OK
+               : REPORT(node, "False",
+                        "save_graphs is on: every graph is written out while it is compiled; for a look at the graphs "
+                        "take few layers, and switch it off for training");
+}
+
+/* ---- data ---- */
+
+static ek_status check_full_batch(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_get(file->yaml, "parallel.full_batch");
+    int data = data_ranks(file);
+    if (!ek__lint_is_on(node) || data == 1)
+        return EK_OK;
+    return REPORT(
+        node, "False",
+        "full_batch is on with %d data-parallel ranks: each device reads the data of all of them, %d times what "
+        "it needs, %lld devices at once; where reading is slow set it to False, with dataset_strategy [[%d, 1], "
+        "..], one for each input",
+        data, data, (long long)count_devices(file), data);
+}
+
+/* The first number of an entry of dataset_strategy; -1 where there is none. */
+static int first_of(const ek__node *entry)
+{
+    int value = -1;
+    return entry->kind == EK__LIST && entry->first && ek__node_is_int(entry->first, &value) ? value : -1;
+}
+
+static ek_status check_strategy_lists(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
+                                      const ek__node *strategy)
+{
+    const ek__node *columns = ek__lint_get(file->yaml, "train_dataset.input_columns");
+    int data = data_ranks(file), i = 0;
+    if (columns && columns->kind == EK__LIST && columns->n != strategy->n)
+        return REPORT(strategy, NULL,
+                      "dataset_strategy has %d entr%s, but train_dataset.input_columns has %d; give one "
+                      "for each",
+                      strategy->n, strategy->n == 1 ? "y" : "ies", columns->n);
+    for (const ek__node *one = strategy->first; one; one = one->next, i++)
+        if (first_of(one) >= 0 && first_of(one) != data)
+            return REPORT(
+                one->first, NULL,
+                "dataset_strategy cuts the batch of input %d over %d ranks, but data_parallel is %d; write %d", i,
+                first_of(one), data, data);
+    return EK_OK;
+}
+
+static ek_status check_strategy(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *full = ek__lint_get(file->yaml, "parallel.full_batch"),
+                   *strategy = ek__lint_get(file->yaml, "parallel.dataset_strategy");
+    bool on = false, told = full && ek__node_is_bool(full, &on);
+    if (strategy && on)
+        return REPORT(strategy, NULL, "dataset_strategy does nothing with full_batch: True");
+    if (strategy && strategy->kind == EK__LIST)
+        return check_strategy_lists(run, entry, file, strategy);
+    if (!strategy && told && !on && data_ranks(file) > 1)
+        return REPORT(full, NULL,
+                      "full_batch is off without dataset_strategy, so the data is not cut by data_parallel %d; add "
+                      "dataset_strategy: [[%d, 1], ..], one for each input",
+                      data_ranks(file), data_ranks(file));
+    return EK_OK;
+}
+
+static ek_status check_mask(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *columns = ek__lint_get(file->yaml, "train_dataset.input_columns"),
+                   *type = ek__lint_get(file->yaml, "train_dataset.data_loader.type");
+    /* Loaders that hand out what a file holds; others make the mask as they go. */
+    bool stored =
+        type && type->text && (strcmp(type->text, "MindDataset") == 0 || strcmp(type->text, "TFRecordDataset") == 0);
+    if (!columns || columns->kind != EK__LIST || !stored)
+        return EK_OK;
+    double length = file->job ? file->job->parallel.seq_length : 0;
+    char figure[96] = "";
+    if (length > 0)
+        snprintf(figure, sizeof figure, ", %.0f x %.0f values a sequence (%.0f MB at a byte each)", length, length,
+                 length * length / 0x1p20);
+    for (const ek__node *one = columns->first; one; one = one->next)
+        if (one->text && strcmp(one->text, "attention_mask") == 0)
+            return REPORT(
+                one, NULL,
+                "attention_mask is read from storage by %s%s; make it from what is smaller as data is loaded, or "
+                "use a compressed mask",
+                type->text, figure);
+    return EK_OK;
+}
+
+/* ---- the profiler ---- */
+
+static ek_status check_profile(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_get(file->yaml, "profile");
+    return !ek__lint_is_on(node)
+               ? EK_OK
+               : REPORT(node, "False", "the profiler is on; switch it off for training that is not to be profiled");
+}
+
+static ek_status check_profile_steps(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *start = ek__lint_get(file->yaml, "profile_start_step"),
+                   *stop = ek__lint_get(file->yaml, "profile_stop_step");
+    int first = number_at(file, "profile_start_step", 1), last = number_at(file, "profile_stop_step", 10);
+    ek_status status = EK_OK;
+    char fix[16];
+    if (!is_on_at(file, "profile"))
+        return EK_OK;
+    snprintf(fix, sizeof fix, "%d", FIRST_STEP);
+    if (first < FIRST_STEP && !is_on_at(file, "init_start_profile"))
+        status = REPORT(start ? start : ek__lint_get(file->yaml, "profile"), start ? fix : NULL,
+                        "profiling starts at step %d%s, while graphs are compiled and caches fill; start at step %d",
+                        first, start ? "" : ", the default", FIRST_STEP);
+    first = first < FIRST_STEP ? FIRST_STEP : first;
+    snprintf(fix, sizeof fix, "%d", first + MOST_STEPS - 1);
+    if (status == EK_OK && last - first + 1 > MOST_STEPS)
+        status =
+            REPORT(stop ? stop : ek__lint_get(file->yaml, "profile"), stop ? fix : NULL,
+                   "profiling stops after step %d%s; from step %d on that is %d steps, and 2 to %d are advised, since "
+                   "collecting takes long; stop at %s",
+                   last, stop ? "" : ", the default", first, last - first + 1, MOST_STEPS, fix);
+    return status;
+}
+
+static ek_status check_profile_init(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_get(file->yaml, "init_start_profile");
+    if (!is_on_at(file, "profile") || !ek__lint_is_on(node))
+        return EK_OK;
+    return REPORT(node, "False",
+                  "the profiler starts as it is made, so profile_start_step %d does nothing and the compilation is "
+                  "collected too",
+                  number_at(file, "profile_start_step", 1));
+}
+
+static ek_status check_profile_communication(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_get(file->yaml, "profile_communication");
+    bool alone =
+        run->options->n_devices == 1 || (run->options->n_devices == 0 && file->job && count_devices(file) == 1);
+    return !is_on_at(file, "profile") || !ek__lint_is_on(node) || !alone
+               ? EK_OK
+               : REPORT(node, "False", "profile_communication does nothing on a single device");
+}
+
+/* ---- memory ---- */
+
+static ek_status check_memory(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *context = ek__lint_get(file->yaml, "context"),
+                   *node = ek__lint_get(file->yaml, "context.max_device_memory");
+    double mb = file->job ? file->job->limit_mb : 0;
+    if (file->job && context && !node)
+        return ek__lint_report(run, entry, file, context->key_line, context->key_column, 0, NULL,
+                               "max_device_memory is not set, so the framework takes what the device has; set 58GB on "
+                               "devices of 64 GB");
+    if (!node || mb <= MEMORY_MB || mb > DEVICE_MB)
+        return EK_OK;
+    return REPORT(
+        node, "\"58GB\"",
+        "max_device_memory of %.1f GB leaves %.1f GB of a device of 64 GB to communication and the rest; 58 GB "
+        "are advised",
+        mb / 1024, (DEVICE_MB - mb) / 1024);
+}
+
+static ek_status check_memory_many(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_get(file->yaml, "context.max_device_memory");
+    double mb = file->job ? file->job->limit_mb : 0;
+    int64_t n = run->options->n_devices > 0 ? run->options->n_devices : count_devices(file);
+    if (!node || n < MANY_DEVICES || mb <= MEMORY_MANY_MB || mb > DEVICE_MB)
+        return EK_OK;
+    return REPORT(
+        node, "\"54GB\"",
+        "max_device_memory is %.1f GB on %lld devices; on a thousand and more, whose communication needs more "
+        "memory outside of the pool, 54 GB are usual",
+        mb / 1024, (long long)n);
+}
+
+static ek_status check_jit(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__node *node = ek__lint_find(file->yaml, "jit_level");
+    return !node || strcmp(node->text, "O0") != 0
+               ? EK_OK
+               : REPORT(
+                     node, "\"O1\"",
+                     "jit_level is O0, with which operators are not fused; O1 fuses them, which saves time and memory");
+}
+
+#define MODEL                                                                                                          \
+    "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"                 \
+    "                       num_heads: 32, vocab_size: 32000, use_flash_attention: True}}\n"
+#define THOUSAND                                                                                                       \
+    "parallel_config: {data_parallel: 16, model_parallel: 8, pipeline_stage: 8, micro_batch_num: 64, "                 \
+    "use_seq_parallel: True}\n"
+
+/* clang-format off */
+const ek__lint_entry ek__lint_yaml[] = {
+    {
+        .about = {.id = "deterministic-on", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "Deterministic computation is on",
+                  .why = "Deterministic kernels add up in a fixed order, which keeps them from the fastest way. It is for comparing "
+                         "results bit by bit.",
+                  .cost = "Slower operators in every step; the source gives no figure.",
+                  .fix = "deterministic: \"OFF\"; train_precision_sync: False.",
+                  .source = "MindSpore dynamic graph guide, programming checklist: switch deterministic computation off",
+                  .bad = "context:\n  mode: 0\n  deterministic: \"ON\"\n",
+                  .good = "context:\n  mode: 0\n  deterministic: \"OFF\"\n"},
+        CHECK(check_deterministic),
+    },
+    {
+        .about = {.id = "pynative-synchronize", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "The host waits for every operator",
+                  .why = "With stream synchronisation every operator is waited for before the next is launched, so launching is never "
+                         "hidden behind execution. It is for finding out which operator fails.",
+                  .cost = "The time of all launches, in every step; the source gives no figure.",
+                  .fix = "pynative_synchronize: False.",
+                  .source = "MindSpore dynamic graph guide, programming checklist: switch stream synchronisation off",
+                  .bad = "context:\n  mode: 1\n  pynative_synchronize: True\n",
+                  .good = "context:\n  mode: 1\n  pynative_synchronize: False\n"},
+        CHECK(check_synchronize),
+    },
+    {
+        .about = {.id = "save-graphs", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "Graphs are saved while they are compiled",
+                  .why = "save_graphs writes intermediate files of every graph at every stage of compilation, on every device.",
+                  .cost = "Time of the compilation and room on the disk, the more the more layers.",
+                  .fix = "save_graphs: False; with fewer layers when graphs are looked at.",
+                  .source = "MindFormers performance guide, IR graph: fewer layers, to reduce the time of compiling and saving",
+                  .bad = "context:\n  save_graphs: True\n",
+                  .good = "context:\n  save_graphs: False\n"},
+        CHECK(check_graphs),
+    },
+    {
+        .about = {.id = "full-batch", .level = EK_LINT_NOTE, .kinds = YAML,
+                  .title = "Every device reads the whole global batch",
+                  .why = "With full_batch: True each device reads the data of all data-parallel ranks and uses its own part. Whether "
+                         "reading is what a step waits for only a profile shows, so this is a note; most shipped configurations have it.",
+                  .cost = "d times the reading, at the same time on every device; on shared storage of a large cluster steps wait "
+                          "for data.",
+                  .fix = "full_batch: False with dataset_strategy: [[dp, 1], ..], one for each input.",
+                  .source = "MindFormers performance guide, IO bottleneck",
+                  .bad = MODEL "parallel: {full_batch: True, enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 8}\n",
+                  .good = MODEL "parallel: {full_batch: False, dataset_strategy: [[8, 1]], enable_parallel_optimizer: True}\n"
+                                "parallel_config: {data_parallel: 8}\n"},
+        CHECK(check_full_batch),
+    },
+    {
+        .about = {.id = "dataset-strategy", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "dataset_strategy does not fit full_batch, the degrees or the inputs",
+                  .why = "dataset_strategy counts with full_batch: False only. It has an entry for each input, whose first number is "
+                         "data_parallel and cuts the batch.",
+                  .cost = "A run that stops, or data that is cut in another way than was meant.",
+                  .fix = "dataset_strategy: [[dp, 1], ..], one for each of train_dataset.input_columns.",
+                  .source = "MindFormers performance guide, IO bottleneck, and its general training template",
+                  .bad = MODEL "parallel: {full_batch: False, dataset_strategy: [[4, 1]], enable_parallel_optimizer: True}\n"
+                               "parallel_config: {data_parallel: 8}\n",
+                  .good = MODEL "parallel: {full_batch: False, dataset_strategy: [[8, 1]], enable_parallel_optimizer: True}\n"
+                                "parallel_config: {data_parallel: 8}\n"},
+        CHECK(check_strategy),
+    },
+    {
+        .about = {.id = "mask-from-storage", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "The attention mask is read from storage",
+                  .why = "A mask has S x S values for a sequence of S tokens, far more than the tokens. Loaders that hand out stored columns "
+                         "read all of it.",
+                  .cost = "S bytes or more read for each token.",
+                  .fix = "Drop the column and make the mask from the tokens, or use a compressed one.",
+                  .source = "MindFormers performance guide, IO bottleneck: inputs like attention_mask are O(N^2)",
+                  .bad = "train_dataset:\n  data_loader:\n    type: MindDataset\n  input_columns: [\"input_ids\", \"attention_mask\"]\n",
+                  .good = "train_dataset:\n  data_loader:\n    type: MindDataset\n  input_columns: [\"input_ids\"]\n"},
+        CHECK(check_mask),
+    },
+    {
+        .about = {.id = "profile-on", .level = EK_LINT_NOTE, .kinds = YAML,
+                  .title = "The profiler is on",
+                  .why = "Collecting and writing takes long; it is for runs that are made to be profiled.",
+                  .cost = "The steps that are profiled, and minutes of writing after them.",
+                  .fix = "profile: False.",
+                  .source = "MindFormers performance guide, profiler tool",
+                  .bad = "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\n",
+                  .good = "profile: False\nprofile_start_step: 3\nprofile_stop_step: 5\n"},
+        CHECK(check_profile),
+    },
+    {
+        .about = {.id = "profile-steps", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "The profiler looks at the first steps, or at too many",
+                  .why = "The first step compiles graphs, so what it shows is not training; 2 to 4 steps from the third on show what there is "
+                         "to see.",
+                  .cost = "A profile that misleads, or files that take long to write and to read.",
+                  .fix = "profile_start_step: 3 or later, profile_stop_step: at most 3 more.",
+                  .source = "MindFormers performance guide, profiler tool: 2 to 4 steps, from step 3 on",
+                  .bad = "profile: True\nprofile_start_step: 1\nprofile_stop_step: 10\n",
+                  .good = "profile: True\nprofile_start_step: 5\nprofile_stop_step: 6\n"},
+        CHECK(check_profile_steps),
+    },
+    {
+        .about = {.id = "profile-init", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "The profiler starts before the first step",
+                  .why = "With init_start_profile: True the profiler starts as it is made, and profile_start_step does nothing.",
+                  .cost = "Compilation and the first steps are collected too.",
+                  .fix = "init_start_profile: False.",
+                  .source = "MindFormers performance guide, profiler tool, comment on init_start_profile",
+                  .bad = "profile: True\nprofile_start_step: 5\nprofile_stop_step: 6\ninit_start_profile: True\n",
+                  .good = "profile: True\nprofile_start_step: 5\nprofile_stop_step: 6\ninit_start_profile: False\n"},
+        CHECK(check_profile_init),
+    },
+    {
+        .about = {.id = "profile-communication", .level = EK_LINT_NOTE, .kinds = YAML,
+                  .title = "Communication is to be profiled on a single device",
+                  .why = "profile_communication collects what devices do together; with one device there is nothing.",
+                  .cost = "Nothing.",
+                  .fix = "profile_communication: False.",
+                  .source = "MindFormers performance guide, profiler tool, table of parameters",
+                  .bad = MODEL "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n",
+                  .good = MODEL "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n"
+                                "parallel: {enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 8}\n"},
+        CHECK(check_profile_communication),
+    },
+    {
+        .about = {.id = "max-device-memory", .level = EK_LINT_WARNING, .kinds = YAML,
+                  .title = "The pool takes more of a device than is advised",
+                  .why = "What the framework's pool takes the other components lack: communication buffers, the operators' own. 58 GB are "
+                         "advised on devices of 64 GB. Larger devices are not known to a source, and the rule is silent about them.",
+                  .cost = "A run that stops out of memory in a component outside of the pool.",
+                  .fix = "max_device_memory: \"58GB\".",
+                  .source = "MindFormers performance guide, DryRun memory evaluation: recommended value 58GB",
+                  .bad = MODEL "context: {max_device_memory: \"60GB\"}\n",
+                  .good = MODEL "context: {max_device_memory: \"58GB\"}\n"},
+        CHECK(check_memory),
+    },
+    {
+        .about = {.id = "max-device-memory-cluster", .level = EK_LINT_NOTE, .kinds = YAML,
+                  .title = "The pool takes more of a device than is usual on a thousand devices",
+                  .why = "The more devices, the more memory communication takes outside of the pool.",
+                  .cost = "A run that stops out of memory, perhaps only at its full size.",
+                  .fix = "max_device_memory: \"54GB\".",
+                  .source = "MindFormers performance guide, DryRun memory evaluation: typically 54GB on a thousand card cluster",
+                  .bad = MODEL "context: {max_device_memory: \"58GB\"}\n" THOUSAND,
+                  .good = MODEL "context: {max_device_memory: \"54GB\"}\n" THOUSAND},
+        CHECK(check_memory_many),
+    },
+    {
+        .about = {.id = "jit-level", .level = EK_LINT_NOTE, .kinds = YAML,
+                  .title = "Operators are not fused",
+                  .why = "At jit_level O0 the graph is compiled without fusing operators; O1 fuses them. It is also the level at which "
+                         "errors are easiest to find.",
+                  .cost = "Time of small operators and memory of what lies between them; the guide's 13B case gained memory for less "
+                          "recomputation by fusion.",
+                  .fix = "jit_config: {jit_level: \"O1\"}.",
+                  .source = "MindFormers performance guide, Llama2-13B case, graph kernel fusion; MindSpore, set_context, jit_level",
+                  .bad = "context:\n  jit_config:\n    jit_level: \"O0\"\n",
+                  .good = "context:\n  jit_config:\n    jit_level: \"O1\"\n"},
+        CHECK(check_jit),
+    },
+    {.about = {.id = NULL}},
+};
+/* clang-format on */
