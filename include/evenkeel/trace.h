@@ -128,6 +128,13 @@ typedef struct ek_trace_idle {
     ek_trace_stream_idle *stream; /**< [n_streams]: Kineto */
 } ek_trace_idle;
 
+/** A stretch in which the device idled for what the host had not launched yet. */
+typedef struct ek_trace_host_gap {
+    int64_t start, end;
+    const char *cause; /**< what the host did for most of it, as in ek_trace_dispatch.cause; "dispatch": nothing seen */
+} ek_trace_host_gap;
+enum { EK_TRACE_MAX_HOST_GAPS = 4096 };
+
 /** Is the host too slow to feed the device, and why? */
 typedef struct ek_trace_dispatch {
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
@@ -136,6 +143,9 @@ typedef struct ek_trace_dispatch {
     bool is_host_bound;            /**< share over ek_trace_options.host_bound_share */
     const char
         *cause; /**< "none", "data_loading", "compilation", "synchronization", "garbage_collection", "dispatch" */
+    int n_gaps;
+    ek_trace_host_gap *gap; /**< [n_gaps], by start: the longest EK_TRACE_MAX_HOST_GAPS; none when all of them together
+                                 are under 0.5 % of the steps */
 } ek_trace_dispatch;
 
 /* ---- layers ---- */
