@@ -99,7 +99,7 @@ typedef struct open_scope {
     bool open;
 } open_scope;
 
-enum { MAX_DEPTH = 16, AFTER_ATTENTION = 4, N_EXPOSED = 8 };
+enum { MAX_DEPTH = 16, AFTER_ATTENTION = 4 };
 
 typedef struct block {
     int chunk, micro_batch;
@@ -746,12 +746,12 @@ static int64_t end_of_blocks(const generator *g, int replica, int stage)
     return last->sent > last->end ? last->sent : last->end;
 }
 
-/* Transfer of a layer's gradients among the replicas: hidden behind the layer that follows, but for a tenth of it
- * behind which none follows. */
-static int64_t transfer_of(const generator *g, bool last)
+/* Of a layer's gradients among the replicas. */
+static int64_t transfer_of(const generator *g)
 {
-    double us = 800.0 * (g->s.scale > 0 ? g->s.scale : 1.0);
-    return (int64_t)(last ? us / 10 : us) * US;
+    if (g->s.gradient_transfer > 0)
+        return g->s.gradient_transfer;
+    return (int64_t)(100.0 * (g->s.scale > 0 ? g->s.scale : 1.0)) * US;
 }
 
 static const char *gradient_name(generator *g, char *name, size_t size)
@@ -776,14 +776,14 @@ static int64_t hide_gradients(generator *g)
                 begun[d] = ready > free_from ? ready : free_from;
                 latest = begun[d] > latest ? begun[d] : latest;
             }
-            free_from = latest + transfer_of(g, chunk == 0 && i == 0);
+            free_from = latest + transfer_of(g);
             collective(g, gradient_name(g, name, sizeof name), begun[g->replica], free_from);
             free_from += 2 * US;
         }
     return free_from;
 }
 
-/* All gradients after the last block. */
+/* The same transfers, but all of them after the last block. */
 static int64_t expose_gradients(generator *g)
 {
     int64_t latest = 0, now = end_of_blocks(g, g->replica, g->stage) + PAUSE;
@@ -792,11 +792,12 @@ static int64_t expose_gradients(generator *g)
         int64_t end = end_of_blocks(g, d, g->stage) + PAUSE;
         latest = end > latest ? end : latest;
     }
-    for (int i = 0; i < N_EXPOSED; i++) {
-        int64_t end = (latest > now ? latest : now) + g->s.exposed_gradients / N_EXPOSED;
-        collective(g, gradient_name(g, name, sizeof name), now, end);
-        now = end + PAUSE;
-    }
+    for (int position = g->stage; position < n_positions(g); position += g->s.n_stages)
+        for (int i = 0; i < layers_at(g, position); i++) {
+            int64_t end = (latest > now ? latest : now) + transfer_of(g);
+            collective(g, gradient_name(g, name, sizeof name), now, end);
+            now = end + PAUSE;
+        }
     return now;
 }
 
@@ -804,7 +805,7 @@ static void emit_update(generator *g, int64_t end)
 {
     static const op update = {"", "AdamWeightDecay", "AI_VECTOR_CORE", 800, 0, false};
     double scale = g->s.scale > 0 ? g->s.scale : 1.0;
-    if (g->s.exposed_gradients > 0) {
+    if (g->s.gradients && g->s.late_gradients) {
         end = expose_gradients(g);
     } else if (g->s.gradients) {
         int64_t reduced = hide_gradients(g);

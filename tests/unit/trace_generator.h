@@ -42,23 +42,24 @@ typedef struct trace_shape {
     double warm_up; /* durations of the first step are that many times longer; 0: 1 */
     unsigned seed;
     /* ---- for runs with and without faults ---- */
-    double scale;           /* durations of operators times this; 0: 1 */
-    bool equal_layers;      /* all layers take the same time */
-    bool no_ends;           /* neither head nor tail */
-    const int *layers_of;   /* [stages x chunks]: layers of each chunk, chunk 0 of all stages first; NULL: n_layers */
-    int n_data;             /* replicas of the pipeline, rank = stage * n_data + replica; 0: one */
-    bool gradients;         /* each layer's gradients are reduced as soon as they are there, behind the next layer */
-    bool scatter_gradients; /* ReduceScatter instead of AllReduce */
-    bool launches;          /* MindSpore: CANN's launches, with arrows */
+    double scale;         /* durations of operators times this; 0: 1 */
+    bool equal_layers;    /* all layers take the same time */
+    bool no_ends;         /* neither head nor tail */
+    const int *layers_of; /* [stages x chunks]: layers of each chunk, chunk 0 of all stages first; NULL: n_layers */
+    int n_data;           /* replicas of the pipeline, rank = stage * n_data + replica; 0: one */
+    bool gradients;       /* each layer's gradients are reduced as soon as they are there, behind the next layer */
+    int64_t gradient_transfer; /* nanoseconds that takes, a layer; 0: 0.1 ms times the scale */
+    bool scatter_gradients;    /* ReduceScatter instead of AllReduce */
+    bool launches;             /* MindSpore: CANN's launches, with arrows */
     /* Faults, in every step; zero is none. Times in nanoseconds. */
     const char *slow_operator; /* executions of this one, "FlashAttentionScore", take slow_by times as long ... */
     double slow_by;
-    int slow_every;            /* ... in every such layer; 0: in all */
-    int64_t exposed_gradients; /* gradients are reduced after the last block, for that long, and nothing else runs */
-    int64_t redistribution;    /* an AllGather with nothing beside it, in each layer's forward and backward pass */
-    bool redistribute_to_all;  /* AlltoAll instead */
-    int64_t data_wait;         /* the data iterator lets every step begin that much later */
-    int64_t gap;               /* the host collects garbage before the forward pass of n_gaps micro-batches ... */
+    int slow_every;           /* ... in every such layer; 0: in all */
+    bool late_gradients;      /* gradients are reduced after the last block only, and nothing else runs */
+    int64_t redistribution;   /* an AllGather with nothing beside it, in each layer's forward and backward pass */
+    bool redistribute_to_all; /* AlltoAll instead */
+    int64_t data_wait;        /* the data iterator lets every step begin that much later */
+    int64_t gap;              /* the host collects garbage before the forward pass of n_gaps micro-batches ... */
     int n_gaps;
     bool gap_is_synchronization; /* ... or waits for the device there */
     int64_t dispatch;            /* launching takes that much longer, before every operator */
