@@ -23,7 +23,15 @@ const char *const cli_run_kind_name[CLI_N_RUN_KINDS] = {"trace", "settings", "dr
 
 static bool has(const char *text, size_t size, const char *needle)
 {
-    return memmem(text, size, needle, strlen(needle)) != NULL;
+    size_t n = strlen(needle);
+    for (const char *end = text + size, *at = text; (size_t)(end - at) >= n; at++) {
+        at = memchr(at, needle[0], (size_t)(end - at) - n + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, needle, n) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool has_any(const char *text, size_t size, const char *const *needle)

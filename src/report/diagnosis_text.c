@@ -132,7 +132,9 @@ static void print_bottleneck(const page *p, const ek_bottleneck *b, int number)
     color(p, "\033[32m");
     fputs(gain, p->out);
     color(p, "\033[0m");
-    fprintf(p->out, ", cost %s of a step; %s, %s\n", cost, ek_topic_name[b->topic], b->id);
+    fprintf(p->out, ", cost %s of a step; %s, ", cost, ek_topic_name[b->topic]);
+    ek__print_name(b->id, p->out);
+    fputc('\n', p->out);
     print_evidence(p, b);
     if (b->change)
         print_item(p, INDENT, "change: ", b->change);
