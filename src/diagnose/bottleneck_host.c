@@ -40,13 +40,13 @@ typedef struct longest {
     int64_t n;
 } longest;
 
-static ek_status collect(const ek__measured *m, const char *cause, ek__losses *losses, longest *most, ek_error *err)
+static ek_status collect(const ek__measured *m, const char *why, ek__losses *losses, longest *most, ek_error *err)
 {
     for (int r = 0; r < m->run->n_ranks; r++) {
         const ek_trace_rank *rank = &m->run->rank[r];
         for (int i = 0; i < rank->dispatch.n_gaps; i++) {
             const ek_trace_host_gap *gap = &rank->dispatch.gap[i];
-            if (strcmp(gap->cause, cause) != 0 || !ek__in_counted_step(rank, gap->start))
+            if (strcmp(gap->cause, why) != 0 || !ek__in_counted_step(rank, gap->start))
                 continue;
             if (!ek__losses_add(losses, r, gap->start, (double)(gap->end - gap->start)))
                 return ek__no_memory(err);
