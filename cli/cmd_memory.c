@@ -11,26 +11,13 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "job_options.h"
 #include "memory.h"
 #include "model.h"
 #include "options.h"
 
-enum { MAX_RULES = 256 };
-
 static const cli_option options[] = {
-    {"dp", "N", "data parallel ranks", "the job, instead of what the file says"},
-    {"tp", "N", "tensor parallel ranks (model_parallel)", NULL},
-    {"pp", "N", "pipeline stages; other stages or chunks than the file's spread the layers evenly", NULL},
-    {"cp", "N", "context parallel ranks", NULL},
-    {"ep", "N", "expert parallel ranks", NULL},
-    {"vpp", "N", "chunks per stage (pp_interleave_num)", NULL},
-    {"mb|micro-batches", "N", "micro-batches of a step", NULL},
-    {"batch", "N", "sequences of a micro-batch", NULL},
-    {"seq-length", "N", "tokens of a sequence", NULL},
-    {"num-layers", "N", "decoder layers", NULL},
-    {"sequence-parallel", "on|off", "split norms and kept inputs over the tensor parallel ranks", NULL},
-    {"recompute", "none|full", "of every layer, instead of the file's lists", NULL},
-    {"schedule", "SCHEDULE", "order of the blocks (`evenkeel balance --list-schedules` names all)", NULL},
+    CLI_JOB_OPTIONS,
     {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
     {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model"},
@@ -82,8 +69,7 @@ static const cli_spec spec = {
 
 typedef struct command {
     const char *source;
-    ek_job_overrides overrides;
-    const char *rule[MAX_RULES];
+    cli_job_options job;
     char allocation[64];
     const char *calibrate, *calibrate_stages, *device, *times_text, *format, *svg, *log_dir, *layers, *trace;
     ek_times times;
@@ -93,62 +79,11 @@ typedef struct command {
 
 /* ---- options ---- */
 
-/* Whole numbers that go straight into the overrides. */
-static const struct {
-    const char *name;
-    size_t at;
-    int most;
-} numbers[] = {
-    {"dp", offsetof(ek_job_overrides, data), EK_MAX_RANKS},
-    {"tp", offsetof(ek_job_overrides, tensor), EK_MAX_RANKS},
-    {"pp", offsetof(ek_job_overrides, pipeline), EK_MAX_STAGES},
-    {"cp", offsetof(ek_job_overrides, context), EK_MAX_RANKS},
-    {"ep", offsetof(ek_job_overrides, expert), EK_MAX_RANKS},
-    {"vpp", offsetof(ek_job_overrides, n_chunks), EK_MAX_CHUNKS},
-    {"mb", offsetof(ek_job_overrides, n_micro_batches), EK_MAX_MICRO_BATCHES},
-    {"batch", offsetof(ek_job_overrides, batch), 1 << 16},
-    {"seq-length", offsetof(ek_job_overrides, seq_length), 1 << 28},
-    {"num-layers", offsetof(ek_job_overrides, n_layers), EK_MAX_LAYERS},
-};
-
-/* One of a few words: its number, or -1 after a message. */
-static int word(const cli_option *option, const char *text, const char *const *known, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(text, known[i]) == 0)
-            return i;
-    cli_error(NULL, "--%.*s must be %s (got '%s')", (int)strcspn(option->names, "|"), option->names, option->argument,
-              text);
-    return -1;
-}
-
-static bool take_rule(command *c, const char *text)
-{
-    ek_rules scratch = ek_rules_default(EK_MINDFORMERS);
-    ek_error err;
-    if (ek_rules_set(&scratch, text, &err)) {
-        cli_error(NULL, "--rule %s: %s", text, err.message);
-        return false;
-    }
-    if (c->overrides.n_rules == MAX_RULES) {
-        cli_error(NULL, "at most %d times --rule (got '%s' too)", MAX_RULES, text);
-        return false;
-    }
-    c->rule[c->overrides.n_rules++] = text;
-    return true;
-}
-
 static bool take_allocation(command *c, const cli_option *option, const char *text)
 {
-    int i = word(option, text, ek_allocation_name, EK_N_ALLOCATIONS);
+    int i = cli_word(option, text, ek_allocation_name, EK_N_ALLOCATIONS);
     snprintf(c->allocation, sizeof c->allocation, "allocation=%s", i < 0 ? "" : text);
-    return i >= 0 && take_rule(c, c->allocation);
-}
-
-static bool take_schedule(command *c, const char *text)
-{
-    c->overrides.schedule = cli_find_schedule(text, strlen(text));
-    return c->overrides.schedule != NULL;
+    return i >= 0 && cli_take_rule(&c->job, c->allocation);
 }
 
 static bool take_times(command *c, const char *text)
@@ -163,21 +98,14 @@ static bool take_times(command *c, const char *text)
 
 static bool take_word(command *c, const cli_option *option, const char *text)
 {
-    static const char *const switches[] = {"off", "on"}, *const recompute[] = {"none", "full"},
-                             *const peaks[] = {"actual", "used"}, *const formats[] = {"text", "json", "csv"};
+    static const char *const peaks[] = {"actual", "used"}, *const formats[] = {"text", "json", "csv"};
     int i = 0;
-    if (cli_is(option, "sequence-parallel")) {
-        i = word(option, text, switches, 2);
-        c->overrides.sequence_parallel = i;
-    } else if (cli_is(option, "recompute")) {
-        i = word(option, text, recompute, 2);
-        c->overrides.recompute = i == 1 ? EK_RECOMPUTE_FULL : EK_RECOMPUTE_NONE;
-    } else if (cli_is(option, "peak")) {
-        i = word(option, text, peaks, 2);
+    if (cli_is(option, "peak")) {
+        i = cli_word(option, text, peaks, 2);
         c->used_peaks = i == 1;
         c->peak_given = true;
     } else {
-        i = word(option, text, formats, 3);
+        i = cli_word(option, text, formats, 3);
         c->format = i >= 0 ? formats[i] : c->format;
     }
     return i >= 0;
@@ -196,7 +124,7 @@ static bool take_text(command *c, const cli_option *option, const char *text)
     const struct {
         const char *name;
         bool *place;
-    } flags[] = {{"literal", &c->overrides.literal},
+    } flags[] = {{"literal", &c->job.overrides.literal},
                  {"rules", &c->list_rules},
                  {"tensors", &c->tensors},
                  {"measures", &c->measures},
@@ -213,21 +141,16 @@ static bool take_text(command *c, const cli_option *option, const char *text)
 static bool handle(void *user, const cli_option *option, const char *text)
 {
     command *c = user;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (cli_is(option, numbers[i].name))
-            return cli_int(option, text, 1, numbers[i].most, (int *)((char *)&c->overrides + numbers[i].at));
-    static const char *const words[] = {"sequence-parallel", "recompute", "peak", "format"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (cli_is(option, words[i]))
-            return take_word(c, option, text);
+    if (cli_is_job_option(option))
+        return cli_take_job_option(&c->job, option, text);
+    if (cli_is(option, "peak") || cli_is(option, "format"))
+        return take_word(c, option, text);
     if (cli_is(option, "mem"))
-        return cli_memory_mb("--mem", text, &c->overrides.limit_mb);
+        return cli_memory_mb("--mem", text, &c->job.overrides.limit_mb);
     if (cli_is(option, "rule"))
-        return take_rule(c, text);
+        return cli_take_rule(&c->job, text);
     if (cli_is(option, "allocation"))
         return take_allocation(c, option, text);
-    if (cli_is(option, "schedule"))
-        return take_schedule(c, text);
     if (cli_is(option, "time"))
         return take_times(c, text);
     if (cli_is(option, "stage"))
@@ -341,11 +264,11 @@ static bool read_jobs(const command *c, found *f)
     if (strcmp(c->source, "-") == 0 && !cli_spool_stdin(&f->spool))
         return false;
     const char *path = f->spool.path[0] ? f->spool.path : c->source;
-    if (!said(f, ek_job_read(path, &c->overrides, &listener, &f->job, &err), &err))
+    if (!said(f, ek_job_read(path, &c->job.overrides, &listener, &f->job, &err), &err))
         return false;
     ek_memory_lint(&f->job, &listener);
     if (f->job.reading[0] && !f->job.literal) {
-        ek_job_overrides literal = c->overrides;
+        ek_job_overrides literal = c->job.overrides;
         literal.literal = true;
         if (!said(f, ek_job_read(path, &literal, NULL, &f->literal_job, &err), &err))
             return false;
@@ -361,27 +284,10 @@ static bool read_jobs(const command *c, found *f)
 
 static bool find_device(const command *c, found *f)
 {
-    char all[1024] = "";
-    int n;
     ek_error err;
-    if (!c->device)
-        return true;
-    const ek_device *known = ek_devices(&n), *device = ek_device_find(c->device);
-    f->has_device = true;
-    if (device) {
-        f->device = *device;
-        return true;
-    }
-    if (strcmp(c->device, "-") != 0 && access(c->device, F_OK) == 0) {
-        const ek_listener listener = {take_warning, &f->warnings};
-        return said(f, ek_device_read(c->device, &listener, &f->device, &err), &err);
-    }
-    for (int i = 0; i < n; i++) {
-        size_t used = strlen(all);
-        snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", known[i].name);
-    }
-    cli_error(NULL, "no device is called '%s', and there is no such file; there are %s", c->device, all);
-    return false;
+    const ek_listener listener = {take_warning, &f->warnings};
+    f->has_device = c->device != NULL;
+    return !c->device || said(f, cli_find_device(c->device, &listener, &f->device, &err), &err);
 }
 
 /* Fit the rules of both readings to the peaks. */
@@ -562,8 +468,8 @@ static int list_rules(const command *c, found *f)
         rules = f->job.rules;
         framework = f->job.framework;
     }
-    for (int i = 0; i < c->overrides.n_rules && !c->source; i++)
-        ek_rules_set(&rules, c->rule[i], NULL); /* known to be fine */
+    for (int i = 0; i < c->job.overrides.n_rules && !c->source; i++)
+        ek_rules_set(&rules, c->job.rule[i], NULL); /* known to be fine */
     ek_status status = strcmp(c->format, "json") == 0 ? ek_memory_write_rules_json(&rules, framework, stdout, &err)
                                                       : ek_memory_write_rules(&rules, framework, stdout, &err);
     return cli_printed(status, &err) ? EXIT_DONE : EXIT_WRONG;
@@ -586,12 +492,11 @@ static int run(int argc, char **argv)
 {
     command c = {.format = "text", .stage = -1, .times = {NAN, NAN, NAN}};
     const char *operand[1] = {NULL};
-    c.overrides = ek_job_overrides_none();
+    cli_job_options_init(&c.job);
     int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];
-    c.overrides.rules = c.rule;
     if (!check_options(&c))
         return EXIT_WRONG;
     found *f = calloc(1, sizeof *f);
