@@ -11,6 +11,7 @@
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \
     X(memory)                                                                                                          \
+    X(metrics)                                                                                                         \
     X(simulate)                                                                                                        \
     X(trace)
 

@@ -19,6 +19,7 @@
 #include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"
 #include "evenkeel/metrics.h"
+#include "evenkeel/metrics_report.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/quick.h"
 #include "evenkeel/report.h"

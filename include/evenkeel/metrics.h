@@ -41,10 +41,24 @@ typedef struct ek_flops {
 /** Count them. Lookups, norms, softmax and the like are left out, as everywhere. @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek_flops_count(const ek_job *job, ek_attention_count attention, ek_flops *out, ek_error *err);
 
+/** Parameters of a job's model and those that a token meets, tied and shared matrices once. O(operators).
+ *  @return EK_OK or EK_ERR_MEMORY. */
+ek_status ek_job_count_parameters(const ek_job *job, double *all, double *active, ek_error *err);
+
+/** What the FLOPs of a token rest on. */
+typedef enum ek_flops_source {
+    EK_FLOPS_UNKNOWN,
+    EK_FLOPS_COUNTED, /**< from the job's shapes */
+    EK_FLOPS_GIVEN,
+    EK_FLOPS_SIX_P, /**< 6 times the parameters: no attention */
+} ek_flops_source;
+extern const char *const ek_flops_source_name[4]; /**< "unknown", "counted", "given", "6P" */
+
 /** What is known of a run; NAN, 0 and NULL where it is not. */
 typedef struct ek_metrics_input {
-    const ek_job *job;       /**< NULL: no FLOPs, no bubble */
-    const ek_device *device; /**< NULL: no MFU */
+    const ek_job *job;       /**< NULL: no shapes; what of it is needed may be given below */
+    const ek_device *device; /**< NULL: no peak but the one given */
+    double peak_tflops;      /**< of a device, 10^12 FLOP/s; wins over `device`; 0: the device's */
     ek_attention_count attention;
     double step_seconds;       /**< or one of the two rates */
     double samples_per_second; /**< of the whole cluster */
@@ -52,9 +66,11 @@ typedef struct ek_metrics_input {
     int n_devices;                /**< 0: the job's degrees multiplied */
     double global_batch;          /**< sequences; 0: the job's */
     int seq_length;               /**< 0: the job's */
-    double model_flops_per_token; /**< 0: counted from the job */
-    double baseline;              /**< samples/s of `baseline_devices` devices, for linearity; NAN */
+    double model_flops_per_token; /**< forward and backward; 0: counted from the job, or by `parameters` */
+    double parameters;            /**< without a job: the rule 6 P; 0 */
+    double baseline;              /**< samples/s of `baseline_devices` devices, for linearity; NAN or 0 */
     int baseline_devices;
+    int n_stages, n_chunks, n_micro_batches; /**< for the bubble; 0: the job's */
 } ek_metrics_input;
 
 typedef struct ek_metrics {
@@ -62,17 +78,30 @@ typedef struct ek_metrics {
         tokens_per_second_per_device;
     double global_batch;
     int n_devices, seq_length;
-    ek_flops flops; /**< n 0: not counted */
+    int n_stages, n_chunks, n_micro_batches; /**< 0: not known */
+    ek_flops flops;                          /**< n 0: not counted */
+    ek_flops_source flops_source;
     double model_flops_per_token, hardware_flops_per_token;
     double achieved_tflops, hardware_tflops; /**< per device, by model and by hardware FLOPs */
     double peak_tflops;
     double mfu, hfu, linearity;
-    double bubble_share; /**< (p-1)/(v m + p-1): idle part of the step */
+    double
+        bubble_share; /**< (p-1)/(v m + p-1): idle part of the step; 1F1B, GPipe and interleaved 1F1B only, else NAN */
     double bubble_ratio; /**< (p-1)/(v m): idle over useful, SAPP's convention */
 } ek_metrics;
 
-/** Work out all that follows from what is given; the rest is NAN or 0. @return EK_OK; EK_ERR_INPUT where what is given
- *  contradicts itself or is no number above 0. */
+/**
+ * Work out all that follows from what is given; the rest is NAN or 0.
+ *
+ *     samples/s = GBS / step        tokens/s = samples/s * S       tokens/s/device = tokens/s / D, D all devices
+ *     achieved = FLOPs of a token * tokens/s/device                MFU = achieved / peak
+ *     linearity = samples/s/device over that of the baseline
+ *
+ * Of step time, samples/s and tokens/s/device one is enough. Given more, they must agree within 0.5 %, and so must what
+ * is given besides a job with what the job says.
+ * @return EK_OK; EK_ERR_INPUT where what is given contradicts itself or is no number above 0, or where the device has
+ * no peak for the job's type; EK_ERR_MEMORY.
+ */
 ek_status ek_metrics_compute(const ek_metrics_input *input, ek_metrics *out, ek_error *err);
 
 #ifdef __cplusplus

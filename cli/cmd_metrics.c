@@ -1,0 +1,463 @@
+/* `evenkeel metrics`: how well a run uses its devices, from a log, a trace or numbers alone. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "job_options.h"
+#include "options.h"
+#include "progress.h"
+
+enum { MAX_PATHS = 1024 };
+
+static const cli_option options[] = {
+    {"log", "FILE", "training log of MindFormers, MindSpeed or Megatron-LM", "what was measured"},
+    {"trace", "DIR|FILE", "profiler trace; may be repeated", NULL},
+    {"step-seconds", "S", "time of a step", NULL},
+    {"samples-per-second", "X", "of the whole cluster", NULL},
+    {"tokens-per-second-per-device", "X", "tokens/s/p", NULL},
+    {"baseline", "X/N", "samples/s of N devices that linearity is against", NULL},
+    {"model", "FILE", "training YAML, launch script or config.json, as `evenkeel memory` reads", "the model"},
+    {"parameters", "P", "without a model file: the rule 6 P for FLOPs, as 38e9", NULL},
+    {"flops-per-token", "X", "model FLOPs of a token, forward and backward", NULL},
+    {"attention", "causal|full|none", "how much of the score matrix counts (causal)", NULL},
+    {"devices", "N", "all devices of the run", NULL},
+    {"GBS|global-batch", "N", "sequences of a step, of all devices", NULL},
+    {"device", "NAME|FILE", "whose peak MFU is against; a file describes one of your own", NULL},
+    {"peak-tflops", "X", "the peak, instead of a device's", NULL},
+    {"devices-list", NULL, "list the devices with their figures' sources, and end", NULL},
+    CLI_JOB_OPTIONS,
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", NULL},
+    {"format", "text|json", "for people, or docs/metrics-json.md", "output"},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel metrics [OPTIONS] [PATH...]",
+    .summary =
+        "Says how well a training run uses its devices: throughput, FLOPs of a token term by term, MFU and HFU,\n"
+        "linearity, bubbles. PATHs are logs, traces and model files, told apart by what is in them; numbers\n"
+        "alone do too. Options take one dash or two.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel metrics --model train.yaml --log worker_0.log --device A800\n"
+                "  evenkeel metrics --model train.yaml --tokens-per-second-per-device 1860 --peak-tflops 360\n"
+                "  evenkeel metrics --step-seconds 11.5 -dp 4 -tp 8 -pp 4 --vpp 4 -mb 32 --batch 2 --seq-length 4096\n"
+                "  evenkeel metrics config.json profile/ -dp 8 -tp 2 -mb 32 --device H100 --format json\n"
+                "  evenkeel metrics --devices-list\n",
+    .operand = "PATH",
+    .max_operands = MAX_PATHS,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    cli_job_options job;
+    ek_metrics_input input;
+    const char *operand[MAX_PATHS];
+    const char *log, *model, *device, *format;
+    int n_traces;
+    const char *trace[2 * MAX_PATHS];
+    bool list_devices;
+} command;
+
+typedef struct found {
+    ek_job job;
+    ek_device device;
+    ek_train_log log;
+    ek_train_log_summary summary;
+    bool has_job, has_log, has_summary;
+    ek_metrics metrics;
+    int n_trace_steps, n_trace_ranks;
+    const char *source;
+} found;
+
+/* ---- options ---- */
+
+static const struct {
+    const char *name;
+    size_t at;
+} amounts[] = {
+    {"step-seconds", offsetof(ek_metrics_input, step_seconds)},
+    {"samples-per-second", offsetof(ek_metrics_input, samples_per_second)},
+    {"tokens-per-second-per-device", offsetof(ek_metrics_input, tokens_per_second_per_device)},
+    {"parameters", offsetof(ek_metrics_input, parameters)},
+    {"flops-per-token", offsetof(ek_metrics_input, model_flops_per_token)},
+    {"GBS", offsetof(ek_metrics_input, global_batch)},
+    {"peak-tflops", offsetof(ek_metrics_input, peak_tflops)},
+};
+
+static bool take_baseline(command *c, const char *text)
+{
+    char *end = NULL, *stop = NULL;
+    double rate = strtod(text, &end);
+    long n = *end == '/' ? strtol(end + 1, &stop, 10) : 0;
+    if (end == text || !(rate > 0 && isfinite(rate)) || n < 1 || n > EK_MAX_RANKS || stop == end + 1 || *stop) {
+        cli_error(NULL,
+                  "--baseline is samples/s and the devices they were measured on, as 3.5/8, both above 0 (got '%s')",
+                  text);
+        return false;
+    }
+    c->input.baseline = rate;
+    c->input.baseline_devices = (int)n;
+    return true;
+}
+
+static bool take_trace(command *c, const char *path)
+{
+    if (c->n_traces == 2 * MAX_PATHS) {
+        cli_error(NULL, "more than %d traces; give their folder", 2 * MAX_PATHS);
+        return false;
+    }
+    c->trace[c->n_traces++] = path;
+    return true;
+}
+
+static bool take_word(command *c, const cli_option *option, const char *text)
+{
+    static const char *const formats[] = {"text", "json"};
+    if (cli_is(option, "format")) {
+        int i = cli_word(option, text, formats, 2);
+        c->format = i >= 0 ? formats[i] : c->format;
+        return i >= 0;
+    }
+    int i = cli_word(option, text, ek_attention_count_name, 3);
+    c->input.attention = i >= 0 ? (ek_attention_count)i : c->input.attention;
+    return i >= 0;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is_job_option(option))
+        return cli_take_job_option(&c->job, option, text);
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (cli_is(option, amounts[i].name))
+            return cli_double(option, text, 1e-9, 1e18, (double *)(void *)((char *)&c->input + amounts[i].at));
+    if (cli_is(option, "devices"))
+        return cli_int(option, text, 1, EK_MAX_RANKS, &c->input.n_devices);
+    if (cli_is(option, "baseline"))
+        return take_baseline(c, text);
+    if (cli_is(option, "trace"))
+        return take_trace(c, text);
+    if (cli_is(option, "rule"))
+        return cli_take_rule(&c->job, text);
+    if (cli_is(option, "format") || cli_is(option, "attention"))
+        return take_word(c, option, text);
+    if (cli_is(option, "log"))
+        c->log = text;
+    else if (cli_is(option, "model"))
+        c->model = text;
+    else if (cli_is(option, "device"))
+        c->device = text;
+    else
+        c->list_devices = true;
+    return true;
+}
+
+/* ---- files ---- */
+
+static bool said(ek_status status, const ek_error *err)
+{
+    if (status)
+        cli_error(err, "%s", err->message);
+    return status == EK_OK;
+}
+
+static bool read_log(found *f, const char *path, ek_error *err)
+{
+    if (f->has_log) {
+        *err = (ek_error){.status = EK_ERR_INPUT};
+        snprintf(err->message, sizeof err->message,
+                 "'%.256s' is a second log; give the log of one rank that prints steps", path);
+        return false;
+    }
+    f->has_log = ek_train_log_read(path, &cli_listener, &f->log, err) == EK_OK;
+    if (f->has_log)
+        f->source = path;
+    return f->has_log;
+}
+
+static bool read_job(const command *c, found *f, const char *path)
+{
+    ek_error err;
+    if (f->has_job) {
+        cli_error(NULL, "'%s' is a second model file; give one", path);
+        return false;
+    }
+    f->has_job = said(ek_job_read(path, &c->job.overrides, &cli_listener, &f->job, &err), &err);
+    return f->has_job;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* What a PATH is shows in what reads it: a log has steps, a model file a model; all else is left to the trace reader.
+ */
+static bool sort_path(command *c, found *f, const char *path)
+{
+    ek_train_log log;
+    ek_job job;
+    ek_error err;
+    if (access(path, F_OK) != 0) {
+        cli_error(NULL, "'%s' is not there; give a log, a trace or a model file", path);
+        return false;
+    }
+    if (is_folder(path))
+        return take_trace(c, path);
+    if (ek_train_log_read(path, NULL, &log, &err) == EK_OK) {
+        ek_train_log_clear(&log);
+        return read_log(f, path, &err) || said(EK_ERR_INPUT, &err);
+    }
+    if (ek_job_read(path, &c->job.overrides, NULL, &job, &err) == EK_OK) {
+        ek_job_clear(&job);
+        return read_job(c, f, path);
+    }
+    return take_trace(c, path);
+}
+
+static bool read_files(command *c, found *f)
+{
+    ek_error err;
+    if (c->model && !read_job(c, f, c->model))
+        return false;
+    if (c->log && !read_log(f, c->log, &err))
+        return said(EK_ERR_INPUT, &err);
+    for (int i = 0; i < MAX_PATHS && c->operand[i]; i++)
+        if (!sort_path(c, f, c->operand[i]))
+            return false;
+    return true;
+}
+
+/* ---- the trace ---- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The host's mark says how long a step was; where there is none, the device's first start to its last end. */
+static double step_seconds(const ek_trace_step *step)
+{
+    int64_t ns = step->host_step > 0 ? step->host_step : step->own.total;
+    return step->warm_up || step->average || ns <= 0 ? NAN : (double)ns / 1e9;
+}
+
+static bool median_step(const ek_trace_run *run, found *f, double *out)
+{
+    size_t room = 0;
+    for (int r = 0; r < run->n_ranks; r++)
+        room += (size_t)run->rank[r].n_steps;
+    double *seconds = calloc(room + 1, sizeof *seconds);
+    int n = 0;
+    if (!seconds) {
+        cli_error(NULL, "out of memory");
+        return false;
+    }
+    for (int r = 0; r < run->n_ranks; r++)
+        for (int i = 0; i < run->rank[r].n_steps; i++) {
+            double one = step_seconds(&run->rank[r].step[i]);
+            if (!isnan(one))
+                seconds[n++] = one;
+        }
+    qsort(seconds, (size_t)n, sizeof *seconds, compare);
+    if (n > 0)
+        *out = n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2;
+    else
+        cli_error(NULL, "the trace has no step to take a time from; profile whole steps behind the warm-up");
+    free(seconds);
+    f->n_trace_steps = n;
+    f->n_trace_ranks = run->n_ranks;
+    return n > 0;
+}
+
+static bool read_trace(command *c, found *f)
+{
+    ek_trace_run run;
+    ek_trace_options how = {0};
+    cli_progress progress;
+    ek_error err;
+    if (c->n_traces == 0)
+        return true;
+    cli_progress_begin(&progress, &how);
+    ek_status status = ek_trace_run_read(c->trace, c->n_traces, &how, &progress.listener, &run, &err);
+    cli_progress_end(&progress);
+    if (!said(status, &err))
+        return false;
+    bool fine = median_step(&run, f, &c->input.step_seconds);
+    ek_trace_run_clear(&run);
+    f->source = c->trace[0];
+    return fine;
+}
+
+/* ---- what goes in ---- */
+
+static bool check_sources(const command *c, const found *f)
+{
+    int n = (c->n_traces > 0) + f->has_log + (c->input.step_seconds > 0);
+    if (n > 1)
+        cli_error(NULL, "a step time comes from one of --log, --trace and --step-seconds; leave the others out");
+    else if (f->has_job && c->input.parameters > 0)
+        cli_error(NULL, "--parameters is for runs without a model file, whose parameters are counted; leave it out");
+    else
+        return true;
+    return false;
+}
+
+/* The rate that a log prints itself, where a batch is not known to work one out from the step time. */
+static void take_printed_rate(command *c, const found *f)
+{
+    const ek_train_log *log = &f->log;
+    double sum = 0;
+    int n = 0;
+    bool has_batch = f->has_job || c->input.global_batch > 0;
+    for (int i = f->has_summary ? f->summary.first : 0; i < log->n && !has_batch; i++)
+        if (!isnan(log->step[i].samples_per_second_per_device)) {
+            sum += log->step[i].samples_per_second_per_device;
+            n++;
+        }
+    if (n == 0)
+        return;
+    if (c->input.n_devices > 0)
+        c->input.samples_per_second = sum / n * c->input.n_devices;
+    else if (c->input.seq_length > 0)
+        c->input.tokens_per_second_per_device = sum / n * c->input.seq_length;
+}
+
+static void take_log(command *c, found *f)
+{
+    const ek_train_log *log = &f->log;
+    ek_metrics_input *in = &c->input;
+    f->has_summary = ek_train_log_summarise(log, &f->summary);
+    if (f->has_summary)
+        in->step_seconds = f->summary.median_seconds;
+    if (in->n_devices == 0 && log->world_size > 0 && log->world_size <= EK_MAX_RANKS)
+        in->n_devices = (int)log->world_size;
+    if (in->global_batch <= 0 && !isnan(log->step[log->n - 1].global_batch))
+        in->global_batch = log->step[log->n - 1].global_batch;
+    if (in->global_batch <= 0 && log->global_batch > 0)
+        in->global_batch = (double)log->global_batch;
+    if (in->seq_length == 0 && log->seq_length > 0 && log->seq_length <= 1 << 28)
+        in->seq_length = (int)log->seq_length;
+    take_printed_rate(c, f);
+}
+
+/* Without a model file the degrees are all there is to know of the job. */
+static bool take_degrees(command *c)
+{
+    const ek_job_overrides *o = &c->job.overrides;
+    ek_metrics_input *in = &c->input;
+    in->seq_length = in->seq_length > 0 ? in->seq_length : o->seq_length;
+    in->n_stages = o->pipeline;
+    in->n_chunks = o->pipeline > 0 && o->n_chunks == 0 ? 1 : o->n_chunks;
+    in->n_micro_batches = o->n_micro_batches;
+    const int degree[] = {o->data, o->tensor, o->pipeline, o->context};
+    double devices = 1;
+    bool told = false;
+    for (int i = 0; i < 4; i++) {
+        devices *= degree[i] > 0 ? degree[i] : 1;
+        told |= degree[i] > 0;
+    }
+    if (devices > EK_MAX_RANKS || (told && in->n_devices > 0 && devices > in->n_devices)) {
+        cli_error(NULL, "-dp, -tp, -pp and -cp come to %.0f devices, but there are %d; correct one", devices,
+                  in->n_devices > 0 ? in->n_devices : EK_MAX_RANKS);
+        return false;
+    }
+    if (told && in->n_devices == 0)
+        in->n_devices = (int)devices;
+    double batch = (double)o->data * o->batch * o->n_micro_batches;
+    if (batch > 0 && in->global_batch > 0 && batch != in->global_batch) {
+        cli_error(NULL, "-dp %d, --batch %d and -mb %d come to %.0f sequences a step, but -GBS is %.0f; correct one",
+                  o->data, o->batch, o->n_micro_batches, batch, in->global_batch);
+        return false;
+    }
+    if (batch > 0)
+        in->global_batch = batch;
+    return true;
+}
+
+static bool find_device(command *c, found *f)
+{
+    ek_error err;
+    if (!c->device)
+        return true;
+    if (!said(cli_find_device(c->device, &cli_listener, &f->device, &err), &err))
+        return false;
+    c->input.device = &f->device;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool print(const command *c, const found *f)
+{
+    ek_error err;
+    const ek_metrics_report report = {.input = &c->input,
+                                      .metrics = &f->metrics,
+                                      .source = f->source,
+                                      .log = f->has_log ? &f->log : NULL,
+                                      .summary = f->has_summary ? &f->summary : NULL,
+                                      .n_trace_steps = f->n_trace_steps,
+                                      .n_trace_ranks = f->n_trace_ranks,
+                                      .color = cli_color(STDOUT_FILENO)};
+    bool json = strcmp(c->format, "json") == 0;
+    return cli_printed(
+        json ? ek_metrics_write_json(&report, stdout, &err) : ek_metrics_write_text(&report, stdout, &err), &err);
+}
+
+static bool list_devices(const command *c)
+{
+    ek_error err;
+    bool json = strcmp(c->format, "json") == 0;
+    return cli_printed(json ? ek_devices_write_json(stdout, &err) : ek_devices_write_text(stdout, &err), &err);
+}
+
+static bool answer(command *c, found *f)
+{
+    ek_error err;
+    if (!read_files(c, f) || !check_sources(c, f) || !read_trace(c, f) || !find_device(c, f))
+        return false;
+    if (!f->has_job && !take_degrees(c))
+        return false;
+    if (f->has_log)
+        take_log(c, f);
+    c->input.job = f->has_job ? &f->job : NULL;
+    return said(ek_metrics_compute(&c->input, &f->metrics, &err), &err) && print(c, f);
+}
+
+static int run(int argc, char **argv)
+{
+    command *c = calloc(1, sizeof *c);
+    found *f = calloc(1, sizeof *f);
+    int code = EXIT_WRONG;
+    if (!c || !f) {
+        cli_error(NULL, "out of memory");
+    } else {
+        cli_job_options_init(&c->job);
+        c->format = "text";
+        f->source = "given";
+        int parsed = cli_parse(&spec, argc, argv, handle, c, c->operand);
+        if (parsed == CLI_HELP)
+            code = EXIT_DONE;
+        else if (parsed == CLI_OK)
+            code = (c->list_devices ? list_devices(c) : answer(c, f)) ? EXIT_DONE : EXIT_WRONG;
+        ek_job_clear(&f->job);
+        ek_train_log_clear(&f->log);
+    }
+    free(c);
+    free(f);
+    return code;
+}
+
+const ek_cmd cmd_metrics = {"metrics", "say how well a run uses its devices: throughput, MFU, HFU, linearity, bubble",
+                            run};

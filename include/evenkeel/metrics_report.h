@@ -1,0 +1,39 @@
+/* evenkeel/metrics_report.h - the metrics of a run as text and JSON. Writers only print: every figure is computed by
+ * evenkeel/metrics.h and evenkeel/train_log.h. */
+#ifndef EVENKEEL_METRICS_REPORT_H
+#define EVENKEEL_METRICS_REPORT_H
+
+#include <stdio.h>
+
+#include "evenkeel/metrics.h"
+#include "evenkeel/train_log.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Everything to print; parts that are NULL are left out. */
+typedef struct ek_metrics_report {
+    const ek_metrics_input *input;
+    const ek_metrics *metrics;
+    const char *source;      /**< where the measured time or rate comes from: "given", or a file */
+    const ek_train_log *log; /**< with its summary */
+    const ek_train_log_summary *summary;
+    int n_trace_steps; /**< steps that a trace's time is the median of; 0: no trace */
+    int n_trace_ranks;
+    bool color;
+} ek_metrics_report;
+
+/** A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term. */
+ek_status ek_metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
+/** docs/metrics-json.md. */
+ek_status ek_metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err);
+
+/** The devices known by name, with what their figures rest on: a table, or a list of objects. */
+ek_status ek_devices_write_text(FILE *out, ek_error *err);
+ek_status ek_devices_write_json(FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

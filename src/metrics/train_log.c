@@ -1,0 +1,251 @@
+/* Reads what a training run printed. The log is searched for a handful of texts in one pass with bounded memory, and
+ * each place is handed to the framework whose text it is; only the steps are kept. Ranks print the same step one after
+ * the other, and a restarted run counts from an earlier one on: a number that is among the last REMEMBERED steps is
+ * another rank's line, one from further back begins a restarted run. Not handled: rates of several ranks whose lines
+ * are mixed, which go to the step printed last. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "metrics/log_lines.h"
+#include "trace/median.h"
+
+const char *const ek_train_log_kind_name[2] = {"MindFormers", "Megatron"};
+
+enum { REMEMBERED = 64, MAX_STEPS = 1 << 26, FIRST_STEPS = 10 };
+
+/* Leading steps that take longer than this many medians were compiling or warming up. */
+static const double slow_start = 1.5;
+
+static const ek__log_format *const formats[] = {EK__LOG_FORMATS};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+typedef struct reader {
+    ek_train_log log;
+    size_t room;
+    int n_others; /* steps in another framework's words */
+    int other_line;
+    bool too_many, no_memory;
+    int n_needles;
+    const char *needle[EK__MAX_NEEDLES];
+    struct {
+        int format, needle;
+    } owner[EK__MAX_NEEDLES];
+} reader;
+
+static void list_needles(reader *r)
+{
+    for (int f = 0; f < N_FORMATS; f++)
+        for (int k = 0; formats[f]->needle[k] && r->n_needles < EK__MAX_NEEDLES; k++) {
+            r->owner[r->n_needles].format = f;
+            r->owner[r->n_needles].needle = k;
+            r->needle[r->n_needles++] = formats[f]->needle[k];
+        }
+}
+
+/* ---- steps ---- */
+
+static ek_train_log_step *find_recent(const ek_train_log *log, int64_t step)
+{
+    int first = log->n > REMEMBERED ? log->n - REMEMBERED : 0;
+    for (int i = log->n - 1; i >= first; i--)
+        if (log->step[i].step == step)
+            return &log->step[i];
+    return NULL;
+}
+
+static void fill(double *to, double from)
+{
+    if (isnan(*to))
+        *to = from;
+}
+
+static void add_step(reader *r, const ek_train_log_step *step)
+{
+    ek_train_log_step *same = find_recent(&r->log, step->step);
+    if (same) {
+        fill(&same->loss, step->loss);
+        fill(&same->tflops_per_device, step->tflops_per_device);
+        fill(&same->global_batch, step->global_batch);
+        same->overflow |= step->overflow;
+        return;
+    }
+    r->too_many |= r->log.n >= MAX_STEPS;
+    if (r->too_many)
+        return;
+    ek_train_log_step *grown = ek__with_room(r->log.step, &r->room, (size_t)r->log.n + 1, sizeof *grown);
+    r->no_memory |= !grown;
+    if (!grown)
+        return;
+    r->log.step = grown;
+    grown[r->log.n++] = *step;
+}
+
+static void take_step(reader *r, ek_train_log_kind kind, const ek_train_log_step *step)
+{
+    if (r->log.n == 0)
+        r->log.kind = kind;
+    if (r->log.kind == kind) {
+        add_step(r, step);
+    } else if (r->n_others++ == 0) {
+        r->other_line = step->line;
+    }
+}
+
+static void take(void *user, const ek__hit *hit)
+{
+    reader *r = user;
+    const ek__log_format *format = formats[r->owner[hit->needle].format];
+    ek__log_line line = {.said = EK__SAID_NOTHING};
+    format->read(r->owner[hit->needle].needle, hit, &line);
+    switch (line.said) {
+    case EK__SAID_STEP:
+        take_step(r, format->kind, &line.step);
+        break;
+    case EK__SAID_RATE:
+        if (r->log.n > 0)
+            fill(&r->log.step[r->log.n - 1].samples_per_second_per_device, line.value);
+        break;
+    case EK__SAID_MEMORY:
+        r->log.peak_mb = fmax(r->log.peak_mb, line.value);
+        break;
+    case EK__SAID_WORLD:
+        r->log.world_size = (int64_t)line.value;
+        break;
+    case EK__SAID_BATCH:
+        r->log.global_batch = (int64_t)line.value;
+        break;
+    case EK__SAID_SEQUENCE:
+        r->log.seq_length = (int64_t)line.value;
+        break;
+    case EK__SAID_NOTHING:
+    default:
+        break;
+    }
+}
+
+/* ---- a file ---- */
+
+static ek_status check(const reader *r, const char *path, const ek_listener *listener, ek_error *err)
+{
+    if (r->no_memory)
+        return ek__no_memory(err);
+    if (r->too_many)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                        "it has more than %d steps; give a part of the log", MAX_STEPS);
+    if (r->log.n == 0)
+        return ek__fail(
+            err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+            "no line of a training step is in it: looked for '%s' with 'step:[', as MindFormers prints, and "
+            "for '%s', as Megatron-LM and MindSpeed do; give the log of a rank that prints steps",
+            ek__log_mindformers.needle[0], ek__log_megatron.needle[0]);
+    if (r->n_others > 0)
+        ek__warn(listener, (ek_origin){path, r->other_line, 0},
+                 "%d line%s of steps here and below %s in the words of another framework than the first; left out",
+                 r->n_others, r->n_others == 1 ? "" : "s", r->n_others == 1 ? "is" : "are");
+    return EK_OK;
+}
+
+static ek_status read_all(int fd, const char *path, reader *r, ek_error *err)
+{
+    ek__needles set;
+    ek__needles_init(&set, r->needle, r->n_needles);
+    ek__scan scan = {.set = &set, .handle = take, .user = r};
+    ek_status status = ek__scan_file(&scan, fd, path, err);
+    if (!status)
+        ek__scan_finish(&scan);
+    ek__scan_clear(&scan);
+    return status;
+}
+
+ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err)
+{
+    reader r = {.log = {.world_size = -1, .global_batch = -1, .seq_length = -1, .peak_mb = NAN}};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot open it: %s", strerror(errno));
+    list_needles(&r);
+    ek_status status = read_all(fd, path, &r, err);
+    close(fd);
+    if (!status)
+        status = check(&r, path, listener, err);
+    if (!status) {
+        size_t n = strlen(path) + 1;
+        r.log.path = ek__alloc(n, 1);
+        if (r.log.path)
+            memcpy(r.log.path, path, n);
+        else
+            status = ek__no_memory(err);
+    }
+    if (status)
+        ek_train_log_clear(&r.log);
+    else
+        *out = r.log;
+    return status;
+}
+
+void ek_train_log_clear(ek_train_log *log)
+{
+    free(log->path);
+    free(log->step);
+    *log = (ek_train_log){0};
+}
+
+/* ---- summary ---- */
+
+static bool counts(const ek_train_log_step *step)
+{
+    return !isnan(step->seconds) && !step->overflow;
+}
+
+/* Times of the steps that count, from `first` on. @return how many */
+static int gather(const ek_train_log *log, int first, double *value)
+{
+    int n = 0;
+    for (int i = first; i < log->n; i++)
+        if (counts(&log->step[i]))
+            value[n++] = log->step[i].seconds;
+    return n;
+}
+
+/* Behind the last slow one of the first steps, of at most half of them. */
+static int find_first(const ek_train_log *log, double limit)
+{
+    int most = log->n / 2 < FIRST_STEPS ? log->n / 2 : FIRST_STEPS, first = 0;
+    for (int i = 0; i < most; i++)
+        if (log->step[i].seconds > limit)
+            first = i + 1;
+    return first;
+}
+
+bool ek_train_log_summarise(const ek_train_log *log, ek_train_log_summary *out)
+{
+    double *value = ek__alloc((size_t)log->n, sizeof *value), sum = 0, squares = 0;
+    ek_train_log_summary s = {0};
+    int n = value ? gather(log, 0, value) : 0;
+    if (n > 0) {
+        s.first = find_first(log, slow_start * ek__median(value, (size_t)n));
+        s.n = gather(log, s.first, value);
+        if (s.n == 0) /* all others were skipped */
+            s.n = gather(log, s.first = 0, value);
+    }
+    for (int i = 0; i < s.n; i++) {
+        sum += value[i];
+        s.worst_seconds = fmax(s.worst_seconds, value[i]);
+    }
+    if (s.n > 0) {
+        s.mean_seconds = sum / s.n;
+        for (int i = 0; i < s.n; i++)
+            squares += (value[i] - s.mean_seconds) * (value[i] - s.mean_seconds);
+        s.deviation_seconds = sqrt(squares / s.n);
+        s.median_seconds = ek__median(value, (size_t)s.n);
+        *out = s;
+    }
+    free(value);
+    return s.n > 0;
+}

@@ -1,0 +1,203 @@
+/* The metrics of a run for people: the verdict, a table of figures with what each rests on, the FLOPs of a token by
+ * term, and what to keep in mind. Figures that are not known are left out. */
+#include <math.h>
+#include <string.h>
+
+#include "report/metrics_internal.h"
+#include "report/report_internal.h"
+
+static void heading(const ek_metrics_report *r, const char *text, FILE *out)
+{
+    fprintf(out, "%s%s%s\n", r->color ? "\033[1m" : "", text, r->color ? "\033[0m" : "");
+}
+
+static const char *attention_words(ek_attention_count attention)
+{
+    static const char *const words[] = {[EK_ATTENTION_CAUSAL] = "half of the score matrix (causal)",
+                                        [EK_ATTENTION_FULL] = "the whole score matrix",
+                                        [EK_ATTENTION_NONE] = "no attention scores"};
+    return words[attention];
+}
+
+/* ---- the verdict ---- */
+
+static void print_verdict(const ek_metrics_report *r, FILE *out)
+{
+    const ek_metrics *m = r->metrics;
+    if (!isnan(m->mfu)) {
+        fprintf(out, "MFU %s %%: ", ek__fixed(100 * m->mfu, 1).text);
+        fprintf(out, "%s of ", ek__fixed(m->achieved_tflops, 1).text);
+        fprintf(out, "%s TFLOP/s a device", ek__fixed(m->peak_tflops, 1).text);
+        if (!isnan(m->hfu))
+            fprintf(out, "; HFU %s %%", ek__fixed(100 * m->hfu, 1).text);
+        fputc('\n', out);
+    } else if (!isnan(m->achieved_tflops)) {
+        fprintf(out, "%s TFLOP/s a device", ek__fixed(m->achieved_tflops, 1).text);
+        fputs("; the MFU needs a peak (--device or --peak-tflops)\n", out);
+    } else if (!isnan(m->tokens_per_second_per_device)) {
+        fprintf(out, "%s tokens/s a device", ek__fixed(m->tokens_per_second_per_device, 1).text);
+        fputs("; FLOPs need a model file, --parameters or --flops-per-token\n", out);
+    } else if (!isnan(m->samples_per_second)) {
+        fprintf(out, "%s samples/s\n", ek__fixed(m->samples_per_second, 3).text);
+    } else {
+        fputs("no step time and no rate is known: give --log, --trace, --step-seconds or a rate\n", out);
+    }
+    if (m->mfu > 1 || m->hfu > 1)
+        fputs("more than the device can do: the peak, the number of devices or the batch is wrong\n", out);
+}
+
+/* ---- where it comes from ---- */
+
+static void print_log(const ek_metrics_report *r, FILE *out)
+{
+    const ek_train_log *log = r->log;
+    const ek_train_log_summary *s = r->summary;
+    fprintf(out, "%s log ", ek_train_log_kind_name[log->kind]);
+    ek__print_name(log->path, out);
+    fprintf(out, ": %d step%s", log->n, log->n == 1 ? "" : "s");
+    if (s) {
+        fprintf(out, ", %d of them counted", s->n);
+        if (s->first > 0)
+            fprintf(out, " (%d slow or earlier one%s at the start left out)", s->first, s->first == 1 ? "" : "s");
+        fprintf(out, ": median %s s", ek__fixed(s->median_seconds, 3).text);
+        fprintf(out, ", mean %s s", ek__fixed(s->mean_seconds, 3).text);
+        fprintf(out, ", deviation %s s", ek__fixed(s->deviation_seconds, 3).text);
+        fprintf(out, ", worst %s s", ek__fixed(s->worst_seconds, 3).text);
+    }
+    fputc('\n', out);
+    if (!isnan(log->peak_mb))
+        fprintf(out, "largest memory in the log: %s MB\n", ek__grouped(log->peak_mb).text);
+}
+
+static void print_sources(const ek_metrics_report *r, FILE *out)
+{
+    const ek_metrics_input *in = r->input;
+    if (r->log)
+        print_log(r, out);
+    if (r->n_trace_steps > 0)
+        fprintf(out, "trace: median of %d step%s of %d rank%s, warm-up left out\n", r->n_trace_steps,
+                r->n_trace_steps == 1 ? "" : "s", r->n_trace_ranks, r->n_trace_ranks == 1 ? "" : "s");
+    if (in->device) {
+        fprintf(out, "device %s: ", in->device->name);
+        ek__print_name(in->device->source, out);
+        fputs(in->device->certain ? "\n" : " (uncertain)\n", out);
+    }
+}
+
+/* ---- tables ---- */
+
+static void print_figures(const ek_metrics_report *r, FILE *out)
+{
+    ek__figure figure[EK__MAX_FIGURES];
+    int n = ek__metrics_figures(r, figure);
+    fprintf(out, "%-30s%14s %-11s%-11s%s\n", "figure", "value", "unit", "rests on", "formula");
+    for (int i = 0; i < n; i++) {
+        const ek__figure *f = &figure[i];
+        if (isnan(f->value))
+            continue;
+        bool follows = strcmp(f->basis, "given") != 0 && strcmp(f->basis, "measured") != 0;
+        const char *formula = follows ? f->formula : "";
+        fprintf(out, "%-30s%14s %-11s%-*s", f->label, ek__fixed(f->value * f->scale, f->decimals).text, f->unit,
+                *formula ? 11 : 0, f->basis);
+        fprintf(out, "%s\n", formula);
+    }
+}
+
+static void print_letters(const ek_job *job, FILE *out)
+{
+    const ek_job_model *m = &job->model;
+    int prediction = m->n_prediction_layers;
+    fprintf(out, "L %d layers", m->n_layers + prediction);
+    if (prediction > 0)
+        fprintf(out, " (Lp %d of them for prediction)", prediction);
+    fprintf(out, ", S %d, H %d, N %d heads, D %d of queries and keys, E %d of values", job->parallel.seq_length,
+            m->hidden, m->n_heads, m->head_dim, m->value_dim);
+    if (m->kv_lora_rank > 0)
+        fprintf(out, ", Rq %d, R %d, n %d, r %d", m->q_lora_rank, m->kv_lora_rank, m->nope_dim, m->rope_dim);
+    else
+        fprintf(out, ", K %d", m->n_kv_heads * m->head_dim);
+    fprintf(out, ", I %d, V %d", m->intermediate, m->vocab);
+    if (m->n_experts > 0)
+        fprintf(out, ", X %d experts, k %d, Ie %d, Is %d", m->n_experts, m->top_k, m->expert_intermediate,
+                m->shared_intermediate);
+    fputc('\n', out);
+}
+
+static void print_term(const char *name, double forward, double all, double recomputed, const char *formula, FILE *out)
+{
+    fprintf(out, "%-30s%14s", name, ek__fixed(forward / 1e9, 3).text);
+    fprintf(out, "%8s", ek__fixed(all > 0 ? 100 * forward / all : 0, 1).text);
+    fprintf(out, "%14s", ek__fixed(recomputed / 1e9, 3).text);
+    fprintf(out, "%s%s\n", *formula ? "  " : "", formula);
+}
+
+static void print_terms(const ek_metrics_report *r, FILE *out)
+{
+    const ek_flops *flops = &r->metrics->flops;
+    fputc('\n', out);
+    heading(r, "FLOPs of a token", out);
+    fprintf(out, "%-30s%14s%8s%14s  %s\n", "term, GFLOP", "forward", "%", "recomputed", "formula of forward");
+    for (int i = 0; i < flops->n; i++) {
+        const ek_flops_term *t = &flops->term[i];
+        print_term(t->name, t->forward, flops->forward, t->recomputed, t->formula, out);
+    }
+    print_term("sum", flops->forward, flops->forward, flops->recomputed, "", out);
+    print_letters(r->input->job, out);
+    fprintf(out, "%s parameters", ek__grouped(flops->parameters).text);
+    if (flops->active_parameters < flops->parameters)
+        fprintf(out, ", %s of them for a token", ek__grouped(flops->active_parameters).text);
+    fprintf(out,
+            "\nBackward counts twice forward. Attention counts %s; lookups, norms, softmax and what flash attention\n"
+            "makes again inside its backward pass are left out.\n",
+            attention_words(r->input->attention));
+}
+
+static void print_notes(const ek_metrics_report *r, FILE *out)
+{
+    const ek_metrics *m = r->metrics;
+    const ek_metrics_input *in = r->input;
+    if (m->flops_source == EK_FLOPS_SIX_P)
+        fputs("6 P counts no attention scores, and every parameter as if it were used by every token.\n", out);
+    if (!isnan(m->linearity)) {
+        fprintf(out, "Linearity is against %s samples/s", ek__short(in->baseline).text);
+        fprintf(out, " of %d device%s.\n", in->baseline_devices, in->baseline_devices == 1 ? "" : "s");
+    }
+    if (!isnan(m->bubble_share) && m->n_stages > 1)
+        fprintf(out, "Bubbles are of %d equal stages, %d chunk%s each, %d micro-batches, without communication.\n",
+                m->n_stages, m->n_chunks > 1 ? m->n_chunks : 1, m->n_chunks > 1 ? "s" : "", m->n_micro_batches);
+}
+
+ek_status ek_metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err)
+{
+    print_verdict(report, out);
+    print_sources(report, out);
+    print_figures(report, out);
+    print_notes(report, out);
+    if (report->metrics->flops.n > 0)
+        print_terms(report, out);
+    return ek__finish(out, err);
+}
+
+ek_status ek_devices_write_text(FILE *out, ek_error *err)
+{
+    int n;
+    const ek_device *device = ek_devices(&n);
+    fprintf(out, "%-14s%9s%9s%9s%9s%9s%9s%9s  %s\n", "device", "bf16", "fp16", "fp32", "GiB", "GB/s", "node", "network",
+            "source");
+    for (int i = 0; i < n; i++) {
+        const ek_device *d = &device[i];
+        const double column[] = {d->peak_tflops[EK_BF16],
+                                 d->peak_tflops[EK_FP16],
+                                 d->peak_tflops[EK_FP32],
+                                 d->memory_gib,
+                                 d->memory_gbs,
+                                 d->intra_gbs,
+                                 d->inter_gbs};
+        fprintf(out, "%-14s", d->name);
+        for (size_t k = 0; k < sizeof column / sizeof *column; k++)
+            fprintf(out, "%9s", column[k] > 0 ? ek__short(column[k]).text : "-");
+        fprintf(out, "  %s%s\n", d->certain ? "" : "uncertain: ", d->source);
+    }
+    fputs("Peaks are dense, TFLOP/s; links are GB/s per direction and device, inside a node and between nodes.\n", out);
+    return ek__finish(out, err);
+}
