@@ -54,7 +54,8 @@ typedef struct ek_ir_type {
     uint32_t n_parts;    /**< of a tuple */
     uint32_t first_part; /**< ek_ir.part[first_part .. + n_parts): types */
     int64_t bytes;       /**< dims times element size, of a tuple the sum; 0 for what holds no tensor, -1 not known */
-    uint32_t ref_key;    /**< text; EK_IR_NONE */
+    uint32_t ref_key;    /**< text, without a leading colon; EK_IR_NONE */
+    uint32_t name;       /**< text, of what is neither tensor nor tuple: "Int64", "UMonad"; else EK_IR_NONE */
 } ek_ir_type;
 
 /** What an operand is. */
@@ -98,7 +99,7 @@ typedef struct ek_ir_node {
     uint32_t bytes;                 /**< up to its end, type and source lines included */
     uint32_t line;                  /**< from 1 */
     uint32_t number;                /**< of %number; EK_IR_NONE without one. Unique within its graph only */
-    uint32_t graph;                 /**< index; EK_IR_NONE in a fragment that shows no graph around it */
+    uint32_t graph;                 /**< index; a fragment that shows no graph around it makes one without name */
     uint32_t name;                  /**< text in parentheses, "CNode_549"; EK_IR_NONE */
     uint32_t primitive;             /**< text: "MatMul", without PrimFunc_ and the like; of a call "call" */
     uint32_t instance;              /**< text: "redistribution_op_...", "matmul"; EK_IR_NONE */
@@ -131,6 +132,7 @@ typedef struct ek_ir_parameter {
     uint32_t graph;  /**< EK_IR_NONE: of the entry's list */
     uint32_t number; /**< of %paraN_; EK_IR_NONE */
     uint32_t line;
+    bool listed; /**< false: no list of the file has it, a node of a fragment names it */
 } ek_ir_parameter;
 
 /** A file, read. Read-only for callers. */
@@ -138,7 +140,7 @@ typedef struct ek_ir {
     char *path;
     int64_t bytes; /**< of the file */
     uint32_t n_lines;
-    uint32_t entry;                                                /**< text: "@..." of the header; EK_IR_NONE */
+    uint32_t entry; /**< text: name in the header, without @; EK_IR_NONE */
     int64_t said_nodes, said_cnodes, said_graphs, said_parameters; /**< what the header counts; -1 not told */
     bool analyze_fail;                                             /**< the dialect of a failed compilation */
     uint32_t n_nodes, n_inputs, n_attributes, n_types, n_dims, n_parts, n_graphs, n_parameters, n_texts;
@@ -155,6 +157,7 @@ typedef struct ek_ir {
     uint32_t n_left_out;    /**< attributes counted, not kept */
     uint32_t n_unknown;     /**< lines and groups that were not understood and left out, without harm */
     uint32_t n_diagnostics; /**< damaged places, each told to the listener */
+    bool in_file;           /**< ek_ir_node_source() can read `path` again */
     void *memory;           /**< what the texts are in */
 } ek_ir;
 
@@ -190,6 +193,14 @@ uint32_t ek_ir_find_text(const ek_ir *ir, const char *text);
 const char *ek_ir_attribute_of(const ek_ir *ir, const ek_ir_node *node, const char *key);
 /** Write the whole scope, "Default/.../MatMul-op0", cut to size; "" without one. */
 void ek_ir_scope(const ek_ir *ir, const ek_ir_node *node, char *out, size_t size);
+/**
+ * A node's whole text as the file has it, NUL-terminated; the caller frees it. Read again from the file, which must
+ * still be the one that was read.
+ *
+ * @return EK_OK; EK_ERR_SYSTEM when the file cannot be read again (standard input, memory, changed); EK_ERR_MEMORY.
+ * O(bytes of the node).
+ */
+ek_status ek_ir_node_source(const ek_ir *ir, uint32_t node, char **out, ek_error *err);
 /** Write a type, "float16 (1, 4096, 512)", cut to size. */
 void ek_ir_type_text(const ek_ir *ir, uint32_t type, char *out, size_t size);
 /** The number of the layer a scope lies in: N of its outermost "N-Name" element; -1 without one. */

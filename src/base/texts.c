@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/part.h"
+#include "base/error.h"
+#include "base/texts.h"
 
 enum { FIRST_SLOTS = 256 };
 

@@ -1,0 +1,477 @@
+/* A file record by record: a line tells by its first bytes whether it begins a node, a graph or a parameter, and a node
+ * lasts until the next line that begins something. So damage within a node cannot hide the nodes behind it. What a
+ * record holds is for the other files of this folder; here are the loop, the diagnostics and the arrays that grow. */
+#include "ir/reader.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+enum { PROGRESS_BYTES = 8 << 20 };
+
+/* ---- bytes ---- */
+
+const char *ek__ir_line_end(const char *at, const char *end)
+{
+    const char *feed = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+    return feed ? feed : end;
+}
+
+bool ek__ir_begins(const char *at, const char *end, const char *word)
+{
+    size_t n = strlen(word);
+    return end > at && (size_t)(end - at) >= n && memcmp(at, word, n) == 0;
+}
+
+bool ek__ir_is(const char *at, const char *end, const char *word)
+{
+    size_t n = strlen(word);
+    return end >= at && (size_t)(end - at) == n && memcmp(at, word, n) == 0;
+}
+
+bool ek__ir_number(const char *at, const char *end, int64_t *out)
+{
+    if (end - at >= 2 && *at == '"' && end[-1] == '"') {
+        at++;
+        end--;
+    }
+    bool negative = at < end && *at == '-';
+    int64_t number = 0;
+    at += negative;
+    if (at == end)
+        return false;
+    for (; at < end; at++)
+        if (!ek__ir_is_digit(*at) || __builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, *at - '0', &number))
+            return false;
+    *out = negative ? -number : number;
+    return true;
+}
+
+/* ---- what grows ---- */
+
+void *ek__ir_room(ek__ir_reader *r, enum ek__ir_array which, void *array, size_t n, size_t size)
+{
+    if (which != EK__IR_CANON && n >= INT32_MAX) {
+        r->status = r->status ? r->status : EK_ERR_INPUT;
+        return NULL;
+    }
+    void *room = ek__with_room(array, &r->capacity[which], n + 1, size);
+    if (!room)
+        r->status = EK_ERR_MEMORY;
+    return room;
+}
+
+uint32_t ek__ir_intern(ek__ir_reader *r, const char *at, const char *end)
+{
+    const char *nul = r->has_nul && end > at ? memchr(at, '\0', (size_t)(end - at)) : NULL;
+    uint32_t number = ek__texts_intern(r->texts, at, (size_t)((nul ? nul : end) - at));
+    if (number == UINT32_MAX)
+        r->status = EK_ERR_MEMORY;
+    return number;
+}
+
+/* ---- diagnostics ---- */
+
+static void tell(ek__ir_reader *r, ek_origin origin, const char *format, va_list arguments)
+{
+    char message[900];
+    if (r->ir->n_diagnostics++ >= EK__IR_MAX_DIAGNOSTICS)
+        return;
+    vsnprintf(message, sizeof message, format, arguments);
+    for (char *p = message; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+    ek__warn(r->listener, origin, "%s", message);
+}
+
+void ek__ir_damage(ek__ir_reader *r, const char *at, const char *format, ...)
+{
+    ek_origin origin = {r->path, (int)r->line, 0};
+    const char *line = r->begin;
+    va_list arguments;
+    r->damaged = true;
+    if (r->ir->n_diagnostics < EK__IR_MAX_DIAGNOSTICS)
+        for (const char *p = r->begin; p < at && p < r->end; p++)
+            if (*p == '\n') {
+                origin.line++;
+                line = p + 1;
+            }
+    origin.column = (int)(at - line) + 1;
+    va_start(arguments, format);
+    tell(r, origin, format, arguments);
+    va_end(arguments);
+}
+
+void ek__ir_damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(r, (ek_origin){r->path, (int)line, 0}, format, arguments);
+    va_end(arguments);
+}
+
+void ek__ir_unmatched(ek__ir_reader *r, const ek__ir_fault *fault, const char *remedy)
+{
+    if (fault->at < r->end && fault->at != fault->opened)
+        ek__ir_damage(r, fault->at, "'%c' does not close the '%c' before it; %s", *fault->at, *fault->opened, remedy);
+    else
+        ek__ir_damage(r, fault->opened, "'%c' is not closed before the next node; %s", *fault->opened, remedy);
+}
+
+/* ---- what a line begins ---- */
+
+typedef enum line_kind {
+    LINE_OTHER,
+    LINE_NODE,
+    LINE_GRAPH,
+    LINE_GRAPH_END,
+    LINE_PARAMETER,
+    LINE_MARK,
+    LINE_TITLE, /* begins no node, and ends one */
+} line_kind;
+
+static line_kind percent_line(const char *p, const char *end, bool in_node)
+{
+    const char *digits = p + 1;
+    if (ek__ir_begins(p, end, "%para"))
+        return in_node ? LINE_OTHER : LINE_PARAMETER;
+    while (digits < end && ek__ir_is_digit(*digits))
+        digits++;
+    return digits > p + 1 && digits < end && (*digits == ' ' || *digits == '(') ? LINE_NODE : LINE_OTHER;
+}
+
+static line_kind remark_line(const char *p, const char *end)
+{
+    const char *dash = p + 1;
+    while (dash < end && *dash == '-')
+        dash++;
+    if (dash - p > 4 && dash < end && *dash == '>')
+        return LINE_MARK;
+    const char *word = ek__ir_skip_blanks(p + 1, end);
+    if (word == end)
+        return LINE_OTHER;
+    if (*word == '[' && ek__ir_begins(word, end, "[No."))
+        return LINE_TITLE;
+    return ek__ir_begins(word, end, "IR entry") || ek__ir_begins(word, end, "Order:") ||
+                   ek__ir_begins(word, end, "order:")
+               ? LINE_TITLE
+               : LINE_OTHER;
+}
+
+static line_kind kind_of(const char *line, const char *end, bool in_node)
+{
+    const char *p = ek__ir_skip_blanks(line, end);
+    if (p == end)
+        return LINE_OTHER;
+    switch (*p) {
+    case '%':
+        return percent_line(p, end, in_node);
+    case 'R':
+        return ek__ir_begins(p, end, "Return(") ? LINE_NODE : LINE_OTHER;
+    case 'P':
+        return ek__ir_begins(p, end, "Primitive::Return") ? LINE_NODE : LINE_OTHER;
+    case '}':
+        return LINE_GRAPH_END;
+    case 's':
+        if (ek__ir_begins(p, end, "subgraph @"))
+            return LINE_GRAPH;
+        return ek__ir_begins(p, end, "subgraph attr:") || ek__ir_begins(p, end, "subgraph instance") ? LINE_TITLE
+                                                                                                     : LINE_OTHER;
+    case 'f':
+        return ek__ir_begins(p, end, "funcgraph ") ? LINE_GRAPH : LINE_OTHER;
+    case '#':
+        return remark_line(p, end);
+    case ',':
+        return !in_node && ek__ir_begins(ek__ir_skip_blanks(p + 1, end), end, "%para") ? LINE_PARAMETER : LINE_OTHER;
+    default:
+        return LINE_OTHER;
+    }
+}
+
+/* Whether the head of a graph ends with this line. */
+static bool opens_body(const char *line, const char *end)
+{
+    end = ek__ir_trim(line, end);
+    return end > line && end[-1] == '{';
+}
+
+/* ---- records ---- */
+
+typedef struct source {
+    ek__ir_feed feed;
+    uint32_t line; /* of the next record */
+} source;
+
+/* Lengthen a record by the lines that belong to it; *n_lines counts them. */
+static ek_status lengthen(source *s, line_kind kind, size_t *size, uint32_t *n_lines)
+{
+    bool open = kind == LINE_GRAPH && !opens_body(s->feed.text + s->feed.begin, s->feed.text + s->feed.begin + *size);
+    while (kind == LINE_NODE || open) {
+        size_t next;
+        ek_status status = ek__ir_feed_line(&s->feed, *size, &next);
+        if (status || next == *size)
+            return status;
+        const char *line = s->feed.text + s->feed.begin + *size, *end = s->feed.text + s->feed.begin + next;
+        line_kind found = kind_of(line, end, true);
+        if (found != LINE_OTHER)
+            return EK_OK;
+        open = open && !opens_body(line, end);
+        *size = next;
+        ++*n_lines;
+    }
+    return EK_OK;
+}
+
+static void take_record(ek__ir_reader *r, line_kind kind)
+{
+    switch (kind) {
+    case LINE_NODE:
+        ek__ir_node_read(r);
+        break;
+    case LINE_GRAPH:
+        ek__ir_graph_open(r);
+        break;
+    case LINE_GRAPH_END:
+        ek__ir_graph_close(r);
+        break;
+    case LINE_PARAMETER:
+        ek__ir_parameter_line(r);
+        break;
+    case LINE_MARK:
+        r->stopped = true;
+        break;
+    default:
+        ek__ir_header_line(r);
+    }
+}
+
+/* One record; *more is cleared at the end of the file. */
+static ek_status next_record(ek__ir_reader *r, source *s, bool *more)
+{
+    size_t size;
+    uint32_t n_lines = 1;
+    r->line = s->line;
+    ek_status status = ek__ir_feed_line(&s->feed, 0, &size);
+    *more = status == EK_OK && size > 0;
+    if (!*more)
+        return status;
+    const char *text = s->feed.text + s->feed.begin;
+    line_kind kind = kind_of(text, text + size, false);
+    status = lengthen(s, kind, &size, &n_lines);
+    if (status)
+        return status;
+    text = s->feed.text + s->feed.begin;
+    r->begin = text;
+    r->end = ek__ir_trim(text, text + size);
+    r->offset = s->feed.offset;
+    r->has_nul = memchr(text, '\0', size) != NULL;
+    if (r->end > r->begin)
+        take_record(r, kind);
+    ek__ir_feed_skip(&s->feed, size);
+    s->line += n_lines;
+    return r->status;
+}
+
+static bool is_interrupted(const ek_ir_options *options)
+{
+    return options && options->interrupt && *(const volatile bool *)options->interrupt;
+}
+
+static void tell_progress(const ek_ir_options *options, int64_t done, int64_t all)
+{
+    if (options && options->progress && all > 0)
+        options->progress(options->user, (double)done / (double)all, "reading the graph");
+}
+
+static ek_status read_records(ek__ir_reader *r, source *s, const ek_ir_options *options)
+{
+    int64_t told = 0;
+    for (bool more = true; more;) {
+        ek_status status = next_record(r, s, &more);
+        if (status)
+            return status;
+        if (s->feed.offset - told < PROGRESS_BYTES)
+            continue;
+        told = s->feed.offset;
+        tell_progress(options, told, r->ir->bytes);
+        if (is_interrupted(options))
+            return EK_ERR_SYSTEM;
+    }
+    return EK_OK;
+}
+
+/* ---- the whole ---- */
+
+/* What the header counts must be there, unless lines were left out or only a part was evaluated. The number of "nodes"
+ * includes constants, which do not stand on lines of their own, and cannot be checked. */
+static void check_counts(ek__ir_reader *r)
+{
+    const ek_ir *ir = r->ir;
+    if (r->omitted || ir->analyze_fail)
+        return;
+    if (ir->said_cnodes >= 0 && ir->said_cnodes != ir->n_nodes)
+        ek__ir_damage_line(r, r->count_line, "the file counts %lld cnodes and shows %u; it may be cut short",
+                           (long long)ir->said_cnodes, ir->n_nodes);
+    if (ir->said_graphs >= 0 && ir->said_graphs != ir->n_graphs)
+        ek__ir_damage_line(r, r->graphs_line, "the file counts %lld graphs and shows %u; it may be cut short",
+                           (long long)ir->said_graphs, ir->n_graphs);
+    if (ir->said_parameters >= 0 && ir->said_parameters != r->n_listed)
+        ek__ir_damage_line(r, r->parameters_line, "the file counts %lld parameters and lists %u; it may be cut short",
+                           (long long)ir->said_parameters, r->n_listed);
+}
+
+static ek_status index_texts(ek_ir *ir, const ek__texts *texts)
+{
+    ir->text = ek__alloc(texts->n, sizeof *ir->text);
+    if (!ir->text)
+        return EK_ERR_MEMORY;
+    for (uint32_t i = 0; i < texts->n; i++)
+        ir->text[i] = ek__texts_at(texts, i);
+    ir->n_texts = texts->n;
+    return EK_OK;
+}
+
+static ek_status finish(ek__ir_reader *r)
+{
+    ek__ir_graph_close(r);
+    if (r->status == EK_OK)
+        ek__ir_resolve(r);
+    if (r->status)
+        return r->status;
+    check_counts(r);
+    if (r->ir->n_diagnostics > EK__IR_MAX_DIAGNOSTICS)
+        ek__warn(r->listener, (ek_origin){r->path, 0, 0}, "%u more damaged places are not told",
+                 r->ir->n_diagnostics - EK__IR_MAX_DIAGNOSTICS);
+    return index_texts(r->ir, r->texts);
+}
+
+static ek_ir *new_ir(const char *name)
+{
+    ek_ir *ir = ek__alloc(1, sizeof *ir);
+    ek__texts *texts = ek__alloc(1, sizeof *texts);
+    size_t size = strlen(name) + 1;
+    char *path = ek__alloc(size, 1);
+    if (!ir || !texts || !path || !ek__texts_reset(texts)) {
+        if (texts)
+            ek__texts_clear(texts);
+        free(ir);
+        free(texts);
+        free(path);
+        return NULL;
+    }
+    memcpy(path, name, size);
+    *ir = (ek_ir){.path = path,
+                  .memory = texts,
+                  .entry = EK_IR_NONE,
+                  .said_nodes = -1,
+                  .said_cnodes = -1,
+                  .said_graphs = -1,
+                  .said_parameters = -1};
+    return ir;
+}
+
+void ek_ir_free(ek_ir *ir)
+{
+    if (!ir)
+        return;
+    ek__texts_clear(ir->memory);
+    free(ir->memory);
+    free(ir->path);
+    free(ir->node);
+    free(ir->input);
+    free(ir->attribute);
+    free(ir->type);
+    free(ir->dim);
+    free(ir->part);
+    free(ir->graph);
+    free(ir->parameter);
+    free(ir->text);
+    free(ir);
+}
+
+static void clear_reader(ek__ir_reader *r)
+{
+    ek__texts_clear(&r->raw_types);
+    ek__texts_clear(&r->canon);
+    ek__texts_clear(&r->keys);
+    ek__texts_clear(&r->parameter_keys);
+    free(r->raw_type);
+    free(r->list);
+    free(r->scratch);
+    free(r->key_role);
+    free(r->parameter_key);
+    free(r->outer);
+}
+
+static ek_status explain(ek_status status, const ek__ir_reader *r, const char *name, const ek_ir_options *options,
+                         ek_error *err)
+{
+    const ek_origin origin = {name, (int)r->line, 0};
+    if (status == EK_ERR_MEMORY)
+        return ek__no_memory(err);
+    if (status == EK_ERR_INPUT)
+        return ek__fail(err, status, origin,
+                        "a line or node of more than %d MB, or more than 2^31 items; this is no graph as MindSpore "
+                        "writes it",
+                        EK__IR_MAX_NODE_BYTES >> 20);
+    if (is_interrupted(options))
+        return ek__fail(err, status, origin, "interrupted");
+    return ek__fail(err, status, origin, "cannot read '%s' to its end", name);
+}
+
+static ek_status read_all(const char *name, source *s, int64_t size, const ek_ir_options *options,
+                          const ek_listener *listener, ek_ir **out, ek_error *err)
+{
+    ek_ir *ir = new_ir(name);
+    if (!ir)
+        return ek__no_memory(err);
+    ek__ir_reader r = {.path = name, .listener = listener, .ir = ir, .texts = ir->memory, .graph = EK_IR_NONE};
+    ir->bytes = size;
+    static const char forward[] = "forward_node_name";
+    r.forward_name = ek__ir_intern(&r, forward, forward + sizeof forward - 1);
+    ek_status status = r.status ? r.status : read_records(&r, s, options);
+    ir->bytes = s->feed.offset;
+    ir->n_lines = s->line - 1;
+    if (status == EK_OK)
+        status = finish(&r);
+    if (status)
+        explain(status, &r, name, options, err);
+    else if (ir->n_nodes == 0 && ir->n_parameters == 0 && ir->n_graphs == 0)
+        status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
+                          "no node, parameter or graph in it; give a graph that MindSpore wrote as text (.ir)");
+    clear_reader(&r);
+    if (status)
+        ek_ir_free(ir);
+    else
+        *out = ir;
+    return status;
+}
+
+ek_status ek_ir_read(const char *path, const ek_ir_options *options, const ek_listener *listener, ek_ir **out,
+                     ek_error *err)
+{
+    source s = {.line = 1};
+    ek_status status = ek__ir_feed_open(&s.feed, path, err);
+    if (status)
+        return status;
+    ek_ir *ir = NULL;
+    status = read_all(path, &s, ek__ir_feed_size(&s.feed), options, listener, &ir, err);
+    if (status == EK_OK) {
+        ir->in_file = s.feed.file > 0;
+        *out = ir;
+    }
+    ek__ir_feed_close(&s.feed);
+    return status;
+}
+
+ek_status ek_ir_parse(const char *name, const char *text, size_t size, const ek_listener *listener, ek_ir **out,
+                      ek_error *err)
+{
+    source s = {.line = 1};
+    ek__ir_feed_open_text(&s.feed, text, size);
+    return read_all(name, &s, (int64_t)size, NULL, listener, out, err);
+}
