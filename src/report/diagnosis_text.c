@@ -120,7 +120,7 @@ static void print_setting(const page *p, const char *setting)
 
 static void print_bottleneck(const page *p, const ek_bottleneck *b, int number)
 {
-    char lead[16], gain[64], cost[64], basis[640];
+    char lead[16], gain[64], cost[64], rest[512], basis[64];
     snprintf(lead, sizeof lead, "%d. ", number);
     fputc('\n', p->out);
     color(p, "\033[1m");
@@ -132,8 +132,8 @@ static void print_bottleneck(const page *p, const ek_bottleneck *b, int number)
     color(p, "\033[32m");
     fputs(gain, p->out);
     color(p, "\033[0m");
-    fprintf(p->out, ", cost %s of a step; %s, ", cost, ek_topic_name[b->topic]);
-    ek__print_name(b->id, p->out);
+    snprintf(rest, sizeof rest, ", cost %s of a step; %s, %s", cost, ek_topic_name[b->topic], b->id);
+    print_words(p, rest, INDENT + (int)strlen("gain ") + ek__columns(gain), INDENT);
     fputc('\n', p->out);
     print_evidence(p, b);
     if (b->change)
