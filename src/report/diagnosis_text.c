@@ -8,7 +8,7 @@
 #include "report/diagnosis_internal.h"
 #include "report/report_internal.h"
 
-enum { WRAP = 99, INDENT = 3, SETTING_INDENT = 7, MAX_WORD = 512 };
+enum { WRAP = 99, INDENT = 3, SETTING_INDENT = 7, MAX_WORD = 512, MAX_HANG = 16 };
 
 typedef struct page {
     FILE *out;
@@ -55,12 +55,12 @@ static int print_words(const page *p, const char *text, int column, int indent)
     return column;
 }
 
-/* "lead: text", the text hanging behind the lead. */
+/* "lead: text", the text hanging behind the lead, unless that is long. */
 static void print_item(const page *p, int indent, const char *lead, const char *text)
 {
     fprintf(p->out, "%*s%s", indent, "", lead);
     int column = indent + ek__columns(lead);
-    print_words(p, text, column, column);
+    print_words(p, text, column, column < MAX_HANG ? column : indent + 2);
     fputc('\n', p->out);
 }
 
