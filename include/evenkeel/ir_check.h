@@ -2,7 +2,7 @@
  * findings; and what differs between two graphs.
  *
  * What a fragment cannot show is not claimed: a node without any consumer in sight is neither in effect nor not. A
- * check is a file src/ir/check_NAME.c and a line in EK__IR_CHECK_LIST; docs/ir.md has what each looks for. */
+ * check is a file src/ir/check_NAME.c and a line in EK__IR_CHECK_LIST; docs/ir-checks.md has what each looks for. */
 #ifndef EVENKEEL_IR_CHECK_H
 #define EVENKEEL_IR_CHECK_H
 
@@ -18,13 +18,15 @@ typedef enum ek_ir_answer { EK_IR_NO, EK_IR_YES, EK_IR_UNSEEN } ek_ir_answer;
 /** A forward operator that asks to be recomputed. */
 typedef struct ek_ir_recompute {
     uint32_t node;
-    ek_ir_answer in_effect; /**< YES: what backward takes is its copy; NO: backward takes the original, or no copy is
-                                 there although backward nodes are; UNSEEN: no backward node is in sight */
+    ek_ir_answer in_effect; /**< YES: what backward takes is its copy; NO: backward takes the original or what a
+                               Reshape, Cast, Transpose or Depend makes of it (`held`), or no copy is there although the
+                               graph is whole and has backward nodes (held EK_IR_NONE: nothing is saved, nothing lost);
+                                 UNSEEN: the file does not show it, or the node is damaged */
     uint32_t copy;          /**< its duplicate; EK_IR_NONE */
     uint32_t held;          /**< the node whose value backward holds instead; EK_IR_NONE */
-    uint32_t consumer;      /**< the backward node that holds it; EK_IR_NONE */
-    uint32_t blocked_by;    /**< the Reshape, Cast, Transpose, Depend without request between; EK_IR_NONE */
-    int64_t bytes;          /**< kept because of it, one micro-batch; -1 not known */
+    uint32_t consumer;      /**< the node of, or copy made for, backward that takes it; EK_IR_NONE */
+    uint32_t blocked_by;    /**< the first Reshape, Cast, Transpose, Depend without request between; EK_IR_NONE */
+    int64_t bytes;          /**< of what is held, one micro-batch; 0 nothing; -1 not known */
     const char
         *setting;   /**< pattern for select_recompute that takes the block away: "feed_forward\.w1\.reshape"; NULL */
     bool by_design; /**< the output of a cell that is recomputed whole: kept on purpose */
@@ -58,6 +60,15 @@ enum { EK_N_IR_COMM_ROLES = 6 };
 /** "redistribution", "forward", "gradient", "optimizer", "pipeline", "other". */
 extern const char *const ek_ir_comm_role_name[EK_N_IR_COMM_ROLES];
 
+/**
+ * Bytes that each device of a ring of `n_ranks` sends for a message of `bytes`: AllReduce 2(n-1)/n bytes; AllGather (of
+ * the output), ReduceScatter (of the input) and AlltoAll (n-1)/n bytes, rounded down; Send, Receive (which it gets) and
+ * Broadcast (but for the last) bytes.
+ *
+ * @return -1 when `bytes` < 0, n_ranks < 1 where it matters, or the kind is another
+ */
+int64_t ek_ir_ring_traffic(ek_ir_comm_kind kind, int n_ranks, int64_t bytes);
+
 typedef struct ek_ir_comm {
     uint32_t node;
     ek_ir_comm_kind kind;
@@ -65,7 +76,7 @@ typedef struct ek_ir_comm {
     const char *group;   /**< as written; NULL */
     int n_ranks;         /**< 0: not told */
     int64_t bytes;       /**< of the message; for AllGather the output, for ReduceScatter the input; -1 not known */
-    int64_t traffic;     /**< bytes each device sends, ring: docs/ir.md; -1 not known */
+    int64_t traffic;     /**< bytes each device sends, ek_ir_ring_traffic(); -1 not known */
     bool backward, copy; /**< in the backward pass; repeated for it */
     int layer;           /**< -1 outside layers */
     uint32_t position;   /**< operators of its graph before it */
@@ -73,19 +84,20 @@ typedef struct ek_ir_comm {
 
 /** A value that the backward pass takes from the forward pass. */
 typedef struct ek_ir_kept {
-    uint32_t node;     /**< its producer */
-    uint32_t consumer; /**< first backward node that takes it */
-    int n_consumers;   /**< backward nodes that take it */
-    int64_t bytes;
-    uint32_t life; /**< operators between producer and last consumer */
+    uint32_t node;     /**< its producer; of a value that only a Reshape of it is taken of, that Reshape */
+    uint32_t consumer; /**< the first node of, or copy made for, backward that takes it */
+    int n_consumers;   /**< such nodes that take it */
+    int64_t bytes;     /**< -1 not known */
+    uint32_t life;     /**< operators between producer and last consumer; 0 when they lie in different graphs */
     int layer;
 } ek_ir_kept;
 
 /** Parameters that go by one prefix. */
 typedef struct ek_ir_parameter_sum {
-    const char *prefix; /**< "weights", "adam_m", "adam_v", "exp_avg", "exp_avg_sq", "accu_grads", "inputs" */
+    const char *prefix; /**< "weights", "adam_m", "adam_v", "exp_avg", "exp_avg_sq", "accu_grads", "moments",
+                           "inputs" */
     uint32_t n;
-    int64_t bytes;
+    int64_t bytes; /**< -1: of one of them not known */
 } ek_ir_parameter_sum;
 
 /** How bad a finding is. */
@@ -103,10 +115,10 @@ typedef struct ek_ir_finding {
     int n_chain;
     uint32_t chain[EK_IR_MAX_CHAIN]; /**< nodes that show it, in order of flow */
     int n_occurrences, n_layers;     /**< alike; layers they lie in, 0: none */
-    int64_t bytes;                   /**< of all occurrences: held, or sent; -1 not known */
-    const char *bytes_of;            /**< "held", "sent by each device", "in parameters" */
-    const char *text;                /**< what is wrong, with figures */
-    const char *advice;              /**< what to do; settings as they are written */
+    int64_t bytes; /**< of all occurrences; of what is held by one micro-batch, times options.alive; -1 not known */
+    const char *bytes_of; /**< "held", "sent by each device", "in parameters", "read and written"; NULL without bytes */
+    const char *text;     /**< what is wrong, with the figures of the first occurrence */
+    const char *advice;   /**< what to do; settings as they are written */
 } ek_ir_finding;
 
 /** A graph, checked. */

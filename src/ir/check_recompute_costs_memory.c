@@ -1,0 +1,72 @@
+/* A recomputed Cast to a narrower type: its copy takes the wider input, which is now held instead of the output. No
+ * finding where the input is there anyway: a weight, something recomputed itself, or held for another operator too. */
+#include "ir/check.h"
+
+/* Is the wide value there for other reasons? */
+static bool is_there_anyway(ek__ir_context *c, uint32_t cast)
+{
+    const ek_ir_input *input = ek__ir_operand(c, cast, 0);
+    uint32_t maker = ek__ir_maker(c, cast, 0), n;
+    if (!input || input->kind == EK_IR_INPUT_PARAMETER || input->kind == EK_IR_INPUT_LITERAL)
+        return true;
+    if (maker == EK_IR_NONE)
+        return false;
+    if (c->op[maker] == EK__IR_OP_LOAD || (c->ir->node[maker].flags & (EK_IR_RECOMPUTE | EK_IR_DUPLICATED)))
+        return true;
+    const ek__ir_use *use = ek__ir_uses(c, maker, &n);
+    for (uint32_t u = 0; u < n; u++)
+        if (ek__ir_is_backward(c, use[u].node) && c->op[use[u].node] != EK__IR_OP_CAST)
+            return true;
+    return false;
+}
+
+/* The request, or a copy whose original the file does not show. */
+static bool is_asked_for(const ek__ir_context *c, uint32_t node)
+{
+    uint32_t flags = c->ir->node[node].flags;
+    return (flags & EK_IR_RECOMPUTE) && (!(flags & EK_IR_DUPLICATED) || c->report->n_recompute == 0);
+}
+
+static void sight(ek__ir_context *c, uint32_t node, const ek_ir_type *in, const ek_ir_type *out)
+{
+    char wide[32], narrow[32];
+    bool known = in->bytes >= 0 && out->bytes >= 0;
+    ek__ir_sighting s = {.check = "recompute-costs-memory",
+                         .severity = EK_IR_WARNING,
+                         .key = ek__ir_hash_type(c->ir, c->ir->node[node].type),
+                         .node = node,
+                         .n_chain = 1,
+                         .chain = {node},
+                         .bytes = known ? ek__ir_while_alive(c, in->bytes - out->bytes) : -1,
+                         .bytes_of = "held",
+                         .one_micro = true};
+    uint32_t maker = ek__ir_maker(c, node, 0);
+    if (maker != EK_IR_NONE) {
+        s.chain[s.n_chain++] = node;
+        s.chain[0] = maker;
+    }
+    ek_ir_finding *f = ek__ir_sight(c, &s);
+    if (!f)
+        return;
+    f->text = ek__ir_say(c,
+                         "%s, from %s to %s, is recomputed in the wrong direction: its input of %s is held for every "
+                         "micro-batch instead of its output of %s",
+                         ek__ir_name(c, node), ek_ir_dtype_name[in->dtype], ek_ir_dtype_name[out->dtype],
+                         ek__ir_bytes_text(wide, in->bytes), ek__ir_bytes_text(narrow, out->bytes));
+    f->advice = "leave this Cast out of select_recompute (or name it in select_recompute_exclude), or request the "
+                "operator that makes its input as well";
+}
+
+ek_status ek__ir_check_recompute_costs_memory(ek__ir_context *context, ek_error *err)
+{
+    for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
+        if (context->op[i] != EK__IR_OP_CAST || !is_asked_for(context, i))
+            continue;
+        const ek_ir_type *in = ek__ir_type_of_operand(context, i, 0), *out = ek__ir_type_of_node(context, i);
+        if (!in || !out || ek__ir_element_bytes(out->dtype) == 0)
+            continue;
+        if (ek__ir_element_bytes(in->dtype) > ek__ir_element_bytes(out->dtype) && !is_there_anyway(context, i))
+            sight(context, i, in, out);
+    }
+    return ek__ir_check_end(context, err);
+}

@@ -1,0 +1,60 @@
+/* Requests for recomputation that backward does not heed: it takes the original's value although a copy could be made,
+ * or no copy was made at all. Rests on the fact recompute; those with something in between are the next check's. What a
+ * whole recomputed cell hands on is kept by design and no finding. */
+#include "ir/check.h"
+
+static const char *advice_for(ek__ir_context *c, const ek_ir_recompute *r)
+{
+    if (!c->has_copies)
+        return "no copy of any node is in this graph: look at the last *validate*.ir; if none is there either, check "
+               "recompute_config and that its patterns reach this operator";
+    if (r->held == EK_IR_NONE)
+        return "nothing to be gained here: leave it out of select_recompute, so that the list says what works";
+    if (r->copy != EK_IR_NONE)
+        return "a copy is there but is not what this operator takes: look whether need_cse_after_recompute is missing "
+               "on the pair, and request the operators between it and the one that takes the value";
+    return "check that no pattern of select_recompute_exclude names it, and request the operators behind it up to the "
+           "one whose gradient takes the value";
+}
+
+static void sight(ek__ir_context *c, const ek_ir_recompute *r)
+{
+    bool held = r->held != EK_IR_NONE;
+    int64_t bytes = ek__ir_while_alive(c, r->bytes);
+    ek__ir_sighting s = {.check = "recompute-not-in-effect",
+                         .severity = held ? EK_IR_WARNING : EK_IR_NOTE,
+                         .key = ek__ir_mix(held, ek__ir_hash_type(c->ir, c->ir->node[r->node].type)),
+                         .node = r->node,
+                         .chain = {r->node},
+                         .n_chain = 1,
+                         .bytes = bytes,
+                         .bytes_of = held ? "held" : NULL,
+                         .one_micro = true};
+    if (held && r->held != r->node)
+        s.chain[s.n_chain++] = r->held;
+    if (held)
+        s.chain[s.n_chain++] = r->consumer;
+    ek_ir_finding *f = ek__ir_sight(c, &s);
+    char text[32];
+    if (!f)
+        return;
+    f->text = held ? ek__ir_say(c,
+                                "%s asks to be recomputed, but %s takes its value from the forward pass: %s held for "
+                                "every micro-batch",
+                                ek__ir_name(c, r->node), ek__ir_name(c, r->consumer), ek__ir_bytes_text(text, r->bytes))
+                   : ek__ir_say(c,
+                                "%s asks to be recomputed, but has no copy, and backward takes nothing of it: the "
+                                "request does nothing",
+                                ek__ir_name(c, r->node));
+    f->advice = advice_for(c, r);
+}
+
+ek_status ek__ir_check_recompute_not_in_effect(ek__ir_context *context, ek_error *err)
+{
+    for (int i = 0; i < context->report->n_recompute; i++) {
+        const ek_ir_recompute *r = &context->report->recompute[i];
+        if (r->in_effect == EK_IR_NO && !r->by_design && r->blocked_by == EK_IR_NONE)
+            sight(context, r);
+    }
+    return ek__ir_check_end(context, err);
+}

@@ -1,0 +1,175 @@
+/* Communication operators: what kind, among how many ranks, how many bytes, what for. The number of ranks stands in one
+ * of several attributes, or in a group's name as "4-6301..."; where none tells, the shapes of a gather or scatter do.
+ * Traffic is that of a ring; other algorithms of a library change latency, not the order of magnitude. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "ir/check.h"
+
+const char *const ek_ir_comm_kind_name[EK_N_IR_COMM_KINDS] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll",
+                                                              "Send",      "Receive",   "Broadcast",     "other"};
+const char *const ek_ir_comm_role_name[EK_N_IR_COMM_ROLES] = {"redistribution", "forward",  "gradient",
+                                                              "optimizer",      "pipeline", "other"};
+
+enum { MIN_HASH_DIGITS = 5 };
+
+int64_t ek_ir_ring_traffic(ek_ir_comm_kind kind, int n_ranks, int64_t bytes)
+{
+    int64_t n = n_ranks, times = kind == EK_IR_ALL_REDUCE ? 2 * (n - 1) : n - 1, whole, rest;
+    if (bytes < 0 || kind == EK_IR_OTHER_COMM)
+        return -1;
+    if (kind == EK_IR_SEND || kind == EK_IR_RECEIVE || kind == EK_IR_BROADCAST)
+        return bytes;
+    if (n < 1)
+        return -1;
+    /* times / n * bytes without overflow: whole parts first, then the rest of the division, rounded down */
+    if (__builtin_mul_overflow(bytes / n, times, &whole) || __builtin_mul_overflow(bytes % n, times, &rest) ||
+        __builtin_add_overflow(whole, rest / n, &whole))
+        return -1;
+    return whole;
+}
+
+/* The n of "n-hash", the name that MindSpore gives a group of n ranks; 0 for other names. */
+static int ranks_in_name(const char *group)
+{
+    char *end;
+    long n = strtol(group, &end, 10);
+    if (end == group || *end != '-' || n < 1 || n > INT32_MAX)
+        return 0;
+    size_t digits = strspn(end + 1, "0123456789");
+    return digits >= MIN_HASH_DIGITS && end[1 + digits] == '\0' ? (int)n : 0;
+}
+
+static int told_ranks(const ek_ir *ir, const ek_ir_node *node)
+{
+    static const struct {
+        const char *key;
+        char separator;
+    } lists[] = {{"group_ranks", '-'}, {"rank_list", ','}, {"group_rank_ids", ','}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const char *text = ek_ir_attribute_of(ir, node, lists[i].key);
+        int n = text ? ek__ir_count_numbers(text, lists[i].separator) : 0;
+        if (n > 0)
+            return n;
+    }
+    const char *size = ek_ir_attribute_of(ir, node, "rank_size"), *group = ek_ir_attribute_of(ir, node, "group");
+    if (size && atoi(size) > 0)
+        return atoi(size);
+    return group ? ranks_in_name(group) : 0;
+}
+
+/* Of the operands that hold tensors; -1 when one of them is not known or none is there. */
+static int64_t operand_bytes(const ek__ir_context *c, uint32_t node)
+{
+    int64_t sum = 0;
+    bool any = false;
+    for (uint32_t k = 0; k < c->ir->node[node].n_inputs; k++) {
+        const ek_ir_type *type = ek__ir_type_of_operand(c, node, k);
+        if (!type || type->bytes == 0)
+            continue;
+        if (type->bytes < 0 || __builtin_add_overflow(sum, type->bytes, &sum))
+            return -1;
+        any = true;
+    }
+    return any ? sum : -1;
+}
+
+static int64_t output_bytes(const ek__ir_context *c, uint32_t node)
+{
+    const ek_ir_type *type = ek__ir_type_of_node(c, node);
+    return type && type->bytes > 0 ? type->bytes : -1;
+}
+
+static int ratio(int64_t large, int64_t small)
+{
+    return large > 0 && small > 0 && large % small == 0 && large / small <= INT32_MAX ? (int)(large / small) : 0;
+}
+
+/* Ranks and bytes of the message; each helps the other where the file tells only one. */
+static void measure(const ek__ir_context *c, ek_ir_comm *comm)
+{
+    int64_t in = operand_bytes(c, comm->node), out = output_bytes(c, comm->node), small;
+    bool gather = comm->kind == EK_IR_ALL_GATHER, scatter = comm->kind == EK_IR_REDUCE_SCATTER;
+    bool input_counts = scatter || comm->kind == EK_IR_SEND || comm->kind == EK_IR_ALL_TO_ALL;
+    comm->bytes = input_counts ? in : out;
+    small = scatter ? out : in;
+    if (comm->n_ranks == 0 && (gather || scatter))
+        comm->n_ranks = ratio(comm->bytes, small);
+    if (comm->bytes >= 0)
+        return;
+    if (gather || scatter) {
+        if (small < 0 || comm->n_ranks == 0 || __builtin_mul_overflow(small, comm->n_ranks, &comm->bytes))
+            comm->bytes = -1;
+    } else if (comm->kind != EK_IR_RECEIVE) {
+        comm->bytes = input_counts ? out : in; /* an AllReduce's are the same */
+    }
+}
+
+static bool has(const char *text, const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+/* The names that MindSpore gives what it inserts; in the backward pass an operator's scope names what it is the
+ * gradient of. */
+static ek_ir_comm_role role_of(const ek_ir *ir, const ek_ir_node *node, ek_ir_comm_kind kind)
+{
+    const char *instance = ek_ir_text(ir, node->instance), *scope = ek_ir_text(ir, node->scope);
+    const char *primitive = ek_ir_text(ir, node->primitive);
+    if (kind == EK_IR_SEND || kind == EK_IR_RECEIVE)
+        return EK_IR_ROLE_PIPELINE;
+    if (has(instance, "redistribution_op"))
+        return EK_IR_ROLE_REDISTRIBUTION;
+    if (has(instance, "parallel_optimizer") || has(instance, "StepAllGather") || has(primitive, "StepAllGather") ||
+        has(scope, "StepAllGather"))
+        return EK_IR_ROLE_OPTIMIZER;
+    if (has(instance, "mirror") || has(instance, "Mirror") || has(scope, "_Mirror"))
+        return EK_IR_ROLE_GRADIENT;
+    return has(instance, "forward_op") ? EK_IR_ROLE_FORWARD : EK_IR_ROLE_OTHER;
+}
+
+const ek_ir_comm *ek__ir_comm_of(const ek__ir_context *context, uint32_t node)
+{
+    uint32_t index = context->comm_of[node];
+    return index == EK_IR_NONE ? NULL : &context->report->comm[index];
+}
+
+static ek_ir_comm describe(ek__ir_context *c, uint32_t i)
+{
+    const ek_ir_node *node = &c->ir->node[i];
+    bool damaged = node->flags & EK_IR_DAMAGED;
+    ek_ir_comm comm = {.node = i,
+                       .kind = c->comm_kind[i],
+                       .group = damaged ? NULL : ek_ir_attribute_of(c->ir, node, "group"),
+                       .n_ranks = damaged ? 0 : told_ranks(c->ir, node),
+                       .backward = node->flags & EK_IR_BACKWARD,
+                       .copy = node->flags & EK_IR_DUPLICATED,
+                       .layer = ek__ir_place_of(c, i)->layer,
+                       .position = c->position[i]};
+    comm.role = role_of(c->ir, node, comm.kind);
+    measure(c, &comm);
+    comm.traffic = ek_ir_ring_traffic(comm.kind, comm.n_ranks, comm.bytes);
+    return comm;
+}
+
+ek_status ek__ir_fact_communication(ek__ir_context *context, ek_error *err)
+{
+    ek_ir_report *report = context->report;
+    context->comm_of = ek__pool_alloc(context->scratch, context->ir->n_nodes, sizeof *context->comm_of);
+    if (!context->comm_of)
+        return ek__no_memory(err);
+    for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
+        context->comm_of[i] = EK_IR_NONE;
+        if (context->op[i] != EK__IR_OP_COMM)
+            continue;
+        ek_ir_comm *grown = ek__pool_push(report->pool, report->comm, report->n_comms, sizeof *grown);
+        if (!grown)
+            return ek__no_memory(err);
+        report->comm = grown;
+        grown[report->n_comms] = describe(context, i);
+        context->comm_of[i] = (uint32_t)report->n_comms++;
+    }
+    return ek__ir_check_end(context, err);
+}

@@ -1,0 +1,134 @@
+/* Values that the backward pass takes from the forward pass, hence alive from one to the other. A Reshape, Depend or
+ * MakeTuple makes no tensor of its own: what backward takes of it is the value before it, counted once. Parameters are
+ * not among them, since they are there anyway. Which micro-batches are alive together is not looked at. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "ir/check.h"
+
+enum { MAX_ALIASES = 64, MAX_DEPTH = 8 };
+
+/* What one value is taken by. */
+typedef struct taken {
+    ek_ir_kept kept;
+    uint32_t last_site;
+    int64_t parts; /* bytes of the parts that backward takes of a tuple; -1: all of it */
+} taken;
+
+static bool is_alias(const ek__ir_context *c, uint32_t node)
+{
+    return c->op[node] == EK__IR_OP_RESHAPE || c->op[node] == EK__IR_OP_DEPEND;
+}
+
+/* Does it pass its operand on as it is? */
+static bool passes_on(const ek__ir_context *c, ek__ir_use use)
+{
+    return (is_alias(c, use.node) && use.operand == 0) || c->op[use.node] == EK__IR_OP_MAKE_TUPLE;
+}
+
+/* Aliases count for the value behind them when that is in sight. */
+static bool has_root(const ek__ir_context *c, uint32_t node)
+{
+    for (int i = 0; i < MAX_ALIASES; i++) {
+        if (c->op[node] == EK__IR_OP_LOAD || !ek__ir_is_forward(c, node))
+            return true;
+        if (!is_alias(c, node))
+            return i > 0;
+        const ek_ir_input *input = ek__ir_operand(c, node, 0);
+        if (!input || input->kind == EK_IR_INPUT_LITERAL || input->kind == EK_IR_INPUT_OUTSIDE)
+            return false;
+        if (input->kind != EK_IR_INPUT_NODE)
+            return true;
+        node = input->index;
+    }
+    return false;
+}
+
+static void count_taker(const ek__ir_context *c, ek__ir_use use, uint32_t value, taken *t)
+{
+    ek_ir_kept *kept = &t->kept;
+    if (kept->n_consumers++ == 0) {
+        kept->node = value;
+        kept->consumer = use.node;
+        t->last_site = use.site;
+    }
+    if (c->position[use.site] > c->position[t->last_site])
+        t->last_site = use.site;
+    const ek_ir_type *part = ek__ir_type_of_node(c, use.node);
+    if (c->op[use.node] != EK__IR_OP_TUPLE_GET_ITEM || !part || part->bytes < 0)
+        t->parts = -1;
+    else if (t->parts >= 0)
+        t->parts += part->bytes;
+}
+
+static void find_takers(ek__ir_context *c, uint32_t value, int depth, taken *t)
+{
+    uint32_t alias[MAX_ALIASES], n_aliases = 0, n, last = EK_IR_NONE;
+    const ek__ir_use *use = ek__ir_uses(c, value, &n);
+    for (uint32_t u = 0; u < n; u++) {
+        if (use[u].node == last) /* as two operands */
+            continue;
+        last = use[u].node;
+        if (ek__ir_is_backward(c, last) && c->op[last] != EK__IR_OP_UPDATE_STATE)
+            count_taker(c, use[u], value, t);
+        else if (passes_on(c, use[u]) && n_aliases < MAX_ALIASES && ek__ir_is_forward(c, last))
+            alias[n_aliases++] = last;
+    }
+    for (uint32_t a = 0; a < n_aliases && depth < MAX_DEPTH; a++)
+        find_takers(c, alias[a], depth + 1, t);
+}
+
+static bool makes_a_value(const ek__ir_context *c, uint32_t node)
+{
+    const ek_ir_type *type = ek__ir_type_of_node(c, node);
+    uint8_t op = c->op[node];
+    if (!ek__ir_is_forward(c, node) || (c->ir->node[node].flags & EK_IR_DAMAGED))
+        return false;
+    if (op == EK__IR_OP_LOAD || op == EK__IR_OP_UPDATE_STATE || op == EK__IR_OP_MAKE_TUPLE)
+        return false;
+    return !(type && (type->bytes == 0 || type->reference)) && !(is_alias(c, node) && has_root(c, node));
+}
+
+static void measure(const ek__ir_context *c, uint32_t producer, taken *t)
+{
+    const ek_ir_type *type = ek__ir_type_of_node(c, producer);
+    const ek_ir_node *node = c->ir->node, *first = &node[producer], *last = &node[t->last_site];
+    t->kept.bytes = type ? type->bytes : -1;
+    if (type && type->n_parts > 0 && t->parts >= 0 && t->parts < t->kept.bytes)
+        t->kept.bytes = t->parts;
+    uint32_t from = c->position[producer], to = c->position[t->last_site];
+    t->kept.life = first->graph == last->graph && to > from ? to - from - 1 : 0;
+}
+
+static int most_bytes_first(const void *a, const void *b)
+{
+    const ek_ir_kept *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+ek_status ek__ir_fact_kept(ek__ir_context *context, ek_error *err)
+{
+    ek_ir_report *report = context->report;
+    for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
+        taken t = {0};
+        if (!makes_a_value(context, i))
+            continue;
+        find_takers(context, i, 0, &t);
+        if (t.kept.n_consumers == 0)
+            continue;
+        ek_ir_kept *grown = ek__pool_push(report->pool, report->kept, report->n_kept, sizeof *grown);
+        if (!grown)
+            return ek__no_memory(err);
+        measure(context, i, &t);
+        t.kept.layer = ek__ir_place_of(context, t.kept.node)->layer;
+        report->kept = grown;
+        grown[report->n_kept++] = t.kept;
+        if (t.kept.bytes > 0 && __builtin_add_overflow(report->kept_bytes, t.kept.bytes, &report->kept_bytes))
+            report->kept_bytes = INT64_MAX;
+    }
+    if (report->n_kept > 1)
+        qsort(report->kept, (size_t)report->n_kept, sizeof *report->kept, most_bytes_first);
+    return ek__ir_check_end(context, err);
+}
