@@ -133,13 +133,14 @@ static void write_settings(const seeded *r, char *path, size_t size)
     FILE *f = open_file("train.yaml", path, size);
     fprintf(f,
             "context:\n  max_device_memory: \"58GB\"\n"
-            "runner_config:\n  batch_size: 1\n"
+            "runner_config:\n  batch_size: 1\n  gradient_accumulation_steps: %d\n"
             "optimizer:\n  type: AdamW\n"
             "parallel:\n  full_batch: True\n  enable_parallel_optimizer: False\n"
             "  pipeline_config:\n    pipeline_interleave: %s\n    pipeline_scheduler: '1f1b'\n"
             "parallel_config:\n  data_parallel: %d\n  model_parallel: 1\n  pipeline_stage: %d\n"
             "  micro_batch_num: %d\n",
-            s->n_chunks > 1 ? "True" : "False", s->n_data, s->n_stages, s->n_micro_batches);
+            s->n_stages == 1 ? s->n_micro_batches : 1, s->n_chunks > 1 ? "True" : "False", s->n_data, s->n_stages,
+            s->n_stages == 1 ? 1 : s->n_micro_batches);
     fprintf(f,
             "model:\n  model_config:\n    type: LlamaConfig\n    seq_length: 1024\n    hidden_size: 512\n"
             "    num_layers: %d\n    num_heads: 8\n    vocab_size: 1000\n    multiple_of: 32\n"
@@ -409,15 +410,16 @@ static void few_chunks(seeded *r)
     r->shape.n_layers = 4;
 }
 
-/* A layer too many on the first stage, and one too few on the last. */
+/* A layer too many in the first chunk and one too few in the last, of so many that it is that share of a stage. With
+ * four stages at least a twelfth of it, else the traces get large. */
 static void uneven_layers(seeded *r)
 {
-    int even = (int)lround(1 / r->share);
-    r->shape.n_chunks = r->sound.n_chunks = 1;
+    const int n = r->sound.n_stages * r->sound.n_chunks;
+    int even = (int)lround(1 / (r->share * r->sound.n_chunks));
+    even = even < 2 ? 2 : r->sound.n_stages > 2 && even > 3 ? 3 : even;
     r->shape.n_layers = r->sound.n_layers = even;
-    r->shape.n_micro_batches = r->sound.n_micro_batches = 32;
-    for (int i = 0; i < r->sound.n_stages; i++)
-        r->layers_of[0][i] = even + (i == 0) - (i == r->sound.n_stages - 1);
+    for (int i = 0; i < n; i++)
+        r->layers_of[0][i] = even + (i == 0) - (i == n - 1);
     r->shape.layers_of = r->layers_of[0];
 }
 
