@@ -1,7 +1,7 @@
 /* Bubbles that even equal stages have: the simulated step of the balanced plan less that of the balanced plan with more
  * chunks per stage, or with half the micro-batch and twice as many of them. Where neither is possible, more
- * micro-batches of today's size are what is left; the global batch then grows, and the gain is told for as many
- * sequences as today's step has. More chunks than eight are not tried: transfers grow with them. */
+ * micro-batches of today's size are what is left; the global batch then grows, which is another training, so what that
+ * brings for as many sequences is told but no gain is claimed. More chunks than eight are not tried: transfers grow with them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -144,7 +144,7 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, ek_er
     ek_bottleneck b = {.id = "bubble",
                        .topic = EK_TOPIC_BUBBLE,
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
-                       .gain_seconds = gain};
+                       .gain_seconds = c->grows ? NAN : gain}; /* of the same training */
     double work = (double)p->n_micro_batches * p->plan.n_chunks, share = (p->plan.n_stages - 1) / (work + p->plan.n_stages - 1);
     b.cost_seconds = share * today_ms / 1e3;
     b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step even with equal stages.",
@@ -155,7 +155,10 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, ek_er
                                "chunks and micro-batches against these"
                              : "simulated steps of balanced plans with times modelled for the device, today's number of "
                                "chunks and micro-batches against these";
-    b.caution = c->grows    ? "The global batch is a setting of the training itself; the gain is for as many sequences."
+    b.caution = c->grows    ? ek__pool_format(d->out->pool,
+                                           "The global batch is a setting of the training itself, so this is no gain "
+                                           "of the same training; for as many sequences it would be %.1f %%.",
+                                           100e9 * gain / d->step_ns)
                 : c->halves ? "Operators of half the size are less efficient, which is not counted."
                 : p->memory_known
                     ? "More chunks hold more activations and send more between stages; the plan fits as predicted."

@@ -46,9 +46,11 @@ static ek_status collect(const ek__measured *m, const char *why, ek__losses *los
         const ek_trace_rank *rank = &m->run->rank[r];
         for (int i = 0; i < rank->dispatch.n_gaps; i++) {
             const ek_trace_host_gap *gap = &rank->dispatch.gap[i];
-            if (strcmp(gap->cause, why) != 0 || !ek__in_counted_step(rank, gap->start))
+            if (strcmp(gap->cause, why) != 0 || !ek__in_counted_step(rank, gap->end))
                 continue;
-            if (!ek__losses_add(losses, r, gap->start, (double)(gap->end - gap->start)))
+            /* One that begins between two steps counts from the later one's beginning. */
+            int64_t from = ek__step_start_at(rank, gap->end), start = gap->start > from ? gap->start : from;
+            if (!ek__losses_add(losses, r, start, (double)(gap->end - start)))
                 return ek__no_memory(err);
             most->n++;
             if (!most->gap || gap->end - gap->start > most->gap->end - most->gap->start) {

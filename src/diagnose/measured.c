@@ -58,17 +58,24 @@ int ek__all_steps(const ek_trace_rank *rank)
     return rank->n_steps > 0 ? rank->n_steps : 1;
 }
 
+static int64_t start_of(const ek_trace_step *step)
+{
+    bool host_first = step->start == EK_TRACE_UNKNOWN || step->host_start < step->start;
+    return step->host_start != EK_TRACE_UNKNOWN && host_first ? step->host_start : step->start;
+}
+
 static const ek_trace_step *step_at(const ek_trace_rank *rank, int64_t time)
 {
-    for (int i = rank->n_steps - 1; i >= 0; i--) {
-        const ek_trace_step *s = &rank->step[i];
-        int64_t start = s->start;
-        if (s->host_start != EK_TRACE_UNKNOWN && (start == EK_TRACE_UNKNOWN || s->host_start < start))
-            start = s->host_start;
-        if (start != EK_TRACE_UNKNOWN && start <= time)
-            return s;
-    }
+    for (int i = rank->n_steps - 1; i >= 0; i--)
+        if (start_of(&rank->step[i]) != EK_TRACE_UNKNOWN && start_of(&rank->step[i]) <= time)
+            return &rank->step[i];
     return NULL;
+}
+
+int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step ? start_of(step) : INT64_MIN;
 }
 
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time)

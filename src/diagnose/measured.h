@@ -22,6 +22,9 @@ int ek__all_steps(const ek_trace_rank *rank);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 
+/** When the step around a time begins, on the host where that is earlier; INT64_MIN without one. */
+int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time);
+
 /** Losses, collected rank by rank. */
 typedef struct ek__losses {
     ek__loss *loss;

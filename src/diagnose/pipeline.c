@@ -402,6 +402,18 @@ static ek_status from_job(const ek_run_input *input, ek__pipeline *p, ek_error *
     return EK_OK;
 }
 
+/* Passes that were counted go before settings: without stages some frameworks ignore their number. */
+static void take_micro_batches(const ek_trace_run *run, ek__pipeline *p)
+{
+    int most = 0;
+    for (int r = 0; r < run->n_ranks; r++)
+        most = run->rank[r].layers.n_micro_batches > most ? run->rank[r].layers.n_micro_batches : most;
+    if (most == 0 || most > EK_MAX_MICRO_BATCHES)
+        return;
+    p->n_micro_batches = most;
+    p->n_accumulation = 1;
+}
+
 /* What a measured plan must be: kinds that are used are modelled. */
 static void model_used_kinds(ek__pipeline *p)
 {
@@ -464,6 +476,8 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
         if (!status)
             status = measure_transfers(measured, &p, err);
     }
+    if (p.measured && p.n_pieces == 1)
+        take_micro_batches(measured->run, &p);
     if (!status && !p.why_not && !p.measured && !(input->job && input->device))
         p.why_not = "nothing tells the layers' times: no layers in a trace, and no device to model them for";
     if (!status && !p.why_not) {

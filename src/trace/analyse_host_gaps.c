@@ -66,6 +66,8 @@ static ek_status keep_longest(ek_trace_host_gap *all, size_t n, ek_trace_rank *r
 {
     if (n > 1)
         qsort(all, n, sizeof *all, longest_first);
+    for (size_t i = EK_TRACE_MAX_HOST_GAPS; i < n; i++)
+        rank->dispatch.gaps_left_out += all[i].end - all[i].start;
     n = n < EK_TRACE_MAX_HOST_GAPS ? n : EK_TRACE_MAX_HOST_GAPS;
     if (n > 1)
         qsort(all, n, sizeof *all, by_start);
@@ -79,6 +81,37 @@ static ek_status keep_longest(ek_trace_host_gap *all, size_t n, ek_trace_rank *r
     return EK_OK;
 }
 
+/* Before the first work of the trace no gap ends, but its first step has begun on the host: what held that up. A pause
+ * that nothing explains is the launch of the first operator. */
+static bool add_first(const ek_trace_rank *rank, ek__intervals *gaps)
+{
+    const ek_trace_step *first = rank->n_steps > 0 ? &rank->step[0] : NULL;
+    if (!first || first->host_start == EK_TRACE_UNKNOWN || first->start == EK_TRACE_UNKNOWN ||
+        first->start <= first->host_start || (gaps->n > 0 && gaps->at[0].start < first->start))
+        return true;
+    ek__intervals all = {0};
+    bool fine = ek__intervals_add(&all, first->host_start, first->start);
+    for (size_t i = 0; i < gaps->n && fine; i++)
+        fine = ek__intervals_add(&all, gaps->at[i].start, gaps->at[i].end);
+    if (fine) {
+        ek__intervals old = *gaps;
+        *gaps = all;
+        all = old;
+    }
+    ek__intervals_clear(&all);
+    return fine;
+}
+
+/* The first one counts only with a cause. */
+static size_t drop_first(const ek_trace_rank *rank, ek_trace_host_gap *all, size_t n, const char *otherwise)
+{
+    if (n == 0 || rank->n_steps == 0 || all[0].end != rank->step[0].start || all[0].cause != otherwise)
+        return n;
+    for (size_t i = 1; i < n; i++)
+        all[i - 1] = all[i];
+    return n - 1;
+}
+
 ek_status ek__analyse_host_gaps(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
                                 ek_error *err)
 {
@@ -88,14 +121,17 @@ ek_status ek__analyse_host_gaps(const ek__trace *trace, const ek_trace_options *
     ek__intervals gaps = {0}, host[N_CAUSES] = {{0}};
     ek_trace_host_gap *all = NULL;
     ek_status status = ek__host_bound_gaps(trace, rank, &gaps, err);
+    if (!status && !add_first(rank, &gaps))
+        status = ek__no_memory(err);
     for (int c = 0; c < N_CAUSES && !status; c++)
         if (!ek__intervals_of(trace->of[causes[c].kind], INT64_MIN, INT64_MAX, &host[c]))
             status = ek__no_memory(err);
     if (!status && !(all = ek__alloc(gaps.n, sizeof *all)))
         status = ek__no_memory(err);
     if (!status) {
-        name_causes(&gaps, host, rank->dispatch.n_compile >= MANY_COMPILATIONS ? "compilation" : "dispatch", all);
-        status = keep_longest(all, gaps.n, rank, err);
+        const char *otherwise = rank->dispatch.n_compile >= MANY_COMPILATIONS ? "compilation" : "dispatch";
+        name_causes(&gaps, host, otherwise, all);
+        status = keep_longest(all, drop_first(rank, all, gaps.n, otherwise), rank, err);
     }
     free(all);
     ek__intervals_clear(&gaps);

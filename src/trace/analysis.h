@@ -17,6 +17,7 @@
     X(host_gaps)    /* dispatch.gap: where the device waited for the host, and for what */                             \
     X(data_loading) /* data: iterators, step[].data_loading */                                                         \
     X(operators)    /* operators, from events where no table told */                                                   \
+    X(slow_executions) /* operators.slow */                                                                             \
     X(collectives)  /* communication.collective, .sum */                                                               \
     X(recompute)    /* recompute, of PyTorch */                                                                        \
     X(layers)       /* layers */
