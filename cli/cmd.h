@@ -7,6 +7,7 @@
     X(balance)                                                                                                         \
     X(collect)                                                                                                         \
     X(convert)                                                                                                         \
+    X(diagnose)                                                                                                        \
     X(dryrun_script)                                                                                                   \
     X(guide)                                                                                                           \
     X(ir)                                                                                                              \

@@ -128,6 +128,13 @@ typedef struct ek_trace_idle {
     ek_trace_stream_idle *stream; /**< [n_streams]: Kineto */
 } ek_trace_idle;
 
+/** A stretch in which the device idled for what the host had not launched yet. */
+typedef struct ek_trace_host_gap {
+    int64_t start, end;
+    const char *cause; /**< what the host did for most of it, as in ek_trace_dispatch.cause; "dispatch": nothing seen */
+} ek_trace_host_gap;
+enum { EK_TRACE_MAX_HOST_GAPS = 65536, EK_TRACE_MAX_SLOW = 65536 };
+
 /** Is the host too slow to feed the device, and why? */
 typedef struct ek_trace_dispatch {
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
@@ -136,6 +143,10 @@ typedef struct ek_trace_dispatch {
     bool is_host_bound;            /**< share over ek_trace_options.host_bound_share */
     const char
         *cause; /**< "none", "data_loading", "compilation", "synchronization", "garbage_collection", "dispatch" */
+    int n_gaps;
+    ek_trace_host_gap *gap; /**< [n_gaps], by start: the longest EK_TRACE_MAX_HOST_GAPS; none when all of them together
+                                 are under 0.5 % of the steps */
+    int64_t gaps_left_out;  /**< nanoseconds in gaps beyond those */
 } ek_trace_dispatch;
 
 /* ---- layers ---- */
@@ -225,6 +236,9 @@ typedef struct ek_trace_operators {
     ek_trace_core *core;       /**< [n_cores], by name */
     ek_trace_core *type;       /**< [n_types], longest total first, then by name: kernel_details' types, with HCCL */
     ek_trace_outlier *outlier; /**< [n_outliers], most time lost first */
+    int n_slow;
+    ek_trace_outlier *slow;    /**< [n_slow], most time lost first: executions longer than those of the same operator
+                                    elsewhere in the trace; at most EK_TRACE_MAX_SLOW, names of the first ones only */
     ek_trace_operator *table;  /**< [n_table]: op_statistic.csv as printed */
     double share_matmul, share_attention, share_vector; /**< of the compute time */
 } ek_trace_operators;

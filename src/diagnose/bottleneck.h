@@ -7,8 +7,12 @@
 #define EK_DIAGNOSE_BOTTLENECK_H
 
 #include "base/pool.h"
+#include "diagnose/measured.h"
+#include "diagnose/pipeline.h"
 #include "evenkeel/diagnose.h"
 
+/* Gains are disjoint as far as the definitions go: a wait for data is no gap of the host, a wait for a late rank is no
+ * communication, a wait in the pipeline is the balance's as far as equal stages would not have it. */
 #define EK__BOTTLENECK_LIST(X)                                                                                         \
     X(slow_operators)                                                                                                  \
     X(exposed_communication)                                                                                           \
@@ -26,7 +30,9 @@ typedef struct ek__diagnose {
     const ek_run_input *input;
     const ek_diagnose_options *options;
     ek_diagnosis *out;
-    double step_ns; /**< of the measured step that shares are of; NAN */
+    double step_ns;        /**< what shares are of; NAN */
+    ek__measured measured; /**< run NULL: no trace with time in it */
+    ek__pipeline pipeline; /**< there false: no plan, or no times for it */
 } ek__diagnose;
 
 typedef ek_status ek__bottleneck(ek__diagnose *d, ek_error *err);
@@ -34,9 +40,21 @@ typedef ek_status ek__bottleneck(ek__diagnose *d, ek_error *err);
 EK__BOTTLENECK_LIST(EK__BOTTLENECK_DECLARE)
 #undef EK__BOTTLENECK_DECLARE
 
-/** Add one; texts must live in out->pool or for ever. Left out below options->least_share. */
-ek_status ek__bottleneck_add(ek__diagnose *d, const ek_bottleneck *bottleneck, ek_error *err);
+/** Add one; texts must live in out->pool or for ever. Shares are filled in from the seconds. Left out when both its
+ *  cost and its gain are in time and below options->least_share, or when its gain is known to be. */
+ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_error *err);
+/** Add a piece of evidence; more than EK_MAX_EVIDENCE are left out. `text` NULL: EK_ERR_MEMORY. */
+ek_status ek__bottleneck_show(ek_bottleneck *bottleneck, ek_evidence evidence, ek_error *err);
 /** Something could not be looked at. */
 ek_status ek__bottleneck_needs(ek__diagnose *d, const char *what, const char *needs, const char *how, ek_error *err);
+/** Something that was given could not be used. `text` NULL: EK_ERR_MEMORY. */
+ek_status ek__bottleneck_note(ek__diagnose *d, const char *text, ek_error *err);
+/** Under which nothing is reported, in nanoseconds; 0 when no step is known. */
+double ek__least_ns(const ek__diagnose *d);
+
+/** How to get a trace, in the words of the framework at hand. */
+const char *ek__how_to_trace(const ek__diagnose *d);
+/** Whose settings to name. */
+ek_framework ek__framework_of(const ek__diagnose *d);
 
 #endif

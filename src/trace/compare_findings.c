@@ -76,8 +76,7 @@ static int64_t host_step(const ek_trace_step *step)
     return step->host_step;
 }
 
-/* The host's mark where it is longer than what the device was seen doing. */
-static double step_time(const ek_trace_rank *rank)
+double ek__rank_step_ns(const ek_trace_rank *rank)
 {
     const ek_trace_breakdown *b = breakdown(rank);
     double parts = known(b->computing) + known(b->communication_not_overlapped) + known(b->free);
@@ -87,7 +86,7 @@ static double step_time(const ek_trace_rank *rank)
 /* Take note of a rank on which `ns` of a step are lost; nothing under `least` of the step. */
 static void consider(worst *w, const ek_trace_rank *rank, double ns, double least)
 {
-    double whole = step_time(rank);
+    double whole = ek__rank_step_ns(rank);
     if (!(whole > 0) || !(ns > least * whole))
         return;
     w->n++;
@@ -328,7 +327,7 @@ static ek_status find_slow_link(judge *j, ek_error *err)
     if (!slowest)
         return EK_OK;
     double lost = slowest->time_ms * 1e6 * (1 - least) / all_steps(at);
-    return add(j, "slow-link", at, step_time(at) > 0 ? lost / step_time(at) : NAN, whole_ns(lost),
+    return add(j, "slow-link", at, ek__rank_step_ns(at) > 0 ? lost / ek__rank_step_ns(at) : NAN, whole_ns(lost),
                ek__pool_format(j->run->pool, "Link %.100s (%s) moves %.2f GB/s, %.0f %% below the mean of %.2f%s.",
                                slowest->link, slowest->transport, slowest->bandwidth_gbps, 100 * (1 - least), mean,
                                n > 1 ? "; others are slow, too" : ""),
@@ -393,7 +392,7 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
     const ek_trace_rank *rank = rank_of(run, run->vote[0].rank);
     if (!rank)
         return EK_OK;
-    double gain = waited_for(run, rank), whole = step_time(rank);
+    double gain = waited_for(run, rank), whole = ek__rank_step_ns(rank);
     bool sure = gain > 0 && whole > 0;
     return add(
         j, "slow-rank", rank, sure ? gain / whole : NAN, sure ? whole_ns(gain) : EK_TRACE_UNKNOWN,
@@ -417,7 +416,7 @@ static ek_status find_gaps(judge *j, ek_error *err)
         double gain = known(breakdown(most)->computing) - known(breakdown(least)->computing);
         bool alike = most->stage == least->stage;
         ek_status status = add(
-            j, "compute-gap", most, step_time(most) > 0 ? gain / step_time(most) : NAN, whole_ns(gain),
+            j, "compute-gap", most, ek__rank_step_ns(most) > 0 ? gain / ek__rank_step_ns(most) : NAN, whole_ns(gain),
             ek__pool_format(run->pool, "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the step.",
                             name_of(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
                             100 * gap->gap),

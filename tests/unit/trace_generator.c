@@ -15,6 +15,7 @@
 #define EPOCH         (INT64_C(1750000000000000) * US)
 #define PAUSE         1500 /* between two operators */
 #define HOST_AHEAD    (20 * US)
+#define LATE_LAUNCH   800
 #define SEND          (59 * US)
 #define LEAST_RECEIVE (20 * US)
 #define PREPARING     (85 * US)
@@ -98,7 +99,7 @@ typedef struct open_scope {
     bool open;
 } open_scope;
 
-enum { MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 16, AFTER_ATTENTION = 4 };
 
 typedef struct block {
     int chunk, micro_batch;
@@ -114,9 +115,12 @@ typedef struct generator {
     void *user;
     trace_truth *truth;
     bool failed;
-    int step, stage;
+    int step, stage, replica;
     int n_blocks;                  /* of one stage in one step */
-    block *block;                  /* [n_stages][n_blocks] */
+    block *blocks;                 /* [n_data][n_stages][n_blocks] */
+    block *block;                  /* those of the replica */
+    int64_t *reduced;              /* [n_data][layers of the model]: when the layer's gradients are complete */
+    int64_t n_collectives;         /* of this rank in this step: gradients and redistribution */
     int *of_forward, *of_backward; /* [n_stages][chunk][micro-batch]: index of the block */
     int64_t next_number, next_link;
     open_scope scope[MAX_DEPTH];
@@ -146,10 +150,42 @@ static int n_positions(const generator *g)
     return g->s.n_stages * g->s.n_chunks;
 }
 
+static int layers_at(const generator *g, int position)
+{
+    return g->s.layers_of ? g->s.layers_of[position] : g->s.n_layers;
+}
+
 /* Layers of a chunk have the model's numbers, position after position. */
 static int layer_index(const generator *g, int chunk, int layer)
 {
-    return (chunk * g->s.n_stages + g->stage) * g->s.n_layers + layer;
+    int before = 0;
+    for (int position = 0; position < chunk * g->s.n_stages + g->stage; position++)
+        before += layers_at(g, position);
+    return before + layer;
+}
+
+static int n_model_layers(const generator *g)
+{
+    int n = 0;
+    for (int position = 0; position < n_positions(g); position++)
+        n += layers_at(g, position);
+    return n;
+}
+
+static block *blocks_of(const generator *g, int replica)
+{
+    return g->blocks + (size_t)replica * (size_t)g->s.n_stages * (size_t)g->n_blocks;
+}
+
+static bool is_slow_rank(const generator *g)
+{
+    return g->s.slow_rank_by > 0 && g->stage * g->s.n_data + g->replica == g->s.slow_rank;
+}
+
+static bool is_slow_operator(const generator *g, int index, const op *o)
+{
+    return g->s.slow_operator && index >= 0 && strcmp(o->name, g->s.slow_operator) == 0 &&
+           (g->s.slow_every <= 1 || index % g->s.slow_every == 0);
 }
 
 static trace_rerun rerun_of(const generator *g, int index)
@@ -162,7 +198,13 @@ static int64_t duration_of(const generator *g, int index, int which, const op *o
 {
     double factor = 1.0;
     if (index >= 0)
-        factor = (index < g->s.n_dense ? 0.6 : 1.0) * (1.0 + 0.03 * (index % 5));
+        factor = (index < g->s.n_dense ? 0.6 : 1.0) * (g->s.equal_layers ? 1.0 : 1.0 + 0.03 * (index % 5));
+    if (g->s.scale > 0)
+        factor *= g->s.scale;
+    if (is_slow_operator(g, index, o))
+        factor *= g->s.slow_by;
+    if (is_slow_rank(g))
+        factor *= 1.0 + g->s.slow_rank_by;
     if (g->step == 0 && g->s.warm_up > 0)
         factor *= g->s.warm_up;
     if (g->s.jitter > 0) {
@@ -170,6 +212,8 @@ static int64_t duration_of(const generator *g, int index, int which, const op *o
         const int where[] = {g->step, g->stage, index + 1, which, direction, micro_batch, o->us};
         for (int i = 0; i < COUNT(where); i++)
             h = mix(h ^ (uint64_t)(where[i] + 1));
+        if (g->replica > 0)
+            h = mix(h ^ ((uint64_t)g->replica << 32));
         factor *= 1.0 + g->s.jitter * (2.0 * (double)(h >> 11) * 0x1p-53 - 1.0);
     }
     return (int64_t)(100.0 * o->us * factor) * 10;
@@ -196,6 +240,7 @@ static bool push_span(generator *g, spans *set, int64_t start, int64_t end)
 static void send_item(generator *g, trace_item item)
 {
     item.stage = g->stage;
+    item.rank = g->stage * g->s.n_data + g->replica;
     item.step = g->step;
     g->sink(g->user, &item);
 }
@@ -249,6 +294,17 @@ static void task(generator *g, const char *path, const op *o, int64_t start, int
     push_span(g, &g->computing, start, start + duration);
 }
 
+/* The host is far ahead of the device unless launching is what takes the time. */
+static int64_t host_ahead(const generator *g)
+{
+    return g->s.dispatch > 0 ? LATE_LAUNCH : HOST_AHEAD;
+}
+
+static int64_t pause_of(const generator *g)
+{
+    return PAUSE + g->s.dispatch;
+}
+
 static void launch(generator *g, int thread, int64_t start)
 {
     send_item(g, (trace_item){.kind = TRACE_LAUNCH,
@@ -262,7 +318,7 @@ static void launch(generator *g, int thread, int64_t start)
 static void collective(generator *g, const char *name, int64_t start, int64_t end)
 {
     if (g->s.form == TRACE_TORCH_NPU)
-        launch(g, 1, start - HOST_AHEAD);
+        launch(g, 1, start - host_ahead(g));
     send_item(
         g, (trace_item){
                .kind = TRACE_COLLECTIVE, .name = name, .start = start, .duration = end - start, .id = ++g->next_link});
@@ -314,9 +370,9 @@ static const char *scope_of(const generator *g, const run *r, const op *o)
 
 static void module_item(generator *g, trace_item_kind kind, const char *name, int64_t start, int64_t end, int thread)
 {
-    send_item(g,
-              (trace_item){
-                  .kind = kind, .name = name, .thread = thread, .start = start - HOST_AHEAD, .duration = end - start});
+    send_item(
+        g, (trace_item){
+               .kind = kind, .name = name, .thread = thread, .start = start - host_ahead(g), .duration = end - start});
 }
 
 /* Host side of one operator: part's module, the operator, its launch; a gradient's arrow comes from its operator. */
@@ -324,7 +380,7 @@ static void host_of_op(generator *g, const run *r, const op *o, int which, int64
 {
     char name[128];
     int thread = r->direction == TRACE_FORWARD ? 1 : 2;
-    int64_t launched = start - HOST_AHEAD;
+    int64_t launched = start - host_ahead(g);
     const op *of = r->direction == TRACE_BACK ? &r->cell->forward[o->forward] : o;
     int where = r->index >= 0 ? r->index + 8 : r->cell == &embedding_cell ? 0 : 1 + (int)(r->cell - tail_cell);
     int64_t flow = 1 + ((((int64_t)g->step * 4096 + r->micro_batch) * 8192 + where) * 16) + (of - r->cell->forward);
@@ -372,7 +428,22 @@ static void walk_op(generator *g, run *r, const op *o, int which)
     r->first = r->busy == 0 ? start : r->first;
     r->last = start + duration;
     r->busy += duration;
-    g->now = r->last + PAUSE;
+    g->now = r->last + pause_of(g);
+}
+
+/* A change of layout that nothing hides, once in each direction. */
+static void redistribute(generator *g, const run *r)
+{
+    if (g->s.redistribution <= 0 || r->index < 0)
+        return;
+    char name[96];
+    int64_t start = g->now, end = start + g->s.redistribution;
+    if (g->emit) {
+        snprintf(name, sizeof name, "hcom_%s__55%d_%" PRId64 "_1", g->s.redistribute_to_all ? "alltoAll" : "allGather",
+                 g->stage % 10, g->n_collectives++);
+        collective(g, name, start, end);
+    }
+    g->now = end + pause_of(g);
 }
 
 /* The layer's module in the thread that runs it, around the operators of `r`. */
@@ -388,9 +459,12 @@ static void around(generator *g, const run *r)
 
 static void walk_forward(generator *g, run *r, bool again_only)
 {
-    for (int i = 0; i < r->cell->n_forward; i++)
+    for (int i = 0; i < r->cell->n_forward; i++) {
         if (!again_only || r->cell->forward[i].again)
             walk_op(g, r, &r->cell->forward[i], i);
+        if (!again_only && i == AFTER_ATTENTION)
+            redistribute(g, r);
+    }
     around(g, r);
 }
 
@@ -430,8 +504,11 @@ static void walk_backward(generator *g, run *r)
         walk_forward(g, &again, rerun == TRACE_RERUN_SELECT);
         record(g, &again, again.last - again.first, again.busy);
     }
-    for (int i = 0; i < r->cell->n_backward; i++)
+    for (int i = 0; i < r->cell->n_backward; i++) {
         walk_op(g, r, &r->cell->backward[i], i);
+        if (i == AFTER_ATTENTION)
+            redistribute(g, r);
+    }
     record(g, r, r->last - r->first, r->busy);
 }
 
@@ -468,20 +545,39 @@ static void walk_cell(generator *g, const cell *c, int index, bool is_tail, cons
     run r = {c, element, index, b->micro_batch, b->backward ? TRACE_BACK : TRACE_FORWARD, 0, 0, 0};
     if (b->backward) {
         walk_backward(g, &r);
+        if (index >= 0 && b->micro_batch == g->s.n_micro_batches - 1)
+            g->reduced[g->replica * n_model_layers(g) + index] = r.last;
     } else {
         walk_forward(g, &r, false);
         record(g, &r, r.last - r.first, r.busy);
     }
 }
 
+/* The device waits for the host, which does something else. */
+static void hold_up(generator *g, const block *b)
+{
+    const int n = g->s.n_gaps, of = g->s.n_micro_batches;
+    if (g->s.gap <= 0 || b->backward || b->chunk > 0 || (b->micro_batch * n) % of >= (n < of ? n : of))
+        return;
+    if (g->emit)
+        send_item(g, (trace_item){.kind = g->s.gap_is_synchronization ? TRACE_SYNCHRONIZE : TRACE_GC,
+                                  .name = g->s.gap_is_synchronization ? "AscendCL@aclrtSynchronizeStream" : "Python GC",
+                                  .thread = 1,
+                                  .start = g->now,
+                                  .duration = g->s.gap - HOST_AHEAD - US});
+    g->now += g->s.gap;
+}
+
 /* All cells of a block from b->start on. @return its end. */
 static int64_t walk_block(generator *g, const block *b, bool emit)
 {
-    const int n_tail = COUNT(tail_cell), n = g->s.n_layers;
     int position = b->chunk * g->s.n_stages + g->stage;
-    bool head = position == 0 && !g->s.bare, tail = position == n_positions(g) - 1 && !g->s.bare;
+    const int n_tail = COUNT(tail_cell), n = layers_at(g, position);
+    bool ends = !g->s.bare && !g->s.no_ends;
+    bool head = position == 0 && ends, tail = position == n_positions(g) - 1 && ends;
     g->emit = emit;
     g->now = b->start;
+    hold_up(g, b);
     int64_t first = g->now;
     for (int i = 0; i < 1 + n + n_tail; i++) {
         int at = b->backward ? n + n_tail - i : i;
@@ -495,8 +591,8 @@ static int64_t walk_block(generator *g, const block *b, bool emit)
             walk_cell(g, &tail_cell[at - n - 1], -1, true, b);
     }
     if (emit && is_torch(g) && !b->backward)
-        module_item(g, TRACE_MODULE, "Model_0", first - 500, g->now - PAUSE + 500, 1);
-    return g->now - PAUSE;
+        module_item(g, TRACE_MODULE, "Model_0", first - 500, g->now - pause_of(g) + 500, 1);
+    return g->now - pause_of(g);
 }
 
 /* ---- the order of blocks and their times ---- */
@@ -643,11 +739,91 @@ static void emit_overlap(generator *g, trace_truth_step *t)
         t->free += emit_span(g, TRACE_FREE, "Free", a->at[i - 1].end, a->at[i].start);
 }
 
+/* When the rank's blocks end, sends included. */
+static int64_t end_of_blocks(const generator *g, int replica, int stage)
+{
+    const block *last = &blocks_of(g, replica)[(size_t)stage * (size_t)g->n_blocks + (size_t)g->n_blocks - 1];
+    return last->sent > last->end ? last->sent : last->end;
+}
+
+/* Of a layer's gradients among the replicas. */
+static int64_t transfer_of(const generator *g)
+{
+    if (g->s.gradient_transfer > 0)
+        return g->s.gradient_transfer;
+    return (int64_t)(100.0 * (g->s.scale > 0 ? g->s.scale : 1.0)) * US;
+}
+
+static const char *gradient_name(generator *g, char *name, size_t size)
+{
+    snprintf(name, size, "hcom_%s__1%02d_%" PRId64 "_1", g->s.scatter_gradients ? "reduceScatter" : "allReduce",
+             g->stage % 100, g->n_collectives++);
+    return name;
+}
+
+/* Each layer's gradients as soon as they are there, in the order in which they come: all replicas begin when they can
+ * and end together. @return the end of the last. */
+static int64_t hide_gradients(generator *g)
+{
+    const int n = n_model_layers(g), n_data = g->s.n_data;
+    int64_t begun[256] = {0}, free_from = 0;
+    char name[96];
+    for (int chunk = g->s.n_chunks - 1; chunk >= 0; chunk--)
+        for (int i = layers_at(g, chunk * g->s.n_stages + g->stage) - 1; i >= 0; i--) {
+            int64_t latest = 0;
+            for (int d = 0; d < n_data; d++) {
+                int64_t ready = g->reduced[d * n + layer_index(g, chunk, i)] + 2 * US;
+                begun[d] = ready > free_from ? ready : free_from;
+                latest = begun[d] > latest ? begun[d] : latest;
+            }
+            free_from = latest + transfer_of(g);
+            collective(g, gradient_name(g, name, sizeof name), begun[g->replica], free_from);
+            free_from += 2 * US;
+        }
+    return free_from;
+}
+
+/* The same transfers, but all of them after the last block. */
+static int64_t expose_gradients(generator *g)
+{
+    int64_t latest = 0, now = end_of_blocks(g, g->replica, g->stage) + PAUSE;
+    char name[96];
+    for (int d = 0; d < g->s.n_data; d++) {
+        int64_t end = end_of_blocks(g, d, g->stage) + PAUSE;
+        latest = end > latest ? end : latest;
+    }
+    for (int position = g->stage; position < n_positions(g); position += g->s.n_stages)
+        for (int i = 0; i < layers_at(g, position); i++) {
+            int64_t end = (latest > now ? latest : now) + transfer_of(g);
+            collective(g, gradient_name(g, name, sizeof name), now, end);
+            now = end + PAUSE;
+        }
+    return now;
+}
+
+static void emit_update(generator *g, int64_t end)
+{
+    static const op update = {"", "AdamWeightDecay", "AI_VECTOR_CORE", 800, 0, false};
+    double scale = g->s.scale > 0 ? g->s.scale : 1.0;
+    if (g->s.gradients && g->s.late_gradients) {
+        end = expose_gradients(g);
+    } else if (g->s.gradients) {
+        int64_t reduced = hide_gradients(g);
+        end = reduced > end ? reduced : end;
+    } else {
+        collective(g, "hcom_allReduce__123_0_1", end + PAUSE, end + PAUSE + 500 * US);
+        end += 500 * US;
+    }
+    if (is_torch(g))
+        launch(g, 1, end + 2 * US - HOST_AHEAD);
+    task(g, "Default/optimizer-AdamW/AdamWeightDecay-op50", &update, end + 2 * US, (int64_t)(update.us * scale) * US);
+}
+
 static void emit_transfers(generator *g, const block *b, trace_truth_step *t)
 {
     char name[96];
     if (b->received) {
-        snprintf(name, sizeof name, "hcom_receive__700_%d_1", t->n_receives++);
+        snprintf(name, sizeof name, "hcom_receive__%d_%d_1", 700 + g->replica, t->n_receives++);
         collective(g, name, b->begun, b->received);
         t->receive += b->received - b->begun;
     }
@@ -659,27 +835,27 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
     const block *list = g->block + (size_t)stage * (size_t)g->n_blocks;
     g->stage = stage;
     g->computing.n = g->communication.n = 0;
+    g->n_collectives = g->step * INT64_C(1000000);
     for (int i = 0; i < g->n_blocks; i++) {
         emit_transfers(g, &list[i], t);
         walk_block(g, &list[i], true);
         if (list[i].sent) {
-            snprintf(name, sizeof name, "hcom_send__700_%d_1", t->n_sends++);
+            snprintf(name, sizeof name, "hcom_send__%d_%d_1", 700 + g->replica, t->n_sends++);
             collective(g, name, list[i].end + 500, list[i].sent);
             t->send += SEND;
         }
     }
     int64_t end = list[g->n_blocks - 1].sent > g->now ? list[g->n_blocks - 1].sent : g->now;
-    if (!g->s.bare) {
-        static const op update = {"", "AdamWeightDecay", "AI_VECTOR_CORE", 800, 0, false};
-        char path[128];
-        collective(g, "hcom_allReduce__123_0_1", end + PAUSE, end + PAUSE + 500 * US);
-        snprintf(path, sizeof path, "Default/optimizer-AdamW/AdamWeightDecay-op50");
-        if (is_torch(g))
-            launch(g, 1, end + 502 * US - HOST_AHEAD);
-        task(g, path, &update, end + 502 * US, update.us * US);
-    }
+    if (!g->s.bare)
+        emit_update(g, end);
     emit_overlap(g, t);
-    t->host_start = start - PREPARING;
+    t->host_start = start - PREPARING - g->s.data_wait;
+    if (g->s.data_wait > 0)
+        send_item(g, (trace_item){.kind = TRACE_DATA,
+                                  .name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
+                                  .thread = 1,
+                                  .start = t->host_start + US,
+                                  .duration = g->s.data_wait});
     t->host_duration = t->end + 5 * US - t->host_start;
     snprintf(name, sizeof name, "ProfilerStep#%d", g->step);
     if (!g->s.no_step_marks)
@@ -694,18 +870,55 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
 static bool prepare(generator *g)
 {
     trace_shape *s = &g->s;
-    int *const sizes[] = {&s->n_stages, &s->n_micro_batches, &s->n_steps, &s->n_chunks, &s->n_layers};
+    int *const sizes[] = {&s->n_stages, &s->n_micro_batches, &s->n_steps, &s->n_chunks,
+                          &s->n_layers, &s->n_data,          &s->n_gaps};
     for (int i = 0; i < COUNT(sizes); i++)
         *sizes[i] = *sizes[i] > 0 ? *sizes[i] : 1;
-    if (s->n_stages > 256 || s->n_layers > 4096 || s->n_micro_batches > 4096 ||
+    if (s->n_stages * s->n_data > 256 || s->n_layers > 4096 || s->n_micro_batches > 4096 ||
         (s->n_chunks > 1 && s->n_micro_batches % s->n_stages))
         return false;
     g->n_blocks = 2 * s->n_chunks * s->n_micro_batches;
     size_t n = (size_t)s->n_stages * (size_t)g->n_blocks;
-    g->block = calloc(n, sizeof *g->block);
+    g->blocks = calloc((size_t)s->n_data * n, sizeof *g->blocks);
+    g->reduced = calloc((size_t)s->n_data * (size_t)n_model_layers(g), sizeof *g->reduced);
     g->of_forward = calloc(n, sizeof *g->of_forward);
     g->of_backward = calloc(n, sizeof *g->of_backward);
-    return g->block && g->of_forward && g->of_backward;
+    return g->blocks && g->reduced && g->of_forward && g->of_backward;
+}
+
+static bool make_truth(const generator *g, trace_truth *truth)
+{
+    truth->n_stages = g->s.n_stages;
+    truth->n_steps = g->s.n_steps;
+    truth->step = calloc((size_t)g->s.n_stages * (size_t)g->s.n_data * (size_t)g->s.n_steps, sizeof *truth->step);
+    truth->period = calloc((size_t)g->s.n_steps, sizeof *truth->period);
+    return truth->step && truth->period;
+}
+
+/* One step of all ranks. @return when the last one ends; -1: the blocks wait for one another. */
+static int64_t run_step(generator *g, int64_t start)
+{
+    int64_t end = start;
+    for (g->replica = 0; g->replica < g->s.n_data; g->replica++) {
+        g->block = blocks_of(g, g->replica);
+        for (int s = 0; s < g->s.n_stages; s++)
+            order_stage(g, s);
+        for (int i = 0; i < g->s.n_stages * g->n_blocks; i++)
+            g->block[i].end = 0;
+        if (!put_in_time(g, start))
+            return -1;
+    }
+    for (int rank = 0; rank < g->s.n_stages * g->s.n_data; rank++) {
+        trace_truth_step t = {0};
+        g->replica = rank % g->s.n_data;
+        g->block = blocks_of(g, g->replica);
+        emit_stage(g, rank / g->s.n_data, start, &t);
+        close_scopes(g, 0);
+        end = t.end > end ? t.end : end;
+        if (g->truth)
+            g->truth->step[rank * g->s.n_steps + g->step] = t;
+    }
+    return end;
 }
 
 bool trace_generate(const trace_shape *shape, trace_sink *sink, void *user, trace_truth *truth)
@@ -713,32 +926,18 @@ bool trace_generate(const trace_shape *shape, trace_sink *sink, void *user, trac
     generator g = {.s = *shape, .sink = sink, .user = user, .truth = truth};
     if (truth)
         *truth = (trace_truth){0};
-    bool done = prepare(&g);
-    if (done && truth) {
-        truth->n_stages = g.s.n_stages;
-        truth->n_steps = g.s.n_steps;
-        truth->step = calloc((size_t)g.s.n_stages * (size_t)g.s.n_steps, sizeof *truth->step);
-        done = truth->step != NULL;
-    }
-    int64_t start = EPOCH + PREPARING;
+    bool done = prepare(&g) && (!truth || make_truth(&g, truth));
+    int64_t start = EPOCH + PREPARING + shape->data_wait;
     for (g.step = 0; g.step < g.s.n_steps && done && !g.failed; g.step++) {
-        int64_t end = start;
-        for (int s = 0; s < g.s.n_stages; s++)
-            order_stage(&g, s);
-        for (int i = 0; i < g.s.n_stages * g.n_blocks; i++)
-            g.block[i].end = 0;
-        done = put_in_time(&g, start);
-        for (int s = 0; s < g.s.n_stages && done; s++) {
-            trace_truth_step t = {0};
-            emit_stage(&g, s, start, &t);
-            close_scopes(&g, 0);
-            end = t.end > end ? t.end : end;
-            if (truth)
-                truth->step[s * g.s.n_steps + g.step] = t;
-        }
-        start = end + STEP_PAUSE + PREPARING;
+        int64_t end = run_step(&g, start);
+        done = end >= 0;
+        int64_t next = end + STEP_PAUSE + PREPARING + shape->data_wait;
+        if (done && truth)
+            truth->period[g.step] = next - start;
+        start = next;
     }
-    free(g.block);
+    free(g.blocks);
+    free(g.reduced);
     free(g.of_forward);
     free(g.of_backward);
     free(g.computing.at);
@@ -755,6 +954,7 @@ void trace_truth_clear(trace_truth *truth)
             free(truth->layer[i].execution[d]);
     free(truth->layer);
     free(truth->step);
+    free(truth->period);
     *truth = (trace_truth){0};
 }
 
@@ -764,7 +964,7 @@ typedef struct writer {
     const trace_shape *shape;
     FILE *file[256];
     bool any[256];
-    trace_item called[256]; /* of each stage: the host's last operator */
+    trace_item called[256]; /* of each rank: the host's last operator */
 } writer;
 
 static void put_text(FILE *f, const char *text)
@@ -789,13 +989,13 @@ static FILE *begin_event(writer *w, int stage)
     return f;
 }
 
-enum { PID_DEVICE = 4096416, PID_HCCL = 4096480, PID_OVERLAP = 4096736 };
+enum { PID_PYTHON = 4096000, PID_CANN = 4096032, PID_DEVICE = 4096416, PID_HCCL = 4096480, PID_OVERLAP = 4096736 };
 
 /* An arrow's end; ids of async_npu are as large as nanoseconds of the epoch. */
 static void put_arrow(writer *w, const trace_item *item, char phase, const char *name, const char *category, int pid,
                       int tid, int64_t start, int64_t id)
 {
-    FILE *f = begin_event(w, item->stage);
+    FILE *f = begin_event(w, item->rank);
     fprintf(f,
             "{\"ph\": \"%c\", \"bp\": \"e\", \"name\": \"%s\", \"id\": %" PRId64
             ", \"pid\": %d, \"tid\": %d, \"ts\": \"",
@@ -807,7 +1007,7 @@ static void put_arrow(writer *w, const trace_item *item, char phase, const char 
 /* MindSpore's host launches the operator and an arrow leads from there to the kernel. */
 static void write_host_launch(writer *w, const trace_item *item)
 {
-    FILE *f = begin_event(w, item->stage);
+    FILE *f = begin_event(w, item->rank);
     fputs("{\"ph\": \"X\", \"name\": \"KernelMod::Launch::", f);
     for (const char *c = item->operator_name; *c; c++)
         fputc(*c, f);
@@ -816,6 +1016,38 @@ static void write_host_launch(writer *w, const trace_item *item)
     fputs("\", \"dur\": \"0.800\", \"cat\": \"\", \"args\": {}}", f);
     put_arrow(w, item, 's', "mindspore_to_npu", "async_npu", 1, 4001, item->start - HOST_AHEAD, EPOCH + item->id);
     put_arrow(w, item, 'f', "mindspore_to_npu", "async_npu", PID_DEVICE, 2, item->start, EPOCH + item->id);
+}
+
+/* Those of CANN and of the device end with it. */
+static void put_cann(writer *w, const trace_item *item, const char *name, int pid, int tid, int64_t start,
+                     int64_t duration, const char *type)
+{
+    FILE *f = begin_event(w, item->rank);
+    fputs("{\"name\": ", f);
+    put_text(f, name);
+    fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": \"", pid, tid);
+    put_us(f, start);
+    fputs("\", \"dur\": ", f);
+    put_us(f, duration);
+    if (type)
+        fprintf(
+            f,
+            ", \"args\": {\"Model Id\": 4294967295, \"Task Type\": \"%s\", \"Physic Stream Id\": 2, \"Task Id\": 9, "
+            "\"connection_id\": %" PRId64 "}",
+            type, item->id);
+    else if (item->id)
+        fprintf(f, ", \"args\": {\"connection_id\": %" PRId64 "}", item->id);
+    fputs(", \"ph\": \"X\"}", f);
+}
+
+/* CANN's own launch of the task, when MindSpore's profiler was told to keep the host's side. */
+static void write_node_launch(writer *w, const trace_item *item)
+{
+    int64_t start = item->start - (w->shape->dispatch > 0 ? LATE_LAUNCH : HOST_AHEAD);
+    int pid = item->kind == TRACE_TASK ? PID_DEVICE : PID_HCCL, tid = item->kind == TRACE_TASK ? 2 : 0;
+    put_cann(w, item, "Node@launch", PID_CANN, 3, start, 400, NULL);
+    put_arrow(w, item, 's', "HostToDevice", "HostToDevice", PID_CANN, 3, start, item->id);
+    put_arrow(w, item, 'f', "HostToDevice", "HostToDevice", pid, tid, item->start, item->id);
 }
 
 static void write_mindspore(void *user, const trace_item *item)
@@ -832,14 +1064,21 @@ static void write_mindspore(void *user, const trace_item *item)
         [TRACE_NOT_OVERLAPPED] = {PID_OVERLAP, 2},
         [TRACE_FREE] = {PID_OVERLAP, 3},
         [TRACE_SCOPE] = {3, 0},
+        [TRACE_DATA] = {1, 4000},
     };
-    if (item->kind > TRACE_SCOPE)
+    if (item->kind == TRACE_SYNCHRONIZE) {
+        put_cann(w, item, item->name, PID_CANN, 3, item->start, item->duration, NULL);
+        return;
+    }
+    if (item->kind > TRACE_SCOPE && item->kind != TRACE_DATA)
         return;
     if (item->kind == TRACE_TASK && w->shape->names_on_host)
         write_host_launch(w, item);
-    FILE *f = begin_event(w, item->stage);
+    if (w->shape->launches && (item->kind == TRACE_TASK || item->kind == TRACE_COLLECTIVE))
+        write_node_launch(w, item);
+    FILE *f = begin_event(w, item->rank);
     fputs("{\"ph\": \"X\", \"name\": ", f);
-    put_text(f, item->name);
+    put_text(f, item->kind == TRACE_DATA ? "PyNative::GetNext::GetNext-op0" : item->name);
     fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": \"", place[item->kind].pid,
             item->kind == TRACE_SCOPE ? item->thread : place[item->kind].tid);
     put_us(f, item->start);
@@ -871,12 +1110,14 @@ static void write_torch(void *user, const trace_item *item)
         [TRACE_RECOMPUTE] = "python_function", [TRACE_HOST_OP] = "cpu_op",
         [TRACE_BACKWARD] = "cpu_op",           [TRACE_LAUNCH] = "cuda_runtime",
         [TRACE_FLOW_START] = "fwdbwd",         [TRACE_FLOW_END] = "fwdbwd",
+        [TRACE_DATA] = "user_annotation",      [TRACE_GC] = "python_function",
+        [TRACE_SYNCHRONIZE] = "cuda_runtime",
     };
     if (!category[item->kind])
         return;
     bool device = item->kind == TRACE_TASK || item->kind == TRACE_COLLECTIVE;
-    bool flow = item->kind >= TRACE_FLOW_START;
-    FILE *f = begin_event(w, item->stage);
+    bool flow = item->kind == TRACE_FLOW_START || item->kind == TRACE_FLOW_END;
+    FILE *f = begin_event(w, item->rank);
     fprintf(f, "{\"ph\": \"%s\", \"cat\": \"%s\", \"name\": ",
             item->kind == TRACE_FLOW_START ? "s"
             : item->kind == TRACE_FLOW_END ? "f"
@@ -887,7 +1128,7 @@ static void write_torch(void *user, const trace_item *item)
              item->kind == TRACE_MODULE       ? "nn.Module: "
              : item->kind == TRACE_COLLECTIVE ? "ncclDevKernel_"
                                               : "",
-             item->name);
+             item->kind == TRACE_SYNCHRONIZE ? "cudaStreamSynchronize" : item->name);
     put_text(f, name);
     fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": ", device ? 0 : 700,
             device ? (item->kind == TRACE_TASK ? 7 : 20) : 700 + item->thread);
@@ -910,12 +1151,10 @@ static void write_torch(void *user, const trace_item *item)
 
 /* ---- torch_npu ---- */
 
-enum { PID_PYTHON = 4096000, PID_CANN = 4096032 };
-
 /* Host events begin with "ph". */
 static void put_host(writer *w, const trace_item *item, const char *category, const char *before, int tid)
 {
-    FILE *f = begin_event(w, item->stage);
+    FILE *f = begin_event(w, item->rank);
     char name[256];
     fputs("{\"ph\": \"X\", \"name\": ", f);
     snprintf(name, sizeof name, "%s%s", before, item->name);
@@ -928,32 +1167,10 @@ static void put_host(writer *w, const trace_item *item, const char *category, co
             item->kind == TRACE_BACKWARD ? "\"Sequence number\": 7, \"Fwd thread id\": 1" : "");
 }
 
-/* Those of CANN and of the device end with it. */
-static void put_cann(writer *w, const trace_item *item, const char *name, int pid, int tid, int64_t start,
-                     int64_t duration, const char *type)
-{
-    FILE *f = begin_event(w, item->stage);
-    fputs("{\"name\": ", f);
-    put_text(f, name);
-    fprintf(f, ", \"pid\": %d, \"tid\": %d, \"ts\": \"", pid, tid);
-    put_us(f, start);
-    fputs("\", \"dur\": ", f);
-    put_us(f, duration);
-    if (type)
-        fprintf(
-            f,
-            ", \"args\": {\"Model Id\": 4294967295, \"Task Type\": \"%s\", \"Physic Stream Id\": 2, \"Task Id\": 9, "
-            "\"connection_id\": %" PRId64 "}",
-            type, item->id);
-    else if (item->id)
-        fprintf(f, ", \"args\": {\"connection_id\": %" PRId64 "}", item->id);
-    fputs(", \"ph\": \"X\"}", f);
-}
-
 /* The operator called last puts the kernel into the queue, another thread takes it out and launches it. */
 static void write_launch(writer *w, const trace_item *item)
 {
-    const trace_item *call = &w->called[item->stage];
+    const trace_item *call = &w->called[item->rank];
     bool called = call->name && call->thread == item->thread && call->start <= item->start &&
                   item->start <= call->start + call->duration;
     trace_item queue = *item;
@@ -986,7 +1203,12 @@ static void write_torch_npu(void *user, const trace_item *item)
     writer *w = user;
     switch (item->kind) {
     case TRACE_STEP:
+    case TRACE_DATA:
+    case TRACE_GC:
         put_host(w, item, "cpu_op", "", item->thread);
+        break;
+    case TRACE_SYNCHRONIZE:
+        put_cann(w, item, item->name, PID_CANN, 3, item->start, item->duration, NULL);
         break;
     case TRACE_MODULE:
         put_host(w, item, "python_function", "nn.Module: ", item->thread);
@@ -997,8 +1219,8 @@ static void write_torch_npu(void *user, const trace_item *item)
     case TRACE_HOST_OP:
     case TRACE_BACKWARD:
         put_host(w, item, "cpu_op", "", item->thread);
-        w->called[item->stage] = *item;
-        w->called[item->stage].name = "operator";
+        w->called[item->rank] = *item;
+        w->called[item->rank].name = "operator";
         break;
     case TRACE_LAUNCH:
         write_launch(w, item);
@@ -1033,8 +1255,10 @@ static void write_metadata(FILE *f, trace_form form)
                    {form == TRACE_MINDSPORE ? 3 : PID_CANN, form == TRACE_MINDSPORE ? "Scope Layer" : "CANN", "CPU"},
                    {PID_DEVICE, "Ascend Hardware", "NPU"},
                    {PID_HCCL, "HCCL", "NPU"},
-                   {PID_OVERLAP, "Overlap Analysis", "NPU"}};
-    for (int i = 0; i < COUNT(process); i++)
+                   {PID_OVERLAP, "Overlap Analysis", "NPU"},
+                   {PID_CANN, "CANN", "CPU"}};
+    const int n = form == TRACE_MINDSPORE ? COUNT(process) : COUNT(process) - 1;
+    for (int i = 0; i < n; i++)
         fprintf(
             f,
             "%s{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"tid\": 0, \"args\": {\"name\": \"%s\"}}, "
@@ -1104,7 +1328,7 @@ void trace_remove(trace_form form, const char *folder, int stage)
 bool trace_write(const trace_shape *shape, const char *folder, trace_truth *truth)
 {
     writer w = {.shape = shape};
-    int n = shape->n_stages > 0 ? shape->n_stages : 1;
+    int n = (shape->n_stages > 0 ? shape->n_stages : 1) * (shape->n_data > 0 ? shape->n_data : 1);
     bool done = n <= COUNT(w.file);
     for (int s = 0; s < n && done; s++) {
         w.file[s] = open_stage(shape, folder, s);

@@ -41,6 +41,30 @@ typedef struct trace_shape {
     double jitter;  /* durations vary by up to this share */
     double warm_up; /* durations of the first step are that many times longer; 0: 1 */
     unsigned seed;
+    /* ---- for runs with and without faults ---- */
+    double scale;         /* durations of operators times this; 0: 1 */
+    bool equal_layers;    /* all layers take the same time */
+    bool no_ends;         /* neither head nor tail */
+    const int *layers_of; /* [stages x chunks]: layers of each chunk, chunk 0 of all stages first; NULL: n_layers */
+    int n_data;           /* replicas of the pipeline, rank = stage * n_data + replica; 0: one */
+    bool gradients;       /* each layer's gradients are reduced as soon as they are there, behind the next layer */
+    int64_t gradient_transfer; /* nanoseconds that takes, a layer; 0: 0.1 ms times the scale */
+    bool scatter_gradients;    /* ReduceScatter instead of AllReduce */
+    bool launches;             /* MindSpore: CANN's launches, with arrows */
+    /* Faults, in every step; zero is none. Times in nanoseconds. */
+    const char *slow_operator; /* executions of this one, "FlashAttentionScore", take slow_by times as long ... */
+    double slow_by;
+    int slow_every;           /* ... in every such layer; 0: in all */
+    bool late_gradients;      /* gradients are reduced after the last block only, and nothing else runs */
+    int64_t redistribution;   /* an AllGather with nothing beside it, in each layer's forward and backward pass */
+    bool redistribute_to_all; /* AlltoAll instead */
+    int64_t data_wait;        /* the data iterator lets every step begin that much later */
+    int64_t gap;              /* the host collects garbage before the forward pass of n_gaps micro-batches ... */
+    int n_gaps;
+    bool gap_is_synchronization; /* ... or waits for the device there */
+    int64_t dispatch;            /* launching takes that much longer, before every operator */
+    int slow_rank;
+    double slow_rank_by; /* that rank's operators take that much longer: 0.1 */
 } trace_shape;
 
 typedef enum trace_item_kind {
@@ -59,12 +83,15 @@ typedef enum trace_item_kind {
     TRACE_LAUNCH,     /* host: runtime call; id: correlation */
     TRACE_FLOW_START, /* fwdbwd */
     TRACE_FLOW_END,
+    TRACE_DATA,        /* host: the data iterator */
+    TRACE_GC,          /* host: garbage collection */
+    TRACE_SYNCHRONIZE, /* host: waits for a stream */
 } trace_item_kind;
 
 /* One event. Texts are valid during the call only. */
 typedef struct trace_item {
     trace_item_kind kind;
-    int stage, step, thread;
+    int stage, rank, step, thread;
     const char *name, *operator_name, *task_type;
     int64_t start, duration; /* nanoseconds */
     int64_t id;              /* connection, correlation or flow; 0: none */
@@ -98,7 +125,8 @@ typedef struct trace_truth_step {
 typedef struct trace_truth {
     int n_layers, n_stages, n_steps;
     trace_truth_layer *layer; /* by stage, then in order of first execution */
-    trace_truth_step *step;   /* [n_stages][n_steps] */
+    trace_truth_step *step;   /* [ranks][n_steps] */
+    int64_t *period;          /* [n_steps]: from the step's beginning to that of the next */
 } trace_truth;
 
 /* Give every event of every stage to `sink`; those of a stage come in order of time, but for what encloses others.
@@ -107,7 +135,8 @@ bool trace_generate(const trace_shape *shape, trace_sink *sink, void *user, trac
 void trace_truth_clear(trace_truth *truth);
 
 /* Write the files of all stages below `folder`, which exists: rank_N_ascend_ms/ASCEND_PROFILER_OUTPUT/trace_view.json
- * (torch_npu: _pt) with profiler_info_N.json beside that folder, or rank_N.json. Stage s is rank s. false: not written.
+ * (torch_npu: _pt) with profiler_info_N.json beside that folder, or rank_N.json. Without replicas stage s is rank s.
+ * false: not written.
  */
 bool trace_write(const trace_shape *shape, const char *folder, trace_truth *truth);
 /* Where trace_write() puts the trace of a stage. */

@@ -1,0 +1,437 @@
+/* `evenkeel diagnose`: what holds a training run back, from whatever there is of it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "evenkeel/diagnose.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "job_options.h"
+#include "memory.h"
+#include "options.h"
+#include "progress.h"
+#include "run_files.h"
+#include "search.h"
+
+enum { MAX_SOURCES = 256, MAX_GRAPHS = 64 };
+
+static const cli_option options[] = {
+    {"trace", "DIR|FILE", "this is a profile, whatever is in it; may be repeated",
+     "what the run left, when it is not "
+     "to be told by content"},
+    {"config", "FILE", "settings of the job: a training YAML, a Megatron script or arguments, a config.json", NULL},
+    {"dryrun", "DIR|FILE", "logs of a dry run, or a listing of their peaks; may be repeated: rounds", NULL},
+    {"ir", "FILE", "a graph as text; may be repeated", NULL},
+    {"log", "FILE", "the training log", NULL},
+    CLI_JOB_OPTIONS,
+    {"device", "NAME|FILE", "the device, for its memory and modelled times", "limits"},
+    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
+    {"s|stages|stage", "N", "pipeline stages of the trace: ranks are split in order (those of the job)", NULL},
+    {"least", "SHARE", "of a step, below which nothing is reported (0.01)", NULL},
+    {"seconds", "S", "for the search of a better balance (5)", NULL},
+    {"threads", "N", "threads (all cores)", NULL},
+    {"format", "text|json|html", "for people, docs/diagnose.md, or one page for a browser", "output"},
+    {"o|output", "FILE", "write there instead of standard output", NULL},
+    {"top", "N", "show the first N bottlenecks alone", NULL},
+    {"q|quiet", NULL, "one line: the first bottleneck, and no remarks on what was found", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel diagnose [OPTIONS] RUN...",
+    .summary =
+        "Says what holds a training run back, ranked by what a change would bring: slow operators, communication that\n"
+        "is not hidden, redistribution, recomputation and memory, data loading, the host, bubbles, load balance. Each\n"
+        "RUN is a folder or file of the run: its profile, settings, dry-run logs, graph (.ir), training log. What is\n"
+        "missing is listed with how to get it. Options take one dash or two.\n\n"
+        "Exit status: 0 done, 1 nothing of a run was found, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel diagnose run\n"
+                "  evenkeel diagnose profile train.yaml output_dryrun\n"
+                "  evenkeel diagnose run --device 910B --limit 58GB --format html -o diagnosis.html\n"
+                "  evenkeel diagnose --trace profile --config train.yaml --ir graphs/rank_0/18_validate.ir\n"
+                "  evenkeel diagnose run -q\n",
+    .operand = "RUN",
+    .max_operands = MAX_SOURCES,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef ek_status writer(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
+
+static ek_status write_text(const ek_diagnosis *diagnosis, FILE *out, ek_error *err)
+{
+    return ek_diagnosis_write_text(diagnosis, out == stdout && cli_color(STDOUT_FILENO), out, err);
+}
+
+static const struct {
+    const char *name;
+    writer *write;
+} formats[] = {{"text", write_text}, {"json", ek_diagnosis_write_json}, {"html", ek_diagnosis_write_html}};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+typedef struct command {
+    const char *source[MAX_SOURCES];
+    cli_run_files files;
+    cli_job_options job;
+    ek_diagnose_options options;
+    const char *device, *output;
+    double limit_mb;
+    int format, top, stages;
+    bool quiet;
+} command;
+
+/* ---- options ---- */
+
+static bool take_format(command *c, const cli_option *option, const char *text)
+{
+    const char *names[N_FORMATS];
+    for (int i = 0; i < N_FORMATS; i++)
+        names[i] = formats[i].name;
+    c->format = cli_word(option, text, names, N_FORMATS);
+    return c->format >= 0;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    static const struct {
+        const char *name;
+        cli_run_kind kind;
+    } kinds[] = {{"trace", CLI_RUN_TRACE},
+                 {"config", CLI_RUN_CONFIG},
+                 {"dryrun", CLI_RUN_DRY_RUN},
+                 {"ir", CLI_RUN_IR},
+                 {"log", CLI_RUN_LOG}};
+    command *c = user;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (cli_is(option, kinds[i].name))
+            return cli_run_take(&c->files, text, kinds[i].kind);
+    if (cli_is_job_option(option))
+        return cli_take_job_option(&c->job, option, text);
+    if (cli_is(option, "limit"))
+        return cli_memory_mb("--limit", text, &c->limit_mb);
+    if (cli_is(option, "s"))
+        return cli_int(option, text, 1, EK_MAX_STAGES, &c->stages);
+    if (cli_is(option, "least"))
+        return cli_double(option, text, 1e-6, 1, &c->options.least_share);
+    if (cli_is(option, "seconds"))
+        return cli_double(option, text, 0.01, 1e6, &c->options.seconds);
+    if (cli_is(option, "threads"))
+        return cli_int(option, text, 1, 1024, &c->options.n_threads);
+    if (cli_is(option, "top"))
+        return cli_int(option, text, 1, 1000, &c->top);
+    if (cli_is(option, "format"))
+        return take_format(c, option, text);
+    if (cli_is(option, "device"))
+        c->device = text;
+    if (cli_is(option, "o"))
+        c->output = text;
+    if (cli_is(option, "q"))
+        c->quiet = true;
+    return true;
+}
+
+static bool take_sources(command *c)
+{
+    for (int i = 0; i < MAX_SOURCES && c->source[i]; i++) {
+        if (strcmp(c->source[i], "-") == 0) {
+            cli_error(NULL, "a run cannot be read from standard input; give its folder or files");
+            return false;
+        }
+        if (!cli_run_take(&c->files, c->source[i], CLI_RUN_UNKNOWN))
+            return false;
+    }
+    return true;
+}
+
+/* ---- reading ---- */
+
+/* What was read of the run, cleared by clear_found(). */
+typedef struct found {
+    ek_run_input input;
+    ek_trace_run trace;
+    ek_job job;
+    ek_device device;
+    ek_collection dry_runs;
+    ek_train_log log;
+    int n_ir;
+    ek_ir *ir[MAX_GRAPHS];
+    ek_ir_report report[MAX_GRAPHS];
+    const ek_ir_report *reports[MAX_GRAPHS];
+} found;
+
+static void clear_found(found *f)
+{
+    ek_trace_run_clear(&f->trace);
+    ek_job_clear(&f->job);
+    ek_collection_clear(&f->dry_runs);
+    ek_train_log_clear(&f->log);
+    for (int i = 0; i < f->n_ir; i++) {
+        ek_ir_report_clear(&f->report[i]);
+        ek_ir_free(f->ir[i]);
+    }
+}
+
+static const ek_listener *listener_of(const command *c)
+{
+    return c->quiet ? NULL : &cli_listener;
+}
+
+/* A file that was named must be good; one that a search came across may turn out not to be of the run. */
+static bool gives_up(const command *c, const cli_run_file *file, const ek_error *err)
+{
+    if (!file->found)
+        cli_error(err, "%s", err->message);
+    else if (!c->quiet)
+        cli_note("%s is left out as %s: %s", file->path, cli_run_kind_name[file->kind], err->message);
+    return !file->found;
+}
+
+static void say_taken(const command *c, const cli_run_file *file)
+{
+    if (!c->quiet)
+        cli_note("%s: %s", cli_run_kind_name[file->kind], file->path);
+}
+
+/* A job has one file. False after a message. */
+static bool read_job(command *c, found *f)
+{
+    const cli_run_file *taken = NULL;
+    ek_error err;
+    for (int i = 0; i < c->files.n; i++) {
+        const cli_run_file *file = &c->files.file[i];
+        if (file->kind != CLI_RUN_CONFIG)
+            continue;
+        if (taken && !(file->found && !taken->found)) {
+            cli_error(NULL, "'%s' and '%s' are both settings of a job; say which with --config", taken->path,
+                      file->path);
+            return false;
+        }
+        if (taken)
+            continue;
+        if (ek_job_read(file->path, &c->job.overrides, listener_of(c), &f->job, &err)) {
+            if (gives_up(c, file, &err))
+                return false;
+            continue;
+        }
+        taken = file;
+        say_taken(c, file);
+    }
+    if (taken)
+        f->input.job = &f->job;
+    return true;
+}
+
+static bool read_dry_runs(command *c, found *f)
+{
+    const char *source[CLI_MAX_RUN_FILES];
+    const cli_run_file *first = NULL;
+    int n = 0;
+    ek_error err;
+    for (int i = 0; i < c->files.n; i++)
+        if (c->files.file[i].kind == CLI_RUN_DRY_RUN) {
+            first = first ? first : &c->files.file[i];
+            source[n++] = c->files.file[i].path;
+        }
+    if (n == 0)
+        return true;
+    if (ek_collection_read(source, n, f->input.job ? f->job.parallel.pipeline : 0, listener_of(c), &f->dry_runs, &err))
+        return !gives_up(c, first, &err);
+    for (int i = 0; i < c->files.n; i++)
+        if (c->files.file[i].kind == CLI_RUN_DRY_RUN)
+            say_taken(c, &c->files.file[i]);
+    f->input.dry_runs = &f->dry_runs;
+    return true;
+}
+
+static bool read_graphs(command *c, found *f)
+{
+    ek_error err;
+    for (int i = 0; i < c->files.n; i++) {
+        const cli_run_file *file = &c->files.file[i];
+        if (file->kind != CLI_RUN_IR)
+            continue;
+        if (f->n_ir == MAX_GRAPHS) {
+            cli_note("%s and the graphs behind it are left out: %d are looked at", file->path, MAX_GRAPHS);
+            break;
+        }
+        ek_ir **ir = &f->ir[f->n_ir];
+        ek_ir_report *report = &f->report[f->n_ir];
+        ek_status status = ek_ir_read(file->path, NULL, listener_of(c), ir, &err);
+        if (status == EK_OK && (status = ek_ir_check(*ir, NULL, report, &err)) != EK_OK)
+            ek_ir_free(*ir);
+        if (status != EK_OK && gives_up(c, file, &err))
+            return false;
+        if (status != EK_OK)
+            continue;
+        say_taken(c, file);
+        f->reports[f->n_ir++] = report;
+    }
+    f->input.ir = f->reports;
+    f->input.n_ir = f->n_ir;
+    return true;
+}
+
+/* All ranks print the same steps, the last stage's log has the loss too: of those found the last one counts. */
+static bool read_log(command *c, found *f)
+{
+    const cli_run_file *taken = NULL;
+    ek_error err;
+    for (int i = 0; i < c->files.n; i++)
+        if (c->files.file[i].kind == CLI_RUN_LOG && (!taken || taken->found || !c->files.file[i].found))
+            taken = &c->files.file[i];
+    if (!taken)
+        return true;
+    if (ek_train_log_read(taken->path, listener_of(c), &f->log, &err))
+        return !gives_up(c, taken, &err);
+    say_taken(c, taken);
+    f->input.log = &f->log;
+    return true;
+}
+
+static bool read_trace(command *c, found *f)
+{
+    const char *path[CLI_MAX_RUN_FILES];
+    const cli_run_file *first = NULL;
+    int n = 0, stages = c->stages;
+    ek_error err;
+    for (int i = 0; i < c->files.n; i++)
+        if (c->files.file[i].kind == CLI_RUN_TRACE) {
+            first = first ? first : &c->files.file[i];
+            path[n++] = c->files.file[i].path;
+        }
+    if (n == 0)
+        return true;
+    /* All stages are there: their order is that of the ranks. */
+    if (stages == 0 && f->input.job && c->files.n_traces % f->job.parallel.pipeline == 0 && c->files.n_traces > 0)
+        stages = f->job.parallel.pipeline;
+    ek_trace_options how = {.stages = stages, .n_threads = c->options.n_threads};
+    cli_progress progress;
+    cli_progress_begin(&progress, &how);
+    ek_status status = ek_trace_run_read(path, n, &how, c->quiet ? NULL : &progress.listener, &f->trace, &err);
+    cli_progress_end(&progress);
+    if (status != EK_OK)
+        return !(cli_interrupted || gives_up(c, first, &err));
+    for (int i = 0; i < c->files.n; i++)
+        if (c->files.file[i].kind == CLI_RUN_TRACE)
+            say_taken(c, &c->files.file[i]);
+    f->input.trace = &f->trace;
+    return true;
+}
+
+static bool read_run(command *c, found *f)
+{
+    ek_error err;
+    if (c->device) {
+        if (cli_find_device(c->device, listener_of(c), &f->device, &err)) {
+            cli_error(&err, "%s", err.message);
+            return false;
+        }
+        f->input.device = &f->device;
+    }
+    c->job.overrides.limit_mb = c->limit_mb;
+    return read_job(c, f) && read_dry_runs(c, f) && read_graphs(c, f) && read_log(c, f) && read_trace(c, f);
+}
+
+/* ---- output ---- */
+
+static void print_line(const command *c, const ek_diagnosis *d)
+{
+    double least = c->options.least_share > 0 ? c->options.least_share : 0.01;
+    if (d->n_bottlenecks == 0) {
+        printf("nothing above %g %% of a step\n", 100 * least);
+        return;
+    }
+    const ek_bottleneck *b = &d->bottleneck[0];
+    fputs(b->title, stdout);
+    if (!isnan(b->gain_seconds))
+        printf(" (gain %.1f ms, %.1f %%)", 1e3 * b->gain_seconds, 100 * b->gain_share);
+    if (b->setting)
+        printf("; %.*s", (int)strcspn(b->setting, "\n"), b->setting);
+    putchar('\n');
+}
+
+typedef struct page {
+    const ek_diagnosis *diagnosis;
+    writer *write;
+} page;
+
+static ek_status write_page(const void *user, FILE *out, ek_error *err)
+{
+    const page *p = user;
+    return p->write(p->diagnosis, out, err);
+}
+
+static int answer(const command *c, ek_diagnosis *d)
+{
+    ek_error err = {0};
+    int all = d->n_bottlenecks;
+    if (c->top > 0 && c->top < all)
+        d->n_bottlenecks = c->top;
+    if (c->quiet)
+        print_line(c, d);
+    const page p = {d, formats[c->format].write};
+    bool fine = c->output   ? cli_write_output(c->output, write_page, &p)
+                : !c->quiet ? cli_printed(p.write(d, stdout, &err), &err)
+                            : cli_printed(EK_OK, &err);
+    d->n_bottlenecks = all;
+    return fine ? EXIT_DONE : EXIT_WRONG;
+}
+
+static bool has_anything(const ek_run_input *input)
+{
+    return input->trace || input->job || input->dry_runs || input->n_ir > 0 || input->log;
+}
+
+static int diagnose(command *c, found *f)
+{
+    ek_diagnosis diagnosis;
+    ek_error err;
+    if (!has_anything(&f->input)) {
+        cli_error(NULL, "nothing of a training run was found there: neither a profile, nor settings, logs or graphs");
+        return EXIT_NO;
+    }
+    if (ek_diagnose(&f->input, &c->options, &diagnosis, &err)) {
+        cli_error(&err, "%s", err.message);
+        return EXIT_WRONG;
+    }
+    int code = answer(c, &diagnosis);
+    ek_diagnosis_clear(&diagnosis);
+    return code;
+}
+
+static bool check(const command *c)
+{
+    if (c->source[0] || c->files.n > 0)
+        return true;
+    cli_error(NULL, "no run: give its folder or files, for example `evenkeel diagnose profile train.yaml`");
+    return false;
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {0};
+    found *f = calloc(1, sizeof *f);
+    int code = EXIT_WRONG;
+    cli_job_options_init(&c.job);
+    int parsed = f ? cli_parse(&spec, argc, argv, handle, &c, c.source) : CLI_WRONG;
+    if (!f)
+        cli_error(NULL, "out of memory");
+    else if (parsed == CLI_HELP)
+        code = EXIT_DONE;
+    else if (parsed == CLI_OK && check(&c) && take_sources(&c) && read_run(&c, f))
+        code = diagnose(&c, f);
+    if (f)
+        clear_found(f);
+    free(f);
+    cli_run_clear(&c.files);
+    return code;
+}
+
+const ek_cmd cmd_diagnose = {"diagnose", "say what holds a training run back, ranked by what a change would bring",
+                             run};

@@ -1,0 +1,127 @@
+/* The host is late: the device idles for operators that are not launched yet. Each such gap goes to what the host did
+ * for most of it (garbage collection, a synchronisation, compilation, else plain dispatch), each cause is a finding of
+ * its own with its own setting, and the gain is the step without those gaps. Waits for data are left to the bottleneck
+ * of that name. Not seen: gaps whose ending operator has no launch in the trace. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "diagnose/bottleneck.h"
+
+typedef struct cause {
+    const char *name, *title, *setting, *change, *caution;
+} cause;
+
+static const cause causes[] = {
+    {"garbage_collection", "Python's garbage collection holds up the device",
+     "gc.freeze(); gc.disable()  # after the first step, with gc.collect() every few hundred steps",
+     "Take objects of the start out of the collector's sight after the first step, and collect by hand at steps that "
+     "do not matter.",
+     "Cycles of objects live until the next collection by hand, which takes memory of the host."},
+    {"synchronization", "The host synchronises with the device within the step",
+     "unset ASCEND_LAUNCH_BLOCKING CUDA_LAUNCH_BLOCKING  # and take .item(), .cpu(), print of losses out of the step",
+     "Let the host run ahead: read losses and norms every few steps instead of in each.", NULL},
+    {"compilation", "Operators are compiled while the run goes on",
+     "torch.npu.set_compile_mode(jit_compile=False)  # MindSpore: fixed shapes, graph mode",
+     "Avoid shapes that change from step to step, or switch compilation at run time off.", NULL},
+    {"dispatch", "Launching operators takes longer than running them",
+     "TASK_QUEUE_ENABLE=2\nCPU_AFFINITY_CONF=1",
+     "Launch less and faster: fused operators, graph mode or a larger micro-batch; on Ascend a second launching thread "
+     "and bound cores.",
+     "A larger micro-batch takes memory."},
+};
+enum { N_CAUSES = sizeof causes / sizeof *causes };
+
+/* The longest gap, for evidence. */
+typedef struct longest {
+    const ek_trace_rank *rank;
+    const ek_trace_host_gap *gap;
+    int64_t n;
+} longest;
+
+static ek_status collect(const ek__measured *m, const char *why, ek__losses *losses, longest *most, ek_error *err)
+{
+    for (int r = 0; r < m->run->n_ranks; r++) {
+        const ek_trace_rank *rank = &m->run->rank[r];
+        for (int i = 0; i < rank->dispatch.n_gaps; i++) {
+            const ek_trace_host_gap *gap = &rank->dispatch.gap[i];
+            if (strcmp(gap->cause, why) != 0 || !ek__in_counted_step(rank, gap->end))
+                continue;
+            /* One that begins between two steps counts from the later one's beginning. */
+            int64_t from = ek__step_start_at(rank, gap->end), start = gap->start > from ? gap->start : from;
+            if (!ek__losses_add(losses, r, start, (double)(gap->end - start)))
+                return ek__no_memory(err);
+            most->n++;
+            if (!most->gap || gap->end - gap->start > most->gap->end - most->gap->start) {
+                most->gap = gap;
+                most->rank = rank;
+            }
+        }
+    }
+    return EK_OK;
+}
+
+static ek_status show(const ek__diagnose *d, const longest *most, int rank, double ns, ek_bottleneck *b, ek_error *err)
+{
+    const ek_trace_rank *r = &d->measured.run->rank[rank];
+    const ek_evidence sum = {
+        ek__pool_format(d->out->pool, "%s: the device is idle for %.2f ms of a step before what was not launched yet",
+                        ek__who_is(r).text, ns / 1e6),
+        ek__file_of(r), NULL, r->rank};
+    const ek_evidence one = {
+        ek__pool_format(d->out->pool, "%s: the longest of %lld such gaps lasts %.3f ms", ek__who_is(most->rank).text,
+                        (long long)most->n, (double)(most->gap->end - most->gap->start) / 1e6),
+        ek__file_of(most->rank), ek__step_name_at(most->rank, most->gap->start), most->rank->rank};
+    ek_status status = ek__bottleneck_show(b, sum, err);
+    return status ? status : ek__bottleneck_show(b, one, err);
+}
+
+static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)
+{
+    const ek__measured *m = &d->measured;
+    ek__losses losses = {0};
+    longest most = {0};
+    int rank = -1;
+    double gain = 0, cost = 0;
+    ek_status status = collect(m, what->name, &losses, &most, err);
+    if (!status)
+        cost = ek__losses_most(m, &losses, &rank);
+    if (!status && rank >= 0 && cost >= ek__least_ns(d))
+        status = ek__losses_gain(m, &losses, &gain, err);
+    else
+        rank = -1;
+    free(losses.loss);
+    if (status || rank < 0)
+        return status;
+    ek_bottleneck b = {.id = "host",
+                       .topic = EK_TOPIC_HOST,
+                       .basis = EK_BASIS_DERIVED,
+                       .cost_seconds = cost / 1e9,
+                       .gain_seconds = gain / 1e9,
+                       .setting = what->setting,
+                       .change = what->change,
+                       .caution = what->caution,
+                       .rests_on = ek__gain_rests_on(m)};
+    b.title =
+        ek__pool_format(d->out->pool, "%s: %.2f ms of a step, %.1f %%.", what->title, cost / 1e6, 100 * cost / d->step_ns);
+    status = show(d, &most, rank, cost, &b, err);
+    return status ? status : ek__bottleneck_add(d, &b, err);
+}
+
+ek_status ek__bottleneck_host(ek__diagnose *d, ek_error *err)
+{
+    if (!d->measured.run)
+        return ek__bottleneck_needs(d, "whether the host keeps up", "a trace with the host's side",
+                                    ek__how_to_trace(d), err);
+    bool linked = false;
+    for (int r = 0; r < d->measured.run->n_ranks; r++)
+        linked |= d->measured.run->rank[r].idle.n_linked_tasks > 0;
+    if (!linked)
+        return ek__bottleneck_needs(d, "whether the host keeps up", "launches in the trace",
+                                    "profile with the CPU activity (ProfilerActivity.CPU) and level 1", err);
+    ek_status status = EK_OK;
+    for (int i = 0; i < N_CAUSES && !status; i++)
+        status = look_for(d, &causes[i], err);
+    return status;
+}

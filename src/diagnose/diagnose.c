@@ -1,0 +1,235 @@
+/* What holds a run back: every bottleneck of the list looks at what was given and adds what it finds; findings are then
+ * ranked by what they are predicted to bring. A run that is over its memory limit cannot work, so that stands first;
+ * findings whose gain is not known in time stand behind those whose gain is, by their cost. One change at a time: gains
+ * of several do not add up. */
+#include "evenkeel/diagnose.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "diagnose/bottleneck.h"
+#include "trace/median.h"
+
+const char *const ek_topic_name[EK_N_TOPICS] = {
+    "operators", "communication", "memory and recomputation", "data loading", "host", "pipeline bubbles",
+    "load balance"};
+const char *const ek_basis_name[4] = {"measured", "derived", "simulated", "assumed"};
+
+static const double usual_least_share = 0.01;
+static const double usual_seconds = 5;
+
+/* ---- what bottlenecks call ---- */
+
+double ek__least_ns(const ek__diagnose *d)
+{
+    return d->step_ns > 0 ? d->options->least_share * d->step_ns : 0;
+}
+
+ek_status ek__bottleneck_show(ek_bottleneck *bottleneck, ek_evidence evidence, ek_error *err)
+{
+    if (!evidence.text)
+        return ek__no_memory(err);
+    if (bottleneck->n_evidence < EK_MAX_EVIDENCE)
+        bottleneck->evidence[bottleneck->n_evidence++] = evidence;
+    return EK_OK;
+}
+
+ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_error *err)
+{
+    ek_diagnosis *out = d->out;
+    bottleneck->share = bottleneck->cost_seconds * 1e9 / d->step_ns;
+    bottleneck->gain_share = bottleneck->gain_seconds * 1e9 / d->step_ns;
+    double most = fmax(bottleneck->gain_share, isnan(bottleneck->gain_share) ? bottleneck->share : -INFINITY);
+    if (most < d->options->least_share) /* false for NAN */
+        return EK_OK;
+    if (!bottleneck->title || !bottleneck->setting || !bottleneck->change || !bottleneck->rests_on)
+        return ek__no_memory(err);
+    ek_bottleneck *list = ek__pool_push(out->pool, out->bottleneck, out->n_bottlenecks, sizeof *list);
+    if (!list)
+        return ek__no_memory(err);
+    out->bottleneck = list;
+    list[out->n_bottlenecks++] = *bottleneck;
+    return EK_OK;
+}
+
+ek_status ek__bottleneck_needs(ek__diagnose *d, const char *what, const char *needs, const char *how, ek_error *err)
+{
+    ek_diagnosis *out = d->out;
+    if (!how)
+        return ek__no_memory(err);
+    ek_not_looked_at *list = ek__pool_push(out->pool, out->not_looked_at, out->n_not_looked_at, sizeof *list);
+    if (!list)
+        return ek__no_memory(err);
+    out->not_looked_at = list;
+    list[out->n_not_looked_at++] = (ek_not_looked_at){what, needs, how};
+    return EK_OK;
+}
+
+ek_status ek__bottleneck_note(ek__diagnose *d, const char *text, ek_error *err)
+{
+    ek_diagnosis *out = d->out;
+    const char **list = text ? ek__pool_push(out->pool, out->note, out->n_notes, sizeof *list) : NULL;
+    if (!list)
+        return ek__no_memory(err);
+    out->note = list;
+    list[out->n_notes++] = text;
+    return EK_OK;
+}
+
+ek_framework ek__framework_of(const ek__diagnose *d)
+{
+    const ek_run_input *in = d->input;
+    if (in->job)
+        return in->job->framework;
+    if (in->trace && in->trace->n_ranks > 0) {
+        ek_producer producer = in->trace->rank[0].producer;
+        return producer == EK_PRODUCER_TORCH_NPU || producer == EK_PRODUCER_KINETO ? EK_MEGATRON : EK_MINDFORMERS;
+    }
+    if (in->log)
+        return in->log->kind == EK_TRAIN_LOG_MEGATRON ? EK_MEGATRON : EK_MINDFORMERS;
+    return EK_MINDFORMERS;
+}
+
+const char *ek__how_to_trace(const ek__diagnose *d)
+{
+    switch (ek__framework_of(d)) {
+    case EK_MINDFORMERS:
+    case EK_MINDFORMERS_MCORE:
+        return "set profile: True, profile_start_step and profile_stop_step (3 to 5 steps), profiler_level: 1 and "
+               "profile_pipeline: True in the training YAML, then give the folder of all ranks' profiles";
+    case EK_MINDSPEED:
+    case EK_MEGATRON:
+        break;
+    }
+    return "start with --profile --profile-step-start 10 --profile-step-end 13 (on Ascend also --profile-level level1 "
+           "--profile-with-cpu), then give the folder of all ranks' profiles";
+}
+
+/* ---- the step ---- */
+
+static double log_step_seconds(const ek_train_log *log, int *n, ek_error *err, ek_status *status)
+{
+    double *value = ek__alloc((size_t)log->n, sizeof *value);
+    *n = 0;
+    if (!value) {
+        *status = ek__no_memory(err);
+        return NAN;
+    }
+    for (int i = 0; i < log->n; i++)
+        if (!log->step[i].overflow && log->step[i].seconds > 0)
+            value[(*n)++] = log->step[i].seconds;
+    double median = ek__median(value, (size_t)*n);
+    free(value);
+    return median;
+}
+
+/* The trace's own step, since losses are measured in it; else the log's; else what the simulator makes of the job. */
+static ek_status find_step(ek__diagnose *d, ek_error *err)
+{
+    ek_diagnosis *out = d->out;
+    ek_status status = EK_OK;
+    int n = 0;
+    double seconds = d->input->log ? log_step_seconds(d->input->log, &n, err, &status) : NAN;
+    if (status)
+        return status;
+    if (d->measured.run) {
+        const ek_trace_rank *rank = d->measured.rank;
+        n = ek__counted_steps(rank);
+        seconds = d->measured.step_ns / 1e9;
+        out->step_source =
+            ek__pool_format(out->pool, "mean of %d step%s of the slowest rank of the trace%s", n, n == 1 ? "" : "s",
+                            rank->rank == EK_TRACE_NO_RANK ? ""
+                                                           : ek__pool_format(out->pool, ", rank %d", rank->rank));
+    } else if (seconds > 0) {
+        out->step_source = ek__pool_format(out->pool, "median of %d steps of the log", n);
+    } else if (d->pipeline.there) {
+        seconds = d->pipeline.today_ms / 1e3;
+        out->step_source = "simulated from the settings; nothing was measured";
+    } else {
+        out->step_source = "not known";
+    }
+    out->step_seconds = seconds > 0 ? seconds : NAN;
+    d->step_ns = out->step_seconds * 1e9;
+    return out->step_source ? EK_OK : ek__no_memory(err);
+}
+
+/* ---- ranking ---- */
+
+/* A run over its limit cannot work; then what is known to bring time; then by what is lost. */
+static int class_of(const ek_bottleneck *b)
+{
+    if (b->gain_seconds == INFINITY)
+        return 0;
+    return isnan(b->gain_seconds) ? isnan(b->cost_seconds) ? 3 : 2 : 1;
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    const ek_bottleneck *x = a, *y = b;
+    if (class_of(x) != class_of(y))
+        return class_of(x) - class_of(y);
+    double p = class_of(x) == 1 ? x->gain_seconds : x->cost_seconds,
+           q = class_of(x) == 1 ? y->gain_seconds : y->cost_seconds;
+    if (class_of(x) > 0 && p != q && !isnan(p))
+        return p < q ? 1 : -1;
+    if (x->topic != y->topic)
+        return (int)x->topic - (int)y->topic;
+    return strcmp(x->title, y->title);
+}
+
+static void rank_all(ek_diagnosis *out)
+{
+    if (out->n_bottlenecks > 1)
+        qsort(out->bottleneck, (size_t)out->n_bottlenecks, sizeof *out->bottleneck, by_gain);
+    for (int i = 0; i < out->n_bottlenecks; i++)
+        if (out->bottleneck[i].gain_seconds == INFINITY)
+            out->bottleneck[i].gain_seconds = out->bottleneck[i].gain_share = NAN;
+}
+
+static ek_status search(ek__diagnose *d, ek_error *err)
+{
+    static ek__bottleneck *const list[] = {
+#define EK__BOTTLENECK_ENTRY(name) ek__bottleneck_##name,
+        EK__BOTTLENECK_LIST(EK__BOTTLENECK_ENTRY)
+#undef EK__BOTTLENECK_ENTRY
+    };
+    ek_status status = ek__measured_new(d->input->trace, &d->measured, err);
+    if (!status)
+        status = ek__pipeline_make(d->input, &d->measured, d->options, &d->pipeline, err);
+    if (!status)
+        status = find_step(d, err);
+    for (size_t i = 0; i < sizeof list / sizeof *list && !status; i++)
+        status = list[i](d, err);
+    return status;
+}
+
+ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *options, ek_diagnosis *out, ek_error *err)
+{
+    if (!input->trace && !input->job && !input->dry_runs && input->n_ir <= 0 && !input->log)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "nothing of a run was given, expected a trace, a training YAML, logs of a dry run, a graph or "
+                        "a training log");
+    ek_diagnose_options chosen = options ? *options : (ek_diagnose_options){0};
+    chosen.least_share = chosen.least_share > 0 ? chosen.least_share : usual_least_share;
+    chosen.seconds = chosen.seconds > 0 ? chosen.seconds : usual_seconds;
+    ek_diagnosis diagnosis = {.pool = ek__pool_new()};
+    ek__diagnose d = {.input = input, .options = &chosen, .out = &diagnosis};
+    ek_status status = diagnosis.pool ? search(&d, err) : ek__no_memory(err);
+    ek__measured_clear(&d.measured);
+    ek__pipeline_clear(&d.pipeline);
+    if (status) {
+        ek_diagnosis_clear(&diagnosis);
+        return status;
+    }
+    rank_all(&diagnosis);
+    *out = diagnosis;
+    return EK_OK;
+}
+
+void ek_diagnosis_clear(ek_diagnosis *diagnosis)
+{
+    ek__pool_free(diagnosis->pool);
+    *diagnosis = (ek_diagnosis){0};
+}

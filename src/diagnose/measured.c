@@ -1,0 +1,156 @@
+/* The measured step and losses in it. The step is that of the rank whose mean step is the longest. A loss is taken out
+ * of a replay of all ranks where the replay meets the measured steps; otherwise, where ranks are missing or their
+ * clocks do not fit, it counts in full on the rank that loses most, which is then the most that can be won. */
+#include "diagnose/measured.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "trace/analysis.h"
+
+static const double most_replay_error = 0.02;
+
+ek_status ek__measured_new(const ek_trace_run *run, ek__measured *out, ek_error *err)
+{
+    ek__measured m = {.run = run, .step_ns = NAN};
+    double longest = 0;
+    for (int i = 0; run && i < run->n_ranks; i++) {
+        double ns = ek__rank_step_ns(&run->rank[i]);
+        if (ns > longest) {
+            longest = ns;
+            m.rank = &run->rank[i];
+        }
+    }
+    if (!m.rank) {
+        *out = (ek__measured){.step_ns = NAN};
+        return EK_OK;
+    }
+    m.step_ns = longest;
+    ek_status status = ek__replay_new(run, &m.replay, err);
+    if (status)
+        return status;
+    if (!(fabs(ek__replay_error(m.replay)) <= most_replay_error)) {
+        ek__replay_free(m.replay);
+        m.replay = NULL;
+    }
+    *out = m;
+    return EK_OK;
+}
+
+void ek__measured_clear(ek__measured *measured)
+{
+    ek__replay_free(measured->replay);
+    *measured = (ek__measured){0};
+}
+
+int ek__counted_steps(const ek_trace_rank *rank)
+{
+    int n = 0;
+    for (int i = 0; i < rank->n_steps; i++)
+        n += !rank->step[i].warm_up;
+    return n > 0 ? n : 1;
+}
+
+int ek__all_steps(const ek_trace_rank *rank)
+{
+    return rank->n_steps > 0 ? rank->n_steps : 1;
+}
+
+static int64_t start_of(const ek_trace_step *step)
+{
+    bool host_first = step->start == EK_TRACE_UNKNOWN || step->host_start < step->start;
+    return step->host_start != EK_TRACE_UNKNOWN && host_first ? step->host_start : step->start;
+}
+
+static const ek_trace_step *step_at(const ek_trace_rank *rank, int64_t time)
+{
+    for (int i = rank->n_steps - 1; i >= 0; i--)
+        if (start_of(&rank->step[i]) != EK_TRACE_UNKNOWN && start_of(&rank->step[i]) <= time)
+            return &rank->step[i];
+    return NULL;
+}
+
+int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step ? start_of(step) : INT64_MIN;
+}
+
+bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step ? !step->warm_up : rank->n_steps == 0;
+}
+
+const char *ek__step_name_at(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step && step->name && step->name[0] ? step->name : NULL;
+}
+
+bool ek__losses_add(ek__losses *losses, int rank, int64_t at, double ns)
+{
+    if (!(ns > 0))
+        return true;
+    ek__loss *room = ek__with_room(losses->loss, &losses->capacity, losses->n + 1, sizeof *room);
+    if (!room)
+        return false;
+    losses->loss = room;
+    room[losses->n++] = (ek__loss){rank, at, ns};
+    return true;
+}
+
+/* Losses of a rank follow one another. */
+double ek__losses_most(const ek__measured *m, const ek__losses *losses, int *rank)
+{
+    double most = 0;
+    for (size_t i = 0, end; i < losses->n; i = end) {
+        double sum = 0;
+        for (end = i; end < losses->n && losses->loss[end].rank == losses->loss[i].rank; end++)
+            sum += losses->loss[end].ns;
+        sum /= ek__counted_steps(&m->run->rank[losses->loss[i].rank]);
+        if (sum > most) {
+            most = sum;
+            if (rank)
+                *rank = losses->loss[i].rank;
+        }
+    }
+    return most;
+}
+
+ek_status ek__losses_gain(const ek__measured *m, ek__losses *losses, double *ns, ek_error *err)
+{
+    if (!m->replay) {
+        *ns = ek__losses_most(m, losses, NULL);
+        return EK_OK;
+    }
+    ek__change change = {.loss = losses->loss, .n_losses = losses->n};
+    return ek__replay_gain(m->replay, &change, ns, err);
+}
+
+const char *ek__gain_rests_on(const ek__measured *m)
+{
+    return m->replay ? "the measured steps of all ranks run again without that time, with every wait for another rank "
+                       "worked out anew"
+                     : "the time that the rank with most of it would not spend; the ranks' traces cannot be run "
+                       "against each other, so it is the most that can be won";
+}
+
+ek__who ek__who_is(const ek_trace_rank *rank)
+{
+    ek__who w;
+    if (rank->rank == EK_TRACE_NO_RANK)
+        snprintf(w.text, sizeof w.text, "The trace");
+    else if (rank->stage >= 0)
+        snprintf(w.text, sizeof w.text, "Rank %d (stage %d)", rank->rank, rank->stage);
+    else
+        snprintf(w.text, sizeof w.text, "Rank %d", rank->rank);
+    return w;
+}
+
+const char *ek__file_of(const ek_trace_rank *rank)
+{
+    return rank->n_sources > 0 ? rank->source[0].path : NULL;
+}

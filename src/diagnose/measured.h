@@ -1,0 +1,51 @@
+/* diagnose/measured.h - the measured step, and what it would be without a loss. */
+#ifndef EK_DIAGNOSE_MEASURED_H
+#define EK_DIAGNOSE_MEASURED_H
+
+#include "diagnose/replay.h"
+#include "evenkeel/diagnose.h"
+
+/** A trace as the bottlenecks look at it. */
+typedef struct ek__measured {
+    const ek_trace_run *run;   /**< NULL: no trace with time in it */
+    const ek_trace_rank *rank; /**< whose mean step is the longest */
+    double step_ns;
+    ek__replay *replay; /**< NULL: the trace cannot be replayed; losses then count on the rank that has most of them */
+} ek__measured;
+
+ek_status ek__measured_new(const ek_trace_run *run, ek__measured *out, ek_error *err);
+void ek__measured_clear(ek__measured *measured);
+
+/** Steps that count, all steps; never 0. */
+int ek__counted_steps(const ek_trace_rank *rank);
+int ek__all_steps(const ek_trace_rank *rank);
+/** Does a time lie in a step that counts? Also when nothing tells steps apart. */
+bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
+
+/** When the step around a time begins, on the host where that is earlier; INT64_MIN without one. */
+int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time);
+
+/** Losses, collected rank by rank. */
+typedef struct ek__losses {
+    ek__loss *loss;
+    size_t n, capacity;
+} ek__losses;
+bool ek__losses_add(ek__losses *losses, int rank, int64_t at, double ns);
+/** Of a step, on the rank that loses most; *rank is its index (may be NULL). */
+double ek__losses_most(const ek__measured *m, const ek__losses *losses, int *rank);
+/** What a step would be shorter by without them. */
+ek_status ek__losses_gain(const ek__measured *m, ek__losses *losses, double *ns, ek_error *err);
+/** How that was worked out, for ek_bottleneck.rests_on. */
+const char *ek__gain_rests_on(const ek__measured *m);
+
+/** "Rank 3 (stage 1)", "The trace". */
+typedef struct ek__who {
+    char text[64];
+} ek__who;
+ek__who ek__who_is(const ek_trace_rank *rank);
+/** The first file of the rank that was read, for evidence; NULL. */
+const char *ek__file_of(const ek_trace_rank *rank);
+/** Name of the step around a time; NULL. */
+const char *ek__step_name_at(const ek_trace_rank *rank, int64_t time);
+
+#endif

@@ -1,0 +1,196 @@
+/* A diagnosis for a terminal: what a step takes, then one block for each bottleneck in the order of what it brings,
+ * each with its evidence and the setting to paste, then what was not looked at and how to get it. Lines are broken at
+ * words and end before column 100; a setting is printed as it is, however long, since it is to be pasted. */
+#include <math.h>
+#include <string.h>
+
+#include "evenkeel/diagnose.h"
+#include "report/diagnosis_internal.h"
+#include "report/report_internal.h"
+
+enum { WRAP = 99, INDENT = 3, SETTING_INDENT = 7, MAX_WORD = 512, MAX_HANG = 16 };
+
+typedef struct page {
+    FILE *out;
+    bool color;
+} page;
+
+static void color(const page *p, const char *code)
+{
+    if (p->color)
+        fputs(code, p->out);
+}
+
+/* One word at most of `text`; @return bytes it takes there. */
+static size_t take_word(const char *text, char *word)
+{
+    size_t n = strcspn(text, " \n\t");
+    size_t kept = n < MAX_WORD - 1 ? n : MAX_WORD - 1;
+    memcpy(word, text, kept);
+    word[kept] = '\0';
+    return kept;
+}
+
+/* Words from column `column` on; the lines that follow begin at column `indent`. @return the column reached. */
+static int print_words(const page *p, const char *text, int column, int indent)
+{
+    char word[MAX_WORD];
+    bool first = true;
+    while (*text) {
+        text += strspn(text, " \n\t");
+        size_t n = take_word(text, word);
+        if (n == 0)
+            break;
+        int width = ek__columns(word);
+        if (column > indent && column + !first + width > WRAP) {
+            fprintf(p->out, "\n%*s", indent, "");
+            column = indent;
+            first = true;
+        }
+        column += (first ? 0 : fprintf(p->out, " ")) + width;
+        ek__print_name(word, p->out);
+        first = false;
+        text += n;
+    }
+    return column;
+}
+
+/* "lead: text", the text hanging behind the lead, unless that is long. */
+static void print_item(const page *p, int indent, const char *lead, const char *text)
+{
+    fprintf(p->out, "%*s%s", indent, "", lead);
+    int column = indent + ek__columns(lead);
+    print_words(p, text, column, column < MAX_HANG ? column : indent + 2);
+    fputc('\n', p->out);
+}
+
+void ek__diagnosis_place(const ek_evidence *e, char *out, size_t room)
+{
+    size_t n = 0;
+    out[0] = '\0';
+    if (e->file)
+        n = (size_t)snprintf(out, room, "%s", e->file);
+    if (e->step && *e->step && n < room)
+        n += (size_t)snprintf(out + n, room - n, "%sstep %s", n ? ", " : "", e->step);
+    if (e->rank >= 0 && n < room)
+        snprintf(out + n, room - n, "%srank %d", n ? ", " : "", e->rank);
+}
+
+void ek__diagnosis_amount(double seconds, double share, char *out, size_t room)
+{
+    if (isnan(seconds) && isnan(share))
+        snprintf(out, room, "not known");
+    else if (isnan(share))
+        snprintf(out, room, "%s ms", ek__fixed(1e3 * seconds, 1).text);
+    else if (isnan(seconds))
+        snprintf(out, room, "%s %%", ek__fixed(100 * share, 1).text);
+    else
+        snprintf(out, room, "%s ms (%s %%)", ek__fixed(1e3 * seconds, 1).text, ek__fixed(100 * share, 1).text);
+}
+
+static void print_evidence(const page *p, const ek_bottleneck *b)
+{
+    char text[4096], place[1024];
+    for (int i = 0; i < b->n_evidence && i < EK_MAX_EVIDENCE; i++) {
+        ek__diagnosis_place(&b->evidence[i], place, sizeof place);
+        snprintf(text, sizeof text, place[0] ? "%s (%s)" : "%s", b->evidence[i].text, place);
+        print_item(p, INDENT, "- ", text);
+    }
+}
+
+static void print_setting(const page *p, const char *setting)
+{
+    color(p, "\033[36m");
+    for (const char *line = setting; *line;) {
+        char text[MAX_WORD];
+        size_t n = strcspn(line, "\n");
+        fprintf(p->out, "%*s", SETTING_INDENT, "");
+        for (size_t at = 0; at < n;) {
+            size_t part = n - at < sizeof text - 1 ? n - at : sizeof text - 1;
+            memcpy(text, line + at, part);
+            text[part] = '\0';
+            ek__print_name(text, p->out);
+            at += part;
+        }
+        fputc('\n', p->out);
+        line += n + (line[n] == '\n');
+    }
+    color(p, "\033[0m");
+}
+
+static void print_bottleneck(const page *p, const ek_bottleneck *b, int number)
+{
+    char lead[16], gain[64], cost[64], rest[512], basis[64];
+    snprintf(lead, sizeof lead, "%d. ", number);
+    fputc('\n', p->out);
+    color(p, "\033[1m");
+    print_item(p, 0, lead, b->title);
+    color(p, "\033[0m");
+    ek__diagnosis_amount(b->gain_seconds, b->gain_share, gain, sizeof gain);
+    ek__diagnosis_amount(b->cost_seconds, b->share, cost, sizeof cost);
+    fprintf(p->out, "%*sgain ", INDENT, "");
+    color(p, "\033[32m");
+    fputs(gain, p->out);
+    color(p, "\033[0m");
+    snprintf(rest, sizeof rest, ", cost %s of a step; %s, %s", cost, ek_topic_name[b->topic], b->id);
+    print_words(p, rest, INDENT + (int)strlen("gain ") + ek__columns(gain), INDENT);
+    fputc('\n', p->out);
+    print_evidence(p, b);
+    if (b->change)
+        print_item(p, INDENT, "change: ", b->change);
+    if (b->setting)
+        print_setting(p, b->setting);
+    if (b->rests_on) {
+        snprintf(basis, sizeof basis, "gain is %s: ", ek_basis_name[b->basis]);
+        print_item(p, INDENT, basis, b->rests_on);
+    }
+    if (b->caution)
+        print_item(p, INDENT, "caution: ", b->caution);
+}
+
+static void print_step(const page *p, const ek_diagnosis *d)
+{
+    char text[1024];
+    if (isnan(d->step_seconds))
+        snprintf(text, sizeof text, "no step was measured: gains are not shares of one");
+    else
+        snprintf(text, sizeof text, "a step takes %s ms: %s", ek__fixed(1e3 * d->step_seconds, 1).text,
+                 d->step_source ? d->step_source : "measured");
+    color(p, "\033[1m");
+    print_item(p, 0, "", text);
+    color(p, "\033[0m");
+    if (d->n_bottlenecks == 0)
+        fputs("nothing holds it back by more than was asked for\n", p->out);
+    else if (d->n_bottlenecks > 1)
+        print_item(p, 0, "",
+                   "gains are those of one change with all else as it is: after one, diagnose again; they do not add "
+                   "up");
+}
+
+static void print_rest(const page *p, const ek_diagnosis *d)
+{
+    if (d->n_not_looked_at > 0)
+        fputs("\nnot looked at:\n", p->out);
+    for (int i = 0; i < d->n_not_looked_at; i++) {
+        const ek_not_looked_at *n = &d->not_looked_at[i];
+        char text[2048];
+        snprintf(text, sizeof text, "%s: needs %s", n->what, n->needs);
+        print_item(p, INDENT, "- ", text);
+        if (n->how)
+            print_item(p, INDENT + 2, "", n->how);
+    }
+    if (d->n_notes > 0)
+        fputs("\nnotes:\n", p->out);
+    for (int i = 0; i < d->n_notes; i++)
+        print_item(p, INDENT, "- ", d->note[i]);
+}
+
+ek_status ek_diagnosis_write_text(const ek_diagnosis *diagnosis, bool color_wanted, FILE *out, ek_error *err)
+{
+    const page p = {out, color_wanted};
+    print_step(&p, diagnosis);
+    for (int i = 0; i < diagnosis->n_bottlenecks; i++)
+        print_bottleneck(&p, &diagnosis->bottleneck[i], i + 1);
+    print_rest(&p, diagnosis);
+    return ek__finish(out, err);
+}

@@ -1,0 +1,323 @@
+/* The writers of a diagnosis. JSON must parse and give back every field; the page must hold every text, escaped, with
+ * every element closed, and reach for nothing outside itself; lines for a terminal must end before column 100, but for
+ * settings, which stand as they are. */
+#include "input.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "evenkeel/diagnose.h"
+
+#define HOSTILE "<img src=x onerror=\"alert('1')\">&amp;</pre></style><script>\x01 \xff \xe4\xb8\xad"
+
+static ek_diagnosis sample(void)
+{
+    static ek_bottleneck list[3];
+    static ek_not_looked_at missing[] = {
+        {"recomputation in the graph", "the IR of the compiled graph", "export MS_DEV_SAVE_GRAPHS=1, then give it"},
+        {HOSTILE, "nothing <b>", NULL}};
+    static const char *notes[] = {"the trace shows 4 stages, and the settings say 8", "a " HOSTILE};
+    list[0] = (ek_bottleneck){.id = "exposed-communication",
+                              .topic = EK_TOPIC_COMMUNICATION,
+                              .title = "AllReduce of gradients is not hidden: 8.1 % of the step",
+                              .n_evidence = 2,
+                              .evidence = {{"exposed AllReduce 41.2 ms of every step, in 32 collectives, of which the "
+                                            "longest takes 2.3 ms and the shortest 1.1 ms",
+                                            "rank_0/trace_view.json", "3", 0},
+                                           {"nothing is computed beside it", NULL, NULL, -1}},
+                              .cost_seconds = 0.0412,
+                              .share = 0.081,
+                              .setting = "parallel_speed_up.json: \"enable_grad_comm_opt\": true\n\tindented: <yes>",
+                              .change = "Reduce gradients behind the backward pass.",
+                              .gain_seconds = 0.0386,
+                              .gain_share = 0.076,
+                              .basis = EK_BASIS_DERIVED,
+                              .rests_on = "the last bucket of 16 stays exposed",
+                              .caution = "buckets take memory"};
+    list[1] = (ek_bottleneck){.id = HOSTILE,
+                              .topic = EK_TOPIC_BALANCE,
+                              .title = "title " HOSTILE,
+                              .n_evidence = 1,
+                              .evidence = {{"text " HOSTILE, "file " HOSTILE, "step " HOSTILE, 7}},
+                              .cost_seconds = 0.01,
+                              .share = 0.02,
+                              .setting = "setting " HOSTILE,
+                              .change = "change " HOSTILE,
+                              .gain_seconds = NAN,
+                              .gain_share = NAN,
+                              .basis = EK_BASIS_ASSUMED,
+                              .rests_on = "rests " HOSTILE,
+                              .caution = "caution " HOSTILE};
+    list[2] = (ek_bottleneck){.id = "memory",
+                              .topic = EK_TOPIC_MEMORY,
+                              .title = "bare",
+                              .cost_seconds = NAN,
+                              .share = NAN,
+                              .gain_seconds = NAN,
+                              .gain_share = NAN,
+                              .basis = EK_BASIS_MEASURED};
+    return (ek_diagnosis){.step_seconds = 0.5123,
+                          .step_source = "mean of 4 steps of the trace",
+                          .n_bottlenecks = 3,
+                          .bottleneck = list,
+                          .n_not_looked_at = 2,
+                          .not_looked_at = missing,
+                          .n_notes = 2,
+                          .note = notes};
+}
+
+typedef ek_status writer(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
+
+static ek_status write_plain(const ek_diagnosis *diagnosis, FILE *out, ek_error *err)
+{
+    return ek_diagnosis_write_text(diagnosis, false, out, err);
+}
+
+static char *written(writer *write, const ek_diagnosis *diagnosis)
+{
+    char *text = NULL;
+    size_t size;
+    ek_error err;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(write(diagnosis, out, &err), EK_OK);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+/* ---- JSON ---- */
+
+/* What is no valid character must be U+FFFD in JSON. */
+static void check_text(const json_t *object, const char *key, const char *expected)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!expected) {
+        assert_true(json_is_null(value));
+        return;
+    }
+    assert_true(json_is_string(value));
+    char fixed[1024];
+    const char *bad = strchr(expected, '\xff');
+    snprintf(fixed, sizeof fixed, "%.*s%s%s", bad ? (int)(bad - expected) : (int)strlen(expected), expected,
+             bad ? "\xef\xbf\xbd" : "", bad ? bad + 1 : "");
+    assert_string_equal(json_string_value(value), fixed);
+}
+
+static void check_number(const json_t *object, const char *key, double expected)
+{
+    const json_t *value = json_object_get(object, key);
+    if (isnan(expected))
+        assert_true(json_is_null(value));
+    else
+        assert_true(fabs(json_number_value(value) - expected) <= 1e-14 * fabs(expected));
+}
+
+static void check_bottleneck(const json_t *found, const ek_bottleneck *b)
+{
+    check_text(found, "id", b->id);
+    check_text(found, "topic", ek_topic_name[b->topic]);
+    check_text(found, "title", b->title);
+    check_text(found, "setting", b->setting);
+    check_text(found, "change", b->change);
+    check_text(found, "basis", ek_basis_name[b->basis]);
+    check_text(found, "rests_on", b->rests_on);
+    check_text(found, "caution", b->caution);
+    check_number(found, "cost_seconds", b->cost_seconds);
+    check_number(found, "share", b->share);
+    check_number(found, "gain_seconds", b->gain_seconds);
+    check_number(found, "gain_share", b->gain_share);
+    const json_t *evidence = json_object_get(found, "evidence");
+    assert_int_equal(json_array_size(evidence), b->n_evidence);
+    for (int i = 0; i < b->n_evidence; i++) {
+        const json_t *one = json_array_get(evidence, (size_t)i);
+        check_text(one, "text", b->evidence[i].text);
+        check_text(one, "file", b->evidence[i].file);
+        check_text(one, "step", b->evidence[i].step);
+        check_number(one, "rank", b->evidence[i].rank < 0 ? NAN : b->evidence[i].rank);
+    }
+}
+
+static void json_gives_back_every_field(void **state)
+{
+    (void)state;
+    const ek_diagnosis d = sample();
+    char *text = written(ek_diagnosis_write_json, &d);
+    json_error_t problem;
+    json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
+    if (!root)
+        fail_msg("%d:%d: %s", problem.line, problem.column, problem.text);
+    assert_int_equal(json_integer_value(json_object_get(root, "version")), 1);
+    check_number(root, "step_seconds", d.step_seconds);
+    check_text(root, "step_source", d.step_source);
+    const json_t *list = json_object_get(root, "bottlenecks");
+    assert_int_equal(json_array_size(list), d.n_bottlenecks);
+    for (int i = 0; i < d.n_bottlenecks; i++)
+        check_bottleneck(json_array_get(list, (size_t)i), &d.bottleneck[i]);
+    list = json_object_get(root, "not_looked_at");
+    assert_int_equal(json_array_size(list), d.n_not_looked_at);
+    for (int i = 0; i < d.n_not_looked_at; i++) {
+        check_text(json_array_get(list, (size_t)i), "what", d.not_looked_at[i].what);
+        check_text(json_array_get(list, (size_t)i), "needs", d.not_looked_at[i].needs);
+        check_text(json_array_get(list, (size_t)i), "how", d.not_looked_at[i].how);
+    }
+    list = json_object_get(root, "notes");
+    assert_int_equal(json_array_size(list), d.n_notes);
+    json_decref(root);
+    free(text);
+}
+
+static void json_of_nothing_is_whole(void **state)
+{
+    (void)state;
+    const ek_diagnosis d = {.step_seconds = NAN};
+    char *text = written(ek_diagnosis_write_json, &d);
+    json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    assert_true(json_is_null(json_object_get(root, "step_seconds")));
+    assert_int_equal(json_array_size(json_object_get(root, "bottlenecks")), 0);
+    json_decref(root);
+    free(text);
+}
+
+/* ---- the page ---- */
+
+/* Every element that is opened must be closed in turn. */
+static void check_elements(const char *page)
+{
+    char open[64][16];
+    int depth = 0;
+    for (const char *at = page; (at = strchr(at, '<')); at++) {
+        bool closing = at[1] == '/';
+        char name[16];
+        if (at[1] == '!' || sscanf(at + 1 + closing, "%15[a-z0-9]", name) != 1)
+            continue;
+        if (strcmp(name, "meta") == 0)
+            continue;
+        if (!closing) {
+            assert_true(depth < 64);
+            snprintf(open[depth++], sizeof open[0], "%s", name);
+            continue;
+        }
+        assert_true(depth > 0);
+        assert_string_equal(open[--depth], name);
+    }
+    assert_int_equal(depth, 0);
+}
+
+static int count(const char *text, const char *needle)
+{
+    int n = 0;
+    for (; (text = strstr(text, needle)); text++)
+        n++;
+    return n;
+}
+
+static void a_page_escapes_all_texts_and_is_alone(void **state)
+{
+    static const char *const outside[] = {"<script", "onerror=\"", "http:", "https:", "url(",
+                                          "@import", "<link",      "<img",  "\x01",   "\xff"};
+    (void)state;
+    const ek_diagnosis d = sample();
+    char *page = written(ek_diagnosis_write_html, &d);
+    assert_int_equal(strncmp(page, "<!DOCTYPE html>\n", 16), 0);
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        if (strstr(page, outside[i]))
+            fail_msg("the page has %s", outside[i]);
+    check_elements(page);
+    /* id, title, text, file, step, change, setting, rests_on, caution, what is missing, a note */
+    assert_int_equal(count(page, "&lt;img src=x onerror=&quot;alert('1')&quot;&gt;&amp;amp;&lt;/pre&gt;"), 11);
+    assert_non_null(strstr(page, "38.6 ms (7.6 %)"));
+    assert_non_null(strstr(page, "41.2 ms (8.1 %)"));
+    assert_non_null(strstr(page, "\n\tindented: &lt;yes&gt;</pre>"));
+    assert_non_null(strstr(page, "prefers-color-scheme:dark"));
+    free(page);
+}
+
+static void bars_are_as_long_as_what_they_stand_for(void **state)
+{
+    (void)state;
+    const ek_diagnosis d = sample();
+    char *page = written(ek_diagnosis_write_html, &d);
+    /* The longest is the first cost, 41.2 ms; the first gain is 38.6, the second cost 10. */
+    assert_non_null(strstr(page, "class=\"gain\" style=\"width:93.69%\""));
+    assert_non_null(strstr(page, "class=\"cost\" style=\"width:100.00%\""));
+    assert_non_null(strstr(page, "class=\"cost\" style=\"width:24.27%\""));
+    assert_int_equal(count(page, "width:0.00%"), 3);
+    free(page);
+}
+
+/* ---- text ---- */
+
+static void lines_for_a_terminal_end_before_column_100(void **state)
+{
+    (void)state;
+    const ek_diagnosis d = sample();
+    char *text = written(write_plain, &d);
+    assert_null(strchr(text, '\x1b'));
+    assert_null(strchr(text, '\x01'));
+    for (char *line = text, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        assert_non_null(end);
+        int columns = 0;
+        for (const char *c = line; c < end; c++)
+            columns += (*c & 0xc0) != 0x80;
+        bool is_setting = strncmp(line, "       ", 7) == 0;
+        if (columns > 99 && !is_setting)
+            fail_msg("%d columns: %.*s", columns, (int)(end - line), line);
+    }
+    free(text);
+}
+
+static void a_text_says_what_when_and_how_much(void **state)
+{
+    static const char *const said[] = {
+        "a step takes 512.3 ms: mean of 4 steps of the trace\n",
+        "1. AllReduce of gradients is not hidden: 8.1 % of the step\n",
+        "gain 38.6 ms (7.6 %), cost 41.2 ms (8.1 %) of a step; communication, exposed-communication\n",
+        "(rank_0/trace_view.json, step 3,",
+        "       parallel_speed_up.json: \"enable_grad_comm_opt\": true\n",
+        "gain is derived: the last bucket of 16 stays exposed\n",
+        "caution: buckets take memory\n",
+        "not looked at:\n",
+        "recomputation in the graph: needs the IR of the compiled graph\n",
+        "export MS_DEV_SAVE_GRAPHS=1, then give it\n",
+        "gain not known, cost not known of a step; memory and recomputation, memory\n",
+        "notes:\n",
+    };
+    (void)state;
+    const ek_diagnosis d = sample();
+    char *text = written(write_plain, &d);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strstr(text, said[i]))
+            fail_msg("it does not say '%s' but\n%s", said[i], text);
+    free(text);
+}
+
+static void a_full_disk_is_told(void **state)
+{
+    (void)state;
+    const ek_diagnosis d = sample();
+    writer *const writers[] = {write_plain, ek_diagnosis_write_json, ek_diagnosis_write_html};
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
+        ek_error err;
+        FILE *out = fopen("/dev/full", "w");
+        if (!out)
+            skip();
+        assert_int_equal(writers[i](&d, out, &err), EK_ERR_SYSTEM);
+        fclose(out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_gives_back_every_field),
+        cmocka_unit_test(json_of_nothing_is_whole),
+        cmocka_unit_test(a_page_escapes_all_texts_and_is_alone),
+        cmocka_unit_test(bars_are_as_long_as_what_they_stand_for),
+        cmocka_unit_test(lines_for_a_terminal_end_before_column_100),
+        cmocka_unit_test(a_text_says_what_when_and_how_much),
+        cmocka_unit_test(a_full_disk_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
