@@ -184,7 +184,9 @@ static const char *setting_for(ek__ir_context *c, uint32_t node)
     const char *instance = ek_ir_text(c->ir, c->ir->node[node].instance);
     if (!*instance || strstr(instance, "redistribution_op") || strstr(instance, "forward_op"))
         return NULL;
-    return ek__ir_module_path(c, node, "\\.", path, sizeof path) ? ek__ir_say(c, "%s\\.%s", path, instance) : NULL;
+    if (!ek__ir_module_path(c, node, "\\.", path, sizeof path))
+        return NULL;
+    return ek__ir_say(c, "%s%s%s", path, *path ? "\\." : "", instance);
 }
 
 static void judge(ek__ir_context *c, const copies *all, ek_ir_recompute *r)
