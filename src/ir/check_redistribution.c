@@ -77,7 +77,8 @@ static void walk(ek__ir_context *c, uint32_t first, bool *seen, chain *out)
             add(c, out, at);
             seen[at] = true;
         } else if (!is_plumbing(c, at)) {
-            out->to = at;
+            if (!(c->ir->node[at].flags & EK_IR_RETURN))
+                out->to = at;
             return;
         }
         at = next_of(c, at, &out->operand);
