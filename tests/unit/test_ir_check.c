@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "evenkeel/ir_check.h"
 #include "ir_generator.h"
 
@@ -35,6 +36,29 @@ static void drop(ek_ir *ir, ek_ir_report *report)
 {
     ek_ir_report_clear(report);
     ek_ir_free(ir);
+}
+
+/* ---- memory that runs out ---- */
+
+static int until_failure = -1; /* allocations that still succeed; -1: all */
+
+static bool fails(void)
+{
+    return until_failure >= 0 && until_failure-- == 0;
+}
+
+void *__real_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
+void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
+void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size)
+{
+    return fails() ? NULL : __real_ek__pool_alloc(pool, count, size);
+}
+
+void *__real_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size)
+{
+    return fails() ? NULL : __real_ek__pool_push(pool, array, n, size);
 }
 
 /* ---- fixtures ---- */
@@ -581,6 +605,44 @@ static void the_difference_turned_round_is_the_same_turned_round(void **state)
     }
 }
 
+/* Each allocation fails once: the error is told, and nothing is written to what was there. */
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"silu_mul_blocked", "unfused", "repeated_gather", "row_parallel"};
+    for (int i = 0; i < 4; i++) {
+        ek_ir_report report, untouched = {.n_comms = 12345};
+        ek_ir_difference d, same = {.n_comms = 12345};
+        ek_status status = EK_ERR_MEMORY;
+        ek_ir *ir;
+        read_fixture(names[i], NULL, &ir, &report);
+        for (int n = 0; status; n++) {
+            ek_ir_report out = untouched;
+            ek_error err = {0};
+            until_failure = n;
+            status = ek_ir_check(ir, NULL, &out, &err);
+            until_failure = -1;
+            if (status)
+                assert_int_equal(out.n_comms, 12345);
+            else
+                ek_ir_report_clear(&out);
+            assert_true(status == EK_OK || (status == EK_ERR_MEMORY && err.message[0]));
+            assert_true(n < 5000);
+        }
+        status = EK_ERR_MEMORY;
+        for (int n = 0; status; n++) {
+            d = same;
+            until_failure = n;
+            status = ek_ir_compare(&report, &report, &d, NULL);
+            until_failure = -1;
+            assert_true(status == EK_OK || (status == EK_ERR_MEMORY && d.n_comms == 12345));
+            assert_true(n < 5000);
+        }
+        ek_ir_difference_clear(&d);
+        drop(ir, &report);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -598,6 +660,7 @@ int main(void)
         cmocka_unit_test(a_graph_does_not_differ_from_itself),
         cmocka_unit_test(known_edits_are_the_difference),
         cmocka_unit_test(the_difference_turned_round_is_the_same_turned_round),
+        cmocka_unit_test(memory_that_runs_out_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
