@@ -109,6 +109,8 @@ ek_status ek__ir_edges_make(ek__ir_context *context, ek_error *err);
 const ek__ir_use *ek__ir_uses(ek__ir_context *context, uint32_t value, uint32_t *n);
 /** An operand; NULL without it. */
 const ek_ir_input *ek__ir_operand(const ek__ir_context *context, uint32_t node, uint32_t k);
+/** An operand, Depend looked through; NULL without it. O(Depends). */
+const ek_ir_input *ek__ir_source(const ek__ir_context *context, uint32_t node, uint32_t k);
 /** The node that makes an operand, Depend looked through; EK_IR_NONE when it is no node. O(Depends). */
 uint32_t ek__ir_maker(const ek__ir_context *context, uint32_t node, uint32_t k);
 /** The only operator besides UpdateState that takes a node's value, Depend looked through; EK_IR_NONE otherwise. */

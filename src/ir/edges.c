@@ -210,17 +210,21 @@ const ek_ir_input *ek__ir_operand(const ek__ir_context *context, uint32_t node, 
     return k < n->n_inputs ? &context->ir->input[n->first_input + k] : NULL;
 }
 
-uint32_t ek__ir_maker(const ek__ir_context *context, uint32_t node, uint32_t k)
+const ek_ir_input *ek__ir_source(const ek__ir_context *context, uint32_t node, uint32_t k)
 {
     const ek_ir_input *input = ek__ir_operand(context, node, k);
     for (int i = 0; input && i < MAX_DEPENDS; i++) {
-        if (input->kind != EK_IR_INPUT_NODE || input->index >= context->ir->n_nodes)
-            return EK_IR_NONE;
-        if (context->op[input->index] != EK__IR_OP_DEPEND)
-            return input->index;
+        if (input->kind != EK_IR_INPUT_NODE || context->op[input->index] != EK__IR_OP_DEPEND)
+            return input;
         input = ek__ir_operand(context, input->index, 0);
     }
-    return EK_IR_NONE;
+    return NULL;
+}
+
+uint32_t ek__ir_maker(const ek__ir_context *context, uint32_t node, uint32_t k)
+{
+    const ek_ir_input *input = ek__ir_source(context, node, k);
+    return input && input->kind == EK_IR_INPUT_NODE ? input->index : EK_IR_NONE;
 }
 
 uint32_t ek__ir_only_taker(ek__ir_context *context, uint32_t node)

@@ -21,7 +21,8 @@ typedef struct copy {
 
 typedef struct copies {
     size_t n;
-    copy *copy; /* [n] sorted */
+    copy *copy;      /* [n] sorted */
+    size_t *n_given; /* [n] of those alike that begin there, as many were given away */
 } copies;
 
 static int compare(const copy *a, const copy *b)
@@ -63,7 +64,8 @@ static bool collect(ek__ir_context *c, copies *out)
         n += (ir->node[i].flags & EK_IR_DUPLICATED) != 0;
     out->n = 0;
     out->copy = ek__pool_alloc(c->scratch, n, sizeof *out->copy);
-    if (!out->copy)
+    out->n_given = ek__pool_alloc(c->scratch, n, sizeof *out->n_given);
+    if (!out->copy || !out->n_given)
         return false;
     for (uint32_t i = 0; i < ir->n_nodes; i++) {
         uint64_t key = ir->node[i].flags & EK_IR_DUPLICATED ? pair_key(c, i) : 0;
@@ -89,6 +91,17 @@ static const copy *not_before(const copies *all, copy wanted)
     return low < all->n ? &all->copy[low] : NULL;
 }
 
+/* Where several copies are alike, as without numbers those of micro-batches are, the k-th goes to the k-th request;
+ * EK_IR_NONE when all are given away. */
+static uint32_t next_alike(const copies *all, size_t first)
+{
+    size_t at = first + all->n_given[first];
+    if (at >= all->n || compare(&all->copy[at], &all->copy[first]) != 0)
+        return EK_IR_NONE;
+    all->n_given[first]++;
+    return all->copy[at].node;
+}
+
 /* The copy of the same graph and micro-batch, else one that names no micro-batch, else any of the graph or file. */
 static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
 {
@@ -100,8 +113,10 @@ static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
     for (int w = 0; w < 3; w++) {
         const copy *found = not_before(all, wanted[w]);
         bool same = found && found->key == key && (w == 2 || found->graph == node->graph);
-        if (same && (w > 0 || found->micro == node->micro))
-            return found->node;
+        bool usable = same && (w > 0 || found->micro == node->micro);
+        uint32_t given = usable ? next_alike(all, (size_t)(found - all->copy)) : EK_IR_NONE;
+        if (given != EK_IR_NONE)
+            return given;
     }
     return EK_IR_NONE;
 }
