@@ -64,8 +64,10 @@ typedef struct ek__ir_group {
 typedef struct ek__ir_sums {
     ek__ir_choice choice;
     int n_forward, n_backward, n_copies; /**< operators */
-    int n_outcome[EK__IR_N_OUTCOMES];    /**< requests for recomputation */
-    int64_t outcome[EK__IR_N_OUTCOMES];  /**< bytes kept for one micro-batch */
+    int first_micro, last_micro; /**< micro-batches that operators shown name; -1: none. Bytes that are kept are summed
+                                    for the first, and for what names none */
+    int n_outcome[EK__IR_N_OUTCOMES]; /**< requests for recomputation, of all micro-batches */
+    int64_t outcome[EK__IR_N_OUTCOMES];
     int n_layers, n_comms;
     ek__ir_layer_sum *layer; /**< [n_layers], those with anything in them, by number; outside layers last */
     ek__ir_comm_sum *comm;   /**< [n_comms], most traffic first */
