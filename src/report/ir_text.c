@@ -208,7 +208,7 @@ static void print_micro(const page *p)
 {
     const ek__ir_sums *s = p->sums;
     if (s->last_micro > s->first_micro)
-        fprintf(p->out, ", that of %d to %d with number %d", s->first_micro, s->last_micro, s->first_micro);
+        fprintf(p->out, " (number %d of %d to %d)", s->first_micro, s->first_micro, s->last_micro);
     fputc('\n', p->out);
 }
 
