@@ -54,7 +54,7 @@ static void print_verdict(const page *p)
 
 static void print_choice(const page *p)
 {
-    if (p->sums->choice.all)
+    if (p->sums->choice.all || !p->view)
         return;
     fprintf(p->out, "shown: %" PRIu32 " operator%s", p->sums->choice.n, plural(p->sums->choice.n));
     if (p->view->layer >= 0)
