@@ -50,7 +50,7 @@ extern const char *const ek_ir_comm_kind_name[EK_N_IR_COMM_KINDS];
 /** What a communication is for. */
 typedef enum ek_ir_comm_role {
     EK_IR_ROLE_REDISTRIBUTION, /**< inserted between two operators whose layouts differ */
-    EK_IR_ROLE_FORWARD,        /**< an operator's own: row-parallel MatMul */
+    EK_IR_ROLE_FORWARD,        /**< an operator's own: row-parallel MatMul; its gradient's */
     EK_IR_ROLE_GRADIENT,       /**< mirror: gradient synchronisation */
     EK_IR_ROLE_OPTIMIZER,      /**< gathers and scatters of optimizer parallel */
     EK_IR_ROLE_PIPELINE,       /**< Send, Receive between stages */

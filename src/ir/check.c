@@ -146,8 +146,7 @@ bool ek__ir_module_path(const ek__ir_context *context, uint32_t node, const char
         return false;
     const char *scope = context->ir->text[text], *at = below_layer(scope), *last = strrchr(scope, '/');
     size_t used = 0;
-    bool empty = !at || !*at;
-    if (empty)
+    if (!at)
         at = last ? last + 1 : scope;
     out[0] = '\0';
     while (*at) {
@@ -158,16 +157,16 @@ bool ek__ir_module_path(const ek__ir_context *context, uint32_t node, const char
         used += (size_t)wrote;
         at += n + (at[n] == '/');
     }
-    return used > 0;
+    return true;
 }
 
 const char *ek__ir_name(ek__ir_context *context, uint32_t node)
 {
     const ek_ir_node *n = &context->ir->node[node];
-    char path[MODULE_PATH], number[16] = "";
+    char path[MODULE_PATH] = "", number[16] = "";
     if (n->number != EK_IR_NONE)
         snprintf(number, sizeof number, " %%%" PRIu32, n->number);
-    bool known = ek__ir_module_path(context, node, ".", path, sizeof path);
+    bool known = ek__ir_module_path(context, node, ".", path, sizeof path) && *path;
     return ek__ir_say(context, known ? "%s%s (%s)" : "%s%s", ek_ir_text(context->ir, n->primitive), number, path);
 }
 

@@ -7,8 +7,12 @@ static bool is_there_anyway(ek__ir_context *c, uint32_t cast)
 {
     const ek_ir_input *input = ek__ir_operand(c, cast, 0);
     uint32_t maker = ek__ir_maker(c, cast, 0), n;
-    if (!input || input->kind == EK_IR_INPUT_PARAMETER || input->kind == EK_IR_INPUT_LITERAL)
+    if (!input || input->kind == EK_IR_INPUT_LITERAL)
         return true;
+    if (input->kind == EK_IR_INPUT_PARAMETER) { /* of a called graph it stands for a value of its caller */
+        const ek_ir_type *type = ek__ir_type(c, input->type);
+        return c->ir->parameter[input->index].graph == EK_IR_NONE || (type && type->reference);
+    }
     if (maker == EK_IR_NONE)
         return false;
     if (c->op[maker] == EK__IR_OP_LOAD || (c->ir->node[maker].flags & (EK_IR_RECOMPUTE | EK_IR_DUPLICATED)))

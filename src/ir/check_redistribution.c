@@ -1,7 +1,7 @@
 /* Chains of communication that the framework inserted because two neighbours cut a value differently. A chain is
  * followed from its first redistribution_op through slices, splits and the tuples between them to the operator that
  * takes the result; with both layouts known it says which cut to change. Chains without communication cost next to
- * nothing and are left out. */
+ * nothing and are left out, and so are those of the backward pass, which follow from the forward ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -77,7 +77,8 @@ static void walk(ek__ir_context *c, uint32_t first, bool *seen, chain *out)
             add(c, out, at);
             seen[at] = true;
         } else if (!is_plumbing(c, at)) {
-            out->to = at;
+            if (!(c->ir->node[at].flags & EK_IR_RETURN))
+                out->to = at;
             return;
         }
         at = next_of(c, at, &out->operand);
@@ -178,7 +179,8 @@ ek_status ek__ir_check_redistribution(ek__ir_context *context, ek_error *err)
         return ek__no_memory(err);
     for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
         chain ch;
-        if (seen[i] || !is_inserted(context, i) || is_inserted(context, maker_of(context, i)))
+        if (seen[i] || !is_inserted(context, i) || !ek__ir_is_forward(context, i) ||
+            is_inserted(context, maker_of(context, i)))
             continue;
         walk(context, i, seen, &ch);
         if (ch.n_comms > 0)

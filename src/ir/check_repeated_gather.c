@@ -56,10 +56,21 @@ static bool may_repeat(const ek__ir_context *c, const ek_ir_comm *comm)
            !(flags & (EK_IR_DAMAGED | EK_IR_DUPLICATED | EK_IR_RECOMPUTE_COMM));
 }
 
+static const char *advice_for(const ek_ir_comm *first, const ek_ir_comm *again)
+{
+    if (again->role == EK_IR_ROLE_OPTIMIZER)
+        return "a sharded weight is gathered for every micro-batch, or for forward and backward each: where memory "
+               "allows, gather it once a step (optimizer_level: level1 or level2 rather than level3)";
+    if (again->backward && !first->backward)
+        return "if this saves memory it is meant, and select_comm_recompute says so in the settings; else let backward "
+               "take the first one's result";
+    return "let both takers use one result: equal cuts of this value, or one operator in front of both";
+}
+
 static void sight_repeated(ek__ir_context *c, const ek_ir_comm *first, const ek_ir_comm *again)
 {
     ek__ir_sighting s = {.check = "repeated-gather",
-                         .severity = EK_IR_WARNING,
+                         .severity = again->role == EK_IR_ROLE_OPTIMIZER ? EK_IR_NOTE : EK_IR_WARNING,
                          .key = ek__ir_hash_type(c->ir, c->ir->node[again->node].type),
                          .node = again->node,
                          .n_chain = 2,
@@ -74,10 +85,7 @@ static void sight_repeated(ek__ir_context *c, const ek_ir_comm *first, const ek_
         ek__ir_say(c, "%s sends the value that %s sent already, over the same group %.80s: %s sent by each device",
                    ek__ir_name(c, again->node), ek__ir_name(c, first->node), again->group,
                    ek__ir_bytes_text(bytes, again->traffic));
-    f->advice = again->backward && !first->backward
-                    ? "if this saves memory it is meant, and select_comm_recompute says so in the settings; else let "
-                      "backward take the first one's result"
-                    : "let both takers use one result: equal cuts of this value, or one operator in front of both";
+    f->advice = advice_for(first, again);
 }
 
 /* ---- one right behind the other ---- */

@@ -145,7 +145,8 @@ ek_status ek__ir_check_row_parallel(ek__ir_context *context, ek_error *err)
             scattered = &rows[i];
     }
     for (int i = 0; scattered && i < n; i++)
-        if (rows[i].comm && rows[i].comm->kind == EK_IR_ALL_REDUCE && rows[i].comm->n_ranks == scattered->comm->n_ranks)
+        if (rows[i].comm && rows[i].comm->kind == EK_IR_ALL_REDUCE &&
+            rows[i].comm->n_ranks == scattered->comm->n_ranks && rows[i].comm->n_ranks == rows[i].parts)
             check_kind(context, &rows[i], scattered);
     return ek__ir_check_end(context, err);
 }

@@ -14,8 +14,8 @@ typedef struct pattern {
 } pattern;
 
 /* Terms: NAME|NAME(operand, ...), _ any value, ?x the same value wherever it stands, #(operand) any one operand, and
- * > before an operand lets cheap operators (light_names) stand between. A new pattern is one line here and its case in
- * tests/unit/test_ir_check.c. */
+ * > before an operand lets cheap operators (light_names) stand between, ! says that it is no part of the group. A new
+ * pattern is one line here and its case in tests/unit/test_ir_check.c. */
 static const pattern patterns[] = {
     {"attention by its scores", "BatchMatMul(>Softmax(>BatchMatMul(_,_)),_)", "FlashAttentionScore",
      "set use_flash_attention: True in the model's configuration; the scores, which grow with the square of the "
@@ -30,9 +30,9 @@ static const pattern patterns[] = {
      "use mindspore.ops.rms_norm, which keeps one number a row instead of the tensors between"},
     {"rotary embedding", "Add(Mul(>Concat(#(>Neg(>StridedSlice|Slice|Split(?x)))),_),Mul(?x,_))", "ApplyRotaryPosEmb",
      "use the fused ApplyRotaryPosEmb (use_fused_rope: True where the model has it)"},
-    {"SwiGLU", "Mul(Mul(?a,Sigmoid(?a)),>MatMul|BatchMatMul(_,_))", "Swiglu",
+    {"SwiGLU", "Mul(Mul(?a,Sigmoid(?a)),>!MatMul|BatchMatMul(_,_))", "Swiglu",
      "use mindspore.ops.swiglu; it takes gate and up side by side in one tensor, as with qkv_concat: True"},
-    {"SwiGLU", "Mul(>SiLU(>MatMul|BatchMatMul(_,_)),>MatMul|BatchMatMul(_,_))", "Swiglu",
+    {"SwiGLU", "Mul(>SiLU(>!MatMul|BatchMatMul(_,_)),>!MatMul|BatchMatMul(_,_))", "Swiglu",
      "use mindspore.ops.swiglu; it takes gate and up side by side in one tensor, as with qkv_concat: True"},
     {"SiLU", "Mul(?x,Sigmoid(?x))", "SiLU", "use mindspore.ops.silu"},
     {"GeLU", "Mul(Add(Erf(_),_),_)", "GeLU", "use mindspore.ops.gelu"},
@@ -54,7 +54,8 @@ typedef enum term_kind { ANY, VARIABLE, OPERATOR, SOME_OPERAND } term_kind;
 
 typedef struct term {
     term_kind kind;
-    bool light; /* cheap operators may stand before it */
+    bool outside; /* no part of the group */
+    bool light;   /* cheap operators may stand before it */
     char variable;
     uint64_t names; /* bits of names */
     bool commutes;
@@ -100,10 +101,10 @@ static uint64_t bit_of(matcher *m, const char *name, size_t n)
 static int read_term(matcher *m, const char **at, compiled *out);
 
 /* "NAME|NAME(...)" or "NAME(...)|NAME(...)" */
-static int read_operator(matcher *m, const char **at, compiled *out, bool light)
+static int read_operator(matcher *m, const char **at, compiled *out, bool light, bool outside)
 {
     int index = out->n++;
-    term t = {.kind = OPERATOR, .light = light, .next = -1};
+    term t = {.kind = OPERATOR, .light = light, .outside = outside, .next = -1};
     for (;;) {
         size_t n = strcspn(*at, "|(");
         t.names |= bit_of(m, *at, n);
@@ -119,7 +120,7 @@ static int read_operator(matcher *m, const char **at, compiled *out, bool light)
     ++*at;
     if (**at == '|') {
         ++*at;
-        t.next = read_operator(m, at, out, light);
+        t.next = read_operator(m, at, out, light, outside);
     }
     out->term[index] = t;
     return index;
@@ -129,8 +130,10 @@ static int read_term(matcher *m, const char **at, compiled *out)
 {
     bool light = **at == '>';
     *at += light;
+    bool outside = **at == '!';
+    *at += outside;
     if (**at != '_' && **at != '?' && **at != '#')
-        return read_operator(m, at, out, light);
+        return read_operator(m, at, out, light, outside);
     int index = out->n++;
     term t = {.kind = ANY, .light = light, .next = -1};
     if (**at == '?') {
@@ -224,7 +227,8 @@ static bool match_operator(matcher *m, const term *t, uint32_t node)
 {
     state before = save(m);
     if ((t->names & names_of(m, node)) && m->n_path < MAX_TERMS) {
-        m->path[m->n_path++] = node;
+        m->path[m->n_path] = node;
+        m->n_path += !t->outside;
         if (match_operands(m, t, node) || restore(m, &before))
             return true;
     }
@@ -306,9 +310,10 @@ static void sight(matcher *m, const pattern *p)
     char bytes[32];
     if (!f)
         return;
-    f->text = ek__ir_say(
-        m->c, "%d operators up to %s calculate %s, for which there is the fused %s: %s read and written between them",
-        m->n_path, ek__ir_name(m->c, root), p->what, p->fused, ek__ir_bytes_text(bytes, s.bytes));
+    f->text = ek__ir_say(m->c,
+                         "the operators that end in %s calculate %s, for which there is the fused %s: at least %s read "
+                         "and written between them",
+                         ek__ir_name(m->c, root), p->what, p->fused, ek__ir_bytes_text(bytes, s.bytes));
     f->advice = p->advice;
 }
 

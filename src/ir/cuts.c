@@ -145,6 +145,11 @@ bool ek__ir_layout_of(const ek__ir_context *context, uint32_t node, ek__ir_tuple
     if (is_matmul(context, node))
         return matmul_layout(context, node, &cuts, out);
     uint8_t op = context->op[node];
+    const ek_ir_type *type = ek__ir_type_of_node(context, node);
+    if (op == EK__IR_OP_ROW_WISE && type && type->n_parts > 0) { /* a norm's first output; the others are statistics */
+        *out = cuts.input[0];
+        return true;
+    }
     return (op == EK__IR_OP_ELEMENTWISE || op == EK__IR_OP_ROW_WISE || op == EK__IR_OP_CAST) &&
            like_operand(context, node, &cuts, out);
 }

@@ -21,7 +21,8 @@ typedef struct copy {
 
 typedef struct copies {
     size_t n;
-    copy *copy; /* [n] sorted */
+    copy *copy;      /* [n] sorted */
+    size_t *n_given; /* [n] of those alike that begin there, as many were given away */
 } copies;
 
 static int compare(const copy *a, const copy *b)
@@ -63,7 +64,8 @@ static bool collect(ek__ir_context *c, copies *out)
         n += (ir->node[i].flags & EK_IR_DUPLICATED) != 0;
     out->n = 0;
     out->copy = ek__pool_alloc(c->scratch, n, sizeof *out->copy);
-    if (!out->copy)
+    out->n_given = ek__pool_alloc(c->scratch, n, sizeof *out->n_given);
+    if (!out->copy || !out->n_given)
         return false;
     for (uint32_t i = 0; i < ir->n_nodes; i++) {
         uint64_t key = ir->node[i].flags & EK_IR_DUPLICATED ? pair_key(c, i) : 0;
@@ -89,6 +91,16 @@ static const copy *not_before(const copies *all, copy wanted)
     return low < all->n ? &all->copy[low] : NULL;
 }
 
+/* Where several copies are alike, as without numbers those of micro-batches are, the k-th goes to the k-th request. */
+static uint32_t next_alike(const copies *all, size_t first)
+{
+    size_t at = first + all->n_given[first];
+    if (at >= all->n || compare(&all->copy[at], &all->copy[first]) != 0)
+        at = first;
+    all->n_given[first]++;
+    return all->copy[at].node;
+}
+
 /* The copy of the same graph and micro-batch, else one that names no micro-batch, else any of the graph or file. */
 static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
 {
@@ -101,7 +113,7 @@ static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
         const copy *found = not_before(all, wanted[w]);
         bool same = found && found->key == key && (w == 2 || found->graph == node->graph);
         if (same && (w > 0 || found->micro == node->micro))
-            return found->node;
+            return next_alike(all, (size_t)(found - all->copy));
     }
     return EK_IR_NONE;
 }
@@ -184,7 +196,9 @@ static const char *setting_for(ek__ir_context *c, uint32_t node)
     const char *instance = ek_ir_text(c->ir, c->ir->node[node].instance);
     if (!*instance || strstr(instance, "redistribution_op") || strstr(instance, "forward_op"))
         return NULL;
-    return ek__ir_module_path(c, node, "\\.", path, sizeof path) ? ek__ir_say(c, "%s\\.%s", path, instance) : NULL;
+    if (!ek__ir_module_path(c, node, "\\.", path, sizeof path))
+        return NULL;
+    return ek__ir_say(c, "%s%s%s", path, *path ? "\\." : "", instance);
 }
 
 static void judge(ek__ir_context *c, const copies *all, ek_ir_recompute *r)
