@@ -30,24 +30,33 @@ static void more(const page *p, int n)
 
 /* ---- the file ---- */
 
-static void print_verdict(const page *p)
+static void print_requests(const page *p)
 {
+    static const char *const word[EK__IR_N_OUTCOMES] = {"in effect", "not in effect", "kept by design",
+                                                        "not visible here"};
     const ek__ir_sums *s = p->sums;
     int asked = 0;
     for (int k = 0; k < EK__IR_N_OUTCOMES; k++)
         asked += s->n_outcome[k];
-    fprintf(p->out, "%d error%s, %d warning%s, %d note%s", s->n_findings[EK_IR_ERROR],
-            plural(s->n_findings[EK_IR_ERROR]), s->n_findings[EK_IR_WARNING], plural(s->n_findings[EK_IR_WARNING]),
-            s->n_findings[EK_IR_NOTE], plural(s->n_findings[EK_IR_NOTE]));
     if (asked == 0)
-        fputs("; no operator asks for recomputation", p->out);
-    else if (!p->r->has_backward)
-        fprintf(p->out, "; recomputation: %d request%s, no backward pass in sight", asked, plural(asked));
-    else
-        fprintf(p->out, "; recomputed: %d of %d asked for", s->n_outcome[EK__IR_IN_EFFECT], asked);
+        fputs("no operator asks for recomputation", p->out);
+    for (int k = 0, n = 0; k < EK__IR_N_OUTCOMES && asked > 0; k++)
+        if (s->n_outcome[k] > 0)
+            fprintf(p->out, "%s%d %s", n++ ? ", " : "recomputation: ", s->n_outcome[k], word[k]);
+}
+
+/* What is found, in one line with -q, else in two. */
+static void print_verdict(const page *p)
+{
+    const ek__ir_sums *s = p->sums;
+    bool one_line = p->view && p->view->verdict_only;
+    fprintf(p->out, "%d error%s, %d warning%s, %d note%s%s", s->n_findings[EK_IR_ERROR],
+            plural(s->n_findings[EK_IR_ERROR]), s->n_findings[EK_IR_WARNING], plural(s->n_findings[EK_IR_WARNING]),
+            s->n_findings[EK_IR_NOTE], plural(s->n_findings[EK_IR_NOTE]), one_line ? "; " : "\n");
+    print_requests(p);
     if (p->r->has_backward)
-        fprintf(p->out, "; kept for backward %s", ek__ir_size(s->kept).text);
-    if (p->view && p->view->verdict_only && p->ir->n_diagnostics > 0)
+        fprintf(p->out, "; kept for backward: %s", ek__ir_size(s->kept).text);
+    if (one_line && p->ir->n_diagnostics > 0)
         fprintf(p->out, "; damaged: %" PRIu32 " place%s", p->ir->n_diagnostics, plural(p->ir->n_diagnostics));
     fputc('\n', p->out);
 }
@@ -363,10 +372,12 @@ static void print_chain_node(const page *p, uint32_t i)
     ek__ir_print_cell(ek__ir_primitive(p->ir, i), 16, p->out);
     fputs("  ", p->out);
     const char *scope = ek_ir_text(p->ir, node->scope);
-    if (*scope)
-        ek__ir_print_cell(type, 28, p->out);
-    else
+    if (*scope) {
+        ek__ir_print_cell(type, 26, p->out);
+        fputs("  ", p->out);
+    } else {
         ek__print_name(type, p->out);
+    }
     ek__ir_print_tail(scope, EK__IR_WIDTH - 68, p->out);
     fputc('\n', p->out);
     if (node->in_strategy != EK_IR_NONE || node->out_strategy != EK_IR_NONE) {
