@@ -32,8 +32,7 @@ static void more(const page *p, int n)
 
 static void print_requests(const page *p)
 {
-    static const char *const word[EK__IR_N_OUTCOMES] = {"in effect", "not in effect", "kept by design",
-                                                        "not visible here"};
+    static const char *const word[EK__IR_N_OUTCOMES] = {"in effect", "not in effect", "by design", "not visible"};
     const ek__ir_sums *s = p->sums;
     int asked = 0;
     for (int k = 0; k < EK__IR_N_OUTCOMES; k++)
