@@ -13,7 +13,7 @@ enum { MAX_PATHS = 256, MAX_LAYER = 1 << 20, MAX_TOP = 1 << 30, MAX_DEVICES = 1 
 
 static const cli_option options[] = {
     {"layer", "N", "show the operators of this layer, one by one too", "what is shown"},
-    {"op", "REGEX",
+    {"op|operators", "REGEX",
      "show the operators whose primitive, instance name or scope this extended regular expression is found in, one by "
      "one too",
      NULL},

@@ -51,7 +51,7 @@ static void print_sums(const page *p)
     print_count(p, "operators", operators);
     print_count(p, "recomputation asked for", d->n_recompute_requested);
     print_count(p, "recomputation in effect", d->n_recompute_in_effect);
-    print_bytes(p, "kept for backward, one micro-batch", d->kept_bytes);
+    print_bytes(p, "kept for backward, all micro-batches", d->kept_bytes);
     print_bytes(p, "sent by each device", d->traffic);
     print_bytes(p, "parameters", d->parameter_bytes);
 }

@@ -40,7 +40,7 @@ ek__ir_outcome ek__ir_outcome_of(const ek_ir_recompute *recompute);
 typedef struct ek__ir_layer_sum {
     int layer; /**< -1: outside layers */
     int n_kept, n_comms, n_recompute[EK__IR_N_OUTCOMES];
-    int64_t kept, traffic;
+    int64_t kept, traffic; /**< kept: for one micro-batch */
 } ek__ir_layer_sum;
 
 /** Communication of one kind, role and group. */
@@ -58,22 +58,24 @@ typedef struct ek__ir_comm_sum {
 typedef struct ek__ir_group {
     int first; /**< index in the list of the first of them, in file order */
     int n, first_layer, last_layer;
-    int64_t bytes; /**< of all of them */
+    int64_t bytes; /**< of those of the first micro-batch */
 } ek__ir_group;
 
 typedef struct ek__ir_sums {
     ek__ir_choice choice;
     int n_forward, n_backward, n_copies; /**< operators */
-    int n_outcome[EK__IR_N_OUTCOMES];    /**< requests for recomputation */
-    int64_t outcome[EK__IR_N_OUTCOMES];  /**< bytes kept for one micro-batch */
+    int first_micro, last_micro; /**< micro-batches that operators shown name; -1: none. Bytes that are kept are summed
+                                    for the first, and for what names none */
+    int n_outcome[EK__IR_N_OUTCOMES]; /**< requests for recomputation, of all micro-batches */
+    int64_t outcome[EK__IR_N_OUTCOMES];
     int n_layers, n_comms;
     ek__ir_layer_sum *layer; /**< [n_layers], those with anything in them, by number; outside layers last */
     ek__ir_comm_sum *comm;   /**< [n_comms], most traffic first */
     int n_kept;
-    int64_t kept, traffic;
+    int64_t kept, traffic; /**< kept: for one micro-batch, n_kept tensors; traffic: of all that is in the graph */
     int n_blocked, n_kept_groups;
     ek__ir_group *blocked;   /**< [n_blocked] of report->recompute that are not in effect, most bytes first */
-    ek__ir_group *kept_like; /**< [n_kept_groups] of report->kept, most bytes first */
+    ek__ir_group *kept_like; /**< [n_kept_groups] of report->kept of the first micro-batch, most bytes first */
     int n_findings[3];       /**< by severity, whatever the view shows */
     ek__pool *pool;
 } ek__ir_sums;

@@ -52,6 +52,7 @@ void ek__ir_put_node(ek__stream *s, const ek_ir *ir, uint32_t node)
     ek__stream_text(s, "operator", ek__ir_primitive(ir, node));
     ek__stream_text(s, "scope", scope[0] ? scope : NULL);
     ek__stream_from(s, "layer", ek_ir_layer(ir, n), 0);
+    ek__stream_from(s, "micro_batch", n->micro, 0);
 }
 
 /* ---- files and graphs ---- */
@@ -86,6 +87,9 @@ static void put_files(page *p)
         ek__stream_int(s, "forward", sums->n_forward);
         ek__stream_int(s, "backward", sums->n_backward);
         ek__stream_int(s, "copies", sums->n_copies);
+        ek__stream_from(s, "first_micro_batch", sums->first_micro, 0);
+        ek__stream_from(s, "last_micro_batch", sums->last_micro, 0);
+        ek__stream_int(s, "kept_bytes_of_graph", r->kept_bytes);
         ek__stream_int(s, "kept_tensors", sums->n_kept);
         ek__stream_int(s, "kept_bytes", sums->kept);
         ek__stream_int(s, "traffic_bytes", sums->traffic);
@@ -382,7 +386,6 @@ static void put_node_whole(ek__stream *s, const ek_ir *ir, uint32_t i)
     put_text(s, "in_strategy", ir, node->in_strategy);
     put_text(s, "out_strategy", ir, node->out_strategy);
     put_text(s, "source", ir, node->source);
-    ek__stream_from(s, "micro_batch", node->micro, 0);
     ek__stream_list(s, "marks", false);
     for (int bit = 0; bit < EK__IR_N_FLAGS; bit++)
         if (node->flags & (1U << bit))

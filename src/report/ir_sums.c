@@ -22,6 +22,19 @@ static int64_t known(int64_t bytes)
     return bytes < 0 ? 0 : bytes;
 }
 
+/* Is the node of the micro-batch whose memory is summed? */
+static bool counts(const ek_ir_report *report, const ek__ir_sums *sums, uint32_t node)
+{
+    int micro = report->ir->node[node].micro;
+    return micro < 0 || micro == sums->first_micro;
+}
+
+static bool counts_kept(const ek_ir_report *report, const ek__ir_sums *sums, int i)
+{
+    uint32_t node = report->kept[i].node;
+    return ek__ir_chosen(&sums->choice, node) && counts(report, sums, node);
+}
+
 /* ---- entries that are alike ---- */
 
 typedef struct keyed {
@@ -101,7 +114,7 @@ static ek_status group_kept(const ek_ir_report *report, ek__ir_sums *sums, ek_er
     int n = 0;
     for (int i = 0; item && i < report->n_kept; i++) {
         const ek_ir_kept *kept = &report->kept[i];
-        if (!ek__ir_chosen(&sums->choice, kept->node))
+        if (!counts_kept(report, sums, i))
             continue;
         item[n] = (keyed){likeness(report->ir, kept->node, sums->pool), i, kept->layer, kept->bytes};
         if (!item[n++].key)
@@ -119,7 +132,8 @@ static ek_status group_blocked(const ek_ir_report *report, ek__ir_sums *sums, ek
         if (!ek__ir_chosen(&sums->choice, r->node) || ek__ir_outcome_of(r) != EK__IR_NOT_IN_EFFECT)
             continue;
         int layer = ek_ir_layer(report->ir, &report->ir->node[r->node]);
-        item[n] = (keyed){likeness(report->ir, r->node, sums->pool), i, layer, r->bytes};
+        int64_t bytes = counts(report, sums, r->node) ? r->bytes : 0;
+        item[n] = (keyed){likeness(report->ir, r->node, sums->pool), i, layer, bytes};
         if (!item[n++].key)
             return ek__no_memory(err);
     }
@@ -216,7 +230,7 @@ static ek_status sum_layers(const ek_ir_report *report, ek__ir_sums *sums, ek_er
     if (!entry)
         return ek__no_memory(err);
     for (int i = 0; i < report->n_kept; i++)
-        if (ek__ir_chosen(&sums->choice, report->kept[i].node))
+        if (counts_kept(report, sums, i))
             entry[n++] =
                 (ek__ir_layer_sum){.layer = report->kept[i].layer, .n_kept = 1, .kept = known(report->kept[i].bytes)};
     for (int i = 0; i < report->n_comms; i++)
@@ -242,29 +256,39 @@ static ek_status sum_layers(const ek_ir_report *report, ek__ir_sums *sums, ek_er
 
 /* ---- all of it ---- */
 
-static void count(const ek_ir_report *report, ek__ir_sums *sums)
+static void count_nodes(const ek_ir *ir, ek__ir_sums *sums)
 {
-    for (uint32_t i = 0; i < report->ir->n_nodes; i++) {
-        uint32_t flags = report->ir->node[i].flags;
-        if ((flags & EK_IR_RETURN) || !ek__ir_chosen(&sums->choice, i))
+    sums->first_micro = sums->last_micro = -1;
+    for (uint32_t i = 0; i < ir->n_nodes; i++) {
+        const ek_ir_node *node = &ir->node[i];
+        if ((node->flags & EK_IR_RETURN) || !ek__ir_chosen(&sums->choice, i))
             continue;
-        if (flags & EK_IR_DUPLICATED)
+        if (node->flags & EK_IR_DUPLICATED)
             sums->n_copies++;
-        else if (flags & EK_IR_BACKWARD)
+        else if (node->flags & EK_IR_BACKWARD)
             sums->n_backward++;
         else
             sums->n_forward++;
+        if (node->micro >= 0 && (sums->first_micro < 0 || node->micro < sums->first_micro))
+            sums->first_micro = node->micro;
+        sums->last_micro = node->micro > sums->last_micro ? node->micro : sums->last_micro;
     }
+}
+
+static void count(const ek_ir_report *report, ek__ir_sums *sums)
+{
+    count_nodes(report->ir, sums);
     for (int i = 0; i < report->n_recompute; i++) {
         const ek_ir_recompute *r = &report->recompute[i];
         ek__ir_outcome k = ek__ir_outcome_of(r);
         if (!ek__ir_chosen(&sums->choice, r->node))
             continue;
         sums->n_outcome[k]++;
-        sums->outcome[k] = ek__sum(sums->outcome[k], known(r->bytes));
+        if (counts(report, sums, r->node))
+            sums->outcome[k] = ek__sum(sums->outcome[k], known(r->bytes));
     }
     for (int i = 0; i < report->n_kept; i++)
-        if (ek__ir_chosen(&sums->choice, report->kept[i].node)) {
+        if (counts_kept(report, sums, i)) {
             sums->n_kept++;
             sums->kept = ek__sum(sums->kept, known(report->kept[i].bytes));
         }

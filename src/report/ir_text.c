@@ -30,29 +30,39 @@ static void more(const page *p, int n)
 
 /* ---- the file ---- */
 
-static void print_verdict(const page *p)
+static void print_requests(const page *p)
 {
+    static const char *const word[EK__IR_N_OUTCOMES] = {"in effect", "not in effect", "by design", "not visible"};
     const ek__ir_sums *s = p->sums;
     int asked = 0;
     for (int k = 0; k < EK__IR_N_OUTCOMES; k++)
         asked += s->n_outcome[k];
-    fprintf(p->out, "%d error%s, %d warning%s, %d note%s", s->n_findings[EK_IR_ERROR],
-            plural(s->n_findings[EK_IR_ERROR]), s->n_findings[EK_IR_WARNING], plural(s->n_findings[EK_IR_WARNING]),
-            s->n_findings[EK_IR_NOTE], plural(s->n_findings[EK_IR_NOTE]));
     if (asked == 0)
-        fputs("; no operator asks for recomputation", p->out);
-    else if (!p->r->has_backward)
-        fprintf(p->out, "; recomputation: %d request%s, no backward pass in sight", asked, plural(asked));
-    else
-        fprintf(p->out, "; recomputed: %d of %d asked for", s->n_outcome[EK__IR_IN_EFFECT], asked);
+        fputs("no operator asks for recomputation", p->out);
+    for (int k = 0, n = 0; k < EK__IR_N_OUTCOMES && asked > 0; k++)
+        if (s->n_outcome[k] > 0)
+            fprintf(p->out, "%s%d %s", n++ ? ", " : "recomputation: ", s->n_outcome[k], word[k]);
+}
+
+/* What is found, in one line with -q, else in two. */
+static void print_verdict(const page *p)
+{
+    const ek__ir_sums *s = p->sums;
+    bool one_line = p->view && p->view->verdict_only;
+    fprintf(p->out, "%d error%s, %d warning%s, %d note%s%s", s->n_findings[EK_IR_ERROR],
+            plural(s->n_findings[EK_IR_ERROR]), s->n_findings[EK_IR_WARNING], plural(s->n_findings[EK_IR_WARNING]),
+            s->n_findings[EK_IR_NOTE], plural(s->n_findings[EK_IR_NOTE]), one_line ? "; " : "\n");
+    print_requests(p);
     if (p->r->has_backward)
-        fprintf(p->out, "; kept for backward %s", ek__ir_size(s->kept).text);
+        fprintf(p->out, "; kept for backward: %s", ek__ir_size(s->kept).text);
+    if (one_line && p->ir->n_diagnostics > 0)
+        fprintf(p->out, "; damaged: %" PRIu32 " place%s", p->ir->n_diagnostics, plural(p->ir->n_diagnostics));
     fputc('\n', p->out);
 }
 
 static void print_choice(const page *p)
 {
-    if (p->sums->choice.all)
+    if (p->sums->choice.all || !p->view)
         return;
     fprintf(p->out, "shown: %" PRIu32 " operator%s", p->sums->choice.n, plural(p->sums->choice.n));
     if (p->view->layer >= 0)
@@ -201,6 +211,15 @@ static void print_casts(const page *p)
                 n);
 }
 
+/* The rest of a line: of which micro-batch sizes are, when there are several. */
+static void print_micro(const page *p)
+{
+    const ek__ir_sums *s = p->sums;
+    if (s->last_micro > s->first_micro)
+        fprintf(p->out, " (number %d of %d to %d)", s->first_micro, s->first_micro, s->last_micro);
+    fputc('\n', p->out);
+}
+
 static ek_status print_recompute(const page *p, ek_error *err)
 {
     const ek__ir_sums *s = p->sums;
@@ -210,7 +229,8 @@ static ek_status print_recompute(const page *p, ek_error *err)
     if (asked == 0)
         return EK_OK;
     ek__ir_heading(p->view, "Recomputation", p->out);
-    fprintf(p->out, ", asked for by %d operator%s; sizes of one micro-batch\n", asked, plural(asked));
+    fprintf(p->out, ", asked for by %d operator%s; sizes of one micro-batch", asked, plural(asked));
+    print_micro(p);
     print_outcomes(p);
     print_casts(p);
     if (s->n_blocked > 0)
@@ -272,7 +292,8 @@ static void print_kept(const page *p)
     if (s->n_kept == 0)
         return;
     ek__ir_heading(p->view, "Kept for the backward pass", p->out);
-    fprintf(p->out, ": %s in %d tensor%s, one micro-batch\n", ek__ir_size(s->kept).text, s->n_kept, plural(s->n_kept));
+    fprintf(p->out, ": %s in %d tensor%s, one micro-batch", ek__ir_size(s->kept).text, s->n_kept, plural(s->n_kept));
+    print_micro(p);
     print_kept_layers(p);
     fprintf(p->out, "  %10s  %7s  %-8s %-20s  %7s  %s\n", "size", "line", "node", "operator", "life", "type");
     for (int i = 0; i < s->n_kept_groups && i < p->top; i++)
@@ -299,19 +320,21 @@ static void print_comm_row(const page *p, const ek__ir_comm_sum *sum)
 static void print_communication(const page *p)
 {
     const ek__ir_sums *s = p->sums;
-    int unknown = 0, copies = 0;
+    int unknown = 0, copies = 0, n = 0;
     if (s->n_comms == 0)
         return;
-    ek__ir_heading(p->view, "Communication", p->out);
-    fprintf(p->out, ": each device sends %s for what is in the file\n", ek__ir_size(s->traffic).text);
-    fprintf(p->out, "  %-13s  %-14s %-23s %5s %6s %8s  %10s %10s\n", "kind", "role", "group", "ranks", "n", "backward",
-            "messages", "sent");
     for (int i = 0; i < s->n_comms; i++) {
+        n += s->comm[i].n;
         unknown += s->comm[i].n_unknown;
         copies += s->comm[i].n_copies;
-        if (i < p->top)
-            print_comm_row(p, &s->comm[i]);
     }
+    ek__ir_heading(p->view, "Communication", p->out);
+    fprintf(p->out, ": each device sends %s for what is in the file\n",
+            n == unknown ? "an unknown amount" : ek__ir_size(s->traffic).text);
+    fprintf(p->out, "  %-13s  %-14s %-23s %5s %6s %8s  %10s %10s\n", "kind", "role", "group", "ranks", "n", "backward",
+            "messages", "sent");
+    for (int i = 0; i < s->n_comms && i < p->top; i++)
+        print_comm_row(p, &s->comm[i]);
     more(p, s->n_comms);
     fputs("  sent: by each device, by a ring over so many ranks\n", p->out);
     if (copies > 0)
@@ -347,9 +370,14 @@ static void print_chain_node(const page *p, uint32_t i)
     fprintf(p->out, "    %7" PRIu32 "  %-8s ", node->line, ek__ir_node_label(p->ir, i).text);
     ek__ir_print_cell(ek__ir_primitive(p->ir, i), 16, p->out);
     fputs("  ", p->out);
-    ek__ir_print_cell(type, 26, p->out);
-    fputs("  ", p->out);
-    ek__ir_print_tail(ek_ir_text(p->ir, node->scope), EK__IR_WIDTH - 68, p->out);
+    const char *scope = ek_ir_text(p->ir, node->scope);
+    if (*scope) {
+        ek__ir_print_cell(type, 26, p->out);
+        fputs("  ", p->out);
+    } else {
+        ek__print_name(type, p->out);
+    }
+    ek__ir_print_tail(scope, EK__IR_WIDTH - 68, p->out);
     fputc('\n', p->out);
     if (node->in_strategy != EK_IR_NONE || node->out_strategy != EK_IR_NONE) {
         fprintf(p->out, "%*s", 22, "");
