@@ -542,7 +542,9 @@ static int split(char *line, char **field, int room)
 {
     int n = 0;
     bool quoted = false;
-    field[n++] = line;
+    for (int i = 0; i < room; i++)
+        field[i] = line;
+    n++;
     for (char *s = line; *s && n < room; s++) {
         quoted ^= *s == '"';
         if (*s == ',' && !quoted) {
