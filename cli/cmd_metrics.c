@@ -283,19 +283,19 @@ static bool median_step(const ek_trace_run *run, found *f, double *out)
 
 static bool read_trace(command *c, found *f)
 {
-    ek_trace_run run;
+    ek_trace_run traces;
     ek_trace_options how = {0};
     cli_progress progress;
     ek_error err;
     if (c->n_traces == 0)
         return true;
     cli_progress_begin(&progress, &how);
-    ek_status status = ek_trace_run_read(c->trace, c->n_traces, &how, &progress.listener, &run, &err);
+    ek_status status = ek_trace_run_read(c->trace, c->n_traces, &how, &progress.listener, &traces, &err);
     cli_progress_end(&progress);
     if (!said(status, &err))
         return false;
-    bool fine = median_step(&run, f, &c->input.step_seconds);
-    ek_trace_run_clear(&run);
+    bool fine = median_step(&traces, f, &c->input.step_seconds);
+    ek_trace_run_clear(&traces);
     f->source = c->trace[0];
     return fine;
 }

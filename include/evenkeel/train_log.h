@@ -18,13 +18,13 @@ extern const char *const ek_train_log_kind_name[2]; /**< "MindFormers", "Megatro
 /** One printed step. NAN and -1: not printed. */
 typedef struct ek_train_log_step {
     int64_t step;
-    int line;
     double seconds;      /**< of the step, as printed */
     double data_seconds; /**< of it in the data loader */
     double loss;
     double samples_per_second_per_device; /**< MindFormers' samples/s/p: of all devices */
     double tflops_per_device;             /**< Megatron's "throughput per GPU", MindFormers' where it prints it */
     double global_batch;                  /**< sequences */
+    int line;                             /**< where it stands, from 1 */
     bool overflow;                        /**< skipped */
 } ek_train_log_step;
 

@@ -38,7 +38,7 @@ static void check_log(const ek_train_log *log)
 
 static void check_number(double a, double b)
 {
-    assert(memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)));
+    assert(a == b || (isnan(a) && isnan(b)));
 }
 
 static void check_same(const ek_train_log_step *a, const ek_train_log_step *b)
@@ -59,7 +59,7 @@ static ek_status read(const uint8_t *data, size_t size, const char *behind, ek_t
     assert(all);
     if (size > 0)
         memcpy(all, data, size);
-    memcpy(all + size, behind, more);
+    memcpy(all + size, behind, more + 1);
     ek_status status = ek_train_log_read(fuzz_file(all, size + more), NULL, out, &err);
     assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0]));
     free(all);

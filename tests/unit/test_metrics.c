@@ -535,6 +535,78 @@ static void mixed_lists_recompute_their_layers_only(void **state)
     assert_near(flops.recomputed / layers, 18.0 / 40, 1e-12);
 }
 
+/* ---- shipped training files ---- */
+
+/* The fields of a line of comma-separated values, quoted ones too; cuts the line. @return how many */
+static int split(char *line, char **field, int room)
+{
+    int n = 0;
+    bool quoted = false;
+    for (int i = 0; i < room; i++)
+        field[i] = line;
+    n++;
+    for (char *s = line; *s && n < room; s++) {
+        quoted ^= *s == '"';
+        if (*s == ',' && !quoted) {
+            *s = '\0';
+            field[n++] = s + 1;
+        }
+    }
+    return n;
+}
+
+static int column_of(char **field, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(field[i], name) == 0)
+            return i;
+    fail_msg("no column %s", name);
+    return -1;
+}
+
+/* Tokens/s/p that MindFormers' model cards print for full training, with the files they name: whatever the peak, no run
+ * can do more than the device, and all were worth printing. */
+static void published_throughputs_are_possible(void **state)
+{
+    (void)state;
+    enum { FIELDS = 48 };
+    const char *shared = getenv("EK_SHARED");
+    char path[4096], line[4096], *field[FIELDS];
+    snprintf(path, sizeof path, "%s/reference/measured/mindformers_throughput.csv", shared ? shared : "");
+    FILE *file = shared ? fopen(path, "r") : NULL;
+    if (!file || !fgets(line, sizeof line, file)) {
+        print_message("EK_SHARED names no folder with the table: skipped\n");
+        skip();
+        return;
+    }
+    int columns = split(line, field, FIELDS), n = 0;
+    int yaml = column_of(field, columns, "yaml"), phase = column_of(field, columns, "phase"),
+        tokens = column_of(field, columns, "tokens_per_s_per_device"), suspect = column_of(field, columns, "suspect");
+    while (fgets(line, sizeof line, file)) {
+        if (split(line, field, FIELDS) != columns || strcmp(field[suspect], "0") != 0 ||
+            strcmp(field[phase], "LoRA") == 0)
+            continue;
+        const char *name = strrchr(field[yaml], '/');
+        snprintf(path, sizeof path, "%s/reference/configs/%s", shared, name ? name + 1 : field[yaml]);
+        ek_job job;
+        ek_metrics m;
+        ek_error err = {0};
+        if (access(path, R_OK) != 0 || ek_job_read(path, NULL, NULL, &job, &err))
+            continue;
+        ek_metrics_input in = {.job = &job, .tokens_per_second_per_device = strtod(field[tokens], NULL)};
+        in.peak_tflops = 376; /* the most that any figure of the device implies */
+        if (ek_metrics_compute(&in, &m, &err))
+            fail_msg("%s: %s", path, err.message);
+        if (!(m.mfu > 0.1 && m.hfu < 1))
+            fail_msg("%s: %s tokens/s/p are an MFU of %.3f, HFU %.3f", path, field[tokens], m.mfu, m.hfu);
+        ek_job_clear(&job);
+        n++;
+    }
+    fclose(file);
+    print_message("%d rows\n", n);
+    assert_true(n >= 10);
+}
+
 /* ---- memory that runs out ---- */
 
 static int fail_in = -1; /* calls until an allocation fails; below 0: never */
@@ -594,6 +666,7 @@ int main(void)
         {"terms agree with the names of operators", terms_agree_with_the_names_of_operators, NULL, NULL, NULL},
         {"mixed lists recompute their layers only", mixed_lists_recompute_their_layers_only, NULL, NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
+        {"published throughputs are possible", published_throughputs_are_possible, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }
