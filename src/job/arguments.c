@@ -463,22 +463,18 @@ static size_t assignment_length(const scanner *s)
     return n > 0 && peek(s, n) == '+' && peek(s, n + 1) == '=' ? n + 2 : 0;
 }
 
-static ek_status read_assignment(scanner *s, size_t length)
+/* The value of NAME= or NAME+= at s->at, `length` bytes with the sign. */
+static ek_status read_value(scanner *s, size_t length, int variable)
 {
-    size_t n = length - 1 - (s->text[s->at + length - 2] == '+');
     word_text w = {.line = s->line, .column = s->column};
-    int variable;
-    ek_status status = take_variable(s, s->text + s->at, n, &variable);
-    if (status)
-        return status;
-    bool added = n + 2 == length;
+    bool added = s->text[s->at + length - 2] == '+';
     advance(s, length);
     char c = peek(s, 0);
     bool quoted = (c == '"' || c == '\'') && s->at < s->size;
     if (c == '(' || (quoted && quotes_arguments(s))) {
         assert(s->out.variable);
         w.unknown = s->out.variable[variable].name;
-        status = assign(s, variable, &w);
+        ek_status status = assign(s, variable, &w);
         if (status)
             return status;
         s->out.variable[variable].unknown = NULL;
@@ -490,10 +486,28 @@ static ek_status read_assignment(scanner *s, size_t length)
             return fail_here(s, w.line, w.column, "is an array that does not end; close it with )");
         return scan_region(s, end, IN_ARRAY, variable);
     }
-    status = read_word(s, &w);
+    ek_status status = read_word(s, &w);
     if (status == EK_OK && added)
         status = put_unknown(s, &w, "+=", 2);
     return status ? status : assign(s, variable, &w);
+}
+
+static ek_status read_assignment(scanner *s, size_t length)
+{
+    size_t n = length - 1 - (s->text[s->at + length - 2] == '+');
+    ek__assignment a = {.line = s->line, .column = s->column, .at = s->at, .group = s->group, .n_words = s->out.n};
+    ek_status status = take_variable(s, s->text + s->at, n, &a.variable);
+    if (status == EK_OK)
+        status = read_value(s, length, a.variable);
+    ek__assignment *all =
+        status ? NULL : ek__pool_push(s->out.pool, s->out.assignment, s->out.n_assignments, sizeof *all);
+    if (!all)
+        return status ? status : ek__no_memory(s->err);
+    a.end = s->at < s->size ? s->at : s->size;
+    a.value = s->out.variable[a.variable].value;
+    s->out.assignment = all;
+    all[s->out.n_assignments++] = a;
+    return EK_OK;
 }
 
 static bool introduces_assignment(const word_text *w)

@@ -35,13 +35,25 @@ typedef struct ek__variable {
     bool referred;       /* from a command or another variable */
 } ek__variable;
 
+/* NAME=VALUE, as it stands; a variable's last one is also in its ek__variable. */
+typedef struct ek__assignment {
+    int variable;
+    const char *value; /* NULL: unknown, or several words */
+    int line, column;  /* of the name */
+    size_t at, end;    /* its bytes in the text */
+    int group;         /* that of the words around it: `export`, or the command that it is for */
+    int n_words;       /* words before it */
+} ek__assignment;
+
 typedef struct ek__words {
     ek__pool *pool;
     int n;
     ek__word *word;
     int n_variables;
     ek__variable *variable;
-    bool list; /* nothing but arguments: lines do not matter */
+    int n_assignments;
+    ek__assignment *assignment; /* by place */
+    bool list;                  /* nothing but arguments: lines do not matter */
 } ek__words;
 
 /**

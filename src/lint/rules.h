@@ -72,7 +72,8 @@ struct ek__lint_entry {
     X(remarks)                                                                                                         \
     X(yaml)                                                                                                            \
     X(launch)                                                                                                          \
-    X(python)
+    X(python)                                                                                                          \
+    X(hot)
 
 /** A finding at a place; `fix` may be NULL; the message is formatted. Suppressed ones are counted only. */
 ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int line,

@@ -1,0 +1,409 @@
+/* Rules on what a program switches on: modes for looking for faults that stay on, the profiler's window, loading of
+ * data. A setting counts where its value is written out; the functions are known by the names that imports give them,
+ * so that another function of the same name is none. */
+#include <string.h>
+
+#include "lint/hot.h"
+#include "lint/rules.h"
+
+#define PYTHON        (1U << EK_LINT_PYTHON)
+#define GUIDE         "MindSpore's tuning guide for dynamic graphs"
+#define FORMERS_GUIDE "MindSpore Transformers' performance tuning guide"
+#define TORCH_GUIDE   "PyTorch's performance tuning guide"
+
+static ek_status report_tokens(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int first,
+                               int last, const char *fix, const char *message)
+{
+    const ek__python_token *t = &file->python->token[first];
+    bool one_line = file->python->token[last].line == t->line;
+    int end = one_line ? ek__python_end_column(file->python, last) : 0;
+    return ek__lint_report(run, entry, file, t->line, t->column, end, end ? fix : NULL, "%s", message);
+}
+
+/* Is the call one of a module's, by the first and the last part of its name? */
+static bool is_of(const ek__python_call *call, const char *module, const char *name)
+{
+    size_t n = strlen(module);
+    return call->imported && call->callee && strcmp(call->name, name) == 0 && strncmp(call->callee, module, n) == 0 &&
+           (call->callee[n] == '.' || call->callee[n] == '_');
+}
+
+/* ---- switches ---- */
+
+typedef enum wanted { IS_TRUE, IS_ON, IS_SAVING, IS_ANYTHING, IS_AT_MOST_ONE } wanted;
+
+/* A setting that an argument makes. */
+typedef struct switched {
+    const char *rule, *module, *function, *keyword;
+    int place; /* of the argument; -1: by keyword only */
+    wanted bad;
+    const char *good, *message;
+} switched;
+
+static const switched switches[] = {
+    {"deterministic-program", "mindspore", "set_context", "deterministic", -1, IS_ON, "'OFF'",
+     "deterministic computation is on: operators and collectives keep one order of additions; write 'OFF', or leave it "
+     "out"},
+    {"deterministic-program", "mindspore", "set_deterministic", "deterministic", 0, IS_TRUE, "False",
+     "deterministic computation is on: operators and collectives keep one order of additions; leave it out"},
+    {"deterministic-program", "torch", "use_deterministic_algorithms", "mode", 0, IS_TRUE, "False",
+     "deterministic algorithms are on: kernels that add in any order are left out; leave it out"},
+    {"synchronous-program", "mindspore", "set_context", "pynative_synchronize", -1, IS_TRUE, "False",
+     "pynative_synchronize waits for every operator; write False, or leave it out"},
+    {"graphs-saved-program", "mindspore", "set_context", "save_graphs", -1, IS_SAVING, "0",
+     "save_graphs writes the graph after every pass to files, from every rank; write 0 when they have been looked at"},
+    {"anomaly-detection", "torch", "set_detect_anomaly", "mode", 0, IS_TRUE, "False",
+     "anomaly detection records where every operator was called and checks every gradient; leave it out"},
+    {"full-batch-program", "mindspore", "set_auto_parallel_context", "full_batch", -1, IS_TRUE, "False",
+     "with full_batch every process reads the whole batch; write False and a dataset_strategy that divides the batch"},
+    {"zero-shard-size", "", "initialize_model_parallel", "zero_shard_size", -1, IS_AT_MOST_ONE, NULL,
+     "zero_shard_size must be above 1, at most the data parallelism, and divide it; leave it out to shard over all"},
+};
+
+static bool is_bad(const ek__python_literal *v, wanted bad)
+{
+    switch (bad) {
+    case IS_TRUE:
+        return v->kind == EK__PYTHON_TRUE;
+    case IS_ON:
+        return v->kind == EK__PYTHON_TEXT && strcmp(v->text, "ON") == 0;
+    case IS_SAVING:
+        return v->kind == EK__PYTHON_TRUE || (v->kind == EK__PYTHON_WHOLE && v->whole > 0);
+    case IS_AT_MOST_ONE:
+        return v->kind == EK__PYTHON_WHOLE && v->whole <= 1;
+    default:
+        return true;
+    }
+}
+
+static ek_status check_switch(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
+                              const ek__python_call *call, const switched *s)
+{
+    const ek__python *p = file->python;
+    bool named = s->module[0] ? is_of(call, s->module, s->function) : strcmp(call->name, s->function) == 0;
+    const ek__python_argument *a = named ? ek__python_argument_of(p, call, s->keyword, s->place) : NULL;
+    if (!a)
+        return EK_OK;
+    ek__python_literal v = ek__python_value(p, a->begin, a->end);
+    return is_bad(&v, s->bad) ? report_tokens(run, entry, file, a->begin, a->end - 1, s->good, s->message) : EK_OK;
+}
+
+static ek_status check_switches(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    ek_status status = EK_OK;
+    for (size_t s = 0; s < sizeof switches / sizeof *switches; s++)
+        for (int i = 0; status == EK_OK && i < file->python->n_calls; i++)
+            if (strcmp(switches[s].rule, entry->about.id) == 0)
+                status = check_switch(run, entry, file, &file->python->call[i], &switches[s]);
+    return status;
+}
+
+/* torch.backends.cudnn.deterministic = True */
+static ek_status check_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__python *p = file->python;
+    ek_status status = check_switches(run, entry, file);
+    for (int i = 0; status == EK_OK && i < p->n_assignments; i++) {
+        const ek__python_assignment *a = &p->assignment[i];
+        int last = a->target_end - 1;
+        if (last - a->target < 2 || !ek__python_is(p, last, "deterministic") || !ek__python_is(p, last - 2, "cudnn"))
+            continue;
+        if (ek__python_value(p, a->value, a->value_end).kind == EK__PYTHON_TRUE)
+            status = report_tokens(run, entry, file, a->value, a->value_end - 1, "False",
+                                   "cuDNN's deterministic kernels are on: faster ones are left out; leave it out");
+    }
+    return status;
+}
+
+/* Calls that are bad whatever their arguments. */
+static ek_status check_calls(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
+                             const char *module, const char *name, const char *message)
+{
+    ek_status status = EK_OK;
+    for (int i = 0; status == EK_OK && i < file->python->n_calls; i++) {
+        const ek__python_call *call = &file->python->call[i];
+        if (is_of(call, module, name))
+            status = report_tokens(run, entry, file, call->token, call->close, NULL, message);
+    }
+    return status;
+}
+
+static ek_status check_synchronous(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    ek_status status = check_switches(run, entry, file);
+    return status ? status
+                  : check_calls(run, entry, file, "mindspore", "launch_blocking",
+                                "launch_blocking() waits for every operator; leave it out");
+}
+
+static ek_status check_anomaly(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    ek_status status = check_switches(run, entry, file);
+    return status ? status
+                  : check_calls(run, entry, file, "torch", "detect_anomaly",
+                                "anomaly detection records where every operator was called and checks every gradient; "
+                                "leave it out");
+}
+
+/* ---- the profiler ---- */
+
+/* A whole argument, or `missing` where there is none; false: it is not written out. */
+static bool whole_of(const ek__python *p, const ek__python_call *call, const char *keyword, int place, int64_t missing,
+                     int64_t *out)
+{
+    const ek__python_argument *a = ek__python_argument_of(p, call, keyword, place);
+    ek__python_literal v = {0};
+    if (a)
+        v = ek__python_value(p, a->begin, a->end);
+    *out = a ? v.whole : missing;
+    return !a || v.kind == EK__PYTHON_WHOLE;
+}
+
+/* First step from 1, and how many; false: not written out. */
+static bool window_of(const ek__python *p, const ek__python_call *call, int64_t *first, int64_t *n)
+{
+    int64_t wait, warm_up, skipped, last;
+    if (strcmp(call->name, "schedule") == 0) {
+        bool known = whole_of(p, call, "wait", -1, 0, &wait) && whole_of(p, call, "warmup", -1, 0, &warm_up) &&
+                     whole_of(p, call, "active", -1, 0, n) && whole_of(p, call, "skip_first", -1, 0, &skipped);
+        if (!known || wait < 0 || warm_up < 0 || skipped < 0 || wait > 1000000 || warm_up > 1000000 ||
+            skipped > 1000000)
+            return false;
+        *first = skipped + wait + warm_up + 1;
+        return *n > 0;
+    }
+    if (!whole_of(p, call, "start_step", 0, 1, first) || !whole_of(p, call, "stop_step", 1, 10, &last) ||
+        *first < -1000000 || *first > 1000000 || last < *first || last > 1000000000)
+        return false;
+    *n = last - *first + 1;
+    return true;
+}
+
+static bool is_window(const ek__python_call *call)
+{
+    static const char *const modules[] = {"torch", "mindspore", NULL};
+    if (strcmp(call->name, "ProfileMonitor") == 0 || strcmp(call->name, "ProfileCallback") == 0)
+        return true;
+    for (int m = 0; modules[m]; m++)
+        if (is_of(call, modules[m], "schedule") && strstr(call->callee, "profiler"))
+            return true;
+    return false;
+}
+
+static ek_status check_window(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__python *p = file->python;
+    ek_status status = EK_OK;
+    for (int i = 0; status == EK_OK && i < p->n_calls; i++) {
+        const ek__python_call *call = &p->call[i];
+        int64_t first, n;
+        if (!is_window(call) || !window_of(p, call, &first, &n))
+            continue;
+        const ek__python_token *t = &p->token[call->token], *last = &p->token[call->close];
+        int end = last->line == t->line ? last->column + last->size : 0;
+        if (first < 3)
+            status = ek__lint_report(run, entry, file, t->line, t->column, end, NULL,
+                                     "the profiler records from step %lld; the first steps compile and warm up: start "
+                                     "at step 3 or later",
+                                     (long long)first);
+        if (status == EK_OK && n > 4)
+            status = ek__lint_report(run, entry, file, t->line, t->column, end, NULL,
+                                     "the profiler records %lld steps; 2 to 4 are enough, and every one costs time and "
+                                     "files",
+                                     (long long)n);
+    }
+    return status;
+}
+
+static bool is_under_condition(const ek__python *p, int block)
+{
+    for (; block >= 0; block = p->block[block].parent)
+        if (p->block[block].kind == EK__PYTHON_CONDITION)
+            return true;
+    return false;
+}
+
+static ek_status check_profiler(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__python *p = file->python;
+    ek_status status = EK_OK;
+    for (int i = 0; status == EK_OK && i < p->n_calls; i++) {
+        const ek__python_call *call = &p->call[i];
+        bool mindspore = is_of(call, "mindspore", "Profiler");
+        bool other = (is_of(call, "torch", "profile") || is_of(call, "mindspore", "profile")) &&
+                     strstr(call->callee, "profiler.profile");
+        if ((!mindspore && !other) || is_under_condition(p, call->block) ||
+            ek__python_argument_of(p, call, "schedule", -1))
+            continue;
+        const ek__python_argument *start = ek__python_argument_of(p, call, "start_profile", -1);
+        if (start && ek__python_value(p, start->begin, start->end).kind != EK__PYTHON_TRUE)
+            continue;
+        status = report_tokens(run, entry, file, call->token, call->close, NULL,
+                               "a profiler without a schedule records every step from here on, in every run; give it a "
+                               "schedule of 2 to 4 steps, or put it under a condition");
+    }
+    return status;
+}
+
+/* ---- loading of data ---- */
+
+static ek_status check_loader(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__python *p = file->python;
+    ek_status status = EK_OK;
+    for (int i = 0; status == EK_OK && i < p->n_calls; i++) {
+        const ek__python_call *call = &p->call[i];
+        int64_t workers;
+        if (!is_of(call, "torch", "DataLoader") || !whole_of(p, call, "num_workers", 5, 0, &workers) || workers != 0)
+            continue;
+        bool spread = false; /* what ** brings is not known */
+        for (int a = 0; a < call->n_arguments; a++)
+            spread = spread || ek__python_is(p, p->argument[call->first_argument + a].begin, "**") ||
+                     ek__python_is(p, p->argument[call->first_argument + a].begin, "*");
+        if (!spread)
+            status = report_tokens(run, entry, file, call->token, call->close, NULL,
+                                   "num_workers is 0, so the training's own process loads the data between steps; give "
+                                   "it some workers");
+    }
+    return status;
+}
+
+/* ---- the table ---- */
+
+const ek__lint_entry ek__lint_python[] = {
+    {
+        .about = {.id = "deterministic-program",
+                  .level = EK_LINT_WARNING,
+                  .kinds = PYTHON,
+                  .title = "A program turns deterministic computation on",
+                  .why = "The same bits in every run need one order of additions in every operator and collective, "
+                         "which the fastest ones do not keep.",
+                  .cost = "Slower operators and collectives in every step; the guide turns it off first and gives no "
+                          "figure.",
+                  .fix = "mindspore.set_context(deterministic='OFF'), or nothing at all.",
+                  .source = GUIDE ", checklist of programming: deterministic computation off; PyTorch's documentation "
+                                  "of torch.use_deterministic_algorithms",
+                  .bad = "import mindspore as ms\nms.set_context(deterministic='ON')\n",
+                  .good = "import mindspore as ms\nms.set_context(deterministic='OFF')\n"},
+        .check = {[EK_LINT_PYTHON] = check_deterministic},
+    },
+    {
+        .about = {.id = "synchronous-program",
+                  .level = EK_LINT_WARNING,
+                  .kinds = PYTHON,
+                  .title = "A program waits for every operator",
+                  .why = "pynative_synchronize waits for every operator before the next is sent, so that errors show "
+                         "where they happen.",
+                  .cost =
+                      "The time of every launch is seen in the step; nothing of it is hidden. No figure in the source.",
+                  .fix = "mindspore.set_context(pynative_synchronize=False)",
+                  .source = GUIDE ", checklist of programming: stream synchronisation off",
+                  .bad = "import mindspore as ms\nms.set_context(pynative_synchronize=True)\n",
+                  .good = "import mindspore as ms\nms.set_context(pynative_synchronize=False)\n"},
+        .check = {[EK_LINT_PYTHON] = check_synchronous},
+    },
+    {
+        .about = {.id = "graphs-saved-program",
+                  .level = EK_LINT_WARNING,
+                  .kinds = PYTHON,
+                  .title = "A program saves graphs",
+                  .why =
+                      "save_graphs writes the graph after the passes of the compiler, from every rank. It is there to "
+                      "look at one compilation.",
+                  .cost = "Longer compilation and many files of every rank. No figure in the source.",
+                  .fix = "mindspore.set_context(save_graphs=0)",
+                  .source = FORMERS_GUIDE ", on IR graphs: save_graphs to look at one",
+                  .bad = "from mindspore import context\ncontext.set_context(save_graphs=2)\n",
+                  .good = "from mindspore import context\ncontext.set_context(save_graphs=0)\n"},
+        .check = {[EK_LINT_PYTHON] = check_switches},
+    },
+    {
+        .about = {.id = "anomaly-detection",
+                  .level = EK_LINT_WARNING,
+                  .kinds = PYTHON,
+                  .title = "Anomaly detection of autograd is on",
+                  .why = "It keeps the stack of every forward operator and looks for NaN in every gradient.",
+                  .cost = "Host time of every operator and a wait for every check; no figure in the source.",
+                  .fix = "torch.autograd.set_detect_anomaly(False), or nothing at all.",
+                  .source = TORCH_GUIDE ", debugging interfaces",
+                  .bad = "import torch\ntorch.autograd.set_detect_anomaly(True)\n",
+                  .good = "import torch\ntorch.autograd.set_detect_anomaly(False)\n"},
+        .check = {[EK_LINT_PYTHON] = check_anomaly},
+    },
+    {
+        .about = {.id = "full-batch-program",
+                  .level = EK_LINT_WARNING,
+                  .kinds = PYTHON,
+                  .title = "Every process reads the whole batch",
+                  .why =
+                      "With full_batch=True each process reads the global batch and drops all but its part. On shared "
+                      "storage the reads of all processes meet.",
+                  .cost = "The bytes read grow with the data parallelism.",
+                  .fix = "full_batch=False with dataset_strategy, the data parallelism in its first number.",
+                  .source = FORMERS_GUIDE ", input bottleneck",
+                  .bad = "import mindspore as ms\nms.set_auto_parallel_context(full_batch=True)\n",
+                  .good = "import mindspore as ms\n"
+                          "ms.set_auto_parallel_context(full_batch=False, dataset_strategy=((8, 1),))\n"},
+        .check = {[EK_LINT_PYTHON] = check_switches},
+    },
+    {
+        .about = {.id = "zero-shard-size",
+                  .level = EK_LINT_ERROR,
+                  .kinds = PYTHON,
+                  .title = "zero_shard_size is out of its range",
+                  .why = "Sharding the optimizer over a part of the data parallelism keeps its gathers inside a node. "
+                         "The size is above 1, at most the data parallelism, and divides it.",
+                  .cost = "The sharding that is meant does not come about.",
+                  .fix = "A divisor of the data parallelism above 1, such as the devices of a node.",
+                  .source = GUIDE ", advanced features: unsaturated sharding",
+                  .bad = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=1)\n",
+                  .good = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=8)\n"},
+        .check = {[EK_LINT_PYTHON] = check_switches},
+    },
+    {
+        .about = {.id = "profiler-window",
+                  .level = EK_LINT_WARNING,
+                  .kinds = PYTHON,
+                  .title = "The profiler starts too early or records too many steps",
+                  .why = "The first step compiles and the next ones warm up, so that a recording of them tells little "
+                         "of the rest. Every recorded step takes time and files.",
+                  .cost = "Recorded steps are slower, and files grow with them; a recording that misleads costs more.",
+                  .fix = "Start at step 3 or later, for 2 to 4 steps.",
+                  .source = FORMERS_GUIDE ", profiler",
+                  .bad = "import torch\n"
+                         "plan = torch.profiler.schedule(wait=0, warmup=1, active=20)\n",
+                  .good = "import torch\n"
+                          "plan = torch.profiler.schedule(wait=2, warmup=1, active=3, repeat=1)\n"},
+        .check = {[EK_LINT_PYTHON] = check_window},
+    },
+    {
+        .about = {.id = "profiler-always-on",
+                  .level = EK_LINT_WARNING,
+                  .kinds = PYTHON,
+                  .title = "A profiler records every step",
+                  .why = "A profiler that is made without a schedule and under no condition records from there on.",
+                  .cost = "Every step is slower, and files grow with the steps.",
+                  .fix = "Give it a schedule, or start it under a condition.",
+                  .source = FORMERS_GUIDE ", profiler: 2 to 4 steps; " TORCH_GUIDE ", debugging interfaces",
+                  .bad = "import mindspore as ms\nprofiler = ms.Profiler(output_path='./profile')\n",
+                  .good = "import mindspore as ms\n"
+                          "profiler = ms.Profiler(start_profile=False, output_path='./profile')\n"},
+        .check = {[EK_LINT_PYTHON] = check_profiler},
+    },
+    {
+        .about = {.id = "loader-without-workers",
+                  .level = EK_LINT_NOTE,
+                  .kinds = PYTHON,
+                  .title = "The training's own process loads the data",
+                  .why = "A DataLoader with num_workers=0, which is its default, loads a batch when it is asked for, "
+                         "between two steps.",
+                  .cost = "The time to load and prepare a batch, in every step.",
+                  .fix = "DataLoader(..., num_workers=4, pin_memory=True)",
+                  .source = TORCH_GUIDE ", asynchronous data loading",
+                  .bad = "from torch.utils.data import DataLoader\nloader = DataLoader(data, batch_size=8)\n",
+                  .good = "from torch.utils.data import DataLoader\n"
+                          "loader = DataLoader(data, batch_size=8, num_workers=4)\n"},
+        .check = {[EK_LINT_PYTHON] = check_loader},
+    },
+    {.about = {.id = NULL}},
+};
