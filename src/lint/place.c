@@ -10,7 +10,8 @@ ek__place ek__place_of_node(const ek__node *node)
     if (!node)
         return (ek__place){1, 1, 0, NULL};
     ek__place place = {node->line, node->column, 0, node};
-    if (node->kind == EK__SCALAR && node->end > node->begin)
+    /* An anchor belongs to others, and a value for an alias stands elsewhere: neither is to be replaced. */
+    if (node->kind == EK__SCALAR && node->end > node->begin && !node->anchor && !node->original)
         place.end_column = node->column + (node->end - node->begin);
     return place;
 }
@@ -86,7 +87,7 @@ static ek__place find_argument(const ek__lint_file *file, const char *argument)
     return (ek__place){1, 1, 0, NULL};
 }
 
-ek__place ek__place_of(const ek__lint_file *file, const ek__setting *setting)
+ek__place ek__place_of(const ek__lint_file *file, const ek__job_key *setting)
 {
     if (file->kind == EK_LINT_SHELL)
         return setting->argument ? find_argument(file, setting->argument) : (ek__place){1, 1, 0, NULL};

@@ -11,14 +11,14 @@ typedef struct ek__place {
 
 enum { EK__PLACE_KEYS = 3 };
 /** The names a setting goes by. */
-typedef struct ek__setting {
+typedef struct ek__job_key {
     const char *key[EK__PLACE_KEYS]; /* in YAMLs */
     const char *argument;            /* in scripts: "--sequence-parallel" */
-} ek__setting;
+} ek__job_key;
 
 /** The value of the first of the keys, each looked for in the whole tree, maps before their later neighbours; or the
  *  argument, outside of comments. O(size). */
-ek__place ek__place_of(const ek__lint_file *file, const ek__setting *setting);
+ek__place ek__place_of(const ek__lint_file *file, const ek__job_key *setting);
 /** Of a value in a YAML. */
 ek__place ek__place_of_node(const ek__node *node);
 /** A value in the tree by the names of the maps on its way, "context.deterministic"; NULL without one. */

@@ -69,10 +69,8 @@ static void take_remark(void *user, const ek_error *warning)
         return;
     }
     r->remark = more;
-    more[r->n++] = (ek__lint_remark){.rule = rule,
-                                     .line = warning->line > 0 ? warning->line : 1,
-                                     .column = warning->column > 0 ? warning->column : 1,
-                                     .message = message};
+    more[r->n++] =
+        (ek__lint_remark){.rule = rule, .line = warning->line, .column = warning->column, .message = message};
 }
 
 static ek_status parse_job(ek__lint_file *file, const ek_job_overrides *overrides, remarks *r, ek_job *job)

@@ -17,7 +17,7 @@ typedef struct ek__python ek__python; /* lint/python.h: calls, assignments, loop
 /** A reader's warning about a job. */
 typedef struct ek__lint_remark {
     const char *rule; /**< id, or "" */
-    int line, column; /**< from 1 */
+    int line, column; /**< from 1; 0: of the whole job */
     const char *message;
 } ek__lint_remark;
 

@@ -29,8 +29,15 @@ static double to_mb(double bytes)
     ek__lint_report(run, entry, file, ek__place_of(file, (setting)).line, ek__place_of(file, (setting)).column,        \
                     ek__place_of(file, (setting)).end_column, (fix), __VA_ARGS__)
 
+/* The setting where the file has it, else what made the rule ask. */
+static const ek__job_key *either(const ek__lint_file *file, const ek__job_key *setting, const ek__job_key *otherwise)
+{
+    ek__place at = ek__place_of(file, setting);
+    return at.node || at.end_column > 0 ? setting : otherwise;
+}
+
 /* What a fix writes in place of a value; none where there is no value to replace. */
-static const char *fix_of(const ek__lint_file *file, const ek__setting *setting, const char *text)
+static const char *fix_of(const ek__lint_file *file, const ek__job_key *setting, const char *text)
 {
     return ek__place_of(file, setting).node ? text : NULL;
 }
@@ -68,12 +75,12 @@ static ek_status predict(const ek_job *job, ek_error *err, held *out)
 
 /* ---- degrees ---- */
 
-static const ek__setting tensor_setting = {{"model_parallel", "tensor_model_parallel_size"},
+static const ek__job_key tensor_setting = {{"model_parallel", "tensor_model_parallel_size"},
                                            "--tensor-model-parallel-size"};
 
 static ek_status check_sequence_parallel(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{"use_seq_parallel", "sequence_parallel"}, "--tensor-model-parallel-size"};
+    static const ek__job_key setting = {{"use_seq_parallel", "sequence_parallel"}, "--sequence-parallel"};
     if (!file->job || file->job->parallel.tensor == 1 || file->job->parallel.sequence_parallel)
         return EK_OK;
     held now, then;
@@ -89,15 +96,16 @@ static ek_status check_sequence_parallel(ek__lint_run *run, const ek__lint_entry
         snprintf(figure, sizeof figure, "; with it the fullest stage would hold %.0f MB instead of %.0f MB (predicted)",
                  then.peak_mb, now.peak_mb);
     return REPORT_AT(
-        &setting, fix_of(file, &setting, "True"),
+        either(file, &setting, &tensor_setting), fix_of(file, &setting, "True"),
         "sequence parallelism is off with %d tensor-parallel ranks, so each keeps norms and their inputs whole%s",
         file->job->parallel.tensor, figure);
 }
 
 static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{"enable_parallel_optimizer", "use_distributed_optimizer"},
-                                        "--data-parallel-size"};
+    static const ek__job_key setting = {{"enable_parallel_optimizer", "use_distributed_optimizer"},
+                                        "--use-distributed-optimizer"};
+    static const ek__job_key data_setting = {{"data_parallel", "data_parallel_size"}, "--data-parallel-size"};
     const ek_job *job = file->job;
     if (!job || job->states.shard_weight || job->states.shard_gradient || job->states.shard_optimizer)
         return EK_OK;
@@ -109,7 +117,7 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
     char figure[120] = "";
     if (now.known)
         snprintf(figure, sizeof figure, "; they take up to %.0f MB on a device (predicted)", now.optimizer_mb);
-    return REPORT_AT(&setting, fix_of(file, &setting, "True"),
+    return REPORT_AT(either(file, &setting, &data_setting), fix_of(file, &setting, "True"),
                      "each of %d data-parallel ranks holds all optimizer states%s; share them with %s", group, figure,
                      job->framework == EK_MEGATRON    ? "--use-distributed-optimizer"
                      : job->framework == EK_MINDSPEED ? "use_distributed_optimizer: True"
@@ -142,7 +150,7 @@ static ek_status check_tensor_small(ek__lint_run *run, const ek__lint_entry *ent
     if (!job || job->parallel.tensor == 1 || job->model.n_experts > 0 || job->model.kv_lora_rank > 0)
         return EK_OK;
     double n = count_parameters(&job->model);
-    if (n >= large_model)
+    if (n >= 0.975 * large_model) /* what rounds to it is called it */
         return EK_OK;
     return REPORT_AT(
         &tensor_setting, NULL,
@@ -154,7 +162,7 @@ static ek_status check_tensor_small(ek__lint_run *run, const ek__lint_entry *ent
 
 static ek_status check_context(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{"seq_length"}, "--seq-length"};
+    static const ek__job_key setting = {{"seq_length"}, "--seq-length"};
     const ek_job *job = file->job;
     if (!job || job->parallel.seq_length < LONG_SEQUENCE || job->parallel.context > 1 || job->parallel.n_pieces > 1)
         return EK_OK;
@@ -192,11 +200,22 @@ static bool has_usual_bubble(const ek_job *job)
     return false;
 }
 
+/* Is the order of blocks the one that the job has? An order that is not known here was read as the usual one. */
+static bool knows_schedule(const ek__lint_file *file)
+{
+    static const char *const known[] = {"1f1b", "gpipe", "seqpipe"};
+    const ek__node *scheduler = ek__lint_get(file->yaml, "parallel.pipeline_config.pipeline_scheduler");
+    bool found = !scheduler || !scheduler->text;
+    for (size_t i = 0; i < sizeof known / sizeof *known && !found; i++)
+        found = strcmp(scheduler->text, known[i]) == 0;
+    return found;
+}
+
 static ek_status check_bubble(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{"micro_batch_num", "global_batch_size"}, "--global-batch-size"};
+    static const ek__job_key setting = {{"micro_batch_num", "global_batch_size"}, "--global-batch-size"};
     const ek_job *job = file->job;
-    if (!job || job->parallel.pipeline == 1 || !has_usual_bubble(job))
+    if (!job || job->parallel.pipeline == 1 || !has_usual_bubble(job) || !knows_schedule(file))
         return EK_OK;
     int p = job->parallel.pipeline, m = job->parallel.n_micro_batches, v = job->plan.n_chunks * job->parallel.n_pieces;
     double bubble = bubble_of(job, m), wanted = (1 - most_bubble) / most_bubble * (p - 1);
@@ -226,7 +245,7 @@ static ek_status check_one_chunk(ek__lint_run *run, const ek__lint_entry *entry,
 
 static ek_status check_vpp_rounds(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{"micro_batch_num", "global_batch_size"}, "--global-batch-size"};
+    static const ek__job_key setting = {{"micro_batch_num", "global_batch_size"}, "--global-batch-size"};
     const ek_job *job = file->job;
     if (!job || job->plan.n_chunks == 1 || job->parallel.pipeline == 1 ||
         job->parallel.n_micro_batches % job->parallel.pipeline == 0)
@@ -248,9 +267,9 @@ static bool has_room(const ek_job *job, const held *then)
 
 static ek_status check_micro_batch(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{"batch_size", "micro_batch_size"}, "--micro-batch-size"};
+    static const ek__job_key setting = {{"batch_size", "micro_batch_size"}, "--micro-batch-size"};
     const ek_job *job = file->job;
-    if (!job || job->parallel.batch > 1 || job->limit_mb <= 0)
+    if (!job || job->parallel.batch > 1 || job->limit_mb <= 0 || !knows_schedule(file))
         return EK_OK;
     ek_job changed = *job;
     int *count = job->parallel.pipeline > 1 ? &changed.parallel.n_micro_batches : &changed.parallel.n_accumulation;
@@ -279,12 +298,12 @@ static ek_status check_micro_batch(ek__lint_run *run, const ek__lint_entry *entr
 
 static ek_status check_spare(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{NULL}, "--recompute-granularity"};
+    static const ek__job_key setting = {{NULL}, "--recompute-granularity"};
     const ek_job *job = file->job;
     int n = job ? job->plan.n_stages * job->plan.n_chunks : 0, whole = 0;
     for (int i = 0; i < n; i++)
         whole += job->plan.full[i];
-    if (whole == 0 || job->limit_mb <= 0)
+    if (whole == 0 || job->limit_mb <= 0 || !knows_schedule(file))
         return EK_OK;
     ek_job changed = *job;
     changed.plan.full = ek__pool_alloc(run->pool, (size_t)n, sizeof *changed.plan.full);
@@ -305,7 +324,7 @@ static ek_status check_spare(ek__lint_run *run, const ek__lint_entry *entry, con
 
 static ek_status check_attention(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const ek__setting setting = {{"use_flash_attention", "use_flash_attn"}, "--attention-backend"};
+    static const ek__job_key setting = {{"use_flash_attention", "use_flash_attn"}, "--attention-backend"};
     const ek_job *job = file->job;
     if (!job || job->model.flash_attention)
         return EK_OK;
@@ -368,7 +387,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .cost = "Communication of every layer at the speed of the network between machines.",
                   .fix = "At most 8 tensor-parallel ranks, 2, 4 or 8; pipeline stages for the rest.",
                   .source = "MindFormers performance guide, memory bottleneck, model parallel: limited to 8 to avoid crossing machines",
-                  .bad = LARGE "parallel_config: {model_parallel: 16, use_seq_parallel: True}\n",
+                  .bad = MODEL "parallel_config: {model_parallel: 16, use_seq_parallel: True}\n",
                   .good = LARGE "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
         CHECKS(check_tensor_node),
     },
@@ -482,8 +501,9 @@ const ek__lint_entry ek__lint_job[] = {
                   .fix = "use_flash_attention: True; --use-flash-attn.",
                   .source = "MindFormers performance guide, computing length bottleneck, fusion operator replacement",
                   .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
-                         "                       num_heads: 32, vocab_size: 32000, use_flash_attention: False}}\n",
-                  .good = MODEL},
+                         "                       num_heads: 32, vocab_size: 32000, use_flash_attention: False}}\n"
+                         "parallel_config: {data_parallel: 1}\n",
+                  .good = MODEL "parallel_config: {data_parallel: 1}\n"},
         CHECKS(check_attention),
     },
     {.about = {.id = NULL}},

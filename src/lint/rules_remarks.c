@@ -3,19 +3,38 @@
  * place, whichever command shows it. Warnings without an id are what the reader took for granted. */
 #include <string.h>
 
-#include "lint/rules.h"
+#include "lint/place.h"
 
 #define JOBS             (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL)
 #define CHECKS(function) .check = {[EK_LINT_YAML] = (function), [EK_LINT_SHELL] = (function)}
+
+/* Where a warning about the whole job belongs. */
+static const struct {
+    const char *rule;
+    ek__job_key setting;
+} places[] = {
+    {"embedding-not-sharded", {{"vocab_size", "padded_vocab_size"}, "--padded-vocab-size"}},
+    {"fine-grain-without-sequence-parallel", {{"fine_grain_interleave"}, NULL}},
+};
+
+static ek__place place_of(const ek__lint_file *file, const ek__lint_remark *remark)
+{
+    for (size_t i = 0; i < sizeof places / sizeof *places && remark->line == 0; i++)
+        if (strcmp(places[i].rule, remark->rule) == 0)
+            return ek__place_of(file, &places[i].setting);
+    return (ek__place){remark->line, remark->column, 0, NULL};
+}
 
 static ek_status report_those_of(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
                                  const char *id)
 {
     ek_status status = EK_OK;
     for (int i = 0; i < file->n_remarks && status == EK_OK; i++) {
-        const ek__lint_remark *remark = &file->remark[i];
-        if (strcmp(remark->rule, id) == 0)
-            status = ek__lint_report(run, entry, file, remark->line, remark->column, 0, NULL, "%s", remark->message);
+        if (strcmp(file->remark[i].rule, id) != 0)
+            continue;
+        ek__place at = place_of(file, &file->remark[i]);
+        status =
+            ek__lint_report(run, entry, file, at.line, at.column, at.end_column, NULL, "%s", file->remark[i].message);
     }
     return status;
 }
@@ -25,17 +44,27 @@ static ek_status check_remarks(ek__lint_run *run, const ek__lint_entry *entry, c
     return report_those_of(run, entry, file, entry->about.id);
 }
 
+/* Newer training files leave the shapes to a folder beside the checkpoint, which is nothing wrong. */
+static bool is_elsewhere(const ek__lint_file *file)
+{
+    const ek__node *folder = ek__lint_get(file->yaml, "pretrained_model_dir");
+    return file->refusal == EK__LINT_UNREAD && folder && folder->text && *folder->text;
+}
+
+static ek_status report_reason(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    return ek__lint_report(run, entry, file, file->reason.line, file->reason.column, 0, NULL,
+                           "%s; rules about degrees, recomputation and memory were not asked", file->reason.message);
+}
+
 static ek_status check_assumptions(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    return report_those_of(run, entry, file, "");
+    return is_elsewhere(file) ? report_reason(run, entry, file) : report_those_of(run, entry, file, "");
 }
 
 static ek_status check_unread(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    if (file->refusal != EK__LINT_UNREAD)
-        return EK_OK;
-    return ek__lint_report(run, entry, file, file->reason.line, file->reason.column, 0, NULL,
-                           "%s; rules about degrees, recomputation and memory were not asked", file->reason.message);
+    return file->refusal == EK__LINT_UNREAD && !is_elsewhere(file) ? report_reason(run, entry, file) : EK_OK;
 }
 
 static ek_status check_refused(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
@@ -213,8 +242,9 @@ const ek__lint_entry ek__lint_remarks[] = {
                   .fix = "Write the name that the finding suggests.",
                   .source = "MindFormers r1.5.0: PretrainedConfig keeps unknown keys; docs/models.md",
                   .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
-                         "                       num_heads: 32, vocab_size: 32000, use_flash_atention: True}}\n",
-                  .good = MODEL},
+                         "                       num_heads: 32, vocab_size: 32000, use_flash_atention: True}}\n"
+                         "parallel_config: {data_parallel: 1}\n",
+                  .good = MODEL "parallel_config: {data_parallel: 1}\n"},
         CHECKS(check_remarks),
     },
     {
@@ -237,8 +267,9 @@ const ek__lint_entry ek__lint_remarks[] = {
                   .fix = "Say it in the file, or give --devices.",
                   .source = "docs/models.md: what each reader takes where a file does not say",
                   .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
-                         "                       num_heads: 32, vocab_size: 32000}}\noptimizer: {type: MyOptimizer}\n",
-                  .good = MODEL "optimizer: {type: AdamW}\n"},
+                         "                       num_heads: 32, vocab_size: 32000}}\nparallel_config: {data_parallel: 1}\n"
+                         "optimizer: {type: MyOptimizer}\n",
+                  .good = MODEL "parallel_config: {data_parallel: 1}\noptimizer: {type: AdamW}\n"},
         CHECKS(check_assumptions),
     },
     {

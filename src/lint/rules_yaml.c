@@ -159,14 +159,13 @@ static ek_status check_mask(ek__lint_run *run, const ek__lint_entry *entry, cons
     double length = file->job ? file->job->parallel.seq_length : 0;
     char figure[96] = "";
     if (length > 0)
-        snprintf(figure, sizeof figure, ", %.0f x %.0f values a sequence (%.0f MB at a byte each)", length, length,
-                 length * length / 0x1p20);
+        snprintf(figure, sizeof figure, " (%.0f MB a sequence at a byte each)", length * length / 0x1p20);
     for (const ek__node *one = columns->first; one; one = one->next)
         if (one->text && strcmp(one->text, "attention_mask") == 0)
             return REPORT(
                 one, NULL,
-                "attention_mask is read from storage by %s%s; make it from what is smaller as data is loaded, or "
-                "use a compressed mask",
+                "attention_mask is read from storage by %s; if it has a row for each token%s, make it from "
+                "what is smaller as data is loaded, or use a compressed mask; the file does not tell its shape",
                 type->text, figure);
     return EK_OK;
 }
@@ -344,10 +343,10 @@ const ek__lint_entry ek__lint_yaml[] = {
         CHECK(check_strategy),
     },
     {
-        .about = {.id = "mask-from-storage", .level = EK_LINT_WARNING, .kinds = YAML,
+        .about = {.id = "mask-from-storage", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "The attention mask is read from storage",
-                  .why = "A mask has S x S values for a sequence of S tokens, far more than the tokens. Loaders that hand out stored columns "
-                         "read all of it.",
+                  .why = "A mask can have S x S values for a sequence of S tokens, far more than the tokens, and loaders that hand out stored columns "
+                         "read all of it. Whether it has S x S values, or one for each token, the file does not tell, so this is a note.",
                   .cost = "S bytes or more read for each token.",
                   .fix = "Drop the column and make the mask from the tokens, or use a compressed one.",
                   .source = "MindFormers performance guide, IO bottleneck: inputs like attention_mask are O(N^2)",
@@ -396,7 +395,8 @@ const ek__lint_entry ek__lint_yaml[] = {
                   .cost = "Nothing.",
                   .fix = "profile_communication: False.",
                   .source = "MindFormers performance guide, profiler tool, table of parameters",
-                  .bad = MODEL "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n",
+                  .bad = MODEL "parallel_config: {data_parallel: 1}\n"
+                               "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n",
                   .good = MODEL "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n"
                                 "parallel: {enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 8}\n"},
         CHECK(check_profile_communication),
@@ -409,8 +409,8 @@ const ek__lint_entry ek__lint_yaml[] = {
                   .cost = "A run that stops out of memory in a component outside of the pool.",
                   .fix = "max_device_memory: \"58GB\".",
                   .source = "MindFormers performance guide, DryRun memory evaluation: recommended value 58GB",
-                  .bad = MODEL "context: {max_device_memory: \"60GB\"}\n",
-                  .good = MODEL "context: {max_device_memory: \"58GB\"}\n"},
+                  .bad = MODEL "context: {max_device_memory: \"60GB\"}\nparallel_config: {data_parallel: 1}\n",
+                  .good = MODEL "context: {max_device_memory: \"58GB\"}\nparallel_config: {data_parallel: 1}\n"},
         CHECK(check_memory),
     },
     {

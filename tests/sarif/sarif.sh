@@ -1,0 +1,116 @@
+#!/bin/sh
+# Checks what `evenkeel lint --format sarif` prints against the schema of SARIF 2.1.0, which an npm package brings.
+#
+#   tests/sarif/sarif.sh EVENKEEL FOLDER
+#
+# The packages are installed below FOLDER, with the versions and checksums of package-lock.json. Prints TAP; without
+# node, npm or the registry all is skipped.
+set -u
+unset CDPATH
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# = 2 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+evenkeel=$(readlink -f "$1")
+[ -x "$evenkeel" ] || { echo "Bail out! $evenkeel is not there"; exit 2; }
+packages=$2
+
+skip() { echo "1..0 # SKIP $*"; exit 0; }
+
+install_packages() {
+    mkdir -p "$packages" || exit 2
+    packages=$(cd "$packages" && pwd)
+    if cmp -s "$here/package-lock.json" "$packages/package-lock.json" && [ -d "$packages/node_modules/ajv" ]; then
+        return
+    fi
+    command -v npm >/dev/null || skip 'npm is not installed'
+    cp "$here/package.json" "$packages/"
+    cp "$here/package-lock.json" "$packages/lock"
+    cp "$packages/lock" "$packages/package-lock.json"
+    if ! (cd "$packages" && timeout 120 npm ci --omit=dev --no-audit --no-fund --ignore-scripts) \
+        >"$packages/npm.log" 2>&1 </dev/null; then
+        rm -f "$packages/package-lock.json"
+        sed 's/^/# /' "$packages/npm.log"
+        skip 'npm cannot install the schema and its validator'
+    fi
+}
+
+command -v node >/dev/null || skip 'node is not installed'
+install_packages
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 2
+
+# --- what is linted ---
+
+mkdir 'a folder'
+cat >clean.py <<'TEXT'
+import mindspore as ms
+ms.set_context(mode=1)
+TEXT
+cat >train.py <<'TEXT'
+import gc, os
+import mindspore as ms
+os.environ["MS_ALLOC_CONF"] = "enable_vm:True"
+name = "训练"; ms.set_context(deterministic='ON')
+for data in dataset:
+    loss = train_step(data)
+    print("损失", loss)
+    gc.collect()  # evenkeel: off gc-every-step
+TEXT
+cat >'a folder/größe & "more".sh' <<'TEXT'
+#!/bin/bash
+export MS_ALLOC_CONF="enable_vmm:True"
+export MS_ALLOC_CONF="memory_tracker:True"
+export MS_SIMULATION_LEVEL=1
+msrun --worker_num=8 train.py
+TEXT
+
+n=0
+bad=0
+report() { # CLAIM GOOD MORE
+    n=$((n + 1))
+    if [ "$2" = yes ]; then
+        echo "ok $n - $1"
+    else
+        bad=1
+        echo "not ok $n - $1"
+        echo "# $3"
+    fi
+}
+
+says() { printf '%s\n' "$1" | node "$here/validate.js" "$packages" 2>&1; }
+
+holds() { # CLAIM FILE...
+    claim=$1
+    shift
+    "$evenkeel" lint --format sarif "$@" >log.sarif 2>stderr
+    code=$?
+    answer=$(says log.sarif)
+    if [ "$answer" = ok ] && [ $code -le 1 ]; then
+        report "$claim" yes
+    else
+        report "$claim" no "exit $code, $answer"
+    fi
+}
+
+refused() { # CLAIM SED-COMMAND
+    sed "$2" log.sarif >changed.sarif
+    answer=$(says changed.sarif)
+    if [ "$answer" != ok ] && ! cmp -s log.sarif changed.sarif; then
+        report "$1" yes
+    else
+        report "$1" no "$answer"
+    fi
+}
+
+echo 1..8
+holds 'a file without findings gives valid SARIF' clean.py
+holds 'findings in a script whose name needs escapes give valid SARIF' 'a folder/größe & "more".sh'
+holds 'findings, suppressed ones and columns behind letters of several bytes give valid SARIF' train.py
+holds 'several files give valid SARIF' train.py clean.py 'a folder/größe & "more".sh'
+refused 'SARIF of another version is refused' 's/"version": *"2.1.0"/"version": "2.0.0"/'
+refused 'a level that SARIF does not have is refused' 's/"level": *"warning"/"level": "fatal"/'
+refused 'a line 0 is refused' 's/"startLine": *[0-9]*/"startLine": 0/'
+refused 'a property that SARIF does not have is refused' 's/"runs":/"run":/'
+exit $bad

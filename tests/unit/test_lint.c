@@ -1,0 +1,736 @@
+/* The linter: every rule of every table fires on its example of what is wrong, is silent on its example of what is
+ * right, and is silent on a near miss below, which looks like the wrong one and is not; a rule without a near miss
+ * fails the test. Comments that take findings away, options, writers that agree with one another, files that are not
+ * what they seem. */
+#include "input.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <unistd.h>
+
+#include "lint/rules.h"
+
+/* ---- texts as files ---- */
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/ek_lint_XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char path[512];
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir && (e = readdir(dir)) != NULL;)
+        if (e->d_name[0] != '.') {
+            snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+            unlink(path);
+        }
+    if (dir)
+        closedir(dir);
+    return rmdir(folder);
+}
+
+static const char *const ending[EK_N_LINT_KINDS] = {"yaml", "sh", "py"};
+
+/* The path of a file with this text, in one of four places that take turns. */
+static const char *write_text(const char *name, ek_lint_kind kind, const char *text)
+{
+    static char path[4][256];
+    static int turn;
+    char *at = path[turn = (turn + 1) % 4];
+    snprintf(at, sizeof path[0], "%s/%s.%s", folder, name, ending[kind]);
+    FILE *file = fopen(at, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    return at;
+}
+
+static ek_lint lint_with(const char *const *path, int n, const ek_lint_options *options)
+{
+    ek_lint lint;
+    ek_error err;
+    if (ek_lint_run(path, n, options, NULL, &lint, &err))
+        fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
+    return lint;
+}
+
+static ek_lint lint_text(ek_lint_kind kind, const char *text)
+{
+    const char *path = write_text("case", kind, text);
+    return lint_with(&path, 1, NULL);
+}
+
+static int count(const ek_lint *lint, const char *id)
+{
+    int n = 0;
+    for (int i = 0; i < lint->n_findings; i++)
+        n += strcmp(lint->finding[i].rule->id, id) == 0;
+    return n;
+}
+
+static int count_in(ek_lint_kind kind, const char *text, const char *id)
+{
+    ek_lint lint = lint_text(kind, text);
+    int n = count(&lint, id);
+    ek_lint_clear(&lint);
+    return n;
+}
+
+/* A silent case proves something only where its job, if it has one, was read. */
+static void expect_a_job_that_is_read(ek_lint_kind kind, const char *text, const char *id)
+{
+    if (strcmp(id, "assumption") == 0 || strcmp(id, "job-unread") == 0 || strcmp(id, "not-runnable") == 0)
+        return;
+    if (count_in(kind, text, "job-unread") + count_in(kind, text, "not-runnable") > 0)
+        fail_msg("%s: no job can be read from this:\n%s", id, text);
+}
+
+/* The kind that a rule's examples are of: the first it looks at. */
+static ek_lint_kind kind_of(const ek_lint_rule *rule)
+{
+    int k = 0;
+    while (!(rule->kinds & 1U << k))
+        k++;
+    return (ek_lint_kind)k;
+}
+
+/* ---- near misses ---- */
+
+#define MODEL_WITH(more)                                                                                               \
+    "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32, num_heads: 32, "   \
+    "vocab_size: 32000, use_flash_attention: True" more "}}\n"
+#define MODEL MODEL_WITH("")
+#define LONG_MODEL(tokens)                                                                                             \
+    "model: {model_config: {type: LlamaConfig, seq_length: " tokens ", hidden_size: 4096, num_layers: 32, num_heads: " \
+    "32, vocab_size: 32000, use_flash_attention: True}}\nparallel_config: {data_parallel: 1}\n"
+#define ALONE    "parallel_config: {data_parallel: 1}\n"
+#define DEGREES  "parallel_config: {data_parallel: 2, model_parallel: 2, use_seq_parallel: True}\n"
+#define PIPELINE "parallel_config: {pipeline_stage: 4, micro_batch_num: 64}\n"
+#define ARGUMENTS                                                                                                      \
+    "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"   \
+    "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --use-flash-attn\n"
+
+typedef struct near_miss {
+    const char *id;
+    ek_lint_kind kind;
+    bool fires; /* a further case of what is wrong */
+    const char *what, *text;
+} near_miss;
+
+static const near_miss near_misses[] = {
+    /* comments */
+    {"unknown-rule", EK_LINT_YAML, false, "a word that is no comment of this tool", "mode: 0 # off deterministik\n"},
+    {"unknown-rule", EK_LINT_YAML, false, "the words in a value", "mode: 'evenkeel: off deterministik'\n"},
+    {"unknown-rule", EK_LINT_SHELL, true, "the second of two ids", "# evenkeel: off save-graphs, nothing\n"},
+    /* jobs */
+    {"sequence-parallel", EK_LINT_YAML, false, "no tensor parallelism",
+     MODEL "parallel_config: {data_parallel: 8, use_seq_parallel: False}\n"},
+    {"sequence-parallel", EK_LINT_SHELL, false, "Megatron with it",
+     ARGUMENTS "--tensor-model-parallel-size 8 --sequence-parallel\n"},
+    {"sequence-parallel", EK_LINT_SHELL, true, "Megatron without it", ARGUMENTS "--tensor-model-parallel-size 8\n"},
+    {"optimizer-parallel", EK_LINT_YAML, false, "one data-parallel rank",
+     MODEL "parallel: {enable_parallel_optimizer: False}\nparallel_config: {pipeline_stage: 8, micro_batch_num: 64}\n"},
+    {"optimizer-parallel", EK_LINT_SHELL, true, "Megatron without it", ARGUMENTS "--data-parallel-size 8\n"},
+    {"optimizer-parallel", EK_LINT_SHELL, false, "Megatron with it",
+     ARGUMENTS "--data-parallel-size 8 --use-distributed-optimizer\n"},
+    {"tensor-parallel-node", EK_LINT_YAML, false, "sixteen stages instead",
+     MODEL "parallel_config: {pipeline_stage: 16, micro_batch_num: 256}\n"},
+    {"tensor-parallel-node", EK_LINT_SHELL, true, "sixteen ranks of Megatron",
+     ARGUMENTS "--tensor-model-parallel-size 16 --sequence-parallel\n"},
+    {"tensor-parallel-small", EK_LINT_YAML, false, "a small model without it",
+     MODEL "parallel_config: {data_parallel: 8}\n"},
+    {"context-parallel", EK_LINT_YAML, false, "one token below the limit", LONG_MODEL("32767")},
+    {"context-parallel", EK_LINT_YAML, true, "more than the limit", LONG_MODEL("131072")},
+    {"context-parallel", EK_LINT_YAML, false, "a short sequence, without it", MODEL ALONE},
+    {"pipeline-bubble", EK_LINT_YAML, false, "exactly a fifth: p 5, m 16",
+     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 40, num_heads: 32, "
+     "vocab_size: 32000}}\nparallel_config: {pipeline_stage: 5, micro_batch_num: 16}\n"},
+    {"pipeline-bubble", EK_LINT_YAML, true, "one micro-batch fewer",
+     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 40, num_heads: 32, "
+     "vocab_size: 32000}}\nparallel_config: {pipeline_stage: 5, micro_batch_num: 15}\n"},
+    {"pipeline-bubble", EK_LINT_YAML, false, "an order that is not known here",
+     MODEL "parallel: {pipeline_config: {pipeline_scheduler: 'seqsmartvpp'}}\n"
+           "parallel_config: {pipeline_stage: 8, micro_batch_num: 8}\n"},
+    {"vpp-one-chunk", EK_LINT_YAML, false, "switched off",
+     MODEL "parallel: {pipeline_config: {pipeline_interleave: False}}\n" PIPELINE},
+    {"vpp-one-chunk", EK_LINT_YAML, false, "no pipeline",
+     MODEL "parallel: {pipeline_config: {pipeline_interleave: True}}\n" ALONE},
+    {"vpp-micro-batches", EK_LINT_YAML, false, "plain 1F1B with any number",
+     MODEL "parallel_config: {pipeline_stage: 4, micro_batch_num: 62}\n"},
+    {"micro-batch-size", EK_LINT_YAML, false, "the bubble would be too large",
+     MODEL
+     "context: {max_device_memory: '58GB'}\nrunner_config: {batch_size: 1}\nparallel: {enable_parallel_optimizer: "
+     "True}\nparallel_config: {data_parallel: 8, pipeline_stage: 4, micro_batch_num: 16}\n"},
+    {"micro-batch-size", EK_LINT_YAML, false, "memory has no room",
+     MODEL "context: {max_device_memory: '4GB'}\nrunner_config: {batch_size: 1}\nparallel: {enable_parallel_optimizer: "
+           "True}\nparallel_config: {data_parallel: 8, pipeline_stage: 4, micro_batch_num: 128}\n"},
+    {"recompute-spare", EK_LINT_YAML, false, "memory has no room",
+     MODEL "context: {max_device_memory: '8GB'}\nrecompute_config: {recompute: True}\nparallel: "
+           "{enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 8, pipeline_stage: 4, micro_batch_num: "
+           "64}\n"},
+    {"recompute-spare", EK_LINT_YAML, false, "only operators are recomputed",
+     MODEL "context: {max_device_memory: '58GB'}\nrecompute_config: {select_recompute: True}\nparallel: "
+           "{enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 8, pipeline_stage: 4, micro_batch_num: "
+           "64}\n"},
+    {"flash-attention", EK_LINT_SHELL, false, "Megatron's own fused attention",
+     "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"
+     "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --attention-backend fused\n"},
+    {"flash-attention", EK_LINT_SHELL, true, "Megatron without a fused one",
+     "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"
+     "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --attention-backend unfused\n"},
+    /* what readers warn of */
+    {"recompute-no-operator", EK_LINT_YAML, false, "a pattern with an alternative that names one",
+     MODEL DEGREES "recompute_config: {select_recompute: ['feed_forward\\.(w9|w2)\\.reshape']}\n"},
+    {"recompute-no-communication", EK_LINT_YAML, false, "switched off",
+     MODEL "parallel_config: {data_parallel: 2}\nrecompute_config: {select_comm_recompute: False}\n"},
+    {"recompute-no-saving", EK_LINT_YAML, false, "fine-grained interleaving, which has no reshapes",
+     MODEL_WITH(", fine_grain_interleave: 2") DEGREES
+     "recompute_config: {select_recompute: ['feed_forward\\.mul', 'feed_forward\\.w1\\.activation\\.silu']}\n"},
+    {"recompute-hidden", EK_LINT_YAML, false, "switched off beside full recomputation",
+     MODEL DEGREES "recompute_config: {recompute: True, select_recompute: False}\n"},
+    {"recompute-count", EK_LINT_YAML, false, "a switch instead of a count",
+     MODEL DEGREES "recompute_config: {recompute: [True]}\n"},
+    {"embedding-not-sharded", EK_LINT_YAML, false, "a small table",
+     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 2048, num_layers: 8, num_heads: 16, "
+     "vocab_size: 32000}}\nparallel: {enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 8}\n"},
+    {"embedding-not-sharded", EK_LINT_YAML, false, "nobody to share with",
+     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 8192, num_layers: 8, num_heads: 64, "
+     "vocab_size: 152064}}\nparallel: {enable_parallel_optimizer: True}\n" ALONE},
+    {"fine-grain-without-sequence-parallel", EK_LINT_YAML, false, "interleaving of one is none",
+     MODEL_WITH(", fine_grain_interleave: 1") "parallel_config: {model_parallel: 8, use_seq_parallel: False}\n"},
+    {"vocabulary-not-divisible", EK_LINT_YAML, false, "the table is whole on purpose",
+     "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32, num_heads: 32, "
+     "vocab_size: 32001}}\nparallel_config: {model_parallel: 8, use_seq_parallel: True, vocab_emb_dp: True}\n"},
+    {"vpp-not-on", EK_LINT_YAML, false, "one chunk is the default", MODEL_WITH(", pp_interleave_num: 1") PIPELINE},
+    {"setting-without-effect", EK_LINT_YAML, false, "one micro-batch without stages",
+     MODEL "parallel_config: {data_parallel: 2, micro_batch_num: 1}\n"},
+    {"setting-without-effect", EK_LINT_SHELL, true, "sequence parallelism of one rank",
+     ARGUMENTS "--sequence-parallel\n"},
+    {"unknown-key", EK_LINT_YAML, false, "a key that is like no other", MODEL_WITH(", my_own_switch: True") ALONE},
+    {"argument-twice", EK_LINT_SHELL, false, "another argument with the same value",
+     ARGUMENTS "--tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --sequence-parallel\n"},
+    {"assumption", EK_LINT_YAML, true, "shapes in a folder beside",
+     "pretrained_model_dir: /models/one\nmodel:\n  model_config:\n    compute_dtype: bfloat16\n"
+     "parallel_config:\n  data_parallel: 2\n"},
+    {"assumption", EK_LINT_YAML, false, "another optimizer that is known",
+     MODEL ALONE "optimizer: {type: FP32StateAdamWeightDecay}\n"},
+    {"job-unread", EK_LINT_YAML, false, "shapes in a folder beside",
+     "pretrained_model_dir: /models/one\nmodel:\n  model_config:\n    compute_dtype: bfloat16\n"
+     "parallel_config:\n  data_parallel: 2\n"},
+    {"job-unread", EK_LINT_YAML, false, "no training file at all", "name: something\nvalues: [1, 2]\n"},
+    {"not-runnable", EK_LINT_YAML, false, "six ranks where everything divides by six",
+     "model: {model_config: {type: LlamaConfig, seq_length: 3072, hidden_size: 3072, num_layers: 8, num_heads: 24, "
+     "intermediate_size: 6144, vocab_size: 32000}}\nparallel_config: {model_parallel: 6, use_seq_parallel: True}\n"},
+    {"not-runnable", EK_LINT_YAML, true, "fewer micro-batches than stages",
+     MODEL "parallel_config: {pipeline_stage: 8, micro_batch_num: 4}\n"},
+    /* keys of YAMLs */
+    {"deterministic-on", EK_LINT_YAML, false, "nothing said", "context:\n  mode: 0\n"},
+    {"deterministic-on", EK_LINT_YAML, true, "MindFormers' own switch", "train_precision_sync: True\n"},
+    {"deterministic-on", EK_LINT_YAML, false, "the switch for inference", "infer_precision_sync: True\n"},
+    {"pynative-synchronize", EK_LINT_YAML, false, "the word in a comment",
+     "context:\n  mode: 1 # pynative_synchronize: True\n"},
+    {"save-graphs", EK_LINT_YAML, false, "only the folder", "context:\n  save_graphs_path: './graph'\n"},
+    {"save-graphs", EK_LINT_YAML, true, "by its level", "context:\n  save_graphs: 2\n"},
+    {"save-graphs", EK_LINT_YAML, false, "level 0", "context:\n  save_graphs: 0\n"},
+    {"full-batch", EK_LINT_YAML, false, "one data-parallel rank", MODEL ALONE "parallel: {full_batch: True}\n"},
+    {"dataset-strategy", EK_LINT_YAML, true, "beside full_batch",
+     MODEL "parallel: {full_batch: True, dataset_strategy: [[8, 1]]}\nparallel_config: {data_parallel: 8}\n"},
+    {"dataset-strategy", EK_LINT_YAML, true, "none without full_batch",
+     MODEL "parallel: {full_batch: False}\nparallel_config: {data_parallel: 8}\n"},
+    {"dataset-strategy", EK_LINT_YAML, true, "an entry too few",
+     MODEL
+     "train_dataset: {input_columns: ['input_ids', 'labels']}\nparallel: {full_batch: False, dataset_strategy: [[8, "
+     "1]]}\nparallel_config: {data_parallel: 8}\n"},
+    {"dataset-strategy", EK_LINT_YAML, false, "an entry for each of two inputs, by alias",
+     MODEL "train_dataset: {input_columns: ['input_ids', 'labels']}\nparallel_config: {data_parallel: &dp 8}\n"
+           "parallel: {full_batch: False, dataset_strategy: [[*dp, 1], [*dp, 1]]}\n"},
+    {"mask-from-storage", EK_LINT_YAML, false, "only for evaluation",
+     "eval_dataset:\n  data_loader:\n    type: MindDataset\n  input_columns: ['input_ids', 'attention_mask']\n"},
+    {"mask-from-storage", EK_LINT_YAML, false, "made by the loader",
+     "train_dataset:\n  data_loader:\n    type: BlendedMegatronDatasetDataLoader\n  input_columns: ['input_ids', "
+     "'attention_mask']\n"},
+    {"profile-on", EK_LINT_YAML, false, "only its steps", "profile_start_step: 1\nprofile_stop_step: 10\n"},
+    {"profile-steps", EK_LINT_YAML, false, "bad steps of a profiler that is off",
+     "profile: False\nprofile_start_step: 1\nprofile_stop_step: 10\n"},
+    {"profile-steps", EK_LINT_YAML, false, "four steps from the third on",
+     "profile: True\nprofile_start_step: 3\nprofile_stop_step: 6\n"},
+    {"profile-steps", EK_LINT_YAML, true, "five steps", "profile: True\nprofile_start_step: 3\nprofile_stop_step: 7\n"},
+    {"profile-steps", EK_LINT_YAML, true, "the defaults, 1 to 10", "profile: True\n"},
+    {"profile-init", EK_LINT_YAML, false, "the profiler is off", "profile: False\ninit_start_profile: True\n"},
+    {"profile-communication", EK_LINT_YAML, false, "nothing tells that there is one device",
+     "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n"},
+    {"max-device-memory", EK_LINT_YAML, false, "a device with more memory",
+     MODEL ALONE "context: {max_device_memory: '90GB'}\n"},
+    {"max-device-memory", EK_LINT_YAML, true, "nothing said", MODEL ALONE "context: {mode: 0}\n"},
+    {"max-device-memory-cluster", EK_LINT_YAML, false, "992 devices",
+     MODEL
+     "context: {max_device_memory: '58GB'}\nparallel_config: {data_parallel: 31, model_parallel: 8, pipeline_stage: "
+     "4, micro_batch_num: 64, use_seq_parallel: True}\n"},
+    {"jit-level", EK_LINT_YAML, false, "another key of the same value", "context:\n  memory_optimize_level: 'O0'\n"},
+};
+enum { N_NEAR = sizeof near_misses / sizeof *near_misses };
+
+static void every_rule_fires_on_its_bad_example_and_not_on_its_good_one(void **state)
+{
+    (void)state;
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = ek_lint_rules(rules);
+    assert_true(n >= 40);
+    for (int i = 0; i < n; i++) {
+        ek_lint_kind kind = kind_of(rules[i]);
+        if (count_in(kind, rules[i]->bad, rules[i]->id) == 0)
+            fail_msg("%s is silent on its bad example", rules[i]->id);
+        if (rules[i]->kinds & 1U << EK_LINT_YAML)
+            expect_a_job_that_is_read(kind, rules[i]->good, rules[i]->id);
+        if (count_in(kind, rules[i]->good, rules[i]->id) != 0)
+            fail_msg("%s fires on its good example", rules[i]->id);
+    }
+}
+
+static void every_rule_is_silent_on_near_misses(void **state)
+{
+    (void)state;
+    for (const near_miss *c = near_misses; c < near_misses + N_NEAR; c++) {
+        assert_non_null(ek_lint_rule_find(c->id));
+        int n = count_in(c->kind, c->text, c->id);
+        expect_a_job_that_is_read(c->kind, c->text, c->id);
+        if ((n > 0) != c->fires)
+            fail_msg("%s %s: %s", c->id, n > 0 ? "fires" : "is silent", c->what);
+    }
+}
+
+/* Of the tables whose near misses are above; those of scripts and programs have theirs in test_lint_programs. */
+static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job, ek__lint_remarks, ek__lint_yaml};
+
+static void every_rule_has_a_near_miss(void **state)
+{
+    (void)state;
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const ek__lint_entry *e = tables[t]; e->about.id; e++) {
+            bool found = false;
+            for (const near_miss *c = near_misses; c < near_misses + N_NEAR; c++)
+                found = found || (!c->fires && strcmp(c->id, e->about.id) == 0);
+            if (!found)
+                fail_msg("%s has no near miss", e->about.id);
+        }
+}
+
+static void every_rule_says_all_there_is_to_say(void **state)
+{
+    (void)state;
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = ek_lint_rules(rules);
+    for (int i = 0; i < n; i++) {
+        const ek_lint_rule *r = rules[i];
+        if (i > 0)
+            assert_true(strcmp(rules[i - 1]->id, r->id) < 0); /* in order, and no id twice */
+        assert_true(strlen(r->id) < sizeof((ek_error *)0)->rule);
+        assert_int_equal(strspn(r->id, "abcdefghijklmnopqrstuvwxyz-"), strlen(r->id));
+        assert_true(r->kinds > 0 && r->kinds < 1U << EK_N_LINT_KINDS);
+        assert_true(*r->title && *r->why && *r->cost && *r->fix && *r->source && *r->bad && *r->good);
+        assert_true(r->title[strlen(r->title) - 1] != '.' && r->why[strlen(r->why) - 1] == '.');
+        assert_ptr_equal(ek_lint_rule_find(r->id), r);
+    }
+    assert_null(ek_lint_rule_find("no-such-rule"));
+}
+
+/* ---- figures ---- */
+
+static const char *message_of(const ek_lint *lint, const char *id)
+{
+    for (int i = 0; i < lint->n_findings; i++)
+        if (strcmp(lint->finding[i].rule->id, id) == 0)
+            return lint->finding[i].message;
+    fail_msg("%s does not fire", id);
+    return "";
+}
+
+/* p 8, m 8: 7 / 15 = 46.7 %; 28 micro-batches give 7 / 35 = 20 %. Scores of 32 heads, 4096 tokens, 2 bytes: 1024 MB. */
+static void figures_in_messages_are_those_of_the_formulas(void **state)
+{
+    (void)state;
+    ek_lint lint = lint_text(EK_LINT_YAML, "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: "
+                                           "4096, num_layers: 32, num_heads: 32, vocab_size: 32000}}\n"
+                                           "parallel_config: {pipeline_stage: 8, micro_batch_num: 8}\n");
+    assert_non_null(strstr(message_of(&lint, "pipeline-bubble"), "idle for 47 %"));
+    assert_non_null(strstr(message_of(&lint, "pipeline-bubble"), "from 28 micro-batches on, or 4 chunks"));
+    assert_non_null(strstr(message_of(&lint, "flash-attention"), "are 1024 MB"));
+    ek_lint_clear(&lint);
+}
+
+/* ---- comments ---- */
+
+static void comments_take_findings_away(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *text;
+        int n_findings, n_suppressed;
+    } cases[] = {
+        {"none", "context:\n  save_graphs: True\n", 1, 0},
+        {"on the line", "context:\n  save_graphs: True # evenkeel: off save-graphs\n", 0, 1},
+        {"on the line above", "context:\n  # evenkeel: off save-graphs\n  save_graphs: True\n", 0, 1},
+        {"two lines above, another such between",
+         "context:\n  # evenkeel: off save-graphs\n  # evenkeel: off deterministic-on\n  save_graphs: True\n", 0, 1},
+        {"too far above", "context:\n  # evenkeel: off save-graphs\n  mode: 0\n  save_graphs: True\n", 1, 0},
+        {"behind another key, for its line alone",
+         "context:\n  mode: 0 # evenkeel: off save-graphs\n  save_graphs: True\n", 1, 0},
+        {"for the file, below", "context:\n  save_graphs: True\n# evenkeel: off-file save-graphs\n", 0, 1},
+        {"of another rule", "context:\n  save_graphs: True # evenkeel: off deterministic-on\n", 1, 0},
+        {"two ids", "context: {save_graphs: True, deterministic: 'ON'} # evenkeel: off save-graphs, deterministic-on\n",
+         0, 2},
+        {"a last line without an end", "save_graphs: True\ncontext: {save_graphs: True} # evenkeel: off save-graphs", 0,
+         1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_lint lint = lint_text(EK_LINT_YAML, cases[i].text);
+        if (lint.n_findings != cases[i].n_findings || lint.n_suppressed != cases[i].n_suppressed)
+            fail_msg("%s: %d findings, %d suppressed", cases[i].what, lint.n_findings, lint.n_suppressed);
+        ek_lint_clear(&lint);
+    }
+}
+
+/* ---- options ---- */
+
+static void options_choose_rules(void **state)
+{
+    (void)state;
+    const char *path = write_text("options", EK_LINT_YAML, "profile: True\ncontext: {save_graphs: True}\n");
+    const char *const one[] = {"save-graphs"}, *const wrong[] = {"save-graph"};
+    ek_lint_options options = ek_lint_options_default();
+    ek_lint lint = lint_with(&path, 1, &options);
+    assert_int_equal(lint.n_findings, 4); /* profile-on, profile-steps twice, save-graphs */
+    ek_lint_clear(&lint);
+    options.least = EK_LINT_WARNING;
+    lint = lint_with(&path, 1, &options);
+    assert_int_equal(lint.n_findings, 3);
+    ek_lint_clear(&lint);
+    options.only = one, options.n_only = 1;
+    lint = lint_with(&path, 1, &options);
+    assert_int_equal(lint.n_findings, 1);
+    assert_string_equal(lint.finding[0].rule->id, "save-graphs");
+    ek_lint_clear(&lint);
+    options.off = one, options.n_off = 1;
+    lint = lint_with(&path, 1, &options);
+    assert_int_equal(lint.n_findings, 0);
+    ek_lint_clear(&lint);
+    options.only = wrong;
+    ek_error err;
+    assert_int_equal(ek_lint_run(&path, 1, &options, NULL, &lint, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "did you mean 'save-graphs'"));
+}
+
+static void devices_tell_the_data_parallel_ranks_of_a_script(void **state)
+{
+    (void)state;
+    const char *path = write_text("devices", EK_LINT_SHELL, ARGUMENTS);
+    ek_lint_options options = ek_lint_options_default();
+    ek_lint lint = lint_with(&path, 1, &options);
+    assert_int_equal(count(&lint, "optimizer-parallel"), 0);
+    ek_lint_clear(&lint);
+    options.n_devices = 16;
+    lint = lint_with(&path, 1, &options);
+    assert_non_null(strstr(message_of(&lint, "optimizer-parallel"), "each of 16 data-parallel ranks"));
+    ek_lint_clear(&lint);
+}
+
+/* ---- files ---- */
+
+static void files_that_are_not_what_they_seem_are_refused(void **state)
+{
+    (void)state;
+    char path[256];
+    const char *at = path;
+    snprintf(path, sizeof path, "%s/notes", folder);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs("just words\n", file);
+    fclose(file);
+    ek_lint lint;
+    ek_error err;
+    assert_int_equal(ek_lint_run(&at, 1, NULL, NULL, &lint, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "yaml, shell or python"));
+    ek_lint_options options = ek_lint_options_default();
+    options.kind = EK_LINT_SHELL;
+    lint = lint_with(&at, 1, &options);
+    assert_int_equal(lint.n_findings, 0);
+    ek_lint_clear(&lint);
+    at = write_text("broken", EK_LINT_YAML, "a: [1, 2\nb: 3\n");
+    assert_int_equal(ek_lint_run(&at, 1, NULL, NULL, &lint, &err), EK_ERR_INPUT);
+    assert_true(err.line > 0);
+    said heard = {0};
+    ek_listener listener = {say_warning, &heard};
+    options = ek_lint_options_default();
+    options.skip_unreadable = true;
+    assert_int_equal(ek_lint_run(&at, 1, &options, &listener, &lint, &err), EK_OK);
+    assert_int_equal(lint.n_files, 0);
+    assert_int_equal(heard.n_warnings, 1);
+    ek_lint_clear(&lint);
+    at = "/nowhere/train.yaml";
+    assert_int_equal(ek_lint_run(&at, 1, NULL, NULL, &lint, &err), EK_ERR_SYSTEM);
+}
+
+static void findings_come_in_the_order_of_files_and_lines(void **state)
+{
+    (void)state;
+    const char *path[2];
+    path[0] = write_text("z", EK_LINT_YAML, "context:\n  save_graphs: True\n  deterministic: 'ON'\n");
+    path[1] = write_text("a", EK_LINT_YAML, "train_precision_sync: True\n");
+    ek_lint lint = lint_with(path, 2, NULL);
+    assert_int_equal(lint.n_findings, 3);
+    static const char *const ids[] = {"save-graphs", "deterministic-on", "deterministic-on"};
+    static const int lines[] = {2, 3, 1};
+    for (int i = 0; i < 3; i++) {
+        assert_string_equal(lint.finding[i].rule->id, ids[i]);
+        assert_int_equal(lint.finding[i].line, lines[i]);
+        assert_string_equal(lint.finding[i].path, path[i / 2]);
+    }
+    assert_int_equal(lint.finding[0].column, 16);
+    assert_int_equal(lint.finding[0].end_column, 20);
+    assert_string_equal(lint.finding[0].fix, "False");
+    assert_string_equal(lint.finding[0].excerpt, "  save_graphs: True");
+    ek_lint_clear(&lint);
+}
+
+/* Every fix is put into its file; the rule is then silent, and the file is one as before. */
+static void fixes_do_away_with_their_findings(void **state)
+{
+    (void)state;
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = ek_lint_rules(rules), n_fixed = 0;
+    for (int i = 0; i < n; i++) {
+        ek_lint lint = lint_text(kind_of(rules[i]), rules[i]->bad);
+        const ek_lint_finding *f = NULL;
+        for (int k = 0; k < lint.n_findings && !f; k++)
+            if (lint.finding[k].rule == rules[i] && lint.finding[k].fix && lint.finding[k].end_column > 0)
+                f = &lint.finding[k];
+        if (f) {
+            char text[4096];
+            const char *line = rules[i]->bad;
+            for (int k = 1; k < f->line; k++)
+                line = strchr(line, '\n') + 1;
+            snprintf(text, sizeof text, "%.*s%s%s", (int)(line - rules[i]->bad) + f->column - 1, rules[i]->bad, f->fix,
+                     line + f->end_column - 1);
+            int before = count(&lint, rules[i]->id), after = count_in(kind_of(rules[i]), text, rules[i]->id);
+            if (after >= before)
+                fail_msg("%s still fires on its fix:\n%s", rules[i]->id, text);
+            n_fixed++;
+        }
+        ek_lint_clear(&lint);
+    }
+    assert_true(n_fixed >= 10);
+}
+
+/* ---- writers ---- */
+
+static json_t *written(const ek_lint *lint, ek_status (*write)(const ek_lint *, FILE *, ek_error *))
+{
+    char *text = NULL;
+    size_t size = 0;
+    ek_error err;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(write(lint, out, &err), EK_OK);
+    fclose(out);
+    json_error_t reason;
+    json_t *root = json_loads(text, 0, &reason);
+    if (!root)
+        fail_msg("%d: %s", reason.line, reason.text);
+    free(text);
+    return root;
+}
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    assert_non_null(text);
+    return text;
+}
+
+static int number_at(const json_t *object, const char *key)
+{
+    assert_true(json_is_integer(json_object_get(object, key)));
+    return (int)json_integer_value(json_object_get(object, key));
+}
+
+/* A result of SARIF against a finding. */
+static void check_result(const json_t *result, const json_t *rules, const ek_lint_finding *f, bool suppressed)
+{
+    assert_string_equal(text_at(result, "ruleId"), f->rule->id);
+    assert_string_equal(text_at(result, "level"), ek_lint_level_name[f->rule->level]);
+    assert_string_equal(text_at(json_object_get(result, "message"), "text"), f->message);
+    const json_t *rule = json_array_get(rules, (size_t)number_at(result, "ruleIndex"));
+    assert_string_equal(text_at(rule, "id"), f->rule->id);
+    const json_t *location =
+        json_object_get(json_array_get(json_object_get(result, "locations"), 0), "physicalLocation");
+    const json_t *region = json_object_get(location, "region");
+    assert_int_equal(number_at(region, "startLine"), f->line);
+    assert_int_equal(number_at(region, "startColumn"), f->column);
+    if (f->end_column > 0)
+        assert_true(number_at(region, "endColumn") > f->column);
+    assert_true(json_is_array(json_object_get(result, "suppressions")) == suppressed);
+    assert_true(json_is_array(json_object_get(result, "fixes")) == (f->fix && f->end_column > 0));
+}
+
+static void json_and_sarif_say_what_the_findings_are(void **state)
+{
+    (void)state;
+    const char *path = write_text("a b%ü", EK_LINT_YAML,
+                                  "profile: True\nprofile_stop_step: &s 20\n"
+                                  "context: {save_graphs: True} # evenkeel: off save-graphs\n");
+    ek_lint lint = lint_with(&path, 1, NULL);
+    assert_int_equal(lint.n_findings, 3);
+    assert_int_equal(lint.n_suppressed, 1);
+    json_t *plain = written(&lint, ek_lint_write_json), *sarif = written(&lint, ek_lint_write_sarif);
+    const json_t *list = json_object_get(plain, "findings");
+    assert_int_equal(json_array_size(list), 3);
+    assert_int_equal(json_array_size(json_object_get(plain, "suppressed")), 1);
+    assert_int_equal(number_at(json_object_get(plain, "counts"), "warning"), 2);
+    for (int i = 0; i < 3; i++) {
+        const json_t *one = json_array_get(list, (size_t)i);
+        assert_string_equal(text_at(one, "rule"), lint.finding[i].rule->id);
+        assert_string_equal(text_at(one, "path"), path);
+        assert_string_equal(text_at(one, "message"), lint.finding[i].message);
+        assert_int_equal(number_at(one, "line"), lint.finding[i].line);
+    }
+    assert_string_equal(text_at(sarif, "version"), "2.1.0");
+    const json_t *run = json_array_get(json_object_get(sarif, "runs"), 0), *results = json_object_get(run, "results");
+    const json_t *rules = json_object_get(json_object_get(json_object_get(run, "tool"), "driver"), "rules");
+    const ek_lint_rule *all[EK_MAX_LINT_RULES];
+    assert_int_equal(json_array_size(rules), ek_lint_rules(all));
+    assert_int_equal(json_array_size(results), 4);
+    for (int i = 0; i < 3; i++)
+        check_result(json_array_get(results, (size_t)i), rules, &lint.finding[i], false);
+    check_result(json_array_get(results, 3), rules, &lint.suppressed[0], true);
+    const json_t *artifact =
+        json_object_get(json_object_get(json_array_get(json_object_get(json_array_get(results, 0), "locations"), 0),
+                                        "physicalLocation"),
+                        "artifactLocation");
+    assert_non_null(strstr(text_at(artifact, "uri"), "/a%20b%25%C3%BC.yaml"));
+    json_decref(plain);
+    json_decref(sarif);
+    ek_lint_clear(&lint);
+}
+
+static void text_marks_the_place(void **state)
+{
+    (void)state;
+    ek_lint lint = lint_text(EK_LINT_YAML, "context:\n  save_graphs: True\n");
+    char *text = NULL;
+    size_t size = 0;
+    ek_error err;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(ek_lint_write_text(&lint, true, out, &err), EK_OK);
+    fclose(out);
+    assert_non_null(strstr(text, ".yaml:2:16: warning: save_graphs is on"));
+    assert_non_null(strstr(text, "\n     2 |   save_graphs: True\n       |                ^~~~\n"));
+    free(text);
+    ek_lint_clear(&lint);
+}
+
+/* ---- the document, shipped files ---- */
+
+static void print_rule(const ek_lint_rule *r, FILE *out)
+{
+    static const char *const language[EK_N_LINT_KINDS] = {"yaml", "sh", "python"};
+    const char *fence = language[kind_of(r)];
+    fprintf(out, "\n### %s\n\n%s. Level: %s. Looks at:", r->id, r->title, ek_lint_level_name[r->level]);
+    for (int k = 0; k < EK_N_LINT_KINDS; k++)
+        if (r->kinds & 1U << k)
+            fprintf(out, " %s", ek_lint_kind_name[k]);
+    fprintf(out, ".\n\n* Why: %s\n* What it costs: %s\n* What to write: %s\n* Source: %s\n", r->why, r->cost, r->fix,
+            r->source);
+    fprintf(out, "\nFires on\n\n```%s\n%s```\n\nand not on\n\n```%s\n%s```\n", fence, r->bad, fence, r->good);
+}
+
+/* Everything behind the heading of the rules is what the table says. EK_WRITE_DOCS=1 writes it. */
+static void the_document_says_what_the_table_says(void **state)
+{
+    (void)state;
+    static const char heading[] = "\n## The rules\n";
+    size_t size = 0, n_wanted = 0;
+    char *text = slurp(source_path("docs/lint.md"), &size), *wanted = NULL;
+    assert_non_null(text);
+    char *at = strstr(text, heading);
+    assert_non_null(at);
+    at += sizeof heading - 1;
+    FILE *out = open_memstream(&wanted, &n_wanted);
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = ek_lint_rules(rules);
+    for (int i = 0; i < n; i++)
+        print_rule(rules[i], out);
+    fclose(out);
+    if (getenv("EK_WRITE_DOCS")) {
+        FILE *file = fopen(source_path("docs/lint.md"), "wb");
+        assert_non_null(file);
+        fwrite(text, 1, (size_t)(at - text), file);
+        fputs(wanted, file);
+        assert_int_equal(fclose(file), 0);
+    } else if (strcmp(at, wanted) != 0) {
+        size_t same = 0, line = 1;
+        for (const char *c = text; c < at; c++)
+            line += *c == '\n';
+        for (; at[same] && at[same] == wanted[same]; same++)
+            line += at[same] == '\n';
+        fail_msg("docs/lint.md:%zu is not what the table says; EK_WRITE_DOCS=1 with this test writes it", line);
+    }
+    free(wanted);
+    free(text);
+}
+
+static void shipped_training_files_have_no_errors(void **state)
+{
+    (void)state;
+    const char *shared = getenv("EK_SHARED");
+    char configs[2048], path[4096];
+    snprintf(configs, sizeof configs, "%s/reference/configs", shared ? shared : "");
+    DIR *dir = shared ? opendir(configs) : NULL;
+    if (!dir) {
+        print_message("skipped: no shared files\n");
+        skip();
+        return;
+    }
+    int n_read = 0;
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (!strstr(e->d_name, ".yaml"))
+            continue;
+        snprintf(path, sizeof path, "%s/%s", configs, e->d_name);
+        const char *at = path;
+        ek_lint lint = lint_with(&at, 1, NULL);
+        for (int i = 0; i < lint.n_findings; i++)
+            if (lint.finding[i].rule->level == EK_LINT_ERROR)
+                fail_msg("%s: %s", e->d_name, lint.finding[i].message);
+        ek_lint_clear(&lint);
+        n_read++;
+    }
+    closedir(dir);
+    assert_true(n_read >= 29);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_rule_says_all_there_is_to_say),
+        cmocka_unit_test(every_rule_fires_on_its_bad_example_and_not_on_its_good_one),
+        cmocka_unit_test(every_rule_is_silent_on_near_misses),
+        cmocka_unit_test(every_rule_has_a_near_miss),
+        cmocka_unit_test(figures_in_messages_are_those_of_the_formulas),
+        cmocka_unit_test(comments_take_findings_away),
+        cmocka_unit_test(options_choose_rules),
+        cmocka_unit_test(devices_tell_the_data_parallel_ranks_of_a_script),
+        cmocka_unit_test(files_that_are_not_what_they_seem_are_refused),
+        cmocka_unit_test(findings_come_in_the_order_of_files_and_lines),
+        cmocka_unit_test(fixes_do_away_with_their_findings),
+        cmocka_unit_test(json_and_sarif_say_what_the_findings_are),
+        cmocka_unit_test(text_marks_the_place),
+        cmocka_unit_test(the_document_says_what_the_table_says),
+        cmocka_unit_test(shipped_training_files_have_no_errors),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
