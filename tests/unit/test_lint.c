@@ -3,6 +3,7 @@
  * fails the test. Comments that take findings away, options, writers that agree with one another, files that are not
  * what they seem. */
 #include "input.h"
+#include "lint_programs.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -303,7 +304,18 @@ static void every_rule_is_silent_on_near_misses(void **state)
     }
 }
 
-/* Rules of scripts and programs have their near misses in tests of their own. */
+/* The cases of lint_programs.h. */
+static void rules_of_scripts_and_programs_count_right(void **state)
+{
+    (void)state;
+    for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++) {
+        assert_non_null(ek_lint_rule_find(c->id));
+        int n = count_in(c->kind, c->text, c->id);
+        if (n != c->n)
+            fail_msg("%s, %s: %d findings instead of %d", c->id, c->what, n, c->n);
+    }
+}
+
 static void every_rule_has_a_near_miss(void **state)
 {
     (void)state;
@@ -313,6 +325,8 @@ static void every_rule_has_a_near_miss(void **state)
         bool found = false;
         for (const near_miss *c = near_misses; c < near_misses + N_NEAR; c++)
             found = found || (!c->fires && strcmp(c->id, rules[i]->id) == 0);
+        for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++)
+            found = found || (c->n == 0 && strcmp(c->id, rules[i]->id) == 0);
         if (!found)
             fail_msg("%s has no near miss", rules[i]->id);
     }
@@ -698,6 +712,7 @@ int main(void)
         cmocka_unit_test(every_rule_fires_on_its_bad_example_and_not_on_its_good_one),
         cmocka_unit_test(every_rule_is_silent_on_near_misses),
         cmocka_unit_test(every_rule_has_a_near_miss),
+        cmocka_unit_test(rules_of_scripts_and_programs_count_right),
         cmocka_unit_test(figures_in_messages_are_those_of_the_formulas),
         cmocka_unit_test(comments_take_findings_away),
         cmocka_unit_test(options_choose_rules),
