@@ -53,7 +53,7 @@ static const cli_spec spec = {
     .examples = "examples:\n"
                 "  evenkeel diagnose run\n"
                 "  evenkeel diagnose profile train.yaml output_dryrun\n"
-                "  evenkeel diagnose run --device H800 --limit 58GB --format html -o diagnosis.html\n"
+                "  evenkeel diagnose run --device 910B --limit 58GB --format html -o diagnosis.html\n"
                 "  evenkeel diagnose --trace profile --config train.yaml --ir graphs/rank_0/18_validate.ir\n"
                 "  evenkeel diagnose run -q\n",
     .operand = "RUN",
