@@ -17,6 +17,8 @@
 /* Both sides of a transfer end within this of one another, or within a share of the shorter one. */
 static const int64_t together_ns = 20000;
 static const double together_share = 0.05;
+/* A send that took this many times the transfer waited for its receiver. */
+static const double waited = 1.5;
 
 /* One collective on one rank in one step. */
 typedef struct side {
@@ -324,7 +326,8 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
 
 /* ---- events and points ---- */
 
-/* A side that ended before the last one came did not wait for it: a send that needs no receiver yet. */
+/* A side that ended before the last one came did not wait for it. A send that took no longer than the transfer did not
+ * either, so nothing says that it would: many are buffered. */
 static ek_status make_events(ek__replay *p, ek_error *err)
 {
     int64_t *last = ek__alloc(p->n_events, sizeof *last);
@@ -343,6 +346,11 @@ static ek_status make_events(ek__replay *p, ek_error *err)
         s->waits = s->end > last[s->event];
         if (s->waits || e->n == 1)
             e->transfer = fmin(e->transfer, (double)(s->end - s->start));
+    }
+    for (size_t i = 0; i < p->n_sides; i++) {
+        side *s = &p->side[i];
+        if (s->direction == 1 && (double)(s->end - s->start) <= waited * p->event[s->event].transfer)
+            s->waits = false;
     }
     free(last);
     return EK_OK;
