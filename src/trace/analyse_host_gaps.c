@@ -89,8 +89,8 @@ static int64_t first_work(const ek__trace *trace)
     return e ? e->start : EK_TRACE_UNKNOWN;
 }
 
-/* Before the first work of the trace no gap ends, but its first step has begun on the host: what held that up. A pause
- * that nothing explains is the launch of the first operator. */
+/* Before the first work of the trace no work has ended, but its first step has begun on the host: that counts as it does
+ * in the steps behind it. */
 static bool add_first(const ek__trace *trace, const ek_trace_rank *rank, ek__intervals *gaps)
 {
     const ek_trace_step *first = rank->n_steps > 0 ? &rank->step[0] : NULL;
@@ -109,16 +109,6 @@ static bool add_first(const ek__trace *trace, const ek_trace_rank *rank, ek__int
     }
     ek__intervals_clear(&all);
     return fine;
-}
-
-/* The first one counts only with a cause. */
-static size_t drop_first(const ek__trace *trace, ek_trace_host_gap *all, size_t n, const char *otherwise)
-{
-    if (n == 0 || all[0].end != first_work(trace) || all[0].cause != otherwise)
-        return n;
-    for (size_t i = 1; i < n; i++)
-        all[i - 1] = all[i];
-    return n - 1;
 }
 
 ek_status ek__analyse_host_gaps(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
@@ -140,7 +130,7 @@ ek_status ek__analyse_host_gaps(const ek__trace *trace, const ek_trace_options *
     if (!status) {
         const char *otherwise = rank->dispatch.n_compile >= MANY_COMPILATIONS ? "compilation" : "dispatch";
         name_causes(&gaps, host, otherwise, all);
-        status = keep_longest(all, drop_first(trace, all, gaps.n, otherwise), rank, err);
+        status = keep_longest(all, gaps.n, rank, err);
     }
     free(all);
     ek__intervals_clear(&gaps);
