@@ -233,20 +233,38 @@ static void walk(search *s, const char *folder, int depth)
     free(entry);
 }
 
+/* Without slashes at its end. */
+static void walk_folder(search *s, const char *path, char plain[MAX_PATH])
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    snprintf(plain, MAX_PATH, "%.*s", (int)n, path);
+    walk(s, plain, 0);
+}
+
 static bool take_folder(cli_run_files *files, const char *path)
 {
     search s = {.files = files};
     char plain[MAX_PATH];
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    snprintf(plain, sizeof plain, "%.*s", (int)n, path);
-    walk(&s, plain, 0);
+    walk_folder(&s, path, plain);
     if (!s.failed && s.has_trace)
         s.failed = !push(files, plain, CLI_RUN_TRACE, true);
     if (!s.failed && s.has_dry_run)
         s.failed = !push(files, plain, CLI_RUN_DRY_RUN, true);
     return !s.failed;
+}
+
+/* Files of events below a folder that was said to be a profile. */
+static int count_traces(const char *path)
+{
+    cli_run_files files = {0};
+    search s = {.files = &files};
+    char plain[MAX_PATH];
+    walk_folder(&s, path, plain);
+    int n = files.n_traces;
+    cli_run_clear(&files);
+    return n;
 }
 
 /* The reader of dry runs takes folders and listings; the log of one rank stands for the folder it is in. */
@@ -259,6 +277,13 @@ static bool take_peaks(cli_run_files *files, const char *path)
     bool listing = file && fgets(line, sizeof line, file) && strstr(line, ".log:");
     if (file)
         fclose(file);
+    if (!listing && cli_run_kind_of(path) != CLI_RUN_DRY_RUN) {
+        cli_error(NULL,
+                  "'%s' has no line with a peak memory usage; give the folder of a dry run's logs, one of its logs, or "
+                  "a listing of `grep -rn 'peak memory usage' FOLDER`",
+                  path);
+        return false;
+    }
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
     return push(files, listing ? path : folder, CLI_RUN_DRY_RUN, false);
@@ -283,6 +308,7 @@ bool cli_run_take(cli_run_files *files, const char *path, cli_run_kind kind)
                   path);
         return false;
     }
-    files->n_traces += kind == CLI_RUN_TRACE && !folder;
+    if (kind == CLI_RUN_TRACE)
+        files->n_traces += folder ? count_traces(path) : 1;
     return kind == CLI_RUN_DRY_RUN && !folder ? take_peaks(files, path) : push(files, path, kind, false);
 }

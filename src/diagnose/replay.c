@@ -17,6 +17,10 @@
 /* Both sides of a transfer end within this of one another, or within a share of the shorter one. */
 static const int64_t together_ns = 20000;
 static const double together_share = 0.05;
+/* Of the transfers that end together as many must have one name for names to be believed. */
+static const double names_hold = 0.9;
+/* A send that took this many times the transfer waited for its receiver. */
+static const double waited = 1.5;
 
 /* One collective on one rank in one step. */
 typedef struct side {
@@ -279,15 +283,28 @@ enum { NEAR = 64 };
 static double mismatch(const side *x, const side *y)
 {
     bool same_name = strcmp(x->name, y->name) == 0;
-    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1);
+    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1e12); /* whoever has the same name goes first */
 }
 
-/* Sides in the order of their ends: each with the nearest that fits; then those of one name whose receive began after
- * the send was over. */
+/* Those of one name whose receive began after the send was over. */
+static void join_by_name(ek__replay *p)
+{
+    for (size_t i = 0; i < p->n_sides; i++) {
+        side *x = &p->side[i];
+        if (!x->direction || x->event >= 0 || !told_apart(x))
+            continue;
+        for (size_t k = i + 1; k < p->n_sides && by_what(x, &p->side[k]) == 0 && x->nth == p->side[k].nth; k++)
+            if (face(x, &p->side[k]))
+                x->event = p->side[k].event = new_event(p);
+    }
+}
+
+/* Sides in the order of their ends: each with the nearest that fits. Names are then believed for the rest where those
+ * that end together have the same. */
 static ek_status join_transfers(ek__replay *p, ek_error *err)
 {
     side **list = ek__alloc(p->n_sides, sizeof *list);
-    size_t n = 0;
+    size_t n = 0, n_joined = 0, n_alike = 0;
     if (!list)
         return ek__no_memory(err);
     for (size_t i = 0; i < p->n_sides; i++)
@@ -304,17 +321,14 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
             if (face(x, y) && (!best || mismatch(x, y) < mismatch(x, best)))
                 best = y;
         }
-        if (best)
-            x->event = best->event = new_event(p);
-    }
-    for (size_t i = 0; i < p->n_sides; i++) {
-        side *x = &p->side[i];
-        if (!x->direction || x->event >= 0)
+        if (!best)
             continue;
-        for (size_t k = i + 1; k < p->n_sides && by_what(x, &p->side[k]) == 0 && x->nth == p->side[k].nth; k++)
-            if (face(x, &p->side[k]) && told_apart(x))
-                x->event = p->side[k].event = new_event(p);
+        x->event = best->event = new_event(p);
+        n_joined++;
+        n_alike += strcmp(x->name, best->name) == 0 && x->nth == best->nth;
     }
+    if ((double)n_alike >= names_hold * (double)n_joined)
+        join_by_name(p);
     for (size_t i = 0; i < p->n_sides; i++)
         if (p->side[i].event < 0)
             p->side[i].event = new_event(p);
@@ -324,7 +338,8 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
 
 /* ---- events and points ---- */
 
-/* A side that ended before the last one came did not wait for it: a send that needs no receiver yet. */
+/* A side that ended before the last one came did not wait for it. A send that took no longer than the transfer did not
+ * either, so nothing says that it would: many are buffered. */
 static ek_status make_events(ek__replay *p, ek_error *err)
 {
     int64_t *last = ek__alloc(p->n_events, sizeof *last);
@@ -343,6 +358,11 @@ static ek_status make_events(ek__replay *p, ek_error *err)
         s->waits = s->end > last[s->event];
         if (s->waits || e->n == 1)
             e->transfer = fmin(e->transfer, (double)(s->end - s->start));
+    }
+    for (size_t i = 0; i < p->n_sides; i++) {
+        side *s = &p->side[i];
+        if (s->direction == 1 && (double)(s->end - s->start) <= waited * p->event[s->event].transfer)
+            s->waits = false;
     }
     free(last);
     return EK_OK;

@@ -81,16 +81,25 @@ static ek_status keep_longest(ek_trace_host_gap *all, size_t n, ek_trace_rank *r
     return EK_OK;
 }
 
-/* Before the first work of the trace no gap ends, but its first step has begun on the host: what held that up. A pause
- * that nothing explains is the launch of the first operator. */
-static bool add_first(const ek_trace_rank *rank, ek__intervals *gaps)
+/* When the device begins; EK_TRACE_UNKNOWN without work. */
+static int64_t first_work(const ek__trace *trace)
+{
+    ek__event_walk walk = ek__walk_kinds(trace, EK__WORK_KINDS);
+    const ek__event *e = ek__walk_event(&walk);
+    return e ? e->start : EK_TRACE_UNKNOWN;
+}
+
+/* Before the first work of the trace no work has ended, but its first step has begun on the host: that counts as it does
+ * in the steps behind it. */
+static bool add_first(const ek__trace *trace, const ek_trace_rank *rank, ek__intervals *gaps)
 {
     const ek_trace_step *first = rank->n_steps > 0 ? &rank->step[0] : NULL;
-    if (!first || first->host_start == EK_TRACE_UNKNOWN || first->start == EK_TRACE_UNKNOWN ||
-        first->start <= first->host_start || (gaps->n > 0 && gaps->at[0].start < first->start))
+    int64_t work = first_work(trace);
+    if (!first || first->host_start == EK_TRACE_UNKNOWN || work == EK_TRACE_UNKNOWN || work <= first->host_start ||
+        (gaps->n > 0 && gaps->at[0].start < work))
         return true;
     ek__intervals all = {0};
-    bool fine = ek__intervals_add(&all, first->host_start, first->start);
+    bool fine = ek__intervals_add(&all, first->host_start, work);
     for (size_t i = 0; i < gaps->n && fine; i++)
         fine = ek__intervals_add(&all, gaps->at[i].start, gaps->at[i].end);
     if (fine) {
@@ -102,16 +111,6 @@ static bool add_first(const ek_trace_rank *rank, ek__intervals *gaps)
     return fine;
 }
 
-/* The first one counts only with a cause. */
-static size_t drop_first(const ek_trace_rank *rank, ek_trace_host_gap *all, size_t n, const char *otherwise)
-{
-    if (n == 0 || rank->n_steps == 0 || all[0].end != rank->step[0].start || all[0].cause != otherwise)
-        return n;
-    for (size_t i = 1; i < n; i++)
-        all[i - 1] = all[i];
-    return n - 1;
-}
-
 ek_status ek__analyse_host_gaps(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
                                 ek_error *err)
 {
@@ -121,7 +120,7 @@ ek_status ek__analyse_host_gaps(const ek__trace *trace, const ek_trace_options *
     ek__intervals gaps = {0}, host[N_CAUSES] = {{0}};
     ek_trace_host_gap *all = NULL;
     ek_status status = ek__host_bound_gaps(trace, rank, &gaps, err);
-    if (!status && !add_first(rank, &gaps))
+    if (!status && !add_first(trace, rank, &gaps))
         status = ek__no_memory(err);
     for (int c = 0; c < N_CAUSES && !status; c++)
         if (!ek__intervals_of(trace->of[causes[c].kind], INT64_MIN, INT64_MAX, &host[c]))
@@ -131,7 +130,7 @@ ek_status ek__analyse_host_gaps(const ek__trace *trace, const ek_trace_options *
     if (!status) {
         const char *otherwise = rank->dispatch.n_compile >= MANY_COMPILATIONS ? "compilation" : "dispatch";
         name_causes(&gaps, host, otherwise, all);
-        status = keep_longest(all, drop_first(rank, all, gaps.n, otherwise), rank, err);
+        status = keep_longest(all, gaps.n, rank, err);
     }
     free(all);
     ek__intervals_clear(&gaps);

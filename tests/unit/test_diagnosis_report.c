@@ -270,7 +270,7 @@ static void lines_for_a_terminal_end_before_column_100(void **state)
 
 static void a_text_says_what_when_and_how_much(void **state)
 {
-    static const char *const said[] = {
+    static const char *const sentence[] = {
         "a step takes 512.3 ms: mean of 4 steps of the trace\n",
         "1. AllReduce of gradients is not hidden: 8.1 % of the step\n",
         "gain 38.6 ms (7.6 %), cost 41.2 ms (8.1 %) of a step; communication, exposed-communication\n",
@@ -287,9 +287,9 @@ static void a_text_says_what_when_and_how_much(void **state)
     (void)state;
     const ek_diagnosis d = sample();
     char *text = written(write_plain, &d);
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        if (!strstr(text, said[i]))
-            fail_msg("it does not say '%s' but\n%s", said[i], text);
+    for (size_t i = 0; i < sizeof sentence / sizeof *sentence; i++)
+        if (!strstr(text, sentence[i]))
+            fail_msg("it does not say '%s' but\n%s", sentence[i], text);
     free(text);
 }
 

@@ -819,11 +819,19 @@ static void emit_update(generator *g, int64_t end)
     task(g, "Default/optimizer-AdamW/AdamWeightDecay-op50", &update, end + 2 * US, (int64_t)(update.us * scale) * US);
 }
 
+/* One number for both sides of a transfer: of the direction, the position that receives it and the micro-batch. */
+static int transfer_number(const generator *g, const block *b, int receiver)
+{
+    return (b->backward * n_positions(g) + receiver) * g->s.n_micro_batches + b->micro_batch;
+}
+
 static void emit_transfers(generator *g, const block *b, trace_truth_step *t)
 {
     char name[96];
     if (b->received) {
-        snprintf(name, sizeof name, "hcom_receive__%d_%d_1", 700 + g->replica, t->n_receives++);
+        int number = transfer_number(g, b, b->chunk * g->s.n_stages + g->stage);
+        snprintf(name, sizeof name, "hcom_receive__%d_%d_1", 700 + g->replica, number);
+        t->n_receives++;
         collective(g, name, b->begun, b->received);
         t->receive += b->received - b->begun;
     }
@@ -840,7 +848,10 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
         emit_transfers(g, &list[i], t);
         walk_block(g, &list[i], true);
         if (list[i].sent) {
-            snprintf(name, sizeof name, "hcom_send__%d_%d_1", 700 + g->replica, t->n_sends++);
+            int position = list[i].chunk * g->s.n_stages + stage;
+            int number = transfer_number(g, &list[i], list[i].backward ? position - 1 : position + 1);
+            snprintf(name, sizeof name, "hcom_send__%d_%d_1", 700 + g->replica, number);
+            t->n_sends++;
             collective(g, name, list[i].end + 500, list[i].sent);
             t->send += SEND;
         }
