@@ -635,6 +635,13 @@ static const block *needed(const generator *g, int stage, const block *b)
     return &g->block[(size_t)s * (size_t)g->n_blocks + (size_t)index];
 }
 
+/* Number of the transfer of a block's result; both sides have it in their names. */
+static int transfer_number(const generator *g, int stage, const block *b)
+{
+    int position = b->chunk * g->s.n_stages + stage;
+    return 2 * (position * g->s.n_micro_batches + b->micro_batch) + b->backward;
+}
+
 static bool sends(const generator *g, int stage, const block *b)
 {
     int position = b->chunk * g->s.n_stages + stage;
@@ -819,14 +826,29 @@ static void emit_update(generator *g, int64_t end)
     task(g, "Default/optimizer-AdamW/AdamWeightDecay-op50", &update, end + 2 * US, (int64_t)(update.us * scale) * US);
 }
 
-static void emit_transfers(generator *g, const block *b, trace_truth_step *t)
+static void emit_receive(generator *g, const block *b, trace_truth_step *t)
 {
     char name[96];
-    if (b->received) {
-        snprintf(name, sizeof name, "hcom_receive__%d_%d_1", 700 + g->replica, t->n_receives++);
-        collective(g, name, b->begun, b->received);
-        t->receive += b->received - b->begun;
-    }
+    if (!b->received)
+        return;
+    int position = b->chunk * g->s.n_stages + g->stage + (b->backward ? 1 : -1);
+    block from = {.chunk = position / g->s.n_stages, .micro_batch = b->micro_batch, .backward = b->backward};
+    snprintf(name, sizeof name, "hcom_receive__%d_%d_1", 700 + g->replica,
+             transfer_number(g, position % g->s.n_stages, &from));
+    collective(g, name, b->begun, b->received);
+    t->n_receives++;
+    t->receive += b->received - b->begun;
+}
+
+static void emit_send(generator *g, const block *b, trace_truth_step *t)
+{
+    char name[96];
+    if (!b->sent)
+        return;
+    snprintf(name, sizeof name, "hcom_send__%d_%d_1", 700 + g->replica, transfer_number(g, g->stage, b));
+    collective(g, name, b->end + 500, b->sent);
+    t->n_sends++;
+    t->send += SEND;
 }
 
 static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step *t)
@@ -837,13 +859,9 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
     g->computing.n = g->communication.n = 0;
     g->n_collectives = g->step * INT64_C(1000000);
     for (int i = 0; i < g->n_blocks; i++) {
-        emit_transfers(g, &list[i], t);
+        emit_receive(g, &list[i], t);
         walk_block(g, &list[i], true);
-        if (list[i].sent) {
-            snprintf(name, sizeof name, "hcom_send__%d_%d_1", 700 + g->replica, t->n_sends++);
-            collective(g, name, list[i].end + 500, list[i].sent);
-            t->send += SEND;
-        }
+        emit_send(g, &list[i], t);
     }
     int64_t end = list[g->n_blocks - 1].sent > g->now ? list[g->n_blocks - 1].sent : g->now;
     if (!g->s.bare)
