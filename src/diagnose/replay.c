@@ -283,7 +283,7 @@ enum { NEAR = 64 };
 static double mismatch(const side *x, const side *y)
 {
     bool same_name = strcmp(x->name, y->name) == 0;
-    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1);
+    return fabs((double)(x->end - y->end)) + (same_name ? 0 : 1e12); /* whoever has the same name goes first */
 }
 
 /* Those of one name whose receive began after the send was over. */

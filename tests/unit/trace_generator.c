@@ -635,13 +635,6 @@ static const block *needed(const generator *g, int stage, const block *b)
     return &g->block[(size_t)s * (size_t)g->n_blocks + (size_t)index];
 }
 
-/* Number of the transfer of a block's result; both sides have it in their names. */
-static int transfer_number(const generator *g, int stage, const block *b)
-{
-    int position = b->chunk * g->s.n_stages + stage;
-    return 2 * (position * g->s.n_micro_batches + b->micro_batch) + b->backward;
-}
-
 static bool sends(const generator *g, int stage, const block *b)
 {
     int position = b->chunk * g->s.n_stages + stage;
@@ -826,29 +819,22 @@ static void emit_update(generator *g, int64_t end)
     task(g, "Default/optimizer-AdamW/AdamWeightDecay-op50", &update, end + 2 * US, (int64_t)(update.us * scale) * US);
 }
 
-static void emit_receive(generator *g, const block *b, trace_truth_step *t)
+/* One number for both sides of a transfer: of the direction, the position that receives it and the micro-batch. */
+static int transfer_number(const generator *g, const block *b, int receiver)
 {
-    char name[96];
-    if (!b->received)
-        return;
-    int position = b->chunk * g->s.n_stages + g->stage + (b->backward ? 1 : -1);
-    block from = {.chunk = position / g->s.n_stages, .micro_batch = b->micro_batch, .backward = b->backward};
-    snprintf(name, sizeof name, "hcom_receive__%d_%d_1", 700 + g->replica,
-             transfer_number(g, position % g->s.n_stages, &from));
-    collective(g, name, b->begun, b->received);
-    t->n_receives++;
-    t->receive += b->received - b->begun;
+    return (b->backward * n_positions(g) + receiver) * g->s.n_micro_batches + b->micro_batch;
 }
 
-static void emit_send(generator *g, const block *b, trace_truth_step *t)
+static void emit_transfers(generator *g, const block *b, trace_truth_step *t)
 {
     char name[96];
-    if (!b->sent)
-        return;
-    snprintf(name, sizeof name, "hcom_send__%d_%d_1", 700 + g->replica, transfer_number(g, g->stage, b));
-    collective(g, name, b->end + 500, b->sent);
-    t->n_sends++;
-    t->send += SEND;
+    if (b->received) {
+        int number = transfer_number(g, b, b->chunk * g->s.n_stages + g->stage);
+        snprintf(name, sizeof name, "hcom_receive__%d_%d_1", 700 + g->replica, number);
+        t->n_receives++;
+        collective(g, name, b->begun, b->received);
+        t->receive += b->received - b->begun;
+    }
 }
 
 static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step *t)
@@ -859,9 +845,16 @@ static void emit_stage(generator *g, int stage, int64_t start, trace_truth_step 
     g->computing.n = g->communication.n = 0;
     g->n_collectives = g->step * INT64_C(1000000);
     for (int i = 0; i < g->n_blocks; i++) {
-        emit_receive(g, &list[i], t);
+        emit_transfers(g, &list[i], t);
         walk_block(g, &list[i], true);
-        emit_send(g, &list[i], t);
+        if (list[i].sent) {
+            int position = list[i].chunk * g->s.n_stages + stage;
+            int number = transfer_number(g, &list[i], list[i].backward ? position - 1 : position + 1);
+            snprintf(name, sizeof name, "hcom_send__%d_%d_1", 700 + g->replica, number);
+            t->n_sends++;
+            collective(g, name, list[i].end + 500, list[i].sent);
+            t->send += SEND;
+        }
     }
     int64_t end = list[g->n_blocks - 1].sent > g->now ? list[g->n_blocks - 1].sent : g->now;
     if (!g->s.bare)
