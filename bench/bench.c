@@ -1,6 +1,10 @@
 /* The bench: simulation speed and its growth, every balancing case with default options, the linear method beside the
  * default on those the original tool was run on, how far the certificates reach, the way from a training YAML back, and
+<<<<<<< HEAD
  * traces from 10 MB to 20 GB, memory as predicted and as published, and what the linter finds in shipped files.
+=======
+ * traces from 10 MB to 20 GB, graphs as text, and memory as predicted and as published.
+>>>>>>> wt-irread
  * Prints tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and
  * fails where a bound that the project promises does not hold.
  *
@@ -30,6 +34,7 @@ static const struct part {
     {"growth", bench_growth, "GROWTH_SECONDS", 55},
     {"way", bench_way, NULL, 1},
     {"trace", bench_trace, NULL, 1},
+    {"ir", bench_ir, NULL, 1},
     {"memory", bench_memory, NULL, 1},
     {"lint", bench_lint, NULL, 1},
     {"bounds", bench_bounds, "BOUNDS_SECONDS", 10}, /* last: it looks at what the others found */

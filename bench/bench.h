@@ -97,6 +97,7 @@ void bench_stages(double seconds);
 void bench_growth(double seconds);
 void bench_way(double seconds);
 void bench_trace(double seconds);
+void bench_ir(double seconds);
 void bench_memory(double seconds);
 void bench_lint(double seconds);
 void bench_bounds(double seconds);

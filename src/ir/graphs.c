@@ -172,6 +172,8 @@ void ek__ir_graph_open(ek__ir_reader *r)
     const char *p = ek__ir_skip_blanks(r->begin, r->end);
     bool funcgraph = ek__ir_begins(p, r->end, failed);
     p += funcgraph ? sizeof failed - 1 : sizeof modern - 1;
+    if (p > r->end) /* the blank behind the word was the line's last */
+        p = r->end;
     const char *end = p;
     while (end < r->end && !ek__ir_is_space(*end) && *end != '(' && *end != '[')
         end++;

@@ -267,9 +267,11 @@ static ek_status next_record(ek__ir_reader *r, source *s, bool *more)
     text = s->feed.text + s->feed.begin;
     r->begin = text;
     r->end = ek__ir_trim(text, text + size);
+    if (r->end > text && r->end < text + size && ek__ir_is_blank(*r->end) && ek__ir_is_digit(r->end[-1]))
+        r->end++; /* "%1 " begins a node, "%1" alone would not when it is read again */
     r->offset = s->feed.offset;
     r->has_nul = memchr(text, '\0', size) != NULL;
-    if (r->end > r->begin)
+    if (ek__ir_skip_blanks(r->begin, r->end) < r->end)
         take_record(r, kind);
     ek__ir_feed_skip(&s->feed, size);
     s->line += n_lines;

@@ -249,7 +249,7 @@ static uint32_t tensor(ek__ir_reader *r, piece dtype, piece shape, bool referenc
                        .name = EK_IR_NONE,
                        .bytes = -1};
     if (dims_of(r, shape, &type))
-        type.bytes = tensor_bytes(type.dtype, r->scratch + from, type.rank);
+        type.bytes = tensor_bytes(type.dtype, type.rank > 0 ? r->scratch + from : NULL, type.rank);
     else {
         r->n_scratch = from;
         type.rank = 0;

@@ -452,6 +452,8 @@ static const struct {
     {"%1(a) = A()\n # Scope: (Default/a b/c)\n", "2:21: warning: a blank within the scope; it is kept as it is\n"},
     {"%1(a) = A()\n # Scope: (Default\n",
      "2:11: warning: the scope that opens here is not closed; it is kept as it is\n"},
+    {"funcgraph \n",
+     "1:10: warning: '(' is missing behind the graph's name; it is read as a graph without parameters\n"},
     {"# Total subgraphs: 2\nsubgraph @f() {\nReturn(%0)\n}\n",
      "1:0: warning: the file counts 2 graphs and shows 1; it may be cut short\n"},
     {"Total number of cnodes: 5\nsubgraph @f() {\nReturn(%0)\n}\n",
