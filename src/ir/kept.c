@@ -6,12 +6,14 @@
 #include "base/error.h"
 #include "ir/check.h"
 
-enum { MAX_ALIASES = 64, MAX_DEPTH = 8 };
+/* A value with more aliases than that is of no graph that was compiled; the rest is left out. */
+enum { MAX_ALIASES = 64, MAX_DEPTH = 8, MAX_VISITS = 1024 };
 
 /* What one value is taken by. */
 typedef struct taken {
     ek_ir_kept kept;
     uint32_t last_site;
+    int n_visits;
     int64_t parts; /* bytes of the parts that backward takes of a tuple; -1: all of it */
 } taken;
 
@@ -74,7 +76,7 @@ static void find_takers(ek__ir_context *c, uint32_t value, int depth, taken *t)
         else if (passes_on(c, use[u]) && n_aliases < MAX_ALIASES && ek__ir_is_forward(c, last))
             alias[n_aliases++] = last;
     }
-    for (uint32_t a = 0; a < n_aliases && depth < MAX_DEPTH; a++)
+    for (uint32_t a = 0; a < n_aliases && depth < MAX_DEPTH && t->n_visits++ < MAX_VISITS; a++)
         find_takers(c, alias[a], depth + 1, t);
 }
 
