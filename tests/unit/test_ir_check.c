@@ -138,10 +138,14 @@ static const fixture fixtures[] = {
     {"unfused",
      "dtype",
      {{"unfused-pattern", EK_IR_NOTE, 7, 3, 3, 626688, "RMSNorm", "rms_norm"},
-      {"unfused-pattern", EK_IR_NOTE, 36, 1, 1, 131072, "SwiGLU", "swiglu"},
+      {"unfused-pattern", EK_IR_NOTE, 36, 2, 2, 196608, "SwiGLU", "swiglu"},
       {"unfused-pattern", EK_IR_NOTE, 38, 1, 1, 65536, "calculate SiLU", "silu"},
       {"unfused-pattern", EK_IR_NOTE, 47, 1, 1, 393216, "FlashAttentionScore", "use_flash_attention"},
-      {"unfused-pattern", EK_IR_NOTE, 55, 1, 1, 262144, "rotary embedding", "ApplyRotaryPosEmb"}}},
+      {"unfused-pattern", EK_IR_NOTE, 55, 1, 1, 262144, "rotary embedding", "ApplyRotaryPosEmb"},
+      {"unfused-pattern", EK_IR_NOTE, 64, 1, 1, 139264, "calculate LayerNorm", "LayerNorm"},
+      {"unfused-pattern", EK_IR_NOTE, 70, 1, 1, 137216, "calculate RMSNorm", "rms_norm"},
+      {"unfused-pattern", EK_IR_NOTE, 75, 2, 2, 393216, "calculate GeLU", "gelu"},
+      {"unfused-pattern", EK_IR_NOTE, 83, 1, 1, 67584, "calculate softmax", "softmax"}}},
 };
 
 static const ek_ir_finding *find(const ek_ir_report *report, const wanted *w)
