@@ -59,8 +59,8 @@ static void count_taker(const ek__ir_context *c, ek__ir_use use, uint32_t value,
     const ek_ir_type *part = ek__ir_type_of_node(c, use.node);
     if (c->op[use.node] != EK__IR_OP_TUPLE_GET_ITEM || !part || part->bytes < 0)
         t->parts = -1;
-    else if (t->parts >= 0)
-        t->parts += part->bytes;
+    else if (t->parts >= 0 && __builtin_add_overflow(t->parts, part->bytes, &t->parts))
+        t->parts = -1;
 }
 
 static void find_takers(ek__ir_context *c, uint32_t value, int depth, taken *t)
