@@ -222,6 +222,7 @@ static void judge(ek__ir_context *c, const copies *all, ek_ir_recompute *r)
         r->in_effect = is_taken_backward(c, r->copy) ? EK_IR_YES : EK_IR_UNSEEN;
     } else if (c->report->has_backward && node->graph < c->ir->n_graphs && c->whole_graph[node->graph]) {
         r->in_effect = EK_IR_NO;
+        r->by_design |= (node->flags & EK_IR_CELL_RECOMPUTE) != 0; /* the cell was asked for, not this operator */
     }
 }
 

@@ -94,6 +94,7 @@ static const fixture fixtures[] = {
      {{"recompute-not-in-effect", EK_IR_WARNING, 0, 1, 1, 2097152, "2.00 MiB held", "a copy is there"}}},
     {"in_effect", "recompute-not-in-effect", {{0}}},
     {"cell_output", "recompute-not-in-effect", {{0}}},
+    {"cell_unneeded", "recompute-not-in-effect", {{0}}},
     {"cast_wrong_way",
      "recompute-not-in-effect",
      {{"recompute-costs-memory", EK_IR_WARNING, 1, 1, 1, 8192, "input of 16.0 KiB", "leave this Cast out"},
@@ -138,10 +139,14 @@ static const fixture fixtures[] = {
     {"unfused",
      "dtype",
      {{"unfused-pattern", EK_IR_NOTE, 7, 3, 3, 626688, "RMSNorm", "rms_norm"},
-      {"unfused-pattern", EK_IR_NOTE, 36, 1, 1, 131072, "SwiGLU", "swiglu"},
+      {"unfused-pattern", EK_IR_NOTE, 36, 2, 2, 196608, "SwiGLU", "swiglu"},
       {"unfused-pattern", EK_IR_NOTE, 38, 1, 1, 65536, "calculate SiLU", "silu"},
       {"unfused-pattern", EK_IR_NOTE, 47, 1, 1, 393216, "FlashAttentionScore", "use_flash_attention"},
-      {"unfused-pattern", EK_IR_NOTE, 55, 1, 1, 262144, "rotary embedding", "ApplyRotaryPosEmb"}}},
+      {"unfused-pattern", EK_IR_NOTE, 55, 1, 1, 262144, "rotary embedding", "ApplyRotaryPosEmb"},
+      {"unfused-pattern", EK_IR_NOTE, 64, 1, 1, 139264, "calculate LayerNorm", "LayerNorm"},
+      {"unfused-pattern", EK_IR_NOTE, 70, 1, 1, 137216, "calculate RMSNorm", "rms_norm"},
+      {"unfused-pattern", EK_IR_NOTE, 75, 2, 2, 393216, "calculate GeLU", "gelu"},
+      {"unfused-pattern", EK_IR_NOTE, 83, 1, 1, 67584, "calculate softmax", "softmax"}}},
 };
 
 static const ek_ir_finding *find(const ek_ir_report *report, const wanted *w)
@@ -238,6 +243,23 @@ static void what_a_request_became_is_told_for_each(void **state)
         assert_int_equal(r->copy == EK_IR_NONE ? EK_IR_NONE : ir->node[r->copy].number, cases[i].copy);
         drop(ir, &report);
     }
+}
+
+/* Of a whole cell some operators have copies, some backward has no need of; none of them is to blame. */
+static void what_a_whole_cell_does_not_need_is_by_design(void **state)
+{
+    (void)state;
+    ek_ir_report report;
+    ek_ir *ir;
+    read_fixture("cell_unneeded", NULL, &ir, &report);
+    assert_int_equal(report.n_recompute, 3);
+    assert_int_equal(report.recompute[0].in_effect, EK_IR_YES);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(report.recompute[i].in_effect, EK_IR_NO);
+        assert_int_equal(report.recompute[i].held, EK_IR_NONE);
+        assert_true(report.recompute[i].by_design);
+    }
+    drop(ir, &report);
 }
 
 static void micro_batches_alive_multiply_what_is_held(void **state)
@@ -649,6 +671,7 @@ int main(void)
         cmocka_unit_test(every_fixture_gives_exactly_its_findings),
         cmocka_unit_test(findings_stand_by_severity_then_bytes),
         cmocka_unit_test(what_a_request_became_is_told_for_each),
+        cmocka_unit_test(what_a_whole_cell_does_not_need_is_by_design),
         cmocka_unit_test(micro_batches_alive_multiply_what_is_held),
         cmocka_unit_test(parameters_are_summed_by_prefix),
         cmocka_unit_test(every_kind_of_communication_is_measured),

@@ -436,12 +436,53 @@ static void a_value_is_followed_into_the_graph_it_is_handed_to(void **state)
     ek_ir_free(ir);
 }
 
+/* ---- damage ---- */
+
+/* Bytes of fixtures changed, left out, doubled: whatever is still read is judged without harm. */
+static void damaged_graphs_are_judged_without_harm(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"silu_mul_fixed", "redistribution", "repeated_gather", "shard_mismatch",
+                                        "row_parallel",   "parameters",     "dtype",           "unfused"};
+    ek__random r = ek__random_seed(22);
+    for (int i = 0; i < 400; i++) {
+        char path[200];
+        size_t size = 0;
+        ek_ir *ir;
+        ek_error err;
+        snprintf(path, sizeof path, "tests/data/ir_check/%s.ir", names[i % 8]);
+        char *text = slurp(source_path(path), &size);
+        assert_non_null(text);
+        for (int k = ek__random_below(&r, 12); k >= 0; k--) {
+            size_t at = (size_t)ek__random_below(&r, (int)size - 80),
+                   from = (size_t)ek__random_below(&r, (int)size - 80);
+            size_t n = 1 + (size_t)ek__random_below(&r, ek__random_below(&r, 2) ? 3 : 60);
+            memmove(text + at, text + from, n);
+        }
+        if (ek_ir_parse("damaged.ir", text, size, NULL, &ir, &err) == EK_OK) {
+            ek_ir_report report;
+            ek_ir_difference d;
+            static const ek_ir_check_options options = {.n_devices = 8, .large_bytes = 1000, .alive = 3};
+            assert_int_equal(ek_ir_check(ir, &options, &report, &err), EK_OK);
+            assert_int_equal(ek_ir_compare(&report, &report, &d, &err), EK_OK);
+            assert_int_equal(d.n_only[0] + d.n_only[1], 0);
+            for (int k = 0; k < report.n_findings; k++)
+                assert_false(ir->node[report.finding[k].node].flags & EK_IR_DAMAGED);
+            ek_ir_difference_clear(&d);
+            ek_ir_report_clear(&report);
+            ek_ir_free(ir);
+        }
+        free(text);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_graphs_are_judged_as_slowly),
         cmocka_unit_test(neither_numbers_nor_places_change_the_answers),
         cmocka_unit_test(a_value_is_followed_into_the_graph_it_is_handed_to),
+        cmocka_unit_test(damaged_graphs_are_judged_without_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
