@@ -126,22 +126,18 @@ void ek__ir_graph_ensure(ek__ir_reader *r)
         add_graph(r, EK_IR_NONE);
 }
 
-static uint32_t line_of(const ek__ir_reader *r, const char *at)
-{
-    uint32_t line = r->line;
-    for (const char *p = r->begin; p < at; p++)
-        line += *p == '\n';
-    return line;
-}
-
 /* "%para1_x, %para2_y : type # remark" up to the closing parenthesis. */
 static void formals(ek__ir_reader *r, const char *at)
 {
     ek_ir_graph *g = &r->ir->graph[r->graph];
     const uint32_t n_types = r->n_list;
     ek__ir_fault fault;
+    const char *counted = r->begin;
+    uint32_t line = r->line;
     for (const char *p = at;;) {
         p = ek__ir_skip_space(p, r->end);
+        for (; counted < p; counted++)
+            line += *counted == '\n';
         if (p == r->end || *p == ')' || r->status)
             break;
         if (*p == '#') { /* the name, or a remark */
@@ -149,14 +145,14 @@ static void formals(ek__ir_reader *r, const char *at)
             continue;
         }
         const char *stop = ek__ir_item_end(p, r->end, EK__IR_ITEM_TYPE, &fault);
-        if (!stop || stop == r->end) {
+        if (!stop || stop == r->end || (*stop != ',' && *stop != ')')) {
             if (stop)
                 fault = (ek__ir_fault){stop, at - 1};
             ek__ir_unmatched(r, &fault, "parameters from here on are left out");
             break;
         }
         if (ek__ir_begins(p, stop, "%para")) {
-            uint32_t index = declare(r, p, ek__ir_trim(p, stop), r->graph, line_of(r, p));
+            uint32_t index = declare(r, p, ek__ir_trim(p, stop), r->graph, line);
             if (index != EK_IR_NONE && r->ir->parameter[index].type == EK_IR_NONE && g->n_formals < n_types)
                 r->ir->parameter[index].type = r->list[g->n_formals];
             g->n_formals += index != EK_IR_NONE;

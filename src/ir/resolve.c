@@ -25,6 +25,7 @@ static int by_number(const void *a, const void *b)
 typedef struct numbers {
     size_t n;
     place *place;
+    bool distinct; /* surely */
 } numbers;
 
 static bool list_numbers(const ek_ir *ir, const ek_ir_graph *g, numbers *out)
@@ -41,35 +42,39 @@ static bool list_numbers(const ek_ir *ir, const ek_ir_graph *g, numbers *out)
         rising = rising && (out->n == 0 || out->place[out->n - 1].number < number);
         out->place[out->n++] = (place){number, node};
     }
+    out->distinct = rising;
     if (!rising)
         qsort(out->place, out->n, sizeof *out->place, by_number);
     return true;
 }
 
+/* How many places come before the node `node` of the number `number`. */
+static size_t places_before(const numbers *list, uint32_t number, uint32_t node)
+{
+    const place wanted = {number, node};
+    size_t low = 0, high = list->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_number(&list->place[middle], &wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The node of a number; of several the last before `user`, else the first. EK_IR_NONE without one. */
 static uint32_t node_of(const numbers *list, uint32_t number, uint32_t user)
 {
-    size_t low = 0, high = list->n;
     if (list->n == 0 || number < list->place[0].number)
         return EK_IR_NONE;
     size_t guess = number - list->place[0].number;
-    if (guess < list->n && list->place[guess].number == number)
-        low = guess;
-    else
-        while (low < high) {
-            size_t middle = low + (high - low) / 2;
-            if (list->place[middle].number < number)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-    while (low > 0 && list->place[low - 1].number == number)
-        low--;
-    if (low == list->n || list->place[low].number != number)
-        return EK_IR_NONE;
-    while (low + 1 < list->n && list->place[low + 1].number == number && list->place[low + 1].node < user)
-        low++;
-    return list->place[low].node;
+    if (list->distinct && guess < list->n && list->place[guess].number == number)
+        return list->place[guess].node;
+    size_t before = places_before(list, number, user);
+    if (before > 0 && list->place[before - 1].number == number)
+        return list->place[before - 1].node;
+    return before < list->n && list->place[before].number == number ? list->place[before].node : EK_IR_NONE;
 }
 
 static void resolve_node(ek_ir *ir, uint32_t user, const numbers *list)

@@ -197,12 +197,10 @@ static void write_attributes(generator *g, const spec *s)
     if (s->attributes)
         write_text(g, " primitive_attrs: {%s}", s->attributes);
     else if (s->literal == L_MATMUL)
-        write_text(g,
-                   old ? " primitive_attrs: {output_names: [output], transpose_a: false, input_names: [x1, x2], "
-                         "transpose_x2: true, transpose_x1: false, transpose_b: true}"
-                       : " primitive_attrs: {output_names: [output], transpose_a: Bool(0), input_names: [x1, x2], "
-                         "transpose_b: Bool(1), in_strategy: %s}",
-                   s->strategy);
+        write_text(
+            g,
+            " primitive_attrs: {output_names: [output], transpose_a: %s, input_names: [x1, x2], transpose_b: %s%s%s}",
+            old ? "false" : "Bool(0)", yes, s->strategy ? ", in_strategy: " : "", s->strategy ? s->strategy : "");
     write_text(g, " cnode_attrs: {checkpoint: %s", yes);
     if (!old && (s->requested || g->phase == COPY))
         write_text(g, ", recompute_sub_graph: U64(%d), recompute_id: I64(%" PRId64 ")", g->layer, s->original);
@@ -293,6 +291,15 @@ static int64_t add(generator *g, spec s)
     return g->n++;
 }
 
+static const char *const comm_primitives[EK_N_IR_COMM_KINDS] = {
+    [EK_IR_ALL_REDUCE] = "AllReduce",
+    [EK_IR_ALL_GATHER] = "AllGather",
+    [EK_IR_REDUCE_SCATTER] = "ReduceScatter",
+    [EK_IR_ALL_TO_ALL] = "AlltoAll",
+    [EK_IR_SEND] = "Send",
+    [EK_IR_RECEIVE] = "Receive",
+};
+
 static int64_t communicate(generator *g, spec s, ek_ir_comm_kind kind, ek_ir_comm_role role)
 {
     char text[SHORT];
@@ -310,7 +317,7 @@ static int64_t communicate(generator *g, spec s, ek_ir_comm_kind kind, ek_ir_com
                   "(0, 1, 2, 3), group_ranks: \"0-1-2-3\", rank_size: I64(4), index: I64(0), group_rank_ids: (0, 1, 2, "
                   "3), no_eliminate: Bool(1)",
             role == EK_IR_ROLE_GRADIENT ? 1 : 0);
-    s.primitive = ek_ir_comm_kind_name[kind];
+    s.primitive = comm_primitives[kind];
     s.attributes = text;
     g->truth->n_comms[kind][role]++;
     return add(g, s);
