@@ -29,7 +29,8 @@ typedef struct ek_ir_recompute {
     int64_t bytes;          /**< of what is held, one micro-batch; 0 nothing; -1 not known */
     const char
         *setting;   /**< pattern for select_recompute that takes the block away: "feed_forward\.w1\.reshape"; NULL */
-    bool by_design; /**< the output of a cell that is recomputed whole: kept on purpose */
+    bool by_design; /**< of a cell that is recomputed whole: its output, kept on purpose, or what backward has no need
+                       of */
 } ek_ir_recompute;
 
 /** Kinds of communication. */

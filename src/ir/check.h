@@ -64,7 +64,7 @@ typedef struct ek__ir_context {
     ek__ir_use *use;       /**< direct ones, in file order */
     bool *called;          /**< [n_nodes + n_parameters]: some use is a call of a graph in sight */
     ek__ir_use *through;   /**< room for the uses of one value through calls */
-    size_t through_capacity, n_through;
+    size_t through_capacity, n_through, n_followed;
     bool *whole_graph; /**< [n_graphs] it ends in a Return and takes nothing from outside the file */
     bool has_copies;   /**< a duplicated node is in sight */
     void *table;       /**< of findings, check.c */
@@ -105,10 +105,12 @@ EK__IR_CHECK_LIST(EK__IR_CHECK)
 /** Fill everything of the context but comm_of and table. EK_ERR_MEMORY. O(nodes + edges + distinct texts). */
 ek_status ek__ir_edges_make(ek__ir_context *context, ek_error *err);
 /** Where a value is taken, calls of graphs in sight followed into them; valid until the next call of this function.
- *  *n is cut to 65536. O(uses). */
+ *  through calls at most 4096. O(uses). */
 const ek__ir_use *ek__ir_uses(ek__ir_context *context, uint32_t value, uint32_t *n);
 /** An operand; NULL without it. */
 const ek_ir_input *ek__ir_operand(const ek__ir_context *context, uint32_t node, uint32_t k);
+/** An operand, Depend looked through; NULL without it. O(Depends). */
+const ek_ir_input *ek__ir_source(const ek__ir_context *context, uint32_t node, uint32_t k);
 /** The node that makes an operand, Depend looked through; EK_IR_NONE when it is no node. O(Depends). */
 uint32_t ek__ir_maker(const ek__ir_context *context, uint32_t node, uint32_t k);
 /** The only operator besides UpdateState that takes a node's value, Depend looked through; EK_IR_NONE otherwise. */

@@ -120,7 +120,8 @@ static void check_casts(ek__ir_context *c, uint32_t second)
         return;
     const ek_ir_type *in = ek__ir_type_of_operand(c, first, 0), *middle = ek__ir_type_of_node(c, first);
     const ek_ir_type *out = ek__ir_type_of_node(c, second);
-    if (dtype_of(in) == EK_IR_DTYPE_UNKNOWN || dtype_of(in) != dtype_of(out) || dtype_of(middle) == dtype_of(in))
+    if (dtype_of(in) == EK_IR_DTYPE_UNKNOWN || dtype_of(in) != dtype_of(out) || dtype_of(middle) == dtype_of(in) ||
+        dtype_of(middle) == EK_IR_DTYPE_UNKNOWN)
         return;
     bool loses = ek__ir_element_bytes(middle->dtype) < ek__ir_element_bytes(in->dtype);
     bool known = in->bytes >= 0 && middle->bytes >= 0 && in->bytes < INT64_MAX / 8 && middle->bytes < INT64_MAX / 8;

@@ -5,6 +5,7 @@
 
 typedef struct verdict {
     bool whole, sharded;
+    int n_visits;
     uint32_t taker;
 } verdict;
 
@@ -28,7 +29,7 @@ static void judge(const ek__ir_context *c, ek__ir_use use, verdict *out)
 /* Through Load, Cast and Depend to the operators that use the weight. */
 static void find_verdict(ek__ir_context *c, uint32_t value, int depth, verdict *out)
 {
-    enum { MAX_PASSED = 64 };
+    enum { MAX_PASSED = 64, MAX_VISITS = 4096 };
     uint32_t n, passed[MAX_PASSED], n_passed = 0;
     const ek__ir_use *use = ek__ir_uses(c, value, &n);
     for (uint32_t u = 0; u < n; u++) {
@@ -39,7 +40,7 @@ static void find_verdict(ek__ir_context *c, uint32_t value, int depth, verdict *
         if (op != EK__IR_OP_LOAD && op != EK__IR_OP_DEPEND && ek__ir_is_forward(c, use[u].node))
             judge(c, use[u], out);
     }
-    for (uint32_t i = 0; i < n_passed && depth < 4; i++)
+    for (uint32_t i = 0; i < n_passed && depth < 4 && out->n_visits++ < MAX_VISITS; i++)
         find_verdict(c, passed[i], depth + 1, out);
 }
 

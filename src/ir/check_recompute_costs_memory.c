@@ -1,27 +1,39 @@
 /* A recomputed Cast to a narrower type: its copy takes the wider input, which is now held instead of the output. No
  * finding where the input is there anyway: a weight, something recomputed itself, or held for another operator too. */
+#include "base/error.h"
 #include "ir/check.h"
 
-/* Is the wide value there for other reasons? */
-static bool is_there_anyway(ek__ir_context *c, uint32_t cast)
+/* Does backward take the value for anything but the Cast? Walked once for each value. */
+static bool is_held_anyway(ek__ir_context *c, uint32_t maker, uint8_t *answer)
 {
-    const ek_ir_input *input = ek__ir_operand(c, cast, 0);
-    uint32_t maker = ek__ir_maker(c, cast, 0), n;
+    enum { NOT_ASKED, YES, NO };
+    uint32_t n;
+    if (answer[maker] != NOT_ASKED)
+        return answer[maker] == YES;
+    const ek__ir_use *use = ek__ir_uses(c, maker, &n);
+    answer[maker] = NO;
+    for (uint32_t u = 0; u < n && answer[maker] == NO; u++)
+        if (ek__ir_is_backward(c, use[u].node) && c->op[use[u].node] != EK__IR_OP_CAST)
+            answer[maker] = YES;
+    return answer[maker] == YES;
+}
+
+/* Is the wide value there for other reasons? */
+static bool is_there_anyway(ek__ir_context *c, uint32_t cast, uint8_t *answer)
+{
+    const ek_ir_input *input = ek__ir_source(c, cast, 0);
     if (!input || input->kind == EK_IR_INPUT_LITERAL)
         return true;
     if (input->kind == EK_IR_INPUT_PARAMETER) { /* of a called graph it stands for a value of its caller */
         const ek_ir_type *type = ek__ir_type(c, input->type);
         return c->ir->parameter[input->index].graph == EK_IR_NONE || (type && type->reference);
     }
-    if (maker == EK_IR_NONE)
+    if (input->kind != EK_IR_INPUT_NODE)
         return false;
+    uint32_t maker = input->index;
     if (c->op[maker] == EK__IR_OP_LOAD || (c->ir->node[maker].flags & (EK_IR_RECOMPUTE | EK_IR_DUPLICATED)))
         return true;
-    const ek__ir_use *use = ek__ir_uses(c, maker, &n);
-    for (uint32_t u = 0; u < n; u++)
-        if (ek__ir_is_backward(c, use[u].node) && c->op[use[u].node] != EK__IR_OP_CAST)
-            return true;
-    return false;
+    return is_held_anyway(c, maker, answer);
 }
 
 /* The request, or a copy whose original the file does not show. */
@@ -63,13 +75,16 @@ static void sight(ek__ir_context *c, uint32_t node, const ek_ir_type *in, const 
 
 ek_status ek__ir_check_recompute_costs_memory(ek__ir_context *context, ek_error *err)
 {
+    uint8_t *answer = ek__pool_alloc(context->scratch, context->ir->n_nodes, 1);
+    if (!answer)
+        return ek__no_memory(err);
     for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
         if (context->op[i] != EK__IR_OP_CAST || !is_asked_for(context, i))
             continue;
         const ek_ir_type *in = ek__ir_type_of_operand(context, i, 0), *out = ek__ir_type_of_node(context, i);
         if (!in || !out || ek__ir_element_bytes(out->dtype) == 0)
             continue;
-        if (ek__ir_element_bytes(in->dtype) > ek__ir_element_bytes(out->dtype) && !is_there_anyway(context, i))
+        if (ek__ir_element_bytes(in->dtype) > ek__ir_element_bytes(out->dtype) && !is_there_anyway(context, i, answer))
             sight(context, i, in, out);
     }
     return ek__ir_check_end(context, err);

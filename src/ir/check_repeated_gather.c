@@ -24,7 +24,7 @@ static int by_key(const void *a, const void *b)
 static uint64_t value_key(const ek__ir_context *c, uint32_t node)
 {
     uint32_t maker = ek__ir_maker(c, node, 0);
-    const ek_ir_input *input = ek__ir_operand(c, node, 0);
+    const ek_ir_input *input = ek__ir_source(c, node, 0);
     uint32_t graph = c->ir->node[node].graph;
     if (maker != EK_IR_NONE && c->op[maker] != EK__IR_OP_LOAD)
         return ek__ir_mix(1, maker);

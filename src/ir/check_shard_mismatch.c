@@ -134,8 +134,11 @@ static void check_shapes(ek__ir_context *c, const node_cuts *of)
 /* (e): sizes are equal before slicing when they are now, or would be with the cuts undone. */
 static bool differs(int64_t size_a, int64_t size_b, int64_t cut_a, int64_t cut_b)
 {
-    bool same = size_a > 1 && size_b > 1 && (size_a == size_b || size_a * cut_a == size_b * cut_b);
-    return same && cut_a != cut_b;
+    int64_t whole_a, whole_b;
+    if (size_a < 2 || size_b < 2 || cut_a == cut_b)
+        return false;
+    return size_a == size_b || (!__builtin_mul_overflow(size_a, cut_a, &whole_a) &&
+                                !__builtin_mul_overflow(size_b, cut_b, &whole_b) && whole_a == whole_b);
 }
 
 static bool operands_differ(const ek__ir_context *c, const node_cuts *of)

@@ -44,7 +44,7 @@ enum {
     MAX_TERMS = 24,
     MAX_OPERANDS = 2,
     MAX_NAMES = 60,
-    MAX_LIGHT = 6
+    MAX_LIGHT = 4
 };
 
 static const char *const light_names[] = {"Reshape", "Transpose", "Mul",     "RealDiv", "Div",          "Add",

@@ -8,7 +8,8 @@
 #include "base/error.h"
 #include "ir/check.h"
 
-enum { MAX_CALL_DEPTH = 8, MAX_THROUGH = 65536, MAX_DEPENDS = 64 };
+/* A loop is a graph that calls itself, hence the limit of depth. */
+enum { MAX_CALL_DEPTH = 8, MAX_THROUGH = 4096, MAX_DEPENDS = 64 };
 
 typedef struct known {
     const char *name;
@@ -162,8 +163,6 @@ static bool make_uses(ek__ir_context *c)
 
 static bool add_through(ek__ir_context *c, ek__ir_use use)
 {
-    if (c->n_through >= MAX_THROUGH)
-        return false;
     ek__ir_use *grown = ek__with_room(c->through, &c->through_capacity, c->n_through + 1, sizeof use);
     if (!grown) {
         c->out_of_memory = true;
@@ -183,6 +182,8 @@ static void follow(ek__ir_context *c, uint32_t value, uint32_t site, int depth)
         if (site != EK_IR_NONE)
             use.site = site;
         /* operand 0 is the graph */
+        if (c->n_followed++ >= MAX_THROUGH)
+            return;
         if (graph && use.operand > 0 && use.operand - 1 < graph->n_formals && depth < MAX_CALL_DEPTH)
             follow(c, ir->n_nodes + graph->first_formal + use.operand - 1, use.site, depth + 1);
         else if (!add_through(c, use))
@@ -194,11 +195,9 @@ const ek__ir_use *ek__ir_uses(ek__ir_context *context, uint32_t value, uint32_t 
 {
     if (!context->called[value]) {
         *n = context->first_use[value + 1] - context->first_use[value];
-        if (*n > MAX_THROUGH)
-            *n = MAX_THROUGH;
         return &context->use[context->first_use[value]];
     }
-    context->n_through = 0;
+    context->n_through = context->n_followed = 0;
     follow(context, value, EK_IR_NONE, 0);
     *n = (uint32_t)context->n_through;
     return context->through;
@@ -210,17 +209,21 @@ const ek_ir_input *ek__ir_operand(const ek__ir_context *context, uint32_t node, 
     return k < n->n_inputs ? &context->ir->input[n->first_input + k] : NULL;
 }
 
-uint32_t ek__ir_maker(const ek__ir_context *context, uint32_t node, uint32_t k)
+const ek_ir_input *ek__ir_source(const ek__ir_context *context, uint32_t node, uint32_t k)
 {
     const ek_ir_input *input = ek__ir_operand(context, node, k);
     for (int i = 0; input && i < MAX_DEPENDS; i++) {
-        if (input->kind != EK_IR_INPUT_NODE || input->index >= context->ir->n_nodes)
-            return EK_IR_NONE;
-        if (context->op[input->index] != EK__IR_OP_DEPEND)
-            return input->index;
+        if (input->kind != EK_IR_INPUT_NODE || context->op[input->index] != EK__IR_OP_DEPEND)
+            return input;
         input = ek__ir_operand(context, input->index, 0);
     }
-    return EK_IR_NONE;
+    return NULL;
+}
+
+uint32_t ek__ir_maker(const ek__ir_context *context, uint32_t node, uint32_t k)
+{
+    const ek_ir_input *input = ek__ir_source(context, node, k);
+    return input && input->kind == EK_IR_INPUT_NODE ? input->index : EK_IR_NONE;
 }
 
 uint32_t ek__ir_only_taker(ek__ir_context *context, uint32_t node)

@@ -6,12 +6,14 @@
 #include "base/error.h"
 #include "ir/check.h"
 
-enum { MAX_ALIASES = 64, MAX_DEPTH = 8 };
+/* A value with more aliases than that is of no graph that was compiled; the rest is left out. */
+enum { MAX_ALIASES = 64, MAX_DEPTH = 8, MAX_VISITS = 1024 };
 
 /* What one value is taken by. */
 typedef struct taken {
     ek_ir_kept kept;
     uint32_t last_site;
+    int n_visits;
     int64_t parts; /* bytes of the parts that backward takes of a tuple; -1: all of it */
 } taken;
 
@@ -57,8 +59,8 @@ static void count_taker(const ek__ir_context *c, ek__ir_use use, uint32_t value,
     const ek_ir_type *part = ek__ir_type_of_node(c, use.node);
     if (c->op[use.node] != EK__IR_OP_TUPLE_GET_ITEM || !part || part->bytes < 0)
         t->parts = -1;
-    else if (t->parts >= 0)
-        t->parts += part->bytes;
+    else if (t->parts >= 0 && __builtin_add_overflow(t->parts, part->bytes, &t->parts))
+        t->parts = -1;
 }
 
 static void find_takers(ek__ir_context *c, uint32_t value, int depth, taken *t)
@@ -74,7 +76,7 @@ static void find_takers(ek__ir_context *c, uint32_t value, int depth, taken *t)
         else if (passes_on(c, use[u]) && n_aliases < MAX_ALIASES && ek__ir_is_forward(c, last))
             alias[n_aliases++] = last;
     }
-    for (uint32_t a = 0; a < n_aliases && depth < MAX_DEPTH; a++)
+    for (uint32_t a = 0; a < n_aliases && depth < MAX_DEPTH && t->n_visits++ < MAX_VISITS; a++)
         find_takers(c, alias[a], depth + 1, t);
 }
 

@@ -91,12 +91,13 @@ static const copy *not_before(const copies *all, copy wanted)
     return low < all->n ? &all->copy[low] : NULL;
 }
 
-/* Where several copies are alike, as without numbers those of micro-batches are, the k-th goes to the k-th request. */
+/* Where several copies are alike, as without numbers those of micro-batches are, the k-th goes to the k-th request;
+ * EK_IR_NONE when all are given away. */
 static uint32_t next_alike(const copies *all, size_t first)
 {
     size_t at = first + all->n_given[first];
     if (at >= all->n || compare(&all->copy[at], &all->copy[first]) != 0)
-        at = first;
+        return EK_IR_NONE;
     all->n_given[first]++;
     return all->copy[at].node;
 }
@@ -112,8 +113,10 @@ static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
     for (int w = 0; w < 3; w++) {
         const copy *found = not_before(all, wanted[w]);
         bool same = found && found->key == key && (w == 2 || found->graph == node->graph);
-        if (same && (w > 0 || found->micro == node->micro))
-            return next_alike(all, (size_t)(found - all->copy));
+        bool usable = same && (w > 0 || found->micro == node->micro);
+        uint32_t given = usable ? next_alike(all, (size_t)(found - all->copy)) : EK_IR_NONE;
+        if (given != EK_IR_NONE)
+            return given;
     }
     return EK_IR_NONE;
 }
@@ -219,6 +222,7 @@ static void judge(ek__ir_context *c, const copies *all, ek_ir_recompute *r)
         r->in_effect = is_taken_backward(c, r->copy) ? EK_IR_YES : EK_IR_UNSEEN;
     } else if (c->report->has_backward && node->graph < c->ir->n_graphs && c->whole_graph[node->graph]) {
         r->in_effect = EK_IR_NO;
+        r->by_design |= (node->flags & EK_IR_CELL_RECOMPUTE) != 0; /* the cell was asked for, not this operator */
     }
 }
 

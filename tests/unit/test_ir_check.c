@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "evenkeel/ir_check.h"
 #include "ir_generator.h"
 
@@ -35,6 +36,29 @@ static void drop(ek_ir *ir, ek_ir_report *report)
 {
     ek_ir_report_clear(report);
     ek_ir_free(ir);
+}
+
+/* ---- memory that runs out ---- */
+
+static int until_failure = -1; /* allocations that still succeed; -1: all */
+
+static bool fails(void)
+{
+    return until_failure >= 0 && until_failure-- == 0;
+}
+
+void *__real_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
+void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
+void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size)
+{
+    return fails() ? NULL : __real_ek__pool_alloc(pool, count, size);
+}
+
+void *__real_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size)
+{
+    return fails() ? NULL : __real_ek__pool_push(pool, array, n, size);
 }
 
 /* ---- fixtures ---- */
@@ -70,6 +94,7 @@ static const fixture fixtures[] = {
      {{"recompute-not-in-effect", EK_IR_WARNING, 0, 1, 1, 2097152, "2.00 MiB held", "a copy is there"}}},
     {"in_effect", "recompute-not-in-effect", {{0}}},
     {"cell_output", "recompute-not-in-effect", {{0}}},
+    {"cell_unneeded", "recompute-not-in-effect", {{0}}},
     {"cast_wrong_way",
      "recompute-not-in-effect",
      {{"recompute-costs-memory", EK_IR_WARNING, 1, 1, 1, 8192, "input of 16.0 KiB", "leave this Cast out"},
@@ -114,10 +139,14 @@ static const fixture fixtures[] = {
     {"unfused",
      "dtype",
      {{"unfused-pattern", EK_IR_NOTE, 7, 3, 3, 626688, "RMSNorm", "rms_norm"},
-      {"unfused-pattern", EK_IR_NOTE, 36, 1, 1, 131072, "SwiGLU", "swiglu"},
+      {"unfused-pattern", EK_IR_NOTE, 36, 2, 2, 196608, "SwiGLU", "swiglu"},
       {"unfused-pattern", EK_IR_NOTE, 38, 1, 1, 65536, "calculate SiLU", "silu"},
       {"unfused-pattern", EK_IR_NOTE, 47, 1, 1, 393216, "FlashAttentionScore", "use_flash_attention"},
-      {"unfused-pattern", EK_IR_NOTE, 55, 1, 1, 262144, "rotary embedding", "ApplyRotaryPosEmb"}}},
+      {"unfused-pattern", EK_IR_NOTE, 55, 1, 1, 262144, "rotary embedding", "ApplyRotaryPosEmb"},
+      {"unfused-pattern", EK_IR_NOTE, 64, 1, 1, 139264, "calculate LayerNorm", "LayerNorm"},
+      {"unfused-pattern", EK_IR_NOTE, 70, 1, 1, 137216, "calculate RMSNorm", "rms_norm"},
+      {"unfused-pattern", EK_IR_NOTE, 75, 2, 2, 393216, "calculate GeLU", "gelu"},
+      {"unfused-pattern", EK_IR_NOTE, 83, 1, 1, 67584, "calculate softmax", "softmax"}}},
 };
 
 static const ek_ir_finding *find(const ek_ir_report *report, const wanted *w)
@@ -214,6 +243,23 @@ static void what_a_request_became_is_told_for_each(void **state)
         assert_int_equal(r->copy == EK_IR_NONE ? EK_IR_NONE : ir->node[r->copy].number, cases[i].copy);
         drop(ir, &report);
     }
+}
+
+/* Of a whole cell some operators have copies, some backward has no need of; none of them is to blame. */
+static void what_a_whole_cell_does_not_need_is_by_design(void **state)
+{
+    (void)state;
+    ek_ir_report report;
+    ek_ir *ir;
+    read_fixture("cell_unneeded", NULL, &ir, &report);
+    assert_int_equal(report.n_recompute, 3);
+    assert_int_equal(report.recompute[0].in_effect, EK_IR_YES);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(report.recompute[i].in_effect, EK_IR_NO);
+        assert_int_equal(report.recompute[i].held, EK_IR_NONE);
+        assert_true(report.recompute[i].by_design);
+    }
+    drop(ir, &report);
 }
 
 static void micro_batches_alive_multiply_what_is_held(void **state)
@@ -581,12 +627,51 @@ static void the_difference_turned_round_is_the_same_turned_round(void **state)
     }
 }
 
+/* Each allocation fails once: the error is told, and nothing is written to what was there. */
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"silu_mul_blocked", "unfused", "repeated_gather", "row_parallel"};
+    for (int i = 0; i < 4; i++) {
+        ek_ir_report report, untouched = {.n_comms = 12345};
+        ek_ir_difference d, same = {.n_comms = 12345};
+        ek_status status = EK_ERR_MEMORY;
+        ek_ir *ir;
+        read_fixture(names[i], NULL, &ir, &report);
+        for (int n = 0; status; n++) {
+            ek_ir_report out = untouched;
+            ek_error err = {0};
+            until_failure = n;
+            status = ek_ir_check(ir, NULL, &out, &err);
+            until_failure = -1;
+            if (status)
+                assert_int_equal(out.n_comms, 12345);
+            else
+                ek_ir_report_clear(&out);
+            assert_true(status == EK_OK || (status == EK_ERR_MEMORY && err.message[0]));
+            assert_true(n < 5000);
+        }
+        status = EK_ERR_MEMORY;
+        for (int n = 0; status; n++) {
+            d = same;
+            until_failure = n;
+            status = ek_ir_compare(&report, &report, &d, NULL);
+            until_failure = -1;
+            assert_true(status == EK_OK || (status == EK_ERR_MEMORY && d.n_comms == 12345));
+            assert_true(n < 5000);
+        }
+        ek_ir_difference_clear(&d);
+        drop(ir, &report);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fixture_gives_exactly_its_findings),
         cmocka_unit_test(findings_stand_by_severity_then_bytes),
         cmocka_unit_test(what_a_request_became_is_told_for_each),
+        cmocka_unit_test(what_a_whole_cell_does_not_need_is_by_design),
         cmocka_unit_test(micro_batches_alive_multiply_what_is_held),
         cmocka_unit_test(parameters_are_summed_by_prefix),
         cmocka_unit_test(every_kind_of_communication_is_measured),
@@ -598,6 +683,7 @@ int main(void)
         cmocka_unit_test(a_graph_does_not_differ_from_itself),
         cmocka_unit_test(known_edits_are_the_difference),
         cmocka_unit_test(the_difference_turned_round_is_the_same_turned_round),
+        cmocka_unit_test(memory_that_runs_out_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
