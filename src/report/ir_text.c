@@ -54,7 +54,7 @@ static void print_verdict(const page *p)
             s->n_findings[EK_IR_NOTE], plural(s->n_findings[EK_IR_NOTE]), one_line ? "; " : "\n");
     print_requests(p);
     if (p->r->has_backward)
-        fprintf(p->out, "; kept for backward: %s", ek__ir_size(s->kept).text);
+        fprintf(p->out, "; backward keeps %s", ek__ir_size(s->kept).text);
     if (one_line && p->ir->n_diagnostics > 0)
         fprintf(p->out, "; damaged: %" PRIu32 " place%s", p->ir->n_diagnostics, plural(p->ir->n_diagnostics));
     fputc('\n', p->out);
