@@ -564,6 +564,21 @@ static int column_of(char **field, int n, const char *name)
     return -1;
 }
 
+static void a_tied_head_is_no_second_table(void **state)
+{
+    (void)state;
+    for (int stages = 1; stages <= 2; stages++) {
+        planned_job j;
+        make_llama2(&j, 40, 5120, 40, 40, 13824);
+        plan_evenly(&j, stages, 1, 0);
+        ek_flops apart = count(&j.made.job, EK_ATTENTION_CAUSAL);
+        j.made.job.model.tied = true;
+        ek_flops tied = count(&j.made.job, EK_ATTENTION_CAUSAL);
+        assert_near(apart.parameters - tied.parameters, 5120.0 * 32000, 0);
+        assert_near(apart.model, tied.model, 0);
+    }
+}
+
 /* As their publishers count them, weight by weight. */
 static void published_models_have_their_parameters(void **state)
 {
@@ -700,6 +715,7 @@ int main(void)
         {"terms agree with the names of operators", terms_agree_with_the_names_of_operators, NULL, NULL, NULL},
         {"mixed lists recompute their layers only", mixed_lists_recompute_their_layers_only, NULL, NULL, NULL},
         {"published models have their parameters", published_models_have_their_parameters, NULL, NULL, NULL},
+        {"a tied head is no second table", a_tied_head_is_no_second_table, NULL, NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
         {"published throughputs are possible", published_throughputs_are_possible, NULL, NULL, NULL},
     };
