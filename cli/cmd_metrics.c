@@ -307,6 +307,11 @@ static bool check_sources(const command *c, const found *f)
     int n = (c->n_traces > 0) + f->has_log + (c->input.step_seconds > 0);
     if (n > 1)
         cli_error(NULL, "a step time comes from one of --log, --trace and --step-seconds; leave the others out");
+    else if (n == 0 && !f->has_job && c->input.samples_per_second <= 0 && c->input.tokens_per_second_per_device <= 0 &&
+             c->job.overrides.pipeline == 0)
+        cli_error(NULL,
+                  "nothing is known of a run: give a log, a trace, --step-seconds or a rate, and a model file for "
+                  "FLOPs; `evenkeel metrics --help` has examples");
     else if (f->has_job && c->input.parameters > 0)
         cli_error(NULL, "--parameters is for runs without a model file, whose parameters are counted; leave it out");
     else

@@ -564,6 +564,55 @@ static int column_of(char **field, int n, const char *name)
     return -1;
 }
 
+static void a_tied_head_is_no_second_table(void **state)
+{
+    (void)state;
+    for (int stages = 1; stages <= 2; stages++) {
+        planned_job j;
+        make_llama2(&j, 40, 5120, 40, 40, 13824);
+        plan_evenly(&j, stages, 1, 0);
+        ek_flops apart = count(&j.made.job, EK_ATTENTION_CAUSAL);
+        j.made.job.model.tied = true;
+        ek_flops tied = count(&j.made.job, EK_ATTENTION_CAUSAL);
+        assert_near(apart.parameters - tied.parameters, 5120.0 * 32000, 0);
+        assert_near(apart.model, tied.model, 0);
+    }
+}
+
+/* As their publishers count them, weight by weight. */
+static void published_models_have_their_parameters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        double parameters;
+    } models[] = {
+        {"pretrain_llama2_7b_bf16.yaml", 6738415616},   {"pretrain_llama2_13b_bf16.yaml", 13015864320},
+        {"pretrain_llama2_70b.yaml", 68976648192},      {"pretrain_llama3_70b.yaml", 70553706496},
+        {"finetune_qwen2_5_7b_8k.yaml", 7615616512},    {"finetune_qwen2_5_14b_8k.yaml", 14770033664},
+        {"finetune_qwen2.5_72B_32K.yaml", 72706203648}, {"pretrain_qwen3_32b_4k.yaml", 32762123264},
+        {"pretrain_mixtral-8x7b.yaml", 46702792704},    {"finetune_glm4_9b.yaml", 9399951360},
+    };
+    const char *shared = getenv("EK_SHARED");
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/reference/configs/%s", shared ? shared : "", models[i].file);
+        if (!shared || access(path, R_OK) != 0) {
+            print_message("EK_SHARED names no folder with the files: skipped\n");
+            skip();
+        }
+        ek_job job;
+        ek_error err = {0};
+        double all = 0, active = 0;
+        if (ek_job_read(path, NULL, NULL, &job, &err) || ek_job_count_parameters(&job, &all, &active, &err))
+            fail_msg("%s: %s", path, err.message);
+        if (all != models[i].parameters)
+            fail_msg("%s: %.0f parameters, published %.0f", models[i].file, all, models[i].parameters);
+        assert_true(job.model.n_experts > 0 ? active < all : active == all);
+        ek_job_clear(&job);
+    }
+}
+
 /* Tokens/s/p that MindFormers' model cards print for full training, with the files they name: whatever the peak, no run
  * can do more than the device, and all were worth printing. */
 static void published_throughputs_are_possible(void **state)
@@ -665,6 +714,8 @@ int main(void)
          NULL},
         {"terms agree with the names of operators", terms_agree_with_the_names_of_operators, NULL, NULL, NULL},
         {"mixed lists recompute their layers only", mixed_lists_recompute_their_layers_only, NULL, NULL, NULL},
+        {"published models have their parameters", published_models_have_their_parameters, NULL, NULL, NULL},
+        {"a tied head is no second table", a_tied_head_is_no_second_table, NULL, NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
         {"published throughputs are possible", published_throughputs_are_possible, NULL, NULL, NULL},
     };
