@@ -110,7 +110,7 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
     if (!job || job->states.shard_weight || job->states.shard_gradient || job->states.shard_optimizer)
         return EK_OK;
     int group = job->parallel.data * job->parallel.context;
-    held now;
+    held now = {0};
     ek_status status = group > 1 ? predict(job, run->err, &now) : EK_OK;
     if (status || group == 1)
         return status;
