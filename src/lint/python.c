@@ -35,7 +35,13 @@ bool ek__python_is(const ek__python *python, int token, const char *text)
 int ek__python_end_column(const ek__python *python, int token)
 {
     const ek__python_token *t = &python->token[token];
-    return memchr(python->text + t->at, '\n', (size_t)t->size) ? 0 : t->column + t->size;
+    int column = t->column;
+    for (int i = t->at; i < t->at + t->size; i++) {
+        if (python->text[i] == '\n')
+            return 0;
+        column += ((unsigned char)python->text[i] & 0xC0) != 0x80;
+    }
+    return column;
 }
 
 /* ---- names ---- */
@@ -374,7 +380,11 @@ static ek_status name_callee(reader *r, ek__python_call *call)
         return EK_OK;
     call->imported = alias != NULL;
     call->callee = ek__pool_format(p->pool, "%s%s", front, tail);
-    return call->callee ? EK_OK : ek__no_memory(r->err);
+    if (!call->callee)
+        return ek__no_memory(r->err);
+    const char *dot = strrchr(call->callee, '.');
+    call->name = dot ? dot + 1 : call->callee;
+    return EK_OK;
 }
 
 static ek_status read_call(reader *r, int open)

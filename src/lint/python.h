@@ -33,7 +33,7 @@ typedef enum ek__python_kind {
 typedef struct ek__python_token {
     ek__python_kind kind;
     int at, size;     /* bytes of the text */
-    int line, column; /* from 1, in bytes */
+    int line, column; /* from 1, in characters */
     int partner;      /* of a bracket or f-string: the token at its other end; else -1 */
     int symbol;       /* of a name: the same number wherever it is the same name; else -1 */
     int primary;      /* first token of the expression x.y(z)[w] that ends here; -1: none does */
@@ -69,7 +69,7 @@ typedef struct ek__python_argument {
 
 typedef struct ek__python_call {
     const char *callee; /* dotted, with the file's imports put in: "mindspore.set_context"; NULL: of an expression */
-    const char *name;   /* the last part: "set_context"; "" of an expression without one */
+    const char *name;   /* the last part, with imports put in: "set_context"; "" of an expression without one */
     bool imported;      /* the first part of callee was imported */
     int token;          /* of the name; of the bracket when there is none */
     int receiver;       /* first token of what it is a method of, which ends at token - 2; -1: no method */

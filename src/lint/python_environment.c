@@ -34,18 +34,20 @@ static ek_status put(collector *c, int from, int block, int name, int name_end, 
     out->setting = all;
     const ek__python_token *first = &p->token[from], *last = &p->token[value_end - 1], *begin = &p->token[value];
     bool one_line = last->line == first->line;
-    all[out->n++] = (ek__setting){.name = copy,
-                                  .value = text,
-                                  .line = first->line,
-                                  .column = first->column,
-                                  .end_column = one_line ? ek__python_end_column(p, value_end - 1) : 0,
-                                  .value_column = one_line && text && value + 1 == value_end && begin->size >= 2 &&
-                                                          (size_t)begin->size == strlen(text) + 2
-                                                      ? begin->column + 1
-                                                      : 0,
-                                  .maybe = is_maybe(p, block),
-                                  .fallback = fallback,
-                                  .exported = true};
+    all[out->n++] =
+        (ek__setting){.name = copy,
+                      .value = text,
+                      .line = first->line,
+                      .column = first->column,
+                      .end_column = one_line ? ek__python_end_column(p, value_end - 1) : 0,
+                      .value_column = one_line && text && value + 1 == value_end &&
+                                              ek__python_end_column(p, value) - begin->column == begin->size &&
+                                              (size_t)begin->size == strlen(text) + 2
+                                          ? begin->column + 1
+                                          : 0,
+                      .maybe = is_maybe(p, block),
+                      .fallback = fallback,
+                      .exported = true};
     return EK_OK;
 }
 

@@ -21,6 +21,8 @@ typedef struct scanner {
     ek__python *out;
     const char *text;
     size_t size, at, line_start;
+    size_t counted; /* bytes up to here are in `inner` */
+    int inner;      /* bytes of this line up to there that begin no character */
     int line;
     int n_open, n_indents;
     opened open[EK__PYTHON_MAX_BRACKETS];
@@ -33,9 +35,13 @@ static ek_status fail_at(const scanner *s, int line, int column, const char *wha
     return ek__fail(s->err, EK_ERR_INPUT, ((ek_origin){s->out->name, line, column}), "%s", what);
 }
 
+/* In characters, as other readers count. */
 static int column_of(const scanner *s)
 {
-    return (int)(s->at - s->line_start) + 1;
+    int inner = s->inner;
+    for (size_t i = s->counted; i < s->at; i++)
+        inner += ((unsigned char)s->text[i] & 0xC0) == 0x80;
+    return (int)(s->at - s->line_start) - inner + 1;
 }
 
 static ek_status fail_here(const scanner *s, const char *what)
@@ -70,6 +76,8 @@ static ek_status put(scanner *s, ek__python_kind kind, size_t size)
     if (!all)
         return ek__no_memory(s->err);
     p->token = all;
+    for (; s->counted < s->at; s->counted++)
+        s->inner += ((unsigned char)s->text[s->counted] & 0xC0) == 0x80;
     all[p->n_tokens++] = (ek__python_token){.kind = kind,
                                             .at = (int)s->at,
                                             .size = (int)size,
@@ -86,7 +94,8 @@ static void skip_line_end(scanner *s)
 {
     s->at += peek(s, 0) == '\r' && peek(s, 1) == '\n' ? 2 : 1;
     s->line++;
-    s->line_start = s->at;
+    s->line_start = s->counted = s->at;
+    s->inner = 0;
 }
 
 /* Over one byte of a string, or its line end. */
@@ -496,7 +505,7 @@ ek_status ek__python_tokens(ek__python *python, size_t size, ek_error *err)
     if (nul)
         return refuse_nul(&s, nul);
     if (size >= 3 && memcmp(python->text, "\xef\xbb\xbf", 3) == 0)
-        s.at = s.line_start = 3;
+        s.at = s.line_start = s.counted = 3;
     ek_status status = EK_OK;
     size_t joined = SIZE_MAX; /* where a line begins that is joined to the one before */
     while (status == EK_OK && s.at < s.size) {

@@ -393,6 +393,13 @@ static ek_status check_connections(ek__lint_run *run, const ek__lint_entry *entr
 
 /* ---- the table ---- */
 
+/* Enough for a job to be read. */
+#define MODEL                                                                                                          \
+    " --sequence-parallel \\\n"                                                                                        \
+    "    --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 \\\n"                           \
+    "    --max-position-embeddings 4096 --padded-vocab-size 32000 --micro-batch-size 1 \\\n"                           \
+    "    --global-batch-size 64 --use-flash-attn\n"
+
 const ek__lint_entry ek__lint_launch[] = {
     {
         .about = {.id = "deterministic-variable",
@@ -573,9 +580,9 @@ const ek__lint_entry ek__lint_launch[] = {
                   .cost = "Communication of tensor parallelism that is no longer hidden, or Megatron refuses to start.",
                   .fix = "export CUDA_DEVICE_MAX_CONNECTIONS=1",
                   .source = "Megatron-LM, checks of its arguments",
-                  .bad = "torchrun pretrain_gpt.py --tensor-model-parallel-size 8\n",
+                  .bad = "torchrun pretrain_gpt.py --tensor-model-parallel-size 8" MODEL,
                   .good = "export CUDA_DEVICE_MAX_CONNECTIONS=1\n"
-                          "torchrun pretrain_gpt.py --tensor-model-parallel-size 8\n"},
+                          "torchrun pretrain_gpt.py --tensor-model-parallel-size 8" MODEL},
         .check = {[EK_LINT_SHELL] = check_connections},
     },
     {.about = {.id = NULL}},

@@ -9,7 +9,7 @@ enum { EK__SETTINGS_MAX = 1000 /* of a file that are looked at */ };
 typedef struct ek__setting {
     const char *name;
     const char *value;            /* NULL: not known without running */
-    int line, column, end_column; /* from 1; end_column 0: to the line's end */
+    int line, column, end_column; /* from 1, in characters; end_column 0: to the line's end */
     int value_column;             /* where the value begins, when it stands in that line as it is; else 0 */
     bool maybe;                   /* only under a condition */
     bool fallback;                /* only where there is none yet: setdefault, ${X:-Y} */

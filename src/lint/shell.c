@@ -46,9 +46,14 @@ static void note_document(blanker *b)
     while (look(b, 0) == ' ' || look(b, 0) == '\t')
         b->at++;
     size_t n = 0;
-    for (; b->at < b->size && !strchr(" \t\r\n;|&()<>", look(b, 0)); b->at++)
-        if (!strchr("'\"\\", look(b, 0)) && n + 1 < MAX_DELIMITER)
-            d.delimiter[n++] = look(b, 0);
+    char quote = '\0';
+    for (; b->at < b->size && look(b, 0) != '\n' && (quote || !strchr(" \t\r;|&()<>", look(b, 0))); b->at++) {
+        char c = look(b, 0);
+        if (c == quote || (!quote && (c == '\'' || c == '"')))
+            quote = quote ? '\0' : c;
+        else if (n + 1 < MAX_DELIMITER && c != '\\')
+            d.delimiter[n++] = c;
+    }
     if (n > 0 && b->n_pending < MAX_PENDING)
         b->pending[b->n_pending++] = d;
 }
@@ -97,6 +102,39 @@ static void blank_documents(blanker *b)
     }
 }
 
+/* ---- columns ---- */
+
+/* From columns in bytes to columns in characters, for places that come in the order of the text. */
+typedef struct columns {
+    const char *text;
+    size_t size, at;
+    int line, column, characters; /* of `at`, from 1 */
+} columns;
+
+static int character_column(columns *c, int line, int column)
+{
+    if (line < c->line || (line == c->line && column < c->column))
+        *c = (columns){.text = c->text, .size = c->size, .line = 1, .column = 1, .characters = 1};
+    while (c->at < c->size && (c->line < line || (c->line == line && c->column < column))) {
+        unsigned char byte = (unsigned char)c->text[c->at++];
+        c->column++;
+        c->characters += (byte & 0xC0) != 0x80;
+        if (byte == '\n') {
+            c->line++;
+            c->column = c->characters = 1;
+        }
+    }
+    return c->characters;
+}
+
+static int count_characters(const char *text, size_t size)
+{
+    int n = 0;
+    for (size_t i = 0; i < size; i++)
+        n += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return n;
+}
+
 /* ---- words and assignments ---- */
 
 typedef struct walker {
@@ -105,6 +143,7 @@ typedef struct walker {
     const char *text;
     const ek__words *words;
     bool *exported; /* [n_variables] by `export NAME` */
+    columns columns;
     bool all;       /* set -a */
     int conditions; /* open */
     ek_error *err;
@@ -164,22 +203,24 @@ static bool is_for_command(const walker *w, const ek__assignment *a)
     return a->n_words < w->words->n && w->words->word[a->n_words].group == a->group;
 }
 
-static ek_status put_assignment(const walker *w, const ek__assignment *a)
+static ek_status put_assignment(walker *w, const ek__assignment *a)
 {
     const ek__variable *v = &w->words->variable[a->variable];
     const char *raw = w->text + a->at;
+    int column = character_column(&w->columns, a->line, a->column);
     size_t size = a->end - a->at, n = strlen(v->name), behind = n + 1;
     bool one_line = !memchr(raw, '\n', size);
     bool quoted = behind < size && (raw[behind] == '"' || raw[behind] == '\'');
     size_t n_value = a->value ? strlen(a->value) : 0, begin = behind + quoted;
-    bool as_is = a->value && begin + n_value + quoted == size && memcmp(raw + begin, a->value, n_value) == 0;
+    bool as_is = a->value && count_characters(raw, size) == (int)size && begin + n_value + quoted == size &&
+                 memcmp(raw + begin, a->value, n_value) == 0;
     bool fallback = size > behind + quoted + n + 3 && memcmp(raw + behind + quoted, "${", 2) == 0 &&
                     memcmp(raw + behind + quoted + 2, v->name, n) == 0;
     return put(w,
                (ek__setting){.line = a->line,
-                             .column = a->column,
-                             .end_column = one_line ? a->column + (int)size : 0,
-                             .value_column = as_is && one_line ? a->column + (int)begin : 0,
+                             .column = column,
+                             .end_column = one_line ? column + count_characters(raw, size) : 0,
+                             .value_column = as_is && one_line ? column + (int)begin : 0,
                              .maybe = w->conditions > 0 || is_chained(w->text, a->at),
                              .fallback = fallback,
                              .one_command = !is_exporting(w, a) && is_for_command(w, a),
@@ -188,7 +229,7 @@ static ek_status put_assignment(const walker *w, const ek__assignment *a)
 }
 
 /* NAME=VALUE as an argument: of env, declare -x, mpirun -x. */
-static ek_status put_word(const walker *w, const ek__word *word, bool one_command)
+static ek_status put_word(walker *w, const ek__word *word, bool one_command)
 {
     const char *sign = strchr(word->text, '=');
     size_t n = ek__name_length(word->text, strlen(word->text));
@@ -196,7 +237,7 @@ static ek_status put_word(const walker *w, const ek__word *word, bool one_comman
         return EK_OK;
     return put(w,
                (ek__setting){.line = word->line,
-                             .column = word->column,
+                             .column = character_column(&w->columns, word->line, word->column),
                              .maybe = w->conditions > 0,
                              .one_command = one_command,
                              .exported = true},
@@ -242,7 +283,7 @@ static ek_status put_command(walker *w, int first, int n)
         return ek__no_memory(w->err);
     const ek__word *word = &w->words->word[first];
     out->command = all;
-    all[out->n_commands++] = (ek__command){first, n, word->line, word->column, w->conditions > 0};
+    all[out->n_commands++] = (ek__command){first, n, word->line, w->conditions > 0};
     out->runs = out->runs || !is_one_of(word->text, quiet);
     return read_command(w, word, n);
 }
@@ -303,7 +344,7 @@ static void finish_settings(const walker *w)
     }
 }
 
-static ek_status copy_words(const walker *w)
+static ek_status copy_words(walker *w)
 {
     ek__shell *out = w->out;
     out->word = ek__pool_alloc(w->pool, (size_t)w->words->n, sizeof *out->word);
@@ -314,7 +355,8 @@ static ek_status copy_words(const walker *w)
         const char *text = ek__pool_text(w->pool, word->text, strlen(word->text));
         if (!text)
             return ek__no_memory(w->err);
-        out->word[out->n_words] = (ek__shell_word){text, word->line, word->column, !word->unknown};
+        out->word[out->n_words] =
+            (ek__shell_word){text, word->line, character_column(&w->columns, word->line, word->column), !word->unknown};
     }
     return EK_OK;
 }
@@ -334,6 +376,7 @@ ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__po
     ek_status status = ek__words_read(name, b.text, size, &words, err);
     if (status == EK_OK) {
         walker w = {.out = shell, .pool = pool, .text = b.text, .words = &words, .err = err};
+        w.columns = (columns){.text = b.text, .size = size, .line = 1, .column = 1, .characters = 1};
         w.exported = ek__pool_alloc(pool, (size_t)words.n_variables, sizeof *w.exported);
         status = w.exported ? walk(&w) : ek__no_memory(err);
         if (status == EK_OK)

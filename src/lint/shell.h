@@ -9,13 +9,13 @@
 /* A word of a command, of an array or of arguments in quotes. */
 typedef struct ek__shell_word {
     const char *text;
-    int line, column;
-    bool known; /* nothing in it is left for a shell to work out */
+    int line, column; /* from 1, in characters */
+    bool known;       /* nothing in it is left for a shell to work out */
 } ek__shell_word;
 
 typedef struct ek__command {
     int first_word, n_words; /* the program's name first */
-    int line, column;
+    int line;
     bool maybe; /* only under a condition */
 } ek__command;
 

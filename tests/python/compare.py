@@ -23,7 +23,7 @@ SKIPPED = {tokenize.COMMENT, tokenize.NL, tokenize.ENCODING}
 
 
 def reference(data):
-    """[(kind, line, column in bytes from 1, size in bytes)], or None where Python refuses the program."""
+    """[(kind, line, column in characters from 1, size in bytes)], or None where Python refuses the program."""
     try:
         compile(data, "x", "exec", dont_inherit=True)
         found = list(tokenize.tokenize(io.BytesIO(data).readline))
@@ -31,7 +31,6 @@ def reference(data):
         return None
     if b"\r" in data.replace(b"\r\n", b""):
         return None  # tokenize knows lines by \n only
-    lines = io.StringIO(data.decode("utf-8-sig"), newline="").readlines()
     out = []
     for t in found:
         if t.type in SKIPPED or (not WHOLE_STRINGS and t.type == tokenize.FSTRING_MIDDLE):
@@ -41,8 +40,7 @@ def reference(data):
         if kind in ("INDENT", "DEDENT", "NEWLINE", "ENDMARKER"):
             out.append((kind, t.start[0]) if kind == "NEWLINE" else (kind,))
             continue
-        line = lines[t.start[0] - 1]
-        column = len(line[: t.start[1]].encode()) + 1
+        column = t.start[1] + 1
         text = t.string.encode()
         size = len(text) if t.start[0] == t.end[0] else None
         out.append((kind, t.start[0], column, size))
