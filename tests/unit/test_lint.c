@@ -139,7 +139,7 @@ static void expect_a_job_that_is_read(ek_lint_kind kind, const char *text, const
 static ek_lint_kind kind_of(const ek_lint_rule *rule)
 {
     int k = 0;
-    while (!(rule->kinds & 1U << k))
+    while (k < EK_N_LINT_KINDS - 1 && !(rule->kinds & 1U << k))
         k++;
     return (ek_lint_kind)k;
 }
