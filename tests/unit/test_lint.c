@@ -8,7 +8,50 @@
 #include <jansson.h>
 #include <unistd.h>
 
-#include "lint/rules.h"
+#include "lint_programs.h"
+
+/* ---- memory that runs out ---- */
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+void *__real_ek__pool_alloc(void *pool, size_t count, size_t size);
+void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size);
+char *__real_ek__pool_text(void *pool, const char *text, size_t size);
+char *__wrap_ek__pool_text(void *pool, const char *text, size_t size);
+void *__real_ek__pool_push(void *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size);
+
+static int left = -1; /* allocations until one fails; negative: none does */
+
+static bool is_out(void)
+{
+    if (left != 0) {
+        left -= left > 0;
+        return false;
+    }
+    left = -1;
+    return true;
+}
+
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    return is_out() ? NULL : __real_ek__alloc(count, size);
+}
+
+void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size)
+{
+    return is_out() ? NULL : __real_ek__pool_alloc(pool, count, size);
+}
+
+char *__wrap_ek__pool_text(void *pool, const char *text, size_t size)
+{
+    return is_out() ? NULL : __real_ek__pool_text(pool, text, size);
+}
+
+void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size)
+{
+    return is_out() ? NULL : __real_ek__pool_push(pool, array, n, size);
+}
 
 /* ---- texts as files ---- */
 
@@ -144,6 +187,14 @@ static const near_miss near_misses[] = {
      MODEL "parallel_config: {pipeline_stage: 16, micro_batch_num: 256}\n"},
     {"tensor-parallel-node", EK_LINT_SHELL, true, "sixteen ranks of Megatron",
      ARGUMENTS "--tensor-model-parallel-size 16 --sequence-parallel\n"},
+    {"tensor-parallel-node", EK_LINT_SHELL, true, "eight ranks on machines of four devices",
+     "torchrun --nproc_per_node 4 --nnodes 2 pretrain.py \\\n"
+     "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 "
+     "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --tensor-model-parallel-size 8\n"},
+    {"tensor-parallel-node", EK_LINT_SHELL, false, "sixteen ranks on machines of sixteen",
+     "torchrun --nproc_per_node 16 --nnodes 2 pretrain.py \\\n"
+     "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 "
+     "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --tensor-model-parallel-size 16\n"},
     {"tensor-parallel-small", EK_LINT_YAML, false, "a small model without it",
      MODEL "parallel_config: {data_parallel: 8}\n"},
     {"context-parallel", EK_LINT_YAML, false, "one token below the limit", LONG_MODEL("32767")},
@@ -306,20 +357,36 @@ static void every_rule_is_silent_on_near_misses(void **state)
     }
 }
 
-/* Of the tables whose near misses are above; those of scripts and programs have theirs in test_lint_programs. */
-static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job, ek__lint_remarks, ek__lint_yaml};
+static void every_rule_of_programs_fires_as_often_as_it_must(void **state)
+{
+    (void)state;
+    for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++) {
+        assert_non_null(ek_lint_rule_find(c->id));
+        int n = count_in(c->kind, c->text, c->id);
+        if (n != c->n)
+            fail_msg("%s fires %d times, not %d: %s", c->id, n, c->n, c->what);
+    }
+}
+
+static bool has_near_miss(const char *id)
+{
+    for (const near_miss *c = near_misses; c < near_misses + N_NEAR; c++)
+        if (!c->fires && strcmp(c->id, id) == 0)
+            return true;
+    for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++)
+        if (c->n == 0 && strcmp(c->id, id) == 0)
+            return true;
+    return false;
+}
 
 static void every_rule_has_a_near_miss(void **state)
 {
     (void)state;
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const ek__lint_entry *e = tables[t]; e->about.id; e++) {
-            bool found = false;
-            for (const near_miss *c = near_misses; c < near_misses + N_NEAR; c++)
-                found = found || (!c->fires && strcmp(c->id, e->about.id) == 0);
-            if (!found)
-                fail_msg("%s has no near miss", e->about.id);
-        }
+    const ek_lint_rule *rules[EK_MAX_LINT_RULES];
+    int n = ek_lint_rules(rules);
+    for (int i = 0; i < n; i++)
+        if (!has_near_miss(rules[i]->id))
+            fail_msg("%s has no near miss", rules[i]->id);
 }
 
 static void every_rule_says_all_there_is_to_say(void **state)
@@ -634,6 +701,40 @@ static void text_marks_the_place(void **state)
     ek_lint_clear(&lint);
 }
 
+/* ---- memory that runs out, again and again, one allocation later each time ---- */
+
+static void memory_that_runs_out_is_told(void **state)
+{
+    (void)state;
+    const char *path[2];
+    path[0] = write_text("m", EK_LINT_YAML,
+                         MODEL "context: {save_graphs: True} # evenkeel: off save-graphs, nothing\n"
+                               "optimizer: {type: Mine}\nparallel_config: {pipeline_stage: 8, micro_batch_num: 8}\n"
+                               "recompute_config: {select_recompute: ['nothing']}\n");
+    path[1] = write_text("s", EK_LINT_SHELL, "export MS_ALLOC_CONF=memory_tracker:True\n" ARGUMENTS);
+    int n_told = 0, n_silent = 0;
+    for (int n = 0; n < 100000; n++) {
+        ek_lint lint;
+        ek_error err = {0};
+        left = n;
+        ek_status status = ek_lint_run(path, 2, NULL, NULL, &lint, &err);
+        bool reached = left <= 0 && left != n;
+        left = -1;
+        if (status == EK_OK) {
+            ek_lint_clear(&lint);
+            n_silent++;
+            if (!reached && n_told > 0)
+                break;
+            continue;
+        }
+        assert_int_equal(status, EK_ERR_MEMORY);
+        assert_non_null(strstr(err.message, "memory"));
+        n_told++;
+    }
+    assert_true(n_told > 50);
+    assert_true(n_silent <= 4); /* graphs of ek_memory_lint(), which cannot tell, of two jobs; and the last run */
+}
+
 /* ---- the document, shipped files ---- */
 
 static void print_rule(const ek_lint_rule *r, FILE *out)
@@ -719,6 +820,7 @@ int main(void)
         cmocka_unit_test(every_rule_says_all_there_is_to_say),
         cmocka_unit_test(every_rule_fires_on_its_bad_example_and_not_on_its_good_one),
         cmocka_unit_test(every_rule_is_silent_on_near_misses),
+        cmocka_unit_test(every_rule_of_programs_fires_as_often_as_it_must),
         cmocka_unit_test(every_rule_has_a_near_miss),
         cmocka_unit_test(figures_in_messages_are_those_of_the_formulas),
         cmocka_unit_test(comments_take_findings_away),
@@ -729,6 +831,7 @@ int main(void)
         cmocka_unit_test(fixes_do_away_with_their_findings),
         cmocka_unit_test(json_and_sarif_say_what_the_findings_are),
         cmocka_unit_test(text_marks_the_place),
+        cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(the_document_says_what_the_table_says),
         cmocka_unit_test(shipped_training_files_have_no_errors),
     };
