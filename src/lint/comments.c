@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "lint/place.h"
+
 static const char mark[] = "evenkeel:";
 
 typedef struct line {
@@ -70,8 +72,8 @@ static ek_status read_ids(const line *l, const char *at, bool alone, ek__pool *p
         out->comment = more;
         more[out->n++] = (ek__comment){.id = id,
                                        .line = l->number,
-                                       .column = (int)(word - l->start) + 1,
-                                       .end_column = (int)(at - l->start) + 1,
+                                       .column = ek__column_of(l->start, word),
+                                       .end_column = ek__column_of(l->start, at),
                                        .from = whole ? 0 : l->number,
                                        .to = whole   ? 0
                                              : alone ? -1

@@ -110,9 +110,10 @@ static char *excerpt_of(const ek__lint_file *file, int line, ek__pool *pool)
     }
     const char *feed = memchr(start, '\n', (size_t)(end - start));
     size_t n = (size_t)((feed ? feed : end) - start);
-    n = n < EXCERPT ? n : EXCERPT;
-    while (n > 0 && n == EXCERPT && ((unsigned char)start[n] & 0xC0) == 0x80)
-        n--;
+    if (n > EXCERPT) { /* not within a character */
+        for (n = EXCERPT; n > 0 && ((unsigned char)start[n] & 0xC0) == 0x80;)
+            n--;
+    }
     char *text = ek__pool_text(pool, start, n);
     for (char *c = text; c && *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)

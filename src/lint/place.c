@@ -5,6 +5,14 @@
 #include <string.h>
 #include <strings.h>
 
+int ek__column_of(const char *start, const char *at)
+{
+    int column = 1;
+    for (const char *c = start; c < at; c++)
+        column += ((unsigned char)*c & 0xC0) != 0x80;
+    return column;
+}
+
 ek__place ek__place_of_node(const ek__node *node)
 {
     if (!node)
@@ -80,7 +88,7 @@ static ek__place find_argument(const ek__lint_file *file, const char *argument)
             comment = true;
         } else if (!comment && *c == '-' && (size_t)(end - c) >= n && memcmp(c, argument, n) == 0 &&
                    is_word_end(c[n])) {
-            int column = (int)(c - start) + 1;
+            int column = ek__column_of(start, c);
             return (ek__place){line, column, column + (int)n, NULL};
         }
     }

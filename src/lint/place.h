@@ -19,6 +19,8 @@ typedef struct ek__job_key {
 /** The value of the first of the keys, each looked for in the whole tree, maps before their later neighbours; or the
  *  argument, outside of comments. O(size). */
 ek__place ek__place_of(const ek__lint_file *file, const ek__job_key *setting);
+/** The column, in characters from 1, of a place in a line of UTF-8 that begins at `start`. */
+int ek__column_of(const char *start, const char *at);
 /** Of a value in a YAML. */
 ek__place ek__place_of_node(const ek__node *node);
 /** A value in the tree by the names of the maps on its way, "context.deterministic"; NULL without one. */

@@ -10,16 +10,17 @@
 
 typedef struct reader {
     ek__python *out;
-    int block;      /* the innermost that is open */
-    int statement;  /* first token of the one that is read */
-    int depth;      /* brackets open */
-    int lambdas;    /* outside brackets, whose colon is to come */
-    int target;     /* first token of what an assignment may be to */
-    int annotation; /* the colon behind a name and before its type; -1 */
-    int decorators; /* first token of those above the next definition; -1 */
-    int header;     /* keyword of the compound statement whose colon is to come; -1 */
-    int line_block; /* the innermost that was open where the line began */
-    int colon;      /* the line's last one that opened a block; -1 */
+    int block;       /* the innermost that is open */
+    int statement;   /* first token of the one that is read */
+    int depth;       /* brackets open */
+    int lambdas;     /* outside brackets, whose colon is to come */
+    int target;      /* first token of what an assignment may be to */
+    int annotation;  /* the colon behind a name and before its type; -1 */
+    int decorators;  /* first token of those above the next definition; -1 */
+    int header;      /* keyword of the compound statement whose colon is to come; -1 */
+    bool parameters; /* its brackets with parameters or bases were there */
+    int line_block;  /* the innermost that was open where the line began */
+    int colon;       /* the line's last one that opened a block; -1 */
     ek__python_block_kind kind;
     ek_error *err;
 } reader;
@@ -276,6 +277,7 @@ static ek_status begin_statement(reader *r, int token)
     ek__python *p = r->out;
     r->statement = r->target = token;
     r->depth = r->lambdas = 0;
+    r->parameters = false;
     r->annotation = r->header = -1;
     if (ek__python_is(p, token, "@")) {
         r->decorators = r->decorators < 0 ? token : r->decorators;
@@ -345,6 +347,7 @@ static ek_status read_arguments(reader *r, ek__python_call *call)
     const ek__python *p = r->out;
     int begin = call->open + 1;
     bool parameters = false; /* of a lambda */
+    bool generator = false;  /* x for x, y in z: it is the only argument */
     ek_status status = EK_OK;
     call->first_argument = p->n_arguments;
     for (int i = begin; status == EK_OK && i < call->close; i++) {
@@ -352,7 +355,9 @@ static ek_status read_arguments(reader *r, ek__python_call *call)
             parameters = true;
         else if (parameters && ek__python_is(p, i, ":"))
             parameters = false;
-        else if (!parameters && ek__python_is(p, i, ",")) {
+        else if (ek__python_is(p, i, "for"))
+            generator = true;
+        else if (!parameters && !generator && ek__python_is(p, i, ",")) {
             status = put_argument(r, call, begin, i);
             begin = i + 1;
         } else if (p->token[i].partner > i) {
@@ -391,9 +396,13 @@ static ek_status read_call(reader *r, int open)
 {
     ek__python *p = r->out;
     int before = open - 1;
-    if (before < 0 || p->token[before].primary < 0 || p->token[open].partner < 0 ||
-        (r->header >= 0 && (r->kind == EK__PYTHON_FUNCTION || r->kind == EK__PYTHON_CLASS) &&
-         before <= r->header + 1 + ek__python_is(p, r->header, "async")))
+    bool defines = r->header >= 0 && r->depth == 0 && !r->parameters &&
+                   (r->kind == EK__PYTHON_FUNCTION || r->kind == EK__PYTHON_CLASS);
+    if (defines) {
+        r->parameters = true;
+        return EK_OK;
+    }
+    if (before < 0 || p->token[before].primary < 0 || p->token[open].partner < 0)
         return EK_OK;
     bool named = is_kind(p, before, EK__PYTHON_NAME);
     ek__python_call call = {.name = named ? p->symbol[p->token[before].symbol] : "",

@@ -107,7 +107,7 @@ typedef struct ek__python ek__python;
  * Imports count wherever they stand, from the top of the file to its end; a name imported twice is the last.
  *
  * Not handled: what names are bound to otherwise (arguments, globals, classes' attributes), exec, encodings other than
- * UTF-8 (bytes above 127 count as letters), comprehensions as loops.
+ * UTF-8 (bytes above 127 count as letters), comprehensions as loops; a class pattern of match counts as a call.
  *
  * @return EK_OK; EK_ERR_INPUT with the place where Python itself would refuse the text: a string or bracket that does
  * not end, a dedent to no level, a NUL; or a limit above; EK_ERR_MEMORY. O(size).

@@ -80,13 +80,6 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
                           int column, int end_column, const char *fix, const char *format, ...)
     __attribute__((format(printf, 8, 9)));
 
-/** The readers of scripts and programs; what they give lies in the pool. @return EK_OK, EK_ERR_INPUT with the place,
- *  EK_ERR_MEMORY */
-ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__shell **out,
-                         ek_error *err);
-ek_status ek__python_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__python **out,
-                          ek_error *err);
-
 /** The id nearest to a word, or NULL. */
 const char *ek__lint_nearest(const char *id);
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "evenkeel/memory.h"
 #include "lint/place.h"
+#include "lint/shell.h"
 
 #define JOBS             (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL)
 #define CHECKS(function) .check = {[EK_LINT_YAML] = (function), [EK_LINT_SHELL] = (function)}
@@ -110,7 +111,7 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
     if (!job || job->states.shard_weight || job->states.shard_gradient || job->states.shard_optimizer)
         return EK_OK;
     int group = job->parallel.data * job->parallel.context;
-    held now;
+    held now = {0};
     ek_status status = group > 1 ? predict(job, run->err, &now) : EK_OK;
     if (status || group == 1)
         return status;
@@ -124,16 +125,30 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
                                                       : "enable_parallel_optimizer: True");
 }
 
+/* Devices of a machine: as the launcher in the script says, else as the guides have them. */
+static int node_devices(const ek__lint_file *file)
+{
+    static const char *const names[] = {"--nproc_per_node", "--nproc-per-node"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && file->shell; i++) {
+        const char *text = ek__shell_argument(file->shell, names[i]);
+        double n;
+        if (text && ek__text_is_number(text, &n) && n >= 1 && n <= 1024 && n == floor(n))
+            return (int)n;
+    }
+    return NODE_DEVICES;
+}
+
 static ek_status check_tensor_node(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek_job *job = file->job;
-    if (!job || (job->parallel.tensor <= NODE_DEVICES && NODE_DEVICES % job->parallel.tensor == 0))
+    int node = node_devices(file);
+    if (!job || (job->parallel.tensor <= node && node % job->parallel.tensor == 0))
         return EK_OK;
     return REPORT_AT(
         &tensor_setting, NULL,
         "%d tensor-parallel ranks do not stay within a machine of %d devices, so the communication of every "
-        "layer crosses machines; use 2, 4 or 8, and pipeline stages for the rest",
-        job->parallel.tensor, NODE_DEVICES);
+        "layer crosses machines; use a divisor of %d, and pipeline stages for the rest",
+        job->parallel.tensor, node, node);
 }
 
 /* Weights of a model without experts: attention, feed-forward, table and head. */
@@ -383,7 +398,8 @@ const ek__lint_entry ek__lint_job[] = {
         .about = {.id = "tensor-parallel-node", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "Tensor parallelism leaves the machine",
                   .why = "Every layer communicates among its tensor-parallel ranks twice in each direction. Within a machine of 8 devices "
-                         "that is fast; a group of more than 8, or of a number that does not divide 8, spans machines.",
+                         "that is fast; a group of more than 8, or of a number that does not divide 8, spans machines. Where the launcher's "
+                         "--nproc_per_node says how many devices a machine has, that number counts instead of 8.",
                   .cost = "Communication of every layer at the speed of the network between machines.",
                   .fix = "At most 8 tensor-parallel ranks, 2, 4 or 8; pipeline stages for the rest.",
                   .source = "MindFormers performance guide, memory bottleneck, model parallel: limited to 8 to avoid crossing machines",

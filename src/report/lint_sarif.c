@@ -1,7 +1,6 @@
 /* Findings in SARIF 2.1.0, the form that code-review services read (OASIS, Static Analysis Results Interchange Format):
  * one run, all rules with their help, a result for each finding with its region, and a replacement where there is a
- * fix. Findings that comments took away are results with a suppression in the source. Columns count as the readers of
- * files count them; a line with characters outside of ASCII before the place may be off by those. */
+ * fix. Findings that comments took away are results with a suppression in the source. Columns count characters. */
 #include <string.h>
 
 #include "base/error.h"

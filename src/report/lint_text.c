@@ -16,10 +16,18 @@ ek__lint_counts ek__lint_count(const ek_lint *lint)
     return counts;
 }
 
+static int count_characters(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}
+
 /* The line, and a mark below what is meant. */
 static void print_context(const ek_lint_finding *finding, FILE *out)
 {
-    int length = (int)strlen(finding->excerpt), from = finding->column - 1;
+    int length = count_characters(finding->excerpt), from = finding->column - 1;
     int to = finding->end_column > 0 ? finding->end_column - 1 : from + 1;
     if (from >= length)
         return;

@@ -217,11 +217,12 @@ static void receivers_are_whole_expressions(void **state)
 static void arguments_are_found_by_name_and_place(void **state)
 {
     (void)state;
-    program p = read_text("f(1, (2, 3), lambda x, y: x, a='t', b=-4, *c, **d)\ng(*x, 5)\nh()\n");
+    program p = read_text("f(1, (2, 3), lambda x, y: x, a='t', b=-4, *c, **d)\ng(*x, 5)\nh()\nk(a for a, b in c)\n");
     const ek__python *q = p.python;
     const ek__python_call *f = call_of(q, "f"), *g = call_of(q, "g");
     assert_int_equal(f->n_arguments, 7);
     assert_int_equal(call_of(q, "h")->n_arguments, 0);
+    assert_int_equal(call_of(q, "k")->n_arguments, 1);
     const ek__python_argument *a = ek__python_argument_of(q, f, "a", -1), *b = ek__python_argument_of(q, f, "b", -1);
     assert_string_equal(ek__python_value(q, a->begin, a->end).text, "t");
     assert_int_equal(ek__python_value(q, b->begin, b->end).whole, -4);

@@ -94,7 +94,7 @@ static void here_documents_are_left_out(void **state)
         {"cat <<-EOF\n\texport A=1\n\tEOF\nexport B=2\n", "B=2"},
         {"cat <<A <<B\nexport X=1\nA\nexport Y=1\nB\nexport Z=2\n", "Z=2"},
         {"cat <<< EOF\nexport A=1\n", "A=1"},
-        {"x=$((1 << 2))\nexport A=1\n", "x=4! A=1"},
+        {"x=$((1 << 2))\nexport A=1\n", "x=* A=1"},
         {"echo '<<EOF'\nexport A=1\n", "A=1"},
         {"# <<EOF\nexport A=1\n", "A=1"},
         {"cat <<EOF\r\nexport A=1\r\nEOF\r\nexport B=2\r\n", "B=2"},

@@ -1,11 +1,10 @@
-/* Cases of the rules on scripts and programs, beside the examples that the rules bring themselves: texts that fire, and
- * near misses, which look like it and are not. tests/unit/test_lint.c wants a near miss for every rule. */
-#ifndef LINT_PROGRAMS_H
-#define LINT_PROGRAMS_H
+/* The rules on scripts and programs: each fires on its own example of what is wrong, is silent on its example of what
+ * is right, and gives the number of findings below for texts that look alike; every rule has a near miss among them. */
+#include "input.h"
 
-#include <stdbool.h>
+#include <unistd.h>
 
-#include "evenkeel/lint.h"
+#include "lint/rules.h"
 
 typedef struct program_case {
     const char *id;
@@ -192,8 +191,127 @@ static const program_case program_cases[] = {
 };
 enum { N_PROGRAM_CASES = sizeof program_cases / sizeof *program_cases };
 
-#undef MS
-#undef LOOP
-#undef CELL
+static char folder[64];
 
-#endif
+static int make_folder(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/ek_lint_XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+/* Findings of a rule, or of all with NULL, in files with these texts. */
+static int count_in(const ek_lint_kind *kind, const char *const *text, int n_files, const char *id)
+{
+    static const char *const ending[EK_N_LINT_KINDS] = {"yaml", "sh", "py"};
+    char path[4][128];
+    const char *paths[4];
+    ek_lint lint;
+    ek_error err;
+    int n = 0;
+    for (int i = 0; i < n_files; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%d.%s", folder, i, ending[kind[i]]);
+        FILE *file = fopen(path[i], "wb");
+        assert_non_null(file);
+        fputs(text[i], file);
+        assert_int_equal(fclose(file), 0);
+        paths[i] = path[i];
+    }
+    if (ek_lint_run(paths, n_files, NULL, NULL, &lint, &err))
+        fail_msg("%d:%d: %s in: %s", err.line, err.column, err.message, text[0]);
+    for (int i = 0; i < lint.n_findings; i++)
+        n += !id || strcmp(lint.finding[i].rule->id, id) == 0;
+    for (int i = 0; i < n_files; i++)
+        unlink(path[i]);
+    ek_lint_clear(&lint);
+    return n;
+}
+
+static const ek__lint_entry *const tables[] = {ek__lint_launch, ek__lint_python, ek__lint_hot};
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+static void rules_fire_on_their_bad_examples_and_not_on_their_good_ones(void **state)
+{
+    (void)state;
+    for (int t = 0; t < N_TABLES; t++)
+        for (const ek__lint_entry *e = tables[t]; e->about.id; e++) {
+            ek_lint_kind kind = e->about.kinds & 1U << EK_LINT_SHELL ? EK_LINT_SHELL : EK_LINT_PYTHON;
+            if (count_in(&kind, &e->about.bad, 1, e->about.id) == 0)
+                fail_msg("%s is silent on its bad example", e->about.id);
+            if (count_in(&kind, &e->about.good, 1, e->about.id) != 0)
+                fail_msg("%s fires on its good example", e->about.id);
+        }
+}
+
+static void rules_find_as_many_as_there_are(void **state)
+{
+    (void)state;
+    for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++) {
+        assert_non_null(ek_lint_rule_find(c->id));
+        int n = count_in(&c->kind, &c->text, 1, c->id);
+        if (n != c->n)
+            fail_msg("%s, %s: %d findings instead of %d", c->id, c->what, n, c->n);
+    }
+}
+
+static void every_rule_has_a_near_miss(void **state)
+{
+    (void)state;
+    for (int t = 0; t < N_TABLES; t++)
+        for (const ek__lint_entry *e = tables[t]; e->about.id; e++) {
+            bool found = false;
+            for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++)
+                found = found || (c->n == 0 && strcmp(c->id, e->about.id) == 0);
+            if (!found)
+                fail_msg("%s has no near miss", e->about.id);
+        }
+}
+
+/* A script's list is replaced by the program that it starts, in whichever order the files are given. */
+static void a_program_replaces_what_a_script_sets(void **state)
+{
+    (void)state;
+    const ek_lint_kind kinds[] = {EK_LINT_PYTHON, EK_LINT_SHELL}, turned[] = {EK_LINT_SHELL, EK_LINT_PYTHON};
+    const char *const texts[] = {"import os\nos.environ['MS_ALLOC_CONF'] = 'vmm_align_size:2MB'\n",
+                                 "export MS_ALLOC_CONF=enable_vmm:True\npython 0.py\n"};
+    const char *const other[] = {texts[1], texts[0]};
+    assert_int_equal(count_in(kinds, texts, 2, "allocator-settings-twice"), 1);
+    assert_int_equal(count_in(turned, other, 2, "allocator-settings-twice"), 1);
+    assert_int_equal(count_in(kinds, texts, 1, "allocator-settings-twice"), 0);
+}
+
+/* Nothing is found where there is nothing. */
+static void plain_programs_and_scripts_are_clean(void **state)
+{
+    (void)state;
+    static const struct {
+        ek_lint_kind kind;
+        const char *text;
+    } cases[] = {
+        {EK_LINT_PYTHON, ""},
+        {EK_LINT_PYTHON, "def f(x):\n    return [y.item() for y in x]\n\nprint(f([]))\n"},
+        {EK_LINT_PYTHON, "class A:\n    def step(self):\n        self.x.sum()\n\nfor a in b:\n    a.step()\n"},
+        {EK_LINT_SHELL, ""},
+        {EK_LINT_SHELL, "#!/bin/sh\nset -eu\ncd \"$(dirname \"$0\")\"\nfor f in *; do echo \"$f\"; done\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(count_in(&cases[i].kind, &cases[i].text, 1, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_fire_on_their_bad_examples_and_not_on_their_good_ones),
+        cmocka_unit_test(rules_find_as_many_as_there_are),
+        cmocka_unit_test(every_rule_has_a_near_miss),
+        cmocka_unit_test(a_program_replaces_what_a_script_sets),
+        cmocka_unit_test(plain_programs_and_scripts_are_clean),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
