@@ -10,9 +10,8 @@
 #include "base/pool.h"
 #include "evenkeel/job.h"
 #include "evenkeel/lint.h"
-
-typedef struct ek__shell ek__shell;   /* lint/shell.h: what a launch script sets and runs */
-typedef struct ek__python ek__python; /* lint/python.h: calls, assignments, loops of a program */
+#include "lint/python.h"
+#include "lint/shell.h"
 
 /** A reader's warning about a job. */
 typedef struct ek__lint_remark {
@@ -79,13 +78,6 @@ struct ek__lint_entry {
 ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file, int line,
                           int column, int end_column, const char *fix, const char *format, ...)
     __attribute__((format(printf, 8, 9)));
-
-/** The readers of scripts and programs; what they give lies in the pool. @return EK_OK, EK_ERR_INPUT with the place,
- *  EK_ERR_MEMORY */
-ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__shell **out,
-                         ek_error *err);
-ek_status ek__python_read(const char *name, const char *text, size_t size, ek__pool *pool, ek__python **out,
-                          ek_error *err);
 
 /** The id nearest to a word, or NULL. */
 const char *ek__lint_nearest(const char *id);
