@@ -10,6 +10,8 @@
 #include "evenkeel/memory.h"
 #include "job/job_internal.h"
 #include "lint/comments.h"
+#include "lint/python.h"
+#include "lint/shell.h"
 
 /* ---- which kind ---- */
 
