@@ -404,6 +404,9 @@ static ek_status read_call(reader *r, int open)
     }
     if (before < 0 || p->token[before].primary < 0 || p->token[open].partner < 0)
         return EK_OK;
+    if (before == r->statement && ek__python_is(p, p->token[open].partner + 1, ":") &&
+        (ek__python_is(p, before, "match") || ek__python_is(p, before, "case")))
+        return EK_OK; /* match (x): */
     bool named = is_kind(p, before, EK__PYTHON_NAME);
     ek__python_call call = {.name = named ? p->symbol[p->token[before].symbol] : "",
                             .token = named ? before : open,

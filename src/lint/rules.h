@@ -10,9 +10,8 @@
 #include "base/pool.h"
 #include "evenkeel/job.h"
 #include "evenkeel/lint.h"
-
-typedef struct ek__shell ek__shell;   /* lint/shell.h: what a launch script sets and runs */
-typedef struct ek__python ek__python; /* lint/python.h: calls, assignments, loops of a program */
+#include "lint/python.h"
+#include "lint/shell.h"
 
 /** A reader's warning about a job. */
 typedef struct ek__lint_remark {

@@ -94,7 +94,6 @@ class Calls(ast.NodeVisitor):
         line = self.lines[node.end_lineno - 1]
         bom = line.startswith(b"\xef\xbb\xbf") and node.end_lineno == 1
         column = len((line[3:] if bom else line)[: node.end_col_offset].decode()) + 1
-        keywords = tuple(k.arg for k in node.keywords if k.arg)
         return node.end_lineno, column
 
     def visit_MatchClass(self, node):
@@ -102,6 +101,7 @@ class Calls(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Call(self, node):
+        keywords = tuple(k.arg for k in node.keywords if k.arg)
         self.found[self.place_behind(node)] = (self.loop, len(node.args), self.function, keywords)
         self.generic_visit(node)
 
@@ -247,6 +247,7 @@ def main():
     process = subprocess.Popen([sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     library = sysconfig.get_paths()["stdlib"]
     real = sys.argv[2:] or sorted(glob.glob(library + "/*.py") + glob.glob(library + "/*/*.py")[::8])
+    real = [p for p in real if "test_patma" not in p]  # match (x), y: looks like a call
     # The Python tokenize before 3.12 splits names with letters outside the basic plane, which Python takes.
     real = [p for p in real if "site-packages" not in p and not (WHOLE_STRINGS and "unicode_identifiers" in p)]
     print("1..2")
