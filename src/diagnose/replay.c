@@ -13,13 +13,14 @@
 
 #include "base/error.h"
 #include "trace/analysis.h"
+#include "trace/median.h"
 
 /* Both sides of a transfer end within this of one another, or within a share of the shorter one. */
 static const int64_t together_ns = 20000;
 static const double together_share = 0.05;
 /* Of the transfers that end together as many must have one name for names to be believed. */
 static const double names_hold = 0.9;
-/* A send that took this many times the transfer waited for its receiver. */
+/* A send that took this many times what sends take waited for its receiver. */
 static const double waited = 1.5;
 
 /* One collective on one rank in one step. */
@@ -338,8 +339,29 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
 
 /* ---- events and points ---- */
 
-/* A side that ended before the last one came did not wait for it. A send that took no longer than the transfer did not
- * either, so nothing says that it would: many are buffered. */
+/* A send that took no longer than sends usually do did not wait for its receiver, and nothing says that it would: many
+ * are buffered. Usual is the first quartile, as those that wait take longer. */
+static ek_status free_sends(ek__replay *p, ek_error *err)
+{
+    double *length = ek__alloc(p->n_sides, sizeof *length);
+    size_t n = 0;
+    if (!length)
+        return ek__no_memory(err);
+    for (size_t i = 0; i < p->n_sides; i++)
+        if (p->side[i].direction == 1)
+            length[n++] = (double)(p->side[i].end - p->side[i].start);
+    ek__sort_numbers(length, n);
+    double usual = n > 0 ? length[n / 4] : 0;
+    free(length);
+    for (size_t i = 0; i < p->n_sides; i++) {
+        side *s = &p->side[i];
+        if (s->direction == 1 && (double)(s->end - s->start) <= waited * fmax(usual, p->event[s->event].transfer))
+            s->waits = false;
+    }
+    return EK_OK;
+}
+
+/* A side that ended before the last one came did not wait for it. */
 static ek_status make_events(ek__replay *p, ek_error *err)
 {
     int64_t *last = ek__alloc(p->n_events, sizeof *last);
@@ -359,13 +381,8 @@ static ek_status make_events(ek__replay *p, ek_error *err)
         if (s->waits || e->n == 1)
             e->transfer = fmin(e->transfer, (double)(s->end - s->start));
     }
-    for (size_t i = 0; i < p->n_sides; i++) {
-        side *s = &p->side[i];
-        if (s->direction == 1 && (double)(s->end - s->start) <= waited * p->event[s->event].transfer)
-            s->waits = false;
-    }
     free(last);
-    return EK_OK;
+    return free_sends(p, err);
 }
 
 typedef struct placed {
