@@ -47,15 +47,15 @@ typedef struct point {
 
 typedef struct window {
     int64_t start, end;
-    int step; /* index in the rank's steps; -1: not there */
+    int step;           /* index in the rank's steps; -1: not there */
     size_t first, last; /* points */
 } window;
 
 struct ek__replay {
     const ek_trace_run *run;
     int n_ranks, n_steps;
-    window *window;  /* [n_steps][n_ranks] */
-    bool *usable;    /* [n_steps] */
+    window *window; /* [n_steps][n_ranks] */
+    bool *usable;   /* [n_steps] */
     size_t n_sides, n_points, n_events;
     side *side;
     event *event;
@@ -489,7 +489,8 @@ static void start_ranks(const replaying *x, const window *w, int64_t zero)
     const ek__change *c = x->change;
     size_t loss = 0;
     for (int k = 0; k < x->p->n_ranks; k++) {
-        for (; c && loss < c->n_losses && (c->loss[loss].rank < k || (c->loss[loss].rank == k && c->loss[loss].at < w[k].start));)
+        for (; c && loss < c->n_losses &&
+               (c->loss[loss].rank < k || (c->loss[loss].rank == k && c->loss[loss].at < w[k].start));)
             loss++;
         x->runner[k] = (runner){(double)(w[k].start - zero), 0, w[k].start, w[k].first, loss};
     }
