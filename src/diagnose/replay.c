@@ -13,14 +13,13 @@
 
 #include "base/error.h"
 #include "trace/analysis.h"
-#include "trace/median.h"
 
 /* Both sides of a transfer end within this of one another, or within a share of the shorter one. */
 static const int64_t together_ns = 20000;
 static const double together_share = 0.05;
 /* Of the transfers that end together as many must have one name for names to be believed. */
 static const double names_hold = 0.9;
-/* A send that took this many times what sends take waited for its receiver. */
+/* A send that took this many times the transfer waited for its receiver. */
 static const double waited = 1.5;
 
 /* One collective on one rank in one step. */
@@ -300,19 +299,15 @@ static void join_by_name(ek__replay *p)
     }
 }
 
-/* Sides in the order of their ends: each with the nearest that fits. Names are then believed for the rest where those
- * that end together have the same. */
-static ek_status join_transfers(ek__replay *p, ek_error *err)
+/* How the sides of one pass were joined. */
+typedef struct joined {
+    size_t n, n_alike;
+} joined;
+
+/* Sides in the order of their ends: each with the nearest that fits. */
+static joined join_by_end(ek__replay *p, side *const *list, size_t n)
 {
-    side **list = ek__alloc(p->n_sides, sizeof *list);
-    size_t n = 0, n_joined = 0, n_alike = 0;
-    if (!list)
-        return ek__no_memory(err);
-    for (size_t i = 0; i < p->n_sides; i++)
-        if (p->side[i].direction)
-            list[n++] = &p->side[i];
-    if (n > 1)
-        qsort(list, n, sizeof(side *), by_end);
+    joined out = {0, 0};
     for (size_t i = 0; i < n; i++) {
         side *x = list[i], *best = NULL;
         for (size_t k = i + 1; k < n && k <= i + NEAR; k++) {
@@ -325,11 +320,33 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
         if (!best)
             continue;
         x->event = best->event = new_event(p);
-        n_joined++;
-        n_alike += strcmp(x->name, best->name) == 0 && x->nth == best->nth;
+        out.n++;
+        out.n_alike += strcmp(x->name, best->name) == 0 && x->nth == best->nth;
     }
-    if ((double)n_alike >= names_hold * (double)n_joined)
+    return out;
+}
+
+/* By their ends. Where most of those that end together have the same name, names are believed instead: a transfer whose
+ * receiver came late ends with others that are not its own. */
+static ek_status join_transfers(ek__replay *p, ek_error *err)
+{
+    side **list = ek__alloc(p->n_sides, sizeof *list);
+    size_t n = 0, n_before = p->n_events;
+    if (!list)
+        return ek__no_memory(err);
+    for (size_t i = 0; i < p->n_sides; i++)
+        if (p->side[i].direction)
+            list[n++] = &p->side[i];
+    if (n > 1)
+        qsort(list, n, sizeof(side *), by_end);
+    joined first = join_by_end(p, list, n);
+    if ((double)first.n_alike >= names_hold * (double)first.n) {
+        p->n_events = n_before;
+        for (size_t i = 0; i < n; i++)
+            list[i]->event = -1;
         join_by_name(p);
+        join_by_end(p, list, n);
+    }
     for (size_t i = 0; i < p->n_sides; i++)
         if (p->side[i].event < 0)
             p->side[i].event = new_event(p);
@@ -339,29 +356,50 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
 
 /* ---- events and points ---- */
 
-/* A send that took no longer than sends usually do did not wait for its receiver, and nothing says that it would: many
- * are buffered. Usual is the first quartile, as those that wait take longer. */
-static ek_status free_sends(ek__replay *p, ek_error *err)
+static int by_size(const void *a, const void *b)
 {
-    double *length = ek__alloc(p->n_sides, sizeof *length);
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Sends of one step and group, which lie together: none waited that took about as long as their shortest tenth. Their
+ * own transfer does not tell: a receiver that came in its middle saw the rest of it only. */
+static void free_quick_sends(ek__replay *p, size_t first, size_t last, int64_t *time)
+{
     size_t n = 0;
-    if (!length)
-        return ek__no_memory(err);
-    for (size_t i = 0; i < p->n_sides; i++)
+    for (size_t i = first; i < last; i++)
         if (p->side[i].direction == 1)
-            length[n++] = (double)(p->side[i].end - p->side[i].start);
-    ek__sort_numbers(length, n);
-    double usual = n > 0 ? length[n / 4] : 0;
-    free(length);
-    for (size_t i = 0; i < p->n_sides; i++) {
+            time[n++] = p->side[i].end - p->side[i].start;
+    if (n == 0)
+        return;
+    qsort(time, n, sizeof *time, by_size);
+    for (size_t i = first; i < last; i++) {
         side *s = &p->side[i];
-        if (s->direction == 1 && (double)(s->end - s->start) <= waited * fmax(usual, p->event[s->event].transfer))
+        double usual = fmax((double)time[n / 10], p->event[s->event].transfer);
+        if (s->direction == 1 && (double)(s->end - s->start) <= waited * usual)
             s->waits = false;
     }
+}
+
+static ek_status free_sends(ek__replay *p, ek_error *err)
+{
+    int64_t *time = ek__alloc(p->n_sides, sizeof *time);
+    if (!time)
+        return ek__no_memory(err);
+    for (size_t i = 0, end; i < p->n_sides; i = end) {
+        const side *s = &p->side[i];
+        for (end = i + 1; end < p->n_sides && p->side[end].step == s->step &&
+                          !p->side[end].direction == !s->direction && strcmp(p->side[end].group, s->group) == 0;)
+            end++;
+        if (s->direction)
+            free_quick_sends(p, i, end, time);
+    }
+    free(time);
     return EK_OK;
 }
 
-/* A side that ended before the last one came did not wait for it. */
+/* A side that ended before the last one came did not wait for it. A send that took no longer than the transfer did not
+ * either, so nothing says that it would: many are buffered. */
 static ek_status make_events(ek__replay *p, ek_error *err)
 {
     int64_t *last = ek__alloc(p->n_events, sizeof *last);
