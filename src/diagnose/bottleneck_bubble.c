@@ -123,14 +123,8 @@ static const char *setting_of(const ek__diagnose *d, const candidate *c)
     const ek__pipeline *p = &d->pipeline;
     ek_framework framework = ek__framework_of(d);
     bool mindspore = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
-    if (c->n_chunks != p->plan.n_chunks) {
-        char *plan = ek__pipeline_settings(p, &c->plan, c->schedule, c->n_micro_batches, framework, d->out->pool);
-        return plan && mindspore ? ek__pool_format(d->out->pool,
-                                                   "parallel.pipeline_config.pipeline_interleave: "
-                                                   "True\nmodel.model_config.pp_interleave_num: %d\n%s",
-                                                   c->n_chunks, plan)
-                                 : plan;
-    }
+    if (c->n_chunks != p->plan.n_chunks)
+        return ek__pipeline_settings(p, &c->plan, c->schedule, c->n_micro_batches, framework, d->out->pool);
     if (mindspore)
         return ek__pool_format(d->out->pool, "parallel_config.micro_batch_num: %d%s", c->n_micro_batches,
                                c->halves ? "\nrunner_config.batch_size: half of today's" : "");
@@ -163,7 +157,8 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, ek_er
                                               100e9 * gain / d->step_ns)
                 : c->halves ? "Operators of half the size are less efficient, which is not counted."
                 : p->memory_known
-                    ? "More chunks hold more activations and send more between stages; the plan fits as predicted."
+                    ? "More chunks hold more activations and send more between stages; the plan is within the limit by "
+                      "the layers' predicted memory."
                     : "More chunks hold more activations and send more between stages; no memory limit is known, see "
                       "`evenkeel memory`.";
     ek_status status = ek__bottleneck_show(
