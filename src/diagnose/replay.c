@@ -30,11 +30,13 @@ typedef struct side {
     int event;
     signed char direction; /* 0: a collective, 1 send, 2 receive, 3 both */
     bool waits;            /* its end is that of the event, not its own */
+    int after;             /* index of the side whose end let it begin; -1: the rank's own work did */
 } side;
 
 typedef struct event {
-    int n, arrived;
-    double transfer, latest;
+    int n;
+    int first; /* of its sides, where they follow one another: collectives */
+    double transfer;
 } event;
 
 /* What happens on a rank, in order of its time. */
@@ -423,6 +425,48 @@ static ek_status make_events(ek__replay *p, ek_error *err)
     return free_sends(p, err);
 }
 
+static int by_rank_and_start(const void *a, const void *b)
+{
+    const side *x = *(const side *const *)a, *y = *(const side *const *)b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    int order = strcmp(x->group, y->group);
+    return order ? order : x->index - y->index;
+}
+
+/* Collectives of a group run one behind the other. One that begins as the one before it ends, which had waited for a
+ * late rank, began then for that reason and not for the rank's own work. */
+static ek_status chain_collectives(ek__replay *p, ek_error *err)
+{
+    side **list = ek__alloc(p->n_sides, sizeof *list);
+    size_t n = 0;
+    if (!list)
+        return ek__no_memory(err);
+    for (size_t i = 0; i < p->n_sides; i++) {
+        p->side[i].after = -1;
+        if (i == 0 || p->side[i].event != p->side[i - 1].event)
+            p->event[p->side[i].event].first = (int)i;
+        if (!p->side[i].direction && told_apart(&p->side[i]))
+            list[n++] = &p->side[i];
+    }
+    if (n > 1)
+        qsort(list, n, sizeof(side *), by_rank_and_start);
+    for (size_t i = 1; i < n; i++) {
+        const side *before = list[i - 1];
+        int64_t apart = list[i]->start - before->end;
+        bool same = before->step == list[i]->step && before->rank == list[i]->rank &&
+                    strcmp(before->group, list[i]->group) == 0;
+        bool had_waited =
+            before->waits && (double)(before->end - before->start) > waited * p->event[before->event].transfer;
+        if (same && had_waited && apart >= 0 && apart <= together_ns)
+            list[i]->after = (int)(before - p->side);
+    }
+    free(list);
+    return EK_OK;
+}
+
 typedef struct placed {
     int step, rank;
     point point;
@@ -479,8 +523,9 @@ typedef struct runner {
 typedef struct replaying {
     const ek__replay *p;
     const ek__change *change;
-    runner *runner; /* [n_ranks] */
-    double *arrival_latest;
+    runner *runner;         /* [n_ranks] */
+    double *arrival_latest; /* of events */
+    double *arrival;        /* of sides */
     int *arrived;
 } replaying;
 
@@ -499,6 +544,25 @@ static void work_until(const replaying *x, int rank, int64_t to)
     r->clock += (own - less) * (c && c->faster ? 1 - c->faster[rank] : 1);
 }
 
+/* All sides of a collective have come. One that only waited for the collective before it came when that ended, which
+ * may now be earlier than the rank's own work says. */
+static double latest_arrival(const replaying *x, const event *e)
+{
+    double latest = -INFINITY;
+    for (int i = e->first; i < e->first + e->n; i++) {
+        const side *s = &x->p->side[i];
+        double came = x->arrival[i];
+        if (s->after >= 0) {
+            const side *before = &x->p->side[s->after];
+            if (x->arrived[before->event] == x->p->event[before->event].n)
+                came = fmin(came, x->arrival_latest[before->event] + x->p->event[before->event].transfer +
+                                      (double)(s->start - before->end));
+        }
+        latest = fmax(latest, came);
+    }
+    return latest;
+}
+
 /* @return false when others have to come first */
 static bool pass_point(const replaying *x, int rank, const point *at)
 {
@@ -508,7 +572,10 @@ static bool pass_point(const replaying *x, int rank, const point *at)
     if (!at->ends) {
         work_until(x, rank, at->at);
         x->arrived[s->event]++;
+        x->arrival[at->side] = r->clock;
         x->arrival_latest[s->event] = fmax(x->arrival_latest[s->event], r->clock);
+        if (x->arrived[s->event] == e->n && !s->direction)
+            x->arrival_latest[s->event] = latest_arrival(x, e);
         return true;
     }
     if (s->waits && x->arrived[s->event] < e->n)
@@ -585,15 +652,20 @@ static double measured_one(const ek__replay *p, int step)
 
 static ek_status open_replay(const ek__replay *p, const ek__change *change, replaying *x, ek_error *err)
 {
-    *x = (replaying){p, change, ek__alloc((size_t)p->n_ranks, sizeof *x->runner),
-                     ek__alloc(p->n_events, sizeof *x->arrival_latest), ek__alloc(p->n_events, sizeof *x->arrived)};
-    return x->runner && x->arrival_latest && x->arrived ? EK_OK : ek__no_memory(err);
+    *x = (replaying){p,
+                     change,
+                     ek__alloc((size_t)p->n_ranks, sizeof *x->runner),
+                     ek__alloc(p->n_events, sizeof *x->arrival_latest),
+                     ek__alloc(p->n_sides, sizeof *x->arrival),
+                     ek__alloc(p->n_events, sizeof *x->arrived)};
+    return x->runner && x->arrival_latest && x->arrival && x->arrived ? EK_OK : ek__no_memory(err);
 }
 
 static void close_replay(replaying *x)
 {
     free(x->runner);
     free(x->arrival_latest);
+    free(x->arrival);
     free(x->arrived);
 }
 
@@ -650,6 +722,8 @@ ek_status ek__replay_new(const ek_trace_run *run, ek__replay **out, ek_error *er
     }
     if (!status)
         status = make_events(p, err);
+    if (!status)
+        status = chain_collectives(p, err);
     if (!status)
         status = make_points(p, err);
     if (!status)
