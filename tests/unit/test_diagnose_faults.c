@@ -453,7 +453,7 @@ static const struct {
     {"slow dispatch", "host", slow_dispatch, 1, 2, true},
     {"one chunk where there could be four", "bubble", few_chunks, 2, 4, false},
     {"uneven layers", "load-balance", uneven_layers, 2, 4, false},
-    {"a slow rank", "slow-rank", slow_rank, 1, 1, false},
+    {"a slow rank", "slow-rank", slow_rank, 1, 2, false},
 };
 enum { N_FAULTS = sizeof faults / sizeof *faults };
 
@@ -533,18 +533,6 @@ static void faults_are_found_in_traces_of_torch_npu(void **state)
     for (int fault = 0; fault < N_FAULTS; fault++)
         for (int stages = 1; faults[fault].torch && stages <= 2; stages *= 2)
             run_fault(fault, TRACE_TORCH_NPU, stages, stages == 1 ? 0.05 : 0.1, 0.03 * (stages - 1), 9);
-    assert_int_equal(n_wrong, 0);
-}
-
-/* Apart from the others: the slow rank's replicas have their gradients queued behind its own. */
-static void a_slow_rank_in_a_pipeline_is_found(void **state)
-{
-    (void)state;
-    n_wrong = 0;
-    const int fault = N_FAULTS - 1;
-    run_fault(fault, TRACE_MINDSPORE, 2, 0.02, 0, 1);
-    run_fault(fault, TRACE_MINDSPORE, 2, 0.05, 0.03, 2);
-    run_fault(fault, TRACE_MINDSPORE, 2, 0.15, 0, 3);
     assert_int_equal(n_wrong, 0);
 }
 
@@ -653,7 +641,6 @@ int main(void)
         cmocka_unit_test(faults_of_five_percent_are_found),
         cmocka_unit_test(faults_of_fifteen_percent_are_found),
         cmocka_unit_test(faults_are_found_in_traces_of_torch_npu),
-        cmocka_unit_test(a_slow_rank_in_a_pipeline_is_found),
         cmocka_unit_test(healthy_runs_yield_nothing),
         cmocka_unit_test(two_faults_are_found_in_the_order_of_their_cost),
     };
