@@ -72,7 +72,7 @@ typedef struct found {
     ek_device device;
     ek_train_log log;
     ek_train_log_summary summary;
-    bool has_job, has_log, has_summary;
+    bool has_job, has_log, has_summary, log_batch, log_devices, log_length;
     ek_metrics metrics;
     int n_trace_steps, n_trace_ranks;
     const char *source;
@@ -283,19 +283,19 @@ static bool median_step(const ek_trace_run *run, found *f, double *out)
 
 static bool read_trace(command *c, found *f)
 {
-    ek_trace_run run;
+    ek_trace_run traces;
     ek_trace_options how = {0};
     cli_progress progress;
     ek_error err;
     if (c->n_traces == 0)
         return true;
     cli_progress_begin(&progress, &how);
-    ek_status status = ek_trace_run_read(c->trace, c->n_traces, &how, &progress.listener, &run, &err);
+    ek_status status = ek_trace_run_read(c->trace, c->n_traces, &how, &progress.listener, &traces, &err);
     cli_progress_end(&progress);
     if (!said(status, &err))
         return false;
-    bool fine = median_step(&run, f, &c->input.step_seconds);
-    ek_trace_run_clear(&run);
+    bool fine = median_step(&traces, f, &c->input.step_seconds);
+    ek_trace_run_clear(&traces);
     f->source = c->trace[0];
     return fine;
 }
@@ -307,6 +307,11 @@ static bool check_sources(const command *c, const found *f)
     int n = (c->n_traces > 0) + f->has_log + (c->input.step_seconds > 0);
     if (n > 1)
         cli_error(NULL, "a step time comes from one of --log, --trace and --step-seconds; leave the others out");
+    else if (n == 0 && !f->has_job && c->input.samples_per_second <= 0 && c->input.tokens_per_second_per_device <= 0 &&
+             c->job.overrides.pipeline == 0)
+        cli_error(NULL,
+                  "nothing is known of a run: give a log, a trace, --step-seconds or a rate, and a model file for "
+                  "FLOPs; `evenkeel metrics --help` has examples");
     else if (f->has_job && c->input.parameters > 0)
         cli_error(NULL, "--parameters is for runs without a model file, whose parameters are counted; leave it out");
     else
@@ -315,41 +320,42 @@ static bool check_sources(const command *c, const found *f)
 }
 
 /* The rate that a log prints itself, where a batch is not known to work one out from the step time. */
-static void take_printed_rate(command *c, const found *f)
+static void take_printed_rate(command *c, double rate)
+{
+    if (c->input.n_devices > 0)
+        c->input.samples_per_second = rate * c->input.n_devices;
+    else if (c->input.seq_length > 0)
+        c->input.tokens_per_second_per_device = rate * c->input.seq_length;
+}
+
+/* What the log tells and nobody else does. */
+static void take_log_sizes(command *c, found *f)
 {
     const ek_train_log *log = &f->log;
-    double sum = 0;
-    int n = 0;
-    bool has_batch = f->has_job || c->input.global_batch > 0;
-    for (int i = f->has_summary ? f->summary.first : 0; i < log->n && !has_batch; i++)
-        if (!isnan(log->step[i].samples_per_second_per_device)) {
-            sum += log->step[i].samples_per_second_per_device;
-            n++;
-        }
-    if (n == 0)
-        return;
-    if (c->input.n_devices > 0)
-        c->input.samples_per_second = sum / n * c->input.n_devices;
-    else if (c->input.seq_length > 0)
-        c->input.tokens_per_second_per_device = sum / n * c->input.seq_length;
+    ek_metrics_input *in = &c->input;
+    double batch = log->step[log->n - 1].global_batch;
+    if (isnan(batch))
+        batch = (double)log->global_batch;
+    f->log_devices = in->n_devices == 0 && log->world_size > 0 && log->world_size <= EK_MAX_RANKS;
+    f->log_batch = in->global_batch <= 0 && batch > 0;
+    f->log_length = in->seq_length == 0 && log->seq_length > 0 && log->seq_length <= 1 << 28;
+    if (f->log_devices)
+        in->n_devices = (int)log->world_size;
+    if (f->log_batch)
+        in->global_batch = batch;
+    if (f->log_length)
+        in->seq_length = (int)log->seq_length;
 }
 
 static void take_log(command *c, found *f)
 {
-    const ek_train_log *log = &f->log;
-    ek_metrics_input *in = &c->input;
-    f->has_summary = ek_train_log_summarise(log, &f->summary);
-    if (f->has_summary)
-        in->step_seconds = f->summary.median_seconds;
-    if (in->n_devices == 0 && log->world_size > 0 && log->world_size <= EK_MAX_RANKS)
-        in->n_devices = (int)log->world_size;
-    if (in->global_batch <= 0 && !isnan(log->step[log->n - 1].global_batch))
-        in->global_batch = log->step[log->n - 1].global_batch;
-    if (in->global_batch <= 0 && log->global_batch > 0)
-        in->global_batch = (double)log->global_batch;
-    if (in->seq_length == 0 && log->seq_length > 0 && log->seq_length <= 1 << 28)
-        in->seq_length = (int)log->seq_length;
-    take_printed_rate(c, f);
+    f->has_summary = ek_train_log_summarise(&f->log, &f->summary);
+    take_log_sizes(c, f);
+    if (!f->has_summary)
+        return;
+    c->input.step_seconds = f->summary.median_seconds;
+    if (!f->has_job && c->input.global_batch <= 0 && !isnan(f->summary.median_rate))
+        take_printed_rate(c, f->summary.median_rate);
 }
 
 /* Without a model file the degrees are all there is to know of the job. */
@@ -407,6 +413,9 @@ static bool print(const command *c, const found *f)
                                       .source = f->source,
                                       .log = f->has_log ? &f->log : NULL,
                                       .summary = f->has_summary ? &f->summary : NULL,
+                                      .log_batch = f->log_batch,
+                                      .log_devices = f->log_devices,
+                                      .log_length = f->log_length,
                                       .n_trace_steps = f->n_trace_steps,
                                       .n_trace_ranks = f->n_trace_ranks,
                                       .color = cli_color(STDOUT_FILENO)};

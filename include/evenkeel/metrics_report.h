@@ -19,7 +19,8 @@ typedef struct ek_metrics_report {
     const char *source;      /**< where the measured time or rate comes from: "given", or a file */
     const ek_train_log *log; /**< with its summary */
     const ek_train_log_summary *summary;
-    int n_trace_steps; /**< steps that a trace's time is the median of; 0: no trace */
+    bool log_batch, log_devices, log_length; /**< these sizes come from the log */
+    int n_trace_steps;                       /**< steps that a trace's time is the median of; 0: no trace */
     int n_trace_ranks;
     bool color;
 } ek_metrics_report;

@@ -18,13 +18,13 @@ extern const char *const ek_train_log_kind_name[2]; /**< "MindFormers", "Megatro
 /** One printed step. NAN and -1: not printed. */
 typedef struct ek_train_log_step {
     int64_t step;
-    int line;
     double seconds;      /**< of the step, as printed */
     double data_seconds; /**< of it in the data loader */
     double loss;
     double samples_per_second_per_device; /**< MindFormers' samples/s/p: of all devices */
     double tflops_per_device;             /**< Megatron's "throughput per GPU", MindFormers' where it prints it */
     double global_batch;                  /**< sequences */
+    int line;                             /**< where it stands, from 1 */
     bool overflow;                        /**< skipped */
 } ek_train_log_step;
 
@@ -46,13 +46,17 @@ typedef struct ek_train_log {
 ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err);
 void ek_train_log_clear(ek_train_log *log);
 
-/** Steps that stand for the run, from log.step[*first] on: without the slower ones at the start (compilation).
- *  Median and mean over them, skipped steps left out. */
+/**
+ * Steps that stand for the run, from log.step[first] on. Of the first ten steps, and of at most half of all, those up
+ * to the last one that takes longer than 1.5 medians are left out: they compile or warm up. Skipped steps do not count.
+ */
 typedef struct ek_train_log_summary {
-    int first, n;
+    int first, n; /**< n: steps that count */
     double median_seconds, mean_seconds, worst_seconds, deviation_seconds;
+    double median_tflops; /**< of what the log prints for a device; NAN */
+    double median_rate;   /**< of printed samples/s of a device; NAN */
 } ek_train_log_summary;
-/** @return false when there are no steps with a time */
+/** @return false when there are no steps with a time, or memory is out. O(n log n). */
 bool ek_train_log_summarise(const ek_train_log *log, ek_train_log_summary *out);
 
 #ifdef __cplusplus

@@ -78,7 +78,7 @@ double ek__record_number(const ek__record *record, const unsigned char *at, cons
         digits[n++] = (char)*s;
     digits[n] = '\0';
     if (n == 0 || n == MAX_NUMBER || !(isdigit((unsigned char)digits[0]) || strchr("+-.", digits[0])) ||
-        strchr("xX", digits[1]) || (s == record->end && record->cut))
+        digits[1] == 'x' || digits[1] == 'X' || (s == record->end && record->cut))
         return NAN;
     double value = strtod(digits, &stop);
     if (stop == digits || !isfinite(value))

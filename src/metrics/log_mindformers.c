@@ -20,7 +20,7 @@ static bool read_pair(const ek__record *r, const unsigned char *at, double *a, d
 {
     const unsigned char *end = NULL;
     *a = at ? ek__record_number(r, at, &end) : NAN;
-    *b = !isnan(*a) && end < r->end && *end == '/' ? ek__record_number(r, end + 1, NULL) : NAN;
+    *b = end && end < r->end && *end == '/' ? ek__record_number(r, end + 1, NULL) : NAN;
     return !isnan(*a);
 }
 
@@ -45,7 +45,7 @@ static double seconds_of(const ek__record *r, const unsigned char *at)
 {
     const unsigned char *end = NULL;
     double ms = ek__record_number(r, at, &end);
-    bool unit = !isnan(ms) && end + 1 < r->end && end[0] == 'm' && end[1] == 's';
+    bool unit = end && end + 1 < r->end && end[0] == 'm' && end[1] == 's';
     return unit && ms > 0 ? ms / 1000 : NAN;
 }
 

@@ -203,13 +203,22 @@ static bool counts(const ek_train_log_step *step)
     return !isnan(step->seconds) && !step->overflow;
 }
 
-/* Times of the steps that count, from `first` on. @return how many */
-static int gather(const ek_train_log *log, int first, double *value)
+typedef enum column { COLUMN_SECONDS, COLUMN_TFLOPS, COLUMN_RATE } column;
+
+static double figure(const ek_train_log_step *step, column what)
+{
+    return what == COLUMN_SECONDS  ? step->seconds
+           : what == COLUMN_TFLOPS ? step->tflops_per_device
+                                   : step->samples_per_second_per_device;
+}
+
+/* A figure of the steps that count, from `first` on. @return how many have it */
+static int gather(const ek_train_log *log, int first, column what, double *value)
 {
     int n = 0;
     for (int i = first; i < log->n; i++)
-        if (counts(&log->step[i]))
-            value[n++] = log->step[i].seconds;
+        if (counts(&log->step[i]) && !isnan(figure(&log->step[i], what)))
+            value[n++] = figure(&log->step[i], what);
     return n;
 }
 
@@ -223,27 +232,36 @@ static int find_first(const ek_train_log *log, double limit)
     return first;
 }
 
+/* Mean, worst, deviation and median of the times. Sorts them. */
+static void sum_up(double *value, ek_train_log_summary *s)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < s->n; i++) {
+        sum += value[i];
+        s->worst_seconds = fmax(s->worst_seconds, value[i]);
+    }
+    s->mean_seconds = sum / s->n;
+    for (int i = 0; i < s->n; i++)
+        squares += (value[i] - s->mean_seconds) * (value[i] - s->mean_seconds);
+    s->deviation_seconds = sqrt(squares / s->n);
+    s->median_seconds = ek__median(value, (size_t)s->n);
+}
+
 bool ek_train_log_summarise(const ek_train_log *log, ek_train_log_summary *out)
 {
-    double *value = ek__alloc((size_t)log->n, sizeof *value), sum = 0, squares = 0;
+    double *value = ek__alloc((size_t)log->n, sizeof *value);
     ek_train_log_summary s = {0};
-    int n = value ? gather(log, 0, value) : 0;
+    int n = value ? gather(log, 0, COLUMN_SECONDS, value) : 0;
     if (n > 0) {
         s.first = find_first(log, slow_start * ek__median(value, (size_t)n));
-        s.n = gather(log, s.first, value);
+        s.n = gather(log, s.first, COLUMN_SECONDS, value);
         if (s.n == 0) /* all others were skipped */
-            s.n = gather(log, s.first = 0, value);
-    }
-    for (int i = 0; i < s.n; i++) {
-        sum += value[i];
-        s.worst_seconds = fmax(s.worst_seconds, value[i]);
-    }
-    if (s.n > 0) {
-        s.mean_seconds = sum / s.n;
-        for (int i = 0; i < s.n; i++)
-            squares += (value[i] - s.mean_seconds) * (value[i] - s.mean_seconds);
-        s.deviation_seconds = sqrt(squares / s.n);
-        s.median_seconds = ek__median(value, (size_t)s.n);
+            s.n = gather(log, s.first = 0, COLUMN_SECONDS, value);
+        sum_up(value, &s);
+        n = gather(log, s.first, COLUMN_TFLOPS, value);
+        s.median_tflops = ek__median(value, (size_t)n);
+        n = gather(log, s.first, COLUMN_RATE, value);
+        s.median_rate = ek__median(value, (size_t)n);
         *out = s;
     }
     free(value);

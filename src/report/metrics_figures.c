@@ -1,6 +1,6 @@
 /* The figures of a run in one order, with what each rests on. "given" is what the user said, "measured" comes from a
- * log or a trace, "counted" from the model's shapes, "derived" from the others by its formula, and "assumed" says that
- * a figure behind it is on no product sheet. */
+ * log or a trace, "log" and "model file" say where a size stands, "counted" comes from the model's shapes, "derived"
+ * from the others by its formula, and "assumed" says that a figure behind it is on no product sheet. */
 #include <math.h>
 
 #include "report/metrics_internal.h"
@@ -18,10 +18,11 @@ static const char *basis_of(const ek_metrics_report *r, double put_in)
     return r->log || r->n_trace_steps > 0 ? "measured" : "given";
 }
 
-static const char *given_or(const ek_metrics_report *r, double put_in, const char *otherwise)
+/* What a size of the run rests on. */
+static const char *size_basis(const ek_metrics_report *r, double put_in, bool of_log)
 {
     bool given = !isnan(put_in) && put_in != 0;
-    return given ? "given" : r->input->job ? "model file" : otherwise;
+    return r->input->job ? "model file" : of_log ? "log" : given ? "given" : "derived";
 }
 
 static bool is_assumed(const ek_metrics_input *in)
@@ -47,11 +48,11 @@ int ek__metrics_figures(const ek_metrics_report *r, ek__figure out[EK__MAX_FIGUR
     const ek__figure all[] = {
         {"step_seconds", "step time", "s", m->step_seconds, 3, 1, basis_of(r, in->step_seconds), "GBS / samples/s"},
         {"global_batch", "global batch GBS", "sequences", from_zero(m->global_batch), 0, 1,
-         given_or(r, in->global_batch, "derived"), "d B m"},
-        {"n_devices", "devices D", "", from_zero(m->n_devices), 0, 1, given_or(r, in->n_devices, "derived"),
+         size_basis(r, in->global_batch, r->log_batch), "d B m"},
+        {"n_devices", "devices D", "", from_zero(m->n_devices), 0, 1, size_basis(r, in->n_devices, r->log_devices),
          "d t p cp"},
         {"seq_length", "sequence length S", "tokens", from_zero(m->seq_length), 0, 1,
-         given_or(r, in->seq_length, "derived"), ""},
+         size_basis(r, in->seq_length, r->log_length), ""},
         {"samples_per_second", "throughput", "samples/s", m->samples_per_second, 3, 1,
          basis_of(r, in->samples_per_second), "GBS / step time"},
         {"samples_per_second_per_device", "samples/s/p, p all devices", "samples/s", m->samples_per_second_per_device,

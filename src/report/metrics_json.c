@@ -106,6 +106,8 @@ static void put_log(ek__stream *s, const ek_metrics_report *r)
     ek__stream_real(s, "mean_seconds", sum ? sum->mean_seconds : NAN);
     ek__stream_real(s, "deviation_seconds", sum ? sum->deviation_seconds : NAN);
     ek__stream_real(s, "worst_seconds", sum ? sum->worst_seconds : NAN);
+    ek__stream_real(s, "median_samples_per_second_per_device", sum ? sum->median_rate : NAN);
+    ek__stream_real(s, "median_tflops", sum ? sum->median_tflops : NAN);
     ek__stream_real(s, "first_loss", log->step[0].loss);
     ek__stream_real(s, "last_loss", log->step[log->n - 1].loss);
     ek__stream_real(s, "peak_mb", log->peak_mb);

@@ -48,6 +48,18 @@ static void print_verdict(const ek_metrics_report *r, FILE *out)
 
 /* ---- where it comes from ---- */
 
+/* The log divides by all devices too: where its rate is another one, batch or devices are not those of the run. */
+static void print_doubt(const ek_metrics_report *r, FILE *out)
+{
+    double printed = r->summary ? r->summary->median_rate : NAN;
+    double off = printed / r->metrics->samples_per_second_per_device - 1;
+    if (!(fabs(off) > 0.02))
+        return;
+    fprintf(out, "the log prints %s samples/s/p, ", ek__fixed(printed, 5).text);
+    fprintf(out, "%s %% off what follows from step time, batch and devices: check both\n",
+            ek__fixed(100 * off, 1).text);
+}
+
 static void print_log(const ek_metrics_report *r, FILE *out)
 {
     const ek_train_log *log = r->log;
@@ -65,6 +77,10 @@ static void print_log(const ek_metrics_report *r, FILE *out)
         fprintf(out, ", worst %s s", ek__fixed(s->worst_seconds, 3).text);
     }
     fputc('\n', out);
+    if (s && !isnan(s->median_tflops))
+        fprintf(out, "the log's own throughput, by its own count of FLOPs: median %s TFLOP/s a device\n",
+                ek__fixed(s->median_tflops, 1).text);
+    print_doubt(r, out);
     if (!isnan(log->peak_mb))
         fprintf(out, "largest memory in the log: %s MB\n", ek__grouped(log->peak_mb).text);
 }
@@ -95,7 +111,8 @@ static void print_figures(const ek_metrics_report *r, FILE *out)
         const ek__figure *f = &figure[i];
         if (isnan(f->value))
             continue;
-        bool follows = strcmp(f->basis, "given") != 0 && strcmp(f->basis, "measured") != 0;
+        bool follows =
+            strcmp(f->basis, "given") != 0 && strcmp(f->basis, "measured") != 0 && strcmp(f->basis, "log") != 0;
         const char *formula = follows ? f->formula : "";
         fprintf(out, "%-30s%14s %-11s%-*s", f->label, ek__fixed(f->value * f->scale, f->decimals).text, f->unit,
                 *formula ? 11 : 0, f->basis);
