@@ -237,9 +237,9 @@ typedef struct ek_trace_operators {
     ek_trace_core *type;       /**< [n_types], longest total first, then by name: kernel_details' types, with HCCL */
     ek_trace_outlier *outlier; /**< [n_outliers], most time lost first */
     int n_slow;
-    ek_trace_outlier *slow;    /**< [n_slow], most time lost first: executions longer than those of the same operator
-                                    elsewhere in the trace; at most EK_TRACE_MAX_SLOW, names of the first ones only */
-    ek_trace_operator *table;  /**< [n_table]: op_statistic.csv as printed */
+    ek_trace_outlier *slow;   /**< [n_slow], most time lost first: executions longer than those of the same operator
+                                   elsewhere in the trace; at most EK_TRACE_MAX_SLOW, names of the first ones only */
+    ek_trace_operator *table; /**< [n_table]: op_statistic.csv as printed */
     double share_matmul, share_attention, share_vector; /**< of the compute time */
 } ek_trace_operators;
 

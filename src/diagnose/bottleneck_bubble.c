@@ -1,7 +1,8 @@
 /* Bubbles that even equal stages have: the simulated step of the balanced plan less that of the balanced plan with more
  * chunks per stage, or with half the micro-batch and twice as many of them. Where neither is possible, more
  * micro-batches of today's size are what is left; the global batch then grows, which is another training, so what that
- * brings for as many sequences is told but no gain is claimed. More chunks than eight are not tried: transfers grow with them. */
+ * brings for as many sequences is told but no gain is claimed. More chunks than eight are not tried: transfers grow
+ * with them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,8 +15,8 @@ typedef struct candidate {
     ek_plan plan;
     const ek_schedule *schedule;
     int n_chunks, n_micro_batches;
-    double ms;            /* for as many sequences as today */
-    bool halves, grows;   /* the micro-batch is halved; the global batch grows */
+    double ms;          /* for as many sequences as today */
+    bool halves, grows; /* the micro-batch is halved; the global batch grows */
 } candidate;
 
 static void keep_better(candidate *best, candidate *one, double least)
@@ -122,15 +123,8 @@ static const char *setting_of(const ek__diagnose *d, const candidate *c)
     const ek__pipeline *p = &d->pipeline;
     ek_framework framework = ek__framework_of(d);
     bool mindspore = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
-    if (c->n_chunks != p->plan.n_chunks) {
-        char *plan = ek__pipeline_settings(p, &c->plan, c->schedule, c->n_micro_batches, framework, d->out->pool);
-        return plan && mindspore
-                   ? ek__pool_format(d->out->pool,
-                                     "parallel.pipeline_config.pipeline_interleave: "
-                                     "True\nmodel.model_config.pp_interleave_num: %d\n%s",
-                                     c->n_chunks, plan)
-                   : plan;
-    }
+    if (c->n_chunks != p->plan.n_chunks)
+        return ek__pipeline_settings(p, &c->plan, c->schedule, c->n_micro_batches, framework, d->out->pool);
     if (mindspore)
         return ek__pool_format(d->out->pool, "parallel_config.micro_batch_num: %d%s", c->n_micro_batches,
                                c->halves ? "\nrunner_config.batch_size: half of today's" : "");
@@ -145,23 +139,26 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, ek_er
                        .topic = EK_TOPIC_BUBBLE,
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
                        .gain_seconds = c->grows ? NAN : gain}; /* of the same training */
-    double work = (double)p->n_micro_batches * p->plan.n_chunks, share = (p->plan.n_stages - 1) / (work + p->plan.n_stages - 1);
+    double work = (double)p->n_micro_batches * p->plan.n_chunks,
+           share = (p->plan.n_stages - 1) / (work + p->plan.n_stages - 1);
     b.cost_seconds = share * today_ms / 1e3;
     b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step even with equal stages.",
                               100 * share);
     b.setting = setting_of(d, c);
     b.change = change_of(d, c);
-    b.rests_on = p->measured ? "simulated steps of balanced plans with the layers' measured times, today's number of "
-                               "chunks and micro-batches against these"
-                             : "simulated steps of balanced plans with times modelled for the device, today's number of "
-                               "chunks and micro-batches against these";
+    b.rests_on = p->measured
+                     ? "simulated steps of balanced plans with the layers' measured times, today's number of "
+                       "chunks and micro-batches against these"
+                     : "simulated steps of balanced plans with times modelled for the device, today's number of "
+                       "chunks and micro-batches against these";
     b.caution = c->grows    ? ek__pool_format(d->out->pool,
-                                           "The global batch is a setting of the training itself, so this is no gain "
-                                           "of the same training; for as many sequences it would be %.1f %%.",
-                                           100e9 * gain / d->step_ns)
+                                              "The global batch is a setting of the training itself, so this is no gain "
+                                                 "of the same training; for as many sequences it would be %.1f %%.",
+                                              100e9 * gain / d->step_ns)
                 : c->halves ? "Operators of half the size are less efficient, which is not counted."
                 : p->memory_known
-                    ? "More chunks hold more activations and send more between stages; the plan fits as predicted."
+                    ? "More chunks hold more activations and send more between stages; the plan is within the limit by "
+                      "the layers' predicted memory."
                     : "More chunks hold more activations and send more between stages; no memory limit is known, see "
                       "`evenkeel memory`.";
     ek_status status = ek__bottleneck_show(

@@ -40,13 +40,13 @@ static void fill_setting(const ek__diagnose *d, const ek_trace_rank *rank, ek_bo
     b->caution = "Worker processes and read-ahead take memory of the host.";
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE) {
         int data = d->input->job ? d->input->job->parallel.data : 0;
-        b->setting =
-            data > 0 ? ek__pool_format(d->out->pool,
-                                       "parallel.full_batch: False\nparallel.dataset_strategy: [[%d, 1], [%d, 1]]\n"
-                                       "train_dataset.num_parallel_workers: 16\ntrain_dataset.prefetch_size: 2",
-                                       data, data)
-                     : "parallel.full_batch: False\nparallel.dataset_strategy: [[dp, 1], [dp, 1]]  # dp: the run's "
-                       "data_parallel\ntrain_dataset.num_parallel_workers: 16\ntrain_dataset.prefetch_size: 2";
+        b->setting = data > 0
+                         ? ek__pool_format(d->out->pool,
+                                           "parallel.full_batch: False\nparallel.dataset_strategy: [[%d, 1], [%d, 1]]\n"
+                                           "train_dataset.num_parallel_workers: 16\ntrain_dataset.prefetch_size: 2",
+                                           data, data)
+                         : "parallel.full_batch: False\nparallel.dataset_strategy: [[dp, 1], [dp, 1]]  # dp: the run's "
+                           "data_parallel\ntrain_dataset.num_parallel_workers: 16\ntrain_dataset.prefetch_size: 2";
         b->change = "Let every rank read only its own part of the batch, with one entry of the strategy for each input "
                     "of the dataset; leave attention_mask out of the stored dataset and make it while reading; raise "
                     "the number of workers.";
@@ -64,10 +64,10 @@ static void fill_setting(const ek__diagnose *d, const ek_trace_rank *rank, ek_bo
 static ek_status show_rank(const ek__diagnose *d, int rank, double ns, ek_bottleneck *b, ek_error *err)
 {
     const ek_trace_rank *r = &d->measured.run->rank[rank];
-    ek_evidence idle = {
-        ek__pool_format(d->out->pool, "%s: the device is idle for %.2f ms of a step while the host waits for data",
-                        ek__who_is(r).text, ns / 1e6),
-        ek__file_of(r), NULL, r->rank};
+    ek_evidence idle = {ek__pool_format(d->out->pool,
+                                        "%s: the device is idle for %.2f ms of a step while the host waits for data",
+                                        ek__who_is(r).text, ns / 1e6),
+                        ek__file_of(r), NULL, r->rank};
     ek_status status = ek__bottleneck_show(b, idle, err);
     for (int i = 0; i < r->data.n_iterators && !status; i++) {
         ek_evidence one = {ek__pool_format(d->out->pool, "%.120s: %lld calls, %.2f ms of host time in all",
@@ -154,8 +154,9 @@ static ek_status from_log(ek__diagnose *d, ek_error *err)
     b.title = ek__pool_format(d->out->pool, "The data loader takes %.2f ms of a step.", seconds * 1e3);
     ek_status status = ek__bottleneck_show(
         &b,
-        (ek_evidence){ek__pool_format(d->out->pool, "median of %zu steps in the data loader: %.2f ms", n, seconds * 1e3),
-                      log->path, NULL, -1},
+        (ek_evidence){
+            ek__pool_format(d->out->pool, "median of %zu steps in the data loader: %.2f ms", n, seconds * 1e3),
+            log->path, NULL, -1},
         err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }

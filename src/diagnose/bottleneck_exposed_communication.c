@@ -69,21 +69,18 @@ typedef struct remedy {
 } remedy;
 
 static const remedy remedies[EK__N_USES] = {
-    {"Reducing gradients", "parallel_speed_up.json: \"enable_grad_comm_opt\": true",
-     "--overlap-grad-reduce",
+    {"Reducing gradients", "parallel_speed_up.json: \"enable_grad_comm_opt\": true", "--overlap-grad-reduce",
      "Reduce gradients bucket by bucket behind the last micro-batch's backward passes; the last bucket stays exposed.",
      "Collectives beside computing slow it by what they share of the memory's bandwidth."},
-    {"Gathering weights", "parallel_speed_up.json: \"enable_opt_shard_comm_opt\": true",
-     "--overlap-param-gather",
+    {"Gathering weights", "parallel_speed_up.json: \"enable_opt_shard_comm_opt\": true", "--overlap-param-gather",
      "Gather weights one group of layers ahead, behind the first micro-batch's forward passes; the first group stays "
      "exposed.",
      "Weights gathered ahead take memory."},
-    {"Communication inside layers", "model.model_config.fine_grain_interleave: 2",
-     "--tp-comm-overlap",
+    {"Communication inside layers", "model.model_config.fine_grain_interleave: 2", "--tp-comm-overlap",
      "Compute the batch in two halves, one of which communicates while the other computes.",
      "Two halves hold more activations at once; half-sized operators are less efficient."},
-    {"Exchanging tokens between experts", "moe_config.enable_alltoall: True\nmodel.model_config.fine_grain_interleave: 2",
-     "--moe-alltoall-overlap-comm",
+    {"Exchanging tokens between experts",
+     "moe_config.enable_alltoall: True\nmodel.model_config.fine_grain_interleave: 2", "--moe-alltoall-overlap-comm",
      "Exchange the tokens of one half of the batch, or of the routed experts, while the other half or the shared "
      "expert is computed.",
      "Two halves hold more activations at once."},

@@ -25,8 +25,7 @@ static const cause causes[] = {
     {"compilation", "Operators are compiled while the run goes on",
      "torch.npu.set_compile_mode(jit_compile=False)  # MindSpore: fixed shapes, graph mode",
      "Avoid shapes that change from step to step, or switch compilation at run time off.", NULL},
-    {"dispatch", "Launching operators takes longer than running them",
-     "TASK_QUEUE_ENABLE=2\nCPU_AFFINITY_CONF=1",
+    {"dispatch", "Launching operators takes longer than running them", "TASK_QUEUE_ENABLE=2\nCPU_AFFINITY_CONF=1",
      "Launch less and faster: fused operators, graph mode or a larger micro-batch; on Ascend a second launching thread "
      "and bound cores.",
      "A larger micro-batch takes memory."},
@@ -69,10 +68,10 @@ static ek_status show(const ek__diagnose *d, const longest *most, int rank, doub
         ek__pool_format(d->out->pool, "%s: the device is idle for %.2f ms of a step before what was not launched yet",
                         ek__who_is(r).text, ns / 1e6),
         ek__file_of(r), NULL, r->rank};
-    const ek_evidence one = {
-        ek__pool_format(d->out->pool, "%s: the longest of %lld such gaps lasts %.3f ms", ek__who_is(most->rank).text,
-                        (long long)most->n, (double)(most->gap->end - most->gap->start) / 1e6),
-        ek__file_of(most->rank), ek__step_name_at(most->rank, most->gap->start), most->rank->rank};
+    const ek_evidence one = {ek__pool_format(d->out->pool, "%s: the longest of %lld such gaps lasts %.3f ms",
+                                             ek__who_is(most->rank).text, (long long)most->n,
+                                             (double)(most->gap->end - most->gap->start) / 1e6),
+                             ek__file_of(most->rank), ek__step_name_at(most->rank, most->gap->start), most->rank->rank};
     ek_status status = ek__bottleneck_show(b, sum, err);
     return status ? status : ek__bottleneck_show(b, one, err);
 }
@@ -103,8 +102,8 @@ static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)
                        .change = what->change,
                        .caution = what->caution,
                        .rests_on = ek__gain_rests_on(m)};
-    b.title =
-        ek__pool_format(d->out->pool, "%s: %.2f ms of a step, %.1f %%.", what->title, cost / 1e6, 100 * cost / d->step_ns);
+    b.title = ek__pool_format(d->out->pool, "%s: %.2f ms of a step, %.1f %%.", what->title, cost / 1e6,
+                              100 * cost / d->step_ns);
     status = show(d, &most, rank, cost, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
@@ -112,8 +111,8 @@ static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)
 ek_status ek__bottleneck_host(ek__diagnose *d, ek_error *err)
 {
     if (!d->measured.run)
-        return ek__bottleneck_needs(d, "whether the host keeps up", "a trace with the host's side",
-                                    ek__how_to_trace(d), err);
+        return ek__bottleneck_needs(d, "whether the host keeps up", "a trace with the host's side", ek__how_to_trace(d),
+                                    err);
     bool linked = false;
     for (int r = 0; r < d->measured.run->n_ranks; r++)
         linked |= d->measured.run->rank[r].idle.n_linked_tasks > 0;

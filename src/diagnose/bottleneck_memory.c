@@ -1,6 +1,189 @@
+/* Memory: peaks over the limit or within a few per cent of it, from the logs of a dry run, else as predicted from the
+ * settings; and memory that is reserved but not used. None of it is time, so no gain is claimed, but a run over its
+ * limit cannot work, which is why that stands before everything else. What to do about it are the measures that
+ * `evenkeel memory` predicts, those first that fit at the least cost. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
 #include "diagnose/bottleneck.h"
+
+static const double near_limit = 0.97;         /* of it */
+static const double least_fragmentation = 0.2; /* of what is reserved */
+static const double least_fragment_mb = 1024;
+
+typedef struct peak {
+    double mb;
+    int stage;
+    const char *file; /* NULL: predicted */
+} peak;
+
+static peak logged_peak(const ek_collection *logs)
+{
+    peak most = {NAN, -1, NULL};
+    for (int r = 0; logs && r < logs->n_rounds; r++)
+        for (int i = 0; i < logs->round[r].n; i++) {
+            const ek_stage_log *log = &logs->round[r].stage[i];
+            double mb = ek_stage_log_peak(log, EK_PEAK_ACTUAL);
+            if (!isnan(mb) && !(mb <= most.mb))
+                most = (peak){mb, log->stage, log->path};
+        }
+    return most;
+}
+
+static ek_status predicted_peak(const ek_job *job, peak *out, ek_error *err)
+{
+    static const ek_memory_options options = {.without_top = true};
+    ek_memory memory;
+    ek_error why = {0};
+    *out = (peak){NAN, -1, NULL};
+    ek_status status = ek_memory_predict(job, &options, &memory, &why);
+    if (status == EK_ERR_INPUT)
+        return EK_OK;
+    if (status) {
+        if (err)
+            *err = why;
+        return status;
+    }
+    *out = (peak){(double)memory.stage[memory.fullest].actual_peak * 0x1p-20, memory.fullest, NULL};
+    ek_memory_clear(&memory);
+    return EK_OK;
+}
+
+static double limit_of(const ek_run_input *in)
+{
+    if (in->job && in->job->limit_mb > 0)
+        return in->job->limit_mb;
+    for (int r = 0; in->dry_runs && r < in->dry_runs->n_rounds; r++)
+        for (int i = 0; i < in->dry_runs->round[r].n; i++)
+            if (in->dry_runs->round[r].stage[i].log.framework_mb > 0)
+                return in->dry_runs->round[r].stage[i].log.framework_mb;
+    return in->device && in->device->memory_gib > 0 ? in->device->memory_gib * 1024 : NAN;
+}
+
+/* The measure that fits and costs least time; of unknown cost, the one that saves most. */
+static const ek_measure *best_measure(const ek_measure *list, int n)
+{
+    const ek_measure *best = NULL;
+    for (int i = 0; i < n; i++) {
+        const ek_measure *m = &list[i];
+        if (!m->possible || !(m->saved_mb > 0))
+            continue;
+        if (!best || (m->fits && !best->fits) || (m->fits == best->fits && m->step_change < best->step_change))
+            best = m;
+    }
+    return best;
+}
+
+static ek_status fill_measure(const ek__diagnose *d, ek_bottleneck *b, ek_error *err)
+{
+    b->setting = "recompute_config, parallel_config";
+    b->change = "Give the training YAML, so that `evenkeel memory` predicts what each measure saves.";
+    if (!d->input->job)
+        return EK_OK;
+    ek_measure *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
+    int n = 0;
+    if (!list)
+        return ek__no_memory(err);
+    ek_error why = {0};
+    ek_status status = ek_memory_measures(d->input->job, d->input->device, list, &n, &why);
+    const ek_measure *best = status ? NULL : best_measure(list, n);
+    if (best) {
+        b->setting = ek__pool_format(d->out->pool, "%s", best->setting);
+        b->change =
+            ek__pool_format(d->out->pool, "%s: saves %.0f MB of the largest peak, which is then %.0f MB%s.", best->name,
+                            best->saved_mb, best->after_mb, best->fits ? "" : "; one measure alone is not enough");
+    }
+    free(list);
+    if (status == EK_ERR_MEMORY) {
+        if (err)
+            *err = why;
+        return status;
+    }
+    return EK_OK;
+}
+
+static ek_status add_peak(ek__diagnose *d, const peak *p, double limit, ek_error *err)
+{
+    bool over = p->mb > limit;
+    ek_bottleneck b = {.id = "memory",
+                       .topic = EK_TOPIC_MEMORY,
+                       .basis = EK_BASIS_SIMULATED,
+                       .cost_seconds = NAN,
+                       .gain_seconds = over ? INFINITY : NAN, /* first, and told as not known: diagnose.c */
+                       .rests_on = p->file ? "the peak of the dry run's log; what measures save is predicted from the "
+                                             "settings"
+                                           : "the peak predicted from the settings"};
+    b.title = ek__pool_format(d->out->pool, "Stage %d %s its memory limit: %.0f of %.0f MB.", p->stage,
+                              over ? "is over" : "is close to", p->mb, limit);
+    ek_status status =
+        ek__bottleneck_show(&b,
+                            (ek_evidence){ek__pool_format(d->out->pool, "stage %d: peak of %.0f MB %s", p->stage, p->mb,
+                                                          p->file ? "in the log" : "predicted"),
+                                          p->file         ? p->file
+                                          : d->input->job ? d->input->job->path
+                                                          : NULL,
+                                          NULL, -1},
+                            err);
+    if (!status)
+        status = fill_measure(d, &b, err);
+    return status ? status : ek__bottleneck_add(d, &b, err);
+}
+
+static ek_status add_fragmentation(ek__diagnose *d, ek_error *err)
+{
+    const ek_trace_run *run = d->input->trace;
+    const ek_trace_memory_peak *worst = NULL;
+    const ek_trace_rank *at = NULL;
+    double most = 0;
+    for (int r = 0; run && r < run->n_ranks; r++)
+        for (int k = 0; k < run->rank[r].memory.n_peaks; k++) {
+            const ek_trace_memory_peak *p = &run->rank[r].memory.peak[k];
+            double lost = p->reserved_mb - p->allocated_mb;
+            if (lost > most && lost > least_fragment_mb && lost > least_fragmentation * p->reserved_mb) {
+                most = lost;
+                worst = p;
+                at = &run->rank[r];
+            }
+        }
+    if (!worst)
+        return EK_OK;
+    ek_framework framework = ek__framework_of(d);
+    bool mindspore = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
+    ek_bottleneck b = {.id = "memory",
+                       .topic = EK_TOPIC_MEMORY,
+                       .basis = EK_BASIS_MEASURED,
+                       .cost_seconds = NAN,
+                       .gain_seconds = NAN,
+                       .setting = mindspore ? "export MS_ALLOC_CONF=enable_vmm:True"
+                                            : "export PYTORCH_NPU_ALLOC_CONF=expandable_segments:True",
+                       .change = "Let the allocator map memory in pages, and keep shapes the same from step to step.",
+                       .rests_on = "peaks of reserved and allocated memory in the trace"};
+    b.title = ek__pool_format(d->out->pool, "%.0f MB are reserved but not used, %.0f %% of what is reserved.", most,
+                              100 * most / worst->reserved_mb);
+    ek_status status = ek__bottleneck_show(
+        &b,
+        (ek_evidence){ek__pool_format(d->out->pool, "%s: %s reserved up to %.0f MB and used %.0f", ek__who_is(at).text,
+                                      worst->component, worst->reserved_mb, worst->allocated_mb),
+                      ek__file_of(at), NULL, at->rank},
+        err);
+    return status ? status : ek__bottleneck_add(d, &b, err);
+}
+
 ek_status ek__bottleneck_memory(ek__diagnose *d, ek_error *err)
 {
- (void)d;(void)err;
- return EK_OK;
+    ek_status status = add_fragmentation(d, err);
+    peak most = logged_peak(d->input->dry_runs);
+    double limit = limit_of(d->input);
+    if (!status && isnan(most.mb) && d->input->job)
+        status = predicted_peak(d->input->job, &most, err);
+    if (status)
+        return status;
+    if (isnan(most.mb) || isnan(limit))
+        return ek__bottleneck_needs(d, "memory of the stages", "logs of a dry run, or the training YAML with its limit",
+                                    "give the training YAML, or run what `evenkeel dryrun-script` writes and give its "
+                                    "log folder",
+                                    err);
+    return most.mb > near_limit * limit ? add_peak(d, &most, limit, err) : EK_OK;
 }

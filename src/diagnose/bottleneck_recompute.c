@@ -96,7 +96,8 @@ static ek_status show_room(const ek__diagnose *d, double peak_mb, ek_bottleneck 
     const ek__pipeline *p = &d->pipeline;
     return ek__bottleneck_show(
         b,
-        (ek_evidence){ek__pool_format(d->out->pool, "with less recomputation the largest peak is predicted at %.0f MB of %.0f",
+        (ek_evidence){ek__pool_format(d->out->pool,
+                                      "with less recomputation the largest peak is predicted at %.0f MB of %.0f",
                                       peak_mb, p->limit_mb),
                       d->input->job->path, NULL, -1},
         err);
@@ -116,8 +117,9 @@ static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_err
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
                        .cost_seconds = cost_ns / 1e9,
                        .gain_seconds = gain};
-    b.title = ek__pool_format(d->out->pool, "Recomputation that memory has room to leave out: %.2f ms of a step, %.1f %%.",
-                              gain * 1e3, 100e9 * gain / d->step_ns);
+    b.title =
+        ek__pool_format(d->out->pool, "Recomputation that memory has room to leave out: %.2f ms of a step, %.1f %%.",
+                        gain * 1e3, 100e9 * gain / d->step_ns);
     b.setting =
         ek__pipeline_settings(p, &p->kept_layers, p->schedule, p->n_micro_batches, ek__framework_of(d), d->out->pool);
     b.change = "Recompute fewer layers, as far as the memory limit admits.";
@@ -125,7 +127,8 @@ static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_err
                                "measured times of the layers; memory as predicted from the settings"
                              : "the simulated step of today's plan less that of the plan with less recomputation, with "
                                "times modelled for the device; memory as predicted from the settings";
-    b.caution = ek__pool_format(d->out->pool, "The largest peak is predicted to become %.0f MB of %.0f.", peak, p->limit_mb);
+    b.caution =
+        ek__pool_format(d->out->pool, "The largest peak is predicted to become %.0f MB of %.0f.", peak, p->limit_mb);
     if (!b.caution)
         return ek__no_memory(err);
     status = show_cost(d, cost_ns, rank, &b, err);
@@ -145,8 +148,8 @@ static ek_status add_without_memory(ek__diagnose *d, double cost_ns, int rank, e
                        .change = "Recompute only what does not fit otherwise.",
                        .rests_on = "the cost is measured; what can be left out depends on memory, which the training "
                                    "YAML with its limit would tell"};
-    b.title = ek__pool_format(d->out->pool, "Recomputation takes %.2f ms of a step; whether memory needs it is not known.",
-                              cost_ns / 1e6);
+    b.title = ek__pool_format(
+        d->out->pool, "Recomputation takes %.2f ms of a step; whether memory needs it is not known.", cost_ns / 1e6);
     ek_status status = show_cost(d, cost_ns, rank, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
@@ -166,11 +169,12 @@ static ek_status look_at_graphs(ek__diagnose *d, ek_error *err)
                                .cost_seconds = NAN,
                                .gain_seconds = NAN,
                                .rests_on = "the graph: backward takes the original value, so it is held"};
-            b.title = f->bytes > 0 ? ek__pool_format(d->out->pool,
-                                                     "Recomputation that is asked for is not in effect: %.1f MB are held "
-                                                     "for every micro-batch.",
-                                                     (double)f->bytes * 0x1p-20)
-                                   : "Recomputation that is asked for is not in effect.";
+            b.title = f->bytes > 0
+                          ? ek__pool_format(d->out->pool,
+                                            "Recomputation that is asked for is not in effect: %.1f MB are held "
+                                            "for every micro-batch.",
+                                            (double)f->bytes * 0x1p-20)
+                          : "Recomputation that is asked for is not in effect.";
             b.setting = b.change = ek__pool_format(d->out->pool, "%s", f->advice ? f->advice : "");
             status = ek__bottleneck_show(
                 &b, (ek_evidence){ek__pool_format(d->out->pool, "%s", f->text ? f->text : ""), NULL, NULL, -1}, err);

@@ -31,16 +31,18 @@ static ek_status show_graph(const ek__diagnose *d, ek_bottleneck *b, ek_error *e
             if (strstr(report->finding[k].check, "redistribution")) {
                 found++;
                 status = ek__bottleneck_show(
-                    b, (ek_evidence){ek__pool_format(d->out->pool, "%s", report->finding[k].text), NULL, NULL, -1}, err);
+                    b, (ek_evidence){ek__pool_format(d->out->pool, "%s", report->finding[k].text), NULL, NULL, -1},
+                    err);
             }
         if (!status && n > 0)
             status = ek__bottleneck_show(
                 b,
-                (ek_evidence){ek__pool_format(d->out->pool,
-                                              "the graph has %d collective%s of redistribution, which send %.1f MB from "
-                                              "each device for one micro-batch",
-                                              n, n == 1 ? "" : "s", bytes * 0x1p-20),
-                              NULL, NULL, -1},
+                (ek_evidence){
+                    ek__pool_format(d->out->pool,
+                                    "the graph has %d collective%s of redistribution, which send %.1f MB from "
+                                    "each device for one micro-batch",
+                                    n, n == 1 ? "" : "s", bytes * 0x1p-20),
+                    NULL, NULL, -1},
                 err);
         (void)found;
     }
@@ -108,7 +110,8 @@ ek_status ek__bottleneck_redistribution(ek__diagnose *d, ek_error *err)
         .cost_seconds = NAN,
         .gain_seconds = NAN,
         .setting = "shard((...)) of the two operators, so that the output's layout is the input's",
-        .change = "Give the operators on both sides strategies that fit, so that nothing is redistributed between them.",
+        .change =
+            "Give the operators on both sides strategies that fit, so that nothing is redistributed between them.",
         .rests_on = "exposed time of these operations in the trace, by the share of their bytes that the graph shows "
                     "to be redistribution, taken out of a replay of the measured steps",
         .caution = "Another strategy changes what each device holds."};

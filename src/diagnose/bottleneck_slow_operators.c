@@ -37,11 +37,12 @@ static ek_status show(const ek__diagnose *d, int rank, double ns, ek_bottleneck 
     const ek_trace_outlier *slow = slow_of(r, &n);
     ek_status status = ek__bottleneck_show(
         b,
-        (ek_evidence){ek__pool_format(d->out->pool,
-                                      "%s: %d executions take longer than those of the same operator elsewhere, %.2f ms "
-                                      "of a step in all",
-                                      ek__who_is(r).text, n, ns / 1e6),
-                      ek__file_of(r), NULL, r->rank},
+        (ek_evidence){
+            ek__pool_format(d->out->pool,
+                            "%s: %d executions take longer than those of the same operator elsewhere, %.2f ms "
+                            "of a step in all",
+                            ek__who_is(r).text, n, ns / 1e6),
+            ek__file_of(r), NULL, r->rank},
         err);
     const char *last = NULL;
     for (int i = 0; i < n && shown < 4 && !status; i++) {

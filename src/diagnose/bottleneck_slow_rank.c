@@ -80,10 +80,11 @@ static ek_status show(const ek__diagnose *d, const slowest *s, ek_bottleneck *b,
     const ek_trace_vote *vote = vote_of(d->measured.run, rank->rank);
     ek_status status = ek__bottleneck_show(
         b,
-        (ek_evidence){ek__pool_format(d->out->pool,
-                                      "%s computes %.2f ms a step, the median of its stage's ranks is %.2f ms (%d others)",
-                                      ek__who_is(rank).text, computing_of(rank) / 1e6, s->median / 1e6, s->n_peers),
-                      ek__file_of(rank), NULL, rank->rank},
+        (ek_evidence){
+            ek__pool_format(d->out->pool,
+                            "%s computes %.2f ms a step, the median of its stage's ranks is %.2f ms (%d others)",
+                            ek__who_is(rank).text, computing_of(rank) / 1e6, s->median / 1e6, s->n_peers),
+            ek__file_of(rank), NULL, rank->rank},
         err);
     if (status || !vote || vote->n_shortest == 0)
         return status;
@@ -113,9 +114,10 @@ static ek_status add(ek__diagnose *d, const slowest *s, ek_error *err)
                               ek__who_is(rank).text, s->excess / 1e6, 100 * s->excess / d->step_ns);
     b.setting = ek__pool_format(d->out->pool, "rank %d%s%s, device %d", rank->rank, rank->host ? " on " : "",
                                 rank->host ? rank->host : "", rank->device_id);
-    b.change = "Look at its device (clock, temperature, memory errors, HCCS or NVLink state), its host (other processes, "
-               "bound cores) and what only it does (logging, saving, longer sequences); replace the node if it stays "
-               "slow.";
+    b.change =
+        "Look at its device (clock, temperature, memory errors, HCCS or NVLink state), its host (other processes, "
+        "bound cores) and what only it does (logging, saving, longer sequences); replace the node if it stays "
+        "slow.";
     status = show(d, s, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }

@@ -35,8 +35,10 @@ static ek_ir_comm_kind kind_of(const char *name)
     static const struct {
         const char *word;
         ek_ir_comm_kind kind;
-    } words[] = {{"allreduce", EK_IR_ALL_REDUCE},     {"reducescatter", EK_IR_REDUCE_SCATTER},
-                 {"allgather", EK_IR_ALL_GATHER},     {"alltoall", EK_IR_ALL_TO_ALL},
+    } words[] = {{"allreduce", EK_IR_ALL_REDUCE},
+                 {"reducescatter", EK_IR_REDUCE_SCATTER},
+                 {"allgather", EK_IR_ALL_GATHER},
+                 {"alltoall", EK_IR_ALL_TO_ALL},
                  {"broadcast", EK_IR_BROADCAST}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has_word(name, words[i].word))
@@ -68,8 +70,7 @@ static int class_at(ek__comm_classes *out, int first, int rank, ek_ir_comm_kind 
 {
     const char *text = group ? group : "";
     for (int i = first; i < out->n; i++)
-        if (out->class_of[i].kind == kind &&
-            strcmp(out->class_of[i].group ? out->class_of[i].group : "", text) == 0)
+        if (out->class_of[i].kind == kind && strcmp(out->class_of[i].group ? out->class_of[i].group : "", text) == 0)
             return i;
     if (out->n - first >= MAX_CLASSES)
         return -1;
@@ -151,7 +152,8 @@ void ek__comm_classes_clear(ek__comm_classes *classes)
     *classes = (ek__comm_classes){0};
 }
 
-/* Gradients and weights have roles of their own in a graph; within layers it is redistribution or the operators' own. */
+/* Gradients and weights have roles of their own in a graph; within layers it is redistribution or the operators' own.
+ */
 double ek__redistributed_share(const ek_run_input *input, const ek__comm_class *c)
 {
     double all = 0, redistributed = 0;

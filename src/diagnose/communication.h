@@ -19,9 +19,9 @@ typedef struct ek__comm_class {
     ek_ir_comm_kind kind;
     const char *group; /**< NULL */
     ek__comm_use use;
-    double count;                    /**< of a step */
-    double total_ns, exposed_ns;     /**< of a step; exposed: transfers alone, without waits for a late rank */
-    double first, last;              /**< where in the step they begin, 0..1 */
+    double count;                /**< of a step */
+    double total_ns, exposed_ns; /**< of a step; exposed: transfers alone, without waits for a late rank */
+    double first, last;          /**< where in the step they begin, 0..1 */
 } ek__comm_class;
 
 typedef struct ek__comm_classes {

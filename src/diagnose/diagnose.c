@@ -12,9 +12,9 @@
 #include "diagnose/bottleneck.h"
 #include "trace/median.h"
 
-const char *const ek_topic_name[EK_N_TOPICS] = {
-    "operators", "communication", "memory and recomputation", "data loading", "host", "pipeline bubbles",
-    "load balance"};
+const char *const ek_topic_name[EK_N_TOPICS] = {"operators",    "communication", "memory and recomputation",
+                                                "data loading", "host",          "pipeline bubbles",
+                                                "load balance"};
 const char *const ek_basis_name[4] = {"measured", "derived", "simulated", "assumed"};
 
 static const double usual_least_share = 0.01;
@@ -140,8 +140,7 @@ static ek_status find_step(ek__diagnose *d, ek_error *err)
         seconds = d->measured.step_ns / 1e9;
         out->step_source =
             ek__pool_format(out->pool, "mean of %d step%s of the slowest rank of the trace%s", n, n == 1 ? "" : "s",
-                            rank->rank == EK_TRACE_NO_RANK ? ""
-                                                           : ek__pool_format(out->pool, ", rank %d", rank->rank));
+                            rank->rank == EK_TRACE_NO_RANK ? "" : ek__pool_format(out->pool, ", rank %d", rank->rank));
     } else if (seconds > 0) {
         out->step_source = ek__pool_format(out->pool, "median of %d steps of the log", n);
     } else if (d->pipeline.there) {

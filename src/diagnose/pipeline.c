@@ -459,8 +459,8 @@ static ek_status balance(ek__pipeline *p, const ek_diagnose_options *options, ek
     return status;
 }
 
-ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measured,
-                            const ek_diagnose_options *options, ek__pipeline *out, ek_error *err)
+ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measured, const ek_diagnose_options *options,
+                            ek__pipeline *out, ek_error *err)
 {
     ek__pipeline p = {.n_pieces = 1, .n_accumulation = 1, .today_ms = NAN};
     ek_status status = EK_OK;
@@ -542,8 +542,8 @@ static char *plain_settings(const ek__pipeline *p, const ek_plan *plan, struct e
     return text;
 }
 
-char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek_schedule *schedule, int n_micro_batches,
-                            ek_framework framework, struct ek__pool *pool)
+char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek_schedule *schedule,
+                            int n_micro_batches, ek_framework framework, struct ek__pool *pool)
 {
     const ek_emitter *emitter = ek_emitter_find(emitter_of(framework));
     ek_emission emission = {.name = "diagnose",

@@ -30,11 +30,13 @@ typedef struct side {
     int event;
     signed char direction; /* 0: a collective, 1 send, 2 receive, 3 both */
     bool waits;            /* its end is that of the event, not its own */
+    int after;             /* index of the side whose end let it begin; -1: the rank's own work did */
 } side;
 
 typedef struct event {
-    int n, arrived;
-    double transfer, latest;
+    int n;
+    int first; /* of its sides, where they follow one another: collectives */
+    double transfer;
 } event;
 
 /* What happens on a rank, in order of its time. */
@@ -46,15 +48,15 @@ typedef struct point {
 
 typedef struct window {
     int64_t start, end;
-    int step; /* index in the rank's steps; -1: not there */
+    int step;           /* index in the rank's steps; -1: not there */
     size_t first, last; /* points */
 } window;
 
 struct ek__replay {
     const ek_trace_run *run;
     int n_ranks, n_steps;
-    window *window;  /* [n_steps][n_ranks] */
-    bool *usable;    /* [n_steps] */
+    window *window; /* [n_steps][n_ranks] */
+    bool *usable;   /* [n_steps] */
     size_t n_sides, n_points, n_events;
     side *side;
     event *event;
@@ -299,19 +301,15 @@ static void join_by_name(ek__replay *p)
     }
 }
 
-/* Sides in the order of their ends: each with the nearest that fits. Names are then believed for the rest where those
- * that end together have the same. */
-static ek_status join_transfers(ek__replay *p, ek_error *err)
+/* How the sides of one pass were joined. */
+typedef struct joined {
+    size_t n, n_alike;
+} joined;
+
+/* Sides in the order of their ends: each with the nearest that fits. */
+static joined join_by_end(ek__replay *p, side *const *list, size_t n)
 {
-    side **list = ek__alloc(p->n_sides, sizeof *list);
-    size_t n = 0, n_joined = 0, n_alike = 0;
-    if (!list)
-        return ek__no_memory(err);
-    for (size_t i = 0; i < p->n_sides; i++)
-        if (p->side[i].direction)
-            list[n++] = &p->side[i];
-    if (n > 1)
-        qsort(list, n, sizeof(side *), by_end);
+    joined out = {0, 0};
     for (size_t i = 0; i < n; i++) {
         side *x = list[i], *best = NULL;
         for (size_t k = i + 1; k < n && k <= i + NEAR; k++) {
@@ -324,11 +322,33 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
         if (!best)
             continue;
         x->event = best->event = new_event(p);
-        n_joined++;
-        n_alike += strcmp(x->name, best->name) == 0 && x->nth == best->nth;
+        out.n++;
+        out.n_alike += strcmp(x->name, best->name) == 0 && x->nth == best->nth;
     }
-    if ((double)n_alike >= names_hold * (double)n_joined)
+    return out;
+}
+
+/* By their ends. Where most of those that end together have the same name, names are believed instead: a transfer whose
+ * receiver came late ends with others that are not its own. */
+static ek_status join_transfers(ek__replay *p, ek_error *err)
+{
+    side **list = ek__alloc(p->n_sides, sizeof *list);
+    size_t n = 0, n_before = p->n_events;
+    if (!list)
+        return ek__no_memory(err);
+    for (size_t i = 0; i < p->n_sides; i++)
+        if (p->side[i].direction)
+            list[n++] = &p->side[i];
+    if (n > 1)
+        qsort(list, n, sizeof(side *), by_end);
+    joined first = join_by_end(p, list, n);
+    if ((double)first.n_alike >= names_hold * (double)first.n) {
+        p->n_events = n_before;
+        for (size_t i = 0; i < n; i++)
+            list[i]->event = -1;
         join_by_name(p);
+        join_by_end(p, list, n);
+    }
     for (size_t i = 0; i < p->n_sides; i++)
         if (p->side[i].event < 0)
             p->side[i].event = new_event(p);
@@ -337,6 +357,48 @@ static ek_status join_transfers(ek__replay *p, ek_error *err)
 }
 
 /* ---- events and points ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Sends of one step and group, which lie together: none waited that took about as long as their shortest tenth. Their
+ * own transfer does not tell: a receiver that came in its middle saw the rest of it only. */
+static void free_quick_sends(ek__replay *p, size_t first, size_t last, int64_t *time)
+{
+    size_t n = 0;
+    for (size_t i = first; i < last; i++)
+        if (p->side[i].direction == 1)
+            time[n++] = p->side[i].end - p->side[i].start;
+    if (n == 0)
+        return;
+    qsort(time, n, sizeof *time, by_size);
+    for (size_t i = first; i < last; i++) {
+        side *s = &p->side[i];
+        double usual = fmax((double)time[n / 10], p->event[s->event].transfer);
+        if (s->direction == 1 && (double)(s->end - s->start) <= waited * usual)
+            s->waits = false;
+    }
+}
+
+static ek_status free_sends(ek__replay *p, ek_error *err)
+{
+    int64_t *time = ek__alloc(p->n_sides, sizeof *time);
+    if (!time)
+        return ek__no_memory(err);
+    for (size_t i = 0, end; i < p->n_sides; i = end) {
+        const side *s = &p->side[i];
+        for (end = i + 1; end < p->n_sides && p->side[end].step == s->step &&
+                          !p->side[end].direction == !s->direction && strcmp(p->side[end].group, s->group) == 0;)
+            end++;
+        if (s->direction)
+            free_quick_sends(p, i, end, time);
+    }
+    free(time);
+    return EK_OK;
+}
 
 /* A side that ended before the last one came did not wait for it. A send that took no longer than the transfer did not
  * either, so nothing says that it would: many are buffered. */
@@ -359,12 +421,49 @@ static ek_status make_events(ek__replay *p, ek_error *err)
         if (s->waits || e->n == 1)
             e->transfer = fmin(e->transfer, (double)(s->end - s->start));
     }
-    for (size_t i = 0; i < p->n_sides; i++) {
-        side *s = &p->side[i];
-        if (s->direction == 1 && (double)(s->end - s->start) <= waited * p->event[s->event].transfer)
-            s->waits = false;
-    }
     free(last);
+    return free_sends(p, err);
+}
+
+static int by_rank_and_start(const void *a, const void *b)
+{
+    const side *x = *(const side *const *)a, *y = *(const side *const *)b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    int order = strcmp(x->group, y->group);
+    return order ? order : x->index - y->index;
+}
+
+/* Collectives of a group run one behind the other. One that begins as the one before it ends, which had waited for a
+ * late rank, began then for that reason and not for the rank's own work. */
+static ek_status chain_collectives(ek__replay *p, ek_error *err)
+{
+    side **list = ek__alloc(p->n_sides, sizeof *list);
+    size_t n = 0;
+    if (!list)
+        return ek__no_memory(err);
+    for (size_t i = 0; i < p->n_sides; i++) {
+        p->side[i].after = -1;
+        if (i == 0 || p->side[i].event != p->side[i - 1].event)
+            p->event[p->side[i].event].first = (int)i;
+        if (!p->side[i].direction && told_apart(&p->side[i]))
+            list[n++] = &p->side[i];
+    }
+    if (n > 1)
+        qsort(list, n, sizeof(side *), by_rank_and_start);
+    for (size_t i = 1; i < n; i++) {
+        const side *before = list[i - 1];
+        int64_t apart = list[i]->start - before->end;
+        bool same = before->step == list[i]->step && before->rank == list[i]->rank &&
+                    strcmp(before->group, list[i]->group) == 0;
+        bool had_waited =
+            before->waits && (double)(before->end - before->start) > waited * p->event[before->event].transfer;
+        if (same && had_waited && apart >= 0 && apart <= together_ns)
+            list[i]->after = (int)(before - p->side);
+    }
+    free(list);
     return EK_OK;
 }
 
@@ -424,8 +523,9 @@ typedef struct runner {
 typedef struct replaying {
     const ek__replay *p;
     const ek__change *change;
-    runner *runner; /* [n_ranks] */
-    double *arrival_latest;
+    runner *runner;         /* [n_ranks] */
+    double *arrival_latest; /* of events */
+    double *arrival;        /* of sides */
     int *arrived;
 } replaying;
 
@@ -444,6 +544,25 @@ static void work_until(const replaying *x, int rank, int64_t to)
     r->clock += (own - less) * (c && c->faster ? 1 - c->faster[rank] : 1);
 }
 
+/* All sides of a collective have come. One that only waited for the collective before it came when that ended, which
+ * may now be earlier than the rank's own work says. */
+static double latest_arrival(const replaying *x, const event *e)
+{
+    double latest = -INFINITY;
+    for (int i = e->first; i < e->first + e->n; i++) {
+        const side *s = &x->p->side[i];
+        double came = x->arrival[i];
+        if (s->after >= 0) {
+            const side *before = &x->p->side[s->after];
+            if (x->arrived[before->event] == x->p->event[before->event].n)
+                came = fmin(came, x->arrival_latest[before->event] + x->p->event[before->event].transfer +
+                                      (double)(s->start - before->end));
+        }
+        latest = fmax(latest, came);
+    }
+    return latest;
+}
+
 /* @return false when others have to come first */
 static bool pass_point(const replaying *x, int rank, const point *at)
 {
@@ -453,7 +572,10 @@ static bool pass_point(const replaying *x, int rank, const point *at)
     if (!at->ends) {
         work_until(x, rank, at->at);
         x->arrived[s->event]++;
+        x->arrival[at->side] = r->clock;
         x->arrival_latest[s->event] = fmax(x->arrival_latest[s->event], r->clock);
+        if (x->arrived[s->event] == e->n && !s->direction)
+            x->arrival_latest[s->event] = latest_arrival(x, e);
         return true;
     }
     if (s->waits && x->arrived[s->event] < e->n)
@@ -472,7 +594,8 @@ static void start_ranks(const replaying *x, const window *w, int64_t zero)
     const ek__change *c = x->change;
     size_t loss = 0;
     for (int k = 0; k < x->p->n_ranks; k++) {
-        for (; c && loss < c->n_losses && (c->loss[loss].rank < k || (c->loss[loss].rank == k && c->loss[loss].at < w[k].start));)
+        for (; c && loss < c->n_losses &&
+               (c->loss[loss].rank < k || (c->loss[loss].rank == k && c->loss[loss].at < w[k].start));)
             loss++;
         x->runner[k] = (runner){(double)(w[k].start - zero), 0, w[k].start, w[k].first, loss};
     }
@@ -529,15 +652,20 @@ static double measured_one(const ek__replay *p, int step)
 
 static ek_status open_replay(const ek__replay *p, const ek__change *change, replaying *x, ek_error *err)
 {
-    *x = (replaying){p, change, ek__alloc((size_t)p->n_ranks, sizeof *x->runner),
-                     ek__alloc(p->n_events, sizeof *x->arrival_latest), ek__alloc(p->n_events, sizeof *x->arrived)};
-    return x->runner && x->arrival_latest && x->arrived ? EK_OK : ek__no_memory(err);
+    *x = (replaying){p,
+                     change,
+                     ek__alloc((size_t)p->n_ranks, sizeof *x->runner),
+                     ek__alloc(p->n_events, sizeof *x->arrival_latest),
+                     ek__alloc(p->n_sides, sizeof *x->arrival),
+                     ek__alloc(p->n_events, sizeof *x->arrived)};
+    return x->runner && x->arrival_latest && x->arrival && x->arrived ? EK_OK : ek__no_memory(err);
 }
 
 static void close_replay(replaying *x)
 {
     free(x->runner);
     free(x->arrival_latest);
+    free(x->arrival);
     free(x->arrived);
 }
 
@@ -594,6 +722,8 @@ ek_status ek__replay_new(const ek_trace_run *run, ek__replay **out, ek_error *er
     }
     if (!status)
         status = make_events(p, err);
+    if (!status)
+        status = chain_collectives(p, err);
     if (!status)
         status = make_points(p, err);
     if (!status)

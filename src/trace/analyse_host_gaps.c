@@ -1,7 +1,7 @@
-/* Where the device idled for what the host had not launched yet, gap by gap, and what the host did meanwhile: waited for
- * data, synchronised, collected garbage; dispatch where none of that fills most of the gap, or compilation when there is
- * a lot of that. The longest gaps are kept, since what they cost depends on where they lie. Not made when the gaps
- * together do not matter: that would be a second walk over all events for nothing. O(events + gaps log gaps). */
+/* Where the device idled for what the host had not launched yet, gap by gap, and what the host did meanwhile: waited
+ * for data, synchronised, collected garbage; dispatch where none of that fills most of the gap, or compilation when
+ * there is a lot of that. The longest gaps are kept, since what they cost depends on where they lie. Not made when the
+ * gaps together do not matter: that would be a second walk over all events for nothing. O(events + gaps log gaps). */
 #include <stdlib.h>
 
 #include "trace/device.h"
@@ -89,8 +89,8 @@ static int64_t first_work(const ek__trace *trace)
     return e ? e->start : EK_TRACE_UNKNOWN;
 }
 
-/* Before the first work of the trace no work has ended, but its first step has begun on the host: that counts as it does
- * in the steps behind it. */
+/* Before the first work of the trace no work has ended, but its first step has begun on the host: that counts as it
+ * does in the steps behind it. */
 static bool add_first(const ek__trace *trace, const ek_trace_rank *rank, ek__intervals *gaps)
 {
     const ek_trace_step *first = rank->n_steps > 0 ? &rank->step[0] : NULL;

@@ -1,10 +1,10 @@
-/* Executions that take longer than the same operator does elsewhere. Layers of a model are alike, so an operator's peers
- * are those of its name without the numbers in it (layers/3-Layer/MatMul-op17), on the same core, with the same two
- * operators before and behind it on its stream: a kernel's name serves many shapes, its surroundings do not. What is
- * expected is the median of the peers. Unlike the outliers, which are rare, these may be as many as just under half of
- * them: an operator slow in every third layer. Not seen: an operator that is slow everywhere, which only its arithmetic
- * could tell, and peers that differ by design, as layers of different kinds do where all operators around are alike.
- * O(events log events). */
+/* Executions that take longer than the same operator does elsewhere. Layers of a model are alike, so an operator's
+ * peers are those of its name without the numbers in it (layers/3-Layer/MatMul-op17), on the same core, with the same
+ * two operators before and behind it on its stream: a kernel's name serves many shapes, its surroundings do not. What
+ * is expected is the median of the peers. Unlike the outliers, which are rare, these may be as many as just under half
+ * of them: an operator slow in every third layer. Not seen: an operator that is slow everywhere, which only its
+ * arithmetic could tell, and peers that differ by design, as layers of different kinds do where all operators around
+ * are alike. O(events log events). */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

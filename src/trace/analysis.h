@@ -10,17 +10,17 @@
 #include "trace/trace.h"
 
 #define EK__ANALYSIS_LIST(X)                                                                                           \
-    X(steps)        /* windows, warm-up: ek_trace_rank.step */                                                         \
-    X(breakdown)    /* computing, communication, free of every step: step[].own, .raw, mean, device */                 \
-    X(idle)         /* why the device was idle: idle, step[].host_bound .. unlinked */                                 \
-    X(dispatch)     /* is the host too slow: dispatch */                                                               \
-    X(host_gaps)    /* dispatch.gap: where the device waited for the host, and for what */                             \
-    X(data_loading) /* data: iterators, step[].data_loading */                                                         \
-    X(operators)    /* operators, from events where no table told */                                                   \
-    X(slow_executions) /* operators.slow */                                                                             \
-    X(collectives)  /* communication.collective, .sum */                                                               \
-    X(recompute)    /* recompute, of PyTorch */                                                                        \
-    X(layers)       /* layers */
+    X(steps)           /* windows, warm-up: ek_trace_rank.step */                                                      \
+    X(breakdown)       /* computing, communication, free of every step: step[].own, .raw, mean, device */              \
+    X(idle)            /* why the device was idle: idle, step[].host_bound .. unlinked */                              \
+    X(dispatch)        /* is the host too slow: dispatch */                                                            \
+    X(host_gaps)       /* dispatch.gap: where the device waited for the host, and for what */                          \
+    X(data_loading)    /* data: iterators, step[].data_loading */                                                      \
+    X(operators)       /* operators, from events where no table told */                                                \
+    X(slow_executions) /* operators.slow */                                                                            \
+    X(collectives)     /* communication.collective, .sum */                                                            \
+    X(recompute)       /* recompute, of PyTorch */                                                                     \
+    X(layers)          /* layers */
 
 /** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
 typedef ek_status ek__analysis(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
@@ -65,8 +65,8 @@ ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(const void *
 /** Kineto: the launch of a device event by its correlation; NULL when it is not in the file. O(1). */
 const ek__event *ek__launch_of(const ek__trace *trace, const ek__event *device_event);
 
-/** What shares of a rank are of: its mean step over those that are no warm-up, the host's mark where that is longer than
- *  what the device was seen doing. 0 when nothing tells. */
+/** What shares of a rank are of: its mean step over those that are no warm-up, the host's mark where that is longer
+ * than what the device was seen doing. 0 when nothing tells. */
 double ek__rank_step_ns(const ek_trace_rank *rank);
 
 /** Original's layer times, over the traces of the run's stages (spec 5.7): --sapp-compatible. Reads the files itself.

@@ -265,6 +265,9 @@ static void wrong(const char *format, ...)
 static void list_findings(const ek_diagnosis *d)
 {
     for (int i = 0; i < d->n_bottlenecks; i++)
+        for (int k = 0; k < d->bottleneck[i].n_evidence; k++)
+            printf("#        %s\n", d->bottleneck[i].evidence[k].text);
+    for (int i = 0; i < d->n_bottlenecks; i++)
         printf("#     %d. %s: gain %.3f ms, %.2f %%, cost %.3f ms\n", i + 1, d->bottleneck[i].id,
                1e3 * d->bottleneck[i].gain_seconds, 100 * d->bottleneck[i].gain_share,
                1e3 * d->bottleneck[i].cost_seconds);

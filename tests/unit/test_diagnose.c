@@ -1,0 +1,351 @@
+/* Diagnoses of runs made by hand, whose losses are known to the nanosecond: what is found, where it stands, and what it
+ * is predicted to bring. */
+#include "input.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/pool.h"
+#include "diagnose/replay.h"
+#include "evenkeel/diagnose.h"
+#include "near.h"
+
+enum { MS = 1000000, N_STEPS = 2, MOST = 16 };
+
+/* When it is reached, memory is out: see the wrappers. -1: never. */
+static int allocations_left = -1;
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    if (allocations_left == 0)
+        return NULL;
+    allocations_left -= allocations_left > 0;
+    return __real_ek__alloc(count, size);
+}
+
+void *__real_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
+void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size)
+{
+    if (allocations_left == 0)
+        return NULL;
+    allocations_left -= allocations_left > 0;
+    return __real_ek__pool_push(pool, array, n, size);
+}
+
+/* Ranks with steps of 100 ms that begin at 0 and 100 ms. */
+typedef struct made {
+    ek_trace_run run;
+    ek_trace_rank rank[4];
+    ek_trace_step step[4][N_STEPS];
+    ek_trace_collective collective[4][MOST];
+    ek_trace_outlier slow[4][MOST];
+    ek_trace_host_gap gap[4][MOST];
+} made;
+
+static void make_run(made *m, int n_ranks)
+{
+    *m = (made){.run = {.n_ranks = n_ranks, .rank = m->rank}};
+    for (int r = 0; r < n_ranks; r++) {
+        ek_trace_rank *rank = &m->rank[r];
+        *rank = (ek_trace_rank){.rank = r, .stage = 0, .producer = EK_PRODUCER_TORCH_NPU, .n_steps = N_STEPS};
+        rank->step = m->step[r];
+        rank->has_device_events = true;
+        rank->mean = (ek_trace_breakdown){.computing = 90 * MS, .free = 10 * MS, .total = 100 * MS};
+        rank->idle.n_linked_tasks = 1;
+        rank->communication.collective = m->collective[r];
+        rank->operators.slow = m->slow[r];
+        rank->dispatch.gap = m->gap[r];
+        for (int i = 0; i < N_STEPS; i++)
+            m->step[r][i] = (ek_trace_step){.name = i ? "2" : "1",
+                                            .host_start = (int64_t)i * 100 * MS,
+                                            .host_step = 100 * MS,
+                                            .start = (int64_t)i * 100 * MS,
+                                            .end = (int64_t)(i + 1) * 100 * MS};
+    }
+}
+
+static void add_collective(made *m, int rank, const char *name, int step, double start_ms, double length_ms,
+                           double exposed_ms)
+{
+    ek_trace_communication *c = &m->rank[rank].communication;
+    c->collective[c->n_collectives++] = (ek_trace_collective){.name = name,
+                                                              .group = "7",
+                                                              .start = (int64_t)((step * 100 + start_ms) * MS),
+                                                              .duration = (int64_t)(length_ms * MS),
+                                                              .exposed = (int64_t)(exposed_ms * MS),
+                                                              .step = step};
+}
+
+static ek_diagnosis diagnose(const made *m)
+{
+    ek_diagnosis diagnosis;
+    ek_error err = {0};
+    const ek_run_input input = {.trace = &m->run};
+    if (ek_diagnose(&input, NULL, &diagnosis, &err))
+        fail_msg("%s", err.message);
+    return diagnosis;
+}
+
+static const ek_bottleneck *find(const ek_diagnosis *d, const char *id)
+{
+    for (int i = 0; i < d->n_bottlenecks; i++)
+        if (strcmp(d->bottleneck[i].id, id) == 0)
+            return &d->bottleneck[i];
+    return NULL;
+}
+
+static void check_gain(const made *m, const char *id, double gain_ms)
+{
+    ek_diagnosis d = diagnose(m);
+    const ek_bottleneck *b = find(&d, id);
+    if (isnan(gain_ms)) {
+        assert_null(b);
+    } else {
+        assert_non_null(b);
+        assert_ptr_equal(b, &d.bottleneck[0]);
+        assert_near(b->gain_seconds * 1e3, gain_ms, 1e-6);
+        assert_near(b->gain_share, gain_ms / 100, 1e-9);
+        assert_true(b->n_evidence > 0);
+    }
+    ek_diagnosis_clear(&d);
+}
+
+/* ---- each alone ---- */
+
+static void a_run_without_losses_has_no_finding(void **state)
+{
+    (void)state;
+    made m;
+    make_run(&m, 1);
+    ek_diagnosis d = diagnose(&m);
+    assert_int_equal(d.n_bottlenecks, 0);
+    assert_near(d.step_seconds, 0.1, 1e-12);
+    ek_diagnosis_clear(&d);
+}
+
+static void waits_for_data_count_in_full_and_not_below_one_per_cent(void **state)
+{
+    (void)state;
+    static const struct {
+        double idle_ms, gain_ms;
+    } cases[] = {{20, 20}, {1.001, 1.001}, {0.999, NAN}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make_run(&m, 1);
+        for (int s = 0; s < N_STEPS; s++)
+            m.step[0][s].data_loading_idle = (int64_t)llround(cases[i].idle_ms * MS);
+        check_gain(&m, "data-loading", cases[i].gain_ms);
+    }
+}
+
+static void slow_executions_count_from_their_median(void **state)
+{
+    (void)state;
+    made m;
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++)
+        m.slow[0][m.rank[0].operators.n_slow++] = (ek_trace_outlier){.name = "MatMul",
+                                                                     .start = (s * 100 + 10) * (int64_t)MS,
+                                                                     .duration = 15 * MS,
+                                                                     .expected = 5 * MS,
+                                                                     .n_kind = 99};
+    check_gain(&m, "slow-operators", 10);
+}
+
+static void a_gap_of_the_host_goes_to_its_cause_and_waits_for_data_to_none(void **state)
+{
+    (void)state;
+    made m;
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++) {
+        const int64_t at = (s * 100 + 30) * (int64_t)MS;
+        m.gap[0][m.rank[0].dispatch.n_gaps++] = (ek_trace_host_gap){at, at + 4 * MS, "data_loading"};
+        m.gap[0][m.rank[0].dispatch.n_gaps++] = (ek_trace_host_gap){at + 10 * MS, at + 13 * MS, "garbage_collection"};
+    }
+    check_gain(&m, "host", 3);
+}
+
+/* Gradients after the backward pass in one call: all but one bucket of as many as there are layers. */
+static void gradients_hide_but_for_a_bucket(void **state)
+{
+    (void)state;
+    ek_trace_layer layer[4];
+    made m;
+    make_run(&m, 1);
+    for (int i = 0; i < 4; i++)
+        layer[i] = (ek_trace_layer){.role = EK_TRACE_BODY, .backward = {.n = 1, .busy_median = 10 * MS}};
+    m.rank[0].layers = (ek_trace_layers){.n = 4, .layer = layer};
+    for (int s = 0; s < N_STEPS; s++)
+        add_collective(&m, 0, "hcom_allReduce__7_0_1", s, 80, 20, 20);
+    check_gain(&m, "exposed-communication", 15);
+    for (int i = 0; i < 4; i++) /* no more than there is computing to hide it */
+        layer[i].backward.busy_median = 2 * MS;
+    check_gain(&m, "exposed-communication", 8);
+}
+
+static void receives_are_no_exposed_communication(void **state)
+{
+    (void)state;
+    made m;
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++)
+        add_collective(&m, 0, "hcom_receive__7_0_1", s, 50, 30, 30);
+    check_gain(&m, "exposed-communication", NAN);
+}
+
+static void a_wait_for_a_slow_rank_is_that_ranks_and_no_communication(void **state)
+{
+    (void)state;
+    made m;
+    make_run(&m, 3);
+    for (int r = 0; r < 3; r++) {
+        bool slow = r == 1;
+        m.rank[r].mean.computing = slow ? 99 * MS : 79 * MS;
+        m.rank[r].mean.free = 0;
+        for (int s = 0; s < N_STEPS; s++)
+            add_collective(&m, r, "hcom_allReduce__7_0_1", s, slow ? 99 : 79, slow ? 0.5 : 20.5, slow ? 0.5 : 20.5);
+    }
+    ek_diagnosis d = diagnose(&m);
+    assert_null(find(&d, "exposed-communication"));
+    assert_non_null(find(&d, "slow-rank"));
+    /* Of its 99.5 ms of own time the share 20/99 goes, all of it before the collective but for what follows it. */
+    assert_near(d.bottleneck[0].gain_seconds * 1e3, 20, 0.2);
+    ek_diagnosis_clear(&d);
+}
+
+/* ---- replay ---- */
+
+/* Rank 0 works 60 ms, sends and works on to the end; rank 1 waits for it and then works as long. What rank 0 loses
+ * before its send the step loses; what one of them loses behind that, or rank 1 before its receive, costs nothing. */
+static void a_loss_that_is_waited_out_costs_nothing(void **state)
+{
+    (void)state;
+    made m;
+    ek__replay *replay;
+    ek_error err = {0};
+    make_run(&m, 2);
+    for (int s = 0; s < N_STEPS; s++) {
+        add_collective(&m, 0, "hcom_send__7_0_1", s, 59, 1, 0);
+        add_collective(&m, 1, "hcom_receive__7_0_1", s, 20, 40, 40);
+    }
+    assert_int_equal(ek__replay_new(&m.run, &replay, &err), EK_OK);
+    assert_int_equal(ek__replay_steps(replay), N_STEPS);
+    assert_near(ek__replay_error(replay), 0, 1e-12);
+    static const struct {
+        int rank;
+        double at_ms, gain_ms;
+    } cases[] = {{1, 5, 0}, {1, 70, 0}, {0, 70, 0}, {0, 5, 10}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek__loss loss[N_STEPS];
+        for (int s = 0; s < N_STEPS; s++)
+            loss[s] = (ek__loss){cases[i].rank, (int64_t)((s * 100 + cases[i].at_ms) * MS), 10 * MS};
+        ek__change change = {.loss = loss, .n_losses = N_STEPS};
+        double gain = NAN;
+        assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
+        assert_near(gain / MS, cases[i].gain_ms, 1e-9);
+    }
+    ek__loss both[2 * N_STEPS];
+    for (int s = 0; s < N_STEPS; s++) {
+        both[2 * s] = (ek__loss){0, (s * 100 + 5) * (int64_t)MS, 10 * MS};
+        both[2 * s + 1] = (ek__loss){0, (s * 100 + 70) * (int64_t)MS, 5 * MS};
+    }
+    ek__change change = {.loss = both, .n_losses = 2 * N_STEPS};
+    double gain = NAN;
+    assert_int_equal(ek__replay_gain(replay, &change, &gain, &err), EK_OK);
+    assert_near(gain / MS, 10, 1e-9); /* rank 1 gets its input 10 ms earlier, rank 0 ends 15 ms earlier */
+    ek__replay_free(replay);
+}
+
+/* ---- a whole diagnosis ---- */
+
+static void make_mixed(made *m)
+{
+    make_run(m, 2);
+    for (int r = 0; r < 2; r++)
+        for (int s = 0; s < N_STEPS; s++) {
+            m->step[r][s].data_loading_idle = 5 * MS;
+            add_collective(m, r, "hcom_allReduce__7_0_1", s, 80, 20, 20);
+            m->gap[r][m->rank[r].dispatch.n_gaps++] =
+                (ek_trace_host_gap){(s * 100 + 30) * (int64_t)MS, (s * 100 + 38) * (int64_t)MS, "synchronization"};
+        }
+}
+
+static void findings_are_ranked_by_gain_and_the_same_every_time(void **state)
+{
+    (void)state;
+    made m;
+    make_mixed(&m);
+    ek_diagnosis a = diagnose(&m), b = diagnose(&m);
+    assert_true(a.n_bottlenecks >= 3);
+    assert_int_equal(a.n_bottlenecks, b.n_bottlenecks);
+    for (int i = 0; i < a.n_bottlenecks; i++) {
+        assert_string_equal(a.bottleneck[i].title, b.bottleneck[i].title);
+        assert_true(i == 0 || isnan(a.bottleneck[i].gain_seconds) ||
+                    a.bottleneck[i].gain_seconds <= a.bottleneck[i - 1].gain_seconds);
+    }
+    ek_diagnosis_clear(&a);
+    ek_diagnosis_clear(&b);
+}
+
+static void nothing_given_is_refused_and_what_is_missing_is_told(void **state)
+{
+    (void)state;
+    ek_diagnosis d = {.n_bottlenecks = 77};
+    ek_error err = {0};
+    const ek_run_input nothing = {0};
+    assert_int_equal(ek_diagnose(&nothing, NULL, &d, &err), EK_ERR_INPUT);
+    assert_int_equal(d.n_bottlenecks, 77);
+    ek_train_log_step step[] = {{.seconds = 10, .data_seconds = 0.5}, {.seconds = 10, .data_seconds = 0.5}};
+    const ek_train_log log = {.n = 2, .step = step};
+    const ek_run_input input = {.log = &log};
+    assert_int_equal(ek_diagnose(&input, NULL, &d, &err), EK_OK);
+    assert_near(d.step_seconds, 10, 1e-12);
+    assert_string_equal(d.bottleneck[0].id, "data-loading");
+    assert_near(d.bottleneck[0].gain_share, 0.05, 1e-12);
+    assert_true(d.n_not_looked_at >= 6);
+    ek_diagnosis_clear(&d);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    made m;
+    make_mixed(&m);
+    const ek_run_input input = {.trace = &m.run};
+    ek_status status = EK_ERR_MEMORY;
+    int n = 0;
+    for (; status == EK_ERR_MEMORY; n++) {
+        ek_diagnosis d = {.n_bottlenecks = 77};
+        ek_error err = {0};
+        allocations_left = n;
+        status = ek_diagnose(&input, NULL, &d, &err);
+        allocations_left = -1;
+        if (status == EK_OK)
+            ek_diagnosis_clear(&d);
+        else
+            assert_int_equal(d.n_bottlenecks, 77);
+    }
+    assert_int_equal(status, EK_OK);
+    assert_true(n > 20);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_without_losses_has_no_finding),
+        cmocka_unit_test(waits_for_data_count_in_full_and_not_below_one_per_cent),
+        cmocka_unit_test(slow_executions_count_from_their_median),
+        cmocka_unit_test(a_gap_of_the_host_goes_to_its_cause_and_waits_for_data_to_none),
+        cmocka_unit_test(gradients_hide_but_for_a_bucket),
+        cmocka_unit_test(receives_are_no_exposed_communication),
+        cmocka_unit_test(a_wait_for_a_slow_rank_is_that_ranks_and_no_communication),
+        cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
+        cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
+        cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
+        cmocka_unit_test(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
