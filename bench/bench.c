@@ -1,10 +1,7 @@
 /* The bench: simulation speed and its growth, every balancing case with default options, the linear method beside the
  * default on those the original tool was run on, how far the certificates reach, the way from a training YAML back, and
-<<<<<<< HEAD
- * traces from 10 MB to 20 GB, memory as predicted and as published, and what the linter finds in shipped files.
-=======
- * traces from 10 MB to 20 GB, graphs as text, and memory as predicted and as published.
->>>>>>> wt-irread
+ * traces from 10 MB to 20 GB, graphs as text, memory as predicted and as published, and what the linter finds in shipped
+ * files.
  * Prints tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and
  * fails where a bound that the project promises does not hold.
  *
