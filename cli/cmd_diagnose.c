@@ -340,6 +340,13 @@ static bool read_run(command *c, found *f)
 
 /* ---- output ---- */
 
+/* The setting when it is one line, else what it does in a sentence: a block of settings needs all its lines. */
+static const char *short_change(const ek_bottleneck *b)
+{
+    bool one_line = b->setting && !strchr(b->setting, '\n');
+    return one_line || !b->change ? b->setting : b->change;
+}
+
 static void print_line(const command *c, const ek_diagnosis *d)
 {
     double least = c->options.least_share > 0 ? c->options.least_share : 0.01;
@@ -348,11 +355,13 @@ static void print_line(const command *c, const ek_diagnosis *d)
         return;
     }
     const ek_bottleneck *b = &d->bottleneck[0];
-    fputs(b->title, stdout);
+    size_t length = strlen(b->title);
+    printf("%.*s", (int)(length > 0 && b->title[length - 1] == '.' ? length - 1 : length), b->title);
     if (!isnan(b->gain_seconds))
         printf(" (gain %.1f ms, %.1f %%)", 1e3 * b->gain_seconds, 100 * b->gain_share);
-    if (b->setting)
-        printf("; %.*s", (int)strcspn(b->setting, "\n"), b->setting);
+    const char *change = short_change(b);
+    if (change)
+        printf("; %.*s", (int)strcspn(change, "\n"), change);
     putchar('\n');
 }
 
