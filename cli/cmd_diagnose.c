@@ -312,7 +312,7 @@ static bool read_trace(command *c, found *f)
         stages = f->job.parallel.pipeline;
     ek_trace_options how = {.stages = stages, .n_threads = c->options.n_threads};
     cli_progress progress;
-    cli_progress_begin(&progress, &how);
+    cli_progress_begin_trace(&progress, &how);
     ek_status status = ek_trace_run_read(path, n, &how, c->quiet ? NULL : &progress.listener, &f->trace, &err);
     cli_progress_end(&progress);
     if (status != EK_OK)

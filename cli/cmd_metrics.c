@@ -289,7 +289,7 @@ static bool read_trace(command *c, found *f)
     ek_error err;
     if (c->n_traces == 0)
         return true;
-    cli_progress_begin(&progress, &how);
+    cli_progress_begin_trace(&progress, &how);
     ek_status status = ek_trace_run_read(c->trace, c->n_traces, &how, &progress.listener, &traces, &err);
     cli_progress_end(&progress);
     if (!said(status, &err))

@@ -192,7 +192,7 @@ static bool check_options(command *c)
 static ek_status read_run(command *c, ek_trace_run *run, ek_error *err)
 {
     cli_progress progress;
-    cli_progress_begin(&progress, &c->options);
+    cli_progress_begin_trace(&progress, &c->options);
     ek_status status = ek_trace_run_read(c->path, c->n_paths, &c->options, &progress.listener, run, err);
     cli_progress_end(&progress);
     return status;

@@ -144,13 +144,12 @@ bool cli_ir_read(const char *path, const ek_ir_check_options *options, bool quie
 {
     char chosen[4200];
     cli_progress progress;
-    ek_trace_options shown = {0};
     ek_error err;
     *out = (cli_ir){0};
     if (!cli_ir_choose_file(path, chosen, sizeof chosen))
         return false;
-    cli_progress_begin(&progress, &shown);
-    const ek_ir_options reading = {shown.progress, shown.user, shown.interrupt};
+    const ek_ir_options reading = {cli_progress_show, &progress, &progress.interrupted};
+    cli_progress_begin(&progress);
     ek_status status = ek_ir_read(chosen, &reading, quiet ? NULL : &progress.listener, &out->ir, &err);
     cli_progress_end(&progress);
     if (status == EK_OK)

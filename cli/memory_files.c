@@ -97,7 +97,7 @@ static bool read_measured(const char *source, ek_layers *out)
     }
     ek_trace_options options = {0};
     cli_progress progress;
-    cli_progress_begin(&progress, &options);
+    cli_progress_begin_trace(&progress, &options);
     ek_status status = ek_trace_run_read(&source, 1, &options, &progress.listener, &run, &err);
     cli_progress_end(&progress);
     if (!status) {

@@ -8,11 +8,11 @@
 #include "search.h"
 
 /* The reader asks for a flag of its own; a signal sets the one that all commands share. */
-static void show(void *user, double share, const char *what)
+void cli_progress_show(void *progress, double share, const char *what)
 {
     enum { WIDTH = 30, EIGHTHS = 8 };
     static const char *const part[EIGHTHS] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    cli_progress *p = user;
+    cli_progress *p = progress;
     if (cli_interrupted)
         __atomic_store_n(&p->interrupted, true, __ATOMIC_RELAXED);
     double now = cli_now();
@@ -45,14 +45,19 @@ static void say_warning(void *user, const ek_error *warning)
     cli_listener.warn(cli_listener.user, warning);
 }
 
-void cli_progress_begin(cli_progress *progress, ek_trace_options *options)
+void cli_progress_begin(cli_progress *progress)
 {
     *progress = (cli_progress){.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
     progress->listener = (ek_listener){say_warning, progress};
-    options->progress = show;
+    cli_catch_interrupt();
+}
+
+void cli_progress_begin_trace(cli_progress *progress, ek_trace_options *options)
+{
+    cli_progress_begin(progress);
+    options->progress = cli_progress_show;
     options->user = progress;
     options->interrupt = &progress->interrupted;
-    cli_catch_interrupt();
 }
 
 void cli_progress_end(cli_progress *progress)

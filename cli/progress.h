@@ -1,4 +1,4 @@
-/* cli/progress.h - a progress bar for long work of the trace commands: on terminals only, out of the way of warnings,
+/* cli/progress.h - a progress bar for long work: on terminals only, out of the way of warnings,
  * and Ctrl-C ends the work. */
 #ifndef EK_CLI_PROGRESS_H
 #define EK_CLI_PROGRESS_H
@@ -11,8 +11,13 @@ typedef struct cli_progress {
     ek_listener listener; /**< for the work: prints warnings beside the bar */
 } cli_progress;
 
-/** Begin: Ctrl-C is caught from here on, and `options` get the bar. */
-void cli_progress_begin(cli_progress *progress, ek_trace_options *options);
+/** Begin: Ctrl-C is caught from here on. The work gets cli_progress_show() with `progress` as its user, and
+ *  &progress->interrupted. */
+void cli_progress_begin(cli_progress *progress);
+/** Draws the bar; takes what a signal said to the flag of this work. */
+void cli_progress_show(void *progress, double share, const char *what);
+/** Begin, with `options` of a reader of traces filled. */
+void cli_progress_begin_trace(cli_progress *progress, ek_trace_options *options);
 /** End: wipe the bar and give Ctrl-C back. */
 void cli_progress_end(cli_progress *progress);
 

@@ -152,7 +152,7 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 
 static int cut(command *c)
 {
-    cli_progress_begin(&c->progress, &c->options);
+    cli_progress_begin_trace(&c->progress, &c->options);
     bool fine = cli_write_output(c->output, write_trace, c);
     cli_progress_end(&c->progress);
     if (!fine)

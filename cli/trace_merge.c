@@ -123,7 +123,7 @@ static void say_clocks(const ek_trace_clocks *clocks)
 static int merge(command *c)
 {
     ek_error err;
-    cli_progress_begin(&c->progress, &c->options);
+    cli_progress_begin_trace(&c->progress, &c->options);
     if (!c->no_align && ek_trace_clocks_read(c->path, c->n_paths, &c->options, NULL, &c->clocks, &err)) {
         cli_progress_end(&c->progress);
         cli_error(&err, "%s", err.message);

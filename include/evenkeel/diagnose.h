@@ -88,8 +88,8 @@ typedef struct ek_diagnosis {
     double step_seconds;     /**< what shares are of; NAN: nothing measured tells it */
     const char *step_source; /**< "median of 4 steps of the trace", ... */
     int n_bottlenecks, n_not_looked_at;
-    ek_bottleneck *bottleneck; /**< [n_bottlenecks]: a stage over its memory limit first, since the run cannot work; then
-                                    most to gain first; those whose gain is not known behind, by cost */
+    ek_bottleneck *bottleneck; /**< [n_bottlenecks]: a stage over its memory limit first, since the run cannot work;
+                                  then most to gain first; those whose gain is not known behind, by cost */
     ek_not_looked_at *not_looked_at; /**< [n_not_looked_at], in the guide's order */
     int n_notes;
     const char **note; /**< what was given but contradicts itself, or could not be used */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/median.h"
 
 /* What a stage holds and how long it takes, by its layers. */
 typedef struct stage {
@@ -163,12 +164,6 @@ static bool too_long(const tuning *t, double low)
     return layers > t->n_layers;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* All times a stage can take, ascending. */
 static ek_status list_times(const tuning *t, double **times, size_t *n, ek_error *err)
 {
@@ -181,7 +176,7 @@ static ek_status list_times(const tuning *t, double **times, size_t *n, ek_error
     for (int s = 0; s < t->p; s++)
         for (int k = t->stage[s].least; k <= t->stage[s].most; k++)
             list[count++] = t->stage[s].units[k];
-    qsort(list, count, sizeof *list, by_value);
+    ek__sort_numbers(list, count);
     *times = list;
     *n = count;
     return EK_OK;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "diagnose/bottleneck.h"
-#include "trace/median.h"
 
 static ek_status add_losses(const ek__measured *m, ek__losses *losses, ek_error *err)
 {

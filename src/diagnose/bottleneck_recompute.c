@@ -55,7 +55,7 @@ static ek_status peak_of(const ek_job *job, const ek_plan *plan, double *mb, ek_
 {
     static const ek_memory_options options = {.without_top = true};
     ek_job copy;
-    ek_memory memory;
+    ek_memory memory = {0};
     ek_error why = {0};
     *mb = NAN;
     ek_status status = ek_job_copy(job, &copy, err);

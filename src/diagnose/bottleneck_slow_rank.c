@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "diagnose/bottleneck.h"
-#include "trace/median.h"
 
 static const double most_spread = 4; /* times the median deviation of the stage's ranks */
 

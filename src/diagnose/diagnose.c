@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "diagnose/bottleneck.h"
-#include "trace/median.h"
 
 const char *const ek_topic_name[EK_N_TOPICS] = {"operators",    "communication", "memory and recomputation",
                                                 "data loading", "host",          "pipeline bubbles",

@@ -10,12 +10,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "base/pool.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/emit.h"
 #include "layers/layers.h"
 #include "trace/analysis.h"
-#include "trace/median.h"
 
 #define NS_PER_MS 1e6
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "base/random.h"
 #include "dryrun/guide.h"
 
@@ -40,12 +41,6 @@ static void draw_kinds(const ek__guide_shape *shape, ek__guide_cell *cell, ek__r
     cell->mix.n[EK_RECOMPUTE_NONE] = left;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double ek__guide_random_condition(const ek__guide_shape *shape)
 {
     ek__random random = ek__random_seed(1);
@@ -64,6 +59,6 @@ double ek__guide_random_condition(const ek__guide_shape *shape)
     free(cell);
     if (!cell)
         return NAN;
-    qsort(found, (size_t)n_found, sizeof *found, by_value);
+    ek__sort_numbers(found, (size_t)n_found);
     return n_found ? found[n_found / 2] : INFINITY;
 }

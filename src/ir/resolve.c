@@ -170,20 +170,20 @@ static void resolve_outer(ek__ir_reader *r, const ek__ir_outer *o, const named *
 {
     ek_ir *ir = r->ir;
     const char *name = ek__texts_at(r->texts, o->name);
-    size_t n = strlen(name);
     uint32_t graph = find_named(graphs, ir->n_graphs, 0, o->graph);
     uint32_t node = graph == EK_IR_NONE ? EK_IR_NONE : find_named(nodes, ir->n_nodes, graph, o->name);
     ek_ir_input *input = &ir->input[o->input];
     if (node != EK_IR_NONE)
         *input = (ek_ir_input){EK_IR_INPUT_NODE, node, input->type};
-    else if (n > 4 && memcmp(name, "para", 4) == 0) {
+    else if (strncmp(name, "para", 4) == 0 && name[4]) {
         char key[512];
-        if (n - 4 >= sizeof key)
+        size_t n = strlen(name + 4);
+        if (n >= sizeof key)
             return;
-        memcpy(key, name + 4, n - 4); /* making a text may move those there are */
+        memcpy(key, name + 4, n); /* making a text may move those there are */
         r->graph = graph;
         r->line = o->line;
-        uint32_t parameter = ek__ir_parameter_find(r, key, key + n - 4);
+        uint32_t parameter = ek__ir_parameter_find(r, key, key + n);
         r->graph = EK_IR_NONE;
         if (parameter != EK_IR_NONE)
             *input = (ek_ir_input){EK_IR_INPUT_PARAMETER, parameter, input->type};

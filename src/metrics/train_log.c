@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "metrics/log_lines.h"
-#include "trace/median.h"
 
 const char *const ek_train_log_kind_name[2] = {"MindFormers", "Megatron"};
 

@@ -1,66 +1,27 @@
 /* A diagnosis for a terminal: what a step takes, then one block for each bottleneck in the order of what it brings,
  * each with its evidence and the setting to paste, then what was not looked at and how to get it. Lines are broken at
- * words and end before column 100; a setting is printed as it is, however long, since it is to be pasted. */
+ * words; a setting is printed as it is, however long, since it is to be pasted. */
 #include <math.h>
 #include <string.h>
 
 #include "evenkeel/diagnose.h"
 #include "report/diagnosis_internal.h"
+#include "report/page.h"
 #include "report/report_internal.h"
 
-enum { WRAP = 99, INDENT = 3, SETTING_INDENT = 7, MAX_WORD = 512, MAX_HANG = 16 };
+enum { INDENT = 3, SETTING_INDENT = 7, MAX_HANG = 16 };
 
 typedef struct page {
     FILE *out;
     bool color;
 } page;
 
-static void color(const page *p, const char *code)
-{
-    if (p->color)
-        fputs(code, p->out);
-}
-
-/* One word at most of `text`; @return bytes it takes there. */
-static size_t take_word(const char *text, char *word)
-{
-    size_t n = strcspn(text, " \n\t");
-    size_t kept = n < MAX_WORD - 1 ? n : MAX_WORD - 1;
-    memcpy(word, text, kept);
-    word[kept] = '\0';
-    return kept;
-}
-
-/* Words from column `column` on; the lines that follow begin at column `indent`. @return the column reached. */
-static int print_words(const page *p, const char *text, int column, int indent)
-{
-    char word[MAX_WORD];
-    bool first = true;
-    while (*text) {
-        text += strspn(text, " \n\t");
-        size_t n = take_word(text, word);
-        if (n == 0)
-            break;
-        int width = ek__columns(word);
-        if (column > indent && column + !first + width > WRAP) {
-            fprintf(p->out, "\n%*s", indent, "");
-            column = indent;
-            first = true;
-        }
-        column += (first ? 0 : fprintf(p->out, " ")) + width;
-        ek__print_name(word, p->out);
-        first = false;
-        text += n;
-    }
-    return column;
-}
-
 /* "lead: text", the text hanging behind the lead, unless that is long. */
 static void print_item(const page *p, int indent, const char *lead, const char *text)
 {
     fprintf(p->out, "%*s%s", indent, "", lead);
     int column = indent + ek__columns(lead);
-    print_words(p, text, column, column < MAX_HANG ? column : indent + 2);
+    ek__print_words(text, column, column < MAX_HANG ? column : indent + 2, EK__PAGE_WIDTH, p->out);
     fputc('\n', p->out);
 }
 
@@ -100,22 +61,15 @@ static void print_evidence(const page *p, const ek_bottleneck *b)
 
 static void print_setting(const page *p, const char *setting)
 {
-    color(p, "\033[36m");
+    ek__color(p->color, "\033[36m", p->out);
     for (const char *line = setting; *line;) {
-        char text[MAX_WORD];
         size_t n = strcspn(line, "\n");
         fprintf(p->out, "%*s", SETTING_INDENT, "");
-        for (size_t at = 0; at < n;) {
-            size_t part = n - at < sizeof text - 1 ? n - at : sizeof text - 1;
-            memcpy(text, line + at, part);
-            text[part] = '\0';
-            ek__print_name(text, p->out);
-            at += part;
-        }
+        ek__print_part(line, n, p->out);
         fputc('\n', p->out);
         line += n + (line[n] == '\n');
     }
-    color(p, "\033[0m");
+    ek__color(p->color, "\033[0m", p->out);
 }
 
 static void print_bottleneck(const page *p, const ek_bottleneck *b, int number)
@@ -123,17 +77,17 @@ static void print_bottleneck(const page *p, const ek_bottleneck *b, int number)
     char lead[16], gain[64], cost[64], rest[512], basis[64];
     snprintf(lead, sizeof lead, "%d. ", number);
     fputc('\n', p->out);
-    color(p, "\033[1m");
+    ek__color(p->color, "\033[1m", p->out);
     print_item(p, 0, lead, b->title);
-    color(p, "\033[0m");
+    ek__color(p->color, "\033[0m", p->out);
     ek__diagnosis_amount(b->gain_seconds, b->gain_share, gain, sizeof gain);
     ek__diagnosis_amount(b->cost_seconds, b->share, cost, sizeof cost);
     fprintf(p->out, "%*sgain ", INDENT, "");
-    color(p, "\033[32m");
+    ek__color(p->color, "\033[32m", p->out);
     fputs(gain, p->out);
-    color(p, "\033[0m");
+    ek__color(p->color, "\033[0m", p->out);
     snprintf(rest, sizeof rest, ", cost %s of a step; %s, %s", cost, ek_topic_name[b->topic], b->id);
-    print_words(p, rest, INDENT + (int)strlen("gain ") + ek__columns(gain), INDENT);
+    ek__print_words(rest, INDENT + (int)strlen("gain ") + ek__columns(gain), INDENT, EK__PAGE_WIDTH, p->out);
     fputc('\n', p->out);
     print_evidence(p, b);
     if (b->change)
@@ -156,9 +110,9 @@ static void print_step(const page *p, const ek_diagnosis *d)
     else
         snprintf(text, sizeof text, "a step takes %s ms: %s", ek__fixed(1e3 * d->step_seconds, 1).text,
                  d->step_source ? d->step_source : "measured");
-    color(p, "\033[1m");
+    ek__color(p->color, "\033[1m", p->out);
     print_item(p, 0, "", text);
-    color(p, "\033[0m");
+    ek__color(p->color, "\033[0m", p->out);
     if (d->n_bottlenecks == 0)
         fputs("nothing holds it back by more than was asked for\n", p->out);
     else if (d->n_bottlenecks > 1)

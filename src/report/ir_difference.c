@@ -67,7 +67,7 @@ static void print_differences(const page *p, const char *title, const char *byte
     for (int i = 0; i < n && i < p->top; i++) {
         const ek_ir_count_difference *c = &difference[i];
         fputs("  ", p->out);
-        ek__ir_print_cell(c->name, 28, p->out);
+        ek__print_cell(c->name, 28, p->out);
         fprintf(p->out, "  %8" PRId64 "  %8" PRId64 "  %+8" PRId64, c->n[0], c->n[1], c->n[1] - c->n[0]);
         fprintf(p->out, "  %12s", ek__ir_size(c->bytes[0]).text);
         fprintf(p->out, "  %12s\n", ek__ir_size(c->bytes[1]).text);
@@ -90,11 +90,11 @@ static void print_only(const page *p, int side)
         const ek_ir_node *node = &ir->node[at];
         ek_ir_type_text(ir, node->type, type, sizeof type);
         fprintf(p->out, "  %7" PRIu32 "  %-8s ", node->line, ek__ir_node_label(ir, at).text);
-        ek__ir_print_cell(ek__ir_primitive(ir, at), 16, p->out);
+        ek__print_cell(ek__ir_primitive(ir, at), 16, p->out);
         fputs("  ", p->out);
-        ek__ir_print_cell(type, 26, p->out);
+        ek__print_cell(type, 26, p->out);
         fputs("  ", p->out);
-        ek__ir_print_tail(ek_ir_text(ir, node->scope), EK__IR_WIDTH - 66, p->out);
+        ek__print_tail(ek_ir_text(ir, node->scope), EK__PAGE_WIDTH - 66, p->out);
         fputc('\n', p->out);
     }
     more(p, n);

@@ -85,7 +85,7 @@ static uint32_t count_drawn(const drawing *d)
 /* The end of a text, as much as fits into a line of a box. */
 static void write_tail(const char *text, FILE *out)
 {
-    const char *tail = ek__ir_tail(text, LINE);
+    const char *tail = ek__tail(text, LINE);
     fputs(tail > text ? "..." : "", out);
     escape(tail, out);
 }

@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "evenkeel/ir_report.h"
 #include "report/json_stream.h"
+#include "report/page.h"
 #include "report/report_internal.h"
 
 /* ---- which nodes are shown (ir_view.c) ---- */
@@ -97,7 +98,7 @@ void ek__ir_takers_clear(ek__ir_takers *uses);
 
 /* ---- printing (ir_page.c) ---- */
 
-enum { EK__IR_WIDTH = 100, EK__IR_SCOPE = 2048 };
+enum { EK__IR_SCOPE = 2048 };
 
 /** "%12"; "Return"; "-" for EK_IR_NONE and nodes without a number. */
 ek__digits ek__ir_node_label(const ek_ir *ir, uint32_t node);
@@ -109,15 +110,6 @@ void ek__ir_print_named(const ek_ir *ir, uint32_t node, FILE *out);
 ek__digits ek__ir_size(int64_t bytes);
 /** The same with a sign. */
 ek__digits ek__ir_size_change(int64_t bytes);
-/** The end of a text that fits into so many columns with "..." before it; the text itself where it fits. */
-const char *ek__ir_tail(const char *text, int width);
-/** It, printed, "...w1-Linear/MatMul-op0": the end of a scope tells more. Not filled up. */
-void ek__ir_print_tail(const char *text, int width, FILE *out);
-/** A text cut at its end and filled up with blanks. */
-void ek__ir_print_cell(const char *text, int width, FILE *out);
-/** Sentences with line breaks at EK__IR_WIDTH columns, every line led by `indent` blanks; a line end in the text stays
- *  one, with the blanks that follow it. */
-void ek__ir_print_wrapped(const char *text, int indent, FILE *out);
 /** A bold line with an empty one before it; the caller ends the line. */
 void ek__ir_heading(const ek_ir_view *view, const char *text, FILE *out);
 /** "layer 3", "layers 0 to 31", "outside layers". */

@@ -1,7 +1,6 @@
-/* How the writers of graphs print sizes, nodes, scopes and sentences for people. Names come from files and may hold
- * anything: all of them go through ek__print_name(). Widths are columns of a terminal, not bytes. */
+/* How the writers of graphs print sizes, nodes and layers for people. Names come from files and may hold anything: all
+ * of them go through ek__print_name(). */
 #include <inttypes.h>
-#include <string.h>
 
 #include "report/ir_internal.h"
 
@@ -78,102 +77,11 @@ ek__digits ek__ir_size_change(int64_t bytes)
     return text;
 }
 
-/* ---- names ---- */
-
-const char *ek__ir_tail(const char *text, int width)
-{
-    uint32_t code;
-    int columns = ek__columns(text);
-    if (columns <= width)
-        return text;
-    for (int length; columns > width - 3 && (length = ek__utf8_next(text, &code)); text += length) {
-        char one[5] = "";
-        memcpy(one, text, (size_t)length);
-        columns -= ek__columns(one);
-    }
-    return text;
-}
-
-void ek__ir_print_tail(const char *text, int width, FILE *out)
-{
-    const char *tail = ek__ir_tail(text, width);
-    fputs(tail > text ? "..." : "", out);
-    ek__print_name(tail, out);
-}
-
-void ek__ir_print_cell(const char *text, int width, FILE *out)
-{
-    char cut[512];
-    uint32_t code;
-    int columns = ek__columns(text);
-    if (columns > width) {
-        size_t used = 0;
-        columns = 0;
-        for (int length; (length = ek__utf8_next(text + used, &code)) && used + 8 < sizeof cut;
-             used += (size_t)length) {
-            char one[5] = "";
-            memcpy(one, text + used, (size_t)length);
-            if (columns + ek__columns(one) > width - 3)
-                break;
-            columns += ek__columns(one);
-        }
-        snprintf(cut, sizeof cut, "%.*s...", (int)used, text);
-        text = cut;
-        columns += 3;
-    }
-    ek__print_name(text, out);
-    fprintf(out, "%*s", columns < width ? width - columns : 0, "");
-}
-
-/* One line of a text: words until its end, broken where they would pass the last column. */
-static void print_line(const char *text, size_t size, int indent, FILE *out)
-{
-    size_t at = 0;
-    int column = indent;
-    bool begun = false;
-    fprintf(out, "%*s", indent, "");
-    for (; at < size && text[at] == ' '; at++, column++)
-        fputc(' ', out);
-    while (at < size) {
-        char word[1024];
-        size_t n = 0;
-        while (at + n < size && text[at + n] != ' ' && n + 1 < sizeof word)
-            n++;
-        memcpy(word, text + at, n);
-        word[n] = '\0';
-        int width = ek__columns(word);
-        if (begun && column + 1 + width > EK__IR_WIDTH) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-            begun = false;
-        }
-        if (begun) {
-            fputc(' ', out);
-            column++;
-        }
-        ek__print_name(word, out);
-        column += width;
-        begun = true;
-        at += n;
-        while (at < size && text[at] == ' ')
-            at++;
-    }
-    fputc('\n', out);
-}
-
-void ek__ir_print_wrapped(const char *text, int indent, FILE *out)
-{
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        print_line(text, n, indent, out);
-        text += n + (text[n] == '\n');
-    }
-}
+/* ---- lines ---- */
 
 void ek__ir_heading(const ek_ir_view *view, const char *text, FILE *out)
 {
-    bool color = view && view->color;
-    fprintf(out, "\n%s%s%s", color ? "\033[1m" : "", text, color ? "\033[0m" : "");
+    ek__print_heading(view && view->color, text, out);
 }
 
 ek__digits ek__ir_layers(int first, int last)

@@ -119,7 +119,7 @@ static void print_scope(const page *p, uint32_t node, int indent)
     if (!scope[0])
         return;
     fprintf(p->out, "%*s", indent, "");
-    ek__ir_print_tail(scope, EK__IR_WIDTH - indent, p->out);
+    ek__print_tail(scope, EK__PAGE_WIDTH - indent, p->out);
     fputc('\n', p->out);
 }
 
@@ -134,7 +134,7 @@ static void print_blocked(const page *p, const ek__ir_group *group)
 {
     const ek_ir_recompute *r = &p->r->recompute[group->first];
     fprintf(p->out, "  %7" PRIu32 "  %-8s ", p->ir->node[r->node].line, ek__ir_node_label(p->ir, r->node).text);
-    ek__ir_print_cell(ek__ir_primitive(p->ir, r->node), 20, p->out);
+    ek__print_cell(ek__ir_primitive(p->ir, r->node), 20, p->out);
     fprintf(p->out, "  %10s  ", ek__ir_size(group->bytes).text);
     print_repeats(p, group);
     fputc('\n', p->out);
@@ -270,7 +270,7 @@ static void print_kept_row(const page *p, const ek__ir_group *group)
     ek_ir_type_text(p->ir, p->ir->node[kept->node].type, type, sizeof type);
     fprintf(p->out, "  %10s  %7" PRIu32 "  %-8s ", ek__ir_size(group->bytes).text, p->ir->node[kept->node].line,
             ek__ir_node_label(p->ir, kept->node).text);
-    ek__ir_print_cell(ek__ir_primitive(p->ir, kept->node), 20, p->out);
+    ek__print_cell(ek__ir_primitive(p->ir, kept->node), 20, p->out);
     fprintf(p->out, "  %7" PRIu32 "  ", kept->life);
     ek__print_name(type, p->out);
     fputc('\n', p->out);
@@ -307,7 +307,7 @@ static void print_kept(const page *p)
 static void print_comm_row(const page *p, const ek__ir_comm_sum *sum)
 {
     fprintf(p->out, "  %-13s  %-14s ", ek_ir_comm_kind_name[sum->kind], ek_ir_comm_role_name[sum->role]);
-    ek__ir_print_cell(sum->group ? sum->group : "-", 23, p->out);
+    ek__print_cell(sum->group ? sum->group : "-", 23, p->out);
     if (sum->n_ranks > 0)
         fprintf(p->out, " %5d", sum->n_ranks);
     else
@@ -355,7 +355,7 @@ static void print_parameters(const page *p)
     for (int i = 0; i < p->r->n_sums; i++) {
         const ek_ir_parameter_sum *sum = &p->r->sum[i];
         fputs("  ", p->out);
-        ek__ir_print_cell(sum->prefix, 20, p->out);
+        ek__print_cell(sum->prefix, 20, p->out);
         fprintf(p->out, "  %7" PRIu32 "  %10s\n", sum->n, ek__ir_size(sum->bytes).text);
     }
 }
@@ -368,16 +368,16 @@ static void print_chain_node(const page *p, uint32_t i)
     char type[256];
     ek_ir_type_text(p->ir, node->type, type, sizeof type);
     fprintf(p->out, "    %7" PRIu32 "  %-8s ", node->line, ek__ir_node_label(p->ir, i).text);
-    ek__ir_print_cell(ek__ir_primitive(p->ir, i), 16, p->out);
+    ek__print_cell(ek__ir_primitive(p->ir, i), 16, p->out);
     fputs("  ", p->out);
     const char *scope = ek_ir_text(p->ir, node->scope);
     if (*scope) {
-        ek__ir_print_cell(type, 26, p->out);
+        ek__print_cell(type, 26, p->out);
         fputs("  ", p->out);
     } else {
         ek__print_name(type, p->out);
     }
-    ek__ir_print_tail(scope, EK__IR_WIDTH - 68, p->out);
+    ek__print_tail(scope, EK__PAGE_WIDTH - 68, p->out);
     fputc('\n', p->out);
     if (node->in_strategy != EK_IR_NONE || node->out_strategy != EK_IR_NONE) {
         fprintf(p->out, "%*s", 22, "");
@@ -408,10 +408,10 @@ static void print_finding(const page *p, const ek_ir_finding *f)
         fprintf(p->out, ", %s %s", ek__ir_size(f->bytes).text, f->bytes_of ? f->bytes_of : "");
     fputc('\n', p->out);
     if (f->text)
-        ek__ir_print_wrapped(f->text, 4, p->out);
+        ek__print_wrapped(f->text, 4, p->out);
     if (f->advice) {
         fputs("    what to do:\n", p->out);
-        ek__ir_print_wrapped(f->advice, 6, p->out);
+        ek__print_wrapped(f->advice, 6, p->out);
     }
     if (f->n_chain > 0)
         fprintf(p->out, "    %7s  %-8s %-16s  %-26s  scope\n", "line", "node", "operator", "output");

@@ -26,28 +26,28 @@ static void print_input(const listing *l, const ek_ir_input *input)
     switch ((ek_ir_input_kind)input->kind) {
     case EK_IR_INPUT_NODE:
         fprintf(l->out, "%-*s", NUMBER, ek__ir_node_label(ir, input->index).text);
-        ek__ir_print_cell(ek__ir_primitive(ir, input->index), NAME, l->out);
+        ek__print_cell(ek__ir_primitive(ir, input->index), NAME, l->out);
         break;
     case EK_IR_INPUT_PARAMETER: {
         const ek_ir_parameter *parameter = &ir->parameter[input->index];
         snprintf(number, sizeof number, "%%para%" PRIu32, parameter->number);
         fprintf(l->out, "%-*s", NUMBER, parameter->number == EK_IR_NONE ? "parameter" : number);
-        ek__ir_print_cell(ek_ir_text(ir, parameter->name), NAME, l->out);
+        ek__print_cell(ek_ir_text(ir, parameter->name), NAME, l->out);
         break;
     }
     case EK_IR_INPUT_GRAPH:
         fprintf(l->out, "%-*s", NUMBER, "graph");
-        ek__ir_print_cell(input->index == EK_IR_NONE ? "not in the file" : ek_ir_text(ir, ir->graph[input->index].name),
-                          NAME, l->out);
+        ek__print_cell(input->index == EK_IR_NONE ? "not in the file" : ek_ir_text(ir, ir->graph[input->index].name),
+                       NAME, l->out);
         break;
     case EK_IR_INPUT_LITERAL:
         fprintf(l->out, "%-*s", NUMBER, "value");
-        ek__ir_print_cell(ek_ir_text(ir, input->index), NAME, l->out);
+        ek__print_cell(ek_ir_text(ir, input->index), NAME, l->out);
         break;
     case EK_IR_INPUT_OUTSIDE:
         snprintf(number, sizeof number, "%%%" PRIu32, input->index);
         fprintf(l->out, "%-*s", NUMBER, number);
-        ek__ir_print_cell("not in the file", NAME, l->out);
+        ek__print_cell("not in the file", NAME, l->out);
         break;
     }
     if (type[0] && input->type != EK_IR_NONE) {

@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "report/lint_internal.h"
+#include "report/page.h"
 #include "report/report_internal.h"
 
-enum { WIDTH = 100, INDENT = 8 };
+enum { INDENT = 8 };
 
 ek__lint_counts ek__lint_count(const ek_lint *lint)
 {
@@ -51,30 +52,10 @@ ek_status ek_lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_er
 
 /* ---- a rule ---- */
 
-static void print_wrapped(const char *text, FILE *out)
-{
-    int column = INDENT;
-    fprintf(out, "%*s", INDENT, "");
-    while (*text) {
-        size_t n = strcspn(text, " ");
-        if (column > INDENT && column + 1 + (int)n > WIDTH) {
-            fprintf(out, "\n%*s", INDENT, "");
-            column = INDENT;
-        } else if (column > INDENT) {
-            putc(' ', out);
-            column++;
-        }
-        fwrite(text, 1, n, out);
-        column += (int)n;
-        text += n + strspn(text + n, " ");
-    }
-    putc('\n', out);
-}
-
 static void print_part(const char *heading, const char *text, FILE *out)
 {
     fprintf(out, "\n%s\n", heading);
-    print_wrapped(text, out);
+    ek__print_wrapped(text, INDENT, out);
 }
 
 static void print_example(const char *heading, const char *text, FILE *out)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/memory_internal.h"
+#include "report/page.h"
 
 enum { BAR = 10, TENSOR_WIDTH = 52, WRAP = 118 };
 
@@ -18,16 +19,12 @@ typedef struct page {
 
 static void color(const page *p, const char *code)
 {
-    if (p->r->color)
-        fputs(code, p->out);
+    ek__color(p->r->color, code, p->out);
 }
 
 static void heading(const page *p, const char *text)
 {
-    fputc('\n', p->out);
-    color(p, "\033[1m");
-    fputs(text, p->out);
-    color(p, "\033[0m");
+    ek__print_heading(p->r->color, text, p->out);
 }
 
 static const char *alarm_color(bool bad)
@@ -35,36 +32,11 @@ static const char *alarm_color(bool bad)
     return bad ? "\033[31m" : "\033[32m";
 }
 
-/* A name, cut at the end to so many columns and filled up to them. */
-static void print_cell(const page *p, const char *name, int width)
-{
-    int columns = ek__columns(name);
-    if (columns <= width) {
-        ek__print_name(name, p->out);
-        fprintf(p->out, "%*s", width - columns, "");
-        return;
-    }
-    char text[256];
-    snprintf(text, sizeof text, "%.*s...", width - 3, name);
-    ek__print_name(text, p->out);
-}
-
-/* Words, with line breaks at WRAP columns; the first line has `column` already. */
+/* Words behind `column` columns of the line; the next lines begin at its start. */
 static void print_wrapped(const page *p, const char *text, int column)
 {
-    char word[256];
-    while (*text) {
-        size_t n = strcspn(text, " ");
-        snprintf(word, sizeof word, "%.*s", (int)n, text);
-        int width = ek__columns(word);
-        if (column > 0 && column + 1 + width > WRAP) {
-            fputc('\n', p->out);
-            column = 0;
-        }
-        column += width + (column > 0 ? fprintf(p->out, " ") : 0);
-        ek__print_name(word, p->out);
-        text += n + strspn(text + n, " ");
-    }
+    fputc(' ', p->out);
+    ek__print_words(text, column + 1, 0, WRAP, p->out);
     fputc('\n', p->out);
 }
 
@@ -355,7 +327,7 @@ static void print_layers(const page *p)
             fprintf(p->out, " %9s", ek_recompute_name[k]);
     fputc('\n', p->out);
     for (int i = 0; i < m->n_layer_kinds; i++) {
-        print_cell(p, m->layer_kind[i].name, 24);
+        ek__print_cell(m->layer_kind[i].name, 24, p->out);
         fprintf(p->out, " %10s", ek__fixed((double)m->layer_kind[i].parameter_bytes / EK__MB, 1).text);
         for (int k = 0; k < EK_N_RECOMPUTE; k++)
             if (any_kept(m, k))
@@ -376,7 +348,7 @@ static void print_times(const page *p)
         fprintf(p->out, " %9s", ek_recompute_name[k]);
     fputs("  (backward, by recomputation)\n", p->out);
     for (int i = 0; i < r->n_times; i++) {
-        print_cell(p, r->time[i].name, 24);
+        ek__print_cell(r->time[i].name, 24, p->out);
         fprintf(p->out, " %9s", ek__fixed(r->time[i].ms.forward, 3).text);
         for (int k = 0; k < EK_N_RECOMPUTE; k++)
             fprintf(p->out, " %9s", ek__fixed(r->time[i].ms.backward[k], 3).text);
@@ -415,7 +387,7 @@ static void print_kept_tensor(const page *p, const ek_kept_tensor *t)
     char text[256];
     fprintf(p->out, "%9s  ", ek__fixed((double)t->bytes / EK__MB, 2).text);
     snprintf(text, sizeof text, "%s%s%s", t->maker, t->maker[0] ? " " : "", t->name);
-    print_cell(p, text, TENSOR_WIDTH);
+    ek__print_cell(text, TENSOR_WIDTH, p->out);
     shape_text(t, text, sizeof text);
     fprintf(p->out, "  %-16s %-8s ", text, t->n_dims > 0 ? ek_dtype_name[t->dtype] : "");
     for (int k = EK_RECOMPUTE_SELECT; k < EK_N_RECOMPUTE; k++)
@@ -423,7 +395,7 @@ static void print_kept_tensor(const page *p, const ek_kept_tensor *t)
     snprintf(text, sizeof text, "%s%s%s", t->for_recompute ? "recomputing " : "", t->reader[0] ? t->reader : "-",
              t->n_readers > 1 ? ", ..." : "");
     fputc(' ', p->out);
-    print_cell(p, text, TENSOR_WIDTH);
+    ek__print_cell(text, TENSOR_WIDTH, p->out);
     fputs("  ", p->out);
     print_patterns(p, t);
     fputc('\n', p->out);

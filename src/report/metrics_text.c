@@ -4,12 +4,8 @@
 #include <string.h>
 
 #include "report/metrics_internal.h"
+#include "report/page.h"
 #include "report/report_internal.h"
-
-static void heading(const ek_metrics_report *r, const char *text, FILE *out)
-{
-    fprintf(out, "%s%s%s\n", r->color ? "\033[1m" : "", text, r->color ? "\033[0m" : "");
-}
 
 static const char *attention_words(ek_attention_count attention)
 {
@@ -151,8 +147,8 @@ static void print_term(const char *name, double forward, double all, double reco
 static void print_terms(const ek_metrics_report *r, FILE *out)
 {
     const ek_flops *flops = &r->metrics->flops;
+    ek__print_heading(r->color, "FLOPs of a token", out);
     fputc('\n', out);
-    heading(r, "FLOPs of a token", out);
     fprintf(out, "%-30s%14s%8s%14s  %s\n", "term, GFLOP", "forward", "%", "recomputed", "formula of forward");
     for (int i = 0; i < flops->n; i++) {
         const ek_flops_term *t = &flops->term[i];

@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "report/page.h"
 #include "report/report_internal.h"
 #include "report/trace_internal.h"
 
-enum { ALL_RANKS = 16, BUSIEST = 5, DEFAULT_TOP = 10, NAME_WIDTH = 56, WRAP = 100 };
+enum { ALL_RANKS = 16, BUSIEST = 5, DEFAULT_TOP = 10, NAME_WIDTH = 56 };
 
 /* What all parts print with. */
 typedef struct page {
@@ -25,8 +26,7 @@ typedef struct page {
 
 static void heading(const page *p, const char *text)
 {
-    bool color = p->view && p->view->color;
-    fprintf(p->out, "\n%s%s%s", color ? "\033[1m" : "", text, color ? "\033[0m" : "");
+    ek__print_heading(p->view && p->view->color, text, p->out);
 }
 
 static ek__digits ms(int64_t ns)
@@ -459,31 +459,6 @@ static void print_memory(const page *p)
 
 /* ---- findings ---- */
 
-/* Words up to the page's width. */
-static void print_wrapped(const char *text, int indent, FILE *out)
-{
-    int column = indent;
-    fprintf(out, "%*s", indent, "");
-    while (*text) {
-        int bytes = (int)strcspn(text, " ");
-        char word[512];
-        snprintf(word, sizeof word, "%.*s", bytes < 511 ? bytes : 511, text);
-        int width = ek__columns(word);
-        if (column > indent && column + 1 + width > WRAP) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            fputc(' ', out);
-            column++;
-        }
-        ek__print_name(word, out);
-        column += width;
-        text += bytes;
-        text += strspn(text, " ");
-    }
-    fputc('\n', out);
-}
-
 static bool shows_finding(const page *p, const ek_trace_finding *finding)
 {
     return p->view == NULL || p->view->rank == EK_TRACE_NO_RANK || finding->rank < 0 || finding->rank == p->view->rank;
@@ -504,9 +479,9 @@ static void print_findings(const page *p)
         if (isfinite(finding->share))
             fprintf(p->out, " (%s %%)", ek__fixed(100 * finding->share, 1).text);
         fputc('\n', p->out);
-        print_wrapped(finding->text, 4, p->out);
+        ek__print_wrapped(finding->text, 4, p->out);
         if (finding->advice)
-            print_wrapped(finding->advice, 4, p->out);
+            ek__print_wrapped(finding->advice, 4, p->out);
     }
     if (n == 0)
         fputs("  none\n", p->out);
@@ -518,7 +493,7 @@ static void print_notes(const page *p)
     for (int i = 0; i < rank->n_notes; i++) {
         if (i == 0)
             heading(p, "Notes\n");
-        print_wrapped(rank->note[i], 2, p->out);
+        ek__print_wrapped(rank->note[i], 2, p->out);
     }
 }
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "trace/analysis.h"
 #include "trace/layers.h"
-#include "trace/median.h"
 
 /* ---- what sources share ---- */
 

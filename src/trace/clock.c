@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "evenkeel/trace_edit.h"
 #include "trace/analysis.h"
 #include "trace/files.h"
-#include "trace/median.h"
 
 enum { AS_SEND = 1, AS_RECEIVE = 2 };
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/median.h"
 #include "evenkeel/trace.h"
 #include "layers/layers.h"
-#include "trace/median.h"
 
 #define NS_PER_MS 1e6
 

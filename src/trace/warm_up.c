@@ -3,8 +3,8 @@
  * is; a note says what was dropped, or that the first of two looks like it. */
 #include <stdlib.h>
 
+#include "base/median.h"
 #include "trace/device.h"
-#include "trace/median.h"
 
 static const double markedly = 1.1;
 

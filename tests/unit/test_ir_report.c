@@ -812,7 +812,7 @@ static void lines_fit_a_terminal_of_100_columns(void **state)
         char *text = text_of(ek_ir_write_text, &m.report, &all);
         for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
             *end = '\0';
-            if (ek__columns(line) > EK__IR_WIDTH)
+            if (ek__columns(line) > EK__PAGE_WIDTH)
                 fail_msg("%d columns: %s", ek__columns(line), line);
         }
         free(text);

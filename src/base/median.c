@@ -1,5 +1,5 @@
 /* Medians by sorting: what is asked for them also wants the extremes. */
-#include "trace/median.h"
+#include "base/median.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* trace/median.h - medians: the middle value, or the mean of the two in the middle. */
-#ifndef EK_TRACE_MEDIAN_H
-#define EK_TRACE_MEDIAN_H
+/* base/median.h - medians: the middle value, or the mean of the two in the middle. */
+#ifndef EK_BASE_MEDIAN_H
+#define EK_BASE_MEDIAN_H
 
 #include <stddef.h>
 #include <stdint.h>
