@@ -39,6 +39,10 @@ ek_status ek__bottleneck_show(ek_bottleneck *bottleneck, ek_evidence evidence, e
 ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_error *err)
 {
     ek_diagnosis *out = d->out;
+    /* A rank's loss that adds up along the pipeline costs what the step would be shorter by, not what the rank spends.
+     */
+    if (bottleneck->gain_seconds != INFINITY && bottleneck->gain_seconds > bottleneck->cost_seconds)
+        bottleneck->cost_seconds = bottleneck->gain_seconds;
     bottleneck->share = bottleneck->cost_seconds * 1e9 / d->step_ns;
     bottleneck->gain_share = bottleneck->gain_seconds * 1e9 / d->step_ns;
     double most = fmax(bottleneck->gain_share, isnan(bottleneck->gain_share) ? bottleneck->share : -INFINITY);
