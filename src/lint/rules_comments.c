@@ -33,7 +33,7 @@ const ek__lint_entry ek__lint_comments[] = {
                   .bad = "context:\n"
                          "  mode: 0 # evenkeel: off deterministik\n",
                   .good = "context:\n"
-                          "  mode: 0 # evenkeel: off deterministic-on\n"},
+                          "  mode: 0 # evenkeel: off deterministic\n"},
         .check = {check_comments, check_comments, check_comments},
     },
     {.about = {.id = NULL}},

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "lint/python.h"
+#include "lint/checks.h"
 #include "lint/rules.h"
 #include "lint/shell.h"
 
@@ -27,16 +28,16 @@ typedef struct bad_value {
 } bad_value;
 
 static const bad_value bad_values[] = {
-    {"deterministic-variable", "HCCL_DETERMINISTIC", {"true", "strict"}, "false", "collectives wait for a fixed order"},
-    {"deterministic-variable", "LCCL_DETERMINISTIC", {"1"}, "0", "collectives wait for a fixed order"},
-    {"deterministic-variable",
+    {"deterministic", "HCCL_DETERMINISTIC", {"true", "strict"}, "false", "collectives wait for a fixed order"},
+    {"deterministic", "LCCL_DETERMINISTIC", {"1"}, "0", "collectives wait for a fixed order"},
+    {"deterministic",
      "NVTE_ALLOW_NONDETERMINISTIC_ALGO",
      {"0"},
      "1",
      "Transformer Engine leaves its fastest kernels out"},
-    {"launch-blocking", "ASCEND_LAUNCH_BLOCKING", {"1"}, "0", "every operator is waited for"},
-    {"launch-blocking", "CUDA_LAUNCH_BLOCKING", {"1"}, "0", "every kernel is waited for"},
-    {"graphs-saved", "MS_DEV_SAVE_GRAPHS", {"1", "2", "3"}, "0", "graphs are written to files at every compilation"},
+    {"synchronous-launch", "ASCEND_LAUNCH_BLOCKING", {"1"}, "0", "every operator is waited for"},
+    {"synchronous-launch", "CUDA_LAUNCH_BLOCKING", {"1"}, "0", "every kernel is waited for"},
+    {"save-graphs", "MS_DEV_SAVE_GRAPHS", {"1", "2", "3"}, "0", "graphs are written to files at every compilation"},
     {"debug-log", "GLOG_v", {"0", "1"}, "2", "MindSpore logs every step of its work"},
     {"debug-log", "ASCEND_GLOBAL_LOG_LEVEL", {"0", "1"}, "3", "CANN logs every step of its work"},
     {"debug-log", "NCCL_DEBUG", {"INFO", "TRACE"}, "WARN", "NCCL logs what it does"},
@@ -61,7 +62,7 @@ static bool counts(const ek__setting *s)
     return s->exported && !s->unset && s->value;
 }
 
-static ek_status check_values(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_variables(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__settings *all = environment_of(file);
     ek_status status = EK_OK;
@@ -402,55 +403,6 @@ static ek_status check_connections(ek__lint_run *run, const ek__lint_entry *entr
 
 const ek__lint_entry ek__lint_launch[] = {
     {
-        .about = {.id = "deterministic-variable",
-                  .level = EK_LINT_WARNING,
-                  .kinds = BOTH,
-                  .title = "A variable makes collectives or kernels deterministic",
-                  .why = "A fixed order of additions gives the same bits in every run. Collectives then wait for one "
-                         "another and kernels that add in any order are left out, in every step.",
-                  .cost =
-                      "Communication and attention take longer in every step; the guide turns it off first and gives "
-                      "no figure.",
-                  .fix = "Leave the variable out, or set it as the message says, once the fault is found.",
-                  .source = GUIDE ", checklist of programming: deterministic computation off; Megatron-LM's README on "
-                                  "reproducibility for NVTE_ALLOW_NONDETERMINISTIC_ALGO",
-                  .bad = "export HCCL_DETERMINISTIC=true\nmsrun train.py\n",
-                  .good = "export HCCL_DETERMINISTIC=false\nmsrun train.py\n"},
-        .check = {[EK_LINT_SHELL] = check_values, [EK_LINT_PYTHON] = check_values},
-    },
-    {
-        .about = {.id = "launch-blocking",
-                  .level = EK_LINT_WARNING,
-                  .kinds = BOTH,
-                  .title = "Every operator is waited for",
-                  .why =
-                      "With blocking launches the host waits for every operator before it sends the next, so that an "
-                      "error shows where it happens. The device idles between operators.",
-                  .cost =
-                      "The time of every launch is seen in the step; nothing of it is hidden. No figure in the source.",
-                  .fix = "Leave the variable out, or set it to 0.",
-                  .source = GUIDE ", checklist of programming: stream synchronisation off",
-                  .bad = "export ASCEND_LAUNCH_BLOCKING=1\nmsrun train.py\n",
-                  .good = "export ASCEND_LAUNCH_BLOCKING=0\nmsrun train.py\n"},
-        .check = {[EK_LINT_SHELL] = check_values, [EK_LINT_PYTHON] = check_values},
-    },
-    {
-        .about = {.id = "graphs-saved",
-                  .level = EK_LINT_WARNING,
-                  .kinds = BOTH,
-                  .title = "Graphs are saved",
-                  .why = "MS_DEV_SAVE_GRAPHS writes the graph after the passes of the compiler, from every rank. It is "
-                         "there to look at one compilation.",
-                  .cost =
-                      "Longer compilation and, on shared storage, many files of every rank. No figure in the source.",
-                  .fix = "Leave the variable out when the graphs have been looked at.",
-                  .source = "MindSpore Transformers' performance tuning guide, on communication: MS_DEV_SAVE_GRAPHS to "
-                            "look at the graphs of a run",
-                  .bad = "export MS_DEV_SAVE_GRAPHS=1\nmsrun train.py\n",
-                  .good = "msrun train.py\n"},
-        .check = {[EK_LINT_SHELL] = check_values, [EK_LINT_PYTHON] = check_values},
-    },
-    {
         .about = {.id = "debug-log",
                   .level = EK_LINT_NOTE,
                   .kinds = BOTH,
@@ -465,7 +417,7 @@ const ek__lint_entry ek__lint_launch[] = {
                             "variables; for MindSpore's and CANN's levels general knowledge",
                   .bad = "export NCCL_DEBUG=INFO\ntorchrun train.py\n",
                   .good = "export NCCL_DEBUG=WARN\ntorchrun train.py\n"},
-        .check = {[EK_LINT_SHELL] = check_values, [EK_LINT_PYTHON] = check_values},
+        .check = {[EK_LINT_SHELL] = ek__lint_variables, [EK_LINT_PYTHON] = ek__lint_variables},
     },
     {
         .about = {.id = "allocator-settings-twice",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lint/hot.h"
+#include "lint/checks.h"
 #include "lint/rules.h"
 
 #define PYTHON        (1U << EK_LINT_PYTHON)
@@ -41,20 +42,20 @@ typedef struct switched {
 } switched;
 
 static const switched switches[] = {
-    {"deterministic-program", "mindspore", "set_context", "deterministic", -1, IS_ON, "'OFF'",
+    {"deterministic", "mindspore", "set_context", "deterministic", -1, IS_ON, "'OFF'",
      "deterministic computation is on: operators and collectives keep one order of additions; write 'OFF', or leave it "
      "out"},
-    {"deterministic-program", "mindspore", "set_deterministic", "deterministic", 0, IS_TRUE, "False",
+    {"deterministic", "mindspore", "set_deterministic", "deterministic", 0, IS_TRUE, "False",
      "deterministic computation is on: operators and collectives keep one order of additions; leave it out"},
-    {"deterministic-program", "torch", "use_deterministic_algorithms", "mode", 0, IS_TRUE, "False",
+    {"deterministic", "torch", "use_deterministic_algorithms", "mode", 0, IS_TRUE, "False",
      "deterministic algorithms are on: kernels that add in any order are left out; leave it out"},
-    {"synchronous-program", "mindspore", "set_context", "pynative_synchronize", -1, IS_TRUE, "False",
+    {"synchronous-launch", "mindspore", "set_context", "pynative_synchronize", -1, IS_TRUE, "False",
      "pynative_synchronize waits for every operator; write False, or leave it out"},
-    {"graphs-saved-program", "mindspore", "set_context", "save_graphs", -1, IS_SAVING, "0",
+    {"save-graphs", "mindspore", "set_context", "save_graphs", -1, IS_SAVING, "0",
      "save_graphs writes the graph after every pass to files, from every rank; write 0 when they have been looked at"},
     {"anomaly-detection", "torch", "set_detect_anomaly", "mode", 0, IS_TRUE, "False",
      "anomaly detection records where every operator was called and checks every gradient; leave it out"},
-    {"full-batch-program", "mindspore", "set_auto_parallel_context", "full_batch", -1, IS_TRUE, "False",
+    {"full-batch", "mindspore", "set_auto_parallel_context", "full_batch", -1, IS_TRUE, "False",
      "with full_batch every process reads the whole batch; write False and a dataset_strategy that divides the batch"},
     {"zero-shard-size", "", "initialize_model_parallel", "zero_shard_size", -1, IS_AT_MOST_ONE, NULL,
      "zero_shard_size must be above 1, at most the data parallelism, and divide it; leave it out to shard over all"},
@@ -88,7 +89,7 @@ static ek_status check_switch(ek__lint_run *run, const ek__lint_entry *entry, co
     return is_bad(&v, s->bad) ? report_tokens(run, entry, file, a->begin, a->end - 1, s->good, s->message) : EK_OK;
 }
 
-static ek_status check_switches(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_program_switches(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     ek_status status = EK_OK;
     for (size_t s = 0; s < sizeof switches / sizeof *switches; s++)
@@ -99,10 +100,10 @@ static ek_status check_switches(ek__lint_run *run, const ek__lint_entry *entry, 
 }
 
 /* torch.backends.cudnn.deterministic = True */
-static ek_status check_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_program_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__python *p = file->python;
-    ek_status status = check_switches(run, entry, file);
+    ek_status status = ek__lint_program_switches(run, entry, file);
     for (int i = 0; status == EK_OK && i < p->n_assignments; i++) {
         const ek__python_assignment *a = &p->assignment[i];
         int last = a->target_end - 1;
@@ -128,9 +129,9 @@ static ek_status check_calls(ek__lint_run *run, const ek__lint_entry *entry, con
     return status;
 }
 
-static ek_status check_synchronous(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_program_synchronous(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    ek_status status = check_switches(run, entry, file);
+    ek_status status = ek__lint_program_switches(run, entry, file);
     return status ? status
                   : check_calls(run, entry, file, "mindspore", "launch_blocking",
                                 "launch_blocking() waits for every operator; leave it out");
@@ -138,7 +139,7 @@ static ek_status check_synchronous(ek__lint_run *run, const ek__lint_entry *entr
 
 static ek_status check_anomaly(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    ek_status status = check_switches(run, entry, file);
+    ek_status status = ek__lint_program_switches(run, entry, file);
     return status ? status
                   : check_calls(run, entry, file, "torch", "detect_anomaly",
                                 "anomaly detection records where every operator was called and checks every gradient; "
@@ -190,7 +191,7 @@ static bool is_window(const ek__python_call *call)
     return false;
 }
 
-static ek_status check_window(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_program_profile_steps(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__python *p = file->python;
     ek_status status = EK_OK;
@@ -272,52 +273,6 @@ static ek_status check_loader(ek__lint_run *run, const ek__lint_entry *entry, co
 
 const ek__lint_entry ek__lint_python[] = {
     {
-        .about = {.id = "deterministic-program",
-                  .level = EK_LINT_WARNING,
-                  .kinds = PYTHON,
-                  .title = "A program turns deterministic computation on",
-                  .why = "The same bits in every run need one order of additions in every operator and collective, "
-                         "which the fastest ones do not keep.",
-                  .cost = "Slower operators and collectives in every step; the guide turns it off first and gives no "
-                          "figure.",
-                  .fix = "mindspore.set_context(deterministic='OFF'), or nothing at all.",
-                  .source = GUIDE ", checklist of programming: deterministic computation off; PyTorch's documentation "
-                                  "of torch.use_deterministic_algorithms",
-                  .bad = "import mindspore as ms\nms.set_context(deterministic='ON')\n",
-                  .good = "import mindspore as ms\nms.set_context(deterministic='OFF')\n"},
-        .check = {[EK_LINT_PYTHON] = check_deterministic},
-    },
-    {
-        .about = {.id = "synchronous-program",
-                  .level = EK_LINT_WARNING,
-                  .kinds = PYTHON,
-                  .title = "A program waits for every operator",
-                  .why = "pynative_synchronize waits for every operator before the next is sent, so that errors show "
-                         "where they happen.",
-                  .cost =
-                      "The time of every launch is seen in the step; nothing of it is hidden. No figure in the source.",
-                  .fix = "mindspore.set_context(pynative_synchronize=False)",
-                  .source = GUIDE ", checklist of programming: stream synchronisation off",
-                  .bad = "import mindspore as ms\nms.set_context(pynative_synchronize=True)\n",
-                  .good = "import mindspore as ms\nms.set_context(pynative_synchronize=False)\n"},
-        .check = {[EK_LINT_PYTHON] = check_synchronous},
-    },
-    {
-        .about = {.id = "graphs-saved-program",
-                  .level = EK_LINT_WARNING,
-                  .kinds = PYTHON,
-                  .title = "A program saves graphs",
-                  .why =
-                      "save_graphs writes the graph after the passes of the compiler, from every rank. It is there to "
-                      "look at one compilation.",
-                  .cost = "Longer compilation and many files of every rank. No figure in the source.",
-                  .fix = "mindspore.set_context(save_graphs=0)",
-                  .source = FORMERS_GUIDE ", on IR graphs: save_graphs to look at one",
-                  .bad = "from mindspore import context\ncontext.set_context(save_graphs=2)\n",
-                  .good = "from mindspore import context\ncontext.set_context(save_graphs=0)\n"},
-        .check = {[EK_LINT_PYTHON] = check_switches},
-    },
-    {
         .about = {.id = "anomaly-detection",
                   .level = EK_LINT_WARNING,
                   .kinds = PYTHON,
@@ -331,22 +286,6 @@ const ek__lint_entry ek__lint_python[] = {
         .check = {[EK_LINT_PYTHON] = check_anomaly},
     },
     {
-        .about = {.id = "full-batch-program",
-                  .level = EK_LINT_WARNING,
-                  .kinds = PYTHON,
-                  .title = "Every process reads the whole batch",
-                  .why =
-                      "With full_batch=True each process reads the global batch and drops all but its part. On shared "
-                      "storage the reads of all processes meet.",
-                  .cost = "The bytes read grow with the data parallelism.",
-                  .fix = "full_batch=False with dataset_strategy, the data parallelism in its first number.",
-                  .source = FORMERS_GUIDE ", input bottleneck",
-                  .bad = "import mindspore as ms\nms.set_auto_parallel_context(full_batch=True)\n",
-                  .good = "import mindspore as ms\n"
-                          "ms.set_auto_parallel_context(full_batch=False, dataset_strategy=((8, 1),))\n"},
-        .check = {[EK_LINT_PYTHON] = check_switches},
-    },
-    {
         .about = {.id = "zero-shard-size",
                   .level = EK_LINT_ERROR,
                   .kinds = PYTHON,
@@ -358,26 +297,10 @@ const ek__lint_entry ek__lint_python[] = {
                   .source = GUIDE ", advanced features: unsaturated sharding",
                   .bad = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=1)\n",
                   .good = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=8)\n"},
-        .check = {[EK_LINT_PYTHON] = check_switches},
+        .check = {[EK_LINT_PYTHON] = ek__lint_program_switches},
     },
     {
-        .about = {.id = "profiler-window",
-                  .level = EK_LINT_WARNING,
-                  .kinds = PYTHON,
-                  .title = "The profiler starts too early or records too many steps",
-                  .why = "The first step compiles and the next ones warm up, so that a recording of them tells little "
-                         "of the rest. Every recorded step takes time and files.",
-                  .cost = "Recorded steps are slower, and files grow with them; a recording that misleads costs more.",
-                  .fix = "Start at step 3 or later, for 2 to 4 steps.",
-                  .source = FORMERS_GUIDE ", profiler",
-                  .bad = "import torch\n"
-                         "plan = torch.profiler.schedule(wait=0, warmup=1, active=20)\n",
-                  .good = "import torch\n"
-                          "plan = torch.profiler.schedule(wait=2, warmup=1, active=3, repeat=1)\n"},
-        .check = {[EK_LINT_PYTHON] = check_window},
-    },
-    {
-        .about = {.id = "profiler-always-on",
+        .about = {.id = "profile-every-step",
                   .level = EK_LINT_WARNING,
                   .kinds = PYTHON,
                   .title = "A profiler records every step",

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "lint/checks.h"
 #include "lint/place.h"
 
 #define YAML            (1U << EK_LINT_YAML)
@@ -52,7 +53,7 @@ static int64_t count_devices(const ek__lint_file *file)
 
 /* ---- switches left on ---- */
 
-static ek_status check_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_yaml_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     static const char *const keys[] = {"deterministic", "train_precision_sync"};
     ek_status status = EK_OK;
@@ -68,7 +69,7 @@ static ek_status check_deterministic(ek__lint_run *run, const ek__lint_entry *en
     return status;
 }
 
-static ek_status check_synchronize(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_yaml_synchronous(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__node *node = ek__lint_find(file->yaml, "pynative_synchronize");
     return !ek__lint_is_on(node) ? EK_OK
@@ -77,7 +78,7 @@ static ek_status check_synchronize(ek__lint_run *run, const ek__lint_entry *entr
                                           "launched ahead; it is for finding errors");
 }
 
-static ek_status check_graphs(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_yaml_graphs(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__node *node = ek__lint_get(file->yaml, "context.save_graphs");
     int level = 0;
@@ -90,7 +91,7 @@ static ek_status check_graphs(ek__lint_run *run, const ek__lint_entry *entry, co
 
 /* ---- data ---- */
 
-static ek_status check_full_batch(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_yaml_full_batch(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__node *node = ek__lint_get(file->yaml, "parallel.full_batch");
     int data = data_ranks(file);
@@ -180,7 +181,7 @@ static ek_status check_profile(ek__lint_run *run, const ek__lint_entry *entry, c
                : REPORT(node, "False", "the profiler is on; switch it off for training that is not to be profiled");
 }
 
-static ek_status check_profile_steps(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+ek_status ek__lint_yaml_profile_steps(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__node *start = ek__lint_get(file->yaml, "profile_start_step"),
                    *stop = ek__lint_get(file->yaml, "profile_stop_step");
@@ -280,55 +281,6 @@ static ek_status check_jit(ek__lint_run *run, const ek__lint_entry *entry, const
 /* clang-format off */
 const ek__lint_entry ek__lint_yaml[] = {
     {
-        .about = {.id = "deterministic-on", .level = EK_LINT_WARNING, .kinds = YAML,
-                  .title = "Deterministic computation is on",
-                  .why = "Deterministic kernels add up in a fixed order, which keeps them from the fastest way. It is for comparing "
-                         "results bit by bit.",
-                  .cost = "Slower operators in every step; the source gives no figure.",
-                  .fix = "deterministic: \"OFF\"; train_precision_sync: False.",
-                  .source = "MindSpore dynamic graph guide, programming checklist: switch deterministic computation off",
-                  .bad = "context:\n  mode: 0\n  deterministic: \"ON\"\n",
-                  .good = "context:\n  mode: 0\n  deterministic: \"OFF\"\n"},
-        CHECK(check_deterministic),
-    },
-    {
-        .about = {.id = "pynative-synchronize", .level = EK_LINT_WARNING, .kinds = YAML,
-                  .title = "The host waits for every operator",
-                  .why = "With stream synchronisation every operator is waited for before the next is launched, so launching is never "
-                         "hidden behind execution. It is for finding out which operator fails.",
-                  .cost = "The time of all launches, in every step; the source gives no figure.",
-                  .fix = "pynative_synchronize: False.",
-                  .source = "MindSpore dynamic graph guide, programming checklist: switch stream synchronisation off",
-                  .bad = "context:\n  mode: 1\n  pynative_synchronize: True\n",
-                  .good = "context:\n  mode: 1\n  pynative_synchronize: False\n"},
-        CHECK(check_synchronize),
-    },
-    {
-        .about = {.id = "save-graphs", .level = EK_LINT_WARNING, .kinds = YAML,
-                  .title = "Graphs are saved while they are compiled",
-                  .why = "save_graphs writes intermediate files of every graph at every stage of compilation, on every device.",
-                  .cost = "Time of the compilation and room on the disk, the more the more layers.",
-                  .fix = "save_graphs: False; with fewer layers when graphs are looked at.",
-                  .source = "MindFormers performance guide, IR graph: fewer layers, to reduce the time of compiling and saving",
-                  .bad = "context:\n  save_graphs: True\n",
-                  .good = "context:\n  save_graphs: False\n"},
-        CHECK(check_graphs),
-    },
-    {
-        .about = {.id = "full-batch", .level = EK_LINT_NOTE, .kinds = YAML,
-                  .title = "Every device reads the whole global batch",
-                  .why = "With full_batch: True each device reads the data of all data-parallel ranks and uses its own part. Whether "
-                         "reading is what a step waits for only a profile shows, so this is a note; most shipped configurations have it.",
-                  .cost = "d times the reading, at the same time on every device; on shared storage of a large cluster steps wait "
-                          "for data.",
-                  .fix = "full_batch: False with dataset_strategy: [[dp, 1], ..], one for each input.",
-                  .source = "MindFormers performance guide, IO bottleneck",
-                  .bad = MODEL "parallel: {full_batch: True, enable_parallel_optimizer: True}\nparallel_config: {data_parallel: 8}\n",
-                  .good = MODEL "parallel: {full_batch: False, dataset_strategy: [[8, 1]], enable_parallel_optimizer: True}\n"
-                                "parallel_config: {data_parallel: 8}\n"},
-        CHECK(check_full_batch),
-    },
-    {
         .about = {.id = "dataset-strategy", .level = EK_LINT_WARNING, .kinds = YAML,
                   .title = "dataset_strategy does not fit full_batch, the degrees or the inputs",
                   .why = "dataset_strategy counts with full_batch: False only. It has an entry for each input, whose first number is "
@@ -364,18 +316,6 @@ const ek__lint_entry ek__lint_yaml[] = {
                   .bad = "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\n",
                   .good = "profile: False\nprofile_start_step: 3\nprofile_stop_step: 5\n"},
         CHECK(check_profile),
-    },
-    {
-        .about = {.id = "profile-steps", .level = EK_LINT_WARNING, .kinds = YAML,
-                  .title = "The profiler looks at the first steps, or at too many",
-                  .why = "The first step compiles graphs, so what it shows is not training; 2 to 4 steps from the third on show what there is "
-                         "to see.",
-                  .cost = "A profile that misleads, or files that take long to write and to read.",
-                  .fix = "profile_start_step: 3 or later, profile_stop_step: at most 3 more.",
-                  .source = "MindFormers performance guide, profiler tool: 2 to 4 steps, from step 3 on",
-                  .bad = "profile: True\nprofile_start_step: 1\nprofile_stop_step: 10\n",
-                  .good = "profile: True\nprofile_start_step: 5\nprofile_stop_step: 6\n"},
-        CHECK(check_profile_steps),
     },
     {
         .about = {.id = "profile-init", .level = EK_LINT_WARNING, .kinds = YAML,

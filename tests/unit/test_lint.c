@@ -282,10 +282,10 @@ static const near_miss near_misses[] = {
     {"not-runnable", EK_LINT_YAML, true, "fewer micro-batches than stages",
      MODEL "parallel_config: {pipeline_stage: 8, micro_batch_num: 4}\n"},
     /* keys of YAMLs */
-    {"deterministic-on", EK_LINT_YAML, false, "nothing said", "context:\n  mode: 0\n"},
-    {"deterministic-on", EK_LINT_YAML, true, "MindFormers' own switch", "train_precision_sync: True\n"},
-    {"deterministic-on", EK_LINT_YAML, false, "the switch for inference", "infer_precision_sync: True\n"},
-    {"pynative-synchronize", EK_LINT_YAML, false, "the word in a comment",
+    {"deterministic", EK_LINT_YAML, false, "nothing said", "context:\n  mode: 0\n"},
+    {"deterministic", EK_LINT_YAML, true, "MindFormers' own switch", "train_precision_sync: True\n"},
+    {"deterministic", EK_LINT_YAML, false, "the switch for inference", "infer_precision_sync: True\n"},
+    {"synchronous-launch", EK_LINT_YAML, false, "the word in a comment",
      "context:\n  mode: 1 # pynative_synchronize: True\n"},
     {"save-graphs", EK_LINT_YAML, false, "only the folder", "context:\n  save_graphs_path: './graph'\n"},
     {"save-graphs", EK_LINT_YAML, true, "by its level", "context:\n  save_graphs: 2\n"},
@@ -358,7 +358,8 @@ static void every_rule_is_silent_on_near_misses(void **state)
 }
 
 /* Of the tables whose near misses are above; those of scripts and programs have theirs in test_lint_programs. */
-static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job, ek__lint_remarks, ek__lint_yaml};
+static const ek__lint_entry *const tables[] = {ek__lint_comments, ek__lint_job, ek__lint_remarks, ek__lint_yaml,
+                                               ek__lint_switches};
 
 static void every_rule_has_a_near_miss(void **state)
 {
@@ -429,13 +430,13 @@ static void comments_take_findings_away(void **state)
         {"on the line", "context:\n  save_graphs: True # evenkeel: off save-graphs\n", 0, 1},
         {"on the line above", "context:\n  # evenkeel: off save-graphs\n  save_graphs: True\n", 0, 1},
         {"two lines above, another such between",
-         "context:\n  # evenkeel: off save-graphs\n  # evenkeel: off deterministic-on\n  save_graphs: True\n", 0, 1},
+         "context:\n  # evenkeel: off save-graphs\n  # evenkeel: off deterministic\n  save_graphs: True\n", 0, 1},
         {"too far above", "context:\n  # evenkeel: off save-graphs\n  mode: 0\n  save_graphs: True\n", 1, 0},
         {"behind another key, for its line alone",
          "context:\n  mode: 0 # evenkeel: off save-graphs\n  save_graphs: True\n", 1, 0},
         {"for the file, below", "context:\n  save_graphs: True\n# evenkeel: off-file save-graphs\n", 0, 1},
-        {"of another rule", "context:\n  save_graphs: True # evenkeel: off deterministic-on\n", 1, 0},
-        {"two ids", "context: {save_graphs: True, deterministic: 'ON'} # evenkeel: off save-graphs, deterministic-on\n",
+        {"of another rule", "context:\n  save_graphs: True # evenkeel: off deterministic\n", 1, 0},
+        {"two ids", "context: {save_graphs: True, deterministic: 'ON'} # evenkeel: off save-graphs, deterministic\n",
          0, 2},
         {"a last line without an end", "save_graphs: True\ncontext: {save_graphs: True} # evenkeel: off save-graphs", 0,
          1},
@@ -536,7 +537,7 @@ static void findings_come_in_the_order_of_files_and_lines(void **state)
     path[1] = write_text("a", EK_LINT_YAML, "train_precision_sync: True\n");
     ek_lint lint = lint_with(path, 2, NULL);
     assert_int_equal(lint.n_findings, 3);
-    static const char *const ids[] = {"save-graphs", "deterministic-on", "deterministic-on"};
+    static const char *const ids[] = {"save-graphs", "deterministic", "deterministic"};
     static const int lines[] = {2, 3, 1};
     for (int i = 0; i < 3; i++) {
         assert_string_equal(lint.finding[i].rule->id, ids[i]);

@@ -4,7 +4,8 @@
 
 #include <unistd.h>
 
-#include "evenkeel/lint.h"
+#include "lint/rules.h"
+#include "lint_programs.h"
 
 static char folder[64];
 
@@ -48,6 +49,32 @@ static int count_in(const ek_lint_kind *kind, const char *const *text, int n_fil
     return n;
 }
 
+static void rules_find_in_scripts_and_programs_what_the_cases_say(void **state)
+{
+    (void)state;
+    for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++) {
+        assert_non_null(ek_lint_rule_find(c->id));
+        int n = count_in(&c->kind, &c->text, 1, c->id);
+        if (n != c->n)
+            fail_msg("%s, %s: %d findings instead of %d", c->id, c->what, n, c->n);
+    }
+}
+
+/* Of every rule that looks at scripts or programs and has no near miss in test_lint.c. */
+static void every_rule_on_scripts_and_programs_has_a_near_miss(void **state)
+{
+    (void)state;
+    static const ek__lint_entry *const tables[] = {ek__lint_launch, ek__lint_python, ek__lint_hot, ek__lint_switches};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const ek__lint_entry *e = tables[t]; e->about.id; e++) {
+            bool found = false;
+            for (const program_case *c = program_cases; c < program_cases + N_PROGRAM_CASES; c++)
+                found = found || (c->n == 0 && strcmp(c->id, e->about.id) == 0);
+            if (!found)
+                fail_msg("%s has no near miss", e->about.id);
+        }
+}
+
 /* A script's list is replaced by the program that it starts, in whichever order the files are given. */
 static void a_program_replaces_what_a_script_sets(void **state)
 {
@@ -82,6 +109,8 @@ static void plain_programs_and_scripts_are_clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_find_in_scripts_and_programs_what_the_cases_say),
+        cmocka_unit_test(every_rule_on_scripts_and_programs_has_a_near_miss),
         cmocka_unit_test(a_program_replaces_what_a_script_sets),
         cmocka_unit_test(plain_programs_and_scripts_are_clean),
     };
