@@ -45,19 +45,6 @@ void ek__measured_clear(ek__measured *measured)
     *measured = (ek__measured){0};
 }
 
-int ek__counted_steps(const ek_trace_rank *rank)
-{
-    int n = 0;
-    for (int i = 0; i < rank->n_steps; i++)
-        n += !rank->step[i].warm_up;
-    return n > 0 ? n : 1;
-}
-
-int ek__all_steps(const ek_trace_rank *rank)
-{
-    return rank->n_steps > 0 ? rank->n_steps : 1;
-}
-
 static int64_t start_of(const ek_trace_step *step)
 {
     bool host_first = step->start == EK_TRACE_UNKNOWN || step->host_start < step->start;
@@ -136,18 +123,6 @@ const char *ek__gain_rests_on(const ek__measured *m)
                        "worked out anew"
                      : "the time that the rank with most of it would not spend; the ranks' traces cannot be run "
                        "against each other, so it is the most that can be won";
-}
-
-ek__who ek__who_is(const ek_trace_rank *rank)
-{
-    ek__who w;
-    if (rank->rank == EK_TRACE_NO_RANK)
-        snprintf(w.text, sizeof w.text, "The trace");
-    else if (rank->stage >= 0)
-        snprintf(w.text, sizeof w.text, "Rank %d (stage %d)", rank->rank, rank->stage);
-    else
-        snprintf(w.text, sizeof w.text, "Rank %d", rank->rank);
-    return w;
 }
 
 const char *ek__file_of(const ek_trace_rank *rank)

@@ -4,6 +4,7 @@
 
 #include "diagnose/replay.h"
 #include "evenkeel/diagnose.h"
+#include "trace/rank.h"
 
 /** A trace as the bottlenecks look at it. */
 typedef struct ek__measured {
@@ -16,9 +17,6 @@ typedef struct ek__measured {
 ek_status ek__measured_new(const ek_trace_run *run, ek__measured *out, ek_error *err);
 void ek__measured_clear(ek__measured *measured);
 
-/** Steps that count, all steps; never 0. */
-int ek__counted_steps(const ek_trace_rank *rank);
-int ek__all_steps(const ek_trace_rank *rank);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 
@@ -38,11 +36,6 @@ ek_status ek__losses_gain(const ek__measured *m, ek__losses *losses, double *ns,
 /** How that was worked out, for ek_bottleneck.rests_on. */
 const char *ek__gain_rests_on(const ek__measured *m);
 
-/** "Rank 3 (stage 1)", "The trace". */
-typedef struct ek__who {
-    char text[64];
-} ek__who;
-ek__who ek__who_is(const ek_trace_rank *rank);
 /** The first file of the rank that was read, for evidence; NULL. */
 const char *ek__file_of(const ek_trace_rank *rank);
 /** Name of the step around a time; NULL. */

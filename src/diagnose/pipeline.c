@@ -476,7 +476,7 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
         if (!status)
             status = measure_transfers(measured, &p, err);
     }
-    if (p.measured && p.n_pieces == 1)
+    if (p.measured && measured->run && p.n_pieces == 1)
         take_micro_batches(measured->run, &p);
     if (!status && !p.why_not && !p.measured && !(input->job && input->device))
         p.why_not = "nothing tells the layers' times: no layers in a trace, and no device to model them for";

@@ -9,6 +9,7 @@
 #include "memory_job.h"
 #include "metrics/flops.h"
 #include "near.h"
+#include "no_memory.h"
 
 /* ---- jobs ---- */
 
@@ -658,22 +659,8 @@ static void published_throughputs_are_possible(void **state)
 
 /* ---- memory that runs out ---- */
 
-static int fail_in = -1; /* calls until an allocation fails; below 0: never */
-
-void *__real_ek__alloc(size_t count, size_t size);
-void *__wrap_ek__alloc(size_t count, size_t size);
-void *__real_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
-void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
-
-void *__wrap_ek__alloc(size_t count, size_t size)
-{
-    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__alloc(count, size);
-}
-
-void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
-{
-    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__with_room(array, capacity, needed, size);
-}
+FAILING_ALLOC
+FAILING_WITH_ROOM
 
 static void memory_that_is_out_is_said(void **state)
 {
@@ -684,9 +671,9 @@ static void memory_that_is_out_is_said(void **state)
     for (;; n++) {
         ek_flops flops = {.n = 77};
         ek_error err = {0};
-        fail_in = n;
+        allocations_left = n;
         ek_status status = ek_flops_count(&j.made.job, EK_ATTENTION_CAUSAL, &flops, &err);
-        fail_in = -1;
+        allocations_left = -1;
         if (status == EK_OK)
             break;
         assert_int_equal(status, EK_ERR_MEMORY);
