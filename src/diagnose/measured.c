@@ -45,6 +45,19 @@ void ek__measured_clear(ek__measured *measured)
     *measured = (ek__measured){0};
 }
 
+int ek__counted_steps(const ek_trace_rank *rank)
+{
+    int n = 0;
+    for (int i = 0; i < rank->n_steps; i++)
+        n += !rank->step[i].warm_up;
+    return n > 0 ? n : 1;
+}
+
+int ek__all_steps(const ek_trace_rank *rank)
+{
+    return rank->n_steps > 0 ? rank->n_steps : 1;
+}
+
 static int64_t start_of(const ek_trace_step *step)
 {
     bool host_first = step->start == EK_TRACE_UNKNOWN || step->host_start < step->start;

@@ -17,6 +17,9 @@ typedef struct ek__measured {
 ek_status ek__measured_new(const ek_trace_run *run, ek__measured *out, ek_error *err);
 void ek__measured_clear(ek__measured *measured);
 
+/** Steps that count, all steps; never 0. */
+int ek__counted_steps(const ek_trace_rank *rank);
+int ek__all_steps(const ek_trace_rank *rank);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 

@@ -48,6 +48,20 @@ static const ek_trace_breakdown *breakdown(const ek_trace_rank *rank)
     return known(rank->mean.total) > 0 || known(rank->mean.computing) > 0 ? &rank->mean : &rank->device;
 }
 
+static int counted_steps(const ek_trace_rank *rank)
+{
+    int n = 0;
+    for (int i = 0; i < rank->n_steps; i++)
+        n += !rank->step[i].warm_up;
+    return n > 0 ? n : 1;
+}
+
+/* For figures of the whole file. */
+static int all_steps(const ek_trace_rank *rank)
+{
+    return rank->n_steps > 0 ? rank->n_steps : 1;
+}
+
 /* Mean of a time over the steps that count. */
 static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *))
 {
@@ -55,7 +69,7 @@ static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_
     for (int i = 0; i < rank->n_steps; i++)
         if (!rank->step[i].warm_up)
             sum += known(time(&rank->step[i]));
-    return sum / ek__counted_steps(rank);
+    return sum / counted_steps(rank);
 }
 
 static int64_t host_step(const ek_trace_step *step)
@@ -141,7 +155,7 @@ static const struct {
 
 static double idle_for_host(const ek_trace_rank *rank)
 {
-    return rank->dispatch.is_host_bound ? known(rank->dispatch.host_bound) / ek__counted_steps(rank) : 0;
+    return rank->dispatch.is_host_bound ? known(rank->dispatch.host_bound) / counted_steps(rank) : 0;
 }
 
 static ek_status find_host_bound(judge *j, ek_error *err)
@@ -212,7 +226,7 @@ static ek_status find_exposed(judge *j, ek_error *err)
             if (ek__is_p2p(j->options, sum->key))
                 continue;
             worst before = w;
-            consider(&w, rank, known(sum->exposed) / ek__all_steps(rank), LEAST_EXPOSED);
+            consider(&w, rank, known(sum->exposed) / all_steps(rank), LEAST_EXPOSED);
             what = w.rank != before.rank || w.ns != before.ns ? sum : what;
             w.n = before.n;
             break; /* most exposed first */
@@ -297,7 +311,7 @@ static ek_status find_slow_link(judge *j, ek_error *err)
     }
     if (!slowest)
         return EK_OK;
-    double lost = slowest->time_ms * 1e6 * (1 - least) / ek__all_steps(at);
+    double lost = slowest->time_ms * 1e6 * (1 - least) / all_steps(at);
     return add(j, "slow-link", at, ek__rank_step_ns(at) > 0 ? lost / ek__rank_step_ns(at) : NAN, whole_ns(lost),
                ek__pool_format(j->run->pool, "Link %.100s (%s) moves %.2f GB/s, %.0f %% below the mean of %.2f%s.",
                                slowest->link, slowest->transport, slowest->bandwidth_gbps, 100 * (1 - least), mean,
@@ -410,7 +424,7 @@ static ek_status find_outliers(judge *j, ek_error *err)
         double lost = 0;
         for (int k = 0; k < ops->n_outliers; k++)
             lost += known(ops->outlier[k].duration) - known(ops->outlier[k].expected);
-        consider(&w, &j->run->rank[i], lost / ek__all_steps(&j->run->rank[i]), LEAST_OUTLIERS);
+        consider(&w, &j->run->rank[i], lost / all_steps(&j->run->rank[i]), LEAST_OUTLIERS);
     }
     if (!w.rank)
         return EK_OK;

@@ -1,5 +1,4 @@
-/* What comparisons and diagnosis ask a rank alike, in one place, so that their sentences and means agree. Figures of a
- * whole file are divided by all steps; those of steps that count, by these. */
+/* What comparisons and diagnosis ask a rank alike, in one place, so that their sentences and figures agree. */
 #include "trace/rank.h"
 
 #include <stdio.h>
@@ -16,19 +15,6 @@ ek__who ek__who_is(const ek_trace_rank *rank)
     return w;
 }
 
-int ek__counted_steps(const ek_trace_rank *rank)
-{
-    int n = 0;
-    for (int i = 0; i < rank->n_steps; i++)
-        n += !rank->step[i].warm_up;
-    return n > 0 ? n : 1;
-}
-
-int ek__all_steps(const ek_trace_rank *rank)
-{
-    return rank->n_steps > 0 ? rank->n_steps : 1;
-}
-
 double ek__recomputation(const ek_trace_rank *rank)
 {
     const ek_trace_layers *layers = &rank->layers;
@@ -40,5 +26,5 @@ double ek__recomputation(const ek_trace_rank *rank)
         return sum / (layers->n_steps > 0 ? layers->n_steps : 1);
     if (rank->recompute.n_regions == 0 || rank->recompute.recompute.busy == EK_TRACE_UNKNOWN)
         return 0;
-    return (double)rank->recompute.recompute.busy / ek__all_steps(rank);
+    return (double)rank->recompute.recompute.busy / (rank->n_steps > 0 ? rank->n_steps : 1);
 }

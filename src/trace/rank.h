@@ -1,4 +1,4 @@
-/* trace/rank.h - what several look up in an analysed rank: how it is called, how many steps its figures are of. */
+/* trace/rank.h - what several look up in an analysed rank: how it is called, what recomputation takes. */
 #ifndef EK_TRACE_RANK_H
 #define EK_TRACE_RANK_H
 
@@ -9,10 +9,6 @@ typedef struct ek__who {
     char text[64];
 } ek__who;
 ek__who ek__who_is(const ek_trace_rank *rank);
-
-/** Steps that count, all steps; never 0. */
-int ek__counted_steps(const ek_trace_rank *rank);
-int ek__all_steps(const ek_trace_rank *rank);
 
 /** Nanoseconds of a step that recomputation takes: executions of every layer, or PyTorch's checkpoint functions. 0
  * where nothing tells. O(layers). */
