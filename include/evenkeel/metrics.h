@@ -39,7 +39,9 @@ typedef struct ek_flops {
     double parameters, active_parameters; /**< of the model; those a token meets */
 } ek_flops;
 
-/** Count them. Lookups, norms, softmax and the like are left out, as everywhere. @return EK_OK or EK_ERR_MEMORY. */
+/** Count the FLOPs of a token, forward term by term and what of it is recomputed; docs/models.md, "FLOPs and
+ *  utilisation". Lookups, norms, softmax and the like are left out, as everywhere. O(kinds of layers x operators).
+ *  @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek_flops_count(const ek_job *job, ek_attention_count attention, ek_flops *out, ek_error *err);
 
 /** Parameters of a job's model and those that a token meets, tied and shared matrices once. O(operators).
