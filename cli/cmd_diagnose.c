@@ -7,8 +7,6 @@
 
 #include "evenkeel/evenkeel.h"
 
-#include "evenkeel/diagnose.h"
-
 #include "cmd.h"
 #include "files.h"
 #include "job_options.h"

@@ -240,45 +240,15 @@ static bool read_files(command *c, found *f)
 
 /* ---- the trace ---- */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* The host's mark says how long a step was; where there is none, the device's first start to its last end. */
-static double step_seconds(const ek_trace_step *step)
-{
-    int64_t ns = step->host_step > 0 ? step->host_step : step->own.total;
-    return step->warm_up || step->average || ns <= 0 ? NAN : (double)ns / 1e9;
-}
-
 static bool median_step(const ek_trace_run *run, found *f, double *out)
 {
-    size_t room = 0;
-    for (int r = 0; r < run->n_ranks; r++)
-        room += (size_t)run->rank[r].n_steps;
-    double *seconds = calloc(room + 1, sizeof *seconds);
-    int n = 0;
-    if (!seconds) {
-        cli_error(NULL, "out of memory");
+    ek_error err;
+    if (!said(ek_metrics_trace_step(run, out, &f->n_trace_steps, &err), &err))
         return false;
-    }
-    for (int r = 0; r < run->n_ranks; r++)
-        for (int i = 0; i < run->rank[r].n_steps; i++) {
-            double one = step_seconds(&run->rank[r].step[i]);
-            if (!isnan(one))
-                seconds[n++] = one;
-        }
-    qsort(seconds, (size_t)n, sizeof *seconds, compare);
-    if (n > 0)
-        *out = n % 2 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2;
-    else
-        cli_error(NULL, "the trace has no step to take a time from; profile whole steps behind the warm-up");
-    free(seconds);
-    f->n_trace_steps = n;
     f->n_trace_ranks = run->n_ranks;
-    return n > 0;
+    if (f->n_trace_steps == 0)
+        cli_error(NULL, "the trace has no step to take a time from; profile whole steps behind the warm-up");
+    return f->n_trace_steps > 0;
 }
 
 static bool read_trace(command *c, found *f)

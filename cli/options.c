@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "evenkeel/cost.h"
 #include "evenkeel/lint.h"
 
 enum { MAX_NAMES = 128, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100 };
@@ -183,15 +184,35 @@ static const char *shown(const cli_option *option, char *text, size_t size)
     return text;
 }
 
-/* What an option's value is: rules by their names. */
-static void print_argument(const char *argument)
+static void print_rules(void)
 {
     const ek_lint_rule *rules[EK_MAX_LINT_RULES];
-    int n = argument && strcmp(argument, "RULE") == 0 ? ek_lint_rules(rules) : 0;
-    if (n == 0 && argument)
-        fputs(argument, stdout);
+    int n = ek_lint_rules(rules);
     for (int i = 0; i < n; i++)
         printf("%s%s", i ? "|" : "", rules[i]->id);
+}
+
+static void print_devices(void)
+{
+    int n;
+    const ek_device *device = ek_devices(&n);
+    for (int i = 0; i < n; i++)
+        printf("%s|", device[i].name);
+}
+
+/* What an option's value is: rules and devices by their names; a folder is a file to shells. */
+static void print_argument(const cli_option *option)
+{
+    const char *argument = option->argument ? option->argument : "";
+    if (strcmp(argument, "RULE") == 0) {
+        print_rules();
+    } else if (strstr(argument, "|FILE")) {
+        if (cli_is(option, "device"))
+            print_devices();
+        fputs("FILE", stdout);
+    } else {
+        fputs(argument, stdout);
+    }
 }
 
 /* What completion scripts read: a line for each name, then what its value is and what it means, by tabs. */
@@ -202,7 +223,7 @@ static void print_names(const cli_spec *spec)
         for (const char *name = option->names; option->help && *name;) {
             size_t length = strcspn(name, "|");
             printf("%s%.*s\t", length > 2 ? "--" : "-", (int)length, name);
-            print_argument(option->argument);
+            print_argument(option);
             printf("\t%s\n", option->help);
             name += length + (name[length] == '|');
         }

@@ -10,7 +10,8 @@
 typedef struct cli_option {
     const char *names;    /**< separated by '|', without dashes: "s|stages|stage" */
     const char *argument; /**< shown in --help, "N"; NULL for a flag. Completion offers files for FILE, folders for DIR,
-                               schedules for SCHEDULE, rules of lint for RULE, and the words of "text|yaml|json" */
+                               schedules for SCHEDULE, rules of lint for RULE, devices and files for NAME|FILE, and the
+                             words of "text|yaml|json" */
     const char *help;     /**< NULL: accepted, but not shown */
     const char *group;    /**< heading, on the first option of a group */
 } cli_option;

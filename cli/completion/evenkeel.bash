@@ -23,6 +23,7 @@ _evenkeel() {
     DIR) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
     SCHEDULE) mapfile -t COMPREPLY < <(compgen -W "auto
         $(evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }')" -- "$word") ;;
+    *'|FILE') mapfile -t COMPREPLY < <(IFS='|'; compgen -f -W "${argument%|FILE}" -- "$word") ;; # names may hold blanks
     *'|'*) mapfile -t COMPREPLY < <(compgen -W "${argument//|/ }" -- "$word") ;;
     esac
     [ -z "${argument#-}" ] || return

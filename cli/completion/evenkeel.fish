@@ -35,6 +35,9 @@ function __evenkeel_complete --description 'options of the command, or words for
         case SCHEDULE
             echo auto
             evenkeel simulate --list-schedules 2>/dev/null | awk 'NR > 1 { print $1 }'
+        case '*|FILE'
+            string split '|' -- (string replace -r '\|FILE$' '' -- $argument)
+            __fish_complete_path (commandline -ct)
         case '*|*'
             string split '|' -- $argument
     end

@@ -108,7 +108,9 @@ typedef struct ek_diagnose_options {
 ek_status ek_diagnose(const ek_run_input *input, const ek_diagnose_options *options, ek_diagnosis *out, ek_error *err);
 void ek_diagnosis_clear(ek_diagnosis *diagnosis);
 
+/** For people, lines of at most 100 columns but for settings. EK_ERR_SYSTEM when `out` cannot be written, as below. */
 ek_status ek_diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
+/** For scripts: docs/diagnose.md. Times in seconds, shares of a step. EK_ERR_MEMORY too. */
 ek_status ek_diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 /** One self-contained page, no script needed. */
 ek_status ek_diagnosis_write_html(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);

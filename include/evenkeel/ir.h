@@ -132,7 +132,6 @@ typedef struct ek_ir_parameter {
     uint32_t graph;  /**< EK_IR_NONE: of the entry's list */
     uint32_t number; /**< of %paraN_; EK_IR_NONE */
     uint32_t line;
-    bool listed; /**< false: no list of the file has it, a node of a fragment names it */
 } ek_ir_parameter;
 
 /** A file, read. Read-only for callers. */

@@ -33,7 +33,7 @@ ek_status ek_ir_view_count(const ek_ir *ir, const ek_ir_view *view, uint32_t *n,
 /** A summary for people, at most 100 columns but for long names. With a layer or operators chosen, its lists are of
  *  them, and each of them follows with operands and attributes. EK_ERR_SYSTEM when `out` cannot be written. */
 ek_status ek_ir_write_text(const ek_ir_report *report, const ek_ir_view *view, FILE *out, ek_error *err);
-/** docs/ir-json.md, for one or several files. */
+/** docs/ir-json.md, for one or several files. EK_ERR_INPUT, EK_ERR_MEMORY, EK_ERR_SYSTEM. */
 ek_status ek_ir_write_json(const ek_ir_report *const *report, int n, const ek_ir_view *view, FILE *out, ek_error *err);
 /** The chosen operators, their neighbours and the edges between as Graphviz. EK_ERR_INPUT when none is chosen, or these
  *  are more than EK_IR_MAX_DRAWN. */

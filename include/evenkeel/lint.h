@@ -96,8 +96,9 @@ void ek_lint_clear(ek_lint *lint);
 /** `path:line:column: level: message [id]`, a line each, with the line of the file and a mark below it with `context`.
  */
 ek_status ek_lint_write_text(const ek_lint *lint, bool context, FILE *out, ek_error *err);
+/** For scripts: docs/lint.md. EK_ERR_MEMORY; EK_ERR_SYSTEM when `out` cannot be written, as all of them. */
 ek_status ek_lint_write_json(const ek_lint *lint, FILE *out, ek_error *err);
-/** SARIF 2.1.0. */
+/** SARIF 2.1.0, for code review. EK_ERR_MEMORY, EK_ERR_SYSTEM. */
 ek_status ek_lint_write_sarif(const ek_lint *lint, FILE *out, ek_error *err);
 /** A rule with all it says. */
 ek_status ek_lint_write_rule(const ek_lint_rule *rule, FILE *out, ek_error *err);

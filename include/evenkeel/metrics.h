@@ -5,6 +5,7 @@
 
 #include "evenkeel/cost.h"
 #include "evenkeel/job.h"
+#include "evenkeel/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,12 +39,19 @@ typedef struct ek_flops {
     double parameters, active_parameters; /**< of the model; those a token meets */
 } ek_flops;
 
-/** Count them. Lookups, norms, softmax and the like are left out, as everywhere. @return EK_OK or EK_ERR_MEMORY. */
+/** Count the FLOPs of a token, forward term by term and what of it is recomputed; docs/models.md, "FLOPs and
+ *  utilisation". Lookups, norms, softmax and the like are left out, as everywhere. O(kinds of layers x operators).
+ *  @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek_flops_count(const ek_job *job, ek_attention_count attention, ek_flops *out, ek_error *err);
 
 /** Parameters of a job's model and those that a token meets, tied and shared matrices once. O(operators).
  *  @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek_job_count_parameters(const ek_job *job, double *all, double *active, ek_error *err);
+
+/** Seconds of a traced step: the median over the steps of all ranks but warm-up and averages, by the host's mark, else
+ *  from the device's first start to its last end. NAN and 0 steps where none has a time. O(steps log steps).
+ *  @return EK_OK or EK_ERR_MEMORY. */
+ek_status ek_metrics_trace_step(const ek_trace_run *run, double *seconds, int *n_steps, ek_error *err);
 
 /** What the FLOPs of a token rest on. */
 typedef enum ek_flops_source {

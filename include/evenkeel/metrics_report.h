@@ -27,7 +27,7 @@ typedef struct ek_metrics_report {
 
 /** A table of figures with unit, what each rests on and its formula, then the FLOPs of a token by term. */
 ek_status ek_metrics_write_text(const ek_metrics_report *report, FILE *out, ek_error *err);
-/** docs/metrics-json.md. */
+/** docs/metrics-json.md: null where a figure is not known. EK_ERR_MEMORY, EK_ERR_SYSTEM. */
 ek_status ek_metrics_write_json(const ek_metrics_report *report, FILE *out, ek_error *err);
 
 /** The devices known by name, with what their figures rest on: a table, or a list of objects. */

@@ -56,7 +56,8 @@ typedef struct ek_train_log_summary {
     double median_tflops; /**< of what the log prints for a device; NAN */
     double median_rate;   /**< of printed samples/s of a device; NAN */
 } ek_train_log_summary;
-/** @return false when there are no steps with a time, or memory is out. O(n log n). */
+/** Figures over the steps that count: slow or earlier ones at the start are left out. Seconds, samples/s of a device,
+ *  TFLOP/s of a device. @return false when there are no steps with a time, or memory is out. O(n log n). */
 bool ek_train_log_summarise(const ek_train_log *log, ek_train_log_summary *out);
 
 #ifdef __cplusplus

@@ -68,12 +68,14 @@ static ek_status show(const ek__diagnose *d, const longest *most, int rank, doub
         ek__pool_format(d->out->pool, "%s: the device is idle for %.2f ms of a step before what was not launched yet",
                         ek__who_is(r).text, ns / 1e6),
         ek__file_of(r), NULL, r->rank};
+    ek_status status = ek__bottleneck_show(b, sum, err);
+    if (status || !most->gap)
+        return status;
     const ek_evidence one = {ek__pool_format(d->out->pool, "%s: the longest of %lld such gaps lasts %.3f ms",
                                              ek__who_is(most->rank).text, (long long)most->n,
                                              (double)(most->gap->end - most->gap->start) / 1e6),
                              ek__file_of(most->rank), ek__step_name_at(most->rank, most->gap->start), most->rank->rank};
-    ek_status status = ek__bottleneck_show(b, sum, err);
-    return status ? status : ek__bottleneck_show(b, one, err);
+    return ek__bottleneck_show(b, one, err);
 }
 
 static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)

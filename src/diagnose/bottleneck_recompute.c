@@ -9,27 +9,12 @@
 #include "base/error.h"
 #include "diagnose/bottleneck.h"
 
-/* Of a step, on one rank. */
-static double recomputing(const ek_trace_rank *rank)
-{
-    const ek_trace_layers *layers = &rank->layers;
-    double sum = 0;
-    for (int i = 0; i < layers->n; i++)
-        if (layers->layer[i].recompute.n > 0)
-            sum += layers->layer[i].recompute.busy_mean * (double)layers->layer[i].recompute.n;
-    if (sum > 0)
-        return sum / (layers->n_steps > 0 ? layers->n_steps : 1);
-    if (rank->recompute.n_regions == 0 || rank->recompute.recompute.busy == EK_TRACE_UNKNOWN)
-        return 0;
-    return (double)rank->recompute.recompute.busy / ek__all_steps(rank);
-}
-
 static double most_recomputing(const ek__measured *m, int *rank)
 {
     double most = 0;
     for (int r = 0; m->run && r < m->run->n_ranks; r++)
-        if (recomputing(&m->run->rank[r]) > most) {
-            most = recomputing(&m->run->rank[r]);
+        if (ek__recomputation(&m->run->rank[r]) > most) {
+            most = ek__recomputation(&m->run->rank[r]);
             *rank = r;
         }
     return most;

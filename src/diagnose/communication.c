@@ -58,7 +58,7 @@ static ek__comm_use use_of(const ek__comm_class *c)
     return EK__USE_LAYER;
 }
 
-double ek__exposed_transfer(const ek__measured *m, int rank, int collective)
+static double exposed_transfer(const ek__measured *m, int rank, int collective)
 {
     double exposed = (double)m->run->rank[rank].communication.collective[collective].exposed;
     double transfer = m->replay ? ek__replay_transfer(m->replay, rank, collective) : NAN;
@@ -84,7 +84,7 @@ static void add_one(const ek__measured *m, ek__comm_class *c, int rank, int inde
     const ek_trace_collective *one = &r->communication.collective[index];
     c->count++;
     c->total_ns += (double)one->duration;
-    c->exposed_ns += ek__exposed_transfer(m, rank, index);
+    c->exposed_ns += exposed_transfer(m, rank, index);
     double place = 0.5;
     if (one->step >= 0) {
         const ek_trace_step *s = &r->step[one->step];
@@ -178,7 +178,7 @@ static void fill_hidden(const ek__measured *m, const ek__comm_classes *classes, 
 {
     for (int i = 0; i < m->run->rank[rank].communication.n_collectives; i++) {
         int c = classes->of[rank][i];
-        out[i] = c >= 0 ? hidden[c] * ek__exposed_transfer(m, rank, i) : 0;
+        out[i] = c >= 0 ? hidden[c] * exposed_transfer(m, rank, i) : 0;
     }
 }
 

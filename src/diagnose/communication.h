@@ -35,8 +35,6 @@ typedef struct ek__comm_classes {
  *  classes of a rank). */
 ek_status ek__comm_classes_make(const ek__measured *m, ek__comm_classes *out, ek_error *err);
 void ek__comm_classes_clear(ek__comm_classes *classes);
-/** The exposed part of a collective that is a transfer and no wait for a late rank. */
-double ek__exposed_transfer(const ek__measured *m, int rank, int collective);
 /** Which share of a class' bytes the graphs show to be redistribution between layouts; 0 without graphs. */
 double ek__redistributed_share(const ek_run_input *input, const ek__comm_class *c);
 /** What a step would be shorter by with the share `hidden[class]` of every collective's exposed transfer gone. */

@@ -138,18 +138,6 @@ const char *ek__gain_rests_on(const ek__measured *m)
                        "against each other, so it is the most that can be won";
 }
 
-ek__who ek__who_is(const ek_trace_rank *rank)
-{
-    ek__who w;
-    if (rank->rank == EK_TRACE_NO_RANK)
-        snprintf(w.text, sizeof w.text, "The trace");
-    else if (rank->stage >= 0)
-        snprintf(w.text, sizeof w.text, "Rank %d (stage %d)", rank->rank, rank->stage);
-    else
-        snprintf(w.text, sizeof w.text, "Rank %d", rank->rank);
-    return w;
-}
-
 const char *ek__file_of(const ek_trace_rank *rank)
 {
     return rank->n_sources > 0 ? rank->source[0].path : NULL;

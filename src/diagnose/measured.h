@@ -4,6 +4,7 @@
 
 #include "diagnose/replay.h"
 #include "evenkeel/diagnose.h"
+#include "trace/rank.h"
 
 /** A trace as the bottlenecks look at it. */
 typedef struct ek__measured {
@@ -38,11 +39,6 @@ ek_status ek__losses_gain(const ek__measured *m, ek__losses *losses, double *ns,
 /** How that was worked out, for ek_bottleneck.rests_on. */
 const char *ek__gain_rests_on(const ek__measured *m);
 
-/** "Rank 3 (stage 1)", "The trace". */
-typedef struct ek__who {
-    char text[64];
-} ek__who;
-ek__who ek__who_is(const ek_trace_rank *rank);
 /** The first file of the rank that was read, for evidence; NULL. */
 const char *ek__file_of(const ek_trace_rank *rank);
 /** Name of the step around a time; NULL. */

@@ -53,8 +53,9 @@ static void search_options(const ek__pipeline *p, double limit_mb, const ek_diag
     }
 }
 
-ek_status ek__pipeline_simulate(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
-                                const ek_schedule *schedule, int n_micro_batches, double *ms, ek_error *err)
+/* Simulated step of a plan with the pipeline's times, milliseconds; NAN where the schedule does not admit the shape. */
+static ek_status simulate(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
+                          const ek_schedule *schedule, int n_micro_batches, double *ms, ek_error *err)
 {
     const ek_shape shape = shape_of(p, plan, n_micro_batches);
     ek_balance_options options;
@@ -447,14 +448,13 @@ static ek_status balance(ek__pipeline *p, const ek_diagnose_options *options, ek
     } else {
         status = ek__pipeline_as_it_is(p, &layers, &plan, err);
         if (!status)
-            status = ek__pipeline_simulate(p, &layers, &plan, p->schedule, p->n_micro_batches, &p->as_it_is_ms, err);
+            status = simulate(p, &layers, &plan, p->schedule, p->n_micro_batches, &p->as_it_is_ms, err);
         if (!status)
             status = ek__pipeline_balance(p, &layers, p->schedule, p->plan.n_chunks, p->n_micro_batches, NULL, 1e9,
                                           options, &p->best, &p->best_ms, err);
         ek_layers_clear(&layers);
         ek_plan_clear(&plan);
     }
-    p->balanced = status == EK_OK;
     free(fixed);
     return status;
 }
@@ -476,7 +476,7 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
         if (!status)
             status = measure_transfers(measured, &p, err);
     }
-    if (p.measured && p.n_pieces == 1)
+    if (p.measured && measured->run && p.n_pieces == 1)
         take_micro_batches(measured->run, &p);
     if (!status && !p.why_not && !p.measured && !(input->job && input->device))
         p.why_not = "nothing tells the layers' times: no layers in a trace, and no device to model them for";
@@ -486,7 +486,7 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
             p.why_not = "the plan and the trace's layers do not fit together";
     }
     if (!status && !p.why_not)
-        status = ek__pipeline_simulate(&p, &p.layers, &p.plan, p.schedule, p.n_micro_batches, &p.today_ms, err);
+        status = simulate(&p, &p.layers, &p.plan, p.schedule, p.n_micro_batches, &p.today_ms, err);
     p.there = !status && !p.why_not && p.today_ms > 0;
     if (!status && p.there && p.plan.n_stages * p.plan.n_chunks <= p.layers.n_layers)
         status = balance(&p, options, err);

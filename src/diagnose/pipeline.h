@@ -21,7 +21,6 @@ typedef struct ek__pipeline {
     int n_pieces, n_accumulation;
     ek_comm comm;        /**< p2p: the measured transfers' median */
     double today_ms;     /**< simulated step of the plan */
-    bool balanced;       /**< the two below were made */
     ek_plan kept_layers; /**< best recomputation with the layers where they are; empty unless memory_known */
     double kept_layers_ms;
     ek_plan best; /**< layers free; recomputation too where memory is known, else as it is */
@@ -35,10 +34,6 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
                             ek__pipeline *out, ek_error *err);
 void ek__pipeline_clear(ek__pipeline *pipeline);
 
-/** Simulated step of a plan with the pipeline's times, milliseconds; NAN where the schedule does not admit the shape.
- */
-ek_status ek__pipeline_simulate(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
-                                const ek_schedule *schedule, int n_micro_batches, double *ms, ek_error *err);
 /** Best plan of a shape, recomputation as far as memory admits (memory not known: as it is today, on average).
  *  @param plan  empty when there is none; its step is NAN then */
 ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek_schedule *schedule,

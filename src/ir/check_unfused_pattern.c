@@ -59,7 +59,7 @@ typedef struct term {
     char variable;
     uint64_t names; /* bits of names */
     bool commutes;
-    int n_alternatives, n; /* operands; of alternatives each a term of its own */
+    int n; /* operands; of alternatives each a term of its own */
     int operand[MAX_OPERANDS];
     int next; /* another term that will do; -1 */
 } term;

@@ -86,8 +86,7 @@ static uint32_t declare(ek__ir_reader *r, const char *at, const char *end, uint3
         else
             type = ek__ir_type_read(r, begin, stop);
     }
-    uint32_t index =
-        add_parameter(r, key, key_end, (ek_ir_parameter){.type = type, .graph = graph, .line = line, .listed = true});
+    uint32_t index = add_parameter(r, key, key_end, (ek_ir_parameter){.type = type, .graph = graph, .line = line});
     ek__ir_parameter_key *k = key_of(r, key, key_end);
     if (k)
         *(graph == EK_IR_NONE ? &k->entry : &k->formal) = index;
@@ -116,7 +115,6 @@ static void add_graph(ek__ir_reader *r, uint32_t name)
                                         .first_node = ir->n_nodes,
                                         .first_formal = ir->n_parameters};
     r->graph = ir->n_graphs++;
-    r->nameless = name == EK_IR_NONE;
     r->in_attrs = false;
 }
 

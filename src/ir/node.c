@@ -44,7 +44,7 @@ static void add_outer(ek__ir_reader *r, const char *at, const char *end)
                                          ek__ir_intern(r, colon + 1, end - 1), r->line};
 }
 
-void ek__ir_input_read(ek__ir_reader *r, const char *at, const char *end)
+static void read_input(ek__ir_reader *r, const char *at, const char *end)
 {
     int64_t number;
     if (ek__ir_begins(at, end, "%para"))
@@ -77,7 +77,7 @@ static const char *operands(ek__ir_reader *r, const char *open)
         }
         const char *end = ek__ir_trim(p, stop);
         if (end > p)
-            ek__ir_input_read(r, p, end);
+            read_input(r, p, end);
         p = stop + (*stop == ',');
     }
 }
@@ -110,7 +110,7 @@ static void set_call(ek__ir_reader *r, const char *callee, const char *end)
     else if (ek__ir_begins(callee, end, graph))
         add_graph(r, callee + sizeof graph - 1, end);
     else
-        ek__ir_input_read(r, callee, end);
+        read_input(r, callee, end);
 }
 
 /* "NAME{prim_type=1}[key=value, ...]" up to the operands. */

@@ -106,7 +106,9 @@ void ek__ir_damage(ek__ir_reader *r, const char *at, const char *format, ...)
     va_end(arguments);
 }
 
-void ek__ir_damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...)
+/* A damaged place of which only the line is known. */
+static void damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -316,14 +318,14 @@ static void check_counts(ek__ir_reader *r)
     if (r->omitted || ir->analyze_fail)
         return;
     if (ir->said_cnodes >= 0 && ir->said_cnodes != ir->n_nodes)
-        ek__ir_damage_line(r, r->count_line, "the file counts %lld cnodes and shows %u; it may be cut short",
-                           (long long)ir->said_cnodes, ir->n_nodes);
+        damage_line(r, r->count_line, "the file counts %lld cnodes and shows %u; it may be cut short",
+                    (long long)ir->said_cnodes, ir->n_nodes);
     if (ir->said_graphs >= 0 && ir->said_graphs != ir->n_graphs)
-        ek__ir_damage_line(r, r->graphs_line, "the file counts %lld graphs and shows %u; it may be cut short",
-                           (long long)ir->said_graphs, ir->n_graphs);
+        damage_line(r, r->graphs_line, "the file counts %lld graphs and shows %u; it may be cut short",
+                    (long long)ir->said_graphs, ir->n_graphs);
     if (ir->said_parameters >= 0 && ir->said_parameters != r->n_listed)
-        ek__ir_damage_line(r, r->parameters_line, "the file counts %lld parameters and lists %u; it may be cut short",
-                           (long long)ir->said_parameters, r->n_listed);
+        damage_line(r, r->parameters_line, "the file counts %lld parameters and lists %u; it may be cut short",
+                    (long long)ir->said_parameters, r->n_listed);
 }
 
 static ek_status index_texts(ek_ir *ir, const ek__texts *texts)

@@ -123,7 +123,6 @@ typedef struct ek__ir_reader {
 
     /* where we are */
     uint32_t graph; /**< open; EK_IR_NONE */
-    bool nameless;  /**< and it is that of a fragment */
     bool stopped;   /**< a mark of a failed evaluation stands above */
     bool omitted;   /**< a line "...": not the whole graph */
     bool in_attrs;  /**< lines KEY: value are attributes of a graph */
@@ -155,8 +154,6 @@ uint32_t ek__ir_intern(ek__ir_reader *r, const char *at, const char *end);
 void ek__ir_damage(ek__ir_reader *r, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /** The same for brackets; `remedy` says what was done. */
 void ek__ir_unmatched(ek__ir_reader *r, const ek__ir_fault *fault, const char *remedy);
-/** A damaged place of which only the line is known. */
-void ek__ir_damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* ---- parts of records; each takes where it starts and gives where it ends ---- */
 
@@ -170,8 +167,6 @@ const char *ek__ir_pairs_read(ek__ir_reader *r, const char *at, char separator, 
 const char *ek__ir_resume(const ek__ir_reader *r, const char *at);
 /** The lines of a node behind its operands: groups, types, scope, source. */
 void ek__ir_lines_read(ek__ir_reader *r, const char *at);
-/** An operand. */
-void ek__ir_input_read(ek__ir_reader *r, const char *at, const char *end);
 /** The whole record as a node. */
 void ek__ir_node_read(ek__ir_reader *r);
 /** The whole record as the head of a graph, with its formal parameters. */

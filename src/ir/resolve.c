@@ -102,7 +102,6 @@ void ek__ir_graph_close(ek__ir_reader *r)
             resolve_node(ir, g->first_node + i, &list);
     free(list.place);
     r->graph = EK_IR_NONE;
-    r->nameless = false;
 }
 
 /* ---- names ---- */

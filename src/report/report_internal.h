@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "evenkeel/report.h"
 
 /** A printed number, returned by value: `fputs(ek__fixed(x, 2).text, out)`. From 1e15 on with an exponent. */
@@ -28,16 +29,6 @@ ek__digits ek__exact_us(int64_t ns);
 
 /** Whole number in groups of three: "55 821". */
 ek__digits ek__grouped(double value);
-
-/**
- * Decode one UTF-8 character.
- * @param code  its code point, U+FFFD for a byte that starts no valid character
- * @return bytes consumed, >= 1; 0 at the end of the string
- */
-int ek__utf8_next(const char *text, uint32_t *code);
-
-/** Encode one code point. @return bytes written to `out` (no terminator). */
-int ek__utf8_put(uint32_t code, char out[4]);
 
 /** Print one code point. */
 void ek__utf8_print(uint32_t code, FILE *out);

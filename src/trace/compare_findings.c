@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "trace/analysis.h"
+#include "trace/rank.h"
 
 /* docs/trace.md lists these; shares are of the step. */
 static const double LEAST_DATA = 0.02;          /* device idle while the host waits for data */
@@ -122,27 +123,10 @@ static ek_status add(judge *j, const char *id, const ek_trace_rank *rank, double
     return EK_OK;
 }
 
-/* "Rank 3 (stage 1)", "The trace". */
-typedef struct who {
-    char text[64];
-} who;
-
-static who name_of(const ek_trace_rank *rank)
-{
-    who w;
-    if (rank->rank == EK_TRACE_NO_RANK)
-        snprintf(w.text, sizeof w.text, "The trace");
-    else if (rank->stage >= 0)
-        snprintf(w.text, sizeof w.text, "Rank %d (stage %d)", rank->rank, rank->stage);
-    else
-        snprintf(w.text, sizeof w.text, "Rank %d", rank->rank);
-    return w;
-}
-
 /* ", and 3 more ranks likewise", or nothing. */
-static who others(int n)
+static ek__who others(int n)
 {
-    who w = {""};
+    ek__who w = {""};
     if (n > 1)
         snprintf(w.text, sizeof w.text, "; %d other rank%s likewise", n - 1, n == 2 ? "" : "s");
     return w;
@@ -190,7 +174,7 @@ static ek_status find_host_bound(judge *j, ek_error *err)
         ek__pool_format(j->run->pool,
                         "%s: the device is idle for %.2f ms of a step because the host has not launched the next "
                         "operator yet: %s%s.",
-                        name_of(w.rank).text, w.ns / 1e6, causes[c].reason, others(w.n).text),
+                        ek__who_is(w.rank).text, w.ns / 1e6, causes[c].reason, others(w.n).text),
         causes[c].advice, err);
 }
 
@@ -211,7 +195,7 @@ static ek_status find_data_loading(judge *j, ek_error *err)
         return add(j, "data-loading", w.rank, w.share, whole_ns(w.ns),
                    ek__pool_format(j->run->pool,
                                    "%s: the device is idle for %.2f ms of a step while the host waits for data%s%s.",
-                                   name_of(w.rank).text, w.ns / 1e6,
+                                   ek__who_is(w.rank).text, w.ns / 1e6,
                                    single ? "; the loader has no worker processes" : "", others(w.n).text),
                    single ? "Give the data loader workers: num_workers above 0, persistent_workers and pin_memory."
                           : "Raise num_workers and prefetch_factor, or move work out of the dataset.",
@@ -224,7 +208,7 @@ static ek_status find_data_loading(judge *j, ek_error *err)
                 ek__pool_format(j->run->pool,
                                 "%s: the last queue of the data pipeline is under 10 %% full on average: training "
                                 "waits for data.",
-                                name_of(&j->run->rank[i]).text),
+                                ek__who_is(&j->run->rank[i]).text),
                 "Raise num_parallel_workers of the slowest operator of the pipeline, or prefetch_size.", err);
     return EK_OK;
 }
@@ -255,7 +239,8 @@ static ek_status find_exposed(judge *j, ek_error *err)
         ek__pool_format(j->run->pool,
                         "%s: %.2f ms of a step go by in %.160s with nothing computed beside it (%lld calls, "
                         "%.2f ms in all).",
-                        name_of(w.rank).text, w.ns / 1e6, what->key, (long long)what->count, known(what->total) / 1e6),
+                        ek__who_is(w.rank).text, w.ns / 1e6, what->key, (long long)what->count,
+                        known(what->total) / 1e6),
         "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), send fewer "
         "and larger messages, or split the model so that this group is within a node.",
         err);
@@ -276,7 +261,7 @@ static ek_status find_pipeline_wait(judge *j, ek_error *err)
     return add(
         j, "pipeline-wait", w.rank, w.share, whole_ns(w.ns),
         ek__pool_format(j->run->pool, "%s: %.2f ms of a step are spent waiting for another stage%s.",
-                        name_of(w.rank).text, w.ns / 1e6, others(w.n).text),
+                        ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
         "More micro-batches a step, interleaved chunks, or another split of the layers: `evenkeel trace --layers-out "
         "layers.json`, then `evenkeel balance --layers layers.json`.",
         err);
@@ -296,7 +281,7 @@ static ek_status find_copies(judge *j, ek_error *err)
         return EK_OK;
     return add(j, "exposed-copies", w.rank, w.share, whole_ns(w.ns),
                ek__pool_format(j->run->pool, "%s: memory copies take %.2f ms of a step with nothing beside them%s.",
-                               name_of(w.rank).text, w.ns / 1e6, others(w.n).text),
+                               ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
                "Pin the host memory and copy with non_blocking=True; keep on the device what goes back and forth.",
                err);
 }
@@ -398,7 +383,7 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
         j, "slow-rank", rank, sure ? gain / whole : NAN, sure ? whole_ns(gain) : EK_TRACE_UNKNOWN,
         ek__pool_format(run->pool,
                         "%s came last to %lld of %lld collectives, by a clear margin; it was last %lld times.",
-                        name_of(rank).text, (long long)run->vote[0].n_votes, (long long)run->n_voted_operators,
+                        ek__who_is(rank).text, (long long)run->vote[0].n_votes, (long long)run->n_voted_operators,
                         (long long)run->vote[0].n_shortest),
         "Look at its device (clock, temperature, errors), its host (other processes, cores it may use) and what only "
         "it does: logging, saving, longer sequences.",
@@ -418,7 +403,7 @@ static ek_status find_gaps(judge *j, ek_error *err)
         ek_status status = add(
             j, "compute-gap", most, ek__rank_step_ns(most) > 0 ? gain / ek__rank_step_ns(most) : NAN, whole_ns(gain),
             ek__pool_format(run->pool, "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the step.",
-                            name_of(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
+                            ek__who_is(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
                             100 * gap->gap),
             alike ? "Ranks of one stage should compute alike: look at sequence lengths, experts and the device's clock."
                   : "Stages differ: see stage-imbalance.",
@@ -449,37 +434,24 @@ static ek_status find_outliers(judge *j, ek_error *err)
         ek__pool_format(j->run->pool,
                         "%s: %d executions took far longer than others of their kind, %.2f ms a step in all; most "
                         "%.120s with %.2f instead of %.2f ms%s.",
-                        name_of(w.rank).text, w.rank->operators.n_outliers, w.ns / 1e6, one->name,
+                        ek__who_is(w.rank).text, w.rank->operators.n_outliers, w.ns / 1e6, one->name,
                         known(one->duration) / 1e6, known(one->expected) / 1e6, others(w.n).text),
         "Operators of one shape should take one time: look for a device that lowers its clock, and for operators "
         "that run on AI CPU or share the memory's bandwidth with a collective.",
         err);
 }
 
-/* Of a step: executions of every layer, or PyTorch's checkpoint functions. */
-static double recomputing(const ek_trace_rank *rank)
-{
-    const ek_trace_layers *layers = &rank->layers;
-    double sum = 0;
-    for (int i = 0; i < layers->n; i++)
-        if (layers->layer[i].recompute.n > 0)
-            sum += layers->layer[i].recompute.busy_mean * (double)layers->layer[i].recompute.n;
-    if (sum > 0)
-        return sum / (layers->n_steps > 0 ? layers->n_steps : 1);
-    return rank->recompute.n_regions > 0 ? known(rank->recompute.recompute.busy) / all_steps(rank) : 0;
-}
-
 static ek_status find_recompute(judge *j, ek_error *err)
 {
     worst w = {0};
     for (int i = 0; i < j->run->n_ranks; i++)
-        consider(&w, &j->run->rank[i], recomputing(&j->run->rank[i]), LEAST_RECOMPUTE);
+        consider(&w, &j->run->rank[i], ek__recomputation(&j->run->rank[i]), LEAST_RECOMPUTE);
     if (!w.rank)
         return EK_OK;
     return add(
         j, "recompute-cost", w.rank, w.share, whole_ns(w.ns),
-        ek__pool_format(j->run->pool, "%s: recomputation takes %.2f ms of a step%s.", name_of(w.rank).text, w.ns / 1e6,
-                        others(w.n).text),
+        ek__pool_format(j->run->pool, "%s: recomputation takes %.2f ms of a step%s.", ek__who_is(w.rank).text,
+                        w.ns / 1e6, others(w.n).text),
         "Recompute only what does not fit otherwise: `evenkeel balance` finds how many layers of every stage must.",
         err);
 }
@@ -505,7 +477,7 @@ static ek_status find_fragmentation(judge *j, ek_error *err)
         return EK_OK;
     return add(j, "memory-fragmentation", at, NAN, EK_TRACE_UNKNOWN,
                ek__pool_format(j->run->pool, "%s: %s reserved up to %.0f MB but used %.0f: %.0f %% are fragments.",
-                               name_of(at).text, peak->component, peak->reserved_mb, peak->allocated_mb,
+                               ek__who_is(at).text, peak->component, peak->reserved_mb, peak->allocated_mb,
                                100 * most / peak->reserved_mb),
                "Set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True (PYTORCH_CUDA_ALLOC_CONF on GPU; for MindSpore "
                "MS_ALLOC_CONF=enable_vmm:True), and keep shapes the same from step to step.",
@@ -551,7 +523,7 @@ static ek_status find_kept(judge *j, ek_error *err)
         ek__pool_format(j->run->pool,
                         "%s: %d allocations made during steps, %.0f MB, were still held when the trace ended, after "
                         "their step.",
-                        name_of(at).text, count, most),
+                        ek__who_is(at).text, count, most),
         "Optimizer states made in the first step are fine; else look for lists that keep losses or activations.", err);
 }
 
@@ -574,7 +546,7 @@ static ek_status find_nothing(judge *j, ek_error *err)
         j, "no-device-events", first, NAN, EK_TRACE_UNKNOWN,
         ek__pool_format(j->run->pool,
                         "%s: the trace holds no events of a device, so nothing can be said about its time%s.",
-                        name_of(first).text, others(n).text),
+                        ek__who_is(first).text, others(n).text),
         "Profile with the device's activity switched on (ProfilerActivity.NPU or CUDA; profiler level 0 or above).",
         err);
 }

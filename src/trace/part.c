@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/report_internal.h"
+#include "base/utf8.h"
 
 bool ek__part_reset(ek__part *part)
 {

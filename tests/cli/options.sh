@@ -63,6 +63,13 @@ for shell in bash fish zsh; do
     check "$shell completes the words of a value" \
         "$(missing_of "text yaml json" "$("${shell}_completes" balance --format '')")"
     check "$shell completes schedules" "$(missing_of "auto 1f1b zb-v" "$("${shell}_completes" balance -schedule '')")"
+    check "$shell completes rules of lint" \
+        "$(missing_of "flash-attention full-batch" "$("${shell}_completes" lint --off '')")"
+    offered=$(cd "$root" && "${shell}_completes" metrics --device '')
+    check "$shell completes devices, and files of devices" "$(missing_of "H100 README.md" "$offered"; printf '%s\n' "$offered" | grep -qx "Atlas 800T A2" || echo Atlas 800T A2)"
+    check "$shell offers no placeholder" "$(printf '%s\n' "$offered" | grep -xE 'NAME|FILE|DIR')"
+    check "$shell completes folders and files of traces" \
+        "$(cd "$root" && missing_of README.md "$("${shell}_completes" diagnose --trace README)")"
     check "$shell completes files after a flag" \
         "$(cd "$root" && missing_of README.md "$("${shell}_completes" balance --p2p-blocking README)")"
 done

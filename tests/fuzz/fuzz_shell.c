@@ -3,9 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "evenkeel/lint.h"
-#include "fuzz.h"
 #include "lint/shell.h"
+#include "lint_rules.h"
 
 static void check(const ek__shell *shell, const char *text, size_t size)
 {
@@ -26,24 +25,6 @@ static void check(const ek__shell *shell, const char *text, size_t size)
     (void)ek__shell_argument(shell, "--tensor-model-parallel-size");
 }
 
-/* All rules on it. */
-static void check_rules(const uint8_t *data, size_t size, bool reads)
-{
-    ek_lint_options options = ek_lint_options_default();
-    ek_lint lint = {0};
-    ek_error err = {0};
-    const char *path = fuzz_file(data, size);
-    options.kind = EK_LINT_SHELL;
-    bool took = ek_lint_run(&path, 1, &options, NULL, &lint, &err) == EK_OK;
-    assert(took ? reads : err.message[0] != '\0');
-    for (int i = 0; i < lint.n_findings; i++) {
-        const ek_lint_finding *f = &lint.finding[i];
-        assert(f->line >= 1 && f->column >= 1 && (f->end_column == 0 || f->end_column > f->column) && f->message[0]);
-    }
-    if (took)
-        ek_lint_clear(&lint);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ek_error err = {0};
@@ -62,6 +43,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     bool reads = shell != NULL;
     ek__pool_free(pool);
-    check_rules(data, size, reads);
+    fuzz_rules(EK_LINT_SHELL, data, size, reads);
     return 0;
 }

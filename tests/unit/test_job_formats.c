@@ -8,49 +8,14 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "evenkeel/emit.h"
+#include "no_memory.h"
 
 /* ---- memory that runs out ---- */
 
-void *__real_ek__alloc(size_t count, size_t size);
-void *__wrap_ek__alloc(size_t count, size_t size);
-void *__real_ek__pool_alloc(void *pool, size_t count, size_t size);
-void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size);
-char *__real_ek__pool_text(void *pool, const char *text, size_t size);
-char *__wrap_ek__pool_text(void *pool, const char *text, size_t size);
-void *__real_ek__pool_push(void *pool, void *array, int n, size_t size);
-void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size);
-
-static int left = -1; /* allocations until one fails; negative: none does */
-
-static bool is_out(void)
-{
-    if (left != 0) {
-        left -= left > 0;
-        return false;
-    }
-    left = -1;
-    return true;
-}
-
-void *__wrap_ek__alloc(size_t count, size_t size)
-{
-    return is_out() ? NULL : __real_ek__alloc(count, size);
-}
-
-void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size)
-{
-    return is_out() ? NULL : __real_ek__pool_alloc(pool, count, size);
-}
-
-char *__wrap_ek__pool_text(void *pool, const char *text, size_t size)
-{
-    return is_out() ? NULL : __real_ek__pool_text(pool, text, size);
-}
-
-void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size)
-{
-    return is_out() ? NULL : __real_ek__pool_push(pool, array, n, size);
-}
+FAILING_ALLOC
+FAILING_POOL_ALLOC
+FAILING_POOL_TEXT
+FAILING_POOL_PUSH
 
 /* ---- reading a text ---- */
 
@@ -947,10 +912,10 @@ static void failing_allocations_are_told(void **state)
             ek_error err = {0};
             ek_job job = {.full_group = -7};
             assert_true(n < 10000);
-            left = n;
+            allocations_left = n;
             ek_status status = ek_job_read(source_path(files[i]), NULL, NULL, &job, &err);
-            bool failed = left < 0;
-            left = -1;
+            bool failed = allocations_left < 0;
+            allocations_left = -1;
             if (!failed) {
                 assert_int_equal(status, EK_OK);
                 ek_job_clear(&job);

@@ -9,49 +9,14 @@
 #include <unistd.h>
 
 #include "lint/rules.h"
+#include "no_memory.h"
 
 /* ---- memory that runs out ---- */
 
-void *__real_ek__alloc(size_t count, size_t size);
-void *__wrap_ek__alloc(size_t count, size_t size);
-void *__real_ek__pool_alloc(void *pool, size_t count, size_t size);
-void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size);
-char *__real_ek__pool_text(void *pool, const char *text, size_t size);
-char *__wrap_ek__pool_text(void *pool, const char *text, size_t size);
-void *__real_ek__pool_push(void *pool, void *array, int n, size_t size);
-void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size);
-
-static int left = -1; /* allocations until one fails; negative: none does */
-
-static bool is_out(void)
-{
-    if (left != 0) {
-        left -= left > 0;
-        return false;
-    }
-    left = -1;
-    return true;
-}
-
-void *__wrap_ek__alloc(size_t count, size_t size)
-{
-    return is_out() ? NULL : __real_ek__alloc(count, size);
-}
-
-void *__wrap_ek__pool_alloc(void *pool, size_t count, size_t size)
-{
-    return is_out() ? NULL : __real_ek__pool_alloc(pool, count, size);
-}
-
-char *__wrap_ek__pool_text(void *pool, const char *text, size_t size)
-{
-    return is_out() ? NULL : __real_ek__pool_text(pool, text, size);
-}
-
-void *__wrap_ek__pool_push(void *pool, void *array, int n, size_t size)
-{
-    return is_out() ? NULL : __real_ek__pool_push(pool, array, n, size);
-}
+FAILING_ALLOC
+FAILING_POOL_ALLOC
+FAILING_POOL_TEXT
+FAILING_POOL_PUSH
 
 /* ---- texts as files ---- */
 
@@ -701,10 +666,10 @@ static void memory_that_runs_out_is_told(void **state)
     for (int n = 0; n < 100000; n++) {
         ek_lint lint;
         ek_error err = {0};
-        left = n;
+        allocations_left = n;
         ek_status status = ek_lint_run(path, 2, NULL, NULL, &lint, &err);
-        bool reached = left <= 0 && left != n;
-        left = -1;
+        bool reached = allocations_left <= 0 && allocations_left != n;
+        allocations_left = -1;
         if (status == EK_OK) {
             ek_lint_clear(&lint);
             n_silent++;

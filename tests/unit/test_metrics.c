@@ -9,6 +9,10 @@
 #include "memory_job.h"
 #include "metrics/flops.h"
 #include "near.h"
+#include "no_memory.h"
+
+FAILING_ALLOC
+FAILING_WITH_ROOM
 
 /* ---- jobs ---- */
 
@@ -656,24 +660,42 @@ static void published_throughputs_are_possible(void **state)
     assert_true(n >= 10);
 }
 
+/* ---- the traced step ---- */
+
+/* Warm-up, averages and steps without time do not count; the host's mark goes before the device's window. The middle of
+ * 0.2, 0.4, 0.7 and 1.1 s is 0.55 s, the middle of the first three 0.4 s. */
+static void the_step_of_a_trace_is_the_median_over_ranks(void **state)
+{
+    (void)state;
+    enum { DS = 100000000 };
+    ek_trace_step first[] = {{.host_step = 90 * (int64_t)DS, .warm_up = true},
+                             {.host_step = 4 * DS, .own.total = 1 * DS},
+                             {.own.total = 2 * DS},
+                             {.host_step = 80 * (int64_t)DS, .average = true}};
+    ek_trace_step second[] = {{.host_step = 7 * DS},
+                              {.host_step = EK_TRACE_UNKNOWN, .own.total = EK_TRACE_UNKNOWN},
+                              {.own.total = 11 * (int64_t)DS}};
+    ek_trace_rank rank[] = {{.n_steps = 4, .step = first}, {.n_steps = 3, .step = second}};
+    ek_trace_run run = {.n_ranks = 2, .rank = rank};
+    double seconds = 77;
+    int n = 77;
+    ek_error err;
+    assert_int_equal(ek_metrics_trace_step(&run, &seconds, &n, &err), EK_OK);
+    assert_int_equal(n, 4);
+    assert_near(seconds, 0.55, 1e-12);
+    rank[1].n_steps = 2;
+    assert_int_equal(ek_metrics_trace_step(&run, &seconds, &n, &err), EK_OK);
+    assert_int_equal(n, 3);
+    assert_near(seconds, 0.4, 1e-12);
+    allocations_left = 0;
+    assert_int_equal(ek_metrics_trace_step(&run, &seconds, &n, &err), EK_ERR_MEMORY);
+    assert_int_equal(n, 3); /* as it was */
+    run.n_ranks = 0;
+    assert_int_equal(ek_metrics_trace_step(&run, &seconds, &n, &err), EK_OK);
+    assert_true(n == 0 && isnan(seconds));
+}
+
 /* ---- memory that runs out ---- */
-
-static int fail_in = -1; /* calls until an allocation fails; below 0: never */
-
-void *__real_ek__alloc(size_t count, size_t size);
-void *__wrap_ek__alloc(size_t count, size_t size);
-void *__real_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
-void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
-
-void *__wrap_ek__alloc(size_t count, size_t size)
-{
-    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__alloc(count, size);
-}
-
-void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
-{
-    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__with_room(array, capacity, needed, size);
-}
 
 static void memory_that_is_out_is_said(void **state)
 {
@@ -684,9 +706,9 @@ static void memory_that_is_out_is_said(void **state)
     for (;; n++) {
         ek_flops flops = {.n = 77};
         ek_error err = {0};
-        fail_in = n;
+        allocations_left = n;
         ek_status status = ek_flops_count(&j.made.job, EK_ATTENTION_CAUSAL, &flops, &err);
-        fail_in = -1;
+        allocations_left = -1;
         if (status == EK_OK)
             break;
         assert_int_equal(status, EK_ERR_MEMORY);
@@ -716,6 +738,8 @@ int main(void)
         {"mixed lists recompute their layers only", mixed_lists_recompute_their_layers_only, NULL, NULL, NULL},
         {"published models have their parameters", published_models_have_their_parameters, NULL, NULL, NULL},
         {"a tied head is no second table", a_tied_head_is_no_second_table, NULL, NULL, NULL},
+        {"the step of a trace is the median over ranks", the_step_of_a_trace_is_the_median_over_ranks, NULL, NULL,
+         NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
         {"published throughputs are possible", published_throughputs_are_possible, NULL, NULL, NULL},
     };

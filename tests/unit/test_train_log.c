@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "near.h"
+#include "no_memory.h"
 
 static char folder_path[] = "/tmp/train_log_XXXXXX";
 
@@ -344,22 +345,8 @@ static void a_long_log_gives_every_step(void **state)
 
 /* ---- memory that runs out ---- */
 
-static int fail_in = -1; /* calls until an allocation fails; below 0: never */
-
-void *__real_ek__alloc(size_t count, size_t size);
-void *__wrap_ek__alloc(size_t count, size_t size);
-void *__real_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
-void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
-
-void *__wrap_ek__alloc(size_t count, size_t size)
-{
-    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__alloc(count, size);
-}
-
-void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
-{
-    return fail_in >= 0 && fail_in-- == 0 ? NULL : __real_ek__with_room(array, capacity, needed, size);
-}
+FAILING_ALLOC
+FAILING_WITH_ROOM
 
 static void memory_that_is_out_is_said(void **state)
 {
@@ -370,9 +357,9 @@ static void memory_that_is_out_is_said(void **state)
         ek_train_log log = {.n = 77};
         ek_error err = {0};
         const char *path = write_log(text, sizeof text - 1);
-        fail_in = n;
+        allocations_left = n;
         ek_status status = ek_train_log_read(path, NULL, &log, &err);
-        fail_in = -1;
+        allocations_left = -1;
         unlink(path);
         if (status == EK_OK) {
             ek_train_log_clear(&log);

@@ -1,0 +1,80 @@
+#!/bin/sh
+# The rules that the sources keep among themselves: every header compiles alone (the public ones as C++ too), evenkeel.h
+# has them all, and folders include only what the table in docs/architecture.md allows. Prints TAP.
+#
+#   tests/sources.sh
+set -u
+unset CDPATH
+cd "$(dirname "$0")/.." || exit 2
+number=0
+failed=0
+check() { # NAME WRONG
+    number=$((number + 1))
+    if [ -z "$2" ]; then
+        echo "ok $number - $1"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $1"
+        printf '%s\n' "$2" | sed 's/^/# /'
+    fi
+}
+
+# One compilation for all of them would hide what one header brings for another.
+alone() { # COMPILER... -- HEADER...: those that do not compile
+    compiler=
+    while [ "$1" != -- ]; do
+        compiler="$compiler $1"
+        shift
+    done
+    shift
+    for header; do
+        # shellcheck disable=SC2086 # words
+        printf '#include "%s"\n' "$header" | $compiler -Iinclude -Isrc -fsyntax-only - 2>&1 | grep -m 3 error
+    done
+}
+public=$(cd include && echo evenkeel/*.h)
+# shellcheck disable=SC2086 # no header has a space in its name
+{
+    check 'public headers compile alone' "$(alone ${CC:-cc} -std=c11 -pedantic -Wall -x c -- $public)"
+    if command -v c++ >/dev/null; then
+        check 'public headers compile alone as C++' "$(alone c++ -x c++ -- $public)"
+    else
+        number=$((number + 1))
+        echo "ok $number # SKIP public headers as C++: no c++ here"
+    fi
+    check 'headers of src compile alone' "$(cd src && alone ${CC:-cc} -std=c11 -D_GNU_SOURCE -I../include -I. -x c -- */*.h)"
+}
+check 'evenkeel.h includes every public header' "$(for header in $public; do
+    [ "$header" = evenkeel/evenkeel.h ] || grep -q "\"$header\"" include/evenkeel/evenkeel.h || echo "$header"
+done)"
+check 'public headers include public ones only' \
+    "$(grep -n '#include "' include/evenkeel/*.h | grep -v '#include "evenkeel/')"
+check 'cli includes public headers and its own only' \
+    "$(for file in cli/*.[ch]; do
+        sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file" | while read -r header; do
+            case $header in evenkeel/*) ;; *) [ -f "cli/$header" ] || echo "$file: $header" ;; esac
+        done
+    done)"
+
+# FOLDER: "base report(report_internal.h)" as the table says it.
+allowed() {
+    sed -n "s#^| \`src/$1/\` |.*| \\([^|]*\\) |\$#\\1#p" docs/architecture.md
+}
+check 'folders of src include what the table in docs/architecture.md allows' \
+    "$(for folder in src/*/; do
+        name=$(basename "$folder")
+        list=$(allowed "$name")
+        [ "$(printf '%s\n' "$list" | grep -c .)" = 1 ] || echo "src/$name has not exactly one line in the table"
+        grep -n '#include "' "$folder"*.[ch] | sed 's/^\([^:]*\):.*"\([^"]*\)".*/\1 \2/' | while read -r file header; do
+            from=${header%%/*}
+            case $from in evenkeel | "$name") continue ;; esac
+            case ", $list," in
+            *", $from,"*) ;;
+            *", $from ("*"\`${header##*/}\`"*) ;;
+            *) echo "$file: $header" ;;
+            esac
+        done
+    done)"
+
+echo "1..$number"
+[ $failed = 0 ]
