@@ -39,6 +39,10 @@ static void print_verdict(const ek_metrics_report *r, FILE *out)
         fputs("; FLOPs need a model file, --parameters or --flops-per-token\n", out);
     } else if (!isnan(m->samples_per_second)) {
         fprintf(out, "%s samples/s\n", ek__fixed(m->samples_per_second, 3).text);
+    } else if (!isnan(m->step_seconds)) {
+        fputs("only the step time is known: throughput and MFU need the batch and more (a model file, or --GBS,\n"
+              "--devices, --seq-length and --parameters)\n",
+              out);
     } else {
         fputs("no step time and no rate is known: give --log, --trace, --step-seconds or a rate\n", out);
     }
@@ -71,7 +75,7 @@ static void print_log(const ek_metrics_report *r, FILE *out)
         fprintf(out, ", %d of them counted", s->n);
         if (s->first > 0)
             fprintf(out, " (%d slow or earlier one%s at the start left out)", s->first, s->first == 1 ? "" : "s");
-        fprintf(out, ": median %s s", ek__fixed(s->median_seconds, 3).text);
+        fprintf(out, "\nstep times: median %s s", ek__fixed(s->median_seconds, 3).text);
         fprintf(out, ", mean %s s", ek__fixed(s->mean_seconds, 3).text);
         fprintf(out, ", deviation %s s", ek__fixed(s->deviation_seconds, 3).text);
         fprintf(out, ", worst %s s", ek__fixed(s->worst_seconds, 3).text);
