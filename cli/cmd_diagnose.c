@@ -180,14 +180,23 @@ static const ek_listener *listener_of(const command *c)
     return c->quiet ? NULL : &cli_listener;
 }
 
-/* A file that was named must be good; one that a search came across may turn out not to be of the run. */
-static bool gives_up(const command *c, const cli_run_file *file, const ek_error *err)
+/* Was a degree or another setting given on the command line? */
+static bool has_overrides(const command *c)
 {
-    if (!file->found)
+    static const ek_job_overrides none;
+    return memcmp(&c->job.overrides, &none, sizeof none) != 0;
+}
+
+/* A file that was named must be good; one that a search came across may turn out not to be of the run, but what is
+ * wrong with settings may be an option that stands above them. */
+static bool is_fatal(const command *c, const cli_run_file *file, const ek_error *err)
+{
+    bool gives_up = !file->found || (file->kind == CLI_RUN_CONFIG && has_overrides(c));
+    if (gives_up)
         cli_error(err, "%s", err->message);
     else if (!c->quiet)
         cli_note("%s is left out as %s: %s", file->path, cli_run_kind_name[file->kind], err->message);
-    return !file->found;
+    return gives_up;
 }
 
 static void say_taken(const command *c, const cli_run_file *file)
@@ -206,14 +215,14 @@ static bool read_job(command *c, found *f)
         if (file->kind != CLI_RUN_CONFIG)
             continue;
         if (taken && !(file->found && !taken->found)) {
-            cli_error(NULL, "'%s' and '%s' are both settings of a job; say which with --config", taken->path,
+            cli_error(NULL, "'%s' and '%s' are both settings of a job; give one of them, with --config", taken->path,
                       file->path);
             return false;
         }
         if (taken)
             continue;
         if (ek_job_read(file->path, &c->job.overrides, listener_of(c), &f->job, &err)) {
-            if (gives_up(c, file, &err))
+            if (is_fatal(c, file, &err))
                 return false;
             continue;
         }
@@ -239,7 +248,7 @@ static bool read_dry_runs(command *c, found *f)
     if (n == 0)
         return true;
     if (ek_collection_read(source, n, f->input.job ? f->job.parallel.pipeline : 0, listener_of(c), &f->dry_runs, &err))
-        return !gives_up(c, first, &err);
+        return !is_fatal(c, first, &err);
     for (int i = 0; i < c->files.n; i++)
         if (c->files.file[i].kind == CLI_RUN_DRY_RUN)
             say_taken(c, &c->files.file[i]);
@@ -263,7 +272,7 @@ static bool read_graphs(command *c, found *f)
         ek_status status = ek_ir_read(file->path, NULL, listener_of(c), ir, &err);
         if (status == EK_OK && (status = ek_ir_check(*ir, NULL, report, &err)) != EK_OK)
             ek_ir_free(*ir);
-        if (status != EK_OK && gives_up(c, file, &err))
+        if (status != EK_OK && is_fatal(c, file, &err))
             return false;
         if (status != EK_OK)
             continue;
@@ -286,7 +295,7 @@ static bool read_log(command *c, found *f)
     if (!taken)
         return true;
     if (ek_train_log_read(taken->path, listener_of(c), &f->log, &err))
-        return !gives_up(c, taken, &err);
+        return !is_fatal(c, taken, &err);
     say_taken(c, taken);
     f->input.log = &f->log;
     return true;
@@ -314,7 +323,7 @@ static bool read_trace(command *c, found *f)
     ek_status status = ek_trace_run_read(path, n, &how, c->quiet ? NULL : &progress.listener, &f->trace, &err);
     cli_progress_end(&progress);
     if (status != EK_OK)
-        return !(cli_interrupted || gives_up(c, first, &err));
+        return !(cli_interrupted || is_fatal(c, first, &err));
     for (int i = 0; i < c->files.n; i++)
         if (c->files.file[i].kind == CLI_RUN_TRACE)
             say_taken(c, &c->files.file[i]);

@@ -13,18 +13,19 @@
 #include "job_options.h"
 #include "options.h"
 #include "progress.h"
+#include "run_files.h"
 
 enum { MAX_PATHS = 1024 };
 
 static const cli_option options[] = {
-    {"log", "FILE", "training log of MindFormers, MindSpeed or Megatron-LM", "what was measured"},
+    {"log", "FILE", "training log of MindFormers, MindSpeed or Megatron-LM; - is standard input", "what was measured"},
     {"trace", "DIR|FILE", "profiler trace; may be repeated", NULL},
     {"step-seconds", "S", "time of a step", NULL},
     {"samples-per-second", "X", "of the whole cluster", NULL},
     {"tokens-per-second-per-device", "X", "tokens/s/p", NULL},
     {"baseline", "X/N", "samples/s of N devices that linearity is against", NULL},
     {"model", "FILE", "training YAML, launch script or config.json, as `evenkeel memory` reads", "the model"},
-    {"parameters", "P", "without a model file: the rule 6 P for FLOPs, as 38e9", NULL},
+    {"parameters", "P", "without a model file: the rule 6 P for FLOPs, as 38e9 or 38B", NULL},
     {"flops-per-token", "X", "model FLOPs of a token, forward and backward", NULL},
     {"attention", "causal|full|none", "how much of the score matrix counts (causal)", NULL},
     {"devices", "N", "all devices of the run", NULL},
@@ -87,7 +88,6 @@ static const struct {
     {"step-seconds", offsetof(ek_metrics_input, step_seconds)},
     {"samples-per-second", offsetof(ek_metrics_input, samples_per_second)},
     {"tokens-per-second-per-device", offsetof(ek_metrics_input, tokens_per_second_per_device)},
-    {"parameters", offsetof(ek_metrics_input, parameters)},
     {"flops-per-token", offsetof(ek_metrics_input, model_flops_per_token)},
     {"GBS", offsetof(ek_metrics_input, global_batch)},
     {"peak-tflops", offsetof(ek_metrics_input, peak_tflops)},
@@ -106,6 +106,23 @@ static bool take_baseline(command *c, const char *text)
     }
     c->input.baseline = rate;
     c->input.baseline_devices = (int)n;
+    return true;
+}
+
+/* 38e9, or as models are named: 38B, 560M, 1.2T. */
+static bool take_parameters(command *c, const char *text)
+{
+    char *end = NULL;
+    double value = strtod(text, &end);
+    if (end != text && *end && !end[1])
+        value *= *end == 'M' ? 1e6 : *end == 'B' ? 1e9 : *end == 'T' ? 1e12 : NAN;
+    else if (end == text || *end)
+        value = NAN;
+    if (!(value >= 1 && value <= 1e18)) {
+        cli_error(NULL, "--parameters must be a number from 1 to 1e+18, as 38e9 or 38B, 560M, 1.2T (got '%s')", text);
+        return false;
+    }
+    c->input.parameters = value;
     return true;
 }
 
@@ -142,6 +159,8 @@ static bool handle(void *user, const cli_option *option, const char *text)
             return cli_double(option, text, 1e-9, 1e18, (double *)(void *)((char *)&c->input + amounts[i].at));
     if (cli_is(option, "devices"))
         return cli_int(option, text, 1, EK_MAX_RANKS, &c->input.n_devices);
+    if (cli_is(option, "parameters"))
+        return take_parameters(c, text);
     if (cli_is(option, "baseline"))
         return take_baseline(c, text);
     if (cli_is(option, "trace"))
@@ -201,13 +220,31 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* What a PATH is shows in what reads it: a log has steps, a model file a model; all else is left to the trace reader.
- */
+/* Neither a log nor a good model file. @param why  what is wrong with it as a model file */
+static bool take_other(command *c, const char *path, const ek_error *why)
+{
+    cli_run_kind kind = cli_run_kind_of(path);
+    if (kind == CLI_RUN_CONFIG)
+        return said(EK_ERR_INPUT, why);
+    if (kind == CLI_RUN_TRACE)
+        return take_trace(c, path);
+    cli_error(NULL,
+              "'%s' is neither a log with lines of steps, nor a model file, nor a trace; a log must be of a rank that "
+              "prints steps; say what it is with --log, --model or --trace",
+              path);
+    return false;
+}
+
+/* What a PATH is shows in what reads it: a log has steps, a model file a model; a trace by its content. */
 static bool sort_path(command *c, found *f, const char *path)
 {
     ek_train_log log;
     ek_job job;
     ek_error err;
+    if (strcmp(path, "-") == 0) {
+        cli_error(NULL, "what standard input is cannot be told in advance; say it with --log - or --model -");
+        return false;
+    }
     if (access(path, F_OK) != 0) {
         cli_error(NULL, "'%s' is not there; give a log, a trace or a model file", path);
         return false;
@@ -222,7 +259,7 @@ static bool sort_path(command *c, found *f, const char *path)
         ek_job_clear(&job);
         return read_job(c, f, path);
     }
-    return take_trace(c, path);
+    return take_other(c, path, &err);
 }
 
 static bool read_files(command *c, found *f)

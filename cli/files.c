@@ -167,7 +167,7 @@ bool cli_printed(ek_status status, const ek_error *err)
         cli_error(NULL, "%s", err->message);
         return false;
     }
-    if (fflush(stdout) != 0) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
         cli_error(NULL, "cannot write to standard output: %s", strerror(errno));
         return false;
     }

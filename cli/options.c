@@ -13,7 +13,9 @@
 #include "evenkeel/cost.h"
 #include "evenkeel/lint.h"
 
-enum { MAX_NAMES = 128, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100 };
+#include "files.h"
+
+enum { MAX_NAMES = 128, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100, LONGEST_MESSAGE = 8192 };
 
 /* Every name of every option, as getopt wants them. */
 typedef struct name_table {
@@ -23,14 +25,29 @@ typedef struct name_table {
     struct option option[MAX_NAMES + 1];
 } name_table;
 
+/* Names of files and what stands in them may hold anything; a control character would reach the terminal. */
+static void say(const char *text)
+{
+    for (; *text; text++) {
+        bool control = ((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') || *text == 0x7f;
+        fputc(control ? '?' : *text, stderr);
+    }
+}
+
 static void say_place(const ek_error *err, const char *kind)
 {
+    say(err && err->file[0] ? err->file : "evenkeel");
     if (err && err->file[0] && err->line > 0)
-        fprintf(stderr, "%s:%d:%d: %s: ", err->file, err->line, err->column, kind);
-    else if (err && err->file[0])
-        fprintf(stderr, "%s: %s: ", err->file, kind);
-    else
-        fprintf(stderr, "evenkeel: %s: ", kind);
+        fprintf(stderr, ":%d:%d", err->line, err->column);
+    fprintf(stderr, ": %s: ", kind);
+}
+
+static void say_message(const char *format, va_list arguments)
+{
+    char text[LONGEST_MESSAGE];
+    vsnprintf(text, sizeof text, format, arguments);
+    say(text);
+    fputc('\n', stderr);
 }
 
 void cli_error(const ek_error *err, const char *format, ...)
@@ -38,8 +55,7 @@ void cli_error(const ek_error *err, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     say_place(err, "error");
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    say_message(format, arguments);
     va_end(arguments);
 }
 
@@ -47,9 +63,8 @@ void cli_note(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fputs("evenkeel: note: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    say_place(NULL, "note");
+    say_message(format, arguments);
     va_end(arguments);
 }
 
@@ -57,7 +72,8 @@ static void print_warning(void *user, const ek_error *warning)
 {
     (void)user;
     say_place(warning, "warning");
-    fprintf(stderr, "%s\n", warning->message);
+    say(warning->message);
+    fputc('\n', stderr);
 }
 
 const ek_listener cli_listener = {print_warning, NULL};
@@ -144,9 +160,32 @@ static void print_wrapped(const char *text)
     putchar('\n');
 }
 
+/* A paragraph's lines are filled anew; an empty line ends it. */
+static void print_summary(const char *text)
+{
+    int column = 0;
+    while (*text) {
+        int word = (int)strcspn(text, " \n");
+        bool ends = text[0] == '\n' || strncmp(text + word, "\n\n", 2) == 0;
+        if (column > 0 && column + 1 + word > HELP_WIDTH) {
+            putchar('\n');
+            column = 0;
+        }
+        column += printf("%s%.*s", column > 0 ? " " : "", word, text);
+        text += word;
+        if (ends) {
+            fputs("\n\n", stdout);
+            column = 0;
+        }
+        text += strspn(text, " \n");
+    }
+    putchar('\n');
+}
+
 static void print_help(const cli_spec *spec)
 {
-    printf("usage: %s\n\n%s\n", spec->usage, spec->summary);
+    printf("usage: %s\n\n", spec->usage);
+    print_summary(spec->summary);
     for (int i = 0; i < spec->n_options; i++) {
         const cli_option *option = &spec->options[i];
         if (option->group)
@@ -289,7 +328,7 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
         const cli_option *option = &spec->options[c - 256];
         if (cli_is(option, "h")) {
             print_help(spec);
-            return CLI_HELP;
+            return cli_printed(EK_OK, NULL) ? CLI_HELP : CLI_WRONG;
         }
         if (!handle(user, option, optarg))
             return CLI_WRONG;

@@ -139,6 +139,12 @@ static ek_status add_without_memory(ek__diagnose *d, double cost_ns, int rank, e
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
+/* The graph's checks split requests without effect by their cause; each is reported by one of them. */
+static bool is_without_effect(const ek_ir_finding *f)
+{
+    return strcmp(f->check, "recompute-not-in-effect") == 0 || strcmp(f->check, "recompute-blocked-by-reshape") == 0;
+}
+
 /* What is asked for and not in effect. */
 static ek_status look_at_graphs(ek__diagnose *d, ek_error *err)
 {
@@ -146,7 +152,7 @@ static ek_status look_at_graphs(ek__diagnose *d, ek_error *err)
     for (int i = 0; i < d->input->n_ir && !status; i++)
         for (int k = 0; k < d->input->ir[i]->n_findings && !status; k++) {
             const ek_ir_finding *f = &d->input->ir[i]->finding[k];
-            if (strcmp(f->check, "recompute-not-in-effect") != 0)
+            if (!is_without_effect(f))
                 continue;
             ek_bottleneck b = {.id = "recompute",
                                .topic = EK_TOPIC_MEMORY,
@@ -160,7 +166,8 @@ static ek_status look_at_graphs(ek__diagnose *d, ek_error *err)
                                             "for every micro-batch.",
                                             (double)f->bytes * 0x1p-20)
                           : "Recomputation that is asked for is not in effect.";
-            b.setting = b.change = ek__pool_format(d->out->pool, "%s", f->advice ? f->advice : "");
+            b.change = "Let what is asked for take effect, or take it out.";
+            b.setting = ek__pool_format(d->out->pool, "%s", f->advice ? f->advice : "");
             status = ek__bottleneck_show(
                 &b, (ek_evidence){ek__pool_format(d->out->pool, "%s", f->text ? f->text : ""), NULL, NULL, -1}, err);
             if (!status)

@@ -116,6 +116,9 @@ typedef struct ek__recompute {
 /* Which operators are really recomputed for a layer's settings: matches, minus excluded, minus those whose `requires`
  * is not recomputed, plus always_recomputed. With `full` all but the excluded. O(patterns x operators). */
 void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS]);
+/* Which operators run a second time. The same, but for Megatron's modules: a checkpoint of PyTorch runs all of its
+ * function again, with the last operator, whose result was kept. O(patterns x operators). */
+void ek__graph_run_again(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS]);
 
 /* ---- kept.c ---- */
 

@@ -221,3 +221,19 @@ void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompu
     for (int i = 0; i < graph->n_ops; i++)
         out[i] |= graph->op[i].always_recomputed;
 }
+
+void ek__graph_run_again(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS])
+{
+    ek__graph_recomputed(job, graph, recompute, out);
+    for (int k = 0; k < job->n_patterns && job->framework == EK_MEGATRON; k++) {
+        compiled c;
+        if (!(recompute.patterns >> k & 1) || job->pattern[k].kind != EK_PATTERN_SELECT ||
+            !compile(job->pattern[k].text, &c))
+            continue;
+        for (int i = 0; i < graph->n_ops; i++) {
+            size_t length;
+            out[i] |= fit_path(&c, graph->op[i].path, &length) != NO_FIT && graph->op[i].kind != EK__OP_COMM;
+        }
+        clear(&c);
+    }
+}

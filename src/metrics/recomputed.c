@@ -118,7 +118,7 @@ static void fill_shares(const counter *c, way *w)
     bool recomputed[EK__MAX_OPS];
     int term[EK__MAX_OPS];
     double all[EK__N_TERMS] = {0};
-    ek__graph_recomputed(c->job, graph, w->recompute, recomputed);
+    ek__graph_run_again(c->job, graph, w->recompute, recomputed);
     ek__graph_terms(graph, w->kind, term);
     for (int i = 0; i < graph->n_ops; i++) {
         if (term[i] < 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/doc.h"
 #include "base/error.h"
 #include "base/median.h"
 #include "metrics/log_lines.h"
@@ -166,12 +167,15 @@ static ek_status read_all(int fd, const char *path, reader *r, ek_error *err)
 ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err)
 {
     reader r = {.log = {.world_size = -1, .global_batch = -1, .seq_length = -1, .peak_mb = NAN}};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *file = path;
+    path = ek__path_name(file);
+    int fd = path == file ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
     if (fd < 0)
         return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot open it: %s", strerror(errno));
     list_needles(&r);
     ek_status status = read_all(fd, path, &r, err);
-    close(fd);
+    if (fd != STDIN_FILENO)
+        close(fd);
     if (!status)
         status = check(&r, path, listener, err);
     if (!status) {

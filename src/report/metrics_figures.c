@@ -44,9 +44,11 @@ int ek__metrics_figures(const ek_metrics_report *r, ek__figure out[EK__MAX_FIGUR
 {
     const ek_metrics *m = r->metrics;
     const ek_metrics_input *in = r->input;
+    bool brief = m->step_seconds < 1;
     const char *share = is_assumed(in) ? "assumed" : "derived";
     const ek__figure all[] = {
-        {"step_seconds", "step time", "s", m->step_seconds, 3, 1, basis_of(r, in->step_seconds), "GBS / samples/s"},
+        {"step_seconds", "step time", brief ? "ms" : "s", m->step_seconds, 3, brief ? 1e3 : 1,
+         basis_of(r, in->step_seconds), "GBS / samples/s"},
         {"global_batch", "global batch GBS", "sequences", from_zero(m->global_batch), 0, 1,
          size_basis(r, in->global_batch, r->log_batch), "d B m"},
         {"n_devices", "devices D", "", from_zero(m->n_devices), 0, 1, size_basis(r, in->n_devices, r->log_devices),

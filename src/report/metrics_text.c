@@ -35,6 +35,10 @@ static void print_verdict(const ek_metrics_report *r, FILE *out)
         fputs("; FLOPs need a model file, --parameters or --flops-per-token\n", out);
     } else if (!isnan(m->samples_per_second)) {
         fprintf(out, "%s samples/s\n", ek__fixed(m->samples_per_second, 3).text);
+    } else if (!isnan(m->step_seconds)) {
+        fputs("only the step time is known: throughput and MFU need the batch and more (a model file, or --GBS,\n"
+              "--devices, --seq-length and --parameters)\n",
+              out);
     } else {
         fputs("no step time and no rate is known: give --log, --trace, --step-seconds or a rate\n", out);
     }
@@ -67,7 +71,7 @@ static void print_log(const ek_metrics_report *r, FILE *out)
         fprintf(out, ", %d of them counted", s->n);
         if (s->first > 0)
             fprintf(out, " (%d slow or earlier one%s at the start left out)", s->first, s->first == 1 ? "" : "s");
-        fprintf(out, ": median %s s", ek__fixed(s->median_seconds, 3).text);
+        fprintf(out, "\nstep times: median %s s", ek__fixed(s->median_seconds, 3).text);
         fprintf(out, ", mean %s s", ek__fixed(s->mean_seconds, 3).text);
         fprintf(out, ", deviation %s s", ek__fixed(s->deviation_seconds, 3).text);
         fprintf(out, ", worst %s s", ek__fixed(s->worst_seconds, 3).text);
@@ -123,13 +127,13 @@ static void print_letters(const ek_job *job, FILE *out)
     fprintf(out, "L %d layers", m->n_layers + prediction);
     if (prediction > 0)
         fprintf(out, " (Lp %d of them for prediction)", prediction);
-    fprintf(out, ", S %d, H %d, N %d heads, D %d of queries and keys, E %d of values", job->parallel.seq_length,
+    fprintf(out, ", S %d, H %d,\nN %d heads, D %d of queries and keys, E %d of values", job->parallel.seq_length,
             m->hidden, m->n_heads, m->head_dim, m->value_dim);
     if (m->kv_lora_rank > 0)
         fprintf(out, ", Rq %d, R %d, n %d, r %d", m->q_lora_rank, m->kv_lora_rank, m->nope_dim, m->rope_dim);
     else
         fprintf(out, ", K %d", m->n_kv_heads * m->head_dim);
-    fprintf(out, ", I %d, V %d", m->intermediate, m->vocab);
+    fprintf(out, ",\nI %d, V %d", m->intermediate, m->vocab);
     if (m->n_experts > 0)
         fprintf(out, ", X %d experts, k %d, Ie %d, Is %d", m->n_experts, m->top_k, m->expert_intermediate,
                 m->shared_intermediate);
@@ -160,8 +164,8 @@ static void print_terms(const ek_metrics_report *r, FILE *out)
     if (flops->active_parameters < flops->parameters)
         fprintf(out, ", %s of them for a token", ek__grouped(flops->active_parameters).text);
     fprintf(out,
-            "\nBackward counts twice forward. Attention counts %s; lookups, norms, softmax and what flash attention\n"
-            "makes again inside its backward pass are left out.\n",
+            "\nBackward counts twice forward. Attention counts %s;\n"
+            "lookups, norms, softmax and what flash attention makes again inside its backward pass are left out.\n",
             attention_words(r->input->attention));
 }
 

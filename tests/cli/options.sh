@@ -78,6 +78,9 @@ known=
 for command in $commands 'trace merge' 'trace cut' 'ir diff'; do
     words=$(options "$command")
     check "$command --help lists options" "$([ -n "$words" ] || echo 'any option')"
+    # shellcheck disable=SC2086 # as above
+    check "$command --help is no wider than 100 columns" \
+        "$("$evenkeel" $command --help | sed '1,/^$/d; /^examples:/,$d' | grep '.\{101\}')"
     known="$known $words"
     missing=
     for word in $words; do grep -Eq "Fl ${word#-}( |\$)" "$man" || missing="$missing $word"; done

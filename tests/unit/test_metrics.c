@@ -417,7 +417,7 @@ static void recount_graph(const ek_job *job, ek__graph_kind kind, ek__recompute 
     bool recomputed[EK__MAX_OPS];
     double tokens = (double)job->parallel.batch * job->parallel.seq_length / job->parallel.context;
     ek__graph_build(job, kind, &graph);
-    ek__graph_recomputed(job, &graph, what, recomputed);
+    ek__graph_run_again(job, &graph, what, recomputed);
     for (int i = 0; i < graph.n_ops; i++) {
         *once += graph.op[i].flops / tokens;
         *again += recomputed[i] ? graph.op[i].flops / tokens : 0;
