@@ -88,8 +88,8 @@ typedef struct ek_diagnosis {
     double step_seconds;     /**< what shares are of; NAN: nothing measured tells it */
     const char *step_source; /**< "median of 4 steps of the trace", ... */
     int n_bottlenecks, n_not_looked_at;
-    ek_bottleneck *bottleneck; /**< [n_bottlenecks]: a stage over its memory limit first, since the run cannot work; then
-                                    most to gain first; those whose gain is not known behind, by cost */
+    ek_bottleneck *bottleneck; /**< [n_bottlenecks]: a stage over its memory limit first, since the run cannot work;
+                                  then most to gain first; those whose gain is not known behind, by cost */
     ek_not_looked_at *not_looked_at; /**< [n_not_looked_at], in the guide's order */
     int n_notes;
     const char **note; /**< what was given but contradicts itself, or could not be used */
@@ -100,7 +100,8 @@ typedef struct ek_diagnose_options {
     double least_share; /**< of the step, below which nothing is reported; 0: 0.01 */
     double seconds;     /**< for the balancer; 0: 5 */
     int n_threads;
-    const bool *interrupt;
+    const volatile int *interrupt; /**< set from outside (a signal handler) to end the search of better plans: the
+                                      diagnosis is then made with what was found; may be NULL */
 } ek_diagnose_options;
 
 /** Diagnose. Deterministic for the same input unless the balancer runs out of time. @return EK_OK; EK_ERR_INPUT when
