@@ -121,7 +121,7 @@ static double most_exposed(const ek__diagnose *d)
 {
     double most = NAN;
     for (int r = 0; d->measured.run && r < d->measured.run->n_ranks; r++) {
-        int64_t ns = d->measured.run->rank[r].mean.not_overlapped;
+        int64_t ns = d->measured.run->rank[r].mean.communication_not_overlapped;
         if (ns != EK_TRACE_UNKNOWN && !((double)ns <= most))
             most = (double)ns;
     }
