@@ -116,6 +116,8 @@ static ek_status from_trace(ek__diagnose *d, ek_error *err)
         status = show_queues(d, &b, &rank, err);
     if (status || rank < 0)
         return status;
+    most = fmin(most, ek__most_idle(m));
+    gain = fmin(gain, ek__most_idle(m));
     bool timed = gain > 0;
     fill_setting(d, &m->run->rank[rank], &b);
     b.cost_seconds = timed ? most / 1e9 : NAN;

@@ -42,6 +42,10 @@ ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_erro
      */
     if (bottleneck->gain_seconds != INFINITY && bottleneck->gain_seconds > bottleneck->cost_seconds)
         bottleneck->cost_seconds = bottleneck->gain_seconds;
+    if (bottleneck->cost_seconds * 1e9 > d->step_ns)
+        bottleneck->cost_seconds = d->step_ns / 1e9;
+    if (bottleneck->gain_seconds != INFINITY && bottleneck->gain_seconds > bottleneck->cost_seconds)
+        bottleneck->gain_seconds = bottleneck->cost_seconds;
     bottleneck->share = bottleneck->cost_seconds * 1e9 / d->step_ns;
     bottleneck->gain_share = bottleneck->gain_seconds * 1e9 / d->step_ns;
     double most = fmax(bottleneck->gain_share, isnan(bottleneck->gain_share) ? bottleneck->share : -INFINITY);
