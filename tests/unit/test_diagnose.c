@@ -135,6 +135,7 @@ static void waits_for_data_count_in_full_and_not_below_one_per_cent(void **state
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         made m;
         make_run(&m, 1);
+        m.rank[0].mean.computing = 70 * MS;
         for (int s = 0; s < N_STEPS; s++)
             m.step[0][s].data_loading_idle = (int64_t)llround(cases[i].idle_ms * MS);
         check_gain(&m, "data-loading", cases[i].gain_ms);
