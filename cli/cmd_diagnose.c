@@ -412,7 +412,11 @@ static int diagnose(command *c, found *f)
         cli_error(NULL, "nothing of a training run was found there: neither a profile, nor settings, logs or graphs");
         return EXIT_NO;
     }
-    if (ek_diagnose(&f->input, &c->options, &diagnosis, &err)) {
+    cli_catch_interrupt();
+    c->options.interrupt = &cli_interrupted;
+    ek_status status = ek_diagnose(&f->input, &c->options, &diagnosis, &err);
+    cli_release_interrupt();
+    if (status) {
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }

@@ -100,7 +100,8 @@ typedef struct ek_diagnose_options {
     double least_share; /**< of the step, below which nothing is reported; 0: 0.01 */
     double seconds;     /**< for the balancer; 0: 5 */
     int n_threads;
-    const bool *interrupt;
+    const volatile int *interrupt; /**< set from outside (a signal handler) to end the search of better plans: the
+                                      diagnosis is then made with what was found; may be NULL */
 } ek_diagnose_options;
 
 /** Diagnose. Deterministic for the same input unless the balancer runs out of time. @return EK_OK; EK_ERR_INPUT when

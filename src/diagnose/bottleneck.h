@@ -21,6 +21,7 @@
     X(memory)                                                                                                          \
     X(data_loading)                                                                                                    \
     X(host)                                                                                                            \
+    X(slow_steps)                                                                                                      \
     X(bubble)                                                                                                          \
     X(load_balance)                                                                                                    \
     X(slow_rank)
@@ -30,9 +31,10 @@ typedef struct ek__diagnose {
     const ek_run_input *input;
     const ek_diagnose_options *options;
     ek_diagnosis *out;
-    double step_ns;        /**< what shares are of; NAN */
-    ek__measured measured; /**< run NULL: no trace with time in it */
-    ek__pipeline pipeline; /**< there false: no plan, or no times for it */
+    double step_ns;           /**< what shares are of; NAN */
+    ek_train_log_summary log; /**< n 0, times NAN: no log with times */
+    ek__measured measured;    /**< run NULL: no trace with time in it */
+    ek__pipeline pipeline;    /**< there false: no plan, or no times for it */
 } ek__diagnose;
 
 typedef ek_status ek__bottleneck(ek__diagnose *d, ek_error *err);
@@ -54,6 +56,9 @@ double ek__least_ns(const ek__diagnose *d);
 
 /** How to get a trace, in the words of the framework at hand. */
 const char *ek__how_to_trace(const ek__diagnose *d);
+const char *ek__how_to_graph(const ek__diagnose *d);  /**< the IR of the compiled graph */
+const char *ek__how_to_times(const ek__diagnose *d);  /**< times of layers, and the plan */
+const char *ek__how_to_memory(const ek__diagnose *d); /**< peaks, and the limit */
 /** Whose settings to name. */
 ek_framework ek__framework_of(const ek__diagnose *d);
 

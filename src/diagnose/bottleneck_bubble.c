@@ -177,8 +177,8 @@ ek_status ek__bottleneck_bubble(ek__diagnose *d, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
     if (!p->there)
-        return ek__bottleneck_needs(d, "bubbles of the pipeline", "layers' times and the plan",
-                                    "give a trace with layers, or the training YAML with --device", err);
+        return ek__bottleneck_needs(d, "bubbles of the pipeline", "layers' times and the plan", ek__how_to_times(d),
+                                    err);
     double today = fmin(p->as_it_is_ms, p->best_ms);
     if (p->plan.n_stages < 2 || !p->best.layers || !(today > 0))
         return EK_OK;

@@ -116,6 +116,8 @@ static ek_status from_trace(ek__diagnose *d, ek_error *err)
         status = show_queues(d, &b, &rank, err);
     if (status || rank < 0)
         return status;
+    most = fmin(most, ek__most_idle(m));
+    gain = fmin(gain, ek__most_idle(m));
     bool timed = gain > 0;
     fill_setting(d, &m->run->rank[rank], &b);
     b.cost_seconds = timed ? most / 1e9 : NAN;
@@ -136,8 +138,8 @@ static ek_status from_log(ek__diagnose *d, ek_error *err)
     size_t n = 0;
     if (!value)
         return ek__no_memory(err);
-    for (int i = 0; i < log->n; i++)
-        if (log->step[i].data_seconds >= 0)
+    for (int i = d->log.first; i < log->n; i++)
+        if (log->step[i].data_seconds >= 0 && !log->step[i].overflow)
             value[n++] = log->step[i].data_seconds;
     double seconds = ek__median(value, n);
     free(value);
@@ -154,9 +156,10 @@ static ek_status from_log(ek__diagnose *d, ek_error *err)
     b.title = ek__pool_format(d->out->pool, "The data loader takes %.2f ms of a step.", seconds * 1e3);
     ek_status status = ek__bottleneck_show(
         &b,
-        (ek_evidence){
-            ek__pool_format(d->out->pool, "median of %zu steps in the data loader: %.2f ms", n, seconds * 1e3),
-            log->path, NULL, -1},
+        (ek_evidence){ek__pool_format(d->out->pool, "%s of the log: %.2f ms in the data loader",
+                                      n == 1 ? "one step" : ek__pool_format(d->out->pool, "median of %zu steps", n),
+                                      seconds * 1e3),
+                      log->path, NULL, -1},
         err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }

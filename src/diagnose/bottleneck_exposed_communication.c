@@ -59,9 +59,6 @@ static double hideable(const exposure *x, const ek__comm_class *c)
     return keep * fmin(c->exposed_ns, computing) / 2 / c->exposed_ns;
 }
 
-static const char *const kind_text[EK_N_IR_COMM_KINDS] = {"AllReduce", "AllGather", "ReduceScatter", "AlltoAll",
-                                                          "Send",      "Receive",   "Broadcast",     "collectives"};
-
 /* ---- what to change ---- */
 
 typedef struct remedy {
@@ -119,7 +116,7 @@ static ek_status show_classes(const exposure *x, ek__comm_use use, int rank, ek_
             continue;
         const char *text = ek__pool_format(
             x->d->out->pool, "%s: %s%s%.80s: %.2f of %.2f ms a step with nothing computed beside it, %.3g calls",
-            ek__who_is(r).text, kind_text[c->kind], c->group ? " of group " : "", c->group ? c->group : "",
+            ek__who_is(r).text, ek_ir_comm_kind_name[c->kind], c->group ? " of group " : "", c->group ? c->group : "",
             c->exposed_ns / 1e6, c->total_ns / 1e6, c->count);
         ek_status status = ek__bottleneck_show(b, (ek_evidence){text, ek__file_of(r), NULL, r->rank}, err);
         if (status)

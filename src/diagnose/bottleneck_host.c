@@ -95,6 +95,8 @@ static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)
     free(losses.loss);
     if (status || rank < 0)
         return status;
+    cost = fmin(cost, ek__most_idle(m));
+    gain = fmin(gain, ek__most_idle(m));
     ek_bottleneck b = {.id = "host",
                        .topic = EK_TOPIC_HOST,
                        .basis = EK_BASIS_DERIVED,

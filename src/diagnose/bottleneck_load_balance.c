@@ -31,8 +31,7 @@ ek_status ek__bottleneck_load_balance(ek__diagnose *d, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
     if (!p->there)
-        return ek__bottleneck_needs(d, "balance of the stages", "layers' times and the plan",
-                                    "give a trace with layers, or the training YAML with --device", err);
+        return ek__bottleneck_needs(d, "balance of the stages", "layers' times and the plan", ek__how_to_times(d), err);
     if (p->plan.n_stages < 2 || !p->best.layers || !(p->as_it_is_ms > p->best_ms))
         return EK_OK;
     double gain = (p->as_it_is_ms - p->best_ms) / 1e3;

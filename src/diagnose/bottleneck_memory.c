@@ -181,9 +181,7 @@ ek_status ek__bottleneck_memory(ek__diagnose *d, ek_error *err)
     if (status)
         return status;
     if (isnan(most.mb) || isnan(limit))
-        return ek__bottleneck_needs(d, "memory of the stages", "logs of a dry run, or the training YAML with its limit",
-                                    "give the training YAML, or run what `evenkeel dryrun-script` writes and give its "
-                                    "log folder",
-                                    err);
+        return ek__bottleneck_needs(d, "memory of the stages", "logs of a dry run, or the settings with the limit",
+                                    ek__how_to_memory(d), err);
     return most.mb > near_limit * limit ? add_peak(d, &most, limit, err) : EK_OK;
 }

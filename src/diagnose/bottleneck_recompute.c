@@ -181,11 +181,9 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
     const ek__pipeline *p = &d->pipeline;
     int rank = -1;
     ek_status status = look_at_graphs(d, err);
-    if (!status && d->input->n_ir == 0 && ek__framework_of(d) != EK_MEGATRON)
+    if (!status && d->input->n_ir == 0 && ek__framework_of(d) != EK_MEGATRON && ek__framework_of(d) != EK_MINDSPEED)
         status = ek__bottleneck_needs(d, "whether recomputation is in effect", "the IR of the compiled graph",
-                                      "export MS_DEV_SAVE_GRAPHS=1, start again for one step, then give the last "
-                                      "validate graph of rank_0",
-                                      err);
+                                      ek__how_to_graph(d), err);
     if (status)
         return status;
     double cost = most_recomputing(&d->measured, &rank);
@@ -199,7 +197,7 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
     if (cost > 0 && cost >= ek__least_ns(d))
         return add_without_memory(d, cost, rank, err);
     if (!d->measured.run && !p->there)
-        return ek__bottleneck_needs(d, "time spent on recomputation", "a trace, or the training YAML with --device",
-                                    ek__how_to_trace(d), err);
+        return ek__bottleneck_needs(d, "time spent on recomputation", "a trace, or the settings with --device",
+                                    ek__how_to_times(d), err);
     return EK_OK;
 }

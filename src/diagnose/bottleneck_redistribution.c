@@ -1,17 +1,16 @@
 /* Redistribution: collectives that the framework puts between two operators whose strategies do not fit. A graph says
  * which they are, a trace what they take: of the exposed collectives of the same operation within layers, the share of
  * the bytes that the graph shows to be redistribution. With strategies that fit they would not be there, so that share
- * is the gain. Without a trace their bytes are known but not their time. Without a graph they cannot be told from the
- * operators' own communication. */
+ * is the gain. Where the trace has no such operation, or there is none, their bytes over a rate stand in
+ * (transfer_time.h), as if nothing were computed beside them: the most that can be won. Without a graph they cannot be
+ * told from the operators' own communication. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "diagnose/communication.h"
-
-static const char how_to_get_graphs[] =
-    "export MS_DEV_SAVE_GRAPHS=1, start again for one step, then give the last validate graph of rank_0";
+#include "diagnose/transfer_time.h"
 
 /* What the graph says: its own findings, else the collectives counted. */
 static ek_status show_graph(const ek__diagnose *d, ek_bottleneck *b, ek_error *err)
@@ -20,7 +19,7 @@ static ek_status show_graph(const ek__diagnose *d, ek_bottleneck *b, ek_error *e
     ek_status status = EK_OK;
     for (int i = 0; i < in->n_ir && !status; i++) {
         const ek_ir_report *report = in->ir[i];
-        int n = 0, found = 0;
+        int n = 0;
         double bytes = 0;
         for (int k = 0; k < report->n_comms; k++)
             if (report->comm[k].role == EK_IR_ROLE_REDISTRIBUTION) {
@@ -28,12 +27,10 @@ static ek_status show_graph(const ek__diagnose *d, ek_bottleneck *b, ek_error *e
                 bytes += report->comm[k].traffic > 0 ? (double)report->comm[k].traffic : 0;
             }
         for (int k = 0; k < report->n_findings && !status; k++)
-            if (strstr(report->finding[k].check, "redistribution")) {
-                found++;
+            if (strstr(report->finding[k].check, "redistribution"))
                 status = ek__bottleneck_show(
                     b, (ek_evidence){ek__pool_format(d->out->pool, "%s", report->finding[k].text), NULL, NULL, -1},
                     err);
-            }
         if (!status && n > 0)
             status = ek__bottleneck_show(
                 b,
@@ -44,7 +41,6 @@ static ek_status show_graph(const ek__diagnose *d, ek_bottleneck *b, ek_error *e
                                     n, n == 1 ? "" : "s", bytes * 0x1p-20),
                     NULL, NULL, -1},
                 err);
-        (void)found;
     }
     return status;
 }
@@ -72,7 +68,7 @@ static ek_status add_timed(ek__diagnose *d, const ek__comm_classes *classes, dou
             rank = c->rank;
         }
     }
-    if (rank < 0)
+    if (rank < 0) /* all hidden */
         return EK_OK;
     const ek_trace_rank *r = &d->measured.run->rank[rank];
     ek_status status = ek__comm_gain(&d->measured, classes, share, &gain, err);
@@ -93,14 +89,88 @@ static ek_status add_timed(ek__diagnose *d, const ek__comm_classes *classes, dou
     return ek__bottleneck_add(d, b, err);
 }
 
+/* ---- by bytes ---- */
+
+/* Of the graph with most of it, one micro-batch; NAN when bytes or rates are not known. */
+static ek_status time_by_bytes(const ek__diagnose *d, double *ns, ek__rate *rate, ek_error *err)
+{
+    *ns = NAN;
+    for (int i = 0; i < d->input->n_ir; i++) {
+        const ek_ir_report *report = d->input->ir[i];
+        double sum = 0;
+        ek__rate one = {0};
+        for (int k = 0; k < report->n_comms; k++) {
+            if (report->comm[k].role != EK_IR_ROLE_REDISTRIBUTION)
+                continue;
+            ek_status status = ek__rate_find(d, report->comm[k].n_ranks, &one, err);
+            if (status)
+                return status;
+            double time = ek__rate_time(&one, &report->comm[k]);
+            sum += isnan(time) ? 0 : time;
+        }
+        if (sum > 0 && !(sum <= *ns)) {
+            *ns = sum;
+            *rate = one;
+        }
+    }
+    return EK_OK;
+}
+
+/* Communication with nothing beside it, of the rank with most of it: what bytes cost cannot be more. */
+static double most_exposed(const ek__diagnose *d)
+{
+    double most = NAN;
+    for (int r = 0; d->measured.run && r < d->measured.run->n_ranks; r++) {
+        int64_t ns = d->measured.run->rank[r].mean.communication_not_overlapped;
+        if (ns != EK_TRACE_UNKNOWN && !((double)ns <= most))
+            most = (double)ns;
+    }
+    return fmin(most, d->step_ns); /* the other one when one is NAN */
+}
+
+static ek_status add_by_bytes(ek__diagnose *d, ek_bottleneck *b, ek_error *err)
+{
+    ek__rate rate = {0};
+    double ns;
+    bool known;
+    int n = ek__micro_batches_of_step(d, &known);
+    ek_status status = time_by_bytes(d, &ns, &rate, err);
+    if (status)
+        return status;
+    if (isnan(ns)) {
+        b->rests_on = "the graph alone: neither a trace nor a device tells at what rate its bytes are sent";
+        return ek__bottleneck_add(d, b, err);
+    }
+    double cost = fmin(ns * n, most_exposed(d));
+    b->cost_seconds = b->gain_seconds = cost / 1e9;
+    b->basis = rate.basis;
+    b->rests_on =
+        ek__pool_format(d->out->pool,
+                        "the graph's bytes of one micro-batch times %d%s, over %s, as if nothing were computed "
+                        "beside them: the most that can be won",
+                        n, known ? "" : " (how many a step has is not known)", rate.source);
+    b->title = ek__pool_format(d->out->pool, "Tensors are redistributed between operators: up to %.2f ms of a step.",
+                               cost / 1e6);
+    return ek__bottleneck_add(d, b, err);
+}
+
+/* Does the trace have operations of the kinds that the graph redistributes with? */
+static bool trace_has_them(const ek__diagnose *d, const ek__comm_classes *classes)
+{
+    for (int i = 0; i < classes->n; i++)
+        if (ek__redistributed_share(d->input, &classes->class_of[i]) > 0)
+            return true;
+    return false;
+}
+
 ek_status ek__bottleneck_redistribution(ek__diagnose *d, ek_error *err)
 {
     ek_framework framework = ek__framework_of(d);
-    if (framework == EK_MEGATRON)
+    if (framework == EK_MEGATRON || framework == EK_MINDSPEED)
         return EK_OK; /* nothing is redistributed by itself */
     if (d->input->n_ir == 0)
         return ek__bottleneck_needs(d, "redistribution between operators' layouts", "the IR of the compiled graph",
-                                    how_to_get_graphs, err);
+                                    ek__how_to_graph(d), err);
     if (count_redistributions(d->input) == 0)
         return EK_OK;
     ek_bottleneck b = {
@@ -118,13 +188,16 @@ ek_status ek__bottleneck_redistribution(ek__diagnose *d, ek_error *err)
     b.title = "Tensors are redistributed between operators; no trace tells for how long.";
     ek_status status = show_graph(d, &b, err);
     if (status || !d->measured.run)
-        return status ? status : ek__bottleneck_add(d, &b, err);
+        return status ? status : add_by_bytes(d, &b, err);
     ek__comm_classes classes;
     status = ek__comm_classes_make(&d->measured, &classes, err);
     if (status)
         return status;
     double *share = ek__alloc((size_t)classes.n, sizeof *share);
-    status = share ? add_timed(d, &classes, share, &b, err) : ek__no_memory(err);
+    if (!share)
+        status = ek__no_memory(err);
+    else
+        status = trace_has_them(d, &classes) ? add_timed(d, &classes, share, &b, err) : add_by_bytes(d, &b, err);
     free(share);
     ek__comm_classes_clear(&classes);
     return status;

@@ -12,8 +12,9 @@
 static const ek_trace_outlier *slow_of(const ek_trace_rank *rank, int *n)
 {
     const ek_trace_operators *ops = &rank->operators;
-    *n = ops->n_slow > 0 ? ops->n_slow : ops->n_outliers;
-    return ops->n_slow > 0 ? ops->slow : ops->outlier;
+    bool events = rank->has_device_events; /* a table's rows tell no surroundings: those of a kind are compared */
+    *n = events ? ops->n_slow : ops->n_outliers;
+    return events ? ops->slow : ops->outlier;
 }
 
 static ek_status collect(const ek__measured *m, ek__losses *losses, ek_error *err)

@@ -1,7 +1,8 @@
 /* Collectives by what they are for. A trace names the operation and the group but not the purpose; where in the step
- * they lie tells: exchanges of tokens are all-to-all; reductions that only begin when most of the step is over are of
- * gradients; gathers that are over before its middle are of weights; what goes on over the whole step belongs to the
- * layers. Not told apart: tensor and context parallelism, and gradients that are reduced in every micro-batch. */
+ * they lie tells: exchanges of tokens are all-to-all; reductions that only begin when most of the step is over, or are
+ * fewer than layers would have, are of gradients; gathers that are over before its middle are of weights; what goes on
+ * over the whole step belongs to the layers. Not told apart: tensor and context parallelism, and gradients that are
+ * reduced in every micro-batch. */
 #include "diagnose/communication.h"
 
 #include <ctype.h>
@@ -46,12 +47,18 @@ static ek_ir_comm_kind kind_of(const char *name)
     return EK_IR_OTHER_COMM;
 }
 
-static ek__comm_use use_of(const ek__comm_class *c)
+/* Tensor parallelism reduces twice in every layer's forward pass and twice in its backward pass: what reduces less
+ * often is no matter of the layers, wherever in the step it begins. */
+static ek__comm_use use_of(const ek_trace_rank *rank, const ek__comm_class *c)
 {
     bool reduces = c->kind == EK_IR_ALL_REDUCE || c->kind == EK_IR_REDUCE_SCATTER;
+    int n_layers = 0;
+    for (int i = 0; i < rank->layers.n; i++)
+        n_layers += rank->layers.layer[i].role == EK_TRACE_BODY;
+    bool seldom = n_layers > 0 ? c->count < 4.0 * n_layers : c->count <= 4;
     if (c->kind == EK_IR_ALL_TO_ALL)
         return EK__USE_EXPERT;
-    if (reduces && c->first > gradients_from)
+    if (reduces && (c->first > gradients_from || seldom))
         return EK__USE_GRADIENT;
     if (c->kind == EK_IR_ALL_GATHER && (c->last < weights_until || c->first > gradients_from))
         return c->last < weights_until ? EK__USE_WEIGHTS : EK__USE_GRADIENT;
@@ -99,7 +106,7 @@ static bool counts(const ek_trace_rank *rank, const ek_trace_collective *c)
     static const ek_trace_options usual = {0};
     if (!c->name || ek__is_p2p(&usual, c->name))
         return false;
-    return c->step >= 0 ? !rank->step[c->step].warm_up : rank->n_steps == 0;
+    return c->step >= 0 ? ek__has_window(&rank->step[c->step]) : rank->n_steps == 0;
 }
 
 static ek_status sort_rank(const ek__measured *m, int rank, ek__comm_classes *out, ek_error *err)
@@ -121,10 +128,10 @@ static ek_status sort_rank(const ek__measured *m, int rank, ek__comm_classes *ou
     }
     for (int i = first; i < out->n; i++) {
         ek__comm_class *c = &out->class_of[i];
-        c->use = use_of(c);
         c->count /= ek__counted_steps(r);
         c->total_ns /= ek__counted_steps(r);
         c->exposed_ns /= ek__counted_steps(r);
+        c->use = use_of(r, c);
     }
     return EK_OK;
 }

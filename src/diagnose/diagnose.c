@@ -43,6 +43,10 @@ ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_erro
      */
     if (bottleneck->gain_seconds != INFINITY && bottleneck->gain_seconds > bottleneck->cost_seconds)
         bottleneck->cost_seconds = bottleneck->gain_seconds;
+    if (bottleneck->cost_seconds * 1e9 > d->step_ns)
+        bottleneck->cost_seconds = d->step_ns / 1e9;
+    if (bottleneck->gain_seconds != INFINITY && bottleneck->gain_seconds > bottleneck->cost_seconds)
+        bottleneck->gain_seconds = bottleneck->cost_seconds;
     bottleneck->share = bottleneck->cost_seconds * 1e9 / d->step_ns;
     bottleneck->gain_share = bottleneck->gain_seconds * 1e9 / d->step_ns;
     double most = fmax(bottleneck->gain_share, isnan(bottleneck->gain_share) ? bottleneck->share : -INFINITY);
@@ -82,71 +86,38 @@ ek_status ek__bottleneck_note(ek__diagnose *d, const char *text, ek_error *err)
     return EK_OK;
 }
 
-ek_framework ek__framework_of(const ek__diagnose *d)
-{
-    const ek_run_input *in = d->input;
-    if (in->job)
-        return in->job->framework;
-    if (in->trace && in->trace->n_ranks > 0) {
-        ek_producer producer = in->trace->rank[0].producer;
-        return producer == EK_PRODUCER_TORCH_NPU || producer == EK_PRODUCER_KINETO ? EK_MEGATRON : EK_MINDFORMERS;
-    }
-    if (in->log)
-        return in->log->kind == EK_TRAIN_LOG_MEGATRON ? EK_MEGATRON : EK_MINDFORMERS;
-    return EK_MINDFORMERS;
-}
-
-const char *ek__how_to_trace(const ek__diagnose *d)
-{
-    switch (ek__framework_of(d)) {
-    case EK_MINDFORMERS:
-    case EK_MINDFORMERS_MCORE:
-        return "set profile: True, profile_start_step and profile_stop_step (3 to 5 steps), profiler_level: 1 and "
-               "profile_pipeline: True in the training YAML, then give the folder of all ranks' profiles";
-    case EK_MINDSPEED:
-    case EK_MEGATRON:
-        break;
-    }
-    return "start with --profile --profile-step-start 10 --profile-step-end 13 (on Ascend also --profile-level level1 "
-           "--profile-with-cpu), then give the folder of all ranks' profiles";
-}
-
 /* ---- the step ---- */
 
-static double log_step_seconds(const ek_train_log *log, int *n, ek_error *err, ek_status *status)
+static ek_status summarise_log(ek__diagnose *d, ek_error *err)
 {
-    double *value = ek__alloc((size_t)log->n, sizeof *value);
-    *n = 0;
-    if (!value) {
-        *status = ek__no_memory(err);
-        return NAN;
-    }
-    for (int i = 0; i < log->n; i++)
-        if (!log->step[i].overflow && log->step[i].seconds > 0)
-            value[(*n)++] = log->step[i].seconds;
-    double median = ek__median(value, (size_t)*n);
-    free(value);
-    return median;
+    const ek_train_log *log = d->input->log;
+    d->log = (ek_train_log_summary){.median_seconds = NAN, .mean_seconds = NAN};
+    bool timed = false;
+    for (int i = 0; log && i < log->n; i++)
+        timed |= !log->step[i].overflow && log->step[i].seconds > 0;
+    return timed && !ek_train_log_summarise(log, &d->log) ? ek__no_memory(err) : EK_OK;
+}
+
+static const char *source_of_log(const ek__diagnose *d)
+{
+    int n = d->log.n;
+    return n == 1 ? "one step of the log" : ek__pool_format(d->out->pool, "median of %d steps of the log", n);
 }
 
 /* The trace's own step, since losses are measured in it; else the log's; else what the simulator makes of the job. */
 static ek_status find_step(ek__diagnose *d, ek_error *err)
 {
     ek_diagnosis *out = d->out;
-    ek_status status = EK_OK;
-    int n = 0;
-    double seconds = d->input->log ? log_step_seconds(d->input->log, &n, err, &status) : NAN;
-    if (status)
-        return status;
+    double seconds = d->log.median_seconds;
     if (d->measured.run) {
         const ek_trace_rank *rank = d->measured.rank;
-        n = ek__counted_steps(rank);
+        int n = ek__counted_steps(rank);
         seconds = d->measured.step_ns / 1e9;
         out->step_source =
             ek__pool_format(out->pool, "mean of %d step%s of the slowest rank of the trace%s", n, n == 1 ? "" : "s",
                             rank->rank == EK_TRACE_NO_RANK ? "" : ek__pool_format(out->pool, ", rank %d", rank->rank));
     } else if (seconds > 0) {
-        out->step_source = ek__pool_format(out->pool, "median of %d steps of the log", n);
+        out->step_source = source_of_log(d);
     } else if (d->pipeline.there) {
         seconds = d->pipeline.today_ms / 1e3;
         out->step_source = "simulated from the settings; nothing was measured";
@@ -198,13 +169,20 @@ static ek_status search(ek__diagnose *d, ek_error *err)
         EK__BOTTLENECK_LIST(EK__BOTTLENECK_ENTRY)
 #undef EK__BOTTLENECK_ENTRY
     };
-    ek_status status = ek__measured_new(d->input->trace, &d->measured, err);
+    ek_status status = summarise_log(d, err);
+    if (!status)
+        status = ek__measured_new(d->input->trace, &d->measured, err);
     if (!status)
         status = ek__pipeline_make(d->input, &d->measured, d->options, &d->pipeline, err);
     if (!status)
         status = find_step(d, err);
     for (size_t i = 0; i < sizeof list / sizeof *list && !status; i++)
         status = list[i](d, err);
+    if (!status && d->options->interrupt && *d->options->interrupt)
+        status = ek__bottleneck_note(d,
+                                     "the search of better plans was interrupted: what the bubbles, the balance and "
+                                     "recomputation could gain may be more than is told",
+                                     err);
     return status;
 }
 

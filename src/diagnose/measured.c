@@ -45,11 +45,32 @@ void ek__measured_clear(ek__measured *measured)
     *measured = (ek__measured){0};
 }
 
+bool ek__has_window(const ek_trace_step *step)
+{
+    return !step->warm_up && !step->from_table && !step->average && step->start != EK_TRACE_UNKNOWN &&
+           step->end > step->start;
+}
+
+static bool has_windows(const ek_trace_rank *rank)
+{
+    for (int i = 0; i < rank->n_steps; i++)
+        if (ek__has_window(&rank->step[i]))
+            return true;
+    return false;
+}
+
+/* Tables may list many more steps than have events: those are no steps to spread an event's time over. */
+static bool is_counted(const ek_trace_rank *rank, const ek_trace_step *step)
+{
+    return has_windows(rank) ? ek__has_window(step) : !step->warm_up;
+}
+
 int ek__counted_steps(const ek_trace_rank *rank)
 {
     int n = 0;
+    bool windows = has_windows(rank);
     for (int i = 0; i < rank->n_steps; i++)
-        n += !rank->step[i].warm_up;
+        n += windows ? ek__has_window(&rank->step[i]) : !rank->step[i].warm_up;
     return n > 0 ? n : 1;
 }
 
@@ -81,7 +102,7 @@ int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time)
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time)
 {
     const ek_trace_step *step = step_at(rank, time);
-    return step ? !step->warm_up : rank->n_steps == 0;
+    return step ? is_counted(rank, step) : rank->n_steps == 0;
 }
 
 const char *ek__step_name_at(const ek_trace_rank *rank, int64_t time)
@@ -118,6 +139,12 @@ double ek__losses_most(const ek__measured *m, const ek__losses *losses, int *ran
         }
     }
     return most;
+}
+
+double ek__most_idle(const ek__measured *m)
+{
+    int64_t computing = m->rank->mean.computing;
+    return fmax(0, m->step_ns - (computing == EK_TRACE_UNKNOWN ? 0 : (double)computing));
 }
 
 ek_status ek__losses_gain(const ek__measured *m, ek__losses *losses, double *ns, ek_error *err)

@@ -17,9 +17,11 @@ typedef struct ek__measured {
 ek_status ek__measured_new(const ek_trace_run *run, ek__measured *out, ek_error *err);
 void ek__measured_clear(ek__measured *measured);
 
-/** Steps that count, all steps; never 0. */
+/** Steps that count: without warm-up, and where any has events, those; all steps. Never 0. */
 int ek__counted_steps(const ek_trace_rank *rank);
 int ek__all_steps(const ek_trace_rank *rank);
+/** Does the trace show its events? Tables may have more steps. */
+bool ek__has_window(const ek_trace_step *step);
 /** Does a time lie in a step that counts? Also when nothing tells steps apart. */
 bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
 
@@ -36,6 +38,9 @@ bool ek__losses_add(ek__losses *losses, int rank, int64_t at, double ns);
 double ek__losses_most(const ek__measured *m, const ek__losses *losses, int *rank);
 /** What a step would be shorter by without them. */
 ek_status ek__losses_gain(const ek__measured *m, ek__losses *losses, double *ns, ek_error *err);
+/** The step less what its rank computes: more cannot be idle. Windows of steps begin with the host, so that what is
+ * idle before the first step's first kernel may exceed a step that was measured on the device. */
+double ek__most_idle(const ek__measured *m);
 /** How that was worked out, for ek_bottleneck.rests_on. */
 const char *ek__gain_rests_on(const ek__measured *m);
 

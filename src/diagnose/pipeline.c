@@ -50,6 +50,7 @@ static void search_options(const ek__pipeline *p, double limit_mb, const ek_diag
         out->time_limit = options->seconds / 2;
         out->proof_limit = options->seconds / 8;
         out->n_threads = options->n_threads;
+        out->interrupt = options->interrupt;
     }
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "diagnose/measured.h"
 #include "trace/analysis.h"
 
 /* Both sides of a transfer end within this of one another, or within a share of the shorter one. */
@@ -48,6 +49,7 @@ typedef struct point {
 
 typedef struct window {
     int64_t start, end;
+    int64_t next;       /* when the rank's next step begins: a device lags behind its host, so that windows overlap */
     int step;           /* index in the rank's steps; -1: not there */
     size_t first, last; /* points */
 } window;
@@ -84,19 +86,13 @@ void ek__replay_free(ek__replay *replay)
 
 /* ---- steps ---- */
 
-static bool is_usable(const ek_trace_step *step)
-{
-    return !step->warm_up && !step->from_table && !step->average && step->start != EK_TRACE_UNKNOWN &&
-           step->end > step->start;
-}
-
 static window window_of(const ek_trace_rank *rank, const char *name)
 {
     for (int i = 0; i < rank->n_steps; i++) {
         const ek_trace_step *s = &rank->step[i];
-        if (!is_usable(s) || strcmp(s->name ? s->name : "", name) != 0)
+        if (!ek__has_window(s) || strcmp(s->name ? s->name : "", name) != 0)
             continue;
-        window w = {s->start, s->end, i, 0, 0};
+        window w = {s->start, s->end, INT64_MAX, i, 0, 0};
         if (s->host_start != EK_TRACE_UNKNOWN && s->host_step != EK_TRACE_UNKNOWN) {
             int64_t host_end = ek__ns_add(s->host_start, s->host_step);
             w.start = s->host_start < w.start ? s->host_start : w.start;
@@ -117,11 +113,14 @@ static ek_status make_windows(ek__replay *p, ek_error *err)
         return ek__no_memory(err);
     for (int i = 0; i < first->n_steps; i++) {
         window *w = p->window + (size_t)p->n_steps * (size_t)p->n_ranks;
-        bool all = is_usable(&first->step[i]);
+        bool all = ek__has_window(&first->step[i]);
         for (int r = 0; all && r < p->n_ranks; r++) {
             w[r] = window_of(&p->run->rank[r], first->step[i].name ? first->step[i].name : "");
             all = w[r].step >= 0;
         }
+        for (int r = 0; all && r < p->n_ranks && p->n_steps > 0; r++)
+            if (w[r].start > w[r - p->n_ranks].start)
+                w[r - p->n_ranks].next = w[r].start;
         if (all)
             p->usable[p->n_steps++] = true;
     }
@@ -518,6 +517,7 @@ static ek_status make_points(ek__replay *p, ek_error *err)
 typedef struct runner {
     double clock, credit; /* credit: losses not yet taken out */
     int64_t done;         /* the rank's own time is accounted for up to there */
+    int64_t until;        /* losses from there on are the next step's */
     size_t next, loss;    /* next point; next loss */
 } runner;
 
@@ -535,7 +535,9 @@ static void work_until(const replaying *x, int rank, int64_t to)
 {
     runner *r = &x->runner[rank];
     const ek__change *c = x->change;
-    for (; c && r->loss < c->n_losses && c->loss[r->loss].rank == rank && c->loss[r->loss].at < to; r->loss++)
+    for (; c && r->loss < c->n_losses && c->loss[r->loss].rank == rank && c->loss[r->loss].at < to &&
+           c->loss[r->loss].at < r->until;
+         r->loss++)
         r->credit += c->loss[r->loss].ns;
     if (to <= r->done)
         return;
@@ -598,7 +600,7 @@ static void start_ranks(const replaying *x, const window *w, int64_t zero)
         for (; c && loss < c->n_losses &&
                (c->loss[loss].rank < k || (c->loss[loss].rank == k && c->loss[loss].at < w[k].start));)
             loss++;
-        x->runner[k] = (runner){(double)(w[k].start - zero), 0, w[k].start, w[k].first, loss};
+        x->runner[k] = (runner){(double)(w[k].start - zero), 0, w[k].start, w[k].next, w[k].first, loss};
     }
 }
 

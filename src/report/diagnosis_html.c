@@ -125,8 +125,10 @@ static void put_rest(FILE *out, const ek_diagnosis *d)
         fputs("<h3>Not looked at</h3>\n<ul>\n", out);
     for (int i = 0; i < d->n_not_looked_at; i++) {
         const ek_not_looked_at *n = &d->not_looked_at[i];
-        put(out, "<li>", n->what, "");
-        put(out, ": needs ", n->needs, "");
+        char text[2048];
+        if (!ek__diagnosis_missing(d, i, text, sizeof text))
+            continue;
+        put(out, "<li>", text, "");
         if (n->how)
             put(out, ". <span class=\"where\">", n->how, "</span>");
         fputs("</li>\n", out);

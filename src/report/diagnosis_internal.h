@@ -2,6 +2,7 @@
 #ifndef EK_REPORT_DIAGNOSIS_INTERNAL_H
 #define EK_REPORT_DIAGNOSIS_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "evenkeel/diagnose.h"
@@ -11,5 +12,11 @@ void ek__diagnosis_place(const ek_evidence *evidence, char *out, size_t room);
 
 /** "44.1 ms (2.0 %)"; what is not known is left out, "not known" when neither is. */
 void ek__diagnosis_amount(double seconds, double share, char *out, size_t room);
+
+/**
+ * Things not looked at that one and the same step would make visible are told together: the text of the group that
+ * begins at entry `i`, "a; b; c" or "a: needs x" when it is alone. @return false: told with an earlier entry
+ */
+bool ek__diagnosis_missing(const ek_diagnosis *diagnosis, int i, char *out, size_t room);
 
 #endif

@@ -37,6 +37,29 @@ void ek__diagnosis_place(const ek_evidence *e, char *out, size_t room)
         snprintf(out + n, room - n, "%srank %d", n ? ", " : "", e->rank);
 }
 
+static bool same_how(const ek_not_looked_at *a, const ek_not_looked_at *b)
+{
+    return a->how && b->how && strcmp(a->how, b->how) == 0;
+}
+
+bool ek__diagnosis_missing(const ek_diagnosis *d, int i, char *out, size_t room)
+{
+    const ek_not_looked_at *list = d->not_looked_at;
+    int n = 0;
+    for (int k = 0; k < i; k++)
+        if (same_how(&list[k], &list[i]))
+            return false;
+    size_t used = (size_t)snprintf(out, room, "%s", list[i].what);
+    for (int k = i + 1; k < d->n_not_looked_at; k++)
+        if (same_how(&list[k], &list[i]) && used < room) {
+            used += (size_t)snprintf(out + used, room - used, "; %s", list[k].what);
+            n++;
+        }
+    if (n == 0 && list[i].needs && used < room)
+        snprintf(out + used, room - used, ": needs %s", list[i].needs);
+    return true;
+}
+
 void ek__diagnosis_amount(double seconds, double share, char *out, size_t room)
 {
     if (isnan(seconds) && isnan(share))
@@ -128,7 +151,8 @@ static void print_rest(const page *p, const ek_diagnosis *d)
     for (int i = 0; i < d->n_not_looked_at; i++) {
         const ek_not_looked_at *n = &d->not_looked_at[i];
         char text[2048];
-        snprintf(text, sizeof text, "%s: needs %s", n->what, n->needs);
+        if (!ek__diagnosis_missing(d, i, text, sizeof text))
+            continue;
         print_item(p, INDENT, "- ", text);
         if (n->how)
             print_item(p, INDENT + 2, "", n->how);

@@ -1,6 +1,7 @@
 /* Executions that take longer than the same operator does elsewhere. Layers of a model are alike, so an operator's
  * peers are those of its name without the numbers in it (layers/3-Layer/MatMul-op17), on the same core, with the same
- * two operators before and behind it on its stream: a kernel's name serves many shapes, its surroundings do not. What
+ * two operators before and behind it on its stream: a kernel's name serves many shapes, its surroundings do not. An
+ * operator of a graph outside the layers (an optimizer's, of one parameter) has only its own executions as peers. What
  * is expected is the median of the peers. Unlike the outliers, which are rare, these may be as many as just under half
  * of them: an operator slow in every third layer. Not seen: an operator that is slow everywhere, which only its
  * arithmetic could tell, and peers that differ by design, as layers of different kinds do where all operators around
@@ -29,15 +30,34 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return a ^ (a >> 32);
 }
 
-/* A name without its numbers. */
+/* "3-DecoderLayer" in a path. */
+static bool is_in_layer(const char *name)
+{
+    for (const char *at = strchr(name, '/'); at; at = strchr(at + 1, '/')) {
+        size_t n = strspn(at + 1, "0123456789");
+        if (n > 0 && at[1 + n] == '-')
+            return true;
+    }
+    return false;
+}
+
+/* A path, or an operator by its number in the graph: "Slice-op192". */
+static bool is_of_graph(const char *name)
+{
+    const char *number = strstr(name, "-op");
+    return strchr(name, '/') || (number && isdigit((unsigned char)number[3]));
+}
+
+/* A name without its numbers; one of the graph outside its layers as it is: its likes elsewhere are of other sizes. */
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
+    bool alone = is_of_graph(name) && !is_in_layer(name);
     bool in_number = false;
     for (; *name; name++) {
         bool digit = isdigit((unsigned char)*name);
-        unsigned char c = digit ? '#' : (unsigned char)*name;
-        if (!digit || !in_number)
+        unsigned char c = digit && !alone ? '#' : (unsigned char)*name;
+        if (alone || !digit || !in_number)
             hash = (hash ^ c) * 0x100000001b3u;
         in_number = digit;
     }

@@ -330,7 +330,7 @@ static void few_chunks(fault_run *r)
  * four stages at least a twelfth of it, else the traces get large. */
 static void uneven_layers(fault_run *r)
 {
-    const int n = r->sound.n_stages * r->sound.n_chunks, enough = 12 * r->sound.n_stages;
+    const int n = r->sound.n_stages * r->sound.n_chunks, enough = (r->share < 0.05 ? 24 : 12) * r->sound.n_stages;
     if (r->sound.n_micro_batches < enough) /* less than that and durations that vary move the truth */
         r->shape.n_micro_batches = r->sound.n_micro_batches = enough;
     int even = (int)lround(1 / (r->share * r->sound.n_chunks));

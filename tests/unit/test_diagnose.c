@@ -135,6 +135,7 @@ static void waits_for_data_count_in_full_and_not_below_one_per_cent(void **state
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         made m;
         make_run(&m, 1);
+        m.rank[0].mean.computing = 70 * MS;
         for (int s = 0; s < N_STEPS; s++)
             m.step[0][s].data_loading_idle = (int64_t)llround(cases[i].idle_ms * MS);
         check_gain(&m, "data-loading", cases[i].gain_ms);
@@ -214,6 +215,77 @@ static void a_wait_for_a_slow_rank_is_that_ranks_and_no_communication(void **sta
     /* Of its 99.5 ms of own time the share 20/99 goes, all of it before the collective but for what follows it. */
     assert_near(d.bottleneck[0].gain_seconds * 1e3, 20, 0.2);
     ek_diagnosis_clear(&d);
+}
+
+/* A device that lags: the windows of steps, from the host's mark to the last kernel, overlap by 30 ms, and the wait of
+ * the second step lies in the first one's window, too. */
+static void a_wait_counts_in_one_step_where_windows_overlap(void **state)
+{
+    (void)state;
+    made m;
+    make_run(&m, 1);
+    m.rank[0].mean.computing = 50 * MS;
+    for (int s = 0; s < N_STEPS; s++) {
+        m.step[0][s].data_loading_idle = 20 * MS;
+        m.step[0][s].end += 30 * MS;
+    }
+    check_gain(&m, "data-loading", 20);
+}
+
+/* A table lists steps that the events do not reach: what the events show is of the steps they reach. */
+static void steps_of_tables_do_not_thin_out_what_events_show(void **state)
+{
+    (void)state;
+    ek_trace_step step[2 * N_STEPS];
+    made m;
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++)
+        add_collective(&m, 0, "hcom_allReduce__7_0_1", s, 80, 20, 20);
+    for (int s = 0; s < 2 * N_STEPS; s++) {
+        step[s] = m.step[0][s % N_STEPS];
+        step[s].from_table = s >= N_STEPS;
+    }
+    m.rank[0].step = step;
+    m.rank[0].n_steps = 2 * N_STEPS;
+    ek_diagnosis d = diagnose(&m);
+    const ek_bottleneck *b = find(&d, "exposed-communication");
+    assert_non_null(b);
+    assert_near(1e3 * b->cost_seconds, 20, 1e-9);
+    assert_non_null(strstr(d.step_source, "mean of 2 steps"));
+    ek_diagnosis_clear(&d);
+}
+
+/* Four reductions a step are of gradients wherever they begin; layers of eight would reduce 32 times. */
+static void reductions_too_few_for_layers_are_of_gradients(void **state)
+{
+    static const struct {
+        int n;
+        const char *title;
+    } cases[] = {{4, "Reducing gradients"}, {5, "Communication inside layers"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make_run(&m, 1);
+        for (int s = 0; s < N_STEPS; s++)
+            for (int k = 0; k < cases[i].n; k++)
+                add_collective(&m, 0, "hcom_allReduce__7_0_1", s, 10 + 10 * k, 2, 2);
+        ek_diagnosis d = diagnose(&m);
+        assert_non_null(find(&d, "exposed-communication"));
+        assert_non_null(strstr(find(&d, "exposed-communication")->title, cases[i].title));
+        ek_diagnosis_clear(&d);
+    }
+}
+
+/* Gaps before a step's first kernel lie in no step that is measured on the device. */
+static void nothing_costs_more_than_a_step_is_idle(void **state)
+{
+    (void)state;
+    made m;
+    make_run(&m, 1);
+    for (int s = 0; s < N_STEPS; s++)
+        m.gap[0][m.rank[0].dispatch.n_gaps++] =
+            (ek_trace_host_gap){s * 100 * (int64_t)MS, (s * 100 + 60) * (int64_t)MS, "dispatch"};
+    check_gain(&m, "host", 10); /* it computes for 90 of 100 ms */
 }
 
 /* ---- replay ---- */
@@ -342,6 +414,10 @@ int main(void)
         cmocka_unit_test(gradients_hide_but_for_a_bucket),
         cmocka_unit_test(receives_are_no_exposed_communication),
         cmocka_unit_test(a_wait_for_a_slow_rank_is_that_ranks_and_no_communication),
+        cmocka_unit_test(a_wait_counts_in_one_step_where_windows_overlap),
+        cmocka_unit_test(steps_of_tables_do_not_thin_out_what_events_show),
+        cmocka_unit_test(reductions_too_few_for_layers_are_of_gradients),
+        cmocka_unit_test(nothing_costs_more_than_a_step_is_idle),
         cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
         cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),

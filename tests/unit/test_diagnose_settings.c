@@ -1,0 +1,444 @@
+/* Diagnoses without a trace: of settings alone, of graphs, of logs. What is told must be what the modules behind it say
+ * by themselves: simulated steps of every split there is, the predicted peak, bytes over the rate of a link. */
+#include "input.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "evenkeel/balance.h"
+#include "evenkeel/diagnose.h"
+#include "near.h"
+
+static char path[] = "/tmp/evenkeel-diagnose-XXXXXX";
+
+static int make_file(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+/* A Llama of eight layers on two stages. */
+static ek_job read_job(const char *offset, int micro_batches, int batch, const char *limit)
+{
+    FILE *f = fopen(path, "w");
+    ek_job job;
+    ek_error err = {0};
+    assert_non_null(f);
+    fprintf(f,
+            "context:\n  max_device_memory: \"%s\"\nrunner_config:\n  batch_size: %d\noptimizer:\n  type: AdamW\n"
+            "parallel:\n  full_batch: True\n  enable_parallel_optimizer: False\n"
+            "parallel_config:\n  data_parallel: 1\n  model_parallel: 1\n  pipeline_stage: 2\n  micro_batch_num: %d\n"
+            "model:\n  model_config:\n    type: LlamaConfig\n    seq_length: 4096\n    hidden_size: 4096\n"
+            "    num_layers: 8\n    num_heads: 32\n    vocab_size: 32000\n    multiple_of: 256\n"
+            "    compute_dtype: bfloat16\n    param_init_type: float32\n    use_flash_attention: True\n    offset: %s\n"
+            "recompute_config:\n  recompute: False\n",
+            limit, batch, micro_batches, offset);
+    assert_int_equal(fclose(f), 0);
+    if (ek_job_read(path, NULL, NULL, &job, &err))
+        fail_msg("%d: %s", err.line, err.message);
+    return job;
+}
+
+static const ek_device *device(void)
+{
+    const ek_device *found = ek_device_find("Atlas 800T A2");
+    assert_non_null(found);
+    return found;
+}
+
+static ek_diagnosis diagnose(const ek_run_input *input)
+{
+    ek_diagnosis diagnosis;
+    ek_error err = {0};
+    const ek_diagnose_options options = {.seconds = 2};
+    if (ek_diagnose(input, &options, &diagnosis, &err))
+        fail_msg("%s", err.message);
+    return diagnosis;
+}
+
+static const ek_bottleneck *find(const ek_diagnosis *d, const char *id)
+{
+    for (int i = 0; i < d->n_bottlenecks; i++)
+        if (strcmp(d->bottleneck[i].id, id) == 0)
+            return &d->bottleneck[i];
+    fail_msg("%s is not found", id);
+    return NULL;
+}
+
+/* ---- settings alone ---- */
+
+static double simulated_ms(const ek_job *job, const ek_layers *layers, const ek_plan *plan, int micro_batches)
+{
+    const ek_shape shape = {plan->n_stages, plan->n_chunks, micro_batches, 1};
+    ek_balance_options options;
+    ek_order *order;
+    ek_timeline timeline;
+    ek_error err = {0};
+    ek_balance_options_init(&options);
+    assert_int_equal(ek_order_for_plan(layers, plan, job->schedule, &shape, &options, &order, &err), EK_OK);
+    assert_int_equal(ek_simulate(order, plan, layers, &options.comm, &timeline, &err), EK_OK);
+    double ms = timeline.step_time;
+    ek_timeline_clear(&timeline);
+    ek_order_free(order);
+    return ms;
+}
+
+/* Every split of the eight layers over the two stages; recomputing nothing, since memory has room for all. */
+static double best_ms(const ek_job *job, const ek_layers *layers, int micro_batches)
+{
+    double best = INFINITY;
+    for (int first = 1; first < 8; first++) {
+        ek_plan plan;
+        ek_error err = {0};
+        assert_int_equal(ek_plan_init(&plan, 2, 1, &err), EK_OK);
+        plan.layers[0] = first;
+        plan.layers[1] = 8 - first;
+        best = fmin(best, simulated_ms(job, layers, &plan, micro_batches));
+        ek_plan_clear(&plan);
+    }
+    return best;
+}
+
+static void a_wrong_offset_costs_what_the_best_of_all_splits_would_save(void **state)
+{
+    static const char *const offsets[] = {"[2, -2]", "[-1, 1]", "[-3, 3]"};
+    (void)state;
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
+        ek_job job = read_job(offsets[i], 8, 1, "58GB");
+        ek_layers layers;
+        ek_error err = {0};
+        assert_int_equal(ek_memory_to_layers(&job, device(), &layers, &err), EK_OK);
+        const ek_run_input input = {.job = &job, .device = device()};
+        ek_diagnosis d = diagnose(&input);
+        double today = simulated_ms(&job, &layers, &job.plan, 8), best = best_ms(&job, &layers, 8);
+        assert_near(1e3 * d.step_seconds, today, 1e-9);
+        assert_near(1e3 * find(&d, "load-balance")->gain_seconds, today - best, 1e-9);
+        assert_int_equal(find(&d, "load-balance")->basis, EK_BASIS_ASSUMED);
+        ek_diagnosis_clear(&d);
+        ek_layers_clear(&layers);
+        ek_job_clear(&job);
+    }
+}
+
+/* The micro-batch halves: twice as many of half the times. */
+static void scale(ek_layers *layers)
+{
+    ek_layer *all[] = {&layers->head, &layers->tail, &layers->body[0]};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        all[i]->forward_time /= 2;
+        all[i]->weight_time /= 2;
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            all[i]->backward_time[k] /= 2;
+    }
+}
+
+static void a_bubble_costs_what_the_simulator_says(void **state)
+{
+    (void)state;
+    ek_job job = read_job("0", 3, 2, "58GB"); /* three micro-batches rule out more chunks: they divide by the stages */
+    ek_layers layers;
+    ek_error err = {0};
+    assert_int_equal(ek_memory_to_layers(&job, device(), &layers, &err), EK_OK);
+    assert_int_equal(layers.n_body, 1);
+    const ek_run_input input = {.job = &job, .device = device()};
+    ek_diagnosis d = diagnose(&input);
+    double before = best_ms(&job, &layers, 3), now = fmin(before, simulated_ms(&job, &layers, &job.plan, 3));
+    scale(&layers);
+    double after = best_ms(&job, &layers, 6);
+    const ek_bottleneck *b = find(&d, "bubble");
+    assert_near(1e3 * b->gain_seconds, now - after, 1e-9);
+    assert_near(1e3 * b->cost_seconds, now / 4, 2e-3 * now); /* (2 - 1) of (3 + 2 - 1) */
+    assert_true(b->gain_seconds <= b->cost_seconds && b->cost_seconds <= d.step_seconds);
+    ek_diagnosis_clear(&d);
+    ek_layers_clear(&layers);
+    ek_job_clear(&job);
+}
+
+static void a_stage_over_its_limit_stands_first_with_its_predicted_peak(void **state)
+{
+    static const struct {
+        double limit; /* of the peak */
+        bool first, told;
+    } cases[] = {{0.9, true, true}, {1.02, false, true}, {1.5, false, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_job job = read_job("[3, -3]", 8, 1, "58GB");
+        ek_memory memory;
+        ek_error err = {0};
+        assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
+        double peak = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
+        char figures[64];
+        job.limit_mb = cases[i].limit * peak;
+        ek_memory_clear(&memory); /* the allocator grows by less near its limit */
+        assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
+        peak = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
+        snprintf(figures, sizeof figures, "%.0f of %.0f MB", peak, job.limit_mb);
+        const ek_run_input input = {.job = &job, .device = device()};
+        ek_diagnosis d = diagnose(&input);
+        bool told = false;
+        for (int k = 0; k < d.n_bottlenecks; k++)
+            if (strcmp(d.bottleneck[k].id, "memory") == 0) {
+                told = true;
+                if (!strstr(d.bottleneck[k].title, figures))
+                    fail_msg("'%s' is not in '%s'", figures, d.bottleneck[k].title);
+                assert_true(isnan(d.bottleneck[k].gain_seconds));
+                assert_int_equal(k == 0, cases[i].first || d.n_bottlenecks == 1);
+            }
+        assert_int_equal(told, cases[i].told);
+        ek_diagnosis_clear(&d);
+        ek_memory_clear(&memory);
+        ek_job_clear(&job);
+    }
+}
+
+static void a_peak_of_a_dry_run_goes_before_the_predicted_one(void **state)
+{
+    (void)state;
+    ek_stage_log logs[] = {{.stage = 0, .rank = 0, .path = "log/rank_0"},
+                           {.stage = 1, .rank = 1, .path = "log/rank_1"}};
+    for (int i = 0; i < 2; i++)
+        logs[i].log = (ek_log){.used_mb = i ? 61000 : 40000, .actual_mb = i ? 62000 : 41000, .framework_mb = 59392};
+    ek_round round = {.n = 2, .stage = logs};
+    const ek_collection dry_runs = {.n_stages = 2, .n_rounds = 1, .round = &round};
+    const ek_run_input input = {.dry_runs = &dry_runs};
+    ek_diagnosis d = diagnose(&input);
+    assert_int_equal(d.n_bottlenecks, 1);
+    assert_string_equal(d.bottleneck[0].id, "memory");
+    assert_string_equal(d.bottleneck[0].title, "Stage 1 is over its memory limit: 62000 of 59392 MB.");
+    assert_string_equal(d.bottleneck[0].evidence[0].file, "log/rank_1");
+    ek_diagnosis_clear(&d);
+}
+
+/* ---- graphs ---- */
+
+typedef struct graph {
+    ek_ir *ir;
+    ek_ir_report report;
+} graph;
+
+static graph read_graph(const char *name)
+{
+    graph g;
+    ek_error err = {0};
+    if (ek_ir_read(source_path(name), NULL, NULL, &g.ir, &err) || ek_ir_check(g.ir, NULL, &g.report, &err))
+        fail_msg("%s", err.message);
+    return g;
+}
+
+static void clear_graph(graph *g)
+{
+    ek_ir_report_clear(&g->report);
+    ek_ir_free(g->ir);
+}
+
+static void recomputation_not_in_effect_is_told_with_its_bytes(void **state)
+{
+    (void)state;
+    graph g = read_graph("tests/data/ir_check/not_in_effect.ir");
+    const ek_ir_report *reports[] = {&g.report};
+    const ek_run_input input = {.ir = reports, .n_ir = 1};
+    ek_diagnosis d = diagnose(&input);
+    const ek_bottleneck *b = find(&d, "recompute");
+    assert_non_null(strstr(b->title, "2.0 MB are held")); /* 2097152 bytes: see the graph */
+    assert_true(isnan(b->gain_seconds) && isnan(b->cost_seconds) && b->n_evidence > 0);
+    ek_diagnosis_clear(&d);
+    clear_graph(&g);
+}
+
+static double redistributed_bytes(const ek_ir_report *report)
+{
+    double sum = 0;
+    for (int i = 0; i < report->n_comms; i++)
+        if (report->comm[i].role == EK_IR_ROLE_REDISTRIBUTION)
+            sum += (double)report->comm[i].traffic;
+    return sum;
+}
+
+/* A trace that has no collective of the graph's kinds: links tell the rate, else the device does. */
+static void redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate(void **state)
+{
+    (void)state;
+    graph g = read_graph("tests/data/ir_check/redistribution.ir");
+    const ek_ir_report *reports[] = {&g.report};
+    double bytes = redistributed_bytes(&g.report);
+    assert_true(bytes > 0);
+    ek_trace_step step = {.name = "1", .host_start = EK_TRACE_UNKNOWN, .start = 0, .end = 10000};
+    ek_trace_rank rank = {.stage = 0, .producer = EK_PRODUCER_MINDSPORE, .n_steps = 1, .step = &step};
+    rank.has_device_events = true;
+    rank.layers.n_micro_batches = 3;
+    rank.mean = (ek_trace_breakdown){.computing = 4000, .communication_not_overlapped = 5000, .total = 10000};
+    ek_trace_run_transport link[] = {{.name = "LOCAL", .total_size_mb = 900, .mean_gbps = 700},
+                                     {.name = "RDMA", .total_size_mb = 10, .mean_gbps = 5},
+                                     {.name = "HCCS", .total_size_mb = 90, .mean_gbps = 18}};
+    ek_trace_run run = {.n_ranks = 1, .rank = &rank, .n_transports = 3, .transport = link};
+    static const struct {
+        int n_transports, gbps_of;
+        bool device;
+        ek_basis basis;
+    } cases[] = {{3, 2, true, EK_BASIS_DERIVED}, {2, 1, false, EK_BASIS_DERIVED}, {1, -1, true, EK_BASIS_ASSUMED}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        run.n_transports = cases[i].n_transports;
+        const ek_run_input input = {
+            .trace = &run, .ir = reports, .n_ir = 1, .device = cases[i].device ? device() : NULL};
+        double gbs =
+            cases[i].gbps_of >= 0 ? link[cases[i].gbps_of].mean_gbps : device()->eff_link * device()->intra_gbs;
+        ek_diagnosis d = diagnose(&input);
+        const ek_bottleneck *b = find(&d, "redistribution");
+        assert_near(1e9 * b->gain_seconds, fmin(3 * bytes / gbs, 5000), 1e-3);
+        assert_int_equal(b->basis, cases[i].basis);
+        assert_non_null(strstr(b->rests_on, cases[i].basis == EK_BASIS_ASSUMED ? device()->name : "in the trace"));
+        ek_diagnosis_clear(&d);
+    }
+    clear_graph(&g);
+}
+
+/* ---- logs ---- */
+
+enum { N_STEPS = 40 };
+
+static ek_train_log made_log(ek_train_log_step *step, int every, double slow)
+{
+    for (int i = 0; i < N_STEPS; i++)
+        step[i] = (ek_train_log_step){.step = i + 1,
+                                      .seconds = every > 0 && i > 0 && i % every == 0 ? slow : 2,
+                                      .data_seconds = -1,
+                                      .tflops_per_device = NAN,
+                                      .samples_per_second_per_device = NAN};
+    return (ek_train_log){.path = "worker_0.log", .n = N_STEPS, .step = step};
+}
+
+static void slow_steps_cost_what_they_take_beyond_the_median(void **state)
+{
+    static const struct {
+        int every;
+        double slow, lost; /* lost: seconds of a mean step */
+    } cases[] = {{10, 6, 3 * 4.0 / N_STEPS}, {13, 3, 3 * 1.0 / N_STEPS}, {10, 2.1, NAN}, {0, 2, NAN}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_train_log_step step[N_STEPS];
+        const ek_train_log log = made_log(step, cases[i].every, cases[i].slow);
+        const ek_run_input input = {.log = &log};
+        ek_diagnosis d = diagnose(&input);
+        assert_string_equal(d.step_source, "median of 40 steps of the log");
+        assert_near(d.step_seconds, 2, 1e-12);
+        if (isnan(cases[i].lost)) {
+            assert_int_equal(d.n_bottlenecks, 0);
+        } else {
+            const ek_bottleneck *b = find(&d, "slow-steps");
+            char every[64];
+            snprintf(every, sizeof every, "every %d steps", cases[i].every);
+            assert_near(b->gain_seconds, cases[i].lost, 1e-12);
+            assert_near(b->gain_share, cases[i].lost / 2, 1e-12);
+            assert_int_equal(b->n_evidence, 2);
+            assert_non_null(strstr(b->evidence[1].text, every));
+        }
+        ek_diagnosis_clear(&d);
+    }
+}
+
+static void one_step_of_a_log_is_called_one(void **state)
+{
+    (void)state;
+    ek_train_log_step step[N_STEPS];
+    ek_train_log log = made_log(step, 0, 2);
+    log.n = 1;
+    const ek_run_input input = {.log = &log};
+    ek_diagnosis d = diagnose(&input);
+    assert_string_equal(d.step_source, "one step of the log");
+    ek_diagnosis_clear(&d);
+}
+
+/* ---- what is missing ---- */
+
+static char *text_of(const ek_diagnosis *d, bool html)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ek_error err = {0};
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    assert_int_equal(html ? ek_diagnosis_write_html(d, out, &err) : ek_diagnosis_write_text(d, false, out, &err),
+                     EK_OK);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static int occurrences(const char *text, const char *word)
+{
+    int n = 0;
+    while ((text = strstr(text, word)) != NULL) {
+        text++;
+        n++;
+    }
+    return n;
+}
+
+static void what_is_missing_is_told_once_in_the_words_of_the_framework(void **state)
+{
+    (void)state;
+    ek_train_log_step step[N_STEPS];
+    ek_train_log log = made_log(step, 0, 2);
+    static const struct {
+        ek_train_log_kind kind;
+        const char *has, *not ;
+    } cases[] = {{EK_TRAIN_LOG_MINDFORMERS, "profile_pipeline:", "--profile-step-start"},
+                 {EK_TRAIN_LOG_MEGATRON, "--profile-step-start", "profile_pipeline:"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int html = 0; html < 2; html++) {
+            log.kind = cases[i].kind;
+            const ek_run_input input = {.log = &log};
+            ek_diagnosis d = diagnose(&input);
+            char *text = text_of(&d, html);
+            assert_true(d.n_not_looked_at >= 6);
+            assert_int_equal(occurrences(text, cases[i].has), 1);
+            assert_int_equal(occurrences(text, cases[i].not ), 0);
+            for (int k = 0; k < d.n_not_looked_at; k++) {
+                char first[16]; /* lines may be broken later on */
+                snprintf(first, sizeof first, "%.*s", (int)strcspn(d.not_looked_at[k].what, " "),
+                         d.not_looked_at[k].what);
+                assert_true(occurrences(text, first) > 0);
+            }
+            free(text);
+            ek_diagnosis_clear(&d);
+        }
+}
+
+static void an_interrupt_ends_the_search_and_is_told(void **state)
+{
+    (void)state;
+    static const volatile int interrupted = 1;
+    ek_job job = read_job("[3, -3]", 8, 1, "58GB");
+    const ek_run_input input = {.job = &job, .device = device()};
+    const ek_diagnose_options options = {.seconds = 1000, .interrupt = &interrupted};
+    ek_diagnosis d;
+    ek_error err = {0};
+    assert_int_equal(ek_diagnose(&input, &options, &d, &err), EK_OK);
+    assert_int_equal(d.n_notes, 1);
+    assert_non_null(strstr(d.note[0], "interrupted"));
+    ek_diagnosis_clear(&d);
+    ek_job_clear(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_wrong_offset_costs_what_the_best_of_all_splits_would_save),
+        cmocka_unit_test(a_bubble_costs_what_the_simulator_says),
+        cmocka_unit_test(a_stage_over_its_limit_stands_first_with_its_predicted_peak),
+        cmocka_unit_test(a_peak_of_a_dry_run_goes_before_the_predicted_one),
+        cmocka_unit_test(recomputation_not_in_effect_is_told_with_its_bytes),
+        cmocka_unit_test(redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate),
+        cmocka_unit_test(slow_steps_cost_what_they_take_beyond_the_median),
+        cmocka_unit_test(one_step_of_a_log_is_called_one),
+        cmocka_unit_test(what_is_missing_is_told_once_in_the_words_of_the_framework),
+        cmocka_unit_test(an_interrupt_ends_the_search_and_is_told),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
