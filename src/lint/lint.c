@@ -162,6 +162,9 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    for (char *c = text; *c; c++) /* values of files may hold what a terminal would obey */
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = ' ';
     ek_lint_finding about = {.rule = &entry->about,
                              .path = file->path,
                              .line = line > 0 ? line : 1,
@@ -224,13 +227,13 @@ static ek_status check_file(ek__lint_run *run, const ek__lint_file *file)
     return status;
 }
 
-/* A file that cannot be read as what it is is left out where the options say so. */
-static ek_status read_file(const char *path, const ek_lint_options *options, const ek_listener *listener,
+/* A file that cannot be read, or not as what it is, is left out where the options say so. */
+static ek_status read_file(const char *path, bool may_skip, const ek_lint_options *options, const ek_listener *listener,
                            ek__pool *pool, ek__lint_file *file, ek_error *err)
 {
     ek_error reason = {0};
     ek_status status = ek__lint_file_read(path, options, pool, file, &reason);
-    if (status == EK_ERR_INPUT && options->skip_unreadable) {
+    if ((status == EK_ERR_INPUT || status == EK_ERR_SYSTEM) && may_skip) {
         ek__warn(listener, (ek_origin){reason.file, reason.line, reason.column}, "is left out: %s", reason.message);
         ek__lint_file_clear(file);
         return EK_OK;
@@ -249,7 +252,7 @@ static ek_status run_all(const char *const *path, int n_paths, const ek_lint_opt
     ek__lint_run run = {.file = file, .options = options, .pool = out->pool, .err = err};
     ek_status status = EK_OK;
     for (int i = 0; i < n_paths && status == EK_OK; i++) {
-        status = read_file(path[i], options, listener, out->pool, &file[run.n_files], err);
+        status = read_file(path[i], options->may_skip && options->may_skip[i], options, listener, out->pool, &file[run.n_files], err);
         run.n_files += status == EK_OK && file[run.n_files].text;
     }
     for (int i = 0; i < run.n_files && status == EK_OK; i++)
