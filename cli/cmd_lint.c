@@ -32,9 +32,9 @@ static const cli_spec spec = {
     .summary =
         "Reads training YAMLs, launch scripts and training programs, runs none of them, and says what goes against "
         "the\n"
-        "tuning guides' checklists: *.yaml, *.yml, *.sh, *.bash, *.env and *.py below a DIR. A comment `evenkeel: off RULE` on "
-        "a\n"
-        "line, or alone on the line above, takes its findings away; `evenkeel: off-file RULE` those of the file.\n"
+        "tuning guides' checklists: *.yaml, *.yml, *.sh, *.bash, *.env and *.py below a DIR. A comment\n"
+        "`evenkeel: off RULE` on a line, or alone on the line above, takes its findings away;\n"
+        "`evenkeel: off-file RULE` those of the file.\n"
         "Options take one dash or two.\n\n"
         "Exit status: 0 nothing of the level that counts, 1 something, 2 wrong usage or input.",
     .examples = "examples:\n"
@@ -145,7 +145,7 @@ static bool explain(const char *id)
     for (int i = 0; i < n; i++)
         names[i] = rules[i]->id;
     const char *near = cli_nearest(id, names, n);
-    cli_error(NULL, "no rule is called '%s'%s%s%s; --list names them", id, near ? "; did you mean '" : "",
+    cli_error(NULL, "no rule is called '%s'%s%s%s --list names them", id, near ? "; did you mean '" : ";",
               near ? near : "", near ? "'?" : "");
     return false;
 }

@@ -288,7 +288,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         .about = {.id = "not-runnable", .level = EK_LINT_ERROR, .kinds = JOBS,
                   .title = "The framework would not run this",
                   .why = "Degrees do not divide what they cut, layers are not all placed, or there are fewer micro-batches than stages.",
-                  .cost = "The run stops at its start, often minutes after the devices were taken.",
+                  .cost = "The run stops at its start, when its devices are already taken.",
                   .fix = "Correct the setting that the finding names.",
                   .source = "checks that MindFormers r1.5.0 and Megatron-LM make themselves; docs/models.md",
                   .bad = MODEL "parallel_config: {model_parallel: 6, use_seq_parallel: True}\n",

@@ -48,6 +48,8 @@ static json_t *uri_json(const char *path)
     char text[sizeof scheme + 3 * 4096];
     size_t n = path[0] == '/' ? sizeof scheme - 1 : 0;
     memcpy(text, scheme, n);
+    while (strncmp(path, "./", 2) == 0 && path[2] && path[2] != '/')
+        path += 2;
     for (const char *c = path; *c && n + 3 < sizeof text; c++) {
         unsigned char byte = (unsigned char)*c;
         if (strchr(plain, *c)) {

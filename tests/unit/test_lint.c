@@ -314,6 +314,8 @@ static const near_miss near_misses[] = {
      "profile: True\nprofile_start_step: 3\nprofile_stop_step: 6\n"},
     {"profile-steps", EK_LINT_YAML, true, "five steps", "profile: True\nprofile_start_step: 3\nprofile_stop_step: 7\n"},
     {"profile-steps", EK_LINT_YAML, true, "the defaults, 1 to 10", "profile: True\n"},
+    {"profile-init", EK_LINT_YAML, false, "communication is wanted",
+     "profile: True\ninit_start_profile: True\nprofile_communication: True\n"},
     {"profile-init", EK_LINT_YAML, false, "the profiler is off", "profile: False\ninit_start_profile: True\n"},
     {"profile-communication", EK_LINT_YAML, false, "nothing tells that there is one device",
      "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n"},
