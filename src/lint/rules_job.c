@@ -64,8 +64,10 @@ static ek_status predict(const ek_job *job, ek_error *err, held *out)
     out->known = true;
     for (int s = 0; s < memory.n_stages; s++) {
         const ek_memory_stage *stage = &memory.stage[s];
-        const double peak = to_mb((double)stage->used_peak), kept = to_mb((double)stage->part[EK_PART_ACTIVATIONS]),
-                     states = to_mb((double)stage->part[EK_PART_OPTIMIZER]);
+        /* Whole MB as `evenkeel memory` prints them, so that the same figure reads the same. */
+        const double peak = floor(to_mb((double)stage->used_peak)),
+                     kept = floor(to_mb((double)stage->part[EK_PART_ACTIVATIONS])),
+                     states = floor(to_mb((double)stage->part[EK_PART_OPTIMIZER]));
         out->peak_mb = peak > out->peak_mb ? peak : out->peak_mb;
         out->activations_mb = kept > out->activations_mb ? kept : out->activations_mb;
         out->optimizer_mb = states > out->optimizer_mb ? states : out->optimizer_mb;

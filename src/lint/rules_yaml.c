@@ -55,10 +55,13 @@ static int64_t count_devices(const ek__lint_file *file)
 
 ek_status ek__lint_yaml_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const char *const keys[] = {"deterministic", "train_precision_sync"};
+    /* The first word is used for other things elsewhere in files, such as the order of data. */
+    static const char *const paths[] = {"context.deterministic", "deterministic", "training_config.deterministic",
+                                        "train_precision_sync"};
+    static const char *const keys[] = {"deterministic", "deterministic", "deterministic", "train_precision_sync"};
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && status == EK_OK; i++) {
-        const ek__node *node = ek__lint_find(file->yaml, keys[i]);
+        const ek__node *node = ek__lint_get(file->yaml, paths[i]);
         bool word = node && !ek__node_is_bool(node, &(bool){false});
         if (ek__lint_is_on(node))
             status = REPORT(node, word ? "\"OFF\"" : "False",
