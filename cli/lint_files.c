@@ -72,7 +72,7 @@ static bool add_entry(cli_lint_files *files, const char *folder, const char *nam
     if (S_ISDIR(about.st_mode))
         return add_folder(files, path, depth + 1);
     if (S_ISLNK(about.st_mode) && stat(path, &about) != 0)
-        return true; /* a link to nothing */
+        return true;                                                                  /* a link to nothing */
     return !is_of_a_kind(name) || !S_ISREG(about.st_mode) || keep(files, path, true); /* a pipe would wait for ever */
 }
 

@@ -252,7 +252,8 @@ static ek_status run_all(const char *const *path, int n_paths, const ek_lint_opt
     ek__lint_run run = {.file = file, .options = options, .pool = out->pool, .err = err};
     ek_status status = EK_OK;
     for (int i = 0; i < n_paths && status == EK_OK; i++) {
-        status = read_file(path[i], options->may_skip && options->may_skip[i], options, listener, out->pool, &file[run.n_files], err);
+        status = read_file(path[i], options->may_skip && options->may_skip[i], options, listener, out->pool,
+                           &file[run.n_files], err);
         run.n_files += status == EK_OK && file[run.n_files].text;
     }
     for (int i = 0; i < run.n_files && status == EK_OK; i++)

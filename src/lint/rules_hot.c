@@ -335,9 +335,10 @@ static ek_status check_bprop(ek__lint_run *run, const ek__lint_entry *entry, con
             told = ek__python_is(p, t, "used_bprop_inputs");
         const ek__python_token *name = &p->token[b->name];
         if (!told)
-            status = ek__lint_report(run, entry, file, name->line, name->column, ek__python_end_column(p, b->name), NULL,
-                                     "this bprop() without used_bprop_inputs keeps all inputs and the output until it "
-                                     "runs; set self.used_bprop_inputs in __init__ to the indices it needs");
+            status =
+                ek__lint_report(run, entry, file, name->line, name->column, ek__python_end_column(p, b->name), NULL,
+                                "this bprop() without used_bprop_inputs keeps all inputs and the output until it "
+                                "runs; set self.used_bprop_inputs in __init__ to the indices it needs");
     }
     return status;
 }

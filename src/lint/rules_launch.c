@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "lint/python.h"
 #include "lint/checks.h"
+#include "lint/python.h"
 #include "lint/rules.h"
 #include "lint/shell.h"
 
@@ -331,11 +331,12 @@ static ek_status check_simulation(ek__lint_run *run, const ek__lint_entry *entry
             continue;
         const ek__command *launcher = launcher_behind(file->shell, s->line);
         if (launcher)
-            status = ek__lint_report(run, entry, file, s->line, s->column, s->end_column, NULL,
-                                     "%s is %s, so %s in line %d starts a dry run that computes %s; unset it for the "
-                                     "training",
-                                     s->name, s->value, base_name(file->shell->word[launcher->first_word].text), launcher->line,
-                                     compiled_only ? "nothing" : "without the kernels that are skipped");
+            status =
+                ek__lint_report(run, entry, file, s->line, s->column, s->end_column, NULL,
+                                "%s is %s, so %s in line %d starts a dry run that computes %s; unset it for the "
+                                "training",
+                                s->name, s->value, base_name(file->shell->word[launcher->first_word].text),
+                                launcher->line, compiled_only ? "nothing" : "without the kernels that are skipped");
     }
     return status;
 }
@@ -498,9 +499,10 @@ const ek__lint_entry ek__lint_launch[] = {
                   .level = EK_LINT_WARNING,
                   .kinds = 1U << EK_LINT_SHELL,
                   .title = "A launcher starts a dry run",
-                  .why = "MS_SIMULATION_LEVEL makes MindSpore compile without computing, and MS_KERNEL_LAUNCH_SKIP skips "
-                         "kernels. The guide's dry run starts single ranks with python; a launcher of many ranks behind "
-                         "the variables is a training that trains nothing, unless a dry run is what is meant.",
+                  .why =
+                      "MS_SIMULATION_LEVEL makes MindSpore compile without computing, and MS_KERNEL_LAUNCH_SKIP skips "
+                      "kernels. The guide's dry run starts single ranks with python; a launcher of many ranks behind "
+                      "the variables is a training that trains nothing, unless a dry run is what is meant.",
                   .cost = "The whole run.",
                   .fix = "Unset the variable before the launcher.",
                   .source = "MindSpore Transformers' performance tuning guide, memory analysis by dry run",

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lint/hot.h"
 #include "lint/checks.h"
+#include "lint/hot.h"
 #include "lint/rules.h"
 
 #define PYTHON        (1U << EK_LINT_PYTHON)
@@ -56,7 +56,7 @@ static const switched switches[] = {
      "save_graphs writes the graph after every pass to files, from every rank; write 0 when they have been looked at"},
     {"anomaly-detection", "torch", "set_detect_anomaly", "mode", 0, IS_TRUE, "False",
      "anomaly detection records where every operator was called and checks every gradient; leave it out"},
-    {"full-batch", "mindspore", "set_auto_parallel_context", "full_batch", -1, IS_TRUE, "False",
+    {"full-batch", "mindspore", "set_auto_parallel_context", "full_batch", -1, IS_TRUE, NULL,
      "with full_batch every process reads the whole batch; write False and a dataset_strategy that divides the batch"},
     {"jit-level", "mindspore", "JitConfig", "jit_level", 0, IS_NO_FUSION, "'O1'",
      "jit_level is O0, with which operators are not fused; O1 fuses them, which saves time and memory"},
@@ -302,17 +302,18 @@ const ek__lint_entry ek__lint_python[] = {
         .check = {[EK_LINT_PYTHON] = check_anomaly},
     },
     {
-        .about = {.id = "zero-shard-size",
-                  .level = EK_LINT_ERROR,
-                  .kinds = PYTHON,
-                  .title = "zero_shard_size is out of its range",
-                  .why = "Sharding the optimizer over a part of the data parallelism keeps its gathers inside a node. "
-                         "The size is above 1, at most the data parallelism, and divides it; -1, the default, is all of it.",
-                  .cost = "The sharding that is meant does not come about.",
-                  .fix = "A divisor of the data parallelism above 1, such as the devices of a node.",
-                  .source = GUIDE ", advanced features: unsaturated sharding",
-                  .bad = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=1)\n",
-                  .good = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=8)\n"},
+        .about =
+            {.id = "zero-shard-size",
+             .level = EK_LINT_ERROR,
+             .kinds = PYTHON,
+             .title = "zero_shard_size is out of its range",
+             .why = "Sharding the optimizer over a part of the data parallelism keeps its gathers inside a node. "
+                    "The size is above 1, at most the data parallelism, and divides it; -1, the default, is all of it.",
+             .cost = "The sharding that is meant does not come about.",
+             .fix = "A divisor of the data parallelism above 1, such as the devices of a node.",
+             .source = GUIDE ", advanced features: unsaturated sharding",
+             .bad = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=1)\n",
+             .good = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=8)\n"},
         .check = {[EK_LINT_PYTHON] = ek__lint_program_switches},
     },
     {

@@ -101,7 +101,7 @@ ek_status ek__lint_yaml_full_batch(ek__lint_run *run, const ek__lint_entry *entr
     if (!ek__lint_is_on(node) || data == 1)
         return EK_OK;
     return REPORT(
-        node, "False",
+        node, NULL, /* alone it would leave the data uncut */
         "full_batch is on with %d data-parallel ranks: each device reads the data of all of them, %d times what "
         "it needs, %lld devices at once; where reading is slow set it to False, with dataset_strategy [[%d, 1], "
         "..], one for each input",

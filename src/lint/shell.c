@@ -329,8 +329,7 @@ static ek_status copy_words(walker *w)
         const char *text = ek__pool_text(w->pool, word->text, strlen(word->text));
         if (!text)
             return ek__no_memory(w->err);
-        out->word[out->n_words] =
-            (ek__shell_word){text, word->line, word->column, !word->unknown};
+        out->word[out->n_words] = (ek__shell_word){text, word->line, word->column, !word->unknown};
     }
     return EK_OK;
 }

@@ -38,8 +38,8 @@ static json_t *rule_json(ek__json *b, const ek_lint_rule *rule)
     return object;
 }
 
-/* A path as the reference of a URI (RFC 3986): bytes that may not stand there become %XX. A relative path stays one, and
- * one from the root becomes a URI of files (RFC 8089), so that nothing in it is taken for a scheme or a host. */
+/* A path as the reference of a URI (RFC 3986): bytes that may not stand there become %XX. A relative path stays one,
+ * and one from the root becomes a URI of files (RFC 8089), so that nothing in it is taken for a scheme or a host. */
 static json_t *uri_json(const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/",

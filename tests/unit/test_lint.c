@@ -443,8 +443,8 @@ static void comments_take_findings_away(void **state)
          "context:\n  mode: 0 # evenkeel: off save-graphs\n  save_graphs: True\n", 1, 0},
         {"for the file, below", "context:\n  save_graphs: True\n# evenkeel: off-file save-graphs\n", 0, 1},
         {"of another rule", "context:\n  save_graphs: True # evenkeel: off deterministic\n", 1, 0},
-        {"two ids", "context: {save_graphs: True, deterministic: 'ON'} # evenkeel: off save-graphs, deterministic\n",
-         0, 2},
+        {"two ids", "context: {save_graphs: True, deterministic: 'ON'} # evenkeel: off save-graphs, deterministic\n", 0,
+         2},
         {"a last line without an end", "save_graphs: True\ncontext: {save_graphs: True} # evenkeel: off save-graphs", 0,
          1},
     };
@@ -708,21 +708,28 @@ static void columns_count_characters_in_every_kind_of_file(void **state)
     } cases[] = {
         {EK_LINT_YAML, "context: {save_graphs: True}\r\n", "save-graphs", 1, 24, 28,
          "     1 | context: {save_graphs: True}\n       |                        ^~~~\n"},
-        {EK_LINT_YAML, "\xef\xbb\xbf" "context: {save_graphs: True}\n", "save-graphs", 1, 24, 28,
-         "     1 | context: {save_graphs: True}\n       |                        ^~~~\n"},
+        {EK_LINT_YAML,
+         "\xef\xbb\xbf"
+         "context: {save_graphs: True}\n",
+         "save-graphs", 1, 24, 28, "     1 | context: {save_graphs: True}\n       |                        ^~~~\n"},
         {EK_LINT_YAML, "context: {\xc3\xa9: 1, save_graphs: True}\n", "save-graphs", 1, 30, 34,
          "     1 | context: {\xc3\xa9: 1, save_graphs: True}\n       |                              ^~~~\n"},
         {EK_LINT_YAML, "context: {\xe8\xae\xad: 1, save_graphs: True}\n", "save-graphs", 1, 30, 34,
          "     1 | context: {\xe8\xae\xad: 1, save_graphs: True}\n       |                               ^~~~\n"},
         {EK_LINT_YAML, "context: {'e\xcc\x81': 1, save_graphs: True}\n", "save-graphs", 1, 33, 37,
          "     1 | context: {'e\xcc\x81': 1, save_graphs: True}\n       |                                ^~~~\n"},
-        {EK_LINT_YAML, "\xef\xbb\xbf" "a: 1 # evenkeel: off nothing\n", "unknown-rule", 1, 22, 29, NULL},
+        {EK_LINT_YAML,
+         "\xef\xbb\xbf"
+         "a: 1 # evenkeel: off nothing\n",
+         "unknown-rule", 1, 22, 29, NULL},
         {EK_LINT_SHELL, "echo \xe8\xae\xad; export GLOG_v=0\n", "debug-log", 1, 23, 24,
          "     1 | echo \xe8\xae\xad; export GLOG_v=0\n       |                        ^\n"},
-        {EK_LINT_SHELL, "python '\xe8\xae\xad' --tensor-model-parallel-size 2 --tensor-model-parallel-size 4 " ARGUMENTS,
+        {EK_LINT_SHELL,
+         "python '\xe8\xae\xad' --tensor-model-parallel-size 2 --tensor-model-parallel-size 4 " ARGUMENTS,
          "argument-twice", 1, 43, 0, NULL},
-        {EK_LINT_PYTHON, "for d in ds:\n    \xe8\xae\xad = train_step(d)\n    print('\xe8\xae\xad', \xe8\xae\xad)\n", "tensor-printed", 3,
-         16, 17, "     3 |     print('\xe8\xae\xad', \xe8\xae\xad)\n       |                 ^~\n"},
+        {EK_LINT_PYTHON, "for d in ds:\n    \xe8\xae\xad = train_step(d)\n    print('\xe8\xae\xad', \xe8\xae\xad)\n",
+         "tensor-printed", 3, 16, 17,
+         "     3 |     print('\xe8\xae\xad', \xe8\xae\xad)\n       |                 ^~\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_lint lint = lint_text(cases[i].kind, cases[i].text);
@@ -767,8 +774,8 @@ static double seconds_of(int n_findings)
     return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
 }
 
-/* Eight times the findings, each in a line of its own with a comment: 64 times the time if lines or comments were looked
- * for from the start each time. */
+/* Eight times the findings, each in a line of its own with a comment: 64 times the time if lines or comments were
+ * looked for from the start each time. */
 static void time_grows_with_the_findings_and_no_faster(void **state)
 {
     (void)state;
@@ -783,7 +790,8 @@ static void figures_are_those_of_the_other_commands(void **state)
     (void)state;
     static const char *const texts[] = {
         MODEL "parallel_config: {model_parallel: 8, pipeline_stage: 4, micro_batch_num: 8, use_seq_parallel: False}\n",
-        MODEL "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n"};
+        MODEL
+        "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *path = write_text("figures", EK_LINT_YAML, texts[i]);
         ek_lint lint = lint_with(&path, 1, NULL);
