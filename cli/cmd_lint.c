@@ -32,9 +32,9 @@ static const cli_spec spec = {
     .summary =
         "Reads training YAMLs, launch scripts and training programs, runs none of them, and says what goes against "
         "the\n"
-        "tuning guides' checklists: *.yaml, *.yml, *.sh, *.env and *.py below a DIR. A comment `evenkeel: off RULE` on "
-        "a\n"
-        "line, or alone on the line above, takes its findings away; `evenkeel: off-file RULE` those of the file.\n"
+        "tuning guides' checklists: *.yaml, *.yml, *.sh, *.bash, *.env and *.py below a DIR. A comment\n"
+        "`evenkeel: off RULE` on a line, or alone on the line above, takes its findings away;\n"
+        "`evenkeel: off-file RULE` those of the file.\n"
         "Options take one dash or two.\n\n"
         "Exit status: 0 nothing of the level that counts, 1 something, 2 wrong usage or input.",
     .examples = "examples:\n"
@@ -145,7 +145,7 @@ static bool explain(const char *id)
     for (int i = 0; i < n; i++)
         names[i] = rules[i]->id;
     const char *near = cli_nearest(id, names, n);
-    cli_error(NULL, "no rule is called '%s'%s%s%s; --list names them", id, near ? "; did you mean '" : "",
+    cli_error(NULL, "no rule is called '%s'%s%s%s --list names them", id, near ? "; did you mean '" : ";",
               near ? near : "", near ? "'?" : "");
     return false;
 }
@@ -200,7 +200,7 @@ static int run_files(command *c, const cli_lint_files *files)
     c->options.only = c->only.id, c->options.n_only = c->only.n;
     c->options.off = c->off.id, c->options.n_off = c->off.n;
     c->options.least = c->quiet ? c->counts : EK_LINT_NOTE;
-    c->options.skip_unreadable = files->any_folder;
+    c->options.may_skip = files->found;
     if (ek_lint_run((const char *const *)files->path, files->n, &c->options, c->quiet ? NULL : &cli_listener, &lint,
                     &err)) {
         cli_error(&err, "%s", err.message);
@@ -236,7 +236,7 @@ static int run(int argc, char **argv)
     for (int i = 0; i < MAX_PATHS && c.path[i] && code == EXIT_DONE; i++)
         code = cli_lint_files_add(&files, c.path[i]) ? EXIT_DONE : EXIT_WRONG;
     if (code == EXIT_DONE && files.n == 0) {
-        cli_error(NULL, "no *.yaml, *.yml, *.sh, *.env or *.py below %s", c.path[0]);
+        cli_error(NULL, "no *.yaml, *.yml, *.sh, *.bash, *.env or *.py below %s", c.path[0]);
         code = EXIT_WRONG;
     }
     code = code == EXIT_DONE ? run_files(&c, &files) : code;

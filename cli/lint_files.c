@@ -13,7 +13,8 @@
 
 enum { MAX_FILES = 100000, MAX_DEPTH = 64, MAX_PATH = 4096 };
 
-static bool keep(cli_lint_files *files, const char *path)
+/* `found`: below a folder, not named by the user. */
+static bool keep(cli_lint_files *files, const char *path, bool found)
 {
     if (files->n == MAX_FILES) {
         cli_error(NULL, "more than %d files; give a folder with fewer", MAX_FILES);
@@ -22,11 +23,13 @@ static bool keep(cli_lint_files *files, const char *path)
     if (files->n == files->capacity) {
         int capacity = files->capacity ? 2 * files->capacity : 64;
         char **more = realloc(files->path, (size_t)capacity * sizeof *more);
-        if (!more) {
+        files->path = more ? more : files->path;
+        bool *marks = realloc(files->found, (size_t)capacity * sizeof *marks);
+        files->found = marks ? marks : files->found;
+        if (!more || !marks) {
             cli_error(NULL, "out of memory");
             return false;
         }
-        files->path = more;
         files->capacity = capacity;
     }
     char *copy = strdup(path);
@@ -34,13 +37,14 @@ static bool keep(cli_lint_files *files, const char *path)
         cli_error(NULL, "out of memory");
         return false;
     }
+    files->found[files->n] = found;
     files->path[files->n++] = copy;
     return true;
 }
 
 static bool is_of_a_kind(const char *name)
 {
-    static const char *const ends[] = {".yaml", ".yml", ".sh", ".env", ".py"};
+    static const char *const ends[] = {".yaml", ".yml", ".sh", ".bash", ".env", ".py"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t n = strlen(name), m = strlen(ends[i]);
         if (n >= m && strcmp(name + n - m, ends[i]) == 0)
@@ -67,7 +71,9 @@ static bool add_entry(cli_lint_files *files, const char *folder, const char *nam
         return true; /* gone since */
     if (S_ISDIR(about.st_mode))
         return add_folder(files, path, depth + 1);
-    return !is_of_a_kind(name) || keep(files, path);
+    if (S_ISLNK(about.st_mode) && stat(path, &about) != 0)
+        return true;                                                                  /* a link to nothing */
+    return !is_of_a_kind(name) || !S_ISREG(about.st_mode) || keep(files, path, true); /* a pipe would wait for ever */
 }
 
 static bool add_folder(cli_lint_files *files, const char *path, int depth)
@@ -78,6 +84,10 @@ static bool add_folder(cli_lint_files *files, const char *path, int depth)
         return false;
     }
     int n = scandir(path, &entry, NULL, alphasort);
+    if (n < 0 && depth > 0) {
+        cli_note("%s is left out: it cannot be read: %s", path, strerror(errno));
+        return true;
+    }
     if (n < 0) {
         cli_error(NULL, "%s: cannot be read: %s", path, strerror(errno));
         return false;
@@ -95,10 +105,9 @@ bool cli_lint_files_add(cli_lint_files *files, const char *path)
 {
     struct stat about;
     if (strcmp(path, "-") != 0 && stat(path, &about) == 0 && S_ISDIR(about.st_mode)) {
-        files->any_folder = true;
         return add_folder(files, path, 0);
     }
-    return keep(files, path);
+    return keep(files, path, false);
 }
 
 void cli_lint_files_clear(cli_lint_files *files)
@@ -106,5 +115,6 @@ void cli_lint_files_clear(cli_lint_files *files)
     for (int i = 0; i < files->n; i++)
         free(files->path[i]);
     free(files->path);
+    free(files->found);
     *files = (cli_lint_files){0};
 }

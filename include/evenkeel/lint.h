@@ -70,8 +70,9 @@ typedef struct ek_lint_options {
     int n_devices; /**< of the run, where the files do not tell; 0 */
     /** What to take a file for whose name does not tell; -1: its content decides. */
     int kind;
-    /** A file that is wrong as what it is becomes a warning and is left out, instead of ending the run. */
-    bool skip_unreadable;
+    /** [n_paths] files that become a warning and are left out where they cannot be read, or are wrong as what they
+     * are, instead of ending the run; NULL: none. */
+    const bool *may_skip;
 } ek_lint_options;
 
 /** All rules, notes too, kinds by name or content. */

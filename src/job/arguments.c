@@ -53,7 +53,7 @@ static char peek(const scanner *s, size_t ahead)
 static void advance(scanner *s, size_t n)
 {
     for (; n > 0 && s->at < s->size; n--) {
-        s->column++;
+        s->column += ((unsigned char)s->text[s->at] & 0xC0) != 0x80; /* characters, not bytes of UTF-8 */
         if (s->text[s->at++] == '\n') {
             s->line++;
             s->column = 1;

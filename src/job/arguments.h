@@ -19,7 +19,7 @@ enum {
 /* A word. Those of one statement, array or quoted text follow one another and have the same group. */
 typedef struct ek__word {
     const char *text; /* after substitution */
-    int line, column; /* from 1 */
+    int line, column; /* from 1, in characters */
     int group;
     int owner;           /* variable whose value it is part of; -1: a word of a command */
     const char *unknown; /* what in it could not be substituted: "$TP", "$(nproc)"; NULL: nothing */

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "evenkeel/lint.h"
 #include "lint/place.h"
 
 static const char mark[] = "evenkeel:";
@@ -75,9 +76,25 @@ static ek_status read_ids(const line *l, const char *at, bool alone, ek__pool *p
                                        .column = ek__column_of(l->start, word),
                                        .end_column = ek__column_of(l->start, at),
                                        .from = whole ? 0 : l->number,
-                                       .to = whole   ? 0
-                                             : alone ? -1
-                                                     : l->number};
+                                       .to = alone ? -1 : l->number};
+    }
+}
+
+static bool is_whole(const ek__comments *comments, const char *id)
+{
+    for (int i = 0; i < comments->n_whole; i++)
+        if (strcmp(comments->whole[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* Ids that are off in the whole file are gathered, so that no later question looks at all comments. */
+static void gather_whole(ek__comments *comments)
+{
+    for (int i = 0; i < comments->n; i++) {
+        const ek__comment *c = &comments->comment[i];
+        if (c->from == 0 && comments->n_whole < EK__WHOLE_MAX && ek_lint_rule_find(c->id) && !is_whole(comments, c->id))
+            comments->whole[comments->n_whole++] = c->id;
     }
 }
 
@@ -93,6 +110,8 @@ ek_status ek__comments_read(const char *text, size_t size, ek__pool *pool, ek__c
     ek__comments found = {0};
     line l = {.start = text, .number = 1};
     const char *end = text + size;
+    if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
+        l.start += 3; /* a byte order mark is no column */
     for (; l.start < end; l.start = l.end + 1, l.number++) {
         const char *feed = memchr(l.start, '\n', (size_t)(end - l.start));
         bool alone = false;
@@ -105,16 +124,25 @@ ek_status ek__comments_read(const char *text, size_t size, ek__pool *pool, ek__c
             return status;
     }
     close_open(&found, l.number);
+    gather_whole(&found);
     *out = found;
     return EK_OK;
 }
 
 bool ek__comments_cover(const ek__comments *comments, const char *id, int number)
 {
-    for (int i = 0; i < comments->n; i++) {
-        const ek__comment *comment = &comments->comment[i];
-        if (strcmp(comment->id, id) == 0 && (comment->from == 0 || (number >= comment->from && number <= comment->to)))
-            return true;
+    if (is_whole(comments, id))
+        return true;
+    int first = 0, behind = comments->n; /* the first comment that holds for this line or a later one */
+    while (first < behind) {
+        int middle = first + (behind - first) / 2;
+        if (comments->comment[middle].to < number)
+            first = middle + 1;
+        else
+            behind = middle;
     }
+    for (; first < comments->n && comments->comment[first].from <= number; first++)
+        if (comments->comment[first].from > 0 && strcmp(comments->comment[first].id, id) == 0)
+            return true;
     return false;
 }

@@ -100,25 +100,45 @@ static bool is_wanted(const ek_lint_rule *rule, const ek_lint_options *options)
 
 /* ---- findings ---- */
 
-/* A line of the file without what cannot be printed. */
-static char *excerpt_of(const ek__lint_file *file, int line, ek__pool *pool)
+/* Where the line of the last finding begins: findings come in the order of lines, so a file is gone through once. */
+typedef struct line_cursor {
+    const ek__lint_file *file;
+    int line;
+    const char *start, *end; /* of the line on, of the file */
+    const char *excerpt;     /* of the line; NULL: not made yet */
+} line_cursor;
+
+static void go_to_line(line_cursor *c, const ek__lint_file *file, int line)
 {
-    const char *start = file->text, *end = file->text + file->size;
-    for (int i = 1; i < line && start < end; i++) {
-        const char *feed = memchr(start, '\n', (size_t)(end - start));
-        start = feed ? feed + 1 : end;
+    if (c->file != file) {
+        bool mark = file->size >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0; /* columns do not count it */
+        *c = (line_cursor){file, 1, file->text + (mark ? 3 : 0), file->text + file->size, NULL};
     }
-    const char *feed = memchr(start, '\n', (size_t)(end - start));
-    size_t n = (size_t)((feed ? feed : end) - start);
+    for (; c->line < line; c->line++) {
+        const char *feed = memchr(c->start, '\n', (size_t)(c->end - c->start));
+        c->start = feed ? feed + 1 : c->end;
+        c->excerpt = NULL;
+    }
+}
+
+/* A line of the file without what cannot be printed. */
+static const char *excerpt_of(line_cursor *c, const ek__lint_file *file, int line, ek__pool *pool)
+{
+    go_to_line(c, file, line);
+    if (c->excerpt)
+        return c->excerpt;
+    const char *start = c->start, *feed = memchr(start, '\n', (size_t)(c->end - start));
+    size_t n = (size_t)((feed ? feed : c->end) - start);
+    n -= n > 0 && start[n - 1] == '\r';
     if (n > EXCERPT) { /* not within a character */
         for (n = EXCERPT; n > 0 && ((unsigned char)start[n] & 0xC0) == 0x80;)
             n--;
     }
     char *text = ek__pool_text(pool, start, n);
-    for (char *c = text; c && *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7F)
-            *c = ' ';
-    return text;
+    for (size_t i = 0; text && i < n; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7F)
+            text[i] = ' ';
+    return c->excerpt = text;
 }
 
 static ek_status add(ek__lint_run *run, const ek__lint_file *file, const ek_lint_finding *about)
@@ -142,6 +162,9 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    for (char *c = text; *c; c++) /* values of files may hold what a terminal would obey */
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = ' ';
     ek_lint_finding about = {.rule = &entry->about,
                              .path = file->path,
                              .line = line > 0 ? line : 1,
@@ -149,8 +172,7 @@ ek_status ek__lint_report(ek__lint_run *run, const ek__lint_entry *entry, const 
                              .end_column = end_column > column ? end_column : 0,
                              .message = ek__pool_text(run->pool, text, strlen(text)),
                              .fix = fix ? ek__pool_text(run->pool, fix, strlen(fix)) : NULL};
-    about.excerpt = excerpt_of(file, about.line, run->pool);
-    if (!about.message || !about.excerpt || (fix && !about.fix))
+    if (!about.message || (fix && !about.fix))
         return ek__no_memory(run->err);
     return add(run, file, &about);
 }
@@ -177,10 +199,14 @@ static ek_status finish(ek__lint_run *run, ek_lint *out)
     out->suppressed = ek__pool_alloc(run->pool, (size_t)run->n_found, sizeof *out->suppressed);
     if (!out->finding || !out->suppressed)
         return ek__no_memory(run->err);
+    line_cursor cursor = {0};
     for (int i = 0; i < run->n_found; i++) {
-        const struct ek__lint_found *found = &run->found[i];
+        struct ek__lint_found *found = &run->found[i];
         if (i > 0 && compare(found - 1, found) == 0)
             continue;
+        found->about.excerpt = excerpt_of(&cursor, &run->file[found->file], found->about.line, run->pool);
+        if (!found->about.excerpt)
+            return ek__no_memory(run->err);
         if (found->suppressed)
             out->suppressed[out->n_suppressed++] = found->about;
         else
@@ -201,13 +227,13 @@ static ek_status check_file(ek__lint_run *run, const ek__lint_file *file)
     return status;
 }
 
-/* A file that cannot be read as what it is is left out where the options say so. */
-static ek_status read_file(const char *path, const ek_lint_options *options, const ek_listener *listener,
+/* A file that cannot be read, or not as what it is, is left out where the options say so. */
+static ek_status read_file(const char *path, bool may_skip, const ek_lint_options *options, const ek_listener *listener,
                            ek__pool *pool, ek__lint_file *file, ek_error *err)
 {
     ek_error reason = {0};
     ek_status status = ek__lint_file_read(path, options, pool, file, &reason);
-    if (status == EK_ERR_INPUT && options->skip_unreadable) {
+    if ((status == EK_ERR_INPUT || status == EK_ERR_SYSTEM) && may_skip) {
         ek__warn(listener, (ek_origin){reason.file, reason.line, reason.column}, "is left out: %s", reason.message);
         ek__lint_file_clear(file);
         return EK_OK;
@@ -226,7 +252,8 @@ static ek_status run_all(const char *const *path, int n_paths, const ek_lint_opt
     ek__lint_run run = {.file = file, .options = options, .pool = out->pool, .err = err};
     ek_status status = EK_OK;
     for (int i = 0; i < n_paths && status == EK_OK; i++) {
-        status = read_file(path[i], options, listener, out->pool, &file[run.n_files], err);
+        status = read_file(path[i], options->may_skip && options->may_skip[i], options, listener, out->pool,
+                           &file[run.n_files], err);
         run.n_files += status == EK_OK && file[run.n_files].text;
     }
     for (int i = 0; i < run.n_files && status == EK_OK; i++)

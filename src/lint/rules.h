@@ -71,7 +71,7 @@ struct ek__lint_entry {
     X(remarks)                                                                                                         \
     X(yaml)                                                                                                            \
     X(launch)                                                                                                          \
-    X(switches)\
+    X(switches)                                                                                                        \
     X(python)                                                                                                          \
     X(hot)
 

@@ -263,7 +263,7 @@ static ek_status check_print(ek__lint_run *run, const ek__lint_entry *entry, con
         int which = tensor_in(p, call, tensor);
         if (which >= 0) {
             const ek__python_token *t = &p->token[which];
-            status = ek__lint_report(run, entry, file, t->line, t->column, t->column + t->size, NULL,
+            status = ek__lint_report(run, entry, file, t->line, t->column, ek__python_end_column(p, which), NULL,
                                      "printing the tensor %.60s in every step waits until the device is done; print it "
                                      "every some hundred steps",
                                      p->symbol[t->symbol]);
@@ -287,17 +287,30 @@ static ek_status check_collect(ek__lint_run *run, const ek__lint_entry *entry, c
     return status;
 }
 
+/* Is the token one of these names of gc, called or handed over as it is? */
+static bool names_one_of(const ek__python *p, int token, const char *const *names)
+{
+    const ek__python_token *t = &p->token[token];
+    const char *alias = t->symbol >= 0 ? p->alias[t->symbol] : NULL;
+    if (!alias || strncmp(alias, "gc", 2) != 0 || (alias[2] != '\0' && alias[2] != '.'))
+        return false;
+    if (alias[2] == '.')
+        return is_name(alias + 3, names);
+    return token + 2 < p->n_tokens && ek__python_is(p, token + 1, ".") && p->token[token + 2].symbol >= 0 &&
+           is_name(p->symbol[p->token[token + 2].symbol], names);
+}
+
 static ek_status check_never(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const char *const disable[] = {"gc.disable", NULL}, *const collect[] = {"gc.collect", "gc.enable", NULL};
+    static const char *const disable[] = {"gc.disable", NULL}, *const again[] = {"collect", "enable", NULL};
     const ek__python *p = file->python;
     const ek__python_call *disabled = NULL;
-    for (int i = 0; i < p->n_calls; i++) {
-        if (is_callee(&p->call[i], collect))
-            return EK_OK;
-        if (!disabled && is_callee(&p->call[i], disable))
+    for (int i = 0; i < p->n_calls && !disabled; i++)
+        if (is_callee(&p->call[i], disable))
             disabled = &p->call[i];
-    }
+    for (int i = 0; disabled && i < p->n_tokens; i++)
+        if (names_one_of(p, i, again))
+            return EK_OK;
     return disabled ? report_call(run, entry, file, disabled,
                                   "gc.disable() and no gc.collect() in this program: cycles with tensors in them stay; "
                                   "call gc.collect() every some hundred steps")
@@ -322,9 +335,10 @@ static ek_status check_bprop(ek__lint_run *run, const ek__lint_entry *entry, con
             told = ek__python_is(p, t, "used_bprop_inputs");
         const ek__python_token *name = &p->token[b->name];
         if (!told)
-            status = ek__lint_report(run, entry, file, name->line, name->column, name->column + name->size, NULL,
-                                     "this bprop() without used_bprop_inputs keeps all inputs and the output until it "
-                                     "runs; set self.used_bprop_inputs in __init__ to the indices it needs");
+            status =
+                ek__lint_report(run, entry, file, name->line, name->column, ek__python_end_column(p, b->name), NULL,
+                                "this bprop() without used_bprop_inputs keeps all inputs and the output until it "
+                                "runs; set self.used_bprop_inputs in __init__ to the indices it needs");
     }
     return status;
 }

@@ -64,8 +64,10 @@ static ek_status predict(const ek_job *job, ek_error *err, held *out)
     out->known = true;
     for (int s = 0; s < memory.n_stages; s++) {
         const ek_memory_stage *stage = &memory.stage[s];
-        const double peak = to_mb((double)stage->used_peak), kept = to_mb((double)stage->part[EK_PART_ACTIVATIONS]),
-                     states = to_mb((double)stage->part[EK_PART_OPTIMIZER]);
+        /* Whole MB as `evenkeel memory` prints them, so that the same figure reads the same. */
+        const double peak = floor(to_mb((double)stage->used_peak)),
+                     kept = floor(to_mb((double)stage->part[EK_PART_ACTIVATIONS])),
+                     states = floor(to_mb((double)stage->part[EK_PART_OPTIMIZER]));
         out->peak_mb = peak > out->peak_mb ? peak : out->peak_mb;
         out->activations_mb = kept > out->activations_mb ? kept : out->activations_mb;
         out->optimizer_mb = states > out->optimizer_mb ? states : out->optimizer_mb;
@@ -373,7 +375,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "Norms, residual sums and the inputs they keep are cut over the tensor-parallel ranks, with the same amount "
                          "of communication. Without it each rank computes and keeps all of them.",
                   .cost = "Memory of kept norm inputs, t times what it needs to be, and the time of t times the norms.",
-                  .fix = "use_seq_parallel: True in parallel_config; --sequence-parallel in Megatron.",
+                  .fix = "use_seq_parallel: True (MindFormers), sequence_parallel: True (MindSpeed-Core-MS), --sequence-parallel (Megatron).",
                   .source = "MindFormers performance guide, memory bottleneck, short sequence parallel: turn it on in all MP scenarios",
                   .bad = LARGE "parallel_config: {model_parallel: 8, use_seq_parallel: False}\n",
                   .good = LARGE "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
@@ -385,7 +387,8 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "With several data-parallel ranks each can hold a part of the optimizer's states (and weights) and gather what "
                          "it needs. It is advised in most cases.",
                   .cost = "Memory: states of 8 to 12 bytes a parameter on every rank instead of a part of them.",
-                  .fix = "enable_parallel_optimizer: True in parallel; use_distributed_optimizer: True; --use-distributed-optimizer.",
+                  .fix = "enable_parallel_optimizer: True in parallel (MindFormers), use_distributed_optimizer: True (MindSpeed-Core-MS), "
+                         "--use-distributed-optimizer (Megatron).",
                   .source = "MindFormers performance guide, memory bottleneck, optimizer parallel; MindSpore dynamic graph guide, "
                             "distributed optimizer",
                   .bad = MODEL "parallel: {enable_parallel_optimizer: False}\n"
@@ -414,7 +417,7 @@ const ek__lint_entry ek__lint_job[] = {
                          "parallelism with a shared optimizer, or a few pipeline stages, is likely faster.",
                   .cost = "Communication in every layer; the guide's 13B model was slower with tensor parallelism than with data "
                           "parallelism alone.",
-                  .fix = "Try model_parallel: 1 with optimizer parallelism or pipeline stages.",
+                  .fix = "Try model_parallel: 1, or --tensor-model-parallel-size 1, with optimizer parallelism or pipeline stages.",
                   .source = "MindFormers performance guide, memory bottleneck (more than 20B) and Llama2-13B case",
                   .bad = MODEL "parallel_config: {model_parallel: 2, use_seq_parallel: True}\n",
                   .good = LARGE "parallel_config: {model_parallel: 2, use_seq_parallel: True}\n"},
@@ -426,7 +429,8 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "From 32k tokens on the activations of one sequence fill a device; context parallelism cuts the sequence over "
                          "ranks.",
                   .cost = "Activations in proportion to the tokens, or the recomputation that makes up for them.",
-                  .fix = "context_parallel: 2 or more.",
+                  .fix = "context_parallel (MindFormers), context_parallel_size (MindSpeed-Core-MS) or --context-parallel-size (Megatron) of 2 or "
+                         "more.",
                   .source = "MindFormers performance guide, memory bottleneck, long sequence parallel (>= 32k)",
                   .bad = LONG("32768") "parallel_config: {context_parallel: 1}\n",
                   .good = LONG("32768") "parallel_config: {context_parallel: 4}\nparallel: {enable_parallel_optimizer: True}\n"},
@@ -463,7 +467,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "Interleaved 1F1B sends micro-batches through in rounds of p; the last round is not full otherwise. Megatron "
                          "refuses it.",
                   .cost = "The missing micro-batches of the last round are idle time on every stage, v chunks each.",
-                  .fix = "micro_batch_num: a multiple of pipeline_stage.",
+                  .fix = "micro_batch_num a multiple of pipeline_stage; in Megatron a global batch that makes it one.",
                   .source = "Narayanan et al. 2021, Efficient Large-Scale Language Model Training on GPU Clusters, section 2.2",
                   .bad = CHUNKS("2") "parallel: {pipeline_config: {pipeline_interleave: True}}\n"
                                      "parallel_config: {pipeline_stage: 4, micro_batch_num: 62}\n",
@@ -478,7 +482,7 @@ const ek__lint_entry ek__lint_job[] = {
                          "bubble. With memory to spare 2 is likely better. Fires where the predicted peak with 2 stays below 95 % of "
                          "max_device_memory and the bubble below 20 %.",
                   .cost = "Efficiency of kernels; measure both.",
-                  .fix = "Try batch_size: 2 with half of micro_batch_num.",
+                  .fix = "Try batch_size: 2 with half of micro_batch_num; --micro-batch-size 2 in Megatron, whose global batch stays.",
                   .source = "MindSpore dynamic graph guide, performance settings, micro-batch-size",
                   .bad = MODEL "context: {max_device_memory: '58GB'}\n"
                                "runner_config: {batch_size: 1}\n"
@@ -496,7 +500,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "Full recomputation repeats the forward pass of a layer. Where the predicted peak without it stays below 95 % of "
                          "max_device_memory it is likely not needed.",
                   .cost = "20 to 25 % more computation where all layers are recomputed, by the guide's 13B case.",
-                  .fix = "recompute: False, or fewer layers; evenkeel balance finds the least that fits.",
+                  .fix = "recompute: False, or fewer layers (--recompute-num-layers in Megatron); evenkeel balance finds the least that fits.",
                   .source = "MindFormers performance guide, overall concept and Llama2-13B case; MindSpore dynamic graph guide, recompute",
                   .bad = MODEL "context: {max_device_memory: '58GB'}\n"
                                "recompute_config: {recompute: True}\n"
@@ -514,7 +518,7 @@ const ek__lint_entry ek__lint_job[] = {
                   .why = "Without flash attention the scores of all pairs of tokens are written to memory, and kept for the backward "
                          "pass. Fused operators gain time and memory in general.",
                   .cost = "The bytes in the finding, a layer and a micro-batch, at least twice (scores and probabilities).",
-                  .fix = "use_flash_attention: True; --use-flash-attn.",
+                  .fix = "use_flash_attention: True (MindFormers), use_flash_attn: True (MindSpeed-Core-MS), --use-flash-attn (Megatron).",
                   .source = "MindFormers performance guide, computing length bottleneck, fusion operator replacement",
                   .bad = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
                          "                       num_heads: 32, vocab_size: 32000, use_flash_attention: False}}\n"

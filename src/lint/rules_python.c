@@ -1,10 +1,11 @@
 /* Rules on what a program switches on: modes for looking for faults that stay on, the profiler's window, loading of
  * data. A setting counts where its value is written out; the functions are known by the names that imports give them,
  * so that another function of the same name is none. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "lint/hot.h"
 #include "lint/checks.h"
+#include "lint/hot.h"
 #include "lint/rules.h"
 
 #define PYTHON        (1U << EK_LINT_PYTHON)
@@ -31,7 +32,7 @@ static bool is_of(const ek__python_call *call, const char *module, const char *n
 
 /* ---- switches ---- */
 
-typedef enum wanted { IS_TRUE, IS_ON, IS_SAVING, IS_ANYTHING, IS_AT_MOST_ONE } wanted;
+typedef enum wanted { IS_TRUE, IS_ON, IS_SAVING, IS_AT_MOST_ONE, IS_NO_FUSION, IS_MUCH_MEMORY } wanted;
 
 /* A setting that an argument makes. */
 typedef struct switched {
@@ -55,11 +56,23 @@ static const switched switches[] = {
      "save_graphs writes the graph after every pass to files, from every rank; write 0 when they have been looked at"},
     {"anomaly-detection", "torch", "set_detect_anomaly", "mode", 0, IS_TRUE, "False",
      "anomaly detection records where every operator was called and checks every gradient; leave it out"},
-    {"full-batch", "mindspore", "set_auto_parallel_context", "full_batch", -1, IS_TRUE, "False",
+    {"full-batch", "mindspore", "set_auto_parallel_context", "full_batch", -1, IS_TRUE, NULL,
      "with full_batch every process reads the whole batch; write False and a dataset_strategy that divides the batch"},
+    {"jit-level", "mindspore", "JitConfig", "jit_level", 0, IS_NO_FUSION, "'O1'",
+     "jit_level is O0, with which operators are not fused; O1 fuses them, which saves time and memory"},
+    {"max-device-memory", "mindspore", "set_context", "max_device_memory", -1, IS_MUCH_MEMORY, "'58GB'",
+     "max_device_memory leaves less than 6 GB of a device of 64 GB to communication and the rest; 58 GB are advised"},
     {"zero-shard-size", "", "initialize_model_parallel", "zero_shard_size", -1, IS_AT_MOST_ONE, NULL,
      "zero_shard_size must be above 1, at most the data parallelism, and divide it; leave it out to shard over all"},
 };
+
+/* "59GB": more than the 58 GB that are advised, of a device of 64 GB. */
+static bool is_much_memory(const char *text)
+{
+    char *end;
+    double gb = strtod(text, &end);
+    return end != text && strcmp(end, "GB") == 0 && gb > 58 && gb <= 64;
+}
 
 static bool is_bad(const ek__python_literal *v, wanted bad)
 {
@@ -70,11 +83,14 @@ static bool is_bad(const ek__python_literal *v, wanted bad)
         return v->kind == EK__PYTHON_TEXT && strcmp(v->text, "ON") == 0;
     case IS_SAVING:
         return v->kind == EK__PYTHON_TRUE || (v->kind == EK__PYTHON_WHOLE && v->whole > 0);
-    case IS_AT_MOST_ONE:
-        return v->kind == EK__PYTHON_WHOLE && v->whole <= 1;
-    default:
-        return true;
+    case IS_AT_MOST_ONE: /* -1 is the default: all of the data parallelism */
+        return v->kind == EK__PYTHON_WHOLE && v->whole <= 1 && v->whole != -1;
+    case IS_NO_FUSION:
+        return v->kind == EK__PYTHON_TEXT && strcmp(v->text, "O0") == 0;
+    case IS_MUCH_MEMORY:
+        return v->kind == EK__PYTHON_TEXT && is_much_memory(v->text);
     }
+    return false;
 }
 
 static ek_status check_switch(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file,
@@ -286,17 +302,18 @@ const ek__lint_entry ek__lint_python[] = {
         .check = {[EK_LINT_PYTHON] = check_anomaly},
     },
     {
-        .about = {.id = "zero-shard-size",
-                  .level = EK_LINT_ERROR,
-                  .kinds = PYTHON,
-                  .title = "zero_shard_size is out of its range",
-                  .why = "Sharding the optimizer over a part of the data parallelism keeps its gathers inside a node. "
-                         "The size is above 1, at most the data parallelism, and divides it.",
-                  .cost = "The sharding that is meant does not come about.",
-                  .fix = "A divisor of the data parallelism above 1, such as the devices of a node.",
-                  .source = GUIDE ", advanced features: unsaturated sharding",
-                  .bad = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=1)\n",
-                  .good = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=8)\n"},
+        .about =
+            {.id = "zero-shard-size",
+             .level = EK_LINT_ERROR,
+             .kinds = PYTHON,
+             .title = "zero_shard_size is out of its range",
+             .why = "Sharding the optimizer over a part of the data parallelism keeps its gathers inside a node. "
+                    "The size is above 1, at most the data parallelism, and divides it; -1, the default, is all of it.",
+             .cost = "The sharding that is meant does not come about.",
+             .fix = "A divisor of the data parallelism above 1, such as the devices of a node.",
+             .source = GUIDE ", advanced features: unsaturated sharding",
+             .bad = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=1)\n",
+             .good = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=8)\n"},
         .check = {[EK_LINT_PYTHON] = ek__lint_program_switches},
     },
     {

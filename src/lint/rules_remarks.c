@@ -173,7 +173,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         CHECKS(check_remarks),
     },
     {
-        .about = {.id = "fine-grain-without-sequence-parallel", .level = EK_LINT_WARNING, .kinds = JOBS,
+        .about = {.id = "fine-grain-without-sequence-parallel", .level = EK_LINT_WARNING, .kinds = 1U << EK_LINT_YAML,
                   .title = "Fine-grained interleaving without sequence parallelism",
                   .why = "fine_grain_interleave hides the communication of tensor parallelism behind computation; it is meant to go "
                          "with sequence parallelism.",
@@ -186,10 +186,10 @@ const ek__lint_entry ek__lint_remarks[] = {
                   .good = "model: {model_config: {type: LlamaConfig, seq_length: 4096, hidden_size: 4096, num_layers: 32,\n"
                           "                       num_heads: 32, vocab_size: 32000, fine_grain_interleave: 2}}\n"
                           "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
-        CHECKS(check_remarks),
+        .check = {[EK_LINT_YAML] = check_remarks},
     },
     {
-        .about = {.id = "vocabulary-not-divisible", .level = EK_LINT_WARNING, .kinds = JOBS,
+        .about = {.id = "vocabulary-not-divisible", .level = EK_LINT_WARNING, .kinds = 1U << EK_LINT_YAML,
                   .title = "The vocabulary does not divide by the ranks that were to share it",
                   .why = "With vocab_emb_dp: False the embedding table is cut over model_parallel x context_parallel ranks and the "
                          "head over model_parallel. Where the vocabulary does not divide, the framework keeps them whole without "
@@ -201,10 +201,10 @@ const ek__lint_entry ek__lint_remarks[] = {
                          "                       num_heads: 32, vocab_size: 32001, use_flash_attention: True}}\n"
                          "parallel_config: {model_parallel: 8, use_seq_parallel: True, vocab_emb_dp: False}\n",
                   .good = MODEL "parallel_config: {model_parallel: 8, use_seq_parallel: True, vocab_emb_dp: False}\n"},
-        CHECKS(check_remarks),
+        .check = {[EK_LINT_YAML] = check_remarks},
     },
     {
-        .about = {.id = "vpp-not-on", .level = EK_LINT_WARNING, .kinds = JOBS,
+        .about = {.id = "vpp-not-on", .level = EK_LINT_WARNING, .kinds = 1U << EK_LINT_YAML,
                   .title = "Interleave is counted but not switched on",
                   .why = "pp_interleave_num counts only with parallel.pipeline_config.pipeline_interleave: True. Without it a stage "
                          "has one chunk.",
@@ -218,7 +218,7 @@ const ek__lint_entry ek__lint_remarks[] = {
                           "                       num_heads: 32, vocab_size: 32000, pp_interleave_num: 2}}\n"
                           "parallel: {pipeline_config: {pipeline_interleave: True, pipeline_scheduler: '1f1b'}}\n"
                           "parallel_config: {pipeline_stage: 4, micro_batch_num: 64}\n"},
-        CHECKS(check_remarks),
+        .check = {[EK_LINT_YAML] = check_remarks},
     },
     {
         .about = {.id = "setting-without-effect", .level = EK_LINT_NOTE, .kinds = JOBS,
@@ -288,7 +288,7 @@ const ek__lint_entry ek__lint_remarks[] = {
         .about = {.id = "not-runnable", .level = EK_LINT_ERROR, .kinds = JOBS,
                   .title = "The framework would not run this",
                   .why = "Degrees do not divide what they cut, layers are not all placed, or there are fewer micro-batches than stages.",
-                  .cost = "The run stops at its start, often minutes after the devices were taken.",
+                  .cost = "The run stops at its start, when its devices are already taken.",
                   .fix = "Correct the setting that the finding names.",
                   .source = "checks that MindFormers r1.5.0 and Megatron-LM make themselves; docs/models.md",
                   .bad = MODEL "parallel_config: {model_parallel: 6, use_seq_parallel: True}\n",

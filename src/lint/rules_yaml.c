@@ -55,10 +55,13 @@ static int64_t count_devices(const ek__lint_file *file)
 
 ek_status ek__lint_yaml_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
-    static const char *const keys[] = {"deterministic", "train_precision_sync"};
+    /* The first word is used for other things elsewhere in files, such as the order of data. */
+    static const char *const paths[] = {"context.deterministic", "deterministic", "training_config.deterministic",
+                                        "train_precision_sync"};
+    static const char *const keys[] = {"deterministic", "deterministic", "deterministic", "train_precision_sync"};
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && status == EK_OK; i++) {
-        const ek__node *node = ek__lint_find(file->yaml, keys[i]);
+        const ek__node *node = ek__lint_get(file->yaml, paths[i]);
         bool word = node && !ek__node_is_bool(node, &(bool){false});
         if (ek__lint_is_on(node))
             status = REPORT(node, word ? "\"OFF\"" : "False",
@@ -98,7 +101,7 @@ ek_status ek__lint_yaml_full_batch(ek__lint_run *run, const ek__lint_entry *entr
     if (!ek__lint_is_on(node) || data == 1)
         return EK_OK;
     return REPORT(
-        node, "False",
+        node, NULL, /* alone it would leave the data uncut */
         "full_batch is on with %d data-parallel ranks: each device reads the data of all of them, %d times what "
         "it needs, %lld devices at once; where reading is slow set it to False, with dataset_strategy [[%d, 1], "
         "..], one for each input",
@@ -209,7 +212,9 @@ ek_status ek__lint_yaml_profile_steps(ek__lint_run *run, const ek__lint_entry *e
 static ek_status check_profile_init(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__node *node = ek__lint_get(file->yaml, "init_start_profile");
-    if (!is_on_at(file, "profile") || !ek__lint_is_on(node))
+    /* Data of communication and of memory are collected only by a profiler that starts so. */
+    bool wanted = is_on_at(file, "profile_communication") || is_on_at(file, "profile_memory");
+    if (!is_on_at(file, "profile") || !ek__lint_is_on(node) || wanted)
         return EK_OK;
     return REPORT(node, "False",
                   "the profiler starts as it is made, so profile_start_step %d does nothing and the compilation is "
@@ -310,7 +315,7 @@ const ek__lint_entry ek__lint_yaml[] = {
         .about = {.id = "profile-on", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "The profiler is on",
                   .why = "Collecting and writing takes long; it is for runs that are made to be profiled.",
-                  .cost = "The steps that are profiled, and minutes of writing after them.",
+                  .cost = "Slower steps while they are profiled, and the time to write what was collected; no source gives a figure.",
                   .fix = "profile: False.",
                   .source = "MindFormers performance guide, profiler tool",
                   .bad = "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\n",
@@ -318,12 +323,15 @@ const ek__lint_entry ek__lint_yaml[] = {
         CHECK(check_profile),
     },
     {
-        .about = {.id = "profile-init", .level = EK_LINT_WARNING, .kinds = YAML,
+        .about = {.id = "profile-init", .level = EK_LINT_NOTE, .kinds = YAML,
                   .title = "The profiler starts before the first step",
-                  .why = "With init_start_profile: True the profiler starts as it is made, and profile_start_step does nothing.",
+                  .why = "With init_start_profile: True the profiler starts as it is made, and profile_start_step does nothing. The framework "
+                         "wants it where communication or memory is to be collected; with profile_communication or profile_memory on in "
+                         "the file the rule is silent.",
                   .cost = "Compilation and the first steps are collected too.",
                   .fix = "init_start_profile: False.",
-                  .source = "MindFormers performance guide, profiler tool, comment on init_start_profile",
+                  .source = "MindFormers performance guide, profiler tool, comment on init_start_profile and table of parameters, which do not "
+                            "agree on which of the two counts",
                   .bad = "profile: True\nprofile_start_step: 5\nprofile_stop_step: 6\ninit_start_profile: True\n",
                   .good = "profile: True\nprofile_start_step: 5\nprofile_stop_step: 6\ninit_start_profile: False\n"},
         CHECK(check_profile_init),
@@ -342,16 +350,16 @@ const ek__lint_entry ek__lint_yaml[] = {
         CHECK(check_profile_communication),
     },
     {
-        .about = {.id = "max-device-memory", .level = EK_LINT_WARNING, .kinds = YAML,
+        .about = {.id = "max-device-memory", .level = EK_LINT_WARNING, .kinds = YAML | 1U << EK_LINT_PYTHON,
                   .title = "The pool takes more of a device than is advised",
                   .why = "What the framework's pool takes the other components lack: communication buffers, the operators' own. 58 GB are "
                          "advised on devices of 64 GB. Larger devices are not known to a source, and the rule is silent about them.",
                   .cost = "A run that stops out of memory in a component outside of the pool.",
-                  .fix = "max_device_memory: \"58GB\".",
+                  .fix = "max_device_memory: \"58GB\", or '58GB' in mindspore.set_context().",
                   .source = "MindFormers performance guide, DryRun memory evaluation: recommended value 58GB",
                   .bad = MODEL "context: {max_device_memory: \"60GB\"}\nparallel_config: {data_parallel: 1}\n",
                   .good = MODEL "context: {max_device_memory: \"58GB\"}\nparallel_config: {data_parallel: 1}\n"},
-        CHECK(check_memory),
+        .check = {[EK_LINT_YAML] = check_memory, [EK_LINT_PYTHON] = ek__lint_program_switches},
     },
     {
         .about = {.id = "max-device-memory-cluster", .level = EK_LINT_NOTE, .kinds = YAML,
@@ -365,17 +373,17 @@ const ek__lint_entry ek__lint_yaml[] = {
         CHECK(check_memory_many),
     },
     {
-        .about = {.id = "jit-level", .level = EK_LINT_NOTE, .kinds = YAML,
+        .about = {.id = "jit-level", .level = EK_LINT_NOTE, .kinds = YAML | 1U << EK_LINT_PYTHON,
                   .title = "Operators are not fused",
                   .why = "At jit_level O0 the graph is compiled without fusing operators; O1 fuses them. It is also the level at which "
                          "errors are easiest to find.",
                   .cost = "Time of small operators and memory of what lies between them; the guide's 13B case gained memory for less "
                           "recomputation by fusion.",
-                  .fix = "jit_config: {jit_level: \"O1\"}.",
+                  .fix = "jit_config: {jit_level: \"O1\"}; JitConfig(jit_level='O1') in a program.",
                   .source = "MindFormers performance guide, Llama2-13B case, graph kernel fusion; MindSpore, set_context, jit_level",
                   .bad = "context:\n  jit_config:\n    jit_level: \"O0\"\n",
                   .good = "context:\n  jit_config:\n    jit_level: \"O1\"\n"},
-        CHECK(check_jit),
+        .check = {[EK_LINT_YAML] = check_jit, [EK_LINT_PYTHON] = ek__lint_program_switches},
     },
     {.about = {.id = NULL}},
 };

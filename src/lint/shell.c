@@ -102,31 +102,6 @@ static void blank_documents(blanker *b)
     }
 }
 
-/* ---- columns ---- */
-
-/* From columns in bytes to columns in characters, for places that come in the order of the text. */
-typedef struct columns {
-    const char *text;
-    size_t size, at;
-    int line, column, characters; /* of `at`, from 1 */
-} columns;
-
-static int character_column(columns *c, int line, int column)
-{
-    if (line < c->line || (line == c->line && column < c->column))
-        *c = (columns){.text = c->text, .size = c->size, .line = 1, .column = 1, .characters = 1};
-    while (c->at < c->size && (c->line < line || (c->line == line && c->column < column))) {
-        unsigned char byte = (unsigned char)c->text[c->at++];
-        c->column++;
-        c->characters += (byte & 0xC0) != 0x80;
-        if (byte == '\n') {
-            c->line++;
-            c->column = c->characters = 1;
-        }
-    }
-    return c->characters;
-}
-
 static int count_characters(const char *text, size_t size)
 {
     int n = 0;
@@ -143,7 +118,6 @@ typedef struct walker {
     const char *text;
     const ek__words *words;
     bool *exported; /* [n_variables] by `export NAME` */
-    columns columns;
     bool all;       /* set -a */
     int conditions; /* open */
     ek_error *err;
@@ -207,7 +181,7 @@ static ek_status put_assignment(walker *w, const ek__assignment *a)
 {
     const ek__variable *v = &w->words->variable[a->variable];
     const char *raw = w->text + a->at;
-    int column = character_column(&w->columns, a->line, a->column);
+    int column = a->column;
     size_t size = a->end - a->at, n = strlen(v->name), behind = n + 1;
     bool one_line = !memchr(raw, '\n', size);
     bool quoted = behind < size && (raw[behind] == '"' || raw[behind] == '\'');
@@ -237,7 +211,7 @@ static ek_status put_word(walker *w, const ek__word *word, bool one_command)
         return EK_OK;
     return put(w,
                (ek__setting){.line = word->line,
-                             .column = character_column(&w->columns, word->line, word->column),
+                             .column = word->column,
                              .maybe = w->conditions > 0,
                              .one_command = one_command,
                              .exported = true},
@@ -355,8 +329,7 @@ static ek_status copy_words(walker *w)
         const char *text = ek__pool_text(w->pool, word->text, strlen(word->text));
         if (!text)
             return ek__no_memory(w->err);
-        out->word[out->n_words] =
-            (ek__shell_word){text, word->line, character_column(&w->columns, word->line, word->column), !word->unknown};
+        out->word[out->n_words] = (ek__shell_word){text, word->line, word->column, !word->unknown};
     }
     return EK_OK;
 }
@@ -365,6 +338,14 @@ ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__po
                          ek_error *err)
 {
     ek__words words = {0};
+    const char *nul = memchr(text, '\0', size);
+    if (nul) {
+        int line = 1;
+        for (const char *c = text; c < nul; c++)
+            line += *c == '\n';
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, line, 1}),
+                        "has a NUL byte, which no shell script has; is this a text file?");
+    }
     ek__shell *shell = ek__pool_alloc(pool, 1, sizeof *shell);
     blanker b = {.text = ek__alloc(size + 1, 1), .size = size};
     if (!shell || !b.text) {
@@ -376,7 +357,6 @@ ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__po
     ek_status status = ek__words_read(name, b.text, size, &words, err);
     if (status == EK_OK) {
         walker w = {.out = shell, .pool = pool, .text = b.text, .words = &words, .err = err};
-        w.columns = (columns){.text = b.text, .size = size, .line = 1, .column = 1, .characters = 1};
         w.exported = ek__pool_alloc(pool, (size_t)words.n_variables, sizeof *w.exported);
         status = w.exported ? walk(&w) : ek__no_memory(err);
         if (status == EK_OK)

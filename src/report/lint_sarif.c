@@ -38,13 +38,18 @@ static json_t *rule_json(ek__json *b, const ek_lint_rule *rule)
     return object;
 }
 
-/* A path as the reference of a URI (RFC 3986): bytes that may not stand there become %XX. */
+/* A path as the reference of a URI (RFC 3986): bytes that may not stand there become %XX. A relative path stays one,
+ * and one from the root becomes a URI of files (RFC 8089), so that nothing in it is taken for a scheme or a host. */
 static json_t *uri_json(const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/",
                       hex[] = "0123456789ABCDEF";
-    char text[3 * 4096 + 1];
-    size_t n = 0;
+    static const char scheme[] = "file://";
+    char text[sizeof scheme + 3 * 4096];
+    size_t n = path[0] == '/' ? sizeof scheme - 1 : 0;
+    memcpy(text, scheme, n);
+    while (strncmp(path, "./", 2) == 0 && path[2] && path[2] != '/')
+        path += 2;
     for (const char *c = path; *c && n + 3 < sizeof text; c++) {
         unsigned char byte = (unsigned char)*c;
         if (strchr(plain, *c)) {

@@ -104,11 +104,12 @@ refused() { # CLAIM SED-COMMAND
     fi
 }
 
-echo 1..8
+echo 1..9
 holds 'a file without findings gives valid SARIF' clean.py
 holds 'findings in a script whose name needs escapes give valid SARIF' 'a folder/größe & "more".sh'
 holds 'findings, suppressed ones and columns behind letters of several bytes give valid SARIF' train.py
 holds 'several files give valid SARIF' train.py clean.py 'a folder/größe & "more".sh'
+holds 'files by paths from the root and with ./ in front give valid SARIF' "$work/train.py" './a folder/größe & "more".sh'
 refused 'SARIF of another version is refused' 's/"version": *"2.1.0"/"version": "2.0.0"/'
 refused 'a level that SARIF does not have is refused' 's/"level": *"warning"/"level": "fatal"/'
 refused 'a line 0 is refused' 's/"startLine": *[0-9]*/"startLine": 0/'

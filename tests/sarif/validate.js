@@ -22,7 +22,7 @@ function characters(line, kind) {
 function badRegion(run, location) {
     const physical = location.physicalLocation;
     const region = physical.region;
-    const file = decodeURIComponent(physical.artifactLocation.uri);
+    const file = decodeURIComponent(physical.artifactLocation.uri.replace(/^file:\/\//, ''));
     if (!region || !fs.existsSync(file))
         return `${file} has no region or is not there`;
     const line = fs.readFileSync(file, 'utf8').split('\n')[region.startLine - 1];

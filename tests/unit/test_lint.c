@@ -6,8 +6,11 @@
 
 #include <dirent.h>
 #include <jansson.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "evenkeel/memory.h"
+#include "evenkeel/metrics.h"
 #include "lint/rules.h"
 #include "no_memory.h"
 
@@ -279,6 +282,8 @@ static const near_miss near_misses[] = {
      "profile: True\nprofile_start_step: 3\nprofile_stop_step: 6\n"},
     {"profile-steps", EK_LINT_YAML, true, "five steps", "profile: True\nprofile_start_step: 3\nprofile_stop_step: 7\n"},
     {"profile-steps", EK_LINT_YAML, true, "the defaults, 1 to 10", "profile: True\n"},
+    {"profile-init", EK_LINT_YAML, false, "communication is wanted",
+     "profile: True\ninit_start_profile: True\nprofile_communication: True\n"},
     {"profile-init", EK_LINT_YAML, false, "the profiler is off", "profile: False\ninit_start_profile: True\n"},
     {"profile-communication", EK_LINT_YAML, false, "nothing tells that there is one device",
      "profile: True\nprofile_start_step: 3\nprofile_stop_step: 5\nprofile_communication: True\n"},
@@ -396,13 +401,15 @@ static void comments_take_findings_away(void **state)
         {"on the line above", "context:\n  # evenkeel: off save-graphs\n  save_graphs: True\n", 0, 1},
         {"two lines above, another such between",
          "context:\n  # evenkeel: off save-graphs\n  # evenkeel: off deterministic\n  save_graphs: True\n", 0, 1},
+        {"on the line above, with one for the file between",
+         "context:\n  # evenkeel: off save-graphs\n  # evenkeel: off-file full-batch\n  save_graphs: True\n", 0, 1},
         {"too far above", "context:\n  # evenkeel: off save-graphs\n  mode: 0\n  save_graphs: True\n", 1, 0},
         {"behind another key, for its line alone",
          "context:\n  mode: 0 # evenkeel: off save-graphs\n  save_graphs: True\n", 1, 0},
         {"for the file, below", "context:\n  save_graphs: True\n# evenkeel: off-file save-graphs\n", 0, 1},
         {"of another rule", "context:\n  save_graphs: True # evenkeel: off deterministic\n", 1, 0},
-        {"two ids", "context: {save_graphs: True, deterministic: 'ON'} # evenkeel: off save-graphs, deterministic\n",
-         0, 2},
+        {"two ids", "context: {save_graphs: True, deterministic: 'ON'} # evenkeel: off save-graphs, deterministic\n", 0,
+         2},
         {"a last line without an end", "save_graphs: True\ncontext: {save_graphs: True} # evenkeel: off save-graphs", 0,
          1},
     };
@@ -485,7 +492,7 @@ static void files_that_are_not_what_they_seem_are_refused(void **state)
     said heard = {0};
     ek_listener listener = {say_warning, &heard};
     options = ek_lint_options_default();
-    options.skip_unreadable = true;
+    options.may_skip = &(bool){true};
     assert_int_equal(ek_lint_run(&at, 1, &options, &listener, &lint, &err), EK_OK);
     assert_int_equal(lint.n_files, 0);
     assert_int_equal(heard.n_warnings, 1);
@@ -630,6 +637,7 @@ static void json_and_sarif_say_what_the_findings_are(void **state)
                                         "physicalLocation"),
                         "artifactLocation");
     assert_non_null(strstr(text_at(artifact, "uri"), "/a%20b%25%C3%BC.yaml"));
+    assert_int_equal(strncmp(text_at(artifact, "uri"), "file:///", 8), 0); /* the path begins at the root */
     json_decref(plain);
     json_decref(sarif);
     ek_lint_clear(&lint);
@@ -649,6 +657,129 @@ static void text_marks_the_place(void **state)
     assert_non_null(strstr(text, "\n     2 |   save_graphs: True\n       |                ^~~~\n"));
     free(text);
     ek_lint_clear(&lint);
+}
+
+/* ---- places ---- */
+
+/* The first finding of a rule, as its writer prints it, and the places that the writers give away. */
+static void columns_count_characters_in_every_kind_of_file(void **state)
+{
+    (void)state;
+    static const struct {
+        ek_lint_kind kind;
+        const char *text, *id;
+        int line, column, end_column;
+        const char *shown; /* with the mark; NULL: not looked at */
+    } cases[] = {
+        {EK_LINT_YAML, "context: {save_graphs: True}\r\n", "save-graphs", 1, 24, 28,
+         "     1 | context: {save_graphs: True}\n       |                        ^~~~\n"},
+        {EK_LINT_YAML,
+         "\xef\xbb\xbf"
+         "context: {save_graphs: True}\n",
+         "save-graphs", 1, 24, 28, "     1 | context: {save_graphs: True}\n       |                        ^~~~\n"},
+        {EK_LINT_YAML, "context: {\xc3\xa9: 1, save_graphs: True}\n", "save-graphs", 1, 30, 34,
+         "     1 | context: {\xc3\xa9: 1, save_graphs: True}\n       |                              ^~~~\n"},
+        {EK_LINT_YAML, "context: {\xe8\xae\xad: 1, save_graphs: True}\n", "save-graphs", 1, 30, 34,
+         "     1 | context: {\xe8\xae\xad: 1, save_graphs: True}\n       |                               ^~~~\n"},
+        {EK_LINT_YAML, "context: {'e\xcc\x81': 1, save_graphs: True}\n", "save-graphs", 1, 33, 37,
+         "     1 | context: {'e\xcc\x81': 1, save_graphs: True}\n       |                                ^~~~\n"},
+        {EK_LINT_YAML,
+         "\xef\xbb\xbf"
+         "a: 1 # evenkeel: off nothing\n",
+         "unknown-rule", 1, 22, 29, NULL},
+        {EK_LINT_SHELL, "echo \xe8\xae\xad; export GLOG_v=0\n", "debug-log", 1, 23, 24,
+         "     1 | echo \xe8\xae\xad; export GLOG_v=0\n       |                        ^\n"},
+        {EK_LINT_SHELL,
+         "python '\xe8\xae\xad' --tensor-model-parallel-size 2 --tensor-model-parallel-size 4 " ARGUMENTS,
+         "argument-twice", 1, 43, 0, NULL},
+        {EK_LINT_PYTHON, "for d in ds:\n    \xe8\xae\xad = train_step(d)\n    print('\xe8\xae\xad', \xe8\xae\xad)\n",
+         "tensor-printed", 3, 16, 17,
+         "     3 |     print('\xe8\xae\xad', \xe8\xae\xad)\n       |                 ^~\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_lint lint = lint_text(cases[i].kind, cases[i].text);
+        const ek_lint_finding *f = NULL;
+        for (int k = 0; k < lint.n_findings && !f; k++)
+            f = strcmp(lint.finding[k].rule->id, cases[i].id) == 0 ? &lint.finding[k] : NULL;
+        if (!f)
+            fail_msg("%s is silent: %s", cases[i].id, cases[i].text);
+        if (f->line != cases[i].line || f->column != cases[i].column || f->end_column != cases[i].end_column)
+            fail_msg("%d:%d-%d: %s", f->line, f->column, f->end_column, cases[i].text);
+        char *text = NULL;
+        size_t size = 0;
+        ek_error err;
+        FILE *out = open_memstream(&text, &size);
+        assert_int_equal(ek_lint_write_text(&lint, true, out, &err), EK_OK);
+        fclose(out);
+        if (cases[i].shown && !strstr(text, cases[i].shown))
+            fail_msg("no\n%s in\n%s", cases[i].shown, text);
+        free(text);
+        ek_lint_clear(&lint);
+    }
+}
+
+static double seconds_of(int n_findings)
+{
+    static const char line[] = "    f(loss.item()) # evenkeel: off gc-every-step\n";
+    size_t size = (size_t)n_findings * (sizeof line - 1) + 64;
+    char *text = malloc(size), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "for d in ds:\n    loss = train_step(d)\n");
+    for (int i = 0; i < n_findings; i++)
+        at = strcpy(at, line) + sizeof line - 1;
+    const char *path = write_text("many", EK_LINT_PYTHON, text);
+    struct timespec from, to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    ek_lint lint = lint_with(&path, 1, NULL);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    assert_int_equal(count(&lint, "device-waited-for"), n_findings);
+    assert_string_equal(lint.finding[n_findings - 1].excerpt, "    f(loss.item()) # evenkeel: off gc-every-step");
+    ek_lint_clear(&lint);
+    free(text);
+    return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+}
+
+/* Eight times the findings, each in a line of its own with a comment: 64 times the time if lines or comments were
+ * looked for from the start each time. */
+static void time_grows_with_the_findings_and_no_faster(void **state)
+{
+    (void)state;
+    double few = seconds_of(5000), many = seconds_of(40000);
+    if (many > 30 * (few > 0.002 ? few : 0.002))
+        fail_msg("%.3f s for 5000 findings, %.3f s for 40000", few, many);
+}
+
+/* The figures of a finding are those that `evenkeel memory` and `evenkeel metrics` print for the file. */
+static void figures_are_those_of_the_other_commands(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        MODEL "parallel_config: {model_parallel: 8, pipeline_stage: 4, micro_batch_num: 8, use_seq_parallel: False}\n",
+        MODEL
+        "parallel_config: {model_parallel: 2, pipeline_stage: 8, micro_batch_num: 16, use_seq_parallel: False}\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *path = write_text("figures", EK_LINT_YAML, texts[i]);
+        ek_lint lint = lint_with(&path, 1, NULL);
+        ek_job job;
+        ek_memory memory;
+        ek_error err;
+        char wanted[96];
+        assert_int_equal(ek_job_read(path, NULL, NULL, &job, &err), EK_OK);
+        assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
+        int64_t most = 0;
+        for (int s = 0; s < memory.n_stages; s++)
+            most = memory.stage[s].used_peak > most ? memory.stage[s].used_peak : most;
+        snprintf(wanted, sizeof wanted, "instead of %lld MB (predicted)", (long long)(most >> 20));
+        assert_non_null(strstr(message_of(&lint, "sequence-parallel"), wanted));
+        ek_metrics metrics;
+        const ek_metrics_input input = {.job = &job, .step_seconds = 10};
+        assert_int_equal(ek_metrics_compute(&input, &metrics, &err), EK_OK);
+        snprintf(wanted, sizeof wanted, "idle for %.0f %% of a step", 100 * metrics.bubble_share);
+        assert_non_null(strstr(message_of(&lint, "pipeline-bubble"), wanted));
+        ek_memory_clear(&memory);
+        ek_job_clear(&job);
+        ek_lint_clear(&lint);
+    }
 }
 
 /* ---- memory that runs out, again and again, one allocation later each time ---- */
@@ -780,6 +911,9 @@ int main(void)
         cmocka_unit_test(fixes_do_away_with_their_findings),
         cmocka_unit_test(json_and_sarif_say_what_the_findings_are),
         cmocka_unit_test(text_marks_the_place),
+        cmocka_unit_test(columns_count_characters_in_every_kind_of_file),
+        cmocka_unit_test(time_grows_with_the_findings_and_no_faster),
+        cmocka_unit_test(figures_are_those_of_the_other_commands),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(the_document_says_what_the_table_says),
         cmocka_unit_test(shipped_training_files_have_no_errors),
