@@ -110,7 +110,7 @@ void ek__ir_damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...
 {
     va_list arguments;
     va_start(arguments, format);
-    tell(r, (ek_origin){r->path, (int)line, 0}, format, arguments);
+    tell(r, (ek_origin){r->path, (int)line, 1}, format, arguments);
     va_end(arguments);
 }
 
@@ -412,7 +412,7 @@ static void clear_reader(ek__ir_reader *r)
 static ek_status explain(ek_status status, const ek__ir_reader *r, const char *name, const ek_ir_options *options,
                          ek_error *err)
 {
-    const ek_origin origin = {name, (int)r->line, 0};
+    const ek_origin origin = {name, (int)r->line, 1};
     if (status == EK_ERR_MEMORY)
         return ek__no_memory(err);
     if (status == EK_ERR_INPUT)
@@ -421,8 +421,8 @@ static ek_status explain(ek_status status, const ek__ir_reader *r, const char *n
                         "writes it",
                         EK__IR_MAX_NODE_BYTES >> 20);
     if (is_interrupted(options))
-        return ek__fail(err, status, origin, "interrupted");
-    return ek__fail(err, status, origin, "cannot read '%s' to its end", name);
+        return ek__fail(err, status, ((ek_origin){name, 0, 0}), "interrupted");
+    return ek__fail(err, status, origin, "cannot be read to its end");
 }
 
 static ek_status read_all(const char *name, source *s, int64_t size, const ek_ir_options *options,

@@ -455,11 +455,11 @@ static const struct {
     {"funcgraph \n",
      "1:10: warning: '(' is missing behind the graph's name; it is read as a graph without parameters\n"},
     {"# Total subgraphs: 2\nsubgraph @f() {\nReturn(%0)\n}\n",
-     "1:0: warning: the file counts 2 graphs and shows 1; it may be cut short\n"},
+     "1:1: warning: the file counts 2 graphs and shows 1; it may be cut short\n"},
     {"Total number of cnodes: 5\nsubgraph @f() {\nReturn(%0)\n}\n",
-     "1:0: warning: the file counts 5 cnodes and shows 1; it may be cut short\n"},
+     "1:1: warning: the file counts 5 cnodes and shows 1; it may be cut short\n"},
     {"# Total params: 2\n%para1_x: <Int8>\nsubgraph @f() {\nReturn(%0)\n}\n",
-     "1:0: warning: the file counts 2 parameters and lists 1; it may be cut short\n"},
+     "1:1: warning: the file counts 2 parameters and lists 1; it may be cut short\n"},
     {"# Total subgraphs: 2\n...\nsubgraph @f() {\nReturn(%0)\n}\n", ""},
     {"", "0:0: error: no node, parameter or graph in it; give a graph that MindSpore wrote as text (.ir)\n"},
     {"key: value\n",
@@ -899,7 +899,7 @@ static void a_file_that_is_not_there_is_said(void **state)
     ek_ir *ir = NULL;
     ek_error err = {0};
     assert_int_equal(ek_ir_read("/no/such.ir", NULL, NULL, &ir, &err), EK_ERR_SYSTEM);
-    assert_string_equal(err.message, "cannot open '/no/such.ir': No such file or directory");
+    assert_string_equal(err.message, "cannot be opened: No such file or directory");
     assert_int_equal(ek_ir_read("/", NULL, NULL, &ir, &err), EK_ERR_SYSTEM);
     assert_null(ir);
     const bool interrupt = true;
@@ -912,6 +912,8 @@ static void a_file_that_is_not_there_is_said(void **state)
     fclose(out);
     assert_int_equal(ek_ir_read(path, &options, NULL, &ir, &err), EK_ERR_SYSTEM);
     assert_string_equal(err.message, "interrupted");
+    assert_string_equal(err.file, path);
+    assert_int_equal(err.line, 0);
     unlink(path);
 }
 
