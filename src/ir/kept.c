@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "ir/check.h"
 
-/* A value with more aliases than that is of no graph that was compiled; the rest is left out. */
-enum { MAX_ALIASES = 64, MAX_DEPTH = MAX_ALIASES, MAX_VISITS = 1024 };
+/* A value with more aliases, or more takers behind them, than that is of no graph that was compiled; the rest is left
+ * out. Without limits a tuple of n parts, each taken out again, would cost n^2. */
+enum { MAX_ALIASES = 64, MAX_DEPTH = MAX_ALIASES, MAX_VISITS = 1024, MAX_USES = 1024 };
 
 /* What one value is taken by. */
 typedef struct taken {
@@ -15,7 +16,8 @@ typedef struct taken {
     uint32_t last_site;
     uint32_t *counted_for; /* [nodes] 1 + the producer that a taker was counted for last; it may take several aliases */
     int n_visits;
-    int64_t parts; /* bytes of the parts that backward takes of a tuple; -1: all of it */
+    uint32_t n_uses; /* looked at behind aliases */
+    int64_t parts;   /* bytes of the parts that backward takes of a tuple; -1: all of it */
 } taken;
 
 static bool is_alias(const ek__ir_context *c, uint32_t node)
@@ -68,7 +70,7 @@ static void find_takers(ek__ir_context *c, uint32_t producer, uint32_t value, in
 {
     uint32_t alias[MAX_ALIASES], n_aliases = 0, n;
     const ek__ir_use *use = ek__ir_uses(c, value, &n);
-    for (uint32_t u = 0; u < n; u++) {
+    for (uint32_t u = 0; u < n && (depth == 0 || t->n_uses++ < MAX_USES); u++) {
         uint32_t taker = use[u].node;
         if (t->counted_for[taker] == producer + 1)
             continue;

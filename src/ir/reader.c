@@ -116,7 +116,9 @@ void ek__ir_damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...
 
 void ek__ir_unmatched(ek__ir_reader *r, const ek__ir_fault *fault, const char *remedy)
 {
-    if (fault->at < r->end && fault->at != fault->opened)
+    if (fault->at < r->end && fault->at == fault->opened)
+        ek__ir_damage(r, fault->at, "brackets are more than %d deep here; %s", EK__IR_MAX_DEPTH, remedy);
+    else if (fault->at < r->end)
         ek__ir_damage(r, fault->at, "'%c' does not close the '%c' before it; %s", *fault->at, *fault->opened, remedy);
     else
         ek__ir_damage(r, fault->opened, "'%c' is not closed before the next node; %s", *fault->opened, remedy);
