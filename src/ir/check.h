@@ -136,6 +136,9 @@ int ek__ir_count_numbers(const char *text, char separator);
 bool ek__ir_is_weight(const ek_ir *ir, const ek_ir_parameter *parameter);
 /** The communication that a node is; NULL. */
 const ek_ir_comm *ek__ir_comm_of(const ek__ir_context *context, uint32_t node);
+/** Does this communication send its first operand as it is? Not when it calculates as well (MatMulAllReduce), or when
+ *  that operand is where the result goes (DistCommAllGatherIntoTensor). */
+bool ek__ir_sends_operand(const ek__ir_context *context, uint32_t node);
 
 /* ---- cuts.c: strategies and layouts ---- */
 
@@ -190,8 +193,8 @@ ek_ir_finding *ek__ir_sight(ek__ir_context *context, const ek__ir_sighting *sigh
 const char *ek__ir_say(ek__ir_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /** "MatMul %14 (attention.wo)": primitive, number, scope from the layer down. In the report's pool. */
 const char *ek__ir_name(ek__ir_context *context, uint32_t node);
-/** The attribute names of a scope from its layer down, joined: "feed_forward\.w1" with "\." between; "" right in a layer,
- *  the last name without a layer. false without a scope, or when it does not fit. */
+/** The attribute names of a scope from its layer down, joined: "feed_forward\.w1" with "\." between; "" right in a
+ * layer, the last name without a layer. false without a scope, or when it does not fit. */
 bool ek__ir_module_path(const ek__ir_context *context, uint32_t node, const char *separator, char *out, size_t size);
 /** "12.5 MiB"; "an unknown number of bytes" below 0. */
 const char *ek__ir_bytes_text(char out[static 32], int64_t bytes);

@@ -143,6 +143,18 @@ static bool calculates(const char *primitive)
     return has(primitive, "MatMul") || has(primitive, "Matmul") || has(primitive, "Qbmm");
 }
 
+/* DistComm operators take where to put the result as well, as their first operand. */
+static bool takes_result(const char *primitive)
+{
+    return strncmp(primitive, "DistComm", strlen("DistComm")) == 0;
+}
+
+bool ek__ir_sends_operand(const ek__ir_context *context, uint32_t node)
+{
+    const char *primitive = ek_ir_text(context->ir, context->ir->node[node].primitive);
+    return !calculates(primitive) && !takes_result(primitive);
+}
+
 /* A product whose result is summed, or whose operand is gathered: what is sent is that, not what goes in and out. */
 static void measure_product(const ek__ir_context *c, ek_ir_comm *comm)
 {
@@ -160,8 +172,7 @@ static void measure(const ek__ir_context *c, ek_ir_comm *comm)
 {
     bool gather = comm->kind == EK_IR_ALL_GATHER, scatter = comm->kind == EK_IR_REDUCE_SCATTER;
     bool input_counts = scatter || comm->kind == EK_IR_SEND || comm->kind == EK_IR_ALL_TO_ALL;
-    /* DistComm operators take where to put the result as well, as their first operand. */
-    bool into = strncmp(ek_ir_text(c->ir, c->ir->node[comm->node].primitive), "DistComm", 8) == 0;
+    bool into = takes_result(ek_ir_text(c->ir, c->ir->node[comm->node].primitive));
     int64_t in = into ? one_operand_bytes(c, comm->node, true) : operand_bytes(c, comm->node), small;
     int64_t out = into && (gather || scatter) ? one_operand_bytes(c, comm->node, false) : output_bytes(c, comm->node);
     comm->bytes = input_counts ? in : out;

@@ -764,6 +764,36 @@ static void communication_is_known_by_every_name_it_has(void **state)
     drop(ir, &report);
 }
 
+#define PRODUCT(number, weight)                                                                                        \
+    "%" number "(a) = MatMulAllReduce(%8, %" weight ") primitive_attrs: {group: \"4-6301172352641561019\"}\n : (" X    \
+    ", " X ") -> (" X ")\n"
+#define GATHER(number, group) "%" number "(a) = InnerCommAllGather(%8, I64(4), \"" group "\")\n : (" X ") -> (" X4 ")\n"
+
+static void only_what_sends_the_same_is_sent_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int n;
+    } cases[] = {
+        {PRODUCT("1", "6") PRODUCT("2", "7"), 0},             /* one operand, two weights */
+        {GATHER("1", "tp_group") GATHER("2", "dp_group"), 0}, /* the group is an operand */
+        {GATHER("1", "tp_group") GATHER("2", "tp_group"), 1},
+        {"%8(s) = AllReduce(%5) primitive_attrs: {group: \"4-6301172352641561019\"}\n : (" X ") -> (" X
+         ")\n" PRODUCT("2", "7"),
+         0}, /* sums something else */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_ir_report report;
+        ek_ir *ir;
+        check_text(cases[i].text, &ir, &report);
+        assert_int_equal(report.n_comms, 2);
+        if (report.n_findings != cases[i].n)
+            fail_msg("%zu: %d findings: %s", i, report.n_findings, report.n_findings ? report.finding[0].text : "");
+        drop(ir, &report);
+    }
+}
+
 /* ---- parts of graphs ---- */
 
 #define BACKWARD   " # Fullname with scope: (Gradients/Default/A-op1)\n"
@@ -871,6 +901,7 @@ int main(void)
         cmocka_unit_test(every_kind_of_communication_is_measured),
         cmocka_unit_test(ring_traffic_is_that_of_a_ring_played),
         cmocka_unit_test(communication_is_known_by_every_name_it_has),
+        cmocka_unit_test(only_what_sends_the_same_is_sent_again),
         cmocka_unit_test(a_copy_without_its_original_stands_for_both),
         cmocka_unit_test(what_is_kept_counts_once_however_it_is_taken),
         cmocka_unit_test(a_long_chain_of_views_is_one_value),
