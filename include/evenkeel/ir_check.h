@@ -15,7 +15,8 @@ extern "C" {
 /** Three answers, since a graph may be a part of one. */
 typedef enum ek_ir_answer { EK_IR_NO, EK_IR_YES, EK_IR_UNSEEN } ek_ir_answer;
 
-/** A forward operator that asks to be recomputed. */
+/** A forward operator that asks to be recomputed; or a copy that says so, whose original the file does not show:
+ *  then `copy` is the node itself. */
 typedef struct ek_ir_recompute {
     uint32_t node;
     ek_ir_answer in_effect; /**< YES: what backward takes is its copy; NO: backward takes the original or what a

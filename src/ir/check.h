@@ -136,6 +136,9 @@ int ek__ir_count_numbers(const char *text, char separator);
 bool ek__ir_is_weight(const ek_ir *ir, const ek_ir_parameter *parameter);
 /** The communication that a node is; NULL. */
 const ek_ir_comm *ek__ir_comm_of(const ek__ir_context *context, uint32_t node);
+/** Does this communication send its first operand as it is? Not when it calculates as well (MatMulAllReduce), or when
+ *  that operand is where the result goes (DistCommAllGatherIntoTensor). */
+bool ek__ir_sends_operand(const ek__ir_context *context, uint32_t node);
 
 /* ---- cuts.c: strategies and layouts ---- */
 

@@ -84,7 +84,8 @@ ek_status ek__ir_check_allreduce_then_slice(ek__ir_context *context, ek_error *e
         int cut = cut_dimension(context->ir, whole, part, comm->n_ranks);
         /* a gather is undone only in the dimension that it joined */
         const ek_ir_type *before = ek__ir_type_of_operand(context, comm->node, 0);
-        bool undone = before && cut >= 0 && cut_dimension(context->ir, whole, before, comm->n_ranks) == cut;
+        bool undone = before && cut >= 0 && ek__ir_sends_operand(context, comm->node) &&
+                      cut_dimension(context->ir, whole, before, comm->n_ranks) == cut;
         if (cut >= 0 && (comm->kind == EK_IR_ALL_REDUCE || undone))
             sight(context, comm, slice, whole, part);
     }

@@ -36,13 +36,6 @@ static bool is_there_anyway(ek__ir_context *c, uint32_t cast, uint8_t *answer)
     return is_held_anyway(c, maker, answer);
 }
 
-/* The request, or a copy whose original the file does not show. */
-static bool is_asked_for(const ek__ir_context *c, uint32_t node)
-{
-    uint32_t flags = c->ir->node[node].flags;
-    return (flags & EK_IR_RECOMPUTE) && (!(flags & EK_IR_DUPLICATED) || c->report->n_recompute == 0);
-}
-
 static void sight(ek__ir_context *c, uint32_t node, const ek_ir_type *in, const ek_ir_type *out)
 {
     char wide[32], narrow[32];
@@ -78,8 +71,9 @@ ek_status ek__ir_check_recompute_costs_memory(ek__ir_context *context, ek_error 
     uint8_t *answer = ek__pool_alloc(context->scratch, context->ir->n_nodes, 1);
     if (!answer)
         return ek__no_memory(err);
-    for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
-        if (context->op[i] != EK__IR_OP_CAST || !is_asked_for(context, i))
+    for (int k = 0; k < context->report->n_recompute; k++) {
+        uint32_t i = context->report->recompute[k].node;
+        if (context->op[i] != EK__IR_OP_CAST)
             continue;
         const ek_ir_type *in = ek__ir_type_of_operand(context, i, 0), *out = ek__ir_type_of_node(context, i);
         if (!in || !out || ek__ir_element_bytes(out->dtype) == 0)

@@ -36,10 +36,15 @@ static uint64_t value_key(const ek__ir_context *c, uint32_t node)
     return input ? ek__ir_mix(ek__ir_mix(ek__ir_mix(3, graph), input->kind), input->index) : 0;
 }
 
-static uint64_t attributes_key(const ek_ir *ir, const ek_ir_node *node)
+/* What else makes two alike; later releases give some of it as operands. */
+static uint64_t attributes_key(const ek_ir *ir, const ek_ir_comm *comm)
 {
-    static const char *const keys[] = {"group", "op", "split_dim", "concat_dim", "gather_dim", "split_count"};
-    uint64_t key = ek__ir_mix(node->graph, node->primitive);
+    static const char *const keys[] = {"op", "split_dim", "concat_dim", "gather_dim", "split_count"};
+    const ek_ir_node *node = &ir->node[comm->node];
+    uint64_t key = ek__ir_mix(ek__ir_mix(node->graph, node->primitive), ek__ir_hash_text(comm->group));
+    for (uint32_t k = 1; k < node->n_inputs; k++)
+        key =
+            ek__ir_mix(ek__ir_mix(key, ir->input[node->first_input + k].kind), ir->input[node->first_input + k].index);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *text = ek_ir_attribute_of(ir, node, keys[i]);
         key = ek__ir_mix(key, text ? ek__ir_hash_text(text) : 0);
@@ -53,7 +58,7 @@ static bool may_repeat(const ek__ir_context *c, const ek_ir_comm *comm)
     uint32_t maker = ek__ir_maker(c, comm->node, 0);
     uint32_t flags = node->flags | (maker == EK_IR_NONE ? 0 : c->ir->node[maker].flags & EK_IR_RECOMPUTE_COMM);
     return comm->group && comm->n_ranks != 1 && comm->kind <= EK_IR_ALL_TO_ALL && node->n_inputs > 0 &&
-           !(flags & (EK_IR_DAMAGED | EK_IR_DUPLICATED | EK_IR_RECOMPUTE_COMM));
+           ek__ir_sends_operand(c, comm->node) && !(flags & (EK_IR_DAMAGED | EK_IR_DUPLICATED | EK_IR_RECOMPUTE_COMM));
 }
 
 static const char *advice_for(const ek_ir_comm *first, const ek_ir_comm *again)
@@ -131,7 +136,9 @@ static void check_behind(ek__ir_context *c, const ek_ir_comm *then)
     const ek_ir_comm *first = comm_before(c, then->node);
     const useless_pair *pair = first ? find_pair(first->kind, then->kind) : NULL;
     char bytes[32];
-    if (!pair || !first->group || !then->group || strcmp(first->group, then->group) != 0 || then->n_ranks == 1)
+    if (!pair || !ek__ir_sends_operand(c, first->node) || !ek__ir_sends_operand(c, then->node))
+        return;
+    if (!first->group || !then->group || strcmp(first->group, then->group) != 0 || then->n_ranks == 1)
         return;
     ek__ir_sighting s = {.check = "repeated-gather",
                          .severity = EK_IR_WARNING,
@@ -160,9 +167,8 @@ ek_status ek__ir_check_repeated_gather(ek__ir_context *context, ek_error *err)
     for (int i = 0; i < report->n_comms; i++) {
         const ek_ir_comm *comm = &report->comm[i];
         if (may_repeat(context, comm))
-            list[n++] = (sent){
-                ek__ir_mix(value_key(context, comm->node), attributes_key(context->ir, &context->ir->node[comm->node])),
-                (uint32_t)i};
+            list[n++] =
+                (sent){ek__ir_mix(value_key(context, comm->node), attributes_key(context->ir, comm)), (uint32_t)i};
         check_behind(context, comm);
     }
     if (n > 1)

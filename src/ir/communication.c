@@ -42,7 +42,28 @@ static int ranks_in_name(const char *group)
     return digits >= MIN_HASH_DIGITS && end[1 + digits] == '\0' ? (int)n : 0;
 }
 
-static int told_ranks(const ek_ir *ir, const ek_ir_node *node)
+static bool has(const char *text, const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+/* Of InnerComm and DistComm operators and those that calculate as well, the group is a literal operand. */
+static const char *operand_group(ek__ir_context *c, const ek_ir_node *node)
+{
+    for (uint32_t k = 0; k < node->n_inputs; k++) {
+        const ek_ir_input *input = &c->ir->input[node->first_input + k];
+        const char *text = input->kind == EK_IR_INPUT_LITERAL ? ek_ir_text(c->ir, input->index) : "";
+        size_t size = strlen(text);
+        if (size < 2 || text[0] != '"' || text[size - 1] != '"')
+            continue;
+        const char *name = ek__ir_say(c, "%.*s", (int)size - 2, text + 1);
+        if (ranks_in_name(name) > 0 || has(name, "group"))
+            return name;
+    }
+    return NULL;
+}
+
+static int told_ranks(const ek_ir *ir, const ek_ir_node *node, const char *group)
 {
     static const struct {
         const char *key;
@@ -54,7 +75,7 @@ static int told_ranks(const ek_ir *ir, const ek_ir_node *node)
         if (n > 0)
             return n;
     }
-    const char *size = ek_ir_attribute_of(ir, node, "rank_size"), *group = ek_ir_attribute_of(ir, node, "group");
+    const char *size = ek_ir_attribute_of(ir, node, "rank_size");
     if (size && atoi(size) > 0)
         return atoi(size);
     return group ? ranks_in_name(group) : 0;
@@ -76,9 +97,33 @@ static int64_t operand_bytes(const ek__ir_context *c, uint32_t node)
     return any ? sum : -1;
 }
 
+/* Of the first or the last operand that holds tensors. */
+static int64_t one_operand_bytes(const ek__ir_context *c, uint32_t node, bool last)
+{
+    int64_t bytes = -1;
+    for (uint32_t k = 0; k < c->ir->node[node].n_inputs; k++) {
+        const ek_ir_type *type = ek__ir_type_of_operand(c, node, k);
+        if (!type || type->bytes == 0)
+            continue;
+        bytes = type->bytes;
+        if (!last)
+            break;
+    }
+    return bytes;
+}
+
 static int64_t output_bytes(const ek__ir_context *c, uint32_t node)
 {
     const ek_ir_type *type = ek__ir_type_of_node(c, node);
+    return type && type->bytes > 0 ? type->bytes : -1;
+}
+
+/* Of one that gives several, the first. */
+static int64_t first_output_bytes(const ek__ir_context *c, uint32_t node)
+{
+    const ek_ir_type *type = ek__ir_type_of_node(c, node);
+    if (type && type->n_parts > 0)
+        type = ek__ir_type(c, c->ir->part[type->first_part]);
     return type && type->bytes > 0 ? type->bytes : -1;
 }
 
@@ -87,29 +132,59 @@ static int ratio(int64_t large, int64_t small)
     return large > 0 && small > 0 && large % small == 0 && large / small <= INT32_MAX ? (int)(large / small) : 0;
 }
 
+static int64_t times(int64_t bytes, int n_ranks)
+{
+    int64_t product;
+    return bytes < 0 || n_ranks == 0 || __builtin_mul_overflow(bytes, n_ranks, &product) ? -1 : product;
+}
+
+static bool calculates(const char *primitive)
+{
+    return has(primitive, "MatMul") || has(primitive, "Matmul") || has(primitive, "Qbmm");
+}
+
+/* DistComm operators take where to put the result as well, as their first operand. */
+static bool takes_result(const char *primitive)
+{
+    return strncmp(primitive, "DistComm", strlen("DistComm")) == 0;
+}
+
+bool ek__ir_sends_operand(const ek__ir_context *context, uint32_t node)
+{
+    const char *primitive = ek_ir_text(context->ir, context->ir->node[node].primitive);
+    return !calculates(primitive) && !takes_result(primitive);
+}
+
+/* A product whose result is summed, or whose operand is gathered: what is sent is that, not what goes in and out. */
+static void measure_product(const ek__ir_context *c, ek_ir_comm *comm)
+{
+    int64_t in = one_operand_bytes(c, comm->node, false), out = first_output_bytes(c, comm->node);
+    if (comm->kind == EK_IR_ALL_REDUCE)
+        comm->bytes = out;
+    else if (comm->kind == EK_IR_ALL_GATHER)
+        comm->bytes = times(in, comm->n_ranks);
+    else
+        comm->bytes = comm->kind == EK_IR_REDUCE_SCATTER ? times(out, comm->n_ranks) : -1;
+}
+
 /* Ranks and bytes of the message; each helps the other where the file tells only one. */
 static void measure(const ek__ir_context *c, ek_ir_comm *comm)
 {
-    int64_t in = operand_bytes(c, comm->node), out = output_bytes(c, comm->node), small;
     bool gather = comm->kind == EK_IR_ALL_GATHER, scatter = comm->kind == EK_IR_REDUCE_SCATTER;
     bool input_counts = scatter || comm->kind == EK_IR_SEND || comm->kind == EK_IR_ALL_TO_ALL;
+    bool into = takes_result(ek_ir_text(c->ir, c->ir->node[comm->node].primitive));
+    int64_t in = into ? one_operand_bytes(c, comm->node, true) : operand_bytes(c, comm->node), small;
+    int64_t out = into && (gather || scatter) ? one_operand_bytes(c, comm->node, false) : output_bytes(c, comm->node);
     comm->bytes = input_counts ? in : out;
     small = scatter ? out : in;
     if (comm->n_ranks == 0 && (gather || scatter))
         comm->n_ranks = ratio(comm->bytes, small);
     if (comm->bytes >= 0)
         return;
-    if (gather || scatter) {
-        if (small < 0 || comm->n_ranks == 0 || __builtin_mul_overflow(small, comm->n_ranks, &comm->bytes))
-            comm->bytes = -1;
-    } else if (comm->kind != EK_IR_RECEIVE) {
+    if (gather || scatter)
+        comm->bytes = times(small, comm->n_ranks);
+    else if (comm->kind != EK_IR_RECEIVE)
         comm->bytes = input_counts ? out : in; /* an AllReduce's are the same */
-    }
-}
-
-static bool has(const char *text, const char *part)
-{
-    return strstr(text, part) != NULL;
 }
 
 /* The names that MindSpore gives what it inserts; in the backward pass an operator's scope names what it is the
@@ -125,9 +200,10 @@ static ek_ir_comm_role role_of(const ek_ir *ir, const ek_ir_node *node, ek_ir_co
     if (has(instance, "parallel_optimizer") || has(instance, "StepAllGather") || has(primitive, "StepAllGather") ||
         has(scope, "StepAllGather"))
         return EK_IR_ROLE_OPTIMIZER;
-    if (has(instance, "mirror") || has(instance, "Mirror") || has(scope, "_Mirror"))
+    if (has(instance, "mirror") || has(instance, "Mirror") || has(scope, "_Mirror") ||
+        has(scope, "DistributedGradReducer"))
         return EK_IR_ROLE_GRADIENT;
-    return has(instance, "forward_op") ? EK_IR_ROLE_FORWARD : EK_IR_ROLE_OTHER;
+    return has(instance, "forward_op") || calculates(primitive) ? EK_IR_ROLE_FORWARD : EK_IR_ROLE_OTHER;
 }
 
 const ek_ir_comm *ek__ir_comm_of(const ek__ir_context *context, uint32_t node)
@@ -143,13 +219,18 @@ static ek_ir_comm describe(ek__ir_context *c, uint32_t i)
     ek_ir_comm comm = {.node = i,
                        .kind = c->comm_kind[i],
                        .group = damaged ? NULL : ek_ir_attribute_of(c->ir, node, "group"),
-                       .n_ranks = damaged ? 0 : told_ranks(c->ir, node),
                        .backward = node->flags & EK_IR_BACKWARD,
                        .copy = node->flags & EK_IR_DUPLICATED,
                        .layer = ek__ir_place_of(c, i)->layer,
                        .position = c->position[i]};
+    if (!damaged && !comm.group)
+        comm.group = operand_group(c, node);
+    comm.n_ranks = damaged ? 0 : told_ranks(c->ir, node, comm.group);
     comm.role = role_of(c->ir, node, comm.kind);
-    measure(c, &comm);
+    if (calculates(ek_ir_text(c->ir, node->primitive)))
+        measure_product(c, &comm);
+    else
+        measure(c, &comm);
     comm.traffic = ek_ir_ring_traffic(comm.kind, comm.n_ranks, comm.bytes);
     return comm;
 }

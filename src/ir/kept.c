@@ -6,15 +6,18 @@
 #include "base/error.h"
 #include "ir/check.h"
 
-/* A value with more aliases than that is of no graph that was compiled; the rest is left out. */
-enum { MAX_ALIASES = 64, MAX_DEPTH = 8, MAX_VISITS = 1024 };
+/* A value with more aliases, or more takers behind them, than that is of no graph that was compiled; the rest is left
+ * out. Without limits a tuple of n parts, each taken out again, would cost n^2. */
+enum { MAX_ALIASES = 64, MAX_DEPTH = MAX_ALIASES, MAX_VISITS = 1024, MAX_USES = 1024 };
 
 /* What one value is taken by. */
 typedef struct taken {
     ek_ir_kept kept;
     uint32_t last_site;
+    uint32_t *counted_for; /* [nodes] 1 + the producer that a taker was counted for last; it may take several aliases */
     int n_visits;
-    int64_t parts; /* bytes of the parts that backward takes of a tuple; -1: all of it */
+    uint32_t n_uses; /* looked at behind aliases */
+    int64_t parts;   /* bytes of the parts that backward takes of a tuple; -1: all of it */
 } taken;
 
 static bool is_alias(const ek__ir_context *c, uint32_t node)
@@ -28,7 +31,7 @@ static bool passes_on(const ek__ir_context *c, ek__ir_use use)
     return (is_alias(c, use.node) && use.operand == 0) || c->op[use.node] == EK__IR_OP_MAKE_TUPLE;
 }
 
-/* Aliases count for the value behind them when that is in sight. */
+/* Aliases count for the value behind them when that is in sight, else for the first of them that is. */
 static bool has_root(const ek__ir_context *c, uint32_t node)
 {
     for (int i = 0; i < MAX_ALIASES; i++) {
@@ -38,7 +41,7 @@ static bool has_root(const ek__ir_context *c, uint32_t node)
             return i > 0;
         const ek_ir_input *input = ek__ir_operand(c, node, 0);
         if (!input || input->kind == EK_IR_INPUT_LITERAL || input->kind == EK_IR_INPUT_OUTSIDE)
-            return false;
+            return i > 0;
         if (input->kind != EK_IR_INPUT_NODE)
             return true;
         node = input->index;
@@ -57,26 +60,30 @@ static void count_taker(const ek__ir_context *c, ek__ir_use use, uint32_t value,
     if (c->position[use.site] > c->position[t->last_site])
         t->last_site = use.site;
     const ek_ir_type *part = ek__ir_type_of_node(c, use.node);
-    bool is_part = c->op[use.node] == EK__IR_OP_TUPLE_GET_ITEM && part && part->bytes >= 0;
-    if (!is_part || (t->parts >= 0 && __builtin_add_overflow(t->parts, part->bytes, &t->parts)))
+    bool known = c->op[use.node] == EK__IR_OP_TUPLE_GET_ITEM && part && part->bytes >= 0 && t->parts >= 0;
+    if (!known || __builtin_add_overflow(t->parts, part->bytes, &t->parts))
         t->parts = -1;
 }
 
-static void find_takers(ek__ir_context *c, uint32_t value, int depth, taken *t)
+static void find_takers(ek__ir_context *c, uint32_t producer, uint32_t value, int depth, taken *t)
 {
-    uint32_t alias[MAX_ALIASES], n_aliases = 0, n, last = EK_IR_NONE;
+    uint32_t alias[MAX_ALIASES], n_aliases = 0, n;
     const ek__ir_use *use = ek__ir_uses(c, value, &n);
-    for (uint32_t u = 0; u < n; u++) {
-        if (use[u].node == last) /* as two operands */
+    for (uint32_t u = 0; u < n && (depth == 0 || t->n_uses++ < MAX_USES); u++) {
+        uint32_t taker = use[u].node;
+        if (t->counted_for[taker] == producer + 1)
             continue;
-        last = use[u].node;
-        if (ek__ir_is_backward(c, last) && c->op[last] != EK__IR_OP_UPDATE_STATE)
+        bool backward = ek__ir_is_backward(c, taker) && c->op[taker] != EK__IR_OP_UPDATE_STATE;
+        bool alike = !backward && passes_on(c, use[u]) && n_aliases < MAX_ALIASES && ek__ir_is_forward(c, taker);
+        if (backward || alike)
+            t->counted_for[taker] = producer + 1;
+        if (backward)
             count_taker(c, use[u], value, t);
-        else if (passes_on(c, use[u]) && n_aliases < MAX_ALIASES && ek__ir_is_forward(c, last))
-            alias[n_aliases++] = last;
+        else if (alike)
+            alias[n_aliases++] = taker;
     }
     for (uint32_t a = 0; a < n_aliases && depth < MAX_DEPTH && t->n_visits++ < MAX_VISITS; a++)
-        find_takers(c, alias[a], depth + 1, t);
+        find_takers(c, producer, alias[a], depth + 1, t);
 }
 
 static bool makes_a_value(const ek__ir_context *c, uint32_t node)
@@ -112,11 +119,15 @@ static int most_bytes_first(const void *a, const void *b)
 ek_status ek__ir_fact_kept(ek__ir_context *context, ek_error *err)
 {
     ek_ir_report *report = context->report;
-    for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
-        taken t = {0};
+    uint32_t n_nodes = context->ir->n_nodes;
+    uint32_t *counted_for = ek__pool_alloc(context->scratch, n_nodes, sizeof *counted_for);
+    if (!counted_for)
+        return ek__no_memory(err);
+    for (uint32_t i = 0; i < n_nodes; i++) {
+        taken t = {.counted_for = counted_for};
         if (!makes_a_value(context, i))
             continue;
-        find_takers(context, i, 0, &t);
+        find_takers(context, i, i, 0, &t);
         if (t.kept.n_consumers == 0)
             continue;
         ek_ir_kept *grown = ek__pool_push(report->pool, report->kept, report->n_kept, sizeof *grown);

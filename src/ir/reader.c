@@ -112,13 +112,15 @@ static void damage_line(ek__ir_reader *r, uint32_t line, const char *format, ...
 {
     va_list arguments;
     va_start(arguments, format);
-    tell(r, (ek_origin){r->path, (int)line, 0}, format, arguments);
+    tell(r, (ek_origin){r->path, (int)line, 1}, format, arguments);
     va_end(arguments);
 }
 
 void ek__ir_unmatched(ek__ir_reader *r, const ek__ir_fault *fault, const char *remedy)
 {
-    if (fault->at < r->end && fault->at != fault->opened)
+    if (fault->at < r->end && fault->at == fault->opened)
+        ek__ir_damage(r, fault->at, "brackets are more than %d deep here; %s", EK__IR_MAX_DEPTH, remedy);
+    else if (fault->at < r->end)
         ek__ir_damage(r, fault->at, "'%c' does not close the '%c' before it; %s", *fault->at, *fault->opened, remedy);
     else
         ek__ir_damage(r, fault->opened, "'%c' is not closed before the next node; %s", *fault->opened, remedy);
@@ -414,7 +416,7 @@ static void clear_reader(ek__ir_reader *r)
 static ek_status explain(ek_status status, const ek__ir_reader *r, const char *name, const ek_ir_options *options,
                          ek_error *err)
 {
-    const ek_origin origin = {name, (int)r->line, 0};
+    const ek_origin origin = {name, (int)r->line, 1};
     if (status == EK_ERR_MEMORY)
         return ek__no_memory(err);
     if (status == EK_ERR_INPUT)
@@ -423,8 +425,8 @@ static ek_status explain(ek_status status, const ek__ir_reader *r, const char *n
                         "writes it",
                         EK__IR_MAX_NODE_BYTES >> 20);
     if (is_interrupted(options))
-        return ek__fail(err, status, origin, "interrupted");
-    return ek__fail(err, status, origin, "cannot read '%s' to its end", name);
+        return ek__fail(err, status, ((ek_origin){name, 0, 0}), "interrupted");
+    return ek__fail(err, status, origin, "cannot be read to its end");
 }
 
 static ek_status read_all(const char *name, source *s, int64_t size, const ek_ir_options *options,

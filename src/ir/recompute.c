@@ -23,6 +23,7 @@ typedef struct copies {
     size_t n;
     copy *copy;      /* [n] sorted */
     size_t *n_given; /* [n] of those alike that begin there, as many were given away */
+    bool *asked_for; /* [n] of the first with a key: a request in the file has it */
 } copies;
 
 static int compare(const copy *a, const copy *b)
@@ -65,7 +66,8 @@ static bool collect(ek__ir_context *c, copies *out)
     out->n = 0;
     out->copy = ek__pool_alloc(c->scratch, n, sizeof *out->copy);
     out->n_given = ek__pool_alloc(c->scratch, n, sizeof *out->n_given);
-    if (!out->copy || !out->n_given)
+    out->asked_for = ek__pool_alloc(c->scratch, n, sizeof *out->asked_for);
+    if (!out->copy || !out->n_given || !out->asked_for)
         return false;
     for (uint32_t i = 0; i < ir->n_nodes; i++) {
         uint64_t key = ir->node[i].flags & EK_IR_DUPLICATED ? pair_key(c, i) : 0;
@@ -91,6 +93,13 @@ static const copy *not_before(const copies *all, copy wanted)
     return low < all->n ? &all->copy[low] : NULL;
 }
 
+/* The place of the first copy with a key; n when there is none. */
+static size_t first_of(const copies *all, uint64_t key)
+{
+    const copy *found = key ? not_before(all, (copy){key, 0, INT32_MIN, 0}) : NULL;
+    return found && found->key == key ? (size_t)(found - all->copy) : all->n;
+}
+
 /* Where several copies are alike, as without numbers those of micro-batches are, the k-th goes to the k-th request;
  * EK_IR_NONE when all are given away. */
 static uint32_t next_alike(const copies *all, size_t first)
@@ -108,8 +117,10 @@ static uint32_t copy_of(ek__ir_context *c, const copies *all, uint32_t i)
     const ek_ir_node *node = &c->ir->node[i];
     uint64_t key = pair_key(c, i);
     const copy wanted[] = {{key, node->graph, node->micro, 0}, {key, node->graph, -1, 0}, {key, 0, INT32_MIN, 0}};
-    if (!key)
+    size_t first = first_of(all, key);
+    if (first == all->n)
         return EK_IR_NONE;
+    all->asked_for[first] = true;
     for (int w = 0; w < 3; w++) {
         const copy *found = not_before(all, wanted[w]);
         bool same = found && found->key == key && (w == 2 || found->graph == node->graph);
@@ -226,6 +237,49 @@ static void judge(ek__ir_context *c, const copies *all, ek_ir_recompute *r)
     }
 }
 
+/* ---- all of them ---- */
+
+static ek_ir_recompute *add(ek__ir_context *c, uint32_t node)
+{
+    ek_ir_report *report = c->report;
+    ek_ir_recompute *grown = ek__pool_push(report->pool, report->recompute, report->n_recompute, sizeof *grown);
+    if (!grown) {
+        c->out_of_memory = true;
+        return NULL;
+    }
+    report->recompute = grown;
+    grown[report->n_recompute] = (ek_ir_recompute){.node = node,
+                                                   .in_effect = EK_IR_UNSEEN,
+                                                   .copy = EK_IR_NONE,
+                                                   .held = EK_IR_NONE,
+                                                   .consumer = EK_IR_NONE,
+                                                   .blocked_by = EK_IR_NONE};
+    return &grown[report->n_recompute++];
+}
+
+/* A part of a graph may show a copy that says it was asked for and not what it is a copy of; then it stands for both.
+ */
+static bool is_lone_copy(ek__ir_context *c, const copies *all, uint32_t i)
+{
+    const uint32_t wanted = EK_IR_RECOMPUTE | EK_IR_DUPLICATED, flags = c->ir->node[i].flags;
+    if ((flags & wanted) != wanted || (flags & EK_IR_DAMAGED))
+        return false;
+    size_t first = first_of(all, pair_key(c, i));
+    return first < all->n && !all->asked_for[first];
+}
+
+static void judge_lone_copy(ek__ir_context *c, ek_ir_recompute *r)
+{
+    r->copy = r->node;
+    r->in_effect = is_taken_backward(c, r->copy) ? EK_IR_YES : EK_IR_UNSEEN;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const ek_ir_recompute *x = a, *y = b;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
 ek_status ek__ir_fact_recompute(ek__ir_context *context, ek_error *err)
 {
     const ek_ir *ir = context->ir;
@@ -233,20 +287,19 @@ ek_status ek__ir_fact_recompute(ek__ir_context *context, ek_error *err)
     copies all;
     if (!collect(context, &all))
         return ek__no_memory(err);
-    for (uint32_t i = 0; i < ir->n_nodes; i++) {
-        if (!(ir->node[i].flags & EK_IR_RECOMPUTE) || !ek__ir_is_forward(context, i))
-            continue;
-        ek_ir_recompute *grown = ek__pool_push(report->pool, report->recompute, report->n_recompute, sizeof *grown);
-        if (!grown)
-            return ek__no_memory(err);
-        report->recompute = grown;
-        grown[report->n_recompute] = (ek_ir_recompute){.node = i,
-                                                       .in_effect = EK_IR_UNSEEN,
-                                                       .copy = EK_IR_NONE,
-                                                       .held = EK_IR_NONE,
-                                                       .consumer = EK_IR_NONE,
-                                                       .blocked_by = EK_IR_NONE};
-        judge(context, &all, &grown[report->n_recompute++]);
+    for (uint32_t i = 0; i < ir->n_nodes && !context->out_of_memory; i++) {
+        bool asks = (ir->node[i].flags & EK_IR_RECOMPUTE) && ek__ir_is_forward(context, i);
+        ek_ir_recompute *r = asks ? add(context, i) : NULL;
+        if (r)
+            judge(context, &all, r);
     }
+    int n_requests = report->n_recompute;
+    for (uint32_t i = 0; i < ir->n_nodes && !context->out_of_memory; i++) {
+        ek_ir_recompute *r = is_lone_copy(context, &all, i) ? add(context, i) : NULL;
+        if (r)
+            judge_lone_copy(context, r);
+    }
+    if (n_requests < report->n_recompute)
+        qsort(report->recompute, (size_t)report->n_recompute, sizeof *report->recompute, by_node);
     return ek__ir_check_end(context, err);
 }

@@ -1,10 +1,11 @@
 /* Graphs as text: whatever the bytes, every index is within its array, nodes stand in order, a file reads like memory,
- * and a node's own bytes are a node again. */
+ * and a node's own bytes are a node again. What was read is checked, compared with itself, in which nothing differs,
+ * and written in every form. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "evenkeel/ir.h"
+#include "evenkeel/ir_report.h"
 #include "fuzz.h"
 
 static void check_inputs(const ek_ir *ir)
@@ -65,6 +66,68 @@ static void check_source(const ek_ir *ir)
     free(text);
 }
 
+/* ---- checks ---- */
+
+static void check_report(const ek_ir_report *report)
+{
+    const ek_ir *ir = report->ir;
+    int64_t kept = 0;
+    for (int i = 0; i < report->n_recompute; i++) {
+        const ek_ir_recompute *r = &report->recompute[i];
+        assert(r->node < ir->n_nodes && (i == 0 || r[-1].node < r->node));
+        assert((r->in_effect == EK_IR_YES) <= (r->copy < ir->n_nodes));
+        assert((r->held == EK_IR_NONE) == (r->consumer == EK_IR_NONE) && r->bytes >= -1);
+    }
+    for (int i = 0; i < report->n_comms; i++)
+        assert(report->comm[i].node < ir->n_nodes && report->comm[i].n_ranks >= 0 && report->comm[i].bytes >= -1);
+    for (int i = 0; i < report->n_kept; i++) {
+        const ek_ir_kept *k = &report->kept[i];
+        assert(k->node < ir->n_nodes && k->consumer < ir->n_nodes && k->n_consumers > 0);
+        kept += k->bytes > 0 && kept <= INT64_MAX - k->bytes ? k->bytes : 0;
+    }
+    assert(kept <= report->kept_bytes);
+    for (int i = 0; i < report->n_findings; i++) {
+        const ek_ir_finding *f = &report->finding[i];
+        assert(f->node < ir->n_nodes || strcmp(f->check, "parameters") == 0);
+        assert(f->text[0] && f->advice[0] && f->n_occurrences > 0 && f->n_chain <= EK_IR_MAX_CHAIN);
+    }
+}
+
+static void write_report(const ek_ir_report *report, const ek_ir_difference *difference)
+{
+    static const ek_ir_view views[] = {{.layer = -1}, {.layer = 0}, {.layer = -1, .operators = "^[A-M]", .top = 2}};
+    ek_error err;
+    char *text = NULL;
+    size_t size = 0;
+    for (size_t v = 0; v < sizeof views / sizeof *views; v++) {
+        FILE *out = open_memstream(&text, &size);
+        assert(out);
+        assert(ek_ir_write_text(report, &views[v], out, &err) == EK_OK);
+        assert(ek_ir_write_json(&report, 1, &views[v], out, &err) == EK_OK);
+        ek_status status = ek_ir_write_dot(report, &views[v], out, &err);
+        assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0]));
+        assert(ek_ir_write_difference_text(report, report, difference, &views[v], out, &err) == EK_OK);
+        assert(ek_ir_write_difference_json(report, report, difference, &views[v], out, &err) == EK_OK);
+        fclose(out);
+        free(text);
+    }
+}
+
+static void check_checks(const ek_ir *ir)
+{
+    static const ek_ir_check_options options = {.n_devices = 8, .alive = 3, .large_bytes = 100};
+    ek_ir_report report;
+    ek_ir_difference difference;
+    ek_error err;
+    assert(ek_ir_check(ir, &options, &report, &err) == EK_OK);
+    check_report(&report);
+    assert(ek_ir_compare(&report, &report, &difference, &err) == EK_OK);
+    assert(difference.n_primitives + difference.n_comms + difference.n_only[0] + difference.n_only[1] == 0);
+    write_report(&report, &difference);
+    ek_ir_difference_clear(&difference);
+    ek_ir_report_clear(&report);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     ek_error err = {0};
@@ -80,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_nodes(file);
         if (file->n_nodes > 0)
             check_source(file);
+        check_checks(file);
     }
     ek_ir_free(file);
     ek_ir_free(memory);

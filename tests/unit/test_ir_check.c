@@ -665,6 +665,230 @@ static void memory_that_runs_out_is_told(void **state)
     }
 }
 
+/* ---- operators by name ---- */
+
+static void check_text(const char *text, ek_ir **ir, ek_ir_report *report)
+{
+    ek_error err;
+    if (ek_ir_parse("text", text, strlen(text), NULL, ir, &err))
+        fail_msg("%s: %s", text, err.message);
+    assert_int_equal((*ir)->n_diagnostics, 0);
+    check_graph(*ir, NULL, report);
+}
+
+#define X  "<Tensor[Float16], (64, 32)>"  /* 4096 bytes */
+#define X4 "<Tensor[Float16], (256, 32)>" /* 16384 bytes */
+
+static void communication_is_known_by_every_name_it_has(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *node; /* what stands behind " = " */
+        ek_ir_comm_kind kind;
+        ek_ir_comm_role role;
+        int n_ranks;
+        int64_t bytes;
+    } cases[] = {
+        {"InnerCommAllReduce(%8, \"sum\", \"4-6301172352641561019\")\n : (" X ", <String, NoShape>, <String, NoShape>) "
+         "-> (" X ")",
+         EK_IR_ALL_REDUCE, EK_IR_ROLE_OTHER, 4, 4096},
+        {"InnerCommAllGather(%8, I64(4), \"hccl_world_group\")\n : (" X ", <Int64, NoShape>, <String, NoShape>) -> (" X4
+         ")",
+         EK_IR_ALL_GATHER, EK_IR_ROLE_OTHER, 4, 16384},
+        {"InnerCommReduceScatter(%8, I64(4), \"sum\", \"dp_group\")\n : (" X4 ") -> (" X ")", EK_IR_REDUCE_SCATTER,
+         EK_IR_ROLE_OTHER, 4, 16384},
+        {"InnerCommAllToAllV(%8, \"2-500454454448962\", (I64(1), I64(1)))\n : (" X ") -> (" X ")", EK_IR_ALL_TO_ALL,
+         EK_IR_ROLE_OTHER, 2, 4096},
+        {"InnerCommIsend(%8, I64(1), \"2-500454454448962\", I64(0))\n : (" X ") -> (" X ")", EK_IR_SEND,
+         EK_IR_ROLE_PIPELINE, 2, 4096},
+        {"InnerCommIrecv(I64(0), I64(1), (I64(64), I64(32)), \"2-500454454448962\", I64(42))\n : (<Int64, NoShape>) -> "
+         "(" X ")",
+         EK_IR_RECEIVE, EK_IR_ROLE_PIPELINE, 2, 4096},
+        {"DistCommAllGatherIntoTensor(%8, %9, I64(4), \"tp_group\")\n : (" X4 ", " X ") -> (" X4 ")", EK_IR_ALL_GATHER,
+         EK_IR_ROLE_OTHER, 4, 16384},
+        {"DistCommReduceScatterTensor(%8, %9, I64(4), \"sum\", \"tp_group\")\n : (" X ", " X4 ") -> (" X ")",
+         EK_IR_REDUCE_SCATTER, EK_IR_ROLE_OTHER, 4, 16384},
+        {"DistCommAllToAllVSingle(%8, %9, \"4-6301172352641561019\")\n : (" X ", " X ") -> (" X ")", EK_IR_ALL_TO_ALL,
+         EK_IR_ROLE_OTHER, 4, 4096},
+        {"DistCommBroadcast(%8, I64(0), I64(0), \"tp_group\")\n : (" X ") -> (" X ")", EK_IR_BROADCAST,
+         EK_IR_ROLE_OTHER, 0, 4096},
+        {"AlltoAllV(%8) primitive_attrs: {group: \"4-6301172352641561019\"}\n : (" X ") -> (" X ")", EK_IR_ALL_TO_ALL,
+         EK_IR_ROLE_OTHER, 4, 4096},
+        {"AlltoAllVC(%8) primitive_attrs: {rank_size: I64(4)}\n : (" X ") -> (" X ")", EK_IR_ALL_TO_ALL,
+         EK_IR_ROLE_OTHER, 4, 4096},
+        {"MatMulAllReduce(%8, %9) primitive_attrs: {group: \"4-6301172352641561019\"}\n : (" X4 ", " X4 ") -> (" X ")",
+         EK_IR_ALL_REDUCE, EK_IR_ROLE_FORWARD, 4, 4096},
+        {"MatmulAllReduceAddRmsNorm(%8, %9, \"4-6301172352641561019\", \"sum\")\n : (" X4 ", " X4
+         ") -> (<Tuple[Tensor[Float16]*2], TupleShape((64, 32), (64, 32))>)",
+         EK_IR_ALL_REDUCE, EK_IR_ROLE_FORWARD, 4, 4096},
+        {"MatmulReduceScatter(%8, %9, \"4-6301172352641561019\", I64(4))\n : (" X4 ", " X4 ") -> (" X ")",
+         EK_IR_REDUCE_SCATTER, EK_IR_ROLE_FORWARD, 4, 16384},
+        {"AllGatherMatmul(%8, %9, \"4-6301172352641561019\", I64(4))\n : (" X ", " X4 ") -> (" X4 ")", EK_IR_ALL_GATHER,
+         EK_IR_ROLE_FORWARD, 4, 16384},
+        {"NeighborExchangeV2(%8) primitive_attrs: {group: \"2-500454454448962\"}\n : (" X ") -> (" X ")",
+         EK_IR_OTHER_COMM, EK_IR_ROLE_OTHER, 2, 4096},
+        {"_MicroStepAllGather(%8) primitive_attrs: {rank_size: I64(4)}\n : (" X ") -> (" X4 ")", EK_IR_ALL_GATHER,
+         EK_IR_ROLE_OPTIMIZER, 4, 16384},
+        {"AllReduce(%8) {instance name: grad_forward_op_12} primitive_attrs: {rank_size: I64(4)}\n : (" X ") -> (" X
+         ")",
+         EK_IR_ALL_REDUCE, EK_IR_ROLE_FORWARD, 4, 4096},
+        {"AllReduce(%8) {instance name: grad_mirror_op} primitive_attrs: {rank_size: I64(4)}\n : (" X ") -> (" X ")",
+         EK_IR_ALL_REDUCE, EK_IR_ROLE_GRADIENT, 4, 4096},
+        {"AllReduce(%8) primitive_attrs: {group: \"hccl_world_group\", rank_size: I64(4)}\n : (" X ") -> (" X
+         ")\n # Fullname with scope: (Default/grad_reducer-DistributedGradReducer/AllReduce-op3)",
+         EK_IR_ALL_REDUCE, EK_IR_ROLE_GRADIENT, 4, 4096},
+        {"ReduceScatter(%8) {instance name: grad_parallel_optimizer_allgather}\n : (" X4 ") -> (" X ")",
+         EK_IR_REDUCE_SCATTER, EK_IR_ROLE_OPTIMIZER, 4, 16384},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[700];
+        ek_ir_report report;
+        ek_ir *ir;
+        snprintf(text, sizeof text, "%%1(a) = PrimFunc_%s\n", cases[i].node);
+        check_text(text, &ir, &report);
+        if (report.n_comms != 1)
+            fail_msg("%s: no communication", cases[i].node);
+        const ek_ir_comm *is = &report.comm[0];
+        if (is->kind != cases[i].kind || is->role != cases[i].role || is->n_ranks != cases[i].n_ranks ||
+            is->bytes != cases[i].bytes)
+            fail_msg("%s: %s %s, %d ranks, %lld bytes", cases[i].node, ek_ir_comm_kind_name[is->kind],
+                     ek_ir_comm_role_name[is->role], is->n_ranks, (long long)is->bytes);
+        assert_int_equal(is->traffic, ek_ir_ring_traffic(is->kind, is->n_ranks, is->bytes));
+        drop(ir, &report);
+    }
+    static const char none[] = "%1(a) = StreamSend(%8)\n%2(a) = BroadcastTo(%8)\n%3(a) = ReduceSum(%8)\n";
+    ek_ir_report report;
+    ek_ir *ir;
+    check_text(none, &ir, &report);
+    assert_int_equal(report.n_comms, 0);
+    drop(ir, &report);
+}
+
+#define PRODUCT(number, weight)                                                                                        \
+    "%" number "(a) = MatMulAllReduce(%8, %" weight ") primitive_attrs: {group: \"4-6301172352641561019\"}\n : (" X    \
+    ", " X ") -> (" X ")\n"
+#define GATHER(number, group) "%" number "(a) = InnerCommAllGather(%8, I64(4), \"" group "\")\n : (" X ") -> (" X4 ")\n"
+
+static void only_what_sends_the_same_is_sent_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int n;
+    } cases[] = {
+        {PRODUCT("1", "6") PRODUCT("2", "7"), 0},             /* one operand, two weights */
+        {GATHER("1", "tp_group") GATHER("2", "dp_group"), 0}, /* the group is an operand */
+        {GATHER("1", "tp_group") GATHER("2", "tp_group"), 1},
+        {"%8(s) = AllReduce(%5) primitive_attrs: {group: \"4-6301172352641561019\"}\n : (" X ") -> (" X
+         ")\n" PRODUCT("2", "7"),
+         0}, /* sums something else */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_ir_report report;
+        ek_ir *ir;
+        check_text(cases[i].text, &ir, &report);
+        assert_int_equal(report.n_comms, 2);
+        if (report.n_findings != cases[i].n)
+            fail_msg("%zu: %d findings: %s", i, report.n_findings, report.n_findings ? report.finding[0].text : "");
+        drop(ir, &report);
+    }
+}
+
+/* ---- parts of graphs ---- */
+
+#define BACKWARD   " # Fullname with scope: (Gradients/Default/A-op1)\n"
+#define COPY_MARKS "cnode_attrs: {recompute_sub_graph: U64(64), recompute_id: I64(65), duplicated: Bool(1)}"
+#define LONE_COPY                                                                                                      \
+    "%1834(a) = PrimFunc_Cast(%1833, I64(43)) {instance name: cast} primitive_attrs: {recompute: Bool(1)} " COPY_MARKS \
+    "\n : (" X ", <Int64, NoShape>) -> (<Tensor[Float32], (64, 32)>)\n"
+
+static void a_copy_without_its_original_stands_for_both(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int n;
+        ek_ir_answer in_effect;
+    } cases[] = {
+        {LONE_COPY, 1, EK_IR_UNSEEN},
+        {LONE_COPY "%1900(b) = PrimFunc_Mul(%1834, %1899)\n : (<Tensor[Float32], (64, 32)>) -> (" X ")\n" BACKWARD, 1,
+         EK_IR_YES},
+        {"%7(o) = PrimFunc_Cast(%6, I64(43)) cnode_attrs: {recompute: Bool(1), recompute_sub_graph: U64(64), "
+         "recompute_id: I64(65)}\n : (" X ", <Int64, NoShape>) -> (<Tensor[Float32], (64, 32)>)\n" LONE_COPY,
+         1, EK_IR_UNSEEN}, /* the original answers for both */
+        {"%1(a) = PrimFunc_Cast(%2, I64(43)) " COPY_MARKS "\n : (" X ", <Int64, NoShape>) -> (" X ")\n", 0,
+         EK_IR_UNSEEN}, /* does not say that it was asked for */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_ir_report report;
+        ek_ir *ir;
+        check_text(cases[i].text, &ir, &report);
+        if (report.n_recompute != cases[i].n)
+            fail_msg("%zu: %d requests", i, report.n_recompute);
+        if (cases[i].n > 0) {
+            const ek_ir_recompute *r = &report.recompute[0];
+            assert_int_equal(r->in_effect, cases[i].in_effect);
+            assert_int_equal(ir->node[r->copy].number, 1834);
+            assert_int_equal(r->node == r->copy, i < 2);
+            assert_int_equal(r->held, EK_IR_NONE);
+            assert_int_equal(r->bytes, 0);
+        }
+        assert_int_equal(report.n_findings, 0);
+        drop(ir, &report);
+    }
+}
+
+static void what_is_kept_counts_once_however_it_is_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t number; /* of the only one */
+        int n_consumers;
+    } cases[] = {
+        /* a value and its Reshape, taken by one operator */
+        {"%1(a) = PrimFunc_SiLU(%0)\n : (" X ") -> (" X ")\n"
+         "%2(b) = PrimFunc_Reshape(%1, I64(1))\n : (" X ", <Int64, NoShape>) -> (" X ")\n"
+         "%3(c) = PrimFunc_Mul(%1, %2)\n : (" X ", " X ") -> (" X ")\n" BACKWARD,
+         1, 1},
+        /* two Reshapes of what the file does not show */
+        {"%1(a) = PrimFunc_Reshape(%0, I64(1))\n : (" X ", <Int64, NoShape>) -> (" X ")\n"
+         "%2(b) = PrimFunc_Reshape(%1, I64(1))\n : (" X ", <Int64, NoShape>) -> (" X ")\n"
+         "%3(c) = PrimFunc_Exp(%1)\n : (" X ") -> (" X ")\n" BACKWARD "%4(c) = PrimFunc_Exp(%2)\n : (" X ") -> (" X
+         ")\n" BACKWARD,
+         1, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_ir_report report;
+        ek_ir *ir;
+        check_text(cases[i].text, &ir, &report);
+        assert_int_equal(report.n_kept, 1);
+        assert_int_equal(ir->node[report.kept[0].node].number, cases[i].number);
+        assert_int_equal(report.kept[0].n_consumers, cases[i].n_consumers);
+        assert_int_equal(report.kept_bytes, 4096);
+        drop(ir, &report);
+    }
+}
+
+/* A chain of views longer than a call stack of 8. */
+static void a_long_chain_of_views_is_one_value(void **state)
+{
+    (void)state;
+    char text[8000];
+    size_t n = (size_t)snprintf(text, sizeof text, "%%0(a) = PrimFunc_SiLU(%%99)\n : (" X ") -> (" X ")\n");
+    for (int i = 1; i <= 40; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "%%%d(a) = PrimFunc_Reshape(%%%d, I64(1))\n : (" X ", <Int64, NoShape>) -> (" X ")\n", i,
+                              i - 1);
+    snprintf(text + n, sizeof text - n, "%%41(a) = PrimFunc_Exp(%%40)\n : (" X ") -> (" X ")\n" BACKWARD);
+    ek_ir_report report;
+    ek_ir *ir;
+    check_text(text, &ir, &report);
+    assert_int_equal(report.n_kept, 1);
+    assert_int_equal(report.kept_bytes, 4096);
+    drop(ir, &report);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -676,6 +900,11 @@ int main(void)
         cmocka_unit_test(parameters_are_summed_by_prefix),
         cmocka_unit_test(every_kind_of_communication_is_measured),
         cmocka_unit_test(ring_traffic_is_that_of_a_ring_played),
+        cmocka_unit_test(communication_is_known_by_every_name_it_has),
+        cmocka_unit_test(only_what_sends_the_same_is_sent_again),
+        cmocka_unit_test(a_copy_without_its_original_stands_for_both),
+        cmocka_unit_test(what_is_kept_counts_once_however_it_is_taken),
+        cmocka_unit_test(a_long_chain_of_views_is_one_value),
         cmocka_unit_test(a_published_copy_is_in_effect),
         cmocka_unit_test(a_published_sum_is_sliced),
         cmocka_unit_test(generated_graphs_show_their_truth),

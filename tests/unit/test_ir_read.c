@@ -420,6 +420,9 @@ static void a_type_in_two_spellings_is_one(void **state)
 
 /* ---- damage ---- */
 
+#define DEEP_8  "(((((((("
+#define DEEP_64 DEEP_8 DEEP_8 DEEP_8 DEEP_8 DEEP_8 DEEP_8 DEEP_8 DEEP_8
+
 static const struct {
     const char *text, *said;
 } damaged[] = {
@@ -446,6 +449,8 @@ static const struct {
      "1:29: warning: a key must be followed by ':'; this group is left out\n"},
     {"%1(a) = A() primitive_attrs: {group: \"hcel_world_group\"}\n",
      "1:39: warning: 'hcel_world_group' is no group of a known library, perhaps 'hccl_world_group'; it is left out\n"},
+    {"%1(a) = A(" DEEP_64 "(1\n",
+     "1:75: warning: brackets are more than 64 deep here; operands from here on are left out\n"},
     {"%1(a) = A()\n : (<Tensor[Int8], ())\n", "2:22: warning: '<' is not closed before ')'; read as if it were\n"},
     {"%1(a) = A()\n : (<Int8>) -> \n",
      "2:15: warning: the types behind '->' are missing; the output's type is left out\n"},
@@ -455,11 +460,11 @@ static const struct {
     {"funcgraph \n",
      "1:10: warning: '(' is missing behind the graph's name; it is read as a graph without parameters\n"},
     {"# Total subgraphs: 2\nsubgraph @f() {\nReturn(%0)\n}\n",
-     "1:0: warning: the file counts 2 graphs and shows 1; it may be cut short\n"},
+     "1:1: warning: the file counts 2 graphs and shows 1; it may be cut short\n"},
     {"Total number of cnodes: 5\nsubgraph @f() {\nReturn(%0)\n}\n",
-     "1:0: warning: the file counts 5 cnodes and shows 1; it may be cut short\n"},
+     "1:1: warning: the file counts 5 cnodes and shows 1; it may be cut short\n"},
     {"# Total params: 2\n%para1_x: <Int8>\nsubgraph @f() {\nReturn(%0)\n}\n",
-     "1:0: warning: the file counts 2 parameters and lists 1; it may be cut short\n"},
+     "1:1: warning: the file counts 2 parameters and lists 1; it may be cut short\n"},
     {"# Total subgraphs: 2\n...\nsubgraph @f() {\nReturn(%0)\n}\n", ""},
     {"", "0:0: error: no node, parameter or graph in it; give a graph that MindSpore wrote as text (.ir)\n"},
     {"key: value\n",
@@ -893,13 +898,39 @@ static void a_file_reads_like_its_text(void **state)
     free(text);
 }
 
+static void brackets_deeper_than_the_limit_are_said_to_be(void **state)
+{
+    (void)state;
+    enum { LIMIT = 64, DEEP = 100000 };
+    static const int depths[] = {LIMIT - 1, LIMIT, LIMIT + 1, DEEP};
+    for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
+        int depth = depths[i];
+        size_t size = 2 * (size_t)depth + 64, n = (size_t)snprintf(NULL, 0, "%%1(a) = A(");
+        char *text = malloc(size);
+        assert_non_null(text);
+        snprintf(text, size, "%%1(a) = A(");
+        memset(text + n, '(', (size_t)depth);
+        memset(text + n + depth, ')', (size_t)depth);
+        strcpy(text + n + 2 * (size_t)depth, ", 7)\n%2(b) = B()\n");
+        ek_ir *ir = NULL;
+        ek_error err;
+        assert_int_equal(ek_ir_parse("deep", text, strlen(text), NULL, &ir, &err), EK_OK);
+        assert_int_equal(ir->n_nodes, 2);
+        assert_int_equal(ir->n_diagnostics, depth > LIMIT);
+        if (depth <= LIMIT)
+            assert_int_equal(ir->node[0].n_inputs, 2);
+        ek_ir_free(ir);
+        free(text);
+    }
+}
+
 static void a_file_that_is_not_there_is_said(void **state)
 {
     (void)state;
     ek_ir *ir = NULL;
     ek_error err = {0};
     assert_int_equal(ek_ir_read("/no/such.ir", NULL, NULL, &ir, &err), EK_ERR_SYSTEM);
-    assert_string_equal(err.message, "cannot open '/no/such.ir': No such file or directory");
+    assert_string_equal(err.message, "cannot be opened: No such file or directory");
     assert_int_equal(ek_ir_read("/", NULL, NULL, &ir, &err), EK_ERR_SYSTEM);
     assert_null(ir);
     const bool interrupt = true;
@@ -912,6 +943,8 @@ static void a_file_that_is_not_there_is_said(void **state)
     fclose(out);
     assert_int_equal(ek_ir_read(path, &options, NULL, &ir, &err), EK_ERR_SYSTEM);
     assert_string_equal(err.message, "interrupted");
+    assert_string_equal(err.file, path);
+    assert_int_equal(err.line, 0);
     unlink(path);
 }
 
@@ -1036,6 +1069,7 @@ int main(void)
         cmocka_unit_test(the_damaged_sample_is_told_in_detail),
         cmocka_unit_test(generated_graphs_give_their_truth),
         cmocka_unit_test(a_file_reads_like_its_text),
+        cmocka_unit_test(brackets_deeper_than_the_limit_are_said_to_be),
         cmocka_unit_test(a_file_that_is_not_there_is_said),
         cmocka_unit_test(the_layer_is_that_of_the_outermost_numbered_cell),
         cmocka_unit_test(mutated_files_lose_no_node),
