@@ -57,8 +57,9 @@ static void count_taker(const ek__ir_context *c, ek__ir_use use, uint32_t value,
     if (c->position[use.site] > c->position[t->last_site])
         t->last_site = use.site;
     const ek_ir_type *part = ek__ir_type_of_node(c, use.node);
-    bool is_part = c->op[use.node] == EK__IR_OP_TUPLE_GET_ITEM && part && part->bytes >= 0;
-    if (!is_part || (t->parts >= 0 && __builtin_add_overflow(t->parts, part->bytes, &t->parts)))
+    if (c->op[use.node] != EK__IR_OP_TUPLE_GET_ITEM || !part || part->bytes < 0)
+        t->parts = -1;
+    else if (t->parts >= 0 && __builtin_add_overflow(t->parts, part->bytes, &t->parts))
         t->parts = -1;
 }
 
