@@ -82,6 +82,7 @@ typedef struct command {
     double limit_mb;
     int format, top, stages;
     bool quiet;
+    bool has_overrides; /* settings of the job on the command line */
 } command;
 
 /* ---- options ---- */
@@ -109,8 +110,10 @@ static bool handle(void *user, const cli_option *option, const char *text)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (cli_is(option, kinds[i].name))
             return cli_run_take(&c->files, text, kinds[i].kind);
-    if (cli_is_job_option(option))
+    if (cli_is_job_option(option)) {
+        c->has_overrides = true;
         return cli_take_job_option(&c->job, option, text);
+    }
     if (cli_is(option, "limit"))
         return cli_memory_mb("--limit", text, &c->limit_mb);
     if (cli_is(option, "s"))
@@ -180,18 +183,11 @@ static const ek_listener *listener_of(const command *c)
     return c->quiet ? NULL : &cli_listener;
 }
 
-/* Was a degree or another setting given on the command line? */
-static bool has_overrides(const command *c)
-{
-    static const ek_job_overrides none;
-    return memcmp(&c->job.overrides, &none, sizeof none) != 0;
-}
-
 /* A file that was named must be good; one that a search came across may turn out not to be of the run, but what is
  * wrong with settings may be an option that stands above them. */
 static bool is_fatal(const command *c, const cli_run_file *file, const ek_error *err)
 {
-    bool gives_up = !file->found || (file->kind == CLI_RUN_CONFIG && has_overrides(c));
+    bool gives_up = !file->found || (file->kind == CLI_RUN_CONFIG && c->has_overrides);
     if (gives_up)
         cli_error(err, "%s", err->message);
     else if (!c->quiet)
