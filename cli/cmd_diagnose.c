@@ -351,8 +351,11 @@ static void print_line(const command *c, const ek_diagnosis *d)
     fputs(b->title, stdout);
     if (!isnan(b->gain_seconds))
         printf(" (gain %.1f ms, %.1f %%)", 1e3 * b->gain_seconds, 100 * b->gain_share);
-    if (b->setting)
-        printf("; %.*s", (int)strcspn(b->setting, "\n"), b->setting);
+    /* The first line of a part of a file says nothing by itself. */
+    if (b->setting && !strchr(b->setting, '\n'))
+        printf("; %s", b->setting);
+    else if (b->change)
+        printf("; %s", b->change);
     putchar('\n');
 }
 
