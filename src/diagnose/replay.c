@@ -373,10 +373,11 @@ static void free_quick_sends(ek__replay *p, size_t first, size_t last, int64_t *
             time[n++] = p->side[i].end - p->side[i].start;
     if (n == 0)
         return;
+    const size_t tenth = n / 10;
     qsort(time, n, sizeof *time, by_size);
     for (size_t i = first; i < last; i++) {
         side *s = &p->side[i];
-        double usual = fmax((double)time[n / 10], p->event[s->event].transfer);
+        double usual = fmax((double)time[tenth], p->event[s->event].transfer);
         if (s->direction == 1 && (double)(s->end - s->start) <= waited * usual)
             s->waits = false;
     }

@@ -52,8 +52,10 @@ static bool is_in_layer(const char *name)
 /* A path, or an operator by its number in the graph: "Slice-op192". */
 static bool is_of_graph(const char *name)
 {
+    if (strchr(name, '/'))
+        return true;
     const char *number = strstr(name, "-op");
-    return strchr(name, '/') || (number && isdigit((unsigned char)number[3]));
+    return number && isdigit((unsigned char)number[3]);
 }
 
 /* A name without its numbers; one of the graph outside its layers as it is: its likes elsewhere are of other sizes. */
@@ -160,12 +162,15 @@ static void look_around(table *t)
 {
     for (size_t i = 0; i < t->n; i++)
         t->own[i] = t->all[i].key;
-    for (size_t i = 0; i < t->n; i++)
+    for (size_t i = 0; i < t->n; i++) {
+        uint64_t around = 0; /* keys are mixed already: their order is all that must still count */
         for (int k = -AROUND; k <= AROUND; k++) {
             size_t j = i + (size_t)k; /* runs over below 0, which is above n */
             bool there = j < t->n && t->all[j].track == t->all[i].track;
-            t->all[i].key = mix(t->all[i].key, there ? t->own[j] : (uint64_t)(k + AROUND));
+            around = around * 0x9e3779b97f4a7c15u + (there ? t->own[j] : (uint64_t)(k + AROUND));
         }
+        t->all[i].key = mix(t->own[i], around);
+    }
 }
 
 /* ---- kinds ---- */
