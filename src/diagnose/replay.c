@@ -373,6 +373,7 @@ static void free_quick_sends(ek__replay *p, size_t first, size_t last, int64_t *
             time[n++] = p->side[i].end - p->side[i].start;
     if (n == 0)
         return;
+    const size_t tenth = n / 10;
     qsort(time, n, sizeof *time, by_size);
     const size_t tenth = n / 10;
     for (size_t i = first; i < last; i++) {

@@ -193,7 +193,8 @@ void fault_diagnose(const fault_run *r, const char *folder, fault_diagnosed *d)
         input.ir = reports;
         input.n_ir = 1;
     }
-    const ek_diagnose_options options = {.seconds = 1};
+    /* A slow machine must find the balance, too; the others hardly search. */
+    const ek_diagnose_options options = {.seconds = r->shape.layers_of ? 10 : 2};
     must(ek_diagnose(&input, &options, &d->diagnosis, &err), &err);
     if (r->graph && !getenv("EK_KEEP"))
         unlink(graph);
