@@ -79,7 +79,8 @@ typedef struct ek_lint_options {
 ek_lint_options ek_lint_options_default(void);
 
 /**
- * Look at files together: what a launch script sets counts for the YAML beside it.
+ * Look at files together: what a launch script sets counts for a program that is given with it, what an
+ * environment file sets for a script that names it.
  *
  * A comment `evenkeel: off ID[, ID...]` (any comment sign) on a line, or alone on the line above it, takes its findings
  * away; `evenkeel: off-file ID` anywhere takes those of the file. An unknown id there is a finding itself.

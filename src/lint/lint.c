@@ -1,6 +1,7 @@
 /* The engine of the linter: files are read one after another, then every entry of every table that is wanted looks at
  * every file of its kinds, and what it reports is put in order. Rules know nothing of one another; an entry may look at
- * the other files of the run, which is how a launch script counts for the YAML beside it. */
+ * the other files of the run, which is how a launch script's environment counts for
+ * the program that it starts. */
 #include "evenkeel/lint.h"
 
 #include <stdarg.h>

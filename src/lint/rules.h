@@ -45,7 +45,7 @@ typedef struct ek__lint_file {
     const ek__python *python;
 } ek__lint_file;
 
-/** A run over all files; a check may look at the others (a launch script's environment counts for the YAML). */
+/** A run over all files; a check may look at the others (a launch script's environment counts for a program). */
 typedef struct ek__lint_run {
     int n_files;
     const ek__lint_file *file;

@@ -166,7 +166,23 @@ static ek_status report_replaced(ek__lint_run *run, const ek__lint_entry *entry,
                            from != file ? ", " : "", before->line);
 }
 
-/* Scripts' settings come before those of the programs they start. */
+/* A file's name without its folder. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Does a script's environment reach another file: a program that is given with it, a script that names it, as by
+ * `source`? */
+static bool comes_before(const ek__lint_file *script, const ek__lint_file *file)
+{
+    if (!script->shell || script == file)
+        return false;
+    return file->python || (!script->shell->runs && strstr(file->text, base_name(script->path)));
+}
+
+/* Scripts' settings come before those of the programs they start, those of environment files before the scripts'. */
 static ek_status check_twice(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
     const ek__settings *all = environment_of(file);
@@ -177,8 +193,8 @@ static ek_status check_twice(ek__lint_run *run, const ek__lint_entry *entry, con
             continue;
         const ek__setting *before = setting_before(all, i, s->name);
         const ek__lint_file *from = file;
-        for (int f = 0; !before && file->python && f < run->n_files; f++)
-            if (run->file[f].shell) {
+        for (int f = 0; !before && f < run->n_files; f++)
+            if (comes_before(&run->file[f], file)) {
                 from = &run->file[f];
                 before = setting_before(environment_of(from), environment_of(from)->n, s->name);
             }
@@ -299,13 +315,6 @@ static ek_status check_virtual_unset(ek__lint_run *run, const ek__lint_entry *en
 }
 
 /* ---- scripts ---- */
-
-/* A program's name without its folder. */
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 static const ek__command *launcher_behind(const ek__shell *shell, int line)
 {

@@ -88,6 +88,23 @@ static void a_program_replaces_what_a_script_sets(void **state)
     assert_int_equal(count_in(kinds, texts, 1, "allocator-settings-twice"), 0);
 }
 
+/* A script replaces what an environment file sets that it names; other files have nothing to do with each other. */
+static void a_script_replaces_what_an_environment_file_sets(void **state)
+{
+    (void)state;
+    const ek_lint_kind kinds[] = {EK_LINT_SHELL, EK_LINT_SHELL};
+    const char *const named[] = {"MS_ALLOC_CONF=enable_vmm:True\n",
+                                 ". ./0.sh\nexport MS_ALLOC_CONF=vmm_align_size:2MB\nmsrun x.py\n"};
+    const char *const kept[] = {named[0],
+                                ". ./0.sh\nexport MS_ALLOC_CONF=enable_vmm:True,vmm_align_size:2MB\nmsrun x\n"};
+    const char *const other[] = {named[0], "export MS_ALLOC_CONF=vmm_align_size:2MB\nmsrun x.py\n"};
+    const char *const two[] = {"export MS_ALLOC_CONF=enable_vmm:True\nmsrun a.py\n", named[1]};
+    assert_int_equal(count_in(kinds, named, 2, "allocator-settings-twice"), 1);
+    assert_int_equal(count_in(kinds, kept, 2, "allocator-settings-twice"), 0);
+    assert_int_equal(count_in(kinds, other, 2, "allocator-settings-twice"), 0);
+    assert_int_equal(count_in(kinds, two, 2, "allocator-settings-twice"), 0);
+}
+
 /* Nothing is found where there is nothing, however much it looks like something. */
 static void texts_that_look_like_it_are_clean(void **state)
 {
@@ -176,6 +193,7 @@ int main(void)
         cmocka_unit_test(rules_find_in_scripts_and_programs_what_the_cases_say),
         cmocka_unit_test(every_rule_on_scripts_and_programs_has_a_near_miss),
         cmocka_unit_test(a_program_replaces_what_a_script_sets),
+        cmocka_unit_test(a_script_replaces_what_an_environment_file_sets),
         cmocka_unit_test(texts_that_look_like_it_are_clean),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
