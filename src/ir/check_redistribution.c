@@ -1,6 +1,7 @@
 /* Chains of communication that the framework inserted because two neighbours cut a value differently. A chain is
  * followed from its first redistribution_op through slices, splits and the tuples between them to the operator that
- * takes the result; with both layouts known it says which cut to change. Chains without communication cost next to
+ * takes the result; with both layouts known it says which cut to change. Where a chain branches, what the other branch
+ * adds is a chain of its own. Chains without communication cost next to
  * nothing and are left out, and so are those of the backward pass, which follow from the forward ones. */
 #include <stdio.h>
 #include <string.h>
@@ -72,8 +73,12 @@ static void walk(ek__ir_context *c, uint32_t first, bool *seen, chain *out)
 {
     *out = (chain){.from = maker_of(c, first), .to = EK_IR_NONE};
     uint32_t at = first;
+    for (int i = 0; i < MAX_CHAIN && is_inserted(c, out->from); i++) /* a branch of another chain */
+        out->from = maker_of(c, out->from);
     for (int steps = 0; steps < 2 * MAX_CHAIN && at != EK_IR_NONE && out->n < MAX_CHAIN; steps++) {
         if (is_inserted(c, at)) {
+            if (seen[at])
+                return;
             add(c, out, at);
             seen[at] = true;
         } else if (!is_plumbing(c, at)) {
@@ -179,8 +184,7 @@ ek_status ek__ir_check_redistribution(ek__ir_context *context, ek_error *err)
         return ek__no_memory(err);
     for (uint32_t i = 0; i < context->ir->n_nodes; i++) {
         chain ch;
-        if (seen[i] || !is_inserted(context, i) || !ek__ir_is_forward(context, i) ||
-            is_inserted(context, maker_of(context, i)))
+        if (seen[i] || !is_inserted(context, i) || !ek__ir_is_forward(context, i))
             continue;
         walk(context, i, seen, &ch);
         if (ch.n_comms > 0)

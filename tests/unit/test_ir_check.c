@@ -794,6 +794,41 @@ static void only_what_sends_the_same_is_sent_again(void **state)
     }
 }
 
+#define EXCHANGE(number, of)                                                                                           \
+    "%" number "(a) = AlltoAll(%" of ") {instance name: redistribution_op_" number                                     \
+    "AlltoAll} primitive_attrs: {group: "                                                                              \
+    "\"2-6301172352641561019\"}\n : (" X ") -> (" X ")\n # Fullname with scope: (Default/m" number                     \
+    "-M/AlltoAll-op1)\n"
+#define TAKE(number, of) "%" number "(a) = Exp(%" of ")\n : (" X ") -> (" X ")\n"
+
+static void every_branch_of_a_redistribution_counts_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int n_chains, n_comms;
+    } cases[] = {
+        {EXCHANGE("1", "0") EXCHANGE("2", "1") TAKE("3", "2"), 1, 2},
+        {EXCHANGE("1", "0") EXCHANGE("2", "1") TAKE("3", "2") EXCHANGE("4", "1") TAKE("5", "4"), 2, 3},
+        {EXCHANGE("2", "1") EXCHANGE("1", "0") TAKE("3", "2"), 2, 2}, /* not in order of flow */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_ir_report report;
+        ek_ir *ir;
+        int64_t sent = 0;
+        int n = 0;
+        check_text(cases[i].text, &ir, &report);
+        for (int k = 0; k < report.n_findings; k++)
+            if (strcmp(report.finding[k].check, "redistribution") == 0) {
+                n += report.finding[k].n_occurrences;
+                sent += report.finding[k].bytes;
+            }
+        assert_int_equal(n, cases[i].n_chains);
+        assert_int_equal(sent, cases[i].n_comms * 2048);
+        drop(ir, &report);
+    }
+}
+
 /* ---- parts of graphs ---- */
 
 #define BACKWARD   " # Fullname with scope: (Gradients/Default/A-op1)\n"
@@ -902,6 +937,7 @@ int main(void)
         cmocka_unit_test(ring_traffic_is_that_of_a_ring_played),
         cmocka_unit_test(communication_is_known_by_every_name_it_has),
         cmocka_unit_test(only_what_sends_the_same_is_sent_again),
+        cmocka_unit_test(every_branch_of_a_redistribution_counts_once),
         cmocka_unit_test(a_copy_without_its_original_stands_for_both),
         cmocka_unit_test(what_is_kept_counts_once_however_it_is_taken),
         cmocka_unit_test(a_long_chain_of_views_is_one_value),
