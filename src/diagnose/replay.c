@@ -375,7 +375,6 @@ static void free_quick_sends(ek__replay *p, size_t first, size_t last, int64_t *
         return;
     const size_t tenth = n / 10;
     qsort(time, n, sizeof *time, by_size);
-    const size_t tenth = n / 10;
     for (size_t i = first; i < last; i++) {
         side *s = &p->side[i];
         double usual = fmax((double)time[tenth], p->event[s->event].transfer);
