@@ -142,8 +142,10 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, ek_er
     double work = (double)p->n_micro_batches * p->plan.n_chunks,
            share = (p->plan.n_stages - 1) / (work + p->plan.n_stages - 1);
     b.cost_seconds = share * today_ms / 1e3;
+    /* Of the measured step, where there is one: the line below gives the same share. */
+    double whole = d->out->step_seconds > 0 ? d->out->step_seconds : today_ms / 1e3;
     b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step even with equal stages.",
-                              100 * share);
+                              100 * b.cost_seconds / whole);
     b.setting = setting_of(d, c);
     b.change = change_of(d, c);
     b.rests_on = p->measured
