@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doc.h"
 #include "base/error.h"
 
 enum { PROGRESS_BYTES = 8 << 20 };
@@ -465,7 +466,7 @@ ek_status ek_ir_read(const char *path, const ek_ir_options *options, const ek_li
     if (status)
         return status;
     ek_ir *ir = NULL;
-    status = read_all(path, &s, ek__ir_feed_size(&s.feed), options, listener, &ir, err);
+    status = read_all(ek__path_name(path), &s, ek__ir_feed_size(&s.feed), options, listener, &ir, err);
     if (status == EK_OK) {
         ir->in_file = s.feed.file > 0;
         *out = ir;

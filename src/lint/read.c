@@ -165,7 +165,7 @@ ek_status ek__lint_file_read(const char *path, const ek_lint_options *options, e
     if (kind < 0)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){.file = out->path}),
                         "is none of the kinds of files that are looked at, by its name or its first line; say which it "
-                        "is: yaml, shell or python");
+                        "is with --kind yaml, shell or python");
     out->kind = (ek_lint_kind)kind;
     status = ek__comments_read(text, size, pool, out->comments, err);
     return status ? status : read_as(out, options, pool, err);

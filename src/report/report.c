@@ -144,15 +144,28 @@ void ek__utf8_print(uint32_t code, FILE *out)
     fwrite(bytes, 1, (size_t)n, out);
 }
 
+/* By blocks of Unicode's East Asian Width, not by single characters. */
+int ek__width(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+        int width;
+    } blocks[] = {
+        {0x0300, 0x036F, 0},   {0x1100, 0x115F, 2},   {0x200B, 0x200F, 0},   {0x2E80, 0xA4CF, 2},   {0xAC00, 0xD7A3, 2},
+        {0xF900, 0xFAFF, 2},   {0xFE00, 0xFE0F, 0},   {0xFE30, 0xFE6F, 2},   {0xFF00, 0xFF60, 2},   {0xFFE0, 0xFFE6, 2},
+        {0x1F300, 0x1F64F, 2}, {0x1F680, 0x1F6FF, 2}, {0x1F900, 0x1F9FF, 2}, {0x20000, 0x3FFFD, 2},
+    };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (code >= blocks[i].first && code <= blocks[i].last)
+            return blocks[i].width;
+    return 1;
+}
+
 int ek__columns(const char *text)
 {
     int columns = 0, length;
-    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
-        bool wide = (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xa4d0) ||
-                    (code >= 0xac00 && code < 0xd7a4) || (code >= 0xf900 && code < 0xfb00) ||
-                    (code >= 0xff00 && code < 0xff61) || code >= 0x1f300;
-        columns += wide ? 2 : 1;
-    }
+    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length)
+        columns += ek__width(code);
     return columns;
 }
 

@@ -35,6 +35,8 @@ void ek__utf8_print(uint32_t code, FILE *out);
 
 /** Columns a terminal needs for a name; East Asian wide characters count two, invalid bytes one. */
 int ek__columns(const char *text);
+/** Columns that a terminal gives a character: 2 for wide ones, 0 for marks that combine with the one before. */
+int ek__width(uint32_t code);
 
 /** Print a name for a terminal or a comment: valid UTF-8, control characters as '?'. */
 void ek__print_name(const char *text, FILE *out);
