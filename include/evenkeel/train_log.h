@@ -38,9 +38,9 @@ typedef struct ek_train_log {
 } ek_train_log;
 
 /**
- * Read a log of any size; "-" is standard input. Which framework wrote it is found by its lines. Several processes' lines in one file (a
- * launcher's prefix, colour codes, carriage returns) are taken as they come; a step printed by several ranks counts
- * once.
+ * Read a log of any size; "-" is standard input. Which framework wrote it is found by its lines. Several processes'
+ * lines in one file (a launcher's prefix, colour codes, carriage returns) are taken as they come; a step printed by
+ * several ranks counts once.
  * @return EK_OK; EK_ERR_INPUT when no line of a step is in it, naming what was looked for; EK_ERR_SYSTEM; EK_ERR_MEMORY
  */
 ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err);

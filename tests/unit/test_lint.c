@@ -723,7 +723,8 @@ static double seconds_of(int n_findings)
     static const char line[] = "    f(loss.item()) # evenkeel: off gc-every-step\n";
     size_t size = (size_t)n_findings * (sizeof line - 1) + 64;
     char *text = malloc(size), *at = text;
-    assert_non_null(text);
+    if (!text)
+        abort();
     at += sprintf(at, "for d in ds:\n    loss = train_step(d)\n");
     for (int i = 0; i < n_findings; i++)
         at = strcpy(at, line) + sizeof line - 1;
