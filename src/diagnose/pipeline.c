@@ -514,15 +514,21 @@ static const char *emitter_of(ek_framework framework)
     return "megatron";
 }
 
-/* Comments say what a plan rests on; here that stands elsewhere. */
-static void drop_comments(char *text)
+/* Comments say what a plan rests on; here that stands elsewhere. Nor is recomputation told where the plan leaves it
+ * alone: its lists are then empty, which must not read as a change. */
+static void keep_settings(char *text, bool recomputation)
 {
     char *to = text;
+    size_t left_out = SIZE_MAX; /* indent of a section that is */
     for (char *line = text, *next; *line; line = next) {
         char *end = strchr(line, '\n');
         next = end ? end + 1 : line + strlen(line);
         size_t indent = strspn(line, " ");
         if (line[indent] == '#' || line[indent] == '\n' || line[indent] == '\0')
+            continue;
+        if (indent <= left_out)
+            left_out = !recomputation && strncmp(line + indent, "recompute_config:", 17) == 0 ? indent : SIZE_MAX;
+        if (left_out != SIZE_MAX)
             continue;
         memmove(to, line, (size_t)(next - line));
         to += next - line;
@@ -563,7 +569,7 @@ char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek
     if (fclose(out) != 0)
         status = EK_ERR_MEMORY;
     if (!status) {
-        drop_comments(text);
+        keep_settings(text, p->memory_known);
         kept = ek__pool_format(pool, "%s", text);
     } else if (status == EK_ERR_INPUT) {
         kept = plain_settings(p, plan, pool);

@@ -111,7 +111,8 @@ static void put_bottleneck(FILE *out, const ek_bottleneck *b, int number, double
         fputs("</pre>\n", out);
     }
     if (b->rests_on) {
-        put(out, "<p class=\"soft\">The gain is ", ek_basis_name[b->basis], ": ");
+        put(out, isnan(b->gain_seconds) ? "<p class=\"soft\">" : "<p class=\"soft\">The gain is ",
+            ek_basis_name[b->basis], ": ");
         put(out, "", b->rests_on, "</p>\n");
     }
     if (b->caution)

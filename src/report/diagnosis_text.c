@@ -118,7 +118,7 @@ static void print_bottleneck(const page *p, const ek_bottleneck *b, int number)
     if (b->setting)
         print_setting(p, b->setting);
     if (b->rests_on) {
-        snprintf(basis, sizeof basis, "gain is %s: ", ek_basis_name[b->basis]);
+        snprintf(basis, sizeof basis, isnan(b->gain_seconds) ? "%s: " : "gain is %s: ", ek_basis_name[b->basis]);
         print_item(p, INDENT, basis, b->rests_on);
     }
     if (b->caution)
