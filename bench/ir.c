@@ -57,7 +57,7 @@ static void report_here(const ek_ir *ir)
 {
     static const ek_ir_view view = {.layer = -1};
     ek_ir_report report;
-    ek_error err;
+    ek_error err = {0};
     FILE *nowhere = fopen("/dev/null", "w");
     if (!nowhere || ek_ir_check(ir, NULL, &report, &err) != EK_OK ||
         ek_ir_write_text(&report, &view, nowhere, &err) != EK_OK) {

@@ -13,6 +13,21 @@
 
 enum { MAX_FILES = 100000, MAX_DEPTH = 64, MAX_PATH = 4096 };
 
+static bool make_room(cli_lint_files *files)
+{
+    int capacity = files->capacity ? 2 * files->capacity : 64;
+    char **more = realloc(files->path, (size_t)capacity * sizeof *more);
+    if (!more)
+        return false;
+    files->path = more;
+    bool *marks = realloc(files->found, (size_t)capacity * sizeof *marks);
+    if (!marks)
+        return false;
+    files->found = marks;
+    files->capacity = capacity;
+    return true;
+}
+
 /* `found`: below a folder, not named by the user. */
 static bool keep(cli_lint_files *files, const char *path, bool found)
 {
@@ -20,17 +35,9 @@ static bool keep(cli_lint_files *files, const char *path, bool found)
         cli_error(NULL, "more than %d files; give a folder with fewer", MAX_FILES);
         return false;
     }
-    if (files->n == files->capacity) {
-        int capacity = files->capacity ? 2 * files->capacity : 64;
-        char **more = realloc(files->path, (size_t)capacity * sizeof *more);
-        files->path = more ? more : files->path;
-        bool *marks = realloc(files->found, (size_t)capacity * sizeof *marks);
-        files->found = marks ? marks : files->found;
-        if (!more || !marks) {
-            cli_error(NULL, "out of memory");
-            return false;
-        }
-        files->capacity = capacity;
+    if (files->n == files->capacity && !make_room(files)) {
+        cli_error(NULL, "out of memory");
+        return false;
     }
     char *copy = strdup(path);
     if (!copy) {
