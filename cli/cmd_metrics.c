@@ -43,7 +43,8 @@ static const cli_spec spec = {
     .usage = "evenkeel metrics [OPTIONS] [PATH...]",
     .summary =
         "Says how well a training run uses its devices: throughput, FLOPs of a token term by term, MFU and HFU,\n"
-        "linearity, bubbles. PATHs are logs, traces and model files, told apart by what is in them; numbers\n"
+        "linearity, bubbles. PATHs are logs, traces and model files, or a run's folder, told apart by what is in them; "
+        "numbers\n"
         "alone do too. Options take one dash or two.\n\n"
         "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
@@ -77,6 +78,7 @@ typedef struct found {
     ek_metrics metrics;
     int n_trace_steps, n_trace_ranks;
     const char *source;
+    cli_run_files files; /* of folders */
 } found;
 
 /* ---- options ---- */
@@ -220,6 +222,27 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* Of what a run left, its settings and what tells a step time: a log, since it is of the whole run, else the trace. */
+static bool take_folder(command *c, found *f, const char *path)
+{
+    int first = f->files.n;
+    bool has_log = f->has_log, has_trace = false;
+    if (!cli_run_take(&f->files, path, CLI_RUN_UNKNOWN))
+        return false;
+    const cli_run_file *file = f->files.file;
+    for (int i = first; i < f->files.n; i++) {
+        has_log = has_log || file[i].kind == CLI_RUN_LOG;
+        has_trace = has_trace || file[i].kind == CLI_RUN_TRACE;
+    }
+    ek_error err;
+    for (int i = first; i < f->files.n; i++)
+        if ((file[i].kind == CLI_RUN_CONFIG && !read_job(c, f, file[i].path)) ||
+            (file[i].kind == CLI_RUN_LOG && !read_log(f, file[i].path, &err) && !said(EK_ERR_INPUT, &err)))
+            return false;
+    bool needs_trace = !has_log && (has_trace || f->files.n == first); /* whose tables may be all there is */
+    return !needs_trace || take_trace(c, path);
+}
+
 /* Neither a log nor a good model file. @param why  what is wrong with it as a model file */
 static bool take_other(command *c, const char *path, const ek_error *why)
 {
@@ -250,7 +273,7 @@ static bool sort_path(command *c, found *f, const char *path)
         return false;
     }
     if (is_folder(path))
-        return take_trace(c, path);
+        return take_folder(c, f, path);
     if (ek_train_log_read(path, NULL, &log, &err) == EK_OK) {
         ek_train_log_clear(&log);
         return read_log(f, path, &err) || said(EK_ERR_INPUT, &err);
@@ -469,6 +492,7 @@ static int run(int argc, char **argv)
             code = (c->list_devices ? list_devices(c) : answer(c, f)) ? EXIT_DONE : EXIT_WRONG;
         ek_job_clear(&f->job);
         ek_train_log_clear(&f->log);
+        cli_run_clear(&f->files);
     }
     free(c);
     free(f);
