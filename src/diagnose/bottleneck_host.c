@@ -11,6 +11,7 @@
 
 typedef struct cause {
     const char *name, *title, *setting, *change, *caution;
+    const char *gpu_setting, *gpu_change; /* NULL: the same */
 } cause;
 
 static const cause causes[] = {
@@ -18,17 +19,19 @@ static const cause causes[] = {
      "gc.freeze(); gc.disable()  # after the first step, with gc.collect() every few hundred steps",
      "Take objects of the start out of the collector's sight after the first step, and collect by hand at steps that "
      "do not matter.",
-     "Cycles of objects live until the next collection by hand, which takes memory of the host."},
+     "Cycles of objects live until the next collection by hand, which takes memory of the host.", NULL, NULL},
     {"synchronization", "The host synchronises with the device within the step",
      "unset ASCEND_LAUNCH_BLOCKING CUDA_LAUNCH_BLOCKING  # and take .item(), .cpu(), print of losses out of the step",
-     "Let the host run ahead: read losses and norms every few steps instead of in each.", NULL},
+     "Let the host run ahead: read losses and norms every few steps instead of in each.", NULL, NULL, NULL},
     {"compilation", "Operators are compiled while the run goes on",
      "torch.npu.set_compile_mode(jit_compile=False)  # MindSpore: fixed shapes, graph mode",
-     "Avoid shapes that change from step to step, or switch compilation at run time off.", NULL},
+     "Avoid shapes that change from step to step, or switch compilation at run time off.", NULL,
+     "torch.compile(model, dynamic=True)", "Avoid shapes that change from step to step."},
     {"dispatch", "Launching operators takes longer than running them", "TASK_QUEUE_ENABLE=2\nCPU_AFFINITY_CONF=1",
      "Launch less and faster: fused operators, graph mode or a larger micro-batch; on Ascend a second launching thread "
      "and bound cores.",
-     "A larger micro-batch takes memory."},
+     "A larger micro-batch takes memory.", "torch.compile(model, mode=\"reduce-overhead\")  # CUDA graphs",
+     "Launch less and faster: fused operators, CUDA graphs or a larger micro-batch."},
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 
@@ -97,13 +100,14 @@ static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)
         return status;
     cost = fmin(cost, ek__most_idle(m));
     gain = fmin(gain, ek__most_idle(m));
+    bool gpu = m->run->rank[rank].producer == EK_PRODUCER_KINETO;
     ek_bottleneck b = {.id = "host",
                        .topic = EK_TOPIC_HOST,
                        .basis = EK_BASIS_DERIVED,
                        .cost_seconds = cost / 1e9,
                        .gain_seconds = gain / 1e9,
-                       .setting = what->setting,
-                       .change = what->change,
+                       .setting = gpu && what->gpu_setting ? what->gpu_setting : what->setting,
+                       .change = gpu && what->gpu_change ? what->gpu_change : what->change,
                        .caution = what->caution,
                        .rests_on = ek__gain_rests_on(m)};
     b.title = ek__pool_format(d->out->pool, "%s: %.2f ms of a step, %.1f %%.", what->title, cost / 1e6,

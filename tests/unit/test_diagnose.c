@@ -288,6 +288,30 @@ static void nothing_costs_more_than_a_step_is_idle(void **state)
     check_gain(&m, "host", 10); /* it computes for 90 of 100 ms */
 }
 
+static void settings_are_those_of_the_device(void **state)
+{
+    (void)state;
+    static const struct {
+        ek_producer producer;
+        const char *has, *has_not;
+    } cases[] = {{EK_PRODUCER_TORCH_NPU, "TASK_QUEUE_ENABLE", "torch.compile"},
+                 {EK_PRODUCER_KINETO, "torch.compile", "TASK_QUEUE_ENABLE"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make_run(&m, 1);
+        m.rank[0].producer = cases[i].producer;
+        for (int s = 0; s < N_STEPS; s++)
+            m.gap[0][m.rank[0].dispatch.n_gaps++] =
+                (ek_trace_host_gap){s * 100 * (int64_t)MS, (s * 100 + 60) * (int64_t)MS, "dispatch"};
+        ek_diagnosis d = diagnose(&m);
+        const ek_bottleneck *b = find(&d, "host");
+        assert_non_null(b);
+        assert_non_null(strstr(b->setting, cases[i].has));
+        assert_null(strstr(b->setting, cases[i].has_not));
+        ek_diagnosis_clear(&d);
+    }
+}
+
 /* ---- replay ---- */
 
 /* Rank 0 works 60 ms, sends and works on to the end; rank 1 waits for it and then works as long. What rank 0 loses
@@ -418,6 +442,7 @@ int main(void)
         cmocka_unit_test(steps_of_tables_do_not_thin_out_what_events_show),
         cmocka_unit_test(reductions_too_few_for_layers_are_of_gradients),
         cmocka_unit_test(nothing_costs_more_than_a_step_is_idle),
+        cmocka_unit_test(settings_are_those_of_the_device),
         cmocka_unit_test(a_loss_that_is_waited_out_costs_nothing),
         cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
