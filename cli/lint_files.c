@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "evenkeel/lint.h"
+
 #include "options.h"
 
 enum { MAX_FILES = 100000, MAX_DEPTH = 64, MAX_PATH = 4096 };
@@ -49,17 +51,6 @@ static bool keep(cli_lint_files *files, const char *path, bool found)
     return true;
 }
 
-static bool is_of_a_kind(const char *name)
-{
-    static const char *const ends[] = {".yaml", ".yml", ".sh", ".bash", ".env", ".py"};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        size_t n = strlen(name), m = strlen(ends[i]);
-        if (n >= m && strcmp(name + n - m, ends[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool add_folder(cli_lint_files *files, const char *path, int depth);
 
 /* An entry of a folder. */
@@ -79,8 +70,9 @@ static bool add_entry(cli_lint_files *files, const char *folder, const char *nam
     if (S_ISDIR(about.st_mode))
         return add_folder(files, path, depth + 1);
     if (S_ISLNK(about.st_mode) && stat(path, &about) != 0)
-        return true;                                                                  /* a link to nothing */
-    return !is_of_a_kind(name) || !S_ISREG(about.st_mode) || keep(files, path, true); /* a pipe would wait for ever */
+        return true; /* a link to nothing */
+    return ek_lint_kind_by_name(name) < 0 || !S_ISREG(about.st_mode) ||
+           keep(files, path, true); /* a pipe would wait for ever */
 }
 
 static bool add_folder(cli_lint_files *files, const char *path, int depth)

@@ -43,6 +43,9 @@ typedef struct ek_lint_rule {
 enum { EK_MAX_LINT_RULES = 128 };
 /** The rules in the order of their ids. @return how many; O(rules^2). @param out  [EK_MAX_LINT_RULES] */
 int ek_lint_rules(const ek_lint_rule *out[EK_MAX_LINT_RULES]);
+/** The kind of file that a name's end tells, an ek_lint_kind; -1 when it does not. */
+int ek_lint_kind_by_name(const char *path);
+
 /** By id, or NULL. */
 const ek_lint_rule *ek_lint_rule_find(const char *id);
 

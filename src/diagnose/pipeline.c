@@ -539,13 +539,12 @@ static void keep_settings(char *text, bool recomputation)
 }
 
 /* The offsets alone, where an emitter cannot write the plan. */
-static char *plain_settings(const ek__pipeline *p, const ek_plan *plan, struct ek__pool *pool)
+static char *plain_settings(const ek_plan *plan, struct ek__pool *pool)
 {
     char *text = ek__pool_format(pool, "layers of the stages:");
     for (int i = 0; text && i < plan->n_chunks; i++)
         for (int s = 0; text && s < plan->n_stages; s++)
             text = ek__pool_format(pool, "%s %d", text, plan->layers[i * plan->n_stages + s]);
-    (void)p;
     return text;
 }
 
@@ -572,7 +571,7 @@ char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek
         keep_settings(text, p->memory_known);
         kept = ek__pool_format(pool, "%s", text);
     } else if (status == EK_ERR_INPUT) {
-        kept = plain_settings(p, plan, pool);
+        kept = plain_settings(plan, pool);
     }
     free(text);
     return kept;

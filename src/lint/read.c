@@ -21,7 +21,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static int kind_by_name(const char *path)
+int ek_lint_kind_by_name(const char *path)
 {
     static const struct {
         const char *end;
@@ -159,7 +159,7 @@ ek_status ek__lint_file_read(const char *path, const ek_lint_options *options, e
         return status;
     out->text = text;
     out->size = size;
-    int kind = kind_by_name(path);
+    int kind = ek_lint_kind_by_name(path);
     if (kind < 0)
         kind = options->kind >= 0 ? options->kind : kind_by_content(out->path, text, size);
     if (kind < 0)
