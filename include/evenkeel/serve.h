@@ -1,0 +1,45 @@
+/* evenkeel/serve.h - the viewer's page from a server on this machine, for traces that are too large for a file.
+ *
+ * HTTP on 127.0.0.1, GET only. Every address begins with a token that is drawn for each start, requests for another
+ * host than this one are refused, and nothing but what docs/view.md lists can be asked for: no path of a file is ever
+ * made from a request. */
+#ifndef EVENKEEL_SERVE_H
+#define EVENKEEL_SERVE_H
+
+#include "evenkeel/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { EK_SERVE_TOKEN_SIZE = 33 };
+
+typedef struct ek_serve_options {
+    int port; /**< 0: any that is free */
+    /** The document that a page asks for, once it is there: JSON from ek_view_write_json() with `served`. Called by one
+     *  thread at a time; fills text and size (borrowed until the next call) and returns false while it is being made.
+     */
+    bool (*document)(void *user, const char **text, size_t *size);
+    void *user;
+} ek_serve_options;
+
+typedef struct ek_server ek_server;
+
+/**
+ * Start to answer, in threads of its own.
+ *
+ * @param index  borrowed until ek_server_stop()
+ * @return EK_OK, EK_ERR_SYSTEM (the port is taken; no random bytes), EK_ERR_MEMORY
+ */
+ek_status ek_server_start(ek_trace_index *index, const ek_serve_options *options, ek_server **out, ek_error *err);
+/** "http://127.0.0.1:PORT/TOKEN/" */
+const char *ek_server_address(const ek_server *server);
+/** Requests answered so far. Thread-safe. */
+int64_t ek_server_n_requests(const ek_server *server);
+/** Ends after the requests that are being answered. NULL is fine. */
+void ek_server_stop(ek_server *server);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,106 @@
+/* evenkeel/trace_index.h - traces of any size, ready to be looked at: written once, then asked for what a picture
+ * needs.
+ *
+ * A trace file is read once and its events are written by track, depth and time into an index file, with sums over 64
+ * and 4096 events (src/index/format.h). Any stretch of time at any resolution is then answered from a bounded number of
+ * reads. Memory while writing is bounded but for the texts of distinct names; while reading it is that of the sums. */
+#ifndef EVENKEEL_TRACE_INDEX_H
+#define EVENKEEL_TRACE_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evenkeel/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What an event is, for colours and sums. The words are those of the document (docs/view-json.md). */
+#define EK_VIEW_TYPE_LIST(X)                                                                                           \
+    X(OTHER, "other")                                                                                                  \
+    X(COMPUTING, "computing")                                                                                          \
+    X(COMMUNICATION, "communication")                                                                                  \
+    X(COMMUNICATION_TASK, "communication task")                                                                        \
+    X(COPY, "copy")                                                                                                    \
+    X(SET, "memory set")                                                                                               \
+    X(WAIT, "wait")                                                                                                    \
+    X(HOST_FRAMEWORK, "framework")                                                                                     \
+    X(HOST_RUNTIME, "runtime")                                                                                         \
+    X(HOST_PYTHON, "python")                                                                                           \
+    X(DATA_LOADING, "data loading")                                                                                    \
+    X(STEP, "step")                                                                                                    \
+    X(SCOPE, "scope")                                                                                                  \
+    X(MARK, "mark")                                                                                                    \
+    X(OVERLAP_COMPUTING, "all computing")                                                                              \
+    X(OVERLAP_COMMUNICATION, "all communication")                                                                      \
+    X(OVERLAP_NOT_OVERLAPPED, "communication not overlapped")                                                          \
+    X(IDLE, "idle")                                                                                                    \
+    X(FORWARD, "forward")                                                                                              \
+    X(BACKWARD, "backward")                                                                                            \
+    X(BACKWARD_INPUT, "backward for inputs")                                                                           \
+    X(BACKWARD_WEIGHT, "backward for weights")                                                                         \
+    X(RECOMPUTE, "recompute")                                                                                          \
+    X(TRANSFER, "transfer")                                                                                            \
+    X(PARAMETERS, "parameters")                                                                                        \
+    X(GRADIENTS, "gradients")                                                                                          \
+    X(OPTIMIZER, "optimizer states")                                                                                   \
+    X(ACTIVATIONS, "activations")
+
+typedef enum ek_view_type {
+#define EK_VIEW_TYPE_VALUE(name, text) EK_VIEW_##name,
+    EK_VIEW_TYPE_LIST(EK_VIEW_TYPE_VALUE)
+#undef EK_VIEW_TYPE_VALUE
+        EK_N_VIEW_TYPES,
+} ek_view_type;
+extern const char *const ek_view_type_name[EK_N_VIEW_TYPES];
+
+typedef struct ek_trace_index ek_trace_index;
+
+typedef struct ek_trace_index_options {
+    const char *folder; /**< where index files go; NULL: a folder beside the traces, or in the user's cache where that
+                             cannot be written */
+    bool temporary;     /**< keep nothing: index files are gone when the index is closed */
+    bool fresh;         /**< write it again even where one fits */
+    int n_threads;      /**< 0: all cores */
+    /** Called now and then, from any thread but never from two at once; NULL without. */
+    void (*progress)(void *user, double share, const char *what);
+    void *user;
+    const bool *interrupt; /**< as in ek_trace_options */
+} ek_trace_index_options;
+
+/** What opening did. */
+typedef struct ek_trace_index_made {
+    int n_files, n_written; /**< traces; indices that had to be written */
+    int64_t bytes_read;     /**< of traces, this time */
+    int64_t bytes_index;    /**< of all index files */
+    double seconds;         /**< spent writing */
+    const char *folder;     /**< of the first index; owned by the index */
+    int n_problems;         /**< damaged or cut files, used as far as they go; the listener was told */
+} ek_trace_index_made;
+
+/**
+ * Open the index of a run's traces, writing what is missing or does not fit its trace any more (size and time of
+ * change). Half-written files never stay: an index appears when it is complete.
+ *
+ * @param path   [n_paths] files and folders of one run, as for ek_trace_run_read()
+ * @param shift  ns to add to times of the rank of each trace file in order of ranks, [n] as
+ *               ek_trace_index_n_files() will say; NULL: 0
+ * @param made   may be NULL
+ * @return EK_OK; EK_ERR_INPUT when there is no trace in them; EK_ERR_SYSTEM also when the disk is full or the caller
+ *         asked to stop; EK_ERR_MEMORY. O(bytes); the result does not depend on the number of threads.
+ */
+ek_status ek_trace_index_open(const char *const *path, int n_paths, const ek_trace_index_options *options,
+                              const ek_listener *listener, ek_trace_index **out, ek_trace_index_made *made,
+                              ek_error *err);
+/** NULL is fine. */
+void ek_trace_index_close(ek_trace_index *index);
+int ek_trace_index_n_files(const ek_trace_index *index);
+/** Bytes of the traces; of events in them that last. */
+int64_t ek_trace_index_bytes(const ek_trace_index *index);
+int64_t ek_trace_index_n_events(const ek_trace_index *index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,187 @@
+/* index/index.h - asking an opened index: what a picture of a stretch of time needs, and no more.
+ *
+ * Rows, tracks and names of all files are numbered through: those of the second file follow those of the first. Times
+ * are nanoseconds after the index's origin (the earliest event of any file, with the files' shifts). All calls are
+ * thread-safe; each costs what it says, never the whole file. */
+#ifndef EK_INDEX_INDEX_H
+#define EK_INDEX_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "evenkeel/trace_index.h"
+#include "index/format.h"
+
+/* ---- what there is ---- */
+
+typedef struct ek__index_track_info {
+    int file;                   /**< index of the trace file: a group of the page */
+    const char *name, *process; /**< shown; never NULL */
+    const char *pid, *tid;
+    ek__track_class track_class;
+    int first_row, n_rows;
+    int64_t n_events, n_left_out;
+} ek__index_track_info;
+
+typedef struct ek__index_file_info {
+    const char *path;
+    int rank, stage;           /**< EK_TRACE_NO_RANK, -1 */
+    int first_track, n_tracks; /**< in the order in which they are shown: class, process, sort index, name */
+    int first_counter, n_counters;
+    int64_t shift;
+} ek__index_file_info;
+
+typedef struct ek__index_counter_info {
+    int file;
+    const char *process, *name, *key;
+    int64_t n_points;
+    double least, most;
+} ek__index_counter_info;
+
+int ek__index_n_rows(const ek_trace_index *index);
+int ek__index_n_tracks(const ek_trace_index *index);
+int ek__index_n_counters(const ek_trace_index *index);
+uint32_t ek__index_n_names(const ek_trace_index *index);
+ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int file);
+ek__index_track_info ek__index_describe_track(const ek_trace_index *index, int track);
+ek__index_counter_info ek__index_describe_counter(const ek_trace_index *index, int counter);
+int ek__index_row_track(const ek_trace_index *index, int row);
+int64_t ek__index_row_events(const ek_trace_index *index, int row);
+/** Nanoseconds of the traces' clock at time 0, and the last end. */
+int64_t ek__index_origin(const ek_trace_index *index);
+int64_t ek__index_end(const ek_trace_index *index);
+/** A name's bytes, any of them; borrowed. Empty for a number beyond. */
+const char *ek__index_name_text(const ek_trace_index *index, uint32_t name, size_t *size);
+
+/* ---- pictures ---- */
+
+/** What is drawn as one box: an event (n 1), or events that are too close to tell apart. */
+typedef struct ek__index_block {
+    int64_t begin, end;
+    int64_t busy;   /**< of n > 1: sum of durations; their share of end - begin is how full the box is */
+    uint32_t name;  /**< of the event, or of the longest */
+    uint32_t n;     /**< events; saturates */
+    uint32_t index; /**< of the first in its row */
+    uint8_t type;   /**< of the event, or of the longest */
+} ek__index_block;
+
+/** A growing list, kept between calls. {0} to begin with. */
+typedef struct ek__index_blocks {
+    size_t n, capacity;
+    ek__index_block *block;
+} ek__index_blocks;
+void ek__index_blocks_clear(ek__index_blocks *blocks);
+
+/**
+ * Append a row's boxes between two times, in order: every event that lasts `resolution` or longer is a box of its own;
+ * shorter ones that stand closer together than `resolution` share one, which is not longer than 2 `resolution` unless
+ * a sum of the index is. A box that reaches across the border is given whole.
+ *
+ * @param resolution  nanoseconds of a pixel; 0: every event is a box
+ * @param at_most     boxes to append; 0: no limit. When it is reached, resolution grows for what follows
+ * @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O((end - begin) / resolution + log n) reads of at most 64 events each,
+ *         neighbours in one.
+ */
+ek_status ek__index_row_blocks(const ek_trace_index *index, int row, int64_t begin, int64_t end, int64_t resolution,
+                        size_t at_most, ek__index_blocks *out, ek_error *err);
+
+/** An arrow whose ends lie in the stretch of time, or one of them. */
+typedef struct ek__index_arrow_seen {
+    int64_t from_time, to_time;
+    int from_row, to_row; /**< deepest row of the track with an event at that time; -1 without one */
+    uint32_t name;
+} ek__index_arrow_seen;
+/**
+ * Arrows that begin or end on the given tracks between two times, at most so many (the first ones): *n tells how many
+ * were found, *all whether that was all of them.
+ */
+ek_status ek__index_arrows(const ek_trace_index *index, const int *track, int n_tracks, int64_t begin, int64_t end,
+                           size_t at_most, ek__index_arrow_seen *out, size_t *n, bool *all, ek_error *err);
+
+/** Points of a counter for a picture: per pixel the least, the most and the last value. Columns of [n]. */
+typedef struct ek__index_curve_point {
+    int64_t time;
+    double least, most, last;
+} ek__index_curve_point;
+ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begin, int64_t end, int64_t resolution,
+                          ek__index_curve_point *out, size_t capacity, size_t *n, ek_error *err);
+
+/* ---- one event ---- */
+
+typedef struct ek__index_flow {
+    bool outgoing;
+    uint32_t name;
+    int row; /**< other end: -1 when no event is there */
+    uint32_t index;
+    int64_t begin, end; /**< of the event at the other end, else the time twice */
+    uint32_t event_name;
+} ek__index_flow;
+enum { EK__INDEX_MAX_FLOWS = 256 };
+
+typedef struct ek__index_details {
+    uint32_t name;
+    uint8_t type;
+    int64_t begin, end;
+    char *text; /**< [size] the event as it stands in the trace: JSON as far as the trace is sound; malloc */
+    size_t size;
+    char layer[256]; /**< the layer it belongs to by its own name, its arguments, or what launched it; "" */
+    int n_flows;
+    ek__index_flow flow[EK__INDEX_MAX_FLOWS];
+} ek__index_details;
+/** @return EK_ERR_INPUT for a row or index that is not there, EK_ERR_SYSTEM when the trace has changed. O(log n). */
+ek_status ek__index_event_details(const ek_trace_index *index, int row, uint32_t at, ek__index_details *out,
+                                  ek_error *err);
+void ek__index_details_clear(ek__index_details *details);
+/** The event of a row at or around a time: its index, or UINT32_MAX. O(log n) and a read. */
+uint32_t ek__index_event_at(const ek_trace_index *index, int row, int64_t time);
+
+/* ---- searching and summing ---- */
+
+/** Names that contain a text, without regard to the case of ASCII letters; prepared once per search. */
+typedef struct ek__index_search ek__index_search;
+ek_status ek__index_search_new(const ek_trace_index *index, const char *text, size_t size, ek__index_search **out,
+                               ek_error *err);
+void ek__index_search_free(ek__index_search *search);
+
+typedef struct ek__index_hit {
+    int row; /**< -1: none */
+    uint32_t index, name;
+    int64_t begin, end;
+} ek__index_hit;
+/**
+ * The next event (forward) or the one before whose name matches, in order of (begin, row, index), strictly after
+ * (before) the place given by (time, row, index).
+ * @param rows  [n_rows] where to look; NULL: everywhere
+ */
+ek_status ek__index_find(const ek_trace_index *index, const ek__index_search *search, const int *rows, int n_rows,
+                         bool forward, int64_t time, int row, uint32_t at, ek__index_hit *out, ek_error *err);
+
+typedef struct ek__index_total {
+    uint32_t name; /**< one of those with the same text and type */
+    uint8_t type;
+    int track;        /**< -1 in sums by name */
+    int64_t n, total; /**< events that overlap the stretch; their time within it */
+} ek__index_total;
+
+/** Sums over a stretch of time, continued call by call so that none takes long. */
+typedef struct ek__index_summing {
+    int next_row;        /**< index into rows of the next one; n_rows when done */
+    uint64_t next_event; /**< in it */
+    size_t n, capacity;
+    ek__index_total *total; /**< by (text, type, track) */
+    void *slots;            /**< of the list, by hash */
+} ek__index_summing;
+/** Go on for about `milliseconds`. @return EK_OK also when there is more: next_row < n_rows. */
+ek_status ek__index_sum_up(const ek_trace_index *index, const int *rows, int n_rows, int64_t begin, int64_t end,
+                           int milliseconds, ek__index_summing *state, ek_error *err);
+void ek__index_summing_clear(ek__index_summing *state);
+
+/* ---- every event, for a page that holds them ---- */
+
+/** The text of `n` events that follow each other in a row, one call for each in order. Reads neighbours together. */
+ek_status ek__index_texts(const ek_trace_index *index, int row, uint32_t first, uint32_t n,
+                          bool (*each)(void *user, uint32_t at, const char *text, size_t size), void *user,
+                          ek_error *err);
+
+#endif

@@ -1,0 +1,30 @@
+/* index/write.h - from a trace to its index file. */
+#ifndef EK_INDEX_WRITE_H
+#define EK_INDEX_WRITE_H
+
+#include "evenkeel/trace_index.h"
+#include "index/format.h"
+
+/** What one trace gave. */
+typedef struct ek__index_written {
+    int64_t bytes_read, bytes_index, n_events;
+    const char *problem; /**< static or NULL: what was wrong with the trace from problem_at on */
+    int64_t problem_at;
+} ek__index_written;
+
+/**
+ * Read a trace (plain or .gz) and write its index to `out_path`, through a temporary beside it that is gone on every
+ * failure and interrupt.
+ *
+ * Blocks are taken and parsed by several threads; records are merged in the order of the file, gathered up to a bound,
+ * sorted by track and time and written as a run; runs are merged into rows. Memory: the bound, a block and a part a
+ * thread, and the distinct names.
+ *
+ * @param first, last  progress of this file within all: the callback gets first + share * (last - first)
+ * @return EK_OK also for damaged traces with what could be read; EK_ERR_INPUT when it is none; EK_ERR_SYSTEM;
+ *         EK_ERR_MEMORY. O(bytes + n log(n / bound)).
+ */
+ek_status ek__index_write(const char *trace_path, const char *out_path, const ek_trace_index_options *options,
+                          double first, double last, ek__index_written *out, ek_error *err);
+
+#endif
