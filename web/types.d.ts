@@ -1,0 +1,137 @@
+// The viewer's types: the document (docs/view-json.md), where events come from, and the state that parts share.
+// Checked by `tsc --checkJs`; nothing of this file is in the page.
+
+// ---- the document ----
+
+export interface Document {
+    format: string; version: number; tool: string; title: string; served: boolean; types: string[]; runs: Run[];
+}
+export type Unit = "" | "ns" | "time" | "MB" | "%" | "count" | "GB/s" | "text";
+export interface Fact { label: string; value: number | null; unit: Unit; text: string | null; basis: string | null }
+export interface Run {
+    name: string; kinds: string[]; facts: Fact[]; notes: string[]; timeline: Timeline | null; sections: Section[];
+}
+export interface Section {
+    name: string; notes?: string[]; bars?: Bars[]; tables?: Table[]; matrices?: Matrix[]; lines?: Lines[]; findings?: Finding[];
+}
+export interface Bars {
+    id: string; title: string; unit: Unit; series: { name: string; type: number | null }[];
+    bars: { label: string; group: number | null; values: number[] }[]; limit: number | null;
+}
+export interface Column { name: string; title: string; unit: Unit; search: boolean }
+export type Cell = number | string | null;
+export interface Table {
+    id: string; title: string; columns: Column[]; rows: Cell[][]; sort: { column: number; descending: boolean } | null;
+}
+export interface Matrix { id: string; title: string; unit: Unit; labels: string[]; cells: [number, number, number, string][] }
+export interface Lines {
+    id: string; title: string; x: { title: string; unit: Unit }; y: { title: string; unit: Unit };
+    series: { name: string; points: [number, number | null][] }[]; limit: number | null;
+}
+export interface Finding {
+    id: string; rank: number; title: string; cost: number | null; gain: number | null; gain_share: number | null;
+    basis: string | null; topic: string | null; evidence: { text: string; file: string | null; step: string | null; rank: number }[];
+    setting: string | null; change: string | null; rests_on: string | null; caution: string | null;
+    begin: number | null; end: number | null; group: number | null;
+}
+export interface Timeline {
+    unit: "ns" | null; origin: string | null; begin: number; end: number;
+    groups: { name: string; rank: number; stage: number; tracks: { name: string; class: string; n_rows: number; left_out: number }[] }[];
+    row_events: number[]; n_events: number; n_arrows: number; n_held: number; n_points: number;
+    names: { text: string[]; type: number[] } | null; arrow_names: string[];
+    steps: { name: string; group: number; begin: number; end: number }[];
+    curves: { name: string; group: number; unit: string; limit: number | null; steps: boolean; n: number }[];
+    counters?: { name: string; group: number; unit: string; least: number; most: number; n: number }[];
+    held_names: { text: string[]; type: number[] }; data: string | null; args: string | null;
+}
+
+// ---- where events come from: web/source_embedded.js, web/source_served.js ----
+
+/** Boxes of a row, in order, from index `from` up to `to`: each is an event (count 1) or events too close to tell apart. */
+export interface Boxes {
+    from: number; to: number;
+    begin: Float64Array; end: Float64Array; name: Uint32Array; type: Uint8Array;
+    count: Uint32Array | null;  // null: all 1
+    busy: Float64Array | null;  // of boxes with count > 1: time that is filled
+    index: Uint32Array | null;  // of the first event in its row; null: the box's own index
+}
+export interface EventPlace { row: number; index: number }
+export interface EventSeen extends EventPlace { begin: number; end: number; name: string }
+export interface Flow extends EventSeen { outgoing: boolean; event: string }  // name: of the flow; row -1: nothing is there
+export interface Details {
+    name: string; type: number; begin: number; end: number; layer: string;
+    args: Record<string, unknown> | null; text: string | null; flows: Flow[];
+}
+export interface Total { name: string; type: number; track: number; n: number; total: number }
+export interface Arrows { all: boolean; from_row: number[]; from_time: number[]; to_row: number[]; to_time: number[]; name: string[] }
+export interface CurvePoints { time: Float64Array; least: Float64Array; most: Float64Array; last: Float64Array; n: number }
+export interface Held { group: number; name: string; type: number; begin: number; end: number; mb: number }
+
+export interface Source {
+    readonly timeline: Timeline;
+    /** Number of a row's track (counted through all groups), its group, its depth within the track. */
+    readonly row_track: Uint32Array; readonly row_group: Uint32Array; readonly row_depth: Uint32Array;
+    /** What to draw now of a row, at hand: never waits. Where better is on its way, `changed` is called when it came.
+     *  resolution: time of a pixel. null: nothing yet. The result is valid until the next call for the same row. */
+    boxes(row: number, begin: number, end: number, resolution: number): Boxes | null;
+    /** Called before the boxes of a frame: which rows are going to be asked for, so that one request fetches all. */
+    frame(rows: number[], begin: number, end: number, resolution: number): void;
+    changed: (() => void) | null;
+    name(name: number): string;               // "" while it is on its way
+    details(place: EventPlace): Promise<Details>;
+    at(row: number, time: number): Promise<number | null>;
+    find(text: string, rows: number[], forward: boolean, from: { time: number; row: number; index: number }): Promise<(EventSeen & { names: number }) | null>;
+    sums(rows: number[], begin: number, end: number, progress: (covered: number) => void, signal: AbortSignal): Promise<Total[]>;
+    arrows(rows: number[], begin: number, end: number, limit: number): Arrows | null;   // at hand, like boxes
+    curve(curve: number, begin: number, end: number, resolution: number): CurvePoints | null;  // curves first, then counters
+    held(group: number, time: number): Held[];  // largest first
+}
+
+// ---- what the parts of the page share: web/state.js ----
+
+export interface View {
+    run: number; tab: string;
+    begin: number; end: number;          // shown
+    top: number;                         // scrolled down, pixels
+    selected: EventPlace | null;
+    range: [number, number] | null;      // dragged
+    pointer: number | null;              // time under the pointer, or where it was left
+    marks: { time: number; name: string }[];
+    query: string; filter: { rank: string; stage: string; track: string; name: string };
+    folded: string[];                    // groups and tracks that are closed, "0", "0/3"
+    compare: number | null;              // run that the first is compared with
+    theme: "auto" | "light" | "dark";
+    arrows: boolean;
+}
+export interface State {
+    readonly view: View;
+    /** Change some members, tell who listens to any of them, and put the view into the address. */
+    set(change: Partial<View>): void;
+    /** Called with the members that changed. Returns what ends it. */
+    on(members: (keyof View)[], listener: (changed: Set<keyof View>) => void): () => void;
+}
+
+// ---- what a tab is: web/tabs.js lists them ----
+
+export interface Context { document: Document; state: State; run: Run; source: Source | null; colors: Colors; format: Format }
+export interface Tab {
+    id: string; title: string;
+    /** Has it anything to show for this run? */
+    present(context: Context): boolean;
+    /** Build into `root`. Returns what takes it down. */
+    show(root: HTMLElement, context: Context): () => void;
+}
+export interface Colors {
+    /** CSS colour of a type (number of document.types), of the same hue in light and dark. */
+    type(type: number): string;
+    /** The same, a shade of it by name: neighbours of different names can be told apart. 0xAABBGGRR for pixels. */
+    pixel(type: number, name: number): number;
+    /** CSS colour of text on such a box. */
+    ink(type: number, name: number): string;
+    series(number: number): string;
+}
+export interface Format {
+    value(value: number | string | null, unit: Unit): string;
+    /** A time with enough digits to tell apart what is `resolution` apart: "12.345 678 ms". */
+    time(value: number, unit: "ns" | null, resolution?: number): string;
+}
