@@ -143,6 +143,8 @@ typedef struct ek__index_search ek__index_search;
 ek_status ek__index_search_new(const ek_trace_index *index, const char *text, size_t size, ek__index_search **out,
                                ek_error *err);
 void ek__index_search_free(ek__index_search *search);
+/** How many names match. */
+int64_t ek__index_search_n_names(const ek__index_search *search);
 
 typedef struct ek__index_hit {
     int row; /**< -1: none */
