@@ -179,7 +179,7 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
 {
     summing *s = NULL;
     ek_status status = EK_OK;
-    if (!(request->given & EK__HAS(STATE)))
+    if (!request->state[0])
         status = begin(serving, request, &s, err);
     else if (!(s = take(serving->summings, request)))
         status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "these sums are not known any more; ask again without state");

@@ -134,9 +134,10 @@ static bool read_list(const char *text, size_t size, ek__number_list *out)
     return false;
 }
 
+/* An empty one is that of the first request. */
 static bool read_state(const char *text, size_t size, char *out)
 {
-    if (size != EK__REQUEST_STATE_SIZE)
+    if (size != 0 && size != EK__REQUEST_STATE_SIZE)
         return false;
     for (size_t i = 0; i < size; i++)
         if (ek__hex_digit(text[i]) < 0)
@@ -167,7 +168,7 @@ static const char *const wanted[] = {
     [FORM_INDEX] = "a whole number from 0 to 4294967295",
     [FORM_FLAG] = "0 or 1",
     [FORM_TEXT] = "a text of 1 to 1024 bytes",
-    [FORM_STATE] = "the state that an earlier answer gave",
+    [FORM_STATE] = "the state that an earlier answer gave, or empty",
 };
 
 static bool read_value(ek__value which, const char *text, size_t size, ek__request *out)

@@ -12,7 +12,7 @@
 #include "evenkeel/error.h"
 
 enum {
-    EK__REQUEST_MAX_SIZE = 16 << 10,  /**< bytes of an address with all values */
+    EK__REQUEST_MAX_SIZE = 40 << 10, /**< bytes of an address with all values: 4096 rows apart, percent-encoded */
     EK__REQUEST_MAX_LIST = 4096,      /**< rows, or names */
     EK__REQUEST_MAX_TEXT = 1024,      /**< bytes of a text that is looked for */
     EK__REQUEST_MAX_ARROWS = 1 << 16, /**< of an answer */
@@ -64,7 +64,7 @@ typedef struct ek__request {
     bool forward;
     size_t text_size; /**< 1 or more when given; no byte is 0 */
     char text[EK__REQUEST_MAX_TEXT + 1];
-    char state[EK__REQUEST_STATE_SIZE + 1];
+    char state[EK__REQUEST_STATE_SIZE + 1]; /**< empty: none yet */
 } ek__request;
 
 /** An address as it stands in a request, "/TOKEN/rows?rows=3": all borrowed, nothing decoded. */

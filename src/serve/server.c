@@ -21,7 +21,7 @@
 enum {
     THREADS = 4,
     MOST_CONNECTIONS = 256,
-    CONNECTION_BYTES = 32 << 10, /* request line and headers of a request */
+    CONNECTION_BYTES = 96 << 10, /* request line and headers of a request */
     IDLE_SECONDS = 30,
     BACKLOG = 128,
     STOP_MILLISECONDS = 5000,

@@ -103,6 +103,8 @@ static void values_within_their_ranges_are_read(void **state)
     assert_int_equal(request.text_size, strlen(request.text));
     assert_int_equal(read_values("state=0123456789abcDEF&", EK__HAS(STATE), 0, &err), EK_OK);
     assert_string_equal(request.state, "0123456789abcDEF");
+    assert_int_equal(read_values("state=", EK__HAS(STATE), 0, &err), EK_OK);
+    assert_string_equal(request.state, "");
     assert_int_equal(read_values("", 0, EK__HAS(STATE), &err), EK_OK);
     assert_int_equal(request.given, 0);
 }
