@@ -40,9 +40,9 @@ export function clampStretch(begin, span, limits) {
     return [at, at + kept];
 }
 
-/** Everything. @param {Limits} limits @returns {Stretch} */
+/** Everything there is; zooming out goes a little further. @param {Limits} limits @returns {Stretch} */
 export function everything(limits) {
-    return clampStretch(limits.begin, Infinity, limits);
+    return [limits.begin, limits.end];
 }
 
 /**
