@@ -72,3 +72,13 @@ export function separated(columns, rows, order, separator) {
     const lines = [titles, ...order.map((row) => rows[row])];
     return lines.map((cells) => cells.map((cell) => field(cell, separator)).join(separator) + "\r\n").join("");
 }
+
+/**
+ * The sort after a press on a column's title: first the way that shows most (numbers from the largest, texts from the first),
+ * then the other way round, then none.
+ */
+export function choiceOfSort(sort, column, numeric) {
+    if (!sort || sort.column !== column)
+        return { column, descending: numeric };
+    return sort.descending === numeric ? { column, descending: !numeric } : null;
+}

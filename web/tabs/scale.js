@@ -1,7 +1,7 @@
 // Scales of charts: ticks at round values (1, 2 or 5 times a power of ten, after Heckbert's "nice numbers"), the texts of ticks in one
 // unit with the digits that tell them apart, and the place of a value between 0 and 1. No calendar, and logarithms only for colours.
 
-const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]];
+const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
 
 /** The round number of the form 1, 2 or 5 times a power of ten that is nearest above `rough`. */
 function roundStep(rough) {
