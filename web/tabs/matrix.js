@@ -47,7 +47,7 @@ function asTable(matrix) {
  * @returns {() => void}
  */
 export function showMatrix(root, matrix, context) {
-    const { format, state } = context;
+    const { format } = context;
     const n = matrix.labels.length;
     const values = matrix.cells.map((cell) => cell[2]);
     const places = new Map(matrix.cells.map((cell) => [cell[0] * n + cell[1], cell]));
@@ -183,17 +183,12 @@ export function showMatrix(root, matrix, context) {
         if (details.open && !end_table)
             end_table = showTable(details, asTable(matrix), context);
     });
-    const dark = window.matchMedia("(prefers-color-scheme: dark)");
-    dark.addEventListener("change", draw);
-    const off = state.on(["theme"], () => requestAnimationFrame(draw));
     const ended = onWidth(body, (now) => {
         width = now;
         draw();
     });
     return () => {
         ended();
-        off();
-        dark.removeEventListener("change", draw);
         end_table?.();
         hideTip();
         part.remove();
