@@ -13,23 +13,23 @@
 /* ---- columns of numbers ---- */
 
 /** Numbers on their way into the document: gathered by kind, written as one text. {0} to begin with. */
-typedef struct ek__columns {
+typedef struct ek__packed {
     size_t n_bytes, capacity;
     unsigned char *bytes;
     bool out_of_memory;
-} ek__columns;
+} ek__packed;
 /** Append a column; doubles with their bytes transposed (all first bytes, then all second ones, ...). */
-void ek__columns_reals(ek__columns *columns, const double *value, size_t n);
-void ek__columns_numbers(ek__columns *columns, const uint32_t *value, size_t n);
-void ek__columns_bytes(ek__columns *columns, const void *bytes, size_t n);
+void ek__packed_reals(ek__packed *columns, const double *value, size_t n);
+void ek__packed_numbers(ek__packed *columns, const uint32_t *value, size_t n);
+void ek__packed_bytes(ek__packed *columns, const void *bytes, size_t n);
 /** Write what was gathered as a JSON string: zlib's format, then base64. False when memory is out. */
-bool ek__columns_write(ek__columns *columns, ek__stream *s, const char *key);
-void ek__columns_clear(ek__columns *columns);
+bool ek__packed_write(ek__packed *columns, ek__stream *s, const char *key);
+void ek__packed_clear(ek__packed *columns);
 
 /* ---- timelines ---- */
 
-/** A timeline that is put together piece by piece, row by row in order; ek__timeline_write() prints it. What runs out of
- * memory on the way shows there. Texts are copied. */
+/** A timeline that is put together piece by piece, row by row in order; ek__timeline_write() prints it. What runs out
+ * of memory on the way shows there. Texts are copied. */
 typedef struct ek__view_timeline ek__view_timeline;
 /** @param unit    "ns", or NULL for times without a unit
  *  @param origin  what 0 is on the traces' clock; NULL. @return NULL when memory is out. */
@@ -95,10 +95,10 @@ typedef struct ek__view_column {
 } ek__view_column;
 
 /** What a number rests on: the words of ek__view_fact(). */
-#define EK__MEASURED "measured"
-#define EK__DERIVED "derived"
+#define EK__MEASURED  "measured"
+#define EK__DERIVED   "derived"
 #define EK__SIMULATED "simulated"
-#define EK__ASSUMED "assumed"
+#define EK__ASSUMED   "assumed"
 
 /** A fact about the run, shown above all tabs: `text` where it is given, else `value` by its unit (NAN: unknown).
  *  `basis`: one of the words above; NULL. */
