@@ -90,6 +90,7 @@ static ek_status print(const ek__serving *serving, const ek__index_search *searc
                        ek__reply *out, ek_error *err)
 {
     ek__json json;
+    uint64_t n_events;
     ek_status status = ek__json_begin(&json, err);
     if (status)
         return status;
@@ -103,7 +104,7 @@ static ek_status print(const ek__serving *serving, const ek__index_search *searc
     ek__json_name(&json, "name", serving->index, hit->name);
     ek__stream_int(&json.s, "begin", hit->begin);
     ek__stream_int(&json.s, "end", hit->end);
-    ek__stream_int(&json.s, "names", ek__index_search_n_names(search));
+    ek__stream_int(&json.s, "names", ek__index_search_names(search, &n_events));
     ek__stream_end(&json.s);
     return ek__json_end(&json, out, err);
 }
