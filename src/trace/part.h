@@ -133,6 +133,10 @@ bool ek__store_merge(ek__trace_store *store, const ek__part *part);
 /** Tracks with the names of their processes and threads, once all is merged: part of ek__store_finish(). The store's
  *  labels are sorted then. */
 bool ek__store_tracks(ek__trace_store *store, ek__trace *out);
+/** The name of a process by the text of its pid, behind ek__store_tracks(); NULL without one. */
+const char *ek__store_process(const ek__trace_store *store, uint32_t pid);
+/** Does a thread of the communication layer hold tasks of collectives, not whole ones? */
+bool ek__track_is_plane(const ek__track *track);
 /** Has the file no metadata, as files of 2020 to 2022? Then numbers of processes tell what an event is. */
 static inline bool ek__store_no_metadata(const ek__trace_store *store)
 {
@@ -140,6 +144,13 @@ static inline bool ek__store_no_metadata(const ek__trace_store *store)
 }
 /** Decide what pending events are, drop what is not what it seemed, sort every kind, fill `out`. */
 ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err);
+
+/** The id of a flow: a whole number, as it stands or in quotes; -1 and other texts give their hash. Equal texts give
+ * equal numbers. */
+uint64_t ek__id_number(const ek__span *span);
+/** What a "Task Type" of Ascend says: the core of an operator, or EK__CORE_NONE; a copy. */
+ek__core ek__task_core(const ek__span *type);
+bool ek__task_is_copy(const ek__span *type);
 
 /** Rank, world size and base time of what stands outside the events. @return false when memory is out */
 bool ek__trace_header(ek__feed *feed, ek__trace *out, bool *is_kineto);

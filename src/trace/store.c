@@ -239,6 +239,11 @@ static const char *label_name(const ek__trace_store *store, uint32_t pid, uint32
     return label ? store->name[label->name] : NULL;
 }
 
+const char *ek__store_process(const ek__trace_store *store, uint32_t pid)
+{
+    return label_name(store, pid, UINT32_MAX);
+}
+
 static bool make_tracks(const ek__trace_store *store, ek__trace *out)
 {
     out->n_tracks = store->tracks.n;
@@ -269,7 +274,7 @@ static bool make_tracks(const ek__trace_store *store, ek__trace *out)
 
 enum { DROP = -1 };
 
-static bool on_plane(const ek__track *track)
+bool ek__track_is_plane(const ek__track *track)
 {
     return track->thread && strncmp(track->thread, "Plane", 5) == 0;
 }
@@ -291,7 +296,7 @@ static int kind_of_pending(ek__event *event, const ek__track *track, const char 
     case EK__LAYER_SCOPE:
         return EK__EVENT_SCOPE;
     case EK__LAYER_COMMUNICATION:
-        return on_plane(track) ? DROP : EK__EVENT_COLLECTIVE;
+        return ek__track_is_plane(track) ? DROP : EK__EVENT_COLLECTIVE;
     case EK__LAYER_DEVICE:
         return EK__EVENT_TASK;
     case EK__LAYER_MINDSPORE:
@@ -338,7 +343,7 @@ static bool is_confirmed(const ek__event *event, const ek__track *track)
     case EK__EVENT_FREE:
         return track->layer == EK__LAYER_OVERLAP || !track->process;
     case EK__EVENT_COLLECTIVE:
-        return !on_plane(track) && track->layer != EK__LAYER_CANN && track->layer != EK__LAYER_PYTHON &&
+        return !ek__track_is_plane(track) && track->layer != EK__LAYER_CANN && track->layer != EK__LAYER_PYTHON &&
                track->layer != EK__LAYER_MINDSPORE && track->layer != EK__LAYER_CPU_OP &&
                track->layer != EK__LAYER_SCOPE;
     default:
