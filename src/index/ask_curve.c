@@ -122,10 +122,12 @@ ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begi
                  .n_ranges = (own->n_points + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS,
                  .begin = ek__index_of_file(f, begin),
                  .end = ek__index_of_file(f, end),
-                 .resolution = resolution > enough ? resolution : enough,
+                 .resolution = resolution > 0 ? resolution : 1,
                  .out = out,
                  .capacity = capacity,
                  .err = err};
+    if (own->n_points + 2 > capacity && c->resolution < enough)
+        c->resolution = enough;
     ek_status status = walk(c);
     for (size_t i = 0; i < c->n; i++)
         out[i].time = ek__index_shown(f, out[i].time);

@@ -133,6 +133,14 @@ uint32_t ek__index_n_names(const ek_trace_index *index)
     return index->n_names;
 }
 
+int64_t ek__index_n_arrows(const ek_trace_index *index)
+{
+    int64_t n = 0;
+    for (int i = 0; i < index->n_files; i++)
+        n = ek__add_times(n, (int64_t)index->file[i].header.from.n);
+    return n;
+}
+
 int64_t ek__index_origin(const ek_trace_index *index)
 {
     return index->origin;
@@ -146,7 +154,7 @@ int64_t ek__index_end(const ek_trace_index *index)
 ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int file)
 {
     const ek__index_file *f = &index->file[file];
-    return (ek__index_file_info){.path = f->trace,
+    return (ek__index_file_info){.path = f->path,
                                  .rank = f->rank,
                                  .stage = f->stage,
                                  .first_track = f->first_track,

@@ -48,6 +48,8 @@ ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int fil
 ek__index_track_info ek__index_describe_track(const ek_trace_index *index, int track);
 ek__index_counter_info ek__index_describe_counter(const ek_trace_index *index, int counter);
 int ek__index_row_track(const ek_trace_index *index, int row);
+/** Arrows of all files; of each one that is known to begin and to end. */
+int64_t ek__index_n_arrows(const ek_trace_index *index);
 int64_t ek__index_row_events(const ek_trace_index *index, int row);
 /** Nanoseconds of the traces' clock at time 0, and the last end. */
 int64_t ek__index_origin(const ek_trace_index *index);

@@ -22,7 +22,7 @@ const char *const ek__track_class_name[EK__N_TRACK_CLASSES] = {
 #define FARTHEST_SHIFT (INT64_C(1) << 61)
 
 typedef struct trace {
-    const char *path; /* absolute */
+    const char *path, *given; /* absolute; as found below what was given */
     int rank, stage, number;
     int64_t size;
 } trace;
@@ -53,12 +53,13 @@ static ek_status add_trace(opening *o, const char *path, const ek__rank_files *r
             o->err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
             "is a pipe: an index is of a file, which is read again for details; unpack the trace to a file");
     char *real = realpath(path, NULL), *kept = real ? ek__pool_text(o->pool, real, strlen(real)) : NULL;
+    char *given = ek__pool_text(o->pool, path, strlen(path));
     trace *grown = ek__pool_push(o->pool, o->trace, o->n_traces, sizeof *grown);
     free(real);
-    if (!kept || !grown)
+    if (!kept || !given || !grown)
         return ek__no_memory(o->err);
     o->trace = grown;
-    o->trace[o->n_traces++] = (trace){kept, rank->rank, rank->stage, 0, info.st_size};
+    o->trace[o->n_traces++] = (trace){kept, given, rank->rank, rank->stage, 0, info.st_size};
     o->bytes += info.st_size;
     return EK_OK;
 }
@@ -213,7 +214,8 @@ static ek_status open_one(opening *o, const trace *t)
     if (status != EK_OK)
         return status;
     file.trace = strdup(t->path);
-    if (!file.trace) {
+    file.path = strdup(t->given);
+    if (!file.trace || !file.path) {
         ek__index_file_close(&file);
         return ek__no_memory(o->err);
     }

@@ -411,6 +411,7 @@ void ek__index_file_close(ek__index_file *f)
     free(f->track);
     free(f->chunk);
     free(f->row);
+    free(f->path);
     free(f->trace);
     *f = (ek__index_file){.fd = -1};
 }

@@ -26,7 +26,8 @@ typedef struct ek__index_shown_counter {
 /** One index file. Small sections are in memory and checked; groups, names and texts are mapped, and what is read of
  *  them is checked where it is used. */
 typedef struct ek__index_file {
-    char *trace; /**< path of the trace */
+    char *trace; /**< absolute path of the trace */
+    char *path;  /**< the same as it was given, or found below what was given */
     int fd;      /**< of the index */
     int rank, stage;
     int64_t shift;
