@@ -146,6 +146,11 @@ void ek__view_trace_files(const ek_view_run *run, ek__stream *s)
 {
     const ek_trace_run *trace = run->trace;
     int n = 0;
+    for (int i = 0; i < trace->n_ranks; i++)
+        n += trace->rank[i].n_sources > 0;
+    if (n == 0)
+        return;
+    n = 0;
     ek__section x = ek__section_begin(s, "files");
     ek__table_begin(&x, "files", "What was read", file_column, sizeof file_column / sizeof *file_column);
     for (int i = 0; i < trace->n_ranks; i++)
