@@ -205,16 +205,16 @@ static void put_course(const ek_memory_course *course, int stage, size_t step, e
 {
     const ek_memory_moment *moment = course->moment + (size_t)stage * course->n_blocks;
     char text[32];
-    ek__line_begin(x, stage_name(stage, text));
-    ek__line_point(x, 0, mb(course->whole_step[stage]));
+    ek__polyline_begin(x, stage_name(stage, text));
+    ek__polyline_point(x, 0, mb(course->whole_step[stage]));
     for (size_t k = 0; k < course->n_blocks; k += step) {
         size_t end = k + step < course->n_blocks ? k + step : course->n_blocks, at = k;
         for (size_t i = k; i < end; i++)
             at = moment[i].peak > moment[at].peak ? i : at;
-        ek__line_point(x, (double)at + 0.5, mb(moment[at].peak));
-        ek__line_point(x, (double)end, mb(moment[end - 1].after));
+        ek__polyline_point(x, (double)at + 0.5, mb(moment[at].peak));
+        ek__polyline_point(x, (double)end, mb(moment[end - 1].after));
     }
-    ek__line_end(x);
+    ek__polyline_end(x);
 }
 
 static void put_courses(const ek_memory_report *r, ek__section *x)

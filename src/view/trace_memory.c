@@ -199,12 +199,12 @@ static void put_line(const ek_trace_run *run, const ek_trace_rank *rank, int fir
     snprintf(name, sizeof name, "%s %s", m->peak[m->point[first].component].component,
              reserved ? "reserved" : "allocated");
     ek__view_key(run, rank, name, key, sizeof key);
-    ek__line_begin(x, key);
+    ek__polyline_begin(x, key);
     for (int i = first; i < first + n; i++) {
         const ek_trace_memory_point *p = &m->point[i];
-        ek__line_point(x, (double)ek__sum(p->time, -m->point[first].time), reserved ? p->reserved_mb : p->allocated_mb);
+        ek__polyline_point(x, (double)ek__sum(p->time, -m->point[first].time), reserved ? p->reserved_mb : p->allocated_mb);
     }
-    ek__line_end(x);
+    ek__polyline_end(x);
 }
 
 static bool has_column(const ek_trace_memory *m, int first, int n, bool reserved)
