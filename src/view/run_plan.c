@@ -83,8 +83,8 @@ static void memory_facts(const ek_view_run *run, ek__stream *s)
                   NULL);
     double room = ek__stage_limit(report, tightest) - t->peak_mb[tightest];
     bool over = ek__over_limit(report, t, tightest);
-    ek__view_fact(s, memory_title(report, over ? "over the limit by" : "room below the limit", title),
-                  over ? -room : fmax(room, 0), memory_unit(report), NULL, EK__SIMULATED);
+    ek__view_fact(s, memory_title(report, over ? "over the limit by" : "room", title), over ? -room : fmax(room, 0),
+                  memory_unit(report), NULL, EK__SIMULATED);
 }
 
 static void facts(const ek_view_run *run, ek__stream *s)
@@ -92,16 +92,11 @@ static void facts(const ek_view_run *run, ek__stream *s)
     const ek_timeline *t = case_of(run)->timeline;
     const ek_balance_result *search = search_of(run);
     ek__view_fact(s, "step time", t->step_time, EK__UNIT_TIME, NULL, EK__SIMULATED);
-    if (search && ek__status_basis(search->status)) {
-        char text[TEXT_SIZE];
-        snprintf(text, sizeof text, "%s (%s)", ek_balance_status_name[search->status],
-                 ek__status_basis(search->status));
-        ek__view_fact(s, "status", NAN, EK__UNIT_TEXT, text, NULL);
-    }
+    if (search)
+        ek__view_fact(s, "status", NAN, EK__UNIT_TEXT, ek_balance_status_name[search->status], NULL);
     if (search && search->lower_bound > 0 && !search->proved_optimal) {
-        ek__view_fact(s, "lower bound of any plan within the limits (proved)", search->lower_bound, EK__UNIT_TIME, NULL,
-                      EK__DERIVED);
-        ek__view_fact(s, "within this of the best", 100 * search->gap, EK__UNIT_PERCENT, NULL, EK__DERIVED);
+        ek__view_fact(s, "lower bound, proved", search->lower_bound, EK__UNIT_TIME, NULL, EK__DERIVED);
+        ek__view_fact(s, "gap", 100 * search->gap, EK__UNIT_PERCENT, NULL, EK__DERIVED);
     }
     ek__view_fact(s, "bubble, of the work", 100 * t->bubble.real, EK__UNIT_PERCENT, NULL, EK__SIMULATED);
     memory_facts(run, s);
@@ -125,12 +120,30 @@ static void split_notes(const ek_view_run *run, ek__stream *s)
     ek__stream_text(s, NULL, text);
 }
 
+static void search_notes(const ek_view_run *run, ek__stream *s)
+{
+    const ek_balance_result *search = search_of(run);
+    char text[TEXT_SIZE];
+    if (!search || !ek__status_basis(search->status))
+        return;
+    snprintf(text, sizeof text, "The plan is %s (%s).", ek_balance_status_name[search->status],
+             ek__status_basis(search->status));
+    ek__stream_text(s, NULL, text);
+    if (search->lower_bound > 0 && !search->proved_optimal) {
+        snprintf(text, sizeof text,
+                 "No plan within the limits takes less than %s (proved), so this one is within %s %%.",
+                 ek__short(search->lower_bound).text, ek__fixed(100 * search->gap, 2).text);
+        ek__stream_text(s, NULL, text);
+    }
+}
+
 static void notes(const ek_view_run *run, ek__stream *s)
 {
     const ek_report *report = run->plans;
     const ek_timeline *t = case_of(run)->timeline;
     char text[TEXT_SIZE];
     ek__stream_text(s, NULL, "Times are in the unit of the given layer times, and simulated from them.");
+    search_notes(run, s);
     if (t->comm.edge_time)
         snprintf(text, sizeof text, "Transfers are %s; their times differ between the stages.",
                  t->comm.blocking ? "blocking" : "non-blocking");
