@@ -208,7 +208,7 @@ export function mountChart(root, contexts) {
             drawChosen(canvas2d, selection.chosen, time, palette);
         }
         drawTitles();
-        frame_parts.drawLanes(canvas2d, parts, time, lanes, { top: curves_top, pointer: pointer_time, value: amount }, palette);
+        frame_parts.drawLanes(canvas2d, parts, time, lanes, { top: curves_top, pointer: pointer_time, ratio, value: amount }, palette);
         frame_parts.drawSplit(canvas2d, parts, palette);
         frame_parts.drawAxis(canvas2d, parts, time, ticks, palette, { corner: cornerText(ticks.base), hint: "" });
         frame_parts.drawSteps(canvas2d, parts, time, steps, palette);

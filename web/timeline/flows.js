@@ -4,6 +4,9 @@ import { MOST_ARROWS, drawBows, thin } from "./arrows.js";
 
 const ASKED = 3000; // of the source
 const LEAST = 3;    // pixels between the ends
+const LEAN = 0.3;   // of a row's height
+const CLEAR = 100;  // arrows; from there on they get fainter
+const FAINTEST = 0.35;
 
 /** @typedef {ReturnType<typeof import("./pane.js").newPane>} Pane */
 /** @typedef {import("./arrows.js").Bow} Bow */
@@ -21,7 +24,10 @@ function bowOf(pane, x_of, from_row, from, to_row, to) {
     if (start === null || end === null) {
         return null;
     }
-    const bow = { x0: x_of(from), y0: start.y + start.height / 2, x1: x_of(to), y1: end.y + end.height / 2 };
+    // Off the middle, where labels stand, on the side that looks at the other end.
+    const side = start.y === end.y ? 0 : start.y < end.y ? LEAN : -LEAN;
+    const bow = { x0: x_of(from), y0: start.y + start.height * (0.5 + side),
+        x1: x_of(to), y1: end.y + end.height * (0.5 - side) };
     const { box } = pane;
     const outside = Math.max(bow.y0, bow.y1) < box.y || Math.min(bow.y0, bow.y1) > box.y + box.height
         || Math.max(bow.x0, bow.x1) < box.x || Math.min(bow.x0, bow.x1) > box.x + box.width;
@@ -54,7 +60,8 @@ export function drawArrows(canvas, pane, time, palette) {
     }
     const shown = thin(bows, MOST_ARROWS);
     clipTo(canvas, pane);
-    drawBows(canvas, shown, { color: palette.css.arrow, width: 1, head: 6 });
+    canvas.globalAlpha = Math.max(FAINTEST, Math.min(1, CLEAR / shown.length));
+    drawBows(canvas, shown, { color: palette.css.arrow, width: 1, head: shown.length > CLEAR ? 4 : 6 });
     canvas.restore();
     return found.all && shown.length === bows.length;
 }
