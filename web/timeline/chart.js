@@ -44,6 +44,9 @@ export function mountChart(root, contexts) {
     const unit = panes[0].timeline.unit, origin = panes.length === 1 ? panes[0].timeline.origin : null;
     const all_lanes = panes.flatMap((pane) => lanesOf(pane.timeline).map((lane) => ({ lane, pane, source: pane.source,
         group: laneGroup(pane, lane.group) })));
+    if (panes.length > 1) { // the same curve of both runs next to each other
+        all_lanes.sort((a, b) => a.lane.group - b.lane.group || a.lane.curve - b.lane.curve);
+    }
     all_lanes.filter(({ lane }) => Number.isNaN(lane.most)).forEach(({ lane, source }) => {
         const points = source.curve(lane.curve, limits.begin, limits.end, (limits.end - limits.begin) / 2000);
         [lane.least, lane.most] = points === null || points.n === 0 ? [NaN, NaN] : extremes(points);
@@ -179,7 +182,8 @@ export function mountChart(root, contexts) {
     }
 
     function draw() {
-        if (!placed) {
+        const moved = !placed;
+        if (moved) {
             arrange();
         }
         if (!dressed) {
@@ -224,6 +228,9 @@ export function mountChart(root, contexts) {
         canvas2d.fillStyle = palette.css.strong;
         canvas2d.fillRect(parts.gutter - 1, 0, 1, parts.height);
         drawScrollbars();
+        if (moved && over !== null) {
+            hover();
+        }
         if (!all_arrows) {
             drawHint("Not all arrows are shown: zoom in for more");
         }

@@ -3,7 +3,7 @@
 // SLACK pixels.
 
 const SLACK = 3;
-const TAP = 70;
+const TAP = 90;
 const WHEEL_LINE = 16; // pixels of a line, where a wheel counts lines
 
 /** Keys that act while they are held: by the key's place where letters have one, so that they also work in capitals. */
@@ -65,7 +65,6 @@ export function listen(canvas, actions) {
         if (event.button === 1) {
             event.preventDefault();
         }
-        canvas.focus({ preventScroll: true });
     }, options);
     canvas.addEventListener("pointermove", (event) => {
         const [x, y] = place(event);
