@@ -57,7 +57,7 @@ export function mountChart(root, contexts) {
     const stop = new AbortController();
 
     let palette = readPalette(holder);
-    let dressed = false, placed = false, asked = 0, last_frame = NaN, ended = false;
+    let dressed = false, placed = false, asked = 0, ended = false;
     let absolute = false, curves_height = NaN, curves_top = 0, lanes = all_lanes;
     let parts = placeParts({ width: 1, height: 1, n_panes: panes.length, n_lanes: 0, steps: false, curves: 0 });
     /** @type {HTMLCanvasElement | null} */
@@ -107,19 +107,17 @@ export function mountChart(root, contexts) {
         }
     }
 
-    /** @param {number} now */
-    function frame(now) {
+    function frame() {
         asked = 0;
-        const again = actOnKeys(now);
+        const again = actOnKeys();
         draw();
-        last_frame = again ? now : NaN;
         if (again) {
             ask();
         }
     }
 
-    /** @param {number} now @returns {boolean} are keys down? */
-    function actOnKeys(now) {
+    /** @returns {boolean} are keys down? */
+    function actOnKeys() {
         const acts = input.held(performance.now());
         const of = (name) => (acts.get(name) ?? 0) / 1000;
         const zoom = of("out") - of("in"), move = of("right") - of("left"), scroll = of("down") - of("up");
@@ -133,7 +131,6 @@ export function mountChart(root, contexts) {
             const pane = (over === null ? null : paneAt(over.y)) ?? panes[0];
             pane.scrollTo(pane.top + scroll * SCROLL_RATE);
         }
-        void now;
         return input.active;
     }
 
@@ -214,7 +211,7 @@ export function mountChart(root, contexts) {
         drawTitles();
         frame_parts.drawLanes(canvas2d, parts, time, lanes, { top: curves_top, pointer: pointer_time, ratio, value: amount }, palette);
         frame_parts.drawSplit(canvas2d, parts, palette);
-        frame_parts.drawAxis(canvas2d, parts, time, ticks, palette, { corner: cornerText(ticks.base), hint: "" });
+        frame_parts.drawAxis(canvas2d, parts, time, ticks, palette, cornerText(ticks.base));
         frame_parts.drawSteps(canvas2d, parts, time, steps, palette);
         frame_parts.drawOverview(canvas2d, parts, time, limits, overview, palette, `Shown: ${duration(view.end - view.begin)}`);
         if (view.range !== null) {
@@ -454,7 +451,7 @@ export function mountChart(root, contexts) {
             return;
         }
         const keys = every ? pane.timeline.groups.map((_, number) => String(number)) : [String(line.group)];
-        const close = !pane.folded(every ? keys[0] : keys[0]);
+        const close = !pane.folded(keys[0]);
         pane.fold(keys, close);
     }
 
@@ -552,15 +549,13 @@ export function mountChart(root, contexts) {
         };
     }
 
-    /** @param {number} x */
-    function dragOverview(x) {
+    function dragOverview() {
         const span = () => view.end - view.begin;
         const go = (to_x) => {
             const share = (to_x - parts.overview.x) / parts.overview.width;
             const middle = limits.begin + share * (limits.end - limits.begin);
             show(moveBy(stretch(), middle - span() / 2 - view.begin, limits));
         };
-        void x;
         return { move: go, drop: () => {}, click: go };
     }
 
@@ -589,7 +584,7 @@ export function mountChart(root, contexts) {
         }
         switch (region) {
         case "axis": return { ...dragTime(x, y, false), click: null };
-        case "overview": return dragOverview(x);
+        case "overview": return dragOverview();
         case "corner": return { ...nothing, click: () => {
             absolute = origin !== null && !absolute;
             ask();

@@ -38,7 +38,7 @@ function isTaken(target, canvas, key) {
 
 /**
  * @param {HTMLCanvasElement} canvas @param {Actions} actions
- * @returns {{held: (now: number) => Map<string, number>, space: () => boolean, end: () => void}}
+ * @returns {{held: (now: number) => Map<string, number>, space: () => boolean, end: () => void, readonly active: boolean}}
  *          held: milliseconds for which each action was held since the last call
  */
 export function listen(canvas, actions) {
