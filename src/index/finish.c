@@ -105,7 +105,7 @@ static bool make_tasks(finishing *f)
 static ek_status write_arrows(finishing *f, uint64_t at, ek_error *err)
 {
     ek__arrows arrows;
-    ek_status status = ek__pair_flows(&f->how->store->flows, f->how->bound / 4, f->how->folder, &arrows, err);
+    ek_status status = ek__pair_flows(&f->how->store->flows, f->how->bound / 8, f->how->folder, &arrows, err);
     f->n_arrows = arrows.n;
     if (status == EK_OK)
         status = ek__write_arrows(&f->file, &arrows.from, true, at, f->from, err);

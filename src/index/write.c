@@ -260,9 +260,9 @@ ek_status ek__index_write_within(const char *trace_path, const char *out_path, c
     w->bound = bound;
     w->damage = -1;
     w->trace.rank = EK_TRACE_NO_RANK;
-    ek__sorter_init(&w->store.events, 0, 0, 0, NULL);
-    ek__sorter_init(&w->store.points, 0, 0, 0, NULL);
-    ek__sorter_init(&w->store.flows, 0, 0, 0, NULL);
+    ek__sorter_init(&w->store.events, 2, 1, 0, NULL);
+    ek__sorter_init(&w->store.points, 2, 1, 0, NULL);
+    ek__sorter_init(&w->store.flows, 2, 1, 0, NULL);
     ek_status status = write_all(w, out, err);
     ek__feed_close(w->feed);
     ek__index_store_clear(&w->store);
