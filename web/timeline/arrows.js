@@ -1,0 +1,64 @@
+// Arrows between events: a curve from an end to a beginning, with a head. Those whose ends fall on the same few pixels as
+// an earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends stays a picture.
+
+export const MOST_ARROWS = 400;
+const SAME = 5; // pixels
+
+/** @typedef {{x0: number, y0: number, x1: number, y1: number}} Bow */
+
+/**
+ * Of many arrows those that can be told apart, at most so many, spread over all.
+ * @param {Bow[]} bows @param {number} most @returns {Bow[]}
+ */
+export function thin(bows, most) {
+    const seen = new Set();
+    const kept = bows.filter((bow) => {
+        const key = [bow.x0, bow.y0, bow.x1, bow.y1].map((at) => Math.round(at / SAME)).join(",");
+        const known = seen.has(key);
+        seen.add(key);
+        return !known;
+    });
+    if (kept.length <= most) {
+        return kept;
+    }
+    return Array.from({ length: most }, (_, at) => kept[Math.floor(at * kept.length / most)]);
+}
+
+/** The curve's control points and the way its head looks: it leaves and arrives level, or upright where it is steep.
+ *  @param {Bow} bow @returns {{c0: [number, number], c1: [number, number], along: [number, number]}} */
+export function controls(bow) {
+    const dx = bow.x1 - bow.x0, dy = bow.y1 - bow.y0;
+    if (Math.abs(dx) < Math.abs(dy)) {
+        const way = Math.sign(dy);
+        return { c0: [bow.x0, bow.y0 + dy / 2], c1: [bow.x1, bow.y1 - dy / 2], along: [0, way] };
+    }
+    const reach = Math.min(80, dx < 0 ? 24 : dx / 2);
+    return { c0: [bow.x0 + reach, bow.y0], c1: [bow.x1 - reach, bow.y1], along: [1, 0] };
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context @param {Bow[]} bows
+ * @param {{color: string, width: number, head: number}} look
+ */
+export function drawBows(context, bows, look) {
+    context.strokeStyle = look.color;
+    context.fillStyle = look.color;
+    context.lineWidth = look.width;
+    const half = look.head / 2;
+    context.beginPath();
+    for (const bow of bows) {
+        const { c0, c1, along: [ax, ay] } = controls(bow);
+        context.moveTo(bow.x0, bow.y0);
+        context.bezierCurveTo(c0[0], c0[1], c1[0], c1[1], bow.x1 - ax * half, bow.y1 - ay * half);
+    }
+    context.stroke();
+    context.beginPath();
+    for (const bow of bows) {
+        const [ax, ay] = controls(bow).along, x = bow.x1 - ax * look.head, y = bow.y1 - ay * look.head;
+        context.moveTo(bow.x1, bow.y1);
+        context.lineTo(x - ay * half, y + ax * half);
+        context.lineTo(x + ay * half, y - ax * half);
+        context.closePath();
+    }
+    context.fill();
+}
