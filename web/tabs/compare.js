@@ -6,7 +6,7 @@ import { element } from "../dom.js";
 import { firstView } from "../state.js";
 import * as timelines from "../timeline/tab.js";
 import { longestOf, showBars } from "./bars.js";
-import { betterWay, difference, joinedRows, joinRows } from "./difference.js";
+import { betterWay, difference, joinedRows, joinLabels } from "./difference.js";
 import { showLines } from "./lines.js";
 import { choice, makePart, signed } from "./part.js";
 import { showPage } from "./section.js";
@@ -41,14 +41,14 @@ function factCell(fact, format) {
 
 /** Facts of both, side by side. */
 function factTable(a, b, format) {
-    const rows = joinRows(a.facts.map((fact) => [fact.label]), b.facts.map((fact) => [fact.label])).map(([row_a, row_b]) => {
+    const rows = joinLabels(a.facts.map((fact) => fact.label), b.facts.map((fact) => fact.label)).map(([row_a, row_b]) => {
         const [fact_a, fact_b] = [row_a === null ? null : a.facts[row_a], row_b === null ? null : b.facts[row_b]];
         const { label, unit } = /** @type {import("../types").Fact} */ (fact_a ?? fact_b);
         const same_unit = !fact_a || !fact_b || fact_a.unit === fact_b.unit;
         const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay(label, unit)) : null;
         const text_change = fact_a && fact_b && !change && fact_a.text !== fact_b.text ? "differs" : "";
         const alone = !fact_a ? ONLY_B : !fact_b ? ONLY_A : text_change;
-        return element("tr", {}, element("th", { scope: "row" }, label), factCell(fact_a, format), factCell(fact_b, format),
+        return element("tr", {}, element("th", { scope: "row" }, fact_a && fact_b && fact_a.label !== fact_b.label ? `${fact_a.label} / ${fact_b.label}` : label), factCell(fact_a, format), factCell(fact_b, format),
             element("td", { class: `number ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? signed(format, change.absolute, unit) : ""),
             element("td", { class: `number ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? shareText(change.share) : ""),
             element("td", { class: change?.verdict ?? "" }, change ? verdictText(change) : alone));
