@@ -22,6 +22,12 @@ function memoryCurves(timeline, group) {
     return lanesOf(timeline).filter((lane) => lane.group === group && (lane.unit === "MB" || timeline.n_held > 0 && lane.name === "memory"));
 }
 
+/** A size as a text: "8 micro-batches", "1 micro-batch". */
+function sizeText(format, value, unit) {
+    const text = format.value(value, unit);
+    return value === 1 && unit === "micro-batches" ? text.slice(0, -2) : text;
+}
+
 /** What sizes are in. @returns {import("../types").Unit} */
 function unitOf(timeline) {
     const lane = timeline.groups.flatMap((_, group) => memoryCurves(timeline, group))[0];
@@ -84,7 +90,7 @@ function heldRows(held, total, time, context) {
         giveTip(span, `${item.name}\nheld from ${format.time(item.begin, unit)} to ${format.time(item.end, unit)}`);
         return element("tr", {}, element("td", {}, name),
             element("td", {}, element("span", { class: "swatch", style: { background: colors.type(item.type) } }), context.document.types[item.type] ?? ""),
-            element("td", { class: "number" }, format.value(item.mb, unitOf(source.timeline))),
+            element("td", { class: "number" }, sizeText(format, item.mb, unitOf(source.timeline))),
             element("td", { class: "number" }, total > 0 ? `${(100 * item.mb / total).toFixed(1)} %` : ""),
             element("td", {}, span));
     });
@@ -100,20 +106,20 @@ function heldList(held, time, group_name, context) {
     const rest = held.slice(MOST_ROWS);
     const totals = element("ul", { class: "legend" }, sums.map((sum) => element("li", {},
         element("span", { class: "swatch", style: { background: colors.type(sum.type) } }), context.document.types[sum.type] ?? "",
-        element("span", { class: "quiet" }, `${format.value(sum.mb, of_size)}, ${sum.n === 1 ? "1 piece" : `${format.value(sum.n, "count")} pieces`}`))));
+        element("span", { class: "quiet" }, `${sizeText(format, sum.mb, of_size)}, ${sum.n === 1 ? "1 piece" : `${format.value(sum.n, "count")} pieces`}`))));
     const strip = element("div", { class: "held-total", "aria-hidden": "true" }, sums.map((sum) =>
         element("div", { style: { width: `${total > 0 ? 100 * sum.mb / total : 0}%`, background: colors.type(sum.type) } })));
     const heads = ["Name", "Type", "Size", "Share", "Held from when to when"].map((title, i) =>
         element("th", { scope: "col", class: i === 2 || i === 3 ? "number" : null }, title));
     return [
-        element("p", { class: "held-sum" }, `${group_name} holds `, element("b", {}, format.value(total, of_size)),
+        element("p", { class: "held-sum" }, `${group_name} holds `, element("b", {}, sizeText(format, total, of_size)),
             ` in ${format.value(held.length, "count")} ${held.length === 1 ? "piece" : "pieces"} at ${format.time(time, unit)}.`),
         strip, totals,
         element("div", { class: "scroller held-scroller", tabindex: 0, role: "region", "aria-label": "What is held at the pointer" },
             element("table", { class: "held" }, element("thead", {}, element("tr", {}, heads)),
                 element("tbody", {}, heldRows(held, total, time, context),
                     rest.length === 0 ? null : element("tr", {}, element("td", { colspan: 2 }, `and ${format.value(rest.length, "count")} smaller ones`),
-                        element("td", { class: "number" }, format.value(rest.reduce((sum, item) => sum + item.mb, 0), of_size)), element("td"), element("td"))))),
+                        element("td", { class: "number" }, sizeText(format, rest.reduce((sum, item) => sum + item.mb, 0), of_size)), element("td"), element("td"))))),
     ];
 }
 
