@@ -3,9 +3,10 @@
 // by a word and a sign, not by colour alone.
 
 import { element } from "../dom.js";
-import * as timelines from "../timeline/tab.js";
+import { firstView } from "../state.js";
+import { timelinePair } from "../timeline/tab.js";
 import { longestOf, showBars } from "./bars.js";
-import { betterWay, difference, joinedRows, joinRows } from "./difference.js";
+import { betterWay, difference, joinedRows, joinLabels } from "./difference.js";
 import { showLines } from "./lines.js";
 import { choice, makePart, signed } from "./part.js";
 import { showPage } from "./section.js";
@@ -34,22 +35,22 @@ function verdictText(change) {
 function factCell(fact, format) {
     if (!fact)
         return element("td", { class: "number quiet" }, "\u2013");
-    return element("td", { class: fact.value === null ? null : "number" }, fact.text ?? format.value(fact.value, fact.unit),
+    return element("td", { class: "number" }, fact.text ?? format.value(fact.value, fact.unit),
         fact.basis ? element("span", { class: "basis" }, fact.basis) : null);
 }
 
 /** Facts of both, side by side. */
 function factTable(a, b, format) {
-    const rows = joinRows(a.facts.map((fact) => [fact.label]), b.facts.map((fact) => [fact.label])).map(([row_a, row_b]) => {
+    const rows = joinLabels(a.facts.map((fact) => fact.label), b.facts.map((fact) => fact.label)).map(([row_a, row_b]) => {
         const [fact_a, fact_b] = [row_a === null ? null : a.facts[row_a], row_b === null ? null : b.facts[row_b]];
         const { label, unit } = /** @type {import("../types").Fact} */ (fact_a ?? fact_b);
         const same_unit = !fact_a || !fact_b || fact_a.unit === fact_b.unit;
         const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay(label, unit)) : null;
         const text_change = fact_a && fact_b && !change && fact_a.text !== fact_b.text ? "differs" : "";
         const alone = !fact_a ? ONLY_B : !fact_b ? ONLY_A : text_change;
-        return element("tr", {}, element("th", { scope: "row" }, label), factCell(fact_a, format), factCell(fact_b, format),
-            element("td", { class: `number ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? signed(format, change.absolute, unit) : ""),
-            element("td", { class: `number ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? shareText(change.share) : ""),
+        return element("tr", {}, element("th", { scope: "row" }, fact_a && fact_b && fact_a.label !== fact_b.label ? `${fact_a.label} / ${fact_b.label}` : label), factCell(fact_a, format), factCell(fact_b, format),
+            element("td", { class: `number change ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? signed(format, change.absolute, unit) : ""),
+            element("td", { class: `number change ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? shareText(change.share) : ""),
             element("td", { class: change?.verdict ?? "" }, change ? verdictText(change) : alone));
     });
     const heads = ["", "A", "B", "Difference", "Percent", "Meaning"].map((title, i) =>
@@ -65,11 +66,15 @@ function chooser(context, other) {
     const { state, document } = context;
     const runs = document.runs.map((run, number) => /** @type {[string, string]} */ ([String(number), run.name]));
     const { run } = state.view;
+    const open = (a, b) => {
+        const { begin, end, top, selected, range, pointer, marks, folded } = firstView(document, a);
+        state.set(a === run ? { compare: b } : { run: a, compare: b, begin, end, top, selected, range, pointer, marks, folded });
+    };
     // What is chosen twice is swapped, so that A and B are never the same.
     return element("div", { class: "chooser" },
-        choice("A", runs, String(run), (value) => state.set(Number(value) === other ? { run: other, compare: run } : { run: Number(value), compare: other })),
-        choice("B", runs, String(other), (value) => state.set(Number(value) === run ? { run: other, compare: run } : { compare: Number(value) })),
-        element("button", { type: "button", onclick: () => state.set({ run: other, compare: run }) }, "Swap A and B"),
+        choice("A", runs, String(run), (value) => open(Number(value), Number(value) === other ? run : other)),
+        choice("B", runs, String(other), (value) => Number(value) === run ? open(other, run) : open(run, Number(value))),
+        element("button", { type: "button", onclick: () => open(other, run) }, "Swap A and B"),
         element("span", { class: "quiet" }, "Differences go from A to B."));
 }
 
@@ -137,17 +142,18 @@ function beside(page, show_a, show_b) {
 
 /** Both timelines, where both runs have one. A promise that comes too late is taken down at once. */
 function showTimelines(page, context, other) {
-    const pair = /** @type {any} */ (timelines).timelinePair;
-    if (!pair || !context.of || !context.run.timeline || !context.document.runs[other].timeline)
+    if (!context.run.timeline || !context.document.runs[other].timeline)
         return () => {};
     const { part, body } = makePart("Timelines");
+    const holder = element("div", { class: "timeline-pair" });
     page.append(part);
     let end = () => part.remove();
     let ended = false;
     Promise.resolve(context.of(other)).then((of_other) => {
-        if (ended)
+        if (ended || context.source === null || of_other.source === null)
             return;
-        end = pair(body, context, of_other);
+        body.append(holder);
+        end = timelinePair(holder, context, of_other);
     });
     return () => {
         ended = true;
