@@ -9,7 +9,7 @@ import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
-import { addMark, showMarks } from "./side/marks.js";
+import { showMarks } from "./side/marks.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -182,7 +182,6 @@ function page(doc) {
         if (event.defaultPrevented || writing || event.ctrlKey || event.metaKey || event.altKey) return;
         if (event.key === "?") showHelp();
         else if (event.key === "/" && tools !== null) tools.focus();
-        else if (event.key.toLowerCase() === "m" && tools !== null) addMark(state);
         else return;
         event.preventDefault();
     }
