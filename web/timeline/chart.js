@@ -90,6 +90,7 @@ export function mountChart(root, contexts) {
     /** @type {ReturnType<typeof setTimeout> | null} */
     let telling = null;
     let pointer_time = /** @type {number | null} */ (view.pointer);
+    let fresh = false; // did something come that may have been missing?
     let revealing = false,
         few_arrows = true,
         hovered = -1,
@@ -289,9 +290,10 @@ export function mountChart(root, contexts) {
         canvas2d.fillStyle = palette.css.strong;
         canvas2d.fillRect(parts.gutter - 1, 0, 1, parts.height);
         drawScrollbars();
-        if (moved && over !== null) {
+        if ((moved || fresh) && over !== null) {
             hover();
         }
+        fresh = false;
         if (!few_arrows) {
             drawHint("Too many arrows to draw: zoom in to see them");
         }
@@ -797,6 +799,7 @@ export function mountChart(root, contexts) {
         pane.source.changed = () => {
             earlier?.();
             overview = pane === panes[0] ? null : overview;
+            fresh = true;
             ask();
         };
     });
