@@ -24,6 +24,8 @@ const WHEEL_ZOOM = 0.0022; // per pixel of a wheel
 const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
 const NEAR = 4; // pixels from which on an event counts as hit
 
+const DATE = /^\d{4}-\d\d-\d\d /;
+
 /** @typedef {import("../types").Context} Context */
 /** @typedef {ReturnType<typeof newPane>} Pane */
 /** @typedef {import("./scale.js").Stretch} Stretch */
@@ -79,7 +81,7 @@ export function mountChart(root, contexts) {
         asked = 0,
         ended = false;
     let absolute = false,
-        curves_height = NaN,
+        curves_height = /** @type {number | null} */ (null),
         curves_top = 0,
         lanes = all_lanes;
     let parts = placeParts({ width: 1, height: 1, n_panes: panes.length, n_lanes: 0, steps: false, curves: 0 });
@@ -174,13 +176,6 @@ export function mountChart(root, contexts) {
         if (canvas.width !== device[0] || canvas.height !== device[1]) {
             [canvas.width, canvas.height] = device;
         }
-        const layouts_before = lanes.length;
-        lanes = all_lanes.filter(
-            ({ lane, pane }) => lane.group < 0 || pane.layout.of_group[lane.group] >= 0 || !placed,
-        );
-        if (Number.isNaN(curves_height) || (layouts_before !== lanes.length && curves_height === 0)) {
-            curves_height = firstCurvesHeight(height, lanes.length);
-        }
         const place = () => {
             parts = placeParts({
                 width,
@@ -188,14 +183,14 @@ export function mountChart(root, contexts) {
                 n_panes: panes.length,
                 n_lanes: lanes.length,
                 steps: steps.length > 0,
-                curves: curves_height,
+                curves: curves_height ?? firstCurvesHeight(height, lanes.length),
             });
             panes.forEach((pane, at) => pane.place(parts.panes[at]));
         };
         place();
         const shown = all_lanes.filter(({ lane, pane }) => lane.group < 0 || pane.layout.of_group[lane.group] >= 0);
         if (shown.length !== lanes.length) {
-            lanes = shown;
+            lanes = shown; // more or less room for rows
             place();
         }
         curves_top = Math.max(0, Math.min(curves_top, lanes.length * LANE - parts.curves.height));
@@ -270,15 +265,7 @@ export function mountChart(root, contexts) {
         frame_parts.drawSplit(canvas2d, parts, palette);
         frame_parts.drawAxis(canvas2d, parts, time, ticks, palette, cornerText(ticks.base));
         frame_parts.drawSteps(canvas2d, parts, time, steps, palette);
-        frame_parts.drawOverview(
-            canvas2d,
-            parts,
-            time,
-            limits,
-            overview,
-            palette,
-            `Shown: ${duration(view.end - view.begin)}`,
-        );
+        frame_parts.drawOverview(canvas2d, parts, time, limits, overview, palette, shownText(ticks.base));
         if (view.range !== null) {
             const text = duration(view.range[1] - view.range[0]);
             frame_parts.drawRange(canvas2d, parts, time, view.range, text, palette);
@@ -299,13 +286,19 @@ export function mountChart(root, contexts) {
         }
     }
 
-    /** @param {string} base */
+    /** What stands beside the axis: from when on its times count. @param {string} base */
     function cornerText(base) {
-        const plus = base === "" ? "" : `${base} +`;
-        if (origin === null) {
-            return plus;
+        if (base !== "") {
+            return `${base.replace(DATE, "")} +`;
         }
-        return plus === "" ? (absolute ? "Clock of the trace" : "From the begin (click: clock)") : plus;
+        return origin === null ? "" : "From the begin (click: clock)";
+    }
+
+    /** What stands beside the overview. @param {string} base */
+    function shownText(base) {
+        const text = `Shown: ${duration(view.end - view.begin)}`;
+        const [date] = DATE.exec(base) ?? [""];
+        return `${date}${text}`;
     }
 
     function drawTitles() {
@@ -494,6 +487,7 @@ export function mountChart(root, contexts) {
         const line = pane.layout.lines[at];
         if (line?.folds) {
             pane.fold([line.key], !line.folded);
+            displace();
         }
     }
 
@@ -516,6 +510,7 @@ export function mountChart(root, contexts) {
         const keys = every ? pane.timeline.groups.map((_, number) => String(number)) : [String(line.group)];
         const close = !pane.folded(keys[0]);
         pane.fold(keys, close);
+        displace();
     }
 
     // ---- input ----
@@ -524,6 +519,7 @@ export function mountChart(root, contexts) {
     const keys = {
         f: fitSelection,
         z: fitSelection,
+        c: changeClock,
         0: () => show(everything(limits)),
         Home: () => show(everything(limits)),
         m: () => {
@@ -645,6 +641,12 @@ export function mountChart(root, contexts) {
 
     const nothing = { move: () => {}, drop: () => {} };
 
+    /** Times from the begin, or of the trace's clock. */
+    function changeClock() {
+        absolute = origin !== null && !absolute;
+        ask();
+    }
+
     /** @param {number} x @param {number} y @param {PointerEvent} event */
     function press(x, y, event) {
         const region = regionAt(parts, x, y);
@@ -660,13 +662,7 @@ export function mountChart(root, contexts) {
             case "overview":
                 return dragOverview();
             case "corner":
-                return {
-                    ...nothing,
-                    click: () => {
-                        absolute = origin !== null && !absolute;
-                        ask();
-                    },
-                };
+                return { ...nothing, click: changeClock };
             case "names":
                 return {
                     ...nothing,
@@ -779,7 +775,14 @@ export function mountChart(root, contexts) {
         ask();
     };
     const off = [
-        state.on(["begin", "end", "top", "selected", "range", "marks", "arrows"], ask),
+        state.on(["begin", "end", "top", "range", "marks", "arrows"], ask),
+        state.on(["selected"], () => {
+            if (view.selected !== null) {
+                // one selection, of the first pane now
+                panes.slice(1).forEach((pane) => pane.select(null));
+            }
+            ask();
+        }),
         state.on(["pointer"], () => {
             pointer_time = view.pointer;
             ask();

@@ -147,6 +147,7 @@ export function listen(canvas, actions) {
         },
         { passive: false, signal: stop.signal },
     );
+    canvas.addEventListener("mousedown", (event) => event.button === 1 && event.preventDefault(), options); // no autoscroll
     canvas.addEventListener("auxclick", (event) => event.preventDefault(), options);
 
     window.addEventListener(
