@@ -147,7 +147,8 @@ export function listen(canvas, actions) {
         },
         { passive: false, signal: stop.signal },
     );
-    canvas.addEventListener("mousedown", (event) => event.button === 1 && event.preventDefault(), options); // no autoscroll
+    const noAutoscroll = (event) => event.button === 1 && event.preventDefault();
+    canvas.addEventListener("mousedown", noAutoscroll, options);
     canvas.addEventListener("auxclick", (event) => event.preventDefault(), options);
 
     window.addEventListener(
