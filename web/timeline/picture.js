@@ -158,9 +158,9 @@ export function newPicture(it, hover) {
 
     /** What stands beside the overview. @param {string} base */
     function shownText(base) {
-        const text = `Shown: ${duration(view.end - view.begin)}`;
-        const [date] = DATE.exec(base) ?? [""];
-        return `${date}${text}`;
+        const text = duration(view.end - view.begin);
+        const date = DATE.exec(base);
+        return date === null ? `Shown: ${text}` : `${date[0].trim()}, shown: ${text}`;
     }
 
     function drawTitles() {
