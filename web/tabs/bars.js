@@ -101,17 +101,18 @@ export function showBars(root, bars, context, options = {}) {
         shares = share_box.checked;
         draw();
     } });
+    /** @type {[string, string][]} */
     const orders = [["", "in order"], ["total", bars.series.length > 1 ? "largest sum" : "largest"],
-        ...bars.series.length > 1 ? bars.series.map((series, i) => [String(i), `largest ${series.name}`]) : []];
+        ...bars.series.length > 1 ? bars.series.map((series, i) => /** @type {[string, string]} */ ([String(i), `largest ${series.name}`])) : []];
     const { part, body } = makePart(options.title ?? bars.title,
         bars.bars.length > 1 ? choice("Sort", orders, "", (value) => sortBy(value)) : null,
         bars.series.length > 1 ? element("label", { class: "choice" }, share_box, element("span", {}, "Shares")) : null,
         copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")));
     const axis = element("div", { class: "bars-axis", "aria-hidden": "true" });
     const lines = element("div", { class: "bars-lines", "aria-hidden": "true" });
-    const rows = element("div", { class: "bars-rows" });
+    const rows = element("div", { class: "bars-rows", role: "presentation" });
     const scroller = element("div", { class: "scroller bars", tabindex: 0, role: "listbox", "aria-label": options.title ?? bars.title }, axis,
-        element("div", { class: "bars-all" }, lines, rows));
+        element("div", { class: "bars-all", role: "presentation" }, lines, rows));
     scroller.style.setProperty("--label", `${label_width}px`);
     scroller.style.setProperty("--total", `${total_width}px`);
     body.append(legend(bars, colors, format), scroller);
@@ -131,7 +132,7 @@ export function showBars(root, bars, context, options = {}) {
         const bar = bars.bars[number];
         const whole = shares ? bar.values.reduce((sum, value) => sum + length(value), 0) || 1 : high;
         const over = bars.limit !== null && bars.limit !== undefined && totals[number] > bars.limit;
-        const node = element("div", { class: "bar", role: "option", id: `${id}-${number}`, "data-place": place,
+        const node = element("div", { class: "bar", role: "option", id: `${id}-${number}`, "data-place": place, "aria-setsize": order.length, "aria-posinset": place + 1,
             "aria-selected": place === active, "aria-label": fullText(bars, bar, format).replaceAll("\n", "; ") },
         element("span", { class: "bar-label" }, shortenTo(bar.label, label_width - 10)),
         element("div", { class: "bar-track" }, bars.series.map((_, i) => length(bar.values[i]) > 0 ? segment(bar, i, whole) : null)),

@@ -165,7 +165,8 @@ export function showHeld(root, context) {
     const picture = svg("svg", { class: "lines strip", role: "img", "aria-label": "What is held over time, by type" });
     const line = svg("line", { class: "pointer", y1: TOP - 6, y2: HEIGHT - BOTTOM });
     const list = element("div", { class: "held-list" });
-    body.append(element("ul", { class: "legend" }), picture, slider, list);
+    const legend = element("ul", { class: "legend" });
+    body.append(legend, picture, slider, list);
     root.append(part);
 
     const movePointer = () => {
@@ -184,7 +185,7 @@ export function showHeld(root, context) {
     const curveValues = (time) => element("ul", { class: "notes" }, memoryCurves(timeline, group).map((lane) => {
         const points = source.curve(lane.curve, begin, end, (end - begin) / width);
         const value = points ? valueAt(points, lane.steps, time) : null;
-        return element("li", {}, `${lane.name}: ${value === null ? "no value" : format.value(value, lane.unit)} at ${format.time(time, timeline.unit)}`);
+        return element("li", {}, `${lane.name}: ${value === null ? "no value" : format.value(value, /** @type {import("../types").Unit} */ (lane.unit))} at ${format.time(time, timeline.unit)}`);
     }));
     const draw = () => {
         if (width === 0)
@@ -225,7 +226,7 @@ export function showHeld(root, context) {
             limits.map((limit) => [svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
                 svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) + (toY(limit) < 30 ? 14 : -5), "text-anchor": "end" }, `limit ${format.value(limit, unit)}`)]),
             line);
-        fill(body.firstElementChild, samples.types.map((type) => element("li", {},
+        fill(legend, samples.types.map((type) => element("li", {},
             element("span", { class: "swatch", style: { background: colors.type(type) } }), context.document.types[type] ?? "")),
         curves.map(({ lane }, i) => element("li", {}, element("span", { class: "line-swatch", style: { background: curves.length > 1 ? colors.series(i) : "currentColor" } }), lane.name)));
     };

@@ -56,7 +56,7 @@ export function showMatrix(root, matrix, context) {
     const n = matrix.labels.length;
     const values = matrix.cells.map((cell) => cell[2]);
     const places = new Map(matrix.cells.map((cell) => [cell[0] * n + cell[1], cell]));
-    const label_width = Math.min(WIDEST_LABEL, Math.ceil(Math.max(20, ...matrix.labels.map(textWidth)))) + 10;
+    const label_width = Math.min(WIDEST_LABEL, Math.ceil(Math.max(20, ...matrix.labels.map((label) => textWidth(label))))) + 10;
     let scale = colorScale(values, false);
     let size = 0;
     let at = [0, 0];

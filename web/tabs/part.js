@@ -4,7 +4,7 @@
 import { element } from "../dom.js";
 
 /**
- * A titled part of a tab. @param {string} title @param {HTMLElement[]} tools
+ * A titled part of a tab. @param {string} title @param {(HTMLElement | null)[]} tools
  * @returns {{ part: HTMLElement, body: HTMLElement }}
  */
 export function makePart(title, ...tools) {

@@ -3,6 +3,7 @@
 
 import { niceStep } from "../timeline/axis.js";
 
+/** @type {[number, string][]} */
 const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
 
 /**
@@ -52,7 +53,7 @@ function grouped(text) {
  * @returns {{suffix: string, text: (value: number) => string}}
  */
 export function tickText(unit, most, step) {
-    let [factor, suffix] = [1, unit === "time" || unit === "count" || unit === "text" ? "" : unit];
+    let [factor, suffix] = /** @type {[number, string]} */ ([1, unit === "time" || unit === "count" || unit === "text" ? "" : unit]);
     if (unit === "ns")
         [factor, suffix] = UNITS_OF_TIME.find(([size]) => most >= size) ?? UNITS_OF_TIME[3];
     const digits = digitsOf(step / factor);

@@ -22,18 +22,17 @@ export function shorten(text, fits) {
     return kept(low);
 }
 
-/** @type {CanvasRenderingContext2D | null} */
+/** @type {{ pen: CanvasRenderingContext2D, font: string } | null} */
 let measure = null;
-let font = "";
 
 /** Width in pixels of a text as tables and charts write it. @param {string} text @param {boolean} [bold] as titles */
 export function textWidth(text, bold = false) {
-    if (!measure) {
-        measure = document.createElement("canvas").getContext("2d");
-        font = `13px ${getComputedStyle(document.body).fontFamily}`;
-    }
-    measure.font = bold ? `600 ${font}` : font;
-    return measure.measureText(text).width;
+    measure ??= {
+        pen: /** @type {CanvasRenderingContext2D} */ (document.createElement("canvas").getContext("2d")),
+        font: `13px ${getComputedStyle(document.body).fontFamily}`,
+    };
+    measure.pen.font = bold ? `600 ${measure.font}` : measure.font;
+    return measure.pen.measureText(text).width;
 }
 
 /** A text shortened in the middle to a width in pixels. */

@@ -153,8 +153,8 @@ export function showTable(root, table, context, options = {}) {
         count.textContent = order.length === table.rows.length ? `${format.value(order.length, "count")} rows`
             : `${format.value(order.length, "count")} of ${format.value(table.rows.length, "count")} rows`;
         heads.forEach((head, column) => {
-            const here = sort !== null && sort.column === column;
-            head.setAttribute("aria-sort", here ? sort.descending ? "descending" : "ascending" : "none");
+            const here = sort?.column === column;
+            head.setAttribute("aria-sort", here ? sort?.descending ? "descending" : "ascending" : "none");
         });
         list.reset(order.length);
     };
