@@ -158,6 +158,8 @@ test("less is better of times and memory, more of throughput, and of a limit or 
         ["Tokens per second", "", 1],
         ["Hidden communication", "ns", 1],
         ["over the limit by", "MB", -1],
+        ["free", "MB", 1],
+        ["free", "%", -1],
         ["gap", "%", -1],
         ["room", "MB", 1],
         ["computing", "%", 1],

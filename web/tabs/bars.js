@@ -3,7 +3,17 @@
 // values. Values below 0 have no length; their text shows them.
 
 import { element, fill } from "../dom.js";
-import { luminance } from "../colors.js";
+import {
+    asTable,
+    fullText,
+    inkOn,
+    legendOf,
+    lengthOf,
+    longestOf,
+    percent,
+    totalOf,
+    wholeLength,
+} from "./bars_parts.js";
 import { choice, copyButton, makePart, onWidth, seriesColor } from "./part.js";
 import { separated } from "./rows.js";
 import { niceTicks, tickText } from "./scale.js";
@@ -19,91 +29,6 @@ const ROOM_OF_VALUE = 10;
 const ROOM_OF_LIMIT = 90;
 const AHEAD = 1.02;
 let next_id = 0;
-
-const length = (value) => (typeof value === "number" && value > 0 ? value : 0);
-
-/** Sum of a bar's parts. */
-export function totalOf(values) {
-    return values.reduce((sum, value) => sum + (typeof value === "number" && Number.isFinite(value) ? value : 0), 0);
-}
-
-/** The largest length of any bar, for charts that share a scale. */
-export function longestOf(bars) {
-    return bars.bars.reduce(
-        (most, bar) =>
-            Math.max(
-                most,
-                bar.values.reduce((sum, value) => sum + length(value), 0),
-            ),
-        0,
-    );
-}
-
-/** Black or white, whatever is read better on a colour of context.colors. */
-function inkOn(color) {
-    const parts = (color.match(/[\d.]+/g) ?? []).map(Number);
-    return parts.length >= 3 && luminance(parts.slice(0, 3)) > 0.179 ? "#000" : "#fff";
-}
-
-function percent(part, whole) {
-    return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : "";
-}
-
-/** All values of a bar as lines of text. */
-function fullText(bars, bar, format) {
-    const total = totalOf(bar.values);
-    const lines = bars.series
-        .map((series, i) => [series, bar.values[i]])
-        .filter(([, value]) => value !== 0 && value !== null)
-        .map(
-            ([series, value]) =>
-                `${series.name}: ${format.value(value, bars.unit)}${bars.series.length > 1 ? `, ${percent(value, total)}` : ""}`,
-        );
-    if (bars.limit !== null && bars.limit !== undefined)
-        lines.push(
-            total > bars.limit
-                ? `over the limit by ${format.value(total - bars.limit, bars.unit)}`
-                : `below the limit by ${format.value(bars.limit - total, bars.unit)}`,
-        );
-    return [`${bar.label}: ${format.value(total, bars.unit)}`, ...lines].join("\n");
-}
-
-/** Legend: each part with its colour, its mean over all bars and its share of them. */
-function legend(bars, colors, format) {
-    const n = Math.max(1, bars.bars.length);
-    const sums = bars.series.map((_, i) => totalOf(bars.bars.map((bar) => bar.values[i])));
-    const whole = totalOf(sums);
-    const mean = (sum) => `${n > 1 ? "mean " : ""}${format.value(sum / n, bars.unit)}`;
-    const items = bars.series.map((series, i) =>
-        element(
-            "li",
-            {},
-            element("span", { class: "swatch", style: { background: colors[i] } }),
-            series.name,
-            element(
-                "span",
-                { class: "quiet" },
-                `${mean(sums[i])}${bars.series.length > 1 && bars.unit !== "%" ? `, ${percent(sums[i], whole)}` : ""}`,
-            ),
-        ),
-    );
-    const all =
-        bars.series.length > 1 && bars.bars.length > 1
-            ? element("li", {}, "All", element("span", { class: "quiet" }, mean(whole)))
-            : null;
-    return element("ul", { class: "legend" }, items, all);
-}
-
-/** Bars as a table, for copying. */
-function asTable(bars) {
-    const columns = ["Name", ...bars.series.map((series) => series.name)].map((title, i) => ({
-        name: title,
-        title,
-        unit: i === 0 ? /** @type {const} */ ("text") : bars.unit,
-        search: false,
-    }));
-    return { columns, rows: bars.bars.map((bar) => [bar.label, ...bar.values]) };
-}
 
 /**
  * @param {HTMLElement} root @param {import("../types").Bars} bars @param {import("../types").Context} context
@@ -164,11 +89,11 @@ export function showBars(root, bars, context, options = {}) {
     );
     scroller.style.setProperty("--label", `${label_width}px`);
     scroller.style.setProperty("--total", `${total_width}px`);
-    body.append(legend(bars, colors, format), scroller);
+    body.append(legendOf(bars, colors, format), scroller);
     root.append(part);
 
     const segment = (bar, i, whole) => {
-        const size = (100 * length(bar.values[i])) / whole;
+        const size = (100 * lengthOf(bar.values[i])) / whole;
         const text = shares ? percent(bar.values[i], totalOf(bar.values)) : format.value(bar.values[i], bars.unit);
         const node = element("div", {
             class: "segment",
@@ -181,7 +106,7 @@ export function showBars(root, bars, context, options = {}) {
     const makeRow = (place) => {
         const number = order[place];
         const bar = bars.bars[number];
-        const whole = shares ? bar.values.reduce((sum, value) => sum + length(value), 0) || 1 : high;
+        const whole = shares ? wholeLength(bar.values) || 1 : high;
         const over = bars.limit !== null && bars.limit !== undefined && totals[number] > bars.limit;
         const node = element(
             "div",
@@ -199,7 +124,7 @@ export function showBars(root, bars, context, options = {}) {
             element(
                 "div",
                 { class: "bar-track" },
-                bars.series.map((_, i) => (length(bar.values[i]) > 0 ? segment(bar, i, whole) : null)),
+                bars.series.map((_, i) => (lengthOf(bar.values[i]) > 0 ? segment(bar, i, whole) : null)),
             ),
             element("span", { class: over ? "bar-total over" : "bar-total" }, format.value(totals[number], bars.unit)),
         );
@@ -289,11 +214,11 @@ export function showBars(root, bars, context, options = {}) {
         if (!(row instanceof HTMLElement)) return hideTip();
         const bar = bars.bars[order[Number(row.dataset.place)]];
         const series = target.dataset.series;
-        const value = series === undefined ? null : bar.values[Number(series)];
-        const text =
-            series === undefined || bars.series.length < 2
-                ? fullText(bars, bar, format)
-                : `${bar.label}\n${bars.series[Number(series)].name}: ${format.value(value, bars.unit)}, ${percent(value, totalOf(bar.values))}`;
+        if (series === undefined || bars.series.length < 2)
+            return showTip(fullText(bars, bar, format), event.clientX, event.clientY);
+        const value = bar.values[Number(series)];
+        const share = percent(value, totalOf(bar.values));
+        const text = `${bar.label}\n${bars.series[Number(series)].name}: ${format.value(value, bars.unit)}, ${share}`;
         return showTip(text, event.clientX, event.clientY);
     });
     rows.addEventListener("pointerleave", hideTip);

@@ -2,12 +2,12 @@
 // tables joined by their first column. Of several rows with the same first cell the first meets the first, the second
 // the second.
 
+const FREE = /\bfree\b/i; // memory that is free is good, a device that is free is not
 const OVER = /\bover the\b/i;
 const SHARE_OF_WORK = /\b(computing|busy)\b/i;
-const LESS =
-    /\b(bubble|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|straggl\w*|stall\w*|recompute\w*)\b/i;
+const LESS = /\b(bubble|free|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|stall\w*|recompute\w*)\b/i;
 const MORE =
-    /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|free|left|room|headroom|speed\w*)\b/i;
+    /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|left|room|speed\w*)\b/i;
 const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begin|from|until)\b/i;
 
 /**
@@ -17,6 +17,7 @@ const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begi
  */
 export function betterWay(title, unit) {
     if (OVER.test(title)) return -1;
+    if (unit === "MB" && FREE.test(title)) return 1;
     if (NEITHER.test(title) || unit === "text") return 0;
     if (MORE.test(title) || (unit === "%" && SHARE_OF_WORK.test(title))) return 1;
     if (LESS.test(title) || unit === "ns" || unit === "time" || unit === "MB") return -1;

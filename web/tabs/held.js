@@ -3,198 +3,22 @@
 // it moves by a slider (arrow keys), by dragging over the strip, or to the peak.
 
 import { element, fill, svg } from "../dom.js";
-import { extremes, lanesOf, valueAt } from "../timeline/curves.js";
-import { peakOf, sampleHeld, sumsByType } from "./held_sums.js";
+import { extremes, valueAt } from "../timeline/curves.js";
+import { areaPaths, curvePath, groupsOf, memoryCurves, unitOf } from "./held_curves.js";
+import { heldList } from "./held_list.js";
+import { peakOf, sampleHeld } from "./held_sums.js";
 import { choice, makePart, onWidth } from "./part.js";
 import { niceTicks, placeOf, tickText } from "./scale.js";
-import { shortenTo, textWidth } from "./shorten.js";
-import { giveTip } from "./tip.js";
+import { textWidth } from "./shorten.js";
 
 const HEIGHT = 210;
 const [TOP, BOTTOM, RIGHT] = [12, 26, 14];
-const MOST_ROWS = 100;
 const COLUMNS_PER_PIXEL = 0.25;
 const SLIDER_STEPS = 2000;
-const NAME_WIDTH = 360;
-
-/** Curves and counters of a group that are memory; that of a model without sizes counts micro-batches. */
-function memoryCurves(timeline, group) {
-    return lanesOf(timeline).filter(
-        (lane) => lane.group === group && (lane.unit === "MB" || (timeline.n_held > 0 && lane.name === "memory")),
-    );
-}
-
-/** A size as a text: "8 micro-batches", "1 micro-batch". */
-function sizeText(format, value, unit) {
-    const text = format.value(value, unit);
-    return value === 1 && unit === "micro-batches" ? text.slice(0, -2) : text;
-}
-
-/** What sizes are in. @returns {import("../types").Unit} */
-function unitOf(timeline) {
-    const lane = timeline.groups.flatMap((_, group) => memoryCurves(timeline, group))[0];
-    return /** @type {import("../types").Unit} */ (lane?.unit ?? "MB");
-}
-
-/** Groups with something to show here: all where anything is held, else those with a memory curve. */
-function groupsOf(timeline) {
-    const all = timeline.groups.map((_, group) => group);
-    return timeline.n_held > 0 ? all : all.filter((group) => memoryCurves(timeline, group).length > 0);
-}
 
 /** Is there anything that this part can show? @param {import("../types").Context} context */
 export function hasHeld(context) {
     return context.source !== null && groupsOf(context.source.timeline).length > 0;
-}
-
-/** A curve as the path of a line; `steps`: values hold until the next point. */
-function curvePath(points, steps, toX, toY, right) {
-    let path = "";
-    for (let i = 0; i < points.n; i++) {
-        const [x, y] = [toX(points.time[i]).toFixed(1), toY(points.most[i]).toFixed(1)];
-        path += i === 0 ? `M${x} ${y}` : steps ? `H${x}V${y}` : `L${x} ${y}`;
-        if (points.last[i] !== points.most[i]) path += `V${toY(points.last[i]).toFixed(1)}`;
-    }
-    return steps && points.n > 0 ? `${path}H${right.toFixed(1)}` : path;
-}
-
-/** Areas of the types, one on the other, as paths. */
-function areaPaths(samples, begin, end, toX, toY) {
-    const n = samples.total.length;
-    const edge = (i) => toX(begin + ((end - begin) * i) / n).toFixed(1);
-    let floor = new Float64Array(n);
-    return samples.types.map((type) => {
-        const top = floor.map((value, i) => value + samples.mb.get(type)[i]);
-        let [forth, back] = ["", ""];
-        for (let i = 0; i < n; i++) {
-            forth += `${i === 0 ? "M" : "L"}${edge(i)} ${toY(top[i]).toFixed(1)}H${edge(i + 1)}`;
-            back = `L${edge(i + 1)} ${toY(floor[i]).toFixed(1)}H${edge(i)}` + back;
-        }
-        floor = top;
-        return { type, path: `${forth}${back}z` };
-    });
-}
-
-/** Rows of the list: what is held, by size, each with its span within the whole. */
-function heldRows(held, total, time, context) {
-    const { format, colors, source } = context;
-    const { begin, end, unit } = source.timeline;
-    const percent = (value) => `${(100 * Math.min(1, Math.max(0, placeOf(value, begin, end)))).toFixed(2)}%`;
-    return held.slice(0, MOST_ROWS).map((item) => {
-        const short = shortenTo(item.name, NAME_WIDTH);
-        const name = element("span", { class: "name", tabindex: short === item.name ? null : 0 }, short);
-        if (short !== item.name) giveTip(name, item.name);
-        const bar = element("i", {
-            style: {
-                left: percent(item.begin),
-                background: colors.type(item.type),
-                width: `max(2px, calc(${percent(item.end)} - ${percent(item.begin)}))`,
-            },
-        });
-        const span = element("div", { class: "span" }, bar, element("b", { style: { left: percent(time) } }));
-        giveTip(span, `${item.name}\nheld from ${format.time(item.begin, unit)} to ${format.time(item.end, unit)}`);
-        return element(
-            "tr",
-            {},
-            element("td", {}, name),
-            element(
-                "td",
-                {},
-                element("span", { class: "swatch", style: { background: colors.type(item.type) } }),
-                context.document.types[item.type] ?? "",
-            ),
-            element("td", { class: "number" }, sizeText(format, item.mb, unitOf(source.timeline))),
-            element("td", { class: "number" }, total > 0 ? `${((100 * item.mb) / total).toFixed(1)} %` : ""),
-            element("td", {}, span),
-        );
-    });
-}
-
-/** The list with its totals by type. */
-function heldList(held, time, group_name, context) {
-    const { format, colors } = context;
-    const { unit } = context.source.timeline;
-    const of_size = unitOf(context.source.timeline);
-    const total = held.reduce((sum, item) => sum + item.mb, 0);
-    const sums = sumsByType(held);
-    const rest = held.slice(MOST_ROWS);
-    const totals = element(
-        "ul",
-        { class: "legend" },
-        sums.map((sum) =>
-            element(
-                "li",
-                {},
-                element("span", { class: "swatch", style: { background: colors.type(sum.type) } }),
-                context.document.types[sum.type] ?? "",
-                element(
-                    "span",
-                    { class: "quiet" },
-                    `${sizeText(format, sum.mb, of_size)}, ${sum.n === 1 ? "1 piece" : `${format.value(sum.n, "count")} pieces`}`,
-                ),
-            ),
-        ),
-    );
-    const strip = element(
-        "div",
-        { class: "held-total", "aria-hidden": "true" },
-        sums.map((sum) =>
-            element("div", {
-                style: { width: `${total > 0 ? (100 * sum.mb) / total : 0}%`, background: colors.type(sum.type) },
-            }),
-        ),
-    );
-    const heads = ["Name", "Type", "Size", "Share", "Held from when to when"].map((title, i) =>
-        element("th", { scope: "col", class: i === 2 || i === 3 ? "number" : null }, title),
-    );
-    return [
-        element(
-            "p",
-            { class: "held-sum" },
-            `${group_name} holds `,
-            element("b", {}, sizeText(format, total, of_size)),
-            ` in ${format.value(held.length, "count")} ${held.length === 1 ? "piece" : "pieces"} at ${format.time(time, unit)}.`,
-        ),
-        strip,
-        totals,
-        element(
-            "div",
-            {
-                class: "scroller held-scroller",
-                tabindex: 0,
-                role: "region",
-                "aria-label": "What is held at the pointer",
-            },
-            element(
-                "table",
-                { class: "held" },
-                element("thead", {}, element("tr", {}, heads)),
-                element(
-                    "tbody",
-                    {},
-                    heldRows(held, total, time, context),
-                    rest.length === 0
-                        ? null
-                        : element(
-                              "tr",
-                              {},
-                              element("td", { colspan: 2 }, `and ${format.value(rest.length, "count")} smaller ones`),
-                              element(
-                                  "td",
-                                  { class: "number" },
-                                  sizeText(
-                                      format,
-                                      rest.reduce((sum, item) => sum + item.mb, 0),
-                                      of_size,
-                                  ),
-                              ),
-                              element("td"),
-                              element("td"),
-                          ),
-                ),
-            ),
-        ),
-    ];
 }
 
 /**
@@ -284,11 +108,9 @@ export function showHeld(root, context) {
             memoryCurves(timeline, group).map((lane) => {
                 const points = source.curve(lane.curve, begin, end, (end - begin) / width);
                 const value = points ? valueAt(points, lane.steps, time) : null;
-                return element(
-                    "li",
-                    {},
-                    `${lane.name}: ${value === null ? "no value" : format.value(value, /** @type {import("../types").Unit} */ (lane.unit))} at ${format.time(time, timeline.unit)}`,
-                );
+                const unit = /** @type {import("../types").Unit} */ (lane.unit);
+                const size = value === null ? "no value" : format.value(value, unit);
+                return element("li", {}, `${lane.name}: ${size} at ${format.time(time, timeline.unit)}`);
             }),
         );
     const draw = () => {
