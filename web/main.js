@@ -64,7 +64,7 @@ function page(doc) {
     /** @param {number} number @returns {Promise<Context>} */
     async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
+        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "");
         colors.setDark(dark());
         palettes.push(colors);
         /** @type {Context} */
