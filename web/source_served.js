@@ -16,6 +16,9 @@ const arrows_margin = 1; // screens on each side
 
 /** @typedef {{ level: number, rows: number[], first: number, last: number }} Wanted */
 
+/** The server does not answer: said once for the page, by the client. */
+export class Gone extends Error {}
+
 /**
  * Asks the server. An answer that is no success is an error with the server's words.
  * @param {string} base  address that the others are relative to
@@ -30,11 +33,11 @@ export function makeClient(base, failed) {
         try {
             answer = await fetch(`${base}${path}${text === "" ? "" : "?"}${text}`, { signal, cache: "no-store" });
         } catch (error) {
-            if (!signal?.aborted && !told) {
-                told = true;
-                failed("The server does not answer any more. Start `evenkeel view --serve` again and open its address.");
-            }
-            throw error;
+            if (signal?.aborted) throw error;
+            const gone = new Gone("The server does not answer any more. Start `evenkeel view --serve` again and open its address.");
+            if (!told) failed(gone.message);
+            told = true;
+            throw gone;
         }
         if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answers with status ${answer.status}.`);
         told = false;
@@ -270,7 +273,7 @@ export function makeServed(timeline, get, failed) {
 
         async find(text, rows, forward, { time, row, index }) {
             if (text === "" || rows.length === 0) return null;
-            const from = { time: Number.isFinite(time) ? down(time) : forward ? "0" : up(whole.end + 1), row: Math.max(0, row), index: Math.max(0, index) };
+            const from = { time: Number.isFinite(time) ? down(time) : forward ? "-1" : up(whole.end + 1), row: Math.max(0, row), index: Math.max(0, index) };
             const query = { text, rows: asList(rows.slice(0, most_rows)), forward: forward ? 1 : 0, ...from };
             return (await get("find", query)).json();
         },

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeClient, makeServed } from "../../web/source_served.js";
+import { Gone, makeClient, makeServed } from "../../web/source_served.js";
 import { inList } from "../../web/rows.js";
 import { randomOf, randomTimeline } from "./random.js";
 
@@ -189,8 +189,8 @@ test("the client says once that the server is gone, and passes on what it refuse
     const real = globalThis.fetch;
     try {
         globalThis.fetch = async () => { throw new TypeError("refused"); };
-        await assert.rejects(client("rows", { rows: "0" }));
-        await assert.rejects(client("rows", { rows: "0" }));
+        await assert.rejects(client("rows", { rows: "0" }), Gone);
+        await assert.rejects(client("rows", { rows: "0" }), /does not answer/);
         assert.equal(told.length, 1);
         globalThis.fetch = async (address) => new Response(`no ${address}`, { status: 400 });
         await assert.rejects(client("find", { text: "a&b" }), /no http:\/\/127\.0\.0\.1:1\/find\?text=a%26b/);
