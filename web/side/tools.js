@@ -88,7 +88,7 @@ export function showTools(root, context) {
             }
             if (mine !== asked) return;
             tell(hit?.names ?? 0);
-            if (hit !== null) reveal(state, timeline, hit);
+            if (hit !== null) reveal(state, source, hit);
         } catch (error) {
             if (mine === asked) fill(found, messageOf(error));
         }
