@@ -280,6 +280,7 @@ export function makeServed(timeline, get, failed) {
 
         async sums(rows, begin, end, progress, signal) {
             let state = "";
+            if (rows.length === 0) return [];
             for (;;) {
                 const query = { rows: asList(rows.slice(0, most_rows)), begin: down(begin), end: up(end), state };
                 const answer = await (await get("sums", query, signal)).json();
@@ -290,6 +291,7 @@ export function makeServed(timeline, get, failed) {
         },
 
         arrows(rows, begin, end, limit) {
+            if (rows.length === 0) return { all: true, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
             const shown = clipped(begin, end);
             const list = asList(rows.slice(0, most_rows));
             const level = levelOf((shown.end - shown.begin) / 1024);

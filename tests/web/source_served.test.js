@@ -155,6 +155,16 @@ test("a request that nobody waits for any more is ended", async () => {
     assert.ok(source.boxes(0, 1000, 1400, 0.4) !== null);
 });
 
+test("for no rows nothing is asked", async () => {
+    const { asked, get } = server();
+    const source = makeServed(timeline, get, failed);
+    source.frame([], 0, 1000, 1);
+    assert.equal(source.arrows([], 0, 1000, 100).name.length, 0);
+    assert.deepEqual(await source.sums([], 0, 1000, () => {}, new AbortController().signal), []);
+    assert.equal(await source.find("a", [], true, { time: 0, row: 0, index: 0 }), null);
+    assert.equal(asked.length, 0);
+});
+
 test("names are asked for together, once", async () => {
     const { asked, get } = server();
     const source = makeServed(timeline, get, failed);
