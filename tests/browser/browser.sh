@@ -1,0 +1,47 @@
+#!/bin/sh
+# The viewer in a real browser: Debian's Chromium without a window, driven by playwright-core, which npm brings.
+#
+#   tests/browser/browser.sh EVENKEEL FOLDER [NAME...]
+#
+# The packages are installed below FOLDER, with the versions and checksums of package-lock.json; pages are made there, and
+# what a failed comparison saw. NAMEs run only the tests whose names contain one of them. EK_UPDATE_GOLDEN=1 writes the
+# pictures in golden/ anew. Prints TAP; without node, npm, the registry or Chromium all is skipped.
+set -u
+unset CDPATH
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+evenkeel=$(readlink -f "$1")
+[ -x "$evenkeel" ] || { echo "Bail out! $evenkeel is not there"; exit 2; }
+folder=$2
+shift 2
+
+skip() { echo "1..0 # SKIP $*"; exit 0; }
+
+install_packages() {
+    mkdir -p "$folder" || exit 2
+    folder=$(cd "$folder" && pwd)
+    if cmp -s "$here/package-lock.json" "$folder/package-lock.json" && [ -d "$folder/node_modules/playwright-core" ]; then
+        return
+    fi
+    command -v npm >/dev/null || skip 'npm is not installed'
+    cp "$here/package.json" "$folder/"
+    cp "$here/package-lock.json" "$folder/lock"
+    cp "$folder/lock" "$folder/package-lock.json"
+    if ! (cd "$folder" && timeout 120 npm ci --omit=dev --no-audit --no-fund --ignore-scripts) \
+        >"$folder/npm.log" 2>&1 </dev/null; then
+        rm -f "$folder/package-lock.json"
+        sed 's/^/# /' "$folder/npm.log"
+        skip 'npm cannot install playwright-core'
+    fi
+}
+
+command -v node >/dev/null || skip 'node is not installed'
+chromium=$(command -v chromium || command -v chromium-browser) || skip 'Chromium is not installed'
+install_packages
+
+# Modules are looked for beside the file that imports them: the tests run from a copy beside the packages.
+rm -rf "$folder/tests"
+mkdir -p "$folder/tests"
+cp "$here"/*.mjs "$folder/tests/"
+EK_EVENKEEL=$evenkeel EK_CHROMIUM=$chromium EK_FOLDER=$folder EK_GOLDEN=$here/golden \
+    exec node "$folder/tests/main.mjs" "$@"
