@@ -1,7 +1,7 @@
 /* The bench: simulation speed and its growth, every balancing case with default options, the linear method beside the
  * default on those the original tool was run on, how far the certificates reach, the way from a training YAML back, and
  * traces from 10 MB to 20 GB, graphs as text, memory as predicted and as published, what the linter finds in shipped
- * files, and faults injected in runs against what the diagnosis makes of them.
+ * files, faults injected in runs against what the diagnosis makes of them, and the page in a browser.
  * Prints tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and
  * fails where a bound that the project promises does not hold.
  *
@@ -35,6 +35,7 @@ static const struct part {
     {"memory", bench_memory, NULL, 1},
     {"lint", bench_lint, NULL, 1},
     {"faults", bench_faults, NULL, 1},
+    {"frames", bench_frames, NULL, 1},
     {"bounds", bench_bounds, "BOUNDS_SECONDS", 10}, /* last: it looks at what the others found */
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };

@@ -101,6 +101,7 @@ void bench_ir(double seconds);
 void bench_memory(double seconds);
 void bench_lint(double seconds);
 void bench_faults(double seconds);
+void bench_frames(double seconds);
 void bench_bounds(double seconds);
 
 #endif

@@ -151,6 +151,10 @@ export async function main(words) {
         console.log(`${problem ? "not ok" : "ok"} ${i + 1} - ${name}`);
         if (problem) console.log(problem.replace(/^/gm, "# "));
     }
-    await browser?.close();
+    await close();
     process.exit(failed > 0 ? 1 : 0);
+}
+
+export async function close() {
+    await browser?.close();
 }
