@@ -1,17 +1,241 @@
-// Where the page begins: reads the document and shows its title.
+// Where the page begins: loads the document, builds what stands around the tabs, and shows the tab that the view names.
+// A tab is built when it is opened and taken down when it is left; a mistake in one is said in its place.
 
+import { makeColors } from "./colors.js";
+import { append, element, fill } from "./dom.js";
+import { messageOf, showError, watchErrors } from "./errors.js";
+import { format } from "./format.js";
+import { showFacts, showHeader } from "./header.js";
+import { showHelp } from "./help.js";
+import { loadDocument } from "./load.js";
+import { showDetails } from "./side/details.js";
+import { addMark, showMarks } from "./side/marks.js";
+import { showSums } from "./side/sums.js";
+import { showTools } from "./side/tools.js";
+import { openEmbedded } from "./source_embedded.js";
+import { makeClient, makeServed } from "./source_served.js";
+import { decodeView, firstView, makeState } from "./state.js";
 import { tabsOf } from "./tabs.js";
 
-async function readDocument() {
-    const text = document.getElementById("document")?.textContent ?? "";
-    return text.trim() === "" ? (await fetch("document")).json() : JSON.parse(text);
+/** @typedef {import("./types").Document} Document */
+/** @typedef {import("./types").Context} Context */
+/** @typedef {import("./types").Tab} Tab */
+
+/** Members of a view that belong to the page, not to the run that is shown. @type {(keyof import("./types").View)[]} */
+const of_page = ["tab", "theme", "arrows", "query", "filter"];
+
+/** @param {Document} doc */
+function page(doc) {
+    const state = makeState(doc, location.hash, (hash) => {
+        history.replaceState(null, "", `${location.pathname}${location.search}${hash === "" ? "" : `#${hash}`}`);
+    });
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    /** @type {Map<number, Context & { colors: ReturnType<typeof makeColors> }>} by run */
+    const contexts = new Map();
+    /** @type {(() => void)[]} */
+    let ends = [];
+    /** @type {{ focus(): void } | null} */
+    let tools = null;
+    /** @type {Context | null} */
+    let shown = null;
+    /** @type {Tab[]} */
+    let tabs = [];
+
+    const header = element("header", { class: "top" });
+    const facts = element("div");
+    const tablist = element("div", { class: "tabs", role: "tablist", "aria-label": "Views", onkeydown: walkTabs });
+    const main = element("main", { class: "main" });
+
+    const dark = () => (state.view.theme === "auto" ? system.matches : state.view.theme === "dark");
+    function paint() {
+        document.documentElement.style.colorScheme = dark() ? "dark" : "light";
+        for (const context of contexts.values()) context.colors.setDark(dark());
+    }
+
+    /** @param {number} number */
+    async function contextOf(number) {
+        const known = contexts.get(number);
+        if (known !== undefined) return known;
+        const run = doc.runs[number];
+        const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
+        colors.setDark(dark());
+        /** @type {Context & { colors: ReturnType<typeof makeColors> }} */
+        const context = { document: doc, state, run, source: null, colors, format };
+        if (run.timeline !== null) {
+            const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
+            try {
+                context.source = doc.served
+                    ? makeServed(run.timeline, makeClient("", showError), failed)
+                    : await openEmbedded(run.timeline);
+            } catch (error) {
+                showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
+            }
+        }
+        contexts.set(number, context);
+        return context;
+    }
+
+    function clear() {
+        for (const end of ends) {
+            try {
+                end();
+            } catch (error) {
+                showError(messageOf(error));
+            }
+        }
+        ends = [];
+        tools = null;
+        fill(main);
+    }
+
+    /** @param {Context & { source: import("./types").Source }} context @param {HTMLElement} work @returns {HTMLElement} */
+    function aroundTimeline(context, work) {
+        const line = element("div", { class: "tools" });
+        const made = showTools(line, context);
+        tools = made;
+        ends.push(() => made.end());
+        work.prepend(line);
+        const parts = [showDetails, showSums, showMarks].map((show) => {
+            const section = element("section");
+            ends.push(show(section, context));
+            return section;
+        });
+        return element("aside", { class: "side", "aria-label": "Selection" }, parts);
+    }
+
+    const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? tabs[0];
+
+    /** The row of tabs; the focus stays where it was. */
+    function listTabs() {
+        const focused = tablist.contains(document.activeElement);
+        fill(tablist, tabs.map((tab) => {
+            const selected = tab === currentTab();
+            return element("button", {
+                id: `tab-${tab.id}`, role: "tab", "data-tab": tab.id, "aria-controls": "panel", "aria-selected": String(selected),
+                tabindex: selected ? 0 : -1, onclick: () => state.set({ tab: tab.id }),
+            }, tab.title);
+        }));
+        if (focused) /** @type {HTMLElement | null} */ (tablist.querySelector("[aria-selected=true]"))?.focus();
+    }
+
+    function showTab() {
+        if (shown === null) return;
+        clear();
+        const context = shown;
+        const tab = currentTab();
+        listTabs();
+        if (tab === undefined) {
+            fill(main, element("p", { class: "starting" }, "This run has nothing to show."));
+            return;
+        }
+        const timeline = tab.id === "timeline";
+        const panel = element("div", {
+            class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": `tab-${tab.id}`,
+        });
+        const work = element("div", { class: "work" }, panel);
+        append(main, work);
+        const { source } = context;
+        if (timeline && source !== null) append(main, aroundTimeline({ ...context, source }, work));
+        try {
+            ends.push(tab.show(panel, context));
+        } catch (error) {
+            fill(panel, element("p", { class: "empty" }, `This tab could not be drawn: ${messageOf(error)}`));
+            console.error(error);
+        }
+    }
+
+    /** @param {KeyboardEvent} event */
+    function walkTabs(event) {
+        const at = tabs.indexOf(currentTab());
+        const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        event.stopPropagation();
+        state.set({ tab: tabs[(to + tabs.length) % tabs.length].id });
+    }
+
+    /** Shows what the view says: its run, and of that its tab. */
+    async function showRun() {
+        const number = state.view.run;
+        const context = await contextOf(number);
+        if (state.view.run !== number) return;
+        shown = context;
+        showFacts(facts, context.run, format);
+        tabs = tabsOf(context);
+        showTab();
+    }
+
+    /** @param {number} number */
+    function openRun(number) {
+        const kept = Object.fromEntries(of_page.map((member) => [member, state.view[member]]));
+        state.set({ ...firstView(doc, number), ...kept });
+    }
+
+    /** @param {KeyboardEvent} event */
+    function pressed(event) {
+        const target = /** @type {HTMLElement} */ (event.target);
+        const writing = target.closest?.("input, select, textarea, dialog") !== null;
+        if (event.defaultPrevented || writing || event.ctrlKey || event.metaKey || event.altKey) return;
+        if (event.key === "?") showHelp();
+        else if (event.key === "/" && tools !== null) tools.focus();
+        else if (event.key.toLowerCase() === "m" && tools !== null) addMark(state);
+        else return;
+        event.preventDefault();
+    }
+
+    state.on(["theme"], paint);
+    state.on(["run"], showRun);
+    state.on(["tab"], (changed) => {
+        if (!changed.has("run")) showTab();
+    });
+    system.addEventListener("change", () => state.set({ theme: state.view.theme }));
+    window.addEventListener("hashchange", () => state.set(decodeView(location.hash, doc)));
+    window.addEventListener("keydown", pressed);
+
+    paint();
+    document.title = doc.title;
+    const root = /** @type {HTMLElement} */ (document.getElementById("page"));
+    fill(root, header, facts, tablist, main);
+    let endHeader = showHeader(header, doc, state, openRun);
+    root.removeAttribute("aria-busy");
+    void showRun();
+
+    return {
+        /** The rest of a served document: facts and sections of runs whose timelines are shown already. @param {Document} all */
+        complete(all) {
+            all.runs.forEach((run, i) => {
+                if (i < doc.runs.length) Object.assign(doc.runs[i], run, { timeline: doc.runs[i].timeline ?? run.timeline });
+                else doc.runs.push(run);
+            });
+            endHeader();
+            endHeader = showHeader(header, doc, state, openRun);
+            if (shown === null) return;
+            const before = currentTab();
+            showFacts(facts, shown.run, format);
+            tabs = tabsOf(shown);
+            // A timeline that is being looked at stays as it is.
+            if (before?.id === "timeline" && currentTab() === before) listTabs();
+            else showTab();
+        },
+    };
 }
 
-readDocument().then((doc) => {
-    document.title = doc.title;
-    const page = document.getElementById("page");
-    const title = document.createElement("h1");
-    title.textContent = doc.title;
-    page?.replaceChildren(title);
-    void tabsOf;
-});
+async function start() {
+    watchErrors();
+    /** @type {ReturnType<typeof page> | null} */
+    let opened = null;
+    /** @type {Document | null} */
+    let early = null;
+    try {
+        const doc = await loadDocument((all) => (opened === null ? (early = all) : opened.complete(all)), showError);
+        opened = page(doc);
+        if (early !== null) opened.complete(early);
+    } catch (error) {
+        const root = /** @type {HTMLElement} */ (document.getElementById("page"));
+        fill(root, element("p", { class: "starting", role: "alert" }, messageOf(error)));
+        root.removeAttribute("aria-busy");
+        console.error(error);
+    }
+}
+
+void start();

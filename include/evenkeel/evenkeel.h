@@ -25,13 +25,16 @@
 #include "evenkeel/report.h"
 #include "evenkeel/schedule.h"
 #include "evenkeel/sequence.h"
+#include "evenkeel/serve.h"
 #include "evenkeel/simulate.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/trace_edit.h"
+#include "evenkeel/trace_index.h"
 #include "evenkeel/trace_report.h"
 #include "evenkeel/train.h"
 #include "evenkeel/train_log.h"
 #include "evenkeel/uniform.h"
+#include "evenkeel/view.h"
 
 #define EK_VERSION "0.1.0"
 

@@ -76,6 +76,16 @@ ek_status ek_plan_check(const ek_plan *plan, const ek_layers *layers, ek_error *
  */
 void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement placement, ek_chunk_cost *cost);
 
+/**
+ * How many layers of each body kind and recompute kind sit in each chunk: what ek_plan_costs() sums the costs of.
+ *
+ * @param plan       passes ek_plan_check()
+ * @param placement  the schedule's
+ * @param count      out: [n_chunks][n_stages][n_body][EK_N_RECOMPUTE]
+ * O(stages x chunks x body kinds), no allocation.
+ */
+void ek_plan_counts(const ek_plan *plan, const ek_layers *layers, ek_placement placement, int *count);
+
 /** A plan with a name, as a plan file holds it. */
 typedef struct ek_strategy {
     char name[EK_NAME_SIZE];

@@ -57,6 +57,14 @@ static inline int ek_cell_at(ek_placement placement, int n_stages, int position)
     return row * n_stages + (placement == EK_PLACE_V && row % 2 == 1 ? n_stages - 1 - column : column);
 }
 
+/** Stage of a model position for the micro-batches that blocks of `chunk` belong to: with EK_PLACE_BOTH_WAYS chunk 1 is
+ *  of those that run up. */
+static inline int ek_stage_at(ek_placement placement, int n_stages, int position, int chunk)
+{
+    int stage = ek_cell_at(placement, n_stages, position) % n_stages;
+    return placement == EK_PLACE_BOTH_WAYS && chunk == 1 ? n_stages - 1 - stage : stage;
+}
+
 /** What an order is made for, where it depends on times and memory. Arrays are [n_chunks][n_stages]. */
 typedef struct ek_profile {
     const double *forward_time;

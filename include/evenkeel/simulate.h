@@ -108,6 +108,8 @@ typedef struct ek_interval {
     double memory_mb; /**< of its stage just after it: F has added, B (and W) have taken off its activations */
     double during_mb; /**< of its stage while it runs: what is held before it and, with ek_layers.recompute_transient,
                            what recomputing a layer brings back */
+    double activation_mb;  /**< of its chunk and micro-batch: what F adds */
+    double recompute_time; /**< the part of it that recomputes */
     uint32_t micro_batch;
     uint16_t chunk;
     uint16_t kind; /**< ek_block_kind */
@@ -150,6 +152,42 @@ void ek_timeline_clear(ek_timeline *timeline);
 
 /** Largest peak of any stage, and which stage (may be NULL). */
 double ek_timeline_peak(const ek_timeline *timeline, int *stage);
+
+enum { EK_NO_BLOCK = -1 };
+
+/** Why a block of a timeline starts when it does, and until when what it leaves stays. */
+typedef struct ek_wait {
+    ptrdiff_t source;     /**< block whose result it takes; EK_NO_BLOCK for F at the first position of the model */
+    ptrdiff_t freed_by;   /**< block of the same stage whose end frees the activations that this one leaves: of F its B,
+                               of B its W where the backward is split; EK_NO_BLOCK when none are left */
+    double transfer_time; /**< of what `source` sends; 0 on one stage */
+    double receive_time;  /**< that its stage receives just before it, and nothing else: blocking transfers */
+    double send_time;     /**< that its stage sends just after it, and nothing else: likewise */
+    double idle_time;     /**< that its stage has nothing to do before it (and before its receive_time) */
+} ek_wait;
+
+/**
+ * What each block waited for. F takes what F at the position before gave, B what B behind gave, the B at the last
+ * position what its F gave, and W what its B gave.
+ *
+ * @param wait  out: [n_blocks]
+ * @return EK_OK, EK_ERR_MEMORY. O(blocks).
+ */
+ek_status ek_timeline_waits(const ek_timeline *timeline, ek_wait *wait, ek_error *err);
+
+/** How a stage spends the step; the members sum to step_time. */
+typedef struct ek_stage_time {
+    double forward;
+    double backward;  /**< without what follows: of the inputs alone where the backward is split */
+    double weight;    /**< gradient of the weights, where the backward is split */
+    double recompute; /**< done again in the backward */
+    double transfer;  /**< sending and receiving while nothing is computed: blocking transfers */
+    double idle;      /**< the bubble of the stage */
+} ek_stage_time;
+
+/** Sums of each stage's blocks and of what lies between them. @param wait of ek_timeline_waits(); @param out
+ * [n_stages]. O(blocks). */
+void ek_timeline_stage_times(const ek_timeline *timeline, const ek_wait *wait, ek_stage_time *out);
 
 #ifdef __cplusplus
 }

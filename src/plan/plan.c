@@ -151,17 +151,38 @@ static void add_extra(const ek_layer *extra, ek_chunk_cost *cost)
     cost->activation_mb += extra->activation_mb[EK_RECOMPUTE_NONE];
 }
 
+/* The framework applies each list to a chunk's first layers, so the kinds follow one another in this order. */
+static const ek_recompute order[EK_N_RECOMPUTE] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_SELECT,
+                                                   EK_RECOMPUTE_COMM, EK_RECOMPUTE_NONE};
+
+void ek_plan_counts(const ek_plan *plan, const ek_layers *layers, ek_placement placement, int *count)
+{
+    int p = plan->n_stages, n = plan->n_chunks * p, body = 0, left = layers->body[0].n_layers;
+    size_t per_cell = (size_t)layers->n_body * EK_N_RECOMPUTE;
+    memset(count, 0, (size_t)n * per_cell * sizeof *count);
+    for (int q = 0; q < n; q++) {
+        int cell = ek_cell_at(placement, p, q);
+        ek_chunk_mix mix = ek_plan_mix(plan, cell / p, cell % p);
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            for (int todo = mix.n[order[k]]; todo > 0;) {
+                while (left == 0)
+                    left = layers->body[++body].n_layers;
+                int here = min_int(todo, left);
+                count[(size_t)cell * per_cell + (size_t)body * EK_N_RECOMPUTE + order[k]] += here;
+                left -= here;
+                todo -= here;
+            }
+    }
+}
+
 void ek_plan_costs(const ek_plan *plan, const ek_layers *layers, ek_placement placement, ek_chunk_cost *cost)
 {
-    /* The framework applies each list to a chunk's first layers, so the kinds follow one another in this order. */
-    static const ek_recompute order[] = {EK_RECOMPUTE_FULL, EK_RECOMPUTE_BOTH, EK_RECOMPUTE_SELECT, EK_RECOMPUTE_COMM,
-                                         EK_RECOMPUTE_NONE};
     int at = 0, p = plan->n_stages, n = plan->n_chunks * p;
     for (int q = 0; q < n; q++) {
         int cell = ek_cell_at(placement, p, q);
         cost[cell] = (ek_chunk_cost){0};
         ek_chunk_mix mix = ek_plan_mix(plan, cell / p, cell % p);
-        for (size_t k = 0; k < sizeof order / sizeof *order; k++)
+        for (size_t k = 0; k < EK_N_RECOMPUTE; k++)
             add_layers(layers, &at, mix.n[order[k]], order[k], &cost[cell]);
     }
     add_extra(&layers->head, &cost[ek_cell_at(placement, p, 0)]);

@@ -61,8 +61,7 @@ static int stage_of(const ek_timeline *t, int position, int chunk)
     int p = t->shape.n_stages;
     if (position < 0 || position >= p * t->shape.n_chunks)
         return -1;
-    int stage = ek_cell_at(t->schedule->placement, p, position) % p;
-    return t->schedule->placement == EK_PLACE_BOTH_WAYS && chunk == 1 ? p - 1 - stage : stage;
+    return ek_stage_at(t->schedule->placement, p, position, chunk);
 }
 
 /* Of what the F or the B at a model position sends. */

@@ -7,17 +7,25 @@
 
 #include "report/report_internal.h"
 
-/* How many bytes stand as they are: printable ASCII, in one piece for the sake of speed. */
+/* How many bytes stand as they are wherever they go: printable ASCII, in one piece for the sake of speed. */
 static size_t plain_bytes(const char *text)
 {
     size_t n = 0;
-    while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+    while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '"' && text[n] != '\\' && text[n] != '<')
         n++;
     return n;
 }
 
-static void quoted(FILE *out, const char *text)
+/* Must it be written by its number? In a page `<` could end the element that the JSON stands in, and older scripts take
+ * the two separators for ends of lines. */
+static bool by_number(const ek__stream *s, uint32_t code)
 {
+    return code < 0x20 || code == 0x7f || (s->in_page && (code == '<' || code == 0x2028 || code == 0x2029));
+}
+
+static void quoted(const ek__stream *s, const char *text)
+{
+    FILE *out = s->out;
     int length;
     fputc('"', out);
     for (uint32_t code; *text; text += length) {
@@ -29,7 +37,7 @@ static void quoted(FILE *out, const char *text)
             break;
         if (code == '"' || code == '\\')
             fprintf(out, "\\%c", (char)code);
-        else if (code < 0x20 || code == 0x7f)
+        else if (by_number(s, code))
             fprintf(out, "\\u%04x", (unsigned)code);
         else
             ek__utf8_print(code, out);
@@ -56,7 +64,7 @@ static void lead(ek__stream *s, const char *key)
         s->level[s->depth - 1].begun = true;
     }
     if (key) {
-        quoted(s->out, key);
+        quoted(s, key);
         fputs(": ", s->out);
     }
 }
@@ -103,7 +111,7 @@ void ek__stream_text(ek__stream *s, const char *key, const char *text)
         return;
     }
     lead(s, key);
-    quoted(s->out, text);
+    quoted(s, text);
 }
 
 void ek__stream_raw(ek__stream *s, const char *key, const char *json)

@@ -12,6 +12,7 @@ enum { EK__STREAM_DEPTH = 16 };
 
 typedef struct ek__stream {
     FILE *out;
+    bool in_page; /**< of HTML: texts get no `<` and no line separators, but their numbers */
     int depth;
     struct {
         char closing;

@@ -134,6 +134,17 @@ typedef struct ek__delays {
  */
 ek__delays ek__comm_delays(const ek_order *order, const ek_comm *comm, double *delays);
 
+/** Time of a send between two stages that hold positions which follow one another, `from` the earlier one. */
+static inline double ek__edge_time(const ek_comm *comm, ek_placement placement, int from, int to)
+{
+    if (from == to)
+        return 0;
+    if (!comm->edge_time)
+        return comm->p2p_time;
+    bool wraps = to < from && placement == EK_PLACE_WRAP; /* from the last stage to the first */
+    return comm->edge_time[wraps || from < to ? from : to];
+}
+
 /** Is there any communication to account for? */
 static inline bool ek__comm_matters(const ek_comm *comm)
 {

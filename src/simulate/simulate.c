@@ -68,6 +68,10 @@ static void account_stage(const ek_order *order, const ek_layers *layers, const 
         ek_interval *b = &t->block[k];
         const ek_chunk_cost *of = &cost[ek__order_cell(order, s, &order->blocks[k])];
         double scale = order->scale ? order->scale[b->micro_batch] : 1;
+        b->activation_mb = scale * of->activation_mb;
+        if (b->kind == EK_BACKWARD)
+            b->recompute_time =
+                scale * ek__order_slowdown(order, ek__order_cell(order, s, &order->blocks[k])) * of->recompute_time;
         b->during_mb = memory + (b->kind == EK_BACKWARD ? scale * of->transient_mb : 0);
         memory -= of->activation_mb * freed[b->kind] * scale;
         b->memory_mb = memory;

@@ -21,13 +21,7 @@ static double edge_time(const ek_order *order, const ek_comm *comm, int way, int
     if (q < 0 || q + 1 >= order->n_cells)
         return 0;
     const int *stage_at = order->stage_at + way * order->n_cells;
-    int from = stage_at[q], to = stage_at[q + 1];
-    if (from == to)
-        return 0;
-    if (!comm->edge_time)
-        return comm->p2p_time;
-    bool wraps = to < from && order->schedule->placement == EK_PLACE_WRAP; /* from the last stage to the first */
-    return comm->edge_time[wraps || from < to ? from : to];
+    return ek__edge_time(comm, order->schedule->placement, stage_at[q], stage_at[q + 1]);
 }
 
 ek__delays ek__comm_delays(const ek_order *order, const ek_comm *comm, double *delays)

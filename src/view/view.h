@@ -1,6 +1,6 @@
 /* view/view.h - how the document of a page is written: one file a part of a run, and the pieces that they share.
  *
- * A new part is a file src/view/run_NAME.c with ek__view_NAME() and one line in EK__VIEW_PART_LIST. It adds to the
+ * A new part is a file src/view/run_NAME.c with ek__view_part_NAME and one line in EK__VIEW_PART_LIST. It adds to the
  * sections, the timeline and the figures of a run; docs/view-json.md says what each piece looks like. Parts compute no
  * figures: those come from the structs they are given. */
 #ifndef EK_VIEW_VIEW_H
@@ -13,31 +13,33 @@
 /* ---- columns of numbers ---- */
 
 /** Numbers on their way into the document: gathered by kind, written as one text. {0} to begin with. */
-typedef struct ek__columns {
+typedef struct ek__packed {
     size_t n_bytes, capacity;
     unsigned char *bytes;
     bool out_of_memory;
-} ek__columns;
+} ek__packed;
 /** Append a column; doubles with their bytes transposed (all first bytes, then all second ones, ...). */
-void ek__columns_reals(ek__columns *columns, const double *value, size_t n);
-void ek__columns_numbers(ek__columns *columns, const uint32_t *value, size_t n);
-void ek__columns_bytes(ek__columns *columns, const void *bytes, size_t n);
+void ek__packed_reals(ek__packed *columns, const double *value, size_t n);
+void ek__packed_numbers(ek__packed *columns, const uint32_t *value, size_t n);
+void ek__packed_bytes(ek__packed *columns, const void *bytes, size_t n);
 /** Write what was gathered as a JSON string: zlib's format, then base64. False when memory is out. */
-bool ek__columns_write(ek__columns *columns, ek__stream *s, const char *key);
-void ek__columns_clear(ek__columns *columns);
+bool ek__packed_write(ek__packed *columns, ek__stream *s, const char *key);
+void ek__packed_clear(ek__packed *columns);
 
 /* ---- timelines ---- */
 
-enum { EK__NO_ARGS = 0 };
-
-/** A timeline that is put together piece by piece, row by row in order; ek__timeline_write() prints it. */
+/** A timeline that is put together piece by piece, row by row in order; ek__timeline_write() prints it. What runs out
+ * of memory on the way shows there. Texts are copied. */
 typedef struct ek__view_timeline ek__view_timeline;
-/** @param unit  "ns", or NULL for times without a unit. NULL when memory is out. */
+/** @param unit    "ns", or NULL for times without a unit
+ *  @param origin  what 0 is on the traces' clock; NULL. @return NULL when memory is out. */
 ek__view_timeline *ek__timeline_new(const char *unit, const char *origin);
 /** A stage or rank: the tracks that follow belong to it. rank, stage: -1 for none. */
 void ek__timeline_group(ek__view_timeline *t, const char *name, int rank, int stage);
 /** A track of `n_rows` rows: the rows that follow. `track_class` as in docs/view-json.md. */
 void ek__timeline_track(ek__view_timeline *t, const char *name, const char *track_class, int n_rows);
+/** Events of the last track that are not in it, since no row was free for them. */
+void ek__timeline_left_out(ek__view_timeline *t, int64_t n_events);
 /** The number of a name of a type, added when new. */
 uint32_t ek__timeline_name(ek__view_timeline *t, const char *text, size_t size, ek_view_type type);
 void ek__timeline_row(ek__view_timeline *t);
@@ -49,13 +51,23 @@ void ek__timeline_arrow(ek__view_timeline *t, int from_row, double from_time, in
 /** A stretch of all rows of a group that has a name: a step. */
 void ek__timeline_step(ek__view_timeline *t, const char *name, int group, double begin, double end);
 /** A curve below the timeline. `group`: number of the group it belongs to; limit, NAN for none; steps: it keeps its
- * value until the next point. */
+ * value until the next point. Times do not fall; of two points at one time the last one holds from there on. */
 void ek__timeline_curve(ek__view_timeline *t, const char *name, int group, const char *unit, double limit, bool steps,
                         const double *time, const double *value, size_t n);
-/** Something that is held from one time to another: what the memory tab lists at the pointer. */
+/** Something that is held from one time to another: what the memory tab lists at the pointer. It is there from `begin`
+ * on and gone at `end`. */
 void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_view_type type, double begin, double end,
                        double mb);
-/** Print it under "timeline". @return false when memory ran out at any time. */
+/** What the timeline spans; without it, from the first to the last of all it has. */
+void ek__timeline_span(ek__view_timeline *t, double begin, double end);
+/** Events come from the server: no names and no data are written, rows tell only how many events they have. */
+void ek__timeline_served(ek__view_timeline *t);
+/** A row of `n_events` events that the server has; instead of ek__timeline_row(). */
+void ek__timeline_served_row(ek__view_timeline *t, int64_t n_events);
+/** A curve that the server has: its least and greatest value, its points. */
+void ek__timeline_counter(ek__view_timeline *t, const char *name, int group, const char *unit, double least,
+                          double most, int64_t n);
+/** Print it under "timeline". @return false when memory ran out at any time. O(size) */
 bool ek__timeline_write(ek__view_timeline *t, ek__stream *s);
 void ek__timeline_free(ek__view_timeline *t);
 
@@ -82,15 +94,64 @@ typedef struct ek__view_column {
     bool search; /**< its texts are names of events: the page offers to look for them */
 } ek__view_column;
 
-/* A section is a tab: ek__section_begin(), then pieces of each list in turn, then ek__section_end(). The lists are
- * opened when their first piece comes; pieces of one kind stand together: notes, bars, tables, matrices, lines,
- * findings. */
-void ek__section_begin(ek__stream *s, const char *name);
-void ek__section_end(ek__stream *s);
+/** What a number rests on: the words of ek__view_fact(). */
+#define EK__MEASURED  "measured"
+#define EK__DERIVED   "derived"
+#define EK__SIMULATED "simulated"
+#define EK__ASSUMED   "assumed"
 
-/** A fact about the run, shown above all tabs. `basis`: measured, derived, simulated, assumed; NULL. */
+/** A fact about the run, shown above all tabs: `text` where it is given, else `value` by its unit (NAN: unknown).
+ *  `basis`: one of the words above; NULL. */
 void ek__view_fact(ek__stream *s, const char *label, double value, ek__view_unit unit, const char *text,
                    const char *basis);
+
+/** A section is a tab, written to a stream as its pieces come. Pieces of one kind stand together: all notes, all bars,
+ * and so on in any order of the kinds; the lists are opened and closed as the kind changes. */
+typedef struct ek__section {
+    ek__stream *s;
+    const char *list;  /**< of pieces that is open; NULL */
+    const char *inner; /**< list of the piece that is open; NULL */
+} ek__section;
+ek__section ek__section_begin(ek__stream *s, const char *name);
+void ek__section_end(ek__section *x);
+
+void ek__section_note(ek__section *x, const char *text);
+
+/** Stacked bars: their series first, then the bars, each with a value for every series. type: an ek_view_type, -1 for
+ *  none. group: -1 for none. limit: NAN for none. */
+void ek__bars_begin(ek__section *x, const char *id, const char *title, ek__view_unit unit);
+void ek__bars_series(ek__section *x, const char *name, int type);
+void ek__bars_bar(ek__section *x, const char *label, int group, const double *value, int n);
+void ek__bars_end(ek__section *x, double limit);
+
+/** A table: its rows between ek__row_begin() and ek__row_end(), a cell for each column. sort: column, -1 for none. */
+void ek__table_begin(ek__section *x, const char *id, const char *title, const ek__view_column *column, int n_columns);
+void ek__row_begin(ek__section *x);
+void ek__cell_text(ek__section *x, const char *text); /* NULL: an empty cell */
+void ek__cell_real(ek__section *x, double value);     /* not finite: an empty cell */
+void ek__cell_int(ek__section *x, int64_t value);     /* INT64_MIN: an empty cell */
+void ek__row_end(ek__section *x);
+void ek__table_end(ek__section *x, int sort, bool descending);
+
+/** A matrix: its labels first, then its cells. */
+void ek__matrix_begin(ek__section *x, const char *id, const char *title, ek__view_unit unit);
+void ek__matrix_label(ek__section *x, const char *text);
+void ek__matrix_cell(ek__section *x, int row, int column, double value, const char *text);
+void ek__matrix_end(ek__section *x);
+
+/** Lines over one axis: ek__line_begin() for each, then its points in order of x. y not finite: a gap. */
+void ek__lines_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
+                     const char *y_title, ek__view_unit y_unit);
+void ek__line_begin(ek__section *x, const char *name);
+void ek__line_point(ek__section *x, double at, double y);
+void ek__line_end(ek__section *x);
+void ek__lines_end(ek__section *x, double limit);
+
+/** A finding: its members go to x->s in between. */
+void ek__finding_begin(ek__section *x);
+void ek__finding_end(ek__section *x);
+
+/* ---- parts ---- */
 
 /** The parts of a run, in the order in which they are written. Each writes members of the run's object. */
 #define EK__VIEW_PART_LIST(X)                                                                                          \
@@ -105,12 +166,14 @@ void ek__view_fact(ek__stream *s, const char *label, double value, ek__view_unit
  * other and joined by the page in that order. */
 typedef struct ek__view_part {
     bool (*present)(const ek_view_run *run);
-    /** Facts and notes of the run; NULL without. */
+    /** Facts of the run, by ek__view_fact(); NULL without. */
     void (*facts)(const ek_view_run *run, ek__stream *s);
-    /** Fill the timeline; NULL without. */
+    /** Sentences about the run, by ek__stream_text(s, NULL, ...); NULL without. */
+    void (*notes)(const ek_view_run *run, ek__stream *s);
+    /** Fill the timeline; NULL without. Of several parts the first one's is taken. */
     ek_status (*timeline)(const ek_view_run *run, bool served, ek__view_timeline **out, ek_error *err);
     /** Sections; NULL without. */
-    void (*sections)(const ek_view_run *run, ek__stream *s);
+    ek_status (*sections)(const ek_view_run *run, ek__stream *s, ek_error *err);
 } ek__view_part;
 #define EK__VIEW_PART_OF(name) extern const ek__view_part ek__view_part_##name;
 EK__VIEW_PART_LIST(EK__VIEW_PART_OF)

@@ -1,10 +1,6 @@
+// The tab that shows where a step's time goes, by rank and step.
+
+import { sectionTab } from "./section.js";
+
 /** @type {import("../types").Tab} */
-export const breakdownTab = {
-    id: "breakdown",
-    title: "Breakdown",
-    present: (context) => context.run.sections.some((section) => section.name === "breakdown"),
-    show(root) {
-        root.append("Breakdown");
-        return () => root.replaceChildren();
-    },
-};
+export const breakdownTab = sectionTab("breakdown", "Breakdown");

@@ -1,10 +1,6 @@
+// The tab of communication: which rank sends how much to which, over which links and in which groups.
+
+import { sectionTab } from "./section.js";
+
 /** @type {import("../types").Tab} */
-export const communicationTab = {
-    id: "communication",
-    title: "Communication",
-    present: (context) => context.run.sections.some((section) => section.name === "communication"),
-    show(root) {
-        root.append("Communication");
-        return () => root.replaceChildren();
-    },
-};
+export const communicationTab = sectionTab("communication", "Communication");

@@ -1,10 +1,6 @@
+// The tab of a diagnosis: what holds a run back and what to do about it.
+
+import { sectionTab } from "./section.js";
+
 /** @type {import("../types").Tab} */
-export const findingsTab = {
-    id: "findings",
-    title: "Findings",
-    present: (context) => context.run.sections.some((section) => section.name === "findings"),
-    show(root) {
-        root.append("Findings");
-        return () => root.replaceChildren();
-    },
-};
+export const findingsTab = sectionTab("findings", "Findings");

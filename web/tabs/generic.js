@@ -1,16 +1,12 @@
+// Tabs for sections whose name no other tab knows.
+
+import { sectionTab } from "./section.js";
+
 /**
- * A tab for sections of a name that no other tab knows: their notes, charts and tables under that name.
+ * Their notes, charts and tables under that name, with a capital in front.
  * @param {string} name
  * @returns {import("../types").Tab}
  */
 export function genericTab(name) {
-    return {
-        id: name,
-        title: name,
-        present: (context) => context.run.sections.some((section) => section.name === name),
-        show(root) {
-            root.append(name);
-            return () => root.replaceChildren();
-        },
-    };
+    return sectionTab(name, name.charAt(0).toUpperCase() + name.slice(1));
 }

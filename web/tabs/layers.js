@@ -1,10 +1,6 @@
+// The tab of layers: forward, backward and recompute of each layer and stage.
+
+import { sectionTab } from "./section.js";
+
 /** @type {import("../types").Tab} */
-export const layersTab = {
-    id: "layers",
-    title: "Layers",
-    present: (context) => context.run.sections.some((section) => section.name === "layers"),
-    show(root) {
-        root.append("Layers");
-        return () => root.replaceChildren();
-    },
-};
+export const layersTab = sectionTab("layers", "Layers");

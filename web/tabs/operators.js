@@ -1,10 +1,6 @@
+// The tab of operators: what takes how long, how often, as a table.
+
+import { sectionTab } from "./section.js";
+
 /** @type {import("../types").Tab} */
-export const operatorsTab = {
-    id: "operators",
-    title: "Operators",
-    present: (context) => context.run.sections.some((section) => section.name === "operators"),
-    show(root) {
-        root.append("Operators");
-        return () => root.replaceChildren();
-    },
-};
+export const operatorsTab = sectionTab("operators", "Operators");

@@ -1,10 +1,6 @@
+// The tab of a plan: what each stage holds and does.
+
+import { sectionTab } from "./section.js";
+
 /** @type {import("../types").Tab} */
-export const planTab = {
-    id: "plan",
-    title: "Plan",
-    present: (context) => context.run.sections.some((section) => section.name === "plan"),
-    show(root) {
-        root.append("Plan");
-        return () => root.replaceChildren();
-    },
-};
+export const planTab = sectionTab("plan", "Plan");

@@ -1,10 +1,6 @@
+// The tab of a sweep: how a figure moves with what was varied.
+
+import { sectionTab } from "./section.js";
+
 /** @type {import("../types").Tab} */
-export const sweepTab = {
-    id: "sweep",
-    title: "Sweep",
-    present: (context) => context.run.sections.some((section) => section.name === "sweep"),
-    show(root) {
-        root.append("Sweep");
-        return () => root.replaceChildren();
-    },
-};
+export const sweepTab = sectionTab("sweep", "Sweep");

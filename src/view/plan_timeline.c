@@ -1,0 +1,274 @@
+/* The timeline of a simulated plan: a row of blocks for each stage, an arrow for every result that goes to another
+ * stage, the memory of each stage as steps, and what that memory is made of at any time. Everything is as in the
+ * simulation (evenkeel/simulate.h); here it only gets names. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/report_internal.h"
+#include "view/plan.h"
+
+enum { ARGS_SIZE = 2048, NAME_SIZE = 96 };
+
+typedef struct filler {
+    const ek_report *report;
+    const ek_case *of;
+    const ek_timeline *t;
+    const ek_wait *wait; /* [n_blocks] */
+    const int *stage_of; /* [n_blocks] */
+    ek__view_timeline *out;
+} filler;
+
+/* ---- names ---- */
+
+static bool several_chunks(const ek_timeline *t)
+{
+    return t->shape.n_chunks > 1 || t->schedule->placement == EK_PLACE_BOTH_WAYS;
+}
+
+/* "F3", of several chunks "F3·1", of pieces "F3.0·1". */
+static void block_name(const ek_timeline *t, const ek_interval *b, char text[NAME_SIZE])
+{
+    static const char *const letter[EK_N_BLOCK_KINDS] = {"F", "B", "W"};
+    int n = snprintf(text, NAME_SIZE, "%s%s", letter[b->kind], ek__micro_batch(&t->shape, b->micro_batch).text);
+    if (several_chunks(t))
+        snprintf(text + n, NAME_SIZE - (size_t)n, "·%d", b->chunk);
+}
+
+static void held_name(const ek_timeline *t, const ek_interval *b, const char *what, char text[NAME_SIZE])
+{
+    int n = snprintf(text, NAME_SIZE, "micro-batch %s", ek__micro_batch(&t->shape, b->micro_batch).text);
+    if (several_chunks(t))
+        n += snprintf(text + n, NAME_SIZE - (size_t)n, ", chunk %d", b->chunk);
+    snprintf(text + n, NAME_SIZE - (size_t)n, "%s", what);
+}
+
+static ek_view_type block_type(const ek_timeline *t, const ek_interval *b)
+{
+    return b->kind == EK_FORWARD           ? EK_VIEW_FORWARD
+           : b->kind == EK_BACKWARD_WEIGHT ? EK_VIEW_BACKWARD_WEIGHT
+           : t->schedule->splits_backward  ? EK_VIEW_BACKWARD_INPUT
+                                           : EK_VIEW_BACKWARD;
+}
+
+/* ---- details of a block ---- */
+
+typedef struct details {
+    char text[ARGS_SIZE];
+    size_t n;
+} details;
+
+static void add(details *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(details *d, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(d->text + d->n, sizeof d->text - d->n, format, list);
+    va_end(list);
+    if (n > 0 && (size_t)n < sizeof d->text - d->n)
+        d->n += (size_t)n;
+    else
+        d->text[d->n] = '\0'; /* a detail that does not fit is left out as a whole */
+}
+
+/* Sums of a few hundred terms; what is below a millionth is rounding. */
+static void add_number(details *d, const char *key, const char *unit, double value)
+{
+    if (unit)
+        add(d, ",\"%s (%s)\":%s", key, unit, ek__real(round(value * 1e6) / 1e6).text);
+    else
+        add(d, ",\"%s\":%s", key, ek__real(value).text);
+}
+
+static void add_layers(details *d, const filler *f, int position)
+{
+    const ek_timeline *t = f->t;
+    char text[EK__VIEW_KINDS_SIZE];
+    int cell = ek_cell_at(t->schedule->placement, t->shape.n_stages, position);
+    ek__view_layer_kinds(f->of->plan, cell / t->shape.n_stages, cell % t->shape.n_stages, text);
+    bool first = position == 0, last = position == t->shape.n_stages * t->shape.n_chunks - 1;
+    add(d, ",\"layers\":\"%s%s%s\"", first ? "embedding, " : "", text, last ? ", head and loss" : "");
+}
+
+static void add_wait(details *d, const filler *f, const ek_wait *w)
+{
+    char name[NAME_SIZE];
+    add_number(d, "idle before it", NULL, w->idle_time);
+    if (w->source == EK_NO_BLOCK)
+        return;
+    block_name(f->t, &f->t->block[w->source], name);
+    add(d, ",\"takes the result of\":\"%s of stage %d\"", name, f->stage_of[w->source]);
+    if (w->transfer_time > 0)
+        add_number(d, "transfer", NULL, w->transfer_time);
+}
+
+static void block_details(const filler *f, size_t k, double before_mb, details *d)
+{
+    const ek_timeline *t = f->t;
+    const ek_interval *b = &t->block[k];
+    static const char *const kind[EK_N_BLOCK_KINDS] = {"forward", "backward", "backward for weights"};
+    const char *unit = f->report->memory_unit ? f->report->memory_unit : "MB";
+    uint32_t pieces = (uint32_t)ek__pieces(&t->shape);
+    int position = ek_position(t->schedule->placement, t->shape.n_stages, b->chunk, f->stage_of[k]);
+    d->n = 0;
+    add(d, "{\"block\":\"%s\",\"stage\":%d,\"chunk\":%d,\"micro-batch\":%" PRIu32,
+        t->schedule->splits_backward && b->kind == EK_BACKWARD ? "backward for inputs" : kind[b->kind], f->stage_of[k],
+        b->chunk, b->micro_batch / pieces);
+    if (pieces > 1)
+        add(d, ",\"piece of the sequence\":%" PRIu32, b->micro_batch % pieces);
+    add(d, ",\"position in the model\":%d", position);
+    add_layers(d, f, position);
+    if (b->recompute_time > 0)
+        add_number(d, "recomputation in it", NULL, b->recompute_time);
+    add_wait(d, f, &f->wait[k]);
+    add_number(d, "memory before", unit, before_mb);
+    add_number(d, "memory during", unit, b->during_mb);
+    add_number(d, "memory after", unit, b->memory_mb);
+    add(d, "}");
+}
+
+/* ---- rows ---- */
+
+static void fill_row(const filler *f, int stage)
+{
+    const ek_timeline *t = f->t;
+    details d;
+    char name[NAME_SIZE];
+    double before_mb = t->static_mb[stage], clock = 0;
+    uint32_t receive = ek__timeline_name(f->out, "receive", 7, EK_VIEW_TRANSFER);
+    uint32_t send = ek__timeline_name(f->out, "send", 4, EK_VIEW_TRANSFER);
+    ek__timeline_row(f->out);
+    for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++) {
+        const ek_interval *b = &t->block[k];
+        const ek_wait *w = &f->wait[k];
+        if (w->receive_time > 0) {
+            double begin = fmax(b->start - w->receive_time, clock); /* differences round */
+            ek__timeline_event(f->out, begin, b->start - begin, receive, NULL, 0);
+        }
+        block_name(t, b, name);
+        block_details(f, k, before_mb, &d);
+        ek__timeline_event(f->out, b->start, b->end - b->start,
+                           ek__timeline_name(f->out, name, strlen(name), block_type(t, b)), d.text, d.n);
+        if (w->send_time > 0)
+            ek__timeline_event(f->out, b->end, w->send_time, send, NULL, 0);
+        clock = b->end + w->send_time;
+        before_mb = b->memory_mb;
+    }
+}
+
+static void fill_arrows(const filler *f)
+{
+    const ek_timeline *t = f->t;
+    for (size_t k = 0; k < t->n_blocks; k++) {
+        ptrdiff_t source = f->wait[k].source;
+        if (source == EK_NO_BLOCK || f->stage_of[source] == f->stage_of[k])
+            continue;
+        ek__timeline_arrow(f->out, f->stage_of[source], t->block[source].end, f->stage_of[k], t->block[k].start,
+                           t->block[k].kind == EK_FORWARD ? "activations" : "gradients");
+    }
+}
+
+/* ---- memory ---- */
+
+static ek_status fill_curve(const filler *f, int stage, ek_error *err)
+{
+    const ek_timeline *t = f->t;
+    size_t n_blocks = t->first[stage + 1] - t->first[stage], n = 0;
+    double *time = ek__alloc(2 * n_blocks + 2, sizeof *time), *value = ek__alloc(2 * n_blocks + 2, sizeof *value);
+    double before = t->static_mb[stage], limit = ek__stage_limit(f->report, stage);
+    if (time && value) {
+        value[n++] = before;
+        for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++) {
+            const ek_interval *b = &t->block[k];
+            if (b->during_mb > before) { /* recomputation brings something back for as long as the block runs */
+                time[n] = b->start;
+                value[n++] = b->during_mb;
+            }
+            time[n] = b->end;
+            value[n++] = before = b->memory_mb;
+        }
+        time[n] = t->step_time;
+        value[n++] = before;
+        ek__timeline_curve(f->out, "memory", stage, f->report->memory_unit ? f->report->memory_unit : "MB",
+                           limit > 0 ? limit : NAN, true, time, value, n);
+    }
+    bool fine = time && value;
+    free(time);
+    free(value);
+    return fine ? EK_OK : ek__no_memory(err);
+}
+
+/* The sum of what is held at any time is the curve: activations from the end of F to that of B, then the share that the
+ * gradient of the weights needs, and what recomputation brings back while B runs. */
+static void fill_held(const filler *f, int stage)
+{
+    const ek_timeline *t = f->t;
+    char name[NAME_SIZE];
+    double constant = fmin(f->report->layers->const_mb, t->static_mb[stage]), before = t->static_mb[stage];
+    if (constant > 0)
+        ek__timeline_held(f->out, stage, "constant part", EK_VIEW_OTHER, 0, t->step_time, constant);
+    if (t->static_mb[stage] > constant)
+        ek__timeline_held(f->out, stage, "parameters, gradients and optimizer states", EK_VIEW_PARAMETERS, 0,
+                          t->step_time, t->static_mb[stage] - constant);
+    for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++) {
+        const ek_interval *b = &t->block[k];
+        ptrdiff_t until = f->wait[k].freed_by;
+        const ek_interval *end = until == EK_NO_BLOCK ? NULL : &t->block[until];
+        if (b->kind == EK_FORWARD && end && b->activation_mb > 0) {
+            held_name(t, b, "", name);
+            ek__timeline_held(f->out, stage, name, EK_VIEW_ACTIVATIONS, b->end, end->end, b->activation_mb);
+        }
+        if (b->kind == EK_BACKWARD && end && t->weight_share * b->activation_mb > 0) {
+            held_name(t, b, ", for the gradient of the weights", name);
+            ek__timeline_held(f->out, stage, name, EK_VIEW_ACTIVATIONS, b->end, end->end,
+                              t->weight_share * b->activation_mb);
+        }
+        if (b->during_mb > before) {
+            held_name(t, b, ", recomputed", name);
+            ek__timeline_held(f->out, stage, name, EK_VIEW_RECOMPUTE, b->start, b->end, b->during_mb - before);
+        }
+        before = b->memory_mb;
+    }
+}
+
+/* ---- all of it ---- */
+
+ek_status ek__view_plan_timeline(const ek_report *report, int case_index, ek__view_timeline **out, ek_error *err)
+{
+    const ek_case *c = &report->cases[case_index];
+    const ek_timeline *t = c->timeline;
+    int p = t->shape.n_stages;
+    ek_wait *wait = ek__alloc(t->n_blocks, sizeof *wait);
+    int *stage_of = ek__alloc(t->n_blocks, sizeof *stage_of);
+    ek__view_timeline *made = ek__timeline_new(NULL, NULL);
+    ek_status status = wait && stage_of && made ? ek_timeline_waits(t, wait, err) : ek__no_memory(err);
+    if (status)
+        goto done;
+    for (int s = 0; s < p; s++)
+        for (size_t k = t->first[s]; k < t->first[s + 1]; k++)
+            stage_of[k] = s;
+    const filler f = {report, c, t, wait, stage_of, made};
+    for (int s = 0; s < p; s++) {
+        char name[32];
+        snprintf(name, sizeof name, "stage %d", s);
+        ek__timeline_group(made, name, -1, s);
+        ek__timeline_track(made, "blocks", "stage", 1);
+        fill_row(&f, s);
+    }
+    fill_arrows(&f);
+    for (int s = 0; s < p && !status; s++) {
+        status = fill_curve(&f, s, err);
+        fill_held(&f, s);
+    }
+    ek__timeline_span(made, 0, t->step_time);
+done:
+    free(wait);
+    free(stage_of);
+    if (status)
+        ek__timeline_free(made);
+    else
+        *out = made;
+    return status;
+}

@@ -1,0 +1,158 @@
+/* Best plans over a swept value: step, bound and peak as lines, and a row for each value with its plan. */
+#include <math.h>
+#include <string.h>
+
+#include "report/report_internal.h"
+#include "view/view.h"
+
+static bool present(const ek_view_run *run)
+{
+    return run->sweep != NULL;
+}
+
+static void facts(const ek_view_run *run, ek__stream *s)
+{
+    const ek_sweep *sweep = run->sweep;
+    const ek_sweep_row *best = NULL;
+    for (int i = 0; i < sweep->n; i++)
+        if (ek__sweep_solved(&sweep->row[i]) && (!best || sweep->row[i].step_time < best->step_time))
+            best = &sweep->row[i];
+    ek__view_fact(s, "model", NAN, EK__UNIT_TEXT, sweep->layers->name, NULL);
+    ek__view_fact(s, "pipeline", NAN, EK__UNIT_TEXT, sweep->pipeline, NULL);
+    ek__view_fact(s, "swept", NAN, EK__UNIT_TEXT, sweep->key->title, NULL);
+    if (best) {
+        ek__view_fact(s, "shortest step", best->step_time, EK__UNIT_TIME, NULL, EK__SIMULATED);
+        ek__view_fact(s, "at", best->value, EK__UNIT_NONE, NULL, NULL);
+    }
+}
+
+typedef double figure(const ek_sweep_row *row);
+
+static double step_of(const ek_sweep_row *row)
+{
+    return ek__sweep_solved(row) ? row->step_time : NAN;
+}
+
+static double bound_of(const ek_sweep_row *row)
+{
+    return ek__sweep_solved(row) && row->lower_bound > 0 ? row->lower_bound : NAN;
+}
+
+static double peak_of(const ek_sweep_row *row)
+{
+    return ek__sweep_solved(row) ? row->peak_memory_mb : NAN;
+}
+
+static void line(const ek_sweep *sweep, ek__section *x, const char *name, figure *of)
+{
+    bool any = false;
+    for (int i = 0; i < sweep->n; i++)
+        any |= isfinite(of(&sweep->row[i]));
+    if (!any)
+        return;
+    ek__line_begin(x, name);
+    for (int i = 0; i < sweep->n; i++)
+        ek__line_point(x, sweep->row[i].value, of(&sweep->row[i]));
+    ek__line_end(x);
+}
+
+static void lines(const ek_sweep *sweep, ek__section *x)
+{
+    ek__view_unit unit = strcmp(sweep->key->name, "mem") == 0 ? EK__UNIT_MB : EK__UNIT_COUNT;
+    ek__lines_begin(x, "step", "Step time (simulated)", sweep->key->title, unit, "step time", EK__UNIT_TIME);
+    line(sweep, x, "best plan found", step_of);
+    line(sweep, x, "lower bound of any plan (proved)", bound_of);
+    ek__lines_end(x, NAN);
+    ek__lines_begin(x, "peak", "Peak memory of the fullest stage (simulated)", sweep->key->title, unit, "peak",
+                    EK__UNIT_MB);
+    line(sweep, x, "best plan found", peak_of);
+    ek__lines_end(x, NAN);
+}
+
+/* "6 5 5 4", of several chunks "3+3 3+2 ..." by stage. Cut where there is no room. */
+static void layers_text(const ek_plan *plan, char *text, size_t size)
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (int s = 0; s < plan->n_stages; s++)
+        for (int i = 0; i < plan->n_chunks && n + 8 < size; i++)
+            n += (size_t)snprintf(text + n, size - n, "%s%d",
+                                  i   ? "+"
+                                  : s ? " "
+                                      : "",
+                                  plan->layers[i * plan->n_stages + s]);
+}
+
+static void recompute_text(const ek_plan *plan, char *text, size_t size)
+{
+    int count[EK_N_RECOMPUTE] = {0};
+    size_t n = 0;
+    for (int s = 0; s < plan->n_stages; s++)
+        for (int i = 0; i < plan->n_chunks; i++) {
+            ek_chunk_mix mix = ek_plan_mix(plan, i, s);
+            for (int k = 0; k < EK_N_RECOMPUTE; k++)
+                count[k] += mix.n[k];
+        }
+    text[0] = '\0';
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (count[k] > 0)
+            n += (size_t)snprintf(text + n, size - n, "%s%d %s", n ? ", " : "", count[k], ek_recompute_name[k]);
+}
+
+static void status_text(const ek_sweep_row *row, char *text, size_t size)
+{
+    if (row->impossible[0])
+        snprintf(text, size, "not possible: %s", row->impossible);
+    else if (ek__sweep_solved(row))
+        snprintf(text, size, "%s", ek_balance_status_name[row->status]);
+    else if (isfinite(row->smallest_limit_mb))
+        snprintf(text, size, "nothing fits; %s MB would", ek__fixed(ceil(row->smallest_limit_mb), 0).text);
+    else
+        snprintf(text, size, "nothing fits");
+}
+
+static void table(const ek_sweep *sweep, ek__section *x)
+{
+    const ek__view_column column[] = {
+        {"value", sweep->key->title, EK__UNIT_NONE, false},
+        {"step", "step time", EK__UNIT_TIME, false},
+        {"bound", "lower bound", EK__UNIT_TIME, false},
+        {"peak", "peak memory", EK__UNIT_MB, false},
+        {"peak_stage", "fullest stage", EK__UNIT_NONE, false},
+        {"status", "status", EK__UNIT_TEXT, false},
+        {"layers", "layers by stage", EK__UNIT_TEXT, false},
+        {"recompute", "layers by what they recompute", EK__UNIT_TEXT, false},
+    };
+    char text[8192];
+    ek__table_begin(x, "sweep", "Best plan for each value", column, sizeof column / sizeof *column);
+    for (int i = 0; i < sweep->n; i++) {
+        const ek_sweep_row *row = &sweep->row[i];
+        bool solved = ek__sweep_solved(row);
+        ek__row_begin(x);
+        ek__cell_real(x, row->value);
+        ek__cell_real(x, step_of(row));
+        ek__cell_real(x, bound_of(row));
+        ek__cell_real(x, peak_of(row));
+        ek__cell_int(x, solved ? row->peak_stage : INT64_MIN);
+        status_text(row, text, sizeof text);
+        ek__cell_text(x, text);
+        layers_text(&row->plan, text, sizeof text);
+        ek__cell_text(x, solved ? text : NULL);
+        recompute_text(&row->plan, text, sizeof text);
+        ek__cell_text(x, solved ? text : NULL);
+        ek__row_end(x);
+    }
+    ek__table_end(x, -1, false);
+}
+
+static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
+{
+    (void)err;
+    ek__section x = ek__section_begin(s, "sweep");
+    lines(run->sweep, &x);
+    table(run->sweep, &x);
+    ek__section_end(&x);
+    return EK_OK;
+}
+
+const ek__view_part ek__view_part_sweep = {.present = present, .facts = facts, .sections = sections};

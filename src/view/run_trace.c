@@ -1,0 +1,10 @@
+/* Figures of a trace: breakdown, layers, operators, communication, memory. Not there yet: no run has it. */
+#include "view/view.h"
+
+static bool present(const ek_view_run *run)
+{
+    (void)run;
+    return false;
+}
+
+const ek__view_part ek__view_part_trace = {.present = present};

@@ -1,0 +1,98 @@
+// Two runs against each other: the joined tables against a search through all pairs, and the signs of differences.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { betterWay, difference, joinedRows, joinRows } from "../../web/tabs/difference.js";
+
+let state = 3;
+const random = (n) => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return (state >>> 8) % n;
+};
+
+/** The n-th row of a name in a meets the n-th of that name in b: each pair is tried. */
+function bruteJoin(a, b) {
+    const nth = (rows, row) => rows.slice(0, row).filter((other) => other[0] === rows[row][0]).length;
+    const pairs = [];
+    a.forEach((row_a, i) => {
+        const j = b.findIndex((row_b, k) => row_b[0] === row_a[0] && nth(a, i) === nth(b, k));
+        pairs.push([i, j < 0 ? null : j]);
+    });
+    b.forEach((_, j) => {
+        if (!pairs.some((pair) => pair[1] === j))
+            pairs.push([null, j]);
+    });
+    return pairs;
+}
+
+test("joining meets a search through all pairs, with names that stand twice and names of numbers", () => {
+    const names = ["a", "b", "c", 1, "1", null];
+    for (let round = 0; round < 500; round++) {
+        const table = () => Array.from({ length: random(9) }, () => [names[random(names.length)], random(5)]);
+        const [a, b] = [table(), table()];
+        assert.deepEqual(joinRows(a, b), bruteJoin(a, b), JSON.stringify([a, b]));
+    }
+});
+
+test("joined rows: each row of both once, the largest difference first, then those of one run", () => {
+    const columns = [
+        { name: "name", title: "Name", unit: "text", search: true },
+        { name: "total", title: "Total", unit: "ns", search: false },
+    ];
+    for (let round = 0; round < 200; round++) {
+        const table = () => ({
+            id: "t", title: "T", columns, sort: null,
+            rows: Array.from({ length: 1 + random(9) }, () => [String(random(6)), random(7) === 0 ? null : random(100)]),
+        });
+        const [a, b] = [table(), table()];
+        const joined = joinedRows(a, b, "total", "only A", "only B");
+        const pairs = bruteJoin(a.rows, b.rows);
+        assert.equal(joined.length, pairs.length);
+        const expected = pairs.map(([i, j]) => {
+            const [x, y] = [i === null ? null : a.rows[i][1], j === null ? null : b.rows[j][1]];
+            return [i === null ? b.rows[j][0] : a.rows[i][0], x, y, x === null || y === null ? null : y - x,
+                i === null ? "only B" : j === null ? "only A" : x === null || y === null ? "" : y < x ? "better" : y > x ? "worse" : "same"];
+        });
+        const plain = joined.map((row) => [...row.slice(0, 4), row[5]]);
+        const sorted = (rows) => rows.map((row) => JSON.stringify(row)).sort();
+        assert.deepEqual(sorted(plain), sorted(expected));
+        for (let i = 1; i < joined.length; i++) {
+            const [before, after] = [joined[i - 1][3], joined[i][3]];
+            assert.ok(after === null || before !== null && Math.abs(before) >= Math.abs(after));
+        }
+        for (const [, x, y, absolute, share] of joined)
+            assert.ok(share === null || x === 0 && y === 0 || Math.abs(share / 100 * Math.abs(x) - absolute) < 1e-9);
+    }
+});
+
+test("a figure that only one table has leaves the other's side empty", () => {
+    const column = (name) => ({ name, title: name, unit: "ns", search: false });
+    const a = { id: "t", title: "T", sort: null, columns: [column("k"), column("wait")], rows: [["x", 5]] };
+    const b = { id: "t", title: "T", sort: null, columns: [column("k"), column("total")], rows: [["x", 7]] };
+    assert.deepEqual(joinedRows(a, b, "wait", "only A", "only B"), [["x", 5, null, null, null, ""]]);
+    assert.deepEqual(joinedRows(a, b, "total", "only A", "only B"), [["x", null, 7, null, null, ""]]);
+});
+
+test("the sign of a difference is that from the first to the second, and its share is of the first's size", () => {
+    assert.deepEqual(difference(10, 8, -1), { absolute: -2, share: -0.2, verdict: "better" });
+    assert.deepEqual(difference(8, 10, -1), { absolute: 2, share: 0.25, verdict: "worse" });
+    assert.deepEqual(difference(8, 10, 1), { absolute: 2, share: 0.25, verdict: "better" });
+    assert.deepEqual(difference(10, 8, 1), { absolute: -2, share: -0.2, verdict: "worse" });
+    assert.deepEqual(difference(-10, -5, 0), { absolute: 5, share: 0.5, verdict: "" });
+    assert.deepEqual(difference(0, 5, -1), { absolute: 5, share: null, verdict: "worse" });
+    assert.deepEqual(difference(0, 0, -1), { absolute: 0, share: 0, verdict: "same" });
+    assert.equal(difference(null, 1, 1), null);
+    assert.equal(difference(1, "2", 1), null);
+    assert.equal(difference(NaN, 1, 1), null);
+});
+
+test("less is better of times and memory, more of throughput, and of a limit or a number neither", () => {
+    const cases = [
+        ["Step time", "ns", -1], ["Makespan", "time", -1], ["Peak", "MB", -1], ["Bubble", "%", -1], ["Exposed communication", "ns", -1],
+        ["MFU", "%", 1], ["Bus bandwidth", "GB/s", 1], ["Tokens per second", "", 1], ["Hidden communication", "ns", 1],
+        ["Memory limit", "MB", 0], ["Layers", "count", 0], ["Number of stages", "count", 0], ["Schedule", "text", 0], ["x", "", 0],
+    ];
+    for (const [title, unit, way] of cases)
+        assert.equal(betterWay(title, unit), way, title);
+});

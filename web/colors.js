@@ -1,0 +1,158 @@
+// Colours of the page. Every type of event has one hue; light and dark differ in lightness only, and types that stand
+// beside each other differ in lightness too, so that they are told apart without seeing hues. Names of one type get
+// shades of it. Colours are computed in OKLCH (equal steps look equal) once per theme, and looked up while drawing.
+
+export const n_shades = 8;
+const shade_steps = [0, 0.045, -0.04, 0.025, -0.02, 0.06, -0.055, 0.012];
+const shade_turns = [0, 7, -7, -12, 12, 4, -4, 0];
+
+// Lightness and chroma on a light background, hue in degrees. On a dark one lightness moves towards the middle.
+/** @type {Record<string, [number, number, number]>} */
+const of_type = {
+    other: [0.66, 0.02, 260],
+    computing: [0.62, 0.13, 250],
+    communication: [0.66, 0.16, 50],
+    "communication task": [0.75, 0.12, 65],
+    copy: [0.58, 0.13, 320],
+    "memory set": [0.68, 0.1, 335],
+    wait: [0.74, 0.05, 95],
+    framework: [0.64, 0.1, 175],
+    runtime: [0.55, 0.09, 145],
+    python: [0.72, 0.1, 130],
+    "data loading": [0.7, 0.12, 110],
+    step: [0.6, 0.03, 250],
+    scope: [0.7, 0.05, 285],
+    mark: [0.55, 0.17, 20],
+    "all computing": [0.62, 0.13, 250],
+    "all communication": [0.76, 0.11, 65],
+    "communication not overlapped": [0.6, 0.19, 35],
+    idle: [0.84, 0.01, 260],
+    forward: [0.6, 0.14, 252],
+    backward: [0.73, 0.13, 165],
+    "backward for inputs": [0.73, 0.13, 165],
+    "backward for weights": [0.62, 0.11, 140],
+    recompute: [0.7, 0.14, 75],
+    transfer: [0.56, 0.16, 330],
+    parameters: [0.52, 0.12, 262],
+    gradients: [0.62, 0.12, 175],
+    "optimizer states": [0.56, 0.13, 310],
+    activations: [0.73, 0.14, 65],
+};
+/** @type {[number, number, number][]} */
+const of_series = [
+    [0.58, 0.14, 252],
+    [0.7, 0.16, 55],
+    [0.66, 0.13, 165],
+    [0.55, 0.15, 325],
+    [0.76, 0.13, 95],
+    [0.68, 0.11, 220],
+    [0.58, 0.18, 25],
+    [0.6, 0.05, 260],
+];
+
+/** Linear light to what a screen is told. @param {number} x */
+const gamma = (x) => (x <= 0.0031308 ? 12.92 * x : 1.055 * x ** (1 / 2.4) - 0.055);
+
+/**
+ * OKLCH to sRGB bytes (Ottosson 2020); chroma is lowered until the colour can be shown.
+ * @param {number} lightness
+ * @param {number} chroma
+ * @param {number} hue  degrees
+ * @returns {[number, number, number]}
+ */
+export function fromOklch(lightness, chroma, hue) {
+    for (let c = chroma; ; c -= 0.01) {
+        const a = Math.max(c, 0) * Math.cos((hue * Math.PI) / 180);
+        const b = Math.max(c, 0) * Math.sin((hue * Math.PI) / 180);
+        const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+        const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+        const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+        const rgb = [
+            4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+            -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+            -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+        ];
+        if (c <= 0 || rgb.every((x) => x >= -0.0005 && x <= 1.0005)) {
+            const [r, g, blue] = rgb.map((x) => Math.round(255 * gamma(Math.min(1, Math.max(0, x)))));
+            return [r, g, blue];
+        }
+    }
+}
+
+/**
+ * Relative luminance of sRGB bytes, 0 to 1.
+ * @param {number[]} rgb
+ */
+export function luminance(rgb) {
+    const linear = (/** @type {number} */ byte) => {
+        const x = byte / 255;
+        return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+    };
+    return 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
+}
+
+/** @param {number} lightness @param {boolean} dark */
+const forTheme = (lightness, dark) => (dark ? 0.62 + (lightness - 0.62) * 0.75 : lightness);
+
+/** @param {number[]} rgb */
+const css = (rgb) => `rgb(${rgb[0]} ${rgb[1]} ${rgb[2]})`;
+
+/** A well-mixed byte of a whole number. @param {number} number */
+function mixed(number) {
+    let x = Math.imul(number + 0x9e37, 0x85ebca6b);
+    x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
+    return (x ^ (x >>> 16)) >>> 0;
+}
+
+/**
+ * FNV-1a: the same text has the same shade in every run.
+ * @param {string} text
+ */
+export function hashed(text) {
+    let hash = 0x811c9dc5;
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+    return mixed(hash);
+}
+
+/**
+ * @param {string[]} types  document.types
+ * @param {boolean} dark
+ */
+function tables(types, dark) {
+    const pixel = new Uint32Array(types.length * n_shades);
+    const base = types.map((name, i) => of_type[name] ?? [0.66, 0.08, (i * 47) % 360]);
+    /** @type {string[]} */
+    const ink = [];
+    base.forEach(([lightness, chroma, hue], i) => {
+        for (let shade = 0; shade < n_shades; shade++) {
+            const rgb = fromOklch(forTheme(lightness, dark) + shade_steps[shade], chroma, hue + shade_turns[shade]);
+            pixel[i * n_shades + shade] = (0xff000000 | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0]) >>> 0;
+            // The better contrast of the two: equal where luminance is 0.179.
+            ink.push(luminance(rgb) > 0.179 ? "#000" : "#fff");
+        }
+    });
+    const plain = (/** @type {[number, number, number]} */ [l, c, h]) => css(fromOklch(forTheme(l, dark), c, h));
+    return { pixel, ink, type: base.map(plain), series: of_series.map(plain) };
+}
+
+/**
+ * Colours of one run.
+ * @param {string[]} types  document.types
+ * @param {string[] | null} names  texts of the timeline's names, where they are at hand
+ * @returns {import("./types").Colors & { setDark(dark: boolean): void }}
+ */
+export function makeColors(types, names) {
+    let table = tables(types, false);
+    const shades = names === null ? null : Uint8Array.from(names, (text) => hashed(text) % n_shades);
+    const at = (/** @type {number} */ type, /** @type {number} */ name) =>
+        (type < types.length ? type : 0) * n_shades + (shades === null ? mixed(name) % n_shades : shades[name] | 0);
+    return {
+        type: (type) => table.type[type] ?? table.type[0],
+        pixel: (type, name) => table.pixel[at(type, name)],
+        ink: (type, name) => table.ink[at(type, name)],
+        series: (number) => table.series[number % table.series.length],
+        setDark(dark) {
+            table = tables(types, dark);
+        },
+    };
+}

@@ -1,0 +1,71 @@
+// Builds elements of the page. Whatever is given as content becomes text or is a node already: nothing here, and nothing
+// in the page, ever reads markup out of a text, so names from a trace stay what they are.
+
+const svg_space = "http://www.w3.org/2000/svg";
+
+/** @typedef {Node | string | number | null | undefined | Content[]} Content */
+
+/**
+ * @param {Element} node
+ * @param {Record<string, any>} attributes
+ */
+function give(node, attributes) {
+    for (const [name, value] of Object.entries(attributes)) {
+        if (value === null || value === undefined || value === false) continue;
+        if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+        else if (name === "style") Object.assign(/** @type {HTMLElement} */ (node).style, value);
+        else node.setAttribute(name, value === true ? "" : String(value));
+    }
+}
+
+/**
+ * Append content to a node: texts as text, lists piece by piece, nothing for null.
+ * @param {Node} node
+ * @param {Content[]} content
+ */
+export function append(node, ...content) {
+    for (const piece of content) {
+        if (piece === null || piece === undefined) continue;
+        if (Array.isArray(piece)) append(node, ...piece);
+        else node.appendChild(piece instanceof Node ? piece : document.createTextNode(String(piece)));
+    }
+}
+
+/**
+ * An element: element("button", { class: "quiet", onclick: close }, "Close"). An attribute that is true is set empty, one
+ * that is false or null is left out; `style` is an object of properties, `onNAME` a listener.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {Content[]} content
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function element(tag, attributes = {}, ...content) {
+    const node = document.createElement(tag);
+    give(node, attributes);
+    append(node, ...content);
+    return node;
+}
+
+/**
+ * The same for a drawing: svg("rect", { x: 1, y: 2, width: 3, height: 4 }).
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {Content[]} content
+ */
+export function svg(tag, attributes = {}, ...content) {
+    const node = document.createElementNS(svg_space, tag);
+    give(node, attributes);
+    append(node, ...content);
+    return node;
+}
+
+/**
+ * Put content in place of what a node had.
+ * @param {Element} node
+ * @param {Content[]} content
+ */
+export function fill(node, ...content) {
+    node.replaceChildren();
+    append(node, ...content);
+}

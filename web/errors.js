@@ -1,0 +1,34 @@
+// What went wrong is said at the top of the page, once, in words; the rest of the page goes on.
+
+import { element } from "./dom.js";
+
+const most = 4; // messages at a time
+
+/** @param {unknown} error */
+export function messageOf(error) {
+    return error instanceof Error && error.message !== "" ? error.message : String(error);
+}
+
+/**
+ * Says it at the top of the page.
+ * @param {string} message
+ */
+export function showError(message) {
+    const shown = [...document.querySelectorAll(".banner span")].map((node) => node.textContent);
+    if (shown.includes(message) || shown.length >= most) return;
+    const close = element("button", { "aria-label": "Dismiss this message", onclick: () => banner.remove() }, "Dismiss");
+    const banner = element("div", { class: "banner", role: "alert" }, element("span", {}, message), close);
+    document.getElementById("page")?.before(banner);
+}
+
+/** Mistakes that nobody caught are shown too. */
+export function watchErrors() {
+    window.addEventListener("error", (event) => {
+        // A layout that takes two rounds is none.
+        if (!event.message.startsWith("ResizeObserver loop")) showError(`Something in this page failed: ${event.message}`);
+    });
+    window.addEventListener("unhandledrejection", (event) => {
+        if (event.reason instanceof Error && event.reason.name === "AbortError") return;
+        showError(`Something in this page failed: ${messageOf(event.reason)}`);
+    });
+}

@@ -1,0 +1,51 @@
+// Moves the shown stretch so that a place can be seen: no further and no closer than needed.
+
+/** @typedef {import("./types").State} State */
+/** @typedef {import("./types").Timeline} Timeline */
+
+const least_share = 1 / 400; // of the picture, below which an event is too narrow to be seen
+const good_share = 1 / 20; // what it then gets
+const most_share = 0.8;
+
+/**
+ * The stretch in which an event is seen: the one that is shown where that does.
+ * @param {{ begin: number, end: number }} shown
+ * @param {{ begin: number, end: number }} event
+ * @param {{ begin: number, end: number }} whole
+ * @param {number} least  shortest stretch
+ */
+export function stretchFor(shown, event, whole, least) {
+    const duration = event.end - event.begin;
+    let span = shown.end - shown.begin;
+    if (duration > most_share * span) span = Math.min(duration / most_share, Math.max(span, whole.end - whole.begin));
+    else if (duration < least_share * span) span = Math.max(duration / good_share, least);
+    const inside = event.begin >= shown.begin && event.end <= shown.end;
+    if (inside && span >= shown.end - shown.begin) return { begin: shown.begin, end: shown.end };
+    const middle = (event.begin + event.end) / 2;
+    return { begin: middle - span / 2, end: middle + span / 2 };
+}
+
+/**
+ * Show an event, and select it.
+ * @param {State} state
+ * @param {Timeline} timeline
+ * @param {{ row: number, index: number, begin: number, end: number }} event
+ */
+export function reveal(state, timeline, event) {
+    const { begin, end } = state.view;
+    const least = Math.min(end - begin, timeline.unit === "ns" ? 1000 : (timeline.end - timeline.begin) / 1e4);
+    const stretch = stretchFor({ begin, end }, event, timeline, least);
+    state.set({ ...stretch, selected: { row: event.row, index: event.index } });
+}
+
+/**
+ * Show a point in time.
+ * @param {State} state
+ * @param {number} time
+ */
+export function revealTime(state, time) {
+    const { begin, end } = state.view;
+    const half = (end - begin) / 2;
+    const inside = time >= begin && time <= end;
+    state.set(inside ? { pointer: time } : { begin: time - half, end: time + half, pointer: time });
+}

@@ -1,0 +1,115 @@
+// What is known about the selected event: its times, its layer, its arguments as a tree of text, and the flows it belongs
+// to, each a button that goes to the other end.
+
+import { element, fill } from "../dom.js";
+import { messageOf } from "../errors.js";
+import { reveal } from "../reveal.js";
+import { allTracks } from "../rows.js";
+
+const most_entries = 200; // of one object or list
+const most_letters = 2000; // of one text, before "all of it"
+const most_depth = 12;
+
+/** A text; a long one in part, with a button for the rest. @param {string} text */
+function longText(text) {
+    if (text.length <= most_letters) return element("span", {}, text);
+    const span = element("span", {}, `${text.slice(0, most_letters)} … `);
+    span.append(element("button", { class: "link", onclick: () => fill(span, text) }, `all ${text.length} letters`));
+    return span;
+}
+
+/**
+ * A value of JSON as nested lists.
+ * @param {unknown} value
+ * @param {number} depth
+ * @returns {HTMLElement}
+ */
+export function tree(value, depth = 0) {
+    if (value === null || typeof value !== "object") return longText(String(value));
+    const entries = Object.entries(value);
+    if (entries.length === 0) return element("span", { class: "quiet" }, Array.isArray(value) ? "empty list" : "empty");
+    const plain = entries.every(([, inner]) => inner === null || typeof inner !== "object");
+    if (Array.isArray(value) && plain && entries.length <= 32) return longText(value.map(String).join(", "));
+    if (depth >= most_depth) return longText(JSON.stringify(value));
+    const items = entries.slice(0, most_entries).map(([key, inner]) =>
+        element("li", {}, element("span", { class: "key" }, key), tree(inner, depth + 1)));
+    if (entries.length > most_entries) {
+        items.push(element("li", { class: "quiet" }, `and ${entries.length - most_entries} more`));
+    }
+    return element("ul", {}, items);
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../types").Context & { source: import("../types").Source }} context
+ * @returns {() => void}
+ */
+export function showDetails(root, context) {
+    const { state, source, format, colors } = context;
+    const { timeline } = source;
+    const tracks = allTracks(timeline);
+    const body = element("div");
+    const clear = element("button", { onclick: () => state.set({ selected: null }), "aria-label": "Clear the selection" }, "Clear");
+    fill(root, element("div", { class: "head" }, element("h2", {}, "Event"), clear), body);
+
+    /** @param {import("../types").Flow} flow */
+    function flowItem(flow) {
+        const way = flow.outgoing ? "to" : "from";
+        if (flow.row < 0) return element("li", { class: "quiet" }, `${flow.name} ${way} an event that is not here`);
+        const track = tracks[source.row_track[flow.row]];
+        const where = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
+        const go = element("button", { class: "link", onclick: () => reveal(state, timeline, flow) }, flow.event || "event");
+        const moment = format.time(flow.begin, timeline.unit, shownDigits());
+        return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${where}, at ${moment}`));
+    }
+
+    /** Times are shown as exactly as the picture tells them apart. */
+    const shownDigits = () => (state.view.end - state.view.begin) / 1e4;
+
+    /** @param {import("../types").EventPlace} place @param {import("../types").Details} details */
+    function show(place, details) {
+        const track = tracks[source.row_track[place.row]];
+        const group = timeline.groups[track.group].name;
+        const swatch = element("span", { class: "swatch", style: { background: colors.type(details.type) } });
+        /** @type {[string, any][]} */
+        const figures = [
+            ["type", [swatch, context.document.types[details.type] ?? ""]],
+            ["begin", format.time(details.begin, timeline.unit, shownDigits())],
+            ["duration", format.value(details.end - details.begin, timeline.unit === "ns" ? "ns" : "time")],
+            ["layer", details.layer],
+            ["where", [group, track.name].filter((text) => text !== "").join(", ")],
+        ];
+        const list = figures
+            .filter(([, value]) => value !== "")
+            .map(([label, value]) => [element("dt", {}, label), element("dd", {}, value)]);
+        const args = details.args !== null && Object.keys(details.args).length > 0
+            ? [element("h3", {}, "Arguments"), element("div", { class: "tree" }, tree(details.args))] : null;
+        const text = details.args === null && details.text !== null && details.text !== ""
+            ? [element("h3", {}, "As it stands in the trace"), element("pre", {}, longText(details.text))] : null;
+        const flows = details.flows.length > 0
+            ? [element("h3", {}, "Flows"), element("ul", { class: "flows" }, details.flows.map(flowItem))] : null;
+        fill(body, element("p", { class: "name" }, details.name || "(without a name)"), element("dl", { class: "figures" }, list),
+            flows, args, text);
+    }
+
+    let asked = 0;
+    function update() {
+        const place = state.view.selected;
+        clear.hidden = place === null;
+        const mine = ++asked;
+        if (place === null || place.row >= timeline.row_events.length) {
+            fill(body, element("p", { class: "quiet" }, "Click an event to see what it is."));
+            return;
+        }
+        source.details(place).then(
+            (details) => mine === asked && show(place, details),
+            (error) => mine === asked && fill(body, element("p", { class: "quiet" }, messageOf(error))),
+        );
+    }
+    update();
+    const end = state.on(["selected"], update);
+    return () => {
+        asked = -1;
+        end();
+    };
+}

@@ -1,0 +1,54 @@
+// The list of marks: places in time with a name that the reader gave. They stand in the address with the rest.
+
+import { element, fill } from "../dom.js";
+import { revealTime } from "../reveal.js";
+
+/**
+ * Add a mark at the pointer, or in the middle of what is shown.
+ * @param {import("../types").State} state
+ */
+export function addMark(state) {
+    const { pointer, begin, end, marks } = state.view;
+    const time = pointer !== null && pointer >= begin && pointer <= end ? pointer : (begin + end) / 2;
+    const used = new Set(marks.map((mark) => mark.name));
+    let number = marks.length + 1;
+    while (used.has(`mark ${number}`)) number++;
+    state.set({ marks: [...marks, { time, name: `mark ${number}` }].sort((a, b) => a.time - b.time) });
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../types").Context & { source: import("../types").Source }} context
+ * @returns {() => void}
+ */
+export function showMarks(root, context) {
+    const { state, format } = context;
+    const { unit } = context.source.timeline;
+    const list = element("ul", { class: "marks" });
+    const add = element("button", { onclick: () => addMark(state), title: "Add a mark at the pointer (M)" }, "Add");
+    fill(root, element("div", { class: "head" }, element("h2", {}, "Marks"), add), list);
+
+    /** @param {{ time: number, name: string }} mark @param {number} at */
+    function item(mark, at) {
+        const rename = (/** @type {Event} */ event) => {
+            const name = /** @type {HTMLInputElement} */ (event.target).value;
+            state.set({ marks: state.view.marks.map((old, i) => (i === at ? { ...old, name } : old)) });
+        };
+        const remove = () => {
+            state.set({ marks: state.view.marks.filter((_, i) => i !== at) });
+            /** @type {HTMLElement} */ (list.querySelectorAll("input")[at] ?? add).focus();
+        };
+        const moment = format.time(mark.time, unit, (state.view.end - state.view.begin) / 1e3);
+        return element("li", {},
+            element("input", { value: mark.name, "aria-label": `Name of the mark at ${moment}`, maxlength: 200, onchange: rename }),
+            element("button", { class: "link place", onclick: () => revealTime(state, mark.time), title: "Show it" }, moment),
+            element("button", { onclick: remove, "aria-label": `Delete ${mark.name}`, title: "Delete" }, "✕"));
+    }
+
+    function draw() {
+        const { marks } = state.view;
+        fill(list, marks.length > 0 ? marks.map(item) : element("li", { class: "quiet" }, "M adds one at the pointer."));
+    }
+    draw();
+    return state.on(["marks"], draw);
+}

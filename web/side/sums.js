@@ -1,0 +1,188 @@
+// Sums over the dragged range: how often and how long, by name, type or stream, of the rows that the filter shows and the
+// names it asks for. They are counted again when the range or the filter changes, not while it moves.
+
+import { element, fill } from "../dom.js";
+import { messageOf } from "../errors.js";
+import { allTracks, filteredRows } from "../rows.js";
+
+const wait_ms = 120;
+const most_lines = 200;
+/** @type {[string, string][]} */
+const groupings = [
+    ["name", "Name"],
+    ["type", "Type"],
+    ["stream", "Stream"],
+];
+/** @type {{ key: "label" | "n" | "total" | "average", title: string, kind: string }[]} */
+const columns = [
+    { key: "label", title: "", kind: "" },
+    { key: "n", title: "Count", kind: "number count" },
+    { key: "total", title: "Total", kind: "number time" },
+    { key: "average", title: "Mean", kind: "number time" },
+];
+
+/** @typedef {{ label: string, type: number | null, n: number, total: number, average: number }} Line */
+
+/**
+ * Totals of the source put together by what they are grouped by.
+ * @param {import("../types").Total[]} totals
+ * @param {(total: import("../types").Total) => { key: string, label: string, type: number | null }} grouping
+ * @returns {Line[]}
+ */
+export function gather(totals, grouping) {
+    /** @type {Map<string, Line>} */
+    const lines = new Map();
+    for (const total of totals) {
+        const { key, label, type } = grouping(total);
+        let line = lines.get(key);
+        if (line === undefined) lines.set(key, (line = { label, type, n: 0, total: 0, average: 0 }));
+        line.n += total.n;
+        line.total += total.total;
+    }
+    for (const line of lines.values()) line.average = line.total / line.n;
+    return [...lines.values()];
+}
+
+/**
+ * @param {Line[]} lines
+ * @param {{ key: "label" | "n" | "total" | "average", descending: boolean }} order
+ */
+export function ordered(lines, { key, descending }) {
+    const way = descending ? -1 : 1;
+    const compared = (/** @type {any} */ a, /** @type {any} */ b) => (a < b ? -1 : a > b ? 1 : 0);
+    return [...lines].sort((a, b) => way * compared(a[key], b[key]) || compared(a.label, b.label));
+}
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../types").Context & { source: import("../types").Source }} context
+ * @returns {() => void}
+ */
+export function showSums(root, context) {
+    const { state, source, format, colors } = context;
+    const { timeline } = source;
+    const unit = timeline.unit === "ns" ? "ns" : "time";
+    const tracks = allTracks(timeline);
+    let grouping = "name";
+    /** @type {{ key: "label" | "n" | "total" | "average", descending: boolean }} */
+    let order = { key: "total", descending: true };
+    /** @type {import("../types").Total[] | null} */
+    let totals = null;
+    /** @type {AbortController | null} */
+    let counting = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+
+    const about = element("p", { role: "status" });
+    const table = element("table", { class: "sums-table" });
+    const choices = groupings.map(([id, title]) =>
+        element("button", { "aria-pressed": id === grouping, "data-by": id, onclick: () => choose(id) }, title));
+    const by = element("div", { class: "choices", role: "group", "aria-label": "Sums by" }, choices);
+    const closer = element("button", { onclick: zoom, title: "Show just the range (Z)" }, "Zoom to it");
+    const clear = element("button", { onclick: () => state.set({ range: null }), "aria-label": "Clear the range" }, "Clear");
+    const buttons = element("div", { class: "row" }, closer, clear);
+    fill(root, element("div", { class: "head" }, element("h2", {}, "Range"), buttons), about, by, table);
+
+    function zoom() {
+        const range = state.view.range;
+        if (range !== null) state.set({ begin: range[0], end: range[1] });
+    }
+
+    /** @param {string} id */
+    function choose(id) {
+        grouping = id;
+        for (const button of choices) button.setAttribute("aria-pressed", String(button.dataset.by === id));
+        draw();
+    }
+
+    /** @param {import("../types").Total} total */
+    function groupOf(total) {
+        if (grouping === "name") return { key: `${total.type} ${total.name}`, label: total.name, type: total.type };
+        if (grouping === "type") {
+            return { key: String(total.type), label: context.document.types[total.type] ?? "", type: total.type };
+        }
+        const track = tracks[total.track];
+        const label = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
+        return { key: String(total.track), label, type: null };
+    }
+
+    /** @param {typeof columns[number]} column */
+    function heading({ key, title, kind }) {
+        const active = order.key === key;
+        const text = key === "label" ? groupings.find(([id]) => id === grouping)?.[1] ?? "" : title;
+        const turn = () => {
+            order = { key, descending: active ? !order.descending : key !== "label" };
+            draw();
+        };
+        const arrow = active ? (order.descending ? " ↓" : " ↑") : "";
+        return element("th", { class: kind, scope: "col", "aria-sort": active ? (order.descending ? "descending" : "ascending") : null },
+            element("button", { onclick: turn }, text, arrow));
+    }
+
+    function draw() {
+        if (totals === null) return fill(table);
+        const wanted = state.view.filter.name.toLowerCase();
+        const lines = ordered(gather(totals.filter((total) => total.name.toLowerCase().includes(wanted)), groupOf), order);
+        // A table drawn anew keeps the focus where it was.
+        const focused = [...table.querySelectorAll("th button")].findIndex((button) => button === document.activeElement);
+        fill(table,
+            element("thead", {}, element("tr", {}, columns.map(heading))),
+            element("tbody", {}, lines.slice(0, most_lines).map((line) =>
+                element("tr", {},
+                    element("td", {}, line.type === null ? null
+                        : element("span", { class: "swatch", style: { background: colors.type(line.type) } }), line.label || "(without a name)"),
+                    element("td", { class: "number" }, format.value(line.n, "count")),
+                    element("td", { class: "number" }, format.value(line.total, unit)),
+                    element("td", { class: "number" }, format.value(line.average, unit))))));
+        if (lines.length > most_lines) {
+            table.append(element("tfoot", {}, element("tr", {},
+                element("td", { colspan: columns.length, class: "quiet" }, `and ${lines.length - most_lines} more`))));
+        }
+        if (focused >= 0) /** @type {HTMLElement} */ (table.querySelectorAll("th button")[focused]).focus();
+    }
+
+    /** @param {[number, number]} range */
+    function about_range([begin, end]) {
+        const resolution = (state.view.end - state.view.begin) / 1e4;
+        return `${format.value(end - begin, unit)}, from ${format.time(begin, timeline.unit, resolution)} ` +
+            `to ${format.time(end, timeline.unit, resolution)}`;
+    }
+
+    async function count() {
+        const { range, filter } = state.view;
+        if (range === null) return;
+        const mine = new AbortController();
+        counting = mine;
+        const said = about_range(range);
+        const progress = (/** @type {number} */ covered) => fill(about, `${said} (${format.value(100 * covered, "%")} counted)`);
+        try {
+            const found = await source.sums(filteredRows(source, filter), range[0], range[1], progress, mine.signal);
+            if (mine.signal.aborted) return;
+            totals = found;
+            fill(about, said);
+            draw();
+        } catch (error) {
+            if (!mine.signal.aborted) fill(about, messageOf(error));
+        }
+    }
+
+    function update() {
+        counting?.abort();
+        clearTimeout(timer);
+        const range = state.view.range;
+        for (const node of [buttons, by, table]) node.hidden = range === null;
+        if (range === null) {
+            totals = null;
+            return fill(about, element("span", { class: "quiet" }, "Drag over a stretch of time to see what it holds."));
+        }
+        fill(about, about_range(range));
+        timer = setTimeout(count, wait_ms);
+    }
+    update();
+    const ends = [state.on(["range", "filter"], update), state.on(["theme"], draw)];
+    return () => {
+        counting?.abort();
+        clearTimeout(timer);
+        for (const end of ends) end();
+    };
+}

@@ -1,0 +1,163 @@
+// The line above the timeline: the search with next and previous, and the filter. Both live in the shared view; what they
+// hide or dim is drawn by the timeline.
+
+import { element, fill } from "../dom.js";
+import { messageOf } from "../errors.js";
+import { reveal } from "../reveal.js";
+import { allTracks, filteredRows, inList } from "../rows.js";
+
+const wait_ms = 250;
+const most_offered = 60; // names of tracks
+
+/**
+ * @param {HTMLElement} root
+ * @param {import("../types").Context & { source: import("../types").Source }} context
+ * @returns {{ focus(): void, end(): void }}
+ */
+export function showTools(root, context) {
+    const { state, source, format } = context;
+    const { timeline } = source;
+    const found = element("span", { class: "found", role: "status" });
+    const query = element("input", {
+        type: "search", value: state.view.query, placeholder: "Search names  ( / )", "aria-label": "Search names of events",
+        oninput: typed, onkeydown: keyed,
+    });
+    const search = element("div", { class: "group search", role: "search" }, query,
+        element("button", { "aria-label": "Previous", title: "Previous (Shift+Enter)", onclick: () => go(false) }, "↑"),
+        element("button", { "aria-label": "Next", title: "Next (Enter)", onclick: () => go(true) }, "↓"), found);
+    const arrows = element("input", { type: "checkbox", onchange: () => state.set({ arrows: arrows.checked }) });
+    arrows.checked = state.view.arrows;
+
+    let asked = 0;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+
+    /** @param {KeyboardEvent} event */
+    function keyed(event) {
+        if (event.key === "Enter") {
+            event.preventDefault();
+            go(!event.shiftKey);
+        } else if (event.key === "Escape") {
+            if (query.value === "") query.blur();
+            query.value = "";
+            typed();
+        }
+    }
+
+    /** @param {number} names */
+    const tell = (names) => fill(found, names === 1 ? "1 name" : `${format.value(names, "count")} names`);
+
+    /** What is typed counts at once in the picture; how many names match is asked for when the typing pauses. */
+    function typed() {
+        state.set({ query: query.value });
+        clearTimeout(timer);
+        const mine = ++asked;
+        if (query.value === "") return fill(found);
+        timer = setTimeout(() => {
+            const start = { time: -Infinity, row: 0, index: 0 };
+            source.find(query.value, filteredRows(source, state.view.filter), true, start).then(
+                (hit) => mine === asked && tell(hit?.names ?? 0),
+                (error) => mine === asked && fill(found, messageOf(error)),
+            );
+        }, wait_ms);
+    }
+
+    /** From where a search goes on: the selected event, else an edge of what is shown. @param {boolean} forward */
+    async function place(forward) {
+        const { selected, begin, end } = state.view;
+        if (selected === null) return { time: forward ? begin : end, row: 0, index: 0 };
+        const details = await source.details(selected);
+        return { time: details.begin, ...selected };
+    }
+
+    /** @param {boolean} forward */
+    async function go(forward) {
+        if (query.value === "") return query.focus();
+        clearTimeout(timer);
+        const mine = ++asked;
+        fill(found, "…");
+        try {
+            const rows = filteredRows(source, state.view.filter);
+            let hit = await source.find(query.value, rows, forward, await place(forward));
+            if (hit === null) {
+                // Once around: from the other end.
+                const last = timeline.row_events.length;
+                const edge = forward ? { time: -Infinity, row: 0, index: 0 } : { time: Infinity, row: last, index: 0 };
+                hit = await source.find(query.value, rows, forward, edge);
+            }
+            if (mine !== asked) return;
+            tell(hit?.names ?? 0);
+            if (hit !== null) reveal(state, timeline, hit);
+        } catch (error) {
+            if (mine === asked) fill(found, messageOf(error));
+        }
+    }
+
+    /**
+     * @param {"rank" | "stage" | "track" | "name"} key @param {string} title @param {string} hint @param {string} kind
+     * @param {string[]} offers
+     */
+    function filter(key, title, hint, kind, offers) {
+        const id = `filter-${key}`;
+        const input = element("input", {
+            id, class: kind, type: "search", value: state.view.filter[key], placeholder: "all", title: hint, autocomplete: "off",
+            list: offers.length > 0 ? `${id}-offers` : null,
+            oninput: () => {
+                state.set({ filter: { ...state.view.filter, [key]: input.value } });
+                mark();
+            },
+        });
+        const mark = () => {
+            const numbers = key === "rank" || key === "stage";
+            const wrong = numbers && input.value !== "" && !timeline.groups.some((group) => inList(input.value, group[key]));
+            input.classList.toggle("wrong", wrong);
+            input.classList.toggle("used", input.value !== "" && !wrong);
+            input.setAttribute("aria-invalid", String(wrong));
+        };
+        mark();
+        const list = offers.length === 0 ? null
+            : element("datalist", { id: `${id}-offers` }, offers.map((offer) => element("option", { value: offer })));
+        return { key, input, mark, node: element("label", { for: id }, title, input, list) };
+    }
+
+    const numbers = (/** @type {"rank" | "stage"} */ key) =>
+        [...new Set(timeline.groups.map((group) => group[key]))].filter((number) => number >= 0).map(String);
+    const tracks = allTracks(timeline);
+    const streams = [...new Set([...tracks.map((track) => track.class), ...tracks.map((track) => track.name)])]
+        .filter((name) => name !== "").slice(0, most_offered);
+    const filters = [
+        numbers("rank").length > 1 ? filter("rank", "Rank", "Ranks to show, as 3 or 0-7 or 1,4", "few", numbers("rank")) : null,
+        numbers("stage").length > 1 ? filter("stage", "Stage", "Stages to show, as 3 or 0-7 or 1,4", "few", numbers("stage")) : null,
+        filter("track", "Stream", "Rows to show: a part of their name, or their kind", "more", streams),
+        filter("name", "Name", "Events without this in their name are dimmed, and not counted in sums", "more", []),
+    ].filter((entry) => entry !== null);
+
+    fill(root, search, element("span", { class: "gap" }),
+        element("div", { class: "group", role: "group", "aria-label": "Filter" }, filters.map((entry) => entry.node)),
+        timeline.n_arrows > 0 || source.timeline.data === null ? element("label", {}, arrows, "Arrows") : null);
+    if (query.value !== "") typed();
+
+    const end = state.on(["query", "filter", "arrows"], () => {
+        if (state.view.query !== query.value) {
+            query.value = state.view.query;
+            typed();
+        }
+        for (const entry of filters) {
+            if (entry.input.value === state.view.filter[entry.key]) continue;
+            entry.input.value = state.view.filter[entry.key];
+            entry.mark();
+        }
+        arrows.checked = state.view.arrows;
+    });
+    return {
+        focus() {
+            query.focus();
+            query.select();
+        },
+        end() {
+            asked = -1;
+            clearTimeout(timer);
+            end();
+        },
+    };
+}

@@ -1,0 +1,374 @@
+// Events that stand in the page itself: flat columns, a tree of sums a row (blocks.js), and binary searches in them.
+// Everything is at hand at once; only sums over a range give way to the page now and then.
+
+import { fillRoom, firstAfter, firstFrom, makeRoom, makeRow } from "./blocks.js";
+import { lineReader, inflate, readColumns } from "./document.js";
+import { placeRows } from "./rows.js";
+
+/** @typedef {import("./types").Timeline} Timeline */
+/** @typedef {import("./types").Source} Source */
+/** @typedef {import("./types").Details} Details */
+/** @typedef {import("./document.js").Columns} Columns */
+
+const turn_ms = 8; // of sums, before the page may draw
+const events_per_look = 4096; // between looks at the clock
+const most_flows = 256;
+
+/** So many arrows are passed over at once where all of them end before what is shown. */
+const arrow_block = 64;
+
+/** @param {string} text */
+const lower = (text) => text.toLowerCase();
+
+/**
+ * Arrows in order of their earlier time, with the latest time of each block.
+ * @param {Columns["arrows"]} arrows
+ */
+function sortArrows(arrows) {
+    const n = arrows.from_time.length;
+    const early = Float64Array.from(arrows.from_time, (time, i) => Math.min(time, arrows.to_time[i]));
+    const late = Float64Array.from(arrows.from_time, (time, i) => Math.max(time, arrows.to_time[i]));
+    const order = Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => early[a] - early[b] || a - b);
+    const latest = new Float64Array(Math.ceil(n / arrow_block)).fill(-Infinity);
+    order.forEach((arrow, i) => {
+        const block = Math.floor(i / arrow_block);
+        latest[block] = Math.max(latest[block], late[arrow]);
+    });
+    return { early: early.map((_, i) => early[order[i]]), late, order, latest };
+}
+
+/** Numbers of arrows by a row at one of their ends. @param {Uint32Array} rows @param {number} n_rows */
+function byRow(rows, n_rows) {
+    /** @type {number[][]} */
+    const lists = Array.from({ length: n_rows }, () => []);
+    rows.forEach((row, arrow) => lists[row]?.push(arrow));
+    return lists;
+}
+
+/** Lets the page draw. */
+const giveWay = () => new Promise((resolve) => setTimeout(resolve, 0));
+
+/**
+ * What a line of details says: an object's `args`, `layer` and `text` where it has them, else all of it is arguments.
+ * @param {string} line
+ * @returns {Pick<Details, "args" | "text" | "layer">}
+ */
+export function readDetails(line) {
+    if (line === "") return { args: null, text: null, layer: "" };
+    let value;
+    try {
+        value = JSON.parse(line);
+    } catch {
+        return { args: null, text: line, layer: "" };
+    }
+    if (value === null || typeof value !== "object" || Array.isArray(value)) return { args: null, text: line, layer: "" };
+    const layer = [value.layer, value.args?.layer].find((text) => typeof text === "string") ?? "";
+    return { args: value, text: null, layer };
+}
+
+/**
+ * A source over columns.
+ * @param {Timeline} timeline
+ * @param {Columns} columns
+ * @param {(number: number) => Promise<string>} line  of an event's details, by the event's number
+ * @returns {Source}
+ */
+export function makeEmbedded(timeline, columns, line) {
+    const names = timeline.names ?? { text: [], type: [] };
+    const type_of = Uint8Array.from(names.type);
+    const places = placeRows(timeline);
+    const n_rows = timeline.row_events.length;
+    const end = columns.begin.map((begin, i) => begin + columns.duration[i]);
+    const starts = new Uint32Array(n_rows + 1);
+    timeline.row_events.forEach((n, row) => (starts[row + 1] = starts[row] + n));
+    const rows = timeline.row_events.map((n, row) => {
+        const cut = (/** @type {any} */ column) => column.subarray(starts[row], starts[row] + n);
+        return makeRow(cut(columns.begin), cut(end), cut(columns.name), type_of);
+    });
+    const boxes_of = rows.map((row) => {
+        const type = new Uint8Array(0);
+        return { room: makeRoom(), every: null, type, first: -1, last: -1, resolution: 0, row };
+    });
+    /** @type {Map<number, Uint8Array>} types of a row's events, made when it is first drawn event by event */
+    const types = new Map();
+    const arrows = columns.arrows;
+    const sorted = sortArrows(arrows);
+    /** @type {{ from: number[][], to: number[][] } | null} */
+    let arrows_of_row = null;
+    const curve_starts = [0];
+    for (const { n } of timeline.curves) curve_starts.push(curve_starts[curve_starts.length - 1] + n);
+    const held_of = timeline.groups.map(() => /** @type {number[]} */ ([]));
+    columns.held.group.forEach((group, i) => held_of[group]?.push(i));
+    const lower_names = names.text.map(lower);
+    let searched = { text: "", matches: new Uint8Array(0), names: 0 };
+
+    /** @param {number} row */
+    function typesOf(row) {
+        const known = types.get(row);
+        if (known !== undefined) return known;
+        const made = Uint8Array.from(rows[row].name, (name) => type_of[name]);
+        types.set(row, made);
+        return made;
+    }
+
+    /** @param {number} row @param {number} index @returns {import("./types").EventSeen} */
+    function seen(row, index) {
+        const { begin, end: ends, name } = rows[row];
+        return { row, index, begin: begin[index], end: ends[index], name: names.text[name[index]] ?? "" };
+    }
+
+    /** The event of a row at a time, or that begins or ends just there. @param {number} row @param {number} time */
+    function indexAt(row, time) {
+        if (row >= n_rows) return null;
+        const { begin, end: ends } = rows[row];
+        const i = firstAfter(ends, time);
+        if (i < begin.length && begin[i] <= time) return i;
+        return i > 0 && ends[i - 1] === time ? i - 1 : null;
+    }
+
+    /** @param {number} row @param {number} index @returns {import("./types").Flow[]} */
+    function flows(row, index) {
+        arrows_of_row ??= { from: byRow(arrows.from_row, n_rows), to: byRow(arrows.to_row, n_rows) };
+        /** @type {import("./types").Flow[]} */
+        const found = [];
+        const look = (/** @type {number[]} */ list, /** @type {boolean} */ outgoing) => {
+            const [here, there, there_row] = outgoing
+                ? [arrows.from_time, arrows.to_time, arrows.to_row]
+                : [arrows.to_time, arrows.from_time, arrows.from_row];
+            for (const arrow of list) {
+                if (found.length >= most_flows) return;
+                if (indexAt(row, here[arrow]) !== index) continue;
+                const other = indexAt(there_row[arrow], there[arrow]);
+                const name = timeline.arrow_names[arrows.name[arrow]] ?? "";
+                const nothing = { row: -1, index: 0, begin: there[arrow], end: there[arrow], name: "" };
+                const event = other === null ? nothing : seen(there_row[arrow], other);
+                found.push({ ...event, outgoing, name, event: event.name });
+            }
+        };
+        look(arrows_of_row.from[row], true);
+        look(arrows_of_row.to[row], false);
+        return found;
+    }
+
+    /** Which names contain a text, remembered from the last time. @param {string} text */
+    function matching(text) {
+        if (searched.text !== text || searched.matches.length !== lower_names.length) {
+            const wanted = lower(text);
+            const matches = Uint8Array.from(lower_names, (name) => (name.includes(wanted) ? 1 : 0));
+            searched = { text, matches, names: matches.reduce((sum, one) => sum + one, 0) };
+        }
+        return searched;
+    }
+
+    /** The first match of a row after a place; -1. @param {number} row @param {number} first @param {number} until */
+    function nextMatch(row, first, until) {
+        const { begin, name } = rows[row];
+        for (let i = first; i < name.length && begin[i] <= until; i++) if (searched.matches[name[i]]) return i;
+        return -1;
+    }
+
+    /** The last match of a row before a place; -1. @param {number} row @param {number} last @param {number} until */
+    function previousMatch(row, last, until) {
+        const { begin, name } = rows[row];
+        for (let i = last; i >= 0 && begin[i] >= until; i--) if (searched.matches[name[i]]) return i;
+        return -1;
+    }
+
+    /**
+     * Index of the first event of a row after (time, row, index) in order of (begin, row, index).
+     * @param {number} row @param {{ time: number, row: number, index: number }} from
+     */
+    function after(row, from) {
+        const { begin } = rows[row];
+        let i = firstFrom(begin, from.time);
+        while (i < begin.length && begin[i] === from.time && (row < from.row || (row === from.row && i <= from.index))) i++;
+        return i;
+    }
+
+    /** Index of the last event of a row before that place. @param {number} row @param {any} from */
+    function before(row, from) {
+        const { begin } = rows[row];
+        let i = firstFrom(begin, from.time);
+        while (i < begin.length && begin[i] === from.time && (row < from.row || (row === from.row && i < from.index))) i++;
+        return i - 1;
+    }
+
+    return {
+        timeline,
+        ...places,
+        changed: null,
+        frame() {},
+
+        boxes(row, begin, end_time, resolution) {
+            const kept = boxes_of[row];
+            const { begin: begins, end: ends, name } = kept.row;
+            let first = firstAfter(ends, begin);
+            let last = Math.max(first, firstFrom(begins, end_time));
+            // Few events: each is its own box, and nothing is copied. (Those of zero length at the left edge are not seen.)
+            if (last - first < 64) {
+                const whole = { begin: begins, end: ends, name, type: typesOf(row), count: null, busy: null, index: null };
+                return { from: first, to: last, ...whole };
+            }
+            // Whole cells, so that boxes at the edges stay what they are while the picture moves.
+            first = Math.min(first, firstFrom(begins, Math.floor(begin / resolution) * resolution));
+            last = firstFrom(begins, Math.ceil(end_time / resolution) * resolution);
+            if (kept.first !== first || kept.last !== last || kept.resolution !== resolution) {
+                kept.room = fillRoom(kept.row, first, last, resolution, kept.room);
+                Object.assign(kept, { first, last, resolution });
+            }
+            const { n, ...room } = kept.room;
+            return { from: 0, to: n, ...room };
+        },
+
+        name: (name) => names.text[name] ?? "",
+
+        async details(place) {
+            const event = seen(place.row, place.index);
+            const number = starts[place.row] + place.index;
+            const { args, text, layer } = readDetails(await line(number));
+            const type = type_of[columns.name[number]];
+            return { name: event.name, type, begin: event.begin, end: event.end, layer, args, text, flows: flows(place.row, place.index) };
+        },
+
+        at: async (row, time) => indexAt(row, time),
+
+        async find(text, wanted, forward, from) {
+            const { names: n_names } = matching(text);
+            if (text === "" || n_names === 0) return null;
+            let best = null;
+            for (const row of wanted) {
+                const { begin } = rows[row];
+                const i = forward
+                    ? nextMatch(row, after(row, from), best?.begin ?? Infinity)
+                    : previousMatch(row, before(row, from), best?.begin ?? -Infinity);
+                if (i < 0) continue;
+                const ahead = best === null ? 1 : forward ? best.begin - begin[i] : begin[i] - best.begin;
+                const tie = ahead === 0 && best !== null && (forward ? row < best.row : row > best.row);
+                if (ahead > 0 || tie) best = seen(row, i);
+            }
+            return best === null ? null : { ...best, names: n_names };
+        },
+
+        async sums(wanted, begin, end_time, progress, signal) {
+            const by_track = new Map();
+            let turn = performance.now();
+            for (let at = 0; at < wanted.length; at++) {
+                const row = rows[wanted[at]];
+                const track = places.row_track[wanted[at]];
+                if (!by_track.has(track)) {
+                    by_track.set(track, { n: new Uint32Array(type_of.length), total: new Float64Array(type_of.length) });
+                }
+                const { n, total } = by_track.get(track);
+                const last = firstFrom(row.begin, end_time);
+                // An event without duration counts where it begins within the stretch.
+                const first = Math.min(firstAfter(row.end, begin), firstFrom(row.begin, begin));
+                for (let i = first; i < last; i++) {
+                    n[row.name[i]]++;
+                    total[row.name[i]] += Math.min(row.end[i], end_time) - Math.max(row.begin[i], begin);
+                    if (i % events_per_look === 0 && performance.now() - turn > turn_ms) {
+                        progress(at / wanted.length);
+                        await giveWay();
+                        signal.throwIfAborted();
+                        turn = performance.now();
+                    }
+                }
+            }
+            /** @type {import("./types").Total[]} */
+            const totals = [];
+            for (const [track, { n, total }] of by_track) {
+                for (let name = 0; name < type_of.length; name++) {
+                    if (n[name] > 0) totals.push({ name: names.text[name], type: type_of[name], track, n: n[name], total: total[name] });
+                }
+            }
+            return totals;
+        },
+
+        arrows(wanted, begin, end_time, limit) {
+            const shown = new Uint8Array(n_rows);
+            for (const row of wanted) shown[row] = 1;
+            /** @type {import("./types").Arrows} */
+            const out = { all: true, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
+            const last = firstAfter(sorted.early, end_time);
+            for (let i = 0; i < last; i++) {
+                if (i % arrow_block === 0 && sorted.latest[i / arrow_block] < begin) {
+                    i += arrow_block - 1;
+                    continue;
+                }
+                const arrow = sorted.order[i];
+                if (sorted.late[arrow] < begin || !(shown[arrows.from_row[arrow]] || shown[arrows.to_row[arrow]])) continue;
+                if (out.name.length >= limit) return { ...out, all: false };
+                out.from_row.push(arrows.from_row[arrow]);
+                out.from_time.push(arrows.from_time[arrow]);
+                out.to_row.push(arrows.to_row[arrow]);
+                out.to_time.push(arrows.to_time[arrow]);
+                out.name.push(timeline.arrow_names[arrows.name[arrow]] ?? "");
+            }
+            return out;
+        },
+
+        curve(curve, begin, end_time, resolution) {
+            if (curve >= timeline.curves.length) return null;
+            const time = columns.points.time.subarray(curve_starts[curve], curve_starts[curve + 1]);
+            const value = columns.points.value.subarray(curve_starts[curve], curve_starts[curve + 1]);
+            // One point more on each side, so that lines reach the edges.
+            const first = Math.max(0, firstAfter(time, begin) - 1);
+            const last = Math.min(time.length, firstFrom(time, end_time) + 1);
+            const most = Math.max(0, last - first);
+            const out = {
+                time: new Float64Array(most),
+                least: new Float64Array(most),
+                most: new Float64Array(most),
+                last: new Float64Array(most),
+                n: 0,
+            };
+            let cell = NaN;
+            for (let i = first; i < last; i++) {
+                const here = Math.floor(time[i] / resolution);
+                const inner = here === cell && i > first + 1 && i < last - 1;
+                if (!inner) {
+                    const at = out.n++;
+                    out.time[at] = time[i];
+                    out.least[at] = out.most[at] = out.last[at] = value[i];
+                    cell = here;
+                    continue;
+                }
+                const at = out.n - 1;
+                out.least[at] = Math.min(out.least[at], value[i]);
+                out.most[at] = Math.max(out.most[at], value[i]);
+                out.last[at] = value[i];
+            }
+            return out;
+        },
+
+        held(group, time) {
+            const { begin, end: until, mb, name } = columns.held;
+            return (held_of[group] ?? [])
+                .filter((i) => begin[i] <= time && time < until[i])
+                .map((i) => ({
+                    group,
+                    name: timeline.held_names.text[name[i]] ?? "",
+                    type: timeline.held_names.type[name[i]] ?? 0,
+                    begin: begin[i],
+                    end: until[i],
+                    mb: mb[i],
+                }))
+                .sort((a, b) => b.mb - a.mb);
+        },
+    };
+}
+
+/**
+ * The source of a timeline whose events are in the document.
+ * @param {Timeline} timeline
+ */
+export async function openEmbedded(timeline) {
+    const columns = await readColumns(timeline);
+    /** @type {Promise<(number: number) => string> | null} */
+    let lines = null;
+    return makeEmbedded(timeline, columns, async (number) => {
+        const args = timeline.args;
+        if (args === null) return "";
+        lines ??= inflate(args).then(lineReader);
+        return (await lines)(number);
+    });
+}

@@ -1,0 +1,337 @@
+// Events that a server has (docs/view-json.md, "What the server answers"). A picture takes what tiles have, coarser ones
+// until better came; what a frame lacks is asked for in one request for all its rows, then a screen on each side, then
+// the whole at its coarsest. Requests that nobody waits for any more are ended. Times are whole nanoseconds here.
+
+import { asList, placeRows } from "./rows.js";
+import { Tiles, levelOf, readRows, tileSpan } from "./tiles.js";
+
+/** @typedef {import("./types").Timeline} Timeline */
+/** @typedef {import("./types").Source} Source */
+
+const most_rows = 4096; // of a request
+const most_names = 4096;
+const names_wait_ms = 20;
+const names_kept = 300000;
+const arrows_margin = 1; // screens on each side
+
+/** @typedef {{ level: number, rows: number[], first: number, last: number }} Wanted */
+
+/**
+ * Asks the server. An answer that is no success is an error with the server's words.
+ * @param {string} base  address that the others are relative to
+ * @param {(message: string) => void} failed  told once about a server that does not answer
+ */
+export function makeClient(base, failed) {
+    let told = false;
+    /** @param {string} path @param {Record<string, string | number>} query @param {AbortSignal} [signal] */
+    async function get(path, query, signal) {
+        const text = new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)])).toString();
+        let answer;
+        try {
+            answer = await fetch(`${base}${path}${text === "" ? "" : "?"}${text}`, { signal, cache: "no-store" });
+        } catch (error) {
+            if (!signal?.aborted && !told) {
+                told = true;
+                failed("The server does not answer any more. Start `evenkeel view --serve` again and open its address.");
+            }
+            throw error;
+        }
+        if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answers with status ${answer.status}.`);
+        told = false;
+        return answer;
+    }
+    return get;
+}
+
+/** @param {number} time */
+const down = (time) => String(Math.floor(time));
+/** @param {number} time */
+const up = (time) => String(Math.ceil(time));
+
+/**
+ * Something that is asked for again when what is shown has moved: the last answer stays until the next one is there.
+ * @template A
+ */
+class Latest {
+    /** @param {(error: Error) => void} failed @param {() => void} came */
+    constructor(failed, came) {
+        this.failed = failed;
+        this.came = came;
+        this.key = "";
+        /** @type {A | null} */
+        this.answer = null;
+        /** @type {AbortController | null} */
+        this.asking = null;
+    }
+
+    /** @param {string} key @param {(signal: AbortSignal) => Promise<A>} ask */
+    want(key, ask) {
+        if (key === this.key) return;
+        this.key = key;
+        this.asking?.abort();
+        const controller = new AbortController();
+        this.asking = controller;
+        ask(controller.signal).then(
+            (answer) => {
+                if (controller.signal.aborted) return;
+                this.answer = answer;
+                this.came();
+            },
+            (error) => {
+                if (!controller.signal.aborted) this.failed(error);
+            },
+        );
+    }
+}
+
+/**
+ * @param {Timeline} timeline
+ * @param {ReturnType<typeof makeClient>} get
+ * @param {(error: Error) => void} failed
+ * @returns {Source}
+ */
+export function makeServed(timeline, get, failed) {
+    const places = placeRows(timeline);
+    const tiles = new Tiles();
+    const whole = { begin: Math.max(0, timeline.begin), end: Math.max(1, timeline.end) };
+    const top_level = levelOf((whole.end - whole.begin) / 1024);
+    /** @type {Map<number, string>} */
+    const names = new Map();
+    /** @type {Set<number>} */
+    const names_wanted = new Set();
+    /** @type {Set<number>} */
+    const names_asked = new Set();
+    let names_timer = false;
+    /** @type {{ wanted: Wanted, controller: AbortController } | null} */
+    let asking = null;
+    /** @type {{ rows: number[], begin: number, end: number, level: number } | null} */
+    let frame = null;
+    let pause_until = 0; // after an error
+
+    const clipped = (/** @type {number} */ begin, /** @type {number} */ end) => {
+        const from = Math.min(Math.max(begin, whole.begin), whole.end);
+        return { begin: from, end: Math.max(from + 1e-9, Math.min(end, whole.end)) };
+    };
+    const came = () => source.changed?.();
+    const range = (/** @type {number} */ begin, /** @type {number} */ end, /** @type {number} */ level) => {
+        const span = tileSpan(level);
+        return { first: Math.floor(begin / span), last: Math.max(Math.floor(begin / span), Math.ceil(end / span) - 1) };
+    };
+
+    /**
+     * Rows and the stretch of tiles that some of them lack, or null when nothing does.
+     * @param {number[]} rows @param {number} level @param {number} begin @param {number} end @returns {Wanted | null}
+     */
+    function lacking(rows, level, begin, end) {
+        const shown = clipped(begin, end);
+        const { first, last } = range(shown.begin, shown.end, level);
+        let [from, to] = [Infinity, -Infinity];
+        const lack = rows.filter((row) => {
+            let any = false;
+            for (let tile = first; tile <= last; tile++) {
+                if (tiles.has(row, level, tile)) continue;
+                any = true;
+                from = Math.min(from, tile);
+                to = Math.max(to, tile);
+            }
+            return any;
+        });
+        return lack.length === 0 ? null : { level, rows: lack.slice(0, most_rows), first: from, last: to };
+    }
+
+    /** What is wanted most now. @returns {Wanted | null} */
+    function next() {
+        if (frame === null) return null;
+        const { rows, begin, end, level } = frame;
+        const margin = end - begin;
+        return (
+            lacking(rows, level, begin, end) ??
+            lacking(rows, level, begin - margin, end + margin) ??
+            lacking(rows, top_level, whole.begin, whole.end)
+        );
+    }
+
+    function ask() {
+        if (asking !== null || Date.now() < pause_until) return;
+        const wanted = next();
+        if (wanted === null) return;
+        const controller = new AbortController();
+        const mine = { wanted, controller };
+        asking = mine;
+        const span = tileSpan(wanted.level);
+        get("rows", {
+            rows: asList(wanted.rows),
+            begin: down(wanted.first * span),
+            end: up((wanted.last + 1) * span),
+            resolution: wanted.level === 0 ? 0 : 2 ** wanted.level,
+        }, controller.signal)
+            .then((answer) => answer.arrayBuffer())
+            .then((buffer) => {
+                const rows = readRows(buffer);
+                for (const row of wanted.rows) if (!rows.has(row)) throw new Error("The server left out a row.");
+                tiles.put(rows, wanted.level, wanted.first, wanted.last);
+            })
+            .catch((error) => {
+                if (controller.signal.aborted) return;
+                pause_until = Date.now() + 2000;
+                setTimeout(ask, 2100);
+                failed(error);
+            })
+            .finally(() => {
+                if (asking === mine) asking = null;
+                if (controller.signal.aborted) return;
+                came();
+                ask();
+            });
+    }
+
+    /** Is a request under way of no use for what is shown now? @param {Wanted} wanted */
+    function outdated(wanted) {
+        if (frame === null) return false;
+        if (wanted.level !== frame.level) return lacking(frame.rows, frame.level, frame.begin, frame.end) !== null;
+        const shown = clipped(frame.begin, frame.end);
+        const { first, last } = range(shown.begin, shown.end, frame.level);
+        return wanted.last < first || wanted.first > last;
+    }
+
+    function askNames() {
+        names_timer = false;
+        const list = [...names_wanted].slice(0, most_names).sort((a, b) => a - b);
+        for (const name of list) {
+            names_wanted.delete(name);
+            names_asked.add(name);
+        }
+        get("names", { names: asList(list) })
+            .then((answer) => answer.json())
+            .then(({ texts }) => {
+                if (names.size > names_kept) names.clear();
+                list.forEach((name, i) => names.set(name, texts[i] ?? ""));
+                came();
+            }, failed)
+            .finally(() => {
+                // One that could not be had is asked for again when it is drawn again, but not at once.
+                setTimeout(() => list.forEach((name) => names_asked.delete(name)), 1000);
+            });
+        if (names_wanted.size > 0) laterNames();
+    }
+
+    function laterNames() {
+        if (names_timer) return;
+        names_timer = true;
+        setTimeout(askNames, names_wait_ms);
+    }
+
+    /** @type {Latest<{ begin: number, end: number, arrows: import("./types").Arrows }>} */
+    const arrows = new Latest(failed, came);
+    /** @type {Map<number, Latest<import("./types").CurvePoints>>} */
+    const curves = new Map();
+
+    /** @type {Source} */
+    const source = {
+        timeline,
+        ...places,
+        changed: null,
+
+        frame(rows, begin, end, resolution) {
+            tiles.clock++;
+            frame = { rows, begin, end, level: levelOf(resolution) };
+            if (asking !== null && outdated(asking.wanted)) {
+                asking.controller.abort();
+                asking = null;
+            }
+            ask();
+        },
+
+        boxes(row, begin, end, resolution) {
+            if (timeline.row_events[row] === 0) return null;
+            const shown = clipped(begin, end);
+            return tiles.boxes(row, shown.begin, shown.end, levelOf(resolution));
+        },
+
+        name(name) {
+            const text = names.get(name);
+            if (text !== undefined) return text;
+            if (!names_asked.has(name)) {
+                names_wanted.add(name);
+                laterNames();
+            }
+            return "";
+        },
+
+        async details({ row, index }) {
+            const answer = await (await get("event", { row, index })).json();
+            const args = answer.args !== null && typeof answer.args === "object" ? answer.args : null;
+            return { ...answer, args, layer: answer.layer ?? "", flows: answer.flows ?? [] };
+        },
+
+        async at(row, time) {
+            return (await (await get("at", { row, time: down(time) })).json())?.index ?? null;
+        },
+
+        async find(text, rows, forward, { time, row, index }) {
+            if (text === "" || rows.length === 0) return null;
+            const from = { time: Number.isFinite(time) ? down(time) : forward ? "0" : up(whole.end + 1), row: Math.max(0, row), index: Math.max(0, index) };
+            const query = { text, rows: asList(rows.slice(0, most_rows)), forward: forward ? 1 : 0, ...from };
+            return (await get("find", query)).json();
+        },
+
+        async sums(rows, begin, end, progress, signal) {
+            let state = "";
+            for (;;) {
+                const query = { rows: asList(rows.slice(0, most_rows)), begin: down(begin), end: up(end), state };
+                const answer = await (await get("sums", query, signal)).json();
+                if (answer.done) return answer.totals;
+                state = answer.state;
+                progress(answer.covered);
+            }
+        },
+
+        arrows(rows, begin, end, limit) {
+            const shown = clipped(begin, end);
+            const list = asList(rows.slice(0, most_rows));
+            const level = levelOf((shown.end - shown.begin) / 1024);
+            const span = tileSpan(level);
+            // As many as a screen may have beside it, so that moving a little needs no other answer.
+            const from = Math.max(0, (Math.floor(shown.begin / span) - arrows_margin) * span);
+            const to = (Math.ceil(shown.end / span) + arrows_margin) * span;
+            arrows.want(`${list} ${from} ${to} ${limit}`, async (signal) => {
+                const query = { rows: list, begin: down(from), end: up(to), limit };
+                const answer = await (await get("arrows", query, signal)).json();
+                /** @type {import("./types").Arrows} */
+                const out = { all: answer.all, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
+                for (const [from_row, from_time, to_row, to_time, name] of answer.arrows) {
+                    out.from_row.push(from_row);
+                    out.from_time.push(from_time);
+                    out.to_row.push(to_row);
+                    out.to_time.push(to_time);
+                    out.name.push(name);
+                }
+                return { begin: from, end: to, arrows: out };
+            });
+            return arrows.answer?.arrows ?? null;
+        },
+
+        curve(curve, begin, end, resolution) {
+            const counter = curve - timeline.curves.length;
+            if (counter < 0) return null;
+            const level = levelOf(resolution);
+            const span = tileSpan(level);
+            const shown = clipped(begin, end);
+            const from = Math.max(0, (Math.floor(shown.begin / span) - 1) * span);
+            const to = (Math.ceil(shown.end / span) + 1) * span;
+            let latest = curves.get(curve);
+            if (latest === undefined) curves.set(curve, (latest = new Latest(failed, came)));
+            latest.want(`${from} ${to} ${level}`, async (signal) => {
+                const query = { counter, begin: down(from), end: up(to), resolution: 2 ** level };
+                /** @type {{ points: number[][] }} */
+                const { points } = await (await get("curve", query, signal)).json();
+                const column = (/** @type {number} */ at) => Float64Array.from(points, (point) => point[at]);
+                return { time: column(0), least: column(1), most: column(2), last: column(3), n: points.length };
+            });
+            return latest.answer;
+        },
+
+        held: () => [],
+    };
+    return source;
+}

@@ -1,0 +1,209 @@
+// Stacked horizontal bars on one scale, any number of them: a legend with totals, an axis with round ticks, a line for
+// the limit, the bars in order or sorted by their sum or one part. Arrow keys go from bar to bar and show its values.
+// Values below 0 have no length; their text shows them.
+
+import { element, fill } from "../dom.js";
+import { luminance } from "../colors.js";
+import { choice, copyButton, makePart, onWidth, seriesColor } from "./part.js";
+import { separated } from "./rows.js";
+import { niceTicks, tickText } from "./scale.js";
+import { shortenTo, textWidth } from "./shorten.js";
+import { hideTip, showTip } from "./tip.js";
+import { virtualRows } from "./virtual.js";
+
+const ROW_HEIGHT = 26;
+const AXIS_HEIGHT = 26;
+const WIDEST_LABEL = 240;
+const ROOM_OF_TICK = 90;
+const ROOM_OF_VALUE = 10;
+let next_id = 0;
+
+const length = (value) => typeof value === "number" && value > 0 ? value : 0;
+
+/** Sum of a bar's parts. */
+export function totalOf(values) {
+    return values.reduce((sum, value) => sum + (typeof value === "number" && Number.isFinite(value) ? value : 0), 0);
+}
+
+/** The largest length of any bar, for charts that share a scale. */
+export function longestOf(bars) {
+    return bars.bars.reduce((most, bar) => Math.max(most, bar.values.reduce((sum, value) => sum + length(value), 0)), 0);
+}
+
+/** Black or white, whatever is read better on a colour of context.colors. */
+function inkOn(color) {
+    const parts = (color.match(/[\d.]+/g) ?? []).map(Number);
+    return parts.length >= 3 && luminance(parts.slice(0, 3)) > 0.179 ? "#000" : "#fff";
+}
+
+function percent(part, whole) {
+    return whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "";
+}
+
+/** All values of a bar as lines of text. */
+function fullText(bars, bar, format) {
+    const total = totalOf(bar.values);
+    const lines = bars.series.map((series, i) => [series, bar.values[i]]).filter(([, value]) => value !== 0 && value !== null)
+        .map(([series, value]) => `${series.name}: ${format.value(value, bars.unit)}${bars.series.length > 1 ? `, ${percent(value, total)}` : ""}`);
+    if (bars.limit !== null && bars.limit !== undefined)
+        lines.push(total > bars.limit ? `over the limit by ${format.value(total - bars.limit, bars.unit)}`
+            : `below the limit by ${format.value(bars.limit - total, bars.unit)}`);
+    return [`${bar.label}: ${format.value(total, bars.unit)}`, ...lines].join("\n");
+}
+
+/** Legend: each part with its colour and its sum over all bars. */
+function legend(bars, colors, format) {
+    const sums = bars.series.map((_, i) => totalOf(bars.bars.map((bar) => bar.values[i])));
+    const whole = totalOf(sums);
+    const items = bars.series.map((series, i) => element("li", {},
+        element("span", { class: "swatch", style: { background: colors[i] } }), series.name,
+        element("span", { class: "quiet" }, `${format.value(sums[i], bars.unit)}${bars.series.length > 1 ? `, ${percent(sums[i], whole)}` : ""}`)));
+    const all = bars.series.length > 1 && bars.bars.length > 1
+        ? element("li", {}, "All", element("span", { class: "quiet" }, format.value(whole, bars.unit))) : null;
+    return element("ul", { class: "legend" }, items, all);
+}
+
+/** Bars as a table, for copying. */
+function asTable(bars) {
+    const columns = ["Name", ...bars.series.map((series) => series.name)].map((title, i) =>
+        ({ name: title, title, unit: i === 0 ? /** @type {const} */ ("text") : bars.unit, search: false }));
+    return { columns, rows: bars.bars.map((bar) => [bar.label, ...bar.values]) };
+}
+
+/**
+ * @param {HTMLElement} root @param {import("../types").Bars} bars @param {import("../types").Context} context
+ * @param {{ longest?: number, title?: string }} [options] longest: of several charts on one scale
+ * @returns {() => void}
+ */
+export function showBars(root, bars, context, options = {}) {
+    const { format } = context;
+    const colors = bars.series.map((series, i) => seriesColor(context, series, i));
+    const inks = colors.map(inkOn);
+    const totals = bars.bars.map((bar) => totalOf(bar.values));
+    const longest = Math.max(options.longest ?? longestOf(bars), bars.limit ?? 0);
+    const label_width = Math.min(WIDEST_LABEL, Math.ceil(Math.max(30, ...bars.bars.slice(0, 2000).map((bar) => textWidth(bar.label)))) + 12);
+    const total_width = Math.ceil(Math.max(40, ...totals.slice(0, 500).map((total) => textWidth(format.value(total, bars.unit))))) + 16;
+    let order = bars.bars.map((_, i) => i);
+    let scale = niceTicks(0, longest, 6);
+    let shares = false;
+    let track = 0;
+    let active = -1;
+    const id = `bars-${next_id++}`;
+
+    const table = asTable(bars);
+    const share_box = element("input", { type: "checkbox", onchange: () => {
+        shares = share_box.checked;
+        draw();
+    } });
+    const orders = [["", "in order"], ["total", bars.series.length > 1 ? "largest sum" : "largest"],
+        ...bars.series.length > 1 ? bars.series.map((series, i) => [String(i), `largest ${series.name}`]) : []];
+    const { part, body } = makePart(options.title ?? bars.title,
+        bars.bars.length > 1 ? choice("Sort", orders, "", (value) => sortBy(value)) : null,
+        bars.series.length > 1 ? element("label", { class: "choice" }, share_box, element("span", {}, "Shares")) : null,
+        copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")));
+    const axis = element("div", { class: "bars-axis", "aria-hidden": "true" });
+    const lines = element("div", { class: "bars-lines", "aria-hidden": "true" });
+    const rows = element("div", { class: "bars-rows" });
+    const scroller = element("div", { class: "scroller bars", tabindex: 0, role: "listbox", "aria-label": options.title ?? bars.title }, axis,
+        element("div", { class: "bars-all" }, lines, rows));
+    scroller.style.setProperty("--label", `${label_width}px`);
+    scroller.style.setProperty("--total", `${total_width}px`);
+    body.append(legend(bars, colors, format), scroller);
+    root.append(part);
+
+    const segment = (bar, i, whole) => {
+        const size = 100 * length(bar.values[i]) / whole;
+        const text = shares ? percent(bar.values[i], totalOf(bar.values)) : format.value(bar.values[i], bars.unit);
+        const node = element("div", { class: "segment", "data-series": i,
+            style: { width: `${size}%`, background: colors[i], color: inks[i] } });
+        if (textWidth(text) + ROOM_OF_VALUE < size / 100 * track && bars.series.length > 1)
+            node.textContent = text;
+        return node;
+    };
+    const makeRow = (place) => {
+        const number = order[place];
+        const bar = bars.bars[number];
+        const whole = shares ? totals[number] || 1 : scale.high;
+        const over = bars.limit !== null && bars.limit !== undefined && totals[number] > bars.limit;
+        const node = element("div", { class: "bar", role: "option", id: `${id}-${number}`, "data-place": place,
+            "aria-selected": place === active, "aria-label": fullText(bars, bar, format).replaceAll("\n", "; ") },
+        element("span", { class: "bar-label" }, shortenTo(bar.label, label_width - 10)),
+        element("div", { class: "bar-track" }, bars.series.map((_, i) => length(bar.values[i]) > 0 ? segment(bar, i, whole) : null)),
+        element("span", { class: over ? "bar-total over" : "bar-total" }, format.value(totals[number], bars.unit)));
+        return node;
+    };
+    const list = virtualRows(scroller, rows, "div", ROW_HEIGHT, makeRow);
+
+    const drawAxis = () => {
+        const suffix_of = tickText(shares ? "%" : bars.unit, shares ? 100 : scale.high, shares ? 20 : scale.step);
+        const ticks = shares ? [0, 20, 40, 60, 80, 100] : scale.ticks;
+        const high = shares ? 100 : scale.high;
+        fill(axis, ticks.map((tick, i) => element("span", { style: { left: `${100 * tick / high}%` },
+            class: i === ticks.length - 1 ? "last" : i === 0 ? "first" : null },
+        suffix_of.text(tick) + (suffix_of.suffix && (i === ticks.length - 1 || shares) ? `\u202f${suffix_of.suffix}` : ""))));
+        fill(lines, ticks.map((tick) => element("span", { class: "grid", style: { left: `${100 * tick / high}%` } })));
+        if (bars.limit !== null && bars.limit !== undefined && !shares) {
+            lines.append(element("span", { class: "limit", style: { left: `${100 * bars.limit / high}%` } }));
+            axis.append(element("span", { class: "limit-text", style: { left: `${100 * bars.limit / high}%` } },
+                `limit ${format.value(bars.limit, bars.unit)}`));
+        }
+    };
+    const draw = () => {
+        scale = niceTicks(0, longest, Math.max(1, Math.min(8, Math.floor(track / ROOM_OF_TICK))));
+        drawAxis();
+        list.reset(order.length);
+    };
+    const sortBy = (by) => {
+        const key = by === "total" ? (i) => totals[i] : (i) => bars.bars[i].values[Number(by)] ?? 0;
+        order = bars.bars.map((_, i) => i);
+        if (by !== "")
+            order.sort((a, b) => key(b) - key(a) || a - b);
+        active = -1;
+        scroller.scrollTop = 0;
+        draw();
+    };
+    const activate = (place) => {
+        list.row(active)?.setAttribute("aria-selected", "false");
+        active = Math.max(0, Math.min(order.length - 1, place));
+        list.reveal(active, AXIS_HEIGHT);
+        const row = list.row(active);
+        row?.setAttribute("aria-selected", "true");
+        scroller.setAttribute("aria-activedescendant", `${id}-${order[active]}`);
+        const box = row?.getBoundingClientRect();
+        if (box)
+            requestAnimationFrame(() => showTip(fullText(bars, bars.bars[order[active]], format), box.left + label_width, box.bottom - 10));
+    };
+    scroller.addEventListener("keydown", (event) => {
+        const page = Math.max(1, Math.floor(scroller.clientHeight / ROW_HEIGHT) - 2);
+        const steps = { ArrowDown: active + 1, ArrowUp: active - 1, Home: 0, End: order.length - 1, PageDown: active + page, PageUp: active - page };
+        if (!(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey)
+            return;
+        event.preventDefault();
+        event.stopPropagation();
+        activate(steps[event.key]);
+    });
+    scroller.addEventListener("blur", hideTip);
+    rows.addEventListener("pointermove", (event) => {
+        const target = /** @type {HTMLElement} */ (event.target);
+        const row = target.closest(".bar");
+        if (!(row instanceof HTMLElement))
+            return hideTip();
+        const bar = bars.bars[order[Number(row.dataset.place)]];
+        const series = target.dataset.series;
+        const value = series === undefined ? null : bar.values[Number(series)];
+        const text = series === undefined || bars.series.length < 2 ? fullText(bars, bar, format)
+            : `${bar.label}\n${bars.series[Number(series)].name}: ${format.value(value, bars.unit)}, ${percent(value, totalOf(bar.values))}`;
+        return showTip(text, event.clientX, event.clientY);
+    });
+    rows.addEventListener("pointerleave", hideTip);
+    const ended = onWidth(scroller, (width) => {
+        track = Math.max(50, width - label_width - total_width);
+        draw();
+    });
+    return () => {
+        ended();
+        list.end();
+        hideTip();
+        part.remove();
+    };
+}

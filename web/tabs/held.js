@@ -1,0 +1,253 @@
+// What is alive at the pointer: for one group a strip of what is held over time by type, with the memory curve and the
+// limit over it, and below it the list of what is held at the time of the pointer. The pointer is the timeline's: it
+// moves by a slider (arrow keys), by dragging over the strip, or to the peak.
+
+import { element, fill, svg } from "../dom.js";
+import { peakOf, sampleHeld, sumsByType } from "./held_sums.js";
+import { choice, makePart, onWidth } from "./part.js";
+import { niceTicks, placeOf, tickText } from "./scale.js";
+import { shortenTo, textWidth } from "./shorten.js";
+import { giveTip } from "./tip.js";
+
+const HEIGHT = 210;
+const [TOP, BOTTOM, RIGHT] = [12, 26, 14];
+const MOST_ROWS = 100;
+const COLUMNS_PER_PIXEL = 0.25;
+const SLIDER_STEPS = 2000;
+const NAME_WIDTH = 360;
+
+/** Curves and counters of a group in MB, by their number for Source.curve. */
+function memoryCurves(timeline, group) {
+    return [...timeline.curves, ...timeline.counters ?? []].map((curve, number) => ({ curve, number }))
+        .filter(({ curve }) => curve.group === group && curve.unit === "MB");
+}
+
+/** Groups with something to show here: all where anything is held, else those with a memory curve. */
+function groupsOf(timeline) {
+    const all = timeline.groups.map((_, group) => group);
+    return timeline.n_held > 0 ? all : all.filter((group) => memoryCurves(timeline, group).length > 0);
+}
+
+/** Is there anything that this part can show? @param {import("../types").Context} context */
+export function hasHeld(context) {
+    return context.source !== null && groupsOf(context.source.timeline).length > 0;
+}
+
+/** A curve as the path of a line; `steps`: values hold until the next point. */
+function curvePath(points, steps, toX, toY) {
+    let path = "";
+    for (let i = 0; i < points.n; i++) {
+        const [x, y] = [toX(points.time[i]).toFixed(1), toY(points.most[i]).toFixed(1)];
+        path += i === 0 ? `M${x} ${y}` : steps ? `H${x}V${y}` : `L${x} ${y}`;
+        if (points.last[i] !== points.most[i])
+            path += `V${toY(points.last[i]).toFixed(1)}`;
+    }
+    return path;
+}
+
+/** Areas of the types, one on the other, as paths. */
+function areaPaths(samples, begin, end, toX, toY) {
+    const n = samples.total.length;
+    const edge = (i) => toX(begin + (end - begin) * i / n).toFixed(1);
+    let floor = new Float64Array(n);
+    return samples.types.map((type) => {
+        const top = floor.map((value, i) => value + samples.mb.get(type)[i]);
+        let [forth, back] = ["", ""];
+        for (let i = 0; i < n; i++) {
+            forth += `${i === 0 ? "M" : "L"}${edge(i)} ${toY(top[i]).toFixed(1)}H${edge(i + 1)}`;
+            back = `L${edge(i + 1)} ${toY(floor[i]).toFixed(1)}H${edge(i)}` + back;
+        }
+        floor = top;
+        return { type, path: `${forth}${back}z` };
+    });
+}
+
+/** Rows of the list: what is held, by size, each with its span within the whole. */
+function heldRows(held, total, time, context) {
+    const { format, colors, source } = context;
+    const { begin, end, unit } = source.timeline;
+    const percent = (value) => `${(100 * Math.min(1, Math.max(0, placeOf(value, begin, end)))).toFixed(2)}%`;
+    return held.slice(0, MOST_ROWS).map((item) => {
+        const short = shortenTo(item.name, NAME_WIDTH);
+        const name = element("span", { class: "name", tabindex: short === item.name ? null : 0 }, short);
+        if (short !== item.name)
+            giveTip(name, item.name);
+        const bar = element("i", { style: { left: percent(item.begin), background: colors.type(item.type),
+            width: `max(2px, calc(${percent(item.end)} - ${percent(item.begin)}))` } });
+        const span = element("div", { class: "span" }, bar, element("b", { style: { left: percent(time) } }));
+        giveTip(span, `${item.name}\nheld from ${format.time(item.begin, unit)} to ${format.time(item.end, unit)}`);
+        return element("tr", {}, element("td", {}, name),
+            element("td", {}, element("span", { class: "swatch", style: { background: colors.type(item.type) } }), context.document.types[item.type] ?? ""),
+            element("td", { class: "number" }, format.value(item.mb, "MB")),
+            element("td", { class: "number" }, total > 0 ? `${(100 * item.mb / total).toFixed(1)} %` : ""),
+            element("td", {}, span));
+    });
+}
+
+/** The list with its totals by type. */
+function heldList(held, time, group_name, context) {
+    const { format, colors } = context;
+    const { unit } = context.source.timeline;
+    const total = held.reduce((sum, item) => sum + item.mb, 0);
+    const sums = sumsByType(held);
+    const rest = held.slice(MOST_ROWS);
+    const totals = element("ul", { class: "legend" }, sums.map((sum) => element("li", {},
+        element("span", { class: "swatch", style: { background: colors.type(sum.type) } }), context.document.types[sum.type] ?? "",
+        element("span", { class: "quiet" }, `${format.value(sum.mb, "MB")}, ${sum.n === 1 ? "1 piece" : `${format.value(sum.n, "count")} pieces`}`))));
+    const strip = element("div", { class: "held-total", "aria-hidden": "true" }, sums.map((sum) =>
+        element("div", { style: { width: `${total > 0 ? 100 * sum.mb / total : 0}%`, background: colors.type(sum.type) } })));
+    const heads = ["Name", "Type", "Size", "Share", "Held from when to when"].map((title, i) =>
+        element("th", { scope: "col", class: i === 2 || i === 3 ? "number" : null }, title));
+    return [
+        element("p", { class: "held-sum" }, `${group_name} holds `, element("b", {}, format.value(total, "MB")),
+            ` in ${format.value(held.length, "count")} ${held.length === 1 ? "piece" : "pieces"} at ${format.time(time, unit)}.`),
+        strip, totals,
+        element("div", { class: "scroller held-scroller", tabindex: 0, role: "region", "aria-label": "What is held at the pointer" },
+            element("table", { class: "held" }, element("thead", {}, element("tr", {}, heads)),
+                element("tbody", {}, heldRows(held, total, time, context),
+                    rest.length === 0 ? null : element("tr", {}, element("td", { colspan: 2 }, `and ${format.value(rest.length, "count")} smaller ones`),
+                        element("td", { class: "number" }, format.value(rest.reduce((sum, item) => sum + item.mb, 0), "MB")), element("td"), element("td")))))),
+    ];
+}
+
+/**
+ * @param {HTMLElement} root @param {import("../types").Context} context with a source @returns {() => void}
+ */
+export function showHeld(root, context) {
+    const { state, format, colors } = context;
+    const source = /** @type {import("../types").Source} */ (context.source);
+    const { timeline } = source;
+    const groups = groupsOf(timeline);
+    const selected = state.view.selected ? source.row_group[state.view.selected.row] : -1;
+    let group = groups.includes(selected) ? selected : groups[0];
+    let zoomed = false;
+    let width = 0;
+    let [begin, end] = [timeline.begin, timeline.end];
+    let toX = (_time) => 0;
+    let frame = 0;
+
+    const curveAt = (number) => (from, to, resolution) => source.curve(number, from, to, resolution);
+    const peakTime = () => {
+        const [first] = memoryCurves(timeline, group);
+        return first ? peakOf(curveAt(first.number), timeline.begin, timeline.end) : null;
+    };
+    const pointer = () => state.view.pointer ?? peakTime() ?? (timeline.begin + timeline.end) / 2;
+    const zoom_box = element("input", { type: "checkbox", onchange: () => {
+        zoomed = zoom_box.checked;
+        draw();
+    } });
+    const slider = element("input", { type: "range", min: 0, max: SLIDER_STEPS, step: 1, "aria-label": "Time of the pointer",
+        oninput: () => state.set({ pointer: begin + (end - begin) * Number(slider.value) / SLIDER_STEPS }) });
+    const { part, body } = makePart("What is alive at the pointer",
+        choice("Of", groups.map((number) => [String(number), timeline.groups[number].name]), String(group), (value) => {
+            group = Number(value);
+            draw();
+        }),
+        element("label", { class: "choice" }, zoom_box, element("span", {}, "Only what the timeline shows")),
+        element("button", { type: "button", onclick: () => {
+            const peak = peakTime();
+            if (peak !== null)
+                state.set({ pointer: peak });
+        } }, "Go to the peak"));
+    const picture = svg("svg", { class: "lines strip", role: "img", "aria-label": "What is held over time, by type" });
+    const line = svg("line", { class: "pointer", y1: TOP - 6, y2: HEIGHT - BOTTOM });
+    const list = element("div", { class: "held-list" });
+    body.append(element("ul", { class: "legend" }), picture, slider, list);
+    root.append(part);
+
+    const movePointer = () => {
+        const time = pointer();
+        const x = toX(time);
+        line.setAttribute("x1", String(x));
+        line.setAttribute("x2", String(x));
+        line.style.display = time < begin || time > end ? "none" : "";
+        slider.value = String(Math.round(SLIDER_STEPS * placeOf(time, begin, end)));
+        slider.setAttribute("aria-valuetext", format.time(time, timeline.unit));
+        if (timeline.n_held > 0)
+            fill(list, heldList(source.held(group, time), time, timeline.groups[group].name, context));
+        else
+            fill(list, curveValues(time));
+    };
+    const curveValues = (time) => element("ul", { class: "notes" }, memoryCurves(timeline, group).map(({ curve, number }) => {
+        const points = source.curve(number, time, time + 1, 1);
+        const value = points && points.n > 0 ? format.value(points.last[0], "MB") : "no value here";
+        return element("li", {}, `${curve.name}: ${value} at ${format.time(time, timeline.unit)}`);
+    }));
+    const draw = () => {
+        if (width === 0)
+            return;
+        [begin, end] = zoomed ? [state.view.begin, state.view.end] : [timeline.begin, timeline.end];
+        const n = Math.max(20, Math.floor(width * COLUMNS_PER_PIXEL));
+        const samples = timeline.n_held > 0 ? sampleHeld((time) => source.held(group, time), begin, end, n)
+            : { types: [], mb: new Map(), total: new Float64Array(n) };
+        const curves = memoryCurves(timeline, group).map(({ curve, number }) =>
+            ({ curve, points: source.curve(number, begin, end, (end - begin) / width) }));
+        drawPicture(samples, curves);
+        movePointer();
+    };
+    const drawPicture = (samples, curves) => {
+        const limits = [...new Set(curves.map(({ curve }) => curve.limit).filter((limit) => typeof limit === "number"))];
+        let most = samples.total.reduce((a, b) => Math.max(a, b), 0);
+        for (const { points } of curves) {
+            for (let i = 0; points && i < points.n; i++)
+                most = Math.max(most, points.most[i]);
+        }
+        const y = niceTicks(0, Math.max(most, ...limits), 4);
+        const y_text = tickText("MB", y.high, y.step);
+        const left = Math.ceil(Math.max(...y.ticks.map((tick) => textWidth(`${y_text.text(tick)} MB`)))) + 12;
+        const x = niceTicks(begin, end, Math.max(2, Math.floor((width - left) / 110)));
+        toX = (time) => left + placeOf(time, begin, end) * (width - left - RIGHT);
+        const toY = (value) => TOP + (1 - placeOf(value, y.low, y.high)) * (HEIGHT - TOP - BOTTOM);
+        const ticks = x.ticks.filter((tick) => tick >= begin && tick <= end);
+        picture.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+        picture.setAttribute("height", String(HEIGHT));
+        slider.style.marginLeft = `${left - 8}px`;
+        slider.style.width = `${width - left - RIGHT + 16}px`;
+        fill(picture,
+            areaPaths(samples, begin, end, toX, toY).map(({ type, path }) => svg("path", { d: path, fill: colors.type(type) })),
+            y.ticks.map((tick, i) => [svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
+                svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, i === y.ticks.length - 1 ? `${y_text.text(tick)} MB` : y_text.text(tick))]),
+            ticks.map((tick) => svg("text", { x: toX(tick), y: HEIGHT - 8, "text-anchor": "middle" }, format.time(tick, timeline.unit, x.step))),
+            curves.map(({ curve, points }, i) => points && svg("path", { class: "curve", d: curvePath(points, curve.steps !== false, toX, toY),
+                stroke: curves.length > 1 ? colors.series(i) : "currentColor" })),
+            limits.map((limit) => [svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
+                svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) + (toY(limit) < 30 ? 14 : -5), "text-anchor": "end" }, `limit ${format.value(limit, "MB")}`)]),
+            line);
+        fill(body.firstElementChild, samples.types.map((type) => element("li", {},
+            element("span", { class: "swatch", style: { background: colors.type(type) } }), context.document.types[type] ?? "")),
+        curves.map(({ curve }, i) => element("li", {}, element("span", { class: "line-swatch", style: { background: curves.length > 1 ? colors.series(i) : "currentColor" } }), curve.name)));
+    };
+    const drag = (event) => {
+        if (event.buttons !== 1)
+            return;
+        const box = picture.getBoundingClientRect();
+        const [left, right] = [toX(begin), toX(end)];
+        const share = Math.min(1, Math.max(0, (event.clientX - box.left - left) / (right - left)));
+        state.set({ pointer: begin + (end - begin) * share });
+    };
+    picture.addEventListener("pointerdown", (event) => {
+        picture.setPointerCapture(event.pointerId);
+        drag(event);
+    });
+    picture.addEventListener("pointermove", drag);
+    const soon = (what) => () => {
+        cancelAnimationFrame(frame);
+        frame = requestAnimationFrame(what);
+    };
+    const before = source.changed;
+    source.changed = soon(draw);
+    const off_pointer = state.on(["pointer"], soon(movePointer));
+    const off_zoom = state.on(["begin", "end"], () => zoomed && soon(draw)());
+    const ended = onWidth(body, (now) => {
+        width = now;
+        draw();
+    });
+    return () => {
+        cancelAnimationFrame(frame);
+        source.changed = before;
+        off_pointer();
+        off_zoom();
+        ended();
+        part.remove();
+    };
+}

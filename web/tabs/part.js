@@ -1,0 +1,74 @@
+// What all charts and tables share around their picture: a figure with its title and tools, buttons that copy, and being
+// told of their width.
+
+import { element } from "../dom.js";
+
+/**
+ * A titled part of a tab. @param {string} title @param {HTMLElement[]} tools
+ * @returns {{ part: HTMLElement, body: HTMLElement }}
+ */
+export function makePart(title, ...tools) {
+    const body = element("div", { class: "part-body" });
+    const head = element("div", { class: "part-head" }, element("h3", {}, title), element("div", { class: "part-tools" }, tools));
+    return { part: element("section", { class: "part", "aria-label": title }, head, body), body };
+}
+
+/** Puts a text into the clipboard, also where a page from a file may not do so directly. */
+async function copy(text) {
+    try {
+        await navigator.clipboard.writeText(text);
+        return true;
+    } catch {
+        const area = element("textarea", { class: "unseen", readonly: true });
+        area.value = text;
+        document.body.append(area);
+        area.select();
+        const done = document.execCommand("copy");
+        area.remove();
+        return done;
+    }
+}
+
+/** A button that copies what `text` gives and says so for a moment. */
+export function copyButton(label, text) {
+    const button = element("button", { type: "button", "aria-live": "polite" }, label);
+    let timer = 0;
+    button.addEventListener("click", async () => {
+        const done = await copy(text());
+        button.textContent = done ? "Copied" : "Not allowed";
+        clearTimeout(timer);
+        timer = window.setTimeout(() => {
+            button.textContent = label;
+        }, 1500);
+    });
+    return button;
+}
+
+/** A choice of one of some. @param {[string, string][]} options values and texts @param {(value: string) => void} changed */
+export function choice(label, options, value, changed) {
+    const select = element("select", { onchange: () => changed(select.value) },
+        options.map(([name, text]) => element("option", { value: name, selected: name === value }, text)));
+    return element("label", { class: "choice" }, element("span", {}, label), select);
+}
+
+/** Calls draw with the node's width now and whenever it changes. Returns what ends it. */
+export function onWidth(node, draw) {
+    let width = -1;
+    const observer = new ResizeObserver(() => {
+        const now = Math.floor(node.clientWidth);
+        if (now > 0 && now !== width)
+            draw(width = now);
+    });
+    observer.observe(node);
+    return () => observer.disconnect();
+}
+
+/** A value with its sign: "+3 ms", "−3 ms". */
+export function signed(format, value, unit) {
+    return (value > 0 ? "+" : "") + format.value(value, unit);
+}
+
+/** Colour of a series: that of its type, so that a type looks the same everywhere, or one by its number. */
+export function seriesColor(context, series, number) {
+    return series.type === null || series.type === undefined ? context.colors.series(number) : context.colors.type(series.type);
+}

@@ -1,0 +1,107 @@
+// Scales of charts: ticks at round values (1, 2 or 5 times a power of ten, after Heckbert's "nice numbers"), the texts of ticks in one
+// unit with the digits that tell them apart, and the place of a value between 0 and 1. No calendar, and logarithms only for colours.
+
+const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
+
+/** The round number of the form 1, 2 or 5 times a power of ten that is nearest above `rough`. */
+function roundStep(rough) {
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const lead = rough / power;
+    for (const round of [1, 2, 5]) {
+        if (lead <= round * (1 + 1e-9))
+            return round * power;
+    }
+    return 10 * power;
+}
+
+/**
+ * Ticks at round values that cover low to high with about `about` steps: the first is at or below low, the last at or
+ * above high. Values that are no numbers, or equal, get a range of 1 from the lower.
+ * @param {number} low @param {number} high @param {number} about @param {number} least smallest step allowed, 0 for any
+ * @returns {{ticks: number[], step: number, low: number, high: number}}
+ */
+export function niceTicks(low, high, about, least = 0) {
+    let from = Number.isFinite(low) ? low : 0;
+    let to = Number.isFinite(high) ? high : from + 1;
+    if (to < from)
+        [from, to] = [to, from];
+    if (to === from)
+        to = from === 0 ? 1 : from + Math.abs(from);
+    const step = Math.max(roundStep((to - from) / Math.max(1, about)), least);
+    const first = Math.floor(from / step + 1e-9);
+    const last = Math.ceil(to / step - 1e-9);
+    const ticks = [];
+    for (let i = first; i <= last; i++)
+        ticks.push(Number((i * step).toPrecision(12)));
+    return { ticks, step, low: ticks[0], high: ticks[ticks.length - 1] };
+}
+
+/** Digits behind the point that tell values apart that are `step` apart. */
+export function digitsOf(step) {
+    if (!(step > 0) || !Number.isFinite(step))
+        return 0;
+    for (let digits = 0; digits < 15; digits++) {
+        const scaled = step * 10 ** digits;
+        if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * scaled)
+            return digits;
+    }
+    return 15;
+}
+
+/** Digits in threes with narrow spaces that do not break, from 10 000 on. */
+function grouped(text) {
+    const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(text) ?? [text, "", text, ""];
+    const spaced = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+    return (sign ? "\u2212" : "") + spaced + rest;
+}
+
+/**
+ * How ticks of an axis are written: all in one unit, which stands in `suffix` once.
+ * @param {string} unit @param {number} most the largest absolute value @param {number} step
+ * @returns {{suffix: string, text: (value: number) => string}}
+ */
+export function tickText(unit, most, step) {
+    let [factor, suffix] = [1, unit === "time" || unit === "count" || unit === "text" ? "" : unit];
+    if (unit === "ns")
+        [factor, suffix] = UNITS_OF_TIME.find(([size]) => most >= size) ?? UNITS_OF_TIME[3];
+    const digits = digitsOf(step / factor);
+    return { suffix, text: (value) => grouped((value / factor).toFixed(digits)) };
+}
+
+/** Place of value between low (0) and high (1); not clamped. */
+export function placeOf(value, low, high) {
+    return high > low ? (value - low) / (high - low) : 0;
+}
+
+/**
+ * Scale of colours: from values to 0..1. Linear from 0 (or from the least, when values are below 0) to the most;
+ * logarithmic from the least value above 0, and what is not above 0 is 0.
+ * @param {number[]} values @param {boolean} logarithmic
+ * @returns {{low: number, high: number, of: (value: number) => number, at: (share: number) => number}}
+ */
+export function colorScale(values, logarithmic) {
+    let [least, most, positive] = [Infinity, -Infinity, Infinity];
+    for (const value of values) {
+        if (!Number.isFinite(value))
+            continue;
+        least = Math.min(least, value);
+        most = Math.max(most, value);
+        positive = value > 0 ? Math.min(positive, value) : positive;
+    }
+    const clamp = (share) => Math.min(1, Math.max(0, share));
+    if (logarithmic && positive < most) {
+        const span = Math.log(most / positive);
+        return {
+            low: positive, high: most,
+            of: (value) => value > 0 ? clamp(Math.log(value / positive) / span) : 0,
+            at: (share) => positive * Math.exp(share * span),
+        };
+    }
+    const low = least < 0 ? least : 0;
+    const high = most > low ? most : low + 1;
+    return {
+        low, high,
+        of: (value) => clamp((value - low) / (high - low)),
+        at: (share) => low + share * (high - low),
+    };
+}

@@ -1,0 +1,80 @@
+// Sections of a document: their notes, findings, bars, heat maps, lines and tables, one below the other, and tabs that are
+// just the sections of one name.
+
+import { element } from "../dom.js";
+import { showBars } from "./bars.js";
+import { showFindings } from "./finding_cards.js";
+import { showLines } from "./lines.js";
+import { showMatrix } from "./matrix.js";
+import { showTable } from "./table.js";
+
+/** Sentences as a list, or nothing. @param {string[] | undefined} notes */
+export function notesOf(notes) {
+    return notes && notes.length > 0 ? element("ul", { class: "notes" }, notes.map((note) => element("li", {}, note))) : null;
+}
+
+/** Sections of a run by their name. @param {import("../types").Run} run @param {string} name */
+export function sectionsOf(run, name) {
+    return run.sections.filter((section) => section.name === name);
+}
+
+/** All parts of one kind of a run's sections, such as "bars". */
+export function partsOf(sections, kind) {
+    return sections.flatMap((section) => section[kind] ?? []);
+}
+
+/**
+ * @param {HTMLElement} root @param {import("../types").Section} section @param {import("../types").Context} context
+ * @returns {(() => void)[]} what ends its parts
+ */
+export function showSection(root, section, context) {
+    const notes = notesOf(section.notes);
+    if (notes)
+        root.append(notes);
+    return [
+        ...section.findings ? [showFindings(root, section.findings, context)] : [],
+        ...(section.bars ?? []).map((bars) => showBars(root, bars, context)),
+        ...(section.matrices ?? []).map((matrix) => showMatrix(root, matrix, context)),
+        ...(section.lines ?? []).map((lines) => showLines(root, lines, context)),
+        ...(section.tables ?? []).map((table) => showTable(root, table, context)),
+    ];
+}
+
+/**
+ * Builds into a root of its own, and anew when colours change. `build` returns what ends its parts.
+ * @param {HTMLElement} root @param {import("../types").Context} context
+ * @param {(page: HTMLElement) => (() => void)[]} build
+ */
+export function showPage(root, context, build) {
+    const page = element("div", { class: "tab-page" });
+    root.append(page);
+    let ends = build(page);
+    const end = () => {
+        ends.forEach((ended) => ended());
+        page.replaceChildren();
+    };
+    const off = context.state.on(["theme"], () => {
+        end();
+        ends = build(page);
+    });
+    return () => {
+        off();
+        end();
+        page.remove();
+    };
+}
+
+/**
+ * The tab of all sections of a name.
+ * @param {string} id of the tab, and name of its sections @param {string} title
+ * @returns {import("../types").Tab}
+ */
+export function sectionTab(id, title) {
+    return {
+        id,
+        title,
+        present: (context) => sectionsOf(context.run, id).length > 0,
+        show: (root, context) => showPage(root, context, (page) =>
+            sectionsOf(context.run, id).flatMap((section) => showSection(page, section, context))),
+    };
+}

@@ -1,0 +1,171 @@
+// A table that sorts by every column, filters by words and copies itself, for thousands of rows: only those in sight
+// are built. Column widths come from the longest texts; texts that have no room are shortened in the middle.
+
+import { element } from "../dom.js";
+import { choiceOfSort, filteredOrder, separated, sortedOrder } from "./rows.js";
+import { copyButton, makePart, onWidth } from "./part.js";
+import { shortenTo, textWidth } from "./shorten.js";
+import { giveTip } from "./tip.js";
+import { virtualRows } from "./virtual.js";
+
+const ROW_HEIGHT = 26;
+const PADDING = 20;
+const BUTTON = 26;
+const WIDEST_TEXT = 520;
+const NARROWEST_TEXT = 140;
+const FILTER_FROM = 9;
+
+/** Columns of numbers: those that have one in any of the first rows, or whose unit says so. */
+function isNumeric(table, column) {
+    const { unit } = table.columns[column];
+    return unit !== "text" && (unit !== "" || table.rows.slice(0, 50).some((row) => typeof row[column] === "number"));
+}
+
+function cellText(format, table, row, column) {
+    return format.value(table.rows[row][column], table.columns[column].unit);
+}
+
+/** Natural width of a column: its title, and the widest of its texts as far as the longest and the largest show it. */
+function naturalWidth(format, table, column, numeric) {
+    const { title, search } = table.columns[column];
+    const step = Math.max(1, Math.floor(table.rows.length / 400));
+    let longest = "";
+    for (let row = 0; row < table.rows.length; row += numeric ? step : 1) {
+        const text = cellText(format, table, row, column);
+        longest = text.length > longest.length ? text : longest;
+    }
+    const words = textWidth(longest.slice(0, 200)) * 1.06;
+    return Math.ceil(Math.max(textWidth(title) * 1.08 + 18, numeric ? words : Math.min(WIDEST_TEXT, words)) + PADDING
+        + (search ? BUTTON : 0));
+}
+
+/** Widths for what there is room for: texts give way when there is too little, the first text takes what is left. */
+function fittedWidths(natural, numeric, room) {
+    const widths = [...natural];
+    const texts = widths.map((_, column) => column).filter((column) => !numeric[column]);
+    let missing = widths.reduce((sum, width) => sum + width, 0) - room;
+    for (const column of texts.toSorted((a, b) => widths[b] - widths[a])) {
+        const give = Math.max(0, Math.min(missing, widths[column] - NARROWEST_TEXT));
+        widths[column] -= give;
+        missing -= give;
+    }
+    if (missing < 0 && texts.length > 0)
+        widths[texts[0]] -= Math.max(missing, -400);
+    return widths;
+}
+
+/** A name and the button that looks for it in the timeline. */
+function searchButton(context, name) {
+    const { state } = context;
+    const button = element("button", { type: "button", class: "find", "aria-label": `Show ${name} in the timeline` }, "\u2315");
+    button.addEventListener("click", () => state.set({ query: name, tab: "timeline" }));
+    giveTip(button, `Show in the timeline:\n${name}`);
+    return button;
+}
+
+/**
+ * @param {HTMLElement} root @param {import("../types").Table} table @param {import("../types").Context} context
+ * @param {{ decorate?: (cell: HTMLElement, row: number, column: number) => void, tools?: HTMLElement[] }} [options]
+ * @returns {() => void} what ends it
+ */
+export function showTable(root, table, context, options = {}) {
+    const { format } = context;
+    const numeric = table.columns.map((_, column) => isNumeric(table, column));
+    const most = table.columns.map((column, number) => column.unit !== "ns" && column.unit !== "time" && column.unit !== "MB" ? 0
+        : table.rows.reduce((sum, row) => Math.max(sum, typeof row[number] === "number" ? row[number] : 0), 0));
+    const natural = table.columns.map((_, column) => naturalWidth(format, table, column, numeric[column]));
+    const has_timeline = Boolean(context.run.timeline);
+    let widths = natural;
+    let sort = table.sort;
+    let filter = "";
+    /** @type {string[] | null} */
+    let texts = null;
+    let order = sortedOrder(table.rows, sort);
+
+    const count = element("span", { class: "count", role: "status" });
+    const filter_box = element("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter rows of ${table.title}` });
+    const tools = [copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
+        copyButton("Copy TSV", () => separated(table.columns, table.rows, order, "\t"))];
+    const few = table.rows.length < FILTER_FROM;
+    const { part, body } = makePart(table.title, ...options.tools ?? [], ...few ? [] : [count, filter_box], ...tools);
+
+    const columns = element("colgroup", {}, table.columns.map(() => element("col")));
+    const heads = table.columns.map((column, number) => {
+        const button = element("button", { type: "button", onclick: () => sortBy(number) }, column.title);
+        return element("th", { scope: "col", class: numeric[number] ? "number" : null }, button);
+    });
+    const rows = element("tbody");
+    const grid = element("table", { class: "rows", "aria-rowcount": table.rows.length + 1 }, columns,
+        element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)), rows);
+    const scroller = element("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": table.title }, grid);
+    body.append(scroller);
+    root.append(part);
+
+    const cell = (row, column) => {
+        const full = cellText(format, table, row, column);
+        const value = table.rows[row][column];
+        const node = element("td", { class: numeric[column] ? "number" : null });
+        if (numeric[column]) {
+            node.textContent = full;
+            if (most[column] > 0 && typeof value === "number" && value > 0)
+                node.style.setProperty("--share", `${(100 * value / most[column]).toFixed(1)}%`);
+        } else {
+            const search = table.columns[column].search && has_timeline && typeof value === "string";
+            const text = shortenTo(full, widths[column] - PADDING - (search ? BUTTON : 0));
+            const name = element("span", { class: "name", tabindex: text === full ? null : 0 }, text);
+            if (text !== full) {
+                name.setAttribute("aria-label", full);
+                giveTip(name, full);
+            }
+            node.append(name);
+            if (search)
+                node.append(searchButton(context, full));
+        }
+        options.decorate?.(node, row, column);
+        return node;
+    };
+    const list = virtualRows(scroller, rows, "tbody", ROW_HEIGHT, (place) => {
+        const row = order[place];
+        return element("tr", { "aria-rowindex": place + 2, class: place % 2 ? "odd" : null },
+            table.columns.map((_, column) => cell(row, column)));
+    });
+
+    const update = () => {
+        order = sortedOrder(table.rows, sort);
+        if (filter.trim() !== "") {
+            texts ??= table.rows.map((_, row) => table.columns.map((_, column) => cellText(format, table, row, column)).join("\n").toLowerCase());
+            order = filteredOrder(texts, order, filter);
+        }
+        count.textContent = order.length === table.rows.length ? `${format.value(order.length, "count")} rows`
+            : `${format.value(order.length, "count")} of ${format.value(table.rows.length, "count")} rows`;
+        heads.forEach((head, column) => {
+            const here = sort !== null && sort.column === column;
+            head.setAttribute("aria-sort", here ? sort.descending ? "descending" : "ascending" : "none");
+        });
+        list.reset(order.length);
+    };
+    const sortBy = (column) => {
+        sort = choiceOfSort(sort, column, numeric[column]);
+        scroller.scrollTop = 0;
+        update();
+    };
+    filter_box.addEventListener("input", () => {
+        filter = filter_box.value;
+        scroller.scrollTop = 0;
+        update();
+    });
+    const ended = onWidth(scroller, (width) => {
+        widths = fittedWidths(natural, numeric, width);
+        grid.style.width = `${widths.reduce((sum, size) => sum + size, 0)}px`;
+        [...columns.children].forEach((node, column) => {
+            /** @type {HTMLElement} */ (node).style.width = `${widths[column]}px`;
+        });
+        update();
+    });
+    update();
+    return () => {
+        ended();
+        list.end();
+        part.remove();
+    };
+}

@@ -1,0 +1,77 @@
+// Text in boxes: all letters are of one width, so that what fits is a division and nothing is measured while drawing. The
+// number of labels a frame is bounded; the widest boxes are not sought out, a frame that is full simply has no more.
+
+export const MOST_LABELS = 1200;
+const LEAST_LETTERS = 3; // fewer say nothing
+
+/** As much of a text as fits, with an ellipsis where it is cut; "" where too little fits.
+ *  @param {string} text @param {number} letters */
+export function cut(text, letters) {
+    if (text.length <= letters) {
+        return text;
+    }
+    return letters < LEAST_LETTERS ? "" : `${text.slice(0, letters - 1)}\u2026`;
+}
+
+/** @param {CanvasRenderingContext2D} context @param {string} font @returns {number} width of a letter */
+export function letterWidth(context, font) {
+    context.font = font;
+    return context.measureText("0000000000").width / 10;
+}
+
+/**
+ * Where the labels of a frame go; flat arrays, kept between frames. Pixels of the screen.
+ * @typedef {object} Labels
+ * @property {number} n
+ * @property {Float32Array} x @property {Float32Array} y @property {Float32Array} width  of the room there is
+ * @property {Uint32Array} name @property {Uint8Array} type
+ */
+/** @returns {Labels} */
+export function newLabels() {
+    return { n: 0, x: new Float32Array(MOST_LABELS), y: new Float32Array(MOST_LABELS), width: new Float32Array(MOST_LABELS),
+        name: new Uint32Array(MOST_LABELS), type: new Uint8Array(MOST_LABELS) };
+}
+
+/** Ask for a label in every wide box of a painted line.
+ *  @param {Labels} labels @param {import("./raster.js").Liner} liner @param {import("../types").Boxes} boxes
+ *  @param {number} y  middle of the row, device pixels @param {number} least  width from which on there is one */
+export function askForLabels(labels, liner, boxes, y, least) {
+    for (let at = 0; at < liner.n_spans && labels.n < MOST_LABELS; at++) {
+        const width = liner.last[at] - liner.first[at], box = liner.box[at];
+        if (width < least || (boxes.count !== null && boxes.count[box] > 1)) {
+            continue;
+        }
+        const n = labels.n++;
+        labels.x[n] = liner.first[at];
+        labels.y[n] = y;
+        labels.width[n] = width;
+        labels.name[n] = boxes.name[box];
+        labels.type[n] = boxes.type[box];
+    }
+}
+
+/**
+ * Write them: in the middle of the box where the whole name fits, else from its left end.
+ * @param {CanvasRenderingContext2D} context  in device pixels, font set
+ * @param {Labels} labels @param {number} left @param {number} top  of the rows' picture @param {number} letter
+ * @param {(name: number) => string} text @param {(type: number, name: number) => string} ink
+ */
+export function writeLabels(context, labels, left, top, letter, text, ink) {
+    const room = letter * 0.6;
+    let color = "";
+    context.textBaseline = "middle";
+    context.textAlign = "left";
+    for (let n = 0; n < labels.n; n++) {
+        const shown = cut(text(labels.name[n]), Math.floor((labels.width[n] - room) / letter));
+        if (shown === "") {
+            continue;
+        }
+        const next = ink(labels.type[n], labels.name[n]);
+        if (next !== color) {
+            color = next;
+            context.fillStyle = color;
+        }
+        const x = labels.x[n] + Math.max(room / 2, (labels.width[n] - shown.length * letter) / 2);
+        context.fillText(shown, Math.round(left + x), top + labels.y[n]);
+    }
+}

@@ -1,0 +1,224 @@
+// Where rows stand: groups with a header, tracks below them, depth rows inside a track, one after the other from 0 down, in
+// pixels of the page. A folded track keeps all its rows but makes them thin (as many as fit its one line); a folded group
+// is its header alone, which then shows one row. Positions are found by binary search; nothing is built per row, so
+// tracks of thousands of rows cost nothing until they are scrolled to.
+
+export const HEADER = 22;       // of a group
+export const GAP = 4;           // below a track
+const ROW = 18;                 // of a row, at least
+const ROW_MOST = 34;            // where there is room for more
+const FOLDED = 22;              // of a folded track: all its rows
+const FOLDED_ROWS = 10;         // shown of it
+const TALL = 40;                // rows from which deep host tracks are folded unless they are opened
+const MANY_TRACKS = 96;         // from here on, groups after the first ones are folded
+const OPEN_GROUPS = 4;
+const DEEP = new Set(["host", "scope", "runtime", "other"]);
+const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // what a folded group shows, first found
+
+/**
+ * @typedef {object} Line
+ * @property {"group" | "track"} kind
+ * @property {number} group
+ * @property {number} track  through all groups; -1: a group's header
+ * @property {string} key  in view.folded
+ * @property {string} name
+ * @property {string} class
+ * @property {number} y @property {number} height
+ * @property {number} first_row @property {number} n_rows  shown in this line
+ * @property {number} pitch  from row to row
+ * @property {boolean} folds @property {boolean} folded
+ * @property {boolean} indented
+ */
+/** @typedef {{lines: Line[], height: number, of_track: Int32Array, of_group: Int32Array}} Layout */
+/** @typedef {import("../types").Timeline} Timeline */
+
+/** First row of each track, counted through all groups, and behind them the number of rows. @param {Timeline} timeline */
+export function firstRows(timeline) {
+    const first = [0];
+    for (const group of timeline.groups) {
+        for (const track of group.tracks) {
+            first.push(first[first.length - 1] + track.n_rows);
+        }
+    }
+    return first;
+}
+
+/**
+ * Keys of what is closed unless the view says otherwise.
+ * @param {Timeline} timeline @returns {Set<string>}
+ */
+export function defaultFolds(timeline) {
+    const n_rows = timeline.groups.reduce((sum, group) => sum + group.tracks.reduce((of, track) => of + track.n_rows, 0), 0);
+    const n_tracks = timeline.groups.reduce((sum, group) => sum + group.tracks.length, 0);
+    const folds = new Set();
+    timeline.groups.forEach((group, at) => {
+        if (n_tracks > MANY_TRACKS && at >= OPEN_GROUPS && group.tracks.length > 1) {
+            folds.add(String(at));
+        }
+        group.tracks.forEach((track, number) => {
+            if (n_rows > TALL && track.n_rows > 2 && DEEP.has(track.class)) {
+                folds.add(`${at}/${number}`);
+            }
+        });
+    });
+    return folds;
+}
+
+/**
+ * Is it closed? The view lists what is closed, and as "!key" what is open although it is closed by default.
+ * @param {string} key @param {string[]} folded @param {Set<string>} defaults
+ */
+export function isFolded(key, folded, defaults) {
+    return folded.includes(key) || (defaults.has(key) && !folded.includes(`!${key}`));
+}
+
+/** view.folded with some keys closed or opened. @param {string[]} folded @param {Set<string>} defaults
+ *  @param {string[]} keys @param {boolean} close */
+export function withFolds(folded, defaults, keys, close) {
+    const list = new Set(folded);
+    for (const key of keys) {
+        list.delete(key);
+        list.delete(`!${key}`);
+        if (close !== defaults.has(key)) {
+            list.add(close ? key : `!${key}`);
+        }
+    }
+    return [...list];
+}
+
+/** @param {Timeline["groups"][number]["tracks"]} tracks @param {number[]} shown numbers of tracks */
+function stripTrack(tracks, shown) {
+    for (const kind of FOR_STRIP) {
+        const found = shown.find((number) => tracks[number].class === kind);
+        if (found !== undefined) {
+            return found;
+        }
+    }
+    return shown[0];
+}
+
+/** Height of a row where `height` pixels are there for all. @param {Timeline} timeline @param {number} height */
+function rowHeight(timeline, height) {
+    let n = 0, headers = 0;
+    for (const group of timeline.groups) {
+        headers += (group.tracks.length > 1 ? HEADER : 0) + GAP * group.tracks.length;
+        n += group.tracks.reduce((sum, track) => sum + track.n_rows, 0);
+    }
+    return Math.max(ROW, Math.min(ROW_MOST, Math.floor((height - headers - 8) / Math.max(1, n))));
+}
+
+/**
+ * Positions of everything that is shown.
+ * @param {Timeline} timeline
+ * @param {{folded: string[], defaults: Set<string>, height: number,
+ *          shows: (group: number, track: number) => boolean}} options  height: of the picture; shows: track of a group
+ * @returns {Layout}
+ */
+export function layOut(timeline, options) {
+    const first = firstRows(timeline);
+    const row = rowHeight(timeline, options.height);
+    /** @type {Line[]} */
+    const lines = [];
+    const of_track = new Int32Array(first.length - 1).fill(-1);
+    const of_group = new Int32Array(timeline.groups.length).fill(-1);
+    let y = 0, track_at = 0;
+    const plain = timeline.groups.every((group) => group.tracks.length <= 1);
+    timeline.groups.forEach((group, at) => {
+        const base = track_at;
+        track_at += group.tracks.length;
+        const shown = group.tracks.map((_, number) => number).filter((number) => options.shows(at, number));
+        if (shown.length === 0) {
+            return;
+        }
+        const closed = !plain && isFolded(String(at), options.folded, options.defaults);
+        of_group[at] = lines.length;
+        if (!plain) {
+            const strip = base + stripTrack(group.tracks, shown);
+            lines.push({ kind: "group", group: at, track: -1, key: String(at), name: group.name, class: "", y, height: HEADER,
+                first_row: first[strip], n_rows: closed ? Math.min(1, first[strip + 1] - first[strip]) : 0, pitch: HEADER - 2,
+                folds: true, folded: closed, indented: false });
+            y += HEADER + (closed ? 1 : 2);
+        }
+        if (closed) {
+            for (const number of shown) {
+                of_track[base + number] = of_group[at];
+            }
+            return;
+        }
+        for (const number of shown) {
+            const track = group.tracks[number], key = `${at}/${number}`;
+            const folded = track.n_rows > 1 && isFolded(key, options.folded, options.defaults);
+            const n_rows = folded ? Math.min(track.n_rows, FOLDED_ROWS) : track.n_rows;
+            const pitch = folded ? Math.max(2, Math.floor(FOLDED / n_rows)) : row;
+            const height = folded ? FOLDED : Math.max(ROW, n_rows * pitch);
+            of_track[base + number] = lines.length;
+            lines.push({ kind: "track", group: at, track: base + number, key, name: plain ? group.name : track.name,
+                class: track.class, y, height, first_row: first[base + number], n_rows, pitch, folds: track.n_rows > 1, folded,
+                indented: !plain });
+            y += height + GAP;
+        }
+        y += plain ? 0 : GAP;
+    });
+    return { lines, height: y, of_track, of_group };
+}
+
+/** Index of the last line that begins at or above y; -1 above all. O(log n). @param {Layout} layout @param {number} y */
+export function lineAt(layout, y) {
+    let low = 0, high = layout.lines.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (layout.lines[middle].y <= y) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low - 1;
+}
+
+/** What stands at y: its line and row (-1: none). @param {Layout} layout @param {number} y */
+export function rowAt(layout, y) {
+    const at = lineAt(layout, y);
+    if (at < 0 || y >= layout.lines[at].y + layout.lines[at].height) {
+        return { line: -1, row: -1 };
+    }
+    const line = layout.lines[at], number = Math.floor((y - line.y) / line.pitch);
+    return { line: at, row: number >= 0 && number < line.n_rows ? line.first_row + number : -1 };
+}
+
+/**
+ * Where a row is drawn, or where what it is folded into is; null when that is hidden.
+ * @param {Layout} layout @param {number} row @param {number} track  of the row
+ * @returns {{y: number, height: number, exact: boolean} | null}
+ */
+export function placeOf(layout, row, track) {
+    const at = layout.of_track[track];
+    if (at === undefined || at < 0) {
+        return null;
+    }
+    const line = layout.lines[at], number = row - line.first_row;
+    if (number < 0 || number >= line.n_rows) {
+        return { y: line.y, height: line.height, exact: false };
+    }
+    return { y: line.y + number * line.pitch, height: line.pitch, exact: true };
+}
+
+/** Rows in order of their place, those of folded groups left out: the one after or before `row`; -1: none.
+ *  @param {Layout} layout @param {number} row @param {number} track @param {number} by 1 or -1 */
+export function neighbourRow(layout, row, track, by) {
+    let at = layout.of_track[track] ?? -1;
+    if (at < 0) {
+        return -1;
+    }
+    const line = layout.lines[at], next = row + by;
+    if (next >= line.first_row && next < line.first_row + line.n_rows) {
+        return next;
+    }
+    for (at += by; at >= 0 && at < layout.lines.length; at += by) {
+        const other = layout.lines[at];
+        if (other.n_rows > 0) {
+            return by > 0 ? other.first_row : other.first_row + other.n_rows - 1;
+        }
+    }
+    return -1;
+}

@@ -1,0 +1,284 @@
+// The rows of one source in a rectangle of the picture: which of them are in sight, painted into a buffer of pixels, with
+// labels and names at their left. Two panes make a comparison; what they share (time, colours) is handed in.
+
+import { allTracks, passes } from "../rows.js";
+import { askForLabels, letterWidth, newLabels, writeLabels, cut } from "./labels.js";
+import { defaultFolds, isFolded, lineAt, layOut, placeOf, rowAt, withFolds } from "./layout.js";
+import { newLook } from "./look.js";
+import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
+
+const LETTERS = 11;        // pixels, of labels in boxes
+const GAP_FROM = 5;        // rows at least so high are set apart by a line of the ground
+const LABELS_FROM = 13;    // rows at least so high have labels
+const LEAST_STEP = 6;      // pixels of a step to be shaded
+const TICK_STRENGTH = 1;
+
+/** @typedef {import("../types").Context} Context */
+/** @typedef {{x: number, y: number, width: number, height: number}} Rectangle  pixels of the page */
+/** @typedef {import("./palette.js").Palette} Palette */
+
+/**
+ * @param {Context} context  with a source
+ * @param {{own: boolean}} options  own: it keeps what is selected, folded and scrolled itself, because the view's
+ *        are another pane's
+ */
+export function newPane(context, options) {
+    const source = /** @type {import("../types").Source} */ (context.source);
+    const { timeline } = source;
+    const { view } = context.state;
+    const tracks = allTracks(timeline);
+    const defaults = defaultFolds(timeline);
+    const labels = newLabels();
+    const steps_of = timeline.groups.map((_, at) => timeline.steps.filter((step) => step.group === at || step.group < 0));
+    let layout = layOut(timeline, { folded: [], defaults: new Set(), height: 0, shows: () => true });
+    let liner = newLiner(1);
+    /** @type {ImageData | null} */
+    let image = null;
+    let pixels = new Uint32Array(0), ground = new Uint32Array(1), line_ground = new Uint32Array(1);
+    let look = newLook({ name: source.name, pixel: context.colors.pixel, ground: 0, mark: 0, query: "", only: "" });
+    let own_top = 0, letter = 7, quiet_ink = "#888";
+    /** @type {string[]} */
+    let own_folded = [];
+    /** @type {number[]} */
+    let rows = [];
+    /** @type {Rectangle} */
+    let box = { x: 0, y: 0, width: 1, height: 1 };
+    /** @type {import("../types").EventPlace | null} */
+    let own_selected = null;
+
+    const pane = {
+        context, source, timeline, tracks, labels_drawn: 0, events_drawn: 0,
+        get layout() { return layout; },
+        get box() { return box; },
+        get rows() { return rows; },
+        get selected() { return options.own ? own_selected : view.selected; },
+        get top() {
+            const top = options.own ? own_top : view.top;
+            return Math.max(0, Math.min(top, Math.max(0, layout.height - box.height)));
+        },
+        /** @param {number} top */
+        scrollTo(top) {
+            const next = Math.max(0, Math.min(Math.round(top), Math.max(0, layout.height - box.height)));
+            if (options.own) {
+                own_top = next;
+            } else {
+                context.state.set({ top: next });
+            }
+        },
+        /** @param {import("../types").EventPlace | null} place */
+        select(place) {
+            if (options.own) {
+                own_selected = place;
+            } else {
+                context.state.set({ selected: place });
+            }
+        },
+
+        /** Positions anew: the filter, what is folded or the height changed. @param {Rectangle} next */
+        place(next) {
+            box = next;
+            layout = layOut(timeline, {
+                folded: options.own ? own_folded : view.folded, defaults, height: next.height,
+                shows: (group, track) => passes(view.filter, timeline.groups[group], timeline.groups[group].tracks[track]),
+            });
+        },
+
+        /** Colours anew: theme, search or filter changed. @param {Palette} palette */
+        dress(palette) {
+            look = newLook({ name: source.name, pixel: context.colors.pixel, ground: palette.ground, mark: palette.found,
+                query: view.query, only: view.filter.name });
+            quiet_ink = palette.css.quiet;
+        },
+
+        /** @param {string[]} keys @param {boolean} close */
+        fold(keys, close) {
+            if (options.own) {
+                own_folded = withFolds(own_folded, defaults, keys, close);
+            } else {
+                context.state.set({ folded: withFolds(view.folded, defaults, keys, close) });
+            }
+        },
+        /** @param {string} key */
+        folded: (key) => isFolded(key, options.own ? own_folded : view.folded, defaults),
+
+        /** What is at a place of the page: its line and row, -1 for none. @param {number} y */
+        rowAt: (y) => rowAt(layout, y - box.y + pane.top),
+
+        /** Where a row is on the page; null where it is hidden. @param {number} row */
+        placeOf(row) {
+            const place = row < 0 ? null : placeOf(layout, row, source.row_track[row]);
+            return place === null ? null : { ...place, y: place.y + box.y - pane.top };
+        },
+
+        /** Paint the rows into the canvas and write the labels. @param {CanvasRenderingContext2D} context2d  scaled by ratio
+         *  @param {{begin: number, end: number}} time @param {{times: number[]}} ticks @param {Palette} palette @param {number} ratio */
+        paint(context2d, time, ticks, palette, ratio) {
+            const width = Math.max(1, Math.round(box.width * ratio)), height = Math.max(1, Math.round(box.height * ratio));
+            if (image === null || image.width !== width || image.height !== height) {
+                image = new ImageData(width, height);
+                pixels = new Uint32Array(image.data.buffer);
+                liner = newLiner(width);
+                ground = new Uint32Array(width);
+                line_ground = new Uint32Array(width);
+            }
+            const scale = width / (time.end - time.begin);
+            const font = `${Math.round(LETTERS * ratio)}px ${palette.letters}`;
+            letter = letterWidth(context2d, font);
+            labels.n = 0;
+            liner.n_events = 0;
+            const seen = inSight(height / ratio);
+            rows = seen.rows;
+            source.frame(rows, time.begin, time.end, 1 / scale);
+            paintGround(-1, time, scale, ticks, palette);
+            for (let y = 0; y < height; y++) {
+                pixels.set(ground, y * width);
+            }
+            let group = -1;
+            for (let at = seen.first; at < seen.end; at++) {
+                const line = layout.lines[at];
+                if (line.group !== group) {
+                    group = line.group;
+                    paintGround(group, time, scale, ticks, palette);
+                }
+                paintLineOf(line, time, scale, ratio, height, palette);
+            }
+            context2d.putImageData(image, Math.round(box.x * ratio), Math.round(box.y * ratio));
+            write(context2d, font, ratio);
+            pane.labels_drawn = labels.n;
+            pane.events_drawn = liner.n_events;
+        },
+
+        /** Names of groups and tracks at the left. @param {CanvasRenderingContext2D} context2d @param {number} gutter
+         *  @param {Palette} palette @param {number} hovered  line under the pointer */
+        paintNames(context2d, gutter, palette, hovered) {
+            context2d.save();
+            context2d.beginPath();
+            context2d.rect(0, box.y, gutter, box.height);
+            context2d.clip();
+            context2d.fillStyle = palette.css.ground;
+            context2d.fillRect(0, box.y, gutter, box.height);
+            const seen = inSight(box.height);
+            for (let at = seen.first; at < seen.end; at++) {
+                nameLine(context2d, layout.lines[at], gutter, palette, at === hovered);
+            }
+            context2d.restore();
+        },
+    };
+
+    /** Lines and rows in sight. @param {number} height */
+    function inSight(height) {
+        const top = pane.top, first = Math.max(0, lineAt(layout, top));
+        /** @type {number[]} */
+        const seen = [];
+        let end = first;
+        for (; end < layout.lines.length && layout.lines[end].y < top + height; end++) {
+            const line = layout.lines[end];
+            const from = Math.max(0, Math.floor((top - line.y) / line.pitch));
+            const to = Math.min(line.n_rows, Math.ceil((top + height - line.y) / line.pitch));
+            for (let number = from; number < to; number++) {
+                seen.push(line.first_row + number);
+            }
+        }
+        return { first, end, rows: seen };
+    }
+
+    /** The line of pixels that stands behind boxes: every other step is shaded, ticks go through. @param {number} group */
+    function paintGround(group, time, scale, ticks, palette) {
+        ground.fill(palette.ground);
+        const steps = group < 0 ? [] : steps_of[group];
+        for (let at = 0; at < steps.length; at++) {
+            const from = (steps[at].begin - time.begin) * scale, to = (steps[at].end - time.begin) * scale;
+            if (at % 2 === 1 && to > 0 && from < ground.length && to - from >= LEAST_STEP) {
+                ground.fill(palette.band, Math.max(0, Math.round(from)), Math.max(0, Math.round(to)));
+            }
+        }
+        for (const tick of ticks.times) {
+            const x = Math.round((tick - time.begin) * scale);
+            if (x >= 0 && x + TICK_STRENGTH <= ground.length) {
+                ground.fill(palette.line, x, x + TICK_STRENGTH);
+            }
+        }
+    }
+
+    /** One line's boxes. @param {import("./layout.js").Line} line */
+    function paintLineOf(line, time, scale, ratio, height, palette) {
+        const top = pane.top, y_of = (y) => Math.round((y - top) * ratio);
+        const width = ground.length;
+        const head = line.kind === "group";
+        if (head) {
+            line_ground.fill(palette.head);
+        }
+        const behind = head ? line_ground : ground;
+        for (let y = Math.max(0, y_of(line.y)); y < Math.min(height, y_of(line.y + line.height)); y++) {
+            pixels.set(behind, y * width);
+        }
+        const from = Math.max(0, Math.floor((top - line.y) / line.pitch));
+        for (let number = from; number < line.n_rows; number++) {
+            const y0 = y_of(line.y + number * line.pitch), y1 = y_of(line.y + (number + 1) * line.pitch);
+            if (y0 >= height) {
+                break;
+            }
+            const boxes = source.boxes(line.first_row + number, time.begin, time.end, 1 / scale);
+            paintLine(liner, boxes, time.begin, scale, behind, look);
+            const gap = line.pitch >= GAP_FROM ? Math.max(1, Math.round(ratio)) : 0;
+            const inset = head ? Math.round(3 * ratio) : 0;
+            copyLine(liner, pixels, height, y0 + inset, y1 - gap - inset, y1 - y0 >= 10 * ratio ? Math.round(2 * ratio) : 1);
+            if (boxes !== null && line.pitch >= LABELS_FROM && !head) {
+                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 3.4);
+            }
+        }
+    }
+
+    /** @param {CanvasRenderingContext2D} context2d @param {string} font @param {number} ratio */
+    function write(context2d, font, ratio) {
+        context2d.save();
+        context2d.setTransform(1, 0, 0, 1, 0, 0);
+        context2d.beginPath();
+        context2d.rect(Math.round(box.x * ratio), Math.round(box.y * ratio), ground.length, Math.round(box.height * ratio));
+        context2d.clip();
+        context2d.font = font;
+        const ink = (type, name) => (look.flags(name) & DIM) !== 0 ? quiet_ink : context.colors.ink(type, name);
+        writeLabels(context2d, labels, Math.round(box.x * ratio), Math.round(box.y * ratio) + 0.5, letter, source.name, ink);
+        context2d.restore();
+    }
+
+    /** @param {CanvasRenderingContext2D} context2d @param {import("./layout.js").Line} line */
+    function nameLine(context2d, line, gutter, palette, hovered) {
+        const y = line.y - pane.top + box.y, head = line.kind === "group";
+        if (head || hovered) {
+            context2d.fillStyle = head ? palette.css.head : palette.css.band;
+            context2d.fillRect(0, y, gutter, line.height);
+        }
+        const middle = Math.max(y + Math.min(line.height, 22) / 2, Math.min(box.y + 11, y + line.height - 11));
+        const left = line.indented ? 24 : 8;
+        if (line.folds) {
+            drawTriangle(context2d, line.indented ? 14 : 8, middle, line.folded, palette.css.quiet);
+        }
+        const bold = head || !line.indented;
+        context2d.font = `${bold ? "600 12px" : "12px"} ${palette.font}`;
+        context2d.fillStyle = palette.css.text;
+        context2d.textAlign = "left";
+        context2d.textBaseline = "middle";
+        const x = line.folds || line.indented ? left + (line.indented ? 0 : 8) : left;
+        context2d.fillText(cut(line.name, Math.floor((gutter - x - 6) / (bold ? 6.6 : 6.2))), x, middle);
+    }
+
+    return pane;
+}
+
+/** A small triangle: to the right for what is closed, down for what is open. @param {CanvasRenderingContext2D} context */
+function drawTriangle(context, x, y, closed, color) {
+    context.fillStyle = color;
+    context.beginPath();
+    if (closed) {
+        context.moveTo(x - 2, y - 4);
+        context.lineTo(x + 3, y);
+        context.lineTo(x - 2, y + 4);
+    } else {
+        context.moveTo(x - 4, y - 2);
+        context.lineTo(x + 4, y - 2);
+        context.lineTo(x, y + 3);
+    }
+    context.closePath();
+    context.fill();
+}
