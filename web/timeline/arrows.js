@@ -26,7 +26,7 @@ export function thin(bows, most) {
 
 /** Control points of the curve: it leaves and arrives level. @param {Bow} bow */
 export function controls(bow) {
-    const reach = Math.max(12, Math.min(80, Math.abs(bow.x1 - bow.x0) / 2 + Math.abs(bow.y1 - bow.y0) / 6));
+    const reach = Math.min(80, Math.max(bow.x1 - bow.x0 < 0 ? 24 : 3, Math.abs(bow.x1 - bow.x0) / 2));
     return { c0: bow.x0 + reach, c1: bow.x1 - reach };
 }
 

@@ -1,6 +1,7 @@
 // Curves below the timeline, on its time axis: a lane each, with the least and most of its values, the limit as a dashed
 // line, and what is above the limit in the colour of alarm. Points carry the least and most value since the one before,
-// so that a peak narrower than a pixel is still drawn.
+// so that a peak narrower than a pixel is still drawn. Painted into pixels column by column: paths of thousands of points
+// take long to fill where no graphics hardware helps.
 
 export const LANE = 66;
 const INSET = 6;
@@ -69,76 +70,93 @@ export function valueAt(points, steps, time) {
     return points.last[at] + share * (points.last[at + 1] - points.last[at]);
 }
 
-/** The curve's line from left to right. @param {CanvasRenderingContext2D} context @param {CurvePoints} points
- *  @param {boolean} steps @param {(time: number) => number} x_of @param {(value: number) => number} y_of
- *  @param {number} right  x to which the last value of a step curve goes on */
-function trace(context, points, steps, x_of, y_of, right) {
-    for (let i = 0; i < points.n; i++) {
-        const x = x_of(points.time[i]), y = y_of(points.last[i]);
-        if (steps && i > 0) {
-            context.lineTo(x, y_of(points.last[i - 1]));
+/** Value at the very left of a picture, or of the first point where it begins later; NaN where there is none.
+ *  @param {CurvePoints} points @param {boolean} steps @param {number} time */
+function valueFrom(points, steps, time) {
+    return valueAt(points, steps, time) ?? NaN;
+}
+
+/**
+ * Least and most value of each pixel's stretch of time; NaN where the curve is not. A step curve is in a pixel what it was
+ * before and everything it becomes there; others are joined by straight lines. O(points + width).
+ * @param {CurvePoints} points @param {boolean} steps
+ * @param {{begin: number, scale: number, end: number}} time  scale: pixels per unit; end: where a step curve ends
+ * @param {Float64Array} least @param {Float64Array} most  [width]
+ */
+export function columnsOf(points, steps, time, least, most) {
+    const width = least.length, per = 1 / time.scale;
+    let at = pointAt(points, time.begin) + 1, value = valueFrom(points, steps, time.begin);
+    for (let x = 0; x < width; x++) {
+        const until = time.begin + (x + 1) * per;
+        let low = value, high = value;
+        while (at < points.n && points.time[at] < until) {
+            low = low <= points.least[at] ? low : points.least[at]; // also where low is NaN
+            high = high >= points.most[at] ? high : points.most[at];
+            value = points.last[at];
+            at++;
         }
-        if (points.least[i] !== points.most[i]) {
-            context.lineTo(x, y_of(points.least[i]));
-            context.lineTo(x, y_of(points.most[i]));
+        if (!steps) {
+            value = valueFrom(points, false, until);
+            low = value < low ? value : low;
+            high = value > high ? value : high;
+        } else if (until - per > time.end) {
+            value = low = high = NaN;
         }
-        context.lineTo(x, y);
-    }
-    if (steps && points.n > 0) {
-        context.lineTo(right, y_of(points.last[points.n - 1]));
+        least[x] = low;
+        most[x] = high;
     }
 }
 
 /**
- * Draw a lane's curve and limit into the rectangle.
- * @param {CanvasRenderingContext2D} context @param {Lane} lane @param {CurvePoints | null} points
- * @param {{x: number, y: number, width: number, height: number}} box
- * @param {{begin: number, scale: number, end: number}} time  end: of the timeline, where step curves end
- * @param {{line: string, fill: string, alarm: string, limit: string}} look
+ * Paint a lane into lines [top, top + height) of a picture: the area under the curve, its line, what is above the limit,
+ * and the limit itself.
+ * @param {Uint32Array} pixels [..][width] @param {number} width @param {number} top @param {number} height  whole lines;
+ *        what is outside of the picture is left out
+ * @param {Lane} lane @param {CurvePoints | null} points @param {{begin: number, scale: number, end: number}} time
+ * @param {{line: number, fill: number, alarm: number, limit: number}} look @param {number} ratio  device pixels to a pixel
  */
-export function drawCurve(context, lane, points, box, time, look) {
-    const [low, high] = rangeOf(lane);
-    const bottom = box.y + box.height - INSET;
-    const y_of = (value) => bottom - (value - low) / (high - low) * (box.height - 2 * INSET);
-    const x_of = (at) => box.x + Math.max(-1e5, Math.min(1e5, (at - time.begin) * time.scale));
-    const right = Math.min(x_of(time.end), box.x + box.width + 2);
+export function paintCurve(pixels, width, top, height, lane, points, time, look, ratio) {
+    const y_of = scaleOfLane(lane, height, ratio), n_lines = pixels.length / width;
+    const column = (x, from, to, color) => {
+        const end = Math.min(n_lines, top + Math.min(height, to));
+        for (let y = Math.max(0, top + from); y < end; y++) {
+            pixels[y * width + x] = color;
+        }
+    };
+    const limit = lane.limit === null ? -1 : Math.round(y_of(lane.limit));
+    const thick = Math.max(1, Math.round(1.25 * ratio));
     if (points !== null && points.n > 0) {
-        const ground = y_of(Math.max(low, Math.min(0, high)));
-        const outline = () => {
-            context.beginPath();
-            context.moveTo(x_of(points.time[0]), ground);
-            trace(context, points, lane.steps, x_of, y_of, right);
-            context.lineTo(lane.steps ? right : x_of(points.time[points.n - 1]), ground);
-            context.closePath();
-        };
-        outline();
-        context.fillStyle = look.fill;
-        context.fill();
-        context.beginPath();
-        trace(context, points, lane.steps, x_of, y_of, right);
-        context.strokeStyle = look.line;
-        context.lineWidth = 1.25;
-        context.stroke();
-        if (lane.limit !== null && !(lane.most <= lane.limit)) {
-            context.save();
-            context.beginPath();
-            context.rect(box.x, box.y, box.width, y_of(lane.limit) - box.y);
-            context.clip();
-            outline();
-            context.fillStyle = look.alarm;
-            context.fill();
-            context.restore();
+        const least = new Float64Array(width), most = new Float64Array(width);
+        columnsOf(points, lane.steps, time, least, most);
+        const ground = Math.round(y_of(0));
+        for (let x = 0; x < width; x++) {
+            if (Number.isNaN(least[x])) {
+                continue;
+            }
+            const high = Math.round(y_of(most[x])), low = Math.round(y_of(least[x]));
+            column(x, Math.min(low, ground), Math.max(low, ground), look.fill);
+            if (limit >= 0) {
+                column(x, low, Math.min(limit, ground), look.alarm);
+            }
+            column(x, high, Math.max(low, high + thick), look.line);
+            if (limit >= 0) {
+                column(x, high, Math.min(limit, Math.max(low, high + thick)), look.alarm);
+            }
         }
     }
-    if (lane.limit !== null) {
-        context.strokeStyle = look.limit;
-        context.lineWidth = 1;
-        context.setLineDash([5, 4]);
-        context.beginPath();
-        context.moveTo(box.x, Math.round(y_of(lane.limit)) + 0.5);
-        context.lineTo(box.x + box.width, Math.round(y_of(lane.limit)) + 0.5);
-        context.stroke();
-        context.setLineDash([]);
+    if (limit >= 0) {
+        const dash = Math.round(5 * ratio), period = Math.round(9 * ratio);
+        for (let x = 0; x < width; x++) {
+            if (x % period < dash) {
+                column(x, limit, limit + Math.max(1, Math.round(ratio)), look.limit);
+            }
+        }
     }
-    return y_of;
+}
+
+/** Where a value stands below a lane's top. @param {Lane} lane @param {number} height @param {number} ratio
+ *  @returns {(value: number) => number} */
+export function scaleOfLane(lane, height, ratio) {
+    const [low, high] = rangeOf(lane), bottom = height - INSET * ratio;
+    return (value) => bottom - (value - low) / (high - low) * (bottom - INSET * ratio);
 }

@@ -2,7 +2,7 @@
 // across them, and the lanes of curves below. Each function draws one of these into the canvas, in pixels of the page.
 
 import { ticksOf } from "./axis.js";
-import { LANE, drawCurve, rangeOf, valueAt } from "./curves.js";
+import { LANE, paintCurve, rangeOf, scaleOfLane, valueAt } from "./curves.js";
 import { cut } from "./labels.js";
 
 /** @typedef {import("./geometry.js").Parts} Parts */
@@ -202,41 +202,51 @@ export function drawSplit(canvas, parts, palette) {
 }
 
 /**
- * The lanes in sight: curves and their names. Lanes come with where their points are asked for.
+ * The lanes in sight: curves and their names.
  * @param {Canvas} canvas @param {Parts} parts @param {Time} time
  * @param {{lane: import("./curves.js").Lane, source: import("../types").Source, group: string}[]} lanes
- * @param {{top: number, pointer: number | null, value: (value: number, unit: string) => string}} view @param {Palette} palette
+ * @param {{top: number, pointer: number | null, ratio: number, value: (value: number, unit: string) => string}} view
+ * @param {Palette} palette
  */
 export function drawLanes(canvas, parts, time, lanes, view, palette) {
-    const { curves: box, gutter } = parts, scale = scaleOf(parts, time);
+    const { curves: box, gutter } = parts, { ratio } = view;
+    if (box.height < 1) {
+        return;
+    }
+    const width = Math.round(box.width * ratio), scale = width / (time.end - time.begin);
+    const image = new ImageData(width, Math.round(box.height * ratio));
+    const pixels = new Uint32Array(image.data.buffer).fill(palette.ground);
+    const first = Math.floor(view.top / LANE), last = Math.min(lanes.length, Math.ceil((view.top + box.height) / LANE));
+    const points = lanes.slice(first, last).map(({ lane, source }) => source.curve(lane.curve, time.begin, time.end, 1 / scale));
+    points.forEach((found, at) => {
+        const { lane, source } = lanes[first + at], top = Math.round(((first + at) * LANE - view.top) * ratio);
+        const clock = { begin: time.begin, scale, end: source.timeline.end };
+        paintCurve(pixels, width, top, Math.round((LANE - 1) * ratio), lane, found, clock, palette.curve, ratio);
+        const line = top + Math.round((LANE - 1) * ratio);
+        pixels.fill(palette.line, Math.max(0, line * width), Math.max(0, (line + Math.max(1, Math.round(ratio))) * width));
+    });
+    canvas.putImageData(image, Math.round(box.x * ratio), Math.round(box.y * ratio));
     clipTo(canvas, { x: 0, y: box.y, width: parts.width, height: box.height });
     canvas.fillStyle = palette.css.ground;
-    canvas.fillRect(0, box.y, parts.width, box.height);
-    const { css } = palette;
-    const look = { line: css.curve, fill: css["curve-fill"], alarm: css.alarm, limit: css.limit };
-    for (let at = Math.floor(view.top / LANE); at < lanes.length && at * LANE - view.top < box.height; at++) {
-        const { lane, source, group } = lanes[at], y = box.y + at * LANE - view.top;
-        const points = source.curve(lane.curve, time.begin, time.end, 1 / scale);
+    canvas.fillRect(0, box.y, gutter, box.height);
+    points.forEach((found, at) => {
+        const { lane, source, group } = lanes[first + at], y = box.y + (first + at) * LANE - view.top;
         const inner = { x: gutter, y, width: box.width, height: LANE - 1 };
-        clipTo(canvas, inner);
-        const y_of = drawCurve(canvas, lane, points, inner, { begin: time.begin, scale, end: source.timeline.end }, look);
+        const y_of = (value) => y + scaleOfLane(lane, LANE - 1, 1)(value);
         if (lane.limit !== null) {
-            const text = `limit ${view.value(lane.limit, lane.unit)}`;
-            small(canvas, palette, css.limit);
-            const below = y_of(lane.limit) < y + 14;
-            canvas.textAlign = "right";
-            canvas.fillText(text, parts.width - 6, y_of(lane.limit) + (below ? 8 : -7));
+            const middle = y_of(lane.limit) + (y_of(lane.limit) < y + 18 ? 10 : -10);
+            plate(canvas, `limit ${view.value(lane.limit, lane.unit)}`, parts.width, middle,
+                { from: gutter, to: parts.width - 10 }, palette.css.ground, palette.css.limit, palette);
         }
-        const value = points === null || view.pointer === null ? null : valueAt(points, lane.steps, view.pointer);
+        const value = found === null || view.pointer === null ? null : valueAt(found, lane.steps, view.pointer);
         if (value !== null && view.pointer !== null && view.pointer <= source.timeline.end) {
-            drawValue(canvas, inner, gutter + (view.pointer - time.begin) * scale, y_of(value),
+            drawValue(canvas, inner, gutter + (view.pointer - time.begin) * scale / ratio, y_of(value),
                 view.value(value, lane.unit), palette);
         }
-        canvas.restore();
         nameLane(canvas, lane, group, { x: 0, y, width: gutter, height: LANE - 1 }, view.value, palette);
-        canvas.fillStyle = css.line;
-        canvas.fillRect(0, y + LANE - 1, parts.width, 1);
-    }
+        canvas.fillStyle = palette.css.line;
+        canvas.fillRect(0, y + LANE - 1, gutter, 1);
+    });
     canvas.restore();
 }
 
@@ -260,9 +270,6 @@ function drawValue(canvas, box, x, y, text, palette) {
  *  @param {string} group @param {import("./geometry.js").Rectangle} box @param {(value: number, unit: string) => string} value
  *  @param {Palette} palette */
 function nameLane(canvas, lane, group, box, value, palette) {
-    clipTo(canvas, box);
-    canvas.fillStyle = palette.css.ground;
-    canvas.fillRect(box.x, box.y, box.width, box.height);
     canvas.font = `600 12px ${palette.font}`;
     canvas.fillStyle = palette.css.text;
     canvas.textAlign = "left";
@@ -279,5 +286,4 @@ function nameLane(canvas, lane, group, box, value, palette) {
     }
     canvas.textAlign = "right";
     canvas.fillText(value(low, lane.unit), box.width - 6, box.y + box.height - 9);
-    canvas.restore();
 }

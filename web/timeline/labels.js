@@ -57,7 +57,7 @@ export function askForLabels(labels, liner, boxes, y, least) {
  * @param {(name: number) => string} text @param {(type: number, name: number) => string} ink
  */
 export function writeLabels(context, labels, left, top, letter, text, ink) {
-    const room = letter * 0.6;
+    const room = letter * 0.25;
     let color = "";
     context.textBaseline = "middle";
     context.textAlign = "left";

@@ -6,10 +6,10 @@
 export const HEADER = 22;       // of a group
 export const GAP = 4;           // below a track
 const ROW = 18;                 // of a row, at least
-const ROW_MOST = 34;            // where there is room for more
+const ROW_MOST = 44;            // where there is room for more
 const FOLDED = 22;              // of a folded track: all its rows
 const FOLDED_ROWS = 10;         // shown of it
-const TALL = 40;                // rows from which deep host tracks are folded unless they are opened
+const TALL = 32;                // rows from which deep host tracks are folded unless they are opened
 const MANY_TRACKS = 96;         // from here on, groups after the first ones are folded
 const OPEN_GROUPS = 4;
 const DEEP = new Set(["host", "scope", "runtime", "other"]);

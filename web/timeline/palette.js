@@ -29,6 +29,9 @@ export function readPalette(root) {
     probe.remove();
     const style = getComputedStyle(root);
     return { css, ground: pixelOf(scratch, css.ground), band: pixelOf(scratch, css.band), head: pixelOf(scratch, css.head),
-        line: pixelOf(scratch, css.line), found: pixelOf(scratch, css.found), font: style.fontFamily,
+        line: pixelOf(scratch, css.line), found: pixelOf(scratch, css.found),
+        curve: { line: pixelOf(scratch, css.curve), fill: pixelOf(scratch, css["curve-fill"]), alarm: pixelOf(scratch, css.alarm),
+            limit: pixelOf(scratch, css.limit) },
+        font: style.fontFamily,
         letters: style.getPropertyValue("--timeline-letters").trim() || "monospace" };
 }

@@ -224,7 +224,7 @@ export function newPane(context, options) {
             const inset = head ? Math.round(3 * ratio) : 0;
             copyLine(liner, pixels, height, y0 + inset, y1 - gap - inset, y1 - y0 >= 10 * ratio ? Math.round(2 * ratio) : 1);
             if (boxes !== null && line.pitch >= LABELS_FROM && !head) {
-                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 3.4);
+                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 2.2);
             }
         }
     }
@@ -249,7 +249,8 @@ export function newPane(context, options) {
             context2d.fillStyle = head ? palette.css.head : palette.css.band;
             context2d.fillRect(0, y, gutter, line.height);
         }
-        const middle = Math.max(y + Math.min(line.height, 22) / 2, Math.min(box.y + 11, y + line.height - 11));
+        const first_height = line.n_rows === 1 || line.folded || head ? line.height : Math.max(line.pitch, 18);
+        const middle = Math.max(y + first_height / 2, Math.min(box.y + 11, y + line.height - 11));
         const left = line.indented ? 24 : 8;
         if (line.folds) {
             drawTriangle(context2d, line.indented ? 14 : 8, middle, line.folded, palette.css.quiet);

@@ -1,10 +1,43 @@
+// The timeline as a tab of the page, and two of them above each other for the comparison.
+
+import { element } from "../dom.js";
+import { mountChart } from "./chart.js";
+
+/** Keys of the timeline, for the page's help. */
+export const timelineKeys = [
+    ["W, S", "zoom in and out at the pointer (also + and -, Ctrl and the wheel)"],
+    ["A, D", "move left and right (also the arrows, Shift and the wheel, a drag of the axis or with Space held)"],
+    ["0, Home", "show everything"],
+    ["F", "fit the range or the selected event; double click fits an event"],
+    ["Enter", "select the event at the pointer"],
+    [". ,", "next and previous event in the row"],
+    ["Up, Down", "the event in the row above or below; without a selection: scroll"],
+    ["M", "put a mark at the pointer, or take it away"],
+    ["T, G, Shift+G", "close or open the track, the group, all groups"],
+    ["Escape", "clear selection and range"],
+];
+
 /** @type {import("../types").Tab} */
 export const timelineTab = {
     id: "timeline",
     title: "Timeline",
     present: (context) => context.run.timeline !== null,
-    show(root) {
-        root.append("Timeline");
-        return () => root.replaceChildren();
+    show(root, context) {
+        if (context.source === null) {
+            root.replaceChildren(element("p", {}, "The events of this timeline are not at hand."));
+            return () => root.replaceChildren();
+        }
+        return mountChart(root, [context]);
     },
 };
+
+/**
+ * Two runs above each other on one axis, for the comparison. Selection, folds and scroll of the second are its own.
+ * @param {HTMLElement} root
+ * @param {import("../types").Context} first
+ * @param {import("../types").Context} second
+ * @returns {() => void}
+ */
+export function timelinePair(root, first, second) {
+    return mountChart(root, [first, second]);
+}
