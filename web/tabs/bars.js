@@ -16,6 +16,8 @@ const AXIS_HEIGHT = 26;
 const WIDEST_LABEL = 240;
 const ROOM_OF_TICK = 90;
 const ROOM_OF_VALUE = 10;
+const ROOM_OF_LIMIT = 90;
+const AHEAD = 1.02;
 let next_id = 0;
 
 const length = (value) => typeof value === "number" && value > 0 ? value : 0;
@@ -51,15 +53,17 @@ function fullText(bars, bar, format) {
     return [`${bar.label}: ${format.value(total, bars.unit)}`, ...lines].join("\n");
 }
 
-/** Legend: each part with its colour and its sum over all bars. */
+/** Legend: each part with its colour, its mean over all bars and its share of them. */
 function legend(bars, colors, format) {
+    const n = Math.max(1, bars.bars.length);
     const sums = bars.series.map((_, i) => totalOf(bars.bars.map((bar) => bar.values[i])));
     const whole = totalOf(sums);
+    const mean = (sum) => `${n > 1 ? "mean " : ""}${format.value(sum / n, bars.unit)}`;
     const items = bars.series.map((series, i) => element("li", {},
         element("span", { class: "swatch", style: { background: colors[i] } }), series.name,
-        element("span", { class: "quiet" }, `${format.value(sums[i], bars.unit)}${bars.series.length > 1 ? `, ${percent(sums[i], whole)}` : ""}`)));
+        element("span", { class: "quiet" }, `${mean(sums[i])}${bars.series.length > 1 ? `, ${percent(sums[i], whole)}` : ""}`)));
     const all = bars.series.length > 1 && bars.bars.length > 1
-        ? element("li", {}, "All", element("span", { class: "quiet" }, format.value(whole, bars.unit))) : null;
+        ? element("li", {}, "All", element("span", { class: "quiet" }, mean(whole))) : null;
     return element("ul", { class: "legend" }, items, all);
 }
 
@@ -84,7 +88,9 @@ export function showBars(root, bars, context, options = {}) {
     const label_width = Math.min(WIDEST_LABEL, Math.ceil(Math.max(30, ...bars.bars.slice(0, 2000).map((bar) => textWidth(bar.label)))) + 12);
     const total_width = Math.ceil(Math.max(40, ...totals.slice(0, 500).map((total) => textWidth(format.value(total, bars.unit))))) + 16;
     let order = bars.bars.map((_, i) => i);
-    let scale = niceTicks(0, longest, 6);
+    // The longest bar nearly fills its track: the axis ends there and not at a tick.
+    const high = longest > 0 ? longest * AHEAD : 1;
+    let scale = niceTicks(0, high, 6);
     let shares = false;
     let track = 0;
     let active = -1;
@@ -123,7 +129,7 @@ export function showBars(root, bars, context, options = {}) {
     const makeRow = (place) => {
         const number = order[place];
         const bar = bars.bars[number];
-        const whole = shares ? totals[number] || 1 : scale.high;
+        const whole = shares ? bar.values.reduce((sum, value) => sum + length(value), 0) || 1 : high;
         const over = bars.limit !== null && bars.limit !== undefined && totals[number] > bars.limit;
         const node = element("div", { class: "bar", role: "option", id: `${id}-${number}`, "data-place": place,
             "aria-selected": place === active, "aria-label": fullText(bars, bar, format).replaceAll("\n", "; ") },
@@ -135,21 +141,22 @@ export function showBars(root, bars, context, options = {}) {
     const list = virtualRows(scroller, rows, "div", ROW_HEIGHT, makeRow);
 
     const drawAxis = () => {
-        const suffix_of = tickText(shares ? "%" : bars.unit, shares ? 100 : scale.high, shares ? 20 : scale.step);
-        const ticks = shares ? [0, 20, 40, 60, 80, 100] : scale.ticks;
-        const high = shares ? 100 : scale.high;
-        fill(axis, ticks.map((tick, i) => element("span", { style: { left: `${100 * tick / high}%` },
-            class: i === ticks.length - 1 ? "last" : i === 0 ? "first" : null },
-        suffix_of.text(tick) + (suffix_of.suffix && (i === ticks.length - 1 || shares) ? `\u202f${suffix_of.suffix}` : ""))));
-        fill(lines, ticks.map((tick) => element("span", { class: "grid", style: { left: `${100 * tick / high}%` } })));
-        if (bars.limit !== null && bars.limit !== undefined && !shares) {
-            lines.append(element("span", { class: "limit", style: { left: `${100 * bars.limit / high}%` } }));
-            axis.append(element("span", { class: "limit-text", style: { left: `${100 * bars.limit / high}%` } },
-                `limit ${format.value(bars.limit, bars.unit)}`));
+        const { suffix, text } = tickText(shares ? "%" : bars.unit, shares ? 100 : high, shares ? 20 : scale.step);
+        const whole = shares ? 100 : high;
+        const ticks = (shares ? [0, 20, 40, 60, 80, 100] : scale.ticks).filter((tick) => tick <= whole);
+        const limit = shares ? null : bars.limit ?? null;
+        const place = (value) => ({ left: `${100 * value / whole}%` });
+        const isFree = (tick) => limit === null || Math.abs(tick - limit) / whole * track > ROOM_OF_LIMIT;
+        fill(axis, ticks.filter(isFree).map((tick) => element("span", { style: place(tick), class: tick === 0 ? "first" : null },
+            text(tick) + (suffix && tick !== 0 ? `\u202f${suffix}` : ""))));
+        fill(lines, ticks.map((tick) => element("span", { class: "grid", style: place(tick) })));
+        if (limit !== null) {
+            lines.append(element("span", { class: "limit", style: place(limit) }));
+            axis.append(element("span", { class: "limit-text", style: place(limit) }, `limit ${format.value(limit, bars.unit)}`));
         }
     };
     const draw = () => {
-        scale = niceTicks(0, longest, Math.max(1, Math.min(8, Math.floor(track / ROOM_OF_TICK))));
+        scale = niceTicks(0, high, Math.max(1, Math.min(8, Math.floor(track / ROOM_OF_TICK))));
         drawAxis();
         list.reset(order.length);
     };

@@ -34,7 +34,7 @@ function verdictText(change) {
 function factCell(fact, format) {
     if (!fact)
         return element("td", { class: "number quiet" }, "\u2013");
-    return element("td", { class: fact.value === null ? null : "number" }, fact.text ?? format.value(fact.value, fact.unit),
+    return element("td", { class: "number" }, fact.text ?? format.value(fact.value, fact.unit),
         fact.basis ? element("span", { class: "basis" }, fact.basis) : null);
 }
 

@@ -106,7 +106,7 @@ function heldList(held, time, group_name, context) {
             element("table", { class: "held" }, element("thead", {}, element("tr", {}, heads)),
                 element("tbody", {}, heldRows(held, total, time, context),
                     rest.length === 0 ? null : element("tr", {}, element("td", { colspan: 2 }, `and ${format.value(rest.length, "count")} smaller ones`),
-                        element("td", { class: "number" }, format.value(rest.reduce((sum, item) => sum + item.mb, 0), "MB")), element("td"), element("td")))))),
+                        element("td", { class: "number" }, format.value(rest.reduce((sum, item) => sum + item.mb, 0), "MB")), element("td"), element("td"))))),
     ];
 }
 

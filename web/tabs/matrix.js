@@ -14,13 +14,18 @@ const LABEL_HEIGHT = 15;
 const WIDEST_LABEL = 150;
 const LEGEND_WIDTH = 220;
 
-/** The two ends of the colours, as the style sheet has them for this theme. */
+/** Colours of the style sheet for this theme, as the browser works them out for an element of that class. */
+function colorOf(node, name) {
+    const probe = element("i", { class: name, hidden: true });
+    node.append(probe);
+    const color = getComputedStyle(probe).backgroundColor;
+    probe.remove();
+    return color;
+}
+
+/** The two ends of the colours. */
 function ramp(node) {
-    const style = getComputedStyle(node);
-    return ["--ramp-low", "--ramp-high"].map((name) => {
-        const text = style.getPropertyValue(name).trim();
-        return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16));
-    });
+    return ["ramp-low", "ramp-high"].map((name) => (colorOf(node, name).match(/[\d.]+/g) ?? []).slice(0, 3).map(Number));
 }
 
 function mix([low, high], share) {
@@ -86,8 +91,8 @@ export function showMatrix(root, matrix, context) {
             element("div", { class: "matrix-ticks", style: { width: `${LEGEND_WIDTH}px` } }, ticks.map((tick) => element("span", {}, `${text(tick)}${suffix ? ` ${suffix}` : ""}`))),
             element("p", { class: "quiet" }, "Row: from. Column: to."));
     };
-    const drawCells = (pen, colors, style) => {
-        pen.fillStyle = style.getPropertyValue("--matrix-nothing");
+    const drawCells = (pen, colors) => {
+        pen.fillStyle = colorOf(part, "ramp-nothing");
         pen.fillRect(label_width, LABEL_HEIGHT + 6, n * size, n * size);
         const gap = size >= 6 ? 1 : 0;
         pen.textAlign = "center";
@@ -132,7 +137,7 @@ export function showMatrix(root, matrix, context) {
         const style = getComputedStyle(part);
         pen.font = `12px ${style.fontFamily}`;
         const colors = ramp(part);
-        drawCells(pen, colors, style);
+        drawCells(pen, colors);
         drawLabels(pen, style);
         if (canvas.matches(":focus")) {
             pen.strokeStyle = style.color;

@@ -51,11 +51,11 @@ export function choice(label, options, value, changed) {
     return element("label", { class: "choice" }, element("span", {}, label), select);
 }
 
-/** Calls draw with the node's width now and whenever it changes. Returns what ends it. */
+/** Calls draw with the width a node has for its content, now and whenever it changes. Returns what ends it. */
 export function onWidth(node, draw) {
     let width = -1;
-    const observer = new ResizeObserver(() => {
-        const now = Math.floor(node.clientWidth);
+    const observer = new ResizeObserver(([entry]) => {
+        const now = Math.floor(entry.contentRect.width);
         if (now > 0 && now !== width)
             draw(width = now);
     });
@@ -63,9 +63,9 @@ export function onWidth(node, draw) {
     return () => observer.disconnect();
 }
 
-/** A value with its sign: "+3 ms", "−3 ms". */
+/** A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not taken for a share of one. */
 export function signed(format, value, unit) {
-    return (value > 0 ? "+" : "") + format.value(value, unit);
+    return (value > 0 ? "+" : "") + (unit === "%" ? `${format.value(value, "")} points` : format.value(value, unit));
 }
 
 /** Colour of a series: that of its type, so that a type looks the same everywhere, or one by its number. */

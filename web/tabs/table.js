@@ -10,10 +10,14 @@ import { virtualRows } from "./virtual.js";
 
 const ROW_HEIGHT = 26;
 const PADDING = 20;
+const PADDING_OF_NUMBER = 38;
 const BUTTON = 26;
 const WIDEST_TEXT = 520;
 const NARROWEST_TEXT = 140;
+const SPARE = 60;
+const ROOM_OF_SCROLLBAR = 18;
 const FILTER_FROM = 9;
+const LONG_FROM = 12;
 
 /** Columns of numbers: those that have one in any of the first rows, or whose unit says so. */
 function isNumeric(table, column) {
@@ -35,22 +39,22 @@ function naturalWidth(format, table, column, numeric) {
         longest = text.length > longest.length ? text : longest;
     }
     const words = textWidth(longest.slice(0, 200)) * 1.06;
-    return Math.ceil(Math.max(textWidth(title) * 1.08 + 18, numeric ? words : Math.min(WIDEST_TEXT, words)) + PADDING
-        + (search ? BUTTON : 0));
+    return Math.ceil(Math.max(textWidth(title) * 1.12 + (numeric ? 0 : 18), numeric ? words : Math.min(WIDEST_TEXT, words))
+        + (numeric ? PADDING_OF_NUMBER : PADDING) + (search ? BUTTON : 0));
 }
 
-/** Widths for what there is room for: texts give way when there is too little, the first text takes what is left. */
+/** Widths for what there is room for: texts give way when there is too little, the first text takes some of what is left. */
 function fittedWidths(natural, numeric, room) {
     const widths = [...natural];
     const texts = widths.map((_, column) => column).filter((column) => !numeric[column]);
     let missing = widths.reduce((sum, width) => sum + width, 0) - room;
-    for (const column of texts.toSorted((a, b) => widths[b] - widths[a])) {
+    for (const column of [...texts].sort((a, b) => widths[b] - widths[a])) {
         const give = Math.max(0, Math.min(missing, widths[column] - NARROWEST_TEXT));
         widths[column] -= give;
         missing -= give;
     }
     if (missing < 0 && texts.length > 0)
-        widths[texts[0]] -= Math.max(missing, -400);
+        widths[texts[0]] -= Math.max(missing, -SPARE);
     return widths;
 }
 
@@ -97,7 +101,9 @@ export function showTable(root, table, context, options = {}) {
     const rows = element("tbody");
     const grid = element("table", { class: "rows", "aria-rowcount": table.rows.length + 1 }, columns,
         element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)), rows);
-    const scroller = element("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": table.title }, grid);
+    const scroller = element("div", { class: "scroller of-rows", tabindex: 0, role: "region", "aria-label": table.title }, grid);
+    scroller.classList.toggle("long", table.rows.length > LONG_FROM);
+    part.classList.add("of-table");
     body.append(scroller);
     root.append(part);
 
@@ -154,8 +160,8 @@ export function showTable(root, table, context, options = {}) {
         scroller.scrollTop = 0;
         update();
     });
-    const ended = onWidth(scroller, (width) => {
-        widths = fittedWidths(natural, numeric, width);
+    const ended = onWidth(root, (width) => {
+        widths = fittedWidths(natural, numeric, width - ROOM_OF_SCROLLBAR);
         grid.style.width = `${widths.reduce((sum, size) => sum + size, 0)}px`;
         [...columns.children].forEach((node, column) => {
             /** @type {HTMLElement} */ (node).style.width = `${widths[column]}px`;
