@@ -12,6 +12,7 @@
 #include "files.h"
 #include "interactive.h"
 #include "model.h"
+#include "page.h"
 #include "quick.h"
 #include "search.h"
 #include "sweep.h"
@@ -410,6 +411,10 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     if (c.sweep && cli_sweeps(c.sweep, "seq"))
         c.model.n_pieces = 1;
+    if (c.emitter && cli_page_on_stdout(c.model.html)) {
+        cli_error(NULL, "--emit and --html - both print to standard output; give --html a file");
+        return EXIT_WRONG;
+    }
     if (c.emitter && c.model.format_given) {
         cli_error(NULL, "--emit prints settings instead of a report, so it does not go with --format; leave one out");
         return EXIT_WRONG;

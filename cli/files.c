@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "page.h"
+
 bool cli_make_folder(const char *path)
 {
     char part[4096];
@@ -199,6 +201,8 @@ bool cli_print_schedules(const cli_model *model)
 bool cli_print_report(const cli_model *model, ek_report *report)
 {
     ek_error err;
+    if (cli_page_on_stdout(model->html))
+        return true;
     report->color = strcmp(model->format->name, "text") == 0 && cli_color(STDOUT_FILENO);
     return cli_printed(model->format->write(report, stdout, &err), &err);
 }
@@ -228,16 +232,17 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 
 bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names)
 {
-    bool text = strcmp(model->format->name, "text") == 0;
-    const char *folder = model->output                                      ? model->output
-                         : text && !model->svg && !model->no_default_folder ? "output"
-                                                                            : NULL;
+    bool text = strcmp(model->format->name, "text") == 0 && !cli_page_on_stdout(model->html);
+    bool asked = model->svg || model->html;
+    const char *folder = model->output ? model->output : text && !asked && !model->no_default_folder ? "output" : NULL;
     picture first = {report, 0};
     if (report->n_cases == 0)
         return true;
     if (model->svg && !cli_write_file(model->svg, write_svg, &first))
         return false;
     if (model->chrome_trace && !cli_write_file(model->chrome_trace, write_trace, &first))
+        return false;
+    if (model->html && !cli_write_plans_page(model->html, report))
         return false;
     if (!folder)
         return true;

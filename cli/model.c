@@ -84,7 +84,7 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
                  {"lf", &model->layer_folder}, {"m", &model->name},
                  {"time", &model->times},      {"o", &model->output},
                  {"svg", &model->svg},         {"chrome-trace", &model->chrome_trace},
-                 {"train", &model->train}};
+                 {"html", &model->html},       {"train", &model->train}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (cli_is(option, words[i].name)) {
             *words[i].place = text;

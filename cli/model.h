@@ -24,7 +24,7 @@ typedef struct cli_model {
     double memory_mb;
     const ek_format *format;
     bool format_given;
-    const char *output, *svg, *chrome_trace;
+    const char *output, *svg, *chrome_trace, *html;
     bool no_default_folder; /**< pictures only where an option asks for them */
     int dry_run_stages;     /**< of the init file that was loaded; 0 for a layer file */
 } cli_model;
@@ -56,6 +56,7 @@ typedef struct cli_model {
     {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL},\
     {"svg", "FILE", "picture of the result", NULL},                                                                    \
     {"chrome-trace", "FILE", "simulated timeline of the result as a trace for Perfetto", NULL},                        \
+    {"html", "FILE", "page for a browser: timelines, memory, tables; - for standard output, instead of the report", NULL},\
     {"h|help", NULL, "this text", NULL}
 /* clang-format on */
 

@@ -7,6 +7,7 @@
 #include "cases.h"
 #include "cmd.h"
 #include "files.h"
+#include "page.h"
 
 #define SEARCH_SECONDS 5.0 /* for the comparison; with one chunk a stage an exact method usually takes none of them */
 
@@ -95,7 +96,8 @@ int cli_run_quick(cli_model *model, const ek_layers *layers, cli_search *search)
         goto done;
     }
     const ek_quick_report report = {layers, &quick, quick.feasible ? &result : NULL};
-    if (!cli_printed(model->format->write_quick(&report, stdout, &err), &err) ||
+    bool silent = cli_page_on_stdout(model->html) && quick.feasible;
+    if ((!silent && !cli_printed(model->format->write_quick(&report, stdout, &err), &err)) ||
         (quick.feasible && !write_pictures(model, layers, search, &report)))
         goto done;
     if (!quick.feasible)

@@ -16,6 +16,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "page.h"
 
 enum { MAX_VALUES = 200 };
 
@@ -387,11 +388,18 @@ static ek_status write_picture(const void *user, FILE *out, ek_error *err)
 
 static bool write_pictures(const cli_model *model, const ek_sweep *report)
 {
-    bool text = strcmp(model->format->name, "text") == 0;
-    const char *folder = model->output ? model->output : text && !model->svg ? "output" : NULL;
+    bool text = strcmp(model->format->name, "text") == 0 && !cli_page_on_stdout(model->html);
+    const char *folder = model->output ? model->output : text && !model->svg && !model->html ? "output" : NULL;
+    const ek_view_run run = {.name = report->key->name, .sweep = report};
     char path[4096];
     if (model->svg && !cli_write_file(model->svg, write_picture, report))
         return false;
+    if (model->html) {
+        char title[EK_NAME_SIZE + 128];
+        snprintf(title, sizeof title, "%s: best plans over %s", report->layers->name, report->key->title);
+        if (!cli_write_page(model->html, title, &run, 1))
+            return false;
+    }
     if (!folder)
         return true;
     if (snprintf(path, sizeof path, "%s/sweep.svg", folder) >= (int)sizeof path) {
@@ -411,7 +419,9 @@ static int print_sweep(sweep *s)
     ek_error err;
     describe(s, pipeline, sizeof pipeline);
     ek_sweep report = {s->layers, &keys[s->key].key, pipeline, s->n, s->row};
-    if (!cli_printed(s->model->format->write_sweep(&report, stdout, &err), &err) || !write_pictures(s->model, &report))
+    bool silent = cli_page_on_stdout(s->model->html);
+    if ((!silent && !cli_printed(s->model->format->write_sweep(&report, stdout, &err), &err)) ||
+        !write_pictures(s->model, &report))
         return EXIT_WRONG;
     for (int i = 0; i < s->n; i++)
         if (s->row[i].plan.n_stages > 0)

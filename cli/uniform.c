@@ -5,6 +5,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "page.h"
 
 enum { DEFAULT_SIZE = 4 }; /* of -s and -mb, as everywhere */
 
@@ -72,7 +73,9 @@ int cli_run_uniform(cli_model *model, const char *text)
         cli_error(NULL, "%s", err.message);
         return EXIT_WRONG;
     }
-    bool fine = cli_printed(model->format->write_uniform(&run, stdout, &err), &err) && write_pictures(model, &run);
+    bool fine =
+        (cli_page_on_stdout(model->html) || cli_printed(model->format->write_uniform(&run, stdout, &err), &err)) &&
+        write_pictures(model, &run);
     ek_uniform_run_clear(&run);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }

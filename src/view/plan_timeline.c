@@ -82,14 +82,21 @@ static void add_number(details *d, const char *key, const char *unit, double val
         add(d, ",\"%s\":%s", key, ek__real(value).text);
 }
 
+static bool is_there(const ek_layer *extra)
+{
+    return extra->n_layers > 0 || extra->forward_time > 0 || extra->parameter_mb > 0;
+}
+
 static void add_layers(details *d, const filler *f, int position)
 {
     const ek_timeline *t = f->t;
+    const ek_layers *layers = f->report->layers;
     char text[EK__VIEW_KINDS_SIZE];
     int cell = ek_cell_at(t->schedule->placement, t->shape.n_stages, position);
     ek__view_layer_kinds(f->of->plan, cell / t->shape.n_stages, cell % t->shape.n_stages, text);
-    bool first = position == 0, last = position == t->shape.n_stages * t->shape.n_chunks - 1;
-    add(d, ",\"layers\":\"%s%s%s\"", first ? "embedding, " : "", text, last ? ", head and loss" : "");
+    bool first = position == 0 && is_there(&layers->head);
+    bool last = position == t->shape.n_stages * t->shape.n_chunks - 1 && is_there(&layers->tail);
+    add(d, ",\"layers by recomputation\":\"%s%s%s\"", first ? "embedding, " : "", text, last ? ", head and loss" : "");
 }
 
 static void add_wait(details *d, const filler *f, const ek_wait *w)

@@ -424,7 +424,7 @@ static void layer_rows(const ek_view_run *run, int stage, int chunk, const int *
     size_t per_cell = (size_t)layers->n_body * EK_N_RECOMPUTE;
     char place[EK_NAME_SIZE + 96], at[64];
     snprintf(at, sizeof at, plan->n_chunks > 1 ? "stage %d, chunk %d" : "stage %d", stage, chunk);
-    if (position == 0) {
+    if (position == 0 && layers->head.n_layers > 0) {
         snprintf(place, sizeof place, "%s: %s", at, layers->head.name);
         layer_row(x, place, layers->head.name, layers->head.n_layers, &layers->head, EK_RECOMPUTE_NONE);
     }
@@ -435,7 +435,7 @@ static void layer_rows(const ek_view_run *run, int stage, int chunk, const int *
             if (n > 0)
                 layer_row(x, place, layers->body[b].name, n, &layers->body[b], k);
         }
-    if (position == last) {
+    if (position == last && layers->tail.n_layers > 0) {
         snprintf(place, sizeof place, "%s: %s", at, layers->tail.name);
         layer_row(x, place, layers->tail.name, layers->tail.n_layers, &layers->tail, EK_RECOMPUTE_NONE);
     }

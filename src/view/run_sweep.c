@@ -50,10 +50,10 @@ static void line(const ek_sweep *sweep, ek__section *x, const char *name, figure
         any |= isfinite(of(&sweep->row[i]));
     if (!any)
         return;
-    ek__line_begin(x, name);
+    ek__polyline_begin(x, name);
     for (int i = 0; i < sweep->n; i++)
-        ek__line_point(x, sweep->row[i].value, of(&sweep->row[i]));
-    ek__line_end(x);
+        ek__polyline_point(x, sweep->row[i].value, of(&sweep->row[i]));
+    ek__polyline_end(x);
 }
 
 static void lines(const ek_sweep *sweep, ek__section *x)

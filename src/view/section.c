@@ -216,14 +216,14 @@ void ek__lines_begin(ek__section *x, const char *id, const char *title, const ch
     open_inner(x, series);
 }
 
-void ek__line_begin(ek__section *x, const char *name)
+void ek__polyline_begin(ek__section *x, const char *name)
 {
     ek__stream_object(x->s, NULL, false);
     ek__stream_text(x->s, "name", name);
     ek__stream_list(x->s, points, false);
 }
 
-void ek__line_point(ek__section *x, double at, double y)
+void ek__polyline_point(ek__section *x, double at, double y)
 {
     ek__stream_list(x->s, NULL, false);
     ek__stream_real(x->s, NULL, at);
@@ -231,7 +231,7 @@ void ek__line_point(ek__section *x, double at, double y)
     ek__stream_end(x->s);
 }
 
-void ek__line_end(ek__section *x)
+void ek__polyline_end(ek__section *x)
 {
     ek__stream_end(x->s);
     ek__stream_end(x->s);

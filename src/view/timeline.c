@@ -173,9 +173,9 @@ static uint32_t name_of(ek__view_timeline *t, names *n, const char *text, size_t
         t->failed = true;
         return 0;
     }
-    if (number == n->first.n)
+    while (number >= n->first.n && !t->failed)
         put_number(t, &n->first, 0);
-    if (number >= n->first.n)
+    if (t->failed)
         return 0;
     for (uint32_t pair = n->first.value[number]; pair > 0; pair = n->next.value[pair - 1])
         if (n->type.value[pair - 1] == type)

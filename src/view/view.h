@@ -139,12 +139,12 @@ void ek__matrix_label(ek__section *x, const char *text);
 void ek__matrix_cell(ek__section *x, int row, int column, double value, const char *text);
 void ek__matrix_end(ek__section *x);
 
-/** Lines over one axis: ek__line_begin() for each, then its points in order of x. y not finite: a gap. */
+/** Lines over one axis: ek__polyline_begin() for each, then its points in order of x. y not finite: a gap. */
 void ek__lines_begin(ek__section *x, const char *id, const char *title, const char *x_title, ek__view_unit x_unit,
                      const char *y_title, ek__view_unit y_unit);
-void ek__line_begin(ek__section *x, const char *name);
-void ek__line_point(ek__section *x, double at, double y);
-void ek__line_end(ek__section *x);
+void ek__polyline_begin(ek__section *x, const char *name);
+void ek__polyline_point(ek__section *x, double at, double y);
+void ek__polyline_end(ek__section *x);
 void ek__lines_end(ek__section *x, double limit);
 
 /** A finding: its members go to x->s in between. */

@@ -1,0 +1,20 @@
+/* cli/page.h - pages for a browser, as --html asks. */
+#ifndef EK_CLI_PAGE_H
+#define EK_CLI_PAGE_H
+
+#include "evenkeel/view.h"
+
+/** Does a page go to stdout, so that nothing else may? `path` may be NULL. */
+bool cli_page_on_stdout(const char *path);
+
+/**
+ * One page of some runs into a file ("-": stdout), whole or not at all. Of runs that have one name the later ones get a
+ * number behind it, since addresses tell runs apart by name.
+ * @return false after a message
+ */
+bool cli_write_page(const char *path, const char *title, const ek_view_run *run, int n_runs);
+
+/** A page of all cases of a report, the first one first. False after a message. */
+bool cli_write_plans_page(const char *path, const ek_report *report);
+
+#endif
