@@ -98,6 +98,27 @@ void ek_memory_clear(ek_memory *memory);
  */
 void ek_memory_lint(const ek_job *job, const ek_listener *listener);
 
+/* ---- over the step ---- */
+
+/** What a stage holds at one block of its order. */
+typedef struct ek_memory_moment {
+    ek_block block;
+    int64_t peak;  /**< the most while it runs: used bytes, as ek_memory_stage.used_peak */
+    int64_t after; /**< when it is over */
+} ek_memory_moment;
+
+/** Every stage's memory, block by block in the order in which it runs them. When they run is not told. */
+typedef struct ek_memory_course {
+    int n_stages;
+    size_t n_blocks;          /**< of each stage */
+    int64_t *whole_step;      /**< [n_stages] what is there before the first block */
+    ek_memory_moment *moment; /**< [n_stages][n_blocks]; a stage's largest peak is its used peak */
+} ek_memory_course;
+
+/** @return as ek_memory_predict(). O(kinds of layers x operators + blocks), memory O(blocks). */
+ek_status ek_memory_course_of(const ek_job *job, ek_memory_course *out, ek_error *err);
+void ek_memory_course_clear(ek_memory_course *course);
+
 /* ---- measures ---- */
 
 /** A change of settings and what it is predicted to bring. */

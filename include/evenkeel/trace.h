@@ -484,6 +484,27 @@ typedef struct ek_trace_run_transport {
     ek_trace_run_link slowest, fastest; /**< rank and link -1, name NULL without a ranked link */
 } ek_trace_run_transport;
 
+/** A rank in a matrix of links. */
+typedef struct ek_trace_matrix_member {
+    int rank;  /**< EK_TRACE_NO_RANK when no file tells which one has this place in the group */
+    int place; /**< in the group; -1 in the matrix of all groups */
+} ek_trace_matrix_member;
+
+/** What went from one member to another, over all transports. */
+typedef struct ek_trace_matrix_cell {
+    int from, to; /**< indices of member[] */
+    int64_t n_links;
+    double size_mb, time_ms, bandwidth_gbps; /**< sums; size / time, NAN without time */
+} ek_trace_matrix_cell;
+
+/** Links whose names tell both ends, from row to column. */
+typedef struct ek_trace_matrix {
+    const char *group; /**< NULL: of all groups whose ranks are known; else of this one, some of whose are not */
+    int n_members, n_cells;
+    ek_trace_matrix_member *member; /**< [n_members], by rank or place */
+    ek_trace_matrix_cell *cell;     /**< [n_cells], row by row */
+} ek_trace_matrix;
+
 /** A row of cluster_step_trace_time.csv: the producer's columns of a rank, or their maxima over a stage's ranks. */
 typedef struct ek_trace_cluster_row {
     const char *step, *type, *index; /**< type: "rank", "stage"; index: "3", "(0, 1, 2)" */
@@ -520,6 +541,8 @@ typedef struct ek_trace_run {
     int n_transports, n_slow_links;
     ek_trace_run_transport *transport; /**< [n_transports], by name */
     ek_trace_run_link *slow_link;      /**< [n_slow_links]: farthest below its mean first */
+    int n_matrices;
+    ek_trace_matrix *matrix; /**< [n_matrices]: the one of all groups first */
     ek_trace_cluster_row *cluster_row;
     int worst_rank_by_interval; /**< of step_trace_raw; EK_TRACE_NO_RANK */
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */

@@ -84,8 +84,6 @@ typedef struct ek_trace_index_made {
  * change). Half-written files never stay: an index appears when it is complete.
  *
  * @param path   [n_paths] files and folders of one run, as for ek_trace_run_read()
- * @param shift  ns to add to times of the rank of each trace file in order of ranks, [n] as
- *               ek_trace_index_n_files() will say; NULL: 0
  * @param made   may be NULL
  * @return EK_OK; EK_ERR_INPUT when there is no trace in them; EK_ERR_SYSTEM also when the disk is full or the caller
  *         asked to stop; EK_ERR_MEMORY. O(bytes); the result does not depend on the number of threads.
@@ -95,7 +93,15 @@ ek_status ek_trace_index_open(const char *const *path, int n_paths, const ek_tra
                               ek_error *err);
 /** NULL is fine. */
 void ek_trace_index_close(ek_trace_index *index);
+/** Traces, in order of ranks, those without one last. */
 int ek_trace_index_n_files(const ek_trace_index *index);
+/** The rank of a trace; EK_TRACE_NO_RANK (-1) when nothing tells it. */
+int ek_trace_index_rank(const ek_trace_index *index, int file);
+/**
+ * Bring clocks together: add nanoseconds to the times of each trace, [ek_trace_index_n_files()]. Instead of earlier
+ * ones, not on top of them; before anyone asks the index, since nothing guards against that.
+ */
+void ek_trace_index_shift(ek_trace_index *index, const int64_t *shift);
 /** Bytes of the traces; of events in them that last. */
 int64_t ek_trace_index_bytes(const ek_trace_index *index);
 int64_t ek_trace_index_n_events(const ek_trace_index *index);

@@ -132,8 +132,8 @@ typedef struct ek__index_counter {
 /** A name by number: its text, and how many events have it. */
 typedef struct ek__index_name {
     ek__index_text text;
-    uint64_t n_events;
-    int64_t total; /**< sum of durations */
+    uint64_t n_events; /**< those left out of rows too */
+    int64_t total;     /**< sum of their durations, at most INT64_MAX */
 } ek__index_name;
 
 /** A place in a compressed trace from which it can be read: its window of 32 KB stands at `window` in the file. */
@@ -160,7 +160,7 @@ typedef struct ek__index_header {
     int32_t rank, world_size;          /**< of distributedInfo; EK_TRACE_NO_RANK, 0 */
     uint32_t compressed, unused;
     ek__index_section events, from, to, points, groups, chunks, rows, tracks, counters, ranges, spots, names, texts;
-    uint64_t checksum; /**< FNV-1a of the bytes before it */
+    uint64_t checksum; /**< FNV-1a of the header's bytes before it */
 } ek__index_header;
 
 #endif

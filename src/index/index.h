@@ -30,6 +30,7 @@ typedef struct ek__index_file_info {
     int first_track, n_tracks; /**< in the order in which they are shown: class, process, sort index, name */
     int first_counter, n_counters;
     int64_t shift;
+    int64_t trace_bytes; /**< of the trace, decompressed */
 } ek__index_file_info;
 
 typedef struct ek__index_counter_info {
@@ -47,6 +48,8 @@ ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int fil
 ek__index_track_info ek__index_describe_track(const ek_trace_index *index, int track);
 ek__index_counter_info ek__index_describe_counter(const ek_trace_index *index, int counter);
 int ek__index_row_track(const ek_trace_index *index, int row);
+/** Arrows of all files; of each one that is known to begin and to end. */
+int64_t ek__index_n_arrows(const ek_trace_index *index);
 int64_t ek__index_row_events(const ek_trace_index *index, int row);
 /** Nanoseconds of the traces' clock at time 0, and the last end. */
 int64_t ek__index_origin(const ek_trace_index *index);
@@ -75,16 +78,17 @@ void ek__index_blocks_clear(ek__index_blocks *blocks);
 
 /**
  * Append a row's boxes between two times, in order: every event that lasts `resolution` or longer is a box of its own;
- * shorter ones that stand closer together than `resolution` share one, which is not longer than 2 `resolution` unless
- * a sum of the index is. A box that reaches across the border is given whole.
+ * neighbours among the shorter ones that stand closer together than `resolution` share one, which is not longer than
+ * 2 `resolution`. A box that reaches across the border is given whole.
  *
  * @param resolution  nanoseconds of a pixel; 0: every event is a box
- * @param at_most     boxes to append; 0: no limit. When it is reached, resolution grows for what follows
+ * @param at_most     boxes to append, at least 8; 0: no limit. When there are more, the row is drawn again with a
+ *                    resolution that keeps it
  * @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O((end - begin) / resolution + log n) reads of at most 64 events each,
  *         neighbours in one.
  */
 ek_status ek__index_row_blocks(const ek_trace_index *index, int row, int64_t begin, int64_t end, int64_t resolution,
-                        size_t at_most, ek__index_blocks *out, ek_error *err);
+                               size_t at_most, ek__index_blocks *out, ek_error *err);
 
 /** An arrow whose ends lie in the stretch of time, or one of them. */
 typedef struct ek__index_arrow_seen {
@@ -143,6 +147,8 @@ typedef struct ek__index_search ek__index_search;
 ek_status ek__index_search_new(const ek_trace_index *index, const char *text, size_t size, ek__index_search **out,
                                ek_error *err);
 void ek__index_search_free(ek__index_search *search);
+/** How many names match, and how many events have them. */
+uint32_t ek__index_search_names(const ek__index_search *search, uint64_t *n_events);
 
 typedef struct ek__index_hit {
     int row; /**< -1: none */
@@ -179,9 +185,11 @@ void ek__index_summing_clear(ek__index_summing *state);
 
 /* ---- every event, for a page that holds them ---- */
 
-/** The text of `n` events that follow each other in a row, one call for each in order. Reads neighbours together. */
-ek_status ek__index_texts(const ek_trace_index *index, int row, uint32_t first, uint32_t n,
-                          bool (*each)(void *user, uint32_t at, const char *text, size_t size), void *user,
-                          ek_error *err);
+/** Events `first` to `first + n - 1` of a row: times as shown, names of the index, places in the trace. O(n). */
+ek_status ek__index_events(const ek_trace_index *index, int row, uint32_t first, uint32_t n, ek__index_event *out,
+                           ek_error *err);
+/** All of a trace, decompressed, as far as it was indexed: `size` bytes and a NUL, malloc. EK_ERR_SYSTEM when it has
+ *  changed. Memory and time: its bytes; for traces that a page may hold. */
+ek_status ek__index_whole_trace(const ek_trace_index *index, int file, char **out, size_t *size, ek_error *err);
 
 #endif

@@ -2,14 +2,16 @@
 #ifndef EK_INDEX_WRITE_H
 #define EK_INDEX_WRITE_H
 
+#include <stddef.h>
+
 #include "evenkeel/trace_index.h"
 #include "index/format.h"
 
 /** What one trace gave. */
 typedef struct ek__index_written {
     int64_t bytes_read, bytes_index, n_events;
-    const char *problem; /**< static or NULL: what was wrong with the trace from problem_at on */
-    int64_t problem_at;
+    char problem[200]; /**< what was wrong with the trace from problem_at on, a sentence without a point; "": nothing */
+    int64_t problem_at; /**< -1 without one */
 } ek__index_written;
 
 /**
@@ -26,5 +28,10 @@ typedef struct ek__index_written {
  */
 ek_status ek__index_write(const char *trace_path, const char *out_path, const ek_trace_index_options *options,
                           double first, double last, ek__index_written *out, ek_error *err);
+
+enum { EK__INDEX_BOUND = 96 << 20 };
+/** The same with at most about `bound` bytes of records in memory instead of EK__INDEX_BOUND. */
+ek_status ek__index_write_within(const char *trace_path, const char *out_path, const ek_trace_index_options *options,
+                                 double first, double last, size_t bound, ek__index_written *out, ek_error *err);
 
 #endif

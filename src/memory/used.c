@@ -9,24 +9,34 @@
 
 #include "base/error.h"
 
+ek__stage_walk ek__stage_walk_begin(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    ek__stage_walk walk = {.now = 0};
+    for (int i = 0; i < ek__stage_n_chunks(job); i++)
+        walk.chunk[i] = &programs->chunk[ek__stage_cell(job, stage, i)];
+    return walk;
+}
+
+const ek__profile_of_part *ek__stage_walk_next(ek__stage_walk *walk, const ek_block *block)
+{
+    const ek__chunk_programs *c = walk->chunk[block->chunk];
+    walk->first = !walk->ran[block->chunk][block->kind];
+    walk->ran[block->chunk][block->kind] = true;
+    const ek__profile_of_part *profile = walk->first ? &c->first_block[block->kind] : &c->block[block->kind];
+    walk->now += profile->end;
+    return profile;
+}
+
 ek__peak ek__stage_peak(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                         size_t n_blocks)
 {
-    bool ran[EK_MAX_CHUNKS][EK_N_BLOCK_KINDS] = {{false}};
-    const ek__chunk_programs *chunk[EK_MAX_CHUNKS] = {NULL};
-    for (int i = 0; i < ek__stage_n_chunks(job); i++)
-        chunk[i] = &programs->chunk[ek__stage_cell(job, stage, i)];
+    ek__stage_walk walk = ek__stage_walk_begin(job, programs, stage);
     ek__peak peak = {.block = n_blocks};
-    int64_t now = 0;
     for (size_t k = 0; k < n_blocks; k++) {
-        const ek_block *b = &blocks[k];
-        bool first = !ran[b->chunk][b->kind];
-        const ek__chunk_programs *c = chunk[b->chunk];
-        const ek__profile_of_part *profile = first ? &c->first_block[b->kind] : &c->block[b->kind];
-        ran[b->chunk][b->kind] = true;
-        if (now + profile->peak > peak.bytes || peak.block == n_blocks)
-            peak = (ek__peak){now + profile->peak, k, profile->peak_event, first};
-        now += profile->end;
+        int64_t before = walk.now;
+        const ek__profile_of_part *profile = ek__stage_walk_next(&walk, &blocks[k]);
+        if (before + profile->peak > peak.bytes || peak.block == n_blocks)
+            peak = (ek__peak){before + profile->peak, k, profile->peak_event, walk.first};
     }
     return peak;
 }

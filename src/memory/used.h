@@ -5,6 +5,17 @@
 #include "evenkeel/memory.h"
 #include "memory/program.h"
 
+/* A stage's blocks gone through in order: the bytes that they hold above what is there for the whole step. */
+typedef struct ek__stage_walk {
+    const ek__chunk_programs *chunk[EK_MAX_CHUNKS];
+    bool ran[EK_MAX_CHUNKS][EK_N_BLOCK_KINDS];
+    int64_t now; /* behind the last block */
+    bool first;  /* the last block was the first of its kind of its chunk */
+} ek__stage_walk;
+ek__stage_walk ek__stage_walk_begin(const ek_job *job, const ek__job_programs *programs, int stage);
+/* The next block: its profile from the bytes before it, which are `now` less the profile's end. */
+const ek__profile_of_part *ek__stage_walk_next(ek__stage_walk *walk, const ek_block *block);
+
 /* Where a stage's peak is. */
 typedef struct ek__peak {
     int64_t bytes; /* above what is there for the whole step */

@@ -18,6 +18,35 @@ const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank);
 int64_t ek__rank_span(const ek_trace_rank *rank);
 /** How long a step really took: the host's mark where that is longer than what the device was seen doing. */
 int64_t ek__rank_step(const ek_trace_rank *rank);
+/** What a breakdown's time was spent on: the parts add up to `span`. */
+typedef struct ek__breakdown_parts {
+    int64_t span;                             /**< the breakdown's total; of a producer's table the sum of its parts */
+    int64_t computing, exposed, copies, idle; /**< exposed: communication; copies: outside both */
+} ek__breakdown_parts;
+ek__breakdown_parts ek__parts_of_breakdown(const ek_trace_breakdown *b);
+/** What a rank's mean step was spent on, in a fixed order: the parts add up to ek__rank_step(). */
+typedef enum ek__rank_part {
+    EK__RANK_ALONE,
+    EK__RANK_OVERLAPPED,
+    EK__RANK_EXPOSED,
+    EK__RANK_WAITING,
+    EK__RANK_COPIES,
+    EK__RANK_DATA,
+    EK__RANK_HOST,
+    EK__RANK_FREE,
+    EK__N_RANK_PARTS,
+} ek__rank_part;
+/** "computing", "computing and communicating", "exposed communication", "waiting for a stage", "exposed copies",
+ *  "waiting for data", "host too slow", "free". */
+extern const char *const ek__rank_part_name[EK__N_RANK_PARTS];
+void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS]);
+
+/** Means over the ranks of what stands for each of them, in nanoseconds. */
+typedef struct ek__run_means {
+    double step, computing, exposed, idle;
+} ek__run_means;
+ek__run_means ek__means_of_run(const ek_trace_run *run);
+
 /** Mean of one of the steps' times over those that are no warm-up; 0 without any. `offset` is offsetof(ek_trace_step,
  *  FIELD) of an int64_t; what a step does not know counts as 0. */
 int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset);

@@ -11,19 +11,7 @@
 
 enum { PLOT_LEFT = 150, PLOT_RIGHT = 1380, PLOT_TOP = 118, LEGEND_Y = 88, MAX_ROWS = 1024 };
 
-/* What a bar is made of, from left to right. */
-typedef enum part { ALONE, OVERLAPPED, EXPOSED, WAITING, COPIES, DATA, HOST, FREE, N_PARTS } part;
-
-static const char *const style_name[N_PARTS] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
-static const char *const meaning[N_PARTS] = {"computing",
-                                             "computing and communicating",
-                                             "exposed communication",
-                                             "waiting for a stage",
-                                             "exposed copies",
-                                             "waiting for data",
-                                             "host too slow",
-                                             "free"};
-
+static const char *const style_name[EK__N_RANK_PARTS] = {"p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7"};
 static void write_style(FILE *out)
 {
     fputs("<style>\n"
@@ -35,41 +23,17 @@ static void write_style(FILE *out)
           out);
 }
 
-static int64_t clip(int64_t value, int64_t most)
-{
-    value = ek__known(value);
-    return value < 0 ? 0 : value < most ? value : most < 0 ? 0 : most;
-}
-
-/* The parts add up to the rank's step. */
-static void parts_of(const ek_trace_rank *rank, int64_t value[N_PARTS])
-{
-    const ek_trace_breakdown *b = ek__rank_breakdown(rank);
-    int64_t span = ek__rank_span(rank), computing = clip(b->computing, span);
-    int64_t exposed = clip(b->communication_not_overlapped, span - computing);
-    int64_t idle = clip(b->free, span - computing - exposed), copies = span - computing - exposed - idle;
-    idle += ek__rank_step(rank) - span; /* before the step's first kernel */
-    value[OVERLAPPED] = clip(b->overlapped, computing);
-    value[ALONE] = computing - value[OVERLAPPED];
-    value[WAITING] = clip(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait)), exposed);
-    value[EXPOSED] = exposed - value[WAITING];
-    value[COPIES] = copies;
-    value[DATA] = clip(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle)), idle);
-    value[HOST] =
-        clip(ek__sum(ek__step_mean(rank, offsetof(ek_trace_step, host_bound)), -value[DATA]), idle - value[DATA]);
-    value[FREE] = idle - value[DATA] - value[HOST];
-}
-
-static void draw_bar(FILE *out, const ek__frame *frame, int row, const int64_t value[N_PARTS], const char *label)
+static void draw_bar(FILE *out, const ek__frame *frame, int row, const int64_t value[EK__N_RANK_PARTS],
+                     const char *label)
 {
     double y = frame->y + row * frame->pitch, done = 0;
     fprintf(out, "<g><title>");
     ek__svg_escape(out, label);
-    for (int i = 0; i < N_PARTS; i++)
+    for (int i = 0; i < EK__N_RANK_PARTS; i++)
         if (value[i] > 0)
-            fprintf(out, "; %s %s ms", meaning[i], ek__fixed((double)value[i] / 1e6, 3).text);
+            fprintf(out, "; %s %s ms", ek__rank_part_name[i], ek__fixed((double)value[i] / 1e6, 3).text);
     fputs("</title>\n", out);
-    for (int i = 0; i < N_PARTS; i++) {
+    for (int i = 0; i < EK__N_RANK_PARTS; i++) {
         double from = ek__frame_x(frame, done), to = ek__frame_x(frame, done + (double)value[i] / 1e6);
         done += (double)value[i] / 1e6;
         if (to - from >= 0.05)
@@ -101,17 +65,17 @@ static void draw_labels(FILE *out, const ek__frame *frame, int row, const ek_tra
 /* A colour and its meaning for the parts that some bar has. */
 static void draw_legend(FILE *out, const ek_trace_rank *const *rank, int n)
 {
-    bool used[N_PARTS] = {false};
+    bool used[EK__N_RANK_PARTS] = {false};
     double x = EK__MARGIN;
     for (int i = 0; i < n; i++) {
-        int64_t value[N_PARTS];
-        parts_of(rank[i], value);
-        for (int k = 0; k < N_PARTS; k++)
+        int64_t value[EK__N_RANK_PARTS];
+        ek__rank_parts(rank[i], value);
+        for (int k = 0; k < EK__N_RANK_PARTS; k++)
             used[k] |= value[k] > 0;
     }
-    for (int k = 0; k < N_PARTS; k++)
+    for (int k = 0; k < EK__N_RANK_PARTS; k++)
         if (used[k])
-            x = ek__svg_swatch(out, style_name[k], x, LEGEND_Y, meaning[k]);
+            x = ek__svg_swatch(out, style_name[k], x, LEGEND_Y, ek__rank_part_name[k]);
 }
 
 static void draw(const ek_trace_run *run, const ek_trace_rank *const *rank, int n, FILE *out)
@@ -137,8 +101,8 @@ static void draw(const ek_trace_run *run, const ek_trace_rank *const *rank, int 
     draw_legend(out, rank, n);
     ek__svg_ticks(out, &frame);
     for (int i = 0; i < n; i++) {
-        int64_t value[N_PARTS];
-        parts_of(rank[i], value);
+        int64_t value[EK__N_RANK_PARTS];
+        ek__rank_parts(rank[i], value);
         ek__rank_label(run, rank[i], label, sizeof label);
         draw_bar(out, &frame, i, value, label);
         draw_labels(out, &frame, i, rank[i], label);

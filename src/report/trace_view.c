@@ -55,13 +55,70 @@ const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank)
     return steps ? m : &rank->device;
 }
 
-int64_t ek__rank_span(const ek_trace_rank *rank)
+static int64_t span_of(const ek_trace_breakdown *b)
 {
-    const ek_trace_breakdown *b = ek__rank_breakdown(rank);
     if (ek__known(b->total) > 0)
         return b->total;
     /* A table of a producer gives the parts only. */
     return ek__sum(ek__sum(ek__known(b->computing), ek__known(b->communication_not_overlapped)), ek__known(b->free));
+}
+
+int64_t ek__rank_span(const ek_trace_rank *rank)
+{
+    return span_of(ek__rank_breakdown(rank));
+}
+
+static int64_t clip(int64_t value, int64_t most)
+{
+    value = ek__known(value);
+    return value < 0 ? 0 : value < most ? value : most < 0 ? 0 : most;
+}
+
+ek__breakdown_parts ek__parts_of_breakdown(const ek_trace_breakdown *b)
+{
+    int64_t span = span_of(b), computing = clip(b->computing, span);
+    int64_t exposed = clip(b->communication_not_overlapped, span - computing);
+    int64_t idle = clip(b->free, span - computing - exposed);
+    return (ek__breakdown_parts){span, computing, exposed, span - computing - exposed - idle, idle};
+}
+
+const char *const ek__rank_part_name[EK__N_RANK_PARTS] = {"computing",
+                                                          "computing and communicating",
+                                                          "exposed communication",
+                                                          "waiting for a stage",
+                                                          "exposed copies",
+                                                          "waiting for data",
+                                                          "host too slow",
+                                                          "free"};
+
+void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS])
+{
+    const ek_trace_breakdown *b = ek__rank_breakdown(rank);
+    ek__breakdown_parts parts = ek__parts_of_breakdown(b);
+    int64_t idle = parts.idle + ek__rank_step(rank) - parts.span; /* before the step's first kernel */
+    value[EK__RANK_OVERLAPPED] = clip(b->overlapped, parts.computing);
+    value[EK__RANK_ALONE] = parts.computing - value[EK__RANK_OVERLAPPED];
+    value[EK__RANK_WAITING] = clip(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait)), parts.exposed);
+    value[EK__RANK_EXPOSED] = parts.exposed - value[EK__RANK_WAITING];
+    value[EK__RANK_COPIES] = parts.copies;
+    value[EK__RANK_DATA] = clip(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle)), idle);
+    value[EK__RANK_HOST] =
+        clip(ek__sum(ek__step_mean(rank, offsetof(ek_trace_step, host_bound)), -value[EK__RANK_DATA]),
+             idle - value[EK__RANK_DATA]);
+    value[EK__RANK_FREE] = idle - value[EK__RANK_DATA] - value[EK__RANK_HOST];
+}
+
+ek__run_means ek__means_of_run(const ek_trace_run *run)
+{
+    ek__run_means sum = {0};
+    for (int i = 0; i < run->n_ranks; i++) {
+        const ek_trace_breakdown *b = ek__rank_breakdown(&run->rank[i]);
+        sum.step += (double)ek__rank_span(&run->rank[i]) / run->n_ranks;
+        sum.computing += (double)ek__known(b->computing) / run->n_ranks;
+        sum.exposed += (double)ek__known(b->communication_not_overlapped) / run->n_ranks;
+        sum.idle += (double)ek__known(b->free) / run->n_ranks;
+    }
+    return sum;
 }
 
 int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset)

@@ -37,6 +37,7 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(cluster)   /* cluster_row[] where no file has them */                                                            \
     X(slow_rank) /* vote[], gap[], ballot[] */                                                                         \
     X(links)     /* transport[], slow_link[] */                                                                        \
+    X(matrix)    /* matrix[] */                                                                                        \
     X(findings)  /* last: finding[] */
 
 typedef ek_status ek__comparison(const ek_trace_options *options, ek_trace_run *run, ek_error *err);

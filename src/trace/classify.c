@@ -61,8 +61,7 @@ static ek__span behind(const ek__span *span, size_t n)
 
 /* ---- numbers ---- */
 
-/* A whole number, as it stands or in quotes; -1 and other texts give their hash. Equal texts give equal numbers. */
-static uint64_t id_number(const ek__span *span)
+uint64_t ek__id_number(const ek__span *span)
 {
     uint64_t value = 0;
     for (uint32_t i = 0; i < span->size; i++) {
@@ -79,7 +78,7 @@ static uint32_t link_number(const ek__span *span)
 {
     if (!span->at || span->size == 0 || span->at[0] == '-')
         return 0;
-    return (uint32_t)id_number(span);
+    return (uint32_t)ek__id_number(span);
 }
 
 /* A missing duration is 0, a negative one too. */
@@ -221,7 +220,7 @@ static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_e
 
 /* ---- device events of Ascend ---- */
 
-static ek__core find_core(const ek__span *type)
+ek__core ek__task_core(const ek__span *type)
 {
     for (int core = EK__CORE_AI_CORE; core < EK__N_CORES; core++)
         if (type->size == strlen(ek__core_name[core]) && memcmp(type->at, ek__core_name[core], type->size) == 0)
@@ -229,18 +228,18 @@ static ek__core find_core(const ek__span *type)
     return EK__CORE_NONE;
 }
 
-static bool is_copy(const ek__span *type)
+bool ek__task_is_copy(const ek__span *type)
 {
     return STARTS(type, "SDMA") || STARTS(type, "PCIE_DMA") || STARTS(type, "MEMCPY");
 }
 
 static void take_task(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
 {
-    event->core = (uint8_t)find_core(&d->task_type);
+    event->core = (uint8_t)ek__task_core(&d->task_type);
     event->detail = d->operator_name.at ? ek__part_text(part, &d->operator_name) : 0;
     bool of_communication = ends_with(&raw->name, "AicpuKernel") || ends_with(&raw->name, "AivKernel");
     ek__event_kind kind = event->core != EK__CORE_NONE && !of_communication ? EK__EVENT_KERNEL
-                          : is_copy(&d->task_type)                          ? EK__EVENT_COPY
+                          : ek__task_is_copy(&d->task_type)                 ? EK__EVENT_COPY
                                                                             : EK__EVENT_TASK;
     push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
@@ -439,7 +438,7 @@ static void take_flow(ek__part *part, const ek__raw_event *raw)
         return;
     }
     event.detail = raw->phase == 's' ? 0 : raw->phase == 'f' ? 1 : 2;
-    event.duration = (int64_t)id_number(&raw->id);
+    event.duration = (int64_t)ek__id_number(&raw->id);
     ek__part_push(part, &event);
 }
 

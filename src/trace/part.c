@@ -99,7 +99,7 @@ static size_t decode(const char *text, size_t size, char *out)
     return n;
 }
 
-uint32_t ek__part_text(ek__part *part, const ek__span *span)
+uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span)
 {
     uint32_t number;
     if (span->at && span->quoted && memchr(span->at, '\\', span->size)) {
@@ -109,13 +109,18 @@ uint32_t ek__part_text(ek__part *part, const ek__span *span)
             return 0;
         }
         part->scratch = room;
-        number = ek__texts_intern(&part->texts, room, decode(span->at, span->size, room));
+        number = ek__texts_intern(texts, room, decode(span->at, span->size, room));
     } else
-        number = ek__texts_intern(&part->texts, span->at ? span->at : "", span->at ? span->size : 0);
+        number = ek__texts_intern(texts, span->at ? span->at : "", span->at ? span->size : 0);
     if (number != UINT32_MAX)
         return number;
     part->out_of_memory = true;
     return 0;
+}
+
+uint32_t ek__part_text(ek__part *part, const ek__span *span)
+{
+    return ek__part_intern(part, &part->texts, span);
 }
 
 /* ---- tracks and categories ---- */
@@ -228,8 +233,7 @@ void ek__part_push(ek__part *part, const ek__event *event)
     part->event[part->n_events++] = *event;
 }
 
-/* process_name and thread_name; other metadata says nothing that is needed. */
-static void take_label(ek__part *part, const ek__block *block, const ek__raw_event *raw)
+void ek__part_take_label(ek__part *part, const ek__block *block, const ek__raw_event *raw)
 {
     size_t at = 0;
     ek__span key, value;
@@ -255,8 +259,7 @@ static void take_label(ek__part *part, const ek__block *block, const ek__raw_eve
     }
 }
 
-/* Where the event belongs: its track and category, counted if it is a complete event. Both stay in part->last_. */
-static bool place(ek__part *part, const ek__raw_event *raw)
+bool ek__part_place(ek__part *part, const ek__raw_event *raw)
 {
     return find_track(part, raw) >= 0 && find_category(part, &raw->cat) >= 0;
 }
@@ -269,9 +272,9 @@ static void take(ek__part *part, const ek__block *block, const ek__raw_event *ra
     if (phase == 'C')
         return;
     if (phase == 'M')
-        take_label(part, block, raw);
+        ek__part_take_label(part, block, raw);
     else if (phase == 'X' || phase == 's' || phase == 'f' || phase == 't') {
-        if (place(part, raw))
+        if (ek__part_place(part, raw))
             ek__classify(part, block, raw, options);
     } else if (phase == 0)
         part->n_odd++;

@@ -97,8 +97,14 @@ void ek__part_fill(ek__part *part, const ek__block *block, const ek_trace_option
 /** Put one event where it belongs: src/trace/classify.c. */
 void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options);
 
-/** For classify.c: a decoded text as a number; the track of an event; its category. */
+/** A decoded text as a number; 0 with out_of_memory set when memory is out. */
 uint32_t ek__part_text(ek__part *part, const ek__span *span);
+/** The same among other texts; `part` lends its scratch. */
+uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span);
+/** The track and category of an event, which are then in part->last_; false when there is no room for them. */
+bool ek__part_place(ek__part *part, const ek__raw_event *raw);
+/** Take a process_name or thread_name; other metadata says nothing that is needed. */
+void ek__part_take_label(ek__part *part, const ek__block *block, const ek__raw_event *raw);
 void ek__part_push(ek__part *part, const ek__event *event);
 
 /** What parts are merged into. */
@@ -111,8 +117,9 @@ typedef struct ek__trace_store {
     size_t labels_capacity, categories_capacity;
     ek__part_label *label;
     ek__part_category *category;
-    uint32_t *renumber; /**< scratch of a merge */
-    size_t renumber_capacity;
+    uint32_t *renumber;     /**< of the last part merged: its texts here */
+    uint32_t *track_number; /**< its tracks; UINT32_MAX: there was no room */
+    size_t renumber_capacity, track_number_capacity;
     const char **name; /**< [texts.n], made at the end */
     int64_t by_phase[128], n_items, n_odd;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
@@ -123,7 +130,31 @@ typedef struct ek__trace_store {
 void ek__store_clear(ek__trace_store *store);
 /** Add a part behind those before. @return false when memory is out. O(part). */
 bool ek__store_merge(ek__trace_store *store, const ek__part *part);
+/** Tracks with the names of their processes and threads, once all is merged: part of ek__store_finish(). The store's
+ *  labels are sorted then. */
+bool ek__store_tracks(ek__trace_store *store, ek__trace *out);
+/** The name of a process by the text of its pid, behind ek__store_tracks(); NULL without one. */
+const char *ek__store_process(const ek__trace_store *store, uint32_t pid);
+/** Does a thread of the communication layer hold tasks of collectives, not whole ones? */
+bool ek__track_is_plane(const ek__track *track);
+/** Has the file no metadata, as files of 2020 to 2022? Then numbers of processes tell what an event is. */
+static inline bool ek__store_no_metadata(const ek__trace_store *store)
+{
+    return store->n_labels == 0 && !store->has_cuda && !store->is_kineto;
+}
 /** Decide what pending events are, drop what is not what it seemed, sort every kind, fill `out`. */
 ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err);
+
+/** The id of a flow: a whole number, as it stands or in quotes; -1 and other texts give their hash. Equal texts give
+ * equal numbers. */
+uint64_t ek__id_number(const ek__span *span);
+/** What a "Task Type" of Ascend says: the core of an operator, or EK__CORE_NONE; a copy. */
+ek__core ek__task_core(const ek__span *type);
+bool ek__task_is_copy(const ek__span *type);
+
+/** Rank, world size and base time of what stands outside the events. @return false when memory is out */
+bool ek__trace_header(ek__feed *feed, ek__trace *out, bool *is_kineto);
+/** Say why a file without events is no trace. */
+ek_status ek__no_trace(const char *path, ek__feed *feed, ek_error *err);
 
 #endif

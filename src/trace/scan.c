@@ -650,6 +650,11 @@ int64_t ek__feed_total(const ek__feed *feed)
     return feed->total;
 }
 
+int64_t ek__feed_offset(const ek__feed *feed)
+{
+    return feed->offset;
+}
+
 /* ---- walking ---- */
 
 /* The 64 bits from `from` on. Values lie anywhere in a word, so that whether one crosses into the next word cannot be

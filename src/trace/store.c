@@ -16,6 +16,7 @@ void ek__store_clear(ek__trace_store *store)
     free(store->category);
     ek__tracks_clear(&store->tracks);
     free(store->renumber);
+    free(store->track_number);
     free(store->name);
     *store = (ek__trace_store){0};
 }
@@ -37,9 +38,13 @@ static bool renumber_texts(ek__trace_store *store, const ek__texts *texts)
     return true;
 }
 
-/* renumber[] holds texts first and then is reused for tracks, whose numbers in the part begin at 0. */
-static bool merge_tracks(ek__trace_store *store, const ek__part *part, uint32_t *track_number)
+static bool merge_tracks(ek__trace_store *store, const ek__part *part)
 {
+    uint32_t *track_number = ek__with_room(store->track_number, &store->track_number_capacity,
+                                           (size_t)part->tracks.n + 1, sizeof *track_number);
+    if (!track_number)
+        return false;
+    store->track_number = track_number;
     for (int i = 0; i < part->tracks.n; i++) {
         const ek__part_track *t = &part->tracks.at[i];
         int number = ek__tracks_find(&store->tracks, store->renumber[t->pid], store->renumber[t->tid]);
@@ -110,8 +115,9 @@ static bool add_event(ek__trace_store *store, const ek__event *event)
     return true;
 }
 
-static bool merge_events(ek__trace_store *store, const ek__part *part, const uint32_t *track_number)
+static bool merge_events(ek__trace_store *store, const ek__part *part)
 {
+    const uint32_t *track_number = store->track_number;
     for (size_t i = 0; i < part->n_events; i++) {
         ek__event e = part->event[i];
         if (track_number[e.track] == UINT32_MAX)
@@ -151,10 +157,8 @@ bool ek__store_merge(ek__trace_store *store, const ek__part *part)
 {
     if (store->texts.n == 0 && !ek__texts_reset(&store->texts))
         return false;
-    uint32_t *track_number = malloc(((size_t)part->tracks.n + 1) * sizeof *track_number);
-    bool fine = track_number && renumber_texts(store, &part->texts) && merge_tracks(store, part, track_number) &&
-                merge_categories(store, part) && merge_labels(store, part) && merge_events(store, part, track_number);
-    free(track_number);
+    bool fine = renumber_texts(store, &part->texts) && merge_tracks(store, part) && merge_categories(store, part) &&
+                merge_labels(store, part) && merge_events(store, part);
     merge_counts(store, part);
     return fine;
 }
@@ -235,6 +239,11 @@ static const char *label_name(const ek__trace_store *store, uint32_t pid, uint32
     return label ? store->name[label->name] : NULL;
 }
 
+const char *ek__store_process(const ek__trace_store *store, uint32_t pid)
+{
+    return label_name(store, pid, UINT32_MAX);
+}
+
 static bool make_tracks(const ek__trace_store *store, ek__trace *out)
 {
     out->n_tracks = store->tracks.n;
@@ -265,7 +274,7 @@ static bool make_tracks(const ek__trace_store *store, ek__trace *out)
 
 enum { DROP = -1 };
 
-static bool on_plane(const ek__track *track)
+bool ek__track_is_plane(const ek__track *track)
 {
     return track->thread && strncmp(track->thread, "Plane", 5) == 0;
 }
@@ -287,7 +296,7 @@ static int kind_of_pending(ek__event *event, const ek__track *track, const char 
     case EK__LAYER_SCOPE:
         return EK__EVENT_SCOPE;
     case EK__LAYER_COMMUNICATION:
-        return on_plane(track) ? DROP : EK__EVENT_COLLECTIVE;
+        return ek__track_is_plane(track) ? DROP : EK__EVENT_COLLECTIVE;
     case EK__LAYER_DEVICE:
         return EK__EVENT_TASK;
     case EK__LAYER_MINDSPORE:
@@ -307,7 +316,7 @@ static int kind_of_pending(ek__event *event, const ek__track *track, const char 
 static bool settle_pending(ek__trace_store *store, ek__trace *out)
 {
     ek__event *pending = store->event[EK__EVENT_PENDING];
-    bool no_metadata = store->n_labels == 0 && !store->has_cuda && !store->is_kineto;
+    bool no_metadata = ek__store_no_metadata(store);
     for (size_t i = 0; i < store->n[EK__EVENT_PENDING]; i++) {
         ek__event e = pending[i];
         int kind = kind_of_pending(&e, &out->track[e.track], store->name[e.name], no_metadata);
@@ -334,7 +343,7 @@ static bool is_confirmed(const ek__event *event, const ek__track *track)
     case EK__EVENT_FREE:
         return track->layer == EK__LAYER_OVERLAP || !track->process;
     case EK__EVENT_COLLECTIVE:
-        return !on_plane(track) && track->layer != EK__LAYER_CANN && track->layer != EK__LAYER_PYTHON &&
+        return !ek__track_is_plane(track) && track->layer != EK__LAYER_CANN && track->layer != EK__LAYER_PYTHON &&
                track->layer != EK__LAYER_MINDSPORE && track->layer != EK__LAYER_CPU_OP &&
                track->layer != EK__LAYER_SCOPE;
     default:
@@ -549,12 +558,17 @@ static bool make_names(ek__trace_store *store, ek__trace *out)
     return true;
 }
 
-ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err)
+bool ek__store_tracks(ek__trace_store *store, ek__trace *out)
 {
     if (!make_names(store, out))
-        return ek__no_memory(err);
+        return false;
     sort_labels(store);
-    if (!make_tracks(store, out) || !settle_pending(store, out))
+    return make_tracks(store, out);
+}
+
+ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err)
+{
+    if (!ek__store_tracks(store, out) || !settle_pending(store, out))
         return ek__no_memory(err);
     name_groups(store);
     if (!sort_all(store, out) || !make_counts(store, out))

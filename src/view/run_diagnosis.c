@@ -1,10 +1,119 @@
-/* What holds a run back: findings. Not there yet: no run has it. */
-#include "view/view.h"
+/* What holds a run back: findings in the order of what they bring, each with its evidence, the setting to change and
+ * where in the timeline it shows; what was not looked at, with how to get it. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/diagnosis_internal.h"
+#include "view/trace_sections.h"
 
 static bool present(const ek_view_run *run)
 {
-    (void)run;
-    return false;
+    return run->diagnosis != NULL;
 }
 
-const ek__view_part ek__view_part_diagnosis = {.present = present};
+static void facts(const ek_view_run *run, ek__stream *s)
+{
+    const ek_diagnosis *d = run->diagnosis;
+    bool known = !isnan(d->step_seconds);
+    ek__view_fact(s, "step, of the diagnosis", known ? 1e9 * d->step_seconds : NAN, EK__UNIT_NS,
+                  known ? NULL : "no step was measured", known ? EK__MEASURED : NULL);
+    if (known && d->step_source)
+        ek__view_fact(s, "that step is the", NAN, EK__UNIT_TEXT, d->step_source, NULL);
+    ek__view_fact(s, "bottlenecks", d->n_bottlenecks, EK__UNIT_COUNT, NULL, NULL);
+}
+
+static void notes(const ek_view_run *run, ek__stream *s)
+{
+    for (int i = 0; i < run->diagnosis->n_notes; i++)
+        ek__stream_text(s, NULL, run->diagnosis->note[i]);
+}
+
+static void put_evidence(const ek_bottleneck *b, ek__stream *s)
+{
+    ek__stream_list(s, "evidence", false);
+    for (int i = 0; i < b->n_evidence && i < EK_MAX_EVIDENCE; i++) {
+        ek__stream_object(s, NULL, false);
+        ek__stream_text(s, "text", b->evidence[i].text);
+        ek__stream_text(s, "file", b->evidence[i].file);
+        ek__stream_text(s, "step", b->evidence[i].step);
+        ek__stream_int(s, "rank", b->evidence[i].rank);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
+/* The first evidence that names a rank says where to look: at its step, or at a step that another one names. */
+static void put_place(const ek_view_run *run, const ek_bottleneck *b, ek__stream *s)
+{
+    int rank = -1;
+    const char *step = NULL;
+    for (int i = 0; i < b->n_evidence && i < EK_MAX_EVIDENCE && rank < 0; i++) {
+        rank = b->evidence[i].rank;
+        step = rank >= 0 ? b->evidence[i].step : NULL;
+    }
+    ek__view_put_window(run, rank, step, s);
+}
+
+static void put_bottleneck(const ek_view_run *run, const ek_bottleneck *b, int number, ek__section *x)
+{
+    ek__finding_begin(x);
+    ek__stream_text(x->s, "id", b->id);
+    ek__stream_int(x->s, "rank", number);
+    ek__stream_text(x->s, "title", b->title);
+    ek__stream_real(x->s, "cost", 1e9 * b->cost_seconds);
+    ek__stream_real(x->s, "gain", 1e9 * b->gain_seconds);
+    ek__stream_real(x->s, "gain_share", b->gain_share);
+    ek__stream_text(x->s, "basis", ek_basis_name[b->basis]);
+    ek__stream_text(x->s, "topic", ek_topic_name[b->topic]);
+    put_evidence(b, x->s);
+    ek__stream_text(x->s, "setting", b->setting);
+    ek__stream_text(x->s, "change", b->change);
+    ek__stream_text(x->s, "rests_on", b->rests_on);
+    ek__stream_text(x->s, "caution", b->caution);
+    put_place(run, b, x->s);
+    ek__finding_end(x);
+}
+
+static const ek__view_column missing_column[] = {
+    {"what", "Not looked at", EK__UNIT_TEXT, false},
+    {"how", "How to get it", EK__UNIT_TEXT, false},
+};
+
+static void put_missing(const ek_diagnosis *d, ek__section *x)
+{
+    if (d->n_not_looked_at == 0)
+        return;
+    ek__table_begin(x, "not-looked-at", "Not looked at", missing_column,
+                    sizeof missing_column / sizeof *missing_column);
+    for (int i = 0; i < d->n_not_looked_at; i++) {
+        char text[2048];
+        if (!ek__diagnosis_missing(d, i, text, sizeof text))
+            continue;
+        ek__row_begin(x);
+        ek__cell_text(x, text);
+        ek__cell_text(x, d->not_looked_at[i].how);
+        ek__row_end(x);
+    }
+    ek__table_end(x, -1, false);
+}
+
+static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
+{
+    const ek_diagnosis *d = run->diagnosis;
+    ek__section x = ek__section_begin(s, "findings");
+    (void)err;
+    if (d->n_bottlenecks == 0)
+        ek__section_note(&x, "Nothing holds the run back by more than was asked for.");
+    else if (d->n_bottlenecks > 1)
+        ek__section_note(&x,
+                         "Gains are those of one change with all else as it is. They do not add up: after a change, "
+                         "diagnose again.");
+    for (int i = 0; i < d->n_bottlenecks; i++)
+        put_bottleneck(run, &d->bottleneck[i], i + 1, &x);
+    put_missing(d, &x);
+    ek__section_end(&x);
+    return EK_OK;
+}
+
+const ek__view_part ek__view_part_diagnosis = {
+    .present = present, .facts = facts, .notes = notes, .sections = sections};

@@ -1,10 +1,141 @@
-/* Figures of a trace: breakdown, layers, operators, communication, memory. Not there yet: no run has it. */
-#include "view/view.h"
+/* Figures of a trace: what was read, where a step goes, layers, operators, communication, memory, host, ranks,
+ * findings. A tab is one function in a file of its own; this one has what stands above all of them. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/report_internal.h"
+#include "view/trace_sections.h"
 
 static bool present(const ek_view_run *run)
 {
-    (void)run;
-    return false;
+    return run->trace != NULL;
 }
 
-const ek__view_part ek__view_part_trace = {.present = present};
+/* ---- facts ---- */
+
+/* The rank that steps are told of: the first that has some. */
+static const ek_trace_rank *with_steps(const ek_trace_run *run)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        if (run->rank[i].n_steps > 0)
+            return &run->rank[i];
+    return NULL;
+}
+
+static void put_step_names(const ek_trace_run *run, ek__stream *s)
+{
+    const ek_trace_rank *rank = with_steps(run);
+    const char *first = NULL, *last = NULL;
+    char text[512];
+    int n = 0, warm = 0;
+    for (int i = 0; rank && i < rank->n_steps; i++) {
+        const ek_trace_step *step = &rank->step[i];
+        warm += step->warm_up;
+        if (step->warm_up)
+            continue;
+        n++;
+        first = first ? first : step->name;
+        last = step->name;
+    }
+    int used = snprintf(text, sizeof text, rank ? "%d" : "no step is marked: the whole file", n);
+    if (n > 0 && first[0])
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, n > 1 ? " (%.100s to %.100s)" : " (%.100s)", first, last);
+    if (warm > 0)
+        snprintf(text + used, sizeof text - (size_t)used, ", %d left out as warm-up", warm);
+    ek__view_fact(s, "steps", NAN, EK__UNIT_TEXT, text, NULL);
+}
+
+static void put_producer(const ek_trace_run *run, ek__stream *s)
+{
+    bool seen[EK_N_PRODUCERS] = {false};
+    char text[128] = "";
+    size_t used = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        seen[run->rank[i].producer] = true;
+    for (int k = 0; k < EK_N_PRODUCERS; k++)
+        if (seen[k])
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", used ? ", " : "", ek_producer_name[k]);
+    if (used > 0)
+        ek__view_fact(s, "written by", NAN, EK__UNIT_TEXT, text, NULL);
+}
+
+static void put_topology(const ek_trace_topology *t, ek__stream *s)
+{
+    const struct {
+        const char *name;
+        int size;
+    } degrees[] = {{"data", t->data},
+                   {"tensor", t->tensor},
+                   {"pipeline", t->pipeline},
+                   {"context", t->context},
+                   {"expert", t->expert}};
+    char text[160] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof degrees / sizeof *degrees; i++)
+        if (degrees[i].size > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %d", used ? ", " : "", degrees[i].name,
+                                     degrees[i].size);
+    if (used > 0)
+        ek__view_fact(s, "parallel", NAN, EK__UNIT_TEXT, text, NULL);
+}
+
+static void facts(const ek_view_run *run, ek__stream *s)
+{
+    const ek_trace_run *trace = run->trace;
+    ek__run_means mean = ek__means_of_run(trace);
+    ek__view_fact(s, "ranks", trace->n_ranks, EK__UNIT_COUNT, NULL, NULL);
+    if (trace->n_stages > 1)
+        ek__view_fact(s, "stages", trace->n_stages, EK__UNIT_COUNT, NULL, NULL);
+    put_producer(trace, s);
+    put_topology(&trace->topology, s);
+    if (trace->n_ranks == 0)
+        return;
+    put_step_names(trace, s);
+    ek__view_fact(s, with_steps(trace) ? "mean step" : "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
+    if (mean.step > 0) {
+        ek__view_fact(s, "computing", 100 * mean.computing / mean.step, EK__UNIT_PERCENT, NULL, EK__MEASURED);
+        ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.step, EK__UNIT_PERCENT, NULL, EK__MEASURED);
+        ek__view_fact(s, "free", 100 * mean.idle / mean.step, EK__UNIT_PERCENT, NULL, EK__MEASURED);
+    }
+    if (isfinite(trace->stage_imbalance) && trace->n_stages > 1)
+        ek__view_fact(s, "slowest stage over fastest, computing", trace->stage_imbalance, EK__UNIT_NONE, NULL,
+                      EK__MEASURED);
+}
+
+/* Problems of files and what could not be said, rank by rank. */
+static void notes(const ek_view_run *run, ek__stream *s)
+{
+    const ek_trace_run *trace = run->trace;
+    char text[EK__VIEW_KEY_SIZE], label[32];
+    int n = 0;
+    for (int i = 0; i < trace->n_ranks; i++) {
+        const ek_trace_rank *rank = &trace->rank[i];
+        for (int k = 0; k < rank->n_sources; k++)
+            if (rank->source[k].problem && n++ < 100) {
+                snprintf(text, sizeof text, "%s: %s", rank->source[k].path, rank->source[k].problem);
+                ek__stream_text(s, NULL, text);
+            }
+        ek__rank_label(trace, rank, label, sizeof label);
+        for (int k = 0; k < rank->n_notes && n++ < 100; k++) {
+            snprintf(text, sizeof text, "%s: %s", label, rank->note[k]);
+            ek__stream_text(s, NULL, trace->n_ranks > 1 ? text : rank->note[k]);
+        }
+    }
+}
+
+static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
+{
+    ek__view_trace_findings(run, s);
+    ek__view_trace_breakdown(run, s);
+    ek__view_trace_layers(run, s);
+    ek__view_trace_operators(run, s);
+    ek_status status = ek__view_trace_communication(run, s, err);
+    ek__view_trace_memory(run, s);
+    ek__view_trace_host(run, s);
+    ek__view_trace_ranks(run, s);
+    ek__view_trace_files(run, s);
+    return status;
+}
+
+const ek__view_part ek__view_part_trace = {.present = present, .facts = facts, .notes = notes, .sections = sections};

@@ -1,0 +1,235 @@
+/* Copying JSON without a tree: one pass that checks the grammar (RFC 8259, and Python's NaN and Infinity) and copies
+ * what counts. Recursion is bounded. Whether bytes beyond ASCII are UTF-8 is left to whoever reads the text. */
+#include "base/json_compact.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+typedef struct reading {
+    const char *at, *end;
+    ek__json_text *out;
+} reading;
+
+static void put(ek__json_text *out, const char *bytes, size_t n)
+{
+    char *room = n > 0 && !out->out_of_memory ? ek__with_room(out->at, &out->capacity, out->n + n, 1) : NULL;
+    if (!room) {
+        out->out_of_memory |= n > 0;
+        return;
+    }
+    out->at = room;
+    memcpy(room + out->n, bytes, n);
+    out->n += n;
+}
+
+static void put_control(ek__json_text *out, unsigned char c)
+{
+    char escape[8];
+    snprintf(escape, sizeof escape, "\\u%04x", c);
+    put(out, escape, 6);
+}
+
+static void skip_space(reading *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'))
+        r->at++;
+}
+
+static bool take(reading *r, char c)
+{
+    skip_space(r);
+    if (r->at == r->end || *r->at != c)
+        return false;
+    r->at++;
+    put(r->out, &c, 1);
+    return true;
+}
+
+/* Behind a backslash: how many bytes the escape has; 0 for none. */
+static size_t escape_size(const char *at, const char *end)
+{
+    if (at == end || !*at)
+        return 0;
+    if (*at != 'u')
+        return strchr("\"\\/bfnrt", *at) ? 1 : 0;
+    for (int i = 1; i <= 4; i++)
+        if (at + i >= end || !at[i] || !strchr("0123456789abcdefABCDEF", at[i]))
+            return 0;
+    return 5;
+}
+
+static bool copy_text(reading *r)
+{
+    if (!take(r, '"'))
+        return false;
+    const char *from = r->at;
+    while (r->at < r->end && *r->at != '"') {
+        if (*r->at == '\\') {
+            size_t n = escape_size(r->at + 1, r->end);
+            if (n == 0)
+                return false;
+            r->at += 1 + n;
+        } else if ((unsigned char)*r->at < 0x20) {
+            put(r->out, from, (size_t)(r->at - from));
+            put_control(r->out, (unsigned char)*r->at);
+            from = ++r->at;
+        } else {
+            r->at++;
+        }
+    }
+    put(r->out, from, (size_t)(r->at - from));
+    return take(r, '"');
+}
+
+static size_t digits(const char *at, const char *end)
+{
+    size_t n = 0;
+    while (at + n < end && at[n] >= '0' && at[n] <= '9')
+        n++;
+    return n;
+}
+
+static bool copy_number(reading *r)
+{
+    const char *from = r->at, *at = from + (*from == '-');
+    size_t n = digits(at, r->end);
+    if (n == 0 || (n > 1 && *at == '0'))
+        return false;
+    at += n;
+    if (at < r->end && *at == '.') {
+        n = digits(at + 1, r->end);
+        if (n == 0)
+            return false;
+        at += 1 + n;
+    }
+    if (at < r->end && (*at == 'e' || *at == 'E')) {
+        at += 1 + (at + 1 < r->end && (at[1] == '+' || at[1] == '-'));
+        n = digits(at, r->end);
+        if (n == 0)
+            return false;
+        at += n;
+    }
+    r->at = at;
+    put(r->out, from, (size_t)(at - from));
+    return true;
+}
+
+static bool copy_word(reading *r)
+{
+    static const struct {
+        const char *text;
+        bool quoted;
+    } word[] = {{"true", false}, {"false", false},   {"null", false},
+                {"NaN", true},   {"Infinity", true}, {"-Infinity", true}};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+        size_t n = strlen(word[i].text);
+        if ((size_t)(r->end - r->at) < n || memcmp(r->at, word[i].text, n) != 0)
+            continue;
+        put(r->out, "\"", word[i].quoted);
+        put(r->out, r->at, n);
+        put(r->out, "\"", word[i].quoted);
+        r->at += n;
+        return true;
+    }
+    return false;
+}
+
+static bool copy_value(reading *r, int depth);
+
+static bool copy_members(reading *r, char closing, int depth)
+{
+    if (take(r, closing))
+        return true;
+    do {
+        if (closing == '}' && !(copy_text(r) && take(r, ':')))
+            return false;
+        if (!copy_value(r, depth))
+            return false;
+    } while (take(r, ','));
+    return take(r, closing);
+}
+
+static bool copy_value(reading *r, int depth)
+{
+    skip_space(r);
+    if (r->at == r->end || depth == EK__JSON_COMPACT_DEPTH)
+        return false;
+    switch (*r->at) {
+    case '"':
+        return copy_text(r);
+    case '{':
+        return take(r, '{') && copy_members(r, '}', depth + 1);
+    case '[':
+        return take(r, '[') && copy_members(r, ']', depth + 1);
+    default:
+        return copy_word(r) || copy_number(r);
+    }
+}
+
+/* The members of the outermost object; only the value of the wanted one stays in `out`, from `begin` on. */
+static bool pick(reading *r, const char *member, size_t begin, bool *found)
+{
+    size_t size = strlen(member), kept = begin;
+    if (!take(r, '{'))
+        return false;
+    r->out->n = begin;
+    if (take(r, '}')) {
+        r->out->n = begin;
+        return true;
+    }
+    do {
+        r->out->n = kept;
+        size_t key = r->out->n;
+        if (!copy_text(r))
+            return false;
+        bool wanted =
+            !r->out->out_of_memory && r->out->n - key == size + 2 && memcmp(r->out->at + key + 1, member, size) == 0;
+        r->out->n = wanted ? begin : kept;
+        if (!take(r, ':'))
+            return false;
+        r->out->n = wanted ? begin : kept;
+        if (!copy_value(r, 1))
+            return false;
+        kept = wanted ? r->out->n : kept;
+        *found = *found || wanted;
+        r->out->n = kept;
+    } while (take(r, ','));
+    bool closed = take(r, '}');
+    r->out->n = kept;
+    return closed;
+}
+
+bool ek__json_compact(const char *text, size_t size, const char *member, ek__json_text *out, bool *found)
+{
+    size_t begin = out->n;
+    reading r = {text, text + size, out};
+    bool has = false, sound = pick(&r, member, begin, &has);
+    skip_space(&r);
+    if (!sound || r.at != r.end || out->out_of_memory) {
+        out->n = begin;
+        return false;
+    }
+    *found = has;
+    return true;
+}
+
+void ek__json_quote(const char *bytes, size_t size, ek__json_text *out)
+{
+    put(out, "\"", 1);
+    for (size_t i = 0, from = 0; i <= size; i++) {
+        if (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != '"' && bytes[i] != '\\')
+            continue;
+        put(out, bytes + from, i - from);
+        from = i + 1;
+        if (i < size && (unsigned char)bytes[i] < 0x20) {
+            put_control(out, (unsigned char)bytes[i]);
+        } else if (i < size) {
+            char escaped[2] = {'\\', bytes[i]};
+            put(out, escaped, 2);
+        }
+    }
+    put(out, "\"", 1);
+}

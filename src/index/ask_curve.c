@@ -1,0 +1,138 @@
+/* A counter's curve as columns of a picture: least, most and last value of the points in each. Points are sorted by
+ * time and summed up in ranges of 64: of a range that lies in one column and is not its last, the sum is enough;
+ * others are read, neighbours together. The point before the picture comes first, the one behind it last, so that lines
+ * reach its borders. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "index/opened.h"
+
+enum { BATCH_RANGES = 16, LEAST_COLUMNS = 8 };
+
+typedef struct curve {
+    const ek__index_file *file;
+    const ek__index_counter *counter;
+    const ek__index_range *range; /* [n_ranges] */
+    uint64_t n_ranges;
+    int64_t begin, end, resolution; /* of the file's clock; resolution 1 or more */
+    ek__index_curve_point *out;     /* times of the file's clock */
+    size_t n, capacity;
+    int64_t column; /* of the last point of out */
+    ek__index_point point[BATCH_RANGES * EK__GROUP_EVENTS];
+    ek_error *err;
+} curve;
+
+static int64_t column_of(const curve *c, int64_t time)
+{
+    if (time < c->begin)
+        return -1;
+    return time >= c->end ? INT64_MAX : ek__time_between(c->begin, time) / c->resolution;
+}
+
+static void add(curve *c, int64_t time, double least, double most, double last)
+{
+    int64_t column = column_of(c, time);
+    if (!isfinite(least) || !isfinite(most) || !isfinite(last))
+        return;
+    if (c->n > 0 && c->column == column) {
+        ek__index_curve_point *p = &c->out[c->n - 1];
+        if (column == -1) {
+            *p = (ek__index_curve_point){time, least, most, last}; /* only the one right before the picture */
+        } else if (column < INT64_MAX) {                           /* and only the first one behind it */
+            p->least = least < p->least ? least : p->least;
+            p->most = most > p->most ? most : p->most;
+            p->last = last;
+        }
+    } else if (c->n < c->capacity) {
+        c->out[c->n++] = (ek__index_curve_point){time, least, most, last};
+        c->column = column;
+    }
+}
+
+static uint64_t first_range(const curve *c)
+{
+    uint64_t low = 0, high = c->n_ranges;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (c->range[middle].end < c->begin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 ? low - 1 : 0; /* its last point is the one before the picture */
+}
+
+/* In one column, with another range behind it in the same one? */
+static bool is_inner(const curve *c, uint64_t r)
+{
+    int64_t column = column_of(c, c->range[r].begin);
+    return column >= 0 && column < INT64_MAX && column_of(c, c->range[r].end) == column && r + 1 < c->n_ranges &&
+           column_of(c, c->range[r + 1].begin) == column;
+}
+
+static ek_status add_points(curve *c, uint64_t from, uint64_t to)
+{
+    uint64_t first = from * EK__GROUP_EVENTS, end = to * EK__GROUP_EVENTS;
+    end = end < c->counter->n_points ? end : c->counter->n_points;
+    size_t n = (size_t)(end - first);
+    uint64_t at = c->file->header.points.at + (c->counter->first_point + first) * sizeof *c->point;
+    ek_status status = ek__index_read_bytes(c->file, at, c->point, n * sizeof *c->point, c->err);
+    for (size_t i = 0; i < n && status == EK_OK; i++)
+        add(c, c->point[i].time, c->point[i].value, c->point[i].value, c->point[i].value);
+    return status;
+}
+
+static ek_status walk(curve *c)
+{
+    ek_status status = EK_OK;
+    for (uint64_t r = first_range(c); r < c->n_ranges && status == EK_OK;) {
+        const ek__index_range *range = &c->range[r];
+        uint64_t from = r;
+        if (is_inner(c, r)) {
+            add(c, range->begin, range->least, range->most, range->most);
+            r++;
+            continue;
+        }
+        while (r < c->n_ranges && r - from < BATCH_RANGES && !is_inner(c, r) &&
+               (r == from || c->range[r].begin < c->end))
+            r++;
+        status = add_points(c, from, r);
+        if (c->n > 0 && c->column == INT64_MAX)
+            break;
+    }
+    return status;
+}
+
+ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begin, int64_t end, int64_t resolution,
+                          ek__index_curve_point *out, size_t capacity, size_t *n, ek_error *err)
+{
+    ek__index_counter_info info = ek__index_describe_counter(index, counter);
+    if (info.file < 0 || capacity < LEAST_COLUMNS)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no counter %d; counters are numbered from 0 to %d",
+                        counter, index->n_counters - 1);
+    const ek__index_file *f = &index->file[info.file];
+    const ek__index_counter *own = &f->counter[counter - f->first_counter];
+    int64_t length = ek__time_between(begin, end), enough = length > 0 ? length / (int64_t)(capacity - 4) + 1 : 1;
+    curve *c = malloc(sizeof *c);
+    if (!c)
+        return ek__no_memory(err);
+    *c = (curve){.file = f,
+                 .counter = own,
+                 .range = f->range + own->first_range,
+                 .n_ranges = (own->n_points + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS,
+                 .begin = ek__index_of_file(f, begin),
+                 .end = ek__index_of_file(f, end),
+                 .resolution = resolution > 0 ? resolution : 1,
+                 .out = out,
+                 .capacity = capacity,
+                 .err = err};
+    if (own->n_points + 2 > capacity && c->resolution < enough)
+        c->resolution = enough;
+    ek_status status = walk(c);
+    for (size_t i = 0; i < c->n; i++)
+        out[i].time = ek__index_shown(f, out[i].time);
+    if (status == EK_OK)
+        *n = c->n;
+    free(c);
+    return status;
+}

@@ -1,0 +1,343 @@
+/* Searching events by name. Names that contain the text are found once, by going through all of them; then events whose
+ * name is among these, in order of time. A chunk or group is looked into only when its mask of names has a bit of one
+ * that matches. Rows are gone through abreast, in stretches of time that grow, so that a hit nearby is found without
+ * going to the end of a row that has none; every row goes on where it stopped. Worst case: a rare name that shares its
+ * bit with frequent ones; then all events between are read, once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/opened.h"
+
+struct ek__index_search {
+    uint32_t n_numbers; /* names of the index */
+    uint32_t n_names;   /* of them, those that match */
+    uint64_t n_events;
+    unsigned char *match; /* [n_numbers / 8 + 1], a bit a name */
+    uint64_t *mask;       /* [n_files]: bits of the names that match in each */
+};
+
+/* ---- names ---- */
+
+static unsigned char lower(unsigned char c)
+{
+    return c >= 'A' && c <= 'Z' ? (unsigned char)(c + 'a' - 'A') : c;
+}
+
+/* Does a text contain another, in lower case? The first byte is looked for in both cases. O(size). */
+static bool contains(const char *text, size_t size, const char *needle, size_t n)
+{
+    if (n == 0)
+        return true;
+    for (size_t i = 0; i + n <= size; i++) {
+        size_t k = 0;
+        while (k < n && lower((unsigned char)text[i + k]) == (unsigned char)needle[k])
+            k++;
+        if (k == n)
+            return true;
+    }
+    return false;
+}
+
+static bool matches(const ek__index_search *search, uint32_t name)
+{
+    return name < search->n_numbers && (search->match[name / 8] >> (name % 8) & 1);
+}
+
+static void match_names(const ek_trace_index *index, const char *needle, size_t n, ek__index_search *search)
+{
+    for (int i = 0; i < index->n_files; i++) {
+        const ek__index_file *f = &index->file[i];
+        for (uint32_t name = 0; name < f->n_names; name++) {
+            uint32_t number = f->first_name + name;
+            size_t size;
+            const char *text = ek__index_name_text(index, number, &size);
+            if (f->name[name].n_events == 0 || !contains(text, size, needle, n))
+                continue;
+            search->match[number / 8] |= (unsigned char)(1u << (number % 8));
+            search->mask[i] |= UINT64_C(1) << ek__name_bit(name);
+            search->n_names++;
+            search->n_events += f->name[name].n_events;
+        }
+    }
+}
+
+ek_status ek__index_search_new(const ek_trace_index *index, const char *text, size_t size, ek__index_search **out,
+                               ek_error *err)
+{
+    ek__index_search *search = calloc(1, sizeof *search);
+    char *needle = malloc(size + 1);
+    if (search) {
+        search->match = ek__alloc((size_t)index->n_names / 8 + 1, 1);
+        search->mask = ek__alloc((size_t)index->n_files, sizeof *search->mask);
+    }
+    if (!search || !needle || !search->match || !search->mask) {
+        free(needle);
+        ek__index_search_free(search);
+        return ek__no_memory(err);
+    }
+    for (size_t i = 0; i < size; i++)
+        needle[i] = (char)lower((unsigned char)text[i]);
+    search->n_numbers = index->n_names;
+    match_names(index, needle, size, search);
+    free(needle);
+    *out = search;
+    return EK_OK;
+}
+
+void ek__index_search_free(ek__index_search *search)
+{
+    if (!search)
+        return;
+    free(search->mask);
+    free(search->match);
+    free(search);
+}
+
+uint32_t ek__index_search_names(const ek__index_search *search, uint64_t *n_events)
+{
+    if (n_events)
+        *n_events = search->n_events;
+    return search->n_names;
+}
+
+/* ---- events ---- */
+
+/* One row on its way. */
+typedef struct cursor {
+    const ek__index_file *file;
+    const ek__index_row *row;
+    uint64_t mask;
+    int number;
+    uint32_t next; /* forward: the event to look at next; backward: how many are left */
+    bool done;
+} cursor;
+
+typedef struct finding {
+    const ek__index_search *search;
+    bool forward;
+    int64_t time; /* the place to go on from, as shown */
+    int row;
+    uint32_t at;
+    ek__index_hit best;
+    ek__index_event *event; /* [EK__INDEX_READ_EVENTS] */
+    ek_error *err;
+} finding;
+
+/* Order of (begin, row, index). */
+static int compare(int64_t begin, int row, uint32_t at, int64_t other_begin, int other_row, uint32_t other_at)
+{
+    if (begin != other_begin)
+        return begin < other_begin ? -1 : 1;
+    if (row != other_row)
+        return row < other_row ? -1 : 1;
+    return (at > other_at) - (at < other_at);
+}
+
+/* Look at one event. @return true when the row need not be gone through further for now */
+static bool look_at(finding *f, cursor *c, const ek__index_event *e, uint32_t at, int64_t limit)
+{
+    int64_t begin = ek__index_shown(c->file, e->begin);
+    if (f->forward ? begin > limit : begin < limit)
+        return true;
+    int order = compare(begin, c->number, at, f->time, f->row, f->at);
+    uint32_t name = ek__index_name_number(c->file, e->name);
+    if (!matches(f->search, name) || (f->forward ? order <= 0 : order >= 0))
+        return false;
+    int better = f->best.row < 0 ? -1 : compare(begin, c->number, at, f->best.begin, f->best.row, f->best.index);
+    if (f->best.row < 0 || (f->forward ? better < 0 : better > 0))
+        f->best = (ek__index_hit){c->number, at, name, begin, ek__index_shown(c->file, ek__index_event_end(e))};
+    return true;
+}
+
+/* The place of an event within chunks and groups. */
+typedef struct place {
+    const ek__index_chunk *chunk;
+    const ek__index_sum *group; /* of the event */
+    uint32_t base, g, n_groups; /* index of the chunk's first event; its group */
+} place;
+
+static place place_of(const cursor *c, uint32_t at)
+{
+    place p;
+    p.chunk = ek__index_row_chunk(c->file, c->row, at / EK__CHUNK_EVENTS);
+    p.base = at / EK__CHUNK_EVENTS * EK__CHUNK_EVENTS;
+    p.g = (at - p.base) / EK__GROUP_EVENTS;
+    p.n_groups = ek__index_n_groups(p.chunk);
+    p.group = &c->file->group[p.chunk->first_group + p.g];
+    return p;
+}
+
+static ek_status read_at(const finding *f, const cursor *c, const place *p, uint32_t from, uint32_t to)
+{
+    return ek__index_read_chunk(c->file, p->chunk, from - p->base, to - from, f->event, f->err);
+}
+
+static uint32_t batch_for(uint32_t read)
+{
+    uint32_t most = EK__INDEX_READ_EVENTS / EK__GROUP_EVENTS;
+    return read < most ? 2 * read + 1 : most;
+}
+
+/* Go on forward until a hit or until events begin behind `limit`. */
+static ek_status go_forward(finding *f, cursor *c, int64_t limit)
+{
+    int64_t bound = ek__index_of_file(c->file, limit);
+    uint32_t n = (uint32_t)c->row->n_events, groups = 0;
+    while (c->next < n) {
+        place p = place_of(c, c->next);
+        if (p.group->begin > bound)
+            return EK_OK;
+        if (!(p.chunk->sum.names & c->mask)) {
+            c->next = p.base + p.chunk->sum.n;
+            continue;
+        }
+        uint32_t to = p.g + 1, most = groups = batch_for(groups);
+        if (!(p.group->names & c->mask)) {
+            c->next = p.base + to * EK__GROUP_EVENTS;
+            continue;
+        }
+        while (to < p.n_groups && to - p.g < most && (p.group[to - p.g].names & c->mask) &&
+               p.group[to - p.g].begin <= bound)
+            to++;
+        uint32_t end = p.base + to * EK__GROUP_EVENTS, from = c->next;
+        end = end < n ? end : n;
+        ek_status status = read_at(f, c, &p, from, end);
+        if (status != EK_OK)
+            return status;
+        for (; c->next < end; c->next++)
+            if (look_at(f, c, &f->event[c->next - from], c->next, limit))
+                return EK_OK;
+    }
+    c->done = true;
+    return EK_OK;
+}
+
+/* The same backward: c->next events are left, the last of them is looked at first. */
+static ek_status go_backward(finding *f, cursor *c, int64_t limit)
+{
+    int64_t bound = ek__index_of_file(c->file, limit);
+    uint32_t groups = 0;
+    while (c->next > 0) {
+        place p = place_of(c, c->next - 1);
+        if (p.group->end < bound) /* so all that is left begins before it */
+            return EK_OK;
+        if (!(p.chunk->sum.names & c->mask)) {
+            c->next = p.base;
+            continue;
+        }
+        uint32_t from = p.g, most = groups = batch_for(groups);
+        if (!(p.group->names & c->mask)) {
+            c->next = p.base + from * EK__GROUP_EVENTS;
+            continue;
+        }
+        while (from > 0 && p.g - (from - 1) < most && (p.group[-(int64_t)(p.g - from + 1)].names & c->mask) &&
+               p.group[-(int64_t)(p.g - from)].begin >= bound)
+            from--;
+        uint32_t first = p.base + from * EK__GROUP_EVENTS;
+        ek_status status = read_at(f, c, &p, first, c->next);
+        if (status != EK_OK)
+            return status;
+        for (; c->next > first; c->next--)
+            if (look_at(f, c, &f->event[c->next - 1 - first], c->next - 1, limit))
+                return EK_OK;
+    }
+    c->done = true;
+    return EK_OK;
+}
+
+/* How many events of a row to begin with: all before the group in which the time lies, or with it. */
+static uint32_t start_at(const finding *f, const cursor *c)
+{
+    int64_t time = ek__index_of_file(c->file, f->time);
+    uint64_t low = 0, high = c->row->n_chunks;
+    while (low < high) { /* chunks that begin before the time, backward: or at it */
+        uint64_t middle = low + (high - low) / 2;
+        int64_t begin = ek__index_row_chunk(c->file, c->row, middle)->sum.begin;
+        if (f->forward ? begin < time : begin <= time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const ek__index_chunk *chunk = ek__index_row_chunk(c->file, c->row, low - 1);
+    const ek__index_sum *group = &c->file->group[chunk->first_group];
+    uint32_t n = ek__index_n_groups(chunk), g = 0;
+    while (g < n && (f->forward ? group[g].begin < time : group[g].begin <= time))
+        g++;
+    uint32_t base = (uint32_t)(low - 1) * EK__CHUNK_EVENTS;
+    if (f->forward)
+        return base + (g > 0 ? g - 1 : 0) * EK__GROUP_EVENTS;
+    return g < n ? base + g * EK__GROUP_EVENTS : base + chunk->sum.n;
+}
+
+static int fill_cursors(const ek_trace_index *index, const int *rows, int n_rows, const finding *f, cursor *cursors)
+{
+    int n = 0;
+    for (int i = 0; i < n_rows; i++) {
+        cursor *c = &cursors[n];
+        c->number = rows ? rows[i] : i;
+        c->file = ek__index_find_row(index, c->number, &c->row);
+        if (!c->file)
+            continue;
+        c->mask = f->search->mask[c->file - index->file];
+        c->done = false;
+        if (!(c->row->sum.names & c->mask))
+            continue;
+        c->next = start_at(f, c);
+        n++;
+    }
+    return n;
+}
+
+/* Has the hit been found that no other row can be before? */
+static ek_status go_to(finding *f, cursor *c, int n, int64_t limit, bool *done)
+{
+    ek_status status = EK_OK;
+    *done = true;
+    for (int i = 0; i < n && status == EK_OK; i++) {
+        if (c[i].done)
+            continue;
+        /* no further than the best hit so far; equal times are told apart by rows */
+        int64_t own = limit;
+        if (f->best.row >= 0 && (f->forward ? f->best.begin < limit : f->best.begin > limit))
+            own = f->best.begin;
+        status = f->forward ? go_forward(f, &c[i], own) : go_backward(f, &c[i], own);
+        *done = *done && c[i].done;
+    }
+    *done = *done || f->best.row >= 0;
+    return status;
+}
+
+static ek_status find(const ek_trace_index *index, finding *f, cursor *cursors, int n)
+{
+    int64_t stretch = index->end / 4096 + 1;
+    bool done = n == 0;
+    ek_status status = EK_OK;
+    while (!done && status == EK_OK) {
+        int64_t limit = f->forward ? ek__add_times(f->time, stretch) : ek__add_times(f->time, -stretch);
+        status = go_to(f, cursors, n, limit, &done);
+        stretch = stretch > INT64_MAX / 16 ? INT64_MAX : 8 * stretch;
+        if (limit == INT64_MAX || limit == INT64_MIN)
+            break;
+    }
+    return status;
+}
+
+ek_status ek__index_find(const ek_trace_index *index, const ek__index_search *search, const int *rows, int n_rows,
+                         bool forward, int64_t time, int row, uint32_t at, ek__index_hit *out, ek_error *err)
+{
+    int n = rows ? n_rows : index->n_rows;
+    finding f = {
+        .search = search, .forward = forward, .time = time, .row = row, .at = at, .best = {.row = -1}, .err = err};
+    cursor *cursors = ek__alloc((size_t)(n > 0 ? n : 0), sizeof *cursors);
+    f.event = malloc(EK__INDEX_READ_EVENTS * sizeof *f.event);
+    ek_status status = cursors && f.event ? EK_OK : ek__no_memory(err);
+    if (status == EK_OK)
+        status = find(index, &f, cursors, fill_cursors(index, rows, n, &f, cursors));
+    if (status == EK_OK)
+        *out = f.best;
+    free(f.event);
+    free(cursors);
+    return status;
+}

@@ -1,0 +1,474 @@
+/* The file from sorted records. Where the events of a track and the points of a counter stand follows from how many
+ * there are, so several threads write them at once, the largest first, and the file is the same for any number of
+ * threads. What they sum up to is put in order behind them when all is written. */
+#include "index/finish.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 64 };
+
+typedef enum task_kind { TASK_ARROWS, TASK_TRACK, TASK_COUNTER } task_kind;
+
+typedef struct task {
+    task_kind kind;
+    uint32_t number;       /* of the track or counter */
+    uint64_t size;         /* records, for the order */
+    uint64_t at, range_at; /* bytes of the file */
+} task;
+
+typedef struct finishing {
+    const ek__index_finish *how;
+    ek__index_file file;
+    size_t n_tasks, next;
+    task *task;
+    uint64_t n_records, n_done; /* for progress */
+    ek__track_rows *rows;       /* [tracks] */
+    double *least, *most;       /* [counters] */
+    uint64_t *from, *to;        /* [tracks] arrows */
+    uint64_t n_arrows, arrows_at;
+    int n_writers;
+    ek__row_writer *writer;
+    pthread_mutex_t lock;
+    bool stop;
+    ek_status status;
+    ek_error error;
+} finishing;
+
+static uint32_t n_tracks(const finishing *f)
+{
+    return (uint32_t)f->how->trace->n_tracks;
+}
+
+static uint32_t n_counters(const finishing *f)
+{
+    return (uint32_t)f->how->store->counters.n;
+}
+
+/* ---- tasks ---- */
+
+static int compare_tasks(const void *a, const void *b)
+{
+    const task *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static uint64_t n_flows(const ek__index_store *store)
+{
+    return ek__sorter_count(&store->flows, 0);
+}
+
+/* Where everything stands whose size is known; what there is to do. */
+static bool make_tasks(finishing *f)
+{
+    const ek__index_store *store = f->how->store;
+    ek__index_header *h = f->how->header;
+    uint64_t at = sizeof *h;
+    f->task = ek__alloc((size_t)n_tracks(f) + n_counters(f) + 1, sizeof *f->task);
+    if (!f->task)
+        return false;
+    h->events.at = at;
+    for (uint32_t t = 0; t < n_tracks(f); t++) {
+        uint64_t n = ek__sorter_count(&store->events, t);
+        f->task[f->n_tasks++] = (task){.kind = TASK_TRACK, .number = t, .size = n, .at = at};
+        at += n * sizeof(ek__index_event);
+    }
+    size_t first_counter = f->n_tasks;
+    h->points.at = at;
+    for (uint32_t c = 0; c < n_counters(f); c++) {
+        uint64_t n = ek__sorter_count(&store->points, c);
+        f->task[f->n_tasks++] = (task){.kind = TASK_COUNTER, .number = c, .size = n, .at = at};
+        h->points.n += n;
+        at += n * sizeof(ek__index_point);
+    }
+    h->ranges.at = at;
+    for (uint32_t c = 0; c < n_counters(f); c++) {
+        task *t = &f->task[first_counter + c];
+        uint64_t n = (t->size + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS;
+        t->range_at = at;
+        h->ranges.n += n;
+        at += n * sizeof(ek__index_range);
+    }
+    f->arrows_at = h->from.at = at;
+    f->task[f->n_tasks++] = (task){.kind = TASK_ARROWS, .size = 3 * n_flows(store), .at = at};
+    for (size_t i = 0; i < f->n_tasks; i++)
+        f->n_records += f->task[i].size;
+    qsort(f->task, f->n_tasks, sizeof *f->task, compare_tasks);
+    return true;
+}
+
+static ek_status write_arrows(finishing *f, uint64_t at, ek_error *err)
+{
+    ek__arrows arrows;
+    ek_status status = ek__pair_flows(&f->how->store->flows, f->how->bound / 4, f->how->folder, &arrows, err);
+    f->n_arrows = arrows.n;
+    if (status == EK_OK)
+        status = ek__write_arrows(&f->file, &arrows.from, true, at, f->from, err);
+    at += arrows.n * sizeof(ek__index_arrow);
+    if (status == EK_OK)
+        status = ek__write_arrows(&f->file, &arrows.to, false, at, f->to, err);
+    ek__arrows_clear(&arrows);
+    return status;
+}
+
+static ek_status do_task(finishing *f, ek__row_writer *writer, const task *t, ek_error *err)
+{
+    switch (t->kind) {
+    case TASK_ARROWS:
+        return write_arrows(f, t->at, err);
+    case TASK_TRACK:
+        return ek__write_track(writer, t->number, t->at, &f->rows[t->number], err);
+    default:
+        return ek__write_counter(&f->file, &writer->stream, t->number, t->at, t->range_at, &f->least[t->number],
+                                 &f->most[t->number], err);
+    }
+}
+
+/* ---- threads ---- */
+
+/* The next task; NULL when there is none or it is time to stop. `done`: the one before, or NULL. */
+static const task *take_task(finishing *f, const task *done)
+{
+    const task *next = NULL;
+    pthread_mutex_lock(&f->lock);
+    f->n_done += done ? done->size : 0;
+    if (f->how->progress && f->n_records > 0)
+        f->how->progress(f->how->user, (double)f->n_done / (double)f->n_records);
+    if (f->how->interrupt && __atomic_load_n(f->how->interrupt, __ATOMIC_RELAXED))
+        __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED);
+    if (!ek__index_stopped(&f->file) && f->next < f->n_tasks)
+        next = &f->task[f->next++];
+    pthread_mutex_unlock(&f->lock);
+    return next;
+}
+
+static void fail(finishing *f, ek_status status, const ek_error *error)
+{
+    pthread_mutex_lock(&f->lock);
+    if (f->status == EK_OK) {
+        f->status = status;
+        f->error = *error;
+    }
+    __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&f->lock);
+}
+
+typedef struct worker {
+    finishing *finishing;
+    ek__row_writer *writer;
+} worker;
+
+static void *work(void *argument)
+{
+    const worker *w = argument;
+    ek_error error;
+    const task *t = NULL;
+    while ((t = take_task(w->finishing, t))) {
+        ek_status status = do_task(w->finishing, w->writer, t, &error);
+        if (status != EK_OK)
+            fail(w->finishing, status, &error);
+    }
+    return NULL;
+}
+
+static bool make_writers(finishing *f)
+{
+    f->n_writers = f->how->n_threads < MAX_THREADS ? f->how->n_threads : MAX_THREADS;
+    f->writer = ek__alloc((size_t)f->n_writers, sizeof *f->writer);
+    for (int i = 0; f->writer && i < f->n_writers; i++) {
+        f->writer[i].file = &f->file;
+        f->writer[i].number = i;
+        ek__aside_init(&f->writer[i].groups, f->how->folder);
+    }
+    return f->writer != NULL;
+}
+
+static void run_threads(finishing *f)
+{
+    pthread_t thread[MAX_THREADS];
+    worker w[MAX_THREADS];
+    int n = 1;
+    for (int i = 0; i < f->n_writers; i++)
+        w[i] = (worker){f, &f->writer[i]};
+    while (n < f->n_writers && pthread_create(&thread[n], NULL, work, &w[n]) == 0)
+        n++;
+    work(&w[0]);
+    for (int i = 1; i < n; i++)
+        pthread_join(thread[i], NULL);
+}
+
+/* ---- behind the rows ---- */
+
+/* What is written one after the other. */
+typedef struct tail {
+    finishing *f;
+    uint64_t at;
+    ek_status status;
+    ek_error *err;
+} tail;
+
+static void begin_section(tail *t, ek__index_section *section, uint64_t n)
+{
+    t->at = (t->at + 7) / 8 * 8;
+    *section = (ek__index_section){t->at, n};
+}
+
+static void put(tail *t, const void *bytes, size_t n)
+{
+    const ek__index_file *file = &t->f->file;
+    if (t->status == EK_OK && n > 0)
+        t->status = ek__write_at(file->fd, file->path, bytes, n, t->at, t->err);
+    t->at += n;
+}
+
+static void put_groups(tail *t, ek__index_header *h)
+{
+    const finishing *f = t->f;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < n_tracks(f); i++)
+        n += f->rows[i].n_groups;
+    begin_section(t, &h->groups, n);
+    for (uint32_t i = 0; i < n_tracks(f) && t->status == EK_OK; i++) {
+        const ek__track_rows *r = &f->rows[i];
+        uint64_t size = r->n_groups * sizeof(ek__index_sum);
+        t->status =
+            ek__aside_copy(&f->writer[r->writer].groups, r->groups, size, f->file.fd, f->file.path, t->at, t->err);
+        t->at += size;
+    }
+}
+
+/* Groups, chunks and rows are numbered within their track until now. */
+static void put_chunks(tail *t, ek__index_header *h)
+{
+    const finishing *f = t->f;
+    uint64_t n = 0, first_group = 0;
+    for (uint32_t i = 0; i < n_tracks(f); i++)
+        n += f->rows[i].n_chunks;
+    begin_section(t, &h->chunks, n);
+    for (uint32_t i = 0; i < n_tracks(f); i++) {
+        const ek__track_rows *r = &f->rows[i];
+        ek__index_chunk *chunk = f->writer[r->writer].chunk;
+        for (size_t c = 0; c < r->n_chunks; c++)
+            chunk[r->first_chunk + c].first_group += first_group;
+        if (r->n_chunks > 0)
+            put(t, chunk + r->first_chunk, r->n_chunks * sizeof *chunk);
+        first_group += r->n_groups;
+    }
+}
+
+static void put_rows(tail *t, ek__index_header *h)
+{
+    const finishing *f = t->f;
+    uint64_t n = 0, first_chunk = 0;
+    for (uint32_t i = 0; i < n_tracks(f); i++)
+        n += f->rows[i].n_rows;
+    begin_section(t, &h->rows, n);
+    for (uint32_t i = 0; i < n_tracks(f); i++) {
+        const ek__track_rows *r = &f->rows[i];
+        ek__index_row *row = f->writer[r->writer].row;
+        for (size_t k = 0; k < r->n_rows; k++)
+            row[r->first_row + k].first_chunk += first_chunk;
+        if (r->n_rows > 0)
+            put(t, row + r->first_row, r->n_rows * sizeof *row);
+        first_chunk += r->n_chunks;
+        h->events.n += (uint64_t)r->n_events;
+    }
+}
+
+/* ---- texts ---- */
+
+/* The section holds the names' bytes, then the others'. */
+static ek__index_text text_of(const finishing *f, uint32_t number)
+{
+    const ek__texts *texts = &f->how->store->base.texts;
+    return (ek__index_text){.at = f->how->store->names.texts.n_bytes + texts->entry[number].offset,
+                            .size = texts->entry[number].size};
+}
+
+static ek__index_text label_of(const finishing *f, const char *label)
+{
+    uint32_t number = label ? ek__texts_find(&f->how->store->base.texts, label, strlen(label)) : UINT32_MAX;
+    return number == UINT32_MAX ? (ek__index_text){0} : text_of(f, number);
+}
+
+static void put_texts(tail *t, ek__index_header *h)
+{
+    const ek__index_store *store = t->f->how->store;
+    begin_section(t, &h->texts, store->names.texts.n_bytes + store->base.texts.n_bytes);
+    put(t, store->names.texts.bytes, store->names.texts.n_bytes);
+    put(t, store->base.texts.bytes, store->base.texts.n_bytes);
+}
+
+static void put_names(tail *t, ek__index_header *h)
+{
+    const ek__index_names *names = &t->f->how->store->names;
+    ek__index_name some[256];
+    size_t n = 0;
+    begin_section(t, &h->names, names->texts.n);
+    for (uint32_t i = 0; i < names->texts.n; i++) {
+        const struct ek__text_entry *e = &names->texts.entry[i];
+        ek__name_count count = i < names->capacity ? names->count[i] : (ek__name_count){0};
+        some[n++] = (ek__index_name){{e->offset, e->size, 0}, count.n, count.total};
+        if (n == sizeof some / sizeof *some || i + 1 == names->texts.n) {
+            put(t, some, n * sizeof *some);
+            n = 0;
+        }
+    }
+}
+
+static int32_t order_of(const ek__index_store *store, uint32_t pid, uint32_t tid)
+{
+    for (size_t i = store->n_orders; i-- > 0;)
+        if (store->order[i].pid == pid && store->order[i].tid == tid)
+            return store->order[i].order;
+    return 0;
+}
+
+static void put_tracks(tail *t, ek__index_header *h)
+{
+    const finishing *f = t->f;
+    uint64_t from = 0, to = 0;
+    size_t row = 0;
+    begin_section(t, &h->tracks, n_tracks(f));
+    for (uint32_t i = 0; i < n_tracks(f); i++) {
+        const ek__part_track *of = &f->how->store->base.tracks.at[i];
+        const ek__track_rows *r = &f->rows[i];
+        ek__index_track track = {.pid = text_of(f, of->pid),
+                                 .tid = text_of(f, of->tid),
+                                 .process = label_of(f, f->how->trace->track[i].process),
+                                 .thread = label_of(f, f->how->trace->track[i].thread),
+                                 .track_class = r->track_class,
+                                 .sort = order_of(f->how->store, of->pid, of->tid),
+                                 .first_row = (uint32_t)row,
+                                 .n_rows = (uint32_t)r->n_rows,
+                                 .n_events = r->n_events,
+                                 .n_left_out = r->n_left_out,
+                                 .first_from = from,
+                                 .n_from = f->from[i],
+                                 .first_to = to,
+                                 .n_to = f->to[i]};
+        put(t, &track, sizeof track);
+        row += r->n_rows;
+        from += f->from[i];
+        to += f->to[i];
+    }
+}
+
+static void put_counters(tail *t, ek__index_header *h)
+{
+    const finishing *f = t->f;
+    const ek__index_store *store = f->how->store;
+    uint64_t point = 0, range = 0;
+    begin_section(t, &h->counters, n_counters(f));
+    for (uint32_t i = 0; i < n_counters(f); i++) {
+        const ek__part_track *of = &store->counters.at[i], *name = &store->counter_names.at[of->pid];
+        const char *process = ek__store_process(&store->base, name->pid);
+        ek__index_counter counter = {.process = process ? label_of(f, process) : text_of(f, name->pid),
+                                     .name = text_of(f, name->tid),
+                                     .key = text_of(f, of->tid),
+                                     .first_point = point,
+                                     .n_points = ek__sorter_count(&store->points, i),
+                                     .first_range = range,
+                                     .least = f->least[i],
+                                     .most = f->most[i]};
+        put(t, &counter, sizeof counter);
+        point += counter.n_points;
+        range += (counter.n_points + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS;
+    }
+}
+
+static uint64_t fnv1a(const void *bytes, size_t n)
+{
+    const unsigned char *byte = bytes;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static ek_status put_tail(finishing *f, ek_error *err)
+{
+    ek__index_header *h = f->how->header;
+    tail t = {f, f->arrows_at, EK_OK, err};
+    begin_section(&t, &h->from, f->n_arrows);
+    t.at += f->n_arrows * sizeof(ek__index_arrow);
+    begin_section(&t, &h->to, f->n_arrows);
+    t.at += f->n_arrows * sizeof(ek__index_arrow);
+    put_groups(&t, h);
+    put_chunks(&t, h);
+    put_rows(&t, h);
+    put_tracks(&t, h);
+    put_counters(&t, h);
+    begin_section(&t, &h->spots, 0);
+    put_names(&t, h);
+    put_texts(&t, h);
+    h->file_size = t.at;
+    h->checksum = fnv1a(h, offsetof(ek__index_header, checksum));
+    t.at = 0;
+    put(&t, h, sizeof *h);
+    return t.status;
+}
+
+/* ---- all ---- */
+
+static uint8_t *find_meanings(const ek__texts *names)
+{
+    uint8_t *meaning = ek__alloc((size_t)names->n + 1, 1);
+    for (uint32_t i = 0; meaning && i < names->n; i++)
+        meaning[i] = (uint8_t)ek__meaning_of_name(ek__texts_at(names, i), names->entry[i].size);
+    return meaning;
+}
+
+static ek_status finish(finishing *f, ek_error *err)
+{
+    if (!f->file.name_meaning || !f->rows || !f->least || !f->most || !f->from || !f->to || !make_tasks(f) ||
+        !make_writers(f))
+        return ek__no_memory(err);
+    run_threads(f);
+    if (f->status != EK_OK) {
+        if (err)
+            *err = f->error;
+        return f->status;
+    }
+    if (f->stop)
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){f->how->path, 0, 0}), "interrupted");
+    return put_tail(f, err);
+}
+
+ek_status ek__index_finish_file(const ek__index_finish *how, ek_error *err)
+{
+    finishing f = {.how = how};
+    uint8_t *meaning = find_meanings(&how->store->names.texts);
+    f.file = (ek__index_file){.fd = how->fd,
+                              .path = how->path,
+                              .folder = how->folder,
+                              .store = how->store,
+                              .trace = how->trace,
+                              .name_meaning = meaning,
+                              .no_metadata = ek__store_no_metadata(&how->store->base),
+                              .stop = &f.stop};
+    f.rows = ek__alloc(n_tracks(&f), sizeof *f.rows);
+    f.least = ek__alloc(n_counters(&f), sizeof *f.least);
+    f.most = ek__alloc(n_counters(&f), sizeof *f.most);
+    f.from = ek__alloc(n_tracks(&f), sizeof *f.from);
+    f.to = ek__alloc(n_tracks(&f), sizeof *f.to);
+    pthread_mutex_init(&f.lock, NULL);
+    ek_status status = finish(&f, err);
+    pthread_mutex_destroy(&f.lock);
+    for (int i = 0; f.writer && i < f.n_writers; i++)
+        ek__row_writer_clear(&f.writer[i]);
+    free(f.writer);
+    free(f.task);
+    free(meaning);
+    free(f.rows);
+    free(f.least);
+    free(f.most);
+    free(f.from);
+    free(f.to);
+    return status;
+}

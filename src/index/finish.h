@@ -1,0 +1,25 @@
+/* index/finish.h - from records that are gathered to the bytes of an index file. */
+#ifndef EK_INDEX_FINISH_H
+#define EK_INDEX_FINISH_H
+
+#include "index/rows.h"
+#include "index/write.h"
+
+/** What the header says that is not in the records. */
+typedef struct ek__index_finish {
+    const ek__index_store *store;
+    const ek__trace *trace;
+    const char *path, *folder; /**< for messages; of temporary files */
+    int fd, n_threads;
+    size_t bound;             /**< bytes of records in memory */
+    ek__index_header *header; /**< filled: what is known of the trace; then its sections */
+    const bool *interrupt;
+    /** Called with a share of 0 to 1, never twice at once; may be NULL. */
+    void (*progress)(void *user, double share);
+    void *user;
+} ek__index_finish;
+
+/** Write all of the file; the sorts are finished. @return EK_OK, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(n log runs). */
+ek_status ek__index_finish_file(const ek__index_finish *how, ek_error *err);
+
+#endif

@@ -1,0 +1,417 @@
+/* Opening one index file. It may be damaged or made by someone else: whatever later code takes as a place in memory or
+ * in the file is checked here once (rows, chunks, groups, points, arrows, texts of tracks), in one pass over the small
+ * sections, or where it is used (names, windows of compressed traces). What the sums and events say is not checked
+ * against each other: wrong ones give wrong pictures. Tracks are put in the order in which they are shown. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "evenkeel/trace.h"
+#include "index/opened.h"
+
+#define FARTHEST (INT64_C(1) << 62) /* of times, so that they can be shifted */
+
+static ek_status damaged(const char *path, const char *what, ek_error *err)
+{
+    return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                    "the index is damaged (%s); delete it, and it is written again", what);
+}
+
+uint64_t ek__index_checksum(const ek__index_header *header)
+{
+    const unsigned char *bytes = (const unsigned char *)header;
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < offsetof(ek__index_header, checksum); i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+bool ek__index_trace_state(int fd, const char *path, int64_t *size, int64_t *changed)
+{
+    struct stat info;
+    if (fd >= 0 ? fstat(fd, &info) != 0 : stat(path, &info) != 0)
+        return false;
+    *size = info.st_size;
+    *changed = (int64_t)info.st_mtim.tv_sec * 1000000000 + info.st_mtim.tv_nsec;
+    return true;
+}
+
+/* ---- header and sections ---- */
+
+static bool fits(uint64_t size, const ek__index_section *section, size_t item)
+{
+    return section->at <= size && section->n <= (size - section->at) / item && (item == 1 || section->at % 8 == 0);
+}
+
+static bool sections_fit(const ek__index_header *h)
+{
+    uint64_t size = h->file_size;
+    return fits(size, &h->events, sizeof(ek__index_event)) && fits(size, &h->from, sizeof(ek__index_arrow)) &&
+           fits(size, &h->to, sizeof(ek__index_arrow)) && fits(size, &h->points, sizeof(ek__index_point)) &&
+           fits(size, &h->groups, sizeof(ek__index_sum)) && fits(size, &h->chunks, sizeof(ek__index_chunk)) &&
+           fits(size, &h->rows, sizeof(ek__index_row)) && fits(size, &h->tracks, sizeof(ek__index_track)) &&
+           fits(size, &h->counters, sizeof(ek__index_counter)) && fits(size, &h->ranges, sizeof(ek__index_range)) &&
+           fits(size, &h->spots, sizeof(ek__index_spot)) && fits(size, &h->names, sizeof(ek__index_name)) &&
+           fits(size, &h->texts, 1);
+}
+
+static bool times_fit(const ek__index_header *h)
+{
+    if (h->begin == INT64_MAX)
+        return true;
+    return h->begin > -FARTHEST && h->end < FARTHEST && h->begin <= h->end;
+}
+
+static ek_status read_header(const char *path, ek__index_file *f, ek_error *err)
+{
+    struct stat info;
+    ek__index_header *h = &f->header;
+    if (fstat(f->fd, &info) != 0)
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be read: %s", strerror(errno));
+    if (!S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof *h)
+        return damaged(path, "it is too short", err);
+    f->size = (size_t)info.st_size;
+    if (ek__index_read_bytes(f, 0, h, sizeof *h, err) != EK_OK)
+        return EK_ERR_SYSTEM;
+    if (h->magic != EK__INDEX_MAGIC || h->header_size != sizeof *h)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                        "is no index of this version; delete it, and it is written again");
+    if (h->checksum != ek__index_checksum(h))
+        return damaged(path, "its header has changed", err);
+    if (h->file_size != f->size || !sections_fit(h) || !times_fit(h))
+        return damaged(path, "its sections do not fit", err);
+    if (h->rows.n > INT32_MAX || h->tracks.n > INT32_MAX || h->counters.n > INT32_MAX || h->names.n >= UINT32_MAX)
+        return damaged(path, "it has too many rows", err);
+    return EK_OK;
+}
+
+static ek_status map_sections(const char *path, ek__index_file *f, ek_error *err)
+{
+    const ek__index_header *h = &f->header;
+    f->map = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, f->fd, 0);
+    if (f->map == MAP_FAILED) {
+        f->map = NULL;
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be mapped: %s", strerror(errno));
+    }
+    f->group = (const void *)(f->map + h->groups.at);
+    f->name = (const void *)(f->map + h->names.at);
+    f->range = (const void *)(f->map + h->ranges.at);
+    f->spot = (const void *)(f->map + h->spots.at);
+    f->texts = (const char *)(f->map + h->texts.at);
+    f->n_names = (uint32_t)h->names.n;
+    f->n_rows = (uint32_t)h->rows.n;
+    f->n_tracks = (uint32_t)h->tracks.n;
+    f->n_counters = (uint32_t)h->counters.n;
+    return EK_OK;
+}
+
+/* Copies, so that what was checked stays as it was. */
+static void *copy_of(const ek__index_file *f, const ek__index_section *section, size_t item)
+{
+    void *copy = ek__alloc(section->n, item);
+    if (copy && section->n > 0)
+        memcpy(copy, f->map + section->at, section->n * item);
+    return copy;
+}
+
+static bool copy_sections(ek__index_file *f)
+{
+    const ek__index_header *h = &f->header;
+    f->row = copy_of(f, &h->rows, sizeof *f->row);
+    f->chunk = copy_of(f, &h->chunks, sizeof *f->chunk);
+    f->track = copy_of(f, &h->tracks, sizeof *f->track);
+    f->counter = copy_of(f, &h->counters, sizeof *f->counter);
+    f->track_at = ek__alloc(f->n_tracks, sizeof *f->track_at);
+    f->shown = ek__alloc(f->n_tracks, sizeof *f->shown);
+    f->shown_counter = ek__alloc(f->n_counters, sizeof *f->shown_counter);
+    return f->row && f->chunk && f->track && f->counter && f->track_at && f->shown && f->shown_counter;
+}
+
+/* ---- what the sections say ---- */
+
+/* Chunks of a row: full ones, and a last one with the rest. `groups`: how many groups are taken so far. */
+static bool chunks_fit(const ek__index_file *f, const ek__index_row *row, uint64_t *groups)
+{
+    const ek__index_header *h = &f->header;
+    for (uint64_t c = 0; c < row->n_chunks; c++) {
+        const ek__index_chunk *chunk = &f->chunk[row->first_chunk + c];
+        uint64_t rest = row->n_events - c * EK__CHUNK_EVENTS, n = rest < EK__CHUNK_EVENTS ? rest : EK__CHUNK_EVENTS;
+        if (chunk->sum.n != n || chunk->first_group != *groups || chunk->events < h->events.at ||
+            chunk->events > h->file_size || (h->file_size - chunk->events) / sizeof(ek__index_event) < n)
+            return false;
+        *groups += ek__index_n_groups(chunk);
+        if (*groups > h->groups.n)
+            return false;
+    }
+    return true;
+}
+
+static bool rows_fit(const ek__index_file *f)
+{
+    uint64_t chunks = 0, groups = 0;
+    for (uint32_t r = 0; r < f->n_rows; r++) {
+        const ek__index_row *row = &f->row[r];
+        bool fine = row->n_events > 0 && row->n_events < UINT32_MAX && row->first_chunk == chunks &&
+                    row->n_chunks == (row->n_events + EK__CHUNK_EVENTS - 1) / EK__CHUNK_EVENTS &&
+                    row->n_chunks <= f->header.chunks.n - chunks && row->track < f->n_tracks;
+        if (!fine || !chunks_fit(f, row, &groups))
+            return false;
+        chunks += row->n_chunks;
+    }
+    return true;
+}
+
+static bool text_fits(const ek__index_file *f, const ek__index_text *text)
+{
+    return text->at <= f->header.texts.n && text->size <= f->header.texts.n - text->at;
+}
+
+static bool tracks_fit(const ek__index_file *f)
+{
+    uint64_t rows = 0;
+    for (uint32_t t = 0; t < f->n_tracks; t++) {
+        const ek__index_track *track = &f->track[t];
+        bool fine = track->first_row == rows && track->n_rows <= f->n_rows - rows &&
+                    track->track_class < EK__N_TRACK_CLASSES && track->first_from <= f->header.from.n &&
+                    track->n_from <= f->header.from.n - track->first_from && track->first_to <= f->header.to.n &&
+                    track->n_to <= f->header.to.n - track->first_to && text_fits(f, &track->pid) &&
+                    text_fits(f, &track->tid) && text_fits(f, &track->process) && text_fits(f, &track->thread);
+        for (uint32_t r = 0; fine && r < track->n_rows; r++)
+            fine = f->row[rows + r].track == t && f->row[rows + r].depth == r;
+        if (!fine)
+            return false;
+        rows += track->n_rows;
+    }
+    return rows == f->n_rows;
+}
+
+static bool counters_fit(const ek__index_file *f)
+{
+    const ek__index_header *h = &f->header;
+    for (uint32_t c = 0; c < f->n_counters; c++) {
+        const ek__index_counter *counter = &f->counter[c];
+        uint64_t n_ranges = counter->n_points / EK__GROUP_EVENTS + (counter->n_points % EK__GROUP_EVENTS > 0);
+        bool fine = counter->first_point <= h->points.n && counter->n_points <= h->points.n - counter->first_point &&
+                    counter->first_range <= h->ranges.n && n_ranges <= h->ranges.n - counter->first_range;
+        if (!fine || !text_fits(f, &counter->process) || !text_fits(f, &counter->name) || !text_fits(f, &counter->key))
+            return false;
+    }
+    return true;
+}
+
+/* ---- texts that are shown ---- */
+
+static size_t shown_size(const ek__index_text *text)
+{
+    return text->size < EK__INDEX_SHOWN_TEXT - 1 ? text->size : EK__INDEX_SHOWN_TEXT - 1;
+}
+
+/* Room for the texts of all tracks and counters; a name may be made of two. */
+static size_t all_shown(const ek__index_file *f)
+{
+    size_t size = 1;
+    for (uint32_t t = 0; t < f->n_tracks; t++) {
+        const ek__index_track *track = &f->track[t];
+        size += shown_size(&track->pid) + 2 * shown_size(&track->tid) + shown_size(&track->process) +
+                shown_size(&track->thread) + 32;
+    }
+    for (uint32_t c = 0; c < f->n_counters; c++) {
+        const ek__index_counter *counter = &f->counter[c];
+        size += shown_size(&counter->process) + shown_size(&counter->name) + shown_size(&counter->key) + 3;
+    }
+    return size;
+}
+
+static char *put_text(const ek__index_file *f, char **to, const char *before, const ek__index_text *text)
+{
+    char *begin = *to;
+    size_t n = strlen(before), size = shown_size(text);
+    memcpy(*to, before, n);
+    for (size_t i = 0; i < size; i++) {
+        char c = f->texts[text->at + i];
+        (*to)[n + i] = c ? c : '?';
+    }
+    *to += n + size;
+    *(*to)++ = '\0';
+    return begin;
+}
+
+static bool show_texts(ek__index_file *f)
+{
+    char *to = f->shown_texts = malloc(all_shown(f));
+    if (!to)
+        return false;
+    for (uint32_t t = 0; t < f->n_tracks; t++) {
+        const ek__index_track *track = &f->track[t];
+        ek__index_shown_track *shown = &f->shown[t];
+        shown->pid = put_text(f, &to, "", &track->pid);
+        shown->tid = put_text(f, &to, "", &track->tid);
+        shown->process = put_text(f, &to, "", &track->process);
+        shown->name =
+            track->thread.size > 0 ? put_text(f, &to, "", &track->thread) : put_text(f, &to, "thread ", &track->tid);
+    }
+    for (uint32_t c = 0; c < f->n_counters; c++) {
+        const ek__index_counter *counter = &f->counter[c];
+        f->shown_counter[c].process = put_text(f, &to, "", &counter->process);
+        f->shown_counter[c].name = put_text(f, &to, "", &counter->name);
+        f->shown_counter[c].key = put_text(f, &to, "", &counter->key);
+    }
+    return true;
+}
+
+/* ---- the order in which tracks are shown ---- */
+
+typedef struct place {
+    const ek__index_track *track;
+    const ek__index_shown_track *shown;
+    uint32_t number;
+} place;
+
+/* Numbers by their value: "Stream 2" before "Stream 10". */
+static int compare_names(const char *a, const char *b)
+{
+    while (*a && *b) {
+        size_t m = strspn(a, "0123456789"), n = strspn(b, "0123456789");
+        if (m > 0 && n > 0) {
+            size_t zeros_a = strspn(a, "0"), zeros_b = strspn(b, "0");
+            zeros_a -= zeros_a == m;
+            zeros_b -= zeros_b == n;
+            if (m - zeros_a != n - zeros_b)
+                return m - zeros_a < n - zeros_b ? -1 : 1;
+            int order = memcmp(a + zeros_a, b + zeros_b, m - zeros_a);
+            if (order != 0)
+                return order;
+            a += m;
+            b += n;
+        } else if (*a == *b) {
+            a++;
+            b++;
+        } else {
+            break;
+        }
+    }
+    return (unsigned char)*a - (unsigned char)*b;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    if (x->track->track_class != y->track->track_class)
+        return x->track->track_class < y->track->track_class ? -1 : 1;
+    int order = compare_names(x->shown->process, y->shown->process);
+    if (order == 0)
+        order = compare_names(x->shown->pid, y->shown->pid);
+    if (order == 0)
+        order = (x->track->sort > y->track->sort) - (x->track->sort < y->track->sort);
+    if (order == 0)
+        order = compare_names(x->shown->name, y->shown->name);
+    return order != 0 ? order : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Tracks and their rows as shown; track_at tells where those of the file went. */
+static void put_in_order(ek__index_file *f, const place *at, ek__index_row *row, ek__index_track *track,
+                         ek__index_shown_track *shown)
+{
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < f->n_tracks; t++) {
+        const ek__index_track *from = at[t].track;
+        track[t] = *from;
+        shown[t] = *at[t].shown;
+        track[t].first_row = n;
+        for (uint32_t r = 0; r < from->n_rows; r++, n++) {
+            row[n] = f->row[from->first_row + r];
+            row[n].track = t;
+        }
+        f->track_at[at[t].number] = t;
+    }
+}
+
+static bool sort_tracks(ek__index_file *f)
+{
+    place *at = ek__alloc(f->n_tracks, sizeof *at);
+    ek__index_row *row = ek__alloc(f->n_rows, sizeof *row);
+    ek__index_track *track = ek__alloc(f->n_tracks, sizeof *track);
+    ek__index_shown_track *shown = ek__alloc(f->n_tracks, sizeof *shown);
+    bool fine = at && row && track && shown;
+    if (fine) {
+        for (uint32_t t = 0; t < f->n_tracks; t++)
+            at[t] = (place){&f->track[t], &f->shown[t], t};
+        if (f->n_tracks > 0)
+            qsort(at, f->n_tracks, sizeof *at, compare_places);
+        put_in_order(f, at, row, track, shown);
+        ek__index_row *old_row = f->row;
+        ek__index_track *old_track = f->track;
+        ek__index_shown_track *old_shown = f->shown;
+        f->row = row;
+        f->track = track;
+        f->shown = shown;
+        row = old_row;
+        track = old_track;
+        shown = old_shown;
+    }
+    free(shown);
+    free(track);
+    free(row);
+    free(at);
+    return fine;
+}
+
+/* ---- all together ---- */
+
+static ek_status take_sections(const char *path, ek__index_file *f, ek_error *err)
+{
+    ek_status status = map_sections(path, f, err);
+    if (status != EK_OK)
+        return status;
+    if (!copy_sections(f))
+        return ek__no_memory(err);
+    if (!rows_fit(f))
+        return damaged(path, "its rows are not as they should be", err);
+    if (!tracks_fit(f))
+        return damaged(path, "its tracks are not as they should be", err);
+    if (!counters_fit(f))
+        return damaged(path, "its counters are not as they should be", err);
+    return show_texts(f) && sort_tracks(f) ? EK_OK : ek__no_memory(err);
+}
+
+ek_status ek__index_file_open(const char *path, ek__index_file *out, ek_error *err)
+{
+    ek__index_file f = {.rank = EK_TRACE_NO_RANK, .stage = -1};
+    f.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (f.fd < 0)
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be opened: %s%s", strerror(errno),
+                        errno == EMFILE ? "; one file a rank stays open, so raise `ulimit -n`" : "");
+    ek_status status = read_header(path, &f, err);
+    if (status == EK_OK)
+        status = take_sections(path, &f, err);
+    if (status != EK_OK)
+        ek__index_file_close(&f);
+    else
+        *out = f;
+    return status;
+}
+
+void ek__index_file_close(ek__index_file *f)
+{
+    if (f->map)
+        munmap(f->map, f->size);
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->shown_texts);
+    free(f->shown_counter);
+    free(f->shown);
+    free(f->track_at);
+    free(f->counter);
+    free(f->track);
+    free(f->chunk);
+    free(f->row);
+    free(f->path);
+    free(f->trace);
+    *f = (ek__index_file){.fd = -1};
+}

@@ -1,0 +1,231 @@
+/* index/opened.h - an opened index as those see it who answer from it: its files, and reading events of their rows.
+ *
+ * Nothing here changes once ek_trace_index_open() is done, so threads share it; what a call needs for itself it keeps
+ * on its own stack or heap. Times inside are those of the file's clock; ek__index_shown() and ek__index_of_file() turn
+ * them into the ones callers see and back. */
+#ifndef EK_INDEX_OPENED_H
+#define EK_INDEX_OPENED_H
+
+#include "base/error.h"
+#include "index/index.h"
+
+enum {
+    EK__INDEX_READ_EVENTS = 2048, /**< events of one read: 64 KB */
+    EK__INDEX_SHOWN_TEXT = 256,   /**< bytes kept of the name of a track or counter */
+};
+
+/** Texts of a track as they are shown. */
+typedef struct ek__index_shown_track {
+    char *name, *process, *pid, *tid; /**< never NULL */
+} ek__index_shown_track;
+
+typedef struct ek__index_shown_counter {
+    char *process, *name, *key;
+} ek__index_shown_counter;
+
+/** One index file. Small sections are in memory and checked; groups, names and texts are mapped, and what is read of
+ *  them is checked where it is used. */
+typedef struct ek__index_file {
+    char *trace; /**< absolute path of the trace */
+    char *path;  /**< the same as it was given, or found below what was given */
+    int fd;      /**< of the index */
+    int rank, stage;
+    int64_t shift;
+    int64_t offset; /**< from the file's clock to what is shown: shift - origin */
+    ek__index_header header;
+    unsigned char *map;
+    size_t size;
+    uint32_t n_rows, n_tracks, n_counters, n_names;
+    ek__index_row *row; /**< [n_rows], by track as shown */
+    ek__index_chunk *chunk;
+    ek__index_track *track;     /**< [n_tracks], as shown */
+    ek__index_counter *counter; /**< [n_counters] */
+    uint32_t *track_at;         /**< [n_tracks]: where a track of the file stands in `track` */
+    ek__index_shown_track *shown;
+    ek__index_shown_counter *shown_counter;
+    char *shown_texts; /**< what `shown` and `shown_counter` point into */
+    const ek__index_sum *group;
+    const ek__index_name *name;
+    const ek__index_range *range;
+    const ek__index_spot *spot;
+    const char *texts;
+    int first_row, first_track, first_counter; /**< numbers of the first ones within the index */
+    uint32_t first_name;
+} ek__index_file;
+
+struct ek_trace_index {
+    int n_files;
+    ek__index_file *file; /**< [n_files] */
+    int n_rows, n_tracks, n_counters;
+    uint32_t n_names;
+    int64_t origin, end;
+    int64_t n_events;
+    char *folder; /**< of the first index */
+};
+
+/**
+ * Open one index file and check everything that later reads rely on: sections within the file, numbers of rows, chunks,
+ * groups and points in range and in order, texts in range.
+ *
+ * @return EK_OK; EK_ERR_INPUT when it is damaged or of another version; EK_ERR_SYSTEM; EK_ERR_MEMORY.
+ *         O(rows + chunks + tracks + counters); memory the same.
+ */
+ek_status ek__index_file_open(const char *path, ek__index_file *out, ek_error *err);
+void ek__index_file_close(ek__index_file *file);
+/** Size and time of change of a trace, as the header keeps them. @return false when it cannot be asked. */
+bool ek__index_trace_state(int fd, const char *path, int64_t *size, int64_t *changed);
+/** The bytes of a header that its checksum covers. */
+uint64_t ek__index_checksum(const ek__index_header *header);
+
+/* ---- where index files are ---- */
+
+/** Folders that may hold them, best first. */
+typedef struct ek__index_places {
+    int n;
+    char *folder[2];
+    bool temporary; /**< the only one was made for this index, and goes with it */
+} ek__index_places;
+
+/**
+ * Where the index files of some traces are looked for and put.
+ * @param trace  [n] absolute paths
+ * @return EK_OK, EK_ERR_SYSTEM when there is no place or the temporary folder cannot be made, EK_ERR_MEMORY
+ */
+ek_status ek__index_places_find(const char *const *trace, int n, const ek_trace_index_options *options,
+                                ek__index_places *out, ek_error *err);
+/** Forget them; a temporary folder is removed. */
+void ek__index_places_clear(ek__index_places *places);
+/** The first of them that can be written to, made where it is not there; NULL and a message when there is none. */
+const char *ek__index_place_to_write(const ek__index_places *places, ek_error *err);
+/** "trace_view-0123456789abcdef.ekindex": letters, digits, '.', '_' and '-' of the trace's name, then its path's hash;
+ *  `number` tells apart paths of one hash. malloc; NULL when memory is out. */
+char *ek__index_file_name(const char *trace, int number);
+
+/** Put the files' rows, tracks, counters and names in one numbering and their times on one origin.
+ *  @return EK_ERR_INPUT when there are too many. */
+ek_status ek__index_number(ek_trace_index *index, ek_error *err);
+
+/* ---- times; sums and differences stay within int64_t whatever a damaged file says ---- */
+
+static inline int64_t ek__add_times(int64_t a, int64_t b)
+{
+    int64_t sum;
+    if (__builtin_add_overflow(a, b, &sum))
+        return a < 0 ? INT64_MIN : INT64_MAX;
+    return sum;
+}
+
+static inline int64_t ek__time_between(int64_t begin, int64_t end)
+{
+    int64_t difference;
+    if (__builtin_sub_overflow(end, begin, &difference))
+        return end < begin ? INT64_MIN : INT64_MAX;
+    return difference;
+}
+
+static inline int64_t ek__index_shown(const ek__index_file *file, int64_t time)
+{
+    return ek__add_times(time, file->offset);
+}
+
+static inline int64_t ek__index_of_file(const ek__index_file *file, int64_t shown)
+{
+    return ek__time_between(file->offset, shown);
+}
+
+static inline int64_t ek__index_event_end(const ek__index_event *event)
+{
+    return ek__add_times(event->begin, event->duration);
+}
+
+/** Is any of it seen between two times? What has no duration is where it begins. */
+static inline bool ek__index_overlaps(int64_t begin, int64_t end, int64_t from, int64_t to)
+{
+    return begin < to && (end > from || begin >= from);
+}
+
+/* ---- rows ---- */
+
+/** The file of a row, and its row there; NULL for one that is not there. O(log files). */
+const ek__index_file *ek__index_find_row(const ek_trace_index *index, int row, const ek__index_row **out);
+const ek__index_file *ek__index_find_track(const ek_trace_index *index, int track, const ek__index_track **out);
+/** The number of a name within the index. */
+static inline uint32_t ek__index_name_number(const ek__index_file *file, uint32_t name)
+{
+    return name < file->n_names ? file->first_name + name : UINT32_MAX;
+}
+
+static inline const ek__index_chunk *ek__index_row_chunk(const ek__index_file *file, const ek__index_row *row,
+                                                         uint64_t c)
+{
+    return &file->chunk[row->first_chunk + c];
+}
+
+/** Events of group g of a chunk. */
+static inline uint32_t ek__index_group_size(const ek__index_chunk *chunk, uint32_t g)
+{
+    uint32_t rest = chunk->sum.n - g * EK__GROUP_EVENTS;
+    return rest < EK__GROUP_EVENTS ? rest : EK__GROUP_EVENTS;
+}
+
+static inline uint32_t ek__index_n_groups(const ek__index_chunk *chunk)
+{
+    return (chunk->sum.n + EK__GROUP_EVENTS - 1) / EK__GROUP_EVENTS;
+}
+
+/** Read events `first` to `first + n - 1` of a chunk. Durations come out 0 or more, types below EK_N_VIEW_TYPES.
+ *  @return EK_OK or EK_ERR_SYSTEM. */
+ek_status ek__index_read_chunk(const ek__index_file *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
+                               ek__index_event *out, ek_error *err);
+/** The same of a row, over chunks. */
+ek_status ek__index_read_events(const ek__index_file *file, const ek__index_row *row, uint32_t first, uint32_t n,
+                                ek__index_event *out, ek_error *err);
+/** `n` bytes of the index file from `at`. */
+ek_status ek__index_read_bytes(const ek__index_file *file, uint64_t at, void *out, size_t n, ek_error *err);
+
+/** The first chunk of a row that does not end before a time; n_chunks without one. O(log n). */
+uint64_t ek__index_first_chunk(const ek__index_file *file, const ek__index_row *row, int64_t time);
+
+/** Groups of events that were read last, for calls that look at many times in few rows. {0} to begin with. */
+enum { EK__INDEX_CACHED_GROUPS = 64 };
+typedef struct ek__index_groups {
+    struct ek__index_cached {
+        const ek__index_chunk *chunk; /**< NULL: free */
+        uint32_t group;
+        ek__index_event event[EK__GROUP_EVENTS];
+    } at[EK__INDEX_CACHED_GROUPS];
+} ek__index_groups;
+
+/** The last event of a row that begins at or before a time (of the file), if it has not ended before it: its index, or
+ *  UINT32_MAX. `groups` may be NULL. O(log n) and a read of 64 events. */
+ek_status ek__index_locate(const ek__index_file *file, const ek__index_row *row, int64_t time, ek__index_groups *groups,
+                           uint32_t *at, ek__index_event *event, ek_error *err);
+/** The deepest row of a track with an event at a time: its number within the file, or -1. */
+ek_status ek__index_locate_deepest(const ek__index_file *file, const ek__index_track *track, int64_t time,
+                                   ek__index_groups *groups, int *row, uint32_t *at, ek__index_event *event,
+                                   ek_error *err);
+
+/** The first arrow of a list (sorted by `from_time`, or by `to_time`) of a track that is not before a time, counted
+ *  from the track's first. O(log n) reads. */
+ek_status ek__index_first_arrow(const ek__index_file *file, const ek__index_track *track, bool to, int64_t time,
+                                uint64_t *at, ek_error *err);
+/** `n` arrows of a track's list. Tracks come out as shown; those beyond are the track itself. */
+ek_status ek__index_read_arrows(const ek__index_file *file, const ek__index_track *track, bool to, uint64_t first,
+                                size_t n, ek__index_arrow *out, ek_error *err);
+
+/* ---- the trace itself ---- */
+
+/** The text of an event as it stands in the trace: `size` bytes and a NUL, malloc. EK_ERR_SYSTEM when the trace has
+ *  changed since. O(size) of a plain trace; of a compressed one from the spot before it. */
+ek_status ek__index_read_text(const ek__index_file *file, const ek__index_event *event, char **out, ek_error *err);
+
+/* ---- around an event ---- */
+
+/** Arrows that begin (`to`: end) at an event, up to `capacity`. O(log n) reads, and up to 4096 arrows. */
+ek_status ek__index_arrows_of(const ek__index_file *file, int row, uint32_t at, const ek__index_event *event, bool to,
+                              ek__index_groups *groups, ek__index_arrow *out, int capacity, int *n, ek_error *err);
+/** The layer of an event whose text is given: "" when nothing tells it. `row`: within the file. */
+ek_status ek__index_layer(const ek__index_file *file, int row, uint32_t at, const ek__index_event *event,
+                          const char *text, size_t size, ek__index_groups *groups, char layer[256], ek_error *err);
+
+#endif

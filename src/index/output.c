@@ -1,0 +1,124 @@
+/* Writing and reading at places of files, to the last byte, with messages that say which file and why. */
+#include "index/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ASIDE_IN_MEMORY = 1 << 20 };
+
+ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err)
+{
+    static const char pattern[] = "/.evenkeel-XXXXXX";
+    ek_origin origin = {folder, 0, 0};
+    size_t size = strlen(folder);
+    char *path = ek__alloc(size + sizeof pattern, 1);
+    if (!path)
+        return ek__no_memory(err);
+    memcpy(path, folder, size);
+    memcpy(path + size, pattern, sizeof pattern);
+    *fd = mkstemp(path);
+    ek_status status = EK_OK;
+    if (*fd < 0)
+        status =
+            ek__fail(err, EK_ERR_SYSTEM, origin, "cannot make a temporary file in '%s': %s", folder, strerror(errno));
+    else
+        unlink(path);
+    free(path);
+    return status;
+}
+
+ek_status ek__write_at(int fd, const char *name, const void *bytes, size_t n, uint64_t at, ek_error *err)
+{
+    const char *next = bytes;
+    ek_origin origin = {name, 0, 0};
+    while (n > 0) {
+        ssize_t written = pwrite(fd, next, n, (off_t)at);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot write '%s': %s", name,
+                            written < 0 ? strerror(errno) : "nothing was written");
+        next += written;
+        n -= (size_t)written;
+        at += (uint64_t)written;
+    }
+    return EK_OK;
+}
+
+ek_status ek__read_at(int fd, const char *name, void *bytes, size_t n, uint64_t at, ek_error *err)
+{
+    char *next = bytes;
+    ek_origin origin = {name, 0, 0};
+    while (n > 0) {
+        ssize_t got = pread(fd, next, n, (off_t)at);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot read '%s' again: %s", name,
+                            got < 0 ? strerror(errno) : "it ends too early");
+        next += got;
+        n -= (size_t)got;
+        at += (uint64_t)got;
+    }
+    return EK_OK;
+}
+
+/* ---- put aside ---- */
+
+void ek__aside_init(ek__aside *aside, const char *folder)
+{
+    *aside = (ek__aside){.folder = folder, .fd = -1};
+}
+
+void ek__aside_clear(ek__aside *aside)
+{
+    if (aside->fd >= 0)
+        close(aside->fd);
+    free(aside->bytes);
+    *aside = (ek__aside){.fd = -1};
+}
+
+ek_status ek__aside_put(ek__aside *aside, const void *bytes, size_t n, ek_error *err)
+{
+    ek_status status = EK_OK;
+    if (aside->n > ASIDE_IN_MEMORY) {
+        if (aside->fd < 0)
+            status = ek__open_nameless(aside->folder, &aside->fd, err);
+        if (status == EK_OK)
+            status = ek__write_at(aside->fd, aside->folder, aside->bytes, aside->n, aside->in_file, err);
+        if (status != EK_OK)
+            return status;
+        aside->in_file += aside->n;
+        aside->n = 0;
+    }
+    char *room = ek__with_room(aside->bytes, &aside->capacity, aside->n + n + 1, 1);
+    if (!room)
+        return ek__no_memory(err);
+    aside->bytes = room;
+    memcpy(room + aside->n, bytes, n);
+    aside->n += n;
+    return EK_OK;
+}
+
+ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, int fd, const char *name, uint64_t at,
+                         ek_error *err)
+{
+    char buffer[16 << 10];
+    ek_status status = EK_OK;
+    while (n > 0 && status == EK_OK && from < aside->in_file) {
+        uint64_t left = aside->in_file - from, some = n < left ? n : left;
+        some = some < sizeof buffer ? some : sizeof buffer;
+        status = ek__read_at(aside->fd, aside->folder, buffer, (size_t)some, from, err);
+        if (status == EK_OK)
+            status = ek__write_at(fd, name, buffer, (size_t)some, at, err);
+        from += some;
+        at += some;
+        n -= some;
+    }
+    if (n > 0 && status == EK_OK)
+        status = ek__write_at(fd, name, aside->bytes + (from - aside->in_file), (size_t)n, at, err);
+    return status;
+}

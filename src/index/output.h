@@ -1,0 +1,38 @@
+/* index/output.h - files that are written: temporary ones without a name, bytes at a place, streams of unknown length.
+ */
+#ifndef EK_INDEX_OUTPUT_H
+#define EK_INDEX_OUTPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/** A file in a folder that no name leads to: it is gone when it is closed. @return EK_OK, EK_ERR_SYSTEM. */
+ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err);
+/** All bytes at a place of a file; `name` is for the message. Thread-safe. @return EK_OK, EK_ERR_SYSTEM. */
+ek_status ek__write_at(int fd, const char *name, const void *bytes, size_t n, uint64_t at, ek_error *err);
+ek_status ek__read_at(int fd, const char *name, void *bytes, size_t n, uint64_t at, ek_error *err);
+
+/** Bytes that are put aside until their place in the file is known: in memory up to a bound, else in a file without a
+ *  name. */
+typedef struct ek__aside {
+    const char *folder;
+    int fd;           /**< -1: none yet */
+    uint64_t in_file; /**< bytes there */
+    size_t n, capacity;
+    char *bytes; /**< [n] those behind them */
+} ek__aside;
+
+void ek__aside_init(ek__aside *aside, const char *folder);
+void ek__aside_clear(ek__aside *aside);
+static inline uint64_t ek__aside_size(const ek__aside *aside)
+{
+    return aside->in_file + aside->n;
+}
+ek_status ek__aside_put(ek__aside *aside, const void *bytes, size_t n, ek_error *err);
+/** Copy n bytes from `from` on to a place of a file. */
+ek_status ek__aside_copy(const ek__aside *aside, uint64_t from, uint64_t n, int fd, const char *name, uint64_t at,
+                         ek_error *err);
+
+#endif

@@ -1,0 +1,80 @@
+/* index/records.h - what a block of a trace gives to its index, and what blocks are merged into. */
+#ifndef EK_INDEX_RECORDS_H
+#define EK_INDEX_RECORDS_H
+
+#include "index/format.h"
+#include "index/kinds.h"
+#include "index/sort.h"
+#include "trace/part.h"
+
+/* Records of the external sorts, as words. Events: begin, ~duration, place, name and size and kind (those of
+ * ek__index_event), in buckets by track. Points: time, value, in buckets by counter. Flow ends: name of the arrow, id,
+ * time, what it is and track; one bucket. */
+enum { EK__EVENT_WORDS = 4, EK__POINT_WORDS = 2, EK__FLOW_WORDS = 4 };
+enum { EK__EVENT_KEYS = 2, EK__POINT_KEYS = 1, EK__FLOW_KEYS = 4 };
+
+/** What stands in a flow end's last word above its track: of those at one time a start comes first. */
+enum { EK__FLOW_START, EK__FLOW_STEP, EK__FLOW_END };
+
+/** Records and their buckets. */
+typedef struct ek__index_records {
+    size_t n, capacity, buckets_capacity;
+    uint64_t *words;
+    uint32_t *bucket;
+} ek__index_records;
+
+/** Events of a name, and how long they last in all. */
+typedef struct ek__name_count {
+    uint64_t n;
+    int64_t total;
+} ek__name_count;
+
+/** Names of events and arrows; number 0 is "". */
+typedef struct ek__index_names {
+    ek__texts texts;
+    size_t capacity;
+    ek__name_count *count; /**< [texts.n] */
+} ek__index_names;
+
+/** A thread_sort_index. */
+typedef struct ek__index_order {
+    uint32_t pid, tid; /**< numbers of texts */
+    int32_t order;
+} ek__index_order;
+
+/** A block's records. Its tracks, labels and other texts are those of a part as the reader of traces makes it. */
+typedef struct ek__index_part {
+    ek__part base;
+    ek__index_names names;
+    ek__index_records events, points, flows;
+    ek__tracks counter_names; /**< of a pid and the text of a name */
+    ek__tracks counters;      /**< of a counter's name and the text of a key */
+    size_t n_orders, orders_capacity;
+    ek__index_order *order;
+    int64_t begin, end; /**< of all events */
+} ek__index_part;
+
+void ek__index_part_clear(ek__index_part *part);
+/** Take every event of a block; part->base.out_of_memory when that failed. O(block). */
+void ek__index_part_fill(ek__index_part *part, const ek__block *block);
+
+/** What parts are merged into. */
+typedef struct ek__index_store {
+    ek__trace_store base;
+    ek__index_names names;
+    ek__sorter events, points, flows;
+    ek__tracks counter_names, counters;
+    size_t n_orders, orders_capacity;
+    ek__index_order *order; /**< as in the file: of one thread the last counts */
+    int64_t begin, end;
+    uint32_t *renumber; /**< scratch */
+    size_t renumber_capacity;
+} ek__index_store;
+
+/** @param bound  bytes for all records in memory while they are gathered */
+bool ek__index_store_init(ek__index_store *store, size_t bound, const char *folder);
+void ek__index_store_clear(ek__index_store *store);
+/** Add a part behind those before; its records are renumbered in place. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM. */
+ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek_error *err);
+
+#endif

@@ -1,0 +1,287 @@
+/* The external sort around sort.c: records gathered up to a bound are split into buckets by counting, sorted and
+ * written as a run to a temporary file without a name; the last run stays in memory. A bucket is read by merging what
+ * the runs hold of it with a heap, a small buffer a run. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "index/output.h"
+#include "index/sort.h"
+
+enum { BUFFER_BYTES = 32 << 10 };
+
+void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bound, const char *folder)
+{
+    *sorter = (ek__sorter){.n_words = n_words, .n_keys = n_keys, .bound = bound, .folder = folder, .fd = -1};
+}
+
+void ek__sorter_clear(ek__sorter *sorter)
+{
+    for (int i = 0; i < sorter->n_runs; i++)
+        free(sorter->run[i].first);
+    free(sorter->run);
+    free(sorter->record);
+    free(sorter->bucket);
+    free(sorter->sorted);
+    free(sorter->count);
+    if (sorter->fd >= 0)
+        close(sorter->fd);
+    *sorter = (ek__sorter){.fd = -1};
+}
+
+/* ---- gathering ---- */
+
+static size_t record_bytes(const ek__sorter *sorter)
+{
+    return (size_t)sorter->n_words * sizeof(uint64_t);
+}
+
+static bool make_room(ek__sorter *sorter, size_t n)
+{
+    size_t capacity = sorter->capacity;
+    uint64_t *record = ek__with_room(sorter->record, &capacity, n, record_bytes(sorter));
+    if (!record)
+        return false;
+    sorter->record = record;
+    if (capacity == sorter->capacity)
+        return true;
+    uint32_t *bucket = realloc(sorter->bucket, capacity * sizeof *bucket);
+    if (!bucket)
+        return false; /* the capacity stays what it was: the next call moves the records again */
+    sorter->bucket = bucket;
+    sorter->capacity = capacity;
+    return true;
+}
+
+static bool count_buckets(ek__sorter *sorter, const uint32_t *buckets, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = buckets[i] > most ? buckets[i] : most;
+    if (n > 0 && most >= sorter->n_buckets) {
+        uint64_t *count = ek__with_room(sorter->count, &sorter->counts_capacity, (size_t)most + 1, sizeof *count);
+        if (!count)
+            return false;
+        memset(count + sorter->n_buckets, 0, (most + 1 - sorter->n_buckets) * sizeof *count);
+        sorter->count = count;
+        sorter->n_buckets = most + 1;
+    }
+    for (size_t i = 0; i < n; i++)
+        sorter->count[buckets[i]]++;
+    return true;
+}
+
+/* ---- a run ---- */
+
+/* Records into `sorted`, bucket by bucket, in the order in which they came. */
+static void split(const ek__sorter *sorter, const ek__sort_run *run, uint32_t *next)
+{
+    size_t n_words = (size_t)sorter->n_words;
+    for (uint32_t b = 0; b < run->n_buckets; b++)
+        next[b] = run->first[b];
+    for (size_t i = 0; i < sorter->n; i++)
+        memcpy(sorter->sorted + n_words * next[sorter->bucket[i]]++, sorter->record + n_words * i,
+               n_words * sizeof(uint64_t));
+}
+
+static void find_buckets(const ek__sorter *sorter, ek__sort_run *run)
+{
+    memset(run->first, 0, ((size_t)run->n_buckets + 1) * sizeof *run->first);
+    for (size_t i = 0; i < sorter->n; i++)
+        run->first[sorter->bucket[i] + 1]++;
+    for (uint32_t b = 0; b < run->n_buckets; b++)
+        run->first[b + 1] += run->first[b];
+}
+
+/* Make a run of what was gathered, in `sorted`. What was gathered serves as scratch then. */
+static ek__sort_run *make_run(ek__sorter *sorter)
+{
+    ek__sort_run *room = ek__with_room(sorter->run, &sorter->runs_capacity, (size_t)sorter->n_runs + 1, sizeof *room);
+    if (!room)
+        return NULL;
+    sorter->run = room;
+    uint64_t *sorted = ek__with_room(sorter->sorted, &sorter->sorted_capacity, sorter->n, record_bytes(sorter));
+    if (!sorted)
+        return NULL;
+    sorter->sorted = sorted;
+    ek__sort_run run = {.n_buckets = sorter->n_buckets};
+    uint32_t *next = ek__alloc((size_t)run.n_buckets + 1, sizeof *next);
+    run.first = ek__alloc((size_t)run.n_buckets + 1, sizeof *run.first);
+    if (next && run.first) {
+        find_buckets(sorter, &run);
+        split(sorter, &run, next);
+        for (uint32_t b = 0; b < run.n_buckets; b++)
+            ek__sort_records(sorted + (size_t)sorter->n_words * run.first[b], run.first[b + 1] - run.first[b],
+                             sorter->n_words, sorter->n_keys, sorter->record);
+        sorter->run[sorter->n_runs] = run;
+    } else
+        free(run.first);
+    free(next);
+    return next && run.first ? &sorter->run[sorter->n_runs++] : NULL;
+}
+
+static ek_status spill(ek__sorter *sorter, ek_error *err)
+{
+    ek_status status = EK_OK;
+    ek__sort_run *run = make_run(sorter);
+    if (!run)
+        return ek__no_memory(err);
+    if (sorter->fd < 0)
+        status = ek__open_nameless(sorter->folder, &sorter->fd, err);
+    if (status == EK_OK)
+        status = ek__write_at(sorter->fd, sorter->folder, sorter->sorted, sorter->n * record_bytes(sorter),
+                              sorter->file_size, err);
+    run->at = sorter->file_size;
+    sorter->file_size += sorter->n * record_bytes(sorter);
+    sorter->n = 0;
+    return status;
+}
+
+ek_status ek__sorter_add(ek__sorter *sorter, const uint64_t *records, const uint32_t *buckets, size_t n, ek_error *err)
+{
+    if (!count_buckets(sorter, buckets, n))
+        return ek__no_memory(err);
+    while (n > 0) {
+        size_t left = sorter->bound - sorter->n, taken = n < left ? n : left;
+        if (taken > 0 && !make_room(sorter, sorter->n + taken))
+            return ek__no_memory(err);
+        if (taken > 0) {
+            memcpy(sorter->record + (size_t)sorter->n_words * sorter->n, records, taken * record_bytes(sorter));
+            memcpy(sorter->bucket + sorter->n, buckets, taken * sizeof *buckets);
+        }
+        sorter->n += taken;
+        records += (size_t)sorter->n_words * taken;
+        buckets += taken;
+        n -= taken;
+        ek_status status = sorter->n == sorter->bound ? spill(sorter, err) : EK_OK;
+        if (status != EK_OK)
+            return status;
+    }
+    return EK_OK;
+}
+
+ek_status ek__sorter_finish(ek__sorter *sorter, ek_error *err)
+{
+    ek__sort_run *run = sorter->n > 0 ? make_run(sorter) : NULL;
+    if (sorter->n > 0 && !run)
+        return ek__no_memory(err);
+    if (run)
+        run->words = sorter->sorted;
+    free(sorter->record);
+    free(sorter->bucket);
+    sorter->record = NULL;
+    sorter->bucket = NULL;
+    sorter->n = sorter->capacity = 0;
+    return EK_OK;
+}
+
+/* ---- reading a bucket ---- */
+
+static bool comes_before(const ek__sort_source *a, const ek__sort_source *b, int n_keys)
+{
+    for (int i = 0; i < n_keys; i++)
+        if (a->record[i] != b->record[i])
+            return a->record[i] < b->record[i];
+    return a->run < b->run;
+}
+
+static void sift_down(ek__sort_stream *stream, int at)
+{
+    ek__sort_source *s = stream->source, moved = s[at];
+    for (int child; (child = 2 * at + 1) < stream->n_sources; at = child) {
+        if (child + 1 < stream->n_sources && comes_before(&s[child + 1], &s[child], stream->sorter->n_keys))
+            child++;
+        if (!comes_before(&s[child], &moved, stream->sorter->n_keys))
+            break;
+        s[at] = s[child];
+    }
+    s[at] = moved;
+}
+
+/* More of a source from the file. It has some left. */
+static ek_status refill(const ek__sort_stream *stream, ek__sort_source *source, ek_error *err)
+{
+    size_t size = record_bytes(stream->sorter), n = BUFFER_BYTES / size;
+    n = source->n_left < n ? (size_t)source->n_left : n;
+    ek_status status =
+        ek__read_at(stream->sorter->fd, stream->sorter->folder, source->buffer, n * size, source->at, err);
+    source->at += n * size;
+    source->n_left -= n;
+    source->record = source->buffer;
+    source->end = source->buffer + n * (size_t)stream->sorter->n_words;
+    return status;
+}
+
+static bool make_sources(ek__sort_stream *stream, int n)
+{
+    ek__sort_source *source = ek__with_room(stream->source, &stream->sources_capacity, (size_t)n + 1, sizeof *source);
+    if (!source)
+        return false;
+    stream->source = source;
+    uint64_t *buffers = ek__with_room(stream->buffers, &stream->buffers_capacity, (size_t)n + 1, BUFFER_BYTES);
+    if (!buffers)
+        return false;
+    stream->buffers = buffers;
+    return true;
+}
+
+ek_status ek__sort_stream_open(ek__sort_stream *stream, const ek__sorter *sorter, uint32_t bucket, ek_error *err)
+{
+    stream->sorter = sorter;
+    stream->n_sources = 0;
+    stream->given = false;
+    if (!make_sources(stream, sorter->n_runs))
+        return ek__no_memory(err);
+    for (int r = 0; r < sorter->n_runs; r++) {
+        const ek__sort_run *run = &sorter->run[r];
+        uint32_t first = bucket < run->n_buckets ? run->first[bucket] : 0;
+        uint32_t n = bucket < run->n_buckets ? run->first[bucket + 1] - first : 0;
+        ek__sort_source *source = &stream->source[stream->n_sources];
+        if (n == 0)
+            continue;
+        *source = (ek__sort_source){.run = r};
+        if (run->words) {
+            source->record = run->words + (size_t)sorter->n_words * first;
+            source->end = source->record + (size_t)sorter->n_words * n;
+        } else {
+            source->buffer = stream->buffers + (size_t)stream->n_sources * (BUFFER_BYTES / sizeof(uint64_t));
+            source->at = run->at + first * record_bytes(sorter);
+            source->n_left = n;
+            ek_status status = refill(stream, source, err);
+            if (status != EK_OK)
+                return status;
+        }
+        stream->n_sources++;
+    }
+    for (int i = stream->n_sources / 2; i-- > 0;)
+        sift_down(stream, i);
+    return EK_OK;
+}
+
+const uint64_t *ek__sort_stream_next(ek__sort_stream *stream, ek_status *status, ek_error *err)
+{
+    ek__sort_source *first = stream->source;
+    if (stream->given) {
+        first->record += stream->sorter->n_words;
+        if (first->record == first->end && first->n_left > 0) {
+            *status = refill(stream, first, err);
+            if (*status != EK_OK)
+                return NULL;
+        }
+        if (first->record == first->end)
+            *first = stream->source[--stream->n_sources];
+        if (stream->n_sources > 1)
+            sift_down(stream, 0);
+    }
+    stream->given = stream->n_sources > 0;
+    return stream->given ? first->record : NULL;
+}
+
+void ek__sort_stream_clear(ek__sort_stream *stream)
+{
+    free(stream->source);
+    free(stream->buffers);
+    *stream = (ek__sort_stream){0};
+}

@@ -1,0 +1,341 @@
+/* Where a step goes: what the mean step of every rank was spent on, stages, and step by step. Bars add up to the step;
+ * what communication hides behind computing stands in bars of its own. */
+#include <math.h>
+#include <stdio.h>
+
+#include "view/trace_sections.h"
+
+/* The colours of a rank's parts. */
+static const ek_view_type part_type[EK__N_RANK_PARTS] = {
+    EK_VIEW_COMPUTING, EK_VIEW_OVERLAP_COMMUNICATION, EK_VIEW_OVERLAP_NOT_OVERLAPPED, EK_VIEW_WAIT,
+    EK_VIEW_COPY,      EK_VIEW_DATA_LOADING,          EK_VIEW_HOST_RUNTIME,           EK_VIEW_IDLE};
+
+static bool has_steps(const ek_trace_run *run)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        if (run->rank[i].n_steps > 0)
+            return true;
+    return false;
+}
+
+static void put_ranks(const ek_view_run *run, ek__section *x)
+{
+    const ek_trace_run *trace = run->trace;
+    int n = trace->n_ranks < EK__VIEW_MAX_BARS ? trace->n_ranks : EK__VIEW_MAX_BARS;
+    ek__bars_begin(x, "ranks", has_steps(trace) ? "Mean step of every rank" : "Every rank, the whole file",
+                   EK__UNIT_NS);
+    for (int k = 0; k < EK__N_RANK_PARTS; k++)
+        ek__bars_series(x, ek__rank_part_name[k], part_type[k]);
+    for (int i = 0; i < n; i++) {
+        int64_t part[EK__N_RANK_PARTS];
+        double value[EK__N_RANK_PARTS];
+        char label[64];
+        ek__rank_parts(&trace->rank[i], part);
+        for (int k = 0; k < EK__N_RANK_PARTS; k++)
+            value[k] = (double)part[k];
+        ek__view_rank_title(trace, &trace->rank[i], label, sizeof label);
+        ek__bars_bar(x, label, ek__view_trace_group(run, &trace->rank[i]), value, EK__N_RANK_PARTS);
+    }
+    ek__bars_end(x, NAN);
+}
+
+/* Series that bars of stages and of steps have. */
+static void begin_parts(ek__section *x, const char *id, const char *title, bool copies)
+{
+    ek__bars_begin(x, id, title, EK__UNIT_NS);
+    ek__bars_series(x, "computing", EK_VIEW_COMPUTING);
+    ek__bars_series(x, "exposed communication", EK_VIEW_OVERLAP_NOT_OVERLAPPED);
+    if (copies)
+        ek__bars_series(x, "exposed copies", EK_VIEW_COPY);
+    ek__bars_series(x, "free", EK_VIEW_IDLE);
+}
+
+static void put_stages(const ek_view_run *run, ek__section *x)
+{
+    if (run->trace->n_stages < 2)
+        return;
+    begin_parts(x, "stages", "Stages, means over their ranks", false);
+    for (int i = 0; i < run->trace->n_stages; i++) {
+        const ek_trace_stage *stage = &run->trace->stage[i];
+        const double value[] = {(double)ek__known(stage->computing_mean), (double)ek__known(stage->not_overlapped_mean),
+                                (double)ek__known(stage->free_mean)};
+        char label[32];
+        snprintf(label, sizeof label, "stage %d", stage->stage);
+        ek__bars_bar(x, label, -1, value, 3);
+    }
+    ek__bars_end(x, NAN);
+}
+
+/* "rank 3, step 50": a rank's step, of a run of one rank the step alone. */
+static void step_key(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_step *step, char *text,
+                     size_t room)
+{
+    char name[512];
+    snprintf(name, sizeof name, "step %s%s", step->name[0] ? step->name : "(without a name)",
+             step->average   ? ", the producer's average"
+             : step->warm_up ? ", warm-up"
+                             : "");
+    ek__view_key(run, rank, name, text, room);
+}
+
+typedef void put_step(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x);
+
+/* Every step of every rank, as many as there may be; gives how many are left out. */
+static int64_t each_step(const ek_view_run *run, put_step *put, int64_t at_most, ek__section *x)
+{
+    int64_t n = 0;
+    for (int i = 0; i < run->trace->n_ranks; i++)
+        for (int k = 0; k < run->trace->rank[i].n_steps; k++)
+            if (n++ < at_most)
+                put(run, &run->trace->rank[i], &run->trace->rank[i].step[k], x);
+    return n > at_most ? n - at_most : 0;
+}
+
+static void put_step_bar(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x)
+{
+    ek__breakdown_parts p = ek__parts_of_breakdown(&step->own);
+    const double value[] = {(double)p.computing, (double)p.exposed, (double)p.copies, (double)p.idle};
+    char label[600];
+    step_key(run->trace, rank, step, label, sizeof label);
+    ek__bars_bar(x, label, ek__view_trace_group(run, rank), value, 4);
+}
+
+static void put_overlap_bar(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step,
+                            ek__section *x)
+{
+    const double value[] = {(double)ek__known(step->own.communication_not_overlapped),
+                            (double)ek__known(step->own.overlapped)};
+    char label[600];
+    step_key(run->trace, rank, step, label, sizeof label);
+    ek__bars_bar(x, label, ek__view_trace_group(run, rank), value, 2);
+}
+
+static void put_steps(const ek_view_run *run, ek__section *x)
+{
+    if (!has_steps(run->trace))
+        return;
+    begin_parts(x, "steps", "Every step", true);
+    each_step(run, put_step_bar, EK__VIEW_MAX_BARS, x);
+    ek__bars_end(x, NAN);
+    ek__bars_begin(x, "overlap", "Communication of every step, exposed and behind computing", EK__UNIT_NS);
+    ek__bars_series(x, "not overlapped", EK_VIEW_OVERLAP_NOT_OVERLAPPED);
+    ek__bars_series(x, "behind computing", EK_VIEW_OVERLAP_COMMUNICATION);
+    each_step(run, put_overlap_bar, EK__VIEW_MAX_BARS, x);
+    ek__bars_end(x, NAN);
+}
+
+/* ---- tables ---- */
+
+static const ek__view_column step_column[] = {
+    {"step", "Step", EK__UNIT_TEXT, false},
+    {"stage", "Stage", EK__UNIT_NONE, false},
+    {"total", "Device window", EK__UNIT_NS, false},
+    {"computing", "Computing", EK__UNIT_NS, false},
+    {"communication", "Communication", EK__UNIT_NS, false},
+    {"exposed", "Exposed communication", EK__UNIT_NS, false},
+    {"overlapped", "Behind computing", EK__UNIT_NS, false},
+    {"copy_exposed", "Exposed copies", EK__UNIT_NS, false},
+    {"free", "Free", EK__UNIT_NS, false},
+    {"stage_wait", "Waiting for a stage", EK__UNIT_NS, false},
+    {"host_bound", "Idle for the host", EK__UNIT_NS, false},
+    {"data_wait", "Idle for data", EK__UNIT_NS, false},
+    {"host_step", "Host's step", EK__UNIT_NS, false},
+    {"receives", "Receives", EK__UNIT_COUNT, false},
+    {"sends", "Sends", EK__UNIT_COUNT, false},
+    {"source", "From", EK__UNIT_TEXT, false},
+};
+
+static void put_step_row(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x)
+{
+    const ek_trace_breakdown *b = &step->own;
+    const int64_t times[] = {b->total,         b->computing,
+                             b->communication, b->communication_not_overlapped,
+                             b->overlapped,    b->copy_not_overlapped,
+                             b->free,          step->pipeline_wait,
+                             step->host_bound, step->data_loading_idle,
+                             step->host_step};
+    char key[600];
+    step_key(run->trace, rank, step, key, sizeof key);
+    ek__row_begin(x);
+    ek__cell_text(x, key);
+    ek__view_cell_from(x, rank->stage);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        ek__cell_int(x, times[i]);
+    ek__cell_int(x, step->n_receives);
+    ek__cell_int(x, step->n_sends);
+    ek__cell_text(x, step->source);
+    ek__row_end(x);
+}
+
+static void put_step_table(const ek_view_run *run, ek__section *x)
+{
+    if (!has_steps(run->trace))
+        return;
+    ek__table_begin(x, "steps", "Steps", step_column, sizeof step_column / sizeof *step_column);
+    each_step(run, put_step_row, EK__VIEW_MAX_ROWS, x);
+    ek__table_end(x, -1, false);
+}
+
+static const ek__view_column stage_column[] = {
+    {"stage", "Stage", EK__UNIT_TEXT, false},
+    {"ranks", "Ranks", EK__UNIT_COUNT, false},
+    {"step", "Step", EK__UNIT_NS, false},
+    {"computing", "Computing", EK__UNIT_NS, false},
+    {"computing_most", "Most of a rank", EK__UNIT_NS, false},
+    {"exposed", "Exposed communication", EK__UNIT_NS, false},
+    {"free", "Free", EK__UNIT_NS, false},
+    {"stage_wait", "Waiting for a stage", EK__UNIT_NS, false},
+};
+
+static void put_stage_table(const ek_trace_run *run, ek__section *x)
+{
+    if (run->n_stages < 2)
+        return;
+    ek__table_begin(x, "stages", "Stages, means over their ranks", stage_column,
+                    sizeof stage_column / sizeof *stage_column);
+    for (int i = 0; i < run->n_stages; i++) {
+        const ek_trace_stage *stage = &run->stage[i];
+        char label[32];
+        snprintf(label, sizeof label, "stage %d", stage->stage);
+        ek__row_begin(x);
+        ek__cell_text(x, label);
+        ek__cell_int(x, stage->n_ranks);
+        ek__cell_int(x, stage->step_mean);
+        ek__cell_int(x, stage->computing_mean);
+        ek__cell_int(x, stage->computing_max);
+        ek__cell_int(x, stage->not_overlapped_mean);
+        ek__cell_int(x, stage->free_mean);
+        ek__cell_int(x, stage->pipeline_wait_mean);
+        ek__row_end(x);
+    }
+    ek__table_end(x, -1, false);
+}
+
+/* ---- the whole file ---- */
+
+static const ek__view_column device_column[] = {
+    {"what", "What", EK__UNIT_TEXT, false},
+    {"events", "Device events", EK__UNIT_COUNT, false},
+    {"total", "First start to last end", EK__UNIT_NS, false},
+    {"busy", "Busy", EK__UNIT_NS, false},
+    {"computing", "Computing", EK__UNIT_NS, false},
+    {"communication", "Communication", EK__UNIT_NS, false},
+    {"exposed", "Exposed communication", EK__UNIT_NS, false},
+    {"overlapped", "Behind computing", EK__UNIT_NS, false},
+    {"copy", "Copies", EK__UNIT_NS, false},
+    {"copy_exposed", "Exposed copies", EK__UNIT_NS, false},
+    {"free", "Free", EK__UNIT_NS, false},
+};
+
+static void put_device_row(const ek_trace_run *run, const ek_trace_rank *rank, const char *what,
+                           const ek_trace_breakdown *b, ek__section *x)
+{
+    const int64_t times[] = {
+        b->total,      b->busy, b->computing,           b->communication, b->communication_not_overlapped,
+        b->overlapped, b->copy, b->copy_not_overlapped, b->free};
+    char key[128];
+    if (b->n_events == 0)
+        return;
+    ek__view_key(run, rank, what, key, sizeof key);
+    ek__row_begin(x);
+    ek__cell_text(x, key);
+    ek__cell_int(x, b->n_events);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        ek__cell_int(x, times[i]);
+    ek__row_end(x);
+}
+
+static void put_device_table(const ek_trace_run *run, ek__section *x)
+{
+    bool any = false;
+    for (int i = 0; i < run->n_ranks; i++)
+        any = any || run->rank[i].device.n_events > 0;
+    if (!any)
+        return;
+    ek__table_begin(x, "device", "The whole file", device_column, sizeof device_column / sizeof *device_column);
+    for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_ROWS / 4; i++) {
+        const ek_trace_rank *rank = &run->rank[i];
+        put_device_row(run, rank, "all of the device", &rank->device, x);
+        put_device_row(run, rank, "launched within the file", &rank->device_linked, x);
+        if (rank->recompute.n_regions > 0) {
+            put_device_row(run, rank, "recomputation", &rank->recompute.recompute, x);
+            put_device_row(run, rank, "all but recomputation", &rank->recompute.rest, x);
+        }
+    }
+    ek__table_end(x, -1, false);
+}
+
+/* ---- rows of the vendor's cluster table ---- */
+
+static const ek__view_column cluster_column[] = {
+    {"row", "Step, rank or stage", EK__UNIT_TEXT, false},
+    {"computing", "Computing", EK__UNIT_NS, false},
+    {"exposed", "Communication not overlapped", EK__UNIT_NS, false},
+    {"overlapped", "Overlapped", EK__UNIT_NS, false},
+    {"communication", "Communication", EK__UNIT_NS, false},
+    {"free", "Free", EK__UNIT_NS, false},
+    {"stage", "Stage", EK__UNIT_NS, false},
+    {"bubble", "Bubble", EK__UNIT_NS, false},
+    {"exclude_receive", "Not overlapped and no receive", EK__UNIT_NS, false},
+    {"preparing", "Preparing", EK__UNIT_NS, false},
+    {"source", "From", EK__UNIT_TEXT, false},
+};
+
+static void put_cluster_table(const ek_trace_run *run, ek__section *x)
+{
+    if (run->n_cluster_rows == 0)
+        return;
+    ek__table_begin(x, "cluster", "Steps by the columns of the producer's cluster table", cluster_column,
+                    sizeof cluster_column / sizeof *cluster_column);
+    for (int i = 0; i < run->n_cluster_rows && i < EK__VIEW_MAX_ROWS; i++) {
+        const ek_trace_cluster_row *row = &run->cluster_row[i];
+        const int64_t times[] = {row->computing, row->not_overlapped, row->overlapped, row->communication,
+                                 row->free,      row->stage,          row->bubble,     row->exclude_receive,
+                                 row->preparing};
+        char key[512];
+        snprintf(key, sizeof key, "step %s, %s %s", row->step ? row->step : "", row->type ? row->type : "",
+                 row->index ? row->index : "");
+        ek__row_begin(x);
+        ek__cell_text(x, key);
+        for (size_t k = 0; k < sizeof times / sizeof *times; k++)
+            ek__cell_int(x, times[k]);
+        ek__cell_text(x, row->computed ? "the ranks' files" : "cluster_step_trace_time.csv");
+        ek__row_end(x);
+    }
+    ek__table_end(x, -1, false);
+}
+
+/* ---- the tab ---- */
+
+static void put_notes(const ek_trace_run *run, ek__section *x)
+{
+    int64_t n = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        n += run->rank[i].n_steps;
+    if (n == 0 && run->n_ranks > 0)
+        ek__section_note(x, "No step is marked: figures are of the whole file. Call the profiler's step() after every "
+                            "step of the training loop to have them by step.");
+    else if (n > 0)
+        ek__section_note(x, "Means leave warm-up steps out. Waiting for a stage is a part of exposed communication; "
+                            "waiting for data and for the host is idle time, also before the first kernel.");
+    ek__view_note_rest(x, run->n_ranks - EK__VIEW_MAX_BARS, "ranks", "evenkeel trace --csv DIR has all");
+    ek__view_note_rest(x, n - EK__VIEW_MAX_BARS, "bars of steps", "evenkeel trace --csv DIR has all steps");
+    ek__view_note_rest(x, n - EK__VIEW_MAX_ROWS, "rows of steps", "evenkeel trace --csv DIR has all");
+    ek__view_note_rest(x, run->n_cluster_rows - EK__VIEW_MAX_ROWS, "rows of the cluster table",
+                       "evenkeel trace --csv DIR has all");
+}
+
+void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s)
+{
+    ek__section x = ek__section_begin(s, "breakdown");
+    put_notes(run->trace, &x);
+    if (run->trace->n_ranks > 0)
+        put_ranks(run, &x);
+    put_stages(run, &x);
+    put_steps(run, &x);
+    put_step_table(run, &x);
+    put_stage_table(run->trace, &x);
+    put_device_table(run->trace, &x);
+    put_cluster_table(run->trace, &x);
+    ek__section_end(&x);
+}

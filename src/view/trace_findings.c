@@ -1,0 +1,73 @@
+/* Findings of a trace: what is worth doing, most to win first. Their gain is the most that can be won, from measured
+ * times. Where a run has a diagnosis too, which ranks what the trace tells together with all else, they are a table. */
+#include <math.h>
+
+#include "view/trace_sections.h"
+
+static void put_finding(const ek_view_run *run, const ek_trace_finding *finding, int number, ek__section *x)
+{
+    ek__finding_begin(x);
+    ek__stream_text(x->s, "id", finding->id);
+    ek__stream_int(x->s, "rank", number);
+    ek__stream_text(x->s, "title", finding->text);
+    ek__stream_null(x->s, "cost");
+    ek__stream_int(x->s, "gain", finding->gain_ns);
+    ek__stream_real(x->s, "gain_share", finding->share);
+    ek__stream_text(x->s, "basis", EK__DERIVED);
+    ek__stream_null(x->s, "topic");
+    ek__stream_list(x->s, "evidence", false);
+    ek__stream_end(x->s);
+    ek__stream_null(x->s, "setting");
+    ek__stream_text(x->s, "change", finding->advice);
+    ek__stream_text(x->s, "rests_on",
+                    finding->gain_ns == EK_TRACE_UNKNOWN ? NULL
+                                                         : "the most that can be won of a step, from measured times");
+    ek__stream_null(x->s, "caution");
+    ek__view_put_window(run, finding->rank, finding->step, x->s);
+    ek__finding_end(x);
+}
+
+static const ek__view_column finding_column[] = {
+    {"finding", "What the trace alone shows", EK__UNIT_TEXT, false},
+    {"id", "Kind", EK__UNIT_TEXT, false},
+    {"gain", "At most to win, of a step", EK__UNIT_NS, false},
+    {"share", "Share of the step", EK__UNIT_PERCENT, false},
+    {"rank", "Rank", EK__UNIT_NONE, false},
+    {"step", "Step", EK__UNIT_TEXT, false},
+    {"advice", "Advice", EK__UNIT_TEXT, false},
+};
+
+static void put_table(const ek_trace_run *run, ek__section *x)
+{
+    ek__table_begin(x, "trace-findings", "Findings of the trace", finding_column,
+                    sizeof finding_column / sizeof *finding_column);
+    for (int i = 0; i < run->n_findings; i++) {
+        const ek_trace_finding *finding = &run->finding[i];
+        ek__row_begin(x);
+        ek__cell_text(x, finding->text);
+        ek__cell_text(x, finding->id);
+        ek__cell_int(x, finding->gain_ns);
+        ek__cell_real(x, 100 * finding->share);
+        ek__view_cell_from(x, finding->rank);
+        ek__cell_text(x, finding->step);
+        ek__cell_text(x, finding->advice);
+        ek__row_end(x);
+    }
+    ek__table_end(x, -1, false);
+}
+
+void ek__view_trace_findings(const ek_view_run *run, ek__stream *s)
+{
+    const ek_trace_run *trace = run->trace;
+    ek__section x = ek__section_begin(s, "findings");
+    if (run->diagnosis && trace->n_findings > 0) {
+        put_table(trace, &x);
+    } else if (trace->n_findings > 0) {
+        ek__section_note(&x, "Gains are the most that each finding alone can win; they do not add up.");
+        for (int i = 0; i < trace->n_findings; i++)
+            put_finding(run, &trace->finding[i], i + 1, &x);
+    } else if (!run->diagnosis) {
+        ek__section_note(&x, "Nothing was found in the trace that is worth a change.");
+    }
+    ek__section_end(&x);
+}

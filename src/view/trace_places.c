@@ -1,0 +1,201 @@
+/* Names of ranks, and where in the timeline something of a rank stands: the index has a group for every trace file,
+ * found by the rank's number or, where files do not tell one, by the path that the rank's events were read from. */
+#include "view/trace_sections.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "index/index.h"
+
+enum { MAX_POINTS = 2048 }; /* of a curve; src/trace/memory_curve.h thins to fewer */
+
+void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char *name, char *text, size_t room)
+{
+    char label[32];
+    ek__rank_label(run, rank, label, sizeof label);
+    if (run->n_ranks > 1)
+        snprintf(text, room, "%s: %s", label, name ? name : "");
+    else
+        snprintf(text, room, "%s", name ? name : "");
+}
+
+void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
+{
+    char label[32];
+    ek__rank_label(run, rank, label, sizeof label);
+    if (rank->stage >= 0)
+        snprintf(text, room, "%s, stage %d", label, rank->stage);
+    else
+        snprintf(text, room, "%s", label);
+}
+
+void ek__view_cell_from(ek__section *x, int64_t value)
+{
+    ek__cell_int(x, value < 0 ? INT64_MIN : value);
+}
+
+void ek__view_note_rest(ek__section *x, int64_t left_out, const char *of_what, const char *where)
+{
+    char text[256];
+    if (left_out <= 0)
+        return;
+    snprintf(text, sizeof text, "%" PRId64 " more %s are left out of the page; %s", left_out, of_what, where);
+    ek__section_note(x, text);
+}
+
+/* ---- the timeline ---- */
+
+static bool reads(const ek_trace_rank *rank, const char *path)
+{
+    for (int i = 0; i < rank->n_sources; i++)
+        if (strcmp(rank->source[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+int ek__view_trace_group(const ek_view_run *run, const ek_trace_rank *rank)
+{
+    int n = run->index ? ek_trace_index_n_files(run->index) : 0;
+    for (int i = 0; i < n; i++) {
+        ek__index_file_info file = ek__index_describe_file(run->index, i);
+        if (rank->rank >= 0 ? file.rank == rank->rank : file.path && reads(rank, file.path))
+            return i;
+    }
+    return -1;
+}
+
+static bool at_of(const ek_view_run *run, int group, int64_t origin, int64_t time, double *at)
+{
+    if (group < 0 || time == EK_TRACE_UNKNOWN)
+        return false;
+    *at = (double)ek__sum(ek__sum(time, ek__index_describe_file(run->index, group).shift), -origin);
+    return true;
+}
+
+bool ek__view_trace_at(const ek_view_run *run, const ek_trace_rank *rank, int64_t time, double *at)
+{
+    int group = ek__view_trace_group(run, rank);
+    return group >= 0 && at_of(run, group, ek__index_origin(run->index), time, at);
+}
+
+const ek_trace_rank *ek__view_find_rank(const ek_trace_run *run, int number)
+{
+    for (int i = 0; run && number >= 0 && i < run->n_ranks; i++)
+        if (run->rank[i].rank == number)
+            return &run->rank[i];
+    return NULL;
+}
+
+const ek_trace_step *ek__view_find_step(const ek_trace_rank *rank, const char *name)
+{
+    for (int i = 0; rank && name && i < rank->n_steps; i++)
+        if (strcmp(rank->step[i].name, name) == 0)
+            return &rank->step[i];
+    return NULL;
+}
+
+/* Where a step stands: the device's window, else the host's mark. */
+static bool step_window(const ek_view_run *run, int group, int64_t origin, const ek_trace_step *step, double *begin,
+                        double *end)
+{
+    if (step->start != EK_TRACE_UNKNOWN && step->end != EK_TRACE_UNKNOWN && step->end > step->start)
+        return at_of(run, group, origin, step->start, begin) && at_of(run, group, origin, step->end, end);
+    if (step->host_start == EK_TRACE_UNKNOWN || step->host_step == EK_TRACE_UNKNOWN || step->host_step <= 0)
+        return false;
+    return at_of(run, group, origin, step->host_start, begin) &&
+           at_of(run, group, origin, ek__sum(step->host_start, step->host_step), end);
+}
+
+void ek__view_put_window(const ek_view_run *run, int rank, const char *step, ek__stream *s)
+{
+    const ek_trace_rank *of = ek__view_find_rank(run->trace, rank);
+    const ek_trace_step *one = ek__view_find_step(of, step);
+    int group = of ? ek__view_trace_group(run, of) : -1;
+    double begin = 0, end = 0;
+    bool there = one && group >= 0 && step_window(run, group, ek__index_origin(run->index), one, &begin, &end);
+    ek__stream_real(s, "begin", there ? begin : NAN);
+    ek__stream_real(s, "end", there ? end : NAN);
+    ek__stream_from(s, "group", group, 0);
+}
+
+void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timeline *t)
+{
+    for (int i = 0; i < run->trace->n_ranks; i++) {
+        const ek_trace_rank *rank = &run->trace->rank[i];
+        int group = ek__view_trace_group(run, rank);
+        double begin, end;
+        for (int k = 0; k < rank->n_steps && group >= 0; k++)
+            if (!rank->step[k].average && step_window(run, group, origin, &rank->step[k], &begin, &end))
+                ek__timeline_step(t, rank->step[k].name, group, begin, end);
+    }
+}
+
+/* ---- memory ---- */
+
+/* A curve of one component and column; points of a component follow one another, in order of time. */
+static void add_curve(const ek_view_run *run, int group, int64_t origin, const ek_trace_memory *memory, int first,
+                      int n, bool reserved, ek__view_timeline *t)
+{
+    char name[256];
+    double time[MAX_POINTS], value[MAX_POINTS];
+    size_t used = 0;
+    for (int i = first; i < first + n && used < MAX_POINTS; i++) {
+        double mb = reserved ? memory->point[i].reserved_mb : memory->point[i].allocated_mb;
+        if (isfinite(mb) && at_of(run, group, origin, memory->point[i].time, &time[used]))
+            value[used++] = mb;
+    }
+    snprintf(name, sizeof name, "%s %s", memory->peak[memory->point[first].component].component,
+             reserved ? "reserved" : "allocated");
+    if (used > 0)
+        ek__timeline_curve(t, name, group, "MB", NAN, true, time, value, used);
+}
+
+static void add_rank_curves(const ek_view_run *run, int group, int64_t origin, const ek_trace_memory *memory,
+                            ek__view_timeline *t)
+{
+    for (int i = 0, next; i < memory->n_points; i = next) {
+        for (next = i + 1; next < memory->n_points && memory->point[next].component == memory->point[i].component;)
+            next++;
+        add_curve(run, group, origin, memory, i, next - i, false, t);
+        add_curve(run, group, origin, memory, i, next - i, true, t);
+    }
+}
+
+static bool is_among(const ek_trace_allocation *one, const ek_trace_allocation *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i].start == one->start && list[i].size_kb == one->size_kb && strcmp(list[i].name, one->name) == 0)
+            return true;
+    return false;
+}
+
+/* An allocation that is never released lasts to the end of the timeline. */
+static void add_held(const ek_view_run *run, int group, int64_t origin, const ek_trace_allocation *one,
+                     ek__view_timeline *t)
+{
+    double begin, end = (double)ek__index_end(run->index);
+    if (!at_of(run, group, origin, one->start, &begin))
+        return;
+    if (one->end != EK_TRACE_UNKNOWN)
+        at_of(run, group, origin, one->end, &end);
+    if (end > begin)
+        ek__timeline_held(t, group, one->name, EK_VIEW_OTHER, begin, end, one->size_kb / 1024);
+}
+
+void ek__view_trace_curves(const ek_view_run *run, int64_t origin, ek__view_timeline *t)
+{
+    for (int i = 0; i < run->trace->n_ranks; i++) {
+        const ek_trace_memory *memory = &run->trace->rank[i].memory;
+        int group = ek__view_trace_group(run, &run->trace->rank[i]);
+        if (group < 0)
+            continue;
+        add_rank_curves(run, group, origin, memory, t);
+        for (int k = 0; k < memory->n_largest; k++)
+            add_held(run, group, origin, &memory->largest[k], t);
+        for (int k = 0; k < memory->n_kept; k++)
+            if (!is_among(&memory->kept[k], memory->largest, memory->n_largest))
+                add_held(run, group, origin, &memory->kept[k], t);
+    }
+}

@@ -1,0 +1,53 @@
+/* view/trace_sections.h - the tabs of a trace's figures, one file each, and what they share: names of ranks, and where
+ * something stands in the timeline. */
+#ifndef EK_VIEW_TRACE_SECTIONS_H
+#define EK_VIEW_TRACE_SECTIONS_H
+
+#include "report/trace_internal.h"
+#include "view/view.h"
+
+/** Rows of a table, bars of a chart and ranks with tables of their own that a page gets; a note tells of the rest. */
+enum { EK__VIEW_MAX_ROWS = 20000, EK__VIEW_MAX_BARS = 4096, EK__VIEW_MAX_RANKS = 16, EK__VIEW_KEY_SIZE = 4096 };
+
+void ek__view_trace_breakdown(const ek_view_run *run, ek__stream *s);
+void ek__view_trace_layers(const ek_view_run *run, ek__stream *s);
+void ek__view_trace_operators(const ek_view_run *run, ek__stream *s);
+ek_status ek__view_trace_communication(const ek_view_run *run, ek__stream *s, ek_error *err);
+void ek__view_trace_memory(const ek_view_run *run, ek__stream *s);
+void ek__view_trace_host(const ek_view_run *run, ek__stream *s);
+void ek__view_trace_ranks(const ek_view_run *run, ek__stream *s);
+void ek__view_trace_files(const ek_view_run *run, ek__stream *s);
+void ek__view_trace_findings(const ek_view_run *run, ek__stream *s);
+
+/* ---- names ---- */
+
+/** What rows are told apart by: "rank 3: NAME", of a run of one rank NAME alone. */
+void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char *name, char *text, size_t room);
+/** "rank 3"; with a stage "rank 3, stage 1". */
+void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room);
+/** A number that may be missing as a cell: empty below 0. */
+void ek__view_cell_from(ek__section *x, int64_t value);
+/** A note on what a page does not hold. `where`: the command that shows it. */
+void ek__view_note_rest(ek__section *x, int64_t left_out, const char *of_what, const char *where);
+
+/* ---- places in the timeline ---- */
+
+/** The group of the timeline that shows a rank: the file of the index that its events are from. -1 without. */
+int ek__view_trace_group(const ek_view_run *run, const ek_trace_rank *rank);
+/** A time of a rank's clock after the timeline's origin. False without a timeline of this rank. */
+bool ek__view_trace_at(const ek_view_run *run, const ek_trace_rank *rank, int64_t time, double *at);
+/** The rank of that number, NULL without. */
+const ek_trace_rank *ek__view_find_rank(const ek_trace_run *run, int number);
+/** The step of that name; NULL without, or when the name is NULL. */
+const ek_trace_step *ek__view_find_step(const ek_trace_rank *rank, const char *name);
+/** Members "begin", "end" and "group" of a finding about a rank (below 0: none) and a step (NULL: none); null where
+ *  the timeline does not show them. */
+void ek__view_put_window(const ek_view_run *run, int rank, const char *step, ek__stream *s);
+
+/** What a trace's tables add to the timeline of its events: curves of memory by component, allocations as held. Times
+ *  are nanoseconds after `origin`. */
+void ek__view_trace_curves(const ek_view_run *run, int64_t origin, ek__view_timeline *t);
+/** The steps of every rank. */
+void ek__view_trace_steps(const ek_view_run *run, int64_t origin, ek__view_timeline *t);
+
+#endif
