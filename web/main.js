@@ -60,7 +60,7 @@ function page(doc) {
         const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
         colors.setDark(dark());
         /** @type {Context & { colors: ReturnType<typeof makeColors> }} */
-        const context = { document: doc, state, run, source: null, colors, format };
+        const context = { document: doc, state, run, source: null, colors, format, of: contextOf };
         if (run.timeline !== null) {
             const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
             try {

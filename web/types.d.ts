@@ -113,7 +113,11 @@ export interface State {
 
 // ---- what a tab is: web/tabs.js lists them ----
 
-export interface Context { document: Document; state: State; run: Run; source: Source | null; colors: Colors; format: Format }
+export interface Context {
+    document: Document; state: State; run: Run; source: Source | null; colors: Colors; format: Format;
+    /** The context of another run of the page, by its number. */
+    of(run: number): Promise<Context>;
+}
 export interface Tab {
     id: string; title: string;
     /** Has it anything to show for this run? */

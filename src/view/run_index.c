@@ -9,7 +9,7 @@
 
 #include "base/json_compact.h"
 #include "index/index.h"
-#include "view/view.h"
+#include "view/trace_sections.h"
 
 enum { BATCH = 4096, CURVE_COLUMNS = 8192, CURVE_SPARE = 8, MAX_NAME = 600 };
 
@@ -260,7 +260,7 @@ static ek_status check_size(const ek_view_run *run, ek_error *err)
         return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){ek__index_describe_file(run->index, 0).path, 0, 0}),
                     "the traces have %lld MB of events, more than the %d MB that a page can hold; look at them with "
-                    "`evenkeel view --serve`, or cut out what matters with `evenkeel trace --out`",
+                    "`evenkeel view --serve`, or cut out what matters with `evenkeel trace cut`",
                     (long long)(bytes >> 20), EK_VIEW_MAX_TRACE_BYTES >> 20);
 }
 
@@ -280,6 +280,10 @@ static ek_status timeline(const ek_view_run *run, bool served, ek__view_timeline
         ek__timeline_free(f.t);
         return status;
     }
+    if (run->trace)
+        ek__view_trace_steps(run, ek__index_origin(run->index), f.t);
+    if (run->trace && !served)
+        ek__view_trace_curves(run, ek__index_origin(run->index), f.t);
     ek__timeline_span(f.t, 0, (double)ek__index_end(run->index));
     *out = f.t;
     return EK_OK;

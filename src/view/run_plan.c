@@ -1,6 +1,7 @@
 /* A plan and its simulation as facts and sections: the plan itself, how each stage spends the step, what layers take,
  * what stages hold. The timeline is plan_timeline.c. Times have the unit of the layer times, which nobody names. */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +84,8 @@ static void memory_facts(const ek_view_run *run, ek__stream *s)
                   NULL);
     double room = ek__stage_limit(report, tightest) - t->peak_mb[tightest];
     bool over = ek__over_limit(report, t, tightest);
-    ek__view_fact(s, memory_title(report, over ? "over the limit by" : "room below the limit", title),
-                  over ? -room : fmax(room, 0), memory_unit(report), NULL, EK__SIMULATED);
+    ek__view_fact(s, memory_title(report, over ? "over the limit by" : "room", title), over ? -room : fmax(room, 0),
+                  memory_unit(report), NULL, EK__SIMULATED);
 }
 
 static void facts(const ek_view_run *run, ek__stream *s)
@@ -92,16 +93,11 @@ static void facts(const ek_view_run *run, ek__stream *s)
     const ek_timeline *t = case_of(run)->timeline;
     const ek_balance_result *search = search_of(run);
     ek__view_fact(s, "step time", t->step_time, EK__UNIT_TIME, NULL, EK__SIMULATED);
-    if (search && ek__status_basis(search->status)) {
-        char text[TEXT_SIZE];
-        snprintf(text, sizeof text, "%s (%s)", ek_balance_status_name[search->status],
-                 ek__status_basis(search->status));
-        ek__view_fact(s, "status", NAN, EK__UNIT_TEXT, text, NULL);
-    }
+    if (search)
+        ek__view_fact(s, "status", NAN, EK__UNIT_TEXT, ek_balance_status_name[search->status], NULL);
     if (search && search->lower_bound > 0 && !search->proved_optimal) {
-        ek__view_fact(s, "lower bound of any plan within the limits (proved)", search->lower_bound, EK__UNIT_TIME, NULL,
-                      EK__DERIVED);
-        ek__view_fact(s, "within this of the best", 100 * search->gap, EK__UNIT_PERCENT, NULL, EK__DERIVED);
+        ek__view_fact(s, "lower bound, proved", search->lower_bound, EK__UNIT_TIME, NULL, EK__DERIVED);
+        ek__view_fact(s, "gap", 100 * search->gap, EK__UNIT_PERCENT, NULL, EK__DERIVED);
     }
     ek__view_fact(s, "bubble, of the work", 100 * t->bubble.real, EK__UNIT_PERCENT, NULL, EK__SIMULATED);
     memory_facts(run, s);
@@ -125,12 +121,30 @@ static void split_notes(const ek_view_run *run, ek__stream *s)
     ek__stream_text(s, NULL, text);
 }
 
+static void search_notes(const ek_view_run *run, ek__stream *s)
+{
+    const ek_balance_result *search = search_of(run);
+    char text[TEXT_SIZE];
+    if (!search || !ek__status_basis(search->status))
+        return;
+    snprintf(text, sizeof text, "The plan is %s (%s).", ek_balance_status_name[search->status],
+             ek__status_basis(search->status));
+    ek__stream_text(s, NULL, text);
+    if (search->lower_bound > 0 && !search->proved_optimal) {
+        snprintf(text, sizeof text,
+                 "No plan within the limits takes less than %s (proved), so this one is within %s %%.",
+                 ek__short(search->lower_bound).text, ek__fixed(100 * search->gap, 2).text);
+        ek__stream_text(s, NULL, text);
+    }
+}
+
 static void notes(const ek_view_run *run, ek__stream *s)
 {
     const ek_report *report = run->plans;
     const ek_timeline *t = case_of(run)->timeline;
     char text[TEXT_SIZE];
     ek__stream_text(s, NULL, "Times are in the unit of the given layer times, and simulated from them.");
+    search_notes(run, s);
     if (t->comm.edge_time)
         snprintf(text, sizeof text, "Transfers are %s; their times differ between the stages.",
                  t->comm.blocking ? "blocking" : "non-blocking");
@@ -294,42 +308,81 @@ static ek_status plan_section(const ek_view_run *run, ek__stream *s, ek_error *e
 
 /* ---- how the step is spent ---- */
 
-static void breakdown_bars(const ek_timeline *t, const ek_stage_time *time, ek__section *x)
+enum { N_SPENT = 6 };
+
+/* What a stage's time goes into, of what this plan has: its name, its type and where it stands in an ek_stage_time. */
+typedef struct spent {
+    int n;
+    struct {
+        const char *name;
+        ek_view_type type;
+        size_t at;
+    } part[N_SPENT];
+} spent;
+
+static spent what_is_spent(const ek_timeline *t)
 {
     bool split = t->schedule->splits_backward;
+    bool blocking = t->comm.blocking && (t->comm.edge_time || t->comm.p2p_time > 0);
+    spent out = {2,
+                 {{"forward", EK_VIEW_FORWARD, offsetof(ek_stage_time, forward)},
+                  {split ? "backward for inputs" : "backward", split ? EK_VIEW_BACKWARD_INPUT : EK_VIEW_BACKWARD,
+                   offsetof(ek_stage_time, backward)}}};
+    if (split) {
+        out.part[out.n].name = "backward for weights";
+        out.part[out.n].type = EK_VIEW_BACKWARD_WEIGHT;
+        out.part[out.n++].at = offsetof(ek_stage_time, weight);
+    }
+    out.part[out.n].name = "recompute";
+    out.part[out.n].type = EK_VIEW_RECOMPUTE;
+    out.part[out.n++].at = offsetof(ek_stage_time, recompute);
+    if (blocking) {
+        out.part[out.n].name = "blocking transfers";
+        out.part[out.n].type = EK_VIEW_TRANSFER;
+        out.part[out.n++].at = offsetof(ek_stage_time, transfer);
+    }
+    out.part[out.n].name = "bubble";
+    out.part[out.n].type = EK_VIEW_IDLE;
+    out.part[out.n++].at = offsetof(ek_stage_time, idle);
+    return out;
+}
+
+static double spent_on(const spent *what, int part, const ek_stage_time *time)
+{
+    double value;
+    memcpy(&value, (const char *)time + what->part[part].at, sizeof value);
+    return value;
+}
+
+static void breakdown_bars(const ek_timeline *t, const spent *what, const ek_stage_time *time, ek__section *x)
+{
     char name[32];
     ek__bars_begin(x, "step", "How each stage spends the step (simulated)", EK__UNIT_TIME);
-    ek__bars_series(x, "forward", EK_VIEW_FORWARD);
-    ek__bars_series(x, split ? "backward for inputs" : "backward", split ? EK_VIEW_BACKWARD_INPUT : EK_VIEW_BACKWARD);
-    ek__bars_series(x, "backward for weights", EK_VIEW_BACKWARD_WEIGHT);
-    ek__bars_series(x, "recompute", EK_VIEW_RECOMPUTE);
-    ek__bars_series(x, "transfer", EK_VIEW_TRANSFER);
-    ek__bars_series(x, "bubble", EK_VIEW_IDLE);
+    for (int i = 0; i < what->n; i++)
+        ek__bars_series(x, what->part[i].name, what->part[i].type);
     for (int s = 0; s < t->shape.n_stages; s++) {
-        const double value[] = {time[s].forward,   time[s].backward, time[s].weight,
-                                time[s].recompute, time[s].transfer, time[s].idle};
-        ek__bars_bar(x, stage_name(s, name), s, value, sizeof value / sizeof *value);
+        double value[N_SPENT];
+        for (int i = 0; i < what->n; i++)
+            value[i] = spent_on(what, i, &time[s]);
+        ek__bars_bar(x, stage_name(s, name), s, value, what->n);
     }
     ek__bars_end(x, NAN);
 }
 
-static void breakdown_table(const ek_timeline *t, const ek_stage_time *time, ek__section *x)
+static void breakdown_table(const ek_timeline *t, const spent *what, const ek_stage_time *time, ek__section *x)
 {
-    static const ek__view_column column[] = {
-        {"stage", "stage", EK__UNIT_TEXT, false},         {"forward", "forward", EK__UNIT_TIME, false},
-        {"backward", "backward", EK__UNIT_TIME, false},   {"weight", "backward for weights", EK__UNIT_TIME, false},
-        {"recompute", "recompute", EK__UNIT_TIME, false}, {"transfer", "blocking transfers", EK__UNIT_TIME, false},
-        {"bubble", "bubble", EK__UNIT_TIME, false},       {"busy", "computing", EK__UNIT_PERCENT, false},
-    };
+    ek__view_column column[N_SPENT + 2] = {{"stage", "stage", EK__UNIT_TEXT, false}};
     char name[32];
-    ek__table_begin(x, "stages", "Stages (simulated)", column, sizeof column / sizeof *column);
+    for (int i = 0; i < what->n; i++)
+        column[i + 1] = (ek__view_column){what->part[i].name, what->part[i].name, EK__UNIT_TIME, false};
+    column[what->n + 1] = (ek__view_column){"computing", "computing", EK__UNIT_PERCENT, false};
+    ek__table_begin(x, "stages", "Stages (simulated)", column, what->n + 2);
     for (int s = 0; s < t->shape.n_stages; s++) {
         ek__row_begin(x);
         ek__cell_text(x, stage_name(s, name));
-        const double value[] = {time[s].forward,  time[s].backward, time[s].weight,  time[s].recompute,
-                                time[s].transfer, time[s].idle,     100 * t->busy[s]};
-        for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-            ek__cell_real(x, value[i]);
+        for (int i = 0; i < what->n; i++)
+            ek__cell_real(x, spent_on(what, i, &time[s]));
+        ek__cell_real(x, 100 * t->busy[s]);
         ek__row_end(x);
     }
     ek__table_end(x, -1, false);
@@ -365,8 +418,9 @@ static ek_status breakdown_section(const ek_view_run *run, ek__stream *s, ek_err
     if (!status) {
         ek_timeline_stage_times(t, wait, time);
         ek__section x = ek__section_begin(s, "breakdown");
-        breakdown_bars(t, time, &x);
-        breakdown_table(t, time, &x);
+        const spent what = what_is_spent(t);
+        breakdown_bars(t, &what, time, &x);
+        breakdown_table(t, &what, time, &x);
         bubble_table(&t->bubble, &x);
         ek__section_end(&x);
     }

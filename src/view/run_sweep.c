@@ -1,6 +1,5 @@
 /* Best plans over a swept value: step, bound and peak as lines, and a row for each value with its plan. */
 #include <math.h>
-#include <string.h>
 
 #include "report/report_internal.h"
 #include "view/view.h"
@@ -58,12 +57,11 @@ static void line(const ek_sweep *sweep, ek__section *x, const char *name, figure
 
 static void lines(const ek_sweep *sweep, ek__section *x)
 {
-    ek__view_unit unit = strcmp(sweep->key->name, "mem") == 0 ? EK__UNIT_MB : EK__UNIT_COUNT;
-    ek__lines_begin(x, "step", "Step time (simulated)", sweep->key->title, unit, "step time", EK__UNIT_TIME);
+    ek__lines_begin(x, "step", "Step time (simulated)", sweep->key->title, EK__UNIT_NONE, "step time", EK__UNIT_TIME);
     line(sweep, x, "best plan found", step_of);
     line(sweep, x, "lower bound of any plan (proved)", bound_of);
     ek__lines_end(x, NAN);
-    ek__lines_begin(x, "peak", "Peak memory of the fullest stage (simulated)", sweep->key->title, unit, "peak",
+    ek__lines_begin(x, "peak", "Peak memory of the fullest stage (simulated)", sweep->key->title, EK__UNIT_NONE, "peak",
                     EK__UNIT_MB);
     line(sweep, x, "best plan found", peak_of);
     ek__lines_end(x, NAN);

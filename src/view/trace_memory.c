@@ -1,9 +1,12 @@
 /* Memory of a trace: peaks by component, what is alive at the tracker's peak, the largest allocations and those that
- * were never released. The curves stand under the timeline; without one they are lines here. */
+ * were never released. Curves stand under the
+ * timeline of a page too; here the largest of every so many points are kept where there are many. */
 #include <math.h>
 #include <stdio.h>
 
 #include "view/trace_sections.h"
+
+enum { MAX_POINTS = 20000 };
 
 static bool is_empty(const ek_trace_memory *m)
 {
@@ -189,9 +192,15 @@ static void put_tracker(const ek_trace_run *run, ek__section *x)
     ek__table_end(x, -1, false);
 }
 
-/* ---- curves, where no timeline has them ---- */
+/* ---- curves ---- */
 
-static void put_line(const ek_trace_run *run, const ek_trace_rank *rank, int first, int n, bool reserved,
+static double value_of(const ek_trace_memory_point *point, bool reserved)
+{
+    return reserved ? point->reserved_mb : point->allocated_mb;
+}
+
+/* A component's points: the largest of every so many. */
+static void put_line(const ek_trace_run *run, const ek_trace_rank *rank, int first, int end, int step, bool reserved,
                      ek__section *x)
 {
     const ek_trace_memory *m = &rank->memory;
@@ -200,39 +209,44 @@ static void put_line(const ek_trace_run *run, const ek_trace_rank *rank, int fir
              reserved ? "reserved" : "allocated");
     ek__view_key(run, rank, name, key, sizeof key);
     ek__polyline_begin(x, key);
-    for (int i = first; i < first + n; i++) {
-        const ek_trace_memory_point *p = &m->point[i];
-        ek__polyline_point(x, (double)ek__sum(p->time, -m->point[first].time), reserved ? p->reserved_mb : p->allocated_mb);
+    for (int k = first; k < end; k += step) {
+        int most = k;
+        for (int i = k; i < k + step && i < end; i++)
+            if (!(value_of(&m->point[i], reserved) <= value_of(&m->point[most], reserved)) &&
+                isfinite(value_of(&m->point[i], reserved)))
+                most = i;
+        ek__polyline_point(x, (double)ek__sum(m->point[most].time, -m->point[first].time),
+                           value_of(&m->point[most], reserved));
     }
     ek__polyline_end(x);
 }
 
-static bool has_column(const ek_trace_memory *m, int first, int n, bool reserved)
+static bool has_column(const ek_trace_memory *m, int first, int end, bool reserved)
 {
-    for (int i = first; i < first + n; i++)
-        if (isfinite(reserved ? m->point[i].reserved_mb : m->point[i].allocated_mb))
+    for (int i = first; i < end; i++)
+        if (isfinite(value_of(&m->point[i], reserved)))
             return true;
     return false;
 }
 
-static void put_lines(const ek_view_run *run, ek__section *x)
+static void put_lines(const ek_trace_run *run, ek__section *x)
 {
-    const ek_trace_run *trace = run->trace;
     int n = 0;
-    for (int i = 0; i < trace->n_ranks && !run->index; i++)
-        n += trace->rank[i].memory.n_points;
+    for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_RANKS; i++)
+        n += 2 * run->rank[i].memory.n_points;
     if (n == 0)
         return;
+    int step = (n + MAX_POINTS - 1) / MAX_POINTS;
     ek__lines_begin(x, "curve", "Memory over time, from each curve's first point", "Time", EK__UNIT_NS, "Memory",
                     EK__UNIT_MB);
-    for (int i = 0; i < trace->n_ranks && i < EK__VIEW_MAX_RANKS; i++) {
-        const ek_trace_memory *m = &trace->rank[i].memory;
+    for (int i = 0; i < run->n_ranks && i < EK__VIEW_MAX_RANKS; i++) {
+        const ek_trace_memory *m = &run->rank[i].memory;
         for (int k = 0, next; k < m->n_points; k = next) {
             for (next = k + 1; next < m->n_points && m->point[next].component == m->point[k].component;)
                 next++;
             for (int reserved = 0; reserved < 2; reserved++)
-                if (has_column(m, k, next - k, reserved))
-                    put_line(trace, &trace->rank[i], k, next - k, reserved, x);
+                if (has_column(m, k, next, reserved))
+                    put_line(run, &run->rank[i], k, next, step, reserved, x);
         }
     }
     ek__lines_end(x, NAN);
@@ -248,9 +262,9 @@ void ek__view_trace_memory(const ek_view_run *run, ek__stream *s)
     if (!any)
         ek__section_note(&x, "These files do not tell memory. Record it with profile_memory=True, and give the folder "
                              "with memory_record.csv and operator_memory.csv; of MindSpore memory_block.csv too.");
-    if (!run->index)
+    if (any)
         ek__view_note_rest(&x, trace->n_ranks - EK__VIEW_MAX_RANKS, "ranks' curves", "evenkeel trace has their peaks");
-    put_lines(run, &x);
+    put_lines(trace, &x);
     put_peaks(trace, "peaks", "Peaks by component", false, &x);
     put_allocations(run, "largest", "Largest allocations", false, &x);
     put_allocations(run, "kept", "Never released", true, &x);

@@ -3,6 +3,7 @@
 // by a word and a sign, not by colour alone.
 
 import { element } from "../dom.js";
+import { firstView } from "../state.js";
 import * as timelines from "../timeline/tab.js";
 import { longestOf, showBars } from "./bars.js";
 import { betterWay, difference, joinedRows, joinRows } from "./difference.js";
@@ -65,11 +66,15 @@ function chooser(context, other) {
     const { state, document } = context;
     const runs = document.runs.map((run, number) => /** @type {[string, string]} */ ([String(number), run.name]));
     const { run } = state.view;
+    const open = (a, b) => {
+        const { begin, end, top, selected, range, pointer, marks, folded } = firstView(document, a);
+        state.set(a === run ? { compare: b } : { run: a, compare: b, begin, end, top, selected, range, pointer, marks, folded });
+    };
     // What is chosen twice is swapped, so that A and B are never the same.
     return element("div", { class: "chooser" },
-        choice("A", runs, String(run), (value) => state.set(Number(value) === other ? { run: other, compare: run } : { run: Number(value), compare: other })),
-        choice("B", runs, String(other), (value) => state.set(Number(value) === run ? { run: other, compare: run } : { compare: Number(value) })),
-        element("button", { type: "button", onclick: () => state.set({ run: other, compare: run }) }, "Swap A and B"),
+        choice("A", runs, String(run), (value) => open(Number(value), Number(value) === other ? run : other)),
+        choice("B", runs, String(other), (value) => Number(value) === run ? open(other, run) : open(run, Number(value))),
+        element("button", { type: "button", onclick: () => open(other, run) }, "Swap A and B"),
         element("span", { class: "quiet" }, "Differences go from A to B."));
 }
 
@@ -138,7 +143,7 @@ function beside(page, show_a, show_b) {
 /** Both timelines, where both runs have one. A promise that comes too late is taken down at once. */
 function showTimelines(page, context, other) {
     const pair = /** @type {any} */ (timelines).timelinePair;
-    if (!pair || !context.of || !context.run.timeline || !context.document.runs[other].timeline)
+    if (!pair || !context.run.timeline || !context.document.runs[other].timeline)
         return () => {};
     const { part, body } = makePart("Timelines");
     page.append(part);

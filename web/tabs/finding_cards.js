@@ -2,9 +2,11 @@
 // what was seen, the setting to change with a button that copies it, and the way to its place in the timeline.
 
 import { element } from "../dom.js";
+import { defaultFolds, withFolds } from "../timeline/layout.js";
 import { copyButton } from "./part.js";
 
 const MARGIN = 0.15;
+const MANY_GROUPS = 3; // more than fit the window: the filter then shows just the rank that is meant
 
 /** A figure as a bar on the scale of all findings, with its text. */
 function figure(label, value, most, text, kind) {
@@ -40,7 +42,8 @@ function placeButton(finding, context) {
     const where = group ? ` of ${group.name}` : "";
     return element("button", { type: "button", class: "to-place", onclick: () => state.set({
         tab: "timeline", begin: finding.begin - room, end: finding.end + room, range: [finding.begin, finding.end],
-        folded: state.view.folded.filter((path) => path !== String(finding.group)), pointer: finding.begin,
+        folded: group ? withFolds(state.view.folded, defaultFolds(run.timeline), [String(finding.group)], false) : state.view.folded,
+        pointer: finding.begin, top: 0, filter: { rank: group && group.rank >= 0 && run.timeline.groups.length > MANY_GROUPS ? String(group.rank) : "", stage: "", track: "", name: "" },
     }) }, `Show in the timeline${where}`);
 }
 

@@ -3,6 +3,7 @@
 // moves by a slider (arrow keys), by dragging over the strip, or to the peak.
 
 import { element, fill, svg } from "../dom.js";
+import { extremes, lanesOf, valueAt } from "../timeline/curves.js";
 import { peakOf, sampleHeld, sumsByType } from "./held_sums.js";
 import { choice, makePart, onWidth } from "./part.js";
 import { niceTicks, placeOf, tickText } from "./scale.js";
@@ -16,10 +17,9 @@ const COLUMNS_PER_PIXEL = 0.25;
 const SLIDER_STEPS = 2000;
 const NAME_WIDTH = 360;
 
-/** Curves and counters of a group in MB, by their number for Source.curve. */
+/** Curves and counters of a group that are memory. */
 function memoryCurves(timeline, group) {
-    return [...timeline.curves, ...timeline.counters ?? []].map((curve, number) => ({ curve, number }))
-        .filter(({ curve }) => curve.group === group && curve.unit === "MB");
+    return lanesOf(timeline).filter((lane) => lane.group === group && lane.unit === "MB");
 }
 
 /** Groups with something to show here: all where anything is held, else those with a memory curve. */
@@ -129,7 +129,7 @@ export function showHeld(root, context) {
     const curveAt = (number) => (from, to, resolution) => source.curve(number, from, to, resolution);
     const peakTime = () => {
         const [first] = memoryCurves(timeline, group);
-        return first ? peakOf(curveAt(first.number), timeline.begin, timeline.end) : null;
+        return first ? peakOf(curveAt(first.curve), timeline.begin, timeline.end) : null;
     };
     const pointer = () => state.view.pointer ?? peakTime() ?? (timeline.begin + timeline.end) / 2;
     const zoom_box = element("input", { type: "checkbox", onchange: () => {
@@ -168,10 +168,10 @@ export function showHeld(root, context) {
         else
             fill(list, curveValues(time));
     };
-    const curveValues = (time) => element("ul", { class: "notes" }, memoryCurves(timeline, group).map(({ curve, number }) => {
-        const points = source.curve(number, time, time + 1, 1);
-        const value = points && points.n > 0 ? format.value(points.last[0], "MB") : "no value here";
-        return element("li", {}, `${curve.name}: ${value} at ${format.time(time, timeline.unit)}`);
+    const curveValues = (time) => element("ul", { class: "notes" }, memoryCurves(timeline, group).map((lane) => {
+        const points = source.curve(lane.curve, begin, end, (end - begin) / width);
+        const value = points ? valueAt(points, lane.steps, time) : null;
+        return element("li", {}, `${lane.name}: ${value === null ? "no value" : format.value(value, "MB")} at ${format.time(time, timeline.unit)}`);
     }));
     const draw = () => {
         if (width === 0)
@@ -180,18 +180,16 @@ export function showHeld(root, context) {
         const n = Math.max(20, Math.floor(width * COLUMNS_PER_PIXEL));
         const samples = timeline.n_held > 0 ? sampleHeld((time) => source.held(group, time), begin, end, n)
             : { types: [], mb: new Map(), total: new Float64Array(n) };
-        const curves = memoryCurves(timeline, group).map(({ curve, number }) =>
-            ({ curve, points: source.curve(number, begin, end, (end - begin) / width) }));
+        const curves = memoryCurves(timeline, group).map((lane) =>
+            ({ lane, points: source.curve(lane.curve, begin, end, (end - begin) / width) }));
         drawPicture(samples, curves);
         movePointer();
     };
     const drawPicture = (samples, curves) => {
-        const limits = [...new Set(curves.map(({ curve }) => curve.limit).filter((limit) => typeof limit === "number"))];
+        const limits = [...new Set(curves.map(({ lane }) => lane.limit).filter((limit) => typeof limit === "number"))];
         let most = samples.total.reduce((a, b) => Math.max(a, b), 0);
-        for (const { points } of curves) {
-            for (let i = 0; points && i < points.n; i++)
-                most = Math.max(most, points.most[i]);
-        }
+        for (const { points } of curves)
+            most = points ? Math.max(most, extremes(points)[1]) : most;
         const y = niceTicks(0, Math.max(most, ...limits), 4);
         const y_text = tickText("MB", y.high, y.step);
         const left = Math.ceil(Math.max(...y.ticks.map((tick) => textWidth(`${y_text.text(tick)} MB`)))) + 12;
@@ -208,14 +206,14 @@ export function showHeld(root, context) {
             y.ticks.map((tick, i) => [svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
                 svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, i === y.ticks.length - 1 ? `${y_text.text(tick)} MB` : y_text.text(tick))]),
             ticks.map((tick) => svg("text", { x: toX(tick), y: HEIGHT - 8, "text-anchor": "middle" }, format.time(tick, timeline.unit, x.step))),
-            curves.map(({ curve, points }, i) => points && svg("path", { class: "curve", d: curvePath(points, curve.steps !== false, toX, toY),
+            curves.map(({ lane, points }, i) => points && svg("path", { class: "curve", d: curvePath(points, lane.steps, toX, toY),
                 stroke: curves.length > 1 ? colors.series(i) : "currentColor" })),
             limits.map((limit) => [svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
                 svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) + (toY(limit) < 30 ? 14 : -5), "text-anchor": "end" }, `limit ${format.value(limit, "MB")}`)]),
             line);
         fill(body.firstElementChild, samples.types.map((type) => element("li", {},
             element("span", { class: "swatch", style: { background: colors.type(type) } }), context.document.types[type] ?? "")),
-        curves.map(({ curve }, i) => element("li", {}, element("span", { class: "line-swatch", style: { background: curves.length > 1 ? colors.series(i) : "currentColor" } }), curve.name)));
+        curves.map(({ lane }, i) => element("li", {}, element("span", { class: "line-swatch", style: { background: curves.length > 1 ? colors.series(i) : "currentColor" } }), lane.name)));
     };
     const drag = (event) => {
         if (event.buttons !== 1)

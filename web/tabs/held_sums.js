@@ -58,13 +58,11 @@ export function peakOf(curve, begin, end) {
         if (best < 0 || points.time[best] < begin)
             return time ?? begin;
         time = points.time[best];
-        const narrow_from = time;
-        const narrow_to = best + 1 < points.n ? points.time[best + 1] : to;
-        if (points.last[best] === points.most[best] && points.least[best] === points.most[best])
+        if (points.least[best] === points.most[best] && points.last[best] === points.most[best])
             return time;
-        if (narrow_from <= from && narrow_to >= to)
-            return time;
-        [from, to] = [narrow_from, narrow_to];
+        // A part is not longer than the resolution; the next one may stand far behind it.
+        const next = best + 1 < points.n ? points.time[best + 1] : to;
+        [from, to] = [time, Math.min(next, to, time + 2 * (to - from) / POINTS)];
     }
     return time;
 }

@@ -1,18 +1,9 @@
 // Scales of charts: ticks at round values (1, 2 or 5 times a power of ten, after Heckbert's "nice numbers"), the texts of ticks in one
 // unit with the digits that tell them apart, and the place of a value between 0 and 1. No calendar, and logarithms only for colours.
 
-const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
+import { niceStep } from "../timeline/axis.js";
 
-/** The round number of the form 1, 2 or 5 times a power of ten that is nearest above `rough`. */
-function roundStep(rough) {
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const lead = rough / power;
-    for (const round of [1, 2, 5]) {
-        if (lead <= round * (1 + 1e-9))
-            return round * power;
-    }
-    return 10 * power;
-}
+const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
 
 /**
  * Ticks at round values that cover low to high with about `about` steps: the first is at or below low, the last at or
@@ -27,7 +18,7 @@ export function niceTicks(low, high, about, least = 0) {
         [from, to] = [to, from];
     if (to === from)
         to = from === 0 ? 1 : from + Math.abs(from);
-    const step = Math.max(roundStep((to - from) / Math.max(1, about)), least);
+    const step = Math.max(niceStep((to - from) / Math.max(1, about)), least);
     const first = Math.floor(from / step + 1e-9);
     const last = Math.ceil(to / step - 1e-9);
     const ticks = [];

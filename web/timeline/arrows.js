@@ -24,10 +24,16 @@ export function thin(bows, most) {
     return Array.from({ length: most }, (_, at) => kept[Math.floor(at * kept.length / most)]);
 }
 
-/** Control points of the curve: it leaves and arrives level. @param {Bow} bow */
+/** The curve's control points and the way its head looks: it leaves and arrives level, or upright where it is steep.
+ *  @param {Bow} bow @returns {{c0: [number, number], c1: [number, number], along: [number, number]}} */
 export function controls(bow) {
-    const reach = Math.min(80, Math.max(bow.x1 - bow.x0 < 0 ? 24 : 3, Math.abs(bow.x1 - bow.x0) / 2));
-    return { c0: bow.x0 + reach, c1: bow.x1 - reach };
+    const dx = bow.x1 - bow.x0, dy = bow.y1 - bow.y0;
+    if (Math.abs(dx) < Math.abs(dy)) {
+        const way = Math.sign(dy);
+        return { c0: [bow.x0, bow.y0 + dy / 2], c1: [bow.x1, bow.y1 - dy / 2], along: [0, way] };
+    }
+    const reach = Math.min(80, dx < 0 ? 24 : dx / 2);
+    return { c0: [bow.x0 + reach, bow.y0], c1: [bow.x1 - reach, bow.y1], along: [1, 0] };
 }
 
 /**
@@ -38,18 +44,20 @@ export function drawBows(context, bows, look) {
     context.strokeStyle = look.color;
     context.fillStyle = look.color;
     context.lineWidth = look.width;
+    const half = look.head / 2;
     context.beginPath();
     for (const bow of bows) {
-        const { c0, c1 } = controls(bow);
+        const { c0, c1, along: [ax, ay] } = controls(bow);
         context.moveTo(bow.x0, bow.y0);
-        context.bezierCurveTo(c0, bow.y0, c1, bow.y1, bow.x1 - look.head / 2, bow.y1);
+        context.bezierCurveTo(c0[0], c0[1], c1[0], c1[1], bow.x1 - ax * half, bow.y1 - ay * half);
     }
     context.stroke();
     context.beginPath();
     for (const bow of bows) {
+        const [ax, ay] = controls(bow).along, x = bow.x1 - ax * look.head, y = bow.y1 - ay * look.head;
         context.moveTo(bow.x1, bow.y1);
-        context.lineTo(bow.x1 - look.head, bow.y1 - look.head / 2);
-        context.lineTo(bow.x1 - look.head, bow.y1 + look.head / 2);
+        context.lineTo(x - ay * half, y + ax * half);
+        context.lineTo(x + ay * half, y - ax * half);
         context.closePath();
     }
     context.fill();

@@ -2,6 +2,7 @@
 // shared view; a change of it, of the size or of what the source has asks for one frame, and a frame draws everything.
 
 import { element } from "../dom.js";
+import { addMark } from "../side/marks.js";
 import { panFrames } from "./bench.js";
 import { LANE, extremes, lanesOf } from "./curves.js";
 import { drawArrows, drawChosen } from "./flows.js";
@@ -21,7 +22,7 @@ const MOVE_RATE = 0.9;      // of what is shown per second
 const SCROLL_RATE = 700;    // pixels per second
 const WHEEL_ZOOM = 0.0022;  // per pixel of a wheel
 const POINTER_EVERY = 60;   // milliseconds between changes of view.pointer
-const NEAR = 4;             // pixels from which on an event or a mark counts as hit
+const NEAR = 4;             // pixels from which on an event counts as hit
 
 /** @typedef {import("../types").Context} Context */
 /** @typedef {ReturnType<typeof newPane>} Pane */
@@ -44,6 +45,9 @@ export function mountChart(root, contexts) {
     const unit = panes[0].timeline.unit, origin = panes.length === 1 ? panes[0].timeline.origin : null;
     const all_lanes = panes.flatMap((pane) => lanesOf(pane.timeline).map((lane) => ({ lane, pane, source: pane.source,
         group: laneGroup(pane, lane.group) })));
+    if (panes.length > 1) { // the same curve of both runs next to each other
+        all_lanes.sort((a, b) => a.lane.group - b.lane.group || a.lane.curve - b.lane.curve);
+    }
     all_lanes.filter(({ lane }) => Number.isNaN(lane.most)).forEach(({ lane, source }) => {
         const points = source.curve(lane.curve, limits.begin, limits.end, (limits.end - limits.begin) / 2000);
         [lane.least, lane.most] = points === null || points.n === 0 ? [NaN, NaN] : extremes(points);
@@ -54,14 +58,16 @@ export function mountChart(root, contexts) {
     const stop = new AbortController();
 
     let palette = readPalette(holder);
-    let dressed = false, placed = false, asked = 0, last_frame = NaN, ended = false;
+    let dressed = false, placed = false, asked = 0, ended = false;
     let absolute = false, curves_height = NaN, curves_top = 0, lanes = all_lanes;
     let parts = placeParts({ width: 1, height: 1, n_panes: panes.length, n_lanes: 0, steps: false, curves: 0 });
     /** @type {HTMLCanvasElement | null} */
     let overview = null;
     /** @type {{x: number, y: number} | null} */
     let over = null;
-    let pointer_set = 0, pointer_time = /** @type {number | null} */ (view.pointer);
+    /** @type {ReturnType<typeof setTimeout> | null} */
+    let telling = null;
+    let pointer_time = /** @type {number | null} */ (view.pointer);
     let revealing = false, all_arrows = true, hovered = -1, ratio = 1;
 
     /** @param {Pane} pane @param {number} group */
@@ -104,19 +110,17 @@ export function mountChart(root, contexts) {
         }
     }
 
-    /** @param {number} now */
-    function frame(now) {
+    function frame() {
         asked = 0;
-        const again = actOnKeys(now);
+        const again = actOnKeys();
         draw();
-        last_frame = again ? now : NaN;
         if (again) {
             ask();
         }
     }
 
-    /** @param {number} now @returns {boolean} are keys down? */
-    function actOnKeys(now) {
+    /** @returns {boolean} are keys down? */
+    function actOnKeys() {
         const acts = input.held(performance.now());
         const of = (name) => (acts.get(name) ?? 0) / 1000;
         const zoom = of("out") - of("in"), move = of("right") - of("left"), scroll = of("down") - of("up");
@@ -130,7 +134,6 @@ export function mountChart(root, contexts) {
             const pane = (over === null ? null : paneAt(over.y)) ?? panes[0];
             pane.scrollTo(pane.top + scroll * SCROLL_RATE);
         }
-        void now;
         return input.active;
     }
 
@@ -179,7 +182,8 @@ export function mountChart(root, contexts) {
     }
 
     function draw() {
-        if (!placed) {
+        const moved = !placed;
+        if (moved) {
             arrange();
         }
         if (!dressed) {
@@ -210,7 +214,7 @@ export function mountChart(root, contexts) {
         drawTitles();
         frame_parts.drawLanes(canvas2d, parts, time, lanes, { top: curves_top, pointer: pointer_time, ratio, value: amount }, palette);
         frame_parts.drawSplit(canvas2d, parts, palette);
-        frame_parts.drawAxis(canvas2d, parts, time, ticks, palette, { corner: cornerText(ticks.base), hint: "" });
+        frame_parts.drawAxis(canvas2d, parts, time, ticks, palette, cornerText(ticks.base));
         frame_parts.drawSteps(canvas2d, parts, time, steps, palette);
         frame_parts.drawOverview(canvas2d, parts, time, limits, overview, palette, `Shown: ${duration(view.end - view.begin)}`);
         if (view.range !== null) {
@@ -224,6 +228,9 @@ export function mountChart(root, contexts) {
         canvas2d.fillStyle = palette.css.strong;
         canvas2d.fillRect(parts.gutter - 1, 0, 1, parts.height);
         drawScrollbars();
+        if (moved && over !== null) {
+            hover();
+        }
         if (!all_arrows) {
             drawHint("Not all arrows are shown: zoom in for more");
         }
@@ -403,20 +410,6 @@ export function mountChart(root, contexts) {
         }
     }
 
-    /** Put a mark, or take away the one that is there. @param {number} time */
-    function mark(time) {
-        const near = view.marks.filter((one) => Math.abs(one.time - time) <= NEAR * perPixel());
-        if (near.length > 0) {
-            state.set({ marks: view.marks.filter((one) => !near.includes(one)) });
-            return;
-        }
-        let number = view.marks.length + 1;
-        while (view.marks.some((one) => one.name === String(number))) {
-            number++;
-        }
-        state.set({ marks: [...view.marks, { time, name: String(number) }] });
-    }
-
     function clear() {
         select(null, null);
         state.set({ range: null });
@@ -447,7 +440,7 @@ export function mountChart(root, contexts) {
             return;
         }
         const keys = every ? pane.timeline.groups.map((_, number) => String(number)) : [String(line.group)];
-        const close = !pane.folded(every ? keys[0] : keys[0]);
+        const close = !pane.folded(keys[0]);
         pane.fold(keys, close);
     }
 
@@ -456,9 +449,13 @@ export function mountChart(root, contexts) {
     /** @type {Record<string, () => void>} */
     const keys = {
         f: fitSelection,
+        z: fitSelection,
         0: () => show(everything(limits)),
         Home: () => show(everything(limits)),
-        m: () => mark(anchor()),
+        m: () => {
+            state.set({ pointer: pointer_time });
+            addMark(state);
+        },
         Escape: clear,
         Enter: () => {
             const x = over !== null && over.x >= parts.gutter ? over.x : parts.rows.x + parts.rows.width / 2;
@@ -545,15 +542,13 @@ export function mountChart(root, contexts) {
         };
     }
 
-    /** @param {number} x */
-    function dragOverview(x) {
+    function dragOverview() {
         const span = () => view.end - view.begin;
         const go = (to_x) => {
             const share = (to_x - parts.overview.x) / parts.overview.width;
             const middle = limits.begin + share * (limits.end - limits.begin);
             show(moveBy(stretch(), middle - span() / 2 - view.begin, limits));
         };
-        void x;
         return { move: go, drop: () => {}, click: go };
     }
 
@@ -582,7 +577,7 @@ export function mountChart(root, contexts) {
         }
         switch (region) {
         case "axis": return { ...dragTime(x, y, false), click: null };
-        case "overview": return dragOverview(x);
+        case "overview": return dragOverview();
         case "corner": return { ...nothing, click: () => {
             absolute = origin !== null && !absolute;
             ask();
@@ -606,15 +601,17 @@ export function mountChart(root, contexts) {
             show(zoomAt(stretch(), timeAt(Math.max(parts.gutter, x)), Math.exp(WHEEL_ZOOM * dy), limits));
             return;
         }
+        const pane = paneAt(y) ?? panes[0], in_curves = y >= parts.curves.y && parts.curves.height > 0;
         const [right, down] = event.shiftKey && dx === 0 ? [dy, 0] : [dx, dy];
         if (right !== 0) {
             show(moveBy(stretch(), right * perPixel(), limits));
         }
-        if (down !== 0 && y >= parts.curves.y && parts.curves.height > 0) {
+        if (down !== 0 && in_curves) {
             curves_top = Math.max(0, Math.min(curves_top + down, lanes.length * LANE - parts.curves.height));
-        } else if (down !== 0) {
-            const pane = paneAt(y) ?? panes[0];
+        } else if (down !== 0 && pane.layout.height > pane.box.height) {
             pane.scrollTo(pane.top + down);
+        } else if (down !== 0) { // nothing to scroll: all rows are in sight
+            show(zoomAt(stretch(), timeAt(Math.max(parts.gutter, x)), Math.exp(WHEEL_ZOOM * down), limits));
         }
         ask();
     }
@@ -627,9 +624,11 @@ export function mountChart(root, contexts) {
             : region === "names" || region === "corner" ? "pointer" : "default";
         if (x >= parts.gutter) {
             pointer_time = timeAt(x);
-            if (performance.now() - pointer_set > POINTER_EVERY) {
-                pointer_set = performance.now();
-                state.set({ pointer: pointer_time });
+            if (telling === null) {
+                telling = setTimeout(() => {
+                    telling = null;
+                    state.set({ pointer: pointer_time });
+                }, POINTER_EVERY);
             }
         }
         hover();
@@ -640,9 +639,6 @@ export function mountChart(root, contexts) {
         press, wheel, hover: follow, wake: ask,
         leave: () => {
             over = null;
-            if (pointer_time !== null) {
-                state.set({ pointer: pointer_time });
-            }
             hover();
             ask();
         },
@@ -713,6 +709,7 @@ export function mountChart(root, contexts) {
     return () => {
         ended = true;
         cancelAnimationFrame(asked);
+        clearTimeout(telling ?? undefined);
         off.forEach((end) => end());
         sized.disconnect();
         input.end();

@@ -5,7 +5,7 @@ import { MOST_ARROWS, drawBows, thin } from "./arrows.js";
 const ASKED = 3000; // of the source
 const LEAST = 3;    // pixels between the ends
 const LEAN = 0.3;   // of a row's height
-const CLEAR = 100;  // arrows; from there on they get fainter
+const CLEAR = 200;  // arrows; from there on they get fainter
 const FAINTEST = 0.35;
 
 /** @typedef {ReturnType<typeof import("./pane.js").newPane>} Pane */
@@ -61,7 +61,7 @@ export function drawArrows(canvas, pane, time, palette) {
     const shown = thin(bows, MOST_ARROWS);
     clipTo(canvas, pane);
     canvas.globalAlpha = Math.max(FAINTEST, Math.min(1, CLEAR / shown.length));
-    drawBows(canvas, shown, { color: palette.css.arrow, width: 1, head: shown.length > CLEAR ? 4 : 6 });
+    drawBows(canvas, shown, { color: palette.css.arrow, width: 1, head: shown.length > CLEAR ? 5 : 6 });
     canvas.restore();
     return found.all && shown.length === bows.length;
 }

@@ -41,15 +41,15 @@ export function ticksFor(parts, time, clock) {
 }
 
 /** @param {Canvas} canvas @param {Parts} parts @param {Time} time @param {ReturnType<typeof ticksOf>} ticks
- *  @param {Palette} palette @param {{corner: string, hint: string}} texts */
-export function drawAxis(canvas, parts, time, ticks, palette, texts) {
+ *  @param {Palette} palette @param {string} corner  what stands at its left */
+export function drawAxis(canvas, parts, time, ticks, palette, corner) {
     const { axis, gutter } = parts, scale = scaleOf(parts, time), bottom = axis.y + axis.height;
     canvas.fillStyle = palette.css.ground;
     canvas.fillRect(0, axis.y, parts.width, axis.height + parts.steps.height);
     canvas.fillStyle = palette.css.strong;
     canvas.fillRect(0, parts.rows.y - 1, parts.width, 1);
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText(cut(texts.corner, Math.floor((gutter - 14) / SMALL_LETTER)), 8, axis.y + axis.height / 2);
+    canvas.fillText(cut(corner, Math.floor((gutter - 14) / SMALL_LETTER)), 8, axis.y + axis.height / 2);
     clipTo(canvas, { ...axis, height: axis.height + parts.steps.height });
     canvas.fillStyle = palette.css.strong;
     for (let k = 0, at = ticks.first; at <= time.end && k < 1000; k++, at = ticks.first + k * ticks.minor) {

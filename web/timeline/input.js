@@ -3,7 +3,7 @@
 // SLACK pixels.
 
 const SLACK = 3;
-const TAP = 70;
+const TAP = 90;
 const WHEEL_LINE = 16; // pixels of a line, where a wheel counts lines
 
 /** Keys that act while they are held: by the key's place where letters have one, so that they also work in capitals. */
@@ -38,7 +38,7 @@ function isTaken(target, canvas, key) {
 
 /**
  * @param {HTMLCanvasElement} canvas @param {Actions} actions
- * @returns {{held: (now: number) => Map<string, number>, space: () => boolean, end: () => void}}
+ * @returns {{held: (now: number) => Map<string, number>, space: () => boolean, end: () => void, readonly active: boolean}}
  *          held: milliseconds for which each action was held since the last call
  */
 export function listen(canvas, actions) {
@@ -65,7 +65,6 @@ export function listen(canvas, actions) {
         if (event.button === 1) {
             event.preventDefault();
         }
-        canvas.focus({ preventScroll: true });
     }, options);
     canvas.addEventListener("pointermove", (event) => {
         const [x, y] = place(event);
@@ -105,7 +104,7 @@ export function listen(canvas, actions) {
 
     window.addEventListener("keydown", (event) => {
         const key = event.key.toLowerCase();
-        if (event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target, canvas, event.key)) {
+        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target, canvas, event.key)) {
             return;
         }
         const act = HELD.get(key);

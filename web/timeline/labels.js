@@ -15,6 +15,7 @@ export function cut(text, letters) {
 
 /** @param {CanvasRenderingContext2D} context @param {string} font @returns {number} width of a letter */
 export function letterWidth(context, font) {
+    context.textRendering = "geometricPrecision"; // else letters are as wide as whole pixels
     context.font = font;
     return context.measureText("0000000000").width / 10;
 }
@@ -57,7 +58,7 @@ export function askForLabels(labels, liner, boxes, y, least) {
  * @param {(name: number) => string} text @param {(type: number, name: number) => string} ink
  */
 export function writeLabels(context, labels, left, top, letter, text, ink) {
-    const room = letter * 0.25;
+    const room = letter * 0.1;
     let color = "";
     context.textBaseline = "middle";
     context.textAlign = "left";
@@ -71,7 +72,7 @@ export function writeLabels(context, labels, left, top, letter, text, ink) {
             color = next;
             context.fillStyle = color;
         }
-        const x = labels.x[n] + Math.max(room / 2, (labels.width[n] - shown.length * letter) / 2);
+        const x = labels.x[n] + Math.max(room, (labels.width[n] - shown.length * letter) / 2);
         context.fillText(shown, Math.round(left + x), top + labels.y[n]);
     }
 }

@@ -5,7 +5,7 @@
 import { DIM, MARKED, mix } from "./raster.js";
 
 const KNOWN = 128;
-const DIMMED = 0.28;
+const DIMMED = 0.35;
 const MOST_NAMES = 1 << 22; // kept; others are computed every time
 
 /**
