@@ -12,8 +12,12 @@
 #include "job_options.h"
 #include "memory.h"
 #include "options.h"
+#include "page.h"
+#include "progress.h"
+#include "run_files.h"
 #include "run_read.h"
 #include "search.h"
+#include "timeline.h"
 
 enum { MAX_SOURCES = 256 };
 
@@ -33,6 +37,10 @@ static const cli_option options[] = {
     {"seconds", "S", "for the search of a better balance (5)", NULL},
     {"threads", "N", "threads (all cores)", NULL},
     {"format", "text|json|html", "for people, docs/diagnose.md, or one page for a browser", "output"},
+    {"html", "FILE",
+     "the page besides the report: findings, timeline and figures of the trace, memory; - for standard "
+     "output, instead of the report",
+     NULL},
     {"o|output", "FILE", "write there instead of standard output", NULL},
     {"top", "N", "show the first N bottlenecks alone", NULL},
     {"q|quiet", NULL, "one line: the first bottleneck, and no remarks on what was found", NULL},
@@ -68,8 +76,8 @@ static ek_status write_text(const ek_diagnosis *diagnosis, FILE *out, ek_error *
 
 static const struct {
     const char *name;
-    writer *write;
-} formats[] = {{"text", write_text}, {"json", ek_diagnosis_write_json}, {"html", ek_diagnosis_write_html}};
+    writer *write; /* NULL: the page */
+} formats[] = {{"text", write_text}, {"json", ek_diagnosis_write_json}, {"html", NULL}};
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
 typedef struct command {
@@ -77,7 +85,7 @@ typedef struct command {
     cli_run_files files;
     cli_job_options job;
     ek_diagnose_options options;
-    const char *device, *output;
+    const char *device, *output, *html;
     double limit_mb;
     int format, top, stages;
     bool quiet;
@@ -131,6 +139,8 @@ static bool handle(void *user, const cli_option *option, const char *text)
         c->device = text;
     if (cli_is(option, "o"))
         c->output = text;
+    if (cli_is(option, "html"))
+        c->html = text;
     if (cli_is(option, "q"))
         c->quiet = true;
     return true;
@@ -176,29 +186,105 @@ static void print_line(const command *c, const ek_diagnosis *d)
     putchar('\n');
 }
 
-typedef struct page {
+typedef struct report {
     const ek_diagnosis *diagnosis;
     writer *write;
-} page;
+} report;
 
-static ek_status write_page(const void *user, FILE *out, ek_error *err)
+static ek_status write_report(const void *user, FILE *out, ek_error *err)
 {
-    const page *p = user;
-    return p->write(p->diagnosis, out, err);
+    const report *r = user;
+    return r->write(r->diagnosis, out, err);
 }
 
-static int answer(const command *c, ek_diagnosis *d)
+/* ---- the page ---- */
+
+/* What a page has besides: the trace's events, and what stages hold as predicted from the job. */
+typedef struct more {
+    ek_trace_index *index;
+    bool has_memory;
+    ek_memory memory;
+    ek_memory_course course;
+    ek_memory_report report;
+} more;
+
+/* A page without its timeline is still worth having. */
+static bool open_timeline(const command *c, const found *f, more *m)
+{
+    const char *path[CLI_MAX_RUN_FILES];
+    int n = 0;
+    int64_t bytes = cli_timeline_bytes(&f->trace);
+    for (int i = 0; i < c->files.n; i++)
+        if (c->files.file[i].kind == CLI_RUN_TRACE)
+            path[n++] = c->files.file[i].path;
+    if (bytes > EK_VIEW_MAX_TRACE_BYTES) {
+        cli_note("the page has no timeline: the traces have %lld MB of events, and a page holds up to %d MB; "
+                 "`evenkeel view --serve` shows them",
+                 (long long)(bytes >> 20), EK_VIEW_MAX_TRACE_BYTES >> 20);
+        return true;
+    }
+    return cli_timeline_open(path, n, &f->trace, c->options.n_threads, &m->index);
+}
+
+static void predict_memory(const command *c, const found *f, more *m)
+{
+    ek_error err;
+    if (ek_memory_predict(&f->job, NULL, &m->memory, &err) != EK_OK) {
+        if (!c->quiet)
+            cli_note("the page has no prediction of memory: %s", err.message);
+        return;
+    }
+    m->has_memory = true;
+    bool course = ek_memory_course_of(&f->job, &m->course, &err) == EK_OK;
+    m->report = (ek_memory_report){.job = &f->job,
+                                   .memory = &m->memory,
+                                   .device = f->input.device,
+                                   .course = course ? &m->course : NULL,
+                                   .stage = -1};
+}
+
+static bool write_page(const command *c, const found *f, const ek_diagnosis *d, const char *path)
+{
+    char name[256], title[300];
+    more m = {0};
+    bool fine = !f->input.trace || open_timeline(c, f, &m);
+    if (fine && f->input.job)
+        predict_memory(c, f, &m);
+    cli_timeline_name(c->files.n > 0 ? c->files.file[0].path : "run", name, sizeof name);
+    snprintf(title, sizeof title, "Diagnosis of %s", name);
+    const ek_view_run run = {.name = name,
+                             .memory = m.has_memory ? &m.report : NULL,
+                             .trace = f->input.trace,
+                             .index = m.index,
+                             .diagnosis = d};
+    fine = fine && cli_write_page(path, title, &run, 1);
+    ek_trace_index_close(m.index);
+    if (m.has_memory)
+        ek_memory_clear(&m.memory);
+    ek_memory_course_clear(&m.course);
+    return fine;
+}
+
+/* ---- all of it ---- */
+
+static bool print(const command *c, const found *f, const ek_diagnosis *d)
 {
     ek_error err = {0};
+    const report r = {d, formats[c->format].write};
+    if (c->quiet)
+        print_line(c, d);
+    if (!c->output && (c->quiet || cli_page_on_stdout(c->html)))
+        return cli_printed(EK_OK, &err);
+    const char *path = c->output ? c->output : "-";
+    return r.write ? cli_write_output(path, write_report, &r) : write_page(c, f, d, path);
+}
+
+static int answer(const command *c, const found *f, ek_diagnosis *d)
+{
     int all = d->n_bottlenecks;
     if (c->top > 0 && c->top < all)
         d->n_bottlenecks = c->top;
-    if (c->quiet)
-        print_line(c, d);
-    const page p = {d, formats[c->format].write};
-    bool fine = c->output   ? cli_write_output(c->output, write_page, &p)
-                : !c->quiet ? cli_printed(p.write(d, stdout, &err), &err)
-                            : cli_printed(EK_OK, &err);
+    bool fine = print(c, f, d) && (!c->html || write_page(c, f, d, c->html));
     d->n_bottlenecks = all;
     return fine ? EXIT_DONE : EXIT_WRONG;
 }
@@ -224,7 +310,7 @@ static int diagnose(command *c, cli_run_evidence *f)
         cli_error(&err, "%s", err.message);
         return EXIT_WRONG;
     }
-    int code = answer(c, &diagnosis);
+    int code = answer(c, f, &diagnosis);
     ek_diagnosis_clear(&diagnosis);
     return code;
 }
@@ -244,6 +330,11 @@ static bool read_run(command *c, cli_run_evidence *f)
 
 static bool check(const command *c)
 {
+    if (cli_page_on_stdout(c->html) && (c->quiet || (c->output && strcmp(c->output, "-") == 0))) {
+        cli_error(NULL, "standard output (-) takes one of --html, --output and the line of --quiet; write the page to "
+                        "a file");
+        return false;
+    }
     if (c->source[0] || c->files.n > 0)
         return true;
     cli_error(NULL, "no run: give its folder or files, for example `evenkeel diagnose profile train.yaml`");

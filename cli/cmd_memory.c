@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "model.h"
 #include "options.h"
+#include "page.h"
 
 static const cli_option options[] = {
     CLI_JOB_OPTIONS,
@@ -36,6 +37,10 @@ static const cli_option options[] = {
     {"measures", NULL, "what each measure would save, and cost with --device", NULL},
     {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL},
     {"svg", "FILE", "picture: a bar for every stage", NULL},
+    {"html", "FILE",
+     "page for a browser: stages, block by block too, and all that was asked for; - for standard output, "
+     "instead of the report",
+     NULL},
     {"log-dir", "DIR", "write dry-run logs that `evenkeel collect` reads", NULL},
     {"layers-out", "FILE", "write a layer file for evenkeel balance (times: --device, --trace or --time)", NULL},
     {"trace", "DIR|FILE",
@@ -61,6 +66,7 @@ static const cli_spec spec = {
                 "  evenkeel memory train.yaml --pp 8 --tp 4 --recompute full --mem 58GB\n"
                 "  evenkeel memory config.json --dp 8 --tp 2 --pp 4 -mb 32 --format json\n"
                 "  evenkeel memory train.yaml --calibrate output_dryrun --calibrate-stages 0,3,7,15\n"
+                "  evenkeel memory train.yaml --measures --tensors --html memory.html\n"
                 "  evenkeel memory train.yaml --layers-out layers.json --time head=0.1,body=3.1,tail=3.5\n",
     .operand = "FILE",
     .options = options,
@@ -71,7 +77,7 @@ typedef struct command {
     const char *source;
     cli_job_options job;
     char allocation[64];
-    const char *calibrate, *calibrate_stages, *device, *times_text, *format, *svg, *log_dir, *layers, *trace;
+    const char *calibrate, *calibrate_stages, *device, *times_text, *format, *svg, *html, *log_dir, *layers, *trace;
     ek_times times;
     int stage;
     bool list_rules, tensors, measures, quiet, used_peaks, peak_given;
@@ -120,7 +126,7 @@ static bool take_text(command *c, const cli_option *option, const char *text)
     } texts[] = {{"calibrate", &c->calibrate}, {"calibrate-stages", &c->calibrate_stages},
                  {"device", &c->device},       {"svg", &c->svg},
                  {"log-dir", &c->log_dir},     {"layers-out", &c->layers},
-                 {"trace", &c->trace}};
+                 {"trace", &c->trace}, {"html", &c->html}};
     const struct {
         const char *name;
         bool *place;
@@ -158,6 +164,15 @@ static bool handle(void *user, const cli_option *option, const char *text)
     return take_text(c, option, text);
 }
 
+static int n_on_stdout(const command *c)
+{
+    const char *const file[] = {c->svg, c->html, c->layers};
+    int n = 0;
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++)
+        n += file[i] && strcmp(file[i], "-") == 0;
+    return n;
+}
+
 static bool check_options(const command *c)
 {
     if (!c->source && !c->list_rules)
@@ -175,8 +190,8 @@ static bool check_options(const command *c)
                         "head=..,body=..,tail=.., or modelled ones with --device");
     else if (c->log_dir && !*c->log_dir)
         cli_error(NULL, "--log-dir needs the name of a folder (got ''); . is this one");
-    else if (c->svg && c->layers && strcmp(c->svg, "-") == 0 && strcmp(c->layers, "-") == 0)
-        cli_error(NULL, "standard output (-) takes one of --svg and --layers-out; write the other to a file");
+    else if (n_on_stdout(c) > 1)
+        cli_error(NULL, "standard output (-) takes one of --svg, --html and --layers-out; write the others to files");
     else if (c->calibrate && c->source && strcmp(c->calibrate, "-") == 0 && strcmp(c->source, "-") == 0)
         cli_error(NULL, "standard input (-) can be read once; save the job or the peaks to a file");
     else
@@ -231,6 +246,7 @@ typedef struct found {
     ek_memory_error judged;
     double *predicted_mb;
     ek_memory_calibration calibration;
+    ek_memory_course course;
 } found;
 
 static void clear_found(found *f)
@@ -241,6 +257,7 @@ static void clear_found(found *f)
     ek_job_clear(&f->literal_job);
     ek_memory_clear(&f->memory);
     ek_memory_clear(&f->literal);
+    ek_memory_course_clear(&f->course);
     for (int i = 0; i < f->n_kept; i++)
         ek_kept_clear(&f->kept[i]);
     cli_peaks_clear(&f->peaks);
@@ -362,6 +379,8 @@ static bool find_more(const command *c, found *f)
     const ek_device *device = f->has_device ? &f->device : NULL;
     if (c->measures && !said(f, ek_memory_measures(&f->job, device, f->measure, &f->n_measures, &err), &err))
         return false;
+    if (c->html && !said(f, ek_memory_course_of(&f->job, &f->course, &err), &err))
+        return false;
     if (c->tensors && !said(f, ek_memory_kept(&f->job, f->kept, &f->n_kept, &err), &err))
         return false;
     return !device || said(f, cli_memory_times(&f->job, device, f->time, &f->n_times, &err), &err);
@@ -374,10 +393,21 @@ static ek_status write_svg(const void *user, FILE *out, ek_error *err)
     return ek_memory_write_svg(user, out, err);
 }
 
+static bool write_page(const command *c, const found *f, const ek_memory_report *report)
+{
+    char title[EK_NAME_SIZE + 64];
+    const char *name = f->job.name[0] ? f->job.name : "model";
+    snprintf(title, sizeof title, "Predicted memory of %s", name);
+    const ek_view_run run = {.name = name, .memory = report};
+    return cli_write_page(c->html, title, &run, 1);
+}
+
 static bool write_files(const command *c, const found *f, const ek_memory_report *report)
 {
     double device_mb = f->has_device ? f->device.memory_gib * 1024 : 0;
     if (c->svg && !cli_write_output(c->svg, write_svg, report))
+        return false;
+    if (c->html && !write_page(c, f, report))
         return false;
     if (c->log_dir && !cli_memory_logs(c->log_dir, &f->job, &f->memory, device_mb))
         return false;
@@ -406,7 +436,7 @@ static bool print(const command *c, const ek_memory_report *report)
     ek_error err;
     ek_status status;
     /* With a file on standard output there is no room for a report. */
-    if ((c->svg && strcmp(c->svg, "-") == 0) || (c->layers && strcmp(c->layers, "-") == 0))
+    if (n_on_stdout(c) > 0)
         return true;
     if (strcmp(c->format, "json") == 0)
         status = ek_memory_write_json(report, stdout, &err);
@@ -432,6 +462,7 @@ static int answer(const command *c, const found *f)
                                      .n_kept = f->n_kept,
                                      .kept = c->tensors ? f->kept : NULL,
                                      .calibration = c->calibrate ? &f->calibration : NULL,
+                                     .course = c->html ? &f->course : NULL,
                                      .stage = c->stage,
                                      .verdict_only = c->quiet,
                                      .color = cli_color(STDOUT_FILENO)};

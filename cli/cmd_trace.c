@@ -11,7 +11,9 @@
 #include "cmd.h"
 #include "files.h"
 #include "options.h"
+#include "page.h"
 #include "progress.h"
+#include "timeline.h"
 
 enum { MAX_PATHS = 4096, MAX_DROP = 1000000, MAX_TOP = 100000 };
 
@@ -38,6 +40,10 @@ static const cli_option options[] = {
     {"format", "text|json|csv", "summary for people, docs/trace-json.md, or a row for every step", "output"},
     {"csv", "DIR", "folder for tables, one a topic", NULL},
     {"svg", "FILE", "picture: a bar for every rank", NULL},
+    {"html", "FILE",
+     "page for a browser: the timeline and all figures of all ranks; - for standard output, instead of "
+     "the summary",
+     NULL},
     {"top", "N", "rows of a list in the summary (10)", NULL},
     {"threads", "N", "threads (all cores)", NULL},
     {"h|help", NULL, "this text", NULL},
@@ -58,7 +64,8 @@ static const cli_spec spec = {
                 "  evenkeel trace profile --rank 3\n"
                 "  evenkeel trace profile --format json >trace.json\n"
                 "  evenkeel trace profile --svg ranks.svg --csv tables\n"
-                "  evenkeel trace profile --layers-out layers.json\n",
+                "  evenkeel trace profile --layers-out layers.json\n"
+                "  evenkeel trace profile --html profile.html\n",
     .operand = "PATH",
     .max_operands = MAX_PATHS,
     .options = options,
@@ -76,7 +83,7 @@ typedef struct command {
     names head, body, tail, receive, collective;
     ek_trace_options options;
     ek_trace_view view;
-    const char *format, *csv, *svg, *layers;
+    const char *format, *csv, *svg, *html, *layers;
 } command;
 
 /* ---- options ---- */
@@ -130,7 +137,8 @@ static bool handle_text(command *c, const cli_option *option, const char *text)
     const struct {
         const char *name;
         const char **place;
-    } texts[] = {{"step", &c->view.step}, {"layers-out", &c->layers}, {"csv", &c->csv}, {"svg", &c->svg}};
+    } texts[] = {
+        {"step", &c->view.step}, {"layers-out", &c->layers}, {"csv", &c->csv}, {"svg", &c->svg}, {"html", &c->html}};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (cli_is(option, lists[i].name))
             return take_name(option, lists[i].list, text);
@@ -272,6 +280,8 @@ static bool print(const command *c, const ek_trace_run *run)
 {
     ek_error err;
     ek_status status;
+    if (cli_page_on_stdout(c->html))
+        return true;
     if (strcmp(c->format, "json") == 0)
         status = ek_trace_write_json(run, &c->view, stdout, &err);
     else if (strcmp(c->format, "csv") == 0)
@@ -279,6 +289,20 @@ static bool print(const command *c, const ek_trace_run *run)
     else
         status = ek_trace_write_text(run, &c->view, stdout, &err);
     return cli_printed(status, &err);
+}
+
+static bool write_page(const command *c, const ek_trace_run *run)
+{
+    char name[256], title[300];
+    ek_trace_index *index;
+    if (!cli_timeline_open(c->path, c->n_paths, run, c->options.n_threads, &index))
+        return false;
+    cli_timeline_name(c->path[0], name, sizeof name);
+    snprintf(title, sizeof title, "Trace of %s", name);
+    const ek_view_run shown = {.name = name, .trace = run, .index = index};
+    bool fine = cli_write_page(c->html, title, &shown, 1);
+    ek_trace_index_close(index);
+    return fine;
 }
 
 static bool check_view(const command *c, const ek_trace_run *run)
@@ -318,7 +342,7 @@ static int answer(const command *c, const ek_trace_run *run)
         return EXIT_WRONG;
     const job picture = {.run = run, .view = &c->view};
     if ((c->svg && !cli_write_file(c->svg, write_svg, &picture)) || (c->csv && !write_tables(c, run)) ||
-        (c->layers && !write_layer_file(c, run)))
+        (c->layers && !write_layer_file(c, run)) || (c->html && !write_page(c, run)))
         return EXIT_WRONG;
     if (usable(run))
         return EXIT_DONE;

@@ -113,8 +113,6 @@ void ek_diagnosis_clear(ek_diagnosis *diagnosis);
 ek_status ek_diagnosis_write_text(const ek_diagnosis *diagnosis, bool color, FILE *out, ek_error *err);
 /** For scripts: docs/diagnose.md. Times in seconds, shares of a step. EK_ERR_MEMORY too. */
 ek_status ek_diagnosis_write_json(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
-/** One self-contained page, no script needed. */
-ek_status ek_diagnosis_write_html(const ek_diagnosis *diagnosis, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ enum { BATCH = 128 };
 /* An arrow on its way. `time`: where it was found. */
 typedef struct found {
     int64_t time;
-    const ek__index_file *file;
+    const ek__index_opened *file;
     ek__index_arrow arrow;
 } found;
 
@@ -89,13 +89,14 @@ static bool is_beyond_kept(const gathering *g, int64_t time)
 }
 
 /* Was an arrow's beginning found on one of the tracks? */
-static bool was_found(const gathering *g, const ek__index_file *f, const ek__index_arrow *arrow)
+static bool was_found(const gathering *g, const ek__index_opened *f, const ek__index_arrow *arrow)
 {
     int64_t time = ek__index_shown(f, arrow->from_time);
-    return time >= g->begin && time < g->end && g->asked[f->first_track + (int)arrow->from_track];
+    return time >= g->begin && time < g->end && arrow->from_track < f->n_shown &&
+           g->asked[f->first_track + (int)arrow->from_track];
 }
 
-static ek_status gather(gathering *g, const ek__index_file *f, const ek__index_track *track, bool to)
+static ek_status gather(gathering *g, const ek__index_opened *f, const ek__index_track *track, bool to)
 {
     ek__index_arrow arrow[BATCH];
     uint64_t at, n = to ? track->n_to : track->n_from;
@@ -164,7 +165,7 @@ static ek_status gather_all(gathering *g)
             g->asked[g->track[i]] = true;
     for (int i = 0; i < g->index->n_tracks && status == EK_OK; i++) {
         const ek__index_track *track;
-        const ek__index_file *f = g->asked[i] ? ek__index_find_track(g->index, i, &track) : NULL;
+        const ek__index_opened *f = g->asked[i] ? ek__index_find_track(g->index, i, &track) : NULL;
         if (!f)
             continue;
         status = gather(g, f, track, false);

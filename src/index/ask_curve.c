@@ -10,7 +10,7 @@
 enum { BATCH_RANGES = 16, LEAST_COLUMNS = 8 };
 
 typedef struct curve {
-    const ek__index_file *file;
+    const ek__index_opened *file;
     const ek__index_counter *counter;
     const ek__index_range *range; /* [n_ranges] */
     uint64_t n_ranges;
@@ -110,7 +110,7 @@ ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begi
     if (info.file < 0 || capacity < LEAST_COLUMNS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no counter %d; counters are numbered from 0 to %d",
                         counter, index->n_counters - 1);
-    const ek__index_file *f = &index->file[info.file];
+    const ek__index_opened *f = &index->file[info.file];
     const ek__index_counter *own = &f->counter[counter - f->first_counter];
     int64_t length = ek__time_between(begin, end), enough = length > 0 ? length / (int64_t)(capacity - 4) + 1 : 1;
     curve *c = malloc(sizeof *c);

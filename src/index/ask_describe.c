@@ -13,13 +13,13 @@ ek_status ek__index_number(ek_trace_index *index, ek_error *err)
     int64_t origin = INT64_MAX, end = INT64_MIN;
     index->n_events = 0;
     for (int i = 0; i < index->n_files; i++) {
-        ek__index_file *f = &index->file[i];
+        ek__index_opened *f = &index->file[i];
         f->first_row = (int)rows;
         f->first_track = (int)tracks;
         f->first_counter = (int)counters;
         f->first_name = (uint32_t)names;
         rows += f->n_rows;
-        tracks += f->n_tracks;
+        tracks += f->n_shown;
         counters += f->n_counters;
         names += f->n_names;
         if (rows > INT_MAX || tracks > INT_MAX || counters > INT_MAX || names >= UINT32_MAX)
@@ -46,7 +46,7 @@ ek_status ek__index_number(ek_trace_index *index, ek_error *err)
 
 typedef enum numbers { ROWS, TRACKS, COUNTERS, NAMES } numbers;
 
-static uint32_t first_of(const ek__index_file *f, numbers what)
+static uint32_t first_of(const ek__index_opened *f, numbers what)
 {
     switch (what) {
     case ROWS:
@@ -62,7 +62,7 @@ static uint32_t first_of(const ek__index_file *f, numbers what)
 
 /* The last file whose first number is not above; those without any are passed over, since the one behind them begins
  * at the same number. */
-static const ek__index_file *find_file(const ek_trace_index *index, numbers what, uint32_t number)
+static const ek__index_opened *find_file(const ek_trace_index *index, numbers what, uint32_t number)
 {
     int low = 0, high = index->n_files - 1;
     while (low < high) {
@@ -75,20 +75,20 @@ static const ek__index_file *find_file(const ek_trace_index *index, numbers what
     return &index->file[low];
 }
 
-const ek__index_file *ek__index_find_row(const ek_trace_index *index, int row, const ek__index_row **out)
+const ek__index_opened *ek__index_find_row(const ek_trace_index *index, int row, const ek__index_row **out)
 {
     if (row < 0 || row >= index->n_rows)
         return NULL;
-    const ek__index_file *f = find_file(index, ROWS, (uint32_t)row);
+    const ek__index_opened *f = find_file(index, ROWS, (uint32_t)row);
     *out = &f->row[row - f->first_row];
     return f;
 }
 
-const ek__index_file *ek__index_find_track(const ek_trace_index *index, int track, const ek__index_track **out)
+const ek__index_opened *ek__index_find_track(const ek_trace_index *index, int track, const ek__index_track **out)
 {
     if (track < 0 || track >= index->n_tracks)
         return NULL;
-    const ek__index_file *f = find_file(index, TRACKS, (uint32_t)track);
+    const ek__index_opened *f = find_file(index, TRACKS, (uint32_t)track);
     *out = &f->track[track - f->first_track];
     return f;
 }
@@ -153,12 +153,12 @@ int64_t ek__index_end(const ek_trace_index *index)
 
 ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int file)
 {
-    const ek__index_file *f = &index->file[file];
+    const ek__index_opened *f = &index->file[file];
     return (ek__index_file_info){.path = f->path,
                                  .rank = f->rank,
                                  .stage = f->stage,
                                  .first_track = f->first_track,
-                                 .n_tracks = (int)f->n_tracks,
+                                 .n_tracks = (int)f->n_shown,
                                  .first_counter = f->first_counter,
                                  .n_counters = (int)f->n_counters,
                                  .shift = f->shift,
@@ -168,7 +168,7 @@ ek__index_file_info ek__index_describe_file(const ek_trace_index *index, int fil
 ek__index_track_info ek__index_describe_track(const ek_trace_index *index, int track)
 {
     const ek__index_track *t;
-    const ek__index_file *f = ek__index_find_track(index, track, &t);
+    const ek__index_opened *f = ek__index_find_track(index, track, &t);
     if (!f)
         return (ek__index_track_info){.file = -1, .name = "", .process = "", .pid = "", .tid = ""};
     const ek__index_shown_track *shown = &f->shown[t - f->track];
@@ -188,7 +188,7 @@ ek__index_counter_info ek__index_describe_counter(const ek_trace_index *index, i
 {
     if (counter < 0 || counter >= index->n_counters)
         return (ek__index_counter_info){.file = -1, .process = "", .name = "", .key = ""};
-    const ek__index_file *f = find_file(index, COUNTERS, (uint32_t)counter);
+    const ek__index_opened *f = find_file(index, COUNTERS, (uint32_t)counter);
     int c = counter - f->first_counter;
     const ek__index_shown_counter *shown = &f->shown_counter[c];
     return (ek__index_counter_info){.file = (int)(f - index->file),
@@ -203,7 +203,7 @@ ek__index_counter_info ek__index_describe_counter(const ek_trace_index *index, i
 int ek__index_row_track(const ek_trace_index *index, int row)
 {
     const ek__index_row *r;
-    const ek__index_file *f = ek__index_find_row(index, row, &r);
+    const ek__index_opened *f = ek__index_find_row(index, row, &r);
     return f ? f->first_track + (int)r->track : -1;
 }
 
@@ -218,7 +218,7 @@ const char *ek__index_name_text(const ek_trace_index *index, uint32_t name, size
     *size = 0;
     if (name >= index->n_names)
         return "";
-    const ek__index_file *f = find_file(index, NAMES, name);
+    const ek__index_opened *f = find_file(index, NAMES, name);
     ek__index_text text = f->name[name - f->first_name].text;
     if (text.at > f->header.texts.n || text.size > f->header.texts.n - text.at)
         return "";

@@ -11,7 +11,7 @@ void ek__index_details_clear(ek__index_details *details)
     details->size = 0;
 }
 
-static ek_status add_flow(const ek__index_file *f, const ek__index_arrow *arrow, bool outgoing,
+static ek_status add_flow(const ek__index_opened *f, const ek__index_arrow *arrow, bool outgoing,
                           ek__index_groups *groups, ek__index_details *out, ek_error *err)
 {
     int row;
@@ -40,7 +40,7 @@ static ek_status add_flow(const ek__index_file *f, const ek__index_arrow *arrow,
     return EK_OK;
 }
 
-static ek_status add_flows(const ek__index_file *f, int row, uint32_t at, const ek__index_event *event,
+static ek_status add_flows(const ek__index_opened *f, int row, uint32_t at, const ek__index_event *event,
                            ek__index_groups *groups, ek__index_details *out, ek_error *err)
 {
     ek__index_arrow arrow[EK__INDEX_MAX_FLOWS];
@@ -54,7 +54,7 @@ static ek_status add_flows(const ek__index_file *f, int row, uint32_t at, const 
     return status;
 }
 
-static ek_status fill(const ek__index_file *f, int row, uint32_t at, const ek__index_event *event,
+static ek_status fill(const ek__index_opened *f, int row, uint32_t at, const ek__index_event *event,
                       ek__index_groups *groups, ek__index_details *out, ek_error *err)
 {
     ek_status status = ek__index_read_text(f, event, &out->text, err);
@@ -75,7 +75,7 @@ ek_status ek__index_event_details(const ek_trace_index *index, int row, uint32_t
                                   ek_error *err)
 {
     const ek__index_row *r;
-    const ek__index_file *f = ek__index_find_row(index, row, &r);
+    const ek__index_opened *f = ek__index_find_row(index, row, &r);
     ek__index_event event;
     if (!f)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no row %d; rows are numbered from 0 to %d", row,

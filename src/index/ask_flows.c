@@ -8,7 +8,7 @@
 enum { SCANNED = 4096, BATCH = 128 };
 
 typedef struct scanning {
-    const ek__index_file *file;
+    const ek__index_opened *file;
     int row;
     uint32_t at;
     const ek__index_track *track;
@@ -52,7 +52,7 @@ static ek_status scan(const scanning *s, uint64_t first, ek__index_arrow *out, i
     return status;
 }
 
-ek_status ek__index_arrows_of(const ek__index_file *file, int row, uint32_t at, const ek__index_event *event, bool to,
+ek_status ek__index_arrows_of(const ek__index_opened *file, int row, uint32_t at, const ek__index_event *event, bool to,
                               ek__index_groups *groups, ek__index_arrow *out, int capacity, int *n, ek_error *err)
 {
     const ek__index_track *track = &file->track[file->row[row].track];

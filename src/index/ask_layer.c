@@ -56,7 +56,7 @@ static bool layer_of_arguments(const char *text, size_t size, char layer[LAYER_S
 
 /* ---- modules ---- */
 
-static const char *name_of(const ek__index_file *file, uint32_t name, size_t *size)
+static const char *name_of(const ek__index_opened *file, uint32_t name, size_t *size)
 {
     *size = 0;
     if (name >= file->n_names)
@@ -69,7 +69,7 @@ static const char *name_of(const ek__index_file *file, uint32_t name, size_t *si
 }
 
 /* Does the trace have another "nn.Module: Kind_N"? `prefix`: up to and with the '_'. O(names). */
-static bool has_another(const ek__index_file *file, uint32_t name, const char *text, size_t prefix)
+static bool has_another(const ek__index_opened *file, uint32_t name, const char *text, size_t prefix)
 {
     for (uint32_t i = 0; i < file->n_names; i++) {
         size_t size = file->name[i].text.size;
@@ -87,7 +87,7 @@ static bool has_another(const ek__index_file *file, uint32_t name, const char *t
     return false;
 }
 
-static bool layer_of_module(const ek__index_file *file, uint32_t name, char layer[LAYER_SIZE])
+static bool layer_of_module(const ek__index_opened *file, uint32_t name, char layer[LAYER_SIZE])
 {
     char module[LAYER_SIZE];
     size_t size, kind, skip = sizeof module_prefix - 1;
@@ -99,7 +99,7 @@ static bool layer_of_module(const ek__index_file *file, uint32_t name, char laye
 }
 
 /* The modules that enclose a time on a track, from outside; rows of their own depth are below. */
-static ek_status layer_of_parents(const ek__index_file *file, int row, int64_t time, ek__index_groups *groups,
+static ek_status layer_of_parents(const ek__index_opened *file, int row, int64_t time, ek__index_groups *groups,
                                   char layer[LAYER_SIZE], ek_error *err)
 {
     const ek__index_track *track = &file->track[file->row[row].track];
@@ -117,7 +117,7 @@ static ek_status layer_of_parents(const ek__index_file *file, int row, int64_t t
 /* ---- what launched it ---- */
 
 typedef struct asked {
-    const ek__index_file *file;
+    const ek__index_opened *file;
     ek__index_groups *groups;
     char *layer;
     ek_error *err;
@@ -154,7 +154,7 @@ static ek_status ask(const asked *a, int row, uint32_t at, const ek__index_event
     return status;
 }
 
-ek_status ek__index_layer(const ek__index_file *file, int row, uint32_t at, const ek__index_event *event,
+ek_status ek__index_layer(const ek__index_opened *file, int row, uint32_t at, const ek__index_event *event,
                           const char *text, size_t size, ek__index_groups *groups, char layer[LAYER_SIZE],
                           ek_error *err)
 {

@@ -7,7 +7,7 @@
 
 #include "index/opened.h"
 
-ek_status ek__index_read_bytes(const ek__index_file *file, uint64_t at, void *out, size_t n, ek_error *err)
+ek_status ek__index_read_bytes(const ek__index_opened *file, uint64_t at, void *out, size_t n, ek_error *err)
 {
     char *to = out;
     if (at > file->size || n > file->size - at)
@@ -27,7 +27,7 @@ ek_status ek__index_read_bytes(const ek__index_file *file, uint64_t at, void *ou
     return EK_OK;
 }
 
-ek_status ek__index_read_chunk(const ek__index_file *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
+ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
                                ek__index_event *out, ek_error *err)
 {
     ek_status status =
@@ -41,7 +41,7 @@ ek_status ek__index_read_chunk(const ek__index_file *file, const ek__index_chunk
     return status;
 }
 
-ek_status ek__index_read_events(const ek__index_file *file, const ek__index_row *row, uint32_t first, uint32_t n,
+ek_status ek__index_read_events(const ek__index_opened *file, const ek__index_row *row, uint32_t first, uint32_t n,
                                 ek__index_event *out, ek_error *err)
 {
     if (first > row->n_events || n > row->n_events - first)
@@ -61,7 +61,7 @@ ek_status ek__index_read_events(const ek__index_file *file, const ek__index_row 
 
 /* ---- by time ---- */
 
-uint64_t ek__index_first_chunk(const ek__index_file *file, const ek__index_row *row, int64_t time)
+uint64_t ek__index_first_chunk(const ek__index_opened *file, const ek__index_row *row, int64_t time)
 {
     uint64_t low = 0, high = row->n_chunks;
     while (low < high) {
@@ -75,7 +75,7 @@ uint64_t ek__index_first_chunk(const ek__index_file *file, const ek__index_row *
 }
 
 /* How many chunks of the row, groups of the chunk, events begin at or before a time: the last of them is meant. */
-static uint64_t chunks_before(const ek__index_file *file, const ek__index_row *row, int64_t time)
+static uint64_t chunks_before(const ek__index_opened *file, const ek__index_row *row, int64_t time)
 {
     uint64_t low = 0, high = row->n_chunks;
     while (low < high) {
@@ -101,7 +101,7 @@ static uint32_t groups_before(const ek__index_sum *group, uint32_t n, int64_t ti
     return low;
 }
 
-static const ek__index_event *read_group(const ek__index_file *file, const ek__index_chunk *chunk, uint32_t group,
+static const ek__index_event *read_group(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t group,
                                          ek__index_groups *groups, ek__index_event own[EK__GROUP_EVENTS],
                                          ek_status *status, ek_error *err)
 {
@@ -124,8 +124,8 @@ static const ek__index_event *read_group(const ek__index_file *file, const ek__i
     return event;
 }
 
-ek_status ek__index_locate(const ek__index_file *file, const ek__index_row *row, int64_t time, ek__index_groups *groups,
-                           uint32_t *at, ek__index_event *event, ek_error *err)
+ek_status ek__index_locate(const ek__index_opened *file, const ek__index_row *row, int64_t time,
+                           ek__index_groups *groups, uint32_t *at, ek__index_event *event, ek_error *err)
 {
     ek__index_event own[EK__GROUP_EVENTS];
     ek_status status = EK_OK;
@@ -150,7 +150,7 @@ ek_status ek__index_locate(const ek__index_file *file, const ek__index_row *row,
     return status;
 }
 
-ek_status ek__index_locate_deepest(const ek__index_file *file, const ek__index_track *track, int64_t time,
+ek_status ek__index_locate_deepest(const ek__index_opened *file, const ek__index_track *track, int64_t time,
                                    ek__index_groups *groups, int *row, uint32_t *at, ek__index_event *event,
                                    ek_error *err)
 {
@@ -169,7 +169,7 @@ ek_status ek__index_locate_deepest(const ek__index_file *file, const ek__index_t
 uint32_t ek__index_event_at(const ek_trace_index *index, int row, int64_t time)
 {
     const ek__index_row *r;
-    const ek__index_file *f = ek__index_find_row(index, row, &r);
+    const ek__index_opened *f = ek__index_find_row(index, row, &r);
     uint32_t at = UINT32_MAX;
     ek__index_event event;
     if (!f || ek__index_locate(f, r, ek__index_of_file(f, time), NULL, &at, &event, NULL) != EK_OK)
@@ -179,7 +179,7 @@ uint32_t ek__index_event_at(const ek_trace_index *index, int row, int64_t time)
 
 /* ---- arrows ---- */
 
-ek_status ek__index_read_arrows(const ek__index_file *file, const ek__index_track *track, bool to, uint64_t first,
+ek_status ek__index_read_arrows(const ek__index_opened *file, const ek__index_track *track, bool to, uint64_t first,
                                 size_t n, ek__index_arrow *out, ek_error *err)
 {
     uint64_t section = to ? file->header.to.at : file->header.from.at;
@@ -193,7 +193,7 @@ ek_status ek__index_read_arrows(const ek__index_file *file, const ek__index_trac
     return status;
 }
 
-ek_status ek__index_first_arrow(const ek__index_file *file, const ek__index_track *track, bool to, int64_t time,
+ek_status ek__index_first_arrow(const ek__index_opened *file, const ek__index_track *track, bool to, int64_t time,
                                 uint64_t *at, ek_error *err)
 {
     uint64_t low = 0, high = to ? track->n_to : track->n_from;
@@ -216,7 +216,7 @@ ek_status ek__index_events(const ek_trace_index *index, int row, uint32_t first,
                            ek_error *err)
 {
     const ek__index_row *r;
-    const ek__index_file *f = ek__index_find_row(index, row, &r);
+    const ek__index_opened *f = ek__index_find_row(index, row, &r);
     if (!f)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no row %d; rows are numbered from 0 to %d", row,
                         index->n_rows - 1);

@@ -11,7 +11,7 @@ enum { LEAST_BOXES = 8 /* with fewer a picture could not keep its promise at bot
 
 /* One row on its way. Times of the file's clock. */
 typedef struct picture {
-    const ek__index_file *file;
+    const ek__index_opened *file;
     const ek__index_row *row;
     int64_t begin, end, resolution;
     size_t at_most;
@@ -185,7 +185,7 @@ ek_status ek__index_row_blocks(const ek_trace_index *index, int row, int64_t beg
                                size_t at_most, ek__index_blocks *out, ek_error *err)
 {
     const ek__index_row *r;
-    const ek__index_file *f = ek__index_find_row(index, row, &r);
+    const ek__index_opened *f = ek__index_find_row(index, row, &r);
     if (!f)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no row %d; rows are numbered from 0 to %d", row,
                         index->n_rows - 1);

@@ -46,7 +46,7 @@ static bool matches(const ek__index_search *search, uint32_t name)
 static void match_names(const ek_trace_index *index, const char *needle, size_t n, ek__index_search *search)
 {
     for (int i = 0; i < index->n_files; i++) {
-        const ek__index_file *f = &index->file[i];
+        const ek__index_opened *f = &index->file[i];
         for (uint32_t name = 0; name < f->n_names; name++) {
             uint32_t number = f->first_name + name;
             size_t size;
@@ -104,7 +104,7 @@ uint32_t ek__index_search_names(const ek__index_search *search, uint64_t *n_even
 
 /* One row on its way. */
 typedef struct cursor {
-    const ek__index_file *file;
+    const ek__index_opened *file;
     const ek__index_row *row;
     uint64_t mask;
     int number;

@@ -13,14 +13,14 @@
 
 enum { WINDOW = 32768, INPUT = 65536, SKIPPED = 65536, GZIP_TRAILER = 8 };
 
-static ek_status changed(const ek__index_file *file, ek_error *err)
+static ek_status changed(const ek__index_opened *file, ek_error *err)
 {
     return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){file->trace, 0, 0}),
                     "the trace has changed since it was indexed; open it again, and it is indexed anew");
 }
 
 /* The trace, if it is the one that was indexed. */
-static ek_status open_trace(const ek__index_file *file, int *fd, ek_error *err)
+static ek_status open_trace(const ek__index_opened *file, int *fd, ek_error *err)
 {
     int64_t size, time;
     *fd = open(file->trace, O_RDONLY | O_CLOEXEC);
@@ -53,7 +53,7 @@ static ssize_t read_some(int fd, void *out, size_t n, uint64_t at)
 /* ---- compressed ---- */
 
 typedef struct inflating {
-    const ek__index_file *file;
+    const ek__index_opened *file;
     int fd;
     uint64_t in; /* of the compressed file: where to read on */
     bool raw;    /* without a header of gzip, from a spot on */
@@ -62,7 +62,7 @@ typedef struct inflating {
 } inflating;
 
 /* The last spot at or before a place; NULL without one. */
-static const ek__index_spot *find_spot(const ek__index_file *file, uint64_t place)
+static const ek__index_spot *find_spot(const ek__index_opened *file, uint64_t place)
 {
     uint64_t low = 0, high = file->header.spots.n;
     while (low < high) {
@@ -159,7 +159,7 @@ static bool inflate_from(inflating *s, uint64_t place, char *out, size_t n)
     return fine;
 }
 
-static bool read_compressed(const ek__index_file *file, int fd, uint64_t place, char *out, size_t n, bool *no_memory)
+static bool read_compressed(const ek__index_opened *file, int fd, uint64_t place, char *out, size_t n, bool *no_memory)
 {
     inflating *s = malloc(sizeof *s);
     *no_memory = !s;
@@ -176,7 +176,7 @@ static bool read_compressed(const ek__index_file *file, int fd, uint64_t place, 
 
 /* ---- both ---- */
 
-static ek_status read_from(const ek__index_file *file, int fd, uint64_t place, char *out, size_t n, ek_error *err)
+static ek_status read_from(const ek__index_opened *file, int fd, uint64_t place, char *out, size_t n, ek_error *err)
 {
     bool no_memory = false;
     bool fine = file->header.compressed ? read_compressed(file, fd, place, out, n, &no_memory)
@@ -186,7 +186,7 @@ static ek_status read_from(const ek__index_file *file, int fd, uint64_t place, c
     return fine ? EK_OK : changed(file, err);
 }
 
-ek_status ek__index_read_text(const ek__index_file *file, const ek__index_event *event, char **out, ek_error *err)
+ek_status ek__index_read_text(const ek__index_opened *file, const ek__index_event *event, char **out, ek_error *err)
 {
     int fd;
     size_t n = EK__EVENT_SIZE(event);
@@ -215,7 +215,7 @@ ek_status ek__index_read_text(const ek__index_file *file, const ek__index_event 
 ek_status ek__index_whole_trace(const ek_trace_index *index, int file, char **out, size_t *size, ek_error *err)
 {
     int fd;
-    const ek__index_file *f = &index->file[file];
+    const ek__index_opened *f = &index->file[file];
     ek_status status = open_trace(f, &fd, err);
     if (status != EK_OK)
         return status;

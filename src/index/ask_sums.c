@@ -21,7 +21,7 @@ typedef struct recent {
 } recent;
 
 typedef struct summing {
-    const ek__index_file *file;
+    const ek__index_opened *file;
     const ek__index_row *row;
     int track;
     int64_t begin, end; /* of the file's clock */

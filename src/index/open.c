@@ -126,7 +126,7 @@ static char *path_in(const char *folder, const trace *t)
 }
 
 /* An index that is there and fits. Whatever is wrong with it, it is written again. */
-static ek_status open_existing(const opening *o, const trace *t, ek__index_file *out, bool *found)
+static ek_status open_existing(const opening *o, const trace *t, ek__index_opened *out, bool *found)
 {
     int64_t size, changed;
     *found = false;
@@ -157,7 +157,7 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static ek_status write_to(opening *o, const trace *t, const char *path, ek__index_file *out)
+static ek_status write_to(opening *o, const trace *t, const char *path, ek__index_opened *out)
 {
     double all = o->bytes > 0 ? (double)o->bytes : 1, begun = seconds_now();
     ek__index_written written = {0};
@@ -174,7 +174,7 @@ static ek_status write_to(opening *o, const trace *t, const char *path, ek__inde
     return status;
 }
 
-static ek_status write_anew(opening *o, const trace *t, ek__index_file *out)
+static ek_status write_anew(opening *o, const trace *t, ek__index_opened *out)
 {
     const char *folder = ek__index_place_to_write(&o->places, o->err);
     if (!folder)
@@ -185,7 +185,7 @@ static ek_status write_anew(opening *o, const trace *t, ek__index_file *out)
     return status;
 }
 
-static void tell_problem(opening *o, const trace *t, const ek__index_file *f)
+static void tell_problem(opening *o, const trace *t, const ek__index_opened *f)
 {
     if (f->header.problem_at < 0)
         return;
@@ -197,7 +197,7 @@ static void tell_problem(opening *o, const trace *t, const ek__index_file *f)
 
 static ek_status open_one(opening *o, const trace *t)
 {
-    ek__index_file file;
+    ek__index_opened file;
     bool found;
     ek_status status = open_existing(o, t, &file, &found);
     if (status == EK_OK && !found)
@@ -240,7 +240,7 @@ static ek_status keep_folder(opening *o)
 static void sort_files(ek_trace_index *index)
 {
     for (int i = 1; i < index->n_files; i++) {
-        ek__index_file file = index->file[i];
+        ek__index_opened file = index->file[i];
         int k = i;
         for (; k > 0; k--) {
             int before = index->file[k - 1].rank;

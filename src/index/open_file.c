@@ -68,7 +68,7 @@ static bool times_fit(const ek__index_header *h)
     return h->begin > -FARTHEST && h->end < FARTHEST && h->begin <= h->end;
 }
 
-static ek_status read_header(const char *path, ek__index_file *f, ek_error *err)
+static ek_status read_header(const char *path, ek__index_opened *f, ek_error *err)
 {
     struct stat info;
     ek__index_header *h = &f->header;
@@ -91,7 +91,7 @@ static ek_status read_header(const char *path, ek__index_file *f, ek_error *err)
     return EK_OK;
 }
 
-static ek_status map_sections(const char *path, ek__index_file *f, ek_error *err)
+static ek_status map_sections(const char *path, ek__index_opened *f, ek_error *err)
 {
     const ek__index_header *h = &f->header;
     f->map = mmap(NULL, f->size, PROT_READ, MAP_PRIVATE, f->fd, 0);
@@ -112,7 +112,7 @@ static ek_status map_sections(const char *path, ek__index_file *f, ek_error *err
 }
 
 /* Copies, so that what was checked stays as it was. */
-static void *copy_of(const ek__index_file *f, const ek__index_section *section, size_t item)
+static void *copy_of(const ek__index_opened *f, const ek__index_section *section, size_t item)
 {
     void *copy = ek__alloc(section->n, item);
     if (copy && section->n > 0)
@@ -120,7 +120,7 @@ static void *copy_of(const ek__index_file *f, const ek__index_section *section, 
     return copy;
 }
 
-static bool copy_sections(ek__index_file *f)
+static bool copy_sections(ek__index_opened *f)
 {
     const ek__index_header *h = &f->header;
     f->row = copy_of(f, &h->rows, sizeof *f->row);
@@ -136,7 +136,7 @@ static bool copy_sections(ek__index_file *f)
 /* ---- what the sections say ---- */
 
 /* Chunks of a row: full ones, and a last one with the rest. `groups`: how many groups are taken so far. */
-static bool chunks_fit(const ek__index_file *f, const ek__index_row *row, uint64_t *groups)
+static bool chunks_fit(const ek__index_opened *f, const ek__index_row *row, uint64_t *groups)
 {
     const ek__index_header *h = &f->header;
     for (uint64_t c = 0; c < row->n_chunks; c++) {
@@ -152,7 +152,7 @@ static bool chunks_fit(const ek__index_file *f, const ek__index_row *row, uint64
     return true;
 }
 
-static bool rows_fit(const ek__index_file *f)
+static bool rows_fit(const ek__index_opened *f)
 {
     uint64_t chunks = 0, groups = 0;
     for (uint32_t r = 0; r < f->n_rows; r++) {
@@ -167,12 +167,12 @@ static bool rows_fit(const ek__index_file *f)
     return true;
 }
 
-static bool text_fits(const ek__index_file *f, const ek__index_text *text)
+static bool text_fits(const ek__index_opened *f, const ek__index_text *text)
 {
     return text->at <= f->header.texts.n && text->size <= f->header.texts.n - text->at;
 }
 
-static bool tracks_fit(const ek__index_file *f)
+static bool tracks_fit(const ek__index_opened *f)
 {
     uint64_t rows = 0;
     for (uint32_t t = 0; t < f->n_tracks; t++) {
@@ -191,7 +191,7 @@ static bool tracks_fit(const ek__index_file *f)
     return rows == f->n_rows;
 }
 
-static bool counters_fit(const ek__index_file *f)
+static bool counters_fit(const ek__index_opened *f)
 {
     const ek__index_header *h = &f->header;
     for (uint32_t c = 0; c < f->n_counters; c++) {
@@ -213,7 +213,7 @@ static size_t shown_size(const ek__index_text *text)
 }
 
 /* Room for the texts of all tracks and counters; a name may be made of two. */
-static size_t all_shown(const ek__index_file *f)
+static size_t all_shown(const ek__index_opened *f)
 {
     size_t size = 1;
     for (uint32_t t = 0; t < f->n_tracks; t++) {
@@ -228,7 +228,7 @@ static size_t all_shown(const ek__index_file *f)
     return size;
 }
 
-static char *put_text(const ek__index_file *f, char **to, const char *before, const ek__index_text *text)
+static char *put_text(const ek__index_opened *f, char **to, const char *before, const ek__index_text *text)
 {
     char *begin = *to;
     size_t n = strlen(before), size = shown_size(text);
@@ -242,7 +242,7 @@ static char *put_text(const ek__index_file *f, char **to, const char *before, co
     return begin;
 }
 
-static bool show_texts(ek__index_file *f)
+static bool show_texts(ek__index_opened *f)
 {
     char *to = f->shown_texts = malloc(all_shown(f));
     if (!to)
@@ -302,6 +302,8 @@ static int compare_names(const char *a, const char *b)
 static int compare_places(const void *a, const void *b)
 {
     const place *x = a, *y = b;
+    if ((x->track->n_rows == 0) != (y->track->n_rows == 0))
+        return x->track->n_rows == 0 ? 1 : -1;
     if (x->track->track_class != y->track->track_class)
         return x->track->track_class < y->track->track_class ? -1 : 1;
     int order = compare_names(x->shown->process, y->shown->process);
@@ -315,7 +317,7 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* Tracks and their rows as shown; track_at tells where those of the file went. */
-static void put_in_order(ek__index_file *f, const place *at, ek__index_row *row, ek__index_track *track,
+static void put_in_order(ek__index_opened *f, const place *at, ek__index_row *row, ek__index_track *track,
                          ek__index_shown_track *shown)
 {
     uint32_t n = 0;
@@ -329,10 +331,11 @@ static void put_in_order(ek__index_file *f, const place *at, ek__index_row *row,
             row[n].track = t;
         }
         f->track_at[at[t].number] = t;
+        f->n_shown += from->n_rows > 0;
     }
 }
 
-static bool sort_tracks(ek__index_file *f)
+static bool sort_tracks(ek__index_opened *f)
 {
     place *at = ek__alloc(f->n_tracks, sizeof *at);
     ek__index_row *row = ek__alloc(f->n_rows, sizeof *row);
@@ -364,7 +367,7 @@ static bool sort_tracks(ek__index_file *f)
 
 /* ---- all together ---- */
 
-static ek_status take_sections(const char *path, ek__index_file *f, ek_error *err)
+static ek_status take_sections(const char *path, ek__index_opened *f, ek_error *err)
 {
     ek_status status = map_sections(path, f, err);
     if (status != EK_OK)
@@ -380,9 +383,9 @@ static ek_status take_sections(const char *path, ek__index_file *f, ek_error *er
     return show_texts(f) && sort_tracks(f) ? EK_OK : ek__no_memory(err);
 }
 
-ek_status ek__index_file_open(const char *path, ek__index_file *out, ek_error *err)
+ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error *err)
 {
-    ek__index_file f = {.rank = EK_TRACE_NO_RANK, .stage = -1};
+    ek__index_opened f = {.rank = EK_TRACE_NO_RANK, .stage = -1};
     f.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (f.fd < 0)
         return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be opened: %s%s", strerror(errno),
@@ -397,7 +400,7 @@ ek_status ek__index_file_open(const char *path, ek__index_file *out, ek_error *e
     return status;
 }
 
-void ek__index_file_close(ek__index_file *f)
+void ek__index_file_close(ek__index_opened *f)
 {
     if (f->map)
         munmap(f->map, f->size);
@@ -413,5 +416,5 @@ void ek__index_file_close(ek__index_file *f)
     free(f->row);
     free(f->path);
     free(f->trace);
-    *f = (ek__index_file){.fd = -1};
+    *f = (ek__index_opened){.fd = -1};
 }

@@ -25,7 +25,7 @@ typedef struct ek__index_shown_counter {
 
 /** One index file. Small sections are in memory and checked; groups, names and texts are mapped, and what is read of
  *  them is checked where it is used. */
-typedef struct ek__index_file {
+typedef struct ek__index_opened {
     char *trace; /**< absolute path of the trace */
     char *path;  /**< the same as it was given, or found below what was given */
     int fd;      /**< of the index */
@@ -36,6 +36,7 @@ typedef struct ek__index_file {
     unsigned char *map;
     size_t size;
     uint32_t n_rows, n_tracks, n_counters, n_names;
+    uint32_t n_shown;   /**< tracks with rows: the first ones; the others only have arrows */
     ek__index_row *row; /**< [n_rows], by track as shown */
     ek__index_chunk *chunk;
     ek__index_track *track;     /**< [n_tracks], as shown */
@@ -51,11 +52,11 @@ typedef struct ek__index_file {
     const char *texts;
     int first_row, first_track, first_counter; /**< numbers of the first ones within the index */
     uint32_t first_name;
-} ek__index_file;
+} ek__index_opened;
 
 struct ek_trace_index {
     int n_files;
-    ek__index_file *file; /**< [n_files] */
+    ek__index_opened *file; /**< [n_files] */
     int n_rows, n_tracks, n_counters;
     uint32_t n_names;
     int64_t origin, end;
@@ -70,8 +71,8 @@ struct ek_trace_index {
  * @return EK_OK; EK_ERR_INPUT when it is damaged or of another version; EK_ERR_SYSTEM; EK_ERR_MEMORY.
  *         O(rows + chunks + tracks + counters); memory the same.
  */
-ek_status ek__index_file_open(const char *path, ek__index_file *out, ek_error *err);
-void ek__index_file_close(ek__index_file *file);
+ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error *err);
+void ek__index_file_close(ek__index_opened *file);
 /** Size and time of change of a trace, as the header keeps them. @return false when it cannot be asked. */
 bool ek__index_trace_state(int fd, const char *path, int64_t *size, int64_t *changed);
 /** The bytes of a header that its checksum covers. */
@@ -123,12 +124,12 @@ static inline int64_t ek__time_between(int64_t begin, int64_t end)
     return difference;
 }
 
-static inline int64_t ek__index_shown(const ek__index_file *file, int64_t time)
+static inline int64_t ek__index_shown(const ek__index_opened *file, int64_t time)
 {
     return ek__add_times(time, file->offset);
 }
 
-static inline int64_t ek__index_of_file(const ek__index_file *file, int64_t shown)
+static inline int64_t ek__index_of_file(const ek__index_opened *file, int64_t shown)
 {
     return ek__time_between(file->offset, shown);
 }
@@ -147,15 +148,15 @@ static inline bool ek__index_overlaps(int64_t begin, int64_t end, int64_t from, 
 /* ---- rows ---- */
 
 /** The file of a row, and its row there; NULL for one that is not there. O(log files). */
-const ek__index_file *ek__index_find_row(const ek_trace_index *index, int row, const ek__index_row **out);
-const ek__index_file *ek__index_find_track(const ek_trace_index *index, int track, const ek__index_track **out);
+const ek__index_opened *ek__index_find_row(const ek_trace_index *index, int row, const ek__index_row **out);
+const ek__index_opened *ek__index_find_track(const ek_trace_index *index, int track, const ek__index_track **out);
 /** The number of a name within the index. */
-static inline uint32_t ek__index_name_number(const ek__index_file *file, uint32_t name)
+static inline uint32_t ek__index_name_number(const ek__index_opened *file, uint32_t name)
 {
     return name < file->n_names ? file->first_name + name : UINT32_MAX;
 }
 
-static inline const ek__index_chunk *ek__index_row_chunk(const ek__index_file *file, const ek__index_row *row,
+static inline const ek__index_chunk *ek__index_row_chunk(const ek__index_opened *file, const ek__index_row *row,
                                                          uint64_t c)
 {
     return &file->chunk[row->first_chunk + c];
@@ -175,16 +176,16 @@ static inline uint32_t ek__index_n_groups(const ek__index_chunk *chunk)
 
 /** Read events `first` to `first + n - 1` of a chunk. Durations come out 0 or more, types below EK_N_VIEW_TYPES.
  *  @return EK_OK or EK_ERR_SYSTEM. */
-ek_status ek__index_read_chunk(const ek__index_file *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
+ek_status ek__index_read_chunk(const ek__index_opened *file, const ek__index_chunk *chunk, uint32_t first, uint32_t n,
                                ek__index_event *out, ek_error *err);
 /** The same of a row, over chunks. */
-ek_status ek__index_read_events(const ek__index_file *file, const ek__index_row *row, uint32_t first, uint32_t n,
+ek_status ek__index_read_events(const ek__index_opened *file, const ek__index_row *row, uint32_t first, uint32_t n,
                                 ek__index_event *out, ek_error *err);
 /** `n` bytes of the index file from `at`. */
-ek_status ek__index_read_bytes(const ek__index_file *file, uint64_t at, void *out, size_t n, ek_error *err);
+ek_status ek__index_read_bytes(const ek__index_opened *file, uint64_t at, void *out, size_t n, ek_error *err);
 
 /** The first chunk of a row that does not end before a time; n_chunks without one. O(log n). */
-uint64_t ek__index_first_chunk(const ek__index_file *file, const ek__index_row *row, int64_t time);
+uint64_t ek__index_first_chunk(const ek__index_opened *file, const ek__index_row *row, int64_t time);
 
 /** Groups of events that were read last, for calls that look at many times in few rows. {0} to begin with. */
 enum { EK__INDEX_CACHED_GROUPS = 64 };
@@ -198,34 +199,34 @@ typedef struct ek__index_groups {
 
 /** The last event of a row that begins at or before a time (of the file), if it has not ended before it: its index, or
  *  UINT32_MAX. `groups` may be NULL. O(log n) and a read of 64 events. */
-ek_status ek__index_locate(const ek__index_file *file, const ek__index_row *row, int64_t time, ek__index_groups *groups,
-                           uint32_t *at, ek__index_event *event, ek_error *err);
+ek_status ek__index_locate(const ek__index_opened *file, const ek__index_row *row, int64_t time,
+                           ek__index_groups *groups, uint32_t *at, ek__index_event *event, ek_error *err);
 /** The deepest row of a track with an event at a time: its number within the file, or -1. */
-ek_status ek__index_locate_deepest(const ek__index_file *file, const ek__index_track *track, int64_t time,
+ek_status ek__index_locate_deepest(const ek__index_opened *file, const ek__index_track *track, int64_t time,
                                    ek__index_groups *groups, int *row, uint32_t *at, ek__index_event *event,
                                    ek_error *err);
 
 /** The first arrow of a list (sorted by `from_time`, or by `to_time`) of a track that is not before a time, counted
  *  from the track's first. O(log n) reads. */
-ek_status ek__index_first_arrow(const ek__index_file *file, const ek__index_track *track, bool to, int64_t time,
+ek_status ek__index_first_arrow(const ek__index_opened *file, const ek__index_track *track, bool to, int64_t time,
                                 uint64_t *at, ek_error *err);
 /** `n` arrows of a track's list. Tracks come out as shown; those beyond are the track itself. */
-ek_status ek__index_read_arrows(const ek__index_file *file, const ek__index_track *track, bool to, uint64_t first,
+ek_status ek__index_read_arrows(const ek__index_opened *file, const ek__index_track *track, bool to, uint64_t first,
                                 size_t n, ek__index_arrow *out, ek_error *err);
 
 /* ---- the trace itself ---- */
 
 /** The text of an event as it stands in the trace: `size` bytes and a NUL, malloc. EK_ERR_SYSTEM when the trace has
  *  changed since. O(size) of a plain trace; of a compressed one from the spot before it. */
-ek_status ek__index_read_text(const ek__index_file *file, const ek__index_event *event, char **out, ek_error *err);
+ek_status ek__index_read_text(const ek__index_opened *file, const ek__index_event *event, char **out, ek_error *err);
 
 /* ---- around an event ---- */
 
 /** Arrows that begin (`to`: end) at an event, up to `capacity`. O(log n) reads, and up to 4096 arrows. */
-ek_status ek__index_arrows_of(const ek__index_file *file, int row, uint32_t at, const ek__index_event *event, bool to,
+ek_status ek__index_arrows_of(const ek__index_opened *file, int row, uint32_t at, const ek__index_event *event, bool to,
                               ek__index_groups *groups, ek__index_arrow *out, int capacity, int *n, ek_error *err);
 /** The layer of an event whose text is given: "" when nothing tells it. `row`: within the file. */
-ek_status ek__index_layer(const ek__index_file *file, int row, uint32_t at, const ek__index_event *event,
+ek_status ek__index_layer(const ek__index_opened *file, int row, uint32_t at, const ek__index_event *event,
                           const char *text, size_t size, ek__index_groups *groups, char layer[256], ek_error *err);
 
 #endif

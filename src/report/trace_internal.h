@@ -43,7 +43,8 @@ void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS]);
 
 /** Means over the ranks of what stands for each of them, in nanoseconds. */
 typedef struct ek__run_means {
-    double step, computing, exposed, idle;
+    double step;                           /**< of ek__rank_step() */
+    double span, computing, exposed, idle; /**< of ek__rank_span() and its parts */
 } ek__run_means;
 ek__run_means ek__means_of_run(const ek_trace_run *run);
 

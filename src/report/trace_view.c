@@ -113,7 +113,8 @@ ek__run_means ek__means_of_run(const ek_trace_run *run)
     ek__run_means sum = {0};
     for (int i = 0; i < run->n_ranks; i++) {
         const ek_trace_breakdown *b = ek__rank_breakdown(&run->rank[i]);
-        sum.step += (double)ek__rank_span(&run->rank[i]) / run->n_ranks;
+        sum.step += (double)ek__rank_step(&run->rank[i]) / run->n_ranks;
+        sum.span += (double)ek__rank_span(&run->rank[i]) / run->n_ranks;
         sum.computing += (double)ek__known(b->computing) / run->n_ranks;
         sum.exposed += (double)ek__known(b->communication_not_overlapped) / run->n_ranks;
         sum.idle += (double)ek__known(b->free) / run->n_ranks;

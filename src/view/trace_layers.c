@@ -156,8 +156,9 @@ void ek__view_trace_layers(const ek_view_run *run, ek__stream *s)
     for (int i = 0; i < run->trace->n_ranks; i++)
         n += run->trace->rank[i].layers.n;
     if (n == 0)
-        ek__section_note(&x, "No layers are told by these files. On Ascend profile with names of operators (level 1 or "
-                             "higher); of PyTorch record modules or stacks (with_modules=True or with_stack=True).");
+        ek__section_note(&x, "No layers are told by these files. Name them with --body, --head and --tail where the "
+                             "model's own names do not repeat as layers do; on Ascend profile at level 1 or higher, of "
+                             "PyTorch record modules or stacks (with_modules=True or with_stack=True).");
     put_sources(run->trace, &x);
     ek__view_note_rest(&x, n - EK__VIEW_MAX_ROWS / 3, "layers", "evenkeel trace --csv DIR has all");
     if (n > 0) {
