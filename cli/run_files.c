@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "evenkeel/trace_index.h"
+
 #include "options.h"
 
 enum { HEAD = 1 << 16, CHUNK = 1 << 20, OVERLAP = 64, MAX_DEPTH = 8, MAX_PATH = 4096 };
@@ -228,9 +230,10 @@ static void take_found(search *s, const char *path, long long size)
         s->failed = !push(s->files, path, kind, true);
 }
 
+/* What we left beside the traces is no part of the run. */
 static int keep_visible(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.';
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, EK_TRACE_INDEX_FOLDER) != 0;
 }
 
 static void walk(search *s, const char *folder, int depth)

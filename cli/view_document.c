@@ -105,7 +105,7 @@ static void name_kept(cli_document *document, const cli_view_how *how, const cha
     asked = mix_text(asked, how->model.schedule ? how->model.schedule->name : NULL);
     asked = mix_set(mix_set(asked, first, &own, false), second, &own, false);
     if (stat(folder, &own) != 0 ||
-        snprintf(document->kept_path, sizeof document->kept_path, "%s/document-%016" PRIx64 ".json", folder, asked) >=
+        snprintf(document->kept_path, sizeof document->kept_path, "%s/document-%016" PRIx64 ".ekdocument", folder, asked) >=
             (int)sizeof document->kept_path) {
         document->kept_path[0] = '\0';
         return;

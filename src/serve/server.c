@@ -213,14 +213,12 @@ static ek_status make_reply(const ek_server *server, const ek__target *target, c
     return status;
 }
 
-static enum MHD_Result reply_to(pending *request, struct MHD_Connection *connection, const char *method)
+static enum MHD_Result reply_to(pending *request, struct MHD_Connection *connection)
 {
     ek_server *server = request->server;
     ek__target target;
     const ek__answer *answer = NULL;
-    refusal refused = check_sender(server, connection, method);
-    if (refused.status == 0)
-        refused = check_target(server, request, &target, &answer);
+    refusal refused = check_target(server, request, &target, &answer);
     if (refused.status == 0 && atomic_load(&server->outstanding) > most_outstanding)
         refused = (refusal){MHD_HTTP_SERVICE_UNAVAILABLE, "too many answers wait to be taken; ask again later"};
     if (refused.status != 0)
@@ -269,13 +267,17 @@ static enum MHD_Result handle(void *user, struct MHD_Connection *connection, con
     (void)user, (void)url, (void)version, (void)upload;
     if (!request)
         return MHD_NO;
-    *upload_size = 0;
-    if (!request->called) { /* the headers are there; what follows them is not wanted */
-        request->called = true;
-        atomic_fetch_add(&request->server->n_open, 1);
+    if (*upload_size > 0) { /* what a refused request sends all the same */
+        *upload_size = 0;
         return MHD_YES;
     }
-    return reply_to(request, connection, method);
+    if (request->called)
+        return reply_to(request, connection);
+    /* The headers are there; whoever may not ask need not send more. */
+    request->called = true;
+    atomic_fetch_add(&request->server->n_open, 1);
+    refusal refused = check_sender(request->server, connection, method);
+    return refused.status == 0 ? MHD_YES : send_line(request->server, connection, refused.status, refused.text);
 }
 
 static void complete(void *user, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode how)
