@@ -13,8 +13,7 @@
 #include "memory.h"
 #include "options.h"
 #include "page.h"
-#include "progress.h"
-#include "run_files.h"
+#include "prediction.h"
 #include "run_read.h"
 #include "search.h"
 #include "timeline.h"
@@ -203,13 +202,11 @@ static ek_status write_report(const void *user, FILE *out, ek_error *err)
 typedef struct more {
     ek_trace_index *index;
     bool has_memory;
-    ek_memory memory;
-    ek_memory_course course;
-    ek_memory_report report;
+    cli_prediction memory;
 } more;
 
 /* A page without its timeline is still worth having. */
-static bool open_timeline(const command *c, const found *f, more *m)
+static bool open_timeline(const command *c, const cli_run_evidence *f, more *m)
 {
     const char *path[CLI_MAX_RUN_FILES];
     int n = 0;
@@ -226,24 +223,15 @@ static bool open_timeline(const command *c, const found *f, more *m)
     return cli_timeline_open(path, n, &f->trace, c->options.n_threads, &m->index);
 }
 
-static void predict_memory(const command *c, const found *f, more *m)
+static void predict_memory(const command *c, const cli_run_evidence *f, more *m)
 {
     ek_error err;
-    if (ek_memory_predict(&f->job, NULL, &m->memory, &err) != EK_OK) {
-        if (!c->quiet)
-            cli_note("the page has no prediction of memory: %s", err.message);
-        return;
-    }
-    m->has_memory = true;
-    bool course = ek_memory_course_of(&f->job, &m->course, &err) == EK_OK;
-    m->report = (ek_memory_report){.job = &f->job,
-                                   .memory = &m->memory,
-                                   .device = f->input.device,
-                                   .course = course ? &m->course : NULL,
-                                   .stage = -1};
+    m->has_memory = cli_prediction_make(&f->job, f->input.device, &m->memory, &err) == EK_OK;
+    if (!m->has_memory && !c->quiet)
+        cli_note("the page has no prediction of memory: %s", err.message);
 }
 
-static bool write_page(const command *c, const found *f, const ek_diagnosis *d, const char *path)
+static bool write_page(const command *c, const cli_run_evidence *f, const ek_diagnosis *d, const char *path)
 {
     char name[256], title[300];
     more m = {0};
@@ -253,21 +241,19 @@ static bool write_page(const command *c, const found *f, const ek_diagnosis *d, 
     cli_timeline_name(c->files.n > 0 ? c->files.file[0].path : "run", name, sizeof name);
     snprintf(title, sizeof title, "Diagnosis of %s", name);
     const ek_view_run run = {.name = name,
-                             .memory = m.has_memory ? &m.report : NULL,
+                             .memory = m.has_memory ? &m.memory.report : NULL,
                              .trace = f->input.trace,
                              .index = m.index,
                              .diagnosis = d};
     fine = fine && cli_write_page(path, title, &run, 1);
     ek_trace_index_close(m.index);
-    if (m.has_memory)
-        ek_memory_clear(&m.memory);
-    ek_memory_course_clear(&m.course);
+    cli_prediction_clear(&m.memory);
     return fine;
 }
 
 /* ---- all of it ---- */
 
-static bool print(const command *c, const found *f, const ek_diagnosis *d)
+static bool print(const command *c, const cli_run_evidence *f, const ek_diagnosis *d)
 {
     ek_error err = {0};
     const report r = {d, formats[c->format].write};
@@ -279,7 +265,7 @@ static bool print(const command *c, const found *f, const ek_diagnosis *d)
     return r.write ? cli_write_output(path, write_report, &r) : write_page(c, f, d, path);
 }
 
-static int answer(const command *c, const found *f, ek_diagnosis *d)
+static int answer(const command *c, const cli_run_evidence *f, ek_diagnosis *d)
 {
     int all = d->n_bottlenecks;
     if (c->top > 0 && c->top < all)
