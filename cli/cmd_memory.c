@@ -126,7 +126,7 @@ static bool take_text(command *c, const cli_option *option, const char *text)
     } texts[] = {{"calibrate", &c->calibrate}, {"calibrate-stages", &c->calibrate_stages},
                  {"device", &c->device},       {"svg", &c->svg},
                  {"log-dir", &c->log_dir},     {"layers-out", &c->layers},
-                 {"trace", &c->trace}, {"html", &c->html}};
+                 {"trace", &c->trace},         {"html", &c->html}};
     const struct {
         const char *name;
         bool *place;

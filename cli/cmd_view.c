@@ -12,6 +12,7 @@
 #include "options.h"
 #include "page.h"
 #include "search.h"
+#include "timeline.h"
 #include "view_runs.h"
 #include "view_serve.h"
 
@@ -204,12 +205,25 @@ static bool is_page(const char *path)
     return strncmp(head, "<!doctype html>", 15) == 0 && strstr(head, "<title>Evenkeel");
 }
 
+/* The name of the input without its ending. */
+static void name_page(const char *path, char *name, size_t size)
+{
+    static const char *const endings[] = {".gz", ".json", ".yaml", ".yml", ".sh", ".html"};
+    cli_timeline_name(path, name, size);
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(endings[i]);
+        if (n > length && strcmp(name + n - length, endings[i]) == 0)
+            name[n -= length] = '\0';
+    }
+}
+
 /* The page's file: as asked for, else by the first input, where that takes nothing of somebody's away. */
 static bool choose_output(const command *c, char *path, size_t size, bool *replaces)
 {
     struct stat unused;
-    char name[EK_NAME_SIZE];
-    cli_view_name(c->source[0], name, sizeof name);
+    char name[256];
+    name_page(c->source[0], name, sizeof name);
     snprintf(path, size, "%s%s", c->output ? c->output : name, c->output ? "" : ".html");
     *replaces = strcmp(path, "-") != 0 && stat(path, &unused) == 0 && S_ISREG(unused.st_mode);
     if (c->output || !*replaces || is_page(path))
@@ -232,23 +246,8 @@ static bool tell_page(const command *c, const char *path, bool replaces)
     return cli_printed(EK_OK, &err);
 }
 
-static bool is_small_enough(const cli_run_files *files)
-{
-    if (files->trace_bytes <= EK_VIEW_MAX_TRACE_BYTES)
-        return true;
-    cli_error(
-        NULL,
-        "the traces have %.0f MB, and a page holds up to %.0f MB of them; look at them with `evenkeel view --serve`",
-        1e-6 * (double)files->trace_bytes, 1e-6 * EK_VIEW_MAX_TRACE_BYTES);
-    return false;
-}
-
 static bool read_set(const command *c, const cli_view_set *other, cli_view_set *set)
 {
-    if (!is_small_enough(&set->files))
-        return false;
-    if (has_kind(set, CLI_RUN_TRACE) && !cli_view_open_index(&c->how, set, true, NULL))
-        return false;
     return cli_view_read(&c->how, other, set) && !cli_interrupted;
 }
 

@@ -21,7 +21,6 @@
 #endif
 
 #include "files.h"
-#include "search.h"
 
 enum { MAX_PATH = 4096, MAX_DEPTH = 16 };
 
@@ -105,8 +104,8 @@ static void name_kept(cli_document *document, const cli_view_how *how, const cha
     asked = mix_text(asked, how->model.schedule ? how->model.schedule->name : NULL);
     asked = mix_set(mix_set(asked, first, &own, false), second, &own, false);
     if (stat(folder, &own) != 0 ||
-        snprintf(document->kept_path, sizeof document->kept_path, "%s/document-%016" PRIx64 ".ekdocument", folder, asked) >=
-            (int)sizeof document->kept_path) {
+        snprintf(document->kept_path, sizeof document->kept_path, "%s/document-%016" PRIx64 ".ekdocument", folder,
+                 asked) >= (int)sizeof document->kept_path) {
         document->kept_path[0] = '\0';
         return;
     }
@@ -227,7 +226,9 @@ static bool write_document(const cli_view_how *how, const char *title, FILE *out
     if (!cli_view_read(how, NULL, first))
         return false;
     run[0] = first->run[0];
-    bool compared = second->files.n > 0 && cli_view_read(how, first, second);
+    cli_view_how figures = *how;
+    figures.no_timeline = true; /* the server has one index */
+    bool compared = second->files.n > 0 && cli_view_read(&figures, first, second);
     if (compared)
         run[1] = second->run[0];
     const ek_view view = {.title = title, .n_runs = compared ? 2 : 1, .run = run, .served = true};

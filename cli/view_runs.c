@@ -2,36 +2,16 @@
  * indexed, and diagnosed where there is more than traces; plans are simulated; settings are predicted from. */
 #include "view_runs.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "progress.h"
 #include "search.h"
+#include "timeline.h"
 
 static bool said(ek_status status, const ek_error *err)
 {
     if (status != EK_OK)
         cli_error(err, "%s", err->message);
     return status == EK_OK;
-}
-
-void cli_view_name(const char *path, char *out, size_t size)
-{
-    static const char *const endings[] = {".gz", ".json", ".yaml", ".yml", ".sh", ".html"};
-    size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    const char *begin = path + n;
-    while (begin > path && begin[-1] != '/')
-        begin--;
-    n = (size_t)(path + n - begin);
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        size_t length = strlen(endings[i]);
-        if (n > length && memcmp(begin + n - length, endings[i], length) == 0)
-            n -= length;
-    }
-    bool nameless = n == 0 || strspn(begin, "./") >= n;
-    snprintf(out, size, "%.*s", nameless ? 13 : (int)n, nameless ? "evenkeel-view" : begin);
 }
 
 /* ---- traces ---- */
@@ -45,24 +25,13 @@ int cli_view_traces(const cli_view_set *set, const char *path[CLI_MAX_RUN_FILES]
     return n;
 }
 
-bool cli_view_open_index(const cli_view_how *how, cli_view_set *set, bool temporary, ek_trace_index_made *made)
+/* For a page, unless the set has one already. */
+static bool open_timeline(const cli_view_how *how, cli_view_set *set)
 {
     const char *path[CLI_MAX_RUN_FILES];
     int n = cli_view_traces(set, path);
-    ek_error err;
-    cli_progress progress;
-    cli_progress_begin(&progress);
-    const ek_trace_index_options options = {.folder = how->index_folder,
-                                            .temporary = temporary,
-                                            .fresh = how->fresh,
-                                            .n_threads = how->n_threads,
-                                            .progress = cli_progress_show,
-                                            .user = &progress,
-                                            .interrupt = &progress.interrupted};
-    ek_status status =
-        ek_trace_index_open(path, n, &options, how->quiet ? NULL : &progress.listener, &set->index, made, &err);
-    cli_progress_end(&progress);
-    return said(status, &err);
+    return how->no_timeline || set->index || !set->evidence.input.trace ||
+           cli_timeline_open(path, n, &set->evidence.trace, how->n_threads, &set->index);
 }
 
 /* ---- plans ---- */
@@ -128,30 +97,6 @@ static bool read_plans(const cli_view_how *how, const cli_view_set *other, cli_v
     return true;
 }
 
-/* ---- memory ---- */
-
-static bool predict(const ek_run_input *input, cli_view_memory *m)
-{
-    ek_error err;
-    if (!said(ek_memory_predict(input->job, NULL, &m->memory, &err), &err) ||
-        !said(ek_memory_measures(input->job, input->device, m->measure, &m->n_measures, &err), &err) ||
-        !said(ek_memory_kept(input->job, m->kept, &m->n_kept, &err), &err))
-        return false;
-    if (input->device && !said(cli_memory_times(input->job, input->device, m->time, &m->n_times, &err), &err))
-        return false;
-    m->report = (ek_memory_report){.job = input->job,
-                                   .memory = &m->memory,
-                                   .device = input->device,
-                                   .n_times = m->n_times,
-                                   .time = m->time,
-                                   .n_measures = m->n_measures,
-                                   .measure = m->measure,
-                                   .n_kept = m->n_kept,
-                                   .kept = m->kept,
-                                   .stage = -1};
-    return true;
-}
-
 /* ---- a run ---- */
 
 static bool diagnose(const cli_view_how *how, cli_view_set *set)
@@ -171,6 +116,7 @@ static bool read_training_run(const cli_view_how *how, cli_view_set *set)
     cli_run_evidence *evidence = &set->evidence;
     const ek_run_input *input = &evidence->input;
     cli_job_options job = how->job;
+    ek_error err;
     const cli_run_reading reading = {.files = &set->files,
                                      .job = &job,
                                      .has_overrides = how->has_overrides,
@@ -185,12 +131,14 @@ static bool read_training_run(const cli_view_how *how, cli_view_set *set)
                   (input->n_ir > 0);
     if (n_kinds == 0)
         return true;
+    if (!open_timeline(how, set))
+        return false;
     ek_view_run run = {.name = set->name, .trace = input->trace, .index = set->index};
     bool alone = n_kinds == 1 && (input->trace || input->job);
     if (!alone && !diagnose(how, set))
         return false;
     run.diagnosis = alone ? NULL : &set->diagnosis;
-    if (input->job && !predict(input, &set->memory))
+    if (input->job && !said(cli_prediction_make(input->job, input->device, &set->memory, &err), &err))
         return false;
     run.memory = input->job ? &set->memory.report : NULL;
     set->run[set->n_runs++] = run;
@@ -199,7 +147,9 @@ static bool read_training_run(const cli_view_how *how, cli_view_set *set)
 
 bool cli_view_read(const cli_view_how *how, const cli_view_set *other, cli_view_set *set)
 {
-    cli_view_name(set->files.n > 0 ? set->files.file[0].path : "", set->name, sizeof set->name);
+    cli_timeline_name(set->files.n > 0 ? set->files.file[0].path : "run", set->name, sizeof set->name);
+    if (!set->index && !how->no_timeline && !cli_timeline_fits(set->files.trace_bytes))
+        return false;
     if (!check_models(set) || !read_training_run(how, set) || !read_plans(how, other, set))
         return false;
     if (set->n_runs > 0)
@@ -211,9 +161,7 @@ bool cli_view_read(const cli_view_how *how, const cli_view_set *other, cli_view_
 void cli_view_clear(cli_view_set *set)
 {
     cli_run_clear(&set->files);
-    ek_memory_clear(&set->memory.memory);
-    for (int i = 0; i < set->memory.n_kept; i++)
-        ek_kept_clear(&set->memory.kept[i]);
+    cli_prediction_clear(&set->memory);
     ek_diagnosis_clear(&set->diagnosis);
     ek_trace_index_close(set->index);
     cli_cases_clear(&set->cases);

@@ -7,8 +7,8 @@
 
 #include "cases.h"
 #include "job_options.h"
-#include "memory.h"
 #include "model.h"
+#include "prediction.h"
 #include "run_read.h"
 
 enum { CLI_MAX_VIEW_RUNS = CLI_MAX_CASES + 2 };
@@ -23,24 +23,15 @@ typedef struct cli_view_how {
     int stages, n_threads;
     const char *index_folder; /**< NULL: the usual one */
     bool fresh, quiet;
+    bool no_timeline; /**< of traces: figures alone */
 } cli_view_how;
-
-/** A prediction of memory, with what its report points at. */
-typedef struct cli_view_memory {
-    ek_memory memory;
-    int n_times, n_measures, n_kept;
-    ek_memory_time time[CLI_MAX_MEMORY_TIMES];
-    ek_measure measure[EK_MAX_MEASURES];
-    ek_kept kept[EK_MAX_KEPT];
-    ek_memory_report report;
-} cli_view_memory;
 
 /** The files that were given, or those behind --against, and what they became. Zeroed to begin with, and stays where it
  *  is. */
 typedef struct cli_view_set {
     cli_run_files files;
     cli_run_evidence evidence;
-    cli_view_memory memory;
+    cli_prediction memory;
     ek_diagnosis diagnosis;
     ek_trace_index *index;
     ek_layers layers;
@@ -55,22 +46,12 @@ typedef struct cli_view_set {
 int cli_view_traces(const cli_view_set *set, const char *path[CLI_MAX_RUN_FILES]);
 
 /**
- * Open the index of a set's traces, with a progress bar.
- * @param temporary  leave nothing behind
- * @param made       may be NULL
- * @return false after a message
- */
-bool cli_view_open_index(const cli_view_how *how, cli_view_set *set, bool temporary, ek_trace_index_made *made);
-
-/**
- * Read everything of a set and fill its runs.
+ * Read everything of a set and fill its runs. Without an index of its own in the set the traces are indexed for a page,
+ * whose size is bounded.
  * @param other  whose layers serve plans that come without; NULL
  * @return false after a message
  */
 bool cli_view_read(const cli_view_how *how, const cli_view_set *other, cli_view_set *set);
 void cli_view_clear(cli_view_set *set);
-
-/** Name of what a path is, without folder and ending. */
-void cli_view_name(const char *path, char *out, size_t size);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include "cmd.h"
 #include "files.h"
-#include "search.h"
+#include "progress.h"
+#include "timeline.h"
 #include "view_document.h"
 
 static void do_nothing(int signal_number)
@@ -74,6 +75,27 @@ static int serve(const cli_view_how *how, const ek_serve_options *options, const
     return printed ? EXIT_DONE : EXIT_WRONG;
 }
 
+static bool open_index(const cli_view_how *how, cli_view_set *set, ek_trace_index_made *made)
+{
+    const char *path[CLI_MAX_RUN_FILES];
+    int n = cli_view_traces(set, path);
+    ek_error err;
+    cli_progress progress;
+    cli_progress_begin(&progress);
+    const ek_trace_index_options options = {.folder = how->index_folder,
+                                            .fresh = how->fresh,
+                                            .n_threads = how->n_threads,
+                                            .progress = cli_progress_show,
+                                            .user = &progress,
+                                            .interrupt = &progress.interrupted};
+    ek_status status =
+        ek_trace_index_open(path, n, &options, how->quiet ? NULL : &progress.listener, &set->index, made, &err);
+    cli_progress_end(&progress);
+    if (status)
+        cli_error(&err, "%s", err.message);
+    return status == EK_OK;
+}
+
 static void say_indexed(const cli_view_how *how, const ek_trace_index_made *made)
 {
     if (how->quiet || made->n_written == 0)
@@ -89,8 +111,8 @@ int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, cl
     ek_trace_index_made made;
     cli_document document;
     sigset_t awaited;
-    cli_view_name(first->files.file[0].path, first->name, sizeof first->name);
-    if (!cli_view_open_index(how, first, false, &made))
+    cli_timeline_name(first->files.file[0].path, first->name, sizeof first->name);
+    if (!open_index(how, first, &made))
         return EXIT_WRONG;
     say_indexed(how, &made);
     const char *title = options->title ? options->title : first->name;

@@ -45,14 +45,17 @@ export function mountChart(root, contexts) {
     const unit = panes[0].timeline.unit, origin = panes.length === 1 ? panes[0].timeline.origin : null;
     const all_lanes = panes.flatMap((pane) => lanesOf(pane.timeline).map((lane) => ({ lane, pane, source: pane.source,
         group: laneGroup(pane, lane.group) })));
+    const still = (lane) => Number(lane.least === lane.most && lane.limit === null);
+    all_lanes.sort((a, b) => still(a.lane) - still(b.lane)); // what never changes stands last
     if (panes.length > 1) { // the same curve of both runs next to each other
-        all_lanes.sort((a, b) => a.lane.group - b.lane.group || a.lane.curve - b.lane.curve);
+        all_lanes.sort((a, b) => still(a.lane) - still(b.lane) || a.lane.group - b.lane.group || a.lane.curve - b.lane.curve);
     }
     all_lanes.filter(({ lane }) => Number.isNaN(lane.most)).forEach(({ lane, source }) => {
         const points = source.curve(lane.curve, limits.begin, limits.end, (limits.end - limits.begin) / 2000);
         [lane.least, lane.most] = points === null || points.n === 0 ? [NaN, NaN] : extremes(points);
     });
     const steps = stepsForAxis(panes[0].timeline);
+    const overview_rows = rowsForOverview(panes[0].timeline);
     const tip = newTip(holder);
     const selection = newSelection({ changed: tellSelected });
     const stop = new AbortController();
@@ -173,12 +176,12 @@ export function mountChart(root, contexts) {
 
     /** The strip above, painted anew. */
     function refreshOverview() {
-        const pane = panes[0], rows = rowsForOverview(pane.timeline);
+        const pane = panes[0];
         const width = Math.round(parts.overview.width * ratio), height = Math.round((parts.overview.height - 6) * ratio);
-        const painted = paintOverview(pane.source, rows, width, height, limits, palette.ground, contexts[0].colors.pixel);
+        const painted = paintOverview(pane.source, overview_rows, width, height, limits, palette.ground, contexts[0].colors.pixel);
         overview ??= document.createElement("canvas");
-        [overview.width, overview.height] = [painted.image.width, painted.image.height];
-        overview.getContext("2d")?.putImageData(painted.image, 0, 0);
+        [overview.width, overview.height] = [painted.width, painted.height];
+        overview.getContext("2d")?.putImageData(painted, 0, 0);
     }
 
     function draw() {
@@ -202,7 +205,7 @@ export function mountChart(root, contexts) {
         const lines = { times: ticks.ticks.map((tick) => tick.time) };
         all_arrows = true;
         for (const pane of panes) {
-            pane.paint(canvas2d, time, lines, palette, ratio);
+            pane.paint(canvas2d, time, lines, palette, ratio, pane === panes[0] ? overview_rows : []);
             pane.paintNames(canvas2d, parts.gutter, palette, over !== null && paneAt(over.y) === pane ? hovered : -1);
             if (view.arrows) {
                 all_arrows = drawArrows(canvas2d, pane, time, palette) && all_arrows;
