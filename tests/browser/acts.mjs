@@ -201,7 +201,7 @@ test("operators are sorted by a click on a column, and looked for in the timelin
     const page = await open(pages.operators.make());
     await go_to(page, "Operators");
     const table = page.locator("table.rows").first();
-    const head = table.locator("thead button", { hasText: /count/i }).first();
+    const head = table.locator("thead button", { hasText: /count|times/i }).first();
     await head.click();
     const sort = await table.locator("th[aria-sort=ascending], th[aria-sort=descending]").count();
     equal(sort, 1, "sorted columns");
@@ -221,9 +221,10 @@ test("what is compared is shown with its differences", async (open) => {
 
 test("the theme is switched and kept", async (open) => {
     const page = await open(pages.simulation.make());
-    const light = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor + getComputedStyle(document.body).color);
+    const light = await paper();
     await page.locator("header.top select").first().selectOption("dark");
-    const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const dark = await paper();
     check(light !== dark, "the page keeps its colour");
     equal((await view_of(page)).given.get("theme"), "dark", "theme in the address");
 });

@@ -42,6 +42,8 @@ export function events_of(rank, { steps = 3, per_step = 48, names = operators, a
     thread(pid.hccl, 0, "Group 0 Communication");
     thread(pid.overlap, 0, "Computing 0");
     thread(pid.overlap, 1, "Communication 1");
+    thread(pid.overlap, 2, "Communication(Not Overlapped) 2");
+    thread(pid.overlap, 3, "Free 3");
     const span = (process, tid, name, begin, end, more = {}) => events.push(
         { ph: "X", name, pid: process, tid, ts: us(begin), dur: (end - begin) / 1000, args: {}, ...more });
     const flow = (ph, name, cat, id, process, tid, time) => events.push(
@@ -64,10 +66,13 @@ export function events_of(rank, { steps = 3, per_step = 48, names = operators, a
             flow("f", "torch_to_npu", "async_npu", 1700000000000000000n + BigInt(n), pid.device, 2 + n % 2, now);
             flow("s", `HostToDevice${n}`, "HostToDevice", 9000 + n, pid.cann, 8, launch + 4000);
             flow("f", `HostToDevice${n}`, "HostToDevice", 9000 + n, pid.device, 2 + n % 2, now);
+            span(pid.overlap, 3, "Free", now + length, now + length + 1000);
             now += length + 1000;
             if (n % 8 === 7) {
                 span(pid.hccl, 0, `hcom_allReduce__586_0_${n}`, now, now + 60000, { args: { data_type: "fp16", count: 4096 } });
                 span(pid.overlap, 1, "Communication", now, now + 60000);
+                span(pid.overlap, 2, "Communication(Not Overlapped)", now, now + 60000);
+                span(pid.overlap, 3, "Free", now + 60000, now + 61000);
                 now += 61000;
             }
         }
