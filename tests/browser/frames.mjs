@@ -8,10 +8,10 @@ import { write_run } from "./traces.mjs";
 const seconds = Number(process.argv[2] ?? 4);
 
 const cases = [
-    { what: "simulation, 64 stages x 800 micro-batches", page: () => page_of("frames-plan", ["simulate", "--uniform",
-        "forward=2,backward=4", "-s", "64", "-mb", "800", "--schedule", "1f1b", "--html", "PAGE"]) },
-    { what: "trace, 8 ranks", page: () => page_of("frames-trace", ["trace",
-        write_run(join(folder, "frames-run"), 8, { steps: 8, per_step: 330 }), "--format", "json", "--html", "PAGE"]) },
+    { what: "simulation, 12 stages x 4800 micro-batches", page: () => page_of("frames-plan", ["simulate", "--uniform",
+        "forward=2,backward=4", "-s", "12", "-mb", "4800", "--schedule", "1f1b", "--html", "PAGE"]) },
+    { what: "trace, 2 ranks", page: () => page_of("frames-trace", ["trace",
+        write_run(join(folder, "frames-run"), 2, { steps: 8, per_step: 1700 }), "--format", "json", "--html", "PAGE"]) },
 ];
 
 const at = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
