@@ -9,7 +9,7 @@ import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
-import { addMark, showMarks } from "./side/marks.js";
+import { showMarks } from "./side/marks.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -24,14 +24,19 @@ import { tabsOf } from "./tabs.js";
 /** Members of a view that belong to the page, not to the run that is shown. @type {(keyof import("./types").View)[]} */
 const of_page = ["tab", "theme", "arrows", "query", "filter"];
 
+/** A tab's name is any text; an id has no spaces. @param {Tab} tab */
+const buttonId = (tab) => `tab-${tab.id.replace(/[^\w-]+/g, "-")}`;
+
 /** @param {Document} doc */
 function page(doc) {
     const state = makeState(doc, location.hash, (hash) => {
         history.replaceState(null, "", `${location.pathname}${location.search}${hash === "" ? "" : `#${hash}`}`);
     });
     const system = matchMedia("(prefers-color-scheme: dark)");
-    /** @type {Map<number, Context & { colors: ReturnType<typeof makeColors> }>} by run */
+    /** @type {Map<number, Promise<Context>>} by run */
     const contexts = new Map();
+    /** @type {ReturnType<typeof makeColors>[]} of them */
+    const palettes = [];
     /** @type {(() => void)[]} */
     let ends = [];
     /** @type {{ focus(): void } | null} */
@@ -49,29 +54,33 @@ function page(doc) {
     const dark = () => (state.view.theme === "auto" ? system.matches : state.view.theme === "dark");
     function paint() {
         document.documentElement.style.colorScheme = dark() ? "dark" : "light";
-        for (const context of contexts.values()) context.colors.setDark(dark());
+        for (const colors of palettes) colors.setDark(dark());
     }
 
-    /** @param {number} number */
-    async function contextOf(number) {
-        const known = contexts.get(number);
-        if (known !== undefined) return known;
+    /** @param {number} number @returns {Promise<Context>} */
+    function contextOf(number) {
+        const known = contexts.get(number) ?? openContext(number);
+        contexts.set(number, known);
+        return known;
+    }
+
+    /** @param {number} number @returns {Promise<Context>} */
+    async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
+        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "");
         colors.setDark(dark());
-        /** @type {Context & { colors: ReturnType<typeof makeColors> }} */
+        palettes.push(colors);
+        /** @type {Context} */
         const context = { document: doc, state, run, source: null, colors, format, of: contextOf };
-        if (run.timeline !== null) {
-            const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
-            try {
-                context.source = doc.served
-                    ? makeServed(run.timeline, makeClient("", showError), failed)
-                    : await openEmbedded(run.timeline);
-            } catch (error) {
-                showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
-            }
+        if (run.timeline === null) return context;
+        const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
+        try {
+            context.source = doc.served
+                ? makeServed(run.timeline, makeClient("", showError), failed)
+                : await openEmbedded(run.timeline);
+        } catch (error) {
+            showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
         }
-        contexts.set(number, context);
         return context;
     }
 
@@ -88,8 +97,11 @@ function page(doc) {
         fill(main);
     }
 
-    /** What stands above and beside the timeline. @param {Context & { source: import("./types").Source }} context */
-    function aroundTimeline(context) {
+    /**
+     * The timeline with what stands above and beside it.
+     * @param {Context & { source: import("./types").Source }} context @param {HTMLElement} panel
+     */
+    function aroundTimeline(context, panel) {
         const line = element("div", { class: "tools" });
         const made = showTools(line, context);
         tools = made;
@@ -99,7 +111,7 @@ function page(doc) {
             ends.push(show(section, context));
             return section;
         });
-        append(main, line, element("aside", { class: "side", "aria-label": "Selection" }, parts));
+        append(main, line, panel, element("aside", { class: "side", "aria-label": "Selection" }, parts));
     }
 
     const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? tabs[0];
@@ -110,7 +122,7 @@ function page(doc) {
         fill(tablist, tabs.map((tab) => {
             const selected = tab === currentTab();
             return element("button", {
-                id: `tab-${tab.id}`, role: "tab", "data-tab": tab.id, "aria-controls": "panel", "aria-selected": String(selected),
+                id: buttonId(tab), role: "tab", "data-tab": tab.id, "aria-controls": "panel", "aria-selected": String(selected),
                 tabindex: selected ? 0 : -1, onclick: () => state.set({ tab: tab.id }),
             }, tab.title);
         }));
@@ -129,11 +141,11 @@ function page(doc) {
         }
         const timeline = tab.id === "timeline";
         const panel = element("div", {
-            class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": `tab-${tab.id}`,
+            class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": buttonId(tab),
         });
-        append(main, panel);
         const { source } = context;
-        if (timeline && source !== null) aroundTimeline({ ...context, source });
+        if (timeline && source !== null) aroundTimeline({ ...context, source }, panel);
+        else append(main, panel);
         try {
             ends.push(tab.show(panel, context));
         } catch (error) {
@@ -176,7 +188,6 @@ function page(doc) {
         if (event.defaultPrevented || writing || event.ctrlKey || event.metaKey || event.altKey) return;
         if (event.key === "?") showHelp();
         else if (event.key === "/" && tools !== null) tools.focus();
-        else if (event.key.toLowerCase() === "m" && tools !== null) addMark(state);
         else return;
         event.preventDefault();
     }
