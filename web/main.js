@@ -9,7 +9,7 @@ import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
-import { addMark, showMarks } from "./side/marks.js";
+import { showMarks } from "./side/marks.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -30,8 +30,10 @@ function page(doc) {
         history.replaceState(null, "", `${location.pathname}${location.search}${hash === "" ? "" : `#${hash}`}`);
     });
     const system = matchMedia("(prefers-color-scheme: dark)");
-    /** @type {Map<number, Context & { colors: ReturnType<typeof makeColors> }>} by run */
+    /** @type {Map<number, Promise<Context>>} by run */
     const contexts = new Map();
+    /** @type {ReturnType<typeof makeColors>[]} of them */
+    const palettes = [];
     /** @type {(() => void)[]} */
     let ends = [];
     /** @type {{ focus(): void } | null} */
@@ -42,36 +44,40 @@ function page(doc) {
     let tabs = [];
 
     const header = element("header", { class: "top" });
-    const facts = element("div");
+    const facts = element("div", { class: "about" });
     const tablist = element("div", { class: "tabs", role: "tablist", "aria-label": "Views", onkeydown: walkTabs });
     const main = element("main", { class: "main" });
 
     const dark = () => (state.view.theme === "auto" ? system.matches : state.view.theme === "dark");
     function paint() {
         document.documentElement.style.colorScheme = dark() ? "dark" : "light";
-        for (const context of contexts.values()) context.colors.setDark(dark());
+        for (const colors of palettes) colors.setDark(dark());
     }
 
-    /** @param {number} number */
-    async function contextOf(number) {
-        const known = contexts.get(number);
-        if (known !== undefined) return known;
+    /** @param {number} number @returns {Promise<Context>} */
+    function contextOf(number) {
+        const known = contexts.get(number) ?? openContext(number);
+        contexts.set(number, known);
+        return known;
+    }
+
+    /** @param {number} number @returns {Promise<Context>} */
+    async function openContext(number) {
         const run = doc.runs[number];
         const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
         colors.setDark(dark());
-        /** @type {Context & { colors: ReturnType<typeof makeColors> }} */
+        palettes.push(colors);
+        /** @type {Context} */
         const context = { document: doc, state, run, source: null, colors, format, of: contextOf };
-        if (run.timeline !== null) {
-            const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
-            try {
-                context.source = doc.served
-                    ? makeServed(run.timeline, makeClient("", showError), failed)
-                    : await openEmbedded(run.timeline);
-            } catch (error) {
-                showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
-            }
+        if (run.timeline === null) return context;
+        const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
+        try {
+            context.source = doc.served
+                ? makeServed(run.timeline, makeClient("", showError), failed)
+                : await openEmbedded(run.timeline);
+        } catch (error) {
+            showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
         }
-        contexts.set(number, context);
         return context;
     }
 
@@ -88,19 +94,18 @@ function page(doc) {
         fill(main);
     }
 
-    /** @param {Context & { source: import("./types").Source }} context @param {HTMLElement} work @returns {HTMLElement} */
-    function aroundTimeline(context, work) {
+    /** What stands above and beside the timeline. @param {Context & { source: import("./types").Source }} context */
+    function aroundTimeline(context) {
         const line = element("div", { class: "tools" });
         const made = showTools(line, context);
         tools = made;
         ends.push(() => made.end());
-        work.prepend(line);
         const parts = [showDetails, showSums, showMarks].map((show) => {
             const section = element("section");
             ends.push(show(section, context));
             return section;
         });
-        return element("aside", { class: "side", "aria-label": "Selection" }, parts);
+        append(main, line, element("aside", { class: "side", "aria-label": "Selection" }, parts));
     }
 
     const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? tabs[0];
@@ -132,10 +137,9 @@ function page(doc) {
         const panel = element("div", {
             class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": `tab-${tab.id}`,
         });
-        const work = element("div", { class: "work" }, panel);
-        append(main, work);
+        append(main, panel);
         const { source } = context;
-        if (timeline && source !== null) append(main, aroundTimeline({ ...context, source }, work));
+        if (timeline && source !== null) aroundTimeline({ ...context, source });
         try {
             ends.push(tab.show(panel, context));
         } catch (error) {
@@ -178,7 +182,6 @@ function page(doc) {
         if (event.defaultPrevented || writing || event.ctrlKey || event.metaKey || event.altKey) return;
         if (event.key === "?") showHelp();
         else if (event.key === "/" && tools !== null) tools.focus();
-        else if (event.key.toLowerCase() === "m" && tools !== null) addMark(state);
         else return;
         event.preventDefault();
     }
