@@ -56,36 +56,38 @@ static const char *stage_name(int stage, char text[32])
 void ek__view_layer_kinds(const ek_plan *plan, int chunk, int stage, char text[EK__VIEW_KINDS_SIZE])
 {
     ek_chunk_mix mix = ek_plan_mix(plan, chunk, stage);
-    int n = snprintf(text, EK__VIEW_KINDS_SIZE, "no layer");
-    for (int k = 0, used = 0; k < EK_N_RECOMPUTE; k++)
-        if (mix.n[k] > 0) {
-            n = snprintf(text + used, EK__VIEW_KINDS_SIZE - (size_t)used, "%s%d %s", used ? ", " : "", mix.n[k],
-                         ek_recompute_name[k]);
-            used += n;
-        }
+    int used = 0;
+    snprintf(text, EK__VIEW_KINDS_SIZE, "no layer");
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        if (mix.n[k] > 0)
+            used += snprintf(text + used, EK__VIEW_KINDS_SIZE - (size_t)used, "%s%d %s", used ? ", " : "", mix.n[k],
+                             ek_recompute_name[k]);
 }
 
 /* ---- facts ---- */
 
+/* Labels are the same for every plan, since runs are compared by them. */
 static void memory_facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_report *report = run->plans;
     const ek_timeline *t = case_of(run)->timeline;
-    char label[TEXT_SIZE], title[TEXT_SIZE];
+    char title[TEXT_SIZE], text[TEXT_SIZE];
     int stage, tightest = ek__tightest_stage(report, t);
-    double peak = ek_timeline_peak(t, &stage);
-    snprintf(label, sizeof label, "peak memory, stage %d", stage);
-    ek__view_fact(s, memory_title(report, label, title), peak, memory_unit(report), NULL, EK__SIMULATED);
-    if (!(report->memory_limit_mb > 0))
+    double peak = ek_timeline_peak(t, &stage), limit = ek__stage_limit(report, tightest);
+    ek__view_fact(s, memory_title(report, "peak memory", title), peak, memory_unit(report), NULL, EK__SIMULATED);
+    snprintf(text, sizeof text, "stage %d", stage);
+    ek__view_fact(s, "fullest", NAN, EK__UNIT_TEXT, text, EK__SIMULATED);
+    if (!(limit > 0))
         return;
-    snprintf(label, sizeof label, report->stage_memory_mb ? "limit of stage %d, the tightest" : "memory limit",
-             tightest);
-    ek__view_fact(s, memory_title(report, label, title), ek__stage_limit(report, tightest), memory_unit(report), NULL,
-                  NULL);
-    double room = ek__stage_limit(report, tightest) - t->peak_mb[tightest];
-    bool over = ek__over_limit(report, t, tightest);
-    ek__view_fact(s, memory_title(report, over ? "over the limit by" : "room", title), over ? -room : fmax(room, 0),
-                  memory_unit(report), NULL, EK__SIMULATED);
+    if (report->stage_memory_mb) {
+        snprintf(text, sizeof text, "stage %d", tightest);
+        ek__view_fact(s, "least room", NAN, EK__UNIT_TEXT, text, EK__SIMULATED);
+    }
+    ek__view_fact(s, memory_title(report, "memory limit", title), limit, memory_unit(report), NULL, NULL);
+    ek__view_fact(s, memory_title(report, "room", title), limit - t->peak_mb[tightest], memory_unit(report), NULL,
+                  EK__SIMULATED);
+    if (ek__over_limit(report, t, tightest))
+        ek__view_fact(s, "fits", NAN, EK__UNIT_TEXT, "no: over the limit", EK__SIMULATED);
 }
 
 static void facts(const ek_view_run *run, ek__stream *s)

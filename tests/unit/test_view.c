@@ -275,6 +275,10 @@ static bool draw(ek__random *r, const ek_schedule *schedule, random_case *x)
     int least = schedule->min_micro_batches ? schedule->min_micro_batches * p : 1;
     int m = least + ek__random_below(r, 8);
     ek_shape shape = {p, v, m, 0};
+    if (strcmp(schedule->name, "sequence") == 0) {
+        shape.n_pieces = 1 + ek__random_below(r, 3);
+        shape.n_micro_batches = m = shape.n_pieces * (1 + ek__random_below(r, 6));
+    }
     if (ek_order_new(schedule, &shape, &x->order, &err))
         return false;
     x->body[0] = random_layer(r, "Dense", 1 + ek__random_below(r, 12));
@@ -373,17 +377,21 @@ static void check_blocks(const random_case *x, const json_t *run)
                 continue;
             }
             const ek_interval *b = &x->t.block[k++];
-            char name[64];
+            char name[64], micro_batch[32];
             bool chunks = x->t.shape.n_chunks > 1 || x->t.schedule->placement == EK_PLACE_BOTH_WAYS;
-            snprintf(name, sizeof name, chunks ? "%c%u·%d" : "%c%u", "FBW"[b->kind], (unsigned)b -> micro_batch,
-                     b -> chunk);
+            unsigned pieces = x->t.shape.n_pieces > 1 ? (unsigned)x->t.shape.n_pieces : 1;
+            snprintf(micro_batch, sizeof micro_batch, pieces > 1 ? "%u.%u" : "%u", b->micro_batch / pieces,
+                     b->micro_batch % pieces);
+            snprintf(name, sizeof name, chunks ? "%c%s·%d" : "%c%s", "FBW"[b->kind], micro_batch, b -> chunk);
             assert_string_equal(json_string_value(json_array_get(
                                     json_object_get(json_object_get(json, "names"), "text"), t.name[event])),
                                 name);
             assert_true(t.begin[event] == b->start);
             assert_true(t.duration[event] == b->end - b->start);
             assert_int_equal(json_integer_value(member(details, "chunk")), b->chunk);
-            assert_int_equal(json_integer_value(member(details, "micro-batch")), b->micro_batch);
+            assert_int_equal(json_integer_value(member(details, "micro-batch")), b->micro_batch / pieces);
+            if (pieces > 1)
+                assert_int_equal(json_integer_value(member(details, "piece of the sequence")), b->micro_batch % pieces);
             assert_near(json_number_value(member(details, "memory before (MB)")), before, 1e-6);
             assert_near(json_number_value(member(details, "memory during (MB)")), b->during_mb, 1e-6);
             assert_near(json_number_value(member(details, "memory after (MB)")), b->memory_mb, 1e-6);
@@ -617,6 +625,42 @@ static void layers_are_counted_where_they_sit(void **state)
 {
     (void)state;
     for_random_plans(6, 12, check_counts);
+}
+
+/* Without a model memory is counted in micro-batches, and says so. */
+static void memory_in_another_unit_is_named(void **state)
+{
+    (void)state;
+    ek_error err = {0};
+    ek_uniform times;
+    ek_uniform_run run;
+    const ek_shape shape = {4, 1, 8, 0};
+    assert_int_equal(ek_uniform_parse("forward=1,backward=2", &times, &err), EK_OK);
+    assert_int_equal(ek_uniform_simulate(ek_schedule_find("1f1b"), &shape, &times, NULL, 0, &run, &err), EK_OK);
+    const ek_case one = {"1f1b", &run.plan, &run.timeline};
+    const ek_report report = {
+        .layers = &run.layers, .memory_limit_mb = 3, .memory_unit = "micro-batches", .n_cases = 1, .cases = &one};
+    json_t *root = document_of(&report);
+    const json_t *json = first_run(root), *curves = member(member(json, "timeline"), "curves");
+    assert_string_equal(text_of(json_array_get(curves, 0), "unit"), "micro-batches");
+    assert_true(json_number_value(member(json_array_get(curves, 0), "limit")) == 3);
+    const json_t *bars = piece_of(section_of(json, "memory"), "bars", "peaks");
+    assert_string_equal(text_of(bars, "unit"), "");
+    assert_non_null(strstr(text_of(bars, "title"), "(micro-batches)"));
+    /* 1F1B: stage s holds p - s micro-batches, so the first one is over a limit of 3. */
+    bool seen = false;
+    size_t i;
+    json_t *fact;
+    json_array_foreach(member(json, "facts"), i, fact)
+    {
+        if (strcmp(text_of(fact, "label"), "room (micro-batches)") == 0) {
+            assert_true(json_number_value(member(fact, "value")) == -1);
+            seen = true;
+        }
+    }
+    assert_true(seen);
+    json_decref(root);
+    ek_uniform_run_clear(&run);
 }
 
 /* ---- columns ---- */
@@ -952,6 +996,7 @@ int main(void)
         {"recomputation and activations of a block are those of its layers",
          recomputation_and_activations_are_those_of_the_layers, NULL, NULL, NULL},
         {"layers are counted where they sit", layers_are_counted_where_they_sit, NULL, NULL, NULL},
+        {"memory in another unit is named", memory_in_another_unit_is_named, NULL, NULL, NULL},
         {"numbers come back whatever they are", numbers_come_back_whatever_they_are, NULL, NULL, NULL},
         {"names stay text", names_stay_text, NULL, NULL, NULL},
         {"a name is a text of a type", a_name_is_a_text_of_a_type, NULL, NULL, NULL},
