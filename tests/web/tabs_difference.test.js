@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { betterWay, difference, joinedRows, joinRows } from "../../web/tabs/difference.js";
+import { betterWay, difference, joinedRows, joinLabels, joinRows } from "../../web/tabs/difference.js";
 
 let state = 3;
 const random = (n) => {
@@ -32,6 +32,25 @@ test("joining meets a search through all pairs, with names that stand twice and 
         const table = () => Array.from({ length: random(9) }, () => [names[random(names.length)], random(5)]);
         const [a, b] = [table(), table()];
         assert.deepEqual(joinRows(a, b), bruteJoin(a, b), JSON.stringify([a, b]));
+    }
+});
+
+test("labels meet their equals first and what is left meets what differs in numbers only", () => {
+    assert.deepEqual(joinLabels(["peak, stage 3", "step"], ["step", "peak, stage 0"]), [[0, 1], [1, 0]]);
+    assert.deepEqual(joinLabels(["rank 0", "rank 1"], ["rank 1", "rank 2"]), [[0, 1], [1, 0]]);
+    assert.deepEqual(joinLabels(["a"], ["b", "c 1"]), [[0, null], [null, 0], [null, 1]]);
+    for (let round = 0; round < 300; round++) {
+        const labels = () => Array.from({ length: random(7) }, () => `${"ab"[random(2)]} ${random(4)}`);
+        const [a, b] = [labels(), labels()];
+        const pairs = joinLabels(a, b);
+        const sides = [0, 1].map((side) => pairs.map((pair) => pair[side]).filter((row) => row !== null).sort((x, y) => x - y));
+        assert.deepEqual(sides, [a.map((_, i) => i), b.map((_, i) => i)]);
+        for (const [x, y] of bruteJoin(a.map((label) => [label]), b.map((label) => [label]))) {
+            if (x !== null && y !== null)
+                assert.ok(pairs.some((pair) => pair[0] === x && pair[1] === y));
+        }
+        const alone = (side) => pairs.filter((pair) => pair[1 - side] === null).map((pair) => (side === 0 ? a : b)[pair[side]][0]);
+        assert.ok(alone(0).every((letter) => !alone(1).includes(letter)));
     }
 });
 
@@ -91,7 +110,8 @@ test("less is better of times and memory, more of throughput, and of a limit or 
     const cases = [
         ["Step time", "ns", -1], ["Makespan", "time", -1], ["Peak", "MB", -1], ["Bubble", "%", -1], ["Exposed communication", "ns", -1],
         ["MFU", "%", 1], ["Bus bandwidth", "GB/s", 1], ["Tokens per second", "", 1], ["Hidden communication", "ns", 1],
-        ["Memory limit", "MB", 0], ["Layers", "count", 0], ["Number of stages", "count", 0], ["Schedule", "text", 0], ["x", "", 0],
+        ["over the limit by", "MB", -1], ["gap", "%", -1], ["room", "MB", 1], ["computing", "%", 1], ["computing", "ns", -1],
+        ["lower bound, proved", "time", 0], ["Memory limit", "MB", 0], ["Layers", "count", 0], ["Number of stages", "count", 0], ["Schedule", "text", 0], ["x", "", 0],
     ];
     for (const [title, unit, way] of cases)
         assert.equal(betterWay(title, unit), way, title);

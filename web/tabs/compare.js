@@ -4,9 +4,9 @@
 
 import { element } from "../dom.js";
 import { firstView } from "../state.js";
-import * as timelines from "../timeline/tab.js";
+import { timelinePair } from "../timeline/tab.js";
 import { longestOf, showBars } from "./bars.js";
-import { betterWay, difference, joinedRows, joinRows } from "./difference.js";
+import { betterWay, difference, joinedRows, joinLabels } from "./difference.js";
 import { showLines } from "./lines.js";
 import { choice, makePart, signed } from "./part.js";
 import { showPage } from "./section.js";
@@ -41,16 +41,16 @@ function factCell(fact, format) {
 
 /** Facts of both, side by side. */
 function factTable(a, b, format) {
-    const rows = joinRows(a.facts.map((fact) => [fact.label]), b.facts.map((fact) => [fact.label])).map(([row_a, row_b]) => {
+    const rows = joinLabels(a.facts.map((fact) => fact.label), b.facts.map((fact) => fact.label)).map(([row_a, row_b]) => {
         const [fact_a, fact_b] = [row_a === null ? null : a.facts[row_a], row_b === null ? null : b.facts[row_b]];
         const { label, unit } = /** @type {import("../types").Fact} */ (fact_a ?? fact_b);
         const same_unit = !fact_a || !fact_b || fact_a.unit === fact_b.unit;
         const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay(label, unit)) : null;
         const text_change = fact_a && fact_b && !change && fact_a.text !== fact_b.text ? "differs" : "";
         const alone = !fact_a ? ONLY_B : !fact_b ? ONLY_A : text_change;
-        return element("tr", {}, element("th", { scope: "row" }, label), factCell(fact_a, format), factCell(fact_b, format),
-            element("td", { class: `number ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? signed(format, change.absolute, unit) : ""),
-            element("td", { class: `number ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? shareText(change.share) : ""),
+        return element("tr", {}, element("th", { scope: "row" }, fact_a && fact_b && fact_a.label !== fact_b.label ? `${fact_a.label} / ${fact_b.label}` : label), factCell(fact_a, format), factCell(fact_b, format),
+            element("td", { class: `number change ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? signed(format, change.absolute, unit) : ""),
+            element("td", { class: `number change ${change?.verdict ?? ""}` }, change && change.absolute !== 0 ? shareText(change.share) : ""),
             element("td", { class: change?.verdict ?? "" }, change ? verdictText(change) : alone));
     });
     const heads = ["", "A", "B", "Difference", "Percent", "Meaning"].map((title, i) =>
@@ -142,17 +142,18 @@ function beside(page, show_a, show_b) {
 
 /** Both timelines, where both runs have one. A promise that comes too late is taken down at once. */
 function showTimelines(page, context, other) {
-    const pair = /** @type {any} */ (timelines).timelinePair;
-    if (!pair || !context.run.timeline || !context.document.runs[other].timeline)
+    if (!context.run.timeline || !context.document.runs[other].timeline)
         return () => {};
     const { part, body } = makePart("Timelines");
+    const holder = element("div", { class: "timeline-pair" });
     page.append(part);
     let end = () => part.remove();
     let ended = false;
     Promise.resolve(context.of(other)).then((of_other) => {
-        if (ended)
+        if (ended || context.source === null || of_other.source === null)
             return;
-        end = pair(body, context, of_other);
+        body.append(holder);
+        end = timelinePair(holder, context, of_other);
     });
     return () => {
         ended = true;

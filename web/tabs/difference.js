@@ -2,9 +2,11 @@
 // tables joined by their first column. Of several rows with the same first cell the first meets the first, the second
 // the second.
 
-const LESS = /\b(bubble|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|straggl\w*|stall\w*|recompute\w*)\b/i;
-const MORE = /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|free|left|headroom|speed\w*)\b/i;
-const NEITHER = /\b(limit|capacity|available|number|size|count|offset|begin|from|until)\b/i;
+const OVER = /\bover the\b/i;
+const SHARE_OF_WORK = /\b(computing|busy)\b/i;
+const LESS = /\b(bubble|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|straggl\w*|stall\w*|recompute\w*)\b/i;
+const MORE = /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|free|left|room|headroom|speed\w*)\b/i;
+const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begin|from|until)\b/i;
 
 /**
  * Which way is better for a figure: -1 less, 1 more, 0 neither is known to be. The words of its title decide before its
@@ -12,9 +14,11 @@ const NEITHER = /\b(limit|capacity|available|number|size|count|offset|begin|from
  * @param {string} title @param {string} unit
  */
 export function betterWay(title, unit) {
+    if (OVER.test(title))
+        return -1;
     if (NEITHER.test(title) || unit === "text")
         return 0;
-    if (MORE.test(title))
+    if (MORE.test(title) || unit === "%" && SHARE_OF_WORK.test(title))
         return 1;
     if (LESS.test(title) || unit === "ns" || unit === "time" || unit === "MB")
         return -1;
@@ -63,6 +67,22 @@ export function joinRows(a, b) {
     for (const row of places.values())
         pairs.push([null, row]);
     return pairs;
+}
+
+/**
+ * Pairs of labels as joinRows makes them; then what is left of both is joined without its numbers, so that the "peak of stage 3" meets the
+ * "peak of stage 0".
+ * @param {string[]} a @param {string[]} b @returns {[number | null, number | null][]}
+ */
+export function joinLabels(a, b) {
+    const pairs = joinRows(a.map((label) => [label]), b.map((label) => [label]));
+    const plain = (label) => label.replace(/\d+/g, "#");
+    const rest = pairs.filter(([row]) => row === null).map(([, row]) => /** @type {number} */ (row));
+    const met = pairs.filter(([row]) => row !== null).map(([row_a, row_b]) => {
+        const place = row_b === null ? rest.findIndex((row) => plain(b[row]) === plain(a[/** @type {number} */ (row_a)])) : -1;
+        return /** @type {[number, number | null]} */ ([row_a, place < 0 ? row_b : rest.splice(place, 1)[0]]);
+    });
+    return [...met, ...rest.map((row) => /** @type {[null, number]} */ ([null, row]))];
 }
 
 /**

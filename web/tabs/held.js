@@ -17,9 +17,21 @@ const COLUMNS_PER_PIXEL = 0.25;
 const SLIDER_STEPS = 2000;
 const NAME_WIDTH = 360;
 
-/** Curves and counters of a group that are memory. */
+/** Curves and counters of a group that are memory; that of a model without sizes counts micro-batches. */
 function memoryCurves(timeline, group) {
-    return lanesOf(timeline).filter((lane) => lane.group === group && lane.unit === "MB");
+    return lanesOf(timeline).filter((lane) => lane.group === group && (lane.unit === "MB" || timeline.n_held > 0 && lane.name === "memory"));
+}
+
+/** A size as a text: "8 micro-batches", "1 micro-batch". */
+function sizeText(format, value, unit) {
+    const text = format.value(value, unit);
+    return value === 1 && unit === "micro-batches" ? text.slice(0, -2) : text;
+}
+
+/** What sizes are in. @returns {import("../types").Unit} */
+function unitOf(timeline) {
+    const lane = timeline.groups.flatMap((_, group) => memoryCurves(timeline, group))[0];
+    return /** @type {import("../types").Unit} */ (lane?.unit ?? "MB");
 }
 
 /** Groups with something to show here: all where anything is held, else those with a memory curve. */
@@ -78,7 +90,7 @@ function heldRows(held, total, time, context) {
         giveTip(span, `${item.name}\nheld from ${format.time(item.begin, unit)} to ${format.time(item.end, unit)}`);
         return element("tr", {}, element("td", {}, name),
             element("td", {}, element("span", { class: "swatch", style: { background: colors.type(item.type) } }), context.document.types[item.type] ?? ""),
-            element("td", { class: "number" }, format.value(item.mb, "MB")),
+            element("td", { class: "number" }, sizeText(format, item.mb, unitOf(source.timeline))),
             element("td", { class: "number" }, total > 0 ? `${(100 * item.mb / total).toFixed(1)} %` : ""),
             element("td", {}, span));
     });
@@ -88,25 +100,26 @@ function heldRows(held, total, time, context) {
 function heldList(held, time, group_name, context) {
     const { format, colors } = context;
     const { unit } = context.source.timeline;
+    const of_size = unitOf(context.source.timeline);
     const total = held.reduce((sum, item) => sum + item.mb, 0);
     const sums = sumsByType(held);
     const rest = held.slice(MOST_ROWS);
     const totals = element("ul", { class: "legend" }, sums.map((sum) => element("li", {},
         element("span", { class: "swatch", style: { background: colors.type(sum.type) } }), context.document.types[sum.type] ?? "",
-        element("span", { class: "quiet" }, `${format.value(sum.mb, "MB")}, ${sum.n === 1 ? "1 piece" : `${format.value(sum.n, "count")} pieces`}`))));
+        element("span", { class: "quiet" }, `${sizeText(format, sum.mb, of_size)}, ${sum.n === 1 ? "1 piece" : `${format.value(sum.n, "count")} pieces`}`))));
     const strip = element("div", { class: "held-total", "aria-hidden": "true" }, sums.map((sum) =>
         element("div", { style: { width: `${total > 0 ? 100 * sum.mb / total : 0}%`, background: colors.type(sum.type) } })));
     const heads = ["Name", "Type", "Size", "Share", "Held from when to when"].map((title, i) =>
         element("th", { scope: "col", class: i === 2 || i === 3 ? "number" : null }, title));
     return [
-        element("p", { class: "held-sum" }, `${group_name} holds `, element("b", {}, format.value(total, "MB")),
+        element("p", { class: "held-sum" }, `${group_name} holds `, element("b", {}, sizeText(format, total, of_size)),
             ` in ${format.value(held.length, "count")} ${held.length === 1 ? "piece" : "pieces"} at ${format.time(time, unit)}.`),
         strip, totals,
         element("div", { class: "scroller held-scroller", tabindex: 0, role: "region", "aria-label": "What is held at the pointer" },
             element("table", { class: "held" }, element("thead", {}, element("tr", {}, heads)),
                 element("tbody", {}, heldRows(held, total, time, context),
                     rest.length === 0 ? null : element("tr", {}, element("td", { colspan: 2 }, `and ${format.value(rest.length, "count")} smaller ones`),
-                        element("td", { class: "number" }, format.value(rest.reduce((sum, item) => sum + item.mb, 0), "MB")), element("td"), element("td"))))),
+                        element("td", { class: "number" }, sizeText(format, rest.reduce((sum, item) => sum + item.mb, 0), of_size)), element("td"), element("td"))))),
     ];
 }
 
@@ -171,7 +184,7 @@ export function showHeld(root, context) {
     const curveValues = (time) => element("ul", { class: "notes" }, memoryCurves(timeline, group).map((lane) => {
         const points = source.curve(lane.curve, begin, end, (end - begin) / width);
         const value = points ? valueAt(points, lane.steps, time) : null;
-        return element("li", {}, `${lane.name}: ${value === null ? "no value" : format.value(value, "MB")} at ${format.time(time, timeline.unit)}`);
+        return element("li", {}, `${lane.name}: ${value === null ? "no value" : format.value(value, lane.unit)} at ${format.time(time, timeline.unit)}`);
     }));
     const draw = () => {
         if (width === 0)
@@ -186,13 +199,14 @@ export function showHeld(root, context) {
         movePointer();
     };
     const drawPicture = (samples, curves) => {
+        const unit = unitOf(timeline);
         const limits = [...new Set(curves.map(({ lane }) => lane.limit).filter((limit) => typeof limit === "number"))];
         let most = samples.total.reduce((a, b) => Math.max(a, b), 0);
         for (const { points } of curves)
             most = points ? Math.max(most, extremes(points)[1]) : most;
         const y = niceTicks(0, Math.max(most, ...limits), 4);
-        const y_text = tickText("MB", y.high, y.step);
-        const left = Math.ceil(Math.max(...y.ticks.map((tick) => textWidth(`${y_text.text(tick)} MB`)))) + 12;
+        const y_text = tickText(unit, y.high, y.step);
+        const left = Math.ceil(Math.max(...y.ticks.map((tick) => textWidth(`${y_text.text(tick)} ${unit}`)))) + 12;
         const x = niceTicks(begin, end, Math.max(2, Math.floor((width - left) / 110)));
         toX = (time) => left + placeOf(time, begin, end) * (width - left - RIGHT);
         const toY = (value) => TOP + (1 - placeOf(value, y.low, y.high)) * (HEIGHT - TOP - BOTTOM);
@@ -204,12 +218,12 @@ export function showHeld(root, context) {
         fill(picture,
             areaPaths(samples, begin, end, toX, toY).map(({ type, path }) => svg("path", { d: path, fill: colors.type(type) })),
             y.ticks.map((tick, i) => [svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
-                svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, i === y.ticks.length - 1 ? `${y_text.text(tick)} MB` : y_text.text(tick))]),
+                svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, i === y.ticks.length - 1 ? `${y_text.text(tick)} ${unit}` : y_text.text(tick))]),
             ticks.map((tick) => svg("text", { x: toX(tick), y: HEIGHT - 8, "text-anchor": "middle" }, format.time(tick, timeline.unit, x.step))),
             curves.map(({ lane, points }, i) => points && svg("path", { class: "curve", d: curvePath(points, lane.steps, toX, toY),
                 stroke: curves.length > 1 ? colors.series(i) : "currentColor" })),
             limits.map((limit) => [svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
-                svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) + (toY(limit) < 30 ? 14 : -5), "text-anchor": "end" }, `limit ${format.value(limit, "MB")}`)]),
+                svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) + (toY(limit) < 30 ? 14 : -5), "text-anchor": "end" }, `limit ${format.value(limit, unit)}`)]),
             line);
         fill(body.firstElementChild, samples.types.map((type) => element("li", {},
             element("span", { class: "swatch", style: { background: colors.type(type) } }), context.document.types[type] ?? "")),

@@ -65,7 +65,7 @@ export function onWidth(node, draw) {
 
 /** A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not taken for a share of one. */
 export function signed(format, value, unit) {
-    return (value > 0 ? "+" : "") + (unit === "%" ? `${format.value(value, "")} points` : format.value(value, unit));
+    return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, "points");
 }
 
 /** Colour of a series: that of its type, so that a type looks the same everywhere, or one by its number. */

@@ -8,7 +8,7 @@ let box = null;
 
 function theBox() {
     if (!box) {
-        box = element("div", { class: "tip", role: "tooltip", hidden: true });
+        box = element("div", { class: "page-tip", role: "tooltip", hidden: true });
         document.body.append(box);
         document.addEventListener("keydown", (event) => {
             if (event.key === "Escape")
