@@ -128,7 +128,7 @@ export const compareTab = {
             const alone = [bars, lines, tables].flatMap((kind) => kind.alone);
             if (alone.length > 0)
                 page.append(
-                    element("h3", {}, "Without a counterpart"),
+                    element("h2", {}, "Without a counterpart"),
                     element(
                         "ul",
                         { class: "notes" },

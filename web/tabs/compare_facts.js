@@ -69,7 +69,7 @@ export function factTable(a, b, format) {
         );
     });
     const nameOf = (letter, run) => shortenTo(`${letter}: ${run.name}`, WIDEST_NAME);
-    const heads = ["", nameOf("A", a), nameOf("B", b), "Difference", "Percent", "Meaning"].map((title, i) =>
+    const heads = ["Fact", nameOf("A", a), nameOf("B", b), "Difference", "Percent", "Meaning"].map((title, i) =>
         element("th", { scope: "col", class: i > 0 && i < 5 ? "number" : null }, title),
     );
     const { part, body } = makePart("Facts");

@@ -44,7 +44,7 @@ export function joinedTable(root, a, b, context) {
     const figures = figureColumns(a, b);
     if (figures.length === 0) return () => {};
     const sorted = a.sort ? a.columns[a.sort.column].name : "";
-    const holder = element("div");
+    const holder = element("div", { class: "holder" });
     root.append(holder);
     let end = () => {};
     const options = figures.map((other) => /** @type {[string, string]} */ ([other.name, other.title]));

@@ -12,10 +12,10 @@ export function makePart(title, ...tools) {
     const head = element(
         "div",
         { class: "part-head" },
-        element("h3", {}, title),
+        element("h2", {}, title),
         element("div", { class: "part-tools" }, tools),
     );
-    return { part: element("section", { class: "part", "aria-label": title }, head, body), body };
+    return { part: element("div", { class: "part", role: "group", "aria-label": title }, head, body), body };
 }
 
 /** Puts a text into the clipboard, also where a page from a file may not do so directly. */
