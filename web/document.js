@@ -43,12 +43,16 @@ export function fromBase64(text) {
 }
 
 /**
- * zlib's format, as base64.
+ * What zlib's format holds, given as base64. What a browser says of a damaged stream helps nobody.
  * @param {string} text
  */
 export async function inflate(text) {
-    const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    try {
+        const stream = new Blob([fromBase64(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+        return new Uint8Array(await new Response(stream).arrayBuffer());
+    } catch {
+        throw new Error("its compressed columns are damaged or cut off. Write the page anew.");
+    }
 }
 
 /**
@@ -75,7 +79,7 @@ export function cutColumns(timeline, bytes) {
     const { n_events, n_arrows, n_held, n_points } = timeline;
     const expected = 20 * n_events + 28 * n_arrows + 32 * n_held + 16 * n_points;
     if (bytes.length !== expected) {
-        throw new Error(`The timeline's columns have ${bytes.length} bytes, ${expected} were expected.`);
+        throw new Error(`its columns have ${bytes.length} bytes, ${expected} were expected. Write the page anew.`);
     }
     let at = 0;
     const reals = (/** @type {number} */ n) => untransposed(bytes, (at += 8 * n) - 8 * n, n);

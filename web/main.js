@@ -24,6 +24,9 @@ import { tabsOf } from "./tabs.js";
 /** Members of a view that belong to the page, not to the run that is shown. @type {(keyof import("./types").View)[]} */
 const of_page = ["tab", "theme", "arrows", "query", "filter"];
 
+/** A tab's name is any text; an id has no spaces. @param {Tab} tab */
+const buttonId = (tab) => `tab-${tab.id.replace(/[^\w-]+/g, "-")}`;
+
 /** @param {Document} doc */
 function page(doc) {
     const state = makeState(doc, location.hash, (hash) => {
@@ -64,7 +67,7 @@ function page(doc) {
     /** @param {number} number @returns {Promise<Context>} */
     async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
+        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "");
         colors.setDark(dark());
         palettes.push(colors);
         /** @type {Context} */
@@ -94,8 +97,11 @@ function page(doc) {
         fill(main);
     }
 
-    /** What stands above and beside the timeline. @param {Context & { source: import("./types").Source }} context */
-    function aroundTimeline(context) {
+    /**
+     * The timeline with what stands above and beside it.
+     * @param {Context & { source: import("./types").Source }} context @param {HTMLElement} panel
+     */
+    function aroundTimeline(context, panel) {
         const line = element("div", { class: "tools" });
         const made = showTools(line, context);
         tools = made;
@@ -105,7 +111,7 @@ function page(doc) {
             ends.push(show(section, context));
             return section;
         });
-        append(main, line, element("aside", { class: "side", "aria-label": "Selection" }, parts));
+        append(main, line, panel, element("aside", { class: "side", "aria-label": "Selection" }, parts));
     }
 
     const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? tabs[0];
@@ -116,7 +122,7 @@ function page(doc) {
         fill(tablist, tabs.map((tab) => {
             const selected = tab === currentTab();
             return element("button", {
-                id: `tab-${tab.id}`, role: "tab", "data-tab": tab.id, "aria-controls": "panel", "aria-selected": String(selected),
+                id: buttonId(tab), role: "tab", "data-tab": tab.id, "aria-controls": "panel", "aria-selected": String(selected),
                 tabindex: selected ? 0 : -1, onclick: () => state.set({ tab: tab.id }),
             }, tab.title);
         }));
@@ -135,11 +141,11 @@ function page(doc) {
         }
         const timeline = tab.id === "timeline";
         const panel = element("div", {
-            class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": `tab-${tab.id}`,
+            class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": buttonId(tab),
         });
-        append(main, panel);
         const { source } = context;
-        if (timeline && source !== null) aroundTimeline({ ...context, source });
+        if (timeline && source !== null) aroundTimeline({ ...context, source }, panel);
+        else append(main, panel);
         try {
             ends.push(tab.show(panel, context));
         } catch (error) {

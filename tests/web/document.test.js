@@ -58,7 +58,10 @@ test("columns of another length than the counts say are refused", async () => {
 });
 
 test("bytes that are no zlib are refused", async () => {
-    await assert.rejects(inflate(Buffer.from("no zlib at all").toString("base64")));
+    await assert.rejects(inflate(Buffer.from("no zlib at all").toString("base64")), /damaged/);
+    const cut = deflateSync(Buffer.alloc(1000, "abc")).subarray(0, -6);
+    await assert.rejects(inflate(cut.toString("base64")), /damaged/);
+    await assert.rejects(inflate("no base64!"), /damaged/);
 });
 
 test("a timeline without columns has none", async () => {

@@ -100,8 +100,13 @@ export function showTools(root, context) {
     function filter(key, title, hint, kind, offers) {
         const id = `filter-${key}`;
         const input = element("input", {
-            id, class: kind, type: "search", value: state.view.filter[key], placeholder: "all", title: hint, autocomplete: "off",
+            id, class: kind, type: "text", value: state.view.filter[key], placeholder: "all", title: hint, autocomplete: "off",
             list: offers.length > 0 ? `${id}-offers` : null,
+            onkeydown: (/** @type {KeyboardEvent} */ event) => {
+                if (event.key !== "Escape" || input.value === "") return;
+                input.value = "";
+                input.dispatchEvent(new Event("input"));
+            },
             oninput: () => {
                 state.set({ filter: { ...state.view.filter, [key]: input.value } });
                 mark();
