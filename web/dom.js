@@ -3,7 +3,7 @@
 
 const svg_space = "http://www.w3.org/2000/svg";
 
-/** @typedef {Node | string | number | null | undefined | Content[]} Content */
+/** A text, a number, a node, nothing, or a list of those. @typedef {any} Content */
 
 /**
  * @param {Element} node

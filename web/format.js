@@ -19,7 +19,8 @@ function grouped(text) {
     const [, sign, whole, , fraction] = /^(-?)(\d+)(\.(\d+))?$/.exec(text) ?? [];
     if (whole === undefined) return text;
     const left = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, space) : whole;
-    const right = fraction === undefined ? "" : `.${fraction.replace(/(\d{3})(?=\d)/g, `$1${space}`)}`;
+    const digits = fraction !== undefined && fraction.length > 4 ? fraction.replace(/(\d{3})(?=\d)/g, `$1${space}`) : fraction;
+    const right = digits === undefined ? "" : `.${digits}`;
     return (sign === "-" ? "−" : "") + left + right;
 }
 

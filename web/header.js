@@ -54,6 +54,7 @@ export function showFacts(root, run, format) {
             element("dd", {}, fact.text ?? format.value(fact.value, fact.unit),
                 fact.basis === null ? null : element("span", { class: "basis" }, ` ${fact.basis}`))));
     const n_notes = run.notes.length;
+    root.hidden = facts.length === 0 && n_notes === 0;
     fill(root,
         facts.length > 0 ? element("dl", { class: "facts", tabindex: 0, "aria-label": "Facts about this run" }, facts) : null,
         n_notes > 0

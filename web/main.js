@@ -42,7 +42,7 @@ function page(doc) {
     let tabs = [];
 
     const header = element("header", { class: "top" });
-    const facts = element("div");
+    const facts = element("div", { class: "about" });
     const tablist = element("div", { class: "tabs", role: "tablist", "aria-label": "Views", onkeydown: walkTabs });
     const main = element("main", { class: "main" });
 
@@ -88,19 +88,18 @@ function page(doc) {
         fill(main);
     }
 
-    /** @param {Context & { source: import("./types").Source }} context @param {HTMLElement} work @returns {HTMLElement} */
-    function aroundTimeline(context, work) {
+    /** What stands above and beside the timeline. @param {Context & { source: import("./types").Source }} context */
+    function aroundTimeline(context) {
         const line = element("div", { class: "tools" });
         const made = showTools(line, context);
         tools = made;
         ends.push(() => made.end());
-        work.prepend(line);
         const parts = [showDetails, showSums, showMarks].map((show) => {
             const section = element("section");
             ends.push(show(section, context));
             return section;
         });
-        return element("aside", { class: "side", "aria-label": "Selection" }, parts);
+        append(main, line, element("aside", { class: "side", "aria-label": "Selection" }, parts));
     }
 
     const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? tabs[0];
@@ -132,10 +131,9 @@ function page(doc) {
         const panel = element("div", {
             class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": `tab-${tab.id}`,
         });
-        const work = element("div", { class: "work" }, panel);
-        append(main, work);
+        append(main, panel);
         const { source } = context;
-        if (timeline && source !== null) append(main, aroundTimeline({ ...context, source }, work));
+        if (timeline && source !== null) aroundTimeline({ ...context, source });
         try {
             ends.push(tab.show(panel, context));
         } catch (error) {

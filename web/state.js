@@ -68,7 +68,7 @@ export function encodeView(view, doc) {
     if (view.selected !== null) put("event", `${view.selected.row}.${view.selected.index}`);
     if (view.range !== null) put("range", view.range.map(time).join("~"));
     if (view.pointer !== null) put("at", time(view.pointer));
-    for (const mark of view.marks) put("mark", `${short(mark.time, 1e5)}~${mark.name}`);
+    for (const mark of view.marks) put("mark", `${short(mark.time, (first.end - first.begin) / 1e4)}~${mark.name}`);
     if (view.query !== "") put("find", view.query);
     for (const [key, value] of Object.entries(view.filter)) if (value !== "") put(key, value);
     if (view.folded.length > 0) put("folded", view.folded.join(","));

@@ -26,7 +26,7 @@ static int64_t column_of(const curve *c, int64_t time)
 {
     if (time < c->begin)
         return -1;
-    return time >= c->end ? INT64_MAX : ek__time_between(c->begin, time) / c->resolution;
+    return time >= c->end ? INT64_MAX : ek__ns_sub(time, c->begin) / c->resolution;
 }
 
 static void add(curve *c, int64_t time, double least, double most, double last)
@@ -112,7 +112,7 @@ ek_status ek__index_curve(const ek_trace_index *index, int counter, int64_t begi
                         counter, index->n_counters - 1);
     const ek__index_opened *f = &index->file[info.file];
     const ek__index_counter *own = &f->counter[counter - f->first_counter];
-    int64_t length = ek__time_between(begin, end), enough = length > 0 ? length / (int64_t)(capacity - 4) + 1 : 1;
+    int64_t length = ek__ns_sub(end, begin), enough = length > 0 ? length / (int64_t)(capacity - 4) + 1 : 1;
     curve *c = malloc(sizeof *c);
     if (!c)
         return ek__no_memory(err);

@@ -29,14 +29,14 @@ ek_status ek__index_number(ek_trace_index *index, ek_error *err)
             index->n_events += (int64_t)f->row[r].n_events;
         if (f->header.begin == INT64_MAX)
             continue;
-        int64_t begins = ek__add_times(f->header.begin, f->shift), ends = ek__add_times(f->header.end, f->shift);
+        int64_t begins = ek__ns_add(f->header.begin, f->shift), ends = ek__ns_add(f->header.end, f->shift);
         origin = begins < origin ? begins : origin;
         end = ends > end ? ends : end;
     }
     index->origin = origin == INT64_MAX ? 0 : origin;
-    index->end = origin == INT64_MAX ? 0 : ek__time_between(origin, end);
+    index->end = origin == INT64_MAX ? 0 : ek__ns_sub(end, origin);
     for (int i = 0; i < index->n_files; i++)
-        index->file[i].offset = ek__time_between(index->origin, index->file[i].shift);
+        index->file[i].offset = ek__ns_sub(index->file[i].shift, index->origin);
     index->n_rows = (int)rows;
     index->n_tracks = (int)tracks;
     index->n_counters = (int)counters;
@@ -104,7 +104,7 @@ int64_t ek_trace_index_bytes(const ek_trace_index *index)
 {
     int64_t bytes = 0;
     for (int i = 0; i < index->n_files; i++)
-        bytes = ek__add_times(bytes, index->file[i].header.trace_size);
+        bytes = ek__ns_add(bytes, index->file[i].header.trace_size);
     return bytes;
 }
 
@@ -137,7 +137,7 @@ int64_t ek__index_n_arrows(const ek_trace_index *index)
 {
     int64_t n = 0;
     for (int i = 0; i < index->n_files; i++)
-        n = ek__add_times(n, (int64_t)index->file[i].header.from.n);
+        n = ek__ns_add(n, (int64_t)index->file[i].header.from.n);
     return n;
 }
 

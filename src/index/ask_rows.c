@@ -47,11 +47,11 @@ static bool join(picture *p, const piece *add)
     if (!p->joinable || add->longest >= p->resolution)
         return false;
     ek__index_block *last = &p->out->block[p->out->n - 1];
-    if (ek__time_between(last->end, add->begin) >= p->resolution ||
-        is_beyond_two_pixels(ek__time_between(last->begin, add->end), p->resolution))
+    if (ek__ns_sub(add->begin, last->end) >= p->resolution ||
+        is_beyond_two_pixels(ek__ns_sub(add->end, last->begin), p->resolution))
         return false;
     last->end = add->end > last->end ? add->end : last->end;
-    last->busy = ek__add_times(last->busy, add->busy);
+    last->busy = ek__ns_add(last->busy, add->busy);
     last->n = last->n > UINT32_MAX - add->n ? UINT32_MAX : last->n + add->n;
     if (add->longest > p->longest) {
         p->longest = add->longest;
@@ -83,11 +83,11 @@ static ek_status add_piece(picture *p, const piece *add)
 /* Short, and without a gap that would be seen? */
 static bool is_taken_whole(const picture *p, const ek__index_sum *sum)
 {
-    int64_t length = ek__time_between(sum->begin, sum->end);
+    int64_t length = ek__ns_sub(sum->end, sum->begin);
     if (sum->longest >= p->resolution || length < 0)
         return false;
     return length <= p->resolution ||
-           (!is_beyond_two_pixels(length, p->resolution) && ek__time_between(sum->busy, length) < p->resolution);
+           (!is_beyond_two_pixels(length, p->resolution) && ek__ns_sub(length, sum->busy) < p->resolution);
 }
 
 static ek_status add_sum(picture *p, const ek__index_sum *sum, uint32_t n, uint32_t index)
@@ -167,8 +167,8 @@ static int64_t enough_for(const picture *p)
 {
     int64_t begin = p->begin > p->row->sum.begin ? p->begin : p->row->sum.begin;
     int64_t end = p->end < p->row->sum.end ? p->end : p->row->sum.end;
-    int64_t length = ek__time_between(begin, end);
-    return length <= 0 ? 1 : ek__add_times(2 * (length / (int64_t)(p->at_most - 6)), 3);
+    int64_t length = ek__ns_sub(end, begin);
+    return length <= 0 ? 1 : ek__ns_add(2 * (length / (int64_t)(p->at_most - 6)), 3);
 }
 
 static void show(picture *p)

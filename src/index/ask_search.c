@@ -311,15 +311,17 @@ static ek_status go_to(finding *f, cursor *c, int n, int64_t limit, bool *done)
 
 static ek_status find(const ek_trace_index *index, finding *f, cursor *cursors, int n)
 {
-    int64_t stretch = index->end / 4096 + 1;
+    int64_t stretch = index->end / 4096 + 1, from = f->time;
     bool done = n == 0;
     ek_status status = EK_OK;
+    from = from < 0 ? 0 : from > index->end ? index->end : from;
     while (!done && status == EK_OK) {
-        int64_t limit = f->forward ? ek__add_times(f->time, stretch) : ek__add_times(f->time, -stretch);
-        status = go_to(f, cursors, n, limit, &done);
-        stretch = stretch > INT64_MAX / 16 ? INT64_MAX : 8 * stretch;
-        if (limit == INT64_MAX || limit == INT64_MIN)
+        bool all = stretch > index->end;
+        int64_t everything = f->forward ? INT64_MAX : INT64_MIN;
+        status = go_to(f, cursors, n, all ? everything : ek__ns_add(from, f->forward ? stretch : -stretch), &done);
+        if (all)
             break;
+        stretch = stretch > INT64_MAX / 8 ? INT64_MAX : 8 * stretch;
     }
     return status;
 }

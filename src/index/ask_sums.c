@@ -108,7 +108,7 @@ static bool add(summing *s, const ek__index_event *e)
     }
     ek__index_total *t = &s->state->total[r->total - 1];
     t->n++;
-    t->total = ek__add_times(t->total, ek__time_between(from, end < s->end ? end : s->end));
+    t->total = ek__ns_add(t->total, ek__ns_sub(end < s->end ? end : s->end, from));
     return true;
 }
 

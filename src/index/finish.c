@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/gunzip.h"
+
 enum { MAX_THREADS = 64 };
 
 typedef enum task_kind { TASK_ARROWS, TASK_TRACK, TASK_COUNTER } task_kind;
@@ -105,7 +107,7 @@ static bool make_tasks(finishing *f)
 static ek_status write_arrows(finishing *f, uint64_t at, ek_error *err)
 {
     ek__arrows arrows;
-    ek_status status = ek__pair_flows(&f->how->store->flows, f->how->bound / 4, f->how->folder, &arrows, err);
+    ek_status status = ek__pair_flows(&f->how->store->flows, f->how->bound / 8, f->how->folder, &arrows, err);
     f->n_arrows = arrows.n;
     if (status == EK_OK)
         status = ek__write_arrows(&f->file, &arrows.from, true, at, f->from, err);
@@ -382,6 +384,27 @@ static void put_counters(tail *t, ek__index_header *h)
     }
 }
 
+/* Windows, then the spots that tell where they are. */
+static void put_spots(tail *t, ek__index_header *h)
+{
+    size_t n = 0;
+    const ek__gunzip *gunzip = t->f->how->gunzip;
+    const ek__gunzip_spot *spot = gunzip ? ek__gunzip_spots(gunzip, &n) : NULL;
+    uint64_t window = t->at;
+    for (size_t i = 0; i < n; i++)
+        put(t, spot[i].window, spot[i].window_size);
+    begin_section(t, &h->spots, n);
+    for (size_t i = 0; i < n; i++) {
+        ek__index_spot out = {.out = (uint64_t)spot[i].out,
+                              .in = (uint64_t)spot[i].in,
+                              .window = window,
+                              .window_size = spot[i].window_size,
+                              .bits = spot[i].bits};
+        put(t, &out, sizeof out);
+        window += spot[i].window_size;
+    }
+}
+
 static uint64_t fnv1a(const void *bytes, size_t n)
 {
     const unsigned char *byte = bytes;
@@ -404,7 +427,7 @@ static ek_status put_tail(finishing *f, ek_error *err)
     put_rows(&t, h);
     put_tracks(&t, h);
     put_counters(&t, h);
-    begin_section(&t, &h->spots, 0);
+    put_spots(&t, h);
     put_names(&t, h);
     put_texts(&t, h);
     h->file_size = t.at;

@@ -9,7 +9,8 @@
 typedef struct ek__index_finish {
     const ek__index_store *store;
     const ek__trace *trace;
-    const char *path, *folder; /**< for messages; of temporary files */
+    const char *path, *folder;       /**< for messages; of temporary files */
+    const struct ek__gunzip *gunzip; /**< of a compressed trace, with spots; NULL for others */
     int fd, n_threads;
     size_t bound;             /**< bytes of records in memory */
     ek__index_header *header; /**< filled: what is known of the trace; then its sections */

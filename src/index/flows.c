@@ -60,10 +60,9 @@ ek_status ek__pair_flows(const ek__sorter *flows, size_t bound, const char *fold
 {
     gathered *g = ek__alloc(1, sizeof *g);
     ek__sort_stream stream = {0};
-    size_t records = bound / (2 * (2 * ARROW_WORDS * sizeof(uint64_t) + sizeof(uint32_t)));
     out->n = 0;
-    ek__sorter_init(&out->from, ARROW_WORDS, ARROW_WORDS, records > 0 ? records : 1, folder);
-    ek__sorter_init(&out->to, ARROW_WORDS, ARROW_WORDS, records > 0 ? records : 1, folder);
+    ek__sorter_init(&out->from, ARROW_WORDS, ARROW_WORDS, bound / 2, folder);
+    ek__sorter_init(&out->to, ARROW_WORDS, ARROW_WORDS, bound / 2, folder);
     if (!g)
         return ek__no_memory(err);
     ek_status status = pair(flows, &stream, out, g, err);

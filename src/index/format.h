@@ -136,12 +136,14 @@ typedef struct ek__index_name {
     int64_t total;     /**< sum of their durations, at most INT64_MAX */
 } ek__index_name;
 
-/** A place in a compressed trace from which it can be read: its window of 32 KB stands at `window` in the file. */
+/** A place in a compressed trace from which it can be inflated, between two blocks of deflate: what came before it, 32
+ * KB at most, stands at `window` in the file, compressed by zlib. Without a window it is the start of a member of the
+ * .gz. Members may follow one another between two spots. */
 typedef struct ek__index_spot {
     uint64_t out, in; /**< bytes of the decompressed and of the compressed file */
     uint64_t window;
     uint32_t window_size; /**< bytes kept of it, deflated */
-    uint32_t bits;        /**< unused bits of the byte before `in` */
+    uint32_t bits;        /**< unused bits of the byte before `in`: its high ones */
 } ek__index_spot;
 
 typedef struct ek__index_section {

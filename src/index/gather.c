@@ -5,21 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Records take their words and a bucket while they are gathered, and their words again while they are sorted. */
-static size_t records_within(size_t bytes, int n_words)
-{
-    size_t n = bytes / (2 * (size_t)n_words * sizeof(uint64_t) + sizeof(uint32_t));
-    return n > 0 ? n : 1;
-}
-
 bool ek__index_store_init(ek__index_store *store, size_t bound, const char *folder)
 {
     *store = (ek__index_store){.begin = INT64_MAX, .end = INT64_MIN};
-    ek__sorter_init(&store->events, EK__EVENT_WORDS, EK__EVENT_KEYS, records_within(bound / 2, EK__EVENT_WORDS),
-                    folder);
-    ek__sorter_init(&store->points, EK__POINT_WORDS, EK__POINT_KEYS, records_within(bound / 4, EK__POINT_WORDS),
-                    folder);
-    ek__sorter_init(&store->flows, EK__FLOW_WORDS, EK__FLOW_KEYS, records_within(bound / 4, EK__FLOW_WORDS), folder);
+    ek__sorter_init(&store->events, EK__EVENT_WORDS, EK__EVENT_KEYS, bound / 2, folder);
+    ek__sorter_init(&store->points, EK__POINT_WORDS, EK__POINT_KEYS, bound / 8 * 3, folder);
+    ek__sorter_init(&store->flows, EK__FLOW_WORDS, EK__FLOW_KEYS, bound / 8, folder);
     return ek__texts_reset(&store->base.texts) && ek__texts_reset(&store->names.texts);
 }
 

@@ -221,7 +221,7 @@ static ek_status open_one(opening *o, const trace *t)
     }
     file.rank = t->rank != EK_TRACE_NO_RANK ? t->rank : file.header.rank;
     file.stage = t->stage;
-    o->made.bytes_index = ek__add_times(o->made.bytes_index, (int64_t)file.size);
+    o->made.bytes_index = ek__ns_add(o->made.bytes_index, (int64_t)file.size);
     tell_problem(o, t, &file);
     o->index->file[o->index->n_files++] = file;
     return EK_OK;

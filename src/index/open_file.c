@@ -135,18 +135,16 @@ static bool copy_sections(ek__index_opened *f)
 
 /* ---- what the sections say ---- */
 
-/* Chunks of a row: full ones, and a last one with the rest. `groups`: how many groups are taken so far. */
-static bool chunks_fit(const ek__index_opened *f, const ek__index_row *row, uint64_t *groups)
+/* Chunks of a row: full ones, and a last one with the rest. */
+static bool chunks_fit(const ek__index_opened *f, const ek__index_row *row)
 {
     const ek__index_header *h = &f->header;
     for (uint64_t c = 0; c < row->n_chunks; c++) {
         const ek__index_chunk *chunk = &f->chunk[row->first_chunk + c];
         uint64_t rest = row->n_events - c * EK__CHUNK_EVENTS, n = rest < EK__CHUNK_EVENTS ? rest : EK__CHUNK_EVENTS;
-        if (chunk->sum.n != n || chunk->first_group != *groups || chunk->events < h->events.at ||
-            chunk->events > h->file_size || (h->file_size - chunk->events) / sizeof(ek__index_event) < n)
-            return false;
-        *groups += ek__index_n_groups(chunk);
-        if (*groups > h->groups.n)
+        if (chunk->sum.n != n || chunk->first_group > h->groups.n ||
+            h->groups.n - chunk->first_group < ek__index_n_groups(chunk) || chunk->events > h->file_size ||
+            (h->file_size - chunk->events) / sizeof(ek__index_event) < n)
             return false;
     }
     return true;
@@ -154,13 +152,13 @@ static bool chunks_fit(const ek__index_opened *f, const ek__index_row *row, uint
 
 static bool rows_fit(const ek__index_opened *f)
 {
-    uint64_t chunks = 0, groups = 0;
+    uint64_t chunks = 0;
     for (uint32_t r = 0; r < f->n_rows; r++) {
         const ek__index_row *row = &f->row[r];
         bool fine = row->n_events > 0 && row->n_events < UINT32_MAX && row->first_chunk == chunks &&
                     row->n_chunks == (row->n_events + EK__CHUNK_EVENTS - 1) / EK__CHUNK_EVENTS &&
                     row->n_chunks <= f->header.chunks.n - chunks && row->track < f->n_tracks;
-        if (!fine || !chunks_fit(f, row, &groups))
+        if (!fine || !chunks_fit(f, row))
             return false;
         chunks += row->n_chunks;
     }

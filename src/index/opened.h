@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "index/index.h"
+#include "trace/intervals.h"
 
 enum {
     EK__INDEX_READ_EVENTS = 2048, /**< events of one read: 64 KB */
@@ -108,35 +109,19 @@ ek_status ek__index_number(ek_trace_index *index, ek_error *err);
 
 /* ---- times; sums and differences stay within int64_t whatever a damaged file says ---- */
 
-static inline int64_t ek__add_times(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (__builtin_add_overflow(a, b, &sum))
-        return a < 0 ? INT64_MIN : INT64_MAX;
-    return sum;
-}
-
-static inline int64_t ek__time_between(int64_t begin, int64_t end)
-{
-    int64_t difference;
-    if (__builtin_sub_overflow(end, begin, &difference))
-        return end < begin ? INT64_MIN : INT64_MAX;
-    return difference;
-}
-
 static inline int64_t ek__index_shown(const ek__index_opened *file, int64_t time)
 {
-    return ek__add_times(time, file->offset);
+    return ek__ns_add(time, file->offset);
 }
 
 static inline int64_t ek__index_of_file(const ek__index_opened *file, int64_t shown)
 {
-    return ek__time_between(file->offset, shown);
+    return ek__ns_sub(shown, file->offset);
 }
 
 static inline int64_t ek__index_event_end(const ek__index_event *event)
 {
-    return ek__add_times(event->begin, event->duration);
+    return ek__ns_add(event->begin, event->duration);
 }
 
 /** Is any of it seen between two times? What has no duration is where it begins. */

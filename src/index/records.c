@@ -18,6 +18,7 @@ void ek__index_part_clear(ek__index_part *part)
     free(part->names.count);
     ek__tracks_clear(&part->counter_names);
     ek__tracks_clear(&part->counters);
+    free(part->follower);
     free(part->order);
     *part = (ek__index_part){0};
 }
@@ -26,6 +27,8 @@ static bool reset(ek__index_part *part)
 {
     part->events.n = part->points.n = part->flows.n = 0;
     part->n_orders = 0;
+    part->last_counter = -1;
+    memset(part->flow_name, 0, sizeof part->flow_name);
     part->begin = INT64_MAX;
     part->end = INT64_MIN;
     ek__tracks_reset(&part->counter_names);
@@ -132,7 +135,10 @@ static void take_flow(ek__index_part *part, const ek__raw_event *raw)
         return;
     }
     bool named = raw->name.at != NULL, shown = raw->cat.at && raw->cat.size > 0;
-    uint32_t name = take_name(part, shown ? &raw->cat : &raw->name);
+    uint32_t *known = &part->flow_name[part->base.last_category];
+    uint32_t name = shown && *known ? *known : take_name(part, shown ? &raw->cat : &raw->name);
+    if (shown && part->base.last_category + 1 < EK__MAX_CATEGORIES) /* the last one takes the place of all others */
+        *known = name;
     uint64_t *words = push(part, &part->flows, EK__FLOW_WORDS, 0);
     if (!words || name == UINT32_MAX)
         return;
@@ -192,6 +198,41 @@ static int find_pair(ek__index_part *part, ek__tracks *pairs, uint32_t a, uint32
     return number < 0 ? -1 : number;
 }
 
+static bool is_counter(const ek__index_part *part, int counter, const ek__raw_event *raw, const ek__span *key)
+{
+    const ek__part_track *c = &part->counters.at[counter], *name = &part->counter_names.at[c->pid];
+    const ek__texts *texts = &part->base.texts;
+    return ek__same_text(texts, c->tid, key) && ek__same_text(texts, name->tid, &raw->name) &&
+           ek__same_text(texts, name->pid, &raw->pid);
+}
+
+static int search_counter(ek__index_part *part, const ek__raw_event *raw, const ek__span *key)
+{
+    int name = find_pair(part, &part->counter_names, ek__part_text(&part->base, &raw->pid),
+                         ek__part_text(&part->base, &raw->name));
+    if (name < 0)
+        return -1;
+    int counter = find_pair(part, &part->counters, (uint32_t)name, ek__part_text(&part->base, key));
+    int *room = ek__with_room(part->follower, &part->followers_capacity, (size_t)part->counters.n + 1, sizeof *room);
+    if (room)
+        part->follower = room;
+    part->base.out_of_memory |= !room;
+    if (counter >= 0 && room && part->last_counter >= 0)
+        room[part->last_counter] = counter;
+    if (counter >= 0 && room && counter == part->counters.n - 1)
+        room[counter] = counter; /* none yet */
+    return counter;
+}
+
+/* Counters take turns: mostly the next one is that which came behind this one before. */
+static int find_counter(ek__index_part *part, const ek__raw_event *raw, const ek__span *key)
+{
+    int guess = part->last_counter >= 0 ? part->follower[part->last_counter] : -1;
+    if (guess >= 0 && is_counter(part, guess, raw, key))
+        return part->last_counter = guess;
+    return part->last_counter = search_counter(part, raw, key);
+}
+
 static void take_counter(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     int64_t time;
@@ -202,13 +243,11 @@ static void take_counter(ek__index_part *part, const ek__block *block, const ek_
         part->base.n_odd++;
         return;
     }
-    int name = find_pair(part, &part->counter_names, ek__part_text(&part->base, &raw->pid),
-                         ek__part_text(&part->base, &raw->name));
-    while (name >= 0 && ek__walk_member(block, &raw->args, &at, &key, &value)) {
+    while (ek__walk_member(block, &raw->args, &at, &key, &value)) {
         double number;
         if (!take_number(&value, &number))
             continue;
-        int counter = find_pair(part, &part->counters, (uint32_t)name, ek__part_text(&part->base, &key));
+        int counter = find_counter(part, raw, &key);
         uint64_t *words = counter < 0 ? NULL : push(part, &part->points, EK__POINT_WORDS, (uint32_t)counter);
         if (!words)
             break;

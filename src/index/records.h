@@ -49,6 +49,10 @@ typedef struct ek__index_part {
     ek__index_records events, points, flows;
     ek__tracks counter_names; /**< of a pid and the text of a name */
     ek__tracks counters;      /**< of a counter's name and the text of a key */
+    int last_counter;         /**< -1 */
+    size_t followers_capacity;
+    int *follower;                          /**< of each counter the one that came behind it the last time */
+    uint32_t flow_name[EK__MAX_CATEGORIES]; /**< of a category that was seen with a flow; 0 before */
     size_t n_orders, orders_capacity;
     ek__index_order *order;
     int64_t begin, end; /**< of all events */

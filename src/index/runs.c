@@ -12,15 +12,25 @@
 
 enum { BUFFER_BYTES = 32 << 10 };
 
-void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bound, const char *folder)
+/* Of eight parts of the memory one is for records that are gathered, with their buckets, one for the run that they
+ * become, and six for the runs that stay. */
+void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bytes, const char *folder)
 {
-    *sorter = (ek__sorter){.n_words = n_words, .n_keys = n_keys, .bound = bound, .folder = folder, .fd = -1};
+    size_t size = (size_t)n_words * sizeof(uint64_t), bound = bytes / 8 / (size + sizeof(uint32_t));
+    *sorter = (ek__sorter){.n_words = n_words,
+                           .n_keys = n_keys,
+                           .bound = bound > 0 ? bound < UINT32_MAX ? bound : UINT32_MAX - 1 : 1,
+                           .keep = bytes / 8 * 6 / size,
+                           .folder = folder,
+                           .fd = -1};
 }
 
 void ek__sorter_clear(ek__sorter *sorter)
 {
-    for (int i = 0; i < sorter->n_runs; i++)
+    for (int i = 0; i < sorter->n_runs; i++) {
         free(sorter->run[i].first);
+        free(sorter->run[i].words);
+    }
     free(sorter->run);
     free(sorter->record);
     free(sorter->bucket);
@@ -95,46 +105,62 @@ static void find_buckets(const ek__sorter *sorter, ek__sort_run *run)
         run->first[b + 1] += run->first[b];
 }
 
-/* Make a run of what was gathered, in `sorted`. What was gathered serves as scratch then. */
+/* Make a run of what was gathered, in memory of its own. What was gathered serves as scratch then. */
 static ek__sort_run *make_run(ek__sorter *sorter)
 {
     ek__sort_run *room = ek__with_room(sorter->run, &sorter->runs_capacity, (size_t)sorter->n_runs + 1, sizeof *room);
     if (!room)
         return NULL;
     sorter->run = room;
-    uint64_t *sorted = ek__with_room(sorter->sorted, &sorter->sorted_capacity, sorter->n, record_bytes(sorter));
-    if (!sorted)
-        return NULL;
-    sorter->sorted = sorted;
+    if (!sorter->sorted)
+        sorter->sorted = malloc(sorter->n * record_bytes(sorter));
     ek__sort_run run = {.n_buckets = sorter->n_buckets};
     uint32_t *next = ek__alloc((size_t)run.n_buckets + 1, sizeof *next);
     run.first = ek__alloc((size_t)run.n_buckets + 1, sizeof *run.first);
-    if (next && run.first) {
-        find_buckets(sorter, &run);
-        split(sorter, &run, next);
-        for (uint32_t b = 0; b < run.n_buckets; b++)
-            ek__sort_records(sorted + (size_t)sorter->n_words * run.first[b], run.first[b + 1] - run.first[b],
-                             sorter->n_words, sorter->n_keys, sorter->record);
-        sorter->run[sorter->n_runs] = run;
-    } else
+    if (!next || !run.first || !sorter->sorted) {
+        free(next);
         free(run.first);
+        return NULL;
+    }
+    find_buckets(sorter, &run);
+    split(sorter, &run, next);
     free(next);
-    return next && run.first ? &sorter->run[sorter->n_runs++] : NULL;
+    for (uint32_t b = 0; b < run.n_buckets; b++)
+        ek__sort_records(sorter->sorted + (size_t)sorter->n_words * run.first[b], run.first[b + 1] - run.first[b],
+                         sorter->n_words, sorter->n_keys, sorter->record);
+    run.words = sorter->sorted;
+    sorter->run[sorter->n_runs] = run;
+    return &sorter->run[sorter->n_runs++];
 }
 
-static ek_status spill(ek__sorter *sorter, ek_error *err)
+/* The run's records go to the file; their memory serves the next run. */
+static ek_status spill(ek__sorter *sorter, ek__sort_run *run, ek_error *err)
 {
     ek_status status = EK_OK;
-    ek__sort_run *run = make_run(sorter);
-    if (!run)
-        return ek__no_memory(err);
+    size_t size = sorter->n * record_bytes(sorter);
     if (sorter->fd < 0)
         status = ek__open_nameless(sorter->folder, &sorter->fd, err);
     if (status == EK_OK)
-        status = ek__write_at(sorter->fd, sorter->folder, sorter->sorted, sorter->n * record_bytes(sorter),
-                              sorter->file_size, err);
+        status = ek__write_at(sorter->fd, sorter->folder, run->words, size, sorter->file_size, err);
+    run->words = NULL;
     run->at = sorter->file_size;
-    sorter->file_size += sorter->n * record_bytes(sorter);
+    sorter->file_size += size;
+    return status;
+}
+
+/* What was gathered becomes a run, which stays in memory while there is room. */
+static ek_status end_run(ek__sorter *sorter, ek_error *err)
+{
+    ek_status status = EK_OK;
+    ek__sort_run *run = sorter->n > 0 ? make_run(sorter) : NULL;
+    if (sorter->n > 0 && !run)
+        return ek__no_memory(err);
+    if (run && sorter->n_kept + sorter->n > sorter->keep)
+        status = spill(sorter, run, err);
+    else if (run) {
+        sorter->n_kept += sorter->n;
+        sorter->sorted = NULL;
+    }
     sorter->n = 0;
     return status;
 }
@@ -155,7 +181,7 @@ ek_status ek__sorter_add(ek__sorter *sorter, const uint64_t *records, const uint
         records += (size_t)sorter->n_words * taken;
         buckets += taken;
         n -= taken;
-        ek_status status = sorter->n == sorter->bound ? spill(sorter, err) : EK_OK;
+        ek_status status = sorter->n == sorter->bound ? end_run(sorter, err) : EK_OK;
         if (status != EK_OK)
             return status;
     }
@@ -164,17 +190,14 @@ ek_status ek__sorter_add(ek__sorter *sorter, const uint64_t *records, const uint
 
 ek_status ek__sorter_finish(ek__sorter *sorter, ek_error *err)
 {
-    ek__sort_run *run = sorter->n > 0 ? make_run(sorter) : NULL;
-    if (sorter->n > 0 && !run)
-        return ek__no_memory(err);
-    if (run)
-        run->words = sorter->sorted;
+    ek_status status = end_run(sorter, err);
     free(sorter->record);
     free(sorter->bucket);
-    sorter->record = NULL;
+    free(sorter->sorted);
+    sorter->record = sorter->sorted = NULL;
     sorter->bucket = NULL;
-    sorter->n = sorter->capacity = 0;
-    return EK_OK;
+    sorter->capacity = 0;
+    return status;
 }
 
 /* ---- reading a bucket ---- */
@@ -187,17 +210,19 @@ static bool comes_before(const ek__sort_source *a, const ek__sort_source *b, int
     return a->run < b->run;
 }
 
+/* The usual case is that a source goes on being the first: profilers write in order of time, nearly. */
 static void sift_down(ek__sort_stream *stream, int at)
 {
-    ek__sort_source *s = stream->source, moved = s[at];
+    ek__sort_source *s = stream->source;
     for (int child; (child = 2 * at + 1) < stream->n_sources; at = child) {
         if (child + 1 < stream->n_sources && comes_before(&s[child + 1], &s[child], stream->sorter->n_keys))
             child++;
-        if (!comes_before(&s[child], &moved, stream->sorter->n_keys))
-            break;
+        if (!comes_before(&s[child], &s[at], stream->sorter->n_keys))
+            return;
+        ek__sort_source moved = s[at];
         s[at] = s[child];
+        s[child] = moved;
     }
-    s[at] = moved;
 }
 
 /* More of a source from the file. It has some left. */

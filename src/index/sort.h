@@ -31,23 +31,24 @@ void ek__sort_records(uint64_t *record, size_t n, int n_words, int n_keys, uint6
 
 /** A run: records by bucket. */
 typedef struct ek__sort_run {
-    uint64_t at;     /**< byte of the temporary file */
-    uint64_t *words; /**< those in memory; NULL when in the file */
+    uint64_t *words; /**< in memory; NULL: in the file, from byte `at` on */
+    uint64_t at;
     uint32_t n_buckets;
     uint32_t *first; /**< [n_buckets + 1] index of each bucket's first record */
 } ek__sort_run;
 
 typedef struct ek__sorter {
     int n_words, n_keys;
-    size_t bound;       /**< records of a run; below 2^32 */
+    size_t bound; /**< records of a run; below 2^32 */
+    size_t keep;  /**< records of runs that stay in memory */
+    size_t n_kept;
     const char *folder; /**< of the temporary file */
     int fd;             /**< -1: none yet */
     uint64_t file_size;
     size_t n, capacity;
     uint64_t *record; /**< [n] gathered */
     uint32_t *bucket; /**< [n] */
-    size_t sorted_capacity;
-    uint64_t *sorted; /**< scratch; in the end the last run */
+    uint64_t *sorted; /**< room for a run; NULL */
     int n_runs;
     size_t runs_capacity;
     ek__sort_run *run;
@@ -56,7 +57,8 @@ typedef struct ek__sorter {
     uint32_t n_buckets;
 } ek__sorter;
 
-void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bound, const char *folder);
+/** @param bytes  of memory for records, about */
+void ek__sorter_init(ek__sorter *sorter, int n_words, int n_keys, size_t bytes, const char *folder);
 void ek__sorter_clear(ek__sorter *sorter);
 /** Add records. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM when the disk is full. O(n), and now and then a sort. */
 ek_status ek__sorter_add(ek__sorter *sorter, const uint64_t *records, const uint32_t *buckets, size_t n, ek_error *err);

@@ -29,7 +29,7 @@ typedef struct ek__index_written {
 ek_status ek__index_write(const char *trace_path, const char *out_path, const ek_trace_index_options *options,
                           double first, double last, ek__index_written *out, ek_error *err);
 
-enum { EK__INDEX_BOUND = 96 << 20 };
+enum { EK__INDEX_BOUND = 192 << 20 };
 /** The same with at most about `bound` bytes of records in memory instead of EK__INDEX_BOUND. */
 ek_status ek__index_write_within(const char *trace_path, const char *out_path, const ek_trace_index_options *options,
                                  double first, double last, size_t bound, ek__index_written *out, ek_error *err);

@@ -125,25 +125,12 @@ uint32_t ek__part_text(ek__part *part, const ek__span *span)
 
 /* ---- tracks and categories ---- */
 
-/* Ids and categories are short: a loop beats a call. */
-static inline bool same_text(const ek__texts *texts, uint32_t number, const ek__span *span)
-{
-    const struct ek__text_entry *e = &texts->entry[number];
-    const char *text = texts->bytes + e->offset;
-    if (!span->at || e->size != span->size)
-        return false;
-    for (uint32_t i = span->size; i-- > 0;)
-        if (text[i] != span->at[i])
-            return false;
-    return true;
-}
-
 /* -1 when there is no room for it. */
 static int find_track(ek__part *part, const ek__raw_event *raw)
 {
     if (part->last_track >= 0) { /* neighbours in a file are mostly of one thread */
         const ek__part_track *last = &part->tracks.at[part->last_track];
-        if (same_text(&part->texts, last->pid, &raw->pid) && same_text(&part->texts, last->tid, &raw->tid))
+        if (ek__same_text(&part->texts, last->pid, &raw->pid) && ek__same_text(&part->texts, last->tid, &raw->tid))
             return part->last_track;
     }
     uint32_t pid = ek__part_text(part, &raw->pid), tid = ek__part_text(part, &raw->tid);
@@ -195,7 +182,7 @@ static int find_category(ek__part *part, const ek__span *cat)
 {
     ek__span none = {"", 0, true};
     const ek__span *span = cat->at ? cat : &none;
-    if (part->last_category >= 0 && same_text(&part->texts, part->category[part->last_category].name, span))
+    if (part->last_category >= 0 && ek__same_text(&part->texts, part->category[part->last_category].name, span))
         return part->last_category;
     uint32_t name = ek__part_text(part, span);
     for (int i = 0; i < part->n_categories; i++)

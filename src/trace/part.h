@@ -101,6 +101,18 @@ void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *r
 uint32_t ek__part_text(ek__part *part, const ek__span *span);
 /** The same among other texts; `part` lends its scratch. */
 uint32_t ek__part_intern(ek__part *part, ek__texts *texts, const ek__span *span);
+/** Is a text the one that stands there, as far as escapes do not matter? Ids are short: a loop beats a call. */
+static inline bool ek__same_text(const ek__texts *texts, uint32_t number, const ek__span *span)
+{
+    const struct ek__text_entry *e = &texts->entry[number];
+    const char *text = texts->bytes + e->offset;
+    if (!span->at || e->size != span->size)
+        return false;
+    for (uint32_t i = span->size; i-- > 0;)
+        if (text[i] != span->at[i])
+            return false;
+    return true;
+}
 /** The track and category of an event, which are then in part->last_; false when there is no room for them. */
 bool ek__part_place(ek__part *part, const ek__raw_event *raw);
 /** Take a process_name or thread_name; other metadata says nothing that is needed. */

@@ -13,14 +13,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
+
+#include "trace/gunzip.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define HAVE_AVX2 1
 #endif
 
-enum { BLOCK_BYTES = 1 << 20, PADDING = 64, KEY_BYTES = 32, GZ_BUFFER = 16 << 10, GZ_PIECE = 2 * GZ_BUFFER };
+enum { BLOCK_BYTES = 1 << 20, PADDING = 64, KEY_BYTES = 32 };
 
 typedef enum mode { HEAD, EVENTS, TAIL, ENDED } mode;
 
@@ -34,8 +35,8 @@ typedef struct head_state {
 
 struct ek__feed {
     const char *name;
-    int fd;    /* -1 when compressed or from memory */
-    gzFile gz; /* NULL unless compressed */
+    int fd;         /* -1 when compressed or from memory */
+    ek__gunzip *gz; /* NULL unless compressed */
     const char *memory;
     size_t memory_left;
     int64_t total, bytes, offset; /* offset: of the next byte to read, decompressed */
@@ -89,11 +90,10 @@ static ek_status open_file(ek__feed *feed, const char *path, ek_error *err)
     feed->total = about.st_size;
     if (!is_gzip(feed->fd))
         return EK_OK;
-    feed->gz = gzdopen(feed->fd, "rb");
+    feed->gz = ek__gunzip_new(feed->fd);
     if (!feed->gz)
         return ek__no_memory(err);
-    feed->fd = -1; /* gzclose() closes it */
-    gzbuffer(feed->gz, GZ_BUFFER);
+    feed->fd = -1; /* it is closed with the stream */
     return EK_OK;
 }
 
@@ -127,8 +127,7 @@ void ek__feed_close(ek__feed *feed)
 {
     if (!feed)
         return;
-    if (feed->gz)
-        gzclose(feed->gz);
+    ek__gunzip_free(feed->gz);
     if (feed->fd >= 0)
         close(feed->fd);
     free(feed->carry);
@@ -150,19 +149,12 @@ __attribute__((format(printf, 3, 4))) static void set_problem(ek__feed *feed, in
 
 static size_t read_compressed(ek__feed *feed, char *to, size_t size)
 {
-    size_t n = 0;
-    int code, got = 1;
-    while (n < size && got > 0) { /* what a call had before it found damage is lost: small pieces */
-        got = gzread(feed->gz, to + n, (unsigned)(size - n < GZ_PIECE ? size - n : GZ_PIECE));
-        n += got > 0 ? (size_t)got : 0;
-    }
-    feed->bytes = gzoffset(feed->gz);
-    const char *message = gzerror(feed->gz, &code), *behind_file = strstr(message, ">: ");
-    if (n < size && code != Z_OK && code != Z_STREAM_END)
-        set_problem(feed, feed->offset + (int64_t)n, "the compressed file is damaged or cut: %s",
-                    code == Z_BUF_ERROR ? "it ends too early"
-                    : behind_file       ? behind_file + strlen(">: ")
-                                        : message);
+    size_t n = ek__gunzip_read(feed->gz, to, size);
+    const char *problem = ek__gunzip_problem(feed->gz);
+    feed->bytes = ek__gunzip_bytes(feed->gz);
+    feed->out_of_memory |= ek__gunzip_out_of_memory(feed->gz);
+    if (n < size && problem)
+        set_problem(feed, feed->offset + (int64_t)n, "the compressed file is damaged or cut: %s", problem);
     return n;
 }
 
@@ -648,6 +640,11 @@ int64_t ek__feed_bytes(const ek__feed *feed)
 int64_t ek__feed_total(const ek__feed *feed)
 {
     return feed->total;
+}
+
+struct ek__gunzip *ek__feed_gunzip(const ek__feed *feed)
+{
+    return feed->gz;
 }
 
 int64_t ek__feed_offset(const ek__feed *feed)

@@ -87,6 +87,8 @@ const char *ek__feed_header(ek__feed *feed, size_t *size);
 /** Bytes read of the file on disk, and its size (0 when not known). */
 int64_t ek__feed_bytes(const ek__feed *feed);
 int64_t ek__feed_total(const ek__feed *feed);
+/** The stream of a compressed file (trace/gunzip.h), for its spots; NULL for others. */
+struct ek__gunzip *ek__feed_gunzip(const ek__feed *feed);
 /** Bytes read, decompressed. */
 int64_t ek__feed_offset(const ek__feed *feed);
 

@@ -1,16 +1,8 @@
 // Curves: values at a time and per pixel against a walk over all points, and what is painted above the limit.
 import { test } from "node:test";
 import assert from "node:assert/strict";
+import { fractionsOf } from "./random.js";
 import { columnsOf, extremes, lanesOf, paintCurve, rangeOf, scaleOfLane, valueAt } from "../../web/timeline/curves.js";
-
-/** A small generator of its own, so that a failure can be repeated. */
-function random(seed) {
-    let state = seed;
-    return () => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-        return state / 2 ** 32;
-    };
-}
 
 function pointsOf(list) {
     const column = (at) => Float64Array.from(list, (point) => point[at]);
@@ -18,7 +10,7 @@ function pointsOf(list) {
 }
 
 function somePoints(seed, n) {
-    const next = random(seed);
+    const next = fractionsOf(seed);
     let time = 100 * next();
     return pointsOf(Array.from({ length: n }, () => {
         time += next() < 0.3 ? 20 * next() : next();

@@ -5,6 +5,7 @@ import { defaultFolds, firstRows, isFolded, layOut, neighbourRow, placeOf, rowAt
 import { firstCurvesHeight, placeParts, regionAt } from "../../web/timeline/geometry.js";
 import { cut } from "../../web/timeline/labels.js";
 import { thin } from "../../web/timeline/arrows.js";
+import { rowsForOverview } from "../../web/timeline/overview.js";
 import { boxAt } from "../../web/timeline/selection.js";
 
 /** Groups of tracks, each given by its class and number of rows. */
@@ -131,6 +132,17 @@ test("labels are cut to what fits", () => {
     assert.equal(cut("MatMul", 5), "MatM\u2026");
     assert.equal(cut("MatMul", 2), "");
     assert.equal(cut("F1", 2), "F1");
+});
+
+test("the overview has the rows with most events, and never more than it has room for", () => {
+    const timeline = timelineOf([rank, rank]);
+    timeline.row_events = [...rowTracks(timeline).keys()].map((row) => row);
+    assert.deepEqual(rowsForOverview(timeline), [3, 4, 18, 22, 23, 37]);
+    const many = timelineOf(Array.from({ length: 64 }, () => rank));
+    many.row_events = rowTracks(many).map(() => 1);
+    const rows = rowsForOverview(many);
+    assert.ok(rows.length === 12 && rows.every((row) => row % 19 === 1), String(rows));
+    assert.deepEqual(rowsForOverview(timelineOf([[]])), []);
 });
 
 test("arrows on the same pixels are drawn once, and never more than asked for", () => {

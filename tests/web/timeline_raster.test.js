@@ -1,18 +1,10 @@
 // The painter of rows against one that looks at every box for every pixel.
 import { test } from "node:test";
 import assert from "node:assert/strict";
+import { fractionsOf } from "./random.js";
 import { DIM, LEAST, MARKED, WIDE, copyLine, fullness, mix, newLiner, paintLine } from "../../web/timeline/raster.js";
 
 const GROUND = 0xff101820, MARK = 0xff2040ff;
-
-/** A small generator of its own, so that a failure can be repeated. */
-function random(seed) {
-    let state = seed;
-    return () => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-        return state / 2 ** 32;
-    };
-}
 
 /** Boxes in order that do not overlap: some of many pixels, many of a part of one. */
 function someBoxes(next, n, counted) {
@@ -75,7 +67,7 @@ function apart(a, b) {
 
 test("every pixel of random rows is what a slow painter says", () => {
     for (let seed = 1; seed <= 60; seed++) {
-        const next = random(seed), width = 50 + Math.floor(next() * 200);
+        const next = fractionsOf(seed), width = 50 + Math.floor(next() * 200);
         const boxes = someBoxes(next, 120, seed % 2 === 0);
         const begin = 40 * next() - 10, scale = 0.2 + 3 * next();
         const liner = newLiner(width), ground = new Uint32Array(width).fill(GROUND);

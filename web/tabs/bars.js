@@ -61,7 +61,7 @@ function legend(bars, colors, format) {
     const mean = (sum) => `${n > 1 ? "mean " : ""}${format.value(sum / n, bars.unit)}`;
     const items = bars.series.map((series, i) => element("li", {},
         element("span", { class: "swatch", style: { background: colors[i] } }), series.name,
-        element("span", { class: "quiet" }, `${mean(sums[i])}${bars.series.length > 1 ? `, ${percent(sums[i], whole)}` : ""}`)));
+        element("span", { class: "quiet" }, `${mean(sums[i])}${bars.series.length > 1 && bars.unit !== "%" ? `, ${percent(sums[i], whole)}` : ""}`)));
     const all = bars.series.length > 1 && bars.bars.length > 1
         ? element("li", {}, "All", element("span", { class: "quiet" }, mean(whole))) : null;
     return element("ul", { class: "legend" }, items, all);

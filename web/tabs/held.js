@@ -46,7 +46,7 @@ export function hasHeld(context) {
 }
 
 /** A curve as the path of a line; `steps`: values hold until the next point. */
-function curvePath(points, steps, toX, toY) {
+function curvePath(points, steps, toX, toY, right) {
     let path = "";
     for (let i = 0; i < points.n; i++) {
         const [x, y] = [toX(points.time[i]).toFixed(1), toY(points.most[i]).toFixed(1)];
@@ -54,7 +54,7 @@ function curvePath(points, steps, toX, toY) {
         if (points.last[i] !== points.most[i])
             path += `V${toY(points.last[i]).toFixed(1)}`;
     }
-    return path;
+    return steps && points.n > 0 ? `${path}H${right.toFixed(1)}` : path;
 }
 
 /** Areas of the types, one on the other, as paths. */
@@ -151,7 +151,7 @@ export function showHeld(root, context) {
     } });
     const slider = element("input", { type: "range", min: 0, max: SLIDER_STEPS, step: 1, "aria-label": "Time of the pointer",
         oninput: () => state.set({ pointer: begin + (end - begin) * Number(slider.value) / SLIDER_STEPS }) });
-    const { part, body } = makePart("What is alive at the pointer",
+    const { part, body } = makePart(timeline.n_held > 0 ? "What is alive at the pointer" : "Memory at the pointer",
         choice("Of", groups.map((number) => [String(number), timeline.groups[number].name]), String(group), (value) => {
             group = Number(value);
             draw();
@@ -220,7 +220,7 @@ export function showHeld(root, context) {
             y.ticks.map((tick, i) => [svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
                 svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, i === y.ticks.length - 1 ? `${y_text.text(tick)} ${unit}` : y_text.text(tick))]),
             ticks.map((tick) => svg("text", { x: toX(tick), y: HEIGHT - 8, "text-anchor": "middle" }, format.time(tick, timeline.unit, x.step))),
-            curves.map(({ lane, points }, i) => points && svg("path", { class: "curve", d: curvePath(points, lane.steps, toX, toY),
+            curves.map(({ lane, points }, i) => points && svg("path", { class: "curve", d: curvePath(points, lane.steps, toX, toY, toX(end)),
                 stroke: curves.length > 1 ? colors.series(i) : "currentColor" })),
             limits.map((limit) => [svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
                 svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) + (toY(limit) < 30 ? 14 : -5), "text-anchor": "end" }, `limit ${format.value(limit, unit)}`)]),

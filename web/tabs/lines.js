@@ -10,7 +10,7 @@ import { hideTip, showTip } from "./tip.js";
 
 const HEIGHT = 300;
 const [TOP, BOTTOM, RIGHT] = [14, 44, 24];
-const MARKS_UP_TO = 120;
+const MARKS_UP_TO = 200;
 
 /** The outline of a mark of a series: neighbours differ in shape as well as in colour. */
 function markPath(number, x, y, r) {
@@ -20,7 +20,8 @@ function markPath(number, x, y, r) {
         `M${x} ${y - r - 1}L${x + r + 1} ${y + r}H${x - r - 1}z`,
         `M${x} ${y - r - 1}L${x + r + 1} ${y}L${x} ${y + r + 1}L${x - r - 1} ${y}z`,
     ];
-    return shapes[number % shapes.length];
+    // Colours come again after eight series: the shape then is another one.
+    return shapes[(number + Math.floor(number / 8)) % shapes.length];
 }
 
 /** Runs of points that have values: a line each. */
@@ -130,7 +131,7 @@ export function showLines(root, lines, context) {
     const drawSeries = (series, i, toX, toY) => {
         const runs = unbroken(series.points);
         const path = runs.map((run) => "M" + run.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L")).join("");
-        const marks = series.points.length > MARKS_UP_TO ? runs.filter((run) => run.length === 1) : runs;
+        const marks = points.length > MARKS_UP_TO ? runs.filter((run) => run.length === 1) : runs;
         return [svg("path", { class: "curve", d: path, stroke: colors.series(i) }),
             svg("path", { d: marks.flat().map(([x, y]) => markPath(i, Number(toX(x).toFixed(1)), Number(toY(y).toFixed(1)), 3.5)).join(""), fill: colors.series(i) })];
     };

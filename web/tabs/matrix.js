@@ -85,7 +85,7 @@ export function showMatrix(root, matrix, context) {
     const drawLegend = (colors) => {
         const stops = [0, 0.25, 0.5, 0.75, 1].map((share) => mix(colors, share).css);
         const { step } = niceTicks(scale.low, scale.high, 4);
-        const ticks = [0, 0.5, 1].map((share) => scale.at(share));
+        const ticks = values.some((value) => value !== 0) ? [0, 0.5, 1].map((share) => scale.at(share)) : [0];
         const { suffix, text } = tickText(matrix.unit, scale.high, step / 10);
         fill(legend, element("div", { class: "matrix-ramp", style: { background: `linear-gradient(to right, ${stops.join(", ")})`, width: `${LEGEND_WIDTH}px` } }),
             element("div", { class: "matrix-ticks", style: { width: `${LEGEND_WIDTH}px` } }, ticks.map((tick) => element("span", {}, `${text(tick)}${suffix ? ` ${suffix}` : ""}`))),

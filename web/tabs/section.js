@@ -8,6 +8,8 @@ import { showLines } from "./lines.js";
 import { showMatrix } from "./matrix.js";
 import { showTable } from "./table.js";
 
+const CONTENTS_FROM = 4;
+
 /** Sentences as a list, or nothing. @param {string[] | undefined} notes */
 export function notesOf(notes) {
     return notes && notes.length > 0 ? element("ul", { class: "notes" }, notes.map((note) => element("li", {}, note))) : null;
@@ -40,6 +42,19 @@ export function showSection(root, section, context) {
     ];
 }
 
+/** Where a page has many parts: buttons that go to each. @param {HTMLElement} page */
+function showContents(page) {
+    const parts = [...page.querySelectorAll(".part")].filter((part) => !part.parentElement?.closest(".part"));
+    if (parts.length < CONTENTS_FROM)
+        return;
+    const go = (part) => () => {
+        part.scrollIntoView({ block: "start" });
+        part.querySelector(".scroller, [tabindex='0']")?.focus({ preventScroll: true });
+    };
+    page.prepend(element("nav", { class: "contents", "aria-label": "Parts of this page" },
+        parts.map((part) => element("button", { type: "button", class: "link", onclick: go(part) }, part.getAttribute("aria-label")))));
+}
+
 /**
  * Builds into a root of its own, and anew when colours change. `build` returns what ends its parts.
  * @param {HTMLElement} root @param {import("../types").Context} context
@@ -49,6 +64,7 @@ export function showPage(root, context, build) {
     const page = element("div", { class: "tab-page" });
     root.append(page);
     let ends = build(page);
+    showContents(page);
     const end = () => {
         ends.forEach((ended) => ended());
         page.replaceChildren();
@@ -56,6 +72,7 @@ export function showPage(root, context, build) {
     const off = context.state.on(["theme"], () => {
         end();
         ends = build(page);
+        showContents(page);
     });
     return () => {
         off();

@@ -26,13 +26,13 @@ export function shorten(text, fits) {
 let measure = null;
 let font = "";
 
-/** Width in pixels of a text as tables and charts write it. */
-export function textWidth(text) {
+/** Width in pixels of a text as tables and charts write it. @param {string} text @param {boolean} [bold] as titles */
+export function textWidth(text, bold = false) {
     if (!measure) {
         measure = document.createElement("canvas").getContext("2d");
         font = `13px ${getComputedStyle(document.body).fontFamily}`;
     }
-    measure.font = font;
+    measure.font = bold ? `600 ${font}` : font;
     return measure.measureText(text).width;
 }
 

@@ -13,7 +13,8 @@ const PADDING = 20;
 const PADDING_OF_NUMBER = 38;
 const BUTTON = 26;
 const WIDEST_TEXT = 520;
-const NARROWEST_TEXT = 140;
+const NARROWEST_TEXT = 110;
+const NARROWEST_FIRST = 230;
 const SPARE = 60;
 const ROOM_OF_SCROLLBAR = 18;
 const FILTER_FROM = 9;
@@ -29,6 +30,13 @@ function cellText(format, table, row, column) {
     return format.value(table.rows[row][column], table.columns[column].unit);
 }
 
+/** Width of a title on two lines, broken where that is narrowest. */
+function titleWidth(title) {
+    const words = title.split(" ");
+    const widths = words.map((_, i) => Math.max(textWidth(words.slice(0, i + 1).join(" "), true), textWidth(words.slice(i + 1).join(" "), true)));
+    return Math.min(...widths);
+}
+
 /** Natural width of a column: its title, and the widest of its texts as far as the longest and the largest show it. */
 function naturalWidth(format, table, column, numeric) {
     const { title, search } = table.columns[column];
@@ -39,7 +47,7 @@ function naturalWidth(format, table, column, numeric) {
         longest = text.length > longest.length ? text : longest;
     }
     const words = textWidth(longest.slice(0, 200)) * 1.06;
-    return Math.ceil(Math.max(textWidth(title) * 1.12 + (numeric ? 0 : 18), numeric ? words : Math.min(WIDEST_TEXT, words))
+    return Math.ceil(Math.max(titleWidth(title) + (numeric ? 2 : 18), numeric ? words : Math.min(WIDEST_TEXT, words))
         + (numeric ? PADDING_OF_NUMBER : PADDING) + (search ? BUTTON : 0));
 }
 
@@ -49,7 +57,7 @@ function fittedWidths(natural, numeric, room) {
     const texts = widths.map((_, column) => column).filter((column) => !numeric[column]);
     let missing = widths.reduce((sum, width) => sum + width, 0) - room;
     for (const column of [...texts].sort((a, b) => widths[b] - widths[a])) {
-        const give = Math.max(0, Math.min(missing, widths[column] - NARROWEST_TEXT));
+        const give = Math.max(0, Math.min(missing, widths[column] - (column === 0 ? NARROWEST_FIRST : NARROWEST_TEXT)));
         widths[column] -= give;
         missing -= give;
     }

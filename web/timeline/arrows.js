@@ -1,8 +1,8 @@
 // Arrows between events: a curve from an end to a beginning, with a head. Those whose ends fall on the same few pixels as
 // an earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends stays a picture.
 
-export const MOST_ARROWS = 400;
-const SAME = 5; // pixels
+export const MOST_ARROWS = 300;
+const SAME = 10; // pixels
 
 /** @typedef {{x0: number, y0: number, x1: number, y1: number}} Bow */
 

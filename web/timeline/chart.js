@@ -2,6 +2,7 @@
 // shared view; a change of it, of the size or of what the source has asks for one frame, and a frame draws everything.
 
 import { element } from "../dom.js";
+import { addMark } from "../side/marks.js";
 import { panFrames } from "./bench.js";
 import { LANE, extremes, lanesOf } from "./curves.js";
 import { drawArrows, drawChosen } from "./flows.js";
@@ -21,7 +22,7 @@ const MOVE_RATE = 0.9;      // of what is shown per second
 const SCROLL_RATE = 700;    // pixels per second
 const WHEEL_ZOOM = 0.0022;  // per pixel of a wheel
 const POINTER_EVERY = 60;   // milliseconds between changes of view.pointer
-const NEAR = 4;             // pixels from which on an event or a mark counts as hit
+const NEAR = 4;             // pixels from which on an event counts as hit
 
 /** @typedef {import("../types").Context} Context */
 /** @typedef {ReturnType<typeof newPane>} Pane */
@@ -44,14 +45,17 @@ export function mountChart(root, contexts) {
     const unit = panes[0].timeline.unit, origin = panes.length === 1 ? panes[0].timeline.origin : null;
     const all_lanes = panes.flatMap((pane) => lanesOf(pane.timeline).map((lane) => ({ lane, pane, source: pane.source,
         group: laneGroup(pane, lane.group) })));
+    const still = (lane) => Number(lane.least === lane.most && lane.limit === null);
+    all_lanes.sort((a, b) => still(a.lane) - still(b.lane)); // what never changes stands last
     if (panes.length > 1) { // the same curve of both runs next to each other
-        all_lanes.sort((a, b) => a.lane.group - b.lane.group || a.lane.curve - b.lane.curve);
+        all_lanes.sort((a, b) => still(a.lane) - still(b.lane) || a.lane.group - b.lane.group || a.lane.curve - b.lane.curve);
     }
     all_lanes.filter(({ lane }) => Number.isNaN(lane.most)).forEach(({ lane, source }) => {
         const points = source.curve(lane.curve, limits.begin, limits.end, (limits.end - limits.begin) / 2000);
         [lane.least, lane.most] = points === null || points.n === 0 ? [NaN, NaN] : extremes(points);
     });
     const steps = stepsForAxis(panes[0].timeline);
+    const overview_rows = rowsForOverview(panes[0].timeline);
     const tip = newTip(holder);
     const selection = newSelection({ changed: tellSelected });
     const stop = new AbortController();
@@ -64,7 +68,9 @@ export function mountChart(root, contexts) {
     let overview = null;
     /** @type {{x: number, y: number} | null} */
     let over = null;
-    let pointer_set = 0, pointer_time = /** @type {number | null} */ (view.pointer);
+    /** @type {ReturnType<typeof setTimeout> | null} */
+    let telling = null;
+    let pointer_time = /** @type {number | null} */ (view.pointer);
     let revealing = false, all_arrows = true, hovered = -1, ratio = 1;
 
     /** @param {Pane} pane @param {number} group */
@@ -170,12 +176,12 @@ export function mountChart(root, contexts) {
 
     /** The strip above, painted anew. */
     function refreshOverview() {
-        const pane = panes[0], rows = rowsForOverview(pane.timeline);
+        const pane = panes[0];
         const width = Math.round(parts.overview.width * ratio), height = Math.round((parts.overview.height - 6) * ratio);
-        const painted = paintOverview(pane.source, rows, width, height, limits, palette.ground, contexts[0].colors.pixel);
+        const painted = paintOverview(pane.source, overview_rows, width, height, limits, palette.ground, contexts[0].colors.pixel);
         overview ??= document.createElement("canvas");
-        [overview.width, overview.height] = [painted.image.width, painted.image.height];
-        overview.getContext("2d")?.putImageData(painted.image, 0, 0);
+        [overview.width, overview.height] = [painted.width, painted.height];
+        overview.getContext("2d")?.putImageData(painted, 0, 0);
     }
 
     function draw() {
@@ -199,7 +205,7 @@ export function mountChart(root, contexts) {
         const lines = { times: ticks.ticks.map((tick) => tick.time) };
         all_arrows = true;
         for (const pane of panes) {
-            pane.paint(canvas2d, time, lines, palette, ratio);
+            pane.paint(canvas2d, time, lines, palette, ratio, pane === panes[0] ? overview_rows : []);
             pane.paintNames(canvas2d, parts.gutter, palette, over !== null && paneAt(over.y) === pane ? hovered : -1);
             if (view.arrows) {
                 all_arrows = drawArrows(canvas2d, pane, time, palette) && all_arrows;
@@ -407,20 +413,6 @@ export function mountChart(root, contexts) {
         }
     }
 
-    /** Put a mark, or take away the one that is there. @param {number} time */
-    function mark(time) {
-        const near = view.marks.filter((one) => Math.abs(one.time - time) <= NEAR * perPixel());
-        if (near.length > 0) {
-            state.set({ marks: view.marks.filter((one) => !near.includes(one)) });
-            return;
-        }
-        let number = view.marks.length + 1;
-        while (view.marks.some((one) => one.name === String(number))) {
-            number++;
-        }
-        state.set({ marks: [...view.marks, { time, name: String(number) }] });
-    }
-
     function clear() {
         select(null, null);
         state.set({ range: null });
@@ -460,9 +452,13 @@ export function mountChart(root, contexts) {
     /** @type {Record<string, () => void>} */
     const keys = {
         f: fitSelection,
+        z: fitSelection,
         0: () => show(everything(limits)),
         Home: () => show(everything(limits)),
-        m: () => mark(anchor()),
+        m: () => {
+            state.set({ pointer: pointer_time });
+            addMark(state);
+        },
         Escape: clear,
         Enter: () => {
             const x = over !== null && over.x >= parts.gutter ? over.x : parts.rows.x + parts.rows.width / 2;
@@ -608,15 +604,17 @@ export function mountChart(root, contexts) {
             show(zoomAt(stretch(), timeAt(Math.max(parts.gutter, x)), Math.exp(WHEEL_ZOOM * dy), limits));
             return;
         }
+        const pane = paneAt(y) ?? panes[0], in_curves = y >= parts.curves.y && parts.curves.height > 0;
         const [right, down] = event.shiftKey && dx === 0 ? [dy, 0] : [dx, dy];
         if (right !== 0) {
             show(moveBy(stretch(), right * perPixel(), limits));
         }
-        if (down !== 0 && y >= parts.curves.y && parts.curves.height > 0) {
+        if (down !== 0 && in_curves) {
             curves_top = Math.max(0, Math.min(curves_top + down, lanes.length * LANE - parts.curves.height));
-        } else if (down !== 0) {
-            const pane = paneAt(y) ?? panes[0];
+        } else if (down !== 0 && pane.layout.height > pane.box.height) {
             pane.scrollTo(pane.top + down);
+        } else if (down !== 0) { // nothing to scroll: all rows are in sight
+            show(zoomAt(stretch(), timeAt(Math.max(parts.gutter, x)), Math.exp(WHEEL_ZOOM * down), limits));
         }
         ask();
     }
@@ -629,9 +627,11 @@ export function mountChart(root, contexts) {
             : region === "names" || region === "corner" ? "pointer" : "default";
         if (x >= parts.gutter) {
             pointer_time = timeAt(x);
-            if (performance.now() - pointer_set > POINTER_EVERY) {
-                pointer_set = performance.now();
-                state.set({ pointer: pointer_time });
+            if (telling === null) {
+                telling = setTimeout(() => {
+                    telling = null;
+                    state.set({ pointer: pointer_time });
+                }, POINTER_EVERY);
             }
         }
         hover();
@@ -642,9 +642,6 @@ export function mountChart(root, contexts) {
         press, wheel, hover: follow, wake: ask,
         leave: () => {
             over = null;
-            if (pointer_time !== null) {
-                state.set({ pointer: pointer_time });
-            }
             hover();
             ask();
         },
@@ -715,6 +712,7 @@ export function mountChart(root, contexts) {
     return () => {
         ended = true;
         cancelAnimationFrame(asked);
+        clearTimeout(telling ?? undefined);
         off.forEach((end) => end());
         sized.disconnect();
         input.end();

@@ -5,8 +5,8 @@ import { MOST_ARROWS, drawBows, thin } from "./arrows.js";
 const ASKED = 3000; // of the source
 const LEAST = 3;    // pixels between the ends
 const LEAN = 0.3;   // of a row's height
-const CLEAR = 200;  // arrows; from there on they get fainter
-const FAINTEST = 0.35;
+const CLEAR = 50;  // arrows; from there on they get fainter
+const FAINTEST = 0.3;
 
 /** @typedef {ReturnType<typeof import("./pane.js").newPane>} Pane */
 /** @typedef {import("./arrows.js").Bow} Bow */

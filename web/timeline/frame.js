@@ -3,7 +3,7 @@
 
 import { ticksOf } from "./axis.js";
 import { LANE, paintCurve, rangeOf, scaleOfLane, valueAt } from "./curves.js";
-import { cut } from "./labels.js";
+import { cut, fitName } from "./labels.js";
 
 /** @typedef {import("./geometry.js").Parts} Parts */
 /** @typedef {import("./palette.js").Palette} Palette */
@@ -49,7 +49,7 @@ export function drawAxis(canvas, parts, time, ticks, palette, corner) {
     canvas.fillStyle = palette.css.strong;
     canvas.fillRect(0, parts.rows.y - 1, parts.width, 1);
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText(cut(corner, Math.floor((gutter - 14) / SMALL_LETTER)), 8, axis.y + axis.height / 2);
+    canvas.fillText(fitName(canvas, corner, gutter - 14), 8, axis.y + axis.height / 2);
     clipTo(canvas, { ...axis, height: axis.height + parts.steps.height });
     canvas.fillStyle = palette.css.strong;
     for (let k = 0, at = ticks.first; at <= time.end && k < 1000; k++, at = ticks.first + k * ticks.minor) {
@@ -97,7 +97,7 @@ export function drawOverview(canvas, parts, time, all, picture, palette, text) {
     canvas.fillStyle = palette.css.ground;
     canvas.fillRect(0, box.y, parts.width, box.height);
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText(cut(text, Math.floor((parts.gutter - 14) / SMALL_LETTER)), 8, box.y + box.height / 2);
+    canvas.fillText(fitName(canvas, text, parts.gutter - 14), 8, box.y + box.height / 2);
     if (picture !== null) {
         canvas.drawImage(picture, box.x, box.y + 3, box.width, box.height - 6);
     }
@@ -274,9 +274,9 @@ function nameLane(canvas, lane, group, box, value, palette) {
     canvas.fillStyle = palette.css.text;
     canvas.textAlign = "left";
     canvas.textBaseline = "middle";
-    canvas.fillText(cut(group, Math.floor((box.width - 90) / 6.6)), 8, box.y + 13);
+    canvas.fillText(fitName(canvas, group, box.width - 86), 8, box.y + 13);
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText(cut(lane.name, Math.floor((box.width - 16) / SMALL_LETTER)), 8, box.y + 30);
+    canvas.fillText(fitName(canvas, lane.name, box.width - 16), 8, box.y + 30);
     canvas.textAlign = "right";
     const [low] = rangeOf(lane);
     if (Number.isFinite(lane.most)) {

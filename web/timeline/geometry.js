@@ -11,7 +11,7 @@ export const TITLE = 20; // of a pane, where there are two
 const GUTTER = 196;
 const GUTTER_SHARE = 0.24;
 const ROWS_LEAST = 80;
-const CURVES_SHARE = 0.36; // of the height, at first
+const CURVES_SHARE = 0.3; // of the height, at first
 
 /** @typedef {{x: number, y: number, width: number, height: number}} Rectangle */
 /** @typedef {ReturnType<typeof placeParts>} Parts */

@@ -104,7 +104,7 @@ export function listen(canvas, actions) {
 
     window.addEventListener("keydown", (event) => {
         const key = event.key.toLowerCase();
-        if (event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target, canvas, event.key)) {
+        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target, canvas, event.key)) {
             return;
         }
         const act = HELD.get(key);

@@ -20,6 +20,34 @@ export function letterWidth(context, font) {
     return context.measureText("0000000000").width / 10;
 }
 
+/** @type {Map<string, string>} by font, width and text */
+const fitted = new Map();
+const MOST_FITTED = 20000;
+
+/**
+ * A name of a row, cut so that it fits: "PROCESS / THREAD" loses its process first. Measured once for each name.
+ * @param {CanvasRenderingContext2D} context  with the font set @param {string} text @param {number} width @returns {string}
+ */
+export function fitName(context, text, width) {
+    const key = `${context.font}|${Math.round(width)}|${text}`, known = fitted.get(key);
+    if (known !== undefined) {
+        return known;
+    }
+    const fits = (shown) => context.measureText(shown).width <= width;
+    let shown = text;
+    if (!fits(shown) && shown.includes(" / ")) {
+        shown = shown.slice(shown.lastIndexOf(" / ") + 3);
+    }
+    for (let letters = Math.min(shown.length, 200); !fits(shown) && letters > 1; letters--) {
+        shown = `${shown.slice(0, letters - 1).trimEnd()}\u2026`;
+    }
+    if (fitted.size >= MOST_FITTED) {
+        fitted.clear();
+    }
+    fitted.set(key, shown);
+    return shown;
+}
+
 /**
  * Where the labels of a frame go; flat arrays, kept between frames. Pixels of the screen.
  * @typedef {object} Labels

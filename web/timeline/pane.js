@@ -2,7 +2,7 @@
 // labels and names at their left. Two panes make a comparison; what they share (time, colours) is handed in.
 
 import { allTracks, passes } from "../rows.js";
-import { askForLabels, letterWidth, newLabels, writeLabels, cut } from "./labels.js";
+import { askForLabels, fitName, letterWidth, newLabels, writeLabels } from "./labels.js";
 import { defaultFolds, isFolded, lineAt, layOut, placeOf, rowAt, withFolds } from "./layout.js";
 import { newLook } from "./look.js";
 import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
@@ -111,8 +111,9 @@ export function newPane(context, options) {
         },
 
         /** Paint the rows into the canvas and write the labels. @param {CanvasRenderingContext2D} context2d  scaled by ratio
-         *  @param {{begin: number, end: number}} time @param {{times: number[]}} ticks @param {Palette} palette @param {number} ratio */
-        paint(context2d, time, ticks, palette, ratio) {
+         *  @param {{begin: number, end: number}} time @param {{times: number[]}} ticks @param {Palette} palette @param {number} ratio
+         *  @param {number[]} also  rows to ask the source for with those in sight */
+        paint(context2d, time, ticks, palette, ratio, also) {
             const width = Math.max(1, Math.round(box.width * ratio)), height = Math.max(1, Math.round(box.height * ratio));
             if (image === null || image.width !== width || image.height !== height) {
                 image = new ImageData(width, height);
@@ -128,7 +129,7 @@ export function newPane(context, options) {
             liner.n_events = 0;
             const seen = inSight(height / ratio);
             rows = seen.rows;
-            source.frame(rows, time.begin, time.end, 1 / scale);
+            source.frame(withRows(rows, also), time.begin, time.end, 1 / scale);
             paintGround(-1, time, scale, ticks, palette);
             for (let y = 0; y < height; y++) {
                 pixels.set(ground, y * width);
@@ -261,10 +262,15 @@ export function newPane(context, options) {
         context2d.textAlign = "left";
         context2d.textBaseline = "middle";
         const x = line.folds || line.indented ? left + (line.indented ? 0 : 8) : left;
-        context2d.fillText(cut(line.name, Math.floor((gutter - x - 6) / (bold ? 6.6 : 6.2))), x, middle);
+        context2d.fillText(fitName(context2d, line.name, gutter - x - 8), x, middle);
     }
 
     return pane;
+}
+
+/** Both lists' rows, ascending. @param {number[]} rows @param {number[]} also */
+function withRows(rows, also) {
+    return also.length === 0 ? rows : [...new Set([...rows, ...also])].sort((a, b) => a - b);
 }
 
 /** A small triangle: to the right for what is closed, down for what is open. @param {CanvasRenderingContext2D} context */

@@ -1,0 +1,200 @@
+// The source over a server, with a server made here that cuts and writes its answers by docs/view-json.md from plain
+// lists of events.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { makeClient, makeServed } from "../../web/source_served.js";
+import { inList } from "../../web/rows.js";
+import { randomOf, randomTimeline } from "./random.js";
+
+const { timeline, events } = randomTimeline(4, [6000, 0, 900, 50]);
+const rows = timeline.row_events.map((_, row) => row);
+const ofRow = rows.map((row) => events.filter((event) => event.row === row));
+
+/** Events of a row between two times, those shorter than the resolution joined as long as boxes stay short. */
+function boxes(row, begin, end, resolution) {
+    const out = [];
+    for (const event of ofRow[row]) {
+        if (event.end < begin || event.begin > end) continue;
+        const last = out[out.length - 1];
+        const short = event.end - event.begin < resolution;
+        if (short && last?.short && event.end - last.begin <= resolution) {
+            last.end = event.end;
+            last.busy += event.end - event.begin;
+            last.count++;
+        } else {
+            out.push({ ...event, busy: event.end - event.begin, count: 1, short });
+        }
+    }
+    return out;
+}
+
+/** @param {any[][]} lists @param {number[]} numbers */
+function bytes(lists, numbers) {
+    const all = lists.flat();
+    const out = Buffer.alloc(8 + 8 * lists.length + 37 * all.length);
+    let at = out.writeUInt32LE(0x45564b31, 0);
+    at = out.writeUInt32LE(lists.length, at);
+    lists.forEach((list, i) => (at = out.writeUInt32LE(list.length, out.writeUInt32LE(numbers[i], at))));
+    for (const member of ["begin", "end", "busy"]) for (const box of all) at = out.writeDoubleLE(box[member], at);
+    for (const member of ["name", "count", "index"]) for (const box of all) at = out.writeUInt32LE(box[member], at);
+    for (const box of all) at = out.writeUInt8(timeline.names.type[box.name], at);
+    return out;
+}
+
+function server() {
+    const asked = [];
+    const held_back = [];
+    const answer = {
+        rows: (query) => {
+            const wanted = rows.filter((row) => inList(query.rows, row));
+            return bytes(wanted.map((row) => boxes(row, Number(query.begin), Number(query.end), Number(query.resolution))), wanted);
+        },
+        names: (query) => JSON.stringify({ texts: timeline.names.text.filter((_, name) => inList(query.names, name)) }),
+    };
+    const get = async (path, query, signal) => {
+        asked.push({ path, ...query, signal });
+        await new Promise((resolve) => (server_waits ? held_back.push(resolve) : setTimeout(resolve, 1)));
+        if (signal?.aborted) throw new DOMException("ended", "AbortError");
+        return new Response(answer[path](query));
+    };
+    let server_waits = false;
+    return {
+        asked, get,
+        wait: () => (server_waits = true),
+        go() {
+            server_waits = false;
+            for (const resolve of held_back.splice(0)) resolve();
+        },
+    };
+}
+
+const settle = () => new Promise((resolve) => setTimeout(resolve, 60));
+const failed = (error) => assert.fail(error.message);
+
+/** Indices of all events in the boxes of a row that can be seen. */
+function covered(source, row, begin, end, resolution) {
+    const found = source.boxes(row, begin, end, resolution);
+    const out = new Set();
+    for (let i = found.from; i < found.to; i++) {
+        for (let k = 0; k < found.count[i]; k++) {
+            const index = found.index[i] + k;
+            assert.ok(!out.has(index), "no event is in two boxes");
+            out.add(index);
+        }
+    }
+    return out;
+}
+
+test("one request brings all rows of a frame, and boxes cover what can be seen", async () => {
+    const { asked, get } = server();
+    const source = makeServed(timeline, get, failed);
+    const random = randomOf(8);
+    for (let i = 0; i < 60; i++) {
+        const span = 10 ** (2 + random(4));
+        const begin = random(timeline.end);
+        const resolution = span / 1000;
+        asked.length = 0;
+        source.frame(rows, begin, begin + span, resolution);
+        assert.ok(asked.length <= 1);
+        await settle();
+        for (const row of rows) {
+            const seen = ofRow[row].filter((event) => event.end > begin && event.begin < begin + span);
+            if (ofRow[row].length === 0) {
+                assert.equal(source.boxes(row, begin, begin + span, resolution), null);
+                continue;
+            }
+            const found = covered(source, row, begin, begin + span, resolution);
+            for (const event of seen) assert.ok(found.has(event.index), `event ${event.index} of row ${row}`);
+        }
+    }
+});
+
+test("what was shown comes again without a request, and so does a screen on each side", async () => {
+    const { asked, get } = server();
+    const source = makeServed(timeline, get, failed);
+    source.frame(rows, 20000, 30000, 10);
+    await settle();
+    asked.length = 0;
+    for (const begin of [20000, 12000, 28000]) {
+        source.frame(rows, begin, begin + 10000, 10);
+        for (const row of [0, 2, 3]) assert.ok(source.boxes(row, begin, begin + 10000, 10) !== null);
+    }
+    assert.ok(asked.every((one) => Number(one.end) <= 20000 || Number(one.begin) >= 30000), "only what lies beyond is asked for");
+});
+
+test("coarser boxes stand in for finer ones until these have come", async () => {
+    const { get, wait, go } = server();
+    const source = makeServed(timeline, get, failed);
+    source.frame(rows, 0, 64000, 64);
+    assert.equal(source.boxes(0, 0, 64000, 64), null);
+    await settle();
+    const coarse = source.boxes(0, 10000, 14000, 64);
+    assert.ok(coarse.to > coarse.from);
+    wait();
+    source.frame(rows, 10000, 14000, 4);
+    const meanwhile = source.boxes(0, 10000, 14000, 4);
+    assert.equal(meanwhile.to - meanwhile.from, coarse.to - coarse.from);
+    go();
+    await settle();
+    const fine = source.boxes(0, 10000, 14000, 4);
+    assert.ok(fine.to - fine.from > coarse.to - coarse.from);
+});
+
+test("a request that nobody waits for any more is ended", async () => {
+    const { asked, get, wait, go } = server();
+    const source = makeServed(timeline, get, failed);
+    wait();
+    source.frame(rows, 0, 64000, 64);
+    source.frame(rows, 1000, 1400, 0.4);
+    assert.equal(asked.length, 2);
+    assert.ok(asked[0].signal.aborted && !asked[1].signal.aborted);
+    go();
+    await settle();
+    assert.ok(source.boxes(0, 1000, 1400, 0.4) !== null);
+});
+
+test("names are asked for together, once", async () => {
+    const { asked, get } = server();
+    const source = makeServed(timeline, get, failed);
+    let changed = 0;
+    source.changed = () => changed++;
+    for (const name of [3, 1, 2, 7, 3]) assert.equal(source.name(name), "");
+    await settle();
+    assert.deepEqual(asked.map((one) => one.names), ["1-3,7"]);
+    for (const name of [1, 2, 3, 7]) assert.equal(source.name(name), timeline.names.text[name]);
+    assert.equal(changed, 1);
+});
+
+test("an answer that is damaged is told, and asked for no more at once", async () => {
+    const told = [];
+    let n = 0;
+    const { get: good } = server();
+    const get = async (...request) => (n++ === 0 ? new Response("not what was asked for") : good(...request));
+    const source = makeServed(timeline, get, (error) => told.push(error.message));
+    for (let i = 0; i < 20; i++) {
+        source.frame(rows, 0, 1000, 1);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    assert.deepEqual(told, ["The server's answer is damaged."]);
+    assert.equal(n, 1);
+    await new Promise((resolve) => setTimeout(resolve, 2300));
+    assert.ok(n > 1 && source.boxes(0, 0, 1000, 1) !== null, "later it is asked for again");
+});
+
+test("the client says once that the server is gone, and passes on what it refuses", async () => {
+    const told = [];
+    const client = makeClient("http://127.0.0.1:1/", (message) => told.push(message));
+    const real = globalThis.fetch;
+    try {
+        globalThis.fetch = async () => { throw new TypeError("refused"); };
+        await assert.rejects(client("rows", { rows: "0" }));
+        await assert.rejects(client("rows", { rows: "0" }));
+        assert.equal(told.length, 1);
+        globalThis.fetch = async (address) => new Response(`no ${address}`, { status: 400 });
+        await assert.rejects(client("find", { text: "a&b" }), /no http:\/\/127\.0\.0\.1:1\/find\?text=a%26b/);
+    } finally {
+        globalThis.fetch = real;
+    }
+});

@@ -1,0 +1,62 @@
+#!/bin/sh
+# The parts of the viewer's page that need no browser: its modules in node, and its types by TypeScript's checker, which
+# npm brings. Prints TAP.
+#
+#   tests/web/web.sh FOLDER
+#
+# The checker is installed below FOLDER, with the version and checksum of package-lock.json. Without node all is skipped;
+# without npm or the registry the types are.
+set -u
+unset CDPATH
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# = 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
+packages=$1
+
+command -v node >/dev/null || { echo '1..0 # SKIP node is not installed'; exit 0; }
+mkdir -p "$packages" || exit 2
+packages=$(cd "$packages" && pwd)
+log=$packages/node.tap
+# A reporter by name is there from node 18.15 on, the page's test of streams too.
+timeout 120 node --test --test-reporter=tap "$here" >"$log" 2>&1
+bad=$?
+if ! grep -q '^1\.\.' "$log"; then
+    if node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 0 : 1)'; then
+        echo "1..0 # SKIP node $(node --version) is too old"
+        exit 0
+    fi
+    sed 's/^/# /' "$log"
+    echo 'Bail out! node ran no test'
+    exit 2
+fi
+# The cases alone, and what is said about those that failed.
+n=$(grep -c -E '^(not )?ok ' "$log")
+awk '/^(not )?ok / { print; failed = /^not /; next }
+     failed && /^ / { print "#" $0 }' "$log"
+
+install_checker() {
+    if cmp -s "$here/package-lock.json" "$packages/package-lock.json" && [ -d "$packages/node_modules/typescript" ]; then
+        return 0
+    fi
+    command -v npm >/dev/null || { why='npm is not installed'; return 1; }
+    cp "$here/package.json" "$packages/"
+    cp "$here/package-lock.json" "$packages/package-lock.json"
+    if ! (cd "$packages" && timeout 120 npm ci --no-audit --no-fund --ignore-scripts) >"$packages/npm.log" 2>&1 </dev/null; then
+        rm -f "$packages/package-lock.json"
+        sed 's/^/# /' "$packages/npm.log"
+        why='npm cannot install TypeScript'
+        return 1
+    fi
+}
+
+n=$((n + 1))
+if ! install_checker; then
+    echo "ok $n # SKIP types of the page: $why"
+elif "$packages/node_modules/.bin/tsc" -p "$here/tsconfig.json" >"$packages/types.log" 2>&1; then
+    echo "ok $n - the page's modules have the types of types.d.ts"
+else
+    sed 's/^/# /' "$packages/types.log"
+    echo "not ok $n - the page's modules have the types of types.d.ts"
+    bad=1
+fi
+echo "1..$n"
+exit $bad
