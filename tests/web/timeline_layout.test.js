@@ -1,7 +1,7 @@
 // Positions of rows: what is hit is what stands there, folding closes what it says, and the parts of the canvas tile it.
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { defaultFolds, firstRows, isFolded, layOut, neighbourRow, placeOf, rowAt, withFolds } from "../../web/timeline/layout.js";
+import { busiestRows, defaultFolds, firstRows, isFolded, layOut, neighbourRow, placeOf, rowAt, withFolds } from "../../web/timeline/layout.js";
 import { firstCurvesHeight, placeParts, regionAt } from "../../web/timeline/geometry.js";
 import { cut } from "../../web/timeline/labels.js";
 import { thin } from "../../web/timeline/arrows.js";
@@ -10,7 +10,8 @@ import { boxAt } from "../../web/timeline/selection.js";
 
 /** Groups of tracks, each given by its class and number of rows. */
 function timelineOf(groups) {
-    return { groups: groups.map((tracks, at) => ({ name: `Rank ${at}`, rank: at, stage: -1,
+    const n_rows = groups.flat().reduce((sum, [, n]) => sum + n, 0);
+    return { row_events: Array.from({ length: n_rows }, (_, row) => 1 + row * 7 % 5), groups: groups.map((tracks, at) => ({ name: `Rank ${at}`, rank: at, stage: -1,
         tracks: tracks.map(([kind, n_rows], number) => ({ name: `${kind} ${number}`, class: kind, n_rows, left_out: 0 })) })) };
 }
 const all = { folded: [], defaults: new Set(), height: 600, shows: () => true };
@@ -55,6 +56,18 @@ test("above, below and between rows there is nothing", () => {
     assert.deepEqual(rowAt(layout, -1), { line: -1, row: -1 });
     assert.equal(rowAt(layout, layout.height + 5).row, -1);
     assert.equal(rowAt(layout, 1).row, -1, "a header that is open has no row");
+});
+
+test("a folded deep track shows its busiest rows", () => {
+    const events = [9, 1, 1, 5, 8, 7, 2, 9];
+    for (let shown = 1; shown <= 7; shown++) {
+        const sums = Array.from({ length: 7 - shown + 1 }, (_, at) => events.slice(1 + at, 1 + at + shown).reduce((a, b) => a + b));
+        assert.equal(busiestRows(events, 1, 7, shown), 1 + sums.indexOf(Math.max(...sums)), `${shown} rows`);
+    }
+    const timeline = timelineOf([[["host", 20]]]);
+    timeline.row_events = Array.from({ length: 20 }, (_, row) => row);
+    const [line] = layOut(timeline, { ...all, folded: ["0/0"] }).lines;
+    assert.deepEqual([line.first_row, line.n_rows], [10, 10]);
 });
 
 test("what the filter hides has no place, and a group without tracks no header", () => {

@@ -71,7 +71,7 @@ export function mountChart(root, contexts) {
     /** @type {ReturnType<typeof setTimeout> | null} */
     let telling = null;
     let pointer_time = /** @type {number | null} */ (view.pointer);
-    let revealing = false, all_arrows = true, hovered = -1, ratio = 1;
+    let revealing = false, few_arrows = true, hovered = -1, ratio = 1;
 
     /** @param {Pane} pane @param {number} group */
     function laneGroup(pane, group) {
@@ -203,12 +203,12 @@ export function mountChart(root, contexts) {
         const ticks = frame_parts.ticksFor(parts, time, { unit, zero: limits.begin, origin: absolute ? origin : null });
         canvas2d.setTransform(ratio, 0, 0, ratio, 0, 0);
         const lines = { times: ticks.ticks.map((tick) => tick.time) };
-        all_arrows = true;
+        few_arrows = true;
         for (const pane of panes) {
             pane.paint(canvas2d, time, lines, palette, ratio, pane === panes[0] ? overview_rows : []);
             pane.paintNames(canvas2d, parts.gutter, palette, over !== null && paneAt(over.y) === pane ? hovered : -1);
             if (view.arrows) {
-                all_arrows = drawArrows(canvas2d, pane, time, palette) && all_arrows;
+                few_arrows = drawArrows(canvas2d, pane, time, palette) && few_arrows;
             }
         }
         if (selection.chosen !== null) {
@@ -234,8 +234,8 @@ export function mountChart(root, contexts) {
         if (moved && over !== null) {
             hover();
         }
-        if (!all_arrows) {
-            drawHint("Not all arrows are shown: zoom in for more");
+        if (!few_arrows) {
+            drawHint("Too many arrows to draw: zoom in to see them");
         }
     }
 

@@ -59,8 +59,10 @@ export function drawAxis(canvas, parts, time, ticks, palette, corner) {
         const x = Math.round(axis.x + (tick.time - time.begin) * scale);
         canvas.fillStyle = palette.css.quiet;
         canvas.fillRect(x, bottom - 12, 1, 11);
-        small(canvas, palette, palette.css.text);
-        canvas.fillText(tick.label, x + 4, axis.y + axis.height / 2 - 2);
+        if (x + 4 + tick.label.length * SMALL_LETTER < parts.width) {
+            small(canvas, palette, palette.css.text);
+            canvas.fillText(tick.label, x + 4, axis.y + axis.height / 2 - 2);
+        }
     }
     canvas.restore();
 }

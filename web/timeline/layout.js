@@ -1,5 +1,5 @@
 // Where rows stand: groups with a header, tracks below them, depth rows inside a track, one after the other from 0 down, in
-// pixels of the page. A folded track keeps all its rows but makes them thin (as many as fit its one line); a folded group
+// pixels of the page. A folded track is one line, in which its busiest rows that follow each other stand thin; a folded group
 // is its header alone, which then shows one row. Positions are found by binary search; nothing is built per row, so
 // tracks of thousands of rows cost nothing until they are scrolled to.
 
@@ -97,6 +97,26 @@ function stripTrack(tracks, shown) {
     return shown[0];
 }
 
+/**
+ * First of `shown` rows that follow each other and have the most events: deep stacks begin with rows that are one event
+ * long, which say nothing when folded.
+ * @param {number[]} row_events @param {number} first @param {number} n_rows @param {number} shown
+ */
+export function busiestRows(row_events, first, n_rows, shown) {
+    let sum = 0;
+    for (let row = first; row < first + shown; row++) {
+        sum += row_events[row];
+    }
+    let best = first, most = sum;
+    for (let row = first + 1; row + shown <= first + n_rows; row++) {
+        sum += row_events[row + shown - 1] - row_events[row - 1];
+        if (sum > most) {
+            [best, most] = [row, sum];
+        }
+    }
+    return best;
+}
+
 /** Height of a row where `height` pixels are there for all. @param {Timeline} timeline @param {number} height */
 function rowHeight(timeline, height) {
     let n = 0, headers = 0;
@@ -153,7 +173,8 @@ export function layOut(timeline, options) {
             const height = folded ? FOLDED : Math.max(ROW, n_rows * pitch);
             of_track[base + number] = lines.length;
             lines.push({ kind: "track", group: at, track: base + number, key, name: plain ? group.name : track.name,
-                class: track.class, y, height, first_row: first[base + number], n_rows, pitch, folds: track.n_rows > 1, folded,
+                class: track.class, y, height, first_row: busiestRows(timeline.row_events, first[base + number], track.n_rows, n_rows),
+                n_rows, pitch, folds: track.n_rows > 1, folded,
                 indented: !plain });
             y += height + GAP;
         }
