@@ -33,7 +33,9 @@ function cellText(format, table, row, column) {
 /** Width of a title on two lines, broken where that is narrowest. */
 function titleWidth(title) {
     const words = title.split(" ");
-    const widths = words.map((_, i) => Math.max(textWidth(words.slice(0, i + 1).join(" "), true), textWidth(words.slice(i + 1).join(" "), true)));
+    const widths = words.map((_, i) =>
+        Math.max(textWidth(words.slice(0, i + 1).join(" "), true), textWidth(words.slice(i + 1).join(" "), true)),
+    );
     return Math.min(...widths);
 }
 
@@ -47,11 +49,17 @@ function naturalWidth(format, table, column, numeric) {
         longest = text.length > longest.length ? text : longest;
     }
     const words = textWidth(longest.slice(0, 200)) * 1.06;
-    return Math.ceil(Math.max(titleWidth(title) + (numeric ? 2 : 18), numeric ? words : Math.min(WIDEST_TEXT, words))
-        + (numeric ? PADDING_OF_NUMBER : PADDING) + (search ? BUTTON : 0));
+    return Math.ceil(
+        Math.max(titleWidth(title) + (numeric ? 2 : 18), numeric ? words : Math.min(WIDEST_TEXT, words)) +
+            (numeric ? PADDING_OF_NUMBER : PADDING) +
+            (search ? BUTTON : 0),
+    );
 }
 
-/** Widths for what there is room for: texts give way when there is too little, the first text takes some of what is left. */
+/**
+ * Widths for what there is room for: texts give way when there is too little, the first text takes some of what is
+ * left.
+ */
 function fittedWidths(natural, numeric, room) {
     const widths = [...natural];
     const texts = widths.map((_, column) => column).filter((column) => !numeric[column]);
@@ -61,15 +69,18 @@ function fittedWidths(natural, numeric, room) {
         widths[column] -= give;
         missing -= give;
     }
-    if (missing < 0 && texts.length > 0)
-        widths[texts[0]] -= Math.max(missing, -SPARE);
+    if (missing < 0 && texts.length > 0) widths[texts[0]] -= Math.max(missing, -SPARE);
     return widths;
 }
 
 /** A name and the button that looks for it in the timeline. */
 function searchButton(context, name) {
     const { state } = context;
-    const button = element("button", { type: "button", class: "find", "aria-label": `Show ${name} in the timeline` }, "\u2315");
+    const button = element(
+        "button",
+        { type: "button", class: "find", "aria-label": `Show ${name} in the timeline` },
+        "\u2315",
+    );
     button.addEventListener("click", () => state.set({ query: name, tab: "timeline" }));
     giveTip(button, `Show in the timeline:\n${name}`);
     return button;
@@ -83,8 +94,11 @@ function searchButton(context, name) {
 export function showTable(root, table, context, options = {}) {
     const { format } = context;
     const numeric = table.columns.map((_, column) => isNumeric(table, column));
-    const most = table.columns.map((column, number) => column.unit !== "ns" && column.unit !== "time" && column.unit !== "MB" ? 0
-        : table.rows.reduce((sum, row) => Math.max(sum, typeof row[number] === "number" ? row[number] : 0), 0));
+    const most = table.columns.map((column, number) =>
+        column.unit !== "ns" && column.unit !== "time" && column.unit !== "MB"
+            ? 0
+            : table.rows.reduce((sum, row) => Math.max(sum, typeof row[number] === "number" ? row[number] : 0), 0),
+    );
     const natural = table.columns.map((_, column) => naturalWidth(format, table, column, numeric[column]));
     const has_timeline = Boolean(context.run.timeline);
     let widths = natural;
@@ -95,21 +109,45 @@ export function showTable(root, table, context, options = {}) {
     let order = sortedOrder(table.rows, sort);
 
     const count = element("span", { class: "count", role: "status" });
-    const filter_box = element("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter rows of ${table.title}` });
-    const tools = [copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
-        copyButton("Copy TSV", () => separated(table.columns, table.rows, order, "\t"))];
+    const filter_box = element("input", {
+        type: "search",
+        placeholder: "Filter rows",
+        "aria-label": `Filter rows of ${table.title}`,
+    });
+    const tools = [
+        copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
+        copyButton("Copy TSV", () => separated(table.columns, table.rows, order, "\t")),
+    ];
     const few = table.rows.length < FILTER_FROM;
-    const { part, body } = makePart(table.title, ...options.tools ?? [], ...few ? [] : [count, filter_box], ...tools);
+    const { part, body } = makePart(
+        table.title,
+        ...(options.tools ?? []),
+        ...(few ? [] : [count, filter_box]),
+        ...tools,
+    );
 
-    const columns = element("colgroup", {}, table.columns.map(() => element("col")));
+    const columns = element(
+        "colgroup",
+        {},
+        table.columns.map(() => element("col")),
+    );
     const heads = table.columns.map((column, number) => {
         const button = element("button", { type: "button", onclick: () => sortBy(number) }, column.title);
         return element("th", { scope: "col", class: numeric[number] ? "number" : null }, button);
     });
     const rows = element("tbody");
-    const grid = element("table", { class: "rows", "aria-rowcount": table.rows.length + 1 }, columns,
-        element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)), rows);
-    const scroller = element("div", { class: "scroller of-rows", tabindex: 0, role: "region", "aria-label": table.title }, grid);
+    const grid = element(
+        "table",
+        { class: "rows", "aria-rowcount": table.rows.length + 1 },
+        columns,
+        element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)),
+        rows,
+    );
+    const scroller = element(
+        "div",
+        { class: "scroller of-rows", tabindex: 0, role: "region", "aria-label": table.title },
+        grid,
+    );
     scroller.classList.toggle("long", table.rows.length > LONG_FROM);
     part.classList.add("of-table");
     body.append(scroller);
@@ -122,7 +160,7 @@ export function showTable(root, table, context, options = {}) {
         if (numeric[column]) {
             node.textContent = full;
             if (most[column] > 0 && typeof value === "number" && value > 0)
-                node.style.setProperty("--share", `${(100 * value / most[column]).toFixed(1)}%`);
+                node.style.setProperty("--share", `${((100 * value) / most[column]).toFixed(1)}%`);
         } else {
             const search = table.columns[column].search && has_timeline && typeof value === "string";
             const text = shortenTo(full, widths[column] - PADDING - (search ? BUTTON : 0));
@@ -132,29 +170,38 @@ export function showTable(root, table, context, options = {}) {
                 giveTip(name, full);
             }
             node.append(name);
-            if (search)
-                node.append(searchButton(context, full));
+            if (search) node.append(searchButton(context, full));
         }
         options.decorate?.(node, row, column);
         return node;
     };
     const list = virtualRows(scroller, rows, "tbody", ROW_HEIGHT, (place) => {
         const row = order[place];
-        return element("tr", { "aria-rowindex": place + 2, class: place % 2 ? "odd" : null },
-            table.columns.map((_, column) => cell(row, column)));
+        return element(
+            "tr",
+            { "aria-rowindex": place + 2, class: place % 2 ? "odd" : null },
+            table.columns.map((_, column) => cell(row, column)),
+        );
     });
 
     const update = () => {
         order = sortedOrder(table.rows, sort);
         if (filter.trim() !== "") {
-            texts ??= table.rows.map((_, row) => table.columns.map((_, column) => cellText(format, table, row, column)).join("\n").toLowerCase());
+            texts ??= table.rows.map((_, row) =>
+                table.columns
+                    .map((_, column) => cellText(format, table, row, column))
+                    .join("\n")
+                    .toLowerCase(),
+            );
             order = filteredOrder(texts, order, filter);
         }
-        count.textContent = order.length === table.rows.length ? `${format.value(order.length, "count")} rows`
-            : `${format.value(order.length, "count")} of ${format.value(table.rows.length, "count")} rows`;
+        count.textContent =
+            order.length === table.rows.length
+                ? `${format.value(order.length, "count")} rows`
+                : `${format.value(order.length, "count")} of ${format.value(table.rows.length, "count")} rows`;
         heads.forEach((head, column) => {
-            const here = sort !== null && sort.column === column;
-            head.setAttribute("aria-sort", here ? sort.descending ? "descending" : "ascending" : "none");
+            const here = sort?.column === column;
+            head.setAttribute("aria-sort", here ? (sort?.descending ? "descending" : "ascending") : "none");
         });
         list.reset(order.length);
     };
