@@ -126,6 +126,7 @@ static bool handle(void *user, const cli_option *option, const char *text)
             return take_shared(c, option, text);
     if (cli_is(option, "against")) {
         c->compares = true;
+        c->second.given = c->second.given ? c->second.given : text;
         return cli_run_take(&c->second.files, text, CLI_RUN_UNKNOWN);
     }
     if (cli_is(option, "limit"))
@@ -145,6 +146,7 @@ static bool handle(void *user, const cli_option *option, const char *text)
 
 static bool take_sources(command *c)
 {
+    c->first.given = c->source[0];
     for (int i = 0; i < MAX_SOURCES && c->source[i]; i++) {
         if (strcmp(c->source[i], "-") == 0) {
             cli_error(NULL, "a run cannot be read from standard input; give its folder or files");
