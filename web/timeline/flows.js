@@ -5,7 +5,7 @@ import { MOST_ARROWS, drawBows, thin } from "./arrows.js";
 const ASKED = 2000; // of the source: with more in sight none are drawn
 const LEAST = 3; // pixels between the ends
 const LEAN = 0.3; // of a row's height
-const CLEAR = 50; // arrows; from there on they get fainter
+const CLEAR = 100; // arrows; from there on they get fainter
 const FAINTEST = 0.3;
 
 /** @typedef {ReturnType<typeof import("./pane.js").newPane>} Pane */

@@ -1,0 +1,344 @@
+// What presses, the wheel and keys mean at each place of the timeline.
+
+import { addMark } from "../side/marks.js";
+import { LANE } from "./curves.js";
+import { regionAt } from "./geometry.js";
+import { listen } from "./input.js";
+import { everything, fit, moveBy, zoomAt } from "./scale.js";
+
+const ZOOM_RATE = 3.2; // of a held key: e^this per second
+const MOVE_RATE = 0.9; // of what is shown per second
+const SCROLL_RATE = 700; // pixels per second
+const WHEEL_ZOOM = 0.0022; // per pixel of a wheel
+const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
+
+/** @typedef {import("./model.js").Pane} Pane */
+
+/**
+ * @param {import("./model.js").Model} it @param {ReturnType<typeof import("./pointing.js").newPointing>} pointing
+ * @param {ReturnType<typeof import("./choosing.js").newChoosing>} choosing
+ */
+export function newControls(it, pointing, choosing) {
+    const { state, view, canvas, panes, limits, origin, selection } = it;
+    const { stretch, timeAt, perPixel, show, paneAt, anchor } = it;
+    const { eventAt, hover } = pointing;
+    const { selectAt, fitSelection, clear } = choosing;
+    /** @type {ReturnType<typeof setTimeout> | null} */
+    let telling = null;
+
+    /** Fold or open what stands at a line. @param {Pane} pane @param {number} at */
+    function toggle(pane, at) {
+        const line = pane.layout.lines[at];
+        if (line?.folds) {
+            pane.fold([line.key], !line.folded);
+            it.displace();
+        }
+    }
+
+    /** The line that keys mean: of what is selected, else under the pointer. */
+    function lineMeant() {
+        const { chosen } = selection;
+        if (chosen !== null) {
+            return { pane: chosen.pane, at: chosen.pane.layout.of_track[chosen.pane.source.row_track[chosen.row]] };
+        }
+        const pane = (it.over === null ? null : paneAt(it.over.y)) ?? null;
+        return pane === null || it.over === null
+            ? { pane: panes[0], at: -1 }
+            : { pane, at: pane.rowAt(it.over.y).line };
+    }
+
+    function foldGroup(every) {
+        const { pane, at } = lineMeant(),
+            line = pane.layout.lines[at];
+        if (line === undefined && !every) {
+            return;
+        }
+        const keys = every ? pane.timeline.groups.map((_, number) => String(number)) : [String(line.group)];
+        const close = !pane.folded(keys[0]);
+        pane.fold(keys, close);
+        it.displace();
+    }
+
+    /** @type {Record<string, () => void>} */
+    const keys = {
+        f: fitSelection,
+        z: fitSelection,
+        c: changeClock,
+        0: () => show(everything(limits)),
+        Home: () => show(everything(limits)),
+        m: () => {
+            state.set({ pointer: it.pointer_time });
+            addMark(state);
+        },
+        Escape: clear,
+        Enter: () => {
+            const x =
+                it.over !== null && it.over.x >= it.parts.gutter
+                    ? it.over.x
+                    : it.parts.rows.x + it.parts.rows.width / 2;
+            const y = it.over !== null && paneAt(it.over.y) !== null ? it.over.y : firstRowInSight();
+            selectAt(x, y);
+        },
+        ".": () => step(1),
+        ",": () => step(-1),
+        ArrowDown: () => turn(1),
+        ArrowUp: () => turn(-1),
+        t: () => {
+            const { pane, at } = lineMeant();
+            toggle(pane, at);
+        },
+        g: () => foldGroup(false),
+        G: () => foldGroup(true),
+        PageDown: () => page(1),
+        PageUp: () => page(-1),
+    };
+
+    /** Middle of the first row in sight. */
+    function firstRowInSight() {
+        for (const pane of panes) {
+            for (const row of pane.rows) {
+                const place = pane.placeOf(row);
+                if (place !== null && place.y >= pane.box.y) {
+                    return place.y + place.height / 2;
+                }
+            }
+        }
+        return it.parts.rows.y;
+    }
+
+    /** @param {number} by */
+    function step(by) {
+        it.revealing = true;
+        selection.step(by);
+        it.ask();
+    }
+
+    /** @param {number} by */
+    function turn(by) {
+        const pane = selection.pane;
+        if (pane !== null) {
+            it.revealing = true;
+            selection.turn(by, pane).then(it.ask);
+        }
+    }
+
+    /** @param {number} by */
+    function page(by) {
+        const pane = lineMeant().pane;
+        pane.scrollTo(pane.top + by * pane.box.height * 0.85);
+        it.ask();
+    }
+
+    /** A drag that moves time, and rows when it began on them. @param {number} x @param {number} y @param {boolean}
+     *  both */
+    function dragTime(x, y, both) {
+        const start = stretch(),
+            pane = both ? paneAt(y) : null,
+            top = pane?.top ?? 0;
+        canvas.style.cursor = "grabbing";
+        return {
+            move: (to_x, to_y) => {
+                show(moveBy(start, (x - to_x) * perPixel(), limits));
+                pane?.scrollTo(top + y - to_y);
+                it.ask();
+            },
+            drop: () => {},
+            click: null,
+        };
+    }
+
+    /** @param {number} x */
+    function dragRange(x) {
+        const from = timeAt(x),
+            before = view.range;
+        const clamp = (time) => Math.max(limits.begin, Math.min(limits.end, time));
+        return {
+            move: (to_x) => {
+                const to = clamp(timeAt(Math.max(it.parts.gutter, Math.min(it.parts.width, to_x)))),
+                    at = clamp(from);
+                state.set({ range: at < to ? [at, to] : to < at ? [to, at] : null });
+            },
+            drop: () => {},
+            click: (at_x, at_y) => void selectAt(at_x, at_y),
+            cancel: () => state.set({ range: before }),
+        };
+    }
+
+    function dragOverview() {
+        const span = () => view.end - view.begin;
+        const go = (to_x) => {
+            const share = (to_x - it.parts.overview.x) / it.parts.overview.width;
+            const middle = limits.begin + share * (limits.end - limits.begin);
+            show(moveBy(stretch(), middle - span() / 2 - view.begin, limits));
+        };
+        return { move: go, drop: () => {}, click: go };
+    }
+
+    function dragSplit() {
+        return {
+            move: (_, y) => {
+                it.curves_height = Math.max(0, it.parts.height - y);
+                it.placed = false;
+                it.ask();
+            },
+            drop: () => {},
+            click: null,
+        };
+    }
+
+    const nothing = { move: () => {}, drop: () => {} };
+
+    /** Times from the begin, or of the trace's clock. */
+    function changeClock() {
+        it.absolute = origin !== null && !it.absolute;
+        it.ask();
+    }
+
+    /** @param {number} x @param {number} y @param {PointerEvent} event */
+    function press(x, y, event) {
+        const region = regionAt(it.parts, x, y);
+        if (event.button === 1 || (event.button === 0 && input.space())) {
+            return dragTime(x, y, true);
+        }
+        if (event.button !== 0) {
+            return null;
+        }
+        switch (region) {
+            case "axis":
+                return { ...dragTime(x, y, false), click: null };
+            case "overview":
+                return dragOverview();
+            case "corner":
+                return { ...nothing, click: changeClock };
+            case "names":
+                return {
+                    ...nothing,
+                    click: (at_x, at_y) => {
+                        const pane = paneAt(at_y);
+                        if (pane !== null) {
+                            toggle(pane, pane.rowAt(at_y).line);
+                        }
+                    },
+                };
+            case "split":
+                return dragSplit();
+            case "rows":
+                return dragRange(x);
+            case "curves":
+                return { ...dragRange(x), click: () => state.set({ range: null }) };
+            default:
+                return null;
+        }
+    }
+
+    /** @param {number} x @param {number} y @param {number} dx @param {number} dy @param {WheelEvent} event */
+    function wheel(x, y, dx, dy, event) {
+        if (event.ctrlKey || event.metaKey) {
+            show(zoomAt(stretch(), timeAt(Math.max(it.parts.gutter, x)), Math.exp(WHEEL_ZOOM * dy), limits));
+            return;
+        }
+        const pane = paneAt(y) ?? panes[0],
+            in_curves = y >= it.parts.curves.y && it.parts.curves.height > 0;
+        const [right, down] = event.shiftKey && dx === 0 ? [dy, 0] : [dx, dy];
+        if (right !== 0) {
+            show(moveBy(stretch(), right * perPixel(), limits));
+        }
+        if (down !== 0 && in_curves) {
+            it.curves_top = Math.max(
+                0,
+                Math.min(it.curves_top + down, it.lanes.length * LANE - it.parts.curves.height),
+            );
+        } else if (down !== 0 && pane.layout.height > pane.box.height) {
+            pane.scrollTo(pane.top + down);
+        } else if (down !== 0) {
+            // nothing to scroll: all rows are in sight
+            show(zoomAt(stretch(), timeAt(Math.max(it.parts.gutter, x)), Math.exp(WHEEL_ZOOM * down), limits));
+        }
+        it.ask();
+    }
+
+    /** @param {number} x @param {number} y */
+    function follow(x, y) {
+        it.over = { x, y };
+        const region = regionAt(it.parts, x, y);
+        canvas.style.cursor =
+            region === "split"
+                ? "row-resize"
+                : region === "axis"
+                  ? "grab"
+                  : region === "rows"
+                    ? "default"
+                    : region === "names" || region === "corner"
+                      ? "pointer"
+                      : "default";
+        if (x >= it.parts.gutter) {
+            it.pointer_time = timeAt(x);
+            if (telling === null) {
+                telling = setTimeout(() => {
+                    telling = null;
+                    state.set({ pointer: it.pointer_time });
+                }, POINTER_EVERY);
+            }
+        }
+        hover();
+        it.ask();
+    }
+
+    const input = listen(canvas, {
+        press,
+        wheel,
+        hover: follow,
+        wake: () => it.ask(),
+        leave: () => {
+            it.over = null;
+            hover();
+            it.ask();
+        },
+        open: (x, y) => {
+            if (regionAt(it.parts, x, y) === "rows") {
+                eventAt(x, y).then(async (found) => {
+                    if (found !== null) {
+                        const { begin, end } = await found.pane.source.details(found);
+                        show(fit(begin, end, limits));
+                    }
+                });
+            } else if (regionAt(it.parts, x, y) === "axis") {
+                show(everything(limits));
+            }
+        },
+        key: (key) => {
+            const act = keys[key] ?? keys[key.toLowerCase()];
+            act?.();
+            return act !== undefined;
+        },
+        holds: (key) => !((key === "arrowup" || key === "arrowdown") && selection.pane !== null),
+    });
+
+    /** @returns {boolean} are keys down? */
+    function actOnKeys() {
+        const acts = input.held(performance.now());
+        const of = (name) => (acts.get(name) ?? 0) / 1000;
+        const zoom = of("out") - of("in"),
+            move = of("right") - of("left"),
+            scroll = of("down") - of("up");
+        if (zoom !== 0) {
+            show(zoomAt(stretch(), anchor(), Math.exp(ZOOM_RATE * zoom), limits));
+        }
+        if (move !== 0) {
+            show(moveBy(stretch(), move * MOVE_RATE * (view.end - view.begin), limits));
+        }
+        if (scroll !== 0) {
+            const pane = (it.over === null ? null : paneAt(it.over.y)) ?? panes[0];
+            pane.scrollTo(pane.top + scroll * SCROLL_RATE);
+        }
+        return input.active;
+    }
+
+    return {
+        actOnKeys,
+        end() {
+            clearTimeout(telling ?? undefined);
+            input.end();
+        },
+    };
+}

@@ -1,0 +1,89 @@
+// What is under the pointer: the box of a row, the event it stands for, and what the tip says about it.
+
+import { boxAt } from "./selection.js";
+
+const NEAR = 4; // pixels from which on an event counts as hit
+
+/** @typedef {import("./model.js").Pane} Pane */
+
+/** @param {import("./model.js").Model} it */
+export function newPointing(it) {
+    const { view, format, tip } = it;
+    const { paneAt, perPixel, timeAt, duration, moment } = it;
+
+    /** The box at a place of the page. @param {number} x @param {number} y */
+    function hit(x, y) {
+        const pane = paneAt(y);
+        if (pane === null || x < it.parts.gutter) {
+            return null;
+        }
+        const { row } = pane.rowAt(y);
+        if (row < 0) {
+            return null;
+        }
+        const resolution = perPixel() / it.ratio,
+            time = timeAt(x);
+        const boxes = pane.source.boxes(row, view.begin, view.end, resolution);
+        const at = boxAt(boxes, time, NEAR * perPixel());
+        return at < 0 || boxes === null ? null : { pane, row, boxes, at, time };
+    }
+
+    /** @param {number} x @param {number} y @returns {Promise<{pane: Pane, row: number, index: number} | null>} */
+    async function eventAt(x, y) {
+        const found = hit(x, y);
+        if (found === null) {
+            return null;
+        }
+        const { pane, row, boxes, at, time } = found;
+        if (boxes.count === null || boxes.count[at] === 1) {
+            return { pane, row, index: boxes.index === null ? at : boxes.index[at] };
+        }
+        const first = /** @type {Uint32Array} */ (boxes.index)[at];
+        const within = Math.max(boxes.begin[at], Math.min(time, boxes.end[at]));
+        return { pane, row, index: (await pane.source.at(row, within)) ?? first };
+    }
+
+    function hover() {
+        const found = it.over === null ? null : hit(it.over.x, it.over.y);
+        const pane = it.over === null ? null : paneAt(it.over.y);
+        it.hovered = it.over !== null && pane !== null && it.over.x < it.parts.gutter ? pane.rowAt(it.over.y).line : -1;
+        if (it.over === null || found === null) {
+            const line = pane !== null && it.hovered >= 0 ? pane.layout.lines[it.hovered] : null;
+            if (it.over !== null && pane !== null && line !== null) {
+                tip.show(it.over.x, it.over.y, line.name, lineTexts(pane, line));
+            } else {
+                tip.hide();
+            }
+            return;
+        }
+        const { boxes, at } = found,
+            begin = boxes.begin[at],
+            end = boxes.end[at];
+        const count = boxes.count === null ? 1 : boxes.count[at];
+        const name = found.pane.source.name(boxes.name[at]) || "\u2026";
+        if (count > 1) {
+            const busy = boxes.busy === null || !(end > begin) ? 1 : Math.min(1, boxes.busy[at] / (end - begin));
+            tip.show(it.over.x, it.over.y, `${format.value(count, "count")} events`, [
+                `${format.value(100 * busy, "%")} of ${duration(end - begin)} filled`,
+                `longest: ${name}`,
+            ]);
+        } else {
+            tip.show(it.over.x, it.over.y, name, [duration(end - begin), `begins at ${moment(begin, perPixel())}`]);
+        }
+    }
+
+    /** @param {Pane} pane @param {import("./layout.js").Line} line */
+    function lineTexts(pane, line) {
+        const texts = line.kind === "track" ? [pane.timeline.groups[line.group].name] : [];
+        const left_out = line.kind === "track" ? pane.tracks[line.track].left_out : 0;
+        if (left_out > 0) {
+            texts.push(`${format.value(left_out, "count")} events could not be nested and are left out`);
+        }
+        if (line.folds) {
+            texts.push(line.folded ? "Click to open" : "Click to close");
+        }
+        return texts;
+    }
+
+    return { eventAt, hover };
+}
