@@ -47,21 +47,22 @@ static void facts(const ek_view_run *run, ek__stream *s)
     const ek_memory *m = run->memory->memory;
     const ek_memory_stage *full = &m->stage[m->fullest];
     char text[32];
-    ek__view_fact(s, "memory", NAN, EK__UNIT_TEXT,
+    ek__view_fact(s, "predicted memory", NAN, EK__UNIT_TEXT,
                   m->limit == 0 ? "no limit is known"
                   : m->fits     ? "fits"
                                 : "does not fit",
                   EK__DERIVED);
     ek__view_fact(s, "fullest", NAN, EK__UNIT_TEXT, stage_name(m->fullest, text), EK__DERIVED);
-    ek__view_fact(s, "its peak", mb(ek__memory_peak(full)), EK__UNIT_MB, NULL, EK__DERIVED);
-    if (full->actual_peak > 0)
+    ek__view_fact(s, "its predicted peak", mb(ek__memory_peak(full)), EK__UNIT_MB, NULL, EK__DERIVED);
+    if (full->actual_peak > 0 && !run->trace && !run->diagnosis)
         ek__view_fact(s, "of it fragments", mb(full->actual_peak - full->used_peak), EK__UNIT_MB, NULL, EK__ASSUMED);
     if (m->limit > 0) {
         ek__view_fact(s, "limit", mb(m->limit), EK__UNIT_MB, NULL, NULL);
         ek__view_fact(s, m->margin < 0 ? "over the limit" : "free", mb(m->margin < 0 ? -m->margin : m->margin),
                       EK__UNIT_MB, NULL, EK__DERIVED);
     }
-    put_job(run->memory->job, s);
+    if (!run->trace && !run->diagnosis) /* whose own facts are more to the point */
+        put_job(run->memory->job, s);
 }
 
 static void notes(const ek_view_run *run, ek__stream *s)
@@ -471,8 +472,11 @@ static void put_time_bars(const ek_memory_report *r, ek__section *x)
     ek__bars_series(x, "backward", EK_VIEW_BACKWARD);
     for (int i = 0; i < r->n_times; i++)
         for (int k = 0; k < EK_N_RECOMPUTE; k++) {
-            const double value[] = {1e6 * r->time[i].ms.forward, 1e6 * r->time[i].ms.backward[k]};
+            const ek_layer_times *ms = &r->time[i].ms;
+            const double value[] = {1e6 * ms->forward, 1e6 * ms->backward[k]};
             char text[EK_NAME_SIZE + 64];
+            if (k > 0 && ms->backward[k] == ms->backward[0]) /* nothing of it is recomputed by this kind */
+                continue;
             snprintf(text, sizeof text, "%s, recomputing %s", r->time[i].name, ek_recompute_name[k]);
             ek__bars_bar(x, text, -1, value, 2);
         }
