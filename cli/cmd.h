@@ -15,7 +15,8 @@
     X(memory)                                                                                                          \
     X(metrics)                                                                                                         \
     X(simulate)                                                                                                        \
-    X(trace)
+    X(trace)                                                                                                           \
+    X(view)
 
 /** Exit codes of every command. */
 enum {

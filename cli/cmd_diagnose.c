@@ -13,12 +13,12 @@
 #include "memory.h"
 #include "options.h"
 #include "page.h"
-#include "progress.h"
-#include "run_files.h"
+#include "prediction.h"
+#include "run_read.h"
 #include "search.h"
 #include "timeline.h"
 
-enum { MAX_SOURCES = 256, MAX_GRAPHS = 64 };
+enum { MAX_SOURCES = 256 };
 
 static const cli_option options[] = {
     {"trace", "DIR|FILE", "this is a profile, whatever is in it; may be repeated",
@@ -158,197 +158,6 @@ static bool take_sources(command *c)
     return true;
 }
 
-/* ---- reading ---- */
-
-/* What was read of the run, cleared by clear_found(). */
-typedef struct found {
-    ek_run_input input;
-    ek_trace_run trace;
-    ek_job job;
-    ek_device device;
-    ek_collection dry_runs;
-    ek_train_log log;
-    int n_ir;
-    ek_ir *ir[MAX_GRAPHS];
-    ek_ir_report report[MAX_GRAPHS];
-    const ek_ir_report *reports[MAX_GRAPHS];
-} found;
-
-static void clear_found(found *f)
-{
-    ek_trace_run_clear(&f->trace);
-    ek_job_clear(&f->job);
-    ek_collection_clear(&f->dry_runs);
-    ek_train_log_clear(&f->log);
-    for (int i = 0; i < f->n_ir; i++) {
-        ek_ir_report_clear(&f->report[i]);
-        ek_ir_free(f->ir[i]);
-    }
-}
-
-static const ek_listener *listener_of(const command *c)
-{
-    return c->quiet ? NULL : &cli_listener;
-}
-
-/* A file that was named must be good; one that a search came across may turn out not to be of the run, but what is
- * wrong with settings may be an option that stands above them. */
-static bool is_fatal(const command *c, const cli_run_file *file, const ek_error *err)
-{
-    bool gives_up = !file->found || (file->kind == CLI_RUN_CONFIG && c->has_overrides);
-    if (gives_up)
-        cli_error(err, "%s", err->message);
-    else if (!c->quiet)
-        cli_note("%s is left out as %s: %s", file->path, cli_run_kind_name[file->kind], err->message);
-    return gives_up;
-}
-
-static void say_taken(const command *c, const cli_run_file *file)
-{
-    if (!c->quiet)
-        cli_note("%s: %s", cli_run_kind_name[file->kind], file->path);
-}
-
-/* A job has one file. False after a message. */
-static bool read_job(command *c, found *f)
-{
-    const cli_run_file *taken = NULL;
-    ek_error err;
-    for (int i = 0; i < c->files.n; i++) {
-        const cli_run_file *file = &c->files.file[i];
-        if (file->kind != CLI_RUN_CONFIG)
-            continue;
-        if (taken && !(file->found && !taken->found)) {
-            cli_error(NULL, "'%s' and '%s' are both settings of a job; give one of them, with --config", taken->path,
-                      file->path);
-            return false;
-        }
-        if (taken)
-            continue;
-        if (ek_job_read(file->path, &c->job.overrides, listener_of(c), &f->job, &err)) {
-            if (is_fatal(c, file, &err))
-                return false;
-            continue;
-        }
-        taken = file;
-        say_taken(c, file);
-    }
-    if (taken)
-        f->input.job = &f->job;
-    return true;
-}
-
-static bool read_dry_runs(command *c, found *f)
-{
-    const char *source[CLI_MAX_RUN_FILES];
-    const cli_run_file *first = NULL;
-    int n = 0;
-    ek_error err;
-    for (int i = 0; i < c->files.n; i++)
-        if (c->files.file[i].kind == CLI_RUN_DRY_RUN) {
-            first = first ? first : &c->files.file[i];
-            source[n++] = c->files.file[i].path;
-        }
-    if (n == 0)
-        return true;
-    if (ek_collection_read(source, n, f->input.job ? f->job.parallel.pipeline : 0, listener_of(c), &f->dry_runs, &err))
-        return !is_fatal(c, first, &err);
-    for (int i = 0; i < c->files.n; i++)
-        if (c->files.file[i].kind == CLI_RUN_DRY_RUN)
-            say_taken(c, &c->files.file[i]);
-    f->input.dry_runs = &f->dry_runs;
-    return true;
-}
-
-static bool read_graphs(command *c, found *f)
-{
-    ek_error err;
-    for (int i = 0; i < c->files.n; i++) {
-        const cli_run_file *file = &c->files.file[i];
-        if (file->kind != CLI_RUN_IR)
-            continue;
-        if (f->n_ir == MAX_GRAPHS) {
-            cli_note("%s and the graphs behind it are left out: %d are looked at", file->path, MAX_GRAPHS);
-            break;
-        }
-        ek_ir **ir = &f->ir[f->n_ir];
-        ek_ir_report *report = &f->report[f->n_ir];
-        ek_status status = ek_ir_read(file->path, NULL, listener_of(c), ir, &err);
-        if (status == EK_OK && (status = ek_ir_check(*ir, NULL, report, &err)) != EK_OK)
-            ek_ir_free(*ir);
-        if (status != EK_OK && is_fatal(c, file, &err))
-            return false;
-        if (status != EK_OK)
-            continue;
-        say_taken(c, file);
-        f->reports[f->n_ir++] = report;
-    }
-    f->input.ir = f->reports;
-    f->input.n_ir = f->n_ir;
-    return true;
-}
-
-/* All ranks print the same steps, the last stage's log has the loss too: of those found the last one counts. */
-static bool read_log(command *c, found *f)
-{
-    const cli_run_file *taken = NULL;
-    ek_error err;
-    for (int i = 0; i < c->files.n; i++)
-        if (c->files.file[i].kind == CLI_RUN_LOG && (!taken || taken->found || !c->files.file[i].found))
-            taken = &c->files.file[i];
-    if (!taken)
-        return true;
-    if (ek_train_log_read(taken->path, listener_of(c), &f->log, &err))
-        return !is_fatal(c, taken, &err);
-    say_taken(c, taken);
-    f->input.log = &f->log;
-    return true;
-}
-
-static bool read_trace(command *c, found *f)
-{
-    const char *path[CLI_MAX_RUN_FILES];
-    const cli_run_file *first = NULL;
-    int n = 0, stages = c->stages;
-    ek_error err;
-    for (int i = 0; i < c->files.n; i++)
-        if (c->files.file[i].kind == CLI_RUN_TRACE) {
-            first = first ? first : &c->files.file[i];
-            path[n++] = c->files.file[i].path;
-        }
-    if (n == 0)
-        return true;
-    /* All stages are there: their order is that of the ranks. */
-    if (stages == 0 && f->input.job && c->files.n_traces % f->job.parallel.pipeline == 0 && c->files.n_traces > 0)
-        stages = f->job.parallel.pipeline;
-    ek_trace_options how = {.stages = stages, .n_threads = c->options.n_threads};
-    cli_progress progress;
-    cli_progress_begin_trace(&progress, &how);
-    ek_status status = ek_trace_run_read(path, n, &how, c->quiet ? NULL : &progress.listener, &f->trace, &err);
-    cli_progress_end(&progress);
-    if (status != EK_OK)
-        return !(cli_interrupted || is_fatal(c, first, &err));
-    for (int i = 0; i < c->files.n; i++)
-        if (c->files.file[i].kind == CLI_RUN_TRACE)
-            say_taken(c, &c->files.file[i]);
-    f->input.trace = &f->trace;
-    return true;
-}
-
-static bool read_run(command *c, found *f)
-{
-    ek_error err;
-    if (c->device) {
-        if (cli_find_device(c->device, listener_of(c), &f->device, &err)) {
-            cli_error(&err, "%s", err.message);
-            return false;
-        }
-        f->input.device = &f->device;
-    }
-    c->job.overrides.limit_mb = c->limit_mb;
-    return read_job(c, f) && read_dry_runs(c, f) && read_graphs(c, f) && read_log(c, f) && read_trace(c, f);
-}
-
 /* ---- output ---- */
 
 /* The setting when it is one line, else what it does in a sentence: a block of settings needs all its lines. */
@@ -393,13 +202,11 @@ static ek_status write_report(const void *user, FILE *out, ek_error *err)
 typedef struct more {
     ek_trace_index *index;
     bool has_memory;
-    ek_memory memory;
-    ek_memory_course course;
-    ek_memory_report report;
+    cli_prediction memory;
 } more;
 
 /* A page without its timeline is still worth having. */
-static bool open_timeline(const command *c, const found *f, more *m)
+static bool open_timeline(const command *c, const cli_run_evidence *f, more *m)
 {
     const char *path[CLI_MAX_RUN_FILES];
     int n = 0;
@@ -416,24 +223,15 @@ static bool open_timeline(const command *c, const found *f, more *m)
     return cli_timeline_open(path, n, &f->trace, c->options.n_threads, &m->index);
 }
 
-static void predict_memory(const command *c, const found *f, more *m)
+static void predict_memory(const command *c, const cli_run_evidence *f, more *m)
 {
     ek_error err;
-    if (ek_memory_predict(&f->job, NULL, &m->memory, &err) != EK_OK) {
-        if (!c->quiet)
-            cli_note("the page has no prediction of memory: %s", err.message);
-        return;
-    }
-    m->has_memory = true;
-    bool course = ek_memory_course_of(&f->job, &m->course, &err) == EK_OK;
-    m->report = (ek_memory_report){.job = &f->job,
-                                   .memory = &m->memory,
-                                   .device = f->input.device,
-                                   .course = course ? &m->course : NULL,
-                                   .stage = -1};
+    m->has_memory = cli_prediction_make(&f->job, f->input.device, &m->memory, &err) == EK_OK;
+    if (!m->has_memory && !c->quiet)
+        cli_note("the page has no prediction of memory: %s", err.message);
 }
 
-static bool write_page(const command *c, const found *f, const ek_diagnosis *d, const char *path)
+static bool write_page(const command *c, const cli_run_evidence *f, const ek_diagnosis *d, const char *path)
 {
     char name[256], title[300];
     more m = {0};
@@ -443,21 +241,19 @@ static bool write_page(const command *c, const found *f, const ek_diagnosis *d, 
     cli_timeline_name(c->source[0] ? c->source[0] : c->files.file[0].path, name, sizeof name);
     snprintf(title, sizeof title, "Diagnosis of %s", name);
     const ek_view_run run = {.name = name,
-                             .memory = m.has_memory ? &m.report : NULL,
+                             .memory = m.has_memory ? &m.memory.report : NULL,
                              .trace = f->input.trace,
                              .index = m.index,
                              .diagnosis = d};
     fine = fine && cli_write_page(path, title, &run, 1);
     ek_trace_index_close(m.index);
-    if (m.has_memory)
-        ek_memory_clear(&m.memory);
-    ek_memory_course_clear(&m.course);
+    cli_prediction_clear(&m.memory);
     return fine;
 }
 
 /* ---- all of it ---- */
 
-static bool print(const command *c, const found *f, const ek_diagnosis *d)
+static bool print(const command *c, const cli_run_evidence *f, const ek_diagnosis *d)
 {
     ek_error err = {0};
     const report r = {d, formats[c->format].write};
@@ -469,7 +265,7 @@ static bool print(const command *c, const found *f, const ek_diagnosis *d)
     return r.write ? cli_write_output(path, write_report, &r) : write_page(c, f, d, path);
 }
 
-static int answer(const command *c, const found *f, ek_diagnosis *d)
+static int answer(const command *c, const cli_run_evidence *f, ek_diagnosis *d)
 {
     int all = d->n_bottlenecks;
     if (c->top > 0 && c->top < all)
@@ -484,7 +280,7 @@ static bool has_anything(const ek_run_input *input)
     return input->trace || input->job || input->dry_runs || input->n_ir > 0 || input->log;
 }
 
-static int diagnose(command *c, found *f)
+static int diagnose(command *c, cli_run_evidence *f)
 {
     ek_diagnosis diagnosis;
     ek_error err;
@@ -505,6 +301,19 @@ static int diagnose(command *c, found *f)
     return code;
 }
 
+static bool read_run(command *c, cli_run_evidence *f)
+{
+    const cli_run_reading how = {.files = &c->files,
+                                 .job = &c->job,
+                                 .has_overrides = c->has_overrides,
+                                 .device = c->device,
+                                 .limit_mb = c->limit_mb,
+                                 .stages = c->stages,
+                                 .n_threads = c->options.n_threads,
+                                 .quiet = c->quiet};
+    return cli_run_read(&how, f);
+}
+
 static bool check(const command *c)
 {
     if (cli_page_on_stdout(c->html) && (c->quiet || (c->output && strcmp(c->output, "-") == 0))) {
@@ -521,7 +330,7 @@ static bool check(const command *c)
 static int run(int argc, char **argv)
 {
     command c = {0};
-    found *f = calloc(1, sizeof *f);
+    cli_run_evidence *f = calloc(1, sizeof *f);
     int code = EXIT_WRONG;
     cli_job_options_init(&c.job);
     int parsed = f ? cli_parse(&spec, argc, argv, handle, &c, c.source) : CLI_WRONG;
@@ -532,7 +341,7 @@ static int run(int argc, char **argv)
     else if (parsed == CLI_OK && check(&c) && take_sources(&c) && read_run(&c, f))
         code = diagnose(&c, f);
     if (f)
-        clear_found(f);
+        cli_run_evidence_clear(f);
     free(f);
     cli_run_clear(&c.files);
     return code;

@@ -126,7 +126,7 @@ static bool take_text(command *c, const cli_option *option, const char *text)
     } texts[] = {{"calibrate", &c->calibrate}, {"calibrate-stages", &c->calibrate_stages},
                  {"device", &c->device},       {"svg", &c->svg},
                  {"log-dir", &c->log_dir},     {"layers-out", &c->layers},
-                 {"trace", &c->trace}, {"html", &c->html}};
+                 {"trace", &c->trace},         {"html", &c->html}};
     const struct {
         const char *name;
         bool *place;
@@ -238,7 +238,7 @@ typedef struct found {
     bool has_literal, has_device;
     ek_device device;
     int n_times, n_measures, n_kept;
-    ek_memory_time time[5];
+    ek_memory_time time[CLI_MAX_MEMORY_TIMES];
     ek_measure measure[EK_MAX_MEASURES];
     ek_kept kept[EK_MAX_KEPT];
     cli_peaks peaks;
@@ -373,24 +373,6 @@ static bool predict(const command *c, found *f)
     return !c->calibrate || judge(c, f);
 }
 
-static bool model_times(found *f)
-{
-    static const char *const name[] = {"embedding", "decoder", "decoder with experts", "prediction", "head and loss"};
-    const ek_job_model *m = &f->job.model;
-    const bool there[] = {true, m->n_experts == 0 || m->n_dense_layers > 0 || m->expert_period > 1, m->n_experts > 0,
-                          m->n_prediction_layers > 0, true};
-    ek_error err;
-    for (int place = EK_LAYER_HEAD; place <= EK_LAYER_TAIL && f->has_device; place++) {
-        if (!there[place])
-            continue;
-        ek_memory_time *time = &f->time[f->n_times++];
-        time->name = name[place];
-        if (!said(f, ek_cost_layer(&f->job, &f->device, place, &time->ms, &err), &err))
-            return false;
-    }
-    return true;
-}
-
 static bool find_more(const command *c, found *f)
 {
     ek_error err;
@@ -401,7 +383,7 @@ static bool find_more(const command *c, found *f)
         return false;
     if (c->tensors && !said(f, ek_memory_kept(&f->job, f->kept, &f->n_kept, &err), &err))
         return false;
-    return model_times(f);
+    return !device || said(f, cli_memory_times(&f->job, device, f->time, &f->n_times, &err), &err);
 }
 
 /* ---- output ---- */

@@ -45,6 +45,11 @@ typedef struct cli_layer_times {
 /** The job's layers as a layer file. @return false after a message */
 bool cli_memory_layers(const char *path, const ek_job *job, const cli_layer_times *times);
 
+enum { CLI_MAX_MEMORY_TIMES = 5 };
+/** Times of each kind of layer that a job has, modelled on a device. */
+ek_status cli_memory_times(const ek_job *job, const ek_device *device, ek_memory_time time[CLI_MAX_MEMORY_TIMES],
+                           int *n, ek_error *err);
+
 /** Memory as people write it, "56000", "58GB", in MB. False after a message. */
 bool cli_memory_mb(const char *option, const char *text, double *mb);
 

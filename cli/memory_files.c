@@ -159,3 +159,23 @@ bool cli_memory_layers(const char *path, const ek_job *job, const cli_layer_time
     ek_layers_clear(&layers);
     return fine;
 }
+
+ek_status cli_memory_times(const ek_job *job, const ek_device *device, ek_memory_time time[CLI_MAX_MEMORY_TIMES],
+                           int *n, ek_error *err)
+{
+    static const char *const name[CLI_MAX_MEMORY_TIMES] = {"embedding", "decoder", "decoder with experts", "prediction",
+                                                           "head and loss"};
+    const ek_job_model *m = &job->model;
+    const bool there[CLI_MAX_MEMORY_TIMES] = {true, m->n_experts == 0 || m->n_dense_layers > 0 || m->expert_period > 1,
+                                              m->n_experts > 0, m->n_prediction_layers > 0, true};
+    *n = 0;
+    for (int place = EK_LAYER_HEAD; place <= EK_LAYER_TAIL; place++) {
+        if (!there[place])
+            continue;
+        time[*n].name = name[place];
+        ek_status status = ek_cost_layer(job, device, place, &time[(*n)++].ms, err);
+        if (status)
+            return status;
+    }
+    return EK_OK;
+}

@@ -12,12 +12,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "evenkeel/trace_index.h"
+
 #include "options.h"
 
 enum { HEAD = 1 << 16, CHUNK = 1 << 20, OVERLAP = 64, MAX_DEPTH = 8, MAX_PATH = 4096 };
 static const long long most_searched = 1LL << 28; /* bytes of a log that are searched for its lines */
 
-const char *const cli_run_kind_name[CLI_N_RUN_KINDS] = {"trace", "settings", "dry run", "graph", "training log"};
+const char *const cli_run_kind_name[CLI_N_RUN_KINDS] = {"trace", "settings",   "dry run",   "graph", "training log",
+                                                        "plan",  "layer file", "init file", "answer"};
 
 /* ---- by content ---- */
 
@@ -46,9 +49,25 @@ static cli_run_kind kind_of_json(const char *text, size_t size)
 {
     static const char *const events[] = {"\"traceEvents\"", "\"ph\"", "\"schemaVersion\"", "\"dur\"", NULL};
     static const char *const model[] = {"\"hidden_size\"", "\"num_hidden_layers\"", "\"n_embd\"", "\"n_layer\"", NULL};
+    static const char *const answer[] = {"\"bottlenecks\"", "\"fullest_stage\"", "\"sweep\"", "\"producer\"", NULL};
+    if (has(text, size, "\"layers_description\""))
+        return CLI_RUN_LAYERS;
+    if (has(text, size, "\"version\"") && has_any(text, size, answer))
+        return CLI_RUN_ANSWER;
     if (has_any(text, size, events))
         return CLI_RUN_TRACE;
     return has_any(text, size, model) ? CLI_RUN_CONFIG : CLI_RUN_UNKNOWN;
+}
+
+/* What the balancer reads and writes, in YAML or JSON: plans have their lists and none of a job's keys. */
+static cli_run_kind kind_of_model(const char *text, size_t size)
+{
+    static const char *const plan[] = {"offset", "layers", NULL};
+    if (has(text, size, "layers_description"))
+        return CLI_RUN_LAYERS;
+    if (has(text, size, "pipeline_num") && has(text, size, "recompute_config"))
+        return CLI_RUN_INIT;
+    return has(text, size, "recompute") && has_any(text, size, plan) ? CLI_RUN_PLAN : CLI_RUN_UNKNOWN;
 }
 
 static cli_run_kind kind_of_text(const char *text, size_t size)
@@ -64,7 +83,7 @@ static cli_run_kind kind_of_text(const char *text, size_t size)
         return CLI_RUN_LOG;
     if (has_any(text, size, peaks))
         return CLI_RUN_DRY_RUN;
-    return has_any(text, size, settings) ? CLI_RUN_CONFIG : CLI_RUN_UNKNOWN;
+    return has_any(text, size, settings) ? CLI_RUN_CONFIG : kind_of_model(text, size);
 }
 
 /* Logs print steps and peaks long after they began. A run's own log may print peaks too: steps count more. */
@@ -121,7 +140,8 @@ cli_run_kind cli_run_kind_of(const char *path)
     if (at < size && kind == CLI_RUN_UNKNOWN)
         kind = kind_of_text(text + at, size - at);
     /* A launcher's log begins with the settings it was given. */
-    if (file && size == HEAD && (kind == CLI_RUN_UNKNOWN || kind == CLI_RUN_CONFIG || kind == CLI_RUN_DRY_RUN)) {
+    if (file && size == HEAD &&
+        (kind == CLI_RUN_UNKNOWN || kind == CLI_RUN_CONFIG || kind == CLI_RUN_DRY_RUN || kind == CLI_RUN_PLAN)) {
         rewind(file);
         cli_run_kind later = search_log(file);
         kind = later != CLI_RUN_UNKNOWN ? later : kind;
@@ -195,21 +215,25 @@ static void take_graph(search *s, const char *path)
     s->failed = !push(s->files, path, CLI_RUN_IR, true);
 }
 
-static void take_found(search *s, const char *path)
+static void take_found(search *s, const char *path, long long size)
 {
     cli_run_kind kind = cli_run_kind_of(path);
     s->has_trace = s->has_trace || kind == CLI_RUN_TRACE;
     s->has_dry_run = s->has_dry_run || kind == CLI_RUN_DRY_RUN;
-    s->files->n_traces += kind == CLI_RUN_TRACE && !is_table(path);
+    if (kind == CLI_RUN_TRACE && !is_table(path)) {
+        s->files->n_traces++;
+        s->files->trace_bytes += size;
+    }
     if (kind == CLI_RUN_IR)
         take_graph(s, path);
     else if (kind == CLI_RUN_CONFIG || kind == CLI_RUN_LOG)
         s->failed = !push(s->files, path, kind, true);
 }
 
+/* What we left beside the traces is no part of the run. */
 static int keep_visible(const struct dirent *entry)
 {
-    return entry->d_name[0] != '.';
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, EK_TRACE_INDEX_FOLDER) != 0;
 }
 
 static void walk(search *s, const char *folder, int depth)
@@ -228,7 +252,7 @@ static void walk(search *s, const char *folder, int depth)
         if (S_ISDIR(about.st_mode) && depth < MAX_DEPTH)
             walk(s, path, depth + 1);
         else if (S_ISREG(about.st_mode) && about.st_size > 0)
-            take_found(s, path);
+            take_found(s, path, about.st_size);
     }
     free(entry);
 }
@@ -256,15 +280,15 @@ static bool take_folder(cli_run_files *files, const char *path)
 }
 
 /* Files of events below a folder that was said to be a profile. */
-static int count_traces(const char *path)
+static void count_traces(cli_run_files *files, const char *path)
 {
-    cli_run_files files = {0};
-    search s = {.files = &files};
+    cli_run_files below = {0};
+    search s = {.files = &below};
     char plain[MAX_PATH];
     walk_folder(&s, path, plain);
-    int n = files.n_traces;
-    cli_run_clear(&files);
-    return n;
+    files->n_traces += below.n_traces;
+    files->trace_bytes += below.trace_bytes;
+    cli_run_clear(&below);
 }
 
 /* The reader of dry runs takes folders and listings; the log of one rank stands for the folder it is in. */
@@ -301,6 +325,22 @@ bool cli_run_take(cli_run_files *files, const char *path, cli_run_kind kind)
         return take_folder(files, path);
     if (kind == CLI_RUN_UNKNOWN)
         kind = cli_run_kind_of(path);
+    if (kind > CLI_RUN_LOG && !files->models)
+        kind = CLI_RUN_UNKNOWN;
+    if (kind == CLI_RUN_ANSWER) {
+        cli_error(NULL,
+                  "'%s' is an answer of a command, which does not hold all that a page shows; give what it was made "
+                  "from, or let that command write the page with --html",
+                  path);
+        return false;
+    }
+    if (kind == CLI_RUN_UNKNOWN && files->models) {
+        cli_error(NULL,
+                  "'%s' is neither a trace, a plan, a layer or init file, nor settings of a training job, a log or a "
+                  "graph",
+                  path);
+        return false;
+    }
     if (kind == CLI_RUN_UNKNOWN) {
         cli_error(NULL,
                   "'%s' is neither a trace, nor settings of a training job, a log of a dry run or of a training run, "
@@ -308,7 +348,11 @@ bool cli_run_take(cli_run_files *files, const char *path, cli_run_kind kind)
                   path);
         return false;
     }
-    if (kind == CLI_RUN_TRACE)
-        files->n_traces += folder ? count_traces(path) : 1;
+    if (kind == CLI_RUN_TRACE && folder) {
+        count_traces(files, path);
+    } else if (kind == CLI_RUN_TRACE) {
+        files->n_traces++;
+        files->trace_bytes += about.st_size;
+    }
     return kind == CLI_RUN_DRY_RUN && !folder ? take_peaks(files, path) : push(files, path, kind, false);
 }

@@ -25,8 +25,10 @@ int64_t cli_timeline_bytes(const ek_trace_run *run)
     return bytes;
 }
 
-static bool say_too_large(int64_t bytes)
+bool cli_timeline_fits(int64_t bytes)
 {
+    if (bytes <= EK_VIEW_MAX_TRACE_BYTES)
+        return true;
     cli_error(NULL,
               "the traces have %lld MB of events, and a page holds up to %d MB; look at them with `evenkeel view "
               "--serve`, or cut out a part with `evenkeel trace cut`",
@@ -43,8 +45,8 @@ bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run 
     *out = NULL;
     if (bytes == 0)
         return true;
-    if (bytes > EK_VIEW_MAX_TRACE_BYTES)
-        return say_too_large(bytes);
+    if (!cli_timeline_fits(bytes))
+        return false;
     cli_progress_begin(&progress);
     const ek_trace_index_options options = {.temporary = true,
                                             .n_threads = n_threads,
@@ -58,10 +60,9 @@ bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run 
         cli_error(&err, "%s", err.message);
         return false;
     }
-    bytes = ek_trace_index_bytes(index);
-    if (bytes > EK_VIEW_MAX_TRACE_BYTES) {
+    if (!cli_timeline_fits(ek_trace_index_bytes(index))) {
         ek_trace_index_close(index);
-        return say_too_large(bytes);
+        return false;
     }
     *out = index;
     return true;

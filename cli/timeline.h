@@ -8,6 +8,9 @@
 /** Bytes of the files with events that were read of a run, as they lie on the disk. */
 int64_t cli_timeline_bytes(const ek_trace_run *run);
 
+/** May a page hold traces of so many bytes? False after a message. */
+bool cli_timeline_fits(int64_t bytes);
+
 /**
  * Index the events of the files that a run was read from. Nothing is kept.
  *

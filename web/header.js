@@ -56,7 +56,7 @@ export function showFacts(root, run, format) {
     const n_notes = run.notes.length;
     root.hidden = facts.length === 0 && n_notes === 0;
     fill(root,
-        facts.length > 0 ? element("dl", { class: "facts", tabindex: 0, "aria-label": "Facts about this run" }, facts) : null,
+        facts.length > 0 ? element("dl", { class: "facts", "aria-label": "Facts about this run" }, facts) : null,
         n_notes > 0
             ? element("details", { class: "notes" },
                 element("summary", {}, n_notes === 1 ? "1 note" : `${n_notes} notes`),

@@ -9,7 +9,7 @@ import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
-import { addMark, showMarks } from "./side/marks.js";
+import { showMarks } from "./side/marks.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -30,8 +30,10 @@ function page(doc) {
         history.replaceState(null, "", `${location.pathname}${location.search}${hash === "" ? "" : `#${hash}`}`);
     });
     const system = matchMedia("(prefers-color-scheme: dark)");
-    /** @type {Map<number, Context & { colors: ReturnType<typeof makeColors> }>} by run */
+    /** @type {Map<number, Promise<Context>>} by run */
     const contexts = new Map();
+    /** @type {ReturnType<typeof makeColors>[]} of them */
+    const palettes = [];
     /** @type {(() => void)[]} */
     let ends = [];
     /** @type {{ focus(): void } | null} */
@@ -49,29 +51,33 @@ function page(doc) {
     const dark = () => (state.view.theme === "auto" ? system.matches : state.view.theme === "dark");
     function paint() {
         document.documentElement.style.colorScheme = dark() ? "dark" : "light";
-        for (const context of contexts.values()) context.colors.setDark(dark());
+        for (const colors of palettes) colors.setDark(dark());
     }
 
-    /** @param {number} number */
-    async function contextOf(number) {
-        const known = contexts.get(number);
-        if (known !== undefined) return known;
+    /** @param {number} number @returns {Promise<Context>} */
+    function contextOf(number) {
+        const known = contexts.get(number) ?? openContext(number);
+        contexts.set(number, known);
+        return known;
+    }
+
+    /** @param {number} number @returns {Promise<Context>} */
+    async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
+        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "");
         colors.setDark(dark());
-        /** @type {Context & { colors: ReturnType<typeof makeColors> }} */
+        palettes.push(colors);
+        /** @type {Context} */
         const context = { document: doc, state, run, source: null, colors, format, of: contextOf };
-        if (run.timeline !== null) {
-            const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
-            try {
-                context.source = doc.served
-                    ? makeServed(run.timeline, makeClient("", showError), failed)
-                    : await openEmbedded(run.timeline);
-            } catch (error) {
-                showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
-            }
+        if (run.timeline === null) return context;
+        const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
+        try {
+            context.source = doc.served
+                ? makeServed(run.timeline, makeClient("", showError), failed)
+                : await openEmbedded(run.timeline);
+        } catch (error) {
+            showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
         }
-        contexts.set(number, context);
         return context;
     }
 
@@ -176,7 +182,6 @@ function page(doc) {
         if (event.defaultPrevented || writing || event.ctrlKey || event.metaKey || event.altKey) return;
         if (event.key === "?") showHelp();
         else if (event.key === "/" && tools !== null) tools.focus();
-        else if (event.key.toLowerCase() === "m" && tools !== null) addMark(state);
         else return;
         event.preventDefault();
     }

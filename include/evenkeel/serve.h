@@ -16,9 +16,12 @@ enum { EK_SERVE_TOKEN_SIZE = 33 };
 
 typedef struct ek_serve_options {
     int port; /**< 0: any that is free */
-    /** The document that a page asks for, once it is there: JSON from ek_view_write_json() with `served`. Called by one
-     *  thread at a time; fills text and size (borrowed until the next call) and returns false while it is being made.
-     */
+    /** Of the page and its run while there is no document yet. */
+    const char *title, *name;
+    /** The document that a page asks for, once it is there: JSON from ek_view_write_json() with `served`. Called by
+     *  several threads at a time; returns false while it is being made, else fills text and size, which stay as they
+     *  are until ek_server_stop(). A text of NULL: it could not be made, and the timeline alone stands for it. NULL
+     *  instead of a function says the same. */
     bool (*document)(void *user, const char **text, size_t *size);
     void *user;
 } ek_serve_options;
@@ -28,15 +31,18 @@ typedef struct ek_server ek_server;
 /**
  * Start to answer, in threads of its own.
  *
- * @param index  borrowed until ek_server_stop()
+ * @param index    borrowed until ek_server_stop()
+ * @param options  copied; what it points at is borrowed
  * @return EK_OK, EK_ERR_SYSTEM (the port is taken; no random bytes), EK_ERR_MEMORY
  */
 ek_status ek_server_start(ek_trace_index *index, const ek_serve_options *options, ek_server **out, ek_error *err);
 /** "http://127.0.0.1:PORT/TOKEN/" */
 const char *ek_server_address(const ek_server *server);
-/** Requests answered so far. Thread-safe. */
+int ek_server_port(const ek_server *server);
+/** Requests answered so far, refused ones too. Thread-safe. */
 int64_t ek_server_n_requests(const ek_server *server);
-/** Ends after the requests that are being answered. NULL is fine. */
+/** Ends after the requests that are being answered, or after 5 s where a client does not take its answer. NULL is
+ *  fine. */
 void ek_server_stop(ek_server *server);
 
 #ifdef __cplusplus

@@ -55,6 +55,9 @@ typedef enum ek_view_type {
 } ek_view_type;
 extern const char *const ek_view_type_name[EK_N_VIEW_TYPES];
 
+/** The folder beside traces that index files go into. */
+#define EK_TRACE_INDEX_FOLDER "evenkeel-index"
+
 typedef struct ek_trace_index ek_trace_index;
 
 typedef struct ek_trace_index_options {

@@ -14,8 +14,6 @@
 
 enum { NAME_KEPT = 60 };
 
-static const char folder_name[] = "evenkeel-index";
-
 static char *join(const char *a, const char *b)
 {
     size_t size = strlen(a) + strlen(b) + 2;
@@ -79,7 +77,7 @@ static char *beside(const char *const *trace, int n, size_t *size)
 {
     *size = common_folder(trace, n);
     char *folder = *size > 0 ? strndup(trace[0], *size) : NULL;
-    char *path = folder ? join(folder, folder_name) : NULL;
+    char *path = folder ? join(folder, EK_TRACE_INDEX_FOLDER) : NULL;
     free(folder);
     return path;
 }
@@ -104,7 +102,7 @@ static char *in_cache(const char *folder, size_t size)
 static ek_status make_temporary(ek__index_places *out, ek_error *err)
 {
     const char *folder = getenv("TMPDIR");
-    char *path = join(folder && *folder ? folder : "/tmp", "evenkeel-index-XXXXXX");
+    char *path = join(folder && *folder ? folder : "/tmp", EK_TRACE_INDEX_FOLDER "-XXXXXX");
     if (!path)
         return ek__no_memory(err);
     if (!mkdtemp(path)) {

@@ -169,6 +169,15 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 /* ---- the plan ---- */
 
+/* Tables and bars go by the plan, which has each part of the model once. */
+static void both_ways_note(const ek_view_run *run, ek__section *x)
+{
+    if (case_of(run)->timeline->schedule->placement == EK_PLACE_BOTH_WAYS)
+        ek__section_note(
+            x, "Micro-batches run both ways: a stage also holds the layers of the stage as far from the other "
+               "end, and runs them for the other half of the micro-batches.");
+}
+
 static void plan_table(const ek_view_run *run, ek__section *x)
 {
     static const ek__view_column column[] = {
@@ -300,6 +309,7 @@ static void ranking_table(const ek_ranking *ranking, ek__section *x)
 static ek_status plan_section(const ek_view_run *run, ek__stream *s, ek_error *err)
 {
     ek__section x = ek__section_begin(s, "plan");
+    both_ways_note(run, &x);
     plan_table(run, &x);
     ek_status status = settings_table(run, &x, err);
     if (run->case_index == 0 && run->plans->ranking)
@@ -532,6 +542,7 @@ static ek_status layers_section(const ek_view_run *run, ek__stream *s, ek_error 
         ek_plan_costs(plan, layers, placement, cost);
         ek_plan_counts(plan, layers, placement, count);
         ek__section x = ek__section_begin(s, "layers");
+        both_ways_note(run, &x);
         layer_bars(run, cost, &x);
         layer_table(run, count, &x);
         ek__section_end(&x);

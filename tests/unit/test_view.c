@@ -550,6 +550,44 @@ static void bars_sum_to_the_step(void **state)
     for_random_plans(4, 20, check_breakdown);
 }
 
+/* What a block is said to wait for gives its start again: when its stage has sent what it owes and its source's result
+ * has come, and the stage has received it. */
+static void check_waits(const random_case *x, const json_t *run)
+{
+    (void)run;
+    ek_error err;
+    ek_wait *wait = calloc(x->t.n_blocks, sizeof *wait);
+    assert_int_equal(ek_timeline_waits(&x->t, wait, &err), EK_OK);
+    for (int s = 0; s < x->t.shape.n_stages; s++) {
+        double clock = 0;
+        for (size_t k = x->t.first[s]; k < x->t.first[s + 1]; k++) {
+            const ek_interval *b = &x->t.block[k];
+            const ek_wait *w = &wait[k];
+            double ready = 0;
+            if (w->source != EK_NO_BLOCK)
+                ready = x->t.block[w->source].end + (x->comm.blocking ? 0 : w->transfer_time);
+            assert_near(fmax(clock, ready) + w->receive_time, b->start, 1e-9);
+            assert_near(fmax(ready - clock, 0), w->idle_time, 1e-9);
+            assert_true(w->receive_time == (x->comm.blocking ? w->transfer_time : 0));
+            if (w->freed_by != EK_NO_BLOCK) {
+                const ek_interval *end = &x->t.block[w->freed_by];
+                assert_true(end->micro_batch == b->micro_batch && end->chunk == b->chunk && end->kind == b->kind + 1);
+                assert_true((size_t)w->freed_by >= x->t.first[s] && (size_t)w->freed_by < x->t.first[s + 1]);
+            } else {
+                assert_true(b->kind == (x->t.schedule->splits_backward ? EK_BACKWARD_WEIGHT : EK_BACKWARD));
+            }
+            clock = b->end + w->send_time;
+        }
+    }
+    free(wait);
+}
+
+static void waits_give_the_starts_again(void **state)
+{
+    (void)state;
+    for_random_plans(7, 20, check_waits);
+}
+
 /* Every recomputed layer lengthens each of its micro-batches once, and what F adds is what its layers keep. */
 static void check_recompute(const random_case *x, const json_t *run)
 {
@@ -992,6 +1030,7 @@ int main(void)
         {"arrows are those that a search over all pairs of blocks finds", arrows_are_those_of_a_search, NULL, NULL,
          NULL},
         {"what is held sums to the memory curve at any time", what_is_held_sums_to_the_curve, NULL, NULL, NULL},
+        {"what blocks wait for gives their starts again", waits_give_the_starts_again, NULL, NULL, NULL},
         {"bars of a stage sum to the step", bars_sum_to_the_step, NULL, NULL, NULL},
         {"recomputation and activations of a block are those of its layers",
          recomputation_and_activations_are_those_of_the_layers, NULL, NULL, NULL},

@@ -9,6 +9,12 @@ export function randomOf(seed) {
     };
 }
 
+/** @param {number} seed @returns {() => number} from 0 up to 1 */
+export function fractionsOf(seed) {
+    const random = randomOf(seed);
+    return () => random(2 ** 32) / 2 ** 32;
+}
+
 /**
  * A timeline with rows of random events in whole numbers: gaps of any length, events of length 0, runs of short ones.
  * @param {number} seed @param {number[]} row_events

@@ -20,8 +20,7 @@ function bruteJoin(a, b) {
         pairs.push([i, j < 0 ? null : j]);
     });
     b.forEach((_, j) => {
-        if (!pairs.some((pair) => pair[1] === j))
-            pairs.push([null, j]);
+        if (!pairs.some((pair) => pair[1] === j)) pairs.push([null, j]);
     });
     return pairs;
 }
@@ -36,20 +35,38 @@ test("joining meets a search through all pairs, with names that stand twice and 
 });
 
 test("labels meet their equals first and what is left meets what differs in numbers only", () => {
-    assert.deepEqual(joinLabels(["peak, stage 3", "step"], ["step", "peak, stage 0"]), [[0, 1], [1, 0]]);
-    assert.deepEqual(joinLabels(["rank 0", "rank 1"], ["rank 1", "rank 2"]), [[0, 1], [1, 0]]);
-    assert.deepEqual(joinLabels(["a"], ["b", "c 1"]), [[0, null], [null, 0], [null, 1]]);
+    assert.deepEqual(joinLabels(["peak, stage 3", "step"], ["step", "peak, stage 0"]), [
+        [0, 1],
+        [1, 0],
+    ]);
+    assert.deepEqual(joinLabels(["rank 0", "rank 1"], ["rank 1", "rank 2"]), [
+        [0, 1],
+        [1, 0],
+    ]);
+    assert.deepEqual(joinLabels(["a"], ["b", "c 1"]), [
+        [0, null],
+        [null, 0],
+        [null, 1],
+    ]);
     for (let round = 0; round < 300; round++) {
         const labels = () => Array.from({ length: random(7) }, () => `${"ab"[random(2)]} ${random(4)}`);
         const [a, b] = [labels(), labels()];
         const pairs = joinLabels(a, b);
-        const sides = [0, 1].map((side) => pairs.map((pair) => pair[side]).filter((row) => row !== null).sort((x, y) => x - y));
+        const sides = [0, 1].map((side) =>
+            pairs
+                .map((pair) => pair[side])
+                .filter((row) => row !== null)
+                .sort((x, y) => x - y),
+        );
         assert.deepEqual(sides, [a.map((_, i) => i), b.map((_, i) => i)]);
-        for (const [x, y] of bruteJoin(a.map((label) => [label]), b.map((label) => [label]))) {
-            if (x !== null && y !== null)
-                assert.ok(pairs.some((pair) => pair[0] === x && pair[1] === y));
+        for (const [x, y] of bruteJoin(
+            a.map((label) => [label]),
+            b.map((label) => [label]),
+        )) {
+            if (x !== null && y !== null) assert.ok(pairs.some((pair) => pair[0] === x && pair[1] === y));
         }
-        const alone = (side) => pairs.filter((pair) => pair[1 - side] === null).map((pair) => (side === 0 ? a : b)[pair[side]][0]);
+        const alone = (side) =>
+            pairs.filter((pair) => pair[1 - side] === null).map((pair) => (side === 0 ? a : b)[pair[side]][0]);
         assert.ok(alone(0).every((letter) => !alone(1).includes(letter)));
     }
 });
@@ -61,8 +78,14 @@ test("joined rows: each row of both once, the largest difference first, then tho
     ];
     for (let round = 0; round < 200; round++) {
         const table = () => ({
-            id: "t", title: "T", columns, sort: null,
-            rows: Array.from({ length: 1 + random(9) }, () => [String(random(6)), random(7) === 0 ? null : random(100)]),
+            id: "t",
+            title: "T",
+            columns,
+            sort: null,
+            rows: Array.from({ length: 1 + random(9) }, () => [
+                String(random(6)),
+                random(7) === 0 ? null : random(100),
+            ]),
         });
         const [a, b] = [table(), table()];
         const joined = joinedRows(a, b, "total", "only A", "only B");
@@ -70,18 +93,35 @@ test("joined rows: each row of both once, the largest difference first, then tho
         assert.equal(joined.length, pairs.length);
         const expected = pairs.map(([i, j]) => {
             const [x, y] = [i === null ? null : a.rows[i][1], j === null ? null : b.rows[j][1]];
-            return [i === null ? b.rows[j][0] : a.rows[i][0], x, y, x === null || y === null ? null : y - x,
-                i === null ? "only B" : j === null ? "only A" : x === null || y === null ? "" : y < x ? "better" : y > x ? "worse" : "same"];
+            return [
+                i === null ? b.rows[j][0] : a.rows[i][0],
+                x,
+                y,
+                x === null || y === null ? null : y - x,
+                i === null
+                    ? "only B"
+                    : j === null
+                      ? "only A"
+                      : x === null || y === null
+                        ? ""
+                        : y < x
+                          ? "better"
+                          : y > x
+                            ? "worse"
+                            : "same",
+            ];
         });
         const plain = joined.map((row) => [...row.slice(0, 4), row[5]]);
         const sorted = (rows) => rows.map((row) => JSON.stringify(row)).sort();
         assert.deepEqual(sorted(plain), sorted(expected));
         for (let i = 1; i < joined.length; i++) {
             const [before, after] = [joined[i - 1][3], joined[i][3]];
-            assert.ok(after === null || before !== null && Math.abs(before) >= Math.abs(after));
+            assert.ok(after === null || (before !== null && Math.abs(before) >= Math.abs(after)));
         }
         for (const [, x, y, absolute, share] of joined)
-            assert.ok(share === null || x === 0 && y === 0 || Math.abs(share / 100 * Math.abs(x) - absolute) < 1e-9);
+            assert.ok(
+                share === null || (x === 0 && y === 0) || Math.abs((share / 100) * Math.abs(x) - absolute) < 1e-9,
+            );
     }
 });
 
@@ -108,11 +148,28 @@ test("the sign of a difference is that from the first to the second, and its sha
 
 test("less is better of times and memory, more of throughput, and of a limit or a number neither", () => {
     const cases = [
-        ["Step time", "ns", -1], ["Makespan", "time", -1], ["Peak", "MB", -1], ["Bubble", "%", -1], ["Exposed communication", "ns", -1],
-        ["MFU", "%", 1], ["Bus bandwidth", "GB/s", 1], ["Tokens per second", "", 1], ["Hidden communication", "ns", 1],
-        ["over the limit by", "MB", -1], ["gap", "%", -1], ["room", "MB", 1], ["computing", "%", 1], ["computing", "ns", -1],
-        ["lower bound, proved", "time", 0], ["Memory limit", "MB", 0], ["Layers", "count", 0], ["Number of stages", "count", 0], ["Schedule", "text", 0], ["x", "", 0],
+        ["Step time", "ns", -1],
+        ["Makespan", "time", -1],
+        ["Peak", "MB", -1],
+        ["Bubble", "%", -1],
+        ["Exposed communication", "ns", -1],
+        ["MFU", "%", 1],
+        ["Bus bandwidth", "GB/s", 1],
+        ["Tokens per second", "", 1],
+        ["Hidden communication", "ns", 1],
+        ["over the limit by", "MB", -1],
+        ["free", "MB", 1],
+        ["free", "%", -1],
+        ["gap", "%", -1],
+        ["room", "MB", 1],
+        ["computing", "%", 1],
+        ["computing", "ns", -1],
+        ["lower bound, proved", "time", 0],
+        ["Memory limit", "MB", 0],
+        ["Layers", "count", 0],
+        ["Number of stages", "count", 0],
+        ["Schedule", "text", 0],
+        ["x", "", 0],
     ];
-    for (const [title, unit, way] of cases)
-        assert.equal(betterWay(title, unit), way, title);
+    for (const [title, unit, way] of cases) assert.equal(betterWay(title, unit), way, title);
 });

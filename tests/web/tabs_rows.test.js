@@ -1,5 +1,5 @@
-// Rows of tables: sorting against an insertion sort written from the rules, filters against a plain search, separated text against
-// a reader of its own.
+// Rows of tables: sorting against an insertion sort written from the rules, filters against a plain search, separated
+// text against a reader of its own.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,17 +16,14 @@ const random = (n) => {
 function insertionSort(rows, column, descending) {
     const order = [];
     const after = (a, b) => {
-        if (a === null || b === null)
-            return a === null && b !== null;
+        if (a === null || b === null) return a === null && b !== null;
         const [text_a, text_b] = [typeof a === "string", typeof b === "string"];
-        if (text_a !== text_b)
-            return descending ? text_b : text_a;
+        if (text_a !== text_b) return descending ? text_b : text_a;
         return descending ? a < b : a > b;
     };
     rows.forEach((row, number) => {
         let place = order.length;
-        while (place > 0 && after(rows[order[place - 1]][column], row[column]))
-            place--;
+        while (place > 0 && after(rows[order[place - 1]][column], row[column])) place--;
         order.splice(place, 0, number);
     });
     return order;
@@ -37,8 +34,11 @@ test("sorting is stable, has nothing last in both directions, and numbers before
     for (let round = 0; round < 300; round++) {
         const rows = Array.from({ length: 1 + random(40) }, (_, i) => [i, cells[random(cells.length)]]);
         for (const descending of [false, true]) {
-            assert.deepEqual(sortedOrder(rows, { column: 1, descending }), insertionSort(rows, 1, descending),
-                JSON.stringify({ rows, descending }));
+            assert.deepEqual(
+                sortedOrder(rows, { column: 1, descending }),
+                insertionSort(rows, 1, descending),
+                JSON.stringify({ rows, descending }),
+            );
         }
     }
 });
@@ -60,7 +60,7 @@ test("numbers are compared as numbers and numbers within texts as well", () => {
 });
 
 test("a filter keeps rows that hold all words, in their order", () => {
-    const texts = ["matmul bf16 device", "all_reduce device", "matmul host", "" ];
+    const texts = ["matmul bf16 device", "all_reduce device", "matmul host", ""];
     assert.deepEqual(filteredOrder(texts, [2, 0, 1, 3], "MATMUL"), [2, 0]);
     assert.deepEqual(filteredOrder(texts, [0, 1, 2, 3], "device mat"), [0]);
     assert.deepEqual(filteredOrder(texts, [3, 2, 1, 0], "  "), [3, 2, 1, 0]);
@@ -72,10 +72,10 @@ function readSeparated(text, separator) {
     const lines = [[]];
     let [at, value] = [0, ""];
     while (at < text.length) {
-        if (text[at] === "\"") {
-            for (at++; text[at] !== "\"" || text[at + 1] === "\""; at++) {
+        if (text[at] === '"') {
+            for (at++; text[at] !== '"' || text[at + 1] === '"'; at++) {
                 value += text[at];
-                at += text[at] === "\"" ? 1 : 0;
+                at += text[at] === '"' ? 1 : 0;
             }
             at++;
         } else if (text[at] === separator || text.startsWith("\r\n", at)) {
@@ -95,15 +95,21 @@ function readSeparated(text, separator) {
 }
 
 test("separated text gives back what was written, whatever names hold", () => {
-    const parts = [",", "\"", "\n", "\r\n", "\t", "a", "b c", ";", "\u00e9"];
+    const parts = [",", '"', "\n", "\r\n", "\t", "a", "b c", ";", "\u00e9"];
     const column = (title, unit) => ({ name: title, title, unit, search: false });
     const columns = [column("Name", "text"), column("Time", "ns"), column("n", "count")];
     for (let round = 0; round < 300; round++) {
         const name = "x" + Array.from({ length: random(8) }, () => parts[random(parts.length)]).join("");
-        const rows = [[name, 1.5, null], ["y", -2, 3]];
+        const rows = [
+            [name, 1.5, null],
+            ["y", -2, 3],
+        ];
         for (const separator of [",", "\t"]) {
-            assert.deepEqual(readSeparated(separated(columns, rows, [1, 0], separator), separator),
-                [["Name", "Time (ns)", "n"], ["y", "-2", "3"], [name, "1.5", ""]]);
+            assert.deepEqual(readSeparated(separated(columns, rows, [1, 0], separator), separator), [
+                ["Name", "Time (ns)", "n"],
+                ["y", "-2", "3"],
+                [name, "1.5", ""],
+            ]);
         }
     }
 });

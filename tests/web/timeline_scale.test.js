@@ -1,22 +1,14 @@
 // Zooming and moving of the timeline: what stays where, and what is clamped.
 import { test } from "node:test";
 import assert from "node:assert/strict";
+import { fractionsOf } from "./random.js";
 import { clampStretch, everything, fit, limitsOf, moveBy, reveal, zoomAt } from "../../web/timeline/scale.js";
 
 const HOUR = 3.6e12;
 const limits = { begin: 0, end: HOUR, least: 1 };
 
-/** A small generator of its own, so that a failure can be repeated. */
-function random(seed) {
-    let state = seed;
-    return () => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-        return state / 2 ** 32;
-    };
-}
-
 test("zooming keeps the time under the pointer where it is", () => {
-    const next = random(1);
+    const next = fractionsOf(1);
     for (let n = 0; n < 2000; n++) {
         const span = 10 ** (1 + next() * 11.5);
         const stretch = clampStretch(HOUR * (0.1 + 0.8 * next()), span, limits);
@@ -79,6 +71,9 @@ test("a timeline without length can still be shown", () => {
     const empty = limitsOf([{ begin: 5, end: 5, unit: null }]);
     const shown = everything(empty);
     assert.ok(shown[0] <= 5 && shown[1] >= 6 && Number.isFinite(shown[0]));
-    const both = limitsOf([{ begin: 0, end: 10, unit: "ns" }, { begin: -5, end: 7, unit: "ns" }]);
+    const both = limitsOf([
+        { begin: 0, end: 10, unit: "ns" },
+        { begin: -5, end: 7, unit: "ns" },
+    ]);
     assert.deepEqual(both, { begin: -5, end: 10, least: 1 });
 });

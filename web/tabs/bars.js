@@ -1,9 +1,19 @@
-// Stacked horizontal bars on one scale, any number of them: a legend with totals, an axis with round ticks, a line for
-// the limit, the bars in order or sorted by their sum or one part. Arrow keys go from bar to bar and show its values.
-// Values below 0 have no length; their text shows them.
+// Stacked horizontal bars on one scale, any number of them: a legend with totals, an axis with round ticks, a line
+// for the limit, the bars in order or sorted by their sum or one part. Arrow keys go from bar to bar and show its
+// values. Values below 0 have no length; their text shows them.
 
 import { element, fill } from "../dom.js";
-import { luminance } from "../colors.js";
+import {
+    asTable,
+    fullText,
+    inkOn,
+    legendOf,
+    lengthOf,
+    longestOf,
+    percent,
+    totalOf,
+    wholeLength,
+} from "./bars_parts.js";
 import { choice, copyButton, makePart, onWidth, seriesColor } from "./part.js";
 import { separated } from "./rows.js";
 import { niceTicks, tickText } from "./scale.js";
@@ -20,60 +30,6 @@ const ROOM_OF_LIMIT = 90;
 const AHEAD = 1.02;
 let next_id = 0;
 
-const length = (value) => typeof value === "number" && value > 0 ? value : 0;
-
-/** Sum of a bar's parts. */
-export function totalOf(values) {
-    return values.reduce((sum, value) => sum + (typeof value === "number" && Number.isFinite(value) ? value : 0), 0);
-}
-
-/** The largest length of any bar, for charts that share a scale. */
-export function longestOf(bars) {
-    return bars.bars.reduce((most, bar) => Math.max(most, bar.values.reduce((sum, value) => sum + length(value), 0)), 0);
-}
-
-/** Black or white, whatever is read better on a colour of context.colors. */
-function inkOn(color) {
-    const parts = (color.match(/[\d.]+/g) ?? []).map(Number);
-    return parts.length >= 3 && luminance(parts.slice(0, 3)) > 0.179 ? "#000" : "#fff";
-}
-
-function percent(part, whole) {
-    return whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "";
-}
-
-/** All values of a bar as lines of text. */
-function fullText(bars, bar, format) {
-    const total = totalOf(bar.values);
-    const lines = bars.series.map((series, i) => [series, bar.values[i]]).filter(([, value]) => value !== 0 && value !== null)
-        .map(([series, value]) => `${series.name}: ${format.value(value, bars.unit)}${bars.series.length > 1 ? `, ${percent(value, total)}` : ""}`);
-    if (bars.limit !== null && bars.limit !== undefined)
-        lines.push(total > bars.limit ? `over the limit by ${format.value(total - bars.limit, bars.unit)}`
-            : `below the limit by ${format.value(bars.limit - total, bars.unit)}`);
-    return [`${bar.label}: ${format.value(total, bars.unit)}`, ...lines].join("\n");
-}
-
-/** Legend: each part with its colour, its mean over all bars and its share of them. */
-function legend(bars, colors, format) {
-    const n = Math.max(1, bars.bars.length);
-    const sums = bars.series.map((_, i) => totalOf(bars.bars.map((bar) => bar.values[i])));
-    const whole = totalOf(sums);
-    const mean = (sum) => `${n > 1 ? "mean " : ""}${format.value(sum / n, bars.unit)}`;
-    const items = bars.series.map((series, i) => element("li", {},
-        element("span", { class: "swatch", style: { background: colors[i] } }), series.name,
-        element("span", { class: "quiet" }, `${mean(sums[i])}${bars.series.length > 1 ? `, ${percent(sums[i], whole)}` : ""}`)));
-    const all = bars.series.length > 1 && bars.bars.length > 1
-        ? element("li", {}, "All", element("span", { class: "quiet" }, mean(whole))) : null;
-    return element("ul", { class: "legend" }, items, all);
-}
-
-/** Bars as a table, for copying. */
-function asTable(bars) {
-    const columns = ["Name", ...bars.series.map((series) => series.name)].map((title, i) =>
-        ({ name: title, title, unit: i === 0 ? /** @type {const} */ ("text") : bars.unit, search: false }));
-    return { columns, rows: bars.bars.map((bar) => [bar.label, ...bar.values]) };
-}
-
 /**
  * @param {HTMLElement} root @param {import("../types").Bars} bars @param {import("../types").Context} context
  * @param {{ longest?: number, title?: string }} [options] longest: of several charts on one scale
@@ -85,8 +41,12 @@ export function showBars(root, bars, context, options = {}) {
     const inks = colors.map(inkOn);
     const totals = bars.bars.map((bar) => totalOf(bar.values));
     const longest = Math.max(options.longest ?? longestOf(bars), bars.limit ?? 0);
-    const label_width = Math.min(WIDEST_LABEL, Math.ceil(Math.max(30, ...bars.bars.slice(0, 2000).map((bar) => textWidth(bar.label)))) + 12);
-    const total_width = Math.ceil(Math.max(40, ...totals.slice(0, 500).map((total) => textWidth(format.value(total, bars.unit))))) + 16;
+    const label_width = Math.min(
+        WIDEST_LABEL,
+        Math.ceil(Math.max(30, ...bars.bars.slice(0, 2000).map((bar) => textWidth(bar.label)))) + 12,
+    );
+    const total_width =
+        Math.ceil(Math.max(40, ...totals.slice(0, 500).map((total) => textWidth(format.value(total, bars.unit))))) + 16;
     let order = bars.bars.map((_, i) => i);
     // The longest bar nearly fills its track: the axis ends there and not at a tick.
     const high = longest > 0 ? longest * AHEAD : 1;
@@ -97,45 +57,77 @@ export function showBars(root, bars, context, options = {}) {
     const id = `bars-${next_id++}`;
 
     const table = asTable(bars);
-    const share_box = element("input", { type: "checkbox", onchange: () => {
-        shares = share_box.checked;
-        draw();
-    } });
-    const orders = [["", "in order"], ["total", bars.series.length > 1 ? "largest sum" : "largest"],
-        ...bars.series.length > 1 ? bars.series.map((series, i) => [String(i), `largest ${series.name}`]) : []];
-    const { part, body } = makePart(options.title ?? bars.title,
+    const share_box = element("input", {
+        type: "checkbox",
+        onchange: () => {
+            shares = share_box.checked;
+            draw();
+        },
+    });
+    /** @type {[string, string][]} */
+    const orders = [
+        ["", "in order"],
+        ["total", bars.series.length > 1 ? "largest sum" : "largest"],
+        ...(bars.series.length > 1
+            ? bars.series.map((series, i) => /** @type {[string, string]} */ ([String(i), `largest ${series.name}`]))
+            : []),
+    ];
+    const { part, body } = makePart(
+        options.title ?? bars.title,
         bars.bars.length > 1 ? choice("Sort", orders, "", (value) => sortBy(value)) : null,
         bars.series.length > 1 ? element("label", { class: "choice" }, share_box, element("span", {}, "Shares")) : null,
-        copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")));
+        copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
+    );
     const axis = element("div", { class: "bars-axis", "aria-hidden": "true" });
     const lines = element("div", { class: "bars-lines", "aria-hidden": "true" });
-    const rows = element("div", { class: "bars-rows" });
-    const scroller = element("div", { class: "scroller bars", tabindex: 0, role: "listbox", "aria-label": options.title ?? bars.title }, axis,
-        element("div", { class: "bars-all" }, lines, rows));
+    const rows = element("div", { class: "bars-rows", role: "presentation" });
+    const scroller = element(
+        "div",
+        { class: "scroller bars", tabindex: 0, role: "listbox", "aria-label": options.title ?? bars.title },
+        axis,
+        element("div", { class: "bars-all", role: "presentation" }, lines, rows),
+    );
     scroller.style.setProperty("--label", `${label_width}px`);
     scroller.style.setProperty("--total", `${total_width}px`);
-    body.append(legend(bars, colors, format), scroller);
+    body.append(legendOf(bars, colors, format), scroller);
     root.append(part);
 
     const segment = (bar, i, whole) => {
-        const size = 100 * length(bar.values[i]) / whole;
+        const size = (100 * lengthOf(bar.values[i])) / whole;
         const text = shares ? percent(bar.values[i], totalOf(bar.values)) : format.value(bar.values[i], bars.unit);
-        const node = element("div", { class: "segment", "data-series": i,
-            style: { width: `${size}%`, background: colors[i], color: inks[i] } });
-        if (textWidth(text) + ROOM_OF_VALUE < size / 100 * track && bars.series.length > 1)
-            node.textContent = text;
+        const node = element("div", {
+            class: "segment",
+            "data-series": i,
+            style: { width: `${size}%`, background: colors[i], color: inks[i] },
+        });
+        if (textWidth(text) + ROOM_OF_VALUE < (size / 100) * track && bars.series.length > 1) node.textContent = text;
         return node;
     };
     const makeRow = (place) => {
         const number = order[place];
         const bar = bars.bars[number];
-        const whole = shares ? bar.values.reduce((sum, value) => sum + length(value), 0) || 1 : high;
+        const whole = shares ? wholeLength(bar.values) || 1 : high;
         const over = bars.limit !== null && bars.limit !== undefined && totals[number] > bars.limit;
-        const node = element("div", { class: "bar", role: "option", id: `${id}-${number}`, "data-place": place,
-            "aria-selected": place === active, "aria-label": fullText(bars, bar, format).replaceAll("\n", "; ") },
-        element("span", { class: "bar-label" }, shortenTo(bar.label, label_width - 10)),
-        element("div", { class: "bar-track" }, bars.series.map((_, i) => length(bar.values[i]) > 0 ? segment(bar, i, whole) : null)),
-        element("span", { class: over ? "bar-total over" : "bar-total" }, format.value(totals[number], bars.unit)));
+        const node = element(
+            "div",
+            {
+                class: "bar",
+                role: "option",
+                id: `${id}-${number}`,
+                "data-place": place,
+                "aria-setsize": order.length,
+                "aria-posinset": place + 1,
+                "aria-selected": place === active,
+                "aria-label": fullText(bars, bar, format).replaceAll("\n", "; "),
+            },
+            element("span", { class: "bar-label" }, shortenTo(bar.label, label_width - 10)),
+            element(
+                "div",
+                { class: "bar-track" },
+                bars.series.map((_, i) => (lengthOf(bar.values[i]) > 0 ? segment(bar, i, whole) : null)),
+            ),
+            element("span", { class: over ? "bar-total over" : "bar-total" }, format.value(totals[number], bars.unit)),
+        );
         return node;
     };
     const list = virtualRows(scroller, rows, "div", ROW_HEIGHT, makeRow);
@@ -144,15 +136,34 @@ export function showBars(root, bars, context, options = {}) {
         const { suffix, text } = tickText(shares ? "%" : bars.unit, shares ? 100 : high, shares ? 20 : scale.step);
         const whole = shares ? 100 : high;
         const ticks = (shares ? [0, 20, 40, 60, 80, 100] : scale.ticks).filter((tick) => tick <= whole);
-        const limit = shares ? null : bars.limit ?? null;
-        const place = (value) => ({ left: `${100 * value / whole}%` });
-        const isFree = (tick) => limit === null || Math.abs(tick - limit) / whole * track > ROOM_OF_LIMIT;
-        fill(axis, ticks.filter(isFree).map((tick) => element("span", { style: place(tick), class: tick === 0 ? "first" : null },
-            text(tick) + (suffix && tick !== 0 ? `\u202f${suffix}` : ""))));
-        fill(lines, ticks.map((tick) => element("span", { class: "grid", style: place(tick) })));
+        const limit = shares ? null : (bars.limit ?? null);
+        const place = (value) => ({ left: `${(100 * value) / whole}%` });
+        const isFree = (tick) => limit === null || (Math.abs(tick - limit) / whole) * track > ROOM_OF_LIMIT;
+        fill(
+            axis,
+            ticks
+                .filter(isFree)
+                .map((tick) =>
+                    element(
+                        "span",
+                        { style: place(tick), class: tick === 0 ? "first" : null },
+                        text(tick) + (suffix && tick !== 0 ? `\u202f${suffix}` : ""),
+                    ),
+                ),
+        );
+        fill(
+            lines,
+            ticks.map((tick) => element("span", { class: "grid", style: place(tick) })),
+        );
         if (limit !== null) {
             lines.append(element("span", { class: "limit", style: place(limit) }));
-            axis.append(element("span", { class: "limit-text", style: place(limit) }, `limit ${format.value(limit, bars.unit)}`));
+            axis.append(
+                element(
+                    "span",
+                    { class: "limit-text", style: place(limit) },
+                    `limit ${format.value(limit, bars.unit)}`,
+                ),
+            );
         }
     };
     const draw = () => {
@@ -163,8 +174,7 @@ export function showBars(root, bars, context, options = {}) {
     const sortBy = (by) => {
         const key = by === "total" ? (i) => totals[i] : (i) => bars.bars[i].values[Number(by)] ?? 0;
         order = bars.bars.map((_, i) => i);
-        if (by !== "")
-            order.sort((a, b) => key(b) - key(a) || a - b);
+        if (by !== "") order.sort((a, b) => key(b) - key(a) || a - b);
         active = -1;
         scroller.scrollTop = 0;
         draw();
@@ -178,13 +188,21 @@ export function showBars(root, bars, context, options = {}) {
         scroller.setAttribute("aria-activedescendant", `${id}-${order[active]}`);
         const box = row?.getBoundingClientRect();
         if (box)
-            requestAnimationFrame(() => showTip(fullText(bars, bars.bars[order[active]], format), box.left + label_width, box.bottom - 10));
+            requestAnimationFrame(() =>
+                showTip(fullText(bars, bars.bars[order[active]], format), box.left + label_width, box.bottom - 10),
+            );
     };
     scroller.addEventListener("keydown", (event) => {
         const page = Math.max(1, Math.floor(scroller.clientHeight / ROW_HEIGHT) - 2);
-        const steps = { ArrowDown: active + 1, ArrowUp: active - 1, Home: 0, End: order.length - 1, PageDown: active + page, PageUp: active - page };
-        if (!(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey)
-            return;
+        const steps = {
+            ArrowDown: active + 1,
+            ArrowUp: active - 1,
+            Home: 0,
+            End: order.length - 1,
+            PageDown: active + page,
+            PageUp: active - page,
+        };
+        if (!(event.key in steps) || event.ctrlKey || event.metaKey || event.altKey) return;
         event.preventDefault();
         event.stopPropagation();
         activate(steps[event.key]);
@@ -193,13 +211,14 @@ export function showBars(root, bars, context, options = {}) {
     rows.addEventListener("pointermove", (event) => {
         const target = /** @type {HTMLElement} */ (event.target);
         const row = target.closest(".bar");
-        if (!(row instanceof HTMLElement))
-            return hideTip();
+        if (!(row instanceof HTMLElement)) return hideTip();
         const bar = bars.bars[order[Number(row.dataset.place)]];
         const series = target.dataset.series;
-        const value = series === undefined ? null : bar.values[Number(series)];
-        const text = series === undefined || bars.series.length < 2 ? fullText(bars, bar, format)
-            : `${bar.label}\n${bars.series[Number(series)].name}: ${format.value(value, bars.unit)}, ${percent(value, totalOf(bar.values))}`;
+        if (series === undefined || bars.series.length < 2)
+            return showTip(fullText(bars, bar, format), event.clientX, event.clientY);
+        const value = bar.values[Number(series)];
+        const share = percent(value, totalOf(bar.values));
+        const text = `${bar.label}\n${bars.series[Number(series)].name}: ${format.value(value, bars.unit)}, ${share}`;
         return showTip(text, event.clientX, event.clientY);
     });
     rows.addEventListener("pointerleave", hideTip);

@@ -2,10 +2,12 @@
 // tables joined by their first column. Of several rows with the same first cell the first meets the first, the second
 // the second.
 
+const FREE = /\bfree\b/i; // memory that is free is good, a device that is free is not
 const OVER = /\bover the\b/i;
 const SHARE_OF_WORK = /\b(computing|busy)\b/i;
-const LESS = /\b(bubble|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|straggl\w*|stall\w*|recompute\w*)\b/i;
-const MORE = /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|free|left|room|headroom|speed\w*)\b/i;
+const LESS = /\b(bubble|free|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|stall\w*|recompute\w*)\b/i;
+const MORE =
+    /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|left|room|speed\w*)\b/i;
 const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begin|from|until)\b/i;
 
 /**
@@ -14,29 +16,25 @@ const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begi
  * @param {string} title @param {string} unit
  */
 export function betterWay(title, unit) {
-    if (OVER.test(title))
-        return -1;
-    if (NEITHER.test(title) || unit === "text")
-        return 0;
-    if (MORE.test(title) || unit === "%" && SHARE_OF_WORK.test(title))
-        return 1;
-    if (LESS.test(title) || unit === "ns" || unit === "time" || unit === "MB")
-        return -1;
+    if (OVER.test(title)) return -1;
+    if (unit === "MB" && FREE.test(title)) return 1;
+    if (NEITHER.test(title) || unit === "text") return 0;
+    if (MORE.test(title) || (unit === "%" && SHARE_OF_WORK.test(title))) return 1;
+    if (LESS.test(title) || unit === "ns" || unit === "time" || unit === "MB") return -1;
     return unit === "GB/s" ? 1 : 0;
 }
 
 /**
- * From a to b: `absolute` is b - a, `share` is (b - a) / |a| or null for a = 0; `verdict` is "better", "worse", "same" or "" where
+ * From a to b: `absolute` is b - a, `share` is (b - a) / |a| or null for a = 0; `verdict` is "better", "worse",
+ * "same" or "" where
  * neither way is known to be better. Null where one of the two is no number.
  * @param {unknown} a @param {unknown} b @param {number} way of betterWay
  */
 export function difference(a, b, way) {
-    if (typeof a !== "number" || typeof b !== "number" || !Number.isFinite(a) || !Number.isFinite(b))
-        return null;
+    if (typeof a !== "number" || typeof b !== "number" || !Number.isFinite(a) || !Number.isFinite(b)) return null;
     const absolute = b - a;
     const share = a === 0 ? (b === 0 ? 0 : null) : absolute / Math.abs(a);
-    if (absolute === 0)
-        return { absolute, share, verdict: "same" };
+    if (absolute === 0) return { absolute, share, verdict: "same" };
     return { absolute, share, verdict: way === 0 ? "" : Math.sign(absolute) === way ? "better" : "worse" };
 }
 
@@ -52,7 +50,8 @@ function rowKeys(rows) {
 }
 
 /**
- * Pairs of rows of two tables by their first cell: [row of a or null, row of b or null], those of a in order, then those
+ * Pairs of rows of two tables by their first cell: [row of a or null, row of b or null], those of a in order, then
+ * those
  * only b has.
  * @param {import("../types").Cell[][]} a @param {import("../types").Cell[][]} b
  * @returns {[number | null, number | null][]}
@@ -64,29 +63,38 @@ export function joinRows(a, b) {
         places.delete(key);
         return /** @type {[number | null, number | null]} */ ([row, other]);
     });
-    for (const row of places.values())
-        pairs.push([null, row]);
+    for (const row of places.values()) pairs.push([null, row]);
     return pairs;
 }
 
 /**
- * Pairs of labels as joinRows makes them; then what is left of both is joined without its numbers, so that the "peak of stage 3" meets the
+ * Pairs of labels as joinRows makes them; then what is left of both is joined without its numbers, so that the "peak
+ * of stage 3" meets the
  * "peak of stage 0".
  * @param {string[]} a @param {string[]} b @returns {[number | null, number | null][]}
  */
 export function joinLabels(a, b) {
-    const pairs = joinRows(a.map((label) => [label]), b.map((label) => [label]));
+    const pairs = joinRows(
+        a.map((label) => [label]),
+        b.map((label) => [label]),
+    );
     const plain = (label) => label.replace(/\d+/g, "#");
     const rest = pairs.filter(([row]) => row === null).map(([, row]) => /** @type {number} */ (row));
-    const met = pairs.filter(([row]) => row !== null).map(([row_a, row_b]) => {
-        const place = row_b === null ? rest.findIndex((row) => plain(b[row]) === plain(a[/** @type {number} */ (row_a)])) : -1;
-        return /** @type {[number, number | null]} */ ([row_a, place < 0 ? row_b : rest.splice(place, 1)[0]]);
-    });
+    const met = pairs
+        .filter(([row]) => row !== null)
+        .map(([row_a, row_b]) => {
+            const place =
+                row_b === null
+                    ? rest.findIndex((row) => plain(b[row]) === plain(a[/** @type {number} */ (row_a)]))
+                    : -1;
+            return /** @type {[number, number | null]} */ ([row_a, place < 0 ? row_b : rest.splice(place, 1)[0]]);
+        });
     return [...met, ...rest.map((row) => /** @type {[null, number]} */ ([null, row]))];
 }
 
 /**
- * The joined table of one figure: its rows are [first cell, a's figure, b's figure, difference, share in percent, what it
+ * The joined table of one figure: its rows are [first cell, a's figure, b's figure, difference, share in percent,
+ * what it
  * means], the largest difference first, then rows that only one has by their figure, then rows without any.
  * `b` knows the figure by its name; where it has no such column it has no figures.
  * @param {import("../types").Table} a @param {import("../types").Table} b @param {string} name of the figure's column
@@ -97,19 +105,31 @@ export function joinedRows(a, b, name, only_a, only_b) {
     const column_b = b.columns.findIndex((column) => column.name === name);
     const column = a.columns[column_a] ?? b.columns[column_b];
     const way = betterWay(column.title, column.unit);
-    const figure = (table, row, number) => row === null || number < 0 ? null : table.rows[row][number];
+    const figure = (table, row, number) => (row === null || number < 0 ? null : table.rows[row][number]);
     const rows = joinRows(a.rows, b.rows).map(([row_a, row_b]) => {
         const [cell_a, cell_b] = [figure(a, row_a, column_a), figure(b, row_b, column_b)];
         const change = difference(cell_a, cell_b, way);
         const alone = row_b === null ? only_a : row_a === null ? only_b : null;
         const first = row_a === null ? b.rows[/** @type {number} */ (row_b)][0] : a.rows[row_a][0];
         const share = change?.share ?? null;
-        return [first, cell_a, cell_b, change ? change.absolute : null, share === null ? null : 100 * share,
-            alone ?? (change ? change.verdict : "")];
+        return [
+            first,
+            cell_a,
+            cell_b,
+            change ? change.absolute : null,
+            share === null ? null : 100 * share,
+            alone ?? (change ? change.verdict : ""),
+        ];
     });
-    const weight = (row) => row[3] !== null ? Math.abs(row[3]) : -1;
+    const weight = (row) => (row[3] !== null ? Math.abs(row[3]) : -1);
     const size = (row) => Math.abs(typeof row[1] === "number" ? row[1] : typeof row[2] === "number" ? row[2] : 0);
-    return rows.map((row, place) => ({ row, place }))
-        .sort((x, y) => weight(y.row) - weight(x.row) || (weight(x.row) < 0 ? size(y.row) - size(x.row) : 0) || x.place - y.place)
+    return rows
+        .map((row, place) => ({ row, place }))
+        .sort(
+            (x, y) =>
+                weight(y.row) - weight(x.row) ||
+                (weight(x.row) < 0 ? size(y.row) - size(x.row) : 0) ||
+                x.place - y.place,
+        )
         .map(({ row }) => row);
 }

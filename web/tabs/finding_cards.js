@@ -1,5 +1,5 @@
-// The findings of a diagnosis as cards, in their order: what it costs and what a remedy would gain as bars on one scale,
-// what was seen, the setting to change with a button that copies it, and the way to its place in the timeline.
+// The findings of a diagnosis as cards, in their order: what it costs and what a remedy would gain as bars on one
+// scale, what was seen, the setting to change with a button that copies it, and the way to its place in the timeline.
 
 import { element } from "../dom.js";
 import { defaultFolds, withFolds } from "../timeline/layout.js";
@@ -10,58 +10,121 @@ const MANY_GROUPS = 3; // more than fit the window: the filter then shows just t
 
 /** A figure as a bar on the scale of all findings, with its text. */
 function figure(label, value, most, text, kind) {
-    if (value === null || value === undefined)
-        return null;
+    if (value === null || value === undefined) return null;
     const share = most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
-    return element("div", { class: `figure ${kind}` }, element("span", { class: "figure-label" }, label),
-        element("div", { class: "figure-track", "aria-hidden": "true" }, element("div", { style: { width: `${100 * share}%` } })),
-        element("span", { class: "figure-text" }, text));
+    return element(
+        "div",
+        { class: `figure ${kind}` },
+        element("span", { class: "figure-label" }, label),
+        element(
+            "div",
+            { class: "figure-track", "aria-hidden": "true" },
+            element("div", { style: { width: `${100 * share}%` } }),
+        ),
+        element("span", { class: "figure-text" }, text),
+    );
 }
 
 function evidenceList(evidence) {
     const items = evidence.map((item) => {
-        const where = [item.rank >= 0 ? `rank ${item.rank}` : null, item.step !== null && item.step !== "" ? `step ${item.step}` : null, item.file]
-            .filter(Boolean).join(", ");
+        const where = [
+            item.rank >= 0 ? `rank ${item.rank}` : null,
+            item.step !== null && item.step !== "" ? `step ${item.step}` : null,
+            item.file,
+        ]
+            .filter(Boolean)
+            .join(", ");
         return element("li", {}, item.text, where === "" ? null : element("span", { class: "quiet" }, where));
     });
-    return items.length === 0 ? null : [element("h4", {}, "What was seen"), element("ul", { class: "evidence" }, items)];
+    return items.length === 0
+        ? null
+        : [element("h4", {}, "What was seen"), element("ul", { class: "evidence" }, items)];
 }
 
 function settingBlock(setting) {
-    return [element("h4", {}, "Setting"),
-        element("div", { class: "setting" }, element("pre", { tabindex: 0 }, element("code", {}, setting)), copyButton("Copy", () => setting))];
+    return [
+        element("h4", {}, "Setting"),
+        element(
+            "div",
+            { class: "setting" },
+            element("pre", { tabindex: 0 }, element("code", {}, setting)),
+            copyButton("Copy", () => setting),
+        ),
+    ];
 }
 
 /** The part of the timeline where a finding was seen, with some room on both sides. */
 function placeButton(finding, context) {
     const { run, state } = context;
-    if (!run.timeline || finding.begin === null || finding.end === null)
-        return null;
+    if (!run.timeline || finding.begin === null || finding.end === null) return null;
     const room = Math.max((finding.end - finding.begin) * MARGIN, 1);
     const group = finding.group === null ? null : run.timeline.groups[finding.group];
     const where = group ? ` of ${group.name}` : "";
-    return element("button", { type: "button", class: "to-place", onclick: () => state.set({
-        tab: "timeline", begin: finding.begin - room, end: finding.end + room, range: [finding.begin, finding.end],
-        folded: group ? withFolds(state.view.folded, defaultFolds(run.timeline), [String(finding.group)], false) : state.view.folded,
-        pointer: finding.begin, top: 0, filter: { rank: group && group.rank >= 0 && run.timeline.groups.length > MANY_GROUPS ? String(group.rank) : "", stage: "", track: "", name: "" },
-    }) }, `Show in the timeline${where}`);
+    return element(
+        "button",
+        {
+            type: "button",
+            class: "to-place",
+            onclick: () =>
+                state.set({
+                    tab: "timeline",
+                    begin: finding.begin - room,
+                    end: finding.end + room,
+                    range: [finding.begin, finding.end],
+                    folded: group
+                        ? withFolds(state.view.folded, defaultFolds(run.timeline), [String(finding.group)], false)
+                        : state.view.folded,
+                    pointer: finding.begin,
+                    top: 0,
+                    filter: {
+                        rank:
+                            group && group.rank >= 0 && run.timeline.groups.length > MANY_GROUPS
+                                ? String(group.rank)
+                                : "",
+                        stage: "",
+                        track: "",
+                        name: "",
+                    },
+                }),
+        },
+        `Show in the timeline${where}`,
+    );
 }
 
 function costs(finding, most, format) {
-    const share = finding.gain_share === null || finding.gain_share === undefined ? ""
-        : ` (${format.value(100 * finding.gain_share, "%")} of the step)`;
+    const share =
+        finding.gain_share === null || finding.gain_share === undefined
+            ? ""
+            : ` (${format.value(100 * finding.gain_share, "%")} of the step)`;
     return [
-        figure("Costs a step", finding.cost, most, finding.cost === null ? "" : format.value(finding.cost, "ns"), "cost"),
-        figure("Could gain", finding.gain, most, finding.gain === null ? "" : format.value(finding.gain, "ns") + share, "gain"),
+        figure(
+            "Costs a step",
+            finding.cost,
+            most,
+            finding.cost === null ? "" : format.value(finding.cost, "ns"),
+            "cost",
+        ),
+        figure(
+            "Could gain",
+            finding.gain,
+            most,
+            finding.gain === null ? "" : format.value(finding.gain, "ns") + share,
+            "gain",
+        ),
     ];
 }
 
 function card(finding, most, context) {
     const { format } = context;
     const rank = finding.rank > 0 ? `${finding.rank}. ` : "";
-    const words = [finding.topic, finding.basis].filter(Boolean).map((word) => element("span", { class: "word" }, word));
-    const labelled = (label, text, kind) => text ? element("p", { class: kind }, element("b", {}, `${label} `), text) : null;
-    return element("article", { class: "finding", "aria-label": finding.title },
+    const words = [finding.topic, finding.basis]
+        .filter(Boolean)
+        .map((word) => element("span", { class: "word" }, word));
+    const labelled = (label, text, kind) =>
+        text ? element("p", { class: kind }, element("b", {}, `${label} `), text) : null;
+    return element(
+        "article",
+        { class: "finding", "aria-label": finding.title },
         element("header", {}, element("h3", {}, rank + finding.title), words),
         costs(finding, most, format),
         evidenceList(finding.evidence),
@@ -69,7 +132,8 @@ function card(finding, most, context) {
         finding.setting ? settingBlock(finding.setting) : null,
         labelled("Caution:", finding.caution, "caution"),
         labelled("The gain rests on:", finding.rests_on, "quiet"),
-        placeButton(finding, context));
+        placeButton(finding, context),
+    );
 }
 
 /**
@@ -78,8 +142,13 @@ function card(finding, most, context) {
  */
 export function showFindings(root, findings, context) {
     const most = findings.reduce((sum, finding) => Math.max(sum, finding.cost ?? 0, finding.gain ?? 0), 0);
-    const list = element("div", { class: "findings" }, findings.length === 0 ? element("p", {}, "Nothing was found that holds this run back.")
-        : findings.map((finding) => card(finding, most, context)));
+    const list = element(
+        "div",
+        { class: "findings" },
+        findings.length === 0
+            ? element("p", {}, "Nothing was found that holds this run back.")
+            : findings.map((finding) => card(finding, most, context)),
+    );
     root.append(list);
     return () => list.remove();
 }

@@ -1,126 +1,24 @@
-// What is alive at the pointer: for one group a strip of what is held over time by type, with the memory curve and the
-// limit over it, and below it the list of what is held at the time of the pointer. The pointer is the timeline's: it
-// moves by a slider (arrow keys), by dragging over the strip, or to the peak.
+// What is alive at the pointer: for one group a strip of what is held over time by type, with the memory curve and
+// the limit over it, and below it the list of what is held at the time of the pointer. The pointer is the timeline's:
+// it moves by a slider (arrow keys), by dragging over the strip, or to the peak.
 
 import { element, fill, svg } from "../dom.js";
-import { extremes, lanesOf, valueAt } from "../timeline/curves.js";
-import { peakOf, sampleHeld, sumsByType } from "./held_sums.js";
+import { extremes, valueAt } from "../timeline/curves.js";
+import { areaPaths, curvePath, groupsOf, memoryCurves, unitOf } from "./held_curves.js";
+import { heldList } from "./held_list.js";
+import { peakOf, sampleHeld } from "./held_sums.js";
 import { choice, makePart, onWidth } from "./part.js";
 import { niceTicks, placeOf, tickText } from "./scale.js";
-import { shortenTo, textWidth } from "./shorten.js";
-import { giveTip } from "./tip.js";
+import { textWidth } from "./shorten.js";
 
 const HEIGHT = 210;
 const [TOP, BOTTOM, RIGHT] = [12, 26, 14];
-const MOST_ROWS = 100;
 const COLUMNS_PER_PIXEL = 0.25;
 const SLIDER_STEPS = 2000;
-const NAME_WIDTH = 360;
-
-/** Curves and counters of a group that are memory; that of a model without sizes counts micro-batches. */
-function memoryCurves(timeline, group) {
-    return lanesOf(timeline).filter((lane) => lane.group === group && (lane.unit === "MB" || timeline.n_held > 0 && lane.name === "memory"));
-}
-
-/** A size as a text: "8 micro-batches", "1 micro-batch". */
-function sizeText(format, value, unit) {
-    const text = format.value(value, unit);
-    return value === 1 && unit === "micro-batches" ? text.slice(0, -2) : text;
-}
-
-/** What sizes are in. @returns {import("../types").Unit} */
-function unitOf(timeline) {
-    const lane = timeline.groups.flatMap((_, group) => memoryCurves(timeline, group))[0];
-    return /** @type {import("../types").Unit} */ (lane?.unit ?? "MB");
-}
-
-/** Groups with something to show here: all where anything is held, else those with a memory curve. */
-function groupsOf(timeline) {
-    const all = timeline.groups.map((_, group) => group);
-    return timeline.n_held > 0 ? all : all.filter((group) => memoryCurves(timeline, group).length > 0);
-}
 
 /** Is there anything that this part can show? @param {import("../types").Context} context */
 export function hasHeld(context) {
     return context.source !== null && groupsOf(context.source.timeline).length > 0;
-}
-
-/** A curve as the path of a line; `steps`: values hold until the next point. */
-function curvePath(points, steps, toX, toY) {
-    let path = "";
-    for (let i = 0; i < points.n; i++) {
-        const [x, y] = [toX(points.time[i]).toFixed(1), toY(points.most[i]).toFixed(1)];
-        path += i === 0 ? `M${x} ${y}` : steps ? `H${x}V${y}` : `L${x} ${y}`;
-        if (points.last[i] !== points.most[i])
-            path += `V${toY(points.last[i]).toFixed(1)}`;
-    }
-    return path;
-}
-
-/** Areas of the types, one on the other, as paths. */
-function areaPaths(samples, begin, end, toX, toY) {
-    const n = samples.total.length;
-    const edge = (i) => toX(begin + (end - begin) * i / n).toFixed(1);
-    let floor = new Float64Array(n);
-    return samples.types.map((type) => {
-        const top = floor.map((value, i) => value + samples.mb.get(type)[i]);
-        let [forth, back] = ["", ""];
-        for (let i = 0; i < n; i++) {
-            forth += `${i === 0 ? "M" : "L"}${edge(i)} ${toY(top[i]).toFixed(1)}H${edge(i + 1)}`;
-            back = `L${edge(i + 1)} ${toY(floor[i]).toFixed(1)}H${edge(i)}` + back;
-        }
-        floor = top;
-        return { type, path: `${forth}${back}z` };
-    });
-}
-
-/** Rows of the list: what is held, by size, each with its span within the whole. */
-function heldRows(held, total, time, context) {
-    const { format, colors, source } = context;
-    const { begin, end, unit } = source.timeline;
-    const percent = (value) => `${(100 * Math.min(1, Math.max(0, placeOf(value, begin, end)))).toFixed(2)}%`;
-    return held.slice(0, MOST_ROWS).map((item) => {
-        const short = shortenTo(item.name, NAME_WIDTH);
-        const name = element("span", { class: "name", tabindex: short === item.name ? null : 0 }, short);
-        if (short !== item.name)
-            giveTip(name, item.name);
-        const bar = element("i", { style: { left: percent(item.begin), background: colors.type(item.type),
-            width: `max(2px, calc(${percent(item.end)} - ${percent(item.begin)}))` } });
-        const span = element("div", { class: "span" }, bar, element("b", { style: { left: percent(time) } }));
-        giveTip(span, `${item.name}\nheld from ${format.time(item.begin, unit)} to ${format.time(item.end, unit)}`);
-        return element("tr", {}, element("td", {}, name),
-            element("td", {}, element("span", { class: "swatch", style: { background: colors.type(item.type) } }), context.document.types[item.type] ?? ""),
-            element("td", { class: "number" }, sizeText(format, item.mb, unitOf(source.timeline))),
-            element("td", { class: "number" }, total > 0 ? `${(100 * item.mb / total).toFixed(1)} %` : ""),
-            element("td", {}, span));
-    });
-}
-
-/** The list with its totals by type. */
-function heldList(held, time, group_name, context) {
-    const { format, colors } = context;
-    const { unit } = context.source.timeline;
-    const of_size = unitOf(context.source.timeline);
-    const total = held.reduce((sum, item) => sum + item.mb, 0);
-    const sums = sumsByType(held);
-    const rest = held.slice(MOST_ROWS);
-    const totals = element("ul", { class: "legend" }, sums.map((sum) => element("li", {},
-        element("span", { class: "swatch", style: { background: colors.type(sum.type) } }), context.document.types[sum.type] ?? "",
-        element("span", { class: "quiet" }, `${sizeText(format, sum.mb, of_size)}, ${sum.n === 1 ? "1 piece" : `${format.value(sum.n, "count")} pieces`}`))));
-    const strip = element("div", { class: "held-total", "aria-hidden": "true" }, sums.map((sum) =>
-        element("div", { style: { width: `${total > 0 ? 100 * sum.mb / total : 0}%`, background: colors.type(sum.type) } })));
-    const heads = ["Name", "Type", "Size", "Share", "Held from when to when"].map((title, i) =>
-        element("th", { scope: "col", class: i === 2 || i === 3 ? "number" : null }, title));
-    return [
-        element("p", { class: "held-sum" }, `${group_name} holds `, element("b", {}, sizeText(format, total, of_size)),
-            ` in ${format.value(held.length, "count")} ${held.length === 1 ? "piece" : "pieces"} at ${format.time(time, unit)}.`),
-        strip, totals,
-        element("div", { class: "scroller held-scroller", tabindex: 0, role: "region", "aria-label": "What is held at the pointer" },
-            element("table", { class: "held" }, element("thead", {}, element("tr", {}, heads)),
-                element("tbody", {}, heldRows(held, total, time, context),
-                    rest.length === 0 ? null : element("tr", {}, element("td", { colspan: 2 }, `and ${format.value(rest.length, "count")} smaller ones`),
-                        element("td", { class: "number" }, sizeText(format, rest.reduce((sum, item) => sum + item.mb, 0), of_size)), element("td"), element("td"))))),
-    ];
 }
 
 /**
@@ -145,27 +43,50 @@ export function showHeld(root, context) {
         return first ? peakOf(curveAt(first.curve), timeline.begin, timeline.end) : null;
     };
     const pointer = () => state.view.pointer ?? peakTime() ?? (timeline.begin + timeline.end) / 2;
-    const zoom_box = element("input", { type: "checkbox", onchange: () => {
-        zoomed = zoom_box.checked;
-        draw();
-    } });
-    const slider = element("input", { type: "range", min: 0, max: SLIDER_STEPS, step: 1, "aria-label": "Time of the pointer",
-        oninput: () => state.set({ pointer: begin + (end - begin) * Number(slider.value) / SLIDER_STEPS }) });
-    const { part, body } = makePart("What is alive at the pointer",
-        choice("Of", groups.map((number) => [String(number), timeline.groups[number].name]), String(group), (value) => {
-            group = Number(value);
+    const zoom_box = element("input", {
+        type: "checkbox",
+        onchange: () => {
+            zoomed = zoom_box.checked;
             draw();
-        }),
+        },
+    });
+    const slider = element("input", {
+        type: "range",
+        min: 0,
+        max: SLIDER_STEPS,
+        step: 1,
+        "aria-label": "Time of the pointer",
+        oninput: () => state.set({ pointer: begin + ((end - begin) * Number(slider.value)) / SLIDER_STEPS }),
+    });
+    const { part, body } = makePart(
+        timeline.n_held > 0 ? "What is alive at the pointer" : "Memory at the pointer",
+        choice(
+            "Of",
+            groups.map((number) => [String(number), timeline.groups[number].name]),
+            String(group),
+            (value) => {
+                group = Number(value);
+                draw();
+            },
+        ),
         element("label", { class: "choice" }, zoom_box, element("span", {}, "Only what the timeline shows")),
-        element("button", { type: "button", onclick: () => {
-            const peak = peakTime();
-            if (peak !== null)
-                state.set({ pointer: peak });
-        } }, "Go to the peak"));
+        element(
+            "button",
+            {
+                type: "button",
+                onclick: () => {
+                    const peak = peakTime();
+                    if (peak !== null) state.set({ pointer: peak });
+                },
+            },
+            "Go to the peak",
+        ),
+    );
     const picture = svg("svg", { class: "lines strip", role: "img", "aria-label": "What is held over time, by type" });
     const line = svg("line", { class: "pointer", y1: TOP - 6, y2: HEIGHT - BOTTOM });
     const list = element("div", { class: "held-list" });
-    body.append(element("ul", { class: "legend" }), picture, slider, list);
+    const legend = element("ul", { class: "legend" });
+    body.append(legend, picture, slider, list);
     root.append(part);
 
     const movePointer = () => {
@@ -178,23 +99,32 @@ export function showHeld(root, context) {
         slider.setAttribute("aria-valuetext", format.time(time, timeline.unit));
         if (timeline.n_held > 0)
             fill(list, heldList(source.held(group, time), time, timeline.groups[group].name, context));
-        else
-            fill(list, curveValues(time));
+        else fill(list, curveValues(time));
     };
-    const curveValues = (time) => element("ul", { class: "notes" }, memoryCurves(timeline, group).map((lane) => {
-        const points = source.curve(lane.curve, begin, end, (end - begin) / width);
-        const value = points ? valueAt(points, lane.steps, time) : null;
-        return element("li", {}, `${lane.name}: ${value === null ? "no value" : format.value(value, lane.unit)} at ${format.time(time, timeline.unit)}`);
-    }));
+    const curveValues = (time) =>
+        element(
+            "ul",
+            { class: "notes" },
+            memoryCurves(timeline, group).map((lane) => {
+                const points = source.curve(lane.curve, begin, end, (end - begin) / width);
+                const value = points ? valueAt(points, lane.steps, time) : null;
+                const unit = /** @type {import("../types").Unit} */ (lane.unit);
+                const size = value === null ? "no value" : format.value(value, unit);
+                return element("li", {}, `${lane.name}: ${size} at ${format.time(time, timeline.unit)}`);
+            }),
+        );
     const draw = () => {
-        if (width === 0)
-            return;
+        if (width === 0) return;
         [begin, end] = zoomed ? [state.view.begin, state.view.end] : [timeline.begin, timeline.end];
         const n = Math.max(20, Math.floor(width * COLUMNS_PER_PIXEL));
-        const samples = timeline.n_held > 0 ? sampleHeld((time) => source.held(group, time), begin, end, n)
-            : { types: [], mb: new Map(), total: new Float64Array(n) };
-        const curves = memoryCurves(timeline, group).map((lane) =>
-            ({ lane, points: source.curve(lane.curve, begin, end, (end - begin) / width) }));
+        const samples =
+            timeline.n_held > 0
+                ? sampleHeld((time) => source.held(group, time), begin, end, n)
+                : { types: [], mb: new Map(), total: new Float64Array(n) };
+        const curves = memoryCurves(timeline, group).map((lane) => ({
+            lane,
+            points: source.curve(lane.curve, begin, end, (end - begin) / width),
+        }));
         drawPicture(samples, curves);
         movePointer();
     };
@@ -202,8 +132,7 @@ export function showHeld(root, context) {
         const unit = unitOf(timeline);
         const limits = [...new Set(curves.map(({ lane }) => lane.limit).filter((limit) => typeof limit === "number"))];
         let most = samples.total.reduce((a, b) => Math.max(a, b), 0);
-        for (const { points } of curves)
-            most = points ? Math.max(most, extremes(points)[1]) : most;
+        for (const { points } of curves) most = points ? Math.max(most, extremes(points)[1]) : most;
         const y = niceTicks(0, Math.max(most, ...limits), 4);
         const y_text = tickText(unit, y.high, y.step);
         const left = Math.ceil(Math.max(...y.ticks.map((tick) => textWidth(`${y_text.text(tick)} ${unit}`)))) + 12;
@@ -215,23 +144,75 @@ export function showHeld(root, context) {
         picture.setAttribute("height", String(HEIGHT));
         slider.style.marginLeft = `${left - 8}px`;
         slider.style.width = `${width - left - RIGHT + 16}px`;
-        fill(picture,
-            areaPaths(samples, begin, end, toX, toY).map(({ type, path }) => svg("path", { d: path, fill: colors.type(type) })),
-            y.ticks.map((tick, i) => [svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
-                svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, i === y.ticks.length - 1 ? `${y_text.text(tick)} ${unit}` : y_text.text(tick))]),
-            ticks.map((tick) => svg("text", { x: toX(tick), y: HEIGHT - 8, "text-anchor": "middle" }, format.time(tick, timeline.unit, x.step))),
-            curves.map(({ lane, points }, i) => points && svg("path", { class: "curve", d: curvePath(points, lane.steps, toX, toY),
-                stroke: curves.length > 1 ? colors.series(i) : "currentColor" })),
-            limits.map((limit) => [svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
-                svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) + (toY(limit) < 30 ? 14 : -5), "text-anchor": "end" }, `limit ${format.value(limit, unit)}`)]),
-            line);
-        fill(body.firstElementChild, samples.types.map((type) => element("li", {},
-            element("span", { class: "swatch", style: { background: colors.type(type) } }), context.document.types[type] ?? "")),
-        curves.map(({ lane }, i) => element("li", {}, element("span", { class: "line-swatch", style: { background: curves.length > 1 ? colors.series(i) : "currentColor" } }), lane.name)));
+        fill(
+            picture,
+            areaPaths(samples, begin, end, toX, toY).map(({ type, path }) =>
+                svg("path", { d: path, fill: colors.type(type) }),
+            ),
+            y.ticks.map((tick, i) => [
+                svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
+                svg(
+                    "text",
+                    { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" },
+                    i === y.ticks.length - 1 ? `${y_text.text(tick)} ${unit}` : y_text.text(tick),
+                ),
+            ]),
+            ticks.map((tick) =>
+                svg(
+                    "text",
+                    { x: toX(tick), y: HEIGHT - 8, "text-anchor": "middle" },
+                    format.time(tick, timeline.unit, x.step),
+                ),
+            ),
+            curves.map(
+                ({ lane, points }, i) =>
+                    points &&
+                    svg("path", {
+                        class: "curve",
+                        d: curvePath(points, lane.steps, toX, toY, toX(end)),
+                        stroke: curves.length > 1 ? colors.series(i) : "currentColor",
+                    }),
+            ),
+            limits.map((limit) => [
+                svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
+                svg(
+                    "text",
+                    {
+                        class: "limit-text",
+                        x: width - RIGHT - 4,
+                        y: toY(limit) + (toY(limit) < 30 ? 14 : -5),
+                        "text-anchor": "end",
+                    },
+                    `limit ${format.value(limit, unit)}`,
+                ),
+            ]),
+            line,
+        );
+        fill(
+            legend,
+            samples.types.map((type) =>
+                element(
+                    "li",
+                    {},
+                    element("span", { class: "swatch", style: { background: colors.type(type) } }),
+                    context.document.types[type] ?? "",
+                ),
+            ),
+            curves.map(({ lane }, i) =>
+                element(
+                    "li",
+                    {},
+                    element("span", {
+                        class: "line-swatch",
+                        style: { background: curves.length > 1 ? colors.series(i) : "currentColor" },
+                    }),
+                    lane.name,
+                ),
+            ),
+        );
     };
     const drag = (event) => {
-        if (event.buttons !== 1)
-            return;
+        if (event.buttons !== 1) return;
         const box = picture.getBoundingClientRect();
         const [left, right] = [toX(begin), toX(end)];
         const share = Math.min(1, Math.max(0, (event.clientX - box.left - left) / (right - left)));

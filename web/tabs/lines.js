@@ -1,5 +1,5 @@
-// A line chart on round ticks: a colour and a mark for each series, gaps where there is no value, a line for the limit.
-// The pointer and the arrow keys go to the nearest point and show its values. No logarithmic axes.
+// A line chart on round ticks: a colour and a mark for each series, gaps where there is no value, a line for the
+// limit. The pointer and the arrow keys go to the nearest point and show its values. No logarithmic axes.
 
 import { element, fill, svg } from "../dom.js";
 import { choice, copyButton, makePart, onWidth } from "./part.js";
@@ -10,7 +10,7 @@ import { hideTip, showTip } from "./tip.js";
 
 const HEIGHT = 300;
 const [TOP, BOTTOM, RIGHT] = [14, 44, 24];
-const MARKS_UP_TO = 120;
+const MARKS_UP_TO = 200;
 
 /** The outline of a mark of a series: neighbours differ in shape as well as in colour. */
 function markPath(number, x, y, r) {
@@ -20,7 +20,8 @@ function markPath(number, x, y, r) {
         `M${x} ${y - r - 1}L${x + r + 1} ${y + r}H${x - r - 1}z`,
         `M${x} ${y - r - 1}L${x + r + 1} ${y}L${x} ${y + r + 1}L${x - r - 1} ${y}z`,
     ];
-    return shapes[number % shapes.length];
+    // Colours come again after eight series: the shape then is another one.
+    return shapes[(number + Math.floor(number / 8)) % shapes.length];
 }
 
 /** Runs of points that have values: a line each. */
@@ -40,14 +41,20 @@ export function unbroken(points) {
 
 /** Series side by side for copying: a row for each x. */
 function asTable(lines) {
-    const columns = [lines.x.title, ...lines.series.map((series) => series.name)].map((title, i) =>
-        ({ name: title, title, unit: i === 0 ? lines.x.unit : lines.y.unit, search: false }));
-    const by_x = new Map();
-    lines.series.forEach((series, i) => series.points.forEach(([x, y]) => {
-        const row = by_x.get(x) ?? [x, ...lines.series.map(() => null)];
-        row[i + 1] = y;
-        by_x.set(x, row);
+    const columns = [lines.x.title, ...lines.series.map((series) => series.name)].map((title, i) => ({
+        name: title,
+        title,
+        unit: i === 0 ? lines.x.unit : lines.y.unit,
+        search: false,
     }));
+    const by_x = new Map();
+    lines.series.forEach((series, i) =>
+        series.points.forEach(([x, y]) => {
+            const row = by_x.get(x) ?? [x, ...lines.series.map(() => null)];
+            row[i + 1] = y;
+            by_x.set(x, row);
+        }),
+    );
     return { columns, rows: [...by_x.values()].sort((a, b) => a[0] - b[0]) };
 }
 
@@ -57,8 +64,11 @@ function asTable(lines) {
  */
 export function showLines(root, lines, context) {
     const { format, colors } = context;
-    const points = lines.series.flatMap((series, number) => series.points.filter((point) => typeof point[1] === "number" && Number.isFinite(point[1]))
-        .map(([x, y]) => ({ x, y: /** @type {number} */ (y), number })));
+    const points = lines.series.flatMap((series, number) =>
+        series.points
+            .filter((point) => typeof point[1] === "number" && Number.isFinite(point[1]))
+            .map(([x, y]) => ({ x, y: /** @type {number} */ (y), number })),
+    );
     const hidden = new Set();
     const limit = typeof lines.limit === "number" ? lines.limit : null;
     let from_zero = true;
@@ -67,48 +77,92 @@ export function showLines(root, lines, context) {
     let at = (_point) => [0, 0];
 
     const table = asTable(lines);
-    const { part, body } = makePart(lines.title,
-        choice("Axis", [["zero", "from 0"], ["tight", "only what is there"]], "zero", (value) => {
-            from_zero = value === "zero";
-            draw();
-        }),
-        copyButton("Copy CSV", () => separated(table.columns, table.rows, table.rows.map((_, i) => i), ",")));
+    const { part, body } = makePart(
+        lines.title,
+        choice(
+            "Axis",
+            [
+                ["zero", "from 0"],
+                ["tight", "only what is there"],
+            ],
+            "zero",
+            (value) => {
+                from_zero = value === "zero";
+                draw();
+            },
+        ),
+        copyButton("Copy CSV", () =>
+            separated(
+                table.columns,
+                table.rows,
+                table.rows.map((_, i) => i),
+                ",",
+            ),
+        ),
+    );
     const said = element("p", { class: "unseen", role: "status" });
-    const picture = svg("svg", { class: "lines", tabindex: 0, role: "application", "aria-roledescription": "line chart",
-        "aria-label": `${lines.title}: ${lines.y.title} by ${lines.x.title}, arrow keys go from point to point` });
-    const legend = element("ul", { class: "legend" }, lines.series.map((series, i) => {
-        const button = element("button", { type: "button", "aria-pressed": "true", onclick: () => {
-            if (!hidden.delete(i))
-                hidden.add(i);
-            button.setAttribute("aria-pressed", String(!hidden.has(i)));
-            draw();
-        } }, svg("svg", { width: 22, height: 12, "aria-hidden": "true" },
-            svg("path", { d: "M0 6H22", stroke: colors.series(i), "stroke-width": 2 }),
-            svg("path", { d: markPath(i, 11, 6, 3.5), fill: colors.series(i) })), series.name);
-        return element("li", {}, button);
-    }));
+    const picture = svg("svg", {
+        class: "lines",
+        tabindex: 0,
+        role: "application",
+        "aria-roledescription": "line chart",
+        "aria-label": `${lines.title}: ${lines.y.title} by ${lines.x.title}, arrow keys go from point to point`,
+    });
+    const legend = element(
+        "ul",
+        { class: "legend" },
+        lines.series.map((series, i) => {
+            const button = element(
+                "button",
+                {
+                    type: "button",
+                    "aria-pressed": "true",
+                    onclick: () => {
+                        if (!hidden.delete(i)) hidden.add(i);
+                        button.setAttribute("aria-pressed", String(!hidden.has(i)));
+                        draw();
+                    },
+                },
+                svg(
+                    "svg",
+                    { width: 22, height: 12, "aria-hidden": "true" },
+                    svg("path", { d: "M0 6H22", stroke: colors.series(i), "stroke-width": 2 }),
+                    svg("path", { d: markPath(i, 11, 6, 3.5), fill: colors.series(i) }),
+                ),
+                series.name,
+            );
+            return element("li", {}, button);
+        }),
+    );
     body.append(legend, picture, said);
     root.append(part);
 
     const seen = () => points.filter((point) => !hidden.has(point.number));
-    const textOf = (point) => `${lines.series[point.number].name}\n${lines.x.title}: ${format.value(point.x, lines.x.unit)}\n`
-        + `${lines.y.title}: ${format.value(point.y, lines.y.unit)}`;
-    const titleOf = (axis, suffix) => suffix !== "" ? `${axis.title} (${suffix})` : axis.title;
+    const textOf = (point) =>
+        `${lines.series[point.number].name}\n${lines.x.title}: ${format.value(point.x, lines.x.unit)}\n` +
+        `${lines.y.title}: ${format.value(point.y, lines.y.unit)}`;
+    const titleOf = (axis, suffix) => (suffix !== "" ? `${axis.title} (${suffix})` : axis.title);
 
     const draw = () => {
-        if (width === 0)
-            return;
+        if (width === 0) return;
         const xs = points.map((point) => point.x);
-        const ys = [...seen().map((point) => point.y), ...limit === null ? [] : [limit]];
+        const ys = [...seen().map((point) => point.y), ...(limit === null ? [] : [limit])];
         const least = (list) => list.reduce((a, b) => Math.min(a, b), Infinity);
         const most = (list) => list.reduce((a, b) => Math.max(a, b), -Infinity);
         const [low_x, high_x] = [least(xs), most(xs)];
         const y = niceTicks(from_zero ? Math.min(0, least(ys)) : least(ys), most(ys), 5);
         const y_text = tickText(lines.y.unit, Math.max(Math.abs(y.low), Math.abs(y.high)), y.step);
         const left = Math.ceil(Math.max(...y.ticks.map((tick) => textWidth(y_text.text(tick))))) + 34;
-        const nice_x = niceTicks(low_x, high_x, Math.max(2, Math.floor((width - left) / 90)), lines.x.unit === "count" ? 1 : 0);
+        const nice_x = niceTicks(
+            low_x,
+            high_x,
+            Math.max(2, Math.floor((width - left) / 90)),
+            lines.x.unit === "count" ? 1 : 0,
+        );
         const [pad_low, pad_high] = high_x > low_x ? [low_x, high_x] : [nice_x.low - nice_x.step, nice_x.high];
-        const x_ticks = nice_x.ticks.filter((tick) => tick >= pad_low - 1e-9 * nice_x.step && tick <= pad_high + 1e-9 * nice_x.step);
+        const x_ticks = nice_x.ticks.filter(
+            (tick) => tick >= pad_low - 1e-9 * nice_x.step && tick <= pad_high + 1e-9 * nice_x.step,
+        );
         const x_text = tickText(lines.x.unit, Math.max(Math.abs(low_x), Math.abs(high_x)), nice_x.step);
         const [inner_width, inner_height] = [width - left - RIGHT, HEIGHT - TOP - BOTTOM];
         const toX = (value) => left + 8 + placeOf(value, pad_low, pad_high) * (inner_width - 16);
@@ -116,28 +170,64 @@ export function showLines(root, lines, context) {
         at = (point) => [toX(point.x), toY(point.y)];
         picture.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
         picture.setAttribute("height", String(HEIGHT));
-        const grid = y.ticks.map((tick) => [svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
-            svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, y_text.text(tick))]);
-        const below = x_ticks.map((tick) => [svg("line", { class: "tick", x1: toX(tick), x2: toX(tick), y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),
-            svg("text", { x: toX(tick), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, x_text.text(tick))]);
-        const titles = [svg("text", { class: "title", x: left + inner_width / 2, y: HEIGHT - 6, "text-anchor": "middle" }, titleOf(lines.x, x_text.suffix)),
-            svg("text", { class: "title", transform: `translate(13 ${TOP + inner_height / 2}) rotate(-90)`, "text-anchor": "middle" }, titleOf(lines.y, y_text.suffix))];
-        const curves = lines.series.map((series, i) => hidden.has(i) ? null : drawSeries(series, i, toX, toY));
-        const limit_line = limit === null ? null : [svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
-            svg("text", { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) - 5, "text-anchor": "end" }, `limit ${format.value(limit, lines.y.unit)}`)];
+        const grid = y.ticks.map((tick) => [
+            svg("line", { class: "grid", x1: left, x2: width - RIGHT, y1: toY(tick), y2: toY(tick) }),
+            svg("text", { x: left - 6, y: toY(tick) + 4, "text-anchor": "end" }, y_text.text(tick)),
+        ]);
+        const below = x_ticks.map((tick) => [
+            svg("line", { class: "tick", x1: toX(tick), x2: toX(tick), y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM + 4 }),
+            svg("text", { x: toX(tick), y: HEIGHT - BOTTOM + 18, "text-anchor": "middle" }, x_text.text(tick)),
+        ]);
+        const titles = [
+            svg(
+                "text",
+                { class: "title", x: left + inner_width / 2, y: HEIGHT - 6, "text-anchor": "middle" },
+                titleOf(lines.x, x_text.suffix),
+            ),
+            svg(
+                "text",
+                {
+                    class: "title",
+                    transform: `translate(13 ${TOP + inner_height / 2}) rotate(-90)`,
+                    "text-anchor": "middle",
+                },
+                titleOf(lines.y, y_text.suffix),
+            ),
+        ];
+        const curves = lines.series.map((series, i) => (hidden.has(i) ? null : drawSeries(series, i, toX, toY)));
+        const limit_line =
+            limit === null
+                ? null
+                : [
+                      svg("line", { class: "limit", x1: left, x2: width - RIGHT, y1: toY(limit), y2: toY(limit) }),
+                      svg(
+                          "text",
+                          { class: "limit-text", x: width - RIGHT - 4, y: toY(limit) - 5, "text-anchor": "end" },
+                          `limit ${format.value(limit, lines.y.unit)}`,
+                      ),
+                  ];
         fill(picture, grid, below, titles, limit_line, curves, marker());
     };
     const drawSeries = (series, i, toX, toY) => {
         const runs = unbroken(series.points);
-        const path = runs.map((run) => "M" + run.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L")).join("");
-        const marks = series.points.length > MARKS_UP_TO ? runs.filter((run) => run.length === 1) : runs;
-        return [svg("path", { class: "curve", d: path, stroke: colors.series(i) }),
-            svg("path", { d: marks.flat().map(([x, y]) => markPath(i, Number(toX(x).toFixed(1)), Number(toY(y).toFixed(1)), 3.5)).join(""), fill: colors.series(i) })];
+        const path = runs
+            .map((run) => "M" + run.map(([x, y]) => `${toX(x).toFixed(1)} ${toY(y).toFixed(1)}`).join("L"))
+            .join("");
+        const marks = points.length > MARKS_UP_TO ? runs.filter((run) => run.length === 1) : runs;
+        return [
+            svg("path", { class: "curve", d: path, stroke: colors.series(i) }),
+            svg("path", {
+                d: marks
+                    .flat()
+                    .map(([x, y]) => markPath(i, Number(toX(x).toFixed(1)), Number(toY(y).toFixed(1)), 3.5))
+                    .join(""),
+                fill: colors.series(i),
+            }),
+        ];
     };
     const marker = () => {
         const point = points[active];
-        if (!point || hidden.has(point.number))
-            return null;
+        if (!point || hidden.has(point.number)) return null;
         const [x, y] = at(point);
         return svg("circle", { class: "marker", cx: x, cy: y, r: 8 });
     };
@@ -155,13 +245,10 @@ export function showLines(root, lines, context) {
         points.forEach((point, number) => {
             const [px, py] = at(point);
             const away = hidden.has(point.number) ? Infinity : (px - x) ** 2 + (py - y) ** 2;
-            if (away < distance)
-                [best, distance] = [number, away];
+            if (away < distance) [best, distance] = [number, away];
         });
-        if (best >= 0 && distance < 60 ** 2)
-            activate(best, event.clientX, event.clientY);
-        else
-            hideTip();
+        if (best >= 0 && distance < 60 ** 2) activate(best, event.clientX, event.clientY);
+        else hideTip();
     });
     const leave = () => {
         hideTip();
@@ -171,16 +258,21 @@ export function showLines(root, lines, context) {
     picture.addEventListener("pointerleave", leave);
     picture.addEventListener("blur", leave);
     picture.addEventListener("keydown", (event) => {
-        const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -points.length, End: points.length }[event.key];
-        if (step === undefined || points.length === 0 || event.ctrlKey || event.metaKey || event.altKey)
-            return;
+        const step = {
+            ArrowRight: 1,
+            ArrowDown: 1,
+            ArrowLeft: -1,
+            ArrowUp: -1,
+            Home: -points.length,
+            End: points.length,
+        }[event.key];
+        if (step === undefined || points.length === 0 || event.ctrlKey || event.metaKey || event.altKey) return;
         event.preventDefault();
         event.stopPropagation();
         let next = Math.max(0, Math.min(points.length - 1, active + step));
         while (hidden.has(points[next].number) && next + Math.sign(step) >= 0 && next + Math.sign(step) < points.length)
             next += Math.sign(step);
-        if (hidden.has(points[next].number))
-            return;
+        if (hidden.has(points[next].number)) return;
         const box = picture.getBoundingClientRect();
         const [x, y] = at(points[next]);
         activate(next, box.left + x, box.top + y);

@@ -1,6 +1,6 @@
 // A heat map from row to column: cells on a canvas, so that a thousand ranks are a thousand ranks, with labels, a
-// legend of the colours and the values on hover and by the arrow keys. The same cells are a table below it, for reading
-// aloud and for sorting. Cells that do not exist are left out of the picture.
+// legend of the colours and the values on hover and by the arrow keys. The same cells are a table below it, for
+// reading aloud and for sorting. Cells that do not exist are left out of the picture.
 
 import { element, fill } from "../dom.js";
 import { choice, makePart, onWidth } from "./part.js";
@@ -25,7 +25,9 @@ function colorOf(node, name) {
 
 /** The two ends of the colours. */
 function ramp(node) {
-    return ["ramp-low", "ramp-high"].map((name) => (colorOf(node, name).match(/[\d.]+/g) ?? []).slice(0, 3).map(Number));
+    return ["ramp-low", "ramp-high"].map((name) =>
+        (colorOf(node, name).match(/[\d.]+/g) ?? []).slice(0, 3).map(Number),
+    );
 }
 
 function mix([low, high], share) {
@@ -36,14 +38,21 @@ function mix([low, high], share) {
 /** The cells as a table. @returns {import("../types").Table} */
 function asTable(matrix) {
     return {
-        id: `${matrix.id}-cells`, title: `${matrix.title}, as a table`, sort: { column: 2, descending: true },
+        id: `${matrix.id}-cells`,
+        title: `${matrix.title}, as a table`,
+        sort: { column: 2, descending: true },
         columns: [
             { name: "from", title: "From", unit: "text", search: false },
             { name: "to", title: "To", unit: "text", search: false },
             { name: "value", title: "Value", unit: matrix.unit, search: false },
             { name: "what", title: "What", unit: "text", search: false },
         ],
-        rows: matrix.cells.map(([row, column, value, text]) => [matrix.labels[row], matrix.labels[column], value, text]),
+        rows: matrix.cells.map(([row, column, value, text]) => [
+            matrix.labels[row],
+            matrix.labels[column],
+            value,
+            text,
+        ]),
     };
 }
 
@@ -56,40 +65,72 @@ export function showMatrix(root, matrix, context) {
     const n = matrix.labels.length;
     const values = matrix.cells.map((cell) => cell[2]);
     const places = new Map(matrix.cells.map((cell) => [cell[0] * n + cell[1], cell]));
-    const label_width = Math.min(WIDEST_LABEL, Math.ceil(Math.max(20, ...matrix.labels.map(textWidth)))) + 10;
+    const label_width =
+        Math.min(WIDEST_LABEL, Math.ceil(Math.max(20, ...matrix.labels.map((label) => textWidth(label))))) + 10;
     let scale = colorScale(values, false);
     let size = 0;
     let at = [0, 0];
     let width = 0;
 
-    const { part, body } = makePart(matrix.title, choice("Colours", [["linear", "linear"], ["logarithmic", "logarithmic"]], "linear", (value) => {
-        scale = colorScale(values, value === "logarithmic");
-        draw();
-    }));
-    const canvas = element("canvas", { tabindex: 0, role: "application", "aria-roledescription": "heat map",
-        "aria-label": `${matrix.title}: ${n} by ${n}, arrow keys move from cell to cell` });
-    const said = element("p", { class: "quiet matrix-said", role: "status" }, "Point at a cell, or move with the arrow keys.");
+    const { part, body } = makePart(
+        matrix.title,
+        choice(
+            "Colours",
+            [
+                ["linear", "linear"],
+                ["logarithmic", "logarithmic"],
+            ],
+            "linear",
+            (value) => {
+                scale = colorScale(values, value === "logarithmic");
+                draw();
+            },
+        ),
+    );
+    const canvas = element("canvas", {
+        tabindex: 0,
+        role: "application",
+        "aria-roledescription": "heat map",
+        "aria-label": `${matrix.title}: ${n} by ${n}, arrow keys move from cell to cell`,
+    });
+    const said = element(
+        "p",
+        { class: "quiet matrix-said", role: "status" },
+        "Point at a cell, or move with the arrow keys.",
+    );
     const legend = element("div", { class: "matrix-legend" });
     const details = element("details", { class: "as-table" }, element("summary", {}, "The same as a table"));
     const holder = element("div", { class: "matrix-holder" }, canvas);
-    body.append(element("div", { class: "matrix" }, holder, element("div", { class: "matrix-side" }, legend, said)), details);
+    body.append(
+        element("div", { class: "matrix" }, holder, element("div", { class: "matrix-side" }, legend, said)),
+        details,
+    );
     root.append(part);
 
     const textOf = (row, column) => {
         const cell = places.get(row * n + column);
         const way = `From ${matrix.labels[row]} to ${matrix.labels[column]}`;
-        if (!cell)
-            return `${way}: nothing`;
+        if (!cell) return `${way}: nothing`;
         return `${way}: ${format.value(cell[2], matrix.unit)}${cell[3] ? `\n${cell[3]}` : ""}`;
     };
     const drawLegend = (colors) => {
         const stops = [0, 0.25, 0.5, 0.75, 1].map((share) => mix(colors, share).css);
         const { step } = niceTicks(scale.low, scale.high, 4);
-        const ticks = [0, 0.5, 1].map((share) => scale.at(share));
+        const ticks = values.some((value) => value !== 0) ? [0, 0.5, 1].map((share) => scale.at(share)) : [0];
         const { suffix, text } = tickText(matrix.unit, scale.high, step / 10);
-        fill(legend, element("div", { class: "matrix-ramp", style: { background: `linear-gradient(to right, ${stops.join(", ")})`, width: `${LEGEND_WIDTH}px` } }),
-            element("div", { class: "matrix-ticks", style: { width: `${LEGEND_WIDTH}px` } }, ticks.map((tick) => element("span", {}, `${text(tick)}${suffix ? ` ${suffix}` : ""}`))),
-            element("p", { class: "quiet" }, "Row: from. Column: to."));
+        fill(
+            legend,
+            element("div", {
+                class: "matrix-ramp",
+                style: { background: `linear-gradient(to right, ${stops.join(", ")})`, width: `${LEGEND_WIDTH}px` },
+            }),
+            element(
+                "div",
+                { class: "matrix-ticks", style: { width: `${LEGEND_WIDTH}px` } },
+                ticks.map((tick) => element("span", {}, `${text(tick)}${suffix ? ` ${suffix}` : ""}`)),
+            ),
+            element("p", { class: "quiet" }, "Row: from. Column: to."),
+        );
     };
     const drawCells = (pen, colors) => {
         pen.fillStyle = colorOf(part, "ramp-nothing");
@@ -113,15 +154,23 @@ export function showMatrix(root, matrix, context) {
         const every = Math.max(1, Math.ceil(LABEL_HEIGHT / size));
         pen.textAlign = "right";
         for (let row = 0; row < n; row += every)
-            pen.fillText(shortenTo(matrix.labels[row], (label_width - 10) * 1.08), label_width - 5, LABEL_HEIGHT + 6 + row * size + Math.min(size, LABEL_HEIGHT) / 2 + (size > LABEL_HEIGHT ? (size - LABEL_HEIGHT) / 2 : 0) + 4);
+            pen.fillText(
+                shortenTo(matrix.labels[row], (label_width - 10) * 1.08),
+                label_width - 5,
+                LABEL_HEIGHT +
+                    6 +
+                    row * size +
+                    Math.min(size, LABEL_HEIGHT) / 2 +
+                    (size > LABEL_HEIGHT ? (size - LABEL_HEIGHT) / 2 : 0) +
+                    4,
+            );
         pen.textAlign = "left";
         const across = Math.max(1, Math.ceil(Math.min(label_width, 70) / size));
         for (let column = 0; column < n; column += across)
             pen.fillText(shortenTo(matrix.labels[column], across * size), label_width + column * size, LABEL_HEIGHT);
     };
     const draw = () => {
-        if (width === 0)
-            return;
+        if (width === 0) return;
         const beside = width > 700 ? LEGEND_WIDTH + 40 : 20;
         const tallest = Math.max(200, window.innerHeight - 260);
         const fits = Math.min((width - label_width - beside) / Math.max(n, 1), tallest / Math.max(n, 1), LARGEST_CELL);
@@ -154,8 +203,7 @@ export function showMatrix(root, matrix, context) {
     };
     canvas.addEventListener("pointermove", (event) => {
         const place = placeUnder(event);
-        if (!place)
-            return hideTip();
+        if (!place) return hideTip();
         said.textContent = textOf(place[0], place[1]);
         return showTip(textOf(place[0], place[1]), event.clientX, event.clientY);
     });
@@ -165,18 +213,33 @@ export function showMatrix(root, matrix, context) {
         draw();
     });
     canvas.addEventListener("keydown", (event) => {
-        const moves = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1], Home: [0, -n], End: [0, n] };
+        const moves = {
+            ArrowDown: [1, 0],
+            ArrowUp: [-1, 0],
+            ArrowRight: [0, 1],
+            ArrowLeft: [0, -1],
+            Home: [0, -n],
+            End: [0, n],
+        };
         const move = moves[event.key];
-        if (!move || event.ctrlKey || event.metaKey || event.altKey)
-            return;
+        if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
         event.preventDefault();
         event.stopPropagation();
         at = at.map((value, i) => Math.max(0, Math.min(n - 1, value + move[i])));
         said.textContent = textOf(at[0], at[1]);
         draw();
-        holder.scrollTo({ left: Math.max(0, at[1] * size - holder.clientWidth / 2), top: Math.max(0, at[0] * size - holder.clientHeight / 2) });
+        holder.scrollTo({
+            left: Math.max(0, at[1] * size - holder.clientWidth / 2),
+            top: Math.max(0, at[0] * size - holder.clientHeight / 2),
+        });
         const box = canvas.getBoundingClientRect();
-        requestAnimationFrame(() => showTip(textOf(at[0], at[1]), box.left + label_width + at[1] * size, box.top + LABEL_HEIGHT + (at[0] + 1) * size));
+        requestAnimationFrame(() =>
+            showTip(
+                textOf(at[0], at[1]),
+                box.left + label_width + at[1] * size,
+                box.top + LABEL_HEIGHT + (at[0] + 1) * size,
+            ),
+        );
     });
     canvas.addEventListener("focus", draw);
     canvas.addEventListener("blur", () => {
@@ -185,8 +248,7 @@ export function showMatrix(root, matrix, context) {
     });
     let end_table = null;
     details.addEventListener("toggle", () => {
-        if (details.open && !end_table)
-            end_table = showTable(details, asTable(matrix), context);
+        if (details.open && !end_table) end_table = showTable(details, asTable(matrix), context);
     });
     const ended = onWidth(body, (now) => {
         width = now;

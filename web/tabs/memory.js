@@ -1,4 +1,5 @@
-// The tab of memory: what is alive at the pointer, then the sections (parts of each stage with the limit, largest tensors).
+// The tab of memory: what is alive at the pointer, then the sections (parts of each stage with the limit, largest
+// tensors).
 
 import { hasHeld, showHeld } from "./held.js";
 import { sectionsOf, showPage, showSection } from "./section.js";
@@ -8,8 +9,9 @@ export const memoryTab = {
     id: "memory",
     title: "Memory",
     present: (context) => sectionsOf(context.run, "memory").length > 0 || hasHeld(context),
-    show: (root, context) => showPage(root, context, (page) => [
-        ...hasHeld(context) ? [showHeld(page, context)] : [],
-        ...sectionsOf(context.run, "memory").flatMap((section) => showSection(page, section, context)),
-    ]),
+    show: (root, context) =>
+        showPage(root, context, (page) => [
+            ...(hasHeld(context) ? [showHeld(page, context)] : []),
+            ...sectionsOf(context.run, "memory").flatMap((section) => showSection(page, section, context)),
+        ]),
 };

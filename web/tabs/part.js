@@ -1,15 +1,20 @@
-// What all charts and tables share around their picture: a figure with its title and tools, buttons that copy, and being
-// told of their width.
+// What all charts and tables share around their picture: a figure with its title and tools, buttons that copy, and
+// being told of their width.
 
 import { element } from "../dom.js";
 
 /**
- * A titled part of a tab. @param {string} title @param {HTMLElement[]} tools
+ * A titled part of a tab. @param {string} title @param {(HTMLElement | null)[]} tools
  * @returns {{ part: HTMLElement, body: HTMLElement }}
  */
 export function makePart(title, ...tools) {
     const body = element("div", { class: "part-body" });
-    const head = element("div", { class: "part-head" }, element("h3", {}, title), element("div", { class: "part-tools" }, tools));
+    const head = element(
+        "div",
+        { class: "part-head" },
+        element("h3", {}, title),
+        element("div", { class: "part-tools" }, tools),
+    );
     return { part: element("section", { class: "part", "aria-label": title }, head, body), body };
 }
 
@@ -44,10 +49,16 @@ export function copyButton(label, text) {
     return button;
 }
 
-/** A choice of one of some. @param {[string, string][]} options values and texts @param {(value: string) => void} changed */
+/**
+ * A choice of one of some. @param {[string, string][]} options values and texts @param {(value: string) => void}
+ * changed
+ */
 export function choice(label, options, value, changed) {
-    const select = element("select", { onchange: () => changed(select.value) },
-        options.map(([name, text]) => element("option", { value: name, selected: name === value }, text)));
+    const select = element(
+        "select",
+        { onchange: () => changed(select.value) },
+        options.map(([name, text]) => element("option", { value: name, selected: name === value }, text)),
+    );
     return element("label", { class: "choice" }, element("span", {}, label), select);
 }
 
@@ -56,19 +67,23 @@ export function onWidth(node, draw) {
     let width = -1;
     const observer = new ResizeObserver(([entry]) => {
         const now = Math.floor(entry.contentRect.width);
-        if (now > 0 && now !== width)
-            draw(width = now);
+        if (now > 0 && now !== width) draw((width = now));
     });
     observer.observe(node);
     return () => observer.disconnect();
 }
 
-/** A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not taken for a share of one. */
+/**
+ * A difference with its sign: "+3 ms", "−3 ms"; of two percentages in points, so that it is not taken for a share of
+ * one.
+ */
 export function signed(format, value, unit) {
     return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, "points");
 }
 
 /** Colour of a series: that of its type, so that a type looks the same everywhere, or one by its number. */
 export function seriesColor(context, series, number) {
-    return series.type === null || series.type === undefined ? context.colors.series(number) : context.colors.type(series.type);
+    return series.type === null || series.type === undefined
+        ? context.colors.series(number)
+        : context.colors.type(series.type);
 }

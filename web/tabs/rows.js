@@ -1,36 +1,33 @@
-// Rows of a table without its picture: a stable sort (numbers before texts before nothing, texts with their numbers in
-// order), a filter by words, and the same rows as comma- or tab-separated text. What is sorted is an order of row
+// Rows of a table without its picture: a stable sort (numbers before texts before nothing, texts with their numbers
+// in order), a filter by words, and the same rows as comma- or tab-separated text. What is sorted is an order of row
 // numbers; rows stay where they are.
 
 const collator = new Intl.Collator("en", { numeric: true });
 
 /** 0: a number, 1: a text, 2: nothing. */
 function kindOf(cell) {
-    if (typeof cell === "number")
-        return Number.isNaN(cell) ? 2 : 0;
+    if (typeof cell === "number") return Number.isNaN(cell) ? 2 : 0;
     return cell === null || cell === undefined ? 2 : 1;
 }
 
 /** Order of two cells, ascending; below 0: a before b. Nothing is no value and has no place here but the last. */
 export function compareCells(a, b) {
     const [kind_a, kind_b] = [kindOf(a), kindOf(b)];
-    if (kind_a !== kind_b)
-        return kind_a - kind_b;
-    if (kind_a === 0)
-        return a < b ? -1 : a > b ? 1 : 0;
+    if (kind_a !== kind_b) return kind_a - kind_b;
+    if (kind_a === 0) return a < b ? -1 : a > b ? 1 : 0;
     return kind_a === 1 ? collator.compare(a, b) : 0;
 }
 
 /**
- * Numbers of rows in the order of one column. Equal cells stay in their order also when descending; rows without a value
+ * Numbers of rows in the order of one column. Equal cells stay in their order also when descending; rows without a
+ * value
  * are last in both directions.
  * @param {import("../types").Cell[][]} rows @param {{column: number, descending: boolean} | null} sort
  * @returns {number[]}
  */
 export function sortedOrder(rows, sort) {
     const order = rows.map((_, row) => row);
-    if (!sort)
-        return order;
+    if (!sort) return order;
     const { column, descending } = sort;
     return order.sort((a, b) => {
         const [cell_a, cell_b] = [rows[a][column], rows[b][column]];
@@ -45,18 +42,19 @@ export function sortedOrder(rows, sort) {
  * @param {string[]} texts all of a row's text, in lower case, by row @param {number[]} order @param {string} filter
  */
 export function filteredOrder(texts, order, filter) {
-    const words = filter.toLowerCase().split(/\s+/).filter((word) => word !== "");
+    const words = filter
+        .toLowerCase()
+        .split(/\s+/)
+        .filter((word) => word !== "");
     return words.length === 0 ? order : order.filter((row) => words.every((word) => texts[row].includes(word)));
 }
 
 /** A field of separated values. A text that a spreadsheet would take for a formula gets an apostrophe in front. */
 function field(cell, separator) {
-    if (cell === null || cell === undefined)
-        return "";
+    if (cell === null || cell === undefined) return "";
     let text = String(cell);
-    if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text))
-        text = "'" + text;
-    return text.includes(separator) || /["\r\n]/.test(text) ? "\"" + text.replaceAll("\"", "\"\"") + "\"" : text;
+    if (typeof cell === "string" && /^[=+\-@\t\r]/.test(text)) text = "'" + text;
+    return text.includes(separator) || /["\r\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
 }
 
 /**
@@ -74,11 +72,11 @@ export function separated(columns, rows, order, separator) {
 }
 
 /**
- * The sort after a press on a column's title: first the way that shows most (numbers from the largest, texts from the first),
+ * The sort after a press on a column's title: first the way that shows most (numbers from the largest, texts from the
+ * first),
  * then the other way round, then none.
  */
 export function choiceOfSort(sort, column, numeric) {
-    if (!sort || sort.column !== column)
-        return { column, descending: numeric };
+    if (!sort || sort.column !== column) return { column, descending: numeric };
     return sort.descending === numeric ? { column, descending: !numeric } : null;
 }

@@ -1,9 +1,16 @@
-// Scales of charts: ticks at round values (1, 2 or 5 times a power of ten, after Heckbert's "nice numbers"), the texts of ticks in one
-// unit with the digits that tell them apart, and the place of a value between 0 and 1. No calendar, and logarithms only for colours.
+// Scales of charts: ticks at round values (1, 2 or 5 times a power of ten, after Heckbert's "nice numbers"), the
+// texts of ticks in one unit with the digits that tell them apart, and the place of a value between 0 and 1. No
+// calendar, and logarithms only for colours.
 
 import { niceStep } from "../timeline/axis.js";
 
-const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
+/** @type {[number, string][]} */
+const UNITS_OF_TIME = [
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "\u00b5s"],
+    [1, "ns"],
+];
 
 /**
  * Ticks at round values that cover low to high with about `about` steps: the first is at or below low, the last at or
@@ -14,27 +21,22 @@ const UNITS_OF_TIME = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]];
 export function niceTicks(low, high, about, least = 0) {
     let from = Number.isFinite(low) ? low : 0;
     let to = Number.isFinite(high) ? high : from + 1;
-    if (to < from)
-        [from, to] = [to, from];
-    if (to === from)
-        to = from === 0 ? 1 : from + Math.abs(from);
+    if (to < from) [from, to] = [to, from];
+    if (to === from) to = from === 0 ? 1 : from + Math.abs(from);
     const step = Math.max(niceStep((to - from) / Math.max(1, about)), least);
     const first = Math.floor(from / step + 1e-9);
     const last = Math.ceil(to / step - 1e-9);
     const ticks = [];
-    for (let i = first; i <= last; i++)
-        ticks.push(Number((i * step).toPrecision(12)));
+    for (let i = first; i <= last; i++) ticks.push(Number((i * step).toPrecision(12)));
     return { ticks, step, low: ticks[0], high: ticks[ticks.length - 1] };
 }
 
 /** Digits behind the point that tell values apart that are `step` apart. */
 export function digitsOf(step) {
-    if (!(step > 0) || !Number.isFinite(step))
-        return 0;
+    if (!(step > 0) || !Number.isFinite(step)) return 0;
     for (let digits = 0; digits < 15; digits++) {
         const scaled = step * 10 ** digits;
-        if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * scaled)
-            return digits;
+        if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * scaled) return digits;
     }
     return 15;
 }
@@ -52,9 +54,11 @@ function grouped(text) {
  * @returns {{suffix: string, text: (value: number) => string}}
  */
 export function tickText(unit, most, step) {
-    let [factor, suffix] = [1, unit === "time" || unit === "count" || unit === "text" ? "" : unit];
-    if (unit === "ns")
-        [factor, suffix] = UNITS_OF_TIME.find(([size]) => most >= size) ?? UNITS_OF_TIME[3];
+    let [factor, suffix] = /** @type {[number, string]} */ ([
+        1,
+        unit === "time" || unit === "count" || unit === "text" ? "" : unit,
+    ]);
+    if (unit === "ns") [factor, suffix] = UNITS_OF_TIME.find(([size]) => most >= size) ?? UNITS_OF_TIME[3];
     const digits = digitsOf(step / factor);
     return { suffix, text: (value) => grouped((value / factor).toFixed(digits)) };
 }
@@ -73,8 +77,7 @@ export function placeOf(value, low, high) {
 export function colorScale(values, logarithmic) {
     let [least, most, positive] = [Infinity, -Infinity, Infinity];
     for (const value of values) {
-        if (!Number.isFinite(value))
-            continue;
+        if (!Number.isFinite(value)) continue;
         least = Math.min(least, value);
         most = Math.max(most, value);
         positive = value > 0 ? Math.min(positive, value) : positive;
@@ -83,15 +86,17 @@ export function colorScale(values, logarithmic) {
     if (logarithmic && positive < most) {
         const span = Math.log(most / positive);
         return {
-            low: positive, high: most,
-            of: (value) => value > 0 ? clamp(Math.log(value / positive) / span) : 0,
+            low: positive,
+            high: most,
+            of: (value) => (value > 0 ? clamp(Math.log(value / positive) / span) : 0),
             at: (share) => positive * Math.exp(share * span),
         };
     }
     const low = least < 0 ? least : 0;
     const high = most > low ? most : low + 1;
     return {
-        low, high,
+        low,
+        high,
         of: (value) => clamp((value - low) / (high - low)),
         at: (share) => low + share * (high - low),
     };

@@ -1,5 +1,5 @@
-// Sections of a document: their notes, findings, bars, heat maps, lines and tables, one below the other, and tabs that are
-// just the sections of one name.
+// Sections of a document: their notes, findings, bars, heat maps, lines and tables, one below the other, and tabs
+// that are just the sections of one name.
 
 import { element } from "../dom.js";
 import { showBars } from "./bars.js";
@@ -8,9 +8,17 @@ import { showLines } from "./lines.js";
 import { showMatrix } from "./matrix.js";
 import { showTable } from "./table.js";
 
+const CONTENTS_FROM = 4;
+
 /** Sentences as a list, or nothing. @param {string[] | undefined} notes */
 export function notesOf(notes) {
-    return notes && notes.length > 0 ? element("ul", { class: "notes" }, notes.map((note) => element("li", {}, note))) : null;
+    return notes && notes.length > 0
+        ? element(
+              "ul",
+              { class: "notes" },
+              notes.map((note) => element("li", {}, note)),
+          )
+        : null;
 }
 
 /** Sections of a run by their name. @param {import("../types").Run} run @param {string} name */
@@ -29,15 +37,37 @@ export function partsOf(sections, kind) {
  */
 export function showSection(root, section, context) {
     const notes = notesOf(section.notes);
-    if (notes)
-        root.append(notes);
+    if (notes) root.append(notes);
     return [
-        ...section.findings ? [showFindings(root, section.findings, context)] : [],
+        ...(section.findings ? [showFindings(root, section.findings, context)] : []),
         ...(section.bars ?? []).map((bars) => showBars(root, bars, context)),
         ...(section.matrices ?? []).map((matrix) => showMatrix(root, matrix, context)),
         ...(section.lines ?? []).map((lines) => showLines(root, lines, context)),
         ...(section.tables ?? []).map((table) => showTable(root, table, context)),
     ];
+}
+
+/** Where a page has many parts: buttons that go to each. @param {HTMLElement} page */
+function showContents(page) {
+    const parts = [...page.querySelectorAll(".part")].filter((part) => !part.parentElement?.closest(".part"));
+    if (parts.length < CONTENTS_FROM) return;
+    const go = (part) => () => {
+        part.scrollIntoView({ block: "start" });
+        part.querySelector(".scroller, [tabindex='0']")?.focus({ preventScroll: true });
+    };
+    page.prepend(
+        element(
+            "nav",
+            { class: "contents", "aria-label": "Parts of this page" },
+            parts.map((part) =>
+                element(
+                    "button",
+                    { type: "button", class: "link", onclick: go(part) },
+                    part.getAttribute("aria-label"),
+                ),
+            ),
+        ),
+    );
 }
 
 /**
@@ -49,6 +79,7 @@ export function showPage(root, context, build) {
     const page = element("div", { class: "tab-page" });
     root.append(page);
     let ends = build(page);
+    showContents(page);
     const end = () => {
         ends.forEach((ended) => ended());
         page.replaceChildren();
@@ -56,6 +87,7 @@ export function showPage(root, context, build) {
     const off = context.state.on(["theme"], () => {
         end();
         ends = build(page);
+        showContents(page);
     });
     return () => {
         off();
@@ -74,7 +106,9 @@ export function sectionTab(id, title) {
         id,
         title,
         present: (context) => sectionsOf(context.run, id).length > 0,
-        show: (root, context) => showPage(root, context, (page) =>
-            sectionsOf(context.run, id).flatMap((section) => showSection(page, section, context))),
+        show: (root, context) =>
+            showPage(root, context, (page) =>
+                sectionsOf(context.run, id).flatMap((section) => showSection(page, section, context)),
+            ),
     };
 }

@@ -13,7 +13,8 @@ const PADDING = 20;
 const PADDING_OF_NUMBER = 38;
 const BUTTON = 26;
 const WIDEST_TEXT = 520;
-const NARROWEST_TEXT = 140;
+const NARROWEST_TEXT = 110;
+const NARROWEST_FIRST = 230;
 const SPARE = 60;
 const ROOM_OF_SCROLLBAR = 18;
 const FILTER_FROM = 9;
@@ -29,6 +30,15 @@ function cellText(format, table, row, column) {
     return format.value(table.rows[row][column], table.columns[column].unit);
 }
 
+/** Width of a title on two lines, broken where that is narrowest. */
+function titleWidth(title) {
+    const words = title.split(" ");
+    const widths = words.map((_, i) =>
+        Math.max(textWidth(words.slice(0, i + 1).join(" "), true), textWidth(words.slice(i + 1).join(" "), true)),
+    );
+    return Math.min(...widths);
+}
+
 /** Natural width of a column: its title, and the widest of its texts as far as the longest and the largest show it. */
 function naturalWidth(format, table, column, numeric) {
     const { title, search } = table.columns[column];
@@ -39,29 +49,38 @@ function naturalWidth(format, table, column, numeric) {
         longest = text.length > longest.length ? text : longest;
     }
     const words = textWidth(longest.slice(0, 200)) * 1.06;
-    return Math.ceil(Math.max(textWidth(title) * 1.12 + (numeric ? 0 : 18), numeric ? words : Math.min(WIDEST_TEXT, words))
-        + (numeric ? PADDING_OF_NUMBER : PADDING) + (search ? BUTTON : 0));
+    return Math.ceil(
+        Math.max(titleWidth(title) + (numeric ? 2 : 18), numeric ? words : Math.min(WIDEST_TEXT, words)) +
+            (numeric ? PADDING_OF_NUMBER : PADDING) +
+            (search ? BUTTON : 0),
+    );
 }
 
-/** Widths for what there is room for: texts give way when there is too little, the first text takes some of what is left. */
+/**
+ * Widths for what there is room for: texts give way when there is too little, the first text takes some of what is
+ * left.
+ */
 function fittedWidths(natural, numeric, room) {
     const widths = [...natural];
     const texts = widths.map((_, column) => column).filter((column) => !numeric[column]);
     let missing = widths.reduce((sum, width) => sum + width, 0) - room;
     for (const column of [...texts].sort((a, b) => widths[b] - widths[a])) {
-        const give = Math.max(0, Math.min(missing, widths[column] - NARROWEST_TEXT));
+        const give = Math.max(0, Math.min(missing, widths[column] - (column === 0 ? NARROWEST_FIRST : NARROWEST_TEXT)));
         widths[column] -= give;
         missing -= give;
     }
-    if (missing < 0 && texts.length > 0)
-        widths[texts[0]] -= Math.max(missing, -SPARE);
+    if (missing < 0 && texts.length > 0) widths[texts[0]] -= Math.max(missing, -SPARE);
     return widths;
 }
 
 /** A name and the button that looks for it in the timeline. */
 function searchButton(context, name) {
     const { state } = context;
-    const button = element("button", { type: "button", class: "find", "aria-label": `Show ${name} in the timeline` }, "\u2315");
+    const button = element(
+        "button",
+        { type: "button", class: "find", "aria-label": `Show ${name} in the timeline` },
+        "\u2315",
+    );
     button.addEventListener("click", () => state.set({ query: name, tab: "timeline" }));
     giveTip(button, `Show in the timeline:\n${name}`);
     return button;
@@ -75,8 +94,11 @@ function searchButton(context, name) {
 export function showTable(root, table, context, options = {}) {
     const { format } = context;
     const numeric = table.columns.map((_, column) => isNumeric(table, column));
-    const most = table.columns.map((column, number) => column.unit !== "ns" && column.unit !== "time" && column.unit !== "MB" ? 0
-        : table.rows.reduce((sum, row) => Math.max(sum, typeof row[number] === "number" ? row[number] : 0), 0));
+    const most = table.columns.map((column, number) =>
+        column.unit !== "ns" && column.unit !== "time" && column.unit !== "MB"
+            ? 0
+            : table.rows.reduce((sum, row) => Math.max(sum, typeof row[number] === "number" ? row[number] : 0), 0),
+    );
     const natural = table.columns.map((_, column) => naturalWidth(format, table, column, numeric[column]));
     const has_timeline = Boolean(context.run.timeline);
     let widths = natural;
@@ -87,21 +109,45 @@ export function showTable(root, table, context, options = {}) {
     let order = sortedOrder(table.rows, sort);
 
     const count = element("span", { class: "count", role: "status" });
-    const filter_box = element("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter rows of ${table.title}` });
-    const tools = [copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
-        copyButton("Copy TSV", () => separated(table.columns, table.rows, order, "\t"))];
+    const filter_box = element("input", {
+        type: "search",
+        placeholder: "Filter rows",
+        "aria-label": `Filter rows of ${table.title}`,
+    });
+    const tools = [
+        copyButton("Copy CSV", () => separated(table.columns, table.rows, order, ",")),
+        copyButton("Copy TSV", () => separated(table.columns, table.rows, order, "\t")),
+    ];
     const few = table.rows.length < FILTER_FROM;
-    const { part, body } = makePart(table.title, ...options.tools ?? [], ...few ? [] : [count, filter_box], ...tools);
+    const { part, body } = makePart(
+        table.title,
+        ...(options.tools ?? []),
+        ...(few ? [] : [count, filter_box]),
+        ...tools,
+    );
 
-    const columns = element("colgroup", {}, table.columns.map(() => element("col")));
+    const columns = element(
+        "colgroup",
+        {},
+        table.columns.map(() => element("col")),
+    );
     const heads = table.columns.map((column, number) => {
         const button = element("button", { type: "button", onclick: () => sortBy(number) }, column.title);
         return element("th", { scope: "col", class: numeric[number] ? "number" : null }, button);
     });
     const rows = element("tbody");
-    const grid = element("table", { class: "rows", "aria-rowcount": table.rows.length + 1 }, columns,
-        element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)), rows);
-    const scroller = element("div", { class: "scroller of-rows", tabindex: 0, role: "region", "aria-label": table.title }, grid);
+    const grid = element(
+        "table",
+        { class: "rows", "aria-rowcount": table.rows.length + 1 },
+        columns,
+        element("thead", {}, element("tr", { "aria-rowindex": 1 }, heads)),
+        rows,
+    );
+    const scroller = element(
+        "div",
+        { class: "scroller of-rows", tabindex: 0, role: "region", "aria-label": table.title },
+        grid,
+    );
     scroller.classList.toggle("long", table.rows.length > LONG_FROM);
     part.classList.add("of-table");
     body.append(scroller);
@@ -114,7 +160,7 @@ export function showTable(root, table, context, options = {}) {
         if (numeric[column]) {
             node.textContent = full;
             if (most[column] > 0 && typeof value === "number" && value > 0)
-                node.style.setProperty("--share", `${(100 * value / most[column]).toFixed(1)}%`);
+                node.style.setProperty("--share", `${((100 * value) / most[column]).toFixed(1)}%`);
         } else {
             const search = table.columns[column].search && has_timeline && typeof value === "string";
             const text = shortenTo(full, widths[column] - PADDING - (search ? BUTTON : 0));
@@ -124,29 +170,38 @@ export function showTable(root, table, context, options = {}) {
                 giveTip(name, full);
             }
             node.append(name);
-            if (search)
-                node.append(searchButton(context, full));
+            if (search) node.append(searchButton(context, full));
         }
         options.decorate?.(node, row, column);
         return node;
     };
     const list = virtualRows(scroller, rows, "tbody", ROW_HEIGHT, (place) => {
         const row = order[place];
-        return element("tr", { "aria-rowindex": place + 2, class: place % 2 ? "odd" : null },
-            table.columns.map((_, column) => cell(row, column)));
+        return element(
+            "tr",
+            { "aria-rowindex": place + 2, class: place % 2 ? "odd" : null },
+            table.columns.map((_, column) => cell(row, column)),
+        );
     });
 
     const update = () => {
         order = sortedOrder(table.rows, sort);
         if (filter.trim() !== "") {
-            texts ??= table.rows.map((_, row) => table.columns.map((_, column) => cellText(format, table, row, column)).join("\n").toLowerCase());
+            texts ??= table.rows.map((_, row) =>
+                table.columns
+                    .map((_, column) => cellText(format, table, row, column))
+                    .join("\n")
+                    .toLowerCase(),
+            );
             order = filteredOrder(texts, order, filter);
         }
-        count.textContent = order.length === table.rows.length ? `${format.value(order.length, "count")} rows`
-            : `${format.value(order.length, "count")} of ${format.value(table.rows.length, "count")} rows`;
+        count.textContent =
+            order.length === table.rows.length
+                ? `${format.value(order.length, "count")} rows`
+                : `${format.value(order.length, "count")} of ${format.value(table.rows.length, "count")} rows`;
         heads.forEach((head, column) => {
-            const here = sort !== null && sort.column === column;
-            head.setAttribute("aria-sort", here ? sort.descending ? "descending" : "ascending" : "none");
+            const here = sort?.column === column;
+            head.setAttribute("aria-sort", here ? (sort?.descending ? "descending" : "ascending") : "none");
         });
         list.reset(order.length);
     };

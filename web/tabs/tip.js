@@ -1,5 +1,5 @@
-// The small text beside what is pointed at or focused: one element for the whole page, shown for a place on the screen and kept
-// inside the window. Escape hides it.
+// The small text beside what is pointed at or focused: one element for the whole page, shown for a place on the
+// screen and kept inside the window. Escape hides it.
 
 import { element } from "../dom.js";
 
@@ -11,8 +11,7 @@ function theBox() {
         box = element("div", { class: "page-tip", role: "tooltip", hidden: true });
         document.body.append(box);
         document.addEventListener("keydown", (event) => {
-            if (event.key === "Escape")
-                hideTip();
+            if (event.key === "Escape") hideTip();
         });
         document.addEventListener("scroll", hideTip, { capture: true, passive: true });
     }
@@ -32,18 +31,16 @@ export function showTip(text, x, y) {
 }
 
 export function hideTip() {
-    if (box)
-        box.hidden = true;
+    if (box) box.hidden = true;
 }
 
 /** The text of what is under the pointer while it is there, and of what has the focus by the keyboard. */
 export function giveTip(target, text) {
-    const current = () => typeof text === "function" ? text() : text;
+    const current = () => (typeof text === "function" ? text() : text);
     target.addEventListener("pointermove", (event) => showTip(current(), event.clientX, event.clientY));
     target.addEventListener("pointerleave", hideTip);
     target.addEventListener("focus", () => {
-        if (!target.matches(":focus-visible"))
-            return;
+        if (!target.matches(":focus-visible")) return;
         const place = target.getBoundingClientRect();
         showTip(current(), place.left, place.bottom - 8);
     });

@@ -12,7 +12,7 @@ const BEYOND = 12;
  * @param {(row: number) => HTMLElement} make builds a row
  */
 export function virtualRows(scroller, body, kind, height, make) {
-    const spacer = () => kind === "tbody" ? element("tr", { "aria-hidden": "true" }, element("td")) : element("div");
+    const spacer = () => (kind === "tbody" ? element("tr", { "aria-hidden": "true" }, element("td")) : element("div"));
     const [above, below] = [spacer(), spacer()];
     /** @type {Map<number, HTMLElement>} */
     const shown = new Map();
@@ -24,8 +24,7 @@ export function virtualRows(scroller, body, kind, height, make) {
         node.style.height = `${rows * height}px`;
     };
     const range = () => {
-        if (n <= ALL_UP_TO)
-            return [0, n];
+        if (n <= ALL_UP_TO) return [0, n];
         const first = Math.floor(scroller.scrollTop / height) - BEYOND;
         const last = first + Math.ceil(scroller.clientHeight / height) + 2 * BEYOND;
         return [Math.max(0, Math.min(first, n - BEYOND)), Math.min(n, last)];
@@ -33,10 +32,8 @@ export function virtualRows(scroller, body, kind, height, make) {
     const draw = () => {
         const [from, to] = range();
         for (const [row, node] of shown) {
-            if (row >= from && row < to)
-                continue;
-            if (node.contains(document.activeElement))
-                scroller.focus({ preventScroll: true });
+            if (row >= from && row < to) continue;
+            if (node.contains(document.activeElement)) scroller.focus({ preventScroll: true });
             node.remove();
             shown.delete(row);
         }
@@ -45,8 +42,7 @@ export function virtualRows(scroller, body, kind, height, make) {
         let next = above.nextSibling;
         for (let row = from; row < to; row++) {
             const node = shown.get(row) ?? make(row);
-            if (!shown.has(row))
-                body.insertBefore(node, next);
+            if (!shown.has(row)) body.insertBefore(node, next);
             shown.set(row, node);
             next = node.nextSibling;
         }
@@ -58,18 +54,15 @@ export function virtualRows(scroller, body, kind, height, make) {
         /** Build all rows in sight anew: there are `count` now. */
         reset(count) {
             n = count;
-            for (const node of shown.values())
-                node.remove();
+            for (const node of shown.values()) node.remove();
             shown.clear();
             draw();
         },
         /** Scroll so that a row is in sight, below `covered` pixels at the top. */
         reveal(row, covered) {
             const [top, room_below] = [row * height, scroller.clientHeight - covered];
-            if (top < scroller.scrollTop)
-                scroller.scrollTop = top;
-            else if (top + height > scroller.scrollTop + room_below)
-                scroller.scrollTop = top + height - room_below;
+            if (top < scroller.scrollTop) scroller.scrollTop = top;
+            else if (top + height > scroller.scrollTop + room_below) scroller.scrollTop = top + height - room_below;
             draw();
         },
         row: (row) => shown.get(row) ?? null,

@@ -7,8 +7,9 @@ import { mountChart } from "./chart.js";
 export const timelineKeys = [
     ["W, S", "zoom in and out at the pointer (also + and -, Ctrl and the wheel)"],
     ["A, D", "move left and right (also the arrows, Shift and the wheel, a drag of the axis or with Space held)"],
+    ["wheel", "scroll the rows; zoom where all of them are in sight"],
     ["0, Home", "show everything"],
-    ["F", "fit the range or the selected event; double click fits an event"],
+    ["F, Z", "fit the range or the selected event; double click fits an event"],
     ["Enter", "select the event at the pointer"],
     [". ,", "next and previous event in the row"],
     ["Up, Down", "the event in the row above or below; without a selection: scroll"],

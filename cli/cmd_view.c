@@ -1,0 +1,319 @@
+/* `evenkeel view`: a run in a browser, as a page in a file, or from a server for traces of any size. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "options.h"
+#include "page.h"
+#include "search.h"
+#include "timeline.h"
+#include "view_runs.h"
+#include "view_serve.h"
+
+enum { MAX_SOURCES = 4096, MAX_PORT = 65535 };
+
+static const cli_option options[] = {
+    {"o|out|output", "FILE",
+     "write the page there (NAME.html in this folder, by the first input); - is standard output", "the page"},
+    {"title", "TEXT", "its title", NULL},
+    {"against", "FILE|DIR", "compare with this; may be repeated: the files of one other run", NULL},
+    {"serve", NULL, "start a server on this machine instead of writing a page: for traces of any size", "serving"},
+    {"port", "N", "port of the server (any that is free)", NULL},
+    {"index", "DIR", "folder for the index of the traces (beside them, or in the user's cache)", NULL},
+    {"fresh", NULL, "index and work out the figures again, even where nothing has changed", NULL},
+    {"init", "FILE", "init file (YAML) of plans: what a dry run held on every stage", "plans"},
+    {"layers", "FILE", "layer file (JSON) of plans: what each layer holds and how long it takes", NULL},
+    {"time", "TIMES", "forward times, for example head=0.1,body=3.1,tail=3.5; they win over the file's", NULL},
+    {"schedule", "SCHEDULE", "order of the blocks (the plan's own; `evenkeel simulate --list-schedules` names all)",
+     NULL},
+    {"mb|micro-batches|micro_batch", "N", "micro-batches of a step (the plan's own)", NULL},
+    {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},
+    {"s|stages|stage", "N", "pipeline stages, when the files do not tell", "runs"},
+    {"limit|mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
+    {"device", "NAME|FILE", "the device, for its memory and modelled times", NULL},
+    {"threads", "N", "threads (all cores)", NULL},
+    {"q|quiet", NULL, "no remarks: the name of the page, or the address of the server, alone", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel view [OPTIONS] FILE|DIR...\n       evenkeel view --serve [OPTIONS] FILE|DIR...",
+    .summary =
+        "Shows a run in a browser: what each stage does when, how its memory moves, where the step goes, and how two\n"
+        "of them compare. Files are told apart by content: traces of a profiler or their folder, a plan with the init\n"
+        "file or layer file of its model, settings of a training job, logs, graphs. The page is one file that needs\n"
+        "no network. --serve is for traces too large for a page: it indexes them once and sends the browser what it\n"
+        "shows. Options take one dash or two.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel view profile\n"
+                "  evenkeel view profile train.yaml --out run.html\n"
+                "  evenkeel view plan.yaml init.yaml --limit 56000\n"
+                "  evenkeel view new.yaml layers.json --against old.yaml\n"
+                "  evenkeel view train.yaml --device 910B\n"
+                "  evenkeel view --serve profile\n",
+    .operand = "FILE|DIR",
+    .max_operands = MAX_SOURCES,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *source[MAX_SOURCES];
+    cli_view_how how;
+    cli_view_set first, second;
+    const char *output;
+    cli_serve_options serving;
+    bool serve;
+    const char *needs_serve; /* an option that does */
+} command;
+
+/* ---- options ---- */
+
+static bool take_limit(command *c, const char *text)
+{
+    if (!cli_memory_mb("--limit", text, &c->how.limit_mb))
+        return false;
+    c->how.model.memory_given = true;
+    c->how.model.memory_mb = c->how.limit_mb;
+    return true;
+}
+
+/* Options that say something of plans and of jobs alike. */
+static bool take_shared(command *c, const cli_option *option, const char *text)
+{
+    if (cli_model_option(&c->how.model, option, text) != CLI_OK)
+        return false;
+    if (cli_is(option, "s"))
+        c->how.stages = c->how.model.n_stages;
+    if (!cli_is_job_option(option))
+        return true;
+    c->how.has_overrides = true;
+    return cli_take_job_option(&c->how.job, option, text);
+}
+
+static bool take_serving(command *c, const cli_option *option, const char *text)
+{
+    if (cli_is(option, "serve"))
+        c->serve = true;
+    else if (!c->needs_serve)
+        c->needs_serve = option->names;
+    if (cli_is(option, "port"))
+        return cli_int(option, text, 0, MAX_PORT, &c->serving.port);
+    if (cli_is(option, "index"))
+        c->how.index_folder = text;
+    if (cli_is(option, "fresh"))
+        c->how.fresh = true;
+    return true;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    static const char *const serving[] = {"serve", "port", "index", "fresh"};
+    static const char *const shared[] = {"init", "layers", "time", "schedule", "mb", "p2p-time", "s"};
+    for (size_t i = 0; i < sizeof serving / sizeof *serving; i++)
+        if (cli_is(option, serving[i]))
+            return take_serving(c, option, text);
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        if (cli_is(option, shared[i]))
+            return take_shared(c, option, text);
+    if (cli_is(option, "against"))
+        return cli_run_take(&c->second.files, text, CLI_RUN_UNKNOWN);
+    if (cli_is(option, "limit"))
+        return take_limit(c, text);
+    if (cli_is(option, "threads"))
+        return cli_int(option, text, 1, 1024, &c->how.n_threads);
+    if (cli_is(option, "title"))
+        c->serving.title = text;
+    if (cli_is(option, "device"))
+        c->how.device = text;
+    if (cli_is(option, "o"))
+        c->output = text;
+    if (cli_is(option, "q"))
+        c->how.quiet = true;
+    return true;
+}
+
+static bool take_sources(command *c)
+{
+    for (int i = 0; i < MAX_SOURCES && c->source[i]; i++) {
+        if (strcmp(c->source[i], "-") == 0) {
+            cli_error(NULL, "a run cannot be read from standard input; give its folder or files");
+            return false;
+        }
+        if (!cli_run_take(&c->first.files, c->source[i], CLI_RUN_UNKNOWN))
+            return false;
+    }
+    return true;
+}
+
+static bool has_kind(const cli_view_set *set, cli_run_kind kind)
+{
+    for (int i = 0; i < set->files.n; i++)
+        if (set->files.file[i].kind == kind)
+            return true;
+    return false;
+}
+
+static bool check(const command *c)
+{
+    if (!c->source[0])
+        cli_error(NULL, "nothing to look at: give files or a folder, for example `evenkeel view profile`");
+    else if (c->serve && c->output)
+        cli_error(NULL, "--serve starts a server and writes no page; leave --out or --serve out");
+    else if (!c->serve && c->needs_serve)
+        cli_error(NULL, "--%s is for the server; give --serve too", c->needs_serve);
+    else if (c->output && !*c->output)
+        cli_error(NULL, "--out needs the name of a file (got ''); - is standard output");
+    else if (c->how.index_folder && !*c->how.index_folder)
+        cli_error(NULL, "--index needs the name of a folder (got ''); . is this one");
+    else
+        return true;
+    return false;
+}
+
+/* What --serve shows is events of traces; plans have no more than a page holds. */
+static bool check_served(const command *c)
+{
+    if (!has_kind(&c->first, CLI_RUN_TRACE))
+        cli_error(NULL, "there is no trace to serve; without --serve what there is becomes a page");
+    else if (has_kind(&c->first, CLI_RUN_PLAN) || has_kind(&c->second, CLI_RUN_PLAN))
+        cli_error(NULL, "--serve shows traces; leave the plans out, or make a page of them without --serve");
+    else
+        return true;
+    return false;
+}
+
+/* ---- the page ---- */
+
+/* A page of ours says so at its beginning. */
+static bool is_page(const char *path)
+{
+    char head[4096];
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(head, 1, sizeof head - 1, file) : 0;
+    if (file)
+        fclose(file);
+    head[n] = '\0';
+    return strncmp(head, "<!doctype html>", 15) == 0 && strstr(head, "<title>Evenkeel");
+}
+
+/* The name of the input without its ending. */
+static void name_page(const char *path, char *name, size_t size)
+{
+    static const char *const endings[] = {".gz", ".json", ".yaml", ".yml", ".sh", ".html"};
+    cli_timeline_name(path, name, size);
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(endings[i]);
+        if (n > length && strcmp(name + n - length, endings[i]) == 0)
+            name[n -= length] = '\0';
+    }
+}
+
+/* The page's file: as asked for, else by the first input, where that takes nothing of somebody's away. */
+static bool choose_output(const command *c, char *path, size_t size, bool *replaces)
+{
+    struct stat unused;
+    char name[256];
+    name_page(c->source[0], name, sizeof name);
+    snprintf(path, size, "%s%s", c->output ? c->output : name, c->output ? "" : ".html");
+    *replaces = strcmp(path, "-") != 0 && stat(path, &unused) == 0 && S_ISREG(unused.st_mode);
+    if (c->output || !*replaces || is_page(path))
+        return true;
+    cli_error(NULL, "'%s' is there already and is no page of Evenkeel; give the page another name with --out FILE",
+              path);
+    return false;
+}
+
+static bool tell_page(const command *c, const char *path, bool replaces)
+{
+    struct stat about;
+    ek_error err;
+    if (strcmp(path, "-") == 0)
+        return true;
+    if (c->how.quiet)
+        puts(path);
+    else if (stat(path, &about) == 0)
+        printf("%s: %.1f MB%s\n", path, 1e-6 * (double)about.st_size, replaces ? ", in place of the one before" : "");
+    return cli_printed(EK_OK, &err);
+}
+
+static bool read_set(const command *c, const cli_view_set *other, cli_view_set *set)
+{
+    return cli_view_read(&c->how, other, set) && !cli_interrupted;
+}
+
+static int make_page(command *c)
+{
+    char path[4200];
+    bool replaces;
+    if (!choose_output(c, path, sizeof path, &replaces) || !read_set(c, NULL, &c->first) ||
+        (c->second.files.n > 0 && !read_set(c, &c->first, &c->second)))
+        return EXIT_WRONG;
+    int n = c->first.n_runs + c->second.n_runs;
+    ek_view_run *run = calloc((size_t)n, sizeof *run);
+    if (!run) {
+        cli_error(NULL, "out of memory");
+        return EXIT_WRONG;
+    }
+    /* The first run is compared with the second: of two sets, the first one of each. */
+    int k = 0;
+    run[k++] = c->first.run[0];
+    for (int i = 0; i < c->second.n_runs; i++)
+        run[k++] = c->second.run[i];
+    for (int i = 1; i < c->first.n_runs; i++)
+        run[k++] = c->first.run[i];
+    bool fine =
+        cli_write_page(path, c->serving.title ? c->serving.title : run[0].name, run, n) && tell_page(c, path, replaces);
+    free(run);
+    return fine ? EXIT_DONE : EXIT_WRONG;
+}
+
+/* ---- running ---- */
+
+static void end_soon(int signal_number)
+{
+    (void)signal_number;
+    cli_interrupted = 1;
+}
+
+static int run_command(command *c)
+{
+    /* Index files on their way are taken away on the first signal, whichever it is. */
+    struct sigaction action = {.sa_handler = end_soon};
+    sigaction(SIGTERM, &action, NULL);
+    cli_catch_interrupt();
+    return c->serve ? cli_view_serve(&c->how, &c->serving, &c->first, &c->second) : make_page(c);
+}
+
+static int run(int argc, char **argv)
+{
+    command *c = calloc(1, sizeof *c);
+    int code = EXIT_WRONG;
+    if (!c) {
+        cli_error(NULL, "out of memory");
+        return EXIT_WRONG;
+    }
+    c->first.files.models = c->second.files.models = true;
+    cli_model_init(&c->how.model);
+    cli_job_options_init(&c->how.job);
+    int parsed = cli_parse(&spec, argc, argv, handle, c, c->source);
+    if (parsed == CLI_HELP)
+        code = EXIT_DONE;
+    else if (parsed == CLI_OK && check(c) && take_sources(c) && (!c->serve || check_served(c)))
+        code = run_command(c);
+    cli_view_clear(&c->second);
+    cli_view_clear(&c->first);
+    free(c);
+    return code;
+}
+
+const ek_cmd cmd_view = {"view", "show runs and plans in a browser: a page, or a server for traces of any size", run};

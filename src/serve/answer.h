@@ -1,0 +1,92 @@
+/* serve/answer.h - what the server answers, one file an address.
+ *
+ * A new address is a file src/serve/answer_NAME.c with its ek__answer and one line in EK__ANSWER_LIST.
+ * docs/view-json.md says what each looks like. Answers are asked for by several threads at a time. */
+#ifndef EK_SERVE_ANSWER_H
+#define EK_SERVE_ANSWER_H
+
+#include <stdio.h>
+
+#include "evenkeel/serve.h"
+#include "index/index.h"
+#include "report/json_stream.h"
+#include "serve/request.h"
+
+/** X(file) */
+#define EK__ANSWER_LIST(X)                                                                                             \
+    X(page)     /* the viewer */                                                                                       \
+    X(document) /* the document, once it is there */                                                                   \
+    X(timeline) /* the document without figures */                                                                     \
+    X(rows)     /* boxes */                                                                                            \
+    X(names)    /* texts of names */                                                                                   \
+    X(arrows)                                                                                                          \
+    X(curve) /* points of a counter */                                                                                 \
+    X(event) /* all about one */                                                                                       \
+    X(at)    /* the event at a time */                                                                                 \
+    X(find)  /* the next one whose name holds a text */                                                                \
+    X(sums)  /* over a stretch of time */
+
+typedef struct ek__searches ek__searches;
+typedef struct ek__summings ek__summings;
+
+/** What answers are made from. */
+typedef struct ek__serving {
+    ek_trace_index *index;
+    const ek_serve_options *options;
+    const char *timeline; /**< the document that is there at once */
+    size_t timeline_size;
+    ek__searches *searches; /**< names that were looked for lately */
+    ek__summings *summings; /**< sums that are not done yet */
+} ek__serving;
+
+typedef struct ek__reply {
+    int status;       /**< 200 or 202 */
+    const char *type; /**< of its content */
+    char *text;       /**< [size] malloc; NULL: `borrowed` is the answer */
+    const char *borrowed;
+    size_t size;
+} ek__reply;
+
+typedef struct ek__answer {
+    const char *name;      /**< behind the token */
+    unsigned needs, takes; /**< EK__HAS() of the values it must, and may have */
+    /** @return EK_OK with a reply; EK_ERR_INPUT for the client, EK_ERR_SYSTEM or EK_ERR_MEMORY with nothing to free */
+    ek_status (*make)(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err);
+} ek__answer;
+#define EK__ANSWER_OF(file) extern const ek__answer ek__answer_##file;
+EK__ANSWER_LIST(EK__ANSWER_OF)
+#undef EK__ANSWER_OF
+
+/* ---- pieces that answers share ---- */
+
+/** JSON on its way into memory. */
+typedef struct ek__json {
+    ek__stream s;
+    char *text;
+    size_t size;
+} ek__json;
+ek_status ek__json_begin(ek__json *json, ek_error *err);
+/** Hand the text over as a reply, or nothing when memory ran out. */
+ek_status ek__json_end(ek__json *json, ek__reply *out, ek_error *err);
+/** Give it up. */
+void ek__json_drop(ek__json *json);
+/** A text of any bytes, a byte 0 too. */
+void ek__json_bytes(ek__json *json, const char *key, const char *text, size_t size);
+/** The text of a name by number. */
+void ek__json_name(ek__json *json, const char *key, const ek_trace_index *index, uint32_t name);
+
+/** Rows of a request that are there, as ek__index_find() and others want them: borrowed from the request, whose numbers
+ *  are below 2^31 then. */
+ek_status ek__answer_rows_of(const ek__serving *serving, const ek__request *request, const int **rows, ek_error *err);
+/** The row of a request, when it is there. */
+ek_status ek__answer_check_row(const ek__serving *serving, const ek__request *request, ek_error *err);
+
+/* ---- what is kept between requests ---- */
+
+/** NULL when memory is out. */
+ek__searches *ek__searches_new(void);
+void ek__searches_free(ek__searches *searches);
+ek__summings *ek__summings_new(void);
+void ek__summings_free(ek__summings *summings);
+
+#endif
