@@ -384,11 +384,11 @@ static void check_flows(const world *w, const seen_event *e, const ek__index_det
 static void details_are_the_bytes_of_the_trace(void **state)
 {
     (void)state;
-    for (int compressed = 0; compressed < 2; compressed++) {
+    for (int compressed = 0; compressed < 3; compressed++) { /* the second time without spots on the way */
         world w;
         index_shape shape = plain;
-        shape.compressed = compressed;
-        shape.n_events = compressed ? 40000 : 4000;
+        shape.compressed = compressed > 0;
+        shape.n_events = compressed == 2 ? 40000 : 4000;
         open_world(&w, &shape, compressed ? 1 : 2);
         for (int i = 0; i < 60; i++) {
             const seen_event *e = &w.event[model_random(&w.random, w.n)];
