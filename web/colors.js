@@ -3,6 +3,7 @@
 // shades of it. Colours are computed in OKLCH (equal steps look equal) once per theme, and looked up while drawing.
 
 export const n_shades = 8;
+const most_names = 1 << 22; // whose shades are kept; others have the plain one
 const shade_steps = [0, 0.045, -0.04, 0.025, -0.02, 0.06, -0.055, 0.012];
 const shade_turns = [0, 7, -7, -12, 12, 4, -4, 0];
 
@@ -97,21 +98,15 @@ const forTheme = (lightness, dark) => (dark ? 0.62 + (lightness - 0.62) * 0.75 :
 /** @param {number[]} rgb */
 const css = (rgb) => `rgb(${rgb[0]} ${rgb[1]} ${rgb[2]})`;
 
-/** A well-mixed byte of a whole number. @param {number} number */
-function mixed(number) {
-    let x = Math.imul(number + 0x9e37, 0x85ebca6b);
-    x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
-    return (x ^ (x >>> 16)) >>> 0;
-}
-
 /**
- * FNV-1a: the same text has the same shade in every run.
+ * FNV-1a, with its bits mixed once more: the same text has the same shade on every rank and in every run.
  * @param {string} text
  */
 export function hashed(text) {
     let hash = 0x811c9dc5;
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-    return mixed(hash);
+    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+    return (hash ^ (hash >>> 16)) >>> 0;
 }
 
 /**
@@ -138,14 +133,29 @@ function tables(types, dark) {
 /**
  * Colours of one run.
  * @param {string[]} types  document.types
- * @param {string[] | null} names  texts of the timeline's names, where they are at hand
+ * @param {(name: number) => string} nameOf  text of a name; "" while it is on its way: then the shade is the plain one
  * @returns {import("./types").Colors & { setDark(dark: boolean): void }}
  */
-export function makeColors(types, names) {
+export function makeColors(types, nameOf) {
     let table = tables(types, false);
-    const shades = names === null ? null : Uint8Array.from(names, (text) => hashed(text) % n_shades);
+    let shades = new Uint8Array(1024); // by name: shade + 1; 0 is not known yet
+
+    /** @param {number} name */
+    function shadeOf(name) {
+        if (name < shades.length && shades[name] !== 0) return shades[name] - 1;
+        const text = nameOf(name);
+        if (text === "" || name >= most_names) return 0;
+        if (name >= shades.length) {
+            const larger = new Uint8Array(Math.min(most_names, 2 * name));
+            larger.set(shades);
+            shades = larger;
+        }
+        shades[name] = 1 + (hashed(text) % n_shades);
+        return shades[name] - 1;
+    }
+
     const at = (/** @type {number} */ type, /** @type {number} */ name) =>
-        (type < types.length ? type : 0) * n_shades + (shades === null ? mixed(name) % n_shades : shades[name] | 0);
+        (type < types.length ? type : 0) * n_shades + shadeOf(name);
     return {
         type: (type) => table.type[type] ?? table.type[0],
         pixel: (type, name) => table.pixel[at(type, name)],

@@ -11,8 +11,10 @@ const svg_space = "http://www.w3.org/2000/svg";
  */
 function give(node, attributes) {
     for (const [name, value] of Object.entries(attributes)) {
-        if (value === null || value === undefined || value === false) continue;
-        if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+        if (value === null || value === undefined) continue;
+        if (name.startsWith("aria-")) node.setAttribute(name, String(value));
+        else if (value === false) continue;
+        else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
         else if (name === "style") Object.assign(/** @type {HTMLElement} */ (node).style, value);
         else node.setAttribute(name, value === true ? "" : String(value));
     }

@@ -9,7 +9,7 @@ import { showFacts, showHeader } from "./header.js";
 import { showHelp } from "./help.js";
 import { loadDocument } from "./load.js";
 import { showDetails } from "./side/details.js";
-import { addMark, showMarks } from "./side/marks.js";
+import { showMarks } from "./side/marks.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
@@ -64,7 +64,7 @@ function page(doc) {
     /** @param {number} number @returns {Promise<Context>} */
     async function openContext(number) {
         const run = doc.runs[number];
-        const colors = makeColors(doc.types, run.timeline?.names?.text ?? null);
+        const colors = makeColors(doc.types, (name) => context.source?.name(name) ?? "");
         colors.setDark(dark());
         palettes.push(colors);
         /** @type {Context} */
@@ -182,7 +182,6 @@ function page(doc) {
         if (event.defaultPrevented || writing || event.ctrlKey || event.metaKey || event.altKey) return;
         if (event.key === "?") showHelp();
         else if (event.key === "/" && tools !== null) tools.focus();
-        else if (event.key.toLowerCase() === "m" && tools !== null) addMark(state);
         else return;
         event.preventDefault();
     }

@@ -21,8 +21,10 @@ export function stretchFor(shown, event, whole, least) {
     else if (duration < least_share * span) span = Math.max(duration / good_share, least);
     const inside = event.begin >= shown.begin && event.end <= shown.end;
     if (inside && span >= shown.end - shown.begin) return { begin: shown.begin, end: shown.end };
+    // In the middle, but not beyond what there is.
     const middle = (event.begin + event.end) / 2;
-    return { begin: middle - span / 2, end: middle + span / 2 };
+    const begin = Math.max(whole.begin, Math.min(middle - span / 2, whole.end - span));
+    return { begin, end: begin + span };
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import { fillRoom, firstAfter, firstFrom, makeRoom, makeRow } from "./blocks.js";
 import { lineReader, inflate, readColumns } from "./document.js";
-import { placeRows } from "./rows.js";
+import { allTracks, placeRows } from "./rows.js";
 
 /** @typedef {import("./types").Timeline} Timeline */
 /** @typedef {import("./types").Source} Source */
@@ -99,6 +99,8 @@ export function makeEmbedded(timeline, columns, line) {
     for (const { n } of timeline.curves) curve_starts.push(curve_starts[curve_starts.length - 1] + n);
     const held_of = timeline.groups.map(() => /** @type {number[]} */ ([]));
     columns.held.group.forEach((group, i) => held_of[group]?.push(i));
+    const tracks = allTracks(timeline);
+    const ends_of_blocks = Array.from(places.row_track, (track) => tracks[track].class === "stage");
     const lower_names = names.text.map(lower);
     let searched = { text: "", matches: new Uint8Array(0), names: 0 };
 
@@ -126,6 +128,20 @@ export function makeEmbedded(timeline, columns, line) {
         return i > 0 && ends[i - 1] === time ? i - 1 : null;
     }
 
+    /**
+     * The event that an arrow leaves or reaches. In traces it is the one around that time. Blocks of a simulation follow
+     * each other at once; there an arrow leaves at a block's end and reaches another's begin, up to rounding.
+     * @param {number} row @param {number} time @param {boolean} leaves
+     */
+    function arrowEnd(row, time, leaves) {
+        if (row >= n_rows || !ends_of_blocks[row]) return indexAt(row, time);
+        const near = 1e-9 * (timeline.end - timeline.begin);
+        const { begin, end: ends } = rows[row];
+        const i = leaves ? firstAfter(ends, time - near) : firstFrom(begin, time - near);
+        const fits = i < begin.length && (leaves ? begin[i] < time - near : begin[i] <= time + near);
+        return fits ? i : indexAt(row, time);
+    }
+
     /** @param {number} row @param {number} index @returns {import("./types").Flow[]} */
     function flows(row, index) {
         arrows_of_row ??= { from: byRow(arrows.from_row, n_rows), to: byRow(arrows.to_row, n_rows) };
@@ -137,8 +153,8 @@ export function makeEmbedded(timeline, columns, line) {
                 : [arrows.to_time, arrows.from_time, arrows.from_row];
             for (const arrow of list) {
                 if (found.length >= most_flows) return;
-                if (indexAt(row, here[arrow]) !== index) continue;
-                const other = indexAt(there_row[arrow], there[arrow]);
+                if (arrowEnd(row, here[arrow], outgoing) !== index) continue;
+                const other = arrowEnd(there_row[arrow], there[arrow], !outgoing);
                 const name = timeline.arrow_names[arrows.name[arrow]] ?? "";
                 const nothing = { row: -1, index: 0, begin: there[arrow], end: there[arrow], name: "" };
                 const event = other === null ? nothing : seen(there_row[arrow], other);

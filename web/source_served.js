@@ -270,7 +270,7 @@ export function makeServed(timeline, get, failed) {
 
         async find(text, rows, forward, { time, row, index }) {
             if (text === "" || rows.length === 0) return null;
-            const from = { time: Number.isFinite(time) ? down(time) : forward ? "0" : up(whole.end + 1), row: Math.max(0, row), index: Math.max(0, index) };
+            const from = { time: Number.isFinite(time) ? down(time) : forward ? "-1" : up(whole.end + 1), row: Math.max(0, row), index: Math.max(0, index) };
             const query = { text, rows: asList(rows.slice(0, most_rows)), forward: forward ? 1 : 0, ...from };
             return (await get("find", query)).json();
         },

@@ -192,6 +192,26 @@ test("details come with their line, and flows lead to the event at the other end
     assert.ok(all.some((details) => details.flows.length > 0));
 });
 
+test("an arrow between blocks that follow each other at once leaves at an end and reaches a begin", async () => {
+    // Two stages, blocks of 0.1 from 0 on and from 0.1 on: sums of tenths are not exact.
+    const n = 50;
+    const begin = [...Array(n).keys()].flatMap((i) => [i / 10]).concat([...Array(n).keys()].map((i) => (i + 1) / 10));
+    const arrows = {
+        from_time: Float64Array.from({ length: n }, (_, i) => (i + 1) / 10), to_time: Float64Array.from({ length: n }, (_, i) => (i + 1) / 10),
+        from_row: new Uint32Array(n), to_row: new Uint32Array(n).fill(1), name: new Uint32Array(n),
+    };
+    const track = { name: "blocks", class: "stage", n_rows: 1, left_out: 0 };
+    const groups = [0, 1].map((stage) => ({ name: `stage ${stage}`, rank: -1, stage, tracks: [track] }));
+    const blocks = { ...timeline, begin: 0, end: 5.1, groups, row_events: [n, n], n_events: 2 * n, n_arrows: n };
+    const duration = Float64Array.from(begin, (time, i) => (i % n) / 10 + (i < n ? 1 : 2) / 10 - time);
+    const made = makeEmbedded(blocks, { ...columns, begin: Float64Array.from(begin), duration, name: new Uint32Array(2 * n), arrows }, lines);
+    for (let index = 0; index < n; index++) {
+        const [from, to] = await Promise.all([made.details({ row: 0, index }), made.details({ row: 1, index })]);
+        assert.deepEqual(from.flows.map((flow) => [flow.outgoing, flow.row, flow.index]), [[true, 1, index]]);
+        assert.deepEqual(to.flows.map((flow) => [flow.outgoing, flow.row, flow.index]), [[false, 0, index]]);
+    }
+});
+
 test("a line that is no object of JSON is shown as it stands", () => {
     assert.deepEqual(readDetails("{broken"), { args: null, text: "{broken", layer: "" });
     assert.deepEqual(readDetails("[1]"), { args: null, text: "[1]", layer: "" });

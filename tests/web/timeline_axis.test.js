@@ -4,7 +4,17 @@ import assert from "node:assert/strict";
 import { absoluteText, niceStep, ticksOf } from "../../web/timeline/axis.js";
 
 test("steps are the least of 1, 2, 5 times a power of ten", () => {
-    for (const [least, step] of [[1, 1], [1.01, 2], [2, 2], [3, 5], [5, 5], [5.1, 10], [99, 100], [0.3, 0.5], [7e8, 1e9]]) {
+    for (const [least, step] of [
+        [1, 1],
+        [1.01, 2],
+        [2, 2],
+        [3, 5],
+        [5, 5],
+        [5.1, 10],
+        [99, 100],
+        [0.3, 0.5],
+        [7e8, 1e9],
+    ]) {
         assert.ok(Math.abs(niceStep(least) - step) < step * 1e-9, `${least}: ${niceStep(least)}`);
     }
 });
@@ -16,10 +26,13 @@ test("at every zoom, ticks are multiples of the step, apart, in the picture, and
             const axis = { begin, end: begin + span, width: 1000, apart: 90, unit: "ns", zero: 0, origin: null };
             const { step, ticks, minor, first } = ticksOf(axis);
             assert.ok(ticks.length >= 4 - 1 && ticks.length <= 12, `${span}: ${ticks.length}`);
-            assert.ok(step / span * 1000 >= 90 * (1 - 1e-9));
+            assert.ok((step / span) * 1000 >= 90 * (1 - 1e-9));
             for (const tick of ticks) {
                 const times = tick.time / step;
-                assert.ok(Math.abs(times - Math.round(times)) < 1e-3 + 0.002 / step, `${tick.time} is no multiple of ${step}`);
+                assert.ok(
+                    Math.abs(times - Math.round(times)) < 1e-3 + 0.002 / step,
+                    `${tick.time} is no multiple of ${step}`,
+                );
                 assert.ok(tick.time >= begin - step * 1e-6 && tick.time <= begin + span + step * 1e-6);
                 assert.ok(tick.label.length <= 12, tick.label);
             }
@@ -30,10 +43,20 @@ test("at every zoom, ticks are multiples of the step, apart, in the picture, and
 });
 
 test("labels say what they are", () => {
-    const of = (begin, end, unit = "ns", origin = null) => ticksOf({ begin, end, width: 500, apart: 90, unit, zero: 0, origin });
-    assert.deepEqual(of(0, 5e6).ticks.map((tick) => tick.label), ["0 ms", "1 ms", "2 ms", "3 ms", "4 ms", "5 ms"]);
-    assert.deepEqual(of(0, 4).ticks.map((tick) => tick.label), ["0 ns", "1 ns", "2 ns", "3 ns", "4 ns"]);
-    assert.deepEqual(of(0, 2, null).ticks.map((tick) => tick.label), ["0.0", "0.5", "1.0", "1.5", "2.0"]);
+    const of = (begin, end, unit = "ns", origin = null) =>
+        ticksOf({ begin, end, width: 500, apart: 90, unit, zero: 0, origin });
+    assert.deepEqual(
+        of(0, 5e6).ticks.map((tick) => tick.label),
+        ["0 ms", "1 ms", "2 ms", "3 ms", "4 ms", "5 ms"],
+    );
+    assert.deepEqual(
+        of(0, 4).ticks.map((tick) => tick.label),
+        ["0 ns", "1 ns", "2 ns", "3 ns", "4 ns"],
+    );
+    assert.deepEqual(
+        of(0, 2, null).ticks.map((tick) => tick.label),
+        ["0.0", "0.5", "1.0", "1.5", "2.0"],
+    );
     const deep = of(12_345_678_000, 12_345_678_400);
     assert.match(deep.base, / s$/);
     assert.ok(deep.ticks.every((tick) => tick.label.startsWith("+")));

@@ -1,7 +1,18 @@
-// Positions of rows: what is hit is what stands there, folding closes what it says, and the parts of the canvas tile it.
+// Positions of rows: what is hit is what stands there, folding closes what it says, and the parts of the canvas tile
+// it.
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { busiestRows, defaultFolds, firstRows, isFolded, layOut, neighbourRow, placeOf, rowAt, withFolds } from "../../web/timeline/layout.js";
+import {
+    busiestRows,
+    defaultFolds,
+    firstRows,
+    isFolded,
+    layOut,
+    neighbourRow,
+    placeOf,
+    rowAt,
+    withFolds,
+} from "../../web/timeline/layout.js";
 import { firstCurvesHeight, placeParts, regionAt } from "../../web/timeline/geometry.js";
 import { cut } from "../../web/timeline/labels.js";
 import { thin } from "../../web/timeline/arrows.js";
@@ -11,14 +22,33 @@ import { boxAt } from "../../web/timeline/selection.js";
 /** Groups of tracks, each given by its class and number of rows. */
 function timelineOf(groups) {
     const n_rows = groups.flat().reduce((sum, [, n]) => sum + n, 0);
-    return { row_events: Array.from({ length: n_rows }, (_, row) => 1 + row * 7 % 5), groups: groups.map((tracks, at) => ({ name: `Rank ${at}`, rank: at, stage: -1,
-        tracks: tracks.map(([kind, n_rows], number) => ({ name: `${kind} ${number}`, class: kind, n_rows, left_out: 0 })) })) };
+    return {
+        row_events: Array.from({ length: n_rows }, (_, row) => 1 + ((row * 7) % 5)),
+        groups: groups.map((tracks, at) => ({
+            name: `Rank ${at}`,
+            rank: at,
+            stage: -1,
+            tracks: tracks.map(([kind, n_rows], number) => ({
+                name: `${kind} ${number}`,
+                class: kind,
+                n_rows,
+                left_out: 0,
+            })),
+        })),
+    };
 }
 const all = { folded: [], defaults: new Set(), height: 600, shows: () => true };
-const rank = [["step", 1], ["compute", 1], ["compute", 2], ["communication", 1], ["host", 14]];
+const rank = [
+    ["step", 1],
+    ["compute", 1],
+    ["compute", 2],
+    ["communication", 1],
+    ["host", 14],
+];
 
 function rowTracks(timeline) {
-    const first = firstRows(timeline), tracks = [];
+    const first = firstRows(timeline),
+        tracks = [];
     for (let track = 0; track + 1 < first.length; track++) {
         for (let row = first[track]; row < first[track + 1]; row++) {
             tracks[row] = track;
@@ -28,7 +58,8 @@ function rowTracks(timeline) {
 }
 
 test("a place is hit by the row that is drawn there, whatever is folded", () => {
-    const timeline = timelineOf([rank, rank, [["host", 3]]]), tracks = rowTracks(timeline);
+    const timeline = timelineOf([rank, rank, [["host", 3]]]),
+        tracks = rowTracks(timeline);
     for (const folded of [[], ["0/4"], ["0"], ["1", "0/2", "0/4"], ["0", "1", "2"]]) {
         const layout = layOut(timeline, { ...all, folded });
         let end = 0;
@@ -47,7 +78,10 @@ test("a place is hit by the row that is drawn there, whatever is folded", () => 
                 assert.equal(rowAt(layout, place.y + place.height - 0.01).row, row);
             }
         });
-        assert.equal(exact, layout.lines.reduce((sum, line) => sum + line.n_rows, 0));
+        assert.equal(
+            exact,
+            layout.lines.reduce((sum, line) => sum + line.n_rows, 0),
+        );
     }
 });
 
@@ -61,7 +95,9 @@ test("above, below and between rows there is nothing", () => {
 test("a folded deep track shows its busiest rows", () => {
     const events = [9, 1, 1, 5, 8, 7, 2, 9];
     for (let shown = 1; shown <= 7; shown++) {
-        const sums = Array.from({ length: 7 - shown + 1 }, (_, at) => events.slice(1 + at, 1 + at + shown).reduce((a, b) => a + b));
+        const sums = Array.from({ length: 7 - shown + 1 }, (_, at) =>
+            events.slice(1 + at, 1 + at + shown).reduce((a, b) => a + b),
+        );
         assert.equal(busiestRows(events, 1, 7, shown), 1 + sums.indexOf(Math.max(...sums)), `${shown} rows`);
     }
     const timeline = timelineOf([[["host", 20]]]);
@@ -73,14 +109,23 @@ test("a folded deep track shows its busiest rows", () => {
 test("what the filter hides has no place, and a group without tracks no header", () => {
     const timeline = timelineOf([rank, rank]);
     const layout = layOut(timeline, { ...all, shows: (group, track) => group === 1 && track === 1 });
-    assert.deepEqual(layout.lines.map((line) => line.key), ["1", "1/1"]);
+    assert.deepEqual(
+        layout.lines.map((line) => line.key),
+        ["1", "1/1"],
+    );
     assert.equal(placeOf(layout, 0, 0), null);
     assert.equal(layout.of_group[0], -1);
 });
 
 test("groups of one track each have no headers", () => {
     const layout = layOut(timelineOf([[["stage", 1]], [["stage", 1]]]), all);
-    assert.deepEqual(layout.lines.map((line) => [line.kind, line.name]), [["track", "Rank 0"], ["track", "Rank 1"]]);
+    assert.deepEqual(
+        layout.lines.map((line) => [line.kind, line.name]),
+        [
+            ["track", "Rank 0"],
+            ["track", "Rank 1"],
+        ],
+    );
 });
 
 test("rows grow into the room there is, within bounds", () => {
@@ -90,7 +135,8 @@ test("rows grow into the room there is, within bounds", () => {
 });
 
 test("deep host tracks are closed where there are many rows, and can be opened", () => {
-    const few = timelineOf([rank]), many = timelineOf([rank, rank, rank]);
+    const few = timelineOf([rank]),
+        many = timelineOf([rank, rank, rank]);
     assert.equal(defaultFolds(few).size, 0);
     const defaults = defaultFolds(many);
     assert.deepEqual([...defaults].sort(), ["0/4", "1/4", "2/4"]);
@@ -105,7 +151,8 @@ test("deep host tracks are closed where there are many rows, and can be opened",
 });
 
 test("neighbours go through all rows in sight in order, and back", () => {
-    const timeline = timelineOf([rank, rank]), tracks = rowTracks(timeline);
+    const timeline = timelineOf([rank, rank]),
+        tracks = rowTracks(timeline);
     const layout = layOut(timeline, { ...all, folded: ["0/4"] });
     const seen = [0];
     for (let row = 0; (row = neighbourRow(layout, row, tracks[row], 1)) >= 0;) {
@@ -121,7 +168,12 @@ test("neighbours go through all rows in sight in order, and back", () => {
 });
 
 test("the parts of the canvas tile its height, and each place is one of them", () => {
-    for (const [height, n_panes, n_lanes, curves] of [[720, 1, 0, 0], [720, 1, 8, 200], [720, 2, 4, 132], [300, 1, 9, 900]]) {
+    for (const [height, n_panes, n_lanes, curves] of [
+        [720, 1, 0, 0],
+        [720, 1, 8, 200],
+        [720, 2, 4, 132],
+        [300, 1, 9, 900],
+    ]) {
         const parts = placeParts({ width: 1280, height, n_panes, n_lanes, steps: true, curves });
         const order = [parts.overview, parts.axis, parts.steps, parts.rows, parts.split, parts.curves];
         let at = 0;
@@ -161,16 +213,21 @@ test("the overview has the rows with most events, and never more than it has roo
 test("arrows on the same pixels are drawn once, and never more than asked for", () => {
     const bow = (x) => ({ x0: x, y0: 0, x1: x + 50, y1: 90 });
     assert.equal(thin([bow(1), bow(1.2), bow(100)], 10).length, 2);
-    const kept = thin(Array.from({ length: 900 }, (_, i) => bow(i * 20)), 30);
+    const kept = thin(
+        Array.from({ length: 900 }, (_, i) => bow(i * 20)),
+        30,
+    );
     assert.equal(kept.length, 30);
     assert.ok(kept[29].x0 > 17000, "spread over all");
 });
 
 test("the box at a time is the one a walk over all finds", () => {
-    const begin = Float64Array.of(0, 10, 10.5, 30), end = Float64Array.of(4, 10.5, 20, 30);
+    const begin = Float64Array.of(0, 10, 10.5, 30),
+        end = Float64Array.of(4, 10.5, 20, 30);
     const boxes = { from: 0, to: 4, begin, end };
     for (let time = -5; time < 40; time += 0.25) {
-        let best = -1, least = 2;
+        let best = -1,
+            least = 2;
         for (let i = 0; i < 4; i++) {
             const far = Math.max(0, begin[i] - time, time - end[i]);
             if (far < least || (far === least && (far === 0 || best < 0))) {

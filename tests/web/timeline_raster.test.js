@@ -4,12 +4,17 @@ import assert from "node:assert/strict";
 import { fractionsOf } from "./random.js";
 import { DIM, LEAST, MARKED, WIDE, copyLine, fullness, mix, newLiner, paintLine } from "../../web/timeline/raster.js";
 
-const GROUND = 0xff101820, MARK = 0xff2040ff;
+const GROUND = 0xff101820,
+    MARK = 0xff2040ff;
 
 /** Boxes in order that do not overlap: some of many pixels, many of a part of one. */
 function someBoxes(next, n, counted) {
-    const begin = new Float64Array(n), end = new Float64Array(n), name = new Uint32Array(n), type = new Uint8Array(n);
-    const count = new Uint32Array(n).fill(1), busy = new Float64Array(n);
+    const begin = new Float64Array(n),
+        end = new Float64Array(n),
+        name = new Uint32Array(n),
+        type = new Uint8Array(n);
+    const count = new Uint32Array(n).fill(1),
+        busy = new Float64Array(n);
     let time = -50 * next();
     for (let i = 0; i < n; i++) {
         begin[i] = time;
@@ -20,20 +25,38 @@ function someBoxes(next, n, counted) {
         type[i] = Math.floor(next() * 3);
         time = end[i] + (next() < 0.5 ? 0 : 3 * next());
     }
-    return { from: 0, to: n, begin, end, name, type, count: counted ? count : null, busy: counted ? busy : null, index: null };
+    return {
+        from: 0,
+        to: n,
+        begin,
+        end,
+        name,
+        type,
+        count: counted ? count : null,
+        busy: counted ? busy : null,
+        index: null,
+    };
 }
 
 const look = {
-    color: (type, name) => (0xff000000 | (40 * name + 11) << 16 | (80 * type + 7) << 8 | (255 - 30 * name)) >>> 0,
-    flags: (name) => (name === 3 ? MARKED : name === 4 ? DIM : 0), mark: MARK,
+    color: (type, name) => (0xff000000 | ((40 * name + 11) << 16) | ((80 * type + 7) << 8) | (255 - 30 * name)) >>> 0,
+    flags: (name) => (name === 3 ? MARKED : name === 4 ? DIM : 0),
+    mark: MARK,
 };
 
 /** One pixel from first principles: a wide box wins, else the weighted mean over the ground. */
 function pixelByHand(boxes, x, begin, scale, width) {
-    let weight = 0, red = 0, green = 0, blue = 0, wide = null, marked = false;
+    let weight = 0,
+        red = 0,
+        green = 0,
+        blue = 0,
+        wide = null,
+        marked = false;
     for (let i = boxes.from; i < boxes.to; i++) {
-        const x0 = (boxes.begin[i] - begin) * scale, x1 = (boxes.end[i] - begin) * scale;
-        const color = look.color(boxes.type[i], boxes.name[i]), full = fullness(boxes, i);
+        const x0 = (boxes.begin[i] - begin) * scale,
+            x1 = (boxes.end[i] - begin) * scale;
+        const color = look.color(boxes.type[i], boxes.name[i]),
+            full = fullness(boxes, i);
         if (x0 >= width || (x1 <= 0 && x0 < 0)) {
             continue;
         }
@@ -55,7 +78,10 @@ function pixelByHand(boxes, x, begin, scale, width) {
             marked ||= look.flags(boxes.name[i]) === MARKED;
         }
     }
-    const mean = weight > 0 ? (0xff000000 | (blue / weight + 0.5) << 16 | (green / weight + 0.5) << 8 | (red / weight + 0.5)) >>> 0 : 0;
+    const mean =
+        weight > 0
+            ? (0xff000000 | ((blue / weight + 0.5) << 16) | ((green / weight + 0.5) << 8) | (red / weight + 0.5)) >>> 0
+            : 0;
     const color = wide ?? (weight > 0 ? mix(mean, GROUND, LEAST + (1 - LEAST) * Math.min(1, weight)) : GROUND);
     return { color, marked };
 }
@@ -67,17 +93,23 @@ function apart(a, b) {
 
 test("every pixel of random rows is what a slow painter says", () => {
     for (let seed = 1; seed <= 60; seed++) {
-        const next = fractionsOf(seed), width = 50 + Math.floor(next() * 200);
+        const next = fractionsOf(seed),
+            width = 50 + Math.floor(next() * 200);
         const boxes = someBoxes(next, 120, seed % 2 === 0);
-        const begin = 40 * next() - 10, scale = 0.2 + 3 * next();
-        const liner = newLiner(width), ground = new Uint32Array(width).fill(GROUND);
-        for (let again = 0; again < 2; again++) { // nothing is left over from the frame before
+        const begin = 40 * next() - 10,
+            scale = 0.2 + 3 * next();
+        const liner = newLiner(width),
+            ground = new Uint32Array(width).fill(GROUND);
+        for (let again = 0; again < 2; again++) {
+            // nothing is left over from the frame before
             paintLine(liner, boxes, begin, scale, ground, look);
         }
         for (let x = 0; x < width; x++) {
             const hand = pixelByHand(boxes, x, begin, scale, width);
-            assert.ok(apart(liner.body[x], hand.color) <= 2,
-                `seed ${seed}, pixel ${x}: ${liner.body[x].toString(16)}, not ${hand.color.toString(16)}`);
+            assert.ok(
+                apart(liner.body[x], hand.color) <= 2,
+                `seed ${seed}, pixel ${x}: ${liner.body[x].toString(16)}, not ${hand.color.toString(16)}`,
+            );
             if (liner.any_marked) {
                 assert.equal(liner.edge[x] === MARK, hand.marked, `seed ${seed}, pixel ${x}`);
             }
@@ -86,16 +118,32 @@ test("every pixel of random rows is what a slow painter says", () => {
 });
 
 test("a lone event shorter than a pixel is seen, and events that fill a pixel are as strong as one that does", () => {
-    const ground = new Uint32Array(10).fill(0xff000000), liner = newLiner(10);
+    const ground = new Uint32Array(10).fill(0xff000000),
+        liner = newLiner(10);
     const white = { color: () => 0xffffffff, flags: () => 0, mark: 0 };
-    const one = { from: 0, to: 1, begin: Float64Array.of(4.5), end: Float64Array.of(4.5), name: new Uint32Array(1),
-        type: new Uint8Array(1), count: null, busy: null, index: null };
+    const one = {
+        from: 0,
+        to: 1,
+        begin: Float64Array.of(4.5),
+        end: Float64Array.of(4.5),
+        name: new Uint32Array(1),
+        type: new Uint8Array(1),
+        count: null,
+        busy: null,
+        index: null,
+    };
     paintLine(liner, one, 0, 1, ground, white);
     assert.ok((liner.body[4] & 255) >= LEAST * 255 - 1);
     assert.deepEqual([...liner.body].filter((pixel) => pixel !== 0xff000000).length, 1);
     const n = 100;
-    const many = { ...one, to: n, begin: Float64Array.from({ length: n }, (_, i) => 4 + i / n),
-        end: Float64Array.from({ length: n }, (_, i) => 4 + (i + 1) / n), name: new Uint32Array(n), type: new Uint8Array(n) };
+    const many = {
+        ...one,
+        to: n,
+        begin: Float64Array.from({ length: n }, (_, i) => 4 + i / n),
+        end: Float64Array.from({ length: n }, (_, i) => 4 + (i + 1) / n),
+        name: new Uint32Array(n),
+        type: new Uint8Array(n),
+    };
     paintLine(liner, many, 0, 1, ground, white);
     assert.ok((liner.body[4] & 255) >= 254);
 });
@@ -107,7 +155,13 @@ test("copying clips to the picture and rims what is marked", () => {
     liner.any_marked = true;
     const pixels = new Uint32Array(4 * 6);
     copyLine(liner, pixels, 6, -3, 3, 1);
-    assert.deepEqual([0, 1, 2, 3].map((y) => pixels[y * 4]), [7, 7, 9, 0]);
+    assert.deepEqual(
+        [0, 1, 2, 3].map((y) => pixels[y * 4]),
+        [7, 7, 9, 0],
+    );
     copyLine(liner, pixels, 6, 4, 9, 2);
-    assert.deepEqual([4, 5].map((y) => pixels[y * 4 + 3]), [9, 9]);
+    assert.deepEqual(
+        [4, 5].map((y) => pixels[y * 4 + 3]),
+        [9, 9],
+    );
 });

@@ -71,6 +71,9 @@ test("a timeline without length can still be shown", () => {
     const empty = limitsOf([{ begin: 5, end: 5, unit: null }]);
     const shown = everything(empty);
     assert.ok(shown[0] <= 5 && shown[1] >= 6 && Number.isFinite(shown[0]));
-    const both = limitsOf([{ begin: 0, end: 10, unit: "ns" }, { begin: -5, end: 7, unit: "ns" }]);
+    const both = limitsOf([
+        { begin: 0, end: 10, unit: "ns" },
+        { begin: -5, end: 7, unit: "ns" },
+    ]);
     assert.deepEqual(both, { begin: -5, end: 10, least: 1 });
 });

@@ -59,12 +59,12 @@ export function showDetails(root, context) {
         const track = tracks[source.row_track[flow.row]];
         const where = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
         const go = element("button", { class: "link", onclick: () => reveal(state, timeline, flow) }, flow.event || "event");
-        const moment = format.time(flow.begin, timeline.unit, shownDigits());
+        const moment = exact(flow.begin);
         return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${where}, at ${moment}`));
     }
 
-    /** Times are shown as exactly as the picture tells them apart. */
-    const shownDigits = () => (state.view.end - state.view.begin) / 1e4;
+    /** To the nanosecond, or a millionth of a timeline without a unit. @param {number} time */
+    const exact = (time) => format.time(time, timeline.unit, timeline.unit === "ns" ? 1 : (timeline.end - timeline.begin) / 1e6);
 
     /** @param {import("../types").EventPlace} place @param {import("../types").Details} details */
     function show(place, details) {
@@ -74,7 +74,7 @@ export function showDetails(root, context) {
         /** @type {[string, any][]} */
         const figures = [
             ["type", [swatch, context.document.types[details.type] ?? ""]],
-            ["begin", format.time(details.begin, timeline.unit, shownDigits())],
+            ["begin", exact(details.begin)],
             ["duration", format.value(details.end - details.begin, timeline.unit === "ns" ? "ns" : "time")],
             ["layer", details.layer],
             ["where", [group, track.name].filter((text) => text !== "").join(", ")],

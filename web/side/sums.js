@@ -129,8 +129,9 @@ export function showSums(root, context) {
             element("thead", {}, element("tr", {}, columns.map(heading))),
             element("tbody", {}, lines.slice(0, most_lines).map((line) =>
                 element("tr", {},
-                    element("td", {}, line.type === null ? null
-                        : element("span", { class: "swatch", style: { background: colors.type(line.type) } }), line.label || "(without a name)"),
+                    element("td", { title: line.label }, element("div", {}, line.type === null ? null
+                        : element("span", { class: "swatch", style: { background: colors.type(line.type) } }),
+                    element("span", {}, line.label || "(without a name)"))),
                     element("td", { class: "number" }, format.value(line.n, "count")),
                     element("td", { class: "number" }, format.value(line.total, unit)),
                     element("td", { class: "number" }, format.value(line.average, unit))))));

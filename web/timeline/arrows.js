@@ -1,5 +1,6 @@
-// Arrows between events: a curve from an end to a beginning, with a head. Those whose ends fall on the same few pixels as
-// an earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends stays a picture.
+// Arrows between events: a curve from an end to a beginning, with a head. Those whose ends fall on the same few
+// pixels as an earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends
+// stays a picture.
 
 export const MOST_ARROWS = 300;
 const SAME = 10; // pixels
@@ -21,13 +22,14 @@ export function thin(bows, most) {
     if (kept.length <= most) {
         return kept;
     }
-    return Array.from({ length: most }, (_, at) => kept[Math.floor(at * kept.length / most)]);
+    return Array.from({ length: most }, (_, at) => kept[Math.floor((at * kept.length) / most)]);
 }
 
 /** The curve's control points and the way its head looks: it leaves and arrives level, or upright where it is steep.
  *  @param {Bow} bow @returns {{c0: [number, number], c1: [number, number], along: [number, number]}} */
 export function controls(bow) {
-    const dx = bow.x1 - bow.x0, dy = bow.y1 - bow.y0;
+    const dx = bow.x1 - bow.x0,
+        dy = bow.y1 - bow.y0;
     if (Math.abs(dx) < Math.abs(dy)) {
         const way = Math.sign(dy);
         return { c0: [bow.x0, bow.y0 + dy / 2], c1: [bow.x1, bow.y1 - dy / 2], along: [0, way] };
@@ -47,14 +49,20 @@ export function drawBows(context, bows, look) {
     const half = look.head / 2;
     context.beginPath();
     for (const bow of bows) {
-        const { c0, c1, along: [ax, ay] } = controls(bow);
+        const {
+            c0,
+            c1,
+            along: [ax, ay],
+        } = controls(bow);
         context.moveTo(bow.x0, bow.y0);
         context.bezierCurveTo(c0[0], c0[1], c1[0], c1[1], bow.x1 - ax * half, bow.y1 - ay * half);
     }
     context.stroke();
     context.beginPath();
     for (const bow of bows) {
-        const [ax, ay] = controls(bow).along, x = bow.x1 - ax * look.head, y = bow.y1 - ay * look.head;
+        const [ax, ay] = controls(bow).along,
+            x = bow.x1 - ax * look.head,
+            y = bow.y1 - ay * look.head;
         context.moveTo(bow.x1, bow.y1);
         context.lineTo(x - ay * half, y + ax * half);
         context.lineTo(x + ay * half, y - ax * half);

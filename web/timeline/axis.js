@@ -1,8 +1,13 @@
-// The time axis: which ticks stand where and what they are called. Steps are 1, 2 or 5 times a power of ten; every tick
-// is a whole multiple of the step, never a sum. Where a label would need many digits, a base is taken off all of them and
-// shown once. Absolute times need whole nanoseconds beyond 2^53 and are therefore computed with BigInt.
+// The time axis: which ticks stand where and what they are called. Steps are 1, 2 or 5 times a power of ten; every
+// tick is a whole multiple of the step, never a sum. Where a label would need many digits, a base is taken off all of
+// them and shown once. Absolute times need whole nanoseconds beyond 2^53 and are therefore computed with BigInt.
 
-const UNITS = [{ ns: 1e9, name: "s" }, { ns: 1e6, name: "ms" }, { ns: 1e3, name: "µs" }, { ns: 1, name: "ns" }];
+const UNITS = [
+    { ns: 1e9, name: "s" },
+    { ns: 1e6, name: "ms" },
+    { ns: 1e3, name: "µs" },
+    { ns: 1, name: "ns" },
+];
 const EPOCH_FIRST = 1_000_000_000n * 1_000_000_000n; // of 2001: earlier clocks are not a date
 const EPOCH_LAST = 4_000_000_000n * 1_000_000_000n;
 const DIGITS_BEFORE_BASE = 1e5; // from so many steps after zero on, a base is taken off
@@ -41,7 +46,9 @@ function label(value, step, unit, most) {
 /** @param {bigint} time nanoseconds @returns {string} a date of UTC where it can be one, else seconds */
 export function absoluteText(time) {
     const second = 1_000_000_000n;
-    const fraction = String(((time % second) + second) % second).padStart(9, "0").replace(/(\d{3})(?=\d)/g, "$1 ");
+    const fraction = String(((time % second) + second) % second)
+        .padStart(9, "0")
+        .replace(/(\d{3})(?=\d)/g, "$1 ");
     if (time < EPOCH_FIRST || time > EPOCH_LAST) {
         return `${(time < 0n ? time - second + 1n : time) / second}.${fraction} s`;
     }
@@ -49,7 +56,8 @@ export function absoluteText(time) {
     return `${date.slice(0, 10)} ${date.slice(11, 19)}.${fraction} UTC`;
 }
 
-/** What all labels are measured from, in time after zero. @param {number} begin @param {number} span @param {number} step */
+/** What all labels are measured from, in time after zero. @param {number} begin @param {number} span @param {number}
+ *  step */
 function baseOf(begin, span, step) {
     if (Math.abs(begin) / step < DIGITS_BEFORE_BASE) {
         return 0;
@@ -67,7 +75,7 @@ function baseOf(begin, span, step) {
  */
 export function ticksOf(axis) {
     const span = axis.end - axis.begin;
-    const least = span * axis.apart / Math.max(1, axis.width);
+    const least = (span * axis.apart) / Math.max(1, axis.width);
     const step = niceStep(axis.unit === "ns" ? Math.max(least, 1e-3) : least);
     const lead = Math.round(step / Math.pow(10, Math.floor(Math.log10(step) + 1e-9)));
     const minor = step / (lead === 2 ? 4 : 5);
@@ -76,7 +84,7 @@ export function ticksOf(axis) {
     if (axis.origin !== null) {
         const round = BigInt(Math.ceil(Math.pow(10, Math.ceil(Math.log10(Math.max(1, span * 2))))));
         const shown = BigInt(axis.origin) + BigInt(Math.floor(axis.begin));
-        const base_time = shown - ((shown % round) + round) % round;
+        const base_time = shown - (((shown % round) + round) % round);
         base = Number(base_time - BigInt(axis.origin)) - axis.zero;
         base_text = absoluteText(base_time);
     }

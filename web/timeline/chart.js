@@ -17,12 +17,14 @@ import { everything, fit, limitsOf, moveBy, reveal, zoomAt } from "./scale.js";
 import { boxAt, newSelection } from "./selection.js";
 import { newTip } from "./tip.js";
 
-const ZOOM_RATE = 3.2;      // of a held key: e^this per second
-const MOVE_RATE = 0.9;      // of what is shown per second
-const SCROLL_RATE = 700;    // pixels per second
-const WHEEL_ZOOM = 0.0022;  // per pixel of a wheel
-const POINTER_EVERY = 60;   // milliseconds between changes of view.pointer
-const NEAR = 4;             // pixels from which on an event counts as hit
+const ZOOM_RATE = 3.2; // of a held key: e^this per second
+const MOVE_RATE = 0.9; // of what is shown per second
+const SCROLL_RATE = 700; // pixels per second
+const WHEEL_ZOOM = 0.0022; // per pixel of a wheel
+const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
+const NEAR = 4; // pixels from which on an event counts as hit
+
+const DATE = /^\d{4}-\d\d-\d\d /;
 
 /** @typedef {import("../types").Context} Context */
 /** @typedef {ReturnType<typeof newPane>} Pane */
@@ -30,30 +32,43 @@ const NEAR = 4;             // pixels from which on an event counts as hit
 
 /**
  * @param {HTMLElement} root  filled; what it had is removed at the end
- * @param {Context[]} contexts  one, or two that are shown above each other on one axis; of one state, each with a source
+ * @param {Context[]} contexts one, or two that are shown above each other on one axis; of one state, each with a source
  * @returns {() => void}
  */
 export function mountChart(root, contexts) {
-    const { state, format } = contexts[0], { view } = state;
-    const canvas = element("canvas", { tabindex: "0", role: "application",
-        "aria-label": "Timeline: W and S zoom, A and D move, Enter selects, comma and full stop go to the next event" });
+    const { state, format } = contexts[0],
+        { view } = state;
+    const canvas = element("canvas", {
+        tabindex: "0",
+        role: "application",
+        "aria-label": "Timeline: W and S zoom, A and D move, Enter selects, comma and full stop go to the next event",
+    });
     const holder = element("div", { class: "timeline" }, canvas);
     root.replaceChildren(holder);
-    const canvas2d = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false, willReadFrequently: true }));
+    const canvas2d = /** @type {CanvasRenderingContext2D} */ (
+        canvas.getContext("2d", { alpha: false, willReadFrequently: true })
+    );
     const panes = contexts.map((context, at) => newPane(context, { own: at > 0 }));
     const limits = limitsOf(panes.map((pane) => pane.timeline));
-    const unit = panes[0].timeline.unit, origin = panes.length === 1 ? panes[0].timeline.origin : null;
-    const all_lanes = panes.flatMap((pane) => lanesOf(pane.timeline).map((lane) => ({ lane, pane, source: pane.source,
-        group: laneGroup(pane, lane.group) })));
+    const unit = panes[0].timeline.unit,
+        origin = panes.length === 1 ? panes[0].timeline.origin : null;
+    const all_lanes = panes.flatMap((pane) =>
+        lanesOf(pane.timeline).map((lane) => ({ lane, pane, source: pane.source, group: laneGroup(pane, lane.group) })),
+    );
     const still = (lane) => Number(lane.least === lane.most && lane.limit === null);
     all_lanes.sort((a, b) => still(a.lane) - still(b.lane)); // what never changes stands last
-    if (panes.length > 1) { // the same curve of both runs next to each other
-        all_lanes.sort((a, b) => still(a.lane) - still(b.lane) || a.lane.group - b.lane.group || a.lane.curve - b.lane.curve);
+    if (panes.length > 1) {
+        // the same curve of both runs next to each other
+        all_lanes.sort(
+            (a, b) => still(a.lane) - still(b.lane) || a.lane.group - b.lane.group || a.lane.curve - b.lane.curve,
+        );
     }
-    all_lanes.filter(({ lane }) => Number.isNaN(lane.most)).forEach(({ lane, source }) => {
-        const points = source.curve(lane.curve, limits.begin, limits.end, (limits.end - limits.begin) / 2000);
-        [lane.least, lane.most] = points === null || points.n === 0 ? [NaN, NaN] : extremes(points);
-    });
+    all_lanes
+        .filter(({ lane }) => Number.isNaN(lane.most))
+        .forEach(({ lane, source }) => {
+            const points = source.curve(lane.curve, limits.begin, limits.end, (limits.end - limits.begin) / 2000);
+            [lane.least, lane.most] = points === null || points.n === 0 ? [NaN, NaN] : extremes(points);
+        });
     const steps = stepsForAxis(panes[0].timeline);
     const overview_rows = rowsForOverview(panes[0].timeline);
     const tip = newTip(holder);
@@ -61,8 +76,14 @@ export function mountChart(root, contexts) {
     const stop = new AbortController();
 
     let palette = readPalette(holder);
-    let dressed = false, placed = false, asked = 0, ended = false;
-    let absolute = false, curves_height = NaN, curves_top = 0, lanes = all_lanes;
+    let dressed = false,
+        placed = false,
+        asked = 0,
+        ended = false;
+    let absolute = false,
+        curves_height = /** @type {number | null} */ (null),
+        curves_top = 0,
+        lanes = all_lanes;
     let parts = placeParts({ width: 1, height: 1, n_panes: panes.length, n_lanes: 0, steps: false, curves: 0 });
     /** @type {HTMLCanvasElement | null} */
     let overview = null;
@@ -71,7 +92,11 @@ export function mountChart(root, contexts) {
     /** @type {ReturnType<typeof setTimeout> | null} */
     let telling = null;
     let pointer_time = /** @type {number | null} */ (view.pointer);
-    let revealing = false, few_arrows = true, hovered = -1, ratio = 1;
+    let fresh = false; // did something come that may have been missing?
+    let revealing = false,
+        few_arrows = true,
+        hovered = -1,
+        ratio = 1;
 
     /** @param {Pane} pane @param {number} group */
     function laneGroup(pane, group) {
@@ -79,7 +104,8 @@ export function mountChart(root, contexts) {
         return panes.length > 1 ? `${pane.context.run.name}: ${name}` : name;
     }
 
-    /** Steps of the axis: those of no group, else of the first group that has any. @param {import("../types").Timeline} timeline */
+    /** Steps of the axis: those of no group, else of the first group that has any. @param {import("../types").Timeline}
+     *  timeline */
     function stepsForAxis(timeline) {
         const shared = timeline.steps.filter((step) => step.group < 0);
         const first = Math.min(...timeline.steps.map((step) => step.group));
@@ -91,13 +117,13 @@ export function mountChart(root, contexts) {
     /** @returns {Stretch} */
     const stretch = () => [view.begin, view.end];
     /** @param {number} x */
-    const timeAt = (x) => view.begin + (x - parts.rows.x) / parts.rows.width * (view.end - view.begin);
+    const timeAt = (x) => view.begin + ((x - parts.rows.x) / parts.rows.width) * (view.end - view.begin);
     const perPixel = () => (view.end - view.begin) / parts.rows.width;
     /** @param {Stretch} next */
     const show = (next) => state.set({ begin: next[0], end: next[1] });
     const paneAt = (y) => panes.find((pane) => y >= pane.box.y && y < pane.box.y + pane.box.height) ?? null;
     /** Where keys act: under the pointer, else in the middle. */
-    const anchor = () => over !== null && over.x >= parts.gutter ? timeAt(over.x) : (view.begin + view.end) / 2;
+    const anchor = () => (over !== null && over.x >= parts.gutter ? timeAt(over.x) : (view.begin + view.end) / 2);
     /** A duration as it is read. @param {number} value */
     const duration = (value) => format.value(value, unit === "ns" ? "ns" : "time");
     /** @param {number} time @param {number} resolution */
@@ -126,7 +152,9 @@ export function mountChart(root, contexts) {
     function actOnKeys() {
         const acts = input.held(performance.now());
         const of = (name) => (acts.get(name) ?? 0) / 1000;
-        const zoom = of("out") - of("in"), move = of("right") - of("left"), scroll = of("down") - of("up");
+        const zoom = of("out") - of("in"),
+            move = of("right") - of("left"),
+            scroll = of("down") - of("up");
         if (zoom !== 0) {
             show(zoomAt(stretch(), anchor(), Math.exp(ZOOM_RATE * zoom), limits));
         }
@@ -141,26 +169,28 @@ export function mountChart(root, contexts) {
     }
 
     function arrange() {
-        const width = holder.clientWidth, height = holder.clientHeight;
+        const width = holder.clientWidth,
+            height = holder.clientHeight;
         ratio = window.devicePixelRatio || 1;
         const device = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
         if (canvas.width !== device[0] || canvas.height !== device[1]) {
             [canvas.width, canvas.height] = device;
         }
-        const layouts_before = lanes.length;
-        lanes = all_lanes.filter(({ lane, pane }) => lane.group < 0 || pane.layout.of_group[lane.group] >= 0 || !placed);
-        if (Number.isNaN(curves_height) || layouts_before !== lanes.length && curves_height === 0) {
-            curves_height = firstCurvesHeight(height, lanes.length);
-        }
         const place = () => {
-            parts = placeParts({ width, height, n_panes: panes.length, n_lanes: lanes.length, steps: steps.length > 0,
-                curves: curves_height });
+            parts = placeParts({
+                width,
+                height,
+                n_panes: panes.length,
+                n_lanes: lanes.length,
+                steps: steps.length > 0,
+                curves: curves_height ?? firstCurvesHeight(height, lanes.length),
+            });
             panes.forEach((pane, at) => pane.place(parts.panes[at]));
         };
         place();
         const shown = all_lanes.filter(({ lane, pane }) => lane.group < 0 || pane.layout.of_group[lane.group] >= 0);
         if (shown.length !== lanes.length) {
-            lanes = shown;
+            lanes = shown; // more or less room for rows
             place();
         }
         curves_top = Math.max(0, Math.min(curves_top, lanes.length * LANE - parts.curves.height));
@@ -177,8 +207,17 @@ export function mountChart(root, contexts) {
     /** The strip above, painted anew. */
     function refreshOverview() {
         const pane = panes[0];
-        const width = Math.round(parts.overview.width * ratio), height = Math.round((parts.overview.height - 6) * ratio);
-        const painted = paintOverview(pane.source, overview_rows, width, height, limits, palette.ground, contexts[0].colors.pixel);
+        const width = Math.round(parts.overview.width * ratio),
+            height = Math.round((parts.overview.height - 6) * ratio);
+        const painted = paintOverview(
+            pane.source,
+            overview_rows,
+            width,
+            height,
+            limits,
+            palette.ground,
+            contexts[0].colors.pixel,
+        );
         overview ??= document.createElement("canvas");
         [overview.width, overview.height] = [painted.width, painted.height];
         overview.getContext("2d")?.putImageData(painted, 0, 0);
@@ -215,11 +254,18 @@ export function mountChart(root, contexts) {
             drawChosen(canvas2d, selection.chosen, time, palette);
         }
         drawTitles();
-        frame_parts.drawLanes(canvas2d, parts, time, lanes, { top: curves_top, pointer: pointer_time, ratio, value: amount }, palette);
+        frame_parts.drawLanes(
+            canvas2d,
+            parts,
+            time,
+            lanes,
+            { top: curves_top, pointer: pointer_time, ratio, value: amount },
+            palette,
+        );
         frame_parts.drawSplit(canvas2d, parts, palette);
         frame_parts.drawAxis(canvas2d, parts, time, ticks, palette, cornerText(ticks.base));
         frame_parts.drawSteps(canvas2d, parts, time, steps, palette);
-        frame_parts.drawOverview(canvas2d, parts, time, limits, overview, palette, `Shown: ${duration(view.end - view.begin)}`);
+        frame_parts.drawOverview(canvas2d, parts, time, limits, overview, palette, shownText(ticks.base));
         if (view.range !== null) {
             const text = duration(view.range[1] - view.range[0]);
             frame_parts.drawRange(canvas2d, parts, time, view.range, text, palette);
@@ -231,21 +277,28 @@ export function mountChart(root, contexts) {
         canvas2d.fillStyle = palette.css.strong;
         canvas2d.fillRect(parts.gutter - 1, 0, 1, parts.height);
         drawScrollbars();
-        if (moved && over !== null) {
+        if ((moved || fresh) && over !== null) {
             hover();
         }
+        fresh = false;
         if (!few_arrows) {
             drawHint("Too many arrows to draw: zoom in to see them");
         }
     }
 
-    /** @param {string} base */
+    /** What stands beside the axis: from when on its times count. @param {string} base */
     function cornerText(base) {
-        const plus = base === "" ? "" : `${base} +`;
-        if (origin === null) {
-            return plus;
+        if (base !== "") {
+            return `${base.replace(DATE, "")} +`;
         }
-        return plus === "" ? absolute ? "Clock of the trace" : "From the begin (click: clock)" : plus;
+        return origin === null ? "" : "From the begin (click: clock)";
+    }
+
+    /** What stands beside the overview. @param {string} base */
+    function shownText(base) {
+        const text = `Shown: ${duration(view.end - view.begin)}`;
+        const [date] = DATE.exec(base) ?? [""];
+        return `${date}${text}`;
     }
 
     function drawTitles() {
@@ -267,8 +320,8 @@ export function mountChart(root, contexts) {
     function drawScrollbars() {
         const bar = (box, top, whole) => {
             if (whole > box.height + 1 && box.height > 20) {
-                const height = Math.max(24, box.height * box.height / whole);
-                const y = box.y + (box.height - height) * top / (whole - box.height);
+                const height = Math.max(24, (box.height * box.height) / whole);
+                const y = box.y + ((box.height - height) * top) / (whole - box.height);
                 canvas2d.fillStyle = palette.css.strong;
                 canvas2d.fillRect(parts.width - 6, y, 5, height);
             }
@@ -283,7 +336,8 @@ export function mountChart(root, contexts) {
         canvas2d.font = `11px ${palette.font}`;
         canvas2d.textAlign = "left";
         canvas2d.textBaseline = "middle";
-        const width = canvas2d.measureText(text).width + 16, x = parts.width - width - 12;
+        const width = canvas2d.measureText(text).width + 16,
+            x = parts.width - width - 12;
         canvas2d.fillStyle = palette.css.head;
         canvas2d.fillRect(x, bottom - 26, width, 20);
         canvas2d.fillStyle = palette.css.quiet;
@@ -302,7 +356,8 @@ export function mountChart(root, contexts) {
         if (row < 0) {
             return null;
         }
-        const resolution = perPixel() / ratio, time = timeAt(x);
+        const resolution = perPixel() / ratio,
+            time = timeAt(x);
         const boxes = pane.source.boxes(row, view.begin, view.end, resolution);
         const at = boxAt(boxes, time, NEAR * perPixel());
         return at < 0 || boxes === null ? null : { pane, row, boxes, at, time };
@@ -336,13 +391,17 @@ export function mountChart(root, contexts) {
             }
             return;
         }
-        const { boxes, at } = found, begin = boxes.begin[at], end = boxes.end[at];
+        const { boxes, at } = found,
+            begin = boxes.begin[at],
+            end = boxes.end[at];
         const count = boxes.count === null ? 1 : boxes.count[at];
         const name = found.pane.source.name(boxes.name[at]) || "\u2026";
         if (count > 1) {
             const busy = boxes.busy === null || !(end > begin) ? 1 : Math.min(1, boxes.busy[at] / (end - begin));
-            tip.show(over.x, over.y, `${format.value(count, "count")} events`,
-                [`${format.value(100 * busy, "%")} of ${duration(end - begin)} filled`, `longest: ${name}`]);
+            tip.show(over.x, over.y, `${format.value(count, "count")} events`, [
+                `${format.value(100 * busy, "%")} of ${duration(end - begin)} filled`,
+                `longest: ${name}`,
+            ]);
         } else {
             tip.show(over.x, over.y, name, [duration(end - begin), `begins at ${moment(begin, perPixel())}`]);
         }
@@ -368,9 +427,12 @@ export function mountChart(root, contexts) {
         if (chosen === null) {
             tip.say("Nothing is selected");
         } else {
-            const { pane, row, details } = chosen, track = pane.tracks[pane.source.row_track[row]];
-            tip.say(`${details.name}, ${track?.name ?? ""} of ${pane.timeline.groups[track?.group ?? 0]?.name ?? ""}, `
-                + `begins at ${moment(details.begin, details.end - details.begin)}, lasts ${duration(details.end - details.begin)}`);
+            const { pane, row, details } = chosen,
+                track = pane.tracks[pane.source.row_track[row]];
+            const where = `${track?.name ?? ""} of ${pane.timeline.groups[track?.group ?? 0]?.name ?? ""}`;
+            const length = details.end - details.begin;
+            const begins = moment(details.begin, length);
+            tip.say(`${details.name}, ${where}, begins at ${begins}, lasts ${duration(length)}`);
             if (revealing) {
                 revealing = false;
                 bringIntoSight(chosen);
@@ -381,7 +443,8 @@ export function mountChart(root, contexts) {
 
     /** @param {import("./selection.js").Chosen} chosen */
     function bringIntoSight(chosen) {
-        const { pane, row, details } = chosen, place = pane.placeOf(row);
+        const { pane, row, details } = chosen,
+            place = pane.placeOf(row);
         show(reveal(stretch(), details.begin, details.end, limits));
         if (place !== null && place.y < pane.box.y) {
             pane.scrollTo(pane.top + place.y - pane.box.y - 24);
@@ -424,6 +487,7 @@ export function mountChart(root, contexts) {
         const line = pane.layout.lines[at];
         if (line?.folds) {
             pane.fold([line.key], !line.folded);
+            displace();
         }
     }
 
@@ -438,13 +502,15 @@ export function mountChart(root, contexts) {
     }
 
     function foldGroup(every) {
-        const { pane, at } = lineMeant(), line = pane.layout.lines[at];
+        const { pane, at } = lineMeant(),
+            line = pane.layout.lines[at];
         if (line === undefined && !every) {
             return;
         }
         const keys = every ? pane.timeline.groups.map((_, number) => String(number)) : [String(line.group)];
         const close = !pane.folded(keys[0]);
         pane.fold(keys, close);
+        displace();
     }
 
     // ---- input ----
@@ -453,6 +519,7 @@ export function mountChart(root, contexts) {
     const keys = {
         f: fitSelection,
         z: fitSelection,
+        c: changeClock,
         0: () => show(everything(limits)),
         Home: () => show(everything(limits)),
         m: () => {
@@ -515,9 +582,12 @@ export function mountChart(root, contexts) {
         ask();
     }
 
-    /** A drag that moves time, and rows when it began on them. @param {number} x @param {number} y @param {boolean} both */
+    /** A drag that moves time, and rows when it began on them. @param {number} x @param {number} y @param {boolean}
+     *  both */
     function dragTime(x, y, both) {
-        const start = stretch(), pane = both ? paneAt(y) : null, top = pane?.top ?? 0;
+        const start = stretch(),
+            pane = both ? paneAt(y) : null,
+            top = pane?.top ?? 0;
         canvas.style.cursor = "grabbing";
         return {
             move: (to_x, to_y) => {
@@ -532,11 +602,13 @@ export function mountChart(root, contexts) {
 
     /** @param {number} x */
     function dragRange(x) {
-        const from = timeAt(x), before = view.range;
+        const from = timeAt(x),
+            before = view.range;
         const clamp = (time) => Math.max(limits.begin, Math.min(limits.end, time));
         return {
             move: (to_x) => {
-                const to = clamp(timeAt(Math.max(parts.gutter, Math.min(parts.width, to_x)))), at = clamp(from);
+                const to = clamp(timeAt(Math.max(parts.gutter, Math.min(parts.width, to_x)))),
+                    at = clamp(from);
                 state.set({ range: at < to ? [at, to] : to < at ? [to, at] : null });
             },
             drop: () => {},
@@ -569,6 +641,12 @@ export function mountChart(root, contexts) {
 
     const nothing = { move: () => {}, drop: () => {} };
 
+    /** Times from the begin, or of the trace's clock. */
+    function changeClock() {
+        absolute = origin !== null && !absolute;
+        ask();
+    }
+
     /** @param {number} x @param {number} y @param {PointerEvent} event */
     function press(x, y, event) {
         const region = regionAt(parts, x, y);
@@ -579,22 +657,30 @@ export function mountChart(root, contexts) {
             return null;
         }
         switch (region) {
-        case "axis": return { ...dragTime(x, y, false), click: null };
-        case "overview": return dragOverview();
-        case "corner": return { ...nothing, click: () => {
-            absolute = origin !== null && !absolute;
-            ask();
-        } };
-        case "names": return { ...nothing, click: (at_x, at_y) => {
-            const pane = paneAt(at_y);
-            if (pane !== null) {
-                toggle(pane, pane.rowAt(at_y).line);
-            }
-        } };
-        case "split": return dragSplit();
-        case "rows": return dragRange(x);
-        case "curves": return { ...dragRange(x), click: () => state.set({ range: null }) };
-        default: return null;
+            case "axis":
+                return { ...dragTime(x, y, false), click: null };
+            case "overview":
+                return dragOverview();
+            case "corner":
+                return { ...nothing, click: changeClock };
+            case "names":
+                return {
+                    ...nothing,
+                    click: (at_x, at_y) => {
+                        const pane = paneAt(at_y);
+                        if (pane !== null) {
+                            toggle(pane, pane.rowAt(at_y).line);
+                        }
+                    },
+                };
+            case "split":
+                return dragSplit();
+            case "rows":
+                return dragRange(x);
+            case "curves":
+                return { ...dragRange(x), click: () => state.set({ range: null }) };
+            default:
+                return null;
         }
     }
 
@@ -604,7 +690,8 @@ export function mountChart(root, contexts) {
             show(zoomAt(stretch(), timeAt(Math.max(parts.gutter, x)), Math.exp(WHEEL_ZOOM * dy), limits));
             return;
         }
-        const pane = paneAt(y) ?? panes[0], in_curves = y >= parts.curves.y && parts.curves.height > 0;
+        const pane = paneAt(y) ?? panes[0],
+            in_curves = y >= parts.curves.y && parts.curves.height > 0;
         const [right, down] = event.shiftKey && dx === 0 ? [dy, 0] : [dx, dy];
         if (right !== 0) {
             show(moveBy(stretch(), right * perPixel(), limits));
@@ -613,7 +700,8 @@ export function mountChart(root, contexts) {
             curves_top = Math.max(0, Math.min(curves_top + down, lanes.length * LANE - parts.curves.height));
         } else if (down !== 0 && pane.layout.height > pane.box.height) {
             pane.scrollTo(pane.top + down);
-        } else if (down !== 0) { // nothing to scroll: all rows are in sight
+        } else if (down !== 0) {
+            // nothing to scroll: all rows are in sight
             show(zoomAt(stretch(), timeAt(Math.max(parts.gutter, x)), Math.exp(WHEEL_ZOOM * down), limits));
         }
         ask();
@@ -623,8 +711,16 @@ export function mountChart(root, contexts) {
     function follow(x, y) {
         over = { x, y };
         const region = regionAt(parts, x, y);
-        canvas.style.cursor = region === "split" ? "row-resize" : region === "axis" ? "grab" : region === "rows" ? "default"
-            : region === "names" || region === "corner" ? "pointer" : "default";
+        canvas.style.cursor =
+            region === "split"
+                ? "row-resize"
+                : region === "axis"
+                  ? "grab"
+                  : region === "rows"
+                    ? "default"
+                    : region === "names" || region === "corner"
+                      ? "pointer"
+                      : "default";
         if (x >= parts.gutter) {
             pointer_time = timeAt(x);
             if (telling === null) {
@@ -639,7 +735,10 @@ export function mountChart(root, contexts) {
     }
 
     const input = listen(canvas, {
-        press, wheel, hover: follow, wake: ask,
+        press,
+        wheel,
+        hover: follow,
+        wake: ask,
         leave: () => {
             over = null;
             hover();
@@ -676,7 +775,14 @@ export function mountChart(root, contexts) {
         ask();
     };
     const off = [
-        state.on(["begin", "end", "top", "selected", "range", "marks", "arrows"], ask),
+        state.on(["begin", "end", "top", "range", "marks", "arrows"], ask),
+        state.on(["selected"], () => {
+            if (view.selected !== null) {
+                // one selection, of the first pane now
+                panes.slice(1).forEach((pane) => pane.select(null));
+            }
+            ask();
+        }),
         state.on(["pointer"], () => {
             pointer_time = view.pointer;
             ask();
@@ -696,6 +802,7 @@ export function mountChart(root, contexts) {
         pane.source.changed = () => {
             earlier?.();
             overview = pane === panes[0] ? null : overview;
+            fresh = true;
             ask();
         };
     });
@@ -703,8 +810,11 @@ export function mountChart(root, contexts) {
         show(everything(limits));
     }
     if (/\bbench\b/.test(window.location.hash)) {
-        const measured = { move: (share) => show(moveBy(stretch(), share * (view.end - view.begin), limits)), draw,
-            events: () => panes.reduce((sum, pane) => sum + pane.events_drawn, 0) };
+        const measured = {
+            move: (share) => show(moveBy(stretch(), share * (view.end - view.begin), limits)),
+            draw,
+            events: () => panes.reduce((sum, pane) => sum + pane.events_drawn, 0),
+        };
         /** @type {any} */ (window).evenkeel_bench = { panFrames: panFrames(measured) };
     }
     ask();

@@ -1,7 +1,7 @@
-// Curves below the timeline, on its time axis: a lane each, with the least and most of its values, the limit as a dashed
-// line, and what is above the limit in the colour of alarm. Points carry the least and most value since the one before,
-// so that a peak narrower than a pixel is still drawn. Painted into pixels column by column: paths of thousands of points
-// take long to fill where no graphics hardware helps.
+// Curves below the timeline, on its time axis: a lane each, with the least and most of its values, the limit as a
+// dashed line, and what is above the limit in the colour of alarm. Points carry the least and most value since the one
+// before, so that a peak narrower than a pixel is still drawn. Painted into pixels column by column: paths of
+// thousands of points take long to fill where no graphics hardware helps.
 
 export const LANE = 66;
 const INSET = 6;
@@ -18,16 +18,33 @@ const HEADROOM = 1.08;
 
 /** A lane for each curve, then for each counter. @param {import("../types").Timeline} timeline @returns {Lane[]} */
 export function lanesOf(timeline) {
-    const curves = timeline.curves.map((curve, number) => ({ curve: number, name: curve.name, group: curve.group,
-        unit: curve.unit, limit: curve.limit, steps: curve.steps, least: NaN, most: NaN }));
-    const counters = (timeline.counters ?? []).map((counter, number) => ({ curve: curves.length + number, name: counter.name,
-        group: counter.group, unit: counter.unit, limit: null, steps: true, least: counter.least, most: counter.most }));
+    const curves = timeline.curves.map((curve, number) => ({
+        curve: number,
+        name: curve.name,
+        group: curve.group,
+        unit: curve.unit,
+        limit: curve.limit,
+        steps: curve.steps,
+        least: NaN,
+        most: NaN,
+    }));
+    const counters = (timeline.counters ?? []).map((counter, number) => ({
+        curve: curves.length + number,
+        name: counter.name,
+        group: counter.group,
+        unit: counter.unit,
+        limit: null,
+        steps: true,
+        least: counter.least,
+        most: counter.most,
+    }));
     return [...curves, ...counters];
 }
 
 /** Least and most of all points. @param {CurvePoints} points @returns {[number, number]} */
 export function extremes(points) {
-    let least = Infinity, most = -Infinity;
+    let least = Infinity,
+        most = -Infinity;
     for (let i = 0; i < points.n; i++) {
         least = Math.min(least, points.least[i]);
         most = Math.max(most, points.most[i]);
@@ -44,7 +61,8 @@ export function rangeOf(lane) {
 
 /** Index of the last point at or before a time; -1 before all. @param {CurvePoints} points @param {number} time */
 export function pointAt(points, time) {
-    let low = 0, high = points.n;
+    let low = 0,
+        high = points.n;
     while (low < high) {
         const middle = (low + high) >> 1;
         if (points.time[middle] <= time) {
@@ -77,18 +95,21 @@ function valueFrom(points, steps, time) {
 }
 
 /**
- * Least and most value of each pixel's stretch of time; NaN where the curve is not. A step curve is in a pixel what it was
- * before and everything it becomes there; others are joined by straight lines. O(points + width).
+ * Least and most value of each pixel's stretch of time; NaN where the curve is not. A step curve is in a pixel what it
+ * was before and everything it becomes there; others are joined by straight lines. O(points + width).
  * @param {CurvePoints} points @param {boolean} steps
  * @param {{begin: number, scale: number, end: number}} time  scale: pixels per unit; end: where a step curve ends
  * @param {Float64Array} least @param {Float64Array} most  [width]
  */
 export function columnsOf(points, steps, time, least, most) {
-    const width = least.length, per = 1 / time.scale;
-    let at = pointAt(points, time.begin) + 1, value = valueFrom(points, steps, time.begin);
+    const width = least.length,
+        per = 1 / time.scale;
+    let at = pointAt(points, time.begin) + 1,
+        value = valueFrom(points, steps, time.begin);
     for (let x = 0; x < width; x++) {
         const until = time.begin + (x + 1) * per;
-        let low = value, high = value;
+        let low = value,
+            high = value;
         while (at < points.n && points.time[at] < until) {
             low = low <= points.least[at] ? low : points.least[at]; // also where low is NaN
             high = high >= points.most[at] ? high : points.most[at];
@@ -108,15 +129,17 @@ export function columnsOf(points, steps, time, least, most) {
 }
 
 /**
- * Paint a lane into lines [top, top + height) of a picture: the area under the curve, its line, what is above the limit,
- * and the limit itself.
- * @param {Uint32Array} pixels [..][width] @param {number} width @param {number} top @param {number} height  whole lines;
+ * Paint a lane into lines [top, top + height) of a picture: the area under the curve, its line, what is above the
+ * limit, and the limit itself.
+ * @param {Uint32Array} pixels [..][width] @param {number} width @param {number} top @param {number} height whole lines;
  *        what is outside of the picture is left out
  * @param {Lane} lane @param {CurvePoints | null} points @param {{begin: number, scale: number, end: number}} time
- * @param {{line: number, fill: number, alarm: number, limit: number}} look @param {number} ratio  device pixels to a pixel
+ * @param {{line: number, fill: number, alarm: number, limit: number}} look @param {number} ratio device pixels to a
+ *        pixel
  */
 export function paintCurve(pixels, width, top, height, lane, points, time, look, ratio) {
-    const y_of = scaleOfLane(lane, height, ratio), n_lines = pixels.length / width;
+    const y_of = scaleOfLane(lane, height, ratio),
+        n_lines = pixels.length / width;
     const column = (x, from, to, color) => {
         const end = Math.min(n_lines, top + Math.min(height, to));
         for (let y = Math.max(0, top + from); y < end; y++) {
@@ -126,14 +149,16 @@ export function paintCurve(pixels, width, top, height, lane, points, time, look,
     const limit = lane.limit === null ? -1 : Math.round(y_of(lane.limit));
     const thick = Math.max(1, Math.round(1.25 * ratio));
     if (points !== null && points.n > 0) {
-        const least = new Float64Array(width), most = new Float64Array(width);
+        const least = new Float64Array(width),
+            most = new Float64Array(width);
         columnsOf(points, lane.steps, time, least, most);
         const ground = Math.round(y_of(0));
         for (let x = 0; x < width; x++) {
             if (Number.isNaN(least[x])) {
                 continue;
             }
-            const high = Math.round(y_of(most[x])), low = Math.round(y_of(least[x]));
+            const high = Math.round(y_of(most[x])),
+                low = Math.round(y_of(least[x]));
             column(x, Math.min(low, ground), Math.max(low, ground), look.fill);
             if (limit >= 0) {
                 column(x, low, Math.min(limit, ground), look.alarm);
@@ -145,7 +170,8 @@ export function paintCurve(pixels, width, top, height, lane, points, time, look,
         }
     }
     if (limit >= 0) {
-        const dash = Math.round(5 * ratio), period = Math.round(9 * ratio);
+        const dash = Math.round(5 * ratio),
+            period = Math.round(9 * ratio);
         for (let x = 0; x < width; x++) {
             if (x % period < dash) {
                 column(x, limit, limit + Math.max(1, Math.round(ratio)), look.limit);
@@ -157,6 +183,7 @@ export function paintCurve(pixels, width, top, height, lane, points, time, look,
 /** Where a value stands below a lane's top. @param {Lane} lane @param {number} height @param {number} ratio
  *  @returns {(value: number) => number} */
 export function scaleOfLane(lane, height, ratio) {
-    const [low, high] = rangeOf(lane), bottom = height - INSET * ratio;
-    return (value) => bottom - (value - low) / (high - low) * (bottom - INSET * ratio);
+    const [low, high] = rangeOf(lane),
+        bottom = height - INSET * ratio;
+    return (value) => bottom - ((value - low) / (high - low)) * (bottom - INSET * ratio);
 }

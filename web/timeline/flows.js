@@ -3,9 +3,9 @@
 import { MOST_ARROWS, drawBows, thin } from "./arrows.js";
 
 const ASKED = 2000; // of the source: with more in sight none are drawn
-const LEAST = 3;    // pixels between the ends
-const LEAN = 0.3;   // of a row's height
-const CLEAR = 50;  // arrows; from there on they get fainter
+const LEAST = 3; // pixels between the ends
+const LEAN = 0.3; // of a row's height
+const CLEAR = 100; // arrows; from there on they get fainter
 const FAINTEST = 0.3;
 
 /** @typedef {ReturnType<typeof import("./pane.js").newPane>} Pane */
@@ -20,17 +20,25 @@ function xIn(pane, time) {
 /** @param {Pane} pane @param {(time: number) => number} x_of
  *  @param {number} from_row @param {number} from @param {number} to_row @param {number} to @returns {Bow | null} */
 function bowOf(pane, x_of, from_row, from, to_row, to) {
-    const start = pane.placeOf(from_row), end = pane.placeOf(to_row);
+    const start = pane.placeOf(from_row),
+        end = pane.placeOf(to_row);
     if (start === null || end === null) {
         return null;
     }
     // Off the middle, where labels stand, on the side that looks at the other end.
     const side = start.y === end.y ? 0 : start.y < end.y ? LEAN : -LEAN;
-    const bow = { x0: x_of(from), y0: start.y + start.height * (0.5 + side),
-        x1: x_of(to), y1: end.y + end.height * (0.5 - side) };
+    const bow = {
+        x0: x_of(from),
+        y0: start.y + start.height * (0.5 + side),
+        x1: x_of(to),
+        y1: end.y + end.height * (0.5 - side),
+    };
     const { box } = pane;
-    const outside = Math.max(bow.y0, bow.y1) < box.y || Math.min(bow.y0, bow.y1) > box.y + box.height
-        || Math.max(bow.x0, bow.x1) < box.x || Math.min(bow.x0, bow.x1) > box.x + box.width;
+    const outside =
+        Math.max(bow.y0, bow.y1) < box.y ||
+        Math.min(bow.y0, bow.y1) > box.y + box.height ||
+        Math.max(bow.x0, bow.x1) < box.x ||
+        Math.min(bow.x0, bow.x1) > box.x + box.width;
     return outside || Math.abs(bow.x1 - bow.x0) + Math.abs(bow.y1 - bow.y0) < LEAST ? null : bow;
 }
 
@@ -42,11 +50,13 @@ function clipTo(canvas, pane) {
     canvas.clip();
 }
 
-/** All arrows in sight, those that look alike once; none where there are too many. @param {CanvasRenderingContext2D} canvas @param {Pane} pane @param {{begin: number, end: number}} time
+/** All arrows in sight, those that look alike once; none where there are too many. @param {CanvasRenderingContext2D}
+ *  canvas @param {Pane} pane @param {{begin: number, end: number}} time
  *  @param {import("./palette.js").Palette} palette @returns {boolean} false: too many */
 export function drawArrows(canvas, pane, time, palette) {
     const found = pane.source.arrows(pane.rows, time.begin, time.end, ASKED);
-    if (found === null || !found.all) { // the first ones alone would look as if there were no others
+    if (found === null || !found.all) {
+        // the first ones alone would look as if there were no others
         return found === null;
     }
     const x_of = xIn(pane, time);
@@ -70,7 +80,8 @@ export function drawArrows(canvas, pane, time, palette) {
  *  @param {import("./selection.js").Chosen} chosen @param {{begin: number, end: number}} time
  *  @param {import("./palette.js").Palette} palette */
 export function drawChosen(canvas, chosen, time, palette) {
-    const { pane, details } = chosen, place = pane.placeOf(chosen.row);
+    const { pane, details } = chosen,
+        place = pane.placeOf(chosen.row);
     const x_of = xIn(pane, time);
     clipTo(canvas, pane);
     /** @type {Bow[]} */
@@ -88,7 +99,8 @@ export function drawChosen(canvas, chosen, time, palette) {
     drawBows(canvas, shown, { color: palette.css.ground, width: 4, head: 11 });
     drawBows(canvas, shown, { color: palette.css.flow, width: 1.75, head: 8 });
     if (place !== null) {
-        const from = Math.round(x_of(details.begin)), to = Math.max(from + 3, Math.round(x_of(details.end)));
+        const from = Math.round(x_of(details.begin)),
+            to = Math.max(from + 3, Math.round(x_of(details.end)));
         const gap = place.height >= 5 ? 1 : 0;
         canvas.lineWidth = 2;
         canvas.strokeStyle = palette.css.ground;

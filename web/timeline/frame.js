@@ -11,7 +11,8 @@ import { cut, fitName } from "./labels.js";
 /** @typedef {{begin: number, end: number}} Time */
 
 const TICKS_APART = 96;
-const SMALL = 11, SMALL_LETTER = 6.1; // pixels; the letters of the page's font are this wide at most on average
+const SMALL = 11,
+    SMALL_LETTER = 6.1; // pixels; the letters of the page's font are this wide at most on average
 
 /** @param {Canvas} canvas @param {Palette} palette @param {string} color @param {string} [weight] */
 function small(canvas, palette, color, weight = "") {
@@ -43,7 +44,9 @@ export function ticksFor(parts, time, clock) {
 /** @param {Canvas} canvas @param {Parts} parts @param {Time} time @param {ReturnType<typeof ticksOf>} ticks
  *  @param {Palette} palette @param {string} corner  what stands at its left */
 export function drawAxis(canvas, parts, time, ticks, palette, corner) {
-    const { axis, gutter } = parts, scale = scaleOf(parts, time), bottom = axis.y + axis.height;
+    const { axis, gutter } = parts,
+        scale = scaleOf(parts, time),
+        bottom = axis.y + axis.height;
     canvas.fillStyle = palette.css.ground;
     canvas.fillRect(0, axis.y, parts.width, axis.height + parts.steps.height);
     canvas.fillStyle = palette.css.strong;
@@ -70,7 +73,8 @@ export function drawAxis(canvas, parts, time, ticks, palette, corner) {
 /** Names of steps, where they have room. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {{name: string, begin: number, end: number}[]} steps  in order, not overlapping @param {Palette} palette */
 export function drawSteps(canvas, parts, time, steps, palette) {
-    const { steps: box } = parts, scale = scaleOf(parts, time);
+    const { steps: box } = parts,
+        scale = scaleOf(parts, time);
     if (box.height === 0) {
         return;
     }
@@ -95,7 +99,8 @@ export function drawSteps(canvas, parts, time, steps, palette) {
 /** The overview and which part of it is shown. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {Time} all @param {HTMLCanvasElement | null} picture @param {Palette} palette @param {string} text */
 export function drawOverview(canvas, parts, time, all, picture, palette, text) {
-    const box = parts.overview, scale = box.width / (all.end - all.begin);
+    const box = parts.overview,
+        scale = box.width / (all.end - all.begin);
     canvas.fillStyle = palette.css.ground;
     canvas.fillRect(0, box.y, parts.width, box.height);
     small(canvas, palette, palette.css.quiet);
@@ -134,9 +139,12 @@ function plate(canvas, text, x, y, within, ground, ink, palette) {
 /** The range that was dragged, with how long it is. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {[number, number]} range @param {string} text @param {Palette} palette */
 export function drawRange(canvas, parts, time, range, text, palette) {
-    const { rows } = parts, scale = scaleOf(parts, time), bottom = parts.height;
+    const { rows } = parts,
+        scale = scaleOf(parts, time),
+        bottom = parts.height;
     clipTo(canvas, { ...rows, y: parts.axis.y, height: bottom - parts.axis.y });
-    const from = rows.x + (range[0] - time.begin) * scale, to = rows.x + (range[1] - time.begin) * scale;
+    const from = rows.x + (range[0] - time.begin) * scale,
+        to = rows.x + (range[1] - time.begin) * scale;
     const left = Math.max(rows.x - 4, Math.min(from, rows.x + rows.width + 4));
     const right = Math.max(rows.x - 4, Math.min(to, rows.x + rows.width + 4));
     canvas.fillStyle = palette.css.range;
@@ -154,7 +162,8 @@ export function drawRange(canvas, parts, time, range, text, palette) {
 /** Flags of marks. @param {Canvas} canvas @param {Parts} parts @param {Time} time
  *  @param {{time: number, name: string}[]} marks @param {Palette} palette */
 export function drawMarks(canvas, parts, time, marks, palette) {
-    const { rows, axis } = parts, scale = scaleOf(parts, time);
+    const { rows, axis } = parts,
+        scale = scaleOf(parts, time);
     clipTo(canvas, { ...rows, y: axis.y, height: parts.height - axis.y });
     for (const mark of marks) {
         const x = Math.round(rows.x + (mark.time - time.begin) * scale);
@@ -164,7 +173,8 @@ export function drawMarks(canvas, parts, time, marks, palette) {
         canvas.fillStyle = palette.css.mark;
         canvas.fillRect(x, axis.y, 1, parts.height - axis.y);
         small(canvas, palette, palette.css.ground, "600");
-        const text = cut(mark.name, 24), width = Math.max(10, canvas.measureText(text).width + 10);
+        const text = cut(mark.name, 24),
+            width = Math.max(10, canvas.measureText(text).width + 10);
         canvas.fillStyle = palette.css.mark;
         canvas.beginPath();
         canvas.moveTo(x, axis.y);
@@ -211,39 +221,64 @@ export function drawSplit(canvas, parts, palette) {
  * @param {Palette} palette
  */
 export function drawLanes(canvas, parts, time, lanes, view, palette) {
-    const { curves: box, gutter } = parts, { ratio } = view;
+    const { curves: box, gutter } = parts,
+        { ratio } = view;
     if (box.height < 1) {
         return;
     }
-    const width = Math.round(box.width * ratio), scale = width / (time.end - time.begin);
+    const width = Math.round(box.width * ratio),
+        scale = width / (time.end - time.begin);
     const image = new ImageData(width, Math.round(box.height * ratio));
     const pixels = new Uint32Array(image.data.buffer).fill(palette.ground);
-    const first = Math.floor(view.top / LANE), last = Math.min(lanes.length, Math.ceil((view.top + box.height) / LANE));
-    const points = lanes.slice(first, last).map(({ lane, source }) => source.curve(lane.curve, time.begin, time.end, 1 / scale));
+    const first = Math.floor(view.top / LANE),
+        last = Math.min(lanes.length, Math.ceil((view.top + box.height) / LANE));
+    const points = lanes
+        .slice(first, last)
+        .map(({ lane, source }) => source.curve(lane.curve, time.begin, time.end, 1 / scale));
     points.forEach((found, at) => {
-        const { lane, source } = lanes[first + at], top = Math.round(((first + at) * LANE - view.top) * ratio);
+        const { lane, source } = lanes[first + at],
+            top = Math.round(((first + at) * LANE - view.top) * ratio);
         const clock = { begin: time.begin, scale, end: source.timeline.end };
         paintCurve(pixels, width, top, Math.round((LANE - 1) * ratio), lane, found, clock, palette.curve, ratio);
         const line = top + Math.round((LANE - 1) * ratio);
-        pixels.fill(palette.line, Math.max(0, line * width), Math.max(0, (line + Math.max(1, Math.round(ratio))) * width));
+        pixels.fill(
+            palette.line,
+            Math.max(0, line * width),
+            Math.max(0, (line + Math.max(1, Math.round(ratio))) * width),
+        );
     });
     canvas.putImageData(image, Math.round(box.x * ratio), Math.round(box.y * ratio));
     clipTo(canvas, { x: 0, y: box.y, width: parts.width, height: box.height });
     canvas.fillStyle = palette.css.ground;
     canvas.fillRect(0, box.y, gutter, box.height);
     points.forEach((found, at) => {
-        const { lane, source, group } = lanes[first + at], y = box.y + (first + at) * LANE - view.top;
+        const { lane, source, group } = lanes[first + at],
+            y = box.y + (first + at) * LANE - view.top;
         const inner = { x: gutter, y, width: box.width, height: LANE - 1 };
         const y_of = (value) => y + scaleOfLane(lane, LANE - 1, 1)(value);
         if (lane.limit !== null) {
             const middle = y_of(lane.limit) + (y_of(lane.limit) < y + 18 ? 10 : -10);
-            plate(canvas, `limit ${view.value(lane.limit, lane.unit)}`, parts.width, middle,
-                { from: gutter, to: parts.width - 10 }, palette.css.ground, palette.css.limit, palette);
+            plate(
+                canvas,
+                `limit ${view.value(lane.limit, lane.unit)}`,
+                parts.width,
+                middle,
+                { from: gutter, to: parts.width - 10 },
+                palette.css.ground,
+                palette.css.limit,
+                palette,
+            );
         }
         const value = found === null || view.pointer === null ? null : valueAt(found, lane.steps, view.pointer);
         if (value !== null && view.pointer !== null && view.pointer <= source.timeline.end) {
-            drawValue(canvas, inner, gutter + (view.pointer - time.begin) * scale / ratio, y_of(value),
-                view.value(value, lane.unit), palette);
+            drawValue(
+                canvas,
+                inner,
+                gutter + ((view.pointer - time.begin) * scale) / ratio,
+                y_of(value),
+                view.value(value, lane.unit),
+                palette,
+            );
         }
         nameLane(canvas, lane, group, { x: 0, y, width: gutter, height: LANE - 1 }, view.value, palette);
         canvas.fillStyle = palette.css.line;
@@ -264,12 +299,22 @@ function drawValue(canvas, box, x, y, text, palette) {
     canvas.fill();
     const right = x + 90 < box.x + box.width;
     const middle = Math.max(box.y + 10, Math.min(box.y + box.height - 10, y));
-    plate(canvas, text, x + (right ? 44 : -44), middle, { from: box.x, to: box.x + box.width },
-        palette.css.head, palette.css.text, palette);
+    plate(
+        canvas,
+        text,
+        x + (right ? 44 : -44),
+        middle,
+        { from: box.x, to: box.x + box.width },
+        palette.css.head,
+        palette.css.text,
+        palette,
+    );
 }
 
-/** Name, group, and the least and most values at the axis. @param {Canvas} canvas @param {import("./curves.js").Lane} lane
- *  @param {string} group @param {import("./geometry.js").Rectangle} box @param {(value: number, unit: string) => string} value
+/** Name, group, and the least and most values at the axis. @param {Canvas} canvas @param {import("./curves.js").Lane}
+ *  lane
+ * @param {string} group @param {import("./geometry.js").Rectangle} box @param {(value: number, unit: string) => string}
+ *        value
  *  @param {Palette} palette */
 function nameLane(canvas, lane, group, box, value, palette) {
     canvas.font = `600 12px ${palette.font}`;

@@ -1,14 +1,25 @@
-// Pointer, wheel and keys of the timeline as plain actions; what they mean is the caller's. Held keys act by the time that
-// has gone by, not by the keyboard's repeat; a tap acts as if held for TAP milliseconds. A press becomes a drag after
-// SLACK pixels.
+// Pointer, wheel and keys of the timeline as plain actions; what they mean is the caller's. Held keys act by the time
+// that has gone by, not by the keyboard's repeat; a tap acts as if held for TAP milliseconds. A press becomes a drag
+// after SLACK pixels.
 
 const SLACK = 3;
 const TAP = 90;
 const WHEEL_LINE = 16; // pixels of a line, where a wheel counts lines
 
 /** Keys that act while they are held: by the key's place where letters have one, so that they also work in capitals. */
-const HELD = new Map([["w", "in"], ["s", "out"], ["a", "left"], ["d", "right"], ["arrowleft", "left"],
-    ["arrowright", "right"], ["arrowup", "up"], ["arrowdown", "down"], ["+", "in"], ["=", "in"], ["-", "out"]]);
+const HELD = new Map([
+    ["w", "in"],
+    ["s", "out"],
+    ["a", "left"],
+    ["d", "right"],
+    ["arrowleft", "left"],
+    ["arrowright", "right"],
+    ["arrowup", "up"],
+    ["arrowdown", "down"],
+    ["+", "in"],
+    ["=", "in"],
+    ["-", "out"],
+]);
 
 /**
  * @typedef {object} Actions
@@ -24,6 +35,14 @@ const HELD = new Map([["w", "in"], ["s", "out"], ["a", "left"], ["d", "right"], 
 /** @typedef {{move: (x: number, y: number) => void, drop: (x: number, y: number) => void,
  *             click: ((x: number, y: number) => void) | null, cancel?: () => void}} Drag */
 
+/**
+ * @typedef {object} Listening
+ * @property {(now: number) => Map<string, number>} held  milliseconds for which each action was held since the last call
+ * @property {() => boolean} space  is it held?
+ * @property {boolean} active  are keys down?
+ * @property {() => void} end
+ */
+
 /** Is it a place where letters are written, or a control with keys of its own? @param {EventTarget | null} target
  *  @param {HTMLElement} canvas @param {string} key */
 function isTaken(target, canvas, key) {
@@ -38,98 +57,140 @@ function isTaken(target, canvas, key) {
 
 /**
  * @param {HTMLCanvasElement} canvas @param {Actions} actions
- * @returns {{held: (now: number) => Map<string, number>, space: () => boolean, end: () => void, readonly active: boolean}}
- *          held: milliseconds for which each action was held since the last call
+ * @returns {Listening}
  */
 export function listen(canvas, actions) {
     /** @type {Map<string, {since: number, key: string}>} */
     const down = new Map();
     /** @type {Map<string, number>} */
     const taps = new Map();
-    let space = false, drag = null, start = [0, 0], dragging = false;
-    const stop = new AbortController(), options = { signal: stop.signal };
+    let space = false,
+        drag = null,
+        start = [0, 0],
+        dragging = false;
+    const stop = new AbortController(),
+        options = { signal: stop.signal };
 
     const place = (event) => {
         const box = canvas.getBoundingClientRect();
         return [event.clientX - box.left, event.clientY - box.top];
     };
 
-    canvas.addEventListener("pointerdown", (event) => {
-        const [x, y] = place(event);
-        drag = actions.press(x, y, event);
-        if (drag !== null) {
-            start = [x, y];
-            dragging = false;
-            canvas.setPointerCapture(event.pointerId);
-        }
-        if (event.button === 1) {
-            event.preventDefault();
-        }
-    }, options);
-    canvas.addEventListener("pointermove", (event) => {
-        const [x, y] = place(event);
-        if (drag !== null) {
-            dragging ||= Math.hypot(x - start[0], y - start[1]) > SLACK;
-            if (dragging) {
-                drag.move(x, y);
+    canvas.addEventListener(
+        "pointerdown",
+        (event) => {
+            const [x, y] = place(event);
+            drag = actions.press(x, y, event);
+            if (drag !== null) {
+                start = [x, y];
+                dragging = false;
+                canvas.setPointerCapture(event.pointerId);
             }
-        }
-        actions.hover(x, y);
-    }, options);
-    canvas.addEventListener("pointerup", (event) => {
-        const [x, y] = place(event), ended = drag;
-        drag = null;
-        if (ended !== null && dragging) {
-            ended.drop(x, y);
-        } else if (ended !== null && ended.click !== null) {
-            ended.click(x, y);
-        }
-    }, options);
-    canvas.addEventListener("pointercancel", () => {
-        drag?.cancel?.();
-        drag = null;
-    }, options);
+            if (event.button === 1) {
+                event.preventDefault();
+            }
+        },
+        options,
+    );
+    canvas.addEventListener(
+        "pointermove",
+        (event) => {
+            const [x, y] = place(event);
+            if (drag !== null) {
+                dragging ||= Math.hypot(x - start[0], y - start[1]) > SLACK;
+                if (dragging) {
+                    drag.move(x, y);
+                }
+            }
+            actions.hover(x, y);
+        },
+        options,
+    );
+    canvas.addEventListener(
+        "pointerup",
+        (event) => {
+            const [x, y] = place(event),
+                ended = drag;
+            drag = null;
+            if (ended !== null && dragging) {
+                ended.drop(x, y);
+            } else if (ended !== null && ended.click !== null) {
+                ended.click(x, y);
+            }
+        },
+        options,
+    );
+    canvas.addEventListener(
+        "pointercancel",
+        () => {
+            drag?.cancel?.();
+            drag = null;
+        },
+        options,
+    );
     canvas.addEventListener("pointerleave", () => actions.leave(), options);
-    canvas.addEventListener("dblclick", (event) => {
-        const [x, y] = place(event);
-        actions.open(x, y, event);
-    }, options);
-    canvas.addEventListener("wheel", (event) => {
-        event.preventDefault();
-        const [x, y] = place(event);
-        const scale = event.deltaMode === 1 ? WHEEL_LINE : event.deltaMode === 2 ? canvas.clientHeight : 1;
-        actions.wheel(x, y, event.deltaX * scale, event.deltaY * scale, event);
-    }, { passive: false, signal: stop.signal });
+    canvas.addEventListener(
+        "dblclick",
+        (event) => {
+            const [x, y] = place(event);
+            actions.open(x, y, event);
+        },
+        options,
+    );
+    canvas.addEventListener(
+        "wheel",
+        (event) => {
+            event.preventDefault();
+            const [x, y] = place(event);
+            const scale = event.deltaMode === 1 ? WHEEL_LINE : event.deltaMode === 2 ? canvas.clientHeight : 1;
+            actions.wheel(x, y, event.deltaX * scale, event.deltaY * scale, event);
+        },
+        { passive: false, signal: stop.signal },
+    );
     canvas.addEventListener("auxclick", (event) => event.preventDefault(), options);
 
-    window.addEventListener("keydown", (event) => {
-        const key = event.key.toLowerCase();
-        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target, canvas, event.key)) {
-            return;
-        }
-        const act = HELD.get(key);
-        if (key === " " && event.target === canvas) {
-            space = true;
-            event.preventDefault();
-        } else if (act !== undefined && actions.holds(key)) {
-            event.preventDefault();
-            if (!down.has(key)) {
-                down.set(key, { since: performance.now(), key });
-                taps.set(act, (taps.get(act) ?? 0) + TAP);
-                actions.wake();
+    window.addEventListener(
+        "keydown",
+        (event) => {
+            const key = event.key.toLowerCase();
+            if (
+                event.defaultPrevented ||
+                event.ctrlKey ||
+                event.metaKey ||
+                event.altKey ||
+                isTaken(event.target, canvas, event.key)
+            ) {
+                return;
             }
-        } else if (actions.key(event.key, event)) {
-            event.preventDefault();
-        }
-    }, options);
+            const act = HELD.get(key);
+            if (key === " " && event.target === canvas) {
+                space = true;
+                event.preventDefault();
+            } else if (act !== undefined && actions.holds(key)) {
+                event.preventDefault();
+                if (!down.has(key)) {
+                    down.set(key, { since: performance.now(), key });
+                    taps.set(act, (taps.get(act) ?? 0) + TAP);
+                    actions.wake();
+                }
+            } else if (actions.key(event.key, event)) {
+                event.preventDefault();
+            }
+        },
+        options,
+    );
     const release = () => {
         down.clear();
         space = false;
     };
-    window.addEventListener("keyup", (event) => {
-        down.delete(event.key.toLowerCase());
-        space = space && event.key !== " ";
-    }, options);
+    window.addEventListener(
+        "keyup",
+        (event) => {
+            down.delete(event.key.toLowerCase());
+            space = space && event.key !== " ";
+        },
+        options,
+    );
     window.addEventListener("blur", release, options);
     canvas.addEventListener("blur", release, options);
 

@@ -1,5 +1,6 @@
-// Text in boxes: all letters are of one width, so that what fits is a division and nothing is measured while drawing. The
-// number of labels a frame is bounded; the widest boxes are not sought out, a frame that is full simply has no more.
+// Text in boxes: all letters are of one width, so that what fits is a division and nothing is measured while drawing.
+// The number of labels a frame is bounded; the widest boxes are not sought out, a frame that is full simply has no
+// more.
 
 export const MOST_LABELS = 1200;
 const LEAST_LETTERS = 3; // fewer say nothing
@@ -26,10 +27,12 @@ const MOST_FITTED = 20000;
 
 /**
  * A name of a row, cut so that it fits: "PROCESS / THREAD" loses its process first. Measured once for each name.
- * @param {CanvasRenderingContext2D} context  with the font set @param {string} text @param {number} width @returns {string}
+ * @param {CanvasRenderingContext2D} context with the font set @param {string} text @param {number} width @returns
+ *        {string}
  */
 export function fitName(context, text, width) {
-    const key = `${context.font}|${Math.round(width)}|${text}`, known = fitted.get(key);
+    const key = `${context.font}|${Math.round(width)}|${text}`,
+        known = fitted.get(key);
     if (known !== undefined) {
         return known;
     }
@@ -57,8 +60,14 @@ export function fitName(context, text, width) {
  */
 /** @returns {Labels} */
 export function newLabels() {
-    return { n: 0, x: new Float32Array(MOST_LABELS), y: new Float32Array(MOST_LABELS), width: new Float32Array(MOST_LABELS),
-        name: new Uint32Array(MOST_LABELS), type: new Uint8Array(MOST_LABELS) };
+    return {
+        n: 0,
+        x: new Float32Array(MOST_LABELS),
+        y: new Float32Array(MOST_LABELS),
+        width: new Float32Array(MOST_LABELS),
+        name: new Uint32Array(MOST_LABELS),
+        type: new Uint8Array(MOST_LABELS),
+    };
 }
 
 /** Ask for a label in every wide box of a painted line.
@@ -66,7 +75,8 @@ export function newLabels() {
  *  @param {number} y  middle of the row, device pixels @param {number} least  width from which on there is one */
 export function askForLabels(labels, liner, boxes, y, least) {
     for (let at = 0; at < liner.n_spans && labels.n < MOST_LABELS; at++) {
-        const width = liner.last[at] - liner.first[at], box = liner.box[at];
+        const width = liner.last[at] - liner.first[at],
+            box = liner.box[at];
         if (width < least || (boxes.count !== null && boxes.count[box] > 1)) {
             continue;
         }

@@ -1,16 +1,16 @@
-// Where rows stand: groups with a header, tracks below them, depth rows inside a track, one after the other from 0 down, in
-// pixels of the page. A folded track is one line, in which its busiest rows that follow each other stand thin; a folded group
-// is its header alone, which then shows one row. Positions are found by binary search; nothing is built per row, so
-// tracks of thousands of rows cost nothing until they are scrolled to.
+// Where rows stand: groups with a header, tracks below them, depth rows inside a track, one after the other from 0
+// down, in pixels of the page. A folded track is one line, in which its busiest rows that follow each other stand
+// thin; a folded group is its header alone, which then shows one row. Positions are found by binary search; nothing is
+// built per row, so tracks of thousands of rows cost nothing until they are scrolled to.
 
-export const HEADER = 22;       // of a group
-export const GAP = 4;           // below a track
-const ROW = 18;                 // of a row, at least
-const ROW_MOST = 44;            // where there is room for more
-const FOLDED = 22;              // of a folded track: all its rows
-const FOLDED_ROWS = 10;         // shown of it
-const TALL = 32;                // rows from which deep host tracks are folded unless they are opened
-const MANY_TRACKS = 96;         // from here on, groups after the first ones are folded
+export const HEADER = 22; // of a group
+export const GAP = 4; // below a track
+const ROW = 18; // of a row, at least
+const ROW_MOST = 44; // where there is room for more
+const FOLDED = 22; // of a folded track: all its rows
+const FOLDED_ROWS = 10; // shown of it
+const TALL = 32; // rows from which deep host tracks are folded unless they are opened
+const MANY_TRACKS = 96; // from here on, groups after the first ones are folded
 const OPEN_GROUPS = 4;
 const DEEP = new Set(["host", "scope", "runtime", "other"]);
 const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // what a folded group shows, first found
@@ -32,7 +32,8 @@ const FOR_STRIP = ["stage", "compute", "communication", "overlap", "step"]; // w
 /** @typedef {{lines: Line[], height: number, of_track: Int32Array, of_group: Int32Array}} Layout */
 /** @typedef {import("../types").Timeline} Timeline */
 
-/** First row of each track, counted through all groups, and behind them the number of rows. @param {Timeline} timeline */
+/** First row of each track, counted through all groups, and behind them the number of rows. @param {Timeline} timeline
+ *  */
 export function firstRows(timeline) {
     const first = [0];
     for (const group of timeline.groups) {
@@ -48,7 +49,10 @@ export function firstRows(timeline) {
  * @param {Timeline} timeline @returns {Set<string>}
  */
 export function defaultFolds(timeline) {
-    const n_rows = timeline.groups.reduce((sum, group) => sum + group.tracks.reduce((of, track) => of + track.n_rows, 0), 0);
+    const n_rows = timeline.groups.reduce(
+        (sum, group) => sum + group.tracks.reduce((of, track) => of + track.n_rows, 0),
+        0,
+    );
     const n_tracks = timeline.groups.reduce((sum, group) => sum + group.tracks.length, 0);
     const folds = new Set();
     timeline.groups.forEach((group, at) => {
@@ -107,7 +111,8 @@ export function busiestRows(row_events, first, n_rows, shown) {
     for (let row = first; row < first + shown; row++) {
         sum += row_events[row];
     }
-    let best = first, most = sum;
+    let best = first,
+        most = sum;
     for (let row = first + 1; row + shown <= first + n_rows; row++) {
         sum += row_events[row + shown - 1] - row_events[row - 1];
         if (sum > most) {
@@ -119,7 +124,8 @@ export function busiestRows(row_events, first, n_rows, shown) {
 
 /** Height of a row where `height` pixels are there for all. @param {Timeline} timeline @param {number} height */
 function rowHeight(timeline, height) {
-    let n = 0, headers = 0;
+    let n = 0,
+        headers = 0;
     for (const group of timeline.groups) {
         headers += (group.tracks.length > 1 ? HEADER : 0) + GAP * group.tracks.length;
         n += group.tracks.reduce((sum, track) => sum + track.n_rows, 0);
@@ -141,7 +147,8 @@ export function layOut(timeline, options) {
     const lines = [];
     const of_track = new Int32Array(first.length - 1).fill(-1);
     const of_group = new Int32Array(timeline.groups.length).fill(-1);
-    let y = 0, track_at = 0;
+    let y = 0,
+        track_at = 0;
     const plain = timeline.groups.every((group) => group.tracks.length <= 1);
     timeline.groups.forEach((group, at) => {
         const base = track_at;
@@ -154,9 +161,22 @@ export function layOut(timeline, options) {
         of_group[at] = lines.length;
         if (!plain) {
             const strip = base + stripTrack(group.tracks, shown);
-            lines.push({ kind: "group", group: at, track: -1, key: String(at), name: group.name, class: "", y, height: HEADER,
-                first_row: first[strip], n_rows: closed ? Math.min(1, first[strip + 1] - first[strip]) : 0, pitch: HEADER - 2,
-                folds: true, folded: closed, indented: false });
+            lines.push({
+                kind: "group",
+                group: at,
+                track: -1,
+                key: String(at),
+                name: group.name,
+                class: "",
+                y,
+                height: HEADER,
+                first_row: first[strip],
+                n_rows: closed ? Math.min(1, first[strip + 1] - first[strip]) : 0,
+                pitch: HEADER - 2,
+                folds: true,
+                folded: closed,
+                indented: false,
+            });
             y += HEADER + (closed ? 1 : 2);
         }
         if (closed) {
@@ -166,16 +186,29 @@ export function layOut(timeline, options) {
             return;
         }
         for (const number of shown) {
-            const track = group.tracks[number], key = `${at}/${number}`;
+            const track = group.tracks[number],
+                key = `${at}/${number}`;
             const folded = track.n_rows > 1 && isFolded(key, options.folded, options.defaults);
             const n_rows = folded ? Math.min(track.n_rows, FOLDED_ROWS) : track.n_rows;
             const pitch = folded ? Math.max(2, Math.floor(FOLDED / n_rows)) : row;
             const height = folded ? FOLDED : Math.max(ROW, n_rows * pitch);
             of_track[base + number] = lines.length;
-            lines.push({ kind: "track", group: at, track: base + number, key, name: plain ? group.name : track.name,
-                class: track.class, y, height, first_row: busiestRows(timeline.row_events, first[base + number], track.n_rows, n_rows),
-                n_rows, pitch, folds: track.n_rows > 1, folded,
-                indented: !plain });
+            lines.push({
+                kind: "track",
+                group: at,
+                track: base + number,
+                key,
+                name: plain ? group.name : track.name,
+                class: track.class,
+                y,
+                height,
+                first_row: busiestRows(timeline.row_events, first[base + number], track.n_rows, n_rows),
+                n_rows,
+                pitch,
+                folds: track.n_rows > 1,
+                folded,
+                indented: !plain,
+            });
             y += height + GAP;
         }
         y += plain ? 0 : GAP;
@@ -183,9 +216,11 @@ export function layOut(timeline, options) {
     return { lines, height: y, of_track, of_group };
 }
 
-/** Index of the last line that begins at or above y; -1 above all. O(log n). @param {Layout} layout @param {number} y */
+/** Index of the last line that begins at or above y; -1 above all. O(log n). @param {Layout} layout @param {number} y
+ *  */
 export function lineAt(layout, y) {
-    let low = 0, high = layout.lines.length;
+    let low = 0,
+        high = layout.lines.length;
     while (low < high) {
         const middle = (low + high) >> 1;
         if (layout.lines[middle].y <= y) {
@@ -203,7 +238,8 @@ export function rowAt(layout, y) {
     if (at < 0 || y >= layout.lines[at].y + layout.lines[at].height) {
         return { line: -1, row: -1 };
     }
-    const line = layout.lines[at], number = Math.floor((y - line.y) / line.pitch);
+    const line = layout.lines[at],
+        number = Math.floor((y - line.y) / line.pitch);
     return { line: at, row: number >= 0 && number < line.n_rows ? line.first_row + number : -1 };
 }
 
@@ -217,7 +253,8 @@ export function placeOf(layout, row, track) {
     if (at === undefined || at < 0) {
         return null;
     }
-    const line = layout.lines[at], number = row - line.first_row;
+    const line = layout.lines[at],
+        number = row - line.first_row;
     if (number < 0 || number >= line.n_rows) {
         return { y: line.y, height: line.height, exact: false };
     }
@@ -231,7 +268,8 @@ export function neighbourRow(layout, row, track, by) {
     if (at < 0) {
         return -1;
     }
-    const line = layout.lines[at], next = row + by;
+    const line = layout.lines[at],
+        next = row + by;
     if (next >= line.first_row && next < line.first_row + line.n_rows) {
         return next;
     }

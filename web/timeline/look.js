@@ -1,6 +1,6 @@
-// How boxes look: the colour of each name, dimmed where the filter or the search leaves it out, and whether it is marked.
-// Both are asked for every box of every frame and are therefore kept by name, in flat arrays that grow; a name that is
-// still on its way is asked for again.
+// How boxes look: the colour of each name, dimmed where the filter or the search leaves it out, and whether it is
+// marked. Both are asked for every box of every frame and are therefore kept by name, in flat arrays that grow; a name
+// that is still on its way is asked for again.
 
 import { DIM, MARKED, mix } from "./raster.js";
 
@@ -15,7 +15,8 @@ const MOST_NAMES = 1 << 22; // kept; others are computed every time
  * @property {number} mark
  */
 
-/** Twice as long at least, with what was in it. @template {Uint32Array | Uint8Array} T @param {T} array @param {number} n @returns {T} */
+/** Twice as long at least, with what was in it. @template {Uint32Array | Uint8Array} T @param {T} array @param {number}
+ *  n @returns {T} */
 function grown(array, n) {
     const next = new /** @type {any} */ (array.constructor)(Math.min(MOST_NAMES, Math.max(n + 1, array.length * 2)));
     next.set(array);
@@ -28,8 +29,11 @@ function grown(array, n) {
  * @returns {Look}
  */
 export function newLook(from) {
-    const query = from.query.toLowerCase(), only = from.only.toLowerCase();
-    let colors = new Uint32Array(1024), types = new Uint8Array(1024), flags_of = new Uint8Array(1024);
+    const query = from.query.toLowerCase(),
+        only = from.only.toLowerCase();
+    let colors = new Uint32Array(1024),
+        types = new Uint8Array(1024),
+        flags_of = new Uint8Array(1024);
 
     function flags(name) {
         if (query === "" && only === "") {
@@ -55,7 +59,7 @@ export function newLook(from) {
         }
         const full = from.pixel(type, name);
         const shown = (flags(name) & DIM) !== 0 ? mix(full, from.ground, DIMMED) : full;
-        const settled = flags(name) === 0 || from.name(name) !== "";
+        const settled = from.name(name) !== ""; // its shade follows from the text
         if (settled && name < MOST_NAMES) {
             if (name >= colors.length) {
                 colors = grown(colors, name);

@@ -37,11 +37,12 @@ export function rowsForOverview(timeline) {
     const all = found.reduce((sum, rows) => sum + rows.length, 0);
     const rows = all <= MOST_ROWS ? found.flat() : found.map((of_group) => of_group[0]);
     const n = Math.min(MOST_ROWS, rows.length);
-    return Array.from({ length: n }, (_, at) => rows[Math.floor(at * rows.length / n)]);
+    return Array.from({ length: n }, (_, at) => rows[Math.floor((at * rows.length) / n)]);
 }
 
 /**
- * Paint it. @param {import("../types").Source} source @param {number[]} rows @param {number} width @param {number} height
+ * Paint it. @param {import("../types").Source} source @param {number[]} rows @param {number} width @param {number}
+ * height
  * @param {{begin: number, end: number}} time  all there is @param {number} ground
  * @param {(type: number, name: number) => number} color
  * @returns {ImageData}
@@ -49,12 +50,20 @@ export function rowsForOverview(timeline) {
 export function paintOverview(source, rows, width, height, time, ground, color) {
     const image = new ImageData(Math.max(1, width), Math.max(1, height));
     const pixels = new Uint32Array(image.data.buffer).fill(ground);
-    const liner = newLiner(image.width), behind = new Uint32Array(image.width).fill(ground);
+    const liner = newLiner(image.width),
+        behind = new Uint32Array(image.width).fill(ground);
     const scale = image.width / (time.end - time.begin);
     rows.forEach((row, at) => {
         const boxes = source.boxes(row, time.begin, time.end, 1 / scale);
         paintLine(liner, boxes, time.begin, scale, behind, { color, flags: () => 0, mark: 0 });
-        copyLine(liner, pixels, image.height, Math.round(at * height / rows.length), Math.round((at + 1) * height / rows.length), 0);
+        copyLine(
+            liner,
+            pixels,
+            image.height,
+            Math.round((at * height) / rows.length),
+            Math.round(((at + 1) * height) / rows.length),
+            0,
+        );
     });
     return image;
 }

@@ -1,5 +1,5 @@
-// The rows of one source in a rectangle of the picture: which of them are in sight, painted into a buffer of pixels, with
-// labels and names at their left. Two panes make a comparison; what they share (time, colours) is handed in.
+// The rows of one source in a rectangle of the picture: which of them are in sight, painted into a buffer of pixels,
+// with labels and names at their left. Two panes make a comparison; what they share (time, colours) is handed in.
 
 import { allTracks, passes } from "../rows.js";
 import { askForLabels, fitName, letterWidth, newLabels, writeLabels } from "./labels.js";
@@ -7,10 +7,10 @@ import { defaultFolds, isFolded, lineAt, layOut, placeOf, rowAt, withFolds } fro
 import { newLook } from "./look.js";
 import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
 
-const LETTERS = 11;        // pixels, of labels in boxes
-const GAP_FROM = 5;        // rows at least so high are set apart by a line of the ground
-const LABELS_FROM = 13;    // rows at least so high have labels
-const LEAST_STEP = 6;      // pixels of a step to be shaded
+const LETTERS = 11; // pixels, of labels in boxes
+const GAP_FROM = 5; // rows at least so high are set apart by a line of the ground
+const LABELS_FROM = 13; // rows at least so high have labels
+const LEAST_STEP = 6; // pixels of a step to be shaded
 const TICK_STRENGTH = 1;
 
 /** @typedef {import("../types").Context} Context */
@@ -29,14 +29,20 @@ export function newPane(context, options) {
     const tracks = allTracks(timeline);
     const defaults = defaultFolds(timeline);
     const labels = newLabels();
-    const steps_of = timeline.groups.map((_, at) => timeline.steps.filter((step) => step.group === at || step.group < 0));
+    const steps_of = timeline.groups.map((_, at) =>
+        timeline.steps.filter((step) => step.group === at || step.group < 0),
+    );
     let layout = layOut(timeline, { folded: [], defaults: new Set(), height: 0, shows: () => true });
     let liner = newLiner(1);
     /** @type {ImageData | null} */
     let image = null;
-    let pixels = new Uint32Array(0), ground = new Uint32Array(1), line_ground = new Uint32Array(1);
+    let pixels = new Uint32Array(0),
+        ground = new Uint32Array(1),
+        line_ground = new Uint32Array(1);
     let look = newLook({ name: source.name, pixel: context.colors.pixel, ground: 0, mark: 0, query: "", only: "" });
-    let own_top = 0, letter = 7, quiet_ink = "#888";
+    let own_top = 0,
+        letter = 7,
+        quiet_ink = "#888";
     /** @type {string[]} */
     let own_folded = [];
     /** @type {number[]} */
@@ -47,11 +53,24 @@ export function newPane(context, options) {
     let own_selected = null;
 
     const pane = {
-        context, source, timeline, tracks, labels_drawn: 0, events_drawn: 0,
-        get layout() { return layout; },
-        get box() { return box; },
-        get rows() { return rows; },
-        get selected() { return options.own ? own_selected : view.selected; },
+        context,
+        source,
+        timeline,
+        tracks,
+        labels_drawn: 0,
+        events_drawn: 0,
+        get layout() {
+            return layout;
+        },
+        get box() {
+            return box;
+        },
+        get rows() {
+            return rows;
+        },
+        get selected() {
+            return options.own ? own_selected : view.selected;
+        },
         get top() {
             const top = options.own ? own_top : view.top;
             return Math.max(0, Math.min(top, Math.max(0, layout.height - box.height)));
@@ -78,15 +97,24 @@ export function newPane(context, options) {
         place(next) {
             box = next;
             layout = layOut(timeline, {
-                folded: options.own ? own_folded : view.folded, defaults, height: next.height,
-                shows: (group, track) => passes(view.filter, timeline.groups[group], timeline.groups[group].tracks[track]),
+                folded: options.own ? own_folded : view.folded,
+                defaults,
+                height: next.height,
+                shows: (group, track) =>
+                    passes(view.filter, timeline.groups[group], timeline.groups[group].tracks[track]),
             });
         },
 
         /** Colours anew: theme, search or filter changed. @param {Palette} palette */
         dress(palette) {
-            look = newLook({ name: source.name, pixel: context.colors.pixel, ground: palette.ground, mark: palette.found,
-                query: view.query, only: view.filter.name });
+            look = newLook({
+                name: source.name,
+                pixel: context.colors.pixel,
+                ground: palette.ground,
+                mark: palette.found,
+                query: view.query,
+                only: view.filter.name,
+            });
             quiet_ink = palette.css.quiet;
         },
 
@@ -110,11 +138,14 @@ export function newPane(context, options) {
             return place === null ? null : { ...place, y: place.y + box.y - pane.top };
         },
 
-        /** Paint the rows into the canvas and write the labels. @param {CanvasRenderingContext2D} context2d  scaled by ratio
-         *  @param {{begin: number, end: number}} time @param {{times: number[]}} ticks @param {Palette} palette @param {number} ratio
+        /** Paint the rows into the canvas and write the labels. @param {CanvasRenderingContext2D} context2d scaled by
+         *  ratio
+         * @param {{begin: number, end: number}} time @param {{times: number[]}} ticks @param {Palette} palette @param
+         *        {number} ratio
          *  @param {number[]} also  rows to ask the source for with those in sight */
         paint(context2d, time, ticks, palette, ratio, also) {
-            const width = Math.max(1, Math.round(box.width * ratio)), height = Math.max(1, Math.round(box.height * ratio));
+            const width = Math.max(1, Math.round(box.width * ratio)),
+                height = Math.max(1, Math.round(box.height * ratio));
             if (image === null || image.width !== width || image.height !== height) {
                 image = new ImageData(width, height);
                 pixels = new Uint32Array(image.data.buffer);
@@ -168,7 +199,8 @@ export function newPane(context, options) {
 
     /** Lines and rows in sight. @param {number} height */
     function inSight(height) {
-        const top = pane.top, first = Math.max(0, lineAt(layout, top));
+        const top = pane.top,
+            first = Math.max(0, lineAt(layout, top));
         /** @type {number[]} */
         const seen = [];
         let end = first;
@@ -183,12 +215,14 @@ export function newPane(context, options) {
         return { first, end, rows: seen };
     }
 
-    /** The line of pixels that stands behind boxes: every other step is shaded, ticks go through. @param {number} group */
+    /** The line of pixels that stands behind boxes: every other step is shaded, ticks go through. @param {number} group
+     *  */
     function paintGround(group, time, scale, ticks, palette) {
         ground.fill(palette.ground);
         const steps = group < 0 ? [] : steps_of[group];
         for (let at = 0; at < steps.length; at++) {
-            const from = (steps[at].begin - time.begin) * scale, to = (steps[at].end - time.begin) * scale;
+            const from = (steps[at].begin - time.begin) * scale,
+                to = (steps[at].end - time.begin) * scale;
             if (at % 2 === 1 && to > 0 && from < ground.length && to - from >= LEAST_STEP) {
                 ground.fill(palette.band, Math.max(0, Math.round(from)), Math.max(0, Math.round(to)));
             }
@@ -203,7 +237,8 @@ export function newPane(context, options) {
 
     /** One line's boxes. @param {import("./layout.js").Line} line */
     function paintLineOf(line, time, scale, ratio, height, palette) {
-        const top = pane.top, y_of = (y) => Math.round((y - top) * ratio);
+        const top = pane.top,
+            y_of = (y) => Math.round((y - top) * ratio);
         const width = ground.length;
         const head = line.kind === "group";
         if (head) {
@@ -215,7 +250,8 @@ export function newPane(context, options) {
         }
         const from = Math.max(0, Math.floor((top - line.y) / line.pitch));
         for (let number = from; number < line.n_rows; number++) {
-            const y0 = y_of(line.y + number * line.pitch), y1 = y_of(line.y + (number + 1) * line.pitch);
+            const y0 = y_of(line.y + number * line.pitch),
+                y1 = y_of(line.y + (number + 1) * line.pitch);
             if (y0 >= height) {
                 break;
             }
@@ -223,7 +259,14 @@ export function newPane(context, options) {
             paintLine(liner, boxes, time.begin, scale, behind, look);
             const gap = line.pitch >= GAP_FROM ? Math.max(1, Math.round(ratio)) : 0;
             const inset = head ? Math.round(3 * ratio) : 0;
-            copyLine(liner, pixels, height, y0 + inset, y1 - gap - inset, y1 - y0 >= 10 * ratio ? Math.round(2 * ratio) : 1);
+            copyLine(
+                liner,
+                pixels,
+                height,
+                y0 + inset,
+                y1 - gap - inset,
+                y1 - y0 >= 10 * ratio ? Math.round(2 * ratio) : 1,
+            );
             if (boxes !== null && line.pitch >= LABELS_FROM && !head) {
                 askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 2.2);
             }
@@ -235,17 +278,31 @@ export function newPane(context, options) {
         context2d.save();
         context2d.setTransform(1, 0, 0, 1, 0, 0);
         context2d.beginPath();
-        context2d.rect(Math.round(box.x * ratio), Math.round(box.y * ratio), ground.length, Math.round(box.height * ratio));
+        context2d.rect(
+            Math.round(box.x * ratio),
+            Math.round(box.y * ratio),
+            ground.length,
+            Math.round(box.height * ratio),
+        );
         context2d.clip();
         context2d.font = font;
-        const ink = (type, name) => (look.flags(name) & DIM) !== 0 ? quiet_ink : context.colors.ink(type, name);
-        writeLabels(context2d, labels, Math.round(box.x * ratio), Math.round(box.y * ratio) + 0.5, letter, source.name, ink);
+        const ink = (type, name) => ((look.flags(name) & DIM) !== 0 ? quiet_ink : context.colors.ink(type, name));
+        writeLabels(
+            context2d,
+            labels,
+            Math.round(box.x * ratio),
+            Math.round(box.y * ratio) + 0.5,
+            letter,
+            source.name,
+            ink,
+        );
         context2d.restore();
     }
 
     /** @param {CanvasRenderingContext2D} context2d @param {import("./layout.js").Line} line */
     function nameLine(context2d, line, gutter, palette, hovered) {
-        const y = line.y - pane.top + box.y, head = line.kind === "group";
+        const y = line.y - pane.top + box.y,
+            head = line.kind === "group";
         if (head || hovered) {
             context2d.fillStyle = head ? palette.css.head : palette.css.band;
             context2d.fillRect(0, y, gutter, line.height);
@@ -273,7 +330,8 @@ function withRows(rows, also) {
     return also.length === 0 ? rows : [...new Set([...rows, ...also])].sort((a, b) => a - b);
 }
 
-/** A small triangle: to the right for what is closed, down for what is open. @param {CanvasRenderingContext2D} context */
+/** A small triangle: to the right for what is closed, down for what is open. @param {CanvasRenderingContext2D} context
+ *  */
 function drawTriangle(context, x, y, closed, color) {
     context.fillStyle = color;
     context.beginPath();

@@ -1,8 +1,9 @@
 // Boxes of a row into pixels, without the canvas: one line of pixels is painted and then copied as often as the row is
-// high, because tens of thousands of fillRect calls a frame are too slow where no graphics hardware helps. A box of three
-// pixels or more is a span of its colour with one pixel left free at its end; narrower ones are summed up per pixel, each
-// weighed by how much of the pixel it fills, and the pixel is their mean colour over the background, as strong as it is
-// filled but never fainter than LEAST, so that a lone short event is still seen. Boxes of a row must not overlap.
+// high, because tens of thousands of fillRect calls a frame are too slow where no graphics hardware helps. A box of
+// three pixels or more is a span of its colour with one pixel left free at its end; narrower ones are summed up per
+// pixel, each weighed by how much of the pixel it fills, and the pixel is their mean colour over the background, as
+// strong as it is filled but never fainter than LEAST, so that a lone short event is still seen. Boxes of a row must
+// not overlap.
 
 export const LEAST = 0.35;
 export const WIDE = 3;
@@ -18,7 +19,8 @@ export const MARKED = 2;
  * @property {number} width
  * @property {Uint32Array} body   [width] the row's pixels
  * @property {Uint32Array} edge   [width] of its first and last lines: as body, with what is marked in another colour
- * @property {Float32Array} weight @property {Float32Array} red @property {Float32Array} green @property {Float32Array} blue
+ * @property {Float32Array} weight @property {Float32Array} red @property {Float32Array} green @property {Float32Array}
+ *        blue
  * @property {Uint8Array} marked  [width]
  * @property {Int32Array} first @property {Int32Array} last @property {Uint32Array} color  [n_spans] of wide boxes
  * @property {Uint32Array} box    [n_spans] which box
@@ -31,20 +33,32 @@ export const MARKED = 2;
 export function newLiner(width) {
     const spans = Math.ceil(width / (WIDE - 1)) + 4;
     return {
-        width, body: new Uint32Array(width), edge: new Uint32Array(width), weight: new Float32Array(width),
-        red: new Float32Array(width), green: new Float32Array(width), blue: new Float32Array(width),
-        marked: new Uint8Array(width), first: new Int32Array(spans), last: new Int32Array(spans),
-        color: new Uint32Array(spans), box: new Uint32Array(spans), n_spans: 0, any_marked: false, n_events: 0,
+        width,
+        body: new Uint32Array(width),
+        edge: new Uint32Array(width),
+        weight: new Float32Array(width),
+        red: new Float32Array(width),
+        green: new Float32Array(width),
+        blue: new Float32Array(width),
+        marked: new Uint8Array(width),
+        first: new Int32Array(spans),
+        last: new Int32Array(spans),
+        color: new Uint32Array(spans),
+        box: new Uint32Array(spans),
+        n_spans: 0,
+        any_marked: false,
+        n_events: 0,
     };
 }
 
-/** Two colours (0xAABBGGRR), `share` of the first. @param {number} color @param {number} ground @param {number} share */
+/** Two colours (0xAABBGGRR), `share` of the first. @param {number} color @param {number} ground @param {number} share
+ *  */
 export function mix(color, ground, share) {
     const rest = 1 - share;
     const red = (color & 255) * share + (ground & 255) * rest;
     const green = ((color >> 8) & 255) * share + ((ground >> 8) & 255) * rest;
     const blue = ((color >> 16) & 255) * share + ((ground >> 16) & 255) * rest;
-    return (0xff000000 | (blue + 0.5) << 16 | (green + 0.5) << 8 | (red + 0.5)) >>> 0;
+    return (0xff000000 | ((blue + 0.5) << 16) | ((green + 0.5) << 8) | (red + 0.5)) >>> 0;
 }
 
 /** How strong a pixel is that is filled by `weight`. @param {number} weight */
@@ -66,7 +80,9 @@ export function fullness(boxes, i) {
 function sumUp(liner, x0, x1, full, color, marked) {
     const from = Math.max(0, Math.floor(x0));
     const to = Math.min(liner.width - 1, Math.max(from, Math.ceil(x1) - 1));
-    const red = color & 255, green = (color >> 8) & 255, blue = (color >> 16) & 255;
+    const red = color & 255,
+        green = (color >> 8) & 255,
+        blue = (color >> 16) & 255;
     for (let x = from; x <= to; x++) {
         const weight = Math.max((Math.min(x1, x + 1) - Math.max(x0, x)) * full, NARROWEST);
         liner.weight[x] += weight;
@@ -85,18 +101,24 @@ function settle(liner, from, to) {
     for (let x = from; x < to; x++) {
         const of = weight[x];
         if (of > 0) {
-            const ground = body[x], share = strength(of), rest = 1 - share, scale = share / of;
-            body[x] = (0xff000000 | (blue[x] * scale + ((ground >> 16) & 255) * rest + 0.5) << 16
-                | (green[x] * scale + ((ground >> 8) & 255) * rest + 0.5) << 8
-                | (red[x] * scale + (ground & 255) * rest + 0.5)) >>> 0;
+            const ground = body[x],
+                share = strength(of),
+                rest = 1 - share,
+                scale = share / of;
+            body[x] =
+                (0xff000000 |
+                    ((blue[x] * scale + ((ground >> 16) & 255) * rest + 0.5) << 16) |
+                    ((green[x] * scale + ((ground >> 8) & 255) * rest + 0.5) << 8) |
+                    (red[x] * scale + (ground & 255) * rest + 0.5)) >>>
+                0;
             weight[x] = red[x] = green[x] = blue[x] = 0;
         }
     }
 }
 
 /**
- * Paint a row's boxes into liner.body (and liner.edge where something is marked) over `ground`. Wide boxes are listed in
- * first, last, box for those who write labels. O(boxes + width).
+ * Paint a row's boxes into liner.body (and liner.edge where something is marked) over `ground`. Wide boxes are listed
+ * in first, last, box for those who write labels. O(boxes + width).
  * @param {Liner} liner
  * @param {import("../types").Boxes | null} boxes
  * @param {number} begin  time at the left end of pixel 0
@@ -113,15 +135,19 @@ export function paintLine(liner, boxes, begin, scale, ground, look) {
     if (boxes === null || boxes.from >= boxes.to) {
         return;
     }
-    let least = width, most = 0;
+    let least = width,
+        most = 0;
     for (let i = boxes.from; i < boxes.to; i++) {
-        const x0 = (boxes.begin[i] - begin) * scale, x1 = (boxes.end[i] - begin) * scale;
+        const x0 = (boxes.begin[i] - begin) * scale,
+            x1 = (boxes.end[i] - begin) * scale;
         if (x0 >= width || (x1 <= 0 && x0 < 0)) {
             continue;
         }
         liner.n_events += boxes.count === null ? 1 : boxes.count[i];
-        const name = boxes.name[i], color = look.color(boxes.type[i], name);
-        const marked = (look.flags(name) & MARKED) !== 0, full = fullness(boxes, i);
+        const name = boxes.name[i],
+            color = look.color(boxes.type[i], name);
+        const marked = (look.flags(name) & MARKED) !== 0,
+            full = fullness(boxes, i);
         if (marked) {
             liner.any_marked = true;
         }

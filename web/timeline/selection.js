@@ -1,5 +1,5 @@
-// What is selected: the event's own times and flows, fetched once per selection, and the steps from one event to the next.
-// Answers that come after another event was selected are dropped.
+// What is selected: the event's own times and flows, fetched once per selection, and the steps from one event to the
+// next. Answers that come after another event was selected are dropped.
 
 import { neighbourRow } from "./layout.js";
 
@@ -21,8 +21,12 @@ export function newSelection(told) {
     let wanted = null;
 
     return {
-        get chosen() { return chosen; },
-        get pane() { return wanted?.pane ?? null; },
+        get chosen() {
+            return chosen;
+        },
+        get pane() {
+            return wanted?.pane ?? null;
+        },
 
         /** Follow what a pane says is selected. @param {Pane} pane */
         follow(pane) {
@@ -37,18 +41,21 @@ export function newSelection(told) {
                 }
                 return;
             }
-            const asked = wanted = { pane, place: { ...place } };
+            const asked = (wanted = { pane, place: { ...place } });
             chosen = null;
-            pane.source.details(place).then((details) => {
-                if (wanted === asked) {
-                    chosen = { pane, ...asked.place, details };
-                    told.changed(chosen);
-                }
-            }, () => {
-                if (wanted === asked) {
-                    wanted = null;
-                }
-            });
+            pane.source.details(place).then(
+                (details) => {
+                    if (wanted === asked) {
+                        chosen = { pane, ...asked.place, details };
+                        told.changed(chosen);
+                    }
+                },
+                () => {
+                    if (wanted === asked) {
+                        wanted = null;
+                    }
+                },
+            );
         },
 
         /** The event before or after in its row. @param {number} by 1 or -1 */
@@ -56,7 +63,8 @@ export function newSelection(told) {
             if (wanted === null) {
                 return;
             }
-            const { pane, place } = wanted, index = place.index + by;
+            const { pane, place } = wanted,
+                index = place.index + by;
             if (index >= 0 && index < pane.timeline.row_events[place.row]) {
                 pane.select({ row: place.row, index });
             }
@@ -68,12 +76,17 @@ export function newSelection(told) {
             if (chosen === null || chosen.pane !== pane) {
                 return;
             }
-            const from = chosen, { details } = from, source = pane.source;
+            const from = chosen,
+                { details } = from,
+                source = pane.source;
             const begin = Math.max(details.begin, pane.context.state.view.begin);
             const end = Math.min(details.end, pane.context.state.view.end);
             const time = begin < end ? (begin + end) / 2 : (details.begin + details.end) / 2;
-            for (let row = neighbourRow(pane.layout, from.row, source.row_track[from.row], by); row >= 0;
-                row = neighbourRow(pane.layout, row, source.row_track[row], by)) {
+            for (
+                let row = neighbourRow(pane.layout, from.row, source.row_track[from.row], by);
+                row >= 0;
+                row = neighbourRow(pane.layout, row, source.row_track[row], by)
+            ) {
                 const index = await source.at(row, time);
                 if (chosen !== from) {
                     return;
@@ -96,7 +109,8 @@ export function boxAt(boxes, time, slack) {
     if (boxes === null) {
         return -1;
     }
-    let low = boxes.from, high = boxes.to;
+    let low = boxes.from,
+        high = boxes.to;
     while (low < high) {
         const middle = (low + high) >> 1;
         if (boxes.begin[middle] <= time) {
@@ -105,7 +119,8 @@ export function boxAt(boxes, time, slack) {
             high = middle;
         }
     }
-    const before = low - 1, after = low;
+    const before = low - 1,
+        after = low;
     if (before >= boxes.from && boxes.end[before] >= time) {
         return before;
     }

@@ -17,7 +17,11 @@ export function newTip(root) {
         show(x, y, title, lines) {
             const next = [title, ...lines].join("\n");
             if (next !== shown) {
-                fill(tip, element("b", {}, title), lines.map((line) => element("div", {}, line)));
+                fill(
+                    tip,
+                    element("b", {}, title),
+                    lines.map((line) => element("div", {}, line)),
+                );
                 shown = next;
             }
             tip.hidden = false;
