@@ -14,7 +14,7 @@ import {
     withFolds,
 } from "../../web/timeline/layout.js";
 import { firstCurvesHeight, placeParts, regionAt } from "../../web/timeline/geometry.js";
-import { cut } from "../../web/timeline/labels.js";
+import { coreOf, cut } from "../../web/timeline/labels.js";
 import { thin } from "../../web/timeline/arrows.js";
 import { rowsForOverview } from "../../web/timeline/overview.js";
 import { boxAt } from "../../web/timeline/selection.js";
@@ -197,6 +197,22 @@ test("labels are cut to what fits", () => {
     assert.equal(cut("MatMul", 5), "MatM\u2026");
     assert.equal(cut("MatMul", 2), "");
     assert.equal(cut("F1", 2), "F1");
+});
+
+test("of C++ names the last part is kept where the whole does not fit", () => {
+    for (const [text, core] of [
+        [
+            "void at::native::(anonymous namespace)::copy_kernel<float, std::array<char*, 2> >(int, float)",
+            "copy_kernel",
+        ],
+        ["aten::convolution_backward", "convolution_backward"],
+        ["train.py(15): forward", "train.py(15): forward"],
+        ["void gemm<a::b>(x)", "gemm"],
+        ["a::", "a::"],
+        ["", ""],
+    ]) {
+        assert.equal(coreOf(text), core);
+    }
 });
 
 test("the overview has the rows with most events, and never more than it has room for", () => {

@@ -2,7 +2,7 @@
 // pixels as an earlier one are left out, and so are those beyond a limit, so that a picture of ten thousand sends
 // stays a picture.
 
-export const MOST_ARROWS = 300;
+export const MOST_ARROWS = 200;
 const SAME = 10; // pixels
 
 /** @typedef {{x0: number, y0: number, x1: number, y1: number}} Bow */

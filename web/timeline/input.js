@@ -37,7 +37,7 @@ const HELD = new Map([
 
 /**
  * @typedef {object} Listening
- * @property {(now: number) => Map<string, number>} held  milliseconds for which each action was held since the last call
+ * @property {(now: number) => Map<string, number>} held milliseconds for which each action was held since the last call
  * @property {() => boolean} space  is it held?
  * @property {boolean} active  are keys down?
  * @property {() => void} end
@@ -147,6 +147,7 @@ export function listen(canvas, actions) {
         },
         { passive: false, signal: stop.signal },
     );
+    canvas.addEventListener("mousedown", (event) => event.button === 1 && event.preventDefault(), options); // no autoscroll
     canvas.addEventListener("auxclick", (event) => event.preventDefault(), options);
 
     window.addEventListener(

@@ -4,6 +4,8 @@
 
 export const MOST_LABELS = 1200;
 const LEAST_LETTERS = 3; // fewer say nothing
+const LONGEST = 200; // letters of a name that are looked at; names of a trace may be of any length
+const TWICE = /[\u1100-\u11ff\u2e80-\uffff]/; // letters as wide as two, as Chinese ones
 
 /** As much of a text as fits, with an ellipsis where it is cut; "" where too little fits.
  *  @param {string} text @param {number} letters */
@@ -12,6 +14,33 @@ export function cut(text, letters) {
         return text;
     }
     return letters < LEAST_LETTERS ? "" : `${text.slice(0, letters - 1)}\u2026`;
+}
+
+/** @type {Map<string, string>} */
+const cores = new Map();
+const MOST_KEPT = 20000; // texts, before all are forgotten
+
+/**
+ * What tells a C++ name apart, for where it does not fit: without the return type, name spaces, templates and
+ * arguments. "void at::native::(anonymous namespace)::copy_kernel<float>(int)" is copy_kernel; other names stay as
+ * they are.
+ * @param {string} text
+ */
+export function coreOf(text) {
+    const known = cores.get(text);
+    if (known !== undefined) {
+        return known;
+    }
+    let core = text;
+    if (text.includes("::")) {
+        const path = text.replace(/^(?:void|static|inline) +/, "").replaceAll("(anonymous namespace)::", "");
+        core = path.replace(/[<(].*$/s, "").replace(/^.*::/s, "") || text;
+    }
+    if (cores.size >= MOST_KEPT) {
+        cores.clear();
+    }
+    cores.set(text, core);
+    return core;
 }
 
 /** @param {CanvasRenderingContext2D} context @param {string} font @returns {number} width of a letter */
@@ -23,12 +52,10 @@ export function letterWidth(context, font) {
 
 /** @type {Map<string, string>} by font, width and text */
 const fitted = new Map();
-const MOST_FITTED = 20000;
-
 /**
  * A name of a row, cut so that it fits: "PROCESS / THREAD" loses its process first. Measured once for each name.
- * @param {CanvasRenderingContext2D} context with the font set @param {string} text @param {number} width @returns
- *        {string}
+ * @param {CanvasRenderingContext2D} context with the font set @param {string} text @param {number} width
+ * @returns {string}
  */
 export function fitName(context, text, width) {
     const key = `${context.font}|${Math.round(width)}|${text}`,
@@ -37,14 +64,14 @@ export function fitName(context, text, width) {
         return known;
     }
     const fits = (shown) => context.measureText(shown).width <= width;
-    let shown = text;
+    let shown = text.length > LONGEST ? text.slice(0, LONGEST) : text;
     if (!fits(shown) && shown.includes(" / ")) {
         shown = shown.slice(shown.lastIndexOf(" / ") + 3);
     }
-    for (let letters = Math.min(shown.length, 200); !fits(shown) && letters > 1; letters--) {
+    for (let letters = shown.length; !fits(shown) && letters > 1; letters--) {
         shown = `${shown.slice(0, letters - 1).trimEnd()}\u2026`;
     }
-    if (fitted.size >= MOST_FITTED) {
+    if (fitted.size >= MOST_KEPT) {
         fitted.clear();
     }
     fitted.set(key, shown);
@@ -101,7 +128,10 @@ export function writeLabels(context, labels, left, top, letter, text, ink) {
     context.textBaseline = "middle";
     context.textAlign = "left";
     for (let n = 0; n < labels.n; n++) {
-        const shown = cut(text(labels.name[n]), Math.floor((labels.width[n] - room) / letter));
+        const whole = text(labels.name[n]);
+        const each = TWICE.test(whole) ? 2 * letter : letter;
+        const letters = Math.floor((labels.width[n] - room) / each);
+        const shown = cut(whole.length > letters ? coreOf(whole) : whole, letters);
         if (shown === "") {
             continue;
         }
@@ -110,7 +140,7 @@ export function writeLabels(context, labels, left, top, letter, text, ink) {
             color = next;
             context.fillStyle = color;
         }
-        const x = labels.x[n] + Math.max(room, (labels.width[n] - shown.length * letter) / 2);
+        const x = labels.x[n] + Math.max(room, (labels.width[n] - shown.length * each) / 2);
         context.fillText(shown, Math.round(left + x), top + labels.y[n]);
     }
 }

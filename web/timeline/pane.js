@@ -3,7 +3,7 @@
 
 import { allTracks, passes } from "../rows.js";
 import { askForLabels, fitName, letterWidth, newLabels, writeLabels } from "./labels.js";
-import { defaultFolds, isFolded, lineAt, layOut, placeOf, rowAt, withFolds } from "./layout.js";
+import { GAP, defaultFolds, isFolded, lineAt, layOut, placeOf, rowAt, withFolds } from "./layout.js";
 import { newLook } from "./look.js";
 import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
 
@@ -245,7 +245,8 @@ export function newPane(context, options) {
             line_ground.fill(palette.head);
         }
         const behind = head ? line_ground : ground;
-        for (let y = Math.max(0, y_of(line.y)); y < Math.min(height, y_of(line.y + line.height)); y++) {
+        const bottom = y_of(line.y + line.height + (head ? 0 : GAP));
+        for (let y = Math.max(0, y_of(line.y)); y < Math.min(height, bottom); y++) {
             pixels.set(behind, y * width);
         }
         const from = Math.max(0, Math.floor((top - line.y) / line.pitch));

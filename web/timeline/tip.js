@@ -1,6 +1,9 @@
 // What the pointer is over, in a small plate beside it, and one line for screen readers. Names are only ever text.
 
 import { element, fill } from "../dom.js";
+import { cut } from "./labels.js";
+
+const LONGEST = 300; // letters of a name
 
 /** @param {HTMLElement} root */
 export function newTip(root) {
@@ -13,8 +16,9 @@ export function newTip(root) {
             tip.hidden = true;
             shown = "";
         },
-        /** @param {number} x @param {number} y @param {string} title @param {string[]} lines */
-        show(x, y, title, lines) {
+        /** @param {number} x @param {number} y @param {string} name @param {string[]} lines */
+        show(x, y, name, lines) {
+            const title = cut(name, LONGEST);
             const next = [title, ...lines].join("\n");
             if (next !== shown) {
                 fill(
@@ -31,7 +35,7 @@ export function newTip(root) {
         },
         /** @param {string} text */
         say(text) {
-            said.textContent = text;
+            said.textContent = cut(text, 2 * LONGEST);
         },
     };
 }
