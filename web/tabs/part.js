@@ -80,10 +80,3 @@ export function onWidth(node, draw) {
 export function signed(format, value, unit) {
     return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, "points");
 }
-
-/** Colour of a series: that of its type, so that a type looks the same everywhere, or one by its number. */
-export function seriesColor(context, series, number) {
-    return series.type === null || series.type === undefined
-        ? context.colors.series(number)
-        : context.colors.type(series.type);
-}
