@@ -34,6 +34,7 @@ static const struct part {
     {"way", bench_way, NULL, 1},
     {"trace", bench_trace, NULL, 1},
     {"index", bench_index, NULL, 1},
+    {"ask", bench_ask, NULL, 1},
     {"ir", bench_ir, NULL, 1},
     {"memory", bench_memory, NULL, 1},
     {"lint", bench_lint, NULL, 1},

@@ -304,7 +304,7 @@ static void take_order(ek__index_part *part, const ek__block *block, const ek__r
         part->order = room;
         order = order < INT32_MIN ? INT32_MIN : order > INT32_MAX ? INT32_MAX : order;
         room[part->n_orders++] = (ek__index_order){ek__part_text(&part->base, &raw->pid),
-                                                   ek__part_text(&part->base, &raw->tid), (int32_t)order};
+                                                   ek__part_text(&part->base, &raw->tid), (int32_t)order, 0};
         return;
     }
 }

@@ -141,28 +141,31 @@ static void block_details(const filler *f, size_t k, double before_mb, details *
 
 /* ---- rows ---- */
 
+static uint32_t transfer_name(const filler *f, const char *text)
+{
+    return ek__timeline_name(f->out, text, strlen(text), EK_VIEW_TRANSFER);
+}
+
 static void fill_row(const filler *f, int stage)
 {
     const ek_timeline *t = f->t;
     details d;
     char name[NAME_SIZE];
     double before_mb = t->static_mb[stage], clock = 0;
-    uint32_t receive = ek__timeline_name(f->out, "receive", 7, EK_VIEW_TRANSFER);
-    uint32_t send = ek__timeline_name(f->out, "send", 4, EK_VIEW_TRANSFER);
     ek__timeline_row(f->out);
     for (size_t k = t->first[stage]; k < t->first[stage + 1]; k++) {
         const ek_interval *b = &t->block[k];
         const ek_wait *w = &f->wait[k];
         if (w->receive_time > 0) {
             double begin = fmax(b->start - w->receive_time, clock); /* differences round */
-            ek__timeline_event(f->out, begin, b->start - begin, receive, NULL, 0);
+            ek__timeline_event(f->out, begin, b->start - begin, transfer_name(f, "receive"), NULL, 0);
         }
         block_name(t, b, name);
         block_details(f, k, before_mb, &d);
         ek__timeline_event(f->out, b->start, b->end - b->start,
                            ek__timeline_name(f->out, name, strlen(name), block_type(t, b)), d.text, d.n);
         if (w->send_time > 0)
-            ek__timeline_event(f->out, b->end, w->send_time, send, NULL, 0);
+            ek__timeline_event(f->out, b->end, w->send_time, transfer_name(f, "send"), NULL, 0);
         clock = b->end + w->send_time;
         before_mb = b->memory_mb;
     }

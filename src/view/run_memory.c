@@ -1,5 +1,6 @@
 /* A prediction of memory: does it fit, what every stage holds at its peak and block by block, which tensors make it,
  * what would remove them, what measures would bring, and what the figures rest on. MB are those of logs, 2^20 bytes. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -236,8 +237,7 @@ static void put_courses(const ek_memory_report *r, ek__section *x)
 static const ek__view_column kept_column[] = {
     {"tensor", "Tensor, by what makes it", EK__UNIT_TEXT, false},
     {"mb", "Size", EK__UNIT_MB, false},
-    {"shape", "Shape on a rank", EK__UNIT_TEXT, false},
-    {"type", "Type", EK__UNIT_TEXT, false},
+    {"shape", "Shape on a rank, type", EK__UNIT_TEXT, false},
     {"with", "Still kept with", EK__UNIT_TEXT, false},
     {"for", "Kept for the gradient of", EK__UNIT_TEXT, false},
     {"pattern", "Removed by", EK__UNIT_TEXT, false},
@@ -258,7 +258,9 @@ static void shape_text(const ek_kept_tensor *t, char *text, size_t room)
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < t->n_dims && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, "%s%lld", i ? " x " : "", (long long)t->dim[i]);
+        used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, i ? " x " : "", t->dim[i]);
+    if (t->n_dims > 0 && used < room)
+        snprintf(text + used, room - used, " %s", ek_dtype_name[t->dtype]);
 }
 
 static void pattern_text(const ek_kept_tensor *t, char *text, size_t room)
@@ -282,7 +284,6 @@ static void put_kept_tensor(const ek_kept_tensor *t, ek__section *x)
     ek__cell_real(x, mb(t->bytes));
     shape_text(t, text, sizeof text);
     ek__cell_text(x, text[0] ? text : NULL);
-    ek__cell_text(x, t->n_dims > 0 ? ek_dtype_name[t->dtype] : NULL);
     kept_with(t, text, sizeof text);
     ek__cell_text(x, text[0] ? text : NULL);
     snprintf(text, sizeof text, "%s%s%s", t->for_recompute ? "recomputing " : "", t->reader,

@@ -86,8 +86,8 @@ static void memory_facts(const ek_view_run *run, ek__stream *s)
     ek__view_fact(s, memory_title(report, "memory limit", title), limit, memory_unit(report), NULL, NULL);
     ek__view_fact(s, memory_title(report, "room", title), limit - t->peak_mb[tightest], memory_unit(report), NULL,
                   EK__SIMULATED);
-    if (ek__over_limit(report, t, tightest))
-        ek__view_fact(s, "fits", NAN, EK__UNIT_TEXT, "no: over the limit", EK__SIMULATED);
+    ek__view_fact(s, "fits", NAN, EK__UNIT_TEXT, ek__over_limit(report, t, tightest) ? "no, over the limit" : "yes",
+                  EK__SIMULATED);
 }
 
 static void facts(const ek_view_run *run, ek__stream *s)

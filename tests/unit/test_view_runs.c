@@ -181,7 +181,7 @@ static void a_prediction_is_that_of_its_struct(void **state)
     ek_job job = read_job("examples/llama175b_train.yaml");
     ek_memory memory;
     ek_memory_course course;
-    ek_measure measure[EK_MAX_MEASURES];
+    ek_measure *measure = calloc(EK_MAX_MEASURES, sizeof *measure);
     ek_kept kept[EK_MAX_KEPT];
     ek_error err;
     int n_measures, n_kept;
@@ -225,6 +225,7 @@ static void a_prediction_is_that_of_its_struct(void **state)
     json_decref(root);
     for (int i = 0; i < n_kept; i++)
         ek_kept_clear(&kept[i]);
+    free(measure);
     ek_memory_course_clear(&course);
     ek_memory_clear(&memory);
     ek_job_clear(&job);
@@ -386,7 +387,7 @@ static void bars_add_up_to_steps(void **state)
         is_near(number(json_array_get(json_object_get(bar_at(ranks, (size_t)r), "values"), EK__RANK_OVERLAPPED)),
                 7 * MS);
         for (int s = 0; s < N_STEPS; s++) {
-            size_t at = (size_t)(r * N_STEPS + s);
+            size_t at = (size_t)r * N_STEPS + (size_t)s;
             is_near(sum_of(bar_at(steps, at)), (double)f->step[r][s].own.total);
             is_near(number(cell(table, at, "computing")), (double)f->step[r][s].own.computing);
             is_near(number(cell(table, at, "exposed")), 30 * MS);
@@ -500,11 +501,10 @@ static void links_become_the_matrix_of_ranks(void **state)
     ek__random random = ek__random_seed(11);
     for (int round = 0; round < 60; round++) {
         enum { RANKS = 6, GROUPS = 3, LINKS = GROUPS * 2 * RANKS };
-        static ek_trace_rank rank[RANKS];
+        ek_trace_rank *rank = calloc(RANKS, sizeof *rank);
         static ek_trace_link link[RANKS][LINKS];
         static char name[RANKS][LINKS][48];
         static double sum[RANKS][RANKS];
-        memset(rank, 0, sizeof rank);
         memset(sum, 0, sizeof sum);
         ek_trace_run run = {.n_ranks = RANKS, .rank = rank, .pool = ek__pool_new()};
         for (int r = 0; r < RANKS; r++)
@@ -550,6 +550,7 @@ static void links_become_the_matrix_of_ranks(void **state)
             all += sum[i / RANKS][i % RANKS];
         is_near(found, all);
         ek__pool_free(run.pool);
+        free(rank);
     }
 }
 
