@@ -11,6 +11,9 @@
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
+why=
+# shellcheck disable=SC1091 # checked by itself
+. "$here/../npm_packages.sh"
 frames=
 if [ "${1:-}" = --frames ] && [ $# -ge 2 ]; then
     frames=$2
@@ -27,27 +30,11 @@ skip() {
     exit 0
 }
 
-install_packages() {
-    mkdir -p "$folder" || exit 2
-    folder=$(cd "$folder" && pwd)
-    if cmp -s "$here/package-lock.json" "$folder/package-lock.json" && [ -d "$folder/node_modules/playwright-core" ]; then
-        return
-    fi
-    command -v npm >/dev/null || skip 'npm is not installed'
-    cp "$here/package.json" "$folder/"
-    cp "$here/package-lock.json" "$folder/lock"
-    cp "$folder/lock" "$folder/package-lock.json"
-    if ! (cd "$folder" && timeout 120 npm ci --omit=dev --no-audit --no-fund --ignore-scripts) \
-        >"$folder/npm.log" 2>&1 </dev/null; then
-        rm -f "$folder/package-lock.json"
-        sed 's/^/# /' "$folder/npm.log"
-        skip 'npm cannot install playwright-core'
-    fi
-}
-
 command -v node >/dev/null || skip 'node is not installed'
 chromium=$(command -v chromium || command -v chromium-browser) || skip 'Chromium is not installed'
-install_packages
+mkdir -p "$folder" || exit 2
+folder=$(cd "$folder" && pwd)
+npm_packages "$here" "$folder" playwright-core || skip "$why"
 
 # Modules are looked for beside the file that imports them: the tests run from a copy beside the packages.
 rm -rf "$folder/tests"
