@@ -1,7 +1,7 @@
 /* The bench: simulation speed and its growth, every balancing case with default options, the linear method beside the
  * default on those the original tool was run on, how far the certificates reach, the way from a training YAML back, and
  * traces from 10 MB to 20 GB, graphs as text, memory as predicted and as published, what the linter finds in shipped
- * files, and faults injected in runs against what the diagnosis makes of them.
+ * files, faults injected in runs against what the diagnosis makes of them, and the page in a browser.
  * Prints tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and
  * fails where a bound that the project promises does not hold.
  *
@@ -13,7 +13,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,10 +33,13 @@ static const struct part {
     {"growth", bench_growth, "GROWTH_SECONDS", 55},
     {"way", bench_way, NULL, 1},
     {"trace", bench_trace, NULL, 1},
+    {"index", bench_index, NULL, 1},
+    {"ask", bench_ask, NULL, 1},
     {"ir", bench_ir, NULL, 1},
     {"memory", bench_memory, NULL, 1},
     {"lint", bench_lint, NULL, 1},
     {"faults", bench_faults, NULL, 1},
+    {"frames", bench_frames, NULL, 1},
     {"bounds", bench_bounds, "BOUNDS_SECONDS", 10}, /* last: it looks at what the others found */
 };
 enum { N_PARTS = sizeof parts / sizeof *parts };
@@ -85,6 +90,32 @@ double bench_now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void bench_apart(void (*work)(const char *path, void *result), const char *path, void *result, size_t size)
+{
+    int channel[2], status;
+    if (pipe(channel) != 0)
+        bench_give_up("no pipe");
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        work(path, result);
+        _exit(write(channel[1], result, size) == (ssize_t)size ? 0 : 1);
+    }
+    close(channel[1]);
+    bool told = read(channel[0], result, size) == (ssize_t)size;
+    close(channel[0]);
+    waitpid(child, &status, 0);
+    if (!told)
+        bench_give_up("what was to be done with %s failed", path);
+}
+
+double bench_peak_mb(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)usage.ru_maxrss / 1024;
 }
 
 /* The processor's name, where the system tells. */

@@ -17,6 +17,11 @@ void bench_give_up(const char *format, ...) __attribute__((format(printf, 1, 2),
 /** Seconds of a monotonic clock. */
 double bench_now(void);
 
+/** Do something in a process of its own, whose memory is then its alone; its result, of `size` bytes, comes back. */
+void bench_apart(void (*work)(const char *path, void *result), const char *path, void *result, size_t size);
+/** The most memory that this process had resident, in units of 2^20 bytes. */
+double bench_peak_mb(void);
+
 /* ---- models ---- */
 
 /** A model with its body kinds in place; borrow it, never clear it. */
@@ -97,10 +102,13 @@ void bench_stages(double seconds);
 void bench_growth(double seconds);
 void bench_way(double seconds);
 void bench_trace(double seconds);
+void bench_index(double seconds);
+void bench_ask(double seconds);
 void bench_ir(double seconds);
 void bench_memory(double seconds);
 void bench_lint(double seconds);
 void bench_faults(double seconds);
+void bench_frames(double seconds);
 void bench_bounds(double seconds);
 
 #endif

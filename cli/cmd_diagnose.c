@@ -238,7 +238,7 @@ static bool write_page(const command *c, const cli_run_evidence *f, const ek_dia
     bool fine = !f->input.trace || open_timeline(c, f, &m);
     if (fine && f->input.job)
         predict_memory(c, f, &m);
-    cli_timeline_name(c->files.n > 0 ? c->files.file[0].path : "run", name, sizeof name);
+    cli_timeline_name(c->source[0] ? c->source[0] : c->files.file[0].path, name, sizeof name);
     snprintf(title, sizeof title, "Diagnosis of %s", name);
     const ek_view_run run = {.name = name,
                              .memory = m.has_memory ? &m.memory.report : NULL,

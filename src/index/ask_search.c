@@ -175,7 +175,7 @@ static ek_status read_at(const finding *f, const cursor *c, const place *p, uint
 static uint32_t batch_for(uint32_t read)
 {
     uint32_t most = EK__INDEX_READ_EVENTS / EK__GROUP_EVENTS;
-    return read < most ? 2 * read + 1 : most;
+    return 2 * read + 1 < most ? 2 * read + 1 : most;
 }
 
 /* Go on forward until a hit or until events begin behind `limit`. */

@@ -11,6 +11,7 @@ bool ek__index_store_init(ek__index_store *store, size_t bound, const char *fold
     ek__sorter_init(&store->events, EK__EVENT_WORDS, EK__EVENT_KEYS, bound / 2, folder);
     ek__sorter_init(&store->points, EK__POINT_WORDS, EK__POINT_KEYS, bound / 8 * 3, folder);
     ek__sorter_init(&store->flows, EK__FLOW_WORDS, EK__FLOW_KEYS, bound / 8, folder);
+    ek__sorter_init(&store->spans, EK__SPAN_WORDS, EK__SPAN_KEYS, bound / 8, folder);
     return ek__texts_reset(&store->base.texts) && ek__texts_reset(&store->names.texts);
 }
 
@@ -22,6 +23,7 @@ void ek__index_store_clear(ek__index_store *store)
     ek__sorter_clear(&store->events);
     ek__sorter_clear(&store->points);
     ek__sorter_clear(&store->flows);
+    ek__sorter_clear(&store->spans);
     ek__tracks_clear(&store->counter_names);
     ek__tracks_clear(&store->counters);
     free(store->order);
@@ -76,7 +78,7 @@ static bool merge_names(ek__index_store *store, const ek__index_part *part)
 /* ---- records ---- */
 
 /* Records of tracks for which there was no room are left out. */
-static void renumber_events(const ek__index_store *store, ek__index_records *events)
+static void renumber_events(const ek__index_store *store, ek__index_records *events, int name_word)
 {
     size_t n = 0;
     for (size_t i = 0; i < events->n; i++) {
@@ -85,7 +87,7 @@ static void renumber_events(const ek__index_store *store, ek__index_records *eve
         if (track == UINT32_MAX)
             continue;
         memmove(words, events->words + EK__EVENT_WORDS * i, EK__EVENT_WORDS * sizeof *words);
-        words[3] = (uint64_t)store->renumber[words[3] >> 32] << 32 | (uint32_t)words[3];
+        words[name_word] = (uint64_t)store->renumber[words[name_word] >> 32] << 32 | (uint32_t)words[name_word];
         events->bucket[n++] = track;
     }
     events->n = n;
@@ -165,6 +167,7 @@ static bool merge_orders(ek__index_store *store, const ek__index_part *part)
         ek__index_order order = part->order[i];
         order.pid = store->base.renumber[order.pid];
         order.tid = store->base.renumber[order.tid];
+        order.number = (uint32_t)store->n_orders;
         store->order[store->n_orders++] = order;
     }
     return true;
@@ -174,7 +177,8 @@ ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek
 {
     if (!ek__store_merge(&store->base, &part->base) || !merge_orders(store, part) || !merge_names(store, part))
         return ek__no_memory(err);
-    renumber_events(store, &part->events);
+    renumber_events(store, &part->events, 3);
+    renumber_events(store, &part->spans, 2);
     renumber_flows(store, &part->flows);
     if (!merge_counters(store, part))
         return ek__no_memory(err);
@@ -186,5 +190,43 @@ ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek
         status = ek__sorter_add(&store->points, part->points.words, part->points.bucket, part->points.n, err);
     if (status == EK_OK)
         status = ek__sorter_add(&store->flows, part->flows.words, part->flows.bucket, part->flows.n, err);
+    if (status == EK_OK)
+        status = ek__sorter_add(&store->spans, part->spans.words, part->spans.bucket, part->spans.n, err);
     return status;
+}
+
+/* ---- the end ---- */
+
+static int compare_orders(const void *a, const void *b)
+{
+    const ek__index_order *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Of several of one thread the last counts. */
+static void settle_orders(ek__index_store *store)
+{
+    ek__index_order *order = store->order;
+    size_t n = 0;
+    if (store->n_orders > 0)
+        qsort(order, store->n_orders, sizeof *order, compare_orders);
+    for (size_t i = 0; i < store->n_orders; i++)
+        if (i + 1 == store->n_orders || order[i].pid != order[i + 1].pid || order[i].tid != order[i + 1].tid)
+            order[n++] = order[i];
+    store->n_orders = n;
+}
+
+ek_status ek__index_store_settle(ek__index_store *store, ek_error *err)
+{
+    settle_orders(store);
+    ek_status status = ek__close_spans(store, err);
+    if (status == EK_OK)
+        status = ek__sorter_finish(&store->events, err);
+    if (status == EK_OK)
+        status = ek__sorter_finish(&store->points, err);
+    return status == EK_OK ? ek__sorter_finish(&store->flows, err) : status;
 }

@@ -8,7 +8,7 @@
 
 void ek__index_part_clear(ek__index_part *part)
 {
-    ek__index_records *records[] = {&part->events, &part->points, &part->flows};
+    ek__index_records *records[] = {&part->events, &part->points, &part->flows, &part->spans};
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
         free(records[i]->words);
         free(records[i]->bucket);
@@ -25,7 +25,7 @@ void ek__index_part_clear(ek__index_part *part)
 
 static bool reset(ek__index_part *part)
 {
-    part->events.n = part->points.n = part->flows.n = 0;
+    part->events.n = part->points.n = part->flows.n = part->spans.n = 0;
     part->n_orders = 0;
     part->last_counter = -1;
     memset(part->flow_name, 0, sizeof part->flow_name);
@@ -95,6 +95,11 @@ static bool take_duration(const ek__span *dur, int64_t *duration)
     return *duration < INT64_MAX / 4;
 }
 
+static uint32_t size_of(const ek__raw_event *raw)
+{
+    return raw->size < 0xffffff ? (uint32_t)raw->size : 0xffffff;
+}
+
 static void take_event(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
 {
     int64_t begin, duration = 0;
@@ -110,17 +115,38 @@ static void take_event(ek__index_part *part, const ek__block *block, const ek__r
     uint64_t *words = push(part, &part->events, EK__EVENT_WORDS, (uint32_t)part->base.last_track);
     if (!words || name == UINT32_MAX)
         return;
-    uint32_t size = raw->size < 0xffffff ? (uint32_t)raw->size : 0xffffff;
     words[0] = ek__sort_signed(begin);
     words[1] = ~(uint64_t)duration;
     words[2] = (uint64_t)(block->offset + (raw->begin - block->data));
-    words[3] = (uint64_t)name << 32 | (uint32_t)kind << 24 | size;
+    words[3] = (uint64_t)name << 32 | (uint32_t)kind << 24 | size_of(raw);
     ek__name_count *count = &part->names.count[name];
     count->n++;
     if (__builtin_add_overflow(count->total, duration, &count->total))
         count->total = INT64_MAX;
     part->begin = begin < part->begin ? begin : part->begin;
     part->end = begin + duration > part->end ? begin + duration : part->end;
+}
+
+/* A beginning or an end. An end needs no name. */
+static void take_half(ek__index_part *part, const ek__block *block, const ek__raw_event *raw)
+{
+    int64_t time;
+    bool begins = raw->phase == 'B';
+    if ((begins && (!raw->name.at || !raw->name.quoted)) || !take_time(&raw->ts, &time) ||
+        !ek__part_place(&part->base, raw)) {
+        part->base.n_odd++;
+        return;
+    }
+    uint32_t name = begins ? take_name(part, &raw->name) : 0;
+    ek__index_kind kind =
+        begins ? ek__kind_of(block, raw, part->base.category[part->base.last_category].meaning) : EK__KIND_PLAIN;
+    uint64_t *words = push(part, &part->spans, EK__SPAN_WORDS, (uint32_t)part->base.last_track);
+    if (!words || name == UINT32_MAX)
+        return;
+    words[0] = ek__sort_signed(time);
+    words[1] = (uint64_t)(block->offset + (raw->begin - block->data));
+    words[2] = (uint64_t)name << 32 | (uint32_t)kind << 24 | size_of(raw);
+    words[3] = begins ? EK__SPAN_BEGIN : EK__SPAN_END;
 }
 
 /* ---- arrows ---- */
@@ -212,14 +238,16 @@ static int search_counter(ek__index_part *part, const ek__raw_event *raw, const 
                          ek__part_text(&part->base, &raw->name));
     if (name < 0)
         return -1;
+    int n_before = part->counters.n;
     int counter = find_pair(part, &part->counters, (uint32_t)name, ek__part_text(&part->base, key));
     int *room = ek__with_room(part->follower, &part->followers_capacity, (size_t)part->counters.n + 1, sizeof *room);
-    if (room)
-        part->follower = room;
     part->base.out_of_memory |= !room;
-    if (counter >= 0 && room && part->last_counter >= 0)
+    part->follower = room ? room : part->follower;
+    if (!room || counter < 0)
+        return -1;
+    if (part->last_counter >= 0)
         room[part->last_counter] = counter;
-    if (counter >= 0 && room && counter == part->counters.n - 1)
+    if (counter >= n_before)
         room[counter] = counter; /* none yet */
     return counter;
 }
@@ -276,7 +304,7 @@ static void take_order(ek__index_part *part, const ek__block *block, const ek__r
         part->order = room;
         order = order < INT32_MIN ? INT32_MIN : order > INT32_MAX ? INT32_MAX : order;
         room[part->n_orders++] = (ek__index_order){ek__part_text(&part->base, &raw->pid),
-                                                   ek__part_text(&part->base, &raw->tid), (int32_t)order};
+                                                   ek__part_text(&part->base, &raw->tid), (int32_t)order, 0};
         return;
     }
 }
@@ -299,6 +327,10 @@ static void take(ek__index_part *part, const ek__block *block, const ek__raw_eve
     case 'i':
     case 'I':
         take_event(part, block, raw);
+        break;
+    case 'B':
+    case 'E':
+        take_half(part, block, raw);
         break;
     case 'C':
         take_counter(part, block, raw);

@@ -9,9 +9,11 @@
 
 /* Records of the external sorts, as words. Events: begin, ~duration, place, name and size and kind (those of
  * ek__index_event), in buckets by track. Points: time, value, in buckets by counter. Flow ends: name of the arrow, id,
- * time, what it is and track; one bucket. */
-enum { EK__EVENT_WORDS = 4, EK__POINT_WORDS = 2, EK__FLOW_WORDS = 4 };
-enum { EK__EVENT_KEYS = 2, EK__POINT_KEYS = 1, EK__FLOW_KEYS = 4 };
+ * time, what it is and track; one bucket. Halves of events that are
+ * written as two: time, place, name and size and kind, which half; in buckets by track. */
+enum { EK__EVENT_WORDS = 4, EK__POINT_WORDS = 2, EK__FLOW_WORDS = 4, EK__SPAN_WORDS = 4 };
+enum { EK__EVENT_KEYS = 3, EK__POINT_KEYS = 1, EK__FLOW_KEYS = 4, EK__SPAN_KEYS = 2 };
+enum { EK__SPAN_BEGIN, EK__SPAN_END };
 
 /** What stands in a flow end's last word above its track: of those at one time a start comes first. */
 enum { EK__FLOW_START, EK__FLOW_STEP, EK__FLOW_END };
@@ -40,13 +42,14 @@ typedef struct ek__index_names {
 typedef struct ek__index_order {
     uint32_t pid, tid; /**< numbers of texts */
     int32_t order;
+    uint32_t number; /**< as in the file */
 } ek__index_order;
 
 /** A block's records. Its tracks, labels and other texts are those of a part as the reader of traces makes it. */
 typedef struct ek__index_part {
     ek__part base;
     ek__index_names names;
-    ek__index_records events, points, flows;
+    ek__index_records events, points, flows, spans;
     ek__tracks counter_names; /**< of a pid and the text of a name */
     ek__tracks counters;      /**< of a counter's name and the text of a key */
     int last_counter;         /**< -1 */
@@ -66,10 +69,10 @@ void ek__index_part_fill(ek__index_part *part, const ek__block *block);
 typedef struct ek__index_store {
     ek__trace_store base;
     ek__index_names names;
-    ek__sorter events, points, flows;
+    ek__sorter events, points, flows, spans;
     ek__tracks counter_names, counters;
     size_t n_orders, orders_capacity;
-    ek__index_order *order; /**< as in the file: of one thread the last counts */
+    ek__index_order *order; /**< as in the file; once settled by thread, one each */
     int64_t begin, end;
     uint32_t *renumber; /**< scratch */
     size_t renumber_capacity;
@@ -80,5 +83,9 @@ bool ek__index_store_init(ek__index_store *store, size_t bound, const char *fold
 void ek__index_store_clear(ek__index_store *store);
 /** Add a part behind those before; its records are renumbered in place. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM. */
 ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek_error *err);
+/** There are no more parts: all that is gathered is sorted. O(n log n). */
+ek_status ek__index_store_settle(ek__index_store *store, ek_error *err);
+/** Of that: halves of events become events. */
+ek_status ek__close_spans(ek__index_store *store, ek_error *err);
 
 #endif

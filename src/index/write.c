@@ -126,13 +126,11 @@ static ek_status read_trace(writing *w, ek_error *err)
 
 /* ---- what the header says ---- */
 
-static void describe(writing *w, const struct stat *about)
+static void describe(writing *w)
 {
     ek__index_header *h = &w->header;
     h->magic = EK__INDEX_MAGIC;
     h->header_size = sizeof *h;
-    h->trace_size = about->st_size;
-    h->trace_changed = (int64_t)about->st_mtim.tv_sec * 1000000000 + about->st_mtim.tv_nsec;
     h->trace_bytes = ek__feed_offset(w->feed);
     h->begin = w->store.begin;
     h->end = w->store.end;
@@ -181,11 +179,8 @@ static ek_status write_index(writing *w, int fd, const char *path, ek_error *err
                             .interrupt = w->options ? w->options->interrupt : NULL,
                             .progress = told,
                             .user = w};
-    ek_status status = ek__sorter_finish(&w->store.events, err);
-    if (status == EK_OK)
-        status = ek__sorter_finish(&w->store.points, err);
-    if (status == EK_OK)
-        status = ek__sorter_finish(&w->store.flows, err);
+    ek_status status = ek__index_store_settle(&w->store, err);
+    describe(w);
     if (status == EK_OK && !ek__store_tracks(&w->store.base, &w->trace))
         return ek__no_memory(err);
     return status == EK_OK ? ek__index_finish_file(&how, err) : status;
@@ -243,7 +238,8 @@ static ek_status write_all(writing *w, ek__index_written *out, ek_error *err)
     ek_status status = read_trace(w, err);
     if (status != EK_OK)
         return status;
-    describe(w, &about);
+    w->header.trace_size = about.st_size;
+    w->header.trace_changed = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
     status = write_file(w, err);
     if (status != EK_OK)
         return status;
@@ -271,6 +267,7 @@ ek_status ek__index_write_within(const char *trace_path, const char *out_path, c
     ek__sorter_init(&w->store.events, 2, 1, 0, NULL);
     ek__sorter_init(&w->store.points, 2, 1, 0, NULL);
     ek__sorter_init(&w->store.flows, 2, 1, 0, NULL);
+    ek__sorter_init(&w->store.spans, 2, 1, 0, NULL);
     ek_status status = write_all(w, out, err);
     ek__feed_close(w->feed);
     ek__index_store_clear(&w->store);

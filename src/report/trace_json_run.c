@@ -315,6 +315,43 @@ static void put_pairs(ek__stream *s, const ek_trace_run *run)
     ek__stream_end(s);
 }
 
+static void put_matrix(ek__stream *s, const ek_trace_matrix *matrix)
+{
+    ek__stream_object(s, NULL, true);
+    ek__stream_text(s, "group", matrix->group);
+    ek__stream_list(s, "members", true);
+    for (int i = 0; i < matrix->n_members; i++) {
+        ek__stream_object(s, NULL, false);
+        ek__stream_from(s, "rank", matrix->member[i].rank, 0);
+        ek__stream_from(s, "place", matrix->member[i].place, 0);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+    ek__stream_list(s, "cells", true);
+    for (int i = 0; i < matrix->n_cells; i++) {
+        const ek_trace_matrix_cell *cell = &matrix->cell[i];
+        ek__stream_object(s, NULL, false);
+        ek__stream_int(s, "from", cell->from);
+        ek__stream_int(s, "to", cell->to);
+        ek__stream_int(s, "links", cell->n_links);
+        ek__stream_real(s, "size_mb", cell->size_mb);
+        ek__stream_fixed(s, "time_ms", cell->time_ms, 6);
+        ek__stream_real(s, "gbps", cell->bandwidth_gbps);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+    ek__stream_end(s);
+}
+
+/* Links from rank to rank. */
+static void put_matrices(ek__stream *s, const ek_trace_run *run)
+{
+    ek__stream_list(s, "link_matrices", true);
+    for (int i = 0; i < run->n_matrices; i++)
+        put_matrix(s, &run->matrix[i]);
+    ek__stream_end(s);
+}
+
 static void put_cluster(ek__stream *s, const ek_trace_run *run)
 {
     ek__stream_list(s, "cluster_table", true);
@@ -456,6 +493,7 @@ ek_status ek__put_trace_run(ek__stream *s, const ek_trace_run *run, ek_error *er
     put_stages(s, run);
     put_slow_rank(s, run);
     put_pairs(s, run);
+    put_matrices(s, run);
     put_cluster(s, run);
     put_all_links(s, run);
     ek__stream_from(s, "worst_rank_by_iteration_interval", run->worst_rank_by_interval, 0);

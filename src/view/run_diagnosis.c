@@ -15,10 +15,8 @@ static void facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_diagnosis *d = run->diagnosis;
     bool known = !isnan(d->step_seconds);
-    ek__view_fact(s, "step, of the diagnosis", known ? 1e9 * d->step_seconds : NAN, EK__UNIT_NS,
-                  known ? NULL : "no step was measured", known ? EK__MEASURED : NULL);
-    if (known && d->step_source)
-        ek__view_fact(s, "that step is the", NAN, EK__UNIT_TEXT, d->step_source, NULL);
+    ek__view_fact(s, "diagnosed step", known ? 1e9 * d->step_seconds : NAN, EK__UNIT_NS,
+                  known ? NULL : "none was measured", known ? EK__MEASURED : NULL);
     ek__view_fact(s, "bottlenecks", d->n_bottlenecks, EK__UNIT_COUNT, NULL, NULL);
 }
 
@@ -101,7 +99,12 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
 {
     const ek_diagnosis *d = run->diagnosis;
     ek__section x = ek__section_begin(s, "findings");
+    char text[512];
     (void)err;
+    if (d->step_source && !isnan(d->step_seconds)) {
+        snprintf(text, sizeof text, "Shares are of the diagnosed step: %s.", d->step_source);
+        ek__section_note(&x, text);
+    }
     if (d->n_bottlenecks == 0)
         ek__section_note(&x, "Nothing holds the run back by more than was asked for.");
     else if (d->n_bottlenecks > 1)
@@ -111,6 +114,8 @@ static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
     for (int i = 0; i < d->n_bottlenecks; i++)
         put_bottleneck(run, &d->bottleneck[i], i + 1, &x);
     put_missing(d, &x);
+    if (run->trace)
+        ek__view_trace_finding_table(run->trace, &x);
     ek__section_end(&x);
     return EK_OK;
 }

@@ -1,5 +1,6 @@
 /* A prediction of memory: does it fit, what every stage holds at its peak and block by block, which tensors make it,
  * what would remove them, what measures would bring, and what the figures rest on. MB are those of logs, 2^20 bytes. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,21 +48,22 @@ static void facts(const ek_view_run *run, ek__stream *s)
     const ek_memory *m = run->memory->memory;
     const ek_memory_stage *full = &m->stage[m->fullest];
     char text[32];
-    ek__view_fact(s, "memory", NAN, EK__UNIT_TEXT,
+    ek__view_fact(s, "predicted memory", NAN, EK__UNIT_TEXT,
                   m->limit == 0 ? "no limit is known"
                   : m->fits     ? "fits"
                                 : "does not fit",
                   EK__DERIVED);
     ek__view_fact(s, "fullest", NAN, EK__UNIT_TEXT, stage_name(m->fullest, text), EK__DERIVED);
-    ek__view_fact(s, "its peak", mb(ek__memory_peak(full)), EK__UNIT_MB, NULL, EK__DERIVED);
-    if (full->actual_peak > 0)
+    ek__view_fact(s, "its predicted peak", mb(ek__memory_peak(full)), EK__UNIT_MB, NULL, EK__DERIVED);
+    if (full->actual_peak > 0 && !run->trace && !run->diagnosis)
         ek__view_fact(s, "of it fragments", mb(full->actual_peak - full->used_peak), EK__UNIT_MB, NULL, EK__ASSUMED);
     if (m->limit > 0) {
         ek__view_fact(s, "limit", mb(m->limit), EK__UNIT_MB, NULL, NULL);
         ek__view_fact(s, m->margin < 0 ? "over the limit" : "free", mb(m->margin < 0 ? -m->margin : m->margin),
                       EK__UNIT_MB, NULL, EK__DERIVED);
     }
-    put_job(run->memory->job, s);
+    if (!run->trace && !run->diagnosis) /* whose own facts are more to the point */
+        put_job(run->memory->job, s);
 }
 
 static void notes(const ek_view_run *run, ek__stream *s)
@@ -235,8 +237,7 @@ static void put_courses(const ek_memory_report *r, ek__section *x)
 static const ek__view_column kept_column[] = {
     {"tensor", "Tensor, by what makes it", EK__UNIT_TEXT, false},
     {"mb", "Size", EK__UNIT_MB, false},
-    {"shape", "Shape on a rank", EK__UNIT_TEXT, false},
-    {"type", "Type", EK__UNIT_TEXT, false},
+    {"shape", "Shape on a rank, type", EK__UNIT_TEXT, false},
     {"with", "Still kept with", EK__UNIT_TEXT, false},
     {"for", "Kept for the gradient of", EK__UNIT_TEXT, false},
     {"pattern", "Removed by", EK__UNIT_TEXT, false},
@@ -257,7 +258,9 @@ static void shape_text(const ek_kept_tensor *t, char *text, size_t room)
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < t->n_dims && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, "%s%lld", i ? " x " : "", (long long)t->dim[i]);
+        used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, i ? " x " : "", t->dim[i]);
+    if (t->n_dims > 0 && used < room)
+        snprintf(text + used, room - used, " %s", ek_dtype_name[t->dtype]);
 }
 
 static void pattern_text(const ek_kept_tensor *t, char *text, size_t room)
@@ -281,7 +284,6 @@ static void put_kept_tensor(const ek_kept_tensor *t, ek__section *x)
     ek__cell_real(x, mb(t->bytes));
     shape_text(t, text, sizeof text);
     ek__cell_text(x, text[0] ? text : NULL);
-    ek__cell_text(x, t->n_dims > 0 ? ek_dtype_name[t->dtype] : NULL);
     kept_with(t, text, sizeof text);
     ek__cell_text(x, text[0] ? text : NULL);
     snprintf(text, sizeof text, "%s%s%s", t->for_recompute ? "recomputing " : "", t->reader,
@@ -471,8 +473,11 @@ static void put_time_bars(const ek_memory_report *r, ek__section *x)
     ek__bars_series(x, "backward", EK_VIEW_BACKWARD);
     for (int i = 0; i < r->n_times; i++)
         for (int k = 0; k < EK_N_RECOMPUTE; k++) {
-            const double value[] = {1e6 * r->time[i].ms.forward, 1e6 * r->time[i].ms.backward[k]};
+            const ek_layer_times *ms = &r->time[i].ms;
+            const double value[] = {1e6 * ms->forward, 1e6 * ms->backward[k]};
             char text[EK_NAME_SIZE + 64];
+            if (k > 0 && ms->backward[k] == ms->backward[0]) /* nothing of it is recomputed by this kind */
+                continue;
             snprintf(text, sizeof text, "%s, recomputing %s", r->time[i].name, ek_recompute_name[k]);
             ek__bars_bar(x, text, -1, value, 2);
         }

@@ -21,7 +21,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     ek__view_fact(s, "swept", NAN, EK__UNIT_TEXT, sweep->key->title, NULL);
     if (best) {
         ek__view_fact(s, "shortest step", best->step_time, EK__UNIT_TIME, NULL, EK__SIMULATED);
-        ek__view_fact(s, "at", best->value, EK__UNIT_NONE, NULL, NULL);
+        ek__view_fact(s, "shortest at", best->value, EK__UNIT_NONE, NULL, NULL);
     }
 }
 

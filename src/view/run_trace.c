@@ -127,7 +127,8 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
 {
-    ek__view_trace_findings(run, s);
+    if (!run->diagnosis)
+        ek__view_trace_findings(run, s);
     ek__view_trace_breakdown(run, s);
     ek__view_trace_layers(run, s);
     ek__view_trace_operators(run, s);

@@ -1,5 +1,6 @@
 /* Findings of a trace: what is worth doing, most to win first. Their gain is the most that can be won, from measured
- * times. Where a run has a diagnosis too, which ranks what the trace tells together with all else, they are a table. */
+ * times. Where a run has a diagnosis too, which ranks what the trace tells together with all else, they are a table
+ * behind it. */
 #include <math.h>
 
 #include "view/trace_sections.h"
@@ -28,29 +29,27 @@ static void put_finding(const ek_view_run *run, const ek_trace_finding *finding,
 }
 
 static const ek__view_column finding_column[] = {
-    {"finding", "What the trace alone shows", EK__UNIT_TEXT, false},
-    {"id", "Kind", EK__UNIT_TEXT, false},
+    {"finding", "Kind", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_NONE, false},
     {"gain", "At most to win, of a step", EK__UNIT_NS, false},
     {"share", "Share of the step", EK__UNIT_PERCENT, false},
-    {"rank", "Rank", EK__UNIT_NONE, false},
-    {"step", "Step", EK__UNIT_TEXT, false},
-    {"advice", "Advice", EK__UNIT_TEXT, false},
+    {"text", "What the trace alone shows", EK__UNIT_TEXT, false},
 };
 
-static void put_table(const ek_trace_run *run, ek__section *x)
+void ek__view_trace_finding_table(const ek_trace_run *run, ek__section *x)
 {
+    if (run->n_findings == 0)
+        return;
     ek__table_begin(x, "trace-findings", "Findings of the trace", finding_column,
                     sizeof finding_column / sizeof *finding_column);
     for (int i = 0; i < run->n_findings; i++) {
         const ek_trace_finding *finding = &run->finding[i];
         ek__row_begin(x);
-        ek__cell_text(x, finding->text);
         ek__cell_text(x, finding->id);
+        ek__view_cell_from(x, finding->rank);
         ek__cell_int(x, finding->gain_ns);
         ek__cell_real(x, 100 * finding->share);
-        ek__view_cell_from(x, finding->rank);
-        ek__cell_text(x, finding->step);
-        ek__cell_text(x, finding->advice);
+        ek__cell_text(x, finding->text);
         ek__row_end(x);
     }
     ek__table_end(x, -1, false);
@@ -60,14 +59,11 @@ void ek__view_trace_findings(const ek_view_run *run, ek__stream *s)
 {
     const ek_trace_run *trace = run->trace;
     ek__section x = ek__section_begin(s, "findings");
-    if (run->diagnosis && trace->n_findings > 0) {
-        put_table(trace, &x);
-    } else if (trace->n_findings > 0) {
+    if (trace->n_findings > 0)
         ek__section_note(&x, "Gains are the most that each finding alone can win; they do not add up.");
-        for (int i = 0; i < trace->n_findings; i++)
-            put_finding(run, &trace->finding[i], i + 1, &x);
-    } else if (!run->diagnosis) {
+    else
         ek__section_note(&x, "Nothing was found in the trace that is worth a change.");
-    }
+    for (int i = 0; i < trace->n_findings; i++)
+        put_finding(run, &trace->finding[i], i + 1, &x);
     ek__section_end(&x);
 }

@@ -256,12 +256,17 @@ void ek__view_trace_memory(const ek_view_run *run, ek__stream *s)
 {
     const ek_trace_run *trace = run->trace;
     ek__section x = ek__section_begin(s, "memory");
-    bool any = false;
+    bool any = false, held = false;
     for (int i = 0; i < trace->n_ranks; i++)
         any = any || !is_empty(&trace->rank[i].memory);
     if (!any)
         ek__section_note(&x, "These files do not tell memory. Record it with profile_memory=True, and give the folder "
                              "with memory_record.csv and operator_memory.csv; of MindSpore memory_block.csv too.");
+    for (int i = 0; i < trace->n_ranks; i++)
+        held = held || trace->rank[i].memory.n_largest > 0;
+    if (held && run->index)
+        ek__section_note(&x, "Of single allocations the files' largest ones and those never released are known here: "
+                             "what is alive at the pointer is less than the curves.");
     if (any)
         ek__view_note_rest(&x, trace->n_ranks - EK__VIEW_MAX_RANKS, "ranks' curves", "evenkeel trace has their peaks");
     put_lines(trace, &x);

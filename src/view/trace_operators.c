@@ -16,17 +16,11 @@ static bool has_namesake(const ek_trace_operator *list, int n, int at)
 }
 
 static const ek__view_column operator_column[] = {
-    {"operator", "Operator", EK__UNIT_TEXT, true},
-    {"type", "Type", EK__UNIT_TEXT, false},
-    {"core", "Core", EK__UNIT_TEXT, false},
-    {"count", "Times", EK__UNIT_COUNT, false},
-    {"total", "Total", EK__UNIT_NS, false},
-    {"least", "Shortest", EK__UNIT_NS, false},
-    {"average", "Average", EK__UNIT_NS, false},
-    {"most", "Longest", EK__UNIT_NS, false},
-    {"wait", "Waiting before it", EK__UNIT_NS, false},
-    {"share", "Share", EK__UNIT_PERCENT, false},
-    {"family", "Family", EK__UNIT_TEXT, false},
+    {"operator", "Operator", EK__UNIT_TEXT, true}, {"core", "Core", EK__UNIT_TEXT, false},
+    {"count", "Times", EK__UNIT_COUNT, false},     {"total", "Total", EK__UNIT_NS, false},
+    {"least", "Shortest", EK__UNIT_NS, false},     {"average", "Average", EK__UNIT_NS, false},
+    {"most", "Longest", EK__UNIT_NS, false},       {"wait", "Waiting before it", EK__UNIT_NS, false},
+    {"share", "Share", EK__UNIT_PERCENT, false},   {"family", "Family", EK__UNIT_TEXT, false},
 };
 
 static void put_operators(const ek_trace_run *run, int at, const char *id, const char *what,
@@ -48,7 +42,6 @@ static void put_operators(const ek_trace_run *run, int at, const char *id, const
             snprintf(key, sizeof key, "%s", op->name);
         ek__row_begin(x);
         ek__cell_text(x, key);
-        ek__cell_text(x, op->type);
         ek__cell_text(x, op->core);
         ek__cell_int(x, op->count);
         ek__cell_int(x, op->total);
@@ -60,7 +53,7 @@ static void put_operators(const ek_trace_run *run, int at, const char *id, const
         ek__cell_text(x, op->family);
         ek__row_end(x);
     }
-    ek__table_end(x, 4, true);
+    ek__table_end(x, 3, true);
 }
 
 static const ek__view_column sum_column[] = {

@@ -19,7 +19,7 @@ static void rank_text(int rank, int stage, char *text, size_t room)
 
 static const ek__view_column vote_column[] = {
     {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"votes", "Collectives that waited for it", EK__UNIT_COUNT, false},
+    {"votes", "Far later than the others", EK__UNIT_COUNT, false},
     {"shortest", "Came last", EK__UNIT_COUNT, false},
     {"compared", "Collectives compared", EK__UNIT_COUNT, false},
 };
@@ -59,11 +59,14 @@ static void put_gaps(const ek_trace_run *run, ek__section *x)
     ek__table_begin(x, "gaps", "How far ranks are apart", gap_column, sizeof gap_column / sizeof *gap_column);
     for (int i = 0; i < run->n_gaps; i++) {
         const ek_trace_gap *gap = &run->gap[i];
-        char most[64], least[64];
+        char part[64], most[64], least[64];
+        snprintf(part, sizeof part, "%s", gap->part);
+        for (char *c = part; *c; c++)
+            *c = *c == '_' ? ' ' : *c;
         rank_text(gap->most, gap->most_stage, most, sizeof most);
         rank_text(gap->least, gap->least_stage, least, sizeof least);
         ek__row_begin(x);
-        ek__cell_text(x, gap->part);
+        ek__cell_text(x, part);
         ek__cell_real(x, 100 * gap->gap);
         ek__cell_text(x, gap->flagged ? "yes" : "no");
         ek__cell_text(x, most);

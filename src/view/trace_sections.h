@@ -18,6 +18,8 @@ void ek__view_trace_host(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_ranks(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_files(const ek_view_run *run, ek__stream *s);
 void ek__view_trace_findings(const ek_view_run *run, ek__stream *s);
+/** The same as a table of a section, where a diagnosis has the findings. */
+void ek__view_trace_finding_table(const ek_trace_run *run, ek__section *x);
 
 /* ---- names ---- */
 

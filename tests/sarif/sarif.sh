@@ -8,6 +8,9 @@
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
+why=
+# shellcheck disable=SC1091 # checked by itself
+. "$here/../npm_packages.sh"
 [ $# = 2 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
 evenkeel=$(readlink -f "$1")
 [ -x "$evenkeel" ] || { echo "Bail out! $evenkeel is not there"; exit 2; }
@@ -15,26 +18,10 @@ packages=$2
 
 skip() { echo "1..0 # SKIP $*"; exit 0; }
 
-install_packages() {
-    mkdir -p "$packages" || exit 2
-    packages=$(cd "$packages" && pwd)
-    if cmp -s "$here/package-lock.json" "$packages/package-lock.json" && [ -d "$packages/node_modules/ajv" ]; then
-        return
-    fi
-    command -v npm >/dev/null || skip 'npm is not installed'
-    cp "$here/package.json" "$packages/"
-    cp "$here/package-lock.json" "$packages/lock"
-    cp "$packages/lock" "$packages/package-lock.json"
-    if ! (cd "$packages" && timeout 120 npm ci --omit=dev --no-audit --no-fund --ignore-scripts) \
-        >"$packages/npm.log" 2>&1 </dev/null; then
-        rm -f "$packages/package-lock.json"
-        sed 's/^/# /' "$packages/npm.log"
-        skip 'npm cannot install the schema and its validator'
-    fi
-}
-
 command -v node >/dev/null || skip 'node is not installed'
-install_packages
+mkdir -p "$packages" || exit 2
+packages=$(cd "$packages" && pwd)
+npm_packages "$here" "$packages" ajv || skip "$why"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -60,6 +60,7 @@ typedef struct replay {
     double pairs;
     replay_listener *listener;
     void *user;
+    replay_moment *moment; /* [blocks]; NULL: nobody asks */
 } replay;
 
 static bool is_live(const replay *r, uint64_t key)
@@ -81,6 +82,8 @@ static void take(replay *r, uint64_t key, int64_t bytes, int part)
     r->part[part] += bytes;
     if (r->listener && bytes)
         r->listener(r->user, key, bytes);
+    if (r->moment && r->now > r->moment[r->block].peak)
+        r->moment[r->block].peak = r->now;
     if (r->now > r->result.peak) {
         r->result.peak = r->now;
         r->result.block = r->block;
@@ -250,22 +253,38 @@ static void run_block(replay *r, const ek_block *block)
         r->pairs -= 1.0 / job->plan.n_chunks;
 }
 
-replay_result replay_stage(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                           size_t n_blocks, replay_listener *listener, void *user)
+static replay_result run_stage(replay r, const ek_block *blocks, size_t n_blocks)
 {
-    replay r = {.job = job, .programs = programs, .stage = stage, .listener = listener, .user = user};
     r.result.block = n_blocks;
     grow(&r.live);
-    for (r.block = 0; r.block < n_blocks; r.block++)
+    for (r.block = 0; r.block < n_blocks; r.block++) {
+        if (r.moment)
+            r.moment[r.block].peak = r.now;
         run_block(&r, &blocks[r.block]);
+        if (r.moment)
+            r.moment[r.block].after = r.now;
+    }
     for (size_t i = 0; i < r.live.size; i++) {
         const record *e = &r.live.record[i];
         if (e->key && e->bytes >= 0 && e->key >> 61 != KEY_WEIGHT)
-            fail_msg("stage %d: buffer %llx is never given back", stage, (unsigned long long)e->key);
+            fail_msg("stage %d: buffer %llx is never given back", r.stage, (unsigned long long)e->key);
     }
     r.result.left = r.now;
     free(r.live.record);
     return r.result;
+}
+
+replay_result replay_stage(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                           size_t n_blocks, replay_listener *listener, void *user)
+{
+    return run_stage((replay){.job = job, .programs = programs, .stage = stage, .listener = listener, .user = user},
+                     blocks, n_blocks);
+}
+
+void replay_course(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                   size_t n_blocks, replay_moment *moment)
+{
+    run_stage((replay){.job = job, .programs = programs, .stage = stage, .moment = moment}, blocks, n_blocks);
 }
 
 /* ---- jobs ---- */

@@ -23,6 +23,13 @@ typedef void replay_listener(void *user, uint64_t key, int64_t bytes);
 replay_result replay_stage(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                            size_t n_blocks, replay_listener *listener, void *user);
 
+/* Bytes at each block: the most while it runs, and when it is over. */
+typedef struct replay_moment {
+    int64_t peak, after;
+} replay_moment;
+void replay_course(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                   size_t n_blocks, replay_moment *moment);
+
 /* A small job of random shape, schedule, recomputation and rules. ek_job_clear() it. */
 ek_job random_job(ek__random *random);
 /* A plain dense one to change by hand: p stages of v chunks with n layers each, m micro-batches, 1F1B or interleaved.

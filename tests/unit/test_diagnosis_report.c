@@ -1,6 +1,5 @@
-/* The writers of a diagnosis. JSON must parse and give back every field; the page must hold every text, escaped, with
- * every element closed, and reach for nothing outside itself; lines for a terminal must end before column 100, but for
- * settings, which stand as they are. */
+/* The writers of a diagnosis. JSON must parse and give back every field; lines for a terminal must end before column
+ * 100, but for settings, which stand as they are. The page is test_view_runs.c's. */
 #include "input.h"
 
 #include <jansson.h>
@@ -179,73 +178,6 @@ static void json_of_nothing_is_whole(void **state)
     free(text);
 }
 
-/* ---- the page ---- */
-
-/* Every element that is opened must be closed in turn. */
-static void check_elements(const char *page)
-{
-    char open[64][16];
-    int depth = 0;
-    for (const char *at = page; (at = strchr(at, '<')); at++) {
-        bool closing = at[1] == '/';
-        char name[16];
-        if (at[1] == '!' || sscanf(at + 1 + closing, "%15[a-z0-9]", name) != 1)
-            continue;
-        if (strcmp(name, "meta") == 0)
-            continue;
-        if (!closing) {
-            assert_true(depth < 64);
-            snprintf(open[depth++], sizeof open[0], "%s", name);
-            continue;
-        }
-        assert_true(depth > 0);
-        assert_string_equal(open[--depth], name);
-    }
-    assert_int_equal(depth, 0);
-}
-
-static int count(const char *text, const char *needle)
-{
-    int n = 0;
-    for (; (text = strstr(text, needle)); text++)
-        n++;
-    return n;
-}
-
-static void a_page_escapes_all_texts_and_is_alone(void **state)
-{
-    static const char *const outside[] = {"<script", "onerror=\"", "http:", "https:", "url(",
-                                          "@import", "<link",      "<img",  "\x01",   "\xff"};
-    (void)state;
-    const ek_diagnosis d = sample();
-    char *page = written(ek_diagnosis_write_html, &d);
-    assert_int_equal(strncmp(page, "<!DOCTYPE html>\n", 16), 0);
-    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
-        if (strstr(page, outside[i]))
-            fail_msg("the page has %s", outside[i]);
-    check_elements(page);
-    /* id, title, text, file, step, change, setting, rests_on, caution, what is missing, a note */
-    assert_int_equal(count(page, "&lt;img src=x onerror=&quot;alert('1')&quot;&gt;&amp;amp;&lt;/pre&gt;"), 11);
-    assert_non_null(strstr(page, "38.6 ms (7.6 %)"));
-    assert_non_null(strstr(page, "41.2 ms (8.1 %)"));
-    assert_non_null(strstr(page, "\n\tindented: &lt;yes&gt;</pre>"));
-    assert_non_null(strstr(page, "prefers-color-scheme:dark"));
-    free(page);
-}
-
-static void bars_are_as_long_as_what_they_stand_for(void **state)
-{
-    (void)state;
-    const ek_diagnosis d = sample();
-    char *page = written(ek_diagnosis_write_html, &d);
-    /* The longest is the first cost, 41.2 ms; the first gain is 38.6, the second cost 10. */
-    assert_non_null(strstr(page, "class=\"gain\" style=\"width:93.69%\""));
-    assert_non_null(strstr(page, "class=\"cost\" style=\"width:100.00%\""));
-    assert_non_null(strstr(page, "class=\"cost\" style=\"width:24.27%\""));
-    assert_int_equal(count(page, "width:0.00%"), 3);
-    free(page);
-}
-
 /* ---- text ---- */
 
 static void lines_for_a_terminal_end_before_column_100(void **state)
@@ -297,7 +229,7 @@ static void a_full_disk_is_told(void **state)
 {
     (void)state;
     const ek_diagnosis d = sample();
-    writer *const writers[] = {write_plain, ek_diagnosis_write_json, ek_diagnosis_write_html};
+    writer *const writers[] = {write_plain, ek_diagnosis_write_json};
     for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
         ek_error err;
         FILE *out = fopen("/dev/full", "w");
@@ -313,8 +245,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_gives_back_every_field),
         cmocka_unit_test(json_of_nothing_is_whole),
-        cmocka_unit_test(a_page_escapes_all_texts_and_is_alone),
-        cmocka_unit_test(bars_are_as_long_as_what_they_stand_for),
         cmocka_unit_test(lines_for_a_terminal_end_before_column_100),
         cmocka_unit_test(a_text_says_what_when_and_how_much),
         cmocka_unit_test(a_full_disk_is_told),

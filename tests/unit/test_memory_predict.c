@@ -322,6 +322,59 @@ static void growth(void **state)
     assert_true(stages[1] < 8 * stages[0]);
 }
 
+static void check_course(const ek_job *job)
+{
+    ek_memory_course course;
+    ek__job_programs *programs;
+    ek_block *blocks;
+    ek_error err;
+    size_t n;
+    if (ek_memory_course_of(job, &course, &err) != EK_OK)
+        fail_msg("%s", err.message);
+    assert_int_equal(ek__job_programs_new(job, &programs, &err), EK_OK);
+    assert_int_equal(ek__job_order(job, &blocks, &n, &err), EK_OK);
+    assert_int_equal(course.n_blocks, n);
+    replay_moment *is = calloc(n + 1, sizeof *is);
+    for (int s = 0; s < course.n_stages; s++) {
+        const ek_memory_moment *moment = course.moment + (size_t)s * n;
+        replay_course(job, programs, s, blocks + (size_t)s * n, n, is);
+        for (size_t k = 0; k < n; k++) {
+            assert_int_equal(moment[k].peak - course.whole_step[s], is[k].peak);
+            assert_int_equal(moment[k].after - course.whole_step[s], is[k].after);
+        }
+    }
+    free(is);
+    free(blocks);
+    ek__job_programs_free(programs);
+    ek_memory_course_clear(&course);
+}
+
+static void memory_block_by_block_is_that_of_a_replay(void **state)
+{
+    (void)state;
+    ek__random random = ek__random_seed(7);
+    for (int i = 0; i < 40; i++) {
+        ek_job job = random_job(&random);
+        ek_memory memory;
+        ek_error err;
+        check_course(&job);
+        assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
+        ek_memory_course course;
+        assert_int_equal(ek_memory_course_of(&job, &course, &err), EK_OK);
+        for (int s = 0; s < memory.n_stages; s++) {
+            int64_t most = 0;
+            for (size_t k = 0; k < course.n_blocks; k++)
+                most = course.moment[(size_t)s * course.n_blocks + k].peak > most
+                           ? course.moment[(size_t)s * course.n_blocks + k].peak
+                           : most;
+            assert_int_equal(most, memory.stage[s].used_peak);
+        }
+        ek_memory_course_clear(&course);
+        ek_memory_clear(&memory);
+        ek_job_clear(&job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +387,7 @@ int main(void)
         {"layers recomputed in groups keep fewer inputs and bring more back", groups, NULL, NULL, NULL},
         {"a schedule without an order is refused, and nothing written", refused, NULL, NULL, NULL},
         {"the cost grows with layers, micro-batches and stages no faster than they do", growth, NULL, NULL, NULL},
+        cmocka_unit_test(memory_block_by_block_is_that_of_a_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

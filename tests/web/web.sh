@@ -9,6 +9,9 @@
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
+why=
+# shellcheck disable=SC1091 # checked by itself
+. "$here/../npm_packages.sh"
 [ $# = 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
 packages=$1
 
@@ -33,23 +36,8 @@ n=$(grep -c -E '^(not )?ok ' "$log")
 awk '/^(not )?ok / { print; failed = /^not /; next }
      failed && /^ / { print "#" $0 }' "$log"
 
-install_checker() {
-    if cmp -s "$here/package-lock.json" "$packages/package-lock.json" && [ -d "$packages/node_modules/typescript" ]; then
-        return 0
-    fi
-    command -v npm >/dev/null || { why='npm is not installed'; return 1; }
-    cp "$here/package.json" "$packages/"
-    cp "$here/package-lock.json" "$packages/package-lock.json"
-    if ! (cd "$packages" && timeout 120 npm ci --no-audit --no-fund --ignore-scripts) >"$packages/npm.log" 2>&1 </dev/null; then
-        rm -f "$packages/package-lock.json"
-        sed 's/^/# /' "$packages/npm.log"
-        why='npm cannot install TypeScript'
-        return 1
-    fi
-}
-
 n=$((n + 1))
-if ! install_checker; then
+if ! npm_packages "$here" "$packages" typescript; then
     echo "ok $n # SKIP types of the page: $why"
 elif "$packages/node_modules/.bin/tsc" -p "$here/tsconfig.json" >"$packages/types.log" 2>&1; then
     echo "ok $n - the page's modules have the types of types.d.ts"

@@ -11,10 +11,11 @@ import {
     lengthOf,
     longestOf,
     percent,
+    seriesColors,
     totalOf,
     wholeLength,
 } from "./bars_parts.js";
-import { choice, copyButton, makePart, onWidth, seriesColor } from "./part.js";
+import { choice, copyButton, makePart, onWidth } from "./part.js";
 import { separated } from "./rows.js";
 import { niceTicks, tickText } from "./scale.js";
 import { shortenTo, textWidth } from "./shorten.js";
@@ -37,7 +38,7 @@ let next_id = 0;
  */
 export function showBars(root, bars, context, options = {}) {
     const { format } = context;
-    const colors = bars.series.map((series, i) => seriesColor(context, series, i));
+    const colors = seriesColors(bars.series, context.colors);
     const inks = colors.map(inkOn);
     const totals = bars.bars.map((bar) => totalOf(bar.values));
     const longest = Math.max(options.longest ?? longestOf(bars), bars.limit ?? 0);

@@ -4,6 +4,9 @@
 import { element } from "../dom.js";
 import { luminance } from "../colors.js";
 
+const NEAR = 70; // of 442: colours closer than this are hard to tell apart
+const N_SERIES_COLORS = 8;
+
 /** Length of a value: none below 0. */
 export const lengthOf = (value) => (typeof value === "number" && value > 0 ? value : 0);
 
@@ -20,10 +23,33 @@ export function longestOf(bars) {
     return bars.bars.reduce((most, bar) => Math.max(most, wholeLength(bar.values)), 0);
 }
 
+/** Red, green and blue of a colour of context.colors. */
+function rgbOf(color) {
+    return (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+}
+
+/**
+ * Colours of the series of a chart: that of its type, so that a type looks the same everywhere; series without one get the
+ * first of the free colours that none of the others comes near to.
+ * @param {import("../types").Bars["series"]} series @param {import("../types").Colors} colors
+ */
+export function seriesColors(series, colors) {
+    const of_type = (type) => (type === null || type === undefined ? null : colors.type(type));
+    const used = series.map(({ type }) => of_type(type)).filter((color) => color !== null);
+    const isFree = (color) =>
+        used.every((other) => Math.hypot(...rgbOf(other).map((value, i) => value - rgbOf(color)[i])) > NEAR);
+    return series.map(({ type }, number) => {
+        const own = of_type(type);
+        if (own !== null) return own;
+        const free = Array.from({ length: N_SERIES_COLORS }, (_, i) => colors.series(i)).find(isFree);
+        used.push(free ?? colors.series(number));
+        return used[used.length - 1];
+    });
+}
+
 /** Black or white, whatever is read better on a colour of context.colors. */
 export function inkOn(color) {
-    const parts = (color.match(/[\d.]+/g) ?? []).map(Number);
-    return parts.length >= 3 && luminance(parts.slice(0, 3)) > 0.179 ? "#000" : "#fff";
+    return luminance(rgbOf(color)) > 0.179 ? "#000" : "#fff";
 }
 
 export function percent(part, whole) {

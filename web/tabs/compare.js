@@ -65,8 +65,8 @@ function pairsOf(a, b, kind) {
     return { pairs, alone: [...alone(all_a, all_b, ONLY_A), ...alone(all_b, all_a, ONLY_B)] };
 }
 
-function beside(page, show_a, show_b) {
-    const holder = element("div", { class: "beside" });
+function beside(page, title, show_a, show_b) {
+    const holder = element("div", { class: "beside", role: "group", "aria-label": title });
     const [left, right] = [element("div"), element("div")];
     holder.append(left, right);
     page.append(holder);
@@ -110,6 +110,7 @@ export const compareTab = {
                     const longest = Math.max(longestOf(left), longestOf(right), left.limit ?? 0, right.limit ?? 0);
                     return beside(
                         page,
+                        left.title,
                         (holder) => showBars(holder, left, context, { longest, title: `${left.title}, A` }),
                         (holder) => showBars(holder, right, context, { longest, title: `${right.title}, B` }),
                     );
@@ -117,6 +118,7 @@ export const compareTab = {
                 ...lines.pairs.flatMap(([left, right]) =>
                     beside(
                         page,
+                        left.title,
                         (holder) => showLines(holder, { ...left, title: `${left.title}, A` }, context),
                         (holder) => showLines(holder, { ...right, title: `${right.title}, B` }, context),
                     ),
@@ -126,7 +128,7 @@ export const compareTab = {
             const alone = [bars, lines, tables].flatMap((kind) => kind.alone);
             if (alone.length > 0)
                 page.append(
-                    element("h3", {}, "Without a counterpart"),
+                    element("h2", {}, "Without a counterpart"),
                     element(
                         "ul",
                         { class: "notes" },

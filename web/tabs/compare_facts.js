@@ -3,7 +3,9 @@
 import { element } from "../dom.js";
 import { betterWay, difference, joinLabels } from "./difference.js";
 import { makePart, signed } from "./part.js";
+import { shortenTo } from "./shorten.js";
 
+const WIDEST_NAME = 260;
 export const ONLY_A = "only in A";
 export const ONLY_B = "only in B";
 
@@ -66,7 +68,8 @@ export function factTable(a, b, format) {
             element("td", { class: change?.verdict ?? "" }, change ? verdictText(change) : alone),
         );
     });
-    const heads = ["", "A", "B", "Difference", "Percent", "Meaning"].map((title, i) =>
+    const nameOf = (letter, run) => shortenTo(`${letter}: ${run.name}`, WIDEST_NAME);
+    const heads = ["Fact", nameOf("A", a), nameOf("B", b), "Difference", "Percent", "Meaning"].map((title, i) =>
         element("th", { scope: "col", class: i > 0 && i < 5 ? "number" : null }, title),
     );
     const { part, body } = makePart("Facts");

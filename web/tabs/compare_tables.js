@@ -16,6 +16,25 @@ function figureColumns(a, b) {
     return [...columns, ...figures(b).filter((column) => !columns.some((other) => other.name === column.name))];
 }
 
+/** Of the figures in the unit of the first that differs at all, the one that differs most; the first when none does. */
+function mostDifferent(figures, a, b) {
+    const sums = figures.map((figure) =>
+        joinedRows(a, b, figure.name, ONLY_A, ONLY_B).reduce(
+            (sum, [, , , absolute]) => sum + Math.abs(typeof absolute === "number" ? absolute : 0),
+            0,
+        ),
+    );
+    const first = Math.max(
+        0,
+        sums.findIndex((sum) => sum > 0),
+    );
+    return figures.reduce(
+        (best, figure, i) =>
+            figure.unit === figures[first].unit && sums[i] > sums[figures.indexOf(best)] ? figure : best,
+        figures[first],
+    );
+}
+
 /**
  * Two tables of equal id, joined: one figure that can be chosen, the largest difference first.
  * @param {HTMLElement} root @param {import("../types").Table} a @param {import("../types").Table} b
@@ -25,7 +44,7 @@ export function joinedTable(root, a, b, context) {
     const figures = figureColumns(a, b);
     if (figures.length === 0) return () => {};
     const sorted = a.sort ? a.columns[a.sort.column].name : "";
-    const holder = element("div");
+    const holder = element("div", { class: "holder" });
     root.append(holder);
     let end = () => {};
     const options = figures.map((other) => /** @type {[string, string]} */ ([other.name, other.title]));
@@ -73,6 +92,6 @@ export function joinedTable(root, a, b, context) {
             },
         );
     };
-    show(figures.some((figure) => figure.name === sorted) ? sorted : figures[0].name);
+    show((figures.find((figure) => figure.name === sorted) ?? mostDifferent(figures, a, b)).name);
     return () => end();
 }

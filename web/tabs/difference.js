@@ -5,7 +5,8 @@
 const FREE = /\bfree\b/i; // memory that is free is good, a device that is free is not
 const OVER = /\bover the\b/i;
 const SHARE_OF_WORK = /\b(computing|busy)\b/i;
-const LESS = /\b(bubble|free|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|stall\w*|recompute\w*)\b/i;
+const LESS =
+    /\b(bubble|free|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|stall\w*|recompute\w*)\b/i;
 const MORE =
     /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|left|room|speed\w*)\b/i;
 const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begin|from|until)\b/i;

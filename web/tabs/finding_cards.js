@@ -38,12 +38,12 @@ function evidenceList(evidence) {
     });
     return items.length === 0
         ? null
-        : [element("h4", {}, "What was seen"), element("ul", { class: "evidence" }, items)];
+        : [element("h3", {}, "What was seen"), element("ul", { class: "evidence" }, items)];
 }
 
 function settingBlock(setting) {
     return [
-        element("h4", {}, "Setting"),
+        element("h3", {}, "Setting"),
         element(
             "div",
             { class: "setting" },
@@ -125,7 +125,7 @@ function card(finding, most, context) {
     return element(
         "article",
         { class: "finding", "aria-label": finding.title },
-        element("header", {}, element("h3", {}, rank + finding.title), words),
+        element("header", {}, element("h2", {}, rank + finding.title), words),
         costs(finding, most, format),
         evidenceList(finding.evidence),
         labelled("What to do:", finding.change),

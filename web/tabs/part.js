@@ -12,10 +12,10 @@ export function makePart(title, ...tools) {
     const head = element(
         "div",
         { class: "part-head" },
-        element("h3", {}, title),
+        element("h2", {}, title),
         element("div", { class: "part-tools" }, tools),
     );
-    return { part: element("section", { class: "part", "aria-label": title }, head, body), body };
+    return { part: element("div", { class: "part", role: "group", "aria-label": title }, head, body), body };
 }
 
 /** Puts a text into the clipboard, also where a page from a file may not do so directly. */
@@ -79,11 +79,4 @@ export function onWidth(node, draw) {
  */
 export function signed(format, value, unit) {
     return (value > 0 ? "+" : "") + format.value(value, unit).replace(/%$/, "points");
-}
-
-/** Colour of a series: that of its type, so that a type looks the same everywhere, or one by its number. */
-export function seriesColor(context, series, number) {
-    return series.type === null || series.type === undefined
-        ? context.colors.series(number)
-        : context.colors.type(series.type);
 }

@@ -47,27 +47,25 @@ export function showSection(root, section, context) {
     ];
 }
 
-/** Where a page has many parts: buttons that go to each. @param {HTMLElement} page */
+/** Where a page has many parts: buttons that go to each. Of parts beside each other the first is enough. */
 function showContents(page) {
-    const parts = [...page.querySelectorAll(".part")].filter((part) => !part.parentElement?.closest(".part"));
+    const parts = [...page.querySelectorAll(".part")].filter(
+        (part) => !part.parentElement?.closest(".part") && !part.matches(".beside > :not(:first-child) .part"),
+    );
     if (parts.length < CONTENTS_FROM) return;
     const go = (part) => () => {
         part.scrollIntoView({ block: "start" });
         part.querySelector(".scroller, [tabindex='0']")?.focus({ preventScroll: true });
     };
-    page.prepend(
-        element(
-            "nav",
-            { class: "contents", "aria-label": "Parts of this page" },
-            parts.map((part) =>
-                element(
-                    "button",
-                    { type: "button", class: "link", onclick: go(part) },
-                    part.getAttribute("aria-label"),
-                ),
-            ),
-        ),
+    const titleOf = (part) => part.closest(".beside")?.getAttribute("aria-label") ?? part.getAttribute("aria-label");
+    const contents = element(
+        "nav",
+        { class: "contents", "aria-label": "Parts of this page" },
+        parts.map((part) => element("button", { type: "button", class: "link", onclick: go(part) }, titleOf(part))),
     );
+    const chooser = page.querySelector(".chooser");
+    if (chooser) chooser.after(contents);
+    else page.prepend(contents);
 }
 
 /**

@@ -6,7 +6,7 @@ import { choiceOfSort, filteredOrder, separated, sortedOrder } from "./rows.js";
 import { copyButton, makePart, onWidth } from "./part.js";
 import { shortenTo, textWidth } from "./shorten.js";
 import { giveTip } from "./tip.js";
-import { virtualRows } from "./virtual.js";
+import { ALL_UP_TO, virtualRows } from "./virtual.js";
 
 const ROW_HEIGHT = 26;
 const PADDING = 20;
@@ -18,6 +18,7 @@ const NARROWEST_FIRST = 230;
 const SPARE = 60;
 const ROOM_OF_SCROLLBAR = 18;
 const FILTER_FROM = 9;
+const WORDS_OF_SENTENCE = 4; // texts of so many are broken into lines; names are shortened
 const LONG_FROM = 12;
 
 /** Columns of numbers: those that have one in any of the first rows, or whose unit says so. */
@@ -163,7 +164,10 @@ export function showTable(root, table, context, options = {}) {
                 node.style.setProperty("--share", `${((100 * value) / most[column]).toFixed(1)}%`);
         } else {
             const search = table.columns[column].search && has_timeline && typeof value === "string";
-            const text = shortenTo(full, widths[column] - PADDING - (search ? BUTTON : 0));
+            const room = widths[column] - PADDING - (search ? BUTTON : 0);
+            const sentence = !search && table.rows.length <= ALL_UP_TO && full.split(" ").length >= WORDS_OF_SENTENCE;
+            if (sentence && textWidth(full) > room) node.classList.add("sentence");
+            const text = sentence ? full : shortenTo(full, room);
             const name = element("span", { class: "name", tabindex: text === full ? null : 0 }, text);
             if (text !== full) {
                 name.setAttribute("aria-label", full);

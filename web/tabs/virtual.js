@@ -3,7 +3,7 @@
 
 import { element } from "../dom.js";
 
-const ALL_UP_TO = 200;
+export const ALL_UP_TO = 200; // rows that are all in the page, and may then be of any height
 const BEYOND = 12;
 
 /**

@@ -1,0 +1,154 @@
+/* Indices of traces: how fast one is written beside `evenkeel trace` on the same file in the same minutes, in how much
+ * memory, and how large it is. The largest trace comes through a pipe, as for `trace`, where the disk has room for its
+ * index and for the runs of the sort. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "copies.h"
+#include "evenkeel/trace.h"
+#include "index/write.h"
+
+enum { MB = 1000000, N_RUNS = 5 };
+
+static char folder[] = "/tmp/evenkeel_benchXXXXXX";
+
+typedef struct measured {
+    double seconds, peak_mb, index_bytes, n_events;
+    bool problem;
+} measured;
+
+static const char *in_folder(const char *name)
+{
+    static char path[2][128];
+    static int next;
+    char *own = path[next++ % 2];
+    snprintf(own, sizeof path[0], "%s/%s", folder, name);
+    return own;
+}
+
+static void read_apart(const char *path, void *result)
+{
+    measured *m = result;
+    ek_trace_run run;
+    ek_error err;
+    double begin = bench_now();
+    if (ek_trace_run_read(&path, 1, NULL, NULL, &run, &err) != EK_OK)
+        bench_give_up("%s", err.message);
+    m->seconds = bench_now() - begin;
+}
+
+static void write_apart(const char *path, void *result)
+{
+    measured *m = result;
+    ek__index_written written;
+    ek_error err;
+    double begin = bench_now();
+    if (ek__index_write(path, in_folder("index"), NULL, 0, 1, &written, &err) != EK_OK)
+        bench_give_up("%s", err.message);
+    m->seconds = bench_now() - begin;
+    m->peak_mb = bench_peak_mb();
+    m->index_bytes = (double)written.bytes_index;
+    m->n_events = (double)written.n_events;
+    m->problem = written.problem[0] != '\0';
+}
+
+/* The best of several, in turns: the others were disturbed. */
+static void measure(const char *path, measured *reading, measured *writing)
+{
+    for (int i = 0; i < N_RUNS; i++) {
+        measured r = {0}, w = {0};
+        bench_apart(read_apart, path, &r, sizeof r);
+        bench_apart(write_apart, path, &w, sizeof w);
+        unlink(in_folder("index"));
+        if (i == 0 || r.seconds < reading->seconds)
+            *reading = r;
+        if (i == 0 || w.seconds < writing->seconds)
+            *writing = w;
+    }
+}
+
+static void say_line(const char *size, double bytes, double trace_seconds, const measured *w)
+{
+    bench_say("| %s | %.2f s | %.2f s | %.2f GB/s | %.2f | %.0f MB | %.0f MB, %.1f %% |\n", size, trace_seconds,
+              w->seconds, bytes / w->seconds / 1e9, trace_seconds / w->seconds, w->peak_mb, w->index_bytes / MB,
+              100 * w->index_bytes / bytes);
+    bench_hold(w->peak_mb < 300, "the index of %s in 300 MB", size);
+    bench_hold(!w->problem && w->n_events > 0, "the index of %s whole", size);
+}
+
+static void size_table(const bench_copies *o)
+{
+    static const int64_t sizes[] = {10, 100, 1000};
+    static const char *const names[] = {"10 MB", "100 MB", "1 GB"};
+    bench_say("| file | `trace` | index | rate | of `trace`'s speed | resident | index |\n"
+              "|---|--:|--:|--:|--:|--:|--:|\n");
+    for (int i = 0; i < 3; i++) {
+        measured reading = {0}, writing = {0};
+        const char *path = in_folder("trace_view.json");
+        bench_copies_make(o, path, sizes[i] * MB);
+        measure(path, &reading, &writing);
+        say_line(names[i], bench_file_bytes(path), reading.seconds, &writing);
+        if (i == 2)
+            bench_hold(2 * reading.seconds >= writing.seconds, "half the speed of `trace`");
+        unlink(path);
+    }
+}
+
+/* Through a pipe, with the given work. */
+static measured through_pipe(const bench_copies *o, int64_t bytes, void (*work)(const char *path, void *result))
+{
+    measured m = {0};
+    int status;
+    const char *path = in_folder("pipe.json");
+    if (mkfifo(path, 0600) != 0)
+        bench_give_up("no pipe");
+    fflush(NULL);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int fd = open(path, O_WRONLY);
+        bench_copies_write(o, fd, bytes);
+        close(fd);
+        _exit(0);
+    }
+    bench_apart(work, path, &m, sizeof m);
+    waitpid(writer, &status, 0);
+    unlink(path);
+    return m;
+}
+
+static void stream_line(const bench_copies *o, int64_t bytes)
+{
+    struct statvfs room;
+    if (statvfs(folder, &room) != 0 || (double)room.f_bavail * (double)room.f_frsize < 0.4 * (double)bytes) {
+        bench_say("\n20 GB: not measured, the disk has no room for its index.\n");
+        return;
+    }
+    measured reading = through_pipe(o, bytes, read_apart), writing = through_pipe(o, bytes, write_apart);
+    unlink(in_folder("index"));
+    say_line("20 GB, from a pipe", (double)bytes, reading.seconds, &writing);
+}
+
+void bench_index(double seconds)
+{
+    bench_copies o = {0};
+    bench_say("## Indices of traces\n\n");
+    if (!bench_copies_take(&o)) {
+        bench_say("Not measured: the real trace to copy is not there (EK_SHARED).\n");
+        bench_copies_clear(&o);
+        return;
+    }
+    if (!mkdtemp(folder))
+        bench_give_up("no folder in /tmp");
+    bench_say("The same files as above, all cores, in the cache, the best of five in turns with `trace`.\n\n");
+    size_table(&o);
+    stream_line(&o, (int64_t)(20 * seconds) * 1000 * MB);
+    rmdir(folder);
+    bench_copies_clear(&o);
+}

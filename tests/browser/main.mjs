@@ -1,0 +1,8 @@
+// All browser tests, one file a topic.
+import { main } from "./harness.mjs";
+import "./pages.mjs";
+import "./acts.mjs";
+import "./hostile.mjs";
+import "./served.mjs";
+
+await main(process.argv.slice(2));

@@ -1,0 +1,95 @@
+// Every kind of page opens from a file, shows its tabs, and reports no error; the first tab of each looks as it did.
+import { join } from "node:path";
+import { check, equal, folder, page_of, same_picture, test, until } from "./harness.mjs";
+import { write_run } from "./traces.mjs";
+
+const model = ["--init", "examples/llama175b_init.yaml", "-m", "llama175b", "-mem", "56000", "--format", "json"];
+const pipeline = ["-s", "16", "-i", "3", "-mb", "16", "-lm", "1"];
+
+/** Pages by kind: how evenkeel makes each, and the tabs that it must have. */
+export const pages = {
+    simulation: {
+        make: () => page_of("simulation", ["simulate", "examples/llama175b_manual.yaml", ...model, "-mb", "16", "--html", "PAGE"]),
+        tabs: ["Timeline", "Plan", "Breakdown", "Layers", "Memory"],
+    },
+    balance: {
+        make: () => page_of("balance", ["balance", ...model, ...pipeline, "-naive", "1", "-t", "2", "--html", "PAGE"]),
+        tabs: ["Timeline", "Plan", "Breakdown", "Layers", "Memory", "Compare"],
+    },
+    sweep: {
+        make: () => page_of("sweep", ["balance", ...model, "-s", "16", "-i", "1", "-mb", "16", "--sweep", "mem=50000:70000:10000", "-t", "1",
+            "--html", "PAGE"]),
+        tabs: ["Sweep"],
+    },
+    uniform: {
+        make: () => page_of("uniform", ["simulate", "--uniform", "forward=2,backward_input=2,backward_weight=2", "-s", "8", "-mb", "16",
+            "--schedule", "zb-h1", "--format", "json", "--html", "PAGE"]),
+        tabs: ["Timeline"],
+    },
+    memory: {
+        make: () => page_of("memory", ["memory", "examples/llama175b_train.yaml", "--measures", "--format", "json", "--html", "PAGE"]),
+        tabs: ["Memory"],
+    },
+    trace: {
+        make: () => page_of("trace", ["trace", "examples/trace", "--format", "json", "--html", "PAGE"]),
+        tabs: ["Timeline", "Breakdown", "Layers", "Operators", "Communication", "Memory"],
+    },
+    operators: {
+        make: () => page_of("operators", ["trace", write_run(join(folder, "run"), 4), "--format", "json", "--html", "PAGE"]),
+        tabs: ["Timeline", "Breakdown", "Operators", "Communication"],
+    },
+    diagnosis: {
+        make: () => page_of("diagnosis", ["diagnose", "examples/run", "--device", "910B", "--limit", "58GB", "--html", "PAGE"]),
+        tabs: ["Findings", "Timeline", "Breakdown"],
+    },
+    view: {
+        make: () => page_of("view", ["view", "examples/run", "--out", "PAGE"]),
+        tabs: ["Timeline", "Breakdown", "Findings"],
+    },
+    compare: {
+        make: () => page_of("compare", ["view", "examples/trace/rank_0", "--against", "examples/trace/rank_1", "--out", "PAGE"]),
+        tabs: ["Timeline", "Breakdown", "Compare"],
+    },
+};
+
+const titles = (page) => page.$$eval("[role=tab]", (tabs) => tabs.map((tab) => tab.textContent));
+
+/** Go to a tab and wait until it has something in it. */
+export async function go_to(page, title) {
+    await page.click(`[role=tab]:text-is("${title}")`);
+    await page.waitForFunction(() => document.querySelector("[role=tabpanel]")?.childElementCount > 0);
+    await page.waitForTimeout(100);
+}
+
+for (const [kind, { make, tabs }] of Object.entries(pages)) {
+    test(`the page of kind ${kind} opens, and each of its tabs shows something`, async (open) => {
+        const page = await open(make());
+        const there = await titles(page);
+        equal(tabs.filter((tab) => !there.includes(tab)), [], `tabs that are missing among ${there.join(", ")}`);
+        for (const title of there) {
+            await go_to(page, title);
+            const box = await page.locator("[role=tabpanel]").boundingBox();
+            check(box.width > 300 && box.height > 200, `${title} has ${box.width} x ${box.height} pixels`);
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            check(wide <= 0, `${title} is ${wide} pixels wider than the window`);
+            equal(await page.$$eval("[role=alert]", (all) => all.map((alert) => alert.textContent).filter(Boolean)), [],
+                `errors in ${title}`);
+        }
+    });
+}
+
+for (const [kind, title] of [["simulation", "Timeline"], ["simulation", "Breakdown"], ["simulation", "Memory"], ["balance", "Compare"],
+    ["sweep", "Sweep"], ["memory", "Memory"], ["trace", "Layers"], ["operators", "Timeline"], ["operators", "Operators"],
+    ["operators", "Communication"], ["diagnosis", "Findings"]]) {
+    for (const dark of [false, true]) {
+        if (dark && !["Timeline", "Findings", "Memory"].includes(title)) continue;
+        const name = `${kind}-${title.toLowerCase()}${dark ? "-dark" : ""}`;
+        test(`${title} of ${kind} looks as it did, ${dark ? "dark" : "light"}`, async (open) => {
+            const page = await open(pages[kind].make(), { dark });
+            await go_to(page, title);
+            await until(async () => (await page.$$("[aria-busy=true]")).length === 0, "the page is still busy");
+            await page.waitForTimeout(300);
+            await same_picture(page, name);
+        });
+    }
+}
