@@ -31,6 +31,7 @@ test("a bar's total has all values, its length only those above 0", () => {
     assert.equal(longestOf(bars), 12);
     assert.equal(longestOf({ ...bars, bars: [bars.bars[1]] }), 4);
     assert.equal(longestOf({ ...bars, bars: [] }), 0);
+    assert.equal(longestOf({ ...bars, bars: [{ label: "w", group: null, values: [0.25, 0.5] }] }), 0.75);
 });
 
 test("the text of a bar has its parts with their shares and how it stands to the limit", () => {

@@ -80,12 +80,16 @@ test("a linear scale of colours is the share of the way from 0 to the most", () 
 });
 
 test("a logarithmic scale goes by factors, and back", () => {
-    const scale = colorScale([1, 1000, 0, 10], true);
-    assert.equal(scale.of(1), 0);
-    assert.equal(scale.of(1000), 1);
-    assert.ok(Math.abs(scale.of(10) - 1 / 3) < 1e-12);
-    assert.equal(scale.of(0), 0);
-    for (const value of [1, 7, 99, 1000]) assert.ok(Math.abs(scale.at(scale.of(value)) / value - 1) < 1e-12);
+    for (const least of [1, 5, 0.002]) {
+        const scale = colorScale([least, 1000 * least, 0, 10 * least], true);
+        assert.equal(scale.of(least), 0);
+        assert.equal(scale.of(1000 * least), 1);
+        assert.ok(Math.abs(scale.of(10 * least) - 1 / 3) < 1e-12);
+        assert.equal(scale.of(0), 0);
+        for (const factor of [1, 7, 99, 1000]) {
+            assert.ok(Math.abs(scale.at(scale.of(factor * least)) / (factor * least) - 1) < 1e-12);
+        }
+    }
 });
 
 test("a scale of colours grows with the value, and one value or none does no harm", () => {
