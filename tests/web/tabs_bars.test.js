@@ -70,6 +70,12 @@ test("a type has its own colour, and series without one get colours that are tol
                 made.slice(0, i).forEach((other) => assert.ok(distance(color, other) > 60, `${made}`)),
             );
         }
+        // As many series as a memory prediction has: types and others beside each other.
+        const mixed = seriesColors(
+            [{ type: 4 }, { type: 1 }, { type: 2 }, { type: 3 }, ...Array(3).fill({ type: null })],
+            colors,
+        );
+        assert.equal(new Set(mixed).size, 7, `${mixed}`);
         const many = seriesColors(
             Array.from({ length: 20 }, () => ({ type: null })),
             colors,
