@@ -13,7 +13,7 @@ import { showMarks } from "./side/marks.js";
 import { showSums } from "./side/sums.js";
 import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
-import { makeClient, makeServed } from "./source_served.js";
+import { Gone, makeClient, makeServed } from "./source_served.js";
 import { decodeView, firstView, makeState } from "./state.js";
 import { tabsOf } from "./tabs.js";
 
@@ -73,7 +73,9 @@ function page(doc) {
         /** @type {Context} */
         const context = { document: doc, state, run, source: null, colors, format, of: contextOf };
         if (run.timeline === null) return context;
-        const failed = (/** @type {unknown} */ error) => showError(messageOf(error));
+        const failed = (/** @type {unknown} */ error) => {
+            if (!(error instanceof Gone)) showError(messageOf(error));
+        };
         try {
             context.source = doc.served
                 ? makeServed(run.timeline, makeClient("", showError), failed)

@@ -1,7 +1,8 @@
 // Moves the shown stretch so that a place can be seen: no further and no closer than needed.
 
+import { allTracks, passes } from "./rows.js";
+
 /** @typedef {import("./types").State} State */
-/** @typedef {import("./types").Timeline} Timeline */
 
 const least_share = 1 / 400; // of the picture, below which an event is too narrow to be seen
 const good_share = 1 / 20; // what it then gets
@@ -28,16 +29,20 @@ export function stretchFor(shown, event, whole, least) {
 }
 
 /**
- * Show an event, and select it.
+ * Show an event, and select it. A filter that hides its row gives way.
  * @param {State} state
- * @param {Timeline} timeline
+ * @param {import("./types").Source} source
  * @param {{ row: number, index: number, begin: number, end: number }} event
  */
-export function reveal(state, timeline, event) {
+export function reveal(state, source, event) {
+    const { timeline, row_track } = source;
+    const track = allTracks(timeline)[row_track[event.row]];
+    const hidden = !passes(state.view.filter, timeline.groups[track.group], track);
+    const filter = hidden ? { ...state.view.filter, rank: "", stage: "", track: "" } : state.view.filter;
     const { begin, end } = state.view;
     const least = Math.min(end - begin, timeline.unit === "ns" ? 1000 : (timeline.end - timeline.begin) / 1e4);
     const stretch = stretchFor({ begin, end }, event, timeline, least);
-    state.set({ ...stretch, selected: { row: event.row, index: event.index } });
+    state.set({ ...stretch, filter, selected: { row: event.row, index: event.index } });
 }
 
 /**

@@ -16,6 +16,9 @@ const arrows_margin = 1; // screens on each side
 
 /** @typedef {{ level: number, rows: number[], first: number, last: number }} Wanted */
 
+/** The server does not answer: said once for the page, by the client. */
+export class Gone extends Error {}
+
 /**
  * Asks the server. An answer that is no success is an error with the server's words.
  * @param {string} base  address that the others are relative to
@@ -30,11 +33,11 @@ export function makeClient(base, failed) {
         try {
             answer = await fetch(`${base}${path}${text === "" ? "" : "?"}${text}`, { signal, cache: "no-store" });
         } catch (error) {
-            if (!signal?.aborted && !told) {
-                told = true;
-                failed("The server does not answer any more. Start `evenkeel view --serve` again and open its address.");
-            }
-            throw error;
+            if (signal?.aborted) throw error;
+            const gone = new Gone("The server does not answer any more. Start `evenkeel view --serve` again and open its address.");
+            if (!told) failed(gone.message);
+            told = true;
+            throw gone;
         }
         if (!answer.ok) throw new Error((await answer.text()).trim() || `The server answers with status ${answer.status}.`);
         told = false;
@@ -277,6 +280,7 @@ export function makeServed(timeline, get, failed) {
 
         async sums(rows, begin, end, progress, signal) {
             let state = "";
+            if (rows.length === 0) return [];
             for (;;) {
                 const query = { rows: asList(rows.slice(0, most_rows)), begin: down(begin), end: up(end), state };
                 const answer = await (await get("sums", query, signal)).json();
@@ -287,6 +291,7 @@ export function makeServed(timeline, get, failed) {
         },
 
         arrows(rows, begin, end, limit) {
+            if (rows.length === 0) return { all: true, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
             const shown = clipped(begin, end);
             const list = asList(rows.slice(0, most_rows));
             const level = levelOf((shown.end - shown.begin) / 1024);

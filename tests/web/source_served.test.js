@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { makeClient, makeServed } from "../../web/source_served.js";
+import { Gone, makeClient, makeServed } from "../../web/source_served.js";
 import { inList } from "../../web/rows.js";
 import { randomOf, randomTimeline } from "./random.js";
 
@@ -155,6 +155,16 @@ test("a request that nobody waits for any more is ended", async () => {
     assert.ok(source.boxes(0, 1000, 1400, 0.4) !== null);
 });
 
+test("for no rows nothing is asked", async () => {
+    const { asked, get } = server();
+    const source = makeServed(timeline, get, failed);
+    source.frame([], 0, 1000, 1);
+    assert.equal(source.arrows([], 0, 1000, 100).name.length, 0);
+    assert.deepEqual(await source.sums([], 0, 1000, () => {}, new AbortController().signal), []);
+    assert.equal(await source.find("a", [], true, { time: 0, row: 0, index: 0 }), null);
+    assert.equal(asked.length, 0);
+});
+
 test("names are asked for together, once", async () => {
     const { asked, get } = server();
     const source = makeServed(timeline, get, failed);
@@ -189,8 +199,8 @@ test("the client says once that the server is gone, and passes on what it refuse
     const real = globalThis.fetch;
     try {
         globalThis.fetch = async () => { throw new TypeError("refused"); };
-        await assert.rejects(client("rows", { rows: "0" }));
-        await assert.rejects(client("rows", { rows: "0" }));
+        await assert.rejects(client("rows", { rows: "0" }), Gone);
+        await assert.rejects(client("rows", { rows: "0" }), /does not answer/);
         assert.equal(told.length, 1);
         globalThis.fetch = async (address) => new Response(`no ${address}`, { status: 400 });
         await assert.rejects(client("find", { text: "a&b" }), /no http:\/\/127\.0\.0\.1:1\/find\?text=a%26b/);

@@ -117,6 +117,23 @@ test("what the filter hides has no place, and a group without tracks no header",
     assert.equal(layout.of_group[0], -1);
 });
 
+test("tracks without rows are not shown", () => {
+    const layout = layOut(
+        timelineOf([
+            [
+                ["host", 0],
+                ["compute", 1],
+            ],
+            [["host", 0]],
+        ]),
+        all,
+    );
+    assert.deepEqual(
+        layout.lines.map((line) => line.key),
+        ["0", "0/1"],
+    );
+});
+
 test("groups of one track each have no headers", () => {
     const layout = layOut(timelineOf([[["stage", 1]], [["stage", 1]]]), all);
     assert.deepEqual(

@@ -2,7 +2,16 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { fractionsOf } from "./random.js";
-import { clampStretch, everything, fit, limitsOf, moveBy, reveal, zoomAt } from "../../web/timeline/scale.js";
+import {
+    askedStretch,
+    clampStretch,
+    everything,
+    fit,
+    limitsOf,
+    moveBy,
+    reveal,
+    zoomAt,
+} from "../../web/timeline/scale.js";
 
 const HOUR = 3.6e12;
 const limits = { begin: 0, end: HOUR, least: 1 };
@@ -76,4 +85,22 @@ test("a timeline without length can still be shown", () => {
         { begin: -5, end: 7, unit: "ns" },
     ]);
     assert.deepEqual(both, { begin: -5, end: 10, least: 1 });
+});
+
+test("what is asked for holds what is shown, and stays the same while the picture moves a little", () => {
+    const next = fractionsOf(3);
+    for (let n = 0; n < 500; n++) {
+        const span = 10 ** (3 * next() + 1),
+            begin = 1e9 * next();
+        const asked = new Set();
+        for (let pixel = 0; pixel < 60; pixel++) {
+            const at = begin + (pixel * span) / 1000;
+            const { begin: from, end: to, resolution } = askedStretch(at, at + span, 1000);
+            assert.ok(from <= at && to >= at + span * (1 - 1e-9), `${from} ${at} ${at + span} ${to}`);
+            assert.ok(to - from <= span * 1.51);
+            assert.ok(Math.abs(resolution - span / 1000) <= 1e-5 * resolution);
+            asked.add(`${from} ${to} ${resolution}`);
+        }
+        assert.ok(asked.size <= 3, `${asked.size} different ones`);
+    }
 });

@@ -58,7 +58,7 @@ export function showDetails(root, context) {
         if (flow.row < 0) return element("li", { class: "quiet" }, `${flow.name} ${way} an event that is not here`);
         const track = tracks[source.row_track[flow.row]];
         const where = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
-        const go = element("button", { class: "link", onclick: () => reveal(state, timeline, flow) }, flow.event || "event");
+        const go = element("button", { class: "link", onclick: () => reveal(state, source, flow) }, flow.event || "event");
         const moment = exact(flow.begin);
         return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${where}, at ${moment}`));
     }

@@ -4,7 +4,7 @@
 import { element, fill } from "../dom.js";
 import { messageOf } from "../errors.js";
 import { reveal } from "../reveal.js";
-import { allTracks, filteredRows, inList } from "../rows.js";
+import { allTracks, filteredRows, passes } from "../rows.js";
 
 const wait_ms = 250;
 const most_offered = 60; // names of tracks
@@ -28,6 +28,7 @@ export function showTools(root, context) {
     const arrows = element("input", { type: "checkbox", onchange: () => state.set({ arrows: arrows.checked }) });
     arrows.checked = state.view.arrows;
 
+    const tracks = allTracks(timeline);
     let asked = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
@@ -87,7 +88,7 @@ export function showTools(root, context) {
             }
             if (mine !== asked) return;
             tell(hit?.names ?? 0);
-            if (hit !== null) reveal(state, timeline, hit);
+            if (hit !== null) reveal(state, source, hit);
         } catch (error) {
             if (mine === asked) fill(found, messageOf(error));
         }
@@ -113,8 +114,8 @@ export function showTools(root, context) {
             },
         });
         const mark = () => {
-            const numbers = key === "rank" || key === "stage";
-            const wrong = numbers && input.value !== "" && !timeline.groups.some((group) => inList(input.value, group[key]));
+            const alone = { rank: "", stage: "", track: "", name: "", [key]: input.value };
+            const wrong = input.value !== "" && !tracks.some((track) => passes(alone, timeline.groups[track.group], track));
             input.classList.toggle("wrong", wrong);
             input.classList.toggle("used", input.value !== "" && !wrong);
             input.setAttribute("aria-invalid", String(wrong));
@@ -127,7 +128,6 @@ export function showTools(root, context) {
 
     const numbers = (/** @type {"rank" | "stage"} */ key) =>
         [...new Set(timeline.groups.map((group) => group[key]))].filter((number) => number >= 0).map(String);
-    const tracks = allTracks(timeline);
     const streams = [...new Set([...tracks.map((track) => track.class), ...tracks.map((track) => track.name)])]
         .filter((name) => name !== "").slice(0, most_offered);
     const filters = [

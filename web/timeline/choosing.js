@@ -21,19 +21,20 @@ export function newChoosing(it, pointing) {
             const length = details.end - details.begin;
             const begins = moment(details.begin, length);
             tip.say(`${details.name}, ${where}, begins at ${begins}, lasts ${duration(length)}`);
-            if (it.revealing) {
-                it.revealing = false;
-                bringIntoSight(chosen);
-            }
+            bringIntoSight(chosen);
         }
         it.ask();
     }
 
-    /** @param {import("./selection.js").Chosen} chosen */
+    /** Its row wherever it was chosen, in the side panel or by a search; its time where keys chose it.
+     *  @param {import("./selection.js").Chosen} chosen */
     function bringIntoSight(chosen) {
         const { pane, row, details } = chosen,
             place = pane.placeOf(row);
-        show(reveal(stretch(), details.begin, details.end, limits));
+        if (it.revealing) {
+            it.revealing = false;
+            show(reveal(stretch(), details.begin, details.end, limits));
+        }
         if (place !== null && place.y < pane.box.y) {
             pane.scrollTo(pane.top + place.y - pane.box.y - 24);
         } else if (place !== null && place.y + place.height > pane.box.y + pane.box.height) {

@@ -52,7 +52,7 @@ export function drawAxis(canvas, parts, time, ticks, palette, corner) {
     canvas.fillStyle = palette.css.strong;
     canvas.fillRect(0, parts.rows.y - 1, parts.width, 1);
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText(fitName(canvas, corner, gutter - 14), 8, axis.y + axis.height / 2);
+    canvas.fillText(fitName(canvas, corner, gutter - 14, "small"), 8, axis.y + axis.height / 2);
     clipTo(canvas, { ...axis, height: axis.height + parts.steps.height });
     canvas.fillStyle = palette.css.strong;
     for (let k = 0, at = ticks.first; at <= time.end && k < 1000; k++, at = ticks.first + k * ticks.minor) {
@@ -104,7 +104,7 @@ export function drawOverview(canvas, parts, time, all, picture, palette, text) {
     canvas.fillStyle = palette.css.ground;
     canvas.fillRect(0, box.y, parts.width, box.height);
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText(fitName(canvas, text, parts.gutter - 14), 8, box.y + box.height / 2);
+    canvas.fillText(fitName(canvas, text, parts.gutter - 14, "small"), 8, box.y + box.height / 2);
     if (picture !== null) {
         canvas.drawImage(picture, box.x, box.y + 3, box.width, box.height - 6);
     }
@@ -213,6 +213,9 @@ export function drawSplit(canvas, parts, palette) {
     canvas.fillRect(split.width / 2 - 18, split.y + 3, 36, 2);
 }
 
+/** Pixels of the lanes: scratch of drawLanes. @type {ImageData | null} */
+let kept = null;
+
 /**
  * The lanes in sight: curves and their names.
  * @param {Canvas} canvas @param {Parts} parts @param {Time} time
@@ -228,7 +231,11 @@ export function drawLanes(canvas, parts, time, lanes, view, palette) {
     }
     const width = Math.round(box.width * ratio),
         scale = width / (time.end - time.begin);
-    const image = new ImageData(width, Math.round(box.height * ratio));
+    const height = Math.round(box.height * ratio);
+    if (kept === null || kept.width !== width || kept.height !== height) {
+        kept = new ImageData(width, height);
+    }
+    const image = kept;
     const pixels = new Uint32Array(image.data.buffer).fill(palette.ground);
     const first = Math.floor(view.top / LANE),
         last = Math.min(lanes.length, Math.ceil((view.top + box.height) / LANE));
@@ -321,9 +328,9 @@ function nameLane(canvas, lane, group, box, value, palette) {
     canvas.fillStyle = palette.css.text;
     canvas.textAlign = "left";
     canvas.textBaseline = "middle";
-    canvas.fillText(fitName(canvas, group, box.width - 86), 8, box.y + 13);
+    canvas.fillText(fitName(canvas, group, box.width - 86, "bold"), 8, box.y + 13);
     small(canvas, palette, palette.css.quiet);
-    canvas.fillText(fitName(canvas, lane.name, box.width - 16), 8, box.y + 30);
+    canvas.fillText(fitName(canvas, lane.name, box.width - 16, "small"), 8, box.y + 30);
     canvas.textAlign = "right";
     const [low] = rangeOf(lane);
     if (Number.isFinite(lane.most)) {

@@ -55,10 +55,11 @@ const fitted = new Map();
 /**
  * A name of a row, cut so that it fits: "PROCESS / THREAD" loses its process first. Measured once for each name.
  * @param {CanvasRenderingContext2D} context with the font set @param {string} text @param {number} width
+ * @param {string} font  a name for it
  * @returns {string}
  */
-export function fitName(context, text, width) {
-    const key = `${context.font}|${Math.round(width)}|${text}`,
+export function fitName(context, text, width, font) {
+    const key = `${font}|${Math.round(width)}|${text}`,
         known = fitted.get(key);
     if (known !== undefined) {
         return known;

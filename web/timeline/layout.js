@@ -153,7 +153,9 @@ export function layOut(timeline, options) {
     timeline.groups.forEach((group, at) => {
         const base = track_at;
         track_at += group.tracks.length;
-        const shown = group.tracks.map((_, number) => number).filter((number) => options.shows(at, number));
+        const shown = group.tracks
+            .map((_, number) => number)
+            .filter((number) => group.tracks[number].n_rows > 0 && options.shows(at, number));
         if (shown.length === 0) {
             return;
         }

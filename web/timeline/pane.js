@@ -5,6 +5,7 @@ import { allTracks, passes } from "../rows.js";
 import { askForLabels, fitName, letterWidth, newLabels, writeLabels } from "./labels.js";
 import { GAP, defaultFolds, isFolded, lineAt, layOut, placeOf, rowAt, withFolds } from "./layout.js";
 import { newLook } from "./look.js";
+import { askedStretch } from "./scale.js";
 import { DIM, copyLine, newLiner, paintLine } from "./raster.js";
 
 const LETTERS = 11; // pixels, of labels in boxes
@@ -132,6 +133,19 @@ export function newPane(context, options) {
         /** What is at a place of the page: its line and row, -1 for none. @param {number} y */
         rowAt: (y) => rowAt(layout, y - box.y + pane.top),
 
+        /**
+         * Boxes of a row for the picture. A source in the page computes them once for several frames; a server's has
+         * tiles of its own.
+         * @param {number} row @param {{begin: number, end: number}} time
+         */
+        boxesOf(row, time) {
+            if (context.document.served) {
+                return source.boxes(row, time.begin, time.end, (time.end - time.begin) / liner.width);
+            }
+            const asked = askedStretch(time.begin, time.end, liner.width);
+            return source.boxes(row, asked.begin, asked.end, asked.resolution);
+        },
+
         /** Where a row is on the page; null where it is hidden. @param {number} row */
         placeOf(row) {
             const place = row < 0 ? null : placeOf(layout, row, source.row_track[row]);
@@ -256,7 +270,7 @@ export function newPane(context, options) {
             if (y0 >= height) {
                 break;
             }
-            const boxes = source.boxes(line.first_row + number, time.begin, time.end, 1 / scale);
+            const boxes = pane.boxesOf(line.first_row + number, time);
             paintLine(liner, boxes, time.begin, scale, behind, look);
             const gap = line.pitch >= GAP_FROM ? Math.max(1, Math.round(ratio)) : 0;
             const inset = head ? Math.round(3 * ratio) : 0;
@@ -269,7 +283,7 @@ export function newPane(context, options) {
                 y1 - y0 >= 10 * ratio ? Math.round(2 * ratio) : 1,
             );
             if (boxes !== null && line.pitch >= LABELS_FROM && !head) {
-                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 2.2);
+                askForLabels(labels, liner, boxes, (y0 + y1 - gap) / 2, letter * 2.1);
             }
         }
     }
@@ -320,7 +334,7 @@ export function newPane(context, options) {
         context2d.textAlign = "left";
         context2d.textBaseline = "middle";
         const x = line.folds || line.indented ? left + (line.indented ? 0 : 8) : left;
-        context2d.fillText(fitName(context2d, line.name, gutter - x - 8), x, middle);
+        context2d.fillText(fitName(context2d, line.name, gutter - x - 8, bold ? "bold" : "name"), x, middle);
     }
 
     return pane;

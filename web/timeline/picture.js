@@ -143,7 +143,11 @@ export function newPicture(it, hover) {
             hover();
         }
         it.fresh = false;
-        if (!few_arrows) {
+        if (panes.every((pane) => pane.layout.lines.length === 0)) {
+            drawHint(
+                panes.some((pane) => pane.timeline.row_events.length > 0) ? "No row passes the filter" : "No events",
+            );
+        } else if (!few_arrows) {
             drawHint("Too many arrows to draw: zoom in to see them");
         }
     }
@@ -158,9 +162,9 @@ export function newPicture(it, hover) {
 
     /** What stands beside the overview. @param {string} base */
     function shownText(base) {
-        const text = `Shown: ${duration(view.end - view.begin)}`;
-        const [date] = DATE.exec(base) ?? [""];
-        return `${date}${text}`;
+        const text = duration(view.end - view.begin);
+        const date = DATE.exec(base);
+        return date === null ? `Shown: ${text}` : `${date[0].trim()}, shown: ${text}`;
     }
 
     function drawTitles() {

@@ -23,7 +23,7 @@ export function newPointing(it) {
         }
         const resolution = perPixel() / it.ratio,
             time = timeAt(x);
-        const boxes = pane.source.boxes(row, view.begin, view.end, resolution);
+        const boxes = pane.boxesOf(row, view);
         const at = boxAt(boxes, time, NEAR * perPixel());
         return at < 0 || boxes === null ? null : { pane, row, boxes, at, time };
     }

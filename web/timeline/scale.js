@@ -88,3 +88,15 @@ export function reveal(stretch, begin, end, limits) {
     }
     return clampStretch((begin + end) / 2 - span / 2, span, limits);
 }
+
+/**
+ * The stretch and resolution to ask a source for, so that it is asked the same thing while the picture moves a little:
+ * whole multiples of a quarter of the picture, and a resolution without the last digits of rounding.
+ * @param {number} begin @param {number} end @param {number} width  pixels
+ * @returns {{begin: number, end: number, resolution: number}}
+ */
+export function askedStretch(begin, end, width) {
+    const resolution = Number(((end - begin) / width).toPrecision(6));
+    const quarter = (resolution * width) / 4;
+    return { begin: Math.floor(begin / quarter) * quarter, end: Math.ceil(end / quarter) * quarter, resolution };
+}
