@@ -211,8 +211,10 @@ test("the parts of the canvas tile its height, and each place is one of them", (
 
 test("labels are cut to what fits", () => {
     assert.equal(cut("MatMul", 6), "MatMul");
-    assert.equal(cut("MatMul", 5), "MatM\u2026");
-    assert.equal(cut("MatMul", 2), "");
+    assert.equal(cut("MatMulV3", 5), "MatM\u2026");
+    assert.equal(cut("MatMulV3", 2), "");
+    assert.equal(cut("F10", 2), "");
+    assert.equal(cut("B10\u00b72", 4), "");
     assert.equal(cut("F1", 2), "F1");
 });
 

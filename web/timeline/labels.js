@@ -4,6 +4,7 @@
 
 export const MOST_LABELS = 1200;
 const LEAST_LETTERS = 3; // fewer say nothing
+const WHOLE = 6; // letters of a name that is shown whole or not at all, as F10
 const LONGEST = 200; // letters of a name that are looked at; names of a trace may be of any length
 const TWICE = /[\u1100-\u11ff\u2e80-\uffff]/; // letters as wide as two, as Chinese ones
 
@@ -13,7 +14,7 @@ export function cut(text, letters) {
     if (text.length <= letters) {
         return text;
     }
-    return letters < LEAST_LETTERS ? "" : `${text.slice(0, letters - 1)}\u2026`;
+    return letters < LEAST_LETTERS || text.length <= WHOLE ? "" : `${text.slice(0, letters - 1)}\u2026`;
 }
 
 /** @type {Map<string, string>} */

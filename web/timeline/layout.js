@@ -122,15 +122,19 @@ export function busiestRows(row_events, first, n_rows, shown) {
     return best;
 }
 
-/** Height of a row where `height` pixels are there for all. @param {Timeline} timeline @param {number} height */
-function rowHeight(timeline, height) {
-    let n = 0,
-        headers = 0;
-    for (const group of timeline.groups) {
-        headers += (group.tracks.length > 1 ? HEADER : 0) + GAP * group.tracks.length;
-        n += group.tracks.reduce((sum, track) => sum + track.n_rows, 0);
-    }
-    return Math.max(ROW, Math.min(ROW_MOST, Math.floor((height - headers - 8) / Math.max(1, n))));
+/**
+ * Height of a row where `height` pixels are there for all that pass the filter.
+ * @param {Timeline} timeline @param {number} height @param {(group: number, track: number) => boolean} shows
+ */
+function rowHeight(timeline, height, shows) {
+    let n = 0;
+    let between = 8;
+    timeline.groups.forEach((group, at) => {
+        const shown = group.tracks.filter((track, number) => track.n_rows > 0 && shows(at, number));
+        between += (group.tracks.length > 1 && shown.length > 0 ? HEADER : 0) + GAP * shown.length;
+        n += shown.reduce((sum, track) => sum + track.n_rows, 0);
+    });
+    return Math.max(ROW, Math.min(ROW_MOST, Math.floor((height - between) / Math.max(1, n))));
 }
 
 /**
@@ -142,7 +146,7 @@ function rowHeight(timeline, height) {
  */
 export function layOut(timeline, options) {
     const first = firstRows(timeline);
-    const row = rowHeight(timeline, options.height);
+    const row = rowHeight(timeline, options.height, options.shows);
     /** @type {Line[]} */
     const lines = [];
     const of_track = new Int32Array(first.length - 1).fill(-1);
