@@ -29,8 +29,8 @@ function rgbOf(color) {
 }
 
 /**
- * Colours of the series of a chart: that of its type, so that a type looks the same everywhere; series without one get the
- * first of the free colours that none of the others comes near to, or the one that is farthest from them.
+ * Colours of the series of a chart: that of its type, so that a type looks the same everywhere; series without one get
+ * the first of the free colours that none of the others comes near to, or the one that is farthest from them.
  * @param {import("../types").Bars["series"]} series @param {import("../types").Colors} colors
  */
 export function seriesColors(series, colors) {
