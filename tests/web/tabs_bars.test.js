@@ -58,7 +58,7 @@ test("bars as a table have a row each, with all values", () => {
 
 test("a type has its own colour, and series without one get colours that are told apart from it", () => {
     const types = ["other", "activations", "computing", "communication", "parameters"];
-    const colors = makeColors(types, null);
+    const colors = makeColors(types, () => "");
     const distance = (a, b) =>
         Math.hypot(...[0, 1, 2].map((i) => Number(a.match(/\d+/g)[i]) - Number(b.match(/\d+/g)[i])));
     for (const dark of [false, true]) {
