@@ -15,7 +15,7 @@ const time_units = [
  * Digits in groups of three: 12345.6789 as "12 345.678 9".
  * @param {string} text  of a decimal number
  */
-function grouped(text) {
+export function grouped(text) {
     const [, sign, whole, , fraction] = /^(-?)(\d+)(\.(\d+))?$/.exec(text) ?? [];
     if (whole === undefined) return text;
     const left = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, space) : whole;
@@ -39,7 +39,7 @@ function rounded(value, digits) {
 }
 
 /** @param {number} size */
-function timeUnit(size) {
+export function timeUnit(size) {
     return time_units.find(([factor]) => size >= factor) ?? time_units[time_units.length - 1];
 }
 

@@ -31,6 +31,7 @@ test("a bar's total has all values, its length only those above 0", () => {
     assert.equal(longestOf(bars), 12);
     assert.equal(longestOf({ ...bars, bars: [bars.bars[1]] }), 4);
     assert.equal(longestOf({ ...bars, bars: [] }), 0);
+    assert.equal(longestOf({ ...bars, bars: [{ label: "w", group: null, values: [0.25, 0.5] }] }), 0.75);
 });
 
 test("the text of a bar has its parts with their shares and how it stands to the limit", () => {
@@ -57,7 +58,7 @@ test("bars as a table have a row each, with all values", () => {
 
 test("a type has its own colour, and series without one get colours that are told apart from it", () => {
     const types = ["other", "activations", "computing", "communication", "parameters"];
-    const colors = makeColors(types, null);
+    const colors = makeColors(types, () => "");
     const distance = (a, b) =>
         Math.hypot(...[0, 1, 2].map((i) => Number(a.match(/\d+/g)[i]) - Number(b.match(/\d+/g)[i])));
     for (const dark of [false, true]) {
@@ -69,6 +70,12 @@ test("a type has its own colour, and series without one get colours that are tol
                 made.slice(0, i).forEach((other) => assert.ok(distance(color, other) > 60, `${made}`)),
             );
         }
+        // As many series as a memory prediction has: types and others beside each other.
+        const mixed = seriesColors(
+            [{ type: 4 }, { type: 1 }, { type: 2 }, { type: 3 }, ...Array(3).fill({ type: null })],
+            colors,
+        );
+        assert.equal(new Set(mixed).size, 7, `${mixed}`);
         const many = seriesColors(
             Array.from({ length: 20 }, () => ({ type: null })),
             colors,

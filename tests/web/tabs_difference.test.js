@@ -4,12 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { betterWay, difference, joinedRows, joinLabels, joinRows } from "../../web/tabs/difference.js";
+import { randomOf } from "./random.js";
 
-let state = 3;
-const random = (n) => {
-    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-    return (state >>> 8) % n;
-};
+const random = randomOf(3);
 
 /** The n-th row of a name in a meets the n-th of that name in b: each pair is tried. */
 function bruteJoin(a, b) {

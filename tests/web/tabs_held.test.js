@@ -6,12 +6,9 @@ import { test } from "node:test";
 
 import { peakOf, sampleHeld, sumsByType } from "../../web/tabs/held_sums.js";
 import { shorten } from "../../web/tabs/shorten.js";
+import { randomOf } from "./random.js";
 
-let state = 9;
-const random = (n) => {
-    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-    return (state >>> 8) % n;
-};
+const random = randomOf(9);
 
 const randomItems = () =>
     Array.from({ length: random(30) }, () => {

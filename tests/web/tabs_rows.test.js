@@ -5,12 +5,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { compareCells, filteredOrder, separated, sortedOrder } from "../../web/tabs/rows.js";
+import { randomOf } from "./random.js";
 
-let state = 1;
-const random = (n) => {
-    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-    return (state >>> 8) % n;
-};
+const random = randomOf(1);
 
 /** From the rules: nothing last in both directions, numbers before texts ascending, equal ones in their order. */
 function insertionSort(rows, column, descending) {

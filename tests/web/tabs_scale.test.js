@@ -4,20 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { colorScale, digitsOf, niceTicks, placeOf, tickText } from "../../web/tabs/scale.js";
-
-/** Numbers between 0 and 1, the same each time (mulberry32). */
-function randomNumbers(seed) {
-    let state = seed;
-    return () => {
-        state = (state + 0x6d2b79f5) | 0;
-        let t = Math.imul(state ^ (state >>> 15), 1 | state);
-        t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-        return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-    };
-}
+import { fractionsOf } from "./random.js";
 
 test("ticks are multiples of 1, 2 or 5 times a power of ten and waste less than a step at each end", () => {
-    const random = randomNumbers(7);
+    const random = fractionsOf(7);
     for (let i = 0; i < 3000; i++) {
         const size = 10 ** (random() * 24 - 9);
         const low = (random() - 0.5) * size;
@@ -54,7 +44,7 @@ test("a range that is empty, turned round or no number still gets ticks", () => 
 });
 
 test("the texts of neighbouring ticks differ and the unit fits the largest", () => {
-    const random = randomNumbers(11);
+    const random = fractionsOf(11);
     for (let i = 0; i < 500; i++) {
         const high = 10 ** (random() * 12);
         const { ticks, step } = niceTicks(0, high, 6);
@@ -90,16 +80,20 @@ test("a linear scale of colours is the share of the way from 0 to the most", () 
 });
 
 test("a logarithmic scale goes by factors, and back", () => {
-    const scale = colorScale([1, 1000, 0, 10], true);
-    assert.equal(scale.of(1), 0);
-    assert.equal(scale.of(1000), 1);
-    assert.ok(Math.abs(scale.of(10) - 1 / 3) < 1e-12);
-    assert.equal(scale.of(0), 0);
-    for (const value of [1, 7, 99, 1000]) assert.ok(Math.abs(scale.at(scale.of(value)) / value - 1) < 1e-12);
+    for (const least of [1, 5, 0.002]) {
+        const scale = colorScale([least, 1000 * least, 0, 10 * least], true);
+        assert.equal(scale.of(least), 0);
+        assert.equal(scale.of(1000 * least), 1);
+        assert.ok(Math.abs(scale.of(10 * least) - 1 / 3) < 1e-12);
+        assert.equal(scale.of(0), 0);
+        for (const factor of [1, 7, 99, 1000]) {
+            assert.ok(Math.abs(scale.at(scale.of(factor * least)) / (factor * least) - 1) < 1e-12);
+        }
+    }
 });
 
 test("a scale of colours grows with the value, and one value or none does no harm", () => {
-    const random = randomNumbers(5);
+    const random = fractionsOf(5);
     const values = Array.from({ length: 200 }, () => random() * 1e6);
     for (const logarithmic of [false, true]) {
         const scale = colorScale(values, logarithmic);

@@ -14,6 +14,7 @@ import { textWidth } from "./shorten.js";
 const HEIGHT = 210;
 const [TOP, BOTTOM, RIGHT] = [12, 26, 14];
 const COLUMNS_PER_PIXEL = 0.25;
+const MOST_LOOKS = 1e7; // at a piece at a time: some tenths of a second
 const SLIDER_STEPS = 2000;
 
 /** Is there anything that this part can show? @param {import("../types").Context} context */
@@ -116,7 +117,8 @@ export function showHeld(root, context) {
     const draw = () => {
         if (width === 0) return;
         [begin, end] = zoomed ? [state.view.begin, state.view.end] : [timeline.begin, timeline.end];
-        const n = Math.max(20, Math.floor(width * COLUMNS_PER_PIXEL));
+        const affordable = MOST_LOOKS / Math.max(1, timeline.n_held);
+        const n = Math.floor(Math.max(60, Math.min(width * COLUMNS_PER_PIXEL, affordable)));
         const samples =
             timeline.n_held > 0
                 ? sampleHeld((time) => source.held(group, time), begin, end, n)

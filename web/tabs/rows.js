@@ -32,8 +32,9 @@ export function sortedOrder(rows, sort) {
     return order.sort((a, b) => {
         const [cell_a, cell_b] = [rows[a][column], rows[b][column]];
         const by_kind = Number(kindOf(cell_a) === 2) - Number(kindOf(cell_b) === 2);
+        // The sort is stable: equal cells stay as they stand.
         const by_value = compareCells(cell_a, cell_b);
-        return by_kind || (descending ? -by_value : by_value) || a - b;
+        return by_kind || (descending ? -by_value : by_value);
     });
 }
 

@@ -2,15 +2,8 @@
 // texts of ticks in one unit with the digits that tell them apart, and the place of a value between 0 and 1. No
 // calendar, and logarithms only for colours.
 
+import { grouped, timeUnit } from "../format.js";
 import { niceStep } from "../timeline/axis.js";
-
-/** @type {[number, string][]} */
-const UNITS_OF_TIME = [
-    [1e9, "s"],
-    [1e6, "ms"],
-    [1e3, "\u00b5s"],
-    [1, "ns"],
-];
 
 /**
  * Ticks at round values that cover low to high with about `about` steps: the first is at or below low, the last at or
@@ -41,13 +34,6 @@ export function digitsOf(step) {
     return 15;
 }
 
-/** Digits in threes with narrow spaces that do not break, from 10 000 on. */
-function grouped(text) {
-    const [, sign, whole, rest] = /^(-?)(\d+)(.*)$/.exec(text) ?? [text, "", text, ""];
-    const spaced = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
-    return (sign ? "\u2212" : "") + spaced + rest;
-}
-
 /**
  * How ticks of an axis are written: all in one unit, which stands in `suffix` once.
  * @param {string} unit @param {number} most the largest absolute value @param {number} step
@@ -58,7 +44,7 @@ export function tickText(unit, most, step) {
         1,
         unit === "time" || unit === "count" || unit === "text" ? "" : unit,
     ]);
-    if (unit === "ns") [factor, suffix] = UNITS_OF_TIME.find(([size]) => most >= size) ?? UNITS_OF_TIME[3];
+    if (unit === "ns") [factor, suffix] = timeUnit(most);
     const digits = digitsOf(step / factor);
     return { suffix, text: (value) => grouped((value / factor).toFixed(digits)) };
 }
