@@ -70,7 +70,7 @@ typedef struct command {
     cli_view_set first, second;
     const char *output;
     cli_serve_options serving;
-    bool serve;
+    bool serve, compares;
     const char *needs_serve; /* an option that does */
 } command;
 
@@ -124,8 +124,11 @@ static bool handle(void *user, const cli_option *option, const char *text)
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         if (cli_is(option, shared[i]))
             return take_shared(c, option, text);
-    if (cli_is(option, "against"))
+    if (cli_is(option, "against")) {
+        c->compares = true;
+        c->second.given = c->second.given ? c->second.given : text;
         return cli_run_take(&c->second.files, text, CLI_RUN_UNKNOWN);
+    }
     if (cli_is(option, "limit"))
         return take_limit(c, text);
     if (cli_is(option, "threads"))
@@ -143,6 +146,7 @@ static bool handle(void *user, const cli_option *option, const char *text)
 
 static bool take_sources(command *c)
 {
+    c->first.given = c->source[0];
     for (int i = 0; i < MAX_SOURCES && c->source[i]; i++) {
         if (strcmp(c->source[i], "-") == 0) {
             cli_error(NULL, "a run cannot be read from standard input; give its folder or files");
@@ -184,6 +188,8 @@ static bool check_served(const command *c)
 {
     if (!has_kind(&c->first, CLI_RUN_TRACE))
         cli_error(NULL, "there is no trace to serve; without --serve what there is becomes a page");
+    else if (c->compares && !has_kind(&c->second, CLI_RUN_TRACE))
+        cli_error(NULL, "what --against names has no trace to compare with");
     else if (has_kind(&c->first, CLI_RUN_PLAN) || has_kind(&c->second, CLI_RUN_PLAN))
         cli_error(NULL, "--serve shows traces; leave the plans out, or make a page of them without --serve");
     else
@@ -256,7 +262,7 @@ static int make_page(command *c)
     char path[4200];
     bool replaces;
     if (!choose_output(c, path, sizeof path, &replaces) || !read_set(c, NULL, &c->first) ||
-        (c->second.files.n > 0 && !read_set(c, &c->first, &c->second)))
+        (c->compares && !read_set(c, &c->first, &c->second)))
         return EXIT_WRONG;
     int n = c->first.n_runs + c->second.n_runs;
     ek_view_run *run = calloc((size_t)n, sizeof *run);

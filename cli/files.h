@@ -44,7 +44,8 @@ bool cli_print_schedules(const cli_model *model);
 /** Print the report in the chosen format to stdout, unless a page goes there. False after a message. */
 bool cli_print_report(const cli_model *model, ek_report *report);
 
-/** Pictures, traces and pages of a report, as -o, --svg, --chrome-trace and --html ask; lists them on stdout with text output.
+/** Pictures, traces and pages of a report, as -o, --svg, --chrome-trace and --html ask; lists them on stdout with text
+ * output.
  *  @param file_names  [n_cases] in the output folder */
 bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names);
 

@@ -59,15 +59,19 @@ static cli_run_kind kind_of_json(const char *text, size_t size)
     return has_any(text, size, model) ? CLI_RUN_CONFIG : CLI_RUN_UNKNOWN;
 }
 
-/* What the balancer reads and writes, in YAML or JSON: plans have their lists and none of a job's keys. */
+/* What the balancer reads: keys that nothing else has. Its comments may speak of anything. */
 static cli_run_kind kind_of_model(const char *text, size_t size)
 {
-    static const char *const plan[] = {"offset", "layers", NULL};
     if (has(text, size, "layers_description"))
         return CLI_RUN_LAYERS;
-    if (has(text, size, "pipeline_num") && has(text, size, "recompute_config"))
-        return CLI_RUN_INIT;
-    return has(text, size, "recompute") && has_any(text, size, plan) ? CLI_RUN_PLAN : CLI_RUN_UNKNOWN;
+    return has(text, size, "pipeline_num") && has(text, size, "recompute_config") ? CLI_RUN_INIT : CLI_RUN_UNKNOWN;
+}
+
+/* What it writes, in YAML or JSON: plans have their lists, and none of a job's keys. */
+static bool is_plan(const char *text, size_t size)
+{
+    static const char *const lists[] = {"offset", "layers", NULL};
+    return has(text, size, "recompute") && has_any(text, size, lists);
 }
 
 static cli_run_kind kind_of_text(const char *text, size_t size)
@@ -81,9 +85,14 @@ static cli_run_kind kind_of_text(const char *text, size_t size)
         return CLI_RUN_IR;
     if (has_any(text, size, steps))
         return CLI_RUN_LOG;
+    cli_run_kind model = kind_of_model(text, size);
+    if (model != CLI_RUN_UNKNOWN)
+        return model;
     if (has_any(text, size, peaks))
         return CLI_RUN_DRY_RUN;
-    return has_any(text, size, settings) ? CLI_RUN_CONFIG : kind_of_model(text, size);
+    if (has_any(text, size, settings))
+        return CLI_RUN_CONFIG;
+    return is_plan(text, size) ? CLI_RUN_PLAN : CLI_RUN_UNKNOWN;
 }
 
 /* Logs print steps and peaks long after they began. A run's own log may print peaks too: steps count more. */

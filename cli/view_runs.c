@@ -147,7 +147,7 @@ static bool read_training_run(const cli_view_how *how, cli_view_set *set)
 
 bool cli_view_read(const cli_view_how *how, const cli_view_set *other, cli_view_set *set)
 {
-    cli_timeline_name(set->files.n > 0 ? set->files.file[0].path : "run", set->name, sizeof set->name);
+    cli_timeline_name(set->given ? set->given : "run", set->name, sizeof set->name);
     if (!set->index && !how->no_timeline && !cli_timeline_fits(set->files.trace_bytes))
         return false;
     if (!check_models(set) || !read_training_run(how, set) || !read_plans(how, other, set))

@@ -29,6 +29,7 @@ typedef struct cli_view_how {
 /** The files that were given, or those behind --against, and what they became. Zeroed to begin with, and stays where it
  *  is. */
 typedef struct cli_view_set {
+    const char *given; /**< the first of them on the command line; NULL: none */
     cli_run_files files;
     cli_run_evidence evidence;
     cli_prediction memory;

@@ -111,7 +111,7 @@ int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, cl
     ek_trace_index_made made;
     cli_document document;
     sigset_t awaited;
-    cli_timeline_name(first->files.file[0].path, first->name, sizeof first->name);
+    cli_timeline_name(first->given, first->name, sizeof first->name);
     if (!open_index(how, first, &made))
         return EXIT_WRONG;
     say_indexed(how, &made);

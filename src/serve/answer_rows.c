@@ -7,7 +7,7 @@
 #include "serve/answer.h"
 
 /* 7.4 MB: ten times what a screen of 4096 x 2160 pixels has room for. */
-enum { MOST_BOXES = 200000, LEAST_OF_ROW = 16, MAGIC = 0x45564b31, BOX_BYTES = 3 * 8 + 3 * 4 + 1 };
+enum { FINEST = 1 << 16, MOST_BOXES = 200000, LEAST_OF_ROW = 16, MAGIC = 0x45564b31, BOX_BYTES = 3 * 8 + 3 * 4 + 1 };
 
 static char *put_number(char *at, uint32_t value)
 {
@@ -49,11 +49,12 @@ static ek_status gather(const ek__serving *serving, const ek__request *request, 
     const int *rows;
     if (ek__answer_rows_of(serving, request, &rows, err))
         return EK_ERR_INPUT;
+    int64_t finest = (request->end - request->begin) / FINEST;
+    int64_t resolution = request->resolution > finest ? request->resolution : finest;
     for (int i = 0, n = request->rows.n; i < n; i++) {
         size_t before = boxes->n, left = before < MOST_BOXES ? (MOST_BOXES - before) / (size_t)(n - i) : 0;
-        ek_status status =
-            ek__index_row_blocks(serving->index, rows[i], request->begin, request->end, request->resolution,
-                                 left > LEAST_OF_ROW ? left : LEAST_OF_ROW, boxes, err);
+        ek_status status = ek__index_row_blocks(serving->index, rows[i], request->begin, request->end, resolution,
+                                                left > LEAST_OF_ROW ? left : LEAST_OF_ROW, boxes, err);
         if (status)
             return status;
         counts[i] = (uint32_t)(boxes->n - before);

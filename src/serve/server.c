@@ -191,8 +191,7 @@ static enum MHD_Result send_reply(pending *request, struct MHD_Connection *conne
         if (!response)
             free(reply->text);
     } else {
-        response =
-            MHD_create_response_from_buffer(reply->size, (void *)(uintptr_t)reply->borrowed, MHD_RESPMEM_PERSISTENT);
+        response = MHD_create_response_from_buffer(reply->size, (void *)reply->borrowed, MHD_RESPMEM_PERSISTENT);
     }
     return send_response(request->server, connection, (unsigned)reply->status, response, reply->type,
                          answer == &ek__answer_page);

@@ -73,13 +73,16 @@ static void add(details *d, const char *format, ...)
         d->text[d->n] = '\0'; /* a detail that does not fit is left out as a whole */
 }
 
-/* Sums of a few hundred terms; what is below a millionth is rounding. */
-static void add_number(details *d, const char *key, const char *unit, double value)
+/* Six digits, as in the other reports; the event itself has its times to the last bit. */
+static void add_time(details *d, const char *key, double value)
 {
-    if (unit)
-        add(d, ",\"%s (%s)\":%s", key, unit, ek__real(round(value * 1e6) / 1e6).text);
-    else
-        add(d, ",\"%s\":%s", key, ek__real(value).text);
+    add(d, ",\"%s\":%s", key, ek__short(value).text);
+}
+
+/* Sums of a few hundred terms; what is below a millionth is rounding. */
+static void add_memory(details *d, const char *key, const char *unit, double value)
+{
+    add(d, ",\"%s (%s)\":%s", key, unit, ek__real(round(value * 1e6) / 1e6).text);
 }
 
 static bool is_there(const ek_layer *extra)
@@ -102,13 +105,13 @@ static void add_layers(details *d, const filler *f, int position)
 static void add_wait(details *d, const filler *f, const ek_wait *w)
 {
     char name[NAME_SIZE];
-    add_number(d, "idle before it", NULL, w->idle_time);
+    add_time(d, "idle before it", w->idle_time);
     if (w->source == EK_NO_BLOCK)
         return;
     block_name(f->t, &f->t->block[w->source], name);
     add(d, ",\"takes the result of\":\"%s of stage %d\"", name, f->stage_of[w->source]);
     if (w->transfer_time > 0)
-        add_number(d, "transfer", NULL, w->transfer_time);
+        add_time(d, "transfer", w->transfer_time);
 }
 
 static void block_details(const filler *f, size_t k, double before_mb, details *d)
@@ -128,11 +131,11 @@ static void block_details(const filler *f, size_t k, double before_mb, details *
     add(d, ",\"position in the model\":%d", position);
     add_layers(d, f, position);
     if (b->recompute_time > 0)
-        add_number(d, "recomputation in it", NULL, b->recompute_time);
+        add_time(d, "recomputation in it", b->recompute_time);
     add_wait(d, f, &f->wait[k]);
-    add_number(d, "memory before", unit, before_mb);
-    add_number(d, "memory during", unit, b->during_mb);
-    add_number(d, "memory after", unit, b->memory_mb);
+    add_memory(d, "memory before", unit, before_mb);
+    add_memory(d, "memory during", unit, b->during_mb);
+    add_memory(d, "memory after", unit, b->memory_mb);
     add(d, "}");
 }
 
@@ -172,7 +175,10 @@ static void fill_arrows(const filler *f)
         ptrdiff_t source = f->wait[k].source;
         if (source == EK_NO_BLOCK || f->stage_of[source] == f->stage_of[k])
             continue;
-        ek__timeline_arrow(f->out, f->stage_of[source], t->block[source].end, f->stage_of[k], t->block[k].start,
+        /* An arrow leaves from inside its block: its end may be where the next one begins. */
+        const ek_interval *from = &t->block[source];
+        double leaves = from->end - (from->end - from->start) / 1000;
+        ek__timeline_arrow(f->out, f->stage_of[source], leaves, f->stage_of[k], t->block[k].start,
                            t->block[k].kind == EK_FORWARD ? "activations" : "gradients");
     }
 }

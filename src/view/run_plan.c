@@ -443,14 +443,44 @@ static ek_status breakdown_section(const ek_view_run *run, ek__stream *s, ek_err
 
 /* ---- layers ---- */
 
+static void begin_layer_bars(ek__section *x, const char *id, const char *title)
+{
+    ek__bars_begin(x, id, title, EK__UNIT_TIME);
+    ek__bars_series(x, "forward", EK_VIEW_FORWARD);
+    ek__bars_series(x, "backward", EK_VIEW_BACKWARD);
+    ek__bars_series(x, "recompute", EK_VIEW_RECOMPUTE);
+}
+
+static void kind_bar(const ek_layer *layer, const char *label, int kind, ek__section *x)
+{
+    double plain = layer->backward_time[EK_RECOMPUTE_NONE];
+    const double value[3] = {layer->forward_time, plain, layer->backward_time[kind] - plain};
+    ek__bars_bar(x, label, -1, value, 3);
+}
+
+/* One layer of each kind, by what it recomputes. */
+static void kind_bars(const ek_layers *layers, ek__section *x)
+{
+    char label[EK_NAME_SIZE + 32];
+    begin_layer_bars(x, "kinds", "One layer of each kind, one micro-batch (as given)");
+    if (layers->head.n_layers > 0)
+        kind_bar(&layers->head, layers->head.name, EK_RECOMPUTE_NONE, x);
+    for (int b = 0; b < layers->n_body; b++)
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            if (layers->modelled[k]) {
+                snprintf(label, sizeof label, "%s, %s", layers->body[b].name, ek_recompute_name[k]);
+                kind_bar(&layers->body[b], label, k, x);
+            }
+    if (layers->tail.n_layers > 0)
+        kind_bar(&layers->tail, layers->tail.name, EK_RECOMPUTE_NONE, x);
+    ek__bars_end(x, NAN);
+}
+
 static void layer_bars(const ek_view_run *run, const ek_chunk_cost *cost, ek__section *x)
 {
     const ek_plan *plan = case_of(run)->plan;
     char name[32];
-    ek__bars_begin(x, "stage_layers", "Layers of each stage, one micro-batch (as the layer times say)", EK__UNIT_TIME);
-    ek__bars_series(x, "forward", EK_VIEW_FORWARD);
-    ek__bars_series(x, "backward", EK_VIEW_BACKWARD);
-    ek__bars_series(x, "recompute", EK_VIEW_RECOMPUTE);
+    begin_layer_bars(x, "stage_layers", "Layers of each stage, one micro-batch (as the layer times say)");
     for (int s = 0; s < plan->n_stages; s++) {
         double value[3] = {0};
         for (int i = 0; i < plan->n_chunks; i++) {
@@ -544,6 +574,7 @@ static ek_status layers_section(const ek_view_run *run, ek__stream *s, ek_error 
         ek__section x = ek__section_begin(s, "layers");
         both_ways_note(run, &x);
         layer_bars(run, cost, &x);
+        kind_bars(layers, &x);
         layer_table(run, count, &x);
         ek__section_end(&x);
     }

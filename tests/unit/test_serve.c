@@ -265,11 +265,14 @@ static void assert_rows(const served *s, const int *rows, int n, int64_t begin, 
                          (long long)end, (long long)resolution);
     ek__index_blocks all = {0};
     size_t count[64];
+    int64_t finest = (end - begin) / 65536;
     for (int i = 0; i < n; i++) {
         ek_error err;
         size_t before = all.n;
         length += (size_t)snprintf(path + length, sizeof path - length, "%s%d", i ? "%2C" : "", rows[i]);
-        assert_int_equal(ek__index_row_blocks(s->index, rows[i], begin, end, resolution, 0, &all, &err), EK_OK);
+        assert_int_equal(ek__index_row_blocks(s->index, rows[i], begin, end, resolution > finest ? resolution : finest,
+                                              0, &all, &err),
+                         EK_OK);
         count[i] = all.n - before;
     }
     answer a = ask(s, path);
@@ -308,6 +311,7 @@ static void rows_are_those_of_the_index(void **state)
     assert_rows(s, all, n, 0, end, 0);
     assert_rows(s, all, n, 0, end, end / 1000);
     assert_rows(s, all, n, end / 3, end / 2, 1000);
+    assert_rows(s, all, n, end / 2, end / 2 + 60000, 0);
     assert_rows(s, all + n - 1, 1, -5, 5, 1);
     assert_rows(s, all, 1, end + 10, end + 20, 1);
     const int apart[] = {0, n / 2, n - 1};
