@@ -1,5 +1,5 @@
 /* Names of ranks, and where in the timeline something of a rank stands: the index has a group for every trace file,
- * found by the rank's number or, where files do not tell one, by the path that the rank's events were read from. */
+ * found by the path that the rank's events were read from, or by the rank's number. */
 #include "view/trace_sections.h"
 
 #include <inttypes.h>
@@ -11,10 +11,22 @@
 
 enum { MAX_POINTS = 2048 }; /* of a curve; src/trace/memory_curve.h thins to fewer */
 
+/* "rank 3"; traces that all say they are of one rank are told apart by their place in the run. */
+static void name_rank(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
+{
+    int at = (int)(rank - run->rank), n;
+    bool twin = rank->rank >= 0 &&
+                ((at > 0 && rank[-1].rank == rank->rank) || (at + 1 < run->n_ranks && rank[1].rank == rank->rank));
+    ek__rank_label(run, rank, text, room);
+    n = (int)strlen(text);
+    if (twin)
+        snprintf(text + n, room - (size_t)n, " (trace %d)", at);
+}
+
 void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char *name, char *text, size_t room)
 {
-    char label[32];
-    ek__rank_label(run, rank, label, sizeof label);
+    char label[64];
+    name_rank(run, rank, label, sizeof label);
     if (run->n_ranks > 1)
         snprintf(text, room, "%s: %s", label, name ? name : "");
     else
@@ -23,8 +35,8 @@ void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char
 
 void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
 {
-    char label[32];
-    ek__rank_label(run, rank, label, sizeof label);
+    char label[64];
+    name_rank(run, rank, label, sizeof label);
     if (rank->stage >= 0)
         snprintf(text, room, "%s, stage %d", label, rank->stage);
     else
@@ -57,13 +69,15 @@ static bool reads(const ek_trace_rank *rank, const char *path)
 
 int ek__view_trace_group(const ek_view_run *run, const ek_trace_rank *rank)
 {
-    int n = run->index ? ek_trace_index_n_files(run->index) : 0;
+    int n = run->index ? ek_trace_index_n_files(run->index) : 0, numbered = -1;
     for (int i = 0; i < n; i++) {
         ek__index_file_info file = ek__index_describe_file(run->index, i);
-        if (rank->rank >= 0 ? file.rank == rank->rank : file.path && reads(rank, file.path))
+        if (file.path && reads(rank, file.path))
             return i;
+        if (numbered < 0 && rank->rank >= 0 && file.rank == rank->rank)
+            numbered = i;
     }
-    return -1;
+    return numbered;
 }
 
 static bool at_of(const ek_view_run *run, int group, int64_t origin, int64_t time, double *at)

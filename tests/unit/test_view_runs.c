@@ -436,6 +436,26 @@ static void tables_are_those_of_the_structs(void **state)
     free_fixture(f);
 }
 
+/* Two folders of one run each: both say rank 0. */
+static void traces_of_one_rank_are_told_apart(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    f->rank[1].rank = 0;
+    const json_t *run = decoded(&shown, &root);
+    const json_t *table = need(run, "breakdown", "tables", "steps");
+    for (size_t i = 0; i < n_rows(table); i++)
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(json_string_value(cell(table, i, "step")),
+                                    json_string_value(cell(table, k, "step")));
+    assert_string_equal(json_string_value(cell(table, 0, "step")), "rank 0 (trace 0): step 10, warm-up");
+    assert_string_equal(json_string_value(cell(table, n_rows(table) - 3, "step")), "rank 3: step 10, warm-up");
+    json_decref(root);
+    free_fixture(f);
+}
+
 static void matrices_are_the_links_and_waits(void **state)
 {
     (void)state;
@@ -779,6 +799,7 @@ int main(void)
         cmocka_unit_test(a_prediction_is_that_of_its_struct),
         cmocka_unit_test(bars_add_up_to_steps),
         cmocka_unit_test(tables_are_those_of_the_structs),
+        cmocka_unit_test(traces_of_one_rank_are_told_apart),
         cmocka_unit_test(matrices_are_the_links_and_waits),
         cmocka_unit_test(findings_stand_in_their_order),
         cmocka_unit_test(links_become_the_matrix_of_ranks),
