@@ -19,7 +19,7 @@ static ek_trace_index *open_model(const index_model *m)
     const ek_trace_index_options options = {.temporary = true};
     strcpy(folder, "/tmp/evenkeel-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/trace_view.json%s", folder, m->shape.compressed ? ".gz" : "");
+    snprintf(path, sizeof path, "%s/rank3.json%s", folder, m->shape.compressed ? ".gz" : "");
     assert_true(index_model_write(m, path));
     if (ek_trace_index_open(&paths, 1, &options, NULL, &index, NULL, &err) != EK_OK)
         fail_msg("%s", err.message);
