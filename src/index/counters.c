@@ -39,6 +39,7 @@ static ek_status put(const ek__index_file *file, gathered *g, uint64_t *points, 
         *least = fmin(*least, g->range[i].least);
         *most = fmax(*most, g->range[i].most);
     }
+    file->advance(file->user, g->n);
     *points += g->n * sizeof *g->point;
     *ranges += n * sizeof *g->range;
     g->n = 0;

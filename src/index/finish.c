@@ -107,7 +107,7 @@ static bool make_tasks(finishing *f)
 static ek_status write_arrows(finishing *f, uint64_t at, ek_error *err)
 {
     ek__arrows arrows;
-    ek_status status = ek__pair_flows(&f->how->store->flows, f->how->bound / 8, f->how->folder, &arrows, err);
+    ek_status status = ek__pair_flows(&f->file, f->how->bound / 8, &arrows, err);
     f->n_arrows = arrows.n;
     if (status == EK_OK)
         status = ek__write_arrows(&f->file, &arrows.from, true, at, f->from, err);
@@ -133,16 +133,25 @@ static ek_status do_task(finishing *f, ek__row_writer *writer, const task *t, ek
 
 /* ---- threads ---- */
 
-/* The next task; NULL when there is none or it is time to stop. `done`: the one before, or NULL. */
-static const task *take_task(finishing *f, const task *done)
+/* Records are written: the caller is told, and may ask to stop. Arrows may be fewer or more than was thought. */
+static void advance(void *user, uint64_t n)
+{
+    finishing *f = user;
+    pthread_mutex_lock(&f->lock);
+    f->n_done += n;
+    double share = f->n_done < f->n_records ? (double)f->n_done / (double)f->n_records : 1;
+    if (f->how->progress)
+        f->how->progress(f->how->user, share);
+    if (f->how->interrupt && __atomic_load_n(f->how->interrupt, __ATOMIC_RELAXED))
+        __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* The next task; NULL when there is none or it is time to stop. */
+static const task *take_task(finishing *f)
 {
     const task *next = NULL;
     pthread_mutex_lock(&f->lock);
-    f->n_done += done ? done->size : 0;
-    if (f->how->progress && f->n_records > 0)
-        f->how->progress(f->how->user, (double)f->n_done / (double)f->n_records);
-    if (f->how->interrupt && __atomic_load_n(f->how->interrupt, __ATOMIC_RELAXED))
-        __atomic_store_n(&f->stop, true, __ATOMIC_RELAXED);
     if (!ek__index_stopped(&f->file) && f->next < f->n_tasks)
         next = &f->task[f->next++];
     pthread_mutex_unlock(&f->lock);
@@ -169,8 +178,8 @@ static void *work(void *argument)
 {
     const worker *w = argument;
     ek_error error;
-    const task *t = NULL;
-    while ((t = take_task(w->finishing, t))) {
+    const task *t;
+    while ((t = take_task(w->finishing))) {
         ek_status status = do_task(w->finishing, w->writer, t, &error);
         if (status != EK_OK)
             fail(w->finishing, status, &error);
@@ -193,9 +202,9 @@ static bool make_writers(finishing *f)
 static void run_threads(finishing *f)
 {
     pthread_t thread[MAX_THREADS];
-    worker w[MAX_THREADS];
+    worker w[MAX_THREADS] = {{f, &f->writer[0]}};
     int n = 1;
-    for (int i = 0; i < f->n_writers; i++)
+    for (int i = 1; i < f->n_writers; i++)
         w[i] = (worker){f, &f->writer[i]};
     while (n < f->n_writers && pthread_create(&thread[n], NULL, work, &w[n]) == 0)
         n++;
@@ -323,11 +332,20 @@ static void put_names(tail *t, ek__index_header *h)
     }
 }
 
+/* Of several of one thread the last counts: ek__index_store_settle() left no other. */
 static int32_t order_of(const ek__index_store *store, uint32_t pid, uint32_t tid)
 {
-    for (size_t i = store->n_orders; i-- > 0;)
-        if (store->order[i].pid == pid && store->order[i].tid == tid)
-            return store->order[i].order;
+    size_t low = 0, high = store->n_orders;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const ek__index_order *o = &store->order[middle];
+        if (o->pid == pid && o->tid == tid)
+            return o->order;
+        if (o->pid < pid || (o->pid == pid && o->tid < tid))
+            low = middle + 1;
+        else
+            high = middle;
+    }
     return 0;
 }
 
@@ -452,7 +470,9 @@ static ek_status finish(finishing *f, ek_error *err)
     if (!f->file.name_meaning || !f->rows || !f->least || !f->most || !f->from || !f->to || !make_tasks(f) ||
         !make_writers(f))
         return ek__no_memory(err);
+    advance(f, 0);
     run_threads(f);
+    advance(f, 0);
     if (f->status != EK_OK) {
         if (err)
             *err = f->error;
@@ -474,7 +494,9 @@ ek_status ek__index_finish_file(const ek__index_finish *how, ek_error *err)
                               .trace = how->trace,
                               .name_meaning = meaning,
                               .no_metadata = ek__store_no_metadata(&how->store->base),
-                              .stop = &f.stop};
+                              .stop = &f.stop,
+                              .advance = advance,
+                              .user = &f};
     f.rows = ek__alloc(n_tracks(&f), sizeof *f.rows);
     f.least = ek__alloc(n_counters(&f), sizeof *f.least);
     f.most = ek__alloc(n_counters(&f), sizeof *f.most);

@@ -38,34 +38,37 @@ static void add_arrow(gathered *g, const uint64_t *begin, const uint64_t *end)
     g->n++;
 }
 
-static ek_status pair(const ek__sorter *flows, ek__sort_stream *stream, ek__arrows *arrows, gathered *g, ek_error *err)
+static ek_status pair(const ek__index_file *file, ek__sort_stream *stream, ek__arrows *arrows, gathered *g,
+                      ek_error *err)
 {
     uint64_t start[EK__FLOW_WORDS] = {UINT64_MAX}; /* no arrow's name */
     const uint64_t *words;
-    ek_status status = ek__sort_stream_open(stream, flows, 0, err);
-    while (status == EK_OK && (words = ek__sort_stream_next(stream, &status, err))) {
+    ek_status status = ek__sort_stream_open(stream, &file->store->flows, 0, err);
+    while (status == EK_OK && (words = ek__sort_stream_next(stream, &status, err)) && !ek__index_stopped(file)) {
         uint64_t end = words[3] >> 32;
         bool goes_on = words[0] == start[0] && words[1] == start[1];
         if (goes_on && end != EK__FLOW_START)
             add_arrow(g, start, words);
         if (end == EK__FLOW_START || (goes_on && end == EK__FLOW_STEP))
             memcpy(start, words, sizeof start);
-        if (g->n == GATHERED)
+        if (g->n == GATHERED) {
+            file->advance(file->user, GATHERED);
             status = put(arrows, g, err);
+        }
     }
     return status == EK_OK ? put(arrows, g, err) : status;
 }
 
-ek_status ek__pair_flows(const ek__sorter *flows, size_t bound, const char *folder, ek__arrows *out, ek_error *err)
+ek_status ek__pair_flows(const ek__index_file *file, size_t bound, ek__arrows *out, ek_error *err)
 {
     gathered *g = ek__alloc(1, sizeof *g);
     ek__sort_stream stream = {0};
     out->n = 0;
-    ek__sorter_init(&out->from, ARROW_WORDS, ARROW_WORDS, bound / 2, folder);
-    ek__sorter_init(&out->to, ARROW_WORDS, ARROW_WORDS, bound / 2, folder);
+    ek__sorter_init(&out->from, ARROW_WORDS, ARROW_WORDS, bound / 2, file->folder);
+    ek__sorter_init(&out->to, ARROW_WORDS, ARROW_WORDS, bound / 2, file->folder);
     if (!g)
         return ek__no_memory(err);
-    ek_status status = pair(flows, &stream, out, g, err);
+    ek_status status = pair(file, &stream, out, g, err);
     if (status == EK_OK)
         status = ek__sorter_finish(&out->from, err);
     if (status == EK_OK)
@@ -106,6 +109,7 @@ ek_status ek__write_arrows(const ek__index_file *file, const ek__sorter *arrows,
         if (n == GATHERED) {
             status = ek__write_at(file->fd, file->path, some, sizeof some, at, err);
             at += sizeof some;
+            file->advance(file->user, n);
             n = 0;
         }
     }

@@ -167,6 +167,7 @@ static bool merge_orders(ek__index_store *store, const ek__index_part *part)
         ek__index_order order = part->order[i];
         order.pid = store->base.renumber[order.pid];
         order.tid = store->base.renumber[order.tid];
+        order.number = (uint32_t)store->n_orders;
         store->order[store->n_orders++] = order;
     }
     return true;
@@ -192,4 +193,40 @@ ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek
     if (status == EK_OK)
         status = ek__sorter_add(&store->spans, part->spans.words, part->spans.bucket, part->spans.n, err);
     return status;
+}
+
+/* ---- the end ---- */
+
+static int compare_orders(const void *a, const void *b)
+{
+    const ek__index_order *x = a, *y = b;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->tid != y->tid)
+        return x->tid < y->tid ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Of several of one thread the last counts. */
+static void settle_orders(ek__index_store *store)
+{
+    ek__index_order *order = store->order;
+    size_t n = 0;
+    if (store->n_orders > 0)
+        qsort(order, store->n_orders, sizeof *order, compare_orders);
+    for (size_t i = 0; i < store->n_orders; i++)
+        if (i + 1 == store->n_orders || order[i].pid != order[i + 1].pid || order[i].tid != order[i + 1].tid)
+            order[n++] = order[i];
+    store->n_orders = n;
+}
+
+ek_status ek__index_store_settle(ek__index_store *store, ek_error *err)
+{
+    settle_orders(store);
+    ek_status status = ek__close_spans(store, err);
+    if (status == EK_OK)
+        status = ek__sorter_finish(&store->events, err);
+    if (status == EK_OK)
+        status = ek__sorter_finish(&store->points, err);
+    return status == EK_OK ? ek__sorter_finish(&store->flows, err) : status;
 }

@@ -42,6 +42,7 @@ typedef struct ek__index_names {
 typedef struct ek__index_order {
     uint32_t pid, tid; /**< numbers of texts */
     int32_t order;
+    uint32_t number; /**< as in the file */
 } ek__index_order;
 
 /** A block's records. Its tracks, labels and other texts are those of a part as the reader of traces makes it. */
@@ -71,7 +72,7 @@ typedef struct ek__index_store {
     ek__sorter events, points, flows, spans;
     ek__tracks counter_names, counters;
     size_t n_orders, orders_capacity;
-    ek__index_order *order; /**< as in the file: of one thread the last counts */
+    ek__index_order *order; /**< as in the file; once settled by thread, one each */
     int64_t begin, end;
     uint32_t *renumber; /**< scratch */
     size_t renumber_capacity;
@@ -82,7 +83,9 @@ bool ek__index_store_init(ek__index_store *store, size_t bound, const char *fold
 void ek__index_store_clear(ek__index_store *store);
 /** Add a part behind those before; its records are renumbered in place. @return EK_OK, EK_ERR_MEMORY, EK_ERR_SYSTEM. */
 ek_status ek__index_store_merge(ek__index_store *store, ek__index_part *part, ek_error *err);
-/** There are no more parts: halves of events become events. O(n log n). */
+/** There are no more parts: all that is gathered is sorted. O(n log n). */
+ek_status ek__index_store_settle(ek__index_store *store, ek_error *err);
+/** Of that: halves of events become events. */
 ek_status ek__close_spans(ek__index_store *store, ek_error *err);
 
 #endif

@@ -81,6 +81,7 @@ static ek_status put_chunk(ek__row_writer *writer, ek__index_depth *depth, ek_er
     ek__index_sum_add(&depth->row.sum, &chunk->sum);
     depth->row.n_events += depth->n;
     writer->next += size;
+    file->advance(file->user, depth->n);
     depth->n = 0;
     return status;
 }

@@ -15,6 +15,9 @@ typedef struct ek__index_file {
     const uint8_t *name_meaning; /**< [names] ek__name_meaning */
     bool no_metadata;
     const bool *stop; /**< another thread failed, or the caller asked to */
+    /** Tell that so many records more were written. Thread-safe. */
+    void (*advance)(void *user, uint64_t n);
+    void *user;
 } ek__index_file;
 
 static inline bool ek__index_stopped(const ek__index_file *file)
@@ -74,7 +77,7 @@ typedef struct ek__arrows {
 } ek__arrows;
 
 /** Pair the ends of flows. @param bound  bytes for records in memory. O(n log n). */
-ek_status ek__pair_flows(const ek__sorter *flows, size_t bound, const char *folder, ek__arrows *out, ek_error *err);
+ek_status ek__pair_flows(const ek__index_file *file, size_t bound, ek__arrows *out, ek_error *err);
 void ek__arrows_clear(ek__arrows *arrows);
 /** Write one of the two lists at a byte of the file. @param count  [tracks] gets the number of arrows of each track. */
 ek_status ek__write_arrows(const ek__index_file *file, const ek__sorter *arrows, bool from, uint64_t at,

@@ -33,7 +33,7 @@ static inline void copy(uint64_t *to, const uint64_t *from, shape s)
 /* Stable, for the few that are left of halving. */
 static void sort_few(uint64_t *record, size_t n, shape s)
 {
-    uint64_t moved[EK__SORT_MAX_WORDS];
+    uint64_t moved[EK__SORT_MAX_WORDS] = {0};
     for (size_t i = 1; i < n; i++) {
         size_t at = i;
         if (!is_before(record + i * s.n_words, record + (i - 1) * s.n_words, s))

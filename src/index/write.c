@@ -179,14 +179,8 @@ static ek_status write_index(writing *w, int fd, const char *path, ek_error *err
                             .interrupt = w->options ? w->options->interrupt : NULL,
                             .progress = told,
                             .user = w};
-    ek_status status = ek__close_spans(&w->store, err);
+    ek_status status = ek__index_store_settle(&w->store, err);
     describe(w);
-    if (status == EK_OK)
-        status = ek__sorter_finish(&w->store.events, err);
-    if (status == EK_OK)
-        status = ek__sorter_finish(&w->store.points, err);
-    if (status == EK_OK)
-        status = ek__sorter_finish(&w->store.flows, err);
     if (status == EK_OK && !ek__store_tracks(&w->store.base, &w->trace))
         return ek__no_memory(err);
     return status == EK_OK ? ek__index_finish_file(&how, err) : status;
