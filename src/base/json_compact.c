@@ -13,7 +13,7 @@ typedef struct reading {
     ek__json_text *out;
 } reading;
 
-static void put(ek__json_text *out, const char *bytes, size_t n)
+void ek__json_add(ek__json_text *out, const char *bytes, size_t n)
 {
     char *room = n > 0 && !out->out_of_memory ? ek__with_room(out->at, &out->capacity, out->n + n, 1) : NULL;
     if (!room) {
@@ -29,7 +29,7 @@ static void put_control(ek__json_text *out, unsigned char c)
 {
     char escape[8];
     snprintf(escape, sizeof escape, "\\u%04x", c);
-    put(out, escape, 6);
+    ek__json_add(out, escape, 6);
 }
 
 static void skip_space(reading *r)
@@ -44,7 +44,7 @@ static bool take(reading *r, char c)
     if (r->at == r->end || *r->at != c)
         return false;
     r->at++;
-    put(r->out, &c, 1);
+    ek__json_add(r->out, &c, 1);
     return true;
 }
 
@@ -73,14 +73,14 @@ static bool copy_text(reading *r)
                 return false;
             r->at += 1 + n;
         } else if ((unsigned char)*r->at < 0x20) {
-            put(r->out, from, (size_t)(r->at - from));
+            ek__json_add(r->out, from, (size_t)(r->at - from));
             put_control(r->out, (unsigned char)*r->at);
             from = ++r->at;
         } else {
             r->at++;
         }
     }
-    put(r->out, from, (size_t)(r->at - from));
+    ek__json_add(r->out, from, (size_t)(r->at - from));
     return take(r, '"');
 }
 
@@ -113,7 +113,7 @@ static bool copy_number(reading *r)
         at += n;
     }
     r->at = at;
-    put(r->out, from, (size_t)(at - from));
+    ek__json_add(r->out, from, (size_t)(at - from));
     return true;
 }
 
@@ -128,9 +128,9 @@ static bool copy_word(reading *r)
         size_t n = strlen(word[i].text);
         if ((size_t)(r->end - r->at) < n || memcmp(r->at, word[i].text, n) != 0)
             continue;
-        put(r->out, "\"", word[i].quoted);
-        put(r->out, r->at, n);
-        put(r->out, "\"", word[i].quoted);
+        ek__json_add(r->out, "\"", word[i].quoted);
+        ek__json_add(r->out, r->at, n);
+        ek__json_add(r->out, "\"", word[i].quoted);
         r->at += n;
         return true;
     }
@@ -218,18 +218,18 @@ bool ek__json_compact(const char *text, size_t size, const char *member, ek__jso
 
 void ek__json_quote(const char *bytes, size_t size, ek__json_text *out)
 {
-    put(out, "\"", 1);
+    ek__json_add(out, "\"", 1);
     for (size_t i = 0, from = 0; i <= size; i++) {
         if (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != '"' && bytes[i] != '\\')
             continue;
-        put(out, bytes + from, i - from);
+        ek__json_add(out, bytes + from, i - from);
         from = i + 1;
         if (i < size && (unsigned char)bytes[i] < 0x20) {
             put_control(out, (unsigned char)bytes[i]);
         } else if (i < size) {
             char escaped[2] = {'\\', bytes[i]};
-            put(out, escaped, 2);
+            ek__json_add(out, escaped, 2);
         }
     }
-    put(out, "\"", 1);
+    ek__json_add(out, "\"", 1);
 }

@@ -25,6 +25,8 @@ typedef struct ek__json_text {
  *         nothing is appended. O(size).
  */
 bool ek__json_compact(const char *text, size_t size, const char *member, ek__json_text *out, bool *found);
+/** Append bytes as they are. */
+void ek__json_add(ek__json_text *out, const char *bytes, size_t n);
 /** Append any bytes as a JSON text with its quotes. Bytes beyond ASCII are taken over. */
 void ek__json_quote(const char *bytes, size_t size, ek__json_text *out);
 

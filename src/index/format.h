@@ -4,8 +4,9 @@
  * written again elsewhere (the magic bytes tell byte order and version). Times are nanoseconds of the trace's own
  * clock.
  *
- *   header | events, in chunks of up to 4096 | arrows by where they begin | arrows by where they end | points of
- *   counters | groups | chunks | rows | tracks | counters | spots of a compressed trace | names | texts
+ *   header | events, in chunks of up to 4096 | points of counters | ranges of points | arrows by where they begin |
+ *   arrows by where they end | groups | chunks | rows | tracks | counters | windows of spots | spots of a compressed
+ *   trace | names | texts
  *
  * A *track* is a pid and tid. Its events are sorted by begin, longest first, then as in the file, and nested: an event
  * goes into the first depth whose last event has ended (so a depth holds no two events at a time, and children stand
@@ -35,7 +36,7 @@ enum {
 typedef struct ek__index_event {
     int64_t begin;
     int64_t duration; /**< 0 or more */
-    uint64_t place;   /**< byte of its '{' in the decompressed trace */
+    uint64_t place;   /**< byte of its '{' in the decompressed trace; of one written as two ("B", "E") the first's */
     uint32_t name;
     uint32_t size_and_type; /**< bytes of the event's text (EK__EVENT_SIZE), ek_view_type (EK__EVENT_TYPE) */
 } ek__index_event;

@@ -1,7 +1,8 @@
 /* Opening one index file. It may be damaged or made by someone else: whatever later code takes as a place in memory or
  * in the file is checked here once (rows, chunks, groups, points, arrows, texts of tracks), in one pass over the small
  * sections, or where it is used (names, windows of compressed traces). What the sums and events say is not checked
- * against each other: wrong ones give wrong pictures. Tracks are put in the order in which they are shown. */
+ * against each other: wrong ones give wrong pictures. Not handled: a file that someone cuts while it is open; writers
+ * replace an index by another one and never change it. Tracks are put in the order in which they are shown. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>

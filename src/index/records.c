@@ -78,23 +78,6 @@ static uint32_t take_name(ek__index_part *part, const ek__span *span)
     return number;
 }
 
-/* Sums of two times stay within 64 bits everywhere. */
-static bool take_time(const ek__span *ts, int64_t *time)
-{
-    return ts->at && ek__parse_us(ts->at, ts->size, time) && *time > INT64_MIN / 4 && *time < INT64_MAX / 4;
-}
-
-/* A missing duration is 0, a negative one too. */
-static bool take_duration(const ek__span *dur, int64_t *duration)
-{
-    *duration = 0;
-    if (dur->at && !ek__parse_us(dur->at, dur->size, duration))
-        return false;
-    if (*duration < 0)
-        *duration = 0;
-    return *duration < INT64_MAX / 4;
-}
-
 static uint32_t size_of(const ek__raw_event *raw)
 {
     return raw->size < 0xffffff ? (uint32_t)raw->size : 0xffffff;
@@ -104,8 +87,8 @@ static void take_event(ek__index_part *part, const ek__block *block, const ek__r
 {
     int64_t begin, duration = 0;
     bool instant = raw->phase != 'X';
-    if (!raw->name.at || !raw->name.quoted || (!instant && !take_duration(&raw->dur, &duration)) ||
-        !take_time(&raw->ts, &begin) || !ek__part_place(&part->base, raw)) {
+    if (!raw->name.at || !raw->name.quoted || (!instant && !ek__event_duration(raw, &duration)) ||
+        !ek__event_time(raw, &begin) || !ek__part_place(&part->base, raw)) {
         part->base.n_odd++;
         return;
     }
@@ -132,7 +115,7 @@ static void take_half(ek__index_part *part, const ek__block *block, const ek__ra
 {
     int64_t time;
     bool begins = raw->phase == 'B';
-    if ((begins && (!raw->name.at || !raw->name.quoted)) || !take_time(&raw->ts, &time) ||
+    if ((begins && (!raw->name.at || !raw->name.quoted)) || !ek__event_time(raw, &time) ||
         !ek__part_place(&part->base, raw)) {
         part->base.n_odd++;
         return;
@@ -156,7 +139,7 @@ static void take_half(ek__index_part *part, const ek__block *block, const ek__ra
 static void take_flow(ek__index_part *part, const ek__raw_event *raw)
 {
     int64_t time;
-    if (!raw->id.at || !take_time(&raw->ts, &time) || !ek__part_place(&part->base, raw)) {
+    if (!raw->id.at || !ek__event_time(raw, &time) || !ek__part_place(&part->base, raw)) {
         part->base.n_odd++;
         return;
     }
@@ -267,7 +250,7 @@ static void take_counter(ek__index_part *part, const ek__block *block, const ek_
     size_t at = 0;
     ek__span key, value;
     bool any = false;
-    if (!raw->name.at || !raw->args.at || !take_time(&raw->ts, &time)) {
+    if (!raw->name.at || !raw->args.at || !ek__event_time(raw, &time)) {
         part->base.n_odd++;
         return;
     }

@@ -19,8 +19,10 @@ typedef struct ek__index_written {
  * failure and interrupt.
  *
  * Blocks are taken and parsed by several threads; records are merged in the order of the file, gathered up to a bound,
- * sorted by track and time and written as a run; runs are merged into rows. Memory: the bound, a block and a part a
- * thread, and the distinct names.
+ * sorted by track and time as a run; runs beyond the bound go to a temporary file without a name in the folder of
+ * `out_path`; runs are merged into rows. The file is the same for any number of threads. Memory: the bound
+ * (EK__INDEX_BOUND), blocks and parts of the threads, the distinct names, and some 5 KB for every 4 MB of a compressed
+ * trace. Disk: the index, and while it is written about as much again for traces over 1 GB.
  *
  * @param first, last  progress of this file within all: the callback gets first + share * (last - first)
  * @return EK_OK also for damaged traces with what could be read; EK_ERR_INPUT when it is none; EK_ERR_SYSTEM;

@@ -81,24 +81,6 @@ static uint32_t link_number(const ek__span *span)
     return (uint32_t)ek__id_number(span);
 }
 
-/* A missing duration is 0, a negative one too. */
-static bool take_duration(const ek__raw_event *raw, ek__event *event)
-{
-    event->duration = 0;
-    if (raw->dur.at && !ek__parse_us(raw->dur.at, raw->dur.size, &event->duration))
-        return false;
-    if (event->duration < 0)
-        event->duration = 0;
-    return event->duration < INT64_MAX / 4;
-}
-
-/* Sums of two times stay within 64 bits everywhere. */
-static bool take_start(const ek__raw_event *raw, ek__event *event)
-{
-    return ek__parse_us(raw->ts.at, raw->ts.size, &event->start) && event->start > INT64_MIN / 4 &&
-           event->start < INT64_MAX / 4;
-}
-
 /* ---- arguments ---- */
 
 /* The arguments that decide something. */
@@ -179,7 +161,7 @@ static uint32_t collective_key(ek__part *part, const details *d)
 /* Keep an event. Its start is worked out here, since most events of the host are never kept. */
 static void push(ek__part *part, const ek__raw_event *raw, ek__event *event, ek__event_kind kind, uint32_t name)
 {
-    if (!take_start(raw, event)) {
+    if (!ek__event_time(raw, &event->start)) {
         part->n_odd++;
         return;
     }
@@ -366,7 +348,7 @@ static void take_complete(ek__part *part, const ek__block *block, const ek__raw_
     ek__event event = {.track = (uint16_t)part->last_track};
     track->n_complete++;
     category->n_complete++;
-    if (!raw->name.at || !raw->name.quoted || !raw->ts.at || !take_duration(raw, &event)) {
+    if (!raw->name.at || !raw->name.quoted || !raw->ts.at || !ek__event_duration(raw, &event.duration)) {
         part->n_odd++;
         return;
     }
@@ -433,7 +415,7 @@ static void take_flow(ek__part *part, const ek__raw_event *raw)
     default:
         return;
     }
-    if (!raw->id.at || !raw->ts.at || !take_start(raw, &event)) {
+    if (!raw->id.at || !ek__event_time(raw, &event.start)) {
         part->n_odd++;
         return;
     }

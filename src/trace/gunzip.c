@@ -26,6 +26,7 @@ struct ek__gunzip {
     int64_t distance, next_spot;
     bool any_member; /* one was read to its end */
     bool between;    /* at the start of a member */
+    bool pending;    /* there may be more output without more input */
     bool ended, out_of_memory;
     const char *problem;
     size_t n_spots, spots_capacity;
@@ -125,6 +126,7 @@ static void note_spot(ek__gunzip *g)
 static void end_member(ek__gunzip *g)
 {
     g->any_member = g->between = true;
+    g->pending = false;
     if (inflateReset(&g->z) != Z_OK)
         stop(g, "the library that inflates failed");
 }
@@ -156,7 +158,7 @@ size_t ek__gunzip_read(ek__gunzip *g, char *to, size_t size)
 {
     size_t n = 0;
     while (n < size && !g->ended) {
-        if (!have_input(g)) {
+        if (!g->pending && !have_input(g)) {
             if (!g->between && !g->problem)
                 g->problem = "it ends too early";
             g->ended = true;
@@ -170,6 +172,7 @@ size_t ek__gunzip_read(ek__gunzip *g, char *to, size_t size)
         int code = inflate(&g->z, g->distance > 0 ? Z_BLOCK : Z_NO_FLUSH);
         n += room - g->z.avail_out;
         g->out += (int64_t)(room - g->z.avail_out);
+        g->pending = g->z.avail_out == 0;
         take_result(g, code);
     }
     return n;

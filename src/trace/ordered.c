@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { MAX_THREADS = 64, PARKED_PER_THREAD = 2 };
+/* Some merges take as long as many others together: when a run of the index is sorted. */
+enum { MAX_THREADS = 64, PARKED_PER_THREAD = 2, PARKED_BESIDES = 12 };
 
 /* A part that waits for those before it. Its memory stays for the next one. */
 typedef struct parked {
@@ -106,7 +107,7 @@ static void *work(void *argument)
 /* Without places to park, as without all the threads that were wanted, it is only slower. */
 static void make_places(reading *r)
 {
-    int n = r->how->n_threads > 1 ? r->how->n_threads * PARKED_PER_THREAD : 0;
+    int n = r->how->n_threads > 1 ? r->how->n_threads * PARKED_PER_THREAD + PARKED_BESIDES : 0;
     r->parked = n > 0 ? ek__alloc((size_t)n, sizeof *r->parked) : NULL;
     if (!r->parked)
         return;

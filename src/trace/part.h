@@ -157,6 +157,21 @@ static inline bool ek__store_no_metadata(const ek__trace_store *store)
 /** Decide what pending events are, drop what is not what it seemed, sort every kind, fill `out`. */
 ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err);
 
+/** When an event is. Sums of two times stay within 64 bits everywhere. */
+static inline bool ek__event_time(const ek__raw_event *raw, int64_t *time)
+{
+    return raw->ts.at && ek__parse_us(raw->ts.at, raw->ts.size, time) && *time > INT64_MIN / 4 && *time < INT64_MAX / 4;
+}
+/** How long it lasts. A missing duration is 0, a negative one too. */
+static inline bool ek__event_duration(const ek__raw_event *raw, int64_t *duration)
+{
+    *duration = 0;
+    if (raw->dur.at && !ek__parse_us(raw->dur.at, raw->dur.size, duration))
+        return false;
+    if (*duration < 0)
+        *duration = 0;
+    return *duration < INT64_MAX / 4;
+}
 /** The id of a flow: a whole number, as it stands or in quotes; -1 and other texts give their hash. Equal texts give
  * equal numbers. */
 uint64_t ek__id_number(const ek__span *span);

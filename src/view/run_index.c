@@ -75,19 +75,9 @@ static bool take_args(filling *f, const ek__index_event *e)
         return true;
     const char *text = f->trace + e->place;
     if (!ek__json_compact(text, size, "args", &f->args, &found) && !f->args.out_of_memory) {
-        ek__json_text *out = &f->args;
-        char *room = ek__with_room(out->at, &out->capacity, out->n + 8, 1);
-        if (!room)
-            return false;
-        out->at = room;
-        memcpy(room, "{\"text\":", 8);
-        out->n = 8;
-        ek__json_quote(text, size, out);
-        room = ek__with_room(out->at, &out->capacity, out->n + 1, 1);
-        if (!room)
-            return false;
-        out->at = room;
-        room[out->n++] = '}';
+        ek__json_add(&f->args, "{\"text\":", 8);
+        ek__json_quote(text, size, &f->args);
+        ek__json_add(&f->args, "}", 1);
     } else if (f->args.n == 2) {
         f->args.n = 0; /* {} */
     }

@@ -874,39 +874,68 @@ static void types_of_ascend(void **state)
     (void)state;
     static const char
         trace[] =
-            "[{\"name\": \"aten::mul\", \"cat\": \"cpu_op\", " AT(1, 1) "{\"name\": \"f.py(3): g\", \"cat\": "
-                                                                        "\"python_function\", " AT(1, 1) "{\"name\": "
-                                                                                                         "\"ProfilerSte"
-                                                                                                         "p#7\", "
-                                                                                                         "\"cat\": "
-                                                                                                         "\"cpu_op\","
-                                                                                                         " " AT(1, 1) "{\"name\": \"enumerate(DataLoader)#it.__next__\", \"cat\": \"cpu_op\", " AT(1, 1) "{\"name\": \"AscendCL@aclrtLaunch\", " AT(
-                                                                                                             2,
-                                                                                                             1) "{\"nam"
-                                                                                                                "e\": "
-                                                                                                                "\"Asce"
-                                                                                                                "ndCL@"
-                                                                                                                "aclrtS"
-                                                                                                                "ynchro"
-                                                                                                                "nizeSt"
-                                                                                                                "ream\""
-                                                                                                                ", " AT(2, 1) "{\"name\": \"MatMul_1\", \"args\": {\"Task Type\": \"AI_CORE\"}, " AT(3, 2) "{\"name\": \"allReduceAicpuKernel\", \"args\": {\"Task Type\": \"AI_CPU\"}, " AT(3, 2) "{\"name\": \"MEMCPY\", \"args\": {\"Task Type\": \"SDMA_SQE\"}, " AT(3,
-                                                                                                                                                                                                                                                                                                                                                                         2) "{\"name\": \"EVENT_WAIT\", \"args\": {\"Task Type\": \"EVENT_WAIT_SQE\"}, " AT(3, 2) "{\"name\": \"EVENT_RECORD\", \"args\": {\"Task Type\": \"EVENT_RECORD_SQE\"}, " AT(3, 2) "{\"name\": \"hcom_allReduce__586_0_1\", \"args\": {\"count\": 3}, " AT(4, 1) "{\"name\": \"Reduce_Inline\", \"args\": {\"notify_id\": 3}, " AT(4, 2) "{\"name\": \"Memcpy\", \"args\": {\"x\": 3}, " AT(4, 2) "{\"name\": \"Computing\", " AT(5, 0) "{\"name\": \"Communication\", " AT(5,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     1) "{\"name\": \"Communication(Not Overlapped)\", " AT(5,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                            2) "{\"name\": \"Free\", " AT(5,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                          3) "{\"name\": \"Default/0-Layer\", " AT(6,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   0) "{\"name\": \"PyNative::GetNext::x\", \"cat\": \"\", " AT(7, 0) "{\"name\": \"Kernel::Launch::a/b\", " AT(7,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                0) "{\"name\": \"a mark\", \"cat\": \"user_annotation\", " AT(1,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                              2) PROCESS(1,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                         "Python")
-                                                                                                                    PROCESS(2, "CANN") PROCESS(3, "Ascend Hardware") PROCESS(4, "Communication") PROCESS(
-                                                                                                                        5,
-                                                                                                                        "Overlap Analysis") PROCESS(6,
-                                                                                                                                                    "Scope Layer")
-                                                                                                                        PROCESS(
-                                                                                                                            7,
-                                                                                                                            "MindSpore") "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 4, \"tid\": 2, \"args\": {\"name\": \"Plane 0\"}}, "
-                                                                                                                                         "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": 4, \"tid\": 2, \"args\": {\"sort_index\": -4}}]";
+            "[{\"name\": \"aten::mul\", \"cat\": \"cpu_op\", " AT(
+                1, 1) "{\"name\": \"f.py(3): g\", \"cat\": "
+                      "\"python_function\", " AT(
+                          1, 1) "{\"name\": "
+                                "\"ProfilerSte"
+                                "p#7\", "
+                                "\"cat\": "
+                                "\"cpu_op\","
+                                " " AT(1, 1) "{\"name\": \"enumerate(DataLoader)#it.__next__\", \"cat\": "
+                                             "\"cpu_op\", " AT(1, 1) "{\"name\": \"AscendCL@aclrtLaunch\", " AT(
+                                                 2, 1) "{\"nam"
+                                                       "e\": "
+                                                       "\"Asce"
+                                                       "ndCL@"
+                                                       "aclrtS"
+                                                       "ynchro"
+                                                       "nizeSt"
+                                                       "ream\""
+                                                       ", " AT(2,
+                                                               1) "{\"name\": \"MatMul_1\", \"args\": {\"Task Type\": "
+                                                                  "\"AI_CORE\"}, " AT(3, 2) "{\"name\": "
+                                                                                            "\"allReduceAicpuKernel\", "
+                                                                                            "\"args\": {\"Task Type\": "
+                                                                                            "\"AI_CPU\"}, " AT(3,
+                                                                                                               2) "{\"n"
+                                                                                                                  "ame"
+                                                                                                                  "\": "
+                                                                                                                  "\"ME"
+                                                                                                                  "MCPY"
+                                                                                                                  "\", "
+                                                                                                                  "\"ar"
+                                                                                                                  "gs\""
+                                                                                                                  ": "
+                                                                                                                  "{\"T"
+                                                                                                                  "ask "
+                                                                                                                  "Type"
+                                                                                                                  "\": "
+                                                                                                                  "\"SD"
+                                                                                                                  "MA_"
+                                                                                                                  "SQE"
+                                                                                                                  "\"},"
+                                                                                                                  " " AT(3, 2) "{\"name\": \"EVENT_WAIT\", \"args\": {\"Task Type\": \"EVENT_WAIT_SQE\"}, " AT(3, 2) "{\"name\": \"EVENT_RECORD\", \"args\": {\"Task Type\": \"EVENT_RECORD_SQE\"}, " AT(3, 2) "{\"name\": \"hcom_allReduce__586_0_1\", \"args\": {\"count\": 3}, " AT(4, 1) "{\"name\": \"Reduce_Inline\", \"args\": {\"notify_id\": 3}, " AT(4,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                               2) "{\"name\": \"Memcpy\", \"args\": {\"x\": 3}, " AT(4,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     2) "{\"name\": \"Computing\", " AT(5, 0) "{\"name\": \"Communication\", " AT(5, 1) "{\"name\": \"Communication(Not Overlapped)\", " AT(5, 2) "{\"name\": \"Free\", " AT(5, 3) "{\"name\": \"Default/0-Layer\", " AT(6,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                         0) "{\"name\": \"PyNative::GetNext::x\", \"cat\": \"\", " AT(7,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      0) "{\"name\": \"Kernel::Launch::a/b\", " AT(7,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   0) "{\"name\": \"a mark\", \"cat\": \"user_annotation\", " AT(1,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 2)
+                                                                                                                      PROCESS(1, "Python") PROCESS(
+                                                                                                                          2,
+                                                                                                                          "CANN") PROCESS(3,
+                                                                                                                                          "Ascend Hardware")
+                                                                                                                          PROCESS(4, "Communication") PROCESS(
+                                                                                                                              5,
+                                                                                                                              "Overlap Analysis")
+                                                                                                                              PROCESS(
+                                                                                                                                  6,
+                                                                                                                                  "Scope Layer")
+                                                                                                                                  PROCESS(
+                                                                                                                                      7,
+                                                                                                                                      "MindSpore") "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 4, \"tid\": 2, \"args\": {\"name\": \"Plane 0\"}}, "
+                                                                                                                                                   "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": 4, \"tid\": 2, \"args\": {\"sort_index\": -4}}]";
     static const expected_type expected[] = {{"aten::mul", EK_VIEW_HOST_FRAMEWORK},
                                              {"f.py(3): g", EK_VIEW_HOST_PYTHON},
                                              {"ProfilerStep#7", EK_VIEW_STEP},
@@ -951,48 +980,48 @@ static void types_of_ascend(void **state)
 static void types_of_kineto_and_old_files(void **state)
 {
     (void)state;
-    static const char kineto[] = "{\"schemaVersion\": 1, \"traceEvents\": [{\"name\": \"gemm\", \"cat\": "
-                                 "\"kernel\", " AT(0, 7) "{\"name\": \"ncclDevKernel_AllReduce\", \"cat\": "
-                                                         "\"kernel\", " AT(
-                                                             0,
-                                                             20) "{\"name\": \"Memcpy HtoD\", \"cat\": "
-                                                                 "\"gpu_memcpy\", " AT(
-                                                                     0,
-                                                                     7) "{\"name\": \"Memset\", \"cat\": "
-                                                                        "\"gpu_memset\", " AT(0,
-                                                                                              7) "{\"name\": "
-                                                                                                 "\"cudaLaunchKernel\","
-                                                                                                 " \"cat\": "
-                                                                                                 "\"cuda_runtime\","
-                                                                                                 " " AT(9,
-                                                                                                        9) "{\"name\": "
-                                                                                                           "\"cudaDevic"
-                                                                                                           "eSynchroniz"
-                                                                                                           "e\", "
-                                                                                                           "\"cat\": "
-                                                                                                           "\"cuda_"
-                                                                                                           "runtime\","
-                                                                                                           " " AT(9, 9) "{\"name\": \"aten::add\", \"cat\": \"cpu_op\", " AT(
-                                                                                                               9,
-                                                                                                               9) "{\"n"
-                                                                                                                  "ame"
-                                                                                                                  "\": "
-                                                                                                                  "\"Pr"
-                                                                                                                  "ofil"
-                                                                                                                  "erSt"
-                                                                                                                  "ep#"
-                                                                                                                  "2\","
-                                                                                                                  " \"c"
-                                                                                                                  "at\""
-                                                                                                                  ": "
-                                                                                                                  "\"us"
-                                                                                                                  "er_"
-                                                                                                                  "anno"
-                                                                                                                  "tati"
-                                                                                                                  "on\""
-                                                                                                                  ","
-                                                                                                                  " " AT(9,
-                                                                                                                         9) "5, {\"ph\": \"X\", \"name\": 3}]}";
+    static const char kineto[] =
+        "{\"schemaVersion\": 1, \"traceEvents\": [{\"name\": \"gemm\", \"cat\": "
+        "\"kernel\", " AT(
+            0, 7) "{\"name\": \"ncclDevKernel_AllReduce\", \"cat\": "
+                  "\"kernel\", " AT(
+                      0, 20) "{\"name\": \"Memcpy HtoD\", \"cat\": "
+                             "\"gpu_memcpy\", " AT(
+                                 0,
+                                 7) "{\"name\": \"Memset\", \"cat\": "
+                                    "\"gpu_memset\", " AT(
+                                        0,
+                                        7) "{\"name\": "
+                                           "\"cudaLaunchKernel\","
+                                           " \"cat\": "
+                                           "\"cuda_runtime\","
+                                           " " AT(9,
+                                                  9) "{\"name\": "
+                                                     "\"cudaDevic"
+                                                     "eSynchroniz"
+                                                     "e\", "
+                                                     "\"cat\": "
+                                                     "\"cuda_"
+                                                     "runtime\","
+                                                     " " AT(9, 9) "{\"name\": \"aten::add\", \"cat\": \"cpu_op\", " AT(
+                                                         9, 9) "{\"n"
+                                                               "ame"
+                                                               "\": "
+                                                               "\"Pr"
+                                                               "ofil"
+                                                               "erSt"
+                                                               "ep#"
+                                                               "2\","
+                                                               " \"c"
+                                                               "at\""
+                                                               ": "
+                                                               "\"us"
+                                                               "er_"
+                                                               "anno"
+                                                               "tati"
+                                                               "on\""
+                                                               ","
+                                                               " " AT(9, 9) "5, {\"ph\": \"X\", \"name\": 3}]}";
     static const expected_type of_kineto[] = {{"gemm", EK_VIEW_COMPUTING},
                                               {"ncclDevKernel_AllReduce", EK_VIEW_COMMUNICATION},
                                               {"Memcpy HtoD", EK_VIEW_COPY},
@@ -1083,6 +1112,73 @@ static void nothing_is_an_index_too(void **state)
     char *bytes = index_of("t.json", 2, EK__INDEX_BOUND, &v, &out);
     assert_true(v.header->begin == INT64_MAX && v.header->tracks.n == 0);
     free(bytes);
+}
+
+/* ---- real traces ---- */
+
+/* A trace, compressed or not, as a tree. NULL when it is not there. */
+static json_t *load_trace(const char *path)
+{
+    char *bytes = malloc(64 << 20);
+    gzFile file = gzopen(path, "rb");
+    assert_non_null(bytes);
+    int n = file ? gzread(file, bytes, 64 << 20) : 0;
+    json_t *root = n > 0 ? json_loadb(bytes, (size_t)n, 0, NULL) : NULL;
+    if (file)
+        gzclose(file);
+    free(bytes);
+    return root;
+}
+
+static void check_real(const char *path, const json_t *root)
+{
+    const json_t *events = json_is_array(root) ? root : json_object_get(root, "traceEvents");
+    index_view v;
+    ek__index_written out;
+    size_t size = 0, n_events = 0;
+    int64_t n_left_out = 0;
+    char *copy = slurp(path, &size);
+    write_bytes("t.json", copy, size);
+    char *bytes = index_of("t.json", 2, EK__INDEX_BOUND, &v, &out);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *e = json_array_get(events, i);
+        const char *phase = json_string_value(json_object_get(e, "ph"));
+        n_events += phase && strchr("Xi", phase[0]) && json_object_get(e, "name") && json_object_get(e, "ts");
+    }
+    for (uint64_t i = 0; i < v.header->tracks.n; i++)
+        n_left_out += v.track[i].n_left_out;
+    assert_int_equal(v.header->n_items, json_array_size(events));
+    assert_int_equal(v.header->events.n + (uint64_t)n_left_out, n_events);
+    assert_true(n_events > 0);
+    free(bytes);
+    free(copy);
+}
+
+static void real_traces_keep_what_the_format_promises(void **state)
+{
+    (void)state;
+    static const char *const name[] = {
+        "ascend/msinsight/text/level1/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
+        "ascend/mindinsight/utils/resource/run_1/normal_run/profiler/timeline_display_1.json",
+        "kineto/hta/nccl_parser_config/nccl_data.json.gz",
+        "kineto/tb_plugin/resnet50_num_workers_4/worker0.1623212756351.pt.trace.json.gz",
+        "kineto/tracelens/mi300/resnet_act_checkpoint.json.gz",
+    };
+    int n = 0;
+    const char *shared = getenv("EK_SHARED");
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/reference/traces/%s", shared ? shared : "../shared", name[i]);
+        json_t *root = load_trace(path);
+        n += root != NULL;
+        if (root)
+            check_real(path, root);
+        json_decref(root);
+    }
+    if (n == 0) {
+        print_message("no real traces: EK_SHARED does not lead to any\n");
+        skip();
+    }
 }
 
 /* ---- failures ---- */
@@ -1229,6 +1325,7 @@ int main(void)
         cmocka_unit_test(odd_values_are_counted_and_kept_out),
         cmocka_unit_test(deeper_events_than_there_are_rows_are_counted),
         cmocka_unit_test(nothing_is_an_index_too),
+        cmocka_unit_test(real_traces_keep_what_the_format_promises),
         cmocka_unit_test(what_is_no_trace_is_refused),
         cmocka_unit_test(without_memory_no_file_stays),
         cmocka_unit_test(on_a_full_disk_no_file_stays),
