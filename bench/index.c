@@ -24,13 +24,14 @@ typedef struct measured {
     bool problem;
 } measured;
 
-static const char *in_folder(const char *name)
+enum { TRACE_PATH, PIPE_PATH, INDEX_PATH, N_PATHS };
+static char path_of[N_PATHS][64];
+
+static void name_files(void)
 {
-    static char path[2][128];
-    static int next;
-    char *own = path[next++ % 2];
-    snprintf(own, sizeof path[0], "%s/%s", folder, name);
-    return own;
+    static const char *const name[N_PATHS] = {"trace_view.json", "pipe.json", "index"};
+    for (int i = 0; i < N_PATHS; i++)
+        snprintf(path_of[i], sizeof path_of[i], "%s/%s", folder, name[i]);
 }
 
 static void read_apart(const char *path, void *result)
@@ -50,7 +51,7 @@ static void write_apart(const char *path, void *result)
     ek__index_written written;
     ek_error err;
     double begin = bench_now();
-    if (ek__index_write(path, in_folder("index"), NULL, 0, 1, &written, &err) != EK_OK)
+    if (ek__index_write(path, path_of[INDEX_PATH], NULL, 0, 1, &written, &err) != EK_OK)
         bench_give_up("%s", err.message);
     m->seconds = bench_now() - begin;
     m->peak_mb = bench_peak_mb();
@@ -66,7 +67,7 @@ static void measure(const char *path, measured *reading, measured *writing)
         measured r = {0}, w = {0};
         bench_apart(read_apart, path, &r, sizeof r);
         bench_apart(write_apart, path, &w, sizeof w);
-        unlink(in_folder("index"));
+        unlink(path_of[INDEX_PATH]);
         if (i == 0 || r.seconds < reading->seconds)
             *reading = r;
         if (i == 0 || w.seconds < writing->seconds)
@@ -91,7 +92,7 @@ static void size_table(const bench_copies *o)
               "|---|--:|--:|--:|--:|--:|--:|\n");
     for (int i = 0; i < 3; i++) {
         measured reading = {0}, writing = {0};
-        const char *path = in_folder("trace_view.json");
+        const char *path = path_of[TRACE_PATH];
         bench_copies_make(o, path, sizes[i] * MB);
         measure(path, &reading, &writing);
         say_line(names[i], bench_file_bytes(path), reading.seconds, &writing);
@@ -106,7 +107,7 @@ static measured through_pipe(const bench_copies *o, int64_t bytes, void (*work)(
 {
     measured m = {0};
     int status;
-    const char *path = in_folder("pipe.json");
+    const char *path = path_of[PIPE_PATH];
     if (mkfifo(path, 0600) != 0)
         bench_give_up("no pipe");
     fflush(NULL);
@@ -131,7 +132,7 @@ static void stream_line(const bench_copies *o, int64_t bytes)
         return;
     }
     measured reading = through_pipe(o, bytes, read_apart), writing = through_pipe(o, bytes, write_apart);
-    unlink(in_folder("index"));
+    unlink(path_of[INDEX_PATH]);
     say_line("20 GB, from a pipe", (double)bytes, reading.seconds, &writing);
 }
 
@@ -146,6 +147,7 @@ void bench_index(double seconds)
     }
     if (!mkdtemp(folder))
         bench_give_up("no folder in /tmp");
+    name_files();
     bench_say("The same files as above, all cores, in the cache, the best of five in turns with `trace`.\n\n");
     size_table(&o);
     stream_line(&o, (int64_t)(20 * seconds) * 1000 * MB);
