@@ -10,6 +10,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "progress.h"
+#include "search.h"
 #include "timeline.h"
 #include "view_document.h"
 
@@ -118,6 +119,8 @@ int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, cl
     const char *title = options->title ? options->title : first->name;
     int code = EXIT_WRONG;
     block_signals(&awaited);
+    if (cli_interrupted) /* between the index and here */
+        return EXIT_DONE;
     if (cli_document_begin(&document, how, title, made.folder, first, second)) {
         const ek_serve_options server_options = {.port = options->port,
                                                  .title = title,
