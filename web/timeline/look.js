@@ -59,7 +59,7 @@ export function newLook(from) {
         }
         const full = from.pixel(type, name);
         const shown = (flags(name) & DIM) !== 0 ? mix(full, from.ground, DIMMED) : full;
-        const settled = flags(name) === 0 || from.name(name) !== "";
+        const settled = from.name(name) !== ""; // its shade follows from the text
         if (settled && name < MOST_NAMES) {
             if (name >= colors.length) {
                 colors = grown(colors, name);
