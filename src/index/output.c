@@ -30,17 +30,23 @@ ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err)
     return status;
 }
 
+static ek_status cannot_write(const char *name, int why, ek_error *err)
+{
+    ek_origin origin = {name, 0, 0};
+    const char *advice =
+        why == ENOSPC || why == EDQUOT ? "; make room there, or let the index go to another folder" : "";
+    return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot write '%s': %s%s", name, strerror(why), advice);
+}
+
 ek_status ek__write_at(int fd, const char *name, const void *bytes, size_t n, uint64_t at, ek_error *err)
 {
     const char *next = bytes;
-    ek_origin origin = {name, 0, 0};
     while (n > 0) {
         ssize_t written = pwrite(fd, next, n, (off_t)at);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
-            return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot write '%s': %s", name,
-                            written < 0 ? strerror(errno) : "nothing was written");
+            return cannot_write(name, written < 0 ? errno : EIO, err);
         next += written;
         n -= (size_t)written;
         at += (uint64_t)written;

@@ -159,7 +159,7 @@ static char *index_of(const char *name, int n_threads, size_t bound, index_view 
 /* ---- random traces ---- */
 
 typedef struct form {
-    bool pretty, string_times, object, bom, metadata_last, tight, halves;
+    bool pretty, string_times, object, bom, metadata_last, tight, halves, one_track;
     int n_events;
 } form;
 
@@ -212,6 +212,10 @@ static void put_complete(text *t, const form *f, ek__random *r, int64_t *clock)
     int64_t duration = ek__random_below(r, 6) ? ek__random_below(r, (int)most) : 0;
     int pid = ek__random_below(r, 6), tid = ek__random_below(r, 4);
     const char *name = event_names[ek__random_below(r, 10)], *cat = categories[ek__random_below(r, 4)];
+    if (f->one_track) {
+        pid = tid = 0;
+        duration /= 20;
+    }
     if (ek__random_below(r, 4))
         begin = begin / 500 * 500; /* equal times */
     switch (ek__random_below(r, 5)) {
@@ -714,6 +718,29 @@ static void threads_and_memory_do_not_matter(void **state)
     }
 }
 
+/* Rows of more than two chunks, written in runs and at once. */
+static void long_rows_are_chunked(void **state)
+{
+    (void)state;
+    const form long_row = {.n_events = 40000, .one_track = true};
+    text t = {0};
+    index_view v;
+    ek__index_written out;
+    uint64_t longest = 0;
+    make_trace(&t, &long_row, 17);
+    write_bytes("t.json", t.at, t.size);
+    char *bytes = index_of("t.json", 2, 100000, &v, &out);
+    for (uint64_t r = 0; r < v.header->rows.n; r++)
+        longest = v.row[r].n_chunks > longest ? v.row[r].n_chunks : longest;
+    assert_true(longest > 2);
+    truth k = know(t.at, t.size);
+    compare_with_rows(&k, &v, t.at);
+    compare_counters(&k, &v);
+    clear_truth(&k);
+    free(bytes);
+    clear_text(&t);
+}
+
 static void cut_files_give_what_is_before_the_cut(void **state)
 {
     (void)state;
@@ -872,70 +899,84 @@ static void check_types(const char *trace, const expected_type *expected, size_t
 static void types_of_ascend(void **state)
 {
     (void)state;
-    static const char
-        trace[] =
-            "[{\"name\": \"aten::mul\", \"cat\": \"cpu_op\", " AT(
-                1, 1) "{\"name\": \"f.py(3): g\", \"cat\": "
-                      "\"python_function\", " AT(
-                          1, 1) "{\"name\": "
-                                "\"ProfilerSte"
-                                "p#7\", "
-                                "\"cat\": "
-                                "\"cpu_op\","
-                                " " AT(1, 1) "{\"name\": \"enumerate(DataLoader)#it.__next__\", \"cat\": "
-                                             "\"cpu_op\", " AT(1, 1) "{\"name\": \"AscendCL@aclrtLaunch\", " AT(
-                                                 2, 1) "{\"nam"
-                                                       "e\": "
-                                                       "\"Asce"
-                                                       "ndCL@"
-                                                       "aclrtS"
-                                                       "ynchro"
-                                                       "nizeSt"
-                                                       "ream\""
-                                                       ", " AT(2,
-                                                               1) "{\"name\": \"MatMul_1\", \"args\": {\"Task Type\": "
-                                                                  "\"AI_CORE\"}, " AT(3, 2) "{\"name\": "
-                                                                                            "\"allReduceAicpuKernel\", "
-                                                                                            "\"args\": {\"Task Type\": "
-                                                                                            "\"AI_CPU\"}, " AT(3,
-                                                                                                               2) "{\"n"
-                                                                                                                  "ame"
-                                                                                                                  "\": "
-                                                                                                                  "\"ME"
-                                                                                                                  "MCPY"
-                                                                                                                  "\", "
-                                                                                                                  "\"ar"
-                                                                                                                  "gs\""
-                                                                                                                  ": "
-                                                                                                                  "{\"T"
-                                                                                                                  "ask "
-                                                                                                                  "Type"
-                                                                                                                  "\": "
-                                                                                                                  "\"SD"
-                                                                                                                  "MA_"
-                                                                                                                  "SQE"
-                                                                                                                  "\"},"
-                                                                                                                  " " AT(3, 2) "{\"name\": \"EVENT_WAIT\", \"args\": {\"Task Type\": \"EVENT_WAIT_SQE\"}, " AT(3, 2) "{\"name\": \"EVENT_RECORD\", \"args\": {\"Task Type\": \"EVENT_RECORD_SQE\"}, " AT(3, 2) "{\"name\": \"hcom_allReduce__586_0_1\", \"args\": {\"count\": 3}, " AT(4, 1) "{\"name\": \"Reduce_Inline\", \"args\": {\"notify_id\": 3}, " AT(4,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                               2) "{\"name\": \"Memcpy\", \"args\": {\"x\": 3}, " AT(4,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     2) "{\"name\": \"Computing\", " AT(5, 0) "{\"name\": \"Communication\", " AT(5, 1) "{\"name\": \"Communication(Not Overlapped)\", " AT(5, 2) "{\"name\": \"Free\", " AT(5, 3) "{\"name\": \"Default/0-Layer\", " AT(6,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                         0) "{\"name\": \"PyNative::GetNext::x\", \"cat\": \"\", " AT(7,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                      0) "{\"name\": \"Kernel::Launch::a/b\", " AT(7,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   0) "{\"name\": \"a mark\", \"cat\": \"user_annotation\", " AT(1,
-                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                 2)
-                                                                                                                      PROCESS(1, "Python") PROCESS(
-                                                                                                                          2,
-                                                                                                                          "CANN") PROCESS(3,
-                                                                                                                                          "Ascend Hardware")
-                                                                                                                          PROCESS(4, "Communication") PROCESS(
-                                                                                                                              5,
-                                                                                                                              "Overlap Analysis")
-                                                                                                                              PROCESS(
-                                                                                                                                  6,
-                                                                                                                                  "Scope Layer")
-                                                                                                                                  PROCESS(
-                                                                                                                                      7,
-                                                                                                                                      "MindSpore") "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 4, \"tid\": 2, \"args\": {\"name\": \"Plane 0\"}}, "
-                                                                                                                                                   "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": 4, \"tid\": 2, \"args\": {\"sort_index\": -4}}]";
+    static const char trace[] =
+        "[{\"name\": \"aten::mul\", \"cat\": \"cpu_op\", " AT(
+            1, 1) "{\"name\": \"f.py(3): g\", \"cat\": "
+                  "\"python_function\", " AT(
+                      1, 1) "{\"name\": "
+                            "\"ProfilerSte"
+                            "p#7\", "
+                            "\"cat\": "
+                            "\"cpu_op\","
+                            " " AT(1, 1) "{\"name\": \"enumerate(DataLoader)#it.__next__\", \"cat\": "
+                                         "\"cpu_op\", " AT(1, 1) "{\"name\": \"AscendCL@aclrtLaunch\", " AT(
+                                             2, 1) "{\"nam"
+                                                   "e\": "
+                                                   "\"Asce"
+                                                   "ndCL@"
+                                                   "aclrtS"
+                                                   "ynchro"
+                                                   "nizeSt"
+                                                   "ream\""
+                                                   ", " AT(2, 1) "{\"name\": \"MatMul_1\", \"args\": {\"Task Type\": "
+                                                                 "\"AI_CORE\"}, " AT(3, 2) "{\"name\": "
+                                                                                           "\"allReduceAicpuKernel\", "
+                                                                                           "\"args\": {\"Task Type\": "
+                                                                                           "\"AI_CPU\"}, " AT(3, 2) "{"
+                                                                                                                    "\""
+                                                                                                                    "n"
+                                                                                                                    "am"
+                                                                                                                    "e"
+                                                                                                                    "\""
+                                                                                                                    ": "
+                                                                                                                    "\""
+                                                                                                                    "ME"
+                                                                                                                    "MC"
+                                                                                                                    "PY"
+                                                                                                                    "\""
+                                                                                                                    ", "
+                                                                                                                    "\""
+                                                                                                                    "ar"
+                                                                                                                    "gs"
+                                                                                                                    "\""
+                                                                                                                    ": "
+                                                                                                                    "{"
+                                                                                                                    "\""
+                                                                                                                    "T"
+                                                                                                                    "as"
+                                                                                                                    "k "
+                                                                                                                    "Ty"
+                                                                                                                    "pe"
+                                                                                                                    "\""
+                                                                                                                    ": "
+                                                                                                                    "\""
+                                                                                                                    "SD"
+                                                                                                                    "MA"
+                                                                                                                    "_"
+                                                                                                                    "SQ"
+                                                                                                                    "E"
+                                                                                                                    "\""
+                                                                                                                    "},"
+                                                                                                                    " " AT(
+                                                                                                                        3, 2) "{\"name\": \"EVENT_WAIT\", \"args\": {\"Task Type\": \"EVENT_WAIT_SQE\"}, " AT(3, 2) "{\"name\": \"EVENT_RECORD\", \"args\": {\"Task Type\": \"EVENT_RECORD_SQE\"}, " AT(3, 2) "{\"name\": \"hcom_allReduce__586_0_1\", \"args\": {\"count\": 3}, " AT(4, 1) "{\"name\": \"Reduce_Inline\", \"args\": {\"notify_id\": 3}, " AT(4,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                              2) "{\"name\": \"Memcpy\", \"args\": {\"x\": 3}, " AT(4, 2) "{\"name\": \"Computing\", " AT(5, 0) "{\"name\": \"Communication\", " AT(5, 1) "{\"name\": \"Communication(Not Overlapped)\", " AT(5, 2) "{\"name\": \"Free\", " AT(5, 3) "{\"name\": \"Default/0-Layer\", " AT(6,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                           0) "{\"name\": \"PyNative::GetNext::x\", \"cat\": \"\", " AT(7,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                        0) "{\"name\": \"Kernel::Launch::a/b\", " AT(7,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                     0) "{\"name\": \"a mark\", \"cat\": \"user_annotation\", " AT(1,
+                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                                   2)
+                                                                                                                        PROCESS(1, "Python") PROCESS(
+                                                                                                                            2,
+                                                                                                                            "CANN") PROCESS(3, "Ascend Hardware")
+                                                                                                                            PROCESS(4, "Communication") PROCESS(
+                                                                                                                                5,
+                                                                                                                                "Overlap Analysis")
+                                                                                                                                PROCESS(
+                                                                                                                                    6,
+                                                                                                                                    "Scope Layer")
+                                                                                                                                    PROCESS(
+                                                                                                                                        7,
+                                                                                                                                        "MindSpore") "{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 4, \"tid\": 2, \"args\": {\"name\": \"Plane 0\"}}, "
+                                                                                                                                                     "{\"ph\": \"M\", \"name\": \"thread_sort_index\", \"pid\": 4, \"tid\": 2, \"args\": {\"sort_index\": -4}}]";
     static const expected_type expected[] = {{"aten::mul", EK_VIEW_HOST_FRAMEWORK},
                                              {"f.py(3): g", EK_VIEW_HOST_PYTHON},
                                              {"ProfilerStep#7", EK_VIEW_STEP},
@@ -1317,6 +1358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_traces_are_what_brute_force_finds),
         cmocka_unit_test(threads_and_memory_do_not_matter),
+        cmocka_unit_test(long_rows_are_chunked),
         cmocka_unit_test(cut_files_give_what_is_before_the_cut),
         cmocka_unit_test(damage_ends_the_index_where_it_is),
         cmocka_unit_test(compressed_traces_are_indexed_with_spots),
