@@ -45,6 +45,8 @@ function page(doc) {
     let shown = null;
     /** @type {Tab[]} */
     let tabs = [];
+    let panel = element("div"); // of the tab
+    let endTab = () => {};
 
     const header = element("header", { class: "top" });
     const facts = element("div", { class: "about" });
@@ -80,6 +82,7 @@ function page(doc) {
             context.source = doc.served
                 ? makeServed(run.timeline, makeClient("", showError), failed)
                 : await openEmbedded(run.timeline);
+            await context.source.complete?.(run.timeline);
         } catch (error) {
             showError(`The timeline of ${run.name} cannot be shown: ${messageOf(error)}`);
         }
@@ -87,7 +90,7 @@ function page(doc) {
     }
 
     function clear() {
-        for (const end of ends) {
+        for (const end of [endTab, ...ends]) {
             try {
                 end();
             } catch (error) {
@@ -95,6 +98,7 @@ function page(doc) {
             }
         }
         ends = [];
+        endTab = () => {};
         tools = null;
         fill(main);
     }
@@ -142,18 +146,27 @@ function page(doc) {
             return;
         }
         const timeline = tab.id === "timeline";
-        const panel = element("div", {
+        panel = element("div", {
             class: timeline ? "panel whole" : "panel", id: "panel", role: "tabpanel", "aria-labelledby": buttonId(tab),
         });
         const { source } = context;
         if (timeline && source !== null) aroundTimeline({ ...context, source }, panel);
         else append(main, panel);
+        drawTab(tab, context);
+    }
+
+    /** What the tab itself shows, anew; what stands around a timeline stays, and the focus too. @param {Tab} tab @param {Context} context */
+    function drawTab(tab, context) {
+        const focused = panel.contains(document.activeElement);
         try {
-            ends.push(tab.show(panel, context));
+            endTab();
+            endTab = tab.show(panel, context);
         } catch (error) {
+            endTab = () => {};
             fill(panel, element("p", { class: "empty" }, `This tab could not be drawn: ${messageOf(error)}`));
             console.error(error);
         }
+        if (focused) /** @type {HTMLElement | null} */ (panel.querySelector("[tabindex='0']"))?.focus();
     }
 
     /** @param {KeyboardEvent} event */
@@ -212,21 +225,28 @@ function page(doc) {
     void showRun();
 
     return {
-        /** The rest of a served document: facts and sections of runs whose timelines are shown already. @param {Document} all */
-        complete(all) {
-            all.runs.forEach((run, i) => {
-                if (i < doc.runs.length) Object.assign(doc.runs[i], run, { timeline: doc.runs[i].timeline ?? run.timeline });
+        /**
+         * The rest of a served document: facts and sections, and what it has of timelines that are shown already. These
+         * stay the objects that sources and the view know.
+         * @param {Document} all
+         */
+        async complete(all) {
+            for (const [i, run] of all.runs.entries()) {
+                const opened = await contexts.get(i);
+                const timeline = opened?.source ? opened.source.timeline : run.timeline;
+                if (i < doc.runs.length) Object.assign(doc.runs[i], run, { timeline });
                 else doc.runs.push(run);
-            });
+                if (opened?.source && run.timeline !== null) await opened.source.complete?.(run.timeline);
+            }
             endHeader();
             endHeader = showHeader(header, doc, state, openRun);
             if (shown === null) return;
             const before = currentTab();
             showFacts(facts, shown.run, format);
             tabs = tabsOf(shown);
-            // A timeline that is being looked at stays as it is.
-            if (before?.id === "timeline" && currentTab() === before) listTabs();
-            else showTab();
+            if (before?.id !== "timeline" || currentTab() !== before) return showTab();
+            listTabs();
+            drawTab(before, shown);
         },
     };
 }
@@ -238,9 +258,12 @@ async function start() {
     /** @type {Document | null} */
     let early = null;
     try {
-        const doc = await loadDocument((all) => (opened === null ? (early = all) : opened.complete(all)), showError);
+        const doc = await loadDocument((all) => {
+            if (opened === null) early = all;
+            else void opened.complete(all);
+        }, showError);
         opened = page(doc);
-        if (early !== null) opened.complete(early);
+        if (early !== null) await opened.complete(early);
     } catch (error) {
         const root = /** @type {HTMLElement} */ (document.getElementById("page"));
         fill(root, element("p", { class: "starting", role: "alert" }, messageOf(error)));

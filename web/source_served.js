@@ -2,6 +2,8 @@
 // until better came; what a frame lacks is asked for in one request for all its rows, then a screen on each side, then
 // the whole at its coarsest. Requests that nobody waits for any more are ended. Times are whole nanoseconds here.
 
+import { readColumns } from "./document.js";
+import { makeFixed } from "./fixed.js";
 import { asList, placeRows } from "./rows.js";
 import { Tiles, levelOf, readRows, tileSpan } from "./tiles.js";
 
@@ -13,6 +15,9 @@ const most_names = 4096;
 const names_wait_ms = 20;
 const names_kept = 300000;
 const arrows_margin = 1; // screens on each side
+
+/** Members of a timeline that come with the figures; rows stay as they are. @type {(keyof Timeline)[]} */
+const of_document = ["steps", "curves", "n_held", "n_points", "held_names", "data"];
 
 /** @typedef {{ level: number, rows: number[], first: number, last: number }} Wanted */
 
@@ -44,6 +49,29 @@ export function makeClient(base, failed) {
         return answer;
     }
     return get;
+}
+
+/** Rows as so many requests take them. @param {number[]} rows */
+const parts = (rows) =>
+    Array.from({ length: Math.ceil(rows.length / most_rows) }, (_, i) => rows.slice(i * most_rows, (i + 1) * most_rows));
+
+/** Does a search come to one event before the other? In order of (begin, row, index). */
+function isNearer(/** @type {any} */ one, /** @type {any} */ other, /** @type {boolean} */ forward) {
+    const order = one.begin - other.begin || one.row - other.row || one.index - other.index;
+    return forward ? order < 0 : order > 0;
+}
+
+/** Totals of one name, type and track as one: rows of a track may be in several requests. @param {import("./types").Total[]} totals */
+function added(totals) {
+    /** @type {Map<string, import("./types").Total>} */
+    const by = new Map();
+    for (const total of totals) {
+        const key = `${total.track} ${total.type} ${total.name}`;
+        const known = by.get(key);
+        if (known === undefined) by.set(key, { ...total });
+        else Object.assign(known, { n: known.n + total.n, total: known.total + total.total });
+    }
+    return [...by.values()];
 }
 
 /** @param {number} time */
@@ -110,6 +138,8 @@ export function makeServed(timeline, get, failed) {
     /** @type {{ rows: number[], begin: number, end: number, level: number } | null} */
     let frame = null;
     let pause_until = 0; // after an error
+    /** @type {ReturnType<typeof makeFixed> | null} what the document has of it */
+    let fixed = null;
 
     const clipped = (/** @type {number} */ begin, /** @type {number} */ end) => {
         const from = Math.min(Math.max(begin, whole.begin), whole.end);
@@ -226,7 +256,7 @@ export function makeServed(timeline, get, failed) {
 
     /** @type {Latest<{ begin: number, end: number, arrows: import("./types").Arrows }>} */
     const arrows = new Latest(failed, came);
-    /** @type {Map<number, Latest<import("./types").CurvePoints>>} */
+    /** @type {Map<number, Latest<import("./types").CurvePoints>>} by counter: curves of the document may come later */
     const curves = new Map();
 
     /** @type {Source} */
@@ -274,26 +304,32 @@ export function makeServed(timeline, get, failed) {
         async find(text, rows, forward, { time, row, index }) {
             if (text === "" || rows.length === 0) return null;
             const from = { time: Number.isFinite(time) ? down(time) : forward ? "-1" : up(whole.end + 1), row: Math.max(0, row), index: Math.max(0, index) };
-            const query = { text, rows: asList(rows.slice(0, most_rows)), forward: forward ? 1 : 0, ...from };
-            return (await get("find", query)).json();
+            const hits = await Promise.all(parts(rows).map(async (part) =>
+                (await get("find", { text, rows: asList(part), forward: forward ? 1 : 0, ...from })).json()));
+            return hits.reduce((best, hit) => (hit !== null && (best === null || isNearer(hit, best, forward)) ? hit : best), null);
         },
 
         async sums(rows, begin, end, progress, signal) {
-            let state = "";
-            if (rows.length === 0) return [];
-            for (;;) {
-                const query = { rows: asList(rows.slice(0, most_rows)), begin: down(begin), end: up(end), state };
-                const answer = await (await get("sums", query, signal)).json();
-                if (answer.done) return answer.totals;
-                state = answer.state;
-                progress(answer.covered);
+            /** @type {import("./types").Total[][]} */
+            const lists = [];
+            const all = parts(rows);
+            for (const part of all) {
+                const query = { rows: asList(part), begin: down(begin), end: up(end), state: "" };
+                for (let done = false; !done; ) {
+                    const answer = await (await get("sums", query, signal)).json();
+                    done = answer.done;
+                    query.state = answer.state;
+                    if (done) lists.push(answer.totals);
+                    else progress((lists.length + answer.covered) / all.length);
+                }
             }
+            return lists.length === 1 ? lists[0] : added(lists.flat());
         },
 
         arrows(rows, begin, end, limit) {
             if (rows.length === 0) return { all: true, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
             const shown = clipped(begin, end);
-            const list = asList(rows.slice(0, most_rows));
+            const list = asList(rows.slice(0, most_rows)); // of a picture: more than it has lines of pixels
             const level = levelOf((shown.end - shown.begin) / 1024);
             const span = tileSpan(level);
             // As many as a screen may have beside it, so that moving a little needs no other answer.
@@ -318,14 +354,14 @@ export function makeServed(timeline, get, failed) {
 
         curve(curve, begin, end, resolution) {
             const counter = curve - timeline.curves.length;
-            if (counter < 0) return null;
+            if (counter < 0) return fixed?.curve(curve, begin, end, resolution) ?? null;
             const level = levelOf(resolution);
             const span = tileSpan(level);
             const shown = clipped(begin, end);
             const from = Math.max(0, (Math.floor(shown.begin / span) - 1) * span);
             const to = (Math.ceil(shown.end / span) + 1) * span;
-            let latest = curves.get(curve);
-            if (latest === undefined) curves.set(curve, (latest = new Latest(failed, came)));
+            let latest = curves.get(counter);
+            if (latest === undefined) curves.set(counter, (latest = new Latest(failed, came)));
             latest.want(`${from} ${to} ${level}`, async (signal) => {
                 const query = { counter, begin: down(from), end: up(to), resolution: 2 ** level };
                 /** @type {{ points: number[][] }} */
@@ -336,7 +372,13 @@ export function makeServed(timeline, get, failed) {
             return latest.answer;
         },
 
-        held: () => [],
+        held: (group, time) => fixed?.held(group, time) ?? [],
+
+        async complete(all) {
+            const columns = all.data === null ? null : await readColumns(all);
+            for (const member of of_document) Object.assign(timeline, { [member]: all[member] });
+            fixed = columns === null ? null : makeFixed(timeline, columns);
+        },
     };
     return source;
 }

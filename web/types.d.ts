@@ -85,6 +85,8 @@ export interface Source {
     arrows(rows: number[], begin: number, end: number, limit: number): Arrows | null;   // at hand, like boxes
     curve(curve: number, begin: number, end: number, resolution: number): CurvePoints | null;  // curves first, then counters
     held(group: number, time: number): Held[];  // largest first
+    /** Of a server: steps, curves and what is held come later, with the document's figures, into the same timeline. */
+    complete?(all: Timeline): Promise<void>;
 }
 
 // ---- what the parts of the page share: web/state.js ----

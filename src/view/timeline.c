@@ -382,7 +382,7 @@ static void write_curves(const ek__view_timeline *t, ek__stream *s)
     ek__stream_end(s);
 }
 
-/* In the order of docs/view-json.md. */
+/* In the order of docs/view-json.md. Of a served timeline only what is held and curves were put in. */
 static bool write_data(const ek__view_timeline *t, ek__stream *s)
 {
     ek__packed data = {0};
@@ -426,11 +426,7 @@ bool ek__timeline_write(ek__view_timeline *t, ek__stream *s)
     write_steps(t, s);
     write_curves(t, s);
     write_names(&t->held_names, s, "held_names");
-    bool fine = true;
-    if (t->served)
-        ek__stream_null(s, "data");
-    else
-        fine = write_data(t, s);
+    bool fine = write_data(t, s);
     if (!t->any_args || t->served)
         ek__stream_null(s, "args");
     else

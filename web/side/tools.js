@@ -139,7 +139,7 @@ export function showTools(root, context) {
 
     fill(root, search, element("span", { class: "gap" }),
         element("div", { class: "group", role: "group", "aria-label": "Filter" }, filters.map((entry) => entry.node)),
-        timeline.n_arrows > 0 || source.timeline.data === null ? element("label", {}, arrows, "Arrows") : null);
+        timeline.n_arrows > 0 || timeline.names === null ? element("label", {}, arrows, "Arrows") : null);
     if (query.value !== "") typed();
 
     const end = state.on(["query", "filter", "arrows"], () => {
