@@ -210,10 +210,9 @@ static void a_served_page_has_the_description_alone(void **state)
 static void odd_arguments_are_kept(void **state)
 {
     (void)state;
-    static const char trace[] =
-        "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"x\":01}},"
-        "{\"ph\":\"X\",\"name\":\"</script>\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1},"
-        "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":9,\"dur\":1,\"args\":{\"y\":NaN}}]";
+    static char trace[] = "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"x\":01}},"
+                          "{\"ph\":\"X\",\"name\":\"</script>\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1},"
+                          "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":9,\"dur\":1,\"args\":{\"y\":NaN}}]";
     index_model m = {.text = trace, .size = sizeof trace - 1};
     json_t *root;
     size_t size;
