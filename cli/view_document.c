@@ -226,11 +226,10 @@ static bool write_document(const cli_view_how *how, const char *title, FILE *out
     if (!cli_view_read(how, NULL, first))
         return false;
     run[0] = first->run[0];
-    cli_view_how figures = *how;
-    figures.no_timeline = true; /* the server has one index */
-    bool compared = second->files.n > 0 && cli_view_read(&figures, first, second);
-    if (compared)
-        run[1] = second->run[0];
+    bool compared = second->files.n > 0;
+    if (compared && !cli_view_read(how, first, second))
+        return false;
+    run[1] = second->run[0];
     const ek_view view = {.title = title, .n_runs = compared ? 2 : 1, .run = run, .served = true};
     return ek_view_write_json(&view, out, &err) == EK_OK && fflush(out) == 0;
 }

@@ -30,7 +30,7 @@ static bool open_timeline(const cli_view_how *how, cli_view_set *set)
 {
     const char *path[CLI_MAX_RUN_FILES];
     int n = cli_view_traces(set, path);
-    return how->no_timeline || set->index || !set->evidence.input.trace ||
+    return set->index || !set->evidence.input.trace ||
            cli_timeline_open(path, n, &set->evidence.trace, how->n_threads, &set->index);
 }
 
@@ -148,7 +148,7 @@ static bool read_training_run(const cli_view_how *how, cli_view_set *set)
 bool cli_view_read(const cli_view_how *how, const cli_view_set *other, cli_view_set *set)
 {
     cli_timeline_name(set->given ? set->given : "run", set->name, sizeof set->name);
-    if (!set->index && !how->no_timeline && !cli_timeline_fits(set->files.trace_bytes))
+    if (!set->index && !cli_timeline_fits(set->files.trace_bytes))
         return false;
     if (!check_models(set) || !read_training_run(how, set) || !read_plans(how, other, set))
         return false;

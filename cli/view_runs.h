@@ -23,7 +23,6 @@ typedef struct cli_view_how {
     int stages, n_threads;
     const char *index_folder; /**< NULL: the usual one */
     bool fresh, quiet;
-    bool no_timeline; /**< of traces: figures alone */
 } cli_view_how;
 
 /** The files that were given, or those behind --against, and what they became. Zeroed to begin with, and stays where it

@@ -82,6 +82,7 @@ static bool open_index(const cli_view_how *how, cli_view_set *set, ek_trace_inde
     int n = cli_view_traces(set, path);
     ek_error err;
     cli_progress progress;
+    cli_timeline_name(set->given, set->name, sizeof set->name);
     cli_progress_begin(&progress);
     const ek_trace_index_options options = {.folder = how->index_folder,
                                             .fresh = how->fresh,
@@ -109,13 +110,15 @@ static void say_indexed(const cli_view_how *how, const ek_trace_index_made *made
 
 int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, cli_view_set *first, cli_view_set *second)
 {
-    ek_trace_index_made made;
+    ek_trace_index_made made, made_second;
     cli_document document;
     sigset_t awaited;
-    cli_timeline_name(first->given, first->name, sizeof first->name);
-    if (!open_index(how, first, &made))
+    bool compares = second->files.n > 0;
+    if (!open_index(how, first, &made) || (compares && !open_index(how, second, &made_second)))
         return EXIT_WRONG;
     say_indexed(how, &made);
+    if (compares)
+        say_indexed(how, &made_second);
     const char *title = options->title ? options->title : first->name;
     int code = EXIT_WRONG;
     block_signals(&awaited);
@@ -125,6 +128,8 @@ int cli_view_serve(const cli_view_how *how, const cli_serve_options *options, cl
         const ek_serve_options server_options = {.port = options->port,
                                                  .title = title,
                                                  .name = first->name,
+                                                 .against = second->index,
+                                                 .against_name = second->name,
                                                  .document = cli_document_get,
                                                  .user = &document};
         code = serve(how, &server_options, &awaited, &document, first->index);

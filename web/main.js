@@ -35,6 +35,7 @@ function page(doc) {
     const system = matchMedia("(prefers-color-scheme: dark)");
     /** @type {Map<number, Promise<Context>>} by run */
     const contexts = new Map();
+    const client = makeClient("", showError);
     /** @type {ReturnType<typeof makeColors>[]} of them */
     const palettes = [];
     /** @type {(() => void)[]} */
@@ -66,6 +67,9 @@ function page(doc) {
         return known;
     }
 
+    /** Asks the server for one run's events. @param {number} number @returns {typeof client} */
+    const clientOf = (number) => (number === 0 ? client : (path, query, signal) => client(path, { ...query, run: number }, signal));
+
     /** @param {number} number @returns {Promise<Context>} */
     async function openContext(number) {
         const run = doc.runs[number];
@@ -80,7 +84,7 @@ function page(doc) {
         };
         try {
             context.source = doc.served
-                ? makeServed(run.timeline, makeClient("", showError), failed)
+                ? makeServed(run.timeline, clientOf(number), failed)
                 : await openEmbedded(run.timeline);
             await context.source.complete?.(run.timeline);
         } catch (error) {

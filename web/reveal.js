@@ -1,6 +1,7 @@
 // Moves the shown stretch so that a place can be seen: no further and no closer than needed.
 
 import { allTracks, passes } from "./rows.js";
+import { defaultFolds, withFolds } from "./timeline/layout.js";
 
 /** @typedef {import("./types").State} State */
 
@@ -29,7 +30,18 @@ export function stretchFor(shown, event, whole, least) {
 }
 
 /**
- * Show an event, and select it. A filter that hides its row gives way.
+ * Keys of the group and the track that a row belongs to, as folds are listed.
+ * @param {import("./types").Source} source @param {number} row
+ */
+export function foldsOf(source, row) {
+    const group = source.row_group[row];
+    const before = source.timeline.groups.slice(0, group).reduce((sum, { tracks }) => sum + tracks.length, 0);
+    return [String(group), `${group}/${source.row_track[row] - before}`];
+}
+
+/**
+ * Show an event, and select it. A filter that hides its row gives way, and what it is folded into is opened; the
+ * timeline scrolls to what is selected.
  * @param {State} state
  * @param {import("./types").Source} source
  * @param {{ row: number, index: number, begin: number, end: number }} event
@@ -42,7 +54,8 @@ export function reveal(state, source, event) {
     const { begin, end } = state.view;
     const least = Math.min(end - begin, timeline.unit === "ns" ? 1000 : (timeline.end - timeline.begin) / 1e4);
     const stretch = stretchFor({ begin, end }, event, timeline, least);
-    state.set({ ...stretch, filter, selected: { row: event.row, index: event.index } });
+    const folded = withFolds(state.view.folded, defaultFolds(timeline), foldsOf(source, event.row), false);
+    state.set({ ...stretch, filter, folded, selected: { row: event.row, index: event.index } });
 }
 
 /**

@@ -18,6 +18,9 @@ typedef struct ek_serve_options {
     int port; /**< 0: any that is free */
     /** Of the page and its run while there is no document yet. */
     const char *title, *name;
+    /** A second run, which the first is compared with: borrowed until ek_server_stop(). NULL: none. */
+    ek_trace_index *against;
+    const char *against_name;
     /** The document that a page asks for, once it is there: JSON from ek_view_write_json() with `served`. Called by
      *  several threads at a time; returns false while it is being made, else fills text and size, which stay as they
      *  are until ek_server_stop(). A text of NULL: it could not be made, and the timeline alone stands for it. NULL

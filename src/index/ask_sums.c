@@ -8,7 +8,7 @@
 
 #include "index/opened.h"
 
-enum { RECENT = 1024 /* a power of two */, FIRST_SLOTS = 1024, READS_BETWEEN_LOOKS = 8 };
+enum { RECENT = 1024 /* a power of two */, FIRST_SLOTS = 1024, READS_BETWEEN_LOOKS = 2 };
 
 /* Numbers of totals + 1 by hash; 0 is free. */
 typedef struct slots {

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "serve/answer.h"
 
-enum { KEPT = 8, SLICE_MILLISECONDS = 50, MOST_TOTALS = 1 << 16 };
+enum { KEPT = 8, SLICE_MILLISECONDS = 25, MOST_TOTALS = 1 << 16 };
 
 /* One on its way. */
 typedef struct summing {

@@ -19,6 +19,7 @@ typedef enum form {
     FORM_FLAG,   /* 0 or 1 */
     FORM_TEXT,   /* any but empty */
     FORM_STATE,  /* what an earlier answer gave */
+    FORM_RUN,    /* which of those that are served */
 } form;
 
 static const struct {
@@ -169,6 +170,7 @@ static const char *const wanted[] = {
     [FORM_FLAG] = "0 or 1",
     [FORM_TEXT] = "a text of 1 to 1024 bytes",
     [FORM_STATE] = "the state that an earlier answer gave, or empty",
+    [FORM_RUN] = "0, or 1 for a second run",
 };
 
 static bool read_value(ek__value which, const char *text, size_t size, ek__request *out)
@@ -206,6 +208,10 @@ static bool read_value(ek__value which, const char *text, size_t size, ek__reque
     case FORM_FLAG:
         fine = read_number(text, size, 0, 1, &number);
         out->forward = number == 1;
+        return fine;
+    case FORM_RUN:
+        fine = read_number(text, size, 0, 1, &number);
+        out->run = (int)number;
         return fine;
     }
     return false;

@@ -35,7 +35,8 @@ enum {
     X(INDEX, "index", INDEX)                                                                                           \
     X(FORWARD, "forward", FLAG)                                                                                        \
     X(TEXT, "text", TEXT)                                                                                              \
-    X(STATE, "state", STATE)
+    X(STATE, "state", STATE)                                                                                           \
+    X(RUN, "run", RUN)
 
 typedef enum ek__value {
 #define EK__VALUE_OF(id, name, form) EK__VALUE_##id,
@@ -61,6 +62,7 @@ typedef struct ek__request {
     int counter;        /**< 0 or more */
     int row;            /**< -1: before the first one */
     uint32_t index;
+    int run; /**< 0, or 1 for the second one */
     bool forward;
     size_t text_size; /**< 1 or more when given; no byte is 0 */
     char text[EK__REQUEST_MAX_TEXT + 1];

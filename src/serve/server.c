@@ -20,6 +20,7 @@
 
 enum {
     THREADS = 4,
+    MOST_RUNS = 2,
     MOST_CONNECTIONS = 256,
     CONNECTION_BYTES = 96 << 10, /* request line and headers of a request */
     IDLE_SECONDS = 30,
@@ -31,7 +32,8 @@ static const int64_t most_outstanding = 96 << 20; /* bytes of answers that are n
 struct ek_server {
     struct MHD_Daemon *daemon;
     ek_serve_options options;
-    ek__serving serving;
+    int n_runs;
+    ek__serving serving[MOST_RUNS];
     char *timeline, *policy; /* the page's own Content-Security-Policy, as a header */
     size_t timeline_size;
     int port;
@@ -205,9 +207,13 @@ static ek_status make_reply(const ek_server *server, const ek__target *target, c
     ek__request *values = ek__alloc(1, sizeof *values);
     if (!values)
         return ek__no_memory(err);
-    ek_status status = ek__request_read(target->query, target->query_size, answer->needs, answer->takes, values, err);
+    /* What asks for anything of a trace may ask it of either run. */
+    unsigned takes = answer->takes | (answer->needs ? EK__HAS(RUN) : 0);
+    ek_status status = ek__request_read(target->query, target->query_size, answer->needs, takes, values, err);
+    if (status == EK_OK && values->run >= server->n_runs)
+        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "there is no run %d here: one is served", values->run);
     if (status == EK_OK)
-        status = answer->make(&server->serving, values, out, err);
+        status = answer->make(&server->serving[values->run], values, out, err);
     free(values);
     return status;
 }
@@ -320,13 +326,17 @@ static ek_status open_socket(int port, int *out, int *bound, ek_error *err)
     return EK_OK;
 }
 
-/* The document of the index alone. */
+/* The document of the indices alone. */
 static ek_status write_timeline(ek_server *server, ek_error *err)
 {
     const ek_serve_options *options = &server->options;
-    const ek_view_run run = {.name = options->name ? options->name : "trace", .index = server->serving.index};
-    const ek_view view = {
-        .title = options->title ? options->title : run.name, .n_runs = 1, .run = &run, .served = true};
+    const ek_view_run run[MOST_RUNS] = {
+        {.name = options->name ? options->name : "trace", .index = server->serving[0].index},
+        {.name = options->against_name ? options->against_name : "compared with", .index = server->serving[1].index}};
+    const ek_view view = {.title = options->title ? options->title : run[0].name,
+                          .n_runs = server->n_runs,
+                          .run = run,
+                          .served = true};
     FILE *out = open_memstream(&server->timeline, &server->timeline_size);
     if (!out)
         return ek__no_memory(err);
@@ -361,17 +371,22 @@ static ek_status write_policy(ek_server *server, ek_error *err)
 
 static ek_status prepare(ek_server *server, ek_error *err)
 {
-    server->serving.searches = ek__searches_new();
-    server->serving.summings = ek__summings_new();
-    if (!server->serving.searches || !server->serving.summings)
-        return ek__no_memory(err);
+    for (int i = 0; i < server->n_runs; i++) {
+        ek__serving *serving = &server->serving[i];
+        serving->searches = ek__searches_new();
+        serving->summings = ek__summings_new();
+        if (!serving->searches || !serving->summings)
+            return ek__no_memory(err);
+    }
     if (!ek__guard_draw(server->token))
         return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the system gives no random bytes: %s", strerror(errno));
     ek_status status = write_policy(server, err);
     if (status == EK_OK)
         status = write_timeline(server, err);
-    server->serving.timeline = server->timeline;
-    server->serving.timeline_size = server->timeline_size;
+    for (int i = 0; i < server->n_runs; i++) {
+        server->serving[i].timeline = server->timeline;
+        server->serving[i].timeline_size = server->timeline_size;
+    }
     return status;
 }
 
@@ -397,8 +412,10 @@ static ek_status start(ek_server *server, ek_error *err)
 
 static void free_server(ek_server *server)
 {
-    ek__searches_free(server->serving.searches);
-    ek__summings_free(server->serving.summings);
+    for (int i = 0; i < server->n_runs; i++) {
+        ek__searches_free(server->serving[i].searches);
+        ek__summings_free(server->serving[i].summings);
+    }
     free(server->timeline);
     free(server->policy);
     free(server);
@@ -410,8 +427,11 @@ ek_status ek_server_start(ek_trace_index *index, const ek_serve_options *options
     if (!server)
         return ek__no_memory(err);
     server->options = *options;
-    server->serving.index = index;
-    server->serving.options = &server->options;
+    server->n_runs = options->against ? 2 : 1;
+    server->serving[0].index = index;
+    server->serving[1].index = options->against;
+    for (int i = 0; i < server->n_runs; i++)
+        server->serving[i].options = &server->options;
     ek_status status = prepare(server, err);
     if (status == EK_OK)
         status = start(server, err);

@@ -40,16 +40,18 @@ export function tree(value, depth = 0) {
 }
 
 /**
+ * The panel of one source.
  * @param {HTMLElement} root
  * @param {import("../types").Context & { source: import("../types").Source }} context
- * @returns {() => void}
+ * @param {{ clear(): void, go(event: import("../types").EventSeen): void }} act  what its buttons do
+ * @returns {{ show(place: import("../types").EventPlace | null): void, end(): void }}
  */
-export function showDetails(root, context) {
-    const { state, source, format, colors } = context;
+export function detailsPanel(root, context, act) {
+    const { source, format, colors } = context;
     const { timeline } = source;
     const tracks = allTracks(timeline);
     const body = element("div");
-    const clear = element("button", { onclick: () => state.set({ selected: null }), "aria-label": "Clear the selection" }, "Clear");
+    const clear = element("button", { onclick: act.clear, "aria-label": "Clear the selection" }, "Clear");
     fill(root, element("div", { class: "head" }, element("h2", {}, "Event"), clear), body);
 
     /** @param {import("../types").Flow} flow */
@@ -58,7 +60,7 @@ export function showDetails(root, context) {
         if (flow.row < 0) return element("li", { class: "quiet" }, `${flow.name} ${way} an event that is not here`);
         const track = tracks[source.row_track[flow.row]];
         const where = [timeline.groups[track.group].name, track.name].filter((text) => text !== "").join(", ");
-        const go = element("button", { class: "link", onclick: () => reveal(state, source, flow) }, flow.event || "event");
+        const go = element("button", { class: "link", onclick: () => act.go(flow) }, flow.event || "event");
         const moment = exact(flow.begin);
         return element("li", {}, `${flow.name} ${way} `, go, element("span", { class: "quiet" }, ` ${where}, at ${moment}`));
     }
@@ -67,7 +69,7 @@ export function showDetails(root, context) {
     const exact = (time) => format.time(time, timeline.unit, timeline.unit === "ns" ? 1 : (timeline.end - timeline.begin) / 1e6);
 
     /** @param {import("../types").EventPlace} place @param {import("../types").Details} details */
-    function show(place, details) {
+    function fillBody(place, details) {
         const track = tracks[source.row_track[place.row]];
         const group = timeline.groups[track.group].name;
         const swatch = element("span", { class: "swatch", style: { background: colors.type(details.type) } });
@@ -93,23 +95,42 @@ export function showDetails(root, context) {
     }
 
     let asked = 0;
-    function update() {
-        const place = state.view.selected;
-        clear.hidden = place === null;
-        const mine = ++asked;
-        if (place === null || place.row >= timeline.row_events.length) {
-            fill(body, element("p", { class: "quiet" }, "Click an event to see what it is."));
-            return;
-        }
-        source.details(place).then(
-            (details) => mine === asked && show(place, details),
-            (error) => mine === asked && fill(body, element("p", { class: "quiet" }, messageOf(error))),
-        );
-    }
+    return {
+        show(place) {
+            clear.hidden = place === null;
+            const mine = ++asked;
+            if (place === null || place.row >= timeline.row_events.length) {
+                fill(body, element("p", { class: "quiet" }, "Click an event to see what it is."));
+                return;
+            }
+            source.details(place).then(
+                (details) => mine === asked && fillBody(place, details),
+                (error) => mine === asked && fill(body, element("p", { class: "quiet" }, messageOf(error))),
+            );
+        },
+        end() {
+            asked = -1;
+        },
+    };
+}
+
+/**
+ * The panel of what the page's view has selected.
+ * @param {HTMLElement} root
+ * @param {import("../types").Context & { source: import("../types").Source }} context
+ * @returns {() => void}
+ */
+export function showDetails(root, context) {
+    const { state, source } = context;
+    const panel = detailsPanel(root, context, {
+        clear: () => state.set({ selected: null }),
+        go: (event) => reveal(state, source, event),
+    });
+    const update = () => panel.show(state.view.selected);
     update();
     const end = state.on(["selected"], update);
     return () => {
-        asked = -1;
+        panel.end();
         end();
     };
 }

@@ -2,6 +2,7 @@
 // of it, of the size or of what the source has asks for one frame, and a frame draws everything.
 
 import { element } from "../dom.js";
+import { foldsOf } from "../reveal.js";
 import { panFrames } from "./bench.js";
 import { newChoosing } from "./choosing.js";
 import { newControls } from "./controls.js";
@@ -64,13 +65,17 @@ function follow(it, dropOverview) {
     };
 }
 
+/** @typedef {{at: number, chosen: import("./selection.js").Chosen | null, go: (event: import("../types").EventSeen) => void,
+ *  clear: () => void}} Told */
+
 /**
  * @param {HTMLElement} root  filled; what it had is removed at the end
  * @param {import("../types").Context[]} contexts one, or two that are shown above each other on one axis; of one state,
  *        each with a source
+ * @param {(told: Told) => void} [tell]  what is selected and in which of them; `go` selects and shows another event there
  * @returns {() => void}
  */
-export function mountChart(root, contexts) {
+export function mountChart(root, contexts, tell = () => {}) {
     const canvas = element("canvas", {
         tabindex: "0",
         role: "application",
@@ -100,7 +105,21 @@ export function mountChart(root, contexts) {
             asked = requestAnimationFrame(frame);
         }
     };
-    it.told = choosing.tellSelected;
+    it.told = (chosen) => {
+        choosing.tellSelected(chosen);
+        tell({ at: chosen === null ? 0 : panes.indexOf(chosen.pane), chosen, go: (event) => go(chosen, event), clear });
+    };
+
+    const clear = () => choosing.select(null, null);
+
+    /** @param {import("./selection.js").Chosen | null} chosen @param {import("../types").EventSeen} event */
+    function go(chosen, event) {
+        const pane = chosen?.pane ?? panes[0];
+        pane.fold(foldsOf(pane.source, event.row), false);
+        it.displace();
+        it.revealing = true;
+        choosing.select(pane, { row: event.row, index: event.index });
+    }
     const unfollow = follow(it, picture.dropOverview);
     if (!(view.end > view.begin) || view.end - view.begin < limits.least) {
         it.show(everything(limits));

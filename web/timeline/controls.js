@@ -10,6 +10,7 @@ const ZOOM_RATE = 3.2; // of a held key: e^this per second
 const MOVE_RATE = 0.9; // of what is shown per second
 const SCROLL_RATE = 700; // pixels per second
 const WHEEL_ZOOM = 0.0022; // per pixel of a wheel
+const SPLIT_STEP = 33; // pixels that a key moves the bar between rows and curves
 const POINTER_EVERY = 60; // milliseconds between changes of view.pointer
 
 /** @typedef {import("./model.js").Pane} Pane */
@@ -89,6 +90,8 @@ export function newControls(it, pointing, choosing) {
         },
         g: () => foldGroup(false),
         G: () => foldGroup(true),
+        "[": () => moveSplit(-SPLIT_STEP),
+        "]": () => moveSplit(SPLIT_STEP),
         PageDown: () => page(1),
         PageUp: () => page(-1),
     };
@@ -174,13 +177,22 @@ export function newControls(it, pointing, choosing) {
         return { move: go, drop: () => {}, click: go };
     }
 
+    /** The bar between rows and curves: so much height is wanted for the curves. @param {number} height */
+    function splitAt(height) {
+        it.curves_height = Math.max(0, height);
+        it.displace();
+    }
+
+    /** From where it stands, so that keys beyond an end need not be taken back. @param {number} by down */
+    function moveSplit(by) {
+        if (it.lanes.length > 0) {
+            splitAt(it.parts.curves.height - by);
+        }
+    }
+
     function dragSplit() {
         return {
-            move: (_, y) => {
-                it.curves_height = Math.max(0, it.parts.height - y);
-                it.placed = false;
-                it.ask();
-            },
+            move: (_, y) => splitAt(it.parts.height - y),
             drop: () => {},
             click: null,
         };

@@ -1,6 +1,7 @@
 // The timeline as a tab of the page, and two of them above each other for the comparison.
 
 import { element } from "../dom.js";
+import { detailsPanel } from "../side/details.js";
 import { mountChart } from "./chart.js";
 
 /** Keys of the timeline, for the page's help. */
@@ -15,6 +16,7 @@ export const timelineKeys = [
     ["Up, Down", "the event in the row above or below; without a selection: scroll"],
     ["M", "put a mark at the pointer, or take it away"],
     ["T, G, Shift+G", "close or open the track, the group, all groups"],
+    ["[, ]", "more room for the curves, or for the rows"],
     ["C", "times from the begin, or of the trace's clock"],
     ["Escape", "clear selection and range"],
 ];
@@ -34,12 +36,39 @@ export const timelineTab = {
 };
 
 /**
- * Two runs above each other on one axis, for the comparison. Selection, folds and scroll of the second are its own.
+ * Two runs above each other on one axis, for the comparison, and beside them what is selected in either. Selection, folds
+ * and scroll of the second are its own.
  * @param {HTMLElement} root
  * @param {import("../types").Context} first
  * @param {import("../types").Context} second
  * @returns {() => void}
  */
 export function timelinePair(root, first, second) {
-    return mountChart(root, [first, second]);
+    const [chart, side] = [element("div"), element("aside", { class: "side", "aria-label": "Selection" })];
+    root.replaceChildren(chart, side);
+    /** @type {import("./chart.js").Told | null} */
+    let told = null;
+    const panels = [first, second].map((context) => {
+        const section = element("section", { "aria-label": context.run.name });
+        const whole = { ...context, source: /** @type {import("../types").Source} */ (context.source) };
+        const panel = detailsPanel(section, whole, { clear: () => told?.clear(), go: (event) => told?.go(event) });
+        panel.show(null);
+        return { section, panel };
+    });
+    side.append(...panels.map(({ section }) => section));
+    const show = (/** @type {number} */ at, /** @type {import("../types").EventPlace | null} */ place) =>
+        panels.forEach(({ section, panel }, number) => {
+            section.hidden = number !== at;
+            panel.show(number === at ? place : null);
+        });
+    show(0, null);
+    const mounted = mountChart(chart, [first, second], (now) => {
+        told = now;
+        show(now.at, now.chosen);
+    });
+    return () => {
+        mounted();
+        panels.forEach(({ panel }) => panel.end());
+        root.replaceChildren();
+    };
 }
