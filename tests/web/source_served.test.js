@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { deflateSync } from "node:zlib";
 
 import { Gone, makeClient, makeServed } from "../../web/source_served.js";
 import { inList } from "../../web/rows.js";
@@ -207,4 +208,104 @@ test("the client says once that the server is gone, and passes on what it refuse
     } finally {
         globalThis.fetch = real;
     }
+});
+
+/** 64 ranks of 100 rows, with an event or two a row; tracks of 7 rows, so that one lies across the 4096th row. */
+function manyRows() {
+    const random = randomOf(11);
+    const n_rows = 6400;
+    const tracks = Array.from({ length: Math.ceil(n_rows / 7) }, (_, i) => ({ name: `t${i}`, class: "host", n_rows: Math.min(7, n_rows - 7 * i), left_out: 0 }));
+    const list = Array.from({ length: n_rows }, (_, row) =>
+        Array.from({ length: 1 + random(2) }, (_, index) => ({ row, index, begin: 1000 * index + random(400), name: `n${random(3)}` })));
+    for (const row of list) for (const event of row) event.end = event.begin + 1 + random(300);
+    const groups = [{ name: "all", rank: 0, stage: 0, tracks }];
+    const row_events = list.map((row) => row.length);
+    return { timeline: { ...timeline, groups, row_events, names: null, data: null, curves: [], counters: [] }, list };
+}
+
+const inOrder = (a, b) => a.begin - b.begin || a.row - b.row || a.index - b.index;
+
+test("searches and sums of more rows than a request may have are those of all rows", async () => {
+    const many = manyRows();
+    const all = many.timeline.row_events.map((_, row) => row);
+    let most = 0;
+    const rowsOf = (text) => {
+        const wanted = text.split(",").flatMap((part) => {
+            const [first, last] = part.split("-").map(Number);
+            return Array.from({ length: (last ?? first) - first + 1 }, (_, i) => first + i);
+        });
+        most = Math.max(most, wanted.length);
+        return wanted;
+    };
+    const totalsOf = (wanted, begin, end) => {
+        const by = new Map();
+        for (const event of wanted.flatMap((row) => many.list[row])) {
+            if (event.end <= begin || event.begin >= end) continue;
+            const track = Math.floor(event.row / 7);
+            const known = by.get(`${track} ${event.name}`) ?? { name: event.name, type: 0, track, n: 0, total: 0 };
+            known.n++;
+            known.total += Math.min(event.end, end) - Math.max(event.begin, begin);
+            by.set(`${track} ${event.name}`, known);
+        }
+        return [...by.values()];
+    };
+    const nextOf = (wanted, forward, from) => {
+        const found = wanted.flatMap((row) => many.list[row]).filter((event) => event.name === "n1").sort(inOrder);
+        const hit = forward ? found.find((event) => inOrder(event, from) > 0) : found.findLast((event) => inOrder(event, from) < 0);
+        return hit === undefined ? null : { ...hit, names: 1 };
+    };
+    const get = async (path, query) => {
+        const wanted = rowsOf(query.rows);
+        const from = { begin: Number(query.time), row: Number(query.row), index: Number(query.index) };
+        // Sums take two requests a part, as from a server that gives way.
+        const half = path === "sums" && query.state === "";
+        const answer = path === "find" ? nextOf(wanted, query.forward === 1, from)
+            : half ? { done: false, state: "0123456789abcdef", covered: 0.5, totals: [] }
+                : { done: true, state: null, covered: 1, totals: totalsOf(wanted, Number(query.begin), Number(query.end)) };
+        return new Response(JSON.stringify(answer));
+    };
+    const source = makeServed(many.timeline, get, failed);
+    const random = randomOf(12);
+    for (let i = 0; i < 12; i++) {
+        const forward = i % 2 === 0;
+        const from = { time: random(1400), row: random(6400), index: 0 };
+        assert.deepEqual(await source.find("n1", all, forward, from), nextOf(all, forward, { begin: from.time, row: from.row, index: 0 }));
+    }
+    assert.equal((await source.find("n1", all, true, { time: -Infinity, row: 0, index: 0 })).begin,
+        Math.min(...many.list.flat().filter(({ name }) => name === "n1").map(({ begin }) => begin)));
+    const order = (a, b) => a.track - b.track || (a.name < b.name ? -1 : 1);
+    const told = [];
+    const totals = await source.sums(all, 100, 1200, (share) => told.push(share), new AbortController().signal);
+    assert.deepEqual(totals.sort(order), totalsOf(all, 100, 1200).sort(order));
+    assert.deepEqual(told, [0.25, 0.75]);
+    assert.equal(most, 4096);
+});
+
+test("what the document has comes into the timeline that is shown, and counters keep their curves", async () => {
+    const plain = (values) => Buffer.from(Float64Array.from(values).buffer);
+    const transposed = (values) => {
+        const bytes_ = plain(values);
+        return Buffer.from(bytes_.map((_, i) => bytes_[(i % values.length) * 8 + Math.floor(i / values.length)]));
+    };
+    const numbers = (values) => Buffer.from(Uint32Array.from(values).buffer);
+    const data = deflateSync(Buffer.concat([...[[10], [90], [64]].map(transposed), transposed([0, 50, 80]), transposed([1, 7, 3]),
+        numbers([1]), numbers([0])])).toString("base64");
+    const early = { ...timeline, names: null, data: null, steps: [], curves: [], n_held: 0, n_points: 0,
+        counters: [{ name: "c", group: 0, unit: "", least: 5, most: 5, n: 1 }] };
+    const asked = [];
+    const get = async (path, query) => (asked.push({ path, ...query }), new Response(JSON.stringify({ points: [[0, 5, 5, 5]] })));
+    const source = makeServed(early, get, failed);
+    assert.equal(source.curve(0, 0, 100, 1), null);
+    await settle();
+    assert.equal(source.curve(0, 0, 100, 1).most[0], 5, "the counter");
+    const all = { ...early, steps: [{ name: "1", group: 0, begin: 0, end: 50 }], n_held: 1, n_points: 3, data,
+        curves: [{ name: "memory", group: 1, unit: "MB", limit: 9, steps: true, n: 3 }], held_names: { text: ["block"], type: [2] } };
+    await source.complete(all);
+    assert.equal(source.timeline, early);
+    assert.deepEqual([early.steps.length, early.curves[0].limit], [1, 9]);
+    assert.deepEqual([...source.curve(0, 0, 100, 1).last.subarray(0, 3)], [1, 7, 3]);
+    assert.equal(source.curve(1, 0, 100, 1).most[0], 5, "the counter is the second curve now, without another request");
+    assert.equal(asked.filter(({ path }) => path === "curve").length, 1);
+    assert.deepEqual(source.held(1, 40), [{ group: 1, name: "block", type: 2, begin: 10, end: 90, mb: 64 }]);
+    assert.deepEqual(source.held(1, 90), []);
 });
