@@ -333,10 +333,8 @@ static ek_status write_timeline(ek_server *server, ek_error *err)
     const ek_view_run run[MOST_RUNS] = {
         {.name = options->name ? options->name : "trace", .index = server->serving[0].index},
         {.name = options->against_name ? options->against_name : "compared with", .index = server->serving[1].index}};
-    const ek_view view = {.title = options->title ? options->title : run[0].name,
-                          .n_runs = server->n_runs,
-                          .run = run,
-                          .served = true};
+    const ek_view view = {
+        .title = options->title ? options->title : run[0].name, .n_runs = server->n_runs, .run = run, .served = true};
     FILE *out = open_memstream(&server->timeline, &server->timeline_size);
     if (!out)
         return ek__no_memory(err);

@@ -3,11 +3,13 @@
 #
 #   tests/browser/browser.sh EVENKEEL FOLDER [NAME...]
 #   tests/browser/browser.sh --frames SECONDS EVENKEEL FOLDER
+#   tests/browser/browser.sh --zooms TRACE EVENKEEL FOLDER
 #
 # The packages are installed below FOLDER, with the versions and checksums of package-lock.json; pages are made there, and
 # what a failed comparison saw. NAMEs run only the tests whose names contain one of them. EK_UPDATE_GOLDEN=1 writes the
 # pictures in golden/ anew. Prints TAP; without node, npm, the registry or Chromium all is skipped. With --frames it
-# measures panning for so many seconds a page instead, and prints a line a page.
+# measures panning for so many seconds a page instead, and prints a line a page; with --zooms how fast a trace, which is
+# indexed already, is served.
 set -u
 unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,18 +17,23 @@ why=
 # shellcheck disable=SC1091 # checked by itself
 . "$here/../npm_packages.sh"
 frames=
+zooms=
+if [ "${1:-}" = --zooms ] && [ $# -ge 2 ]; then
+    zooms=$2
+    shift 2
+fi
 if [ "${1:-}" = --frames ] && [ $# -ge 2 ]; then
     frames=$2
     shift 2
 fi
-[ $# -ge 2 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
 evenkeel=$(readlink -f "$1")
 [ -x "$evenkeel" ] || { echo "Bail out! $evenkeel is not there"; exit 2; }
 folder=$2
 shift 2
 
 skip() {
-    [ -n "$frames" ] && echo "Not measured: $*." || echo "1..0 # SKIP $*"
+    [ -n "$frames$zooms" ] && echo "Not measured: $*." || echo "1..0 # SKIP $*"
     exit 0
 }
 
@@ -43,5 +50,8 @@ cp "$here"/*.mjs "$folder/tests/"
 export EK_EVENKEEL="$evenkeel" EK_CHROMIUM="$chromium" EK_FOLDER="$folder" EK_GOLDEN="$here/golden"
 if [ -n "$frames" ]; then
     exec node "$folder/tests/frames.mjs" "$frames"
+fi
+if [ -n "$zooms" ]; then
+    exec node "$folder/tests/zooms.mjs" "$zooms"
 fi
 exec node "$folder/tests/main.mjs" "$@"

@@ -65,14 +65,19 @@ const made = new Set();
 
 let browser = null;
 
-/** Open a page: a path, or an address. What it must not do is an error of the test's: see `errors`. */
-export async function open(target, { dark = false, width = 1280, height = 720, hash = "" } = {}) {
+/** The browser, started when it is first needed. */
+export async function launch() {
     browser ??= await chromium.launch({
         executablePath: process.env.EK_CHROMIUM,
         args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--font-render-hinting=none"],
     });
-    const context = await browser.newContext({
+    return browser;
+}
+
+/** Open a page: a path, or an address. What it must not do is an error of the test's: see `errors`. */
+export async function open(target, { dark = false, width = 1280, height = 720, hash = "" } = {}) {
+    const context = await (await launch()).newContext({
         viewport: { width, height }, deviceScaleFactor: 1, colorScheme: dark ? "dark" : "light", reducedMotion: "reduce",
         permissions: ["clipboard-read", "clipboard-write"],
     });

@@ -533,6 +533,70 @@ static void sums_are_those_of_the_index(void **state)
     assert_status(ask(s, "sums?rows=0&begin=0&end=1&state=00000000000000ff"), 400, "a state that was never given");
 }
 
+/* ---- a second run ---- */
+
+static int64_t events_of(const json_t *run)
+{
+    int64_t n = 0;
+    size_t i;
+    const json_t *row;
+    json_array_foreach(json_object_get(json_object_get(run, "timeline"), "row_events"), i, row) n +=
+        json_integer_value(row);
+    return n;
+}
+
+/* Another trace of more steps, so that no answer of one could be that of the other. */
+static void a_second_run_has_its_own_answers(void **state)
+{
+    const served *one = *state;
+    served s = {.folder = "/tmp/evenkeel-serve-XXXXXX", .index = one->index};
+    ek_error err = {0};
+    ek_trace_index *other;
+    trace_shape longer = shape;
+    longer.n_steps = 5;
+    assert_non_null(mkdtemp(s.folder));
+    assert_true(trace_write(&longer, s.folder, NULL));
+    const char *path = s.folder;
+    const ek_trace_index_options how = {.temporary = true, .n_threads = 1};
+    assert_int_equal(ek_trace_index_open(&path, 1, &how, NULL, &other, NULL, &err), EK_OK);
+    const ek_serve_options options = {.name = "run", .against = other, .against_name = "other"};
+    assert_int_equal(ek_server_start(s.index, &options, &s.server, &err), EK_OK);
+    assert_int_equal(sscanf(ek_server_address(s.server), "http://127.0.0.1:%d/%32[0-9a-f]/", &s.port, s.token), 2);
+
+    json_t *document = ask_json(&s, "timeline");
+    const json_t *runs = json_object_get(document, "runs");
+    assert_int_equal(json_array_size(runs), 2);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(runs, 1), "name")), "other");
+    assert_int_equal(events_of(json_array_get(runs, 0)), ek_trace_index_n_events(s.index));
+    assert_int_equal(events_of(json_array_get(runs, 1)), ek_trace_index_n_events(other));
+    json_decref(document);
+
+    const ek_trace_index *const index[] = {s.index, other};
+    for (int run = 0; run < 2; run++) {
+        ek__index_search *search;
+        ek__index_hit hit;
+        char text[160];
+        snprintf(text, sizeof text, "find?text=Mat&forward=0&time=9007199254740992&row=0&index=0&run=%d", run);
+        json_t *found = ask_json(&s, text);
+        assert_int_equal(ek__index_search_new(index[run], "Mat", 3, &search, &err), EK_OK);
+        assert_int_equal(
+            ek__index_find(index[run], search, NULL, 0, false, INT64_C(9007199254740992), 0, 0, &hit, &err), EK_OK);
+        assert_true(hit.row >= 0);
+        assert_int_equal(number_of(found, "begin"), hit.begin);
+        assert_int_equal(number_of(found, "index"), hit.index);
+        ek__index_search_free(search);
+        json_decref(found);
+    }
+    assert_status(ask(&s, "at?row=0&time=0&run=2"), 400, "a third run");
+    assert_status(ask(&s, "timeline?run=1"), 400, "what is there for both");
+    assert_status(ask(one, "at?row=0&time=0&run=1"), 400, "a second run where one is served");
+    ek_server_stop(s.server);
+    ek_trace_index_close(other);
+    for (int i = 0; i < longer.n_stages; i++)
+        trace_remove(longer.form, s.folder, i);
+    assert_int_equal(rmdir(s.folder), 0);
+}
+
 /* ---- what is refused ---- */
 
 static void other_methods_are_refused(void **state)
@@ -899,6 +963,7 @@ int main(void)
         cmocka_unit_test(damaged_requests_are_survived),    cmocka_unit_test(addresses_have_a_longest),
         cmocka_unit_test(many_are_answered_at_a_time),      cmocka_unit_test(nothing_is_left_of_a_server),
         cmocka_unit_test(stops_while_it_is_asked),          cmocka_unit_test(a_taken_port_is_told),
+        cmocka_unit_test(a_second_run_has_its_own_answers),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
