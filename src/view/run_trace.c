@@ -92,16 +92,21 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (trace->n_ranks == 0)
         return;
     put_step_names(trace, s);
-    ek__view_fact(s, with_steps(trace) ? "mean step" : "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
+    if (with_steps(trace))
+        ek__view_fact(s, "mean step", mean.step, EK__UNIT_NS | EK__LESS, NULL, EK__MEASURED);
+    else
+        ek__view_fact(s, "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
     if (mean.span > 0) {
-        ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
-        ek__view_fact(s, "computing", 100 * mean.computing / mean.span, EK__UNIT_PERCENT, NULL, EK__MEASURED);
-        ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.span, EK__UNIT_PERCENT, NULL, EK__MEASURED);
-        ek__view_fact(s, "free", 100 * mean.idle / mean.span, EK__UNIT_PERCENT, NULL, EK__MEASURED);
+        ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS | EK__LESS, NULL, EK__MEASURED);
+        ek__view_fact(s, "computing", 100 * mean.computing / mean.span, EK__UNIT_PERCENT | EK__MORE, NULL,
+                      EK__MEASURED);
+        ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.span, EK__UNIT_PERCENT | EK__LESS, NULL,
+                      EK__MEASURED);
+        ek__view_fact(s, "idle", 100 * mean.idle / mean.span, EK__UNIT_PERCENT | EK__LESS, NULL, EK__MEASURED);
     }
     if (isfinite(trace->stage_imbalance) && trace->n_stages > 1)
-        ek__view_fact(s, "slowest stage over fastest, computing", trace->stage_imbalance, EK__UNIT_NONE, NULL,
-                      EK__MEASURED);
+        ek__view_fact(s, "slowest stage over fastest, computing", trace->stage_imbalance, EK__UNIT_NONE | EK__LESS,
+                      NULL, EK__MEASURED);
 }
 
 /* Problems of files and what could not be said, rank by rank. */

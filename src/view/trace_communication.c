@@ -134,10 +134,10 @@ static const ek__view_column sum_column[] = {
     {"collective", "Collective, by kind and size", EK__UNIT_TEXT, false},
     {"group", "Group", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
-    {"total", "Total", EK__UNIT_NS, false},
-    {"exposed", "Exposed", EK__UNIT_NS, false},
+    {"total", "Total", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Exposed", EK__UNIT_NS | EK__LESS, false},
     {"mb", "Size of one", EK__UNIT_MB, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS, false},
+    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
 };
 
 static void put_sums(const ek_trace_run *run, ek__section *x)
@@ -172,11 +172,11 @@ static const ek__view_column comm_column[] = {
     {"operator", "Step, operator and group", EK__UNIT_TEXT, false},
     {"kind", "Kind", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
-    {"elapse", "Elapsed", EK__UNIT_NS, false},
+    {"elapse", "Elapsed", EK__UNIT_NS | EK__LESS, false},
     {"transit", "In transit", EK__UNIT_NS, false},
-    {"wait", "Waiting", EK__UNIT_NS, false},
-    {"idle", "Idle", EK__UNIT_NS, false},
-    {"synchronization", "Synchronization", EK__UNIT_NS, false},
+    {"wait", "Waiting", EK__UNIT_NS | EK__LESS, false},
+    {"idle", "Idle", EK__UNIT_NS | EK__LESS, false},
+    {"synchronization", "Synchronization", EK__UNIT_NS | EK__LESS, false},
     {"mb", "Size", EK__UNIT_MB, false},
 };
 
@@ -235,10 +235,13 @@ static int find_exposed(const ek_trace_run *run, exposed list[N_EXPOSED])
 }
 
 static const ek__view_column exposed_column[] = {
-    {"number", "No.", EK__UNIT_TEXT, false},    {"name", "Collective", EK__UNIT_TEXT, true},
-    {"group", "Group", EK__UNIT_TEXT, false},   {"step", "Step", EK__UNIT_TEXT, false},
-    {"at", "At", EK__UNIT_NS, false},           {"duration", "Took", EK__UNIT_NS, false},
-    {"exposed", "Exposed", EK__UNIT_NS, false},
+    {"number", "No.", EK__UNIT_TEXT, false},
+    {"name", "Collective", EK__UNIT_TEXT, true},
+    {"group", "Group", EK__UNIT_TEXT, false},
+    {"step", "Step", EK__UNIT_TEXT, false},
+    {"at", "At", EK__UNIT_NS, false},
+    {"duration", "Took", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Exposed", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_exposed(const ek_view_run *run, ek__section *x)
@@ -275,14 +278,14 @@ static const ek__view_column transport_column[] = {
     {"transport", "Transport", EK__UNIT_TEXT, false},
     {"links", "Links", EK__UNIT_COUNT, false},
     {"ranked", "That moved 1 MB or more", EK__UNIT_COUNT, false},
-    {"slow", "20 % below the mean", EK__UNIT_COUNT, false},
+    {"slow", "20 % below the mean", EK__UNIT_COUNT | EK__LESS, false},
     {"mb", "Moved", EK__UNIT_MB, false},
-    {"mean", "Mean bandwidth", EK__UNIT_GBPS, false},
-    {"gap", "Fastest less slowest, of the mean", EK__UNIT_PERCENT, false},
+    {"mean", "Mean bandwidth", EK__UNIT_GBPS | EK__MORE, false},
+    {"gap", "Fastest less slowest, of the mean", EK__UNIT_PERCENT | EK__LESS, false},
     {"slowest", "Slowest", EK__UNIT_TEXT, false},
-    {"slowest_gbps", "Its bandwidth", EK__UNIT_GBPS, false},
+    {"slowest_gbps", "Its bandwidth", EK__UNIT_GBPS | EK__MORE, false},
     {"fastest", "Fastest", EK__UNIT_TEXT, false},
-    {"fastest_gbps", "Its bandwidth", EK__UNIT_GBPS, false},
+    {"fastest_gbps", "Its bandwidth", EK__UNIT_GBPS | EK__MORE, false},
 };
 
 static void put_transports(const ek_trace_run *run, ek__section *x)
@@ -313,8 +316,8 @@ static void put_transports(const ek_trace_run *run, ek__section *x)
 static const ek__view_column slow_column[] = {
     {"link", "Slow link", EK__UNIT_TEXT, false},
     {"transport", "Transport", EK__UNIT_TEXT, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS, false},
-    {"mean", "Mean of its transport", EK__UNIT_GBPS, false},
+    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
+    {"mean", "Mean of its transport", EK__UNIT_GBPS | EK__MORE, false},
 };
 
 static void put_slow_links(const ek_trace_run *run, ek__section *x)
@@ -338,8 +341,8 @@ static const ek__view_column link_column[] = {
     {"link", "Link", EK__UNIT_TEXT, false},
     {"transport", "Transport", EK__UNIT_TEXT, false},
     {"mb", "Moved", EK__UNIT_MB, false},
-    {"time", "Time", EK__UNIT_NS, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS, false},
+    {"time", "Time", EK__UNIT_NS | EK__LESS, false},
+    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
     {"slow", "20 % below the mean", EK__UNIT_TEXT, false},
 };
 
@@ -375,8 +378,8 @@ static void put_links(const ek_trace_run *run, ek__section *x)
 static const ek__view_column pair_column[] = {
     {"pair", "From, to and group", EK__UNIT_TEXT, false},
     {"transfers", "Transfers", EK__UNIT_COUNT, false},
-    {"from_wait", "The sender waited", EK__UNIT_NS, false},
-    {"to_wait", "The receiver waited", EK__UNIT_NS, false},
+    {"from_wait", "The sender waited", EK__UNIT_NS | EK__LESS, false},
+    {"to_wait", "The receiver waited", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_pairs(const ek_trace_run *run, ek__section *x)

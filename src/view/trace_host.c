@@ -12,18 +12,18 @@ enum { N_GAPS = 200 };
 
 static const ek__view_column dispatch_column[] = {
     {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"share", "Idle for the host, of the steps", EK__UNIT_PERCENT, false},
+    {"share", "Idle for the host, of the steps", EK__UNIT_PERCENT | EK__LESS, false},
     {"bound", "Is the host too slow?", EK__UNIT_TEXT, false},
     {"cause", "Cause", EK__UNIT_TEXT, false},
-    {"host_bound", "Idle for the host", EK__UNIT_NS, false},
+    {"host_bound", "Idle for the host", EK__UNIT_NS | EK__LESS, false},
     {"steps", "Steps", EK__UNIT_NS, false},
     {"launches", "Launches", EK__UNIT_COUNT, false},
     {"nodes", "Node launches", EK__UNIT_COUNT, false},
     {"enqueued", "Enqueued", EK__UNIT_COUNT, false},
     {"dequeued", "Dequeued", EK__UNIT_COUNT, false},
-    {"compiled", "Compilations", EK__UNIT_COUNT, false},
-    {"synchronized", "Synchronizations", EK__UNIT_COUNT, false},
-    {"collected", "Garbage collections", EK__UNIT_COUNT, false},
+    {"compiled", "Compilations", EK__UNIT_COUNT | EK__LESS, false},
+    {"synchronized", "Synchronizations", EK__UNIT_COUNT | EK__LESS, false},
+    {"collected", "Garbage collections", EK__UNIT_COUNT | EK__LESS, false},
 };
 
 static bool has_dispatch(const ek_trace_dispatch *d)
@@ -92,7 +92,7 @@ static int find_gaps(const ek_trace_run *run, gap list[N_GAPS])
 static const ek__view_column gap_column[] = {
     {"number", "No.", EK__UNIT_TEXT, false},
     {"at", "At", EK__UNIT_NS, false},
-    {"length", "Device idle for", EK__UNIT_NS, false},
+    {"length", "Device idle for", EK__UNIT_NS | EK__LESS, false},
     {"cause", "The host did", EK__UNIT_TEXT, false},
 };
 
@@ -122,9 +122,9 @@ static void put_gaps(const ek_view_run *run, ek__section *x)
 static const ek__view_column idle_column[] = {
     {"rank", "Rank", EK__UNIT_TEXT, false},
     {"intervals", "Stretches", EK__UNIT_COUNT, false},
-    {"host", "For the host", EK__UNIT_NS, false},
-    {"device", "For the device's own order", EK__UNIT_NS, false},
-    {"unlinked", "Nothing tells why", EK__UNIT_NS, false},
+    {"host", "For the host", EK__UNIT_NS | EK__LESS, false},
+    {"device", "For the device's own order", EK__UNIT_NS | EK__LESS, false},
+    {"unlinked", "Nothing tells why", EK__UNIT_NS | EK__LESS, false},
     {"linked", "Tasks with a launch", EK__UNIT_COUNT, false},
     {"tasks", "Tasks", EK__UNIT_COUNT, false},
 };
@@ -158,9 +158,9 @@ static void put_idle(const ek_trace_run *run, ek__section *x)
 static const ek__view_column stream_column[] = {
     {"stream", "Stream", EK__UNIT_TEXT, false},
     {"events", "Events", EK__UNIT_COUNT, false},
-    {"host", "Waited for the host", EK__UNIT_NS, false},
-    {"kernel", "Waited for a kernel", EK__UNIT_NS, false},
-    {"other", "Other", EK__UNIT_NS, false},
+    {"host", "Waited for the host", EK__UNIT_NS | EK__LESS, false},
+    {"kernel", "Waited for a kernel", EK__UNIT_NS | EK__LESS, false},
+    {"other", "Other", EK__UNIT_NS | EK__LESS, false},
     {"no_launch", "Without a launch", EK__UNIT_COUNT, false},
 };
 
@@ -197,8 +197,8 @@ static void put_streams(const ek_trace_run *run, ek__section *x)
 static const ek__view_column iterator_column[] = {
     {"iterator", "Data iterator", EK__UNIT_TEXT, true},
     {"count", "Times", EK__UNIT_COUNT, false},
-    {"total", "Total", EK__UNIT_NS, false},
-    {"share", "All iterators, of the host's steps", EK__UNIT_PERCENT, false},
+    {"total", "Total", EK__UNIT_NS | EK__LESS, false},
+    {"share", "All iterators, of the host's steps", EK__UNIT_PERCENT | EK__LESS, false},
 };
 
 static void put_iterators(const ek_trace_run *run, ek__section *x)
@@ -279,9 +279,12 @@ static void note_data(const ek_trace_run *run, ek__section *x)
 /* ---- marks ---- */
 
 static const ek__view_column mark_column[] = {
-    {"number", "No.", EK__UNIT_TEXT, false},     {"name", "Mark", EK__UNIT_TEXT, true},
-    {"domain", "Domain", EK__UNIT_TEXT, false},  {"at", "At", EK__UNIT_NS, false},
-    {"host", "On the host", EK__UNIT_NS, false}, {"device", "On the device", EK__UNIT_NS, false},
+    {"number", "No.", EK__UNIT_TEXT, false},
+    {"name", "Mark", EK__UNIT_TEXT, true},
+    {"domain", "Domain", EK__UNIT_TEXT, false},
+    {"at", "At", EK__UNIT_NS, false},
+    {"host", "On the host", EK__UNIT_NS | EK__LESS, false},
+    {"device", "On the device", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_marks(const ek_view_run *run, ek__section *x)

@@ -17,9 +17,9 @@ static bool is_empty(const ek_trace_memory *m)
 
 static const ek__view_column peak_column[] = {
     {"component", "Component", EK__UNIT_TEXT, false},
-    {"allocated", "Allocated", EK__UNIT_MB, false},
-    {"reserved", "Reserved", EK__UNIT_MB, false},
-    {"active", "Active", EK__UNIT_MB, false},
+    {"allocated", "Allocated", EK__UNIT_MB | EK__LESS, false},
+    {"reserved", "Reserved", EK__UNIT_MB | EK__LESS, false},
+    {"active", "Active", EK__UNIT_MB | EK__LESS, false},
 };
 
 static void put_peaks(const ek_trace_run *run, const char *id, const char *title, bool modules, ek__section *x)
@@ -158,9 +158,12 @@ static void put_blocks(const ek_trace_run *run, ek__section *x)
 }
 
 static const ek__view_column tracker_column[] = {
-    {"rank", "Rank", EK__UNIT_TEXT, false},       {"peak", "Peak", EK__UNIT_MB, false},
-    {"tick", "At tick", EK__UNIT_COUNT, false},   {"actual", "Largest peak that it tells", EK__UNIT_MB, false},
-    {"never", "Never freed", EK__UNIT_MB, false}, {"dead", "Held after its last use, at the peak", EK__UNIT_MB, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
+    {"peak", "Peak", EK__UNIT_MB, false},
+    {"tick", "At tick", EK__UNIT_COUNT, false},
+    {"actual", "Largest peak that it tells", EK__UNIT_MB | EK__LESS, false},
+    {"never", "Never freed", EK__UNIT_MB | EK__LESS, false},
+    {"dead", "Held after its last use, at the peak", EK__UNIT_MB | EK__LESS, false},
     {"rows", "Blocks", EK__UNIT_COUNT, false},
 };
 

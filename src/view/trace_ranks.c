@@ -46,7 +46,7 @@ static void put_votes(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column gap_column[] = {
     {"part", "Part of the step", EK__UNIT_TEXT, false},
-    {"gap", "Most less least, of the mean step", EK__UNIT_PERCENT, false},
+    {"gap", "Most less least, of the mean step", EK__UNIT_PERCENT | EK__LESS, false},
     {"flagged", "Over 5 %", EK__UNIT_TEXT, false},
     {"most", "Most", EK__UNIT_TEXT, false},
     {"least", "Least", EK__UNIT_TEXT, false},

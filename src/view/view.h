@@ -84,6 +84,10 @@ typedef enum ek__view_unit {
     EK__UNIT_GBPS,
     EK__UNIT_TEXT,
     EK__N_UNITS,
+    /* Added to the unit of a figure: which way is better when two runs are compared; without, neither is known to be.
+     */
+    EK__LESS = 16,
+    EK__MORE = 32,
 } ek__view_unit;
 /** "", "ns", "time", "MB", "%", "count", "GB/s", "text". */
 extern const char *const ek__view_unit_name[EK__N_UNITS];

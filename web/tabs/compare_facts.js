@@ -42,7 +42,7 @@ export function factTable(a, b, format) {
         const [fact_a, fact_b] = [row_a === null ? null : a.facts[row_a], row_b === null ? null : b.facts[row_b]];
         const { label, unit } = /** @type {import("../types").Fact} */ (fact_a ?? fact_b);
         const same_unit = !fact_a || !fact_b || fact_a.unit === fact_b.unit;
-        const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay(label, unit)) : null;
+        const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay((fact_a ?? fact_b)?.better)) : null;
         const text_change = fact_a && fact_b && !change && fact_a.text !== fact_b.text ? "differs" : "";
         const alone = !fact_a ? ONLY_B : !fact_b ? ONLY_A : text_change;
         return element(

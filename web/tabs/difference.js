@@ -2,27 +2,13 @@
 // tables joined by their first column. Of several rows with the same first cell the first meets the first, the second
 // the second.
 
-const FREE = /\bfree\b/i; // memory that is free is good, a device that is free is not
-const OVER = /\bover the\b/i;
-const SHARE_OF_WORK = /\b(computing|busy)\b/i;
-const LESS =
-    /\b(bubble|free|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|stall\w*|recompute\w*)\b/i;
-const MORE =
-    /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|left|room|speed\w*)\b/i;
-const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begin|from|until)\b/i;
-
 /**
- * Which way is better for a figure: -1 less, 1 more, 0 neither is known to be. The words of its title decide before its
- * unit: of times and memory less is better, of GB/s more.
- * @param {string} title @param {string} unit
+ * Which way is better for a figure: -1 less, 1 more, 0 neither is known to be. Whoever wrote the figure knows; its title
+ * does not say.
+ * @param {import("../types").Better | undefined} better
  */
-export function betterWay(title, unit) {
-    if (OVER.test(title)) return -1;
-    if (unit === "MB" && FREE.test(title)) return 1;
-    if (NEITHER.test(title) || unit === "text") return 0;
-    if (MORE.test(title) || (unit === "%" && SHARE_OF_WORK.test(title))) return 1;
-    if (LESS.test(title) || unit === "ns" || unit === "time" || unit === "MB") return -1;
-    return unit === "GB/s" ? 1 : 0;
+export function betterWay(better) {
+    return better === "less" ? -1 : better === "more" ? 1 : 0;
 }
 
 /**
@@ -105,7 +91,7 @@ export function joinedRows(a, b, name, only_a, only_b) {
     const column_a = a.columns.findIndex((column) => column.name === name);
     const column_b = b.columns.findIndex((column) => column.name === name);
     const column = a.columns[column_a] ?? b.columns[column_b];
-    const way = betterWay(column.title, column.unit);
+    const way = betterWay(column.better);
     const figure = (table, row, number) => (row === null || number < 0 ? null : table.rows[row][number]);
     const rows = joinRows(a.rows, b.rows).map(([row_a, row_b]) => {
         const [cell_a, cell_b] = [figure(a, row_a, column_a), figure(b, row_b, column_b)];
