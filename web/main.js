@@ -15,7 +15,7 @@ import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
 import { Gone, makeClient, makeServed } from "./source_served.js";
 import { decodeView, firstView, makeState } from "./state.js";
-import { tabsOf } from "./tabs.js";
+import { firstTab, tabsOf } from "./tabs.js";
 
 /** @typedef {import("./types").Document} Document */
 /** @typedef {import("./types").Context} Context */
@@ -45,6 +45,8 @@ function page(doc) {
     let shown = null;
     /** @type {Tab[]} */
     let tabs = [];
+    /** @type {Tab | undefined} */
+    let first; // opens where the address names none
 
     const header = element("header", { class: "top" });
     const facts = element("div", { class: "about" });
@@ -116,7 +118,7 @@ function page(doc) {
         append(main, line, panel, element("aside", { class: "side", "aria-label": "Selection" }, parts));
     }
 
-    const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? tabs[0];
+    const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? first;
 
     /** The row of tabs; the focus stays where it was. */
     function listTabs() {
@@ -174,6 +176,7 @@ function page(doc) {
         shown = context;
         showFacts(facts, context.run, format);
         tabs = tabsOf(context);
+        first = firstTab(tabs, context.run.kinds);
         showTab();
     }
 
@@ -224,6 +227,8 @@ function page(doc) {
             const before = currentTab();
             showFacts(facts, shown.run, format);
             tabs = tabsOf(shown);
+            // What is open stays open, although more of the run is known now.
+            first = before ?? firstTab(tabs, shown.run.kinds);
             // A timeline that is being looked at stays as it is.
             if (before?.id === "timeline" && currentTab() === before) listTabs();
             else showTab();

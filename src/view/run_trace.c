@@ -97,7 +97,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     else
         ek__view_fact(s, "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
     if (mean.span > 0) {
-        ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS | EK__LESS, NULL, EK__MEASURED);
+        ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
         ek__view_fact(s, "computing", 100 * mean.computing / mean.span, EK__UNIT_PERCENT | EK__MORE, NULL,
                       EK__MEASURED);
         ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.span, EK__UNIT_PERCENT | EK__LESS, NULL,
