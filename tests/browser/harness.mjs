@@ -98,11 +98,16 @@ export async function open(target, { dark = false, width = 1280, height = 720, h
 }
 const opened = [];
 
-/** Hold the page (or a part of it) against golden/NAME.png. */
+/** Where the picture of a name is: those called view-* stand in the documents. */
+function picture_path(name) {
+    return name.startsWith("view-") ? join(root, "docs", "pictures", `${name}.png`) : join(golden_folder, `${name}.png`);
+}
+
+/** Hold the page (or a part of it) against the picture of that name. */
 export async function same_picture(page, name, locator = null) {
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     const bytes = await (locator ?? page).screenshot({ animations: "disabled", caret: "hide" });
-    const path = join(golden_folder, `${name}.png`);
+    const path = picture_path(name);
     const failed = join(folder, "failed");
     if (update) {
         writeFileSync(path, bytes);
@@ -111,7 +116,7 @@ export async function same_picture(page, name, locator = null) {
     mkdirSync(failed, { recursive: true });
     if (!existsSync(path)) {
         writeFileSync(join(failed, `${name}.png`), bytes);
-        throw new Error(`there is no golden/${name}.png; EK_UPDATE_GOLDEN=1 writes it`);
+        throw new Error(`there is no ${path}; EK_UPDATE_GOLDEN=1 writes it`);
     }
     const [seen, expected] = [PNG.sync.read(bytes), PNG.sync.read(readFileSync(path))];
     const size = [seen.width, seen.height];

@@ -93,3 +93,35 @@ for (const [kind, title] of [["simulation", "Timeline"], ["simulation", "Breakdo
         });
     }
 }
+
+test("the documents' picture of a simulated plan is what the page shows", async (open) => {
+    const page = await open(pages.simulation.make());
+    await go_to(page, "Timeline");
+    const box = await page.locator("canvas[role=application]").first().boundingBox();
+    await page.mouse.click(box.x + 480, box.y + 150);
+    await page.waitForSelector("aside.side p.name");
+    await page.mouse.move(box.x + 480, box.y + 150);
+    await page.waitForTimeout(600);
+    await same_picture(page, "view-plan");
+});
+
+test("the documents' picture of a run's timeline is what the page shows", async (open) => {
+    const page = await open(pages.diagnosis.make(), { hash: "#tab=timeline" });
+    await go_to(page, "Timeline");
+    await page.keyboard.press("/");
+    await page.keyboard.type("hcom_receive");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("aside.side p.name");
+    await page.fill("input[aria-label='Search names of events']", "");
+    await page.locator("canvas[role=application]").first().focus();
+    await page.keyboard.press("Home");
+    await page.waitForTimeout(600);
+    await same_picture(page, "view-run");
+});
+
+test("the documents' picture of findings is what the page shows", async (open) => {
+    const page = await open(pages.diagnosis.make());
+    await go_to(page, "Findings");
+    await page.waitForTimeout(300);
+    await same_picture(page, "view-findings");
+});

@@ -150,7 +150,7 @@ static void random_objects_are_as_jansson_reads_them(void **state)
             text[at] = "{}[],:\"0a \\"[random_below(11)];
         json_t *changed = json_loadb(text, size, 0, NULL);
         bool sound = ek__json_compact(text, size, "args", &out, &found);
-        if (changed && json_is_object(changed) && !sound)
+        if (json_is_object(changed) && !sound)
             fail_msg("refused: %s", text);
         if (sound && !changed && !strstr(text, "\\u"))
             fail_msg("taken: %s", text);

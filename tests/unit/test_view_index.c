@@ -48,11 +48,13 @@ static json_t *timeline_of(ek_trace_index *index, bool served, json_t **root)
     return json_object_get(json_array_get(json_object_get(*root, "runs"), 0), "timeline");
 }
 
-static int digit_of(char c)
+enum { NO_DIGIT = 64 };
+
+static unsigned digit_of(char c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
+    return at ? (unsigned)(at - digits) : NO_DIGIT;
 }
 
 /* base64 of zlib; to free, with a NUL behind. */
@@ -62,14 +64,14 @@ static unsigned char *unpack(const json_t *value, size_t *size)
     assert_non_null(text);
     unsigned char *zipped = malloc(strlen(text) + 4);
     uLong n = 0;
-    for (const char *at = text; *at && digit_of(at[1]) >= 0; at += 4) {
-        int bits = digit_of(at[0]) << 18 | digit_of(at[1]) << 12;
+    for (const char *at = text; *at && digit_of(at[1]) < NO_DIGIT; at += 4) {
+        unsigned bits = digit_of(at[0]) << 18 | digit_of(at[1]) << 12;
         zipped[n++] = (unsigned char)(bits >> 16);
-        if (digit_of(at[2]) < 0)
+        if (digit_of(at[2]) == NO_DIGIT)
             break;
         bits |= digit_of(at[2]) << 6;
         zipped[n++] = (unsigned char)(bits >> 8);
-        if (digit_of(at[3]) < 0)
+        if (digit_of(at[3]) == NO_DIGIT)
             break;
         zipped[n++] = (unsigned char)(bits | digit_of(at[3]));
     }
@@ -208,11 +210,10 @@ static void a_served_page_has_the_description_alone(void **state)
 static void odd_arguments_are_kept(void **state)
 {
     (void)state;
-    static const char trace[] =
-        "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"x\":01}},"
-        "{\"ph\":\"X\",\"name\":\"</script>\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1},"
-        "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":9,\"dur\":1,\"args\":{\"y\":NaN}}]";
-    index_model m = {.text = (char *)(uintptr_t)trace, .size = sizeof trace - 1};
+    static char trace[] = "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1,\"args\":{\"x\":01}},"
+                          "{\"ph\":\"X\",\"name\":\"</script>\",\"pid\":1,\"tid\":1,\"ts\":5,\"dur\":1},"
+                          "{\"ph\":\"X\",\"name\":\"c\",\"pid\":1,\"tid\":1,\"ts\":9,\"dur\":1,\"args\":{\"y\":NaN}}]";
+    index_model m = {.text = trace, .size = sizeof trace - 1};
     json_t *root;
     size_t size;
     ek_trace_index *index = open_model(&m);
