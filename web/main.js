@@ -217,8 +217,15 @@ function page(doc) {
     return {
         /** The rest of a served document: facts and sections of runs whose timelines are shown already. @param {Document} all */
         complete(all) {
+            let added = false; // to timelines
             all.runs.forEach((run, i) => {
-                if (i < doc.runs.length) Object.assign(doc.runs[i], run, { timeline: doc.runs[i].timeline ?? run.timeline });
+                const known = doc.runs[i]?.timeline ?? null;
+                if (known !== null && run.timeline !== null) {
+                    const { steps, curves, held_names, n_held, n_points, data } = run.timeline;
+                    added ||= steps.length > 0 || curves.length > 0 || n_held > 0;
+                    Object.assign(known, { steps, curves, held_names, n_held, n_points, data });
+                }
+                if (i < doc.runs.length) Object.assign(doc.runs[i], run, { timeline: known ?? run.timeline });
                 else doc.runs.push(run);
             });
             endHeader();
@@ -229,8 +236,8 @@ function page(doc) {
             tabs = tabsOf(shown);
             // What is open stays open, although more of the run is known now.
             first = before ?? firstTab(tabs, shown.run.kinds);
-            // A timeline that is being looked at stays as it is.
-            if (before?.id === "timeline" && currentTab() === before) listTabs();
+            // A timeline that is being looked at stays as it is, unless there is more to show in it.
+            if (before?.id === "timeline" && currentTab() === before && !added) listTabs();
             else showTab();
         },
     };

@@ -2,6 +2,8 @@
 // until better came; what a frame lacks is asked for in one request for all its rows, then a screen on each side, then
 // the whole at its coarsest. Requests that nobody waits for any more are ended. Times are whole nanoseconds here.
 
+import { readColumns } from "./document.js";
+import { heldAndCurves } from "./held_and_curves.js";
 import { asList, placeRows } from "./rows.js";
 import { Tiles, levelOf, readRows, tileSpan } from "./tiles.js";
 
@@ -226,7 +228,22 @@ export function makeServed(timeline, get, failed) {
 
     /** @type {Latest<{ begin: number, end: number, arrows: import("./types").Arrows }>} */
     const arrows = new Latest(failed, came);
-    /** @type {Map<number, Latest<import("./types").CurvePoints>>} */
+    /** What the document itself has, unpacked when it is first asked for; its data come later than the timeline. */
+    let own_data = /** @type {string | null} */ (null);
+    let own = /** @type {ReturnType<typeof heldAndCurves> | null} */ (null);
+    function ofDocument() {
+        const { data } = timeline;
+        if (data !== own_data) {
+            own_data = data;
+            readColumns(timeline).then((columns) => {
+                own = heldAndCurves(timeline, columns);
+                came();
+            }, failed);
+        }
+        return own;
+    }
+
+    /** @type {Map<number, Latest<import("./types").CurvePoints>>} by counter */
     const curves = new Map();
 
     /** @type {Source} */
@@ -318,14 +335,14 @@ export function makeServed(timeline, get, failed) {
 
         curve(curve, begin, end, resolution) {
             const counter = curve - timeline.curves.length;
-            if (counter < 0) return null;
+            if (counter < 0) return ofDocument()?.curve(curve, begin, end, resolution) ?? null;
             const level = levelOf(resolution);
             const span = tileSpan(level);
             const shown = clipped(begin, end);
             const from = Math.max(0, (Math.floor(shown.begin / span) - 1) * span);
             const to = (Math.ceil(shown.end / span) + 1) * span;
-            let latest = curves.get(curve);
-            if (latest === undefined) curves.set(curve, (latest = new Latest(failed, came)));
+            let latest = curves.get(counter);
+            if (latest === undefined) curves.set(counter, (latest = new Latest(failed, came)));
             latest.want(`${from} ${to} ${level}`, async (signal) => {
                 const query = { counter, begin: down(from), end: up(to), resolution: 2 ** level };
                 /** @type {{ points: number[][] }} */
@@ -336,7 +353,7 @@ export function makeServed(timeline, get, failed) {
             return latest.answer;
         },
 
-        held: () => [],
+        held: (group, time) => ofDocument()?.held(group, time) ?? [],
     };
     return source;
 }

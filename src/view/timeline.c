@@ -426,11 +426,7 @@ bool ek__timeline_write(ek__view_timeline *t, ek__stream *s)
     write_steps(t, s);
     write_curves(t, s);
     write_names(&t->held_names, s, "held_names");
-    bool fine = true;
-    if (t->served)
-        ek__stream_null(s, "data");
-    else
-        fine = write_data(t, s);
+    bool fine = write_data(t, s);
     if (!t->any_args || t->served)
         ek__stream_null(s, "args");
     else

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { deflateSync } from "node:zlib";
 
 import { Gone, makeClient, makeServed } from "../../web/source_served.js";
 import { inList } from "../../web/rows.js";
@@ -207,4 +208,41 @@ test("the client says once that the server is gone, and passes on what it refuse
     } finally {
         globalThis.fetch = real;
     }
+});
+
+test("curves and what is held come from the document, also when it follows later, and counters from the server", async () => {
+    const early = { ...timeline, names: null, n_arrows: 0, curves: [], counters: [{ name: "c", group: 0, unit: "", least: 0, most: 1, n: 1 }] };
+    const { get } = server();
+    const asked = [];
+    const source = makeServed(early, async (path, query, signal) => {
+        asked.push(path);
+        if (path !== "curve") return get(path, query, signal);
+        assert.equal(query.counter, 0);
+        return new Response(JSON.stringify({ points: [[1, 2, 3, 4]] }));
+    }, failed);
+    assert.deepEqual(source.held(0, 15), []);
+
+    // Of two curves: 3 points and 1; of 2 pieces that are held, one until 20.
+    const reals = [10, 12, 20, 30, 5, 7, 0, 10, 20, 4, 1, 2, 3, 9];
+    const transposed = (values) => {
+        const bytes = new Uint8Array(Float64Array.from(values).buffer);
+        return Uint8Array.from(bytes, (_, i) => bytes[(i % values.length) * 8 + Math.floor(i / values.length)]);
+    };
+    const columns = [reals.slice(0, 2), reals.slice(2, 4), reals.slice(4, 6), reals.slice(6, 10), reals.slice(10)].map(transposed);
+    const data = deflateSync(Buffer.concat([...columns, Buffer.from(Uint32Array.from([0, 0, 0, 1]).buffer)])).toString("base64");
+    const curve = (name, n) => ({ name, group: 0, unit: "MB", limit: null, steps: true, n });
+    Object.assign(early, { curves: [curve("a", 3), curve("b", 1)], n_held: 2, n_points: 4, data, held_names: { text: ["x", "y"], type: [0, 0] } });
+    let came = 0;
+    source.changed = () => came++;
+    assert.equal(source.curve(0, 0, 100, 1), null);
+    await settle();
+    assert.ok(came > 0, "the picture is told");
+    const points = source.curve(0, 0, 100, 1);
+    assert.deepEqual([[...points.time.slice(0, points.n)], [...points.last.slice(0, points.n)]], [[0, 10, 20], [1, 2, 3]]);
+    assert.deepEqual(source.held(0, 15).map(({ name, mb }) => [name, mb]), [["y", 7], ["x", 5]]);
+    assert.deepEqual(source.held(0, 25).map(({ name }) => name), ["y"]);
+    assert.equal(source.curve(2, 0, 100, 1), null);
+    await settle();
+    assert.equal(source.curve(2, 0, 100, 1).last[0], 4);
+    assert.deepEqual(asked, ["curve"]);
 });
