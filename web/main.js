@@ -237,8 +237,11 @@ function page(doc) {
             // What is open stays open, although more of the run is known now.
             first = before ?? firstTab(tabs, shown.run.kinds);
             // A timeline that is being looked at stays as it is, unless there is more to show in it.
-            if (before?.id === "timeline" && currentTab() === before && !added) listTabs();
-            else showTab();
+            const stays = before?.id === "timeline" && currentTab() === before;
+            if (!stays) return showTab();
+            listTabs();
+            const of = shown;
+            if (added) void of.source?.ready?.().then(() => shown === of && currentTab() === before && showTab());
         },
     };
 }

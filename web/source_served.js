@@ -231,11 +231,12 @@ export function makeServed(timeline, get, failed) {
     /** What the document itself has, unpacked when it is first asked for; its data come later than the timeline. */
     let own_data = /** @type {string | null} */ (null);
     let own = /** @type {ReturnType<typeof heldAndCurves> | null} */ (null);
+    let unpacked = Promise.resolve();
     function ofDocument() {
         const { data } = timeline;
         if (data !== own_data) {
             own_data = data;
-            readColumns(timeline).then((columns) => {
+            unpacked = readColumns(timeline).then((columns) => {
                 own = heldAndCurves(timeline, columns);
                 came();
             }, failed);
@@ -354,6 +355,11 @@ export function makeServed(timeline, get, failed) {
         },
 
         held: (group, time) => ofDocument()?.held(group, time) ?? [],
+
+        ready() {
+            ofDocument();
+            return unpacked;
+        },
     };
     return source;
 }

@@ -86,6 +86,8 @@ export interface Source {
     arrows(rows: number[], begin: number, end: number, limit: number): Arrows | null;   // at hand, like boxes
     curve(curve: number, begin: number, end: number, resolution: number): CurvePoints | null;  // curves first, then counters
     held(group: number, time: number): Held[];  // largest first
+    /** Of a served timeline: resolves when the curves and what is held of the document are at hand. */
+    ready?(): Promise<void>;
 }
 
 // ---- what the parts of the page share: web/state.js ----

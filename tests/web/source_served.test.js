@@ -235,7 +235,7 @@ test("curves and what is held come from the document, also when it follows later
     let came = 0;
     source.changed = () => came++;
     assert.equal(source.curve(0, 0, 100, 1), null);
-    await settle();
+    await source.ready();
     assert.ok(came > 0, "the picture is told");
     const points = source.curve(0, 0, 100, 1);
     assert.deepEqual([[...points.time.slice(0, points.n)], [...points.last.slice(0, points.n)]], [[0, 10, 20], [1, 2, 3]]);
