@@ -25,7 +25,7 @@ static void put_ranks(const ek_view_run *run, ek__section *x)
     ek__bars_begin(x, "ranks", has_steps(trace) ? "Mean step of every rank" : "Every rank, the whole file",
                    EK__UNIT_NS);
     for (int k = 0; k < EK__N_RANK_PARTS; k++)
-        ek__bars_series(x, ek__rank_part_name[k], part_type[k]);
+        ek__bars_series(x, k == EK__RANK_FREE ? "idle" : ek__rank_part_name[k], part_type[k]);
     for (int i = 0; i < n; i++) {
         int64_t part[EK__N_RANK_PARTS];
         double value[EK__N_RANK_PARTS];

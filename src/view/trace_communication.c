@@ -132,6 +132,7 @@ static void put_matrices(const ek_trace_run *run, const int *rank, int n, ek__se
 
 static const ek__view_column sum_column[] = {
     {"collective", "Collective, by kind and size", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"group", "Group", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
     {"total", "Total", EK__UNIT_NS | EK__LESS, false},
@@ -153,10 +154,9 @@ static void put_sums(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].communication.n_sums && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_collective_sum *sum = &run->rank[i].communication.sum[k];
-            char key[EK__VIEW_KEY_SIZE];
-            ek__view_key(run, &run->rank[i], sum->key, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, sum->key);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_text(x, sum->group);
             ek__cell_int(x, sum->count);
             ek__cell_int(x, sum->total);
@@ -165,11 +165,12 @@ static void put_sums(const ek_trace_run *run, ek__section *x)
             ek__cell_real(x, sum->bandwidth_gbps);
             ek__row_end(x);
         }
-    ek__table_end(x, 4, true);
+    ek__table_end(x, 5, true);
 }
 
 static const ek__view_column comm_column[] = {
     {"operator", "Step, operator and group", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"kind", "Kind", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
     {"elapse", "Elapsed", EK__UNIT_NS | EK__LESS, false},
@@ -194,11 +195,11 @@ static void put_comm_sums(const ek_trace_run *run, ek__section *x)
         for (int k = 0; k < run->rank[i].communication.n_comm_sums && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_comm_sum *sum = &run->rank[i].communication.comm_sum[k];
             const double ms[] = {sum->elapse_ms, sum->transit_ms, sum->wait_ms, sum->idle_ms, sum->synchronization_ms};
-            char key[EK__VIEW_KEY_SIZE], name[EK__VIEW_KEY_SIZE];
+            char name[EK__VIEW_KEY_SIZE];
             snprintf(name, sizeof name, "%s, %s", sum->step, sum->key);
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_text(x, sum->p2p ? "point to point" : "collective");
             ek__cell_int(x, sum->count);
             for (size_t t = 0; t < sizeof ms / sizeof *ms; t++)
@@ -206,7 +207,7 @@ static void put_comm_sums(const ek_trace_run *run, ek__section *x)
             ek__cell_real(x, sum->size_mb);
             ek__row_end(x);
         }
-    ek__table_end(x, 3, true);
+    ek__table_end(x, 4, true);
 }
 
 /* ---- the most exposed ones ---- */
@@ -339,6 +340,7 @@ static void put_slow_links(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column link_column[] = {
     {"link", "Link", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"transport", "Transport", EK__UNIT_TEXT, false},
     {"mb", "Moved", EK__UNIT_MB, false},
     {"time", "Time", EK__UNIT_NS | EK__LESS, false},
@@ -358,11 +360,11 @@ static void put_links(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].communication.n_links && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_link *link = &run->rank[i].communication.link[k];
-            char key[EK__VIEW_KEY_SIZE], name[EK__VIEW_KEY_SIZE];
+            char name[EK__VIEW_KEY_SIZE];
             snprintf(name, sizeof name, "%s, %s", link->link, link->transport ? link->transport : "");
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_text(x, link->transport);
             ek__cell_real(x, link->size_mb);
             ek__cell_real(x, 1e6 * link->time_ms);

@@ -157,6 +157,7 @@ static void put_idle(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column stream_column[] = {
     {"stream", "Stream", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"events", "Events", EK__UNIT_COUNT, false},
     {"host", "Waited for the host", EK__UNIT_NS | EK__LESS, false},
     {"kernel", "Waited for a kernel", EK__UNIT_NS | EK__LESS, false},
@@ -177,11 +178,11 @@ static void put_streams(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].idle.n_streams && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_stream_idle *one = &run->rank[i].idle.stream[k];
-            char name[256], key[300];
+            char name[256];
             snprintf(name, sizeof name, "device %.100s, stream %.100s", one->pid, one->tid);
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_int(x, one->n_events);
             ek__cell_int(x, one->host_wait);
             ek__cell_int(x, one->kernel_wait);
@@ -196,6 +197,7 @@ static void put_streams(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column iterator_column[] = {
     {"iterator", "Data iterator", EK__UNIT_TEXT, true},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
     {"total", "Total", EK__UNIT_NS | EK__LESS, false},
     {"share", "All iterators, of the host's steps", EK__UNIT_PERCENT | EK__LESS, false},
@@ -214,20 +216,20 @@ static void put_iterators(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].data.n_iterators && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_data *data = &run->rank[i].data;
-            char key[EK__VIEW_KEY_SIZE];
-            ek__view_key(run, &run->rank[i], data->iterator[k].name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, data->iterator[k].name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_int(x, data->iterator[k].count);
             ek__cell_int(x, data->iterator[k].total);
             ek__cell_real(x, 100 * data->share_of_host_step);
             ek__row_end(x);
         }
-    ek__table_end(x, 2, true);
+    ek__table_end(x, 3, true);
 }
 
 static const ek__view_column data_column[] = {
     {"operation", "Operation of the data pipeline", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"parent", "Feeds", EK__UNIT_NONE, false},
     {"workers", "Workers", EK__UNIT_COUNT, false},
     {"queue", "Queue, average", EK__UNIT_NONE, false},
@@ -247,11 +249,11 @@ static void put_data_ops(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].data.n_ops && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_data_op *op = &run->rank[i].data.op[k];
-            char name[256], key[300];
+            char name[256];
             snprintf(name, sizeof name, "%d %.200s", op->id, op->type ? op->type : "");
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__view_cell_from(x, op->parent);
             ek__cell_int(x, op->workers);
             ek__cell_real(x, op->queue_average);

@@ -63,6 +63,7 @@ static void put_operators(const ek_trace_run *run, int at, const char *id, const
 
 static const ek__view_column sum_column[] = {
     {"name", "Name", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
     {"total", "Total", EK__UNIT_NS | EK__LESS, false},
 };
@@ -80,16 +81,15 @@ static void put_sums(const ek_trace_run *run, const char *id, const char *title,
         const ek_trace_operators *ops = &run->rank[i].operators;
         const ek_trace_core *list = cores ? ops->core : ops->type;
         for (int k = 0; k < (cores ? ops->n_cores : ops->n_types); k++) {
-            char key[EK__VIEW_KEY_SIZE];
-            ek__view_key(run, &run->rank[i], list[k].name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, list[k].name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_int(x, list[k].count);
             ek__cell_int(x, list[k].total);
             ek__row_end(x);
         }
     }
-    ek__table_end(x, 2, true);
+    ek__table_end(x, 3, true);
 }
 
 static double percent(double share)

@@ -158,3 +158,32 @@ test("what is better is what the document says, never what a title sounds like",
     const verdict = (better) => joinedRows(table(better, 5), table(better, 7), "free", "only A", "only B")[0][5];
     assert.deepEqual(["less", "more", undefined].map(verdict), ["worse", "better", ""]);
 });
+
+test("rows of many ranks meet those of their rank; one rank alone meets the first of many", () => {
+    const table = (...rows) => ({
+        id: "t",
+        title: "T",
+        sort: null,
+        columns: [
+            { name: "name", title: "Name", unit: "text", search: true },
+            { name: "rank", title: "Rank", unit: "text", search: false },
+            { name: "total", title: "Total", unit: "ns", better: "less", search: false },
+        ],
+        rows,
+    });
+    const many = table(["x", "rank 0", 1], ["x", "rank 1", 2], ["y", "rank 1", 3]);
+    const swapped = table(["x", "rank 1", 20], ["y", "rank 0", 30]);
+    const joined = (a, b) => joinedRows(a, b, "total", "A", "B").map(([first, x, y]) => [first, x, y]);
+    assert.deepEqual(joined(many, swapped), [
+        ["rank 1: x", 2, 20],
+        ["rank 0: y", null, 30],
+        ["rank 1: y", 3, null],
+        ["rank 0: x", 1, null],
+    ]);
+    assert.deepEqual(joined(many, table(["x", "rank 7", 5])), [
+        ["rank 0: x", 1, 5],
+        ["rank 1: y", 3, null],
+        ["rank 1: x", 2, null],
+    ]);
+    assert.deepEqual(joined(table(["x", "rank 0", 1]), table(["x", "rank 7", 5])), [["x", 1, 5]]);
+});
