@@ -141,7 +141,7 @@ static void peak_place(const ek_memory_report *r, int stage, char *text, size_t 
 static void put_stages(const ek_memory_report *r, ek__section *x)
 {
     const ek_memory *m = r->memory;
-    ek__table_begin(x, "stages", "What every stage holds at its peak", stage_column,
+    ek__table_begin(x, "stages", "The peak of every stage, part by part", stage_column,
                     sizeof stage_column / sizeof *stage_column);
     for (int i = 0; i < m->n_stages; i++) {
         const ek_memory_stage *stage = &m->stage[i];

@@ -1,6 +1,6 @@
 // The page from the server: it shows what the same page shows from a file, no request fails, and Ctrl-C ends it all.
 import { spawn } from "node:child_process";
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { check, equal, evenkeel, folder, page_of, root, test, until } from "./harness.mjs";
 import { go_to } from "./pages.mjs";
@@ -76,6 +76,27 @@ test("sums of a range from the server are those of the page", async (open) => {
         }
         check(seen[0].length > 3, `too few sums: ${seen[0]}`);
         equal(seen[1], seen[0], "sums");
+    } finally {
+        equal(await end(), 0, "exit code after Ctrl-C");
+    }
+});
+
+test("memory curves and steps of a served trace are those of the page", async (open) => {
+    const run = join(folder, "served-memory");
+    cpSync(join(root, "examples/trace"), run, { recursive: true });
+    const file = page_of("served-memory", ["trace", run, "--format", "json", "--html", "PAGE"]);
+    const { address, end } = await serve(run, join(folder, "served-temporary"));
+    try {
+        const seen = [];
+        for (const target of [file, address]) {
+            const page = await open(target, { hash: "#at=9500000" });
+            await until(async () => (await page.$$("[role=tab]")).length >= 4, "the figures of the run do not come", 20000);
+            await go_to(page, "Memory");
+            await page.waitForSelector("[aria-label='Memory at the pointer'] .notes li:not(:text('no value'))");
+            seen.push(await page.$$eval("[aria-label='Memory at the pointer'] .notes li", (all) => all.map((item) => item.textContent)));
+        }
+        check(seen[0].length >= 2 && seen[0].every((text) => / MB at /.test(text)), `curves at the pointer: ${seen[0]}`);
+        equal(seen[1], seen[0], "memory at the pointer");
     } finally {
         equal(await end(), 0, "exit code after Ctrl-C");
     }

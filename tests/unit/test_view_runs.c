@@ -437,6 +437,28 @@ static void tables_are_those_of_the_structs(void **state)
 }
 
 /* Two folders of one run each: both say rank 0. */
+/* Names stand alone, so that they are found in the timeline; whose they are is said beside them. */
+static void the_rank_is_a_column_of_its_own(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    const json_t *run = decoded(&shown, &root);
+    const json_t *table = need(run, "layers", "tables", "layers");
+    size_t row = 0;
+    for (int i = 0; i < f->run.n_ranks; i++)
+        for (int k = 0; k < f->run.rank[i].layers.n; k++, row++) {
+            char rank[32];
+            snprintf(rank, sizeof rank, "rank %d", f->run.rank[i].rank);
+            assert_string_equal(json_string_value(cell(table, row, "layer")), f->run.rank[i].layers.layer[k].name);
+            assert_string_equal(json_string_value(cell(table, row, "rank")), rank);
+        }
+    assert_true(row > 1 && row == n_rows(table));
+    json_decref(root);
+    free_fixture(f);
+}
+
 static void traces_of_one_rank_are_told_apart(void **state)
 {
     (void)state;
@@ -799,6 +821,7 @@ int main(void)
         cmocka_unit_test(a_prediction_is_that_of_its_struct),
         cmocka_unit_test(bars_add_up_to_steps),
         cmocka_unit_test(tables_are_those_of_the_structs),
+        cmocka_unit_test(the_rank_is_a_column_of_its_own),
         cmocka_unit_test(traces_of_one_rank_are_told_apart),
         cmocka_unit_test(matrices_are_the_links_and_waits),
         cmocka_unit_test(findings_stand_in_their_order),
