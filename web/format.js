@@ -4,7 +4,7 @@
 const space = "\u202f"; // narrow, does not break
 const none = "–";
 /** @type {[number, string][]} */
-const time_units = [
+export const time_units = [
     [1e9, "s"],
     [1e6, "ms"],
     [1e3, "µs"],

@@ -9,9 +9,11 @@ const WIDEST_NAME = 260;
 export const ONLY_A = "only in A";
 export const ONLY_B = "only in B";
 
-/** A share with its sign, in percent. @param {number | null} share */
+const MOST_SHARE = 10; // of a figure that was next to nothing the difference says more
+
+/** A share with its sign, in percent; "" where it says nothing. @param {number | null} share */
 export function shareText(share) {
-    return share === null ? "" : `${share > 0 ? "+" : share < 0 ? "\u2212" : ""}${Math.abs(100 * share).toFixed(1)} %`;
+    return share === null || Math.abs(share) > MOST_SHARE ? "" : `${share > 0 ? "+" : share < 0 ? "\u2212" : ""}${Math.abs(100 * share).toFixed(1)} %`;
 }
 
 /** A word for what a difference means, with an arrow for its way. */
