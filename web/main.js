@@ -160,7 +160,7 @@ function page(doc) {
 
     /** @param {KeyboardEvent} event */
     function walkTabs(event) {
-        const at = tabs.indexOf(currentTab());
+        const at = tabs.findIndex((tab) => tab === currentTab());
         const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[event.key];
         if (to === undefined) return;
         event.preventDefault();

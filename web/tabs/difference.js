@@ -43,7 +43,8 @@ const firstCell = (row) => `${typeof row[0]} ${row[0]}`;
  * those
  * only b has.
  * @param {import("../types").Cell[][]} a @param {import("../types").Cell[][]} b
- * @param {(row: import("../types").Cell[]) => string} [name_a] instead of the first cell @param {typeof name_a} [name_b]
+ * @param {(row: import("../types").Cell[]) => string} [name_a] instead of the first cell
+ * @param {(row: import("../types").Cell[]) => string} [name_b]
  * @returns {[number | null, number | null][]}
  */
 export function joinRows(a, b, name_a = firstCell, name_b = name_a) {
