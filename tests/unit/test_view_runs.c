@@ -477,6 +477,34 @@ static void what_is_better_is_said(void **state)
     free_fixture(f);
 }
 
+/* What several ranks say is said once, with whose it is. */
+static void notes_of_many_ranks_are_said_once(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const char *every[] = {"every", "two", "one"};
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    char text[64], all[32];
+    assert_true(f->run.n_ranks > 2);
+    for (int i = 0; i < f->run.n_ranks; i++) {
+        f->rank[i].note = every;
+        f->rank[i].n_notes = i == 0 ? 3 : i == 1 ? 2 : 1;
+    }
+    const json_t *notes = json_object_get(decoded(&shown, &root), "notes");
+    snprintf(all, sizeof all, "all %d ranks: every", f->run.n_ranks);
+    const char *const expected[] = {all, "and 1 other: two", "rank 0: one"};
+    size_t found = 0;
+    for (size_t i = 0; i < json_array_size(notes); i++) {
+        snprintf(text, sizeof text, "%.60s", json_string_value(json_array_get(notes, i)));
+        found += found < 3 && strstr(text, expected[found]) != NULL;
+        assert_null(i > 0 ? strstr(text, "every") : NULL);
+    }
+    assert_int_equal(found, 3);
+    json_decref(root);
+    free_fixture(f);
+}
+
 /* Names stand alone, so that they are found in the timeline; whose they are is said beside them. */
 static void the_rank_is_a_column_of_its_own(void **state)
 {
@@ -862,6 +890,7 @@ int main(void)
         cmocka_unit_test(bars_add_up_to_steps),
         cmocka_unit_test(tables_are_those_of_the_structs),
         cmocka_unit_test(what_is_better_is_said),
+        cmocka_unit_test(notes_of_many_ranks_are_said_once),
         cmocka_unit_test(the_rank_is_a_column_of_its_own),
         cmocka_unit_test(traces_of_one_rank_are_told_apart),
         cmocka_unit_test(matrices_are_the_links_and_waits),
