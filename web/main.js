@@ -241,7 +241,13 @@ function page(doc) {
             if (!stays) return showTab();
             listTabs();
             const of = shown;
-            if (added) void of.source?.ready?.().then(() => shown === of && currentTab() === before && showTab());
+            if (!added) return;
+            void of.source?.ready?.().then(() => {
+                if (shown !== of || currentTab() !== before) return;
+                const searching = main.querySelector("[type=search]") === document.activeElement;
+                showTab();
+                if (searching) tools?.focus();
+            });
         },
     };
 }
