@@ -191,8 +191,7 @@ static void put_stage_table(const ek_trace_run *run, ek__section *x)
 {
     if (run->n_stages < 2)
         return;
-    ek__table_begin(x, "stages", "Means of the stages", stage_column,
-                    sizeof stage_column / sizeof *stage_column);
+    ek__table_begin(x, "stages", "Means of the stages", stage_column, sizeof stage_column / sizeof *stage_column);
     for (int i = 0; i < run->n_stages; i++) {
         const ek_trace_stage *stage = &run->stage[i];
         char label[32];
