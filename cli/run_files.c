@@ -67,11 +67,56 @@ static cli_run_kind kind_of_model(const char *text, size_t size)
     return has(text, size, "pipeline_num") && has(text, size, "recompute_config") ? CLI_RUN_INIT : CLI_RUN_UNKNOWN;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* Does `at` begin with a key of a mapping, in YAML or JSON: NAME:, "NAME" :? `name` of NULL: any. */
+static bool begins_with_key(const char *at, const char *end, const char *name)
+{
+    char quote = at < end && (*at == '"' || *at == '\'') ? *at++ : '\0';
+    const char *from = at;
+    while (at < end && (isalnum((unsigned char)*at) || strchr("_-. ", *at)) && *at && (quote || *at != ' '))
+        at++;
+    size_t n = (size_t)(at - from);
+    if (n == 0 || (name && (n != strlen(name) || memcmp(from, name, n) != 0)) ||
+        (quote && (at == end || *at++ != quote)))
+        return false;
+    while (at < end && is_blank(*at))
+        at++;
+    return at < end && *at == ':' && (quote || at + 1 == end || isspace((unsigned char)at[1]));
+}
+
+/* A key stands behind what opens a mapping, behind a comma, or first in its line. */
+static bool has_key(const char *text, size_t size, const char *name)
+{
+    bool first = true;
+    for (const char *at = text, *end = text + size; at < end; at++) {
+        if (first && begins_with_key(at, end, name))
+            return true;
+        first = *at == '\n' || *at == '{' || *at == ',' || (first && (is_blank(*at) || *at == '-'));
+    }
+    return false;
+}
+
+/* Prose that shows a plan is none: behind comments a mapping or a list begins. */
+static bool is_structured(const char *text, size_t size)
+{
+    const char *at = text, *end = text + size;
+    while (at < end && (isspace((unsigned char)*at) || *at == '#' || (end - at > 3 && memcmp(at, "---", 3) == 0))) {
+        const char *line = isspace((unsigned char)*at) ? NULL : memchr(at, '\n', (size_t)(end - at));
+        at = isspace((unsigned char)*at) ? at + 1 : line ? line : end;
+    }
+    return at < end && (*at == '{' || *at == '[' || (*at == '-' && at + 1 < end && isspace((unsigned char)at[1])) ||
+                        begins_with_key(at, end, NULL));
+}
+
 /* What it writes, in YAML or JSON: plans have their lists, and none of a job's keys. */
 static bool is_plan(const char *text, size_t size)
 {
-    static const char *const lists[] = {"offset", "layers", NULL};
-    return has(text, size, "recompute") && has_any(text, size, lists);
+    return is_structured(text, size) && has_key(text, size, "recompute") &&
+           (has_key(text, size, "offset") || has_key(text, size, "layers"));
 }
 
 static cli_run_kind kind_of_text(const char *text, size_t size)
@@ -345,8 +390,8 @@ bool cli_run_take(cli_run_files *files, const char *path, cli_run_kind kind)
     }
     if (kind == CLI_RUN_UNKNOWN && files->models) {
         cli_error(NULL,
-                  "'%s' is neither a trace, a plan, a layer or init file, nor settings of a training job, a log or a "
-                  "graph",
+                  "'%s' is not something to look at: neither a trace, a plan, a layer or init file, nor settings of a "
+                  "training job, a log or a graph",
                   path);
         return false;
     }

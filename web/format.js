@@ -4,7 +4,7 @@
 const space = "\u202f"; // narrow, does not break
 const none = "–";
 /** @type {[number, string][]} */
-const time_units = [
+export const time_units = [
     [1e9, "s"],
     [1e6, "ms"],
     [1e3, "µs"],
@@ -50,14 +50,24 @@ function duration(ns) {
     return `${rounded(ns / factor, 4)} ${unit}`;
 }
 
+/**
+ * Sizes and shares have three decimals at most: what is less is as good as nothing beside the others.
+ * @param {number} value @param {number} digits @param {string} unit
+ */
+function shallow(value, digits, unit) {
+    const size = Math.abs(value);
+    if (size > 0 && size < 0.0005) return `${value < 0 ? "−" : ""}<${space}0.001 ${unit}`;
+    return `${size < 1 ? rounded(Number(value.toFixed(3)), digits) : rounded(value, digits)} ${unit}`;
+}
+
 /** @type {Record<string, (value: number) => string>} */
 const by_unit = {
     "": (value) => rounded(value, 5),
     text: (value) => rounded(value, 5),
     ns: duration,
     time: (value) => rounded(value, 5),
-    MB: (value) => `${rounded(value, Math.abs(value) >= 1000 ? 5 : 4)} MB`,
-    "%": (value) => `${rounded(value, 3)} %`,
+    MB: (value) => shallow(value, Math.abs(value) >= 1000 ? 5 : 4, "MB"),
+    "%": (value) => shallow(value, 3, "%"),
     count: (value) => grouped(String(Math.round(value))),
     "GB/s": (value) => `${rounded(value, 4)} GB/s`,
 };

@@ -15,7 +15,7 @@ import { showTools } from "./side/tools.js";
 import { openEmbedded } from "./source_embedded.js";
 import { Gone, makeClient, makeServed } from "./source_served.js";
 import { decodeView, firstView, makeState } from "./state.js";
-import { tabsOf } from "./tabs.js";
+import { firstTab, tabsOf } from "./tabs.js";
 
 /** @typedef {import("./types").Document} Document */
 /** @typedef {import("./types").Context} Context */
@@ -48,6 +48,8 @@ function page(doc) {
     let tabs = [];
     let panel = element("div"); // of the tab
     let endTab = () => {};
+    /** @type {Tab | undefined} */
+    let first; // opens where the address names none
 
     const header = element("header", { class: "top" });
     const facts = element("div", { class: "about" });
@@ -124,7 +126,7 @@ function page(doc) {
         append(main, line, panel, element("aside", { class: "side", "aria-label": "Selection" }, parts));
     }
 
-    const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? tabs[0];
+    const currentTab = () => tabs.find(({ id }) => id === state.view.tab) ?? first;
 
     /** The row of tabs; the focus stays where it was. */
     function listTabs() {
@@ -175,7 +177,7 @@ function page(doc) {
 
     /** @param {KeyboardEvent} event */
     function walkTabs(event) {
-        const at = tabs.indexOf(currentTab());
+        const at = tabs.findIndex((tab) => tab === currentTab());
         const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 }[event.key];
         if (to === undefined) return;
         event.preventDefault();
@@ -191,6 +193,7 @@ function page(doc) {
         shown = context;
         showFacts(facts, context.run, format);
         tabs = tabsOf(context);
+        first = firstTab(tabs, context.run.kinds);
         showTab();
     }
 
@@ -248,6 +251,8 @@ function page(doc) {
             const before = currentTab();
             showFacts(facts, shown.run, format);
             tabs = tabsOf(shown);
+            // What is open stays open, although more of the run is known now.
+            first = before ?? firstTab(tabs, shown.run.kinds);
             if (before?.id !== "timeline" || currentTab() !== before) return showTab();
             listTabs();
             drawTab(before, shown);

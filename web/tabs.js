@@ -27,6 +27,25 @@ const known = [
     compareTab,
 ];
 
+/** Kinds of runs by what is looked at first of them; of all others it is the timeline. @type {[string, string][]} */
+const first_of = [
+    ["diagnosis", "findings"],
+    ["sweep", "sweep"],
+    ["plan", "timeline"],
+    ["trace", "timeline"],
+    ["index", "timeline"],
+    ["memory", "memory"],
+];
+
+/**
+ * The tab that opens where the address names none. @param {import("./types").Tab[]} tabs @param {string[]} kinds of the run
+ * @returns {import("./types").Tab | undefined}
+ */
+export function firstTab(tabs, kinds) {
+    const id = first_of.find(([kind]) => kinds.includes(kind))?.[1];
+    return tabs.find((tab) => tab.id === id) ?? tabs[0];
+}
+
 /**
  * The tabs that have something to show.
  * @param {import("./types").Context} context

@@ -7,7 +7,8 @@ export interface Document {
     format: string; version: number; tool: string; title: string; served: boolean; types: string[]; runs: Run[];
 }
 export type Unit = "" | "ns" | "time" | "MB" | "%" | "count" | "GB/s" | "text";
-export interface Fact { label: string; value: number | null; unit: Unit; text: string | null; basis: string | null }
+export type Better = "less" | "more";  // when two runs are compared; not there: neither is known to be
+export interface Fact { label: string; value: number | null; unit: Unit; better?: Better; text: string | null; basis: string | null }
 export interface Run {
     name: string; kinds: string[]; facts: Fact[]; notes: string[]; timeline: Timeline | null; sections: Section[];
 }
@@ -18,7 +19,7 @@ export interface Bars {
     id: string; title: string; unit: Unit; series: { name: string; type: number | null }[];
     bars: { label: string; group: number | null; values: number[] }[]; limit: number | null;
 }
-export interface Column { name: string; title: string; unit: Unit; search: boolean }
+export interface Column { name: string; title: string; unit: Unit; better?: Better; search: boolean }
 export type Cell = number | string | null;
 export interface Table {
     id: string; title: string; columns: Column[]; rows: Cell[][]; sort: { column: number; descending: boolean } | null;

@@ -15,9 +15,9 @@ static void facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_diagnosis *d = run->diagnosis;
     bool known = !isnan(d->step_seconds);
-    ek__view_fact(s, "diagnosed step", known ? 1e9 * d->step_seconds : NAN, EK__UNIT_NS,
+    ek__view_fact(s, "diagnosed step", known ? 1e9 * d->step_seconds : NAN, EK__UNIT_NS | EK__LESS,
                   known ? NULL : "none was measured", known ? EK__MEASURED : NULL);
-    ek__view_fact(s, "bottlenecks", d->n_bottlenecks, EK__UNIT_COUNT, NULL, NULL);
+    ek__view_fact(s, "bottlenecks", d->n_bottlenecks, EK__UNIT_COUNT | EK__LESS, NULL, NULL);
 }
 
 static void notes(const ek_view_run *run, ek__stream *s)

@@ -54,13 +54,13 @@ static void facts(const ek_view_run *run, ek__stream *s)
                                 : "does not fit",
                   EK__DERIVED);
     ek__view_fact(s, "fullest", NAN, EK__UNIT_TEXT, stage_name(m->fullest, text), EK__DERIVED);
-    ek__view_fact(s, "its predicted peak", mb(ek__memory_peak(full)), EK__UNIT_MB, NULL, EK__DERIVED);
+    ek__view_fact(s, "its predicted peak", mb(ek__memory_peak(full)), EK__UNIT_MB | EK__LESS, NULL, EK__DERIVED);
     if (full->actual_peak > 0 && !run->trace && !run->diagnosis)
-        ek__view_fact(s, "of it fragments", mb(full->actual_peak - full->used_peak), EK__UNIT_MB, NULL, EK__ASSUMED);
+        ek__view_fact(s, "of it fragments", mb(full->actual_peak - full->used_peak), EK__UNIT_MB | EK__LESS, NULL,
+                      EK__ASSUMED);
     if (m->limit > 0) {
         ek__view_fact(s, "limit", mb(m->limit), EK__UNIT_MB, NULL, NULL);
-        ek__view_fact(s, m->margin < 0 ? "over the limit" : "free", mb(m->margin < 0 ? -m->margin : m->margin),
-                      EK__UNIT_MB, NULL, EK__DERIVED);
+        ek__view_fact(s, "room below the limit", mb(m->margin), EK__UNIT_MB | EK__MORE, NULL, EK__DERIVED);
     }
     if (!run->trace && !run->diagnosis) /* whose own facts are more to the point */
         put_job(run->memory->job, s);
@@ -108,17 +108,17 @@ static const ek__view_column stage_column[] = {
     {"stage", "Stage", EK__UNIT_TEXT, false},
     {"layers", "Layers by recomputation", EK__UNIT_TEXT, false},
     {"alive", "Micro-batches alive", EK__UNIT_NONE, false},
-    {"parameters", "Parameters", EK__UNIT_MB, false},
-    {"gradients", "Gradients", EK__UNIT_MB, false},
-    {"optimizer", "Optimizer states", EK__UNIT_MB, false},
-    {"activations", "Activations", EK__UNIT_MB, false},
-    {"transient", "Transient", EK__UNIT_MB, false},
-    {"other", "Other", EK__UNIT_MB, false},
-    {"used", "Used", EK__UNIT_MB, false},
-    {"fragments", "Fragments", EK__UNIT_MB, false},
-    {"actual", "Actual peak", EK__UNIT_MB, false},
-    {"free", "Free", EK__UNIT_MB, false},
-    {"literal", "By the literal reading", EK__UNIT_MB, false},
+    {"parameters", "Parameters", EK__UNIT_MB | EK__LESS, false},
+    {"gradients", "Gradients", EK__UNIT_MB | EK__LESS, false},
+    {"optimizer", "Optimizer states", EK__UNIT_MB | EK__LESS, false},
+    {"activations", "Activations", EK__UNIT_MB | EK__LESS, false},
+    {"transient", "Transient", EK__UNIT_MB | EK__LESS, false},
+    {"other", "Other", EK__UNIT_MB | EK__LESS, false},
+    {"used", "Used", EK__UNIT_MB | EK__LESS, false},
+    {"fragments", "Fragments", EK__UNIT_MB | EK__LESS, false},
+    {"actual", "Actual peak", EK__UNIT_MB | EK__LESS, false},
+    {"free", "Free", EK__UNIT_MB | EK__MORE, false},
+    {"literal", "By the literal reading", EK__UNIT_MB | EK__LESS, false},
     {"at", "Peak is in", EK__UNIT_TEXT, false},
 };
 
@@ -141,7 +141,7 @@ static void peak_place(const ek_memory_report *r, int stage, char *text, size_t 
 static void put_stages(const ek_memory_report *r, ek__section *x)
 {
     const ek_memory *m = r->memory;
-    ek__table_begin(x, "stages", "What every stage holds at its peak", stage_column,
+    ek__table_begin(x, "stages", "The peak of every stage, part by part", stage_column,
                     sizeof stage_column / sizeof *stage_column);
     for (int i = 0; i < m->n_stages; i++) {
         const ek_memory_stage *stage = &m->stage[i];
@@ -170,7 +170,7 @@ static void put_stages(const ek_memory_report *r, ek__section *x)
 static const ek__view_column tensor_column[] = {
     {"tensor", "Tensor alive at the peak", EK__UNIT_TEXT, false},
     {"part", "Part", EK__UNIT_TEXT, false},
-    {"total", "All of them", EK__UNIT_MB, false},
+    {"total", "All of them", EK__UNIT_MB | EK__LESS, false},
     {"count", "Times", EK__UNIT_COUNT, false},
     {"one", "Each", EK__UNIT_MB, false},
 };
@@ -313,7 +313,7 @@ static void put_kept(const ek_memory_report *r, ek__section *x)
 static const ek__view_column measure_column[] = {
     {"measure", "Measure, alone", EK__UNIT_TEXT, false},
     {"saved", "Saves of the fullest stage", EK__UNIT_MB, false},
-    {"after", "Then the fullest holds", EK__UNIT_MB, false},
+    {"after", "Then the fullest holds", EK__UNIT_MB | EK__LESS, false},
     {"fits", "Fits", EK__UNIT_TEXT, false},
     {"step", "Step time", EK__UNIT_PERCENT, false},
     {"setting", "Setting, or what stands against it", EK__UNIT_TEXT, false},
@@ -486,16 +486,16 @@ static void put_time_bars(const ek_memory_report *r, ek__section *x)
 
 static const ek__view_column layer_column[] = {
     {"layer", "Layer, recomputing", EK__UNIT_TEXT, false},
-    {"parameters", "Parameters, gradients and states", EK__UNIT_MB, false},
-    {"kept", "Kept for a micro-batch", EK__UNIT_MB, false},
-    {"transient", "On top while backward runs", EK__UNIT_MB, false},
+    {"parameters", "Parameters, gradients and states", EK__UNIT_MB | EK__LESS, false},
+    {"kept", "Kept for a micro-batch", EK__UNIT_MB | EK__LESS, false},
+    {"transient", "On top while backward runs", EK__UNIT_MB | EK__LESS, false},
 };
 
 static const ek__view_column time_column[] = {
     {"layer", "Layer, recomputing", EK__UNIT_TEXT, false},
-    {"forward", "Forward", EK__UNIT_NS, false},
-    {"backward", "Backward", EK__UNIT_NS, false},
-    {"weight", "Of it gradients of weights", EK__UNIT_NS, false},
+    {"forward", "Forward", EK__UNIT_NS | EK__LESS, false},
+    {"backward", "Backward", EK__UNIT_NS | EK__LESS, false},
+    {"weight", "Of it gradients of weights", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_layer_table(const ek_memory *m, ek__section *x)

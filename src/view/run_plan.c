@@ -74,7 +74,8 @@ static void memory_facts(const ek_view_run *run, ek__stream *s)
     char title[TEXT_SIZE], text[TEXT_SIZE];
     int stage, tightest = ek__tightest_stage(report, t);
     double peak = ek_timeline_peak(t, &stage), limit = ek__stage_limit(report, tightest);
-    ek__view_fact(s, memory_title(report, "peak memory", title), peak, memory_unit(report), NULL, EK__SIMULATED);
+    ek__view_fact(s, memory_title(report, "peak memory", title), peak, memory_unit(report) | EK__LESS, NULL,
+                  EK__SIMULATED);
     snprintf(text, sizeof text, "stage %d", stage);
     ek__view_fact(s, "fullest", NAN, EK__UNIT_TEXT, text, EK__SIMULATED);
     if (!(limit > 0))
@@ -84,8 +85,8 @@ static void memory_facts(const ek_view_run *run, ek__stream *s)
         ek__view_fact(s, "least room", NAN, EK__UNIT_TEXT, text, EK__SIMULATED);
     }
     ek__view_fact(s, memory_title(report, "memory limit", title), limit, memory_unit(report), NULL, NULL);
-    ek__view_fact(s, memory_title(report, "room", title), limit - t->peak_mb[tightest], memory_unit(report), NULL,
-                  EK__SIMULATED);
+    ek__view_fact(s, memory_title(report, "room below the limit", title), limit - t->peak_mb[tightest],
+                  memory_unit(report) | EK__MORE, NULL, EK__SIMULATED);
     ek__view_fact(s, "fits", NAN, EK__UNIT_TEXT, ek__over_limit(report, t, tightest) ? "no, over the limit" : "yes",
                   EK__SIMULATED);
 }
@@ -94,14 +95,14 @@ static void facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_timeline *t = case_of(run)->timeline;
     const ek_balance_result *search = search_of(run);
-    ek__view_fact(s, "step time", t->step_time, EK__UNIT_TIME, NULL, EK__SIMULATED);
+    ek__view_fact(s, "step time", t->step_time, EK__UNIT_TIME | EK__LESS, NULL, EK__SIMULATED);
     if (search)
         ek__view_fact(s, "status", NAN, EK__UNIT_TEXT, ek_balance_status_name[search->status], NULL);
     if (search && search->lower_bound > 0 && !search->proved_optimal) {
         ek__view_fact(s, "lower bound, proved", search->lower_bound, EK__UNIT_TIME, NULL, EK__DERIVED);
-        ek__view_fact(s, "gap", 100 * search->gap, EK__UNIT_PERCENT, NULL, EK__DERIVED);
+        ek__view_fact(s, "gap", 100 * search->gap, EK__UNIT_PERCENT | EK__LESS, NULL, EK__DERIVED);
     }
-    ek__view_fact(s, "bubble, of the work", 100 * t->bubble.real, EK__UNIT_PERCENT, NULL, EK__SIMULATED);
+    ek__view_fact(s, "bubble, of the work", 100 * t->bubble.real, EK__UNIT_PERCENT | EK__LESS, NULL, EK__SIMULATED);
     memory_facts(run, s);
     char text[TEXT_SIZE];
     snprintf(text, sizeof text, "%s, %d stages, %d %s per stage, %d micro-batches", t->schedule->name,
@@ -275,8 +276,8 @@ static ek_status settings_table(const ek_view_run *run, ek__section *x, ek_error
 static void ranking_table(const ek_ranking *ranking, ek__section *x)
 {
     static const ek__view_column column[] = {
-        {"tried", "schedule", EK__UNIT_TEXT, false},        {"step", "step time", EK__UNIT_TIME, false},
-        {"bound", "lower bound", EK__UNIT_TIME, false},     {"peak", "peak memory", EK__UNIT_MB, false},
+        {"tried", "schedule", EK__UNIT_TEXT, false},        {"step", "step time", EK__UNIT_TIME | EK__LESS, false},
+        {"bound", "lower bound", EK__UNIT_TIME, false},     {"peak", "peak memory", EK__UNIT_MB | EK__LESS, false},
         {"peak_stage", "peak stage", EK__UNIT_NONE, false}, {"status", "status", EK__UNIT_TEXT, false}};
     char text[TEXT_SIZE];
     ek__table_begin(x, "tried", "What was tried", column, sizeof column / sizeof *column);
@@ -387,7 +388,7 @@ static void breakdown_table(const ek_timeline *t, const spent *what, const ek_st
     char name[32];
     for (int i = 0; i < what->n; i++)
         column[i + 1] = (ek__view_column){what->part[i].name, what->part[i].name, EK__UNIT_TIME, false};
-    column[what->n + 1] = (ek__view_column){"computing", "computing", EK__UNIT_PERCENT, false};
+    column[what->n + 1] = (ek__view_column){"computing", "computing", EK__UNIT_PERCENT | EK__MORE, false};
     ek__table_begin(x, "stages", "Stages (simulated)", column, what->n + 2);
     for (int s = 0; s < t->shape.n_stages; s++) {
         ek__row_begin(x);
@@ -403,7 +404,7 @@ static void breakdown_table(const ek_timeline *t, const spent *what, const ek_st
 static void bubble_table(const ek_bubble *b, ek__section *x)
 {
     static const ek__view_column column[] = {{"part", "bubble", EK__UNIT_TEXT, false},
-                                             {"share", "of the work", EK__UNIT_PERCENT, false}};
+                                             {"share", "of the work", EK__UNIT_PERCENT | EK__LESS, false}};
     const struct {
         const char *name;
         double share;

@@ -20,7 +20,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
     ek__view_fact(s, "pipeline", NAN, EK__UNIT_TEXT, sweep->pipeline, NULL);
     ek__view_fact(s, "swept", NAN, EK__UNIT_TEXT, sweep->key->title, NULL);
     if (best) {
-        ek__view_fact(s, "shortest step", best->step_time, EK__UNIT_TIME, NULL, EK__SIMULATED);
+        ek__view_fact(s, "shortest step", best->step_time, EK__UNIT_TIME | EK__LESS, NULL, EK__SIMULATED);
         ek__view_fact(s, "shortest at", best->value, EK__UNIT_NONE, NULL, NULL);
     }
 }
@@ -113,9 +113,9 @@ static void table(const ek_sweep *sweep, ek__section *x)
 {
     const ek__view_column column[] = {
         {"value", sweep->key->title, EK__UNIT_NONE, false},
-        {"step", "step time", EK__UNIT_TIME, false},
+        {"step", "step time", EK__UNIT_TIME | EK__LESS, false},
         {"bound", "lower bound", EK__UNIT_TIME, false},
-        {"peak", "peak memory", EK__UNIT_MB, false},
+        {"peak", "peak memory", EK__UNIT_MB | EK__LESS, false},
         {"peak_stage", "fullest stage", EK__UNIT_NONE, false},
         {"status", "status", EK__UNIT_TEXT, false},
         {"layers", "layers by stage", EK__UNIT_TEXT, false},

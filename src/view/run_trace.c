@@ -2,6 +2,7 @@
  * findings. A tab is one function in a file of its own; this one has what stands above all of them. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "report/report_internal.h"
 #include "view/trace_sections.h"
@@ -92,23 +93,54 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (trace->n_ranks == 0)
         return;
     put_step_names(trace, s);
-    ek__view_fact(s, with_steps(trace) ? "mean step" : "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
+    if (with_steps(trace))
+        ek__view_fact(s, "mean step", mean.step, EK__UNIT_NS | EK__LESS, NULL, EK__MEASURED);
+    else
+        ek__view_fact(s, "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
     if (mean.span > 0) {
         ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
-        ek__view_fact(s, "computing", 100 * mean.computing / mean.span, EK__UNIT_PERCENT, NULL, EK__MEASURED);
-        ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.span, EK__UNIT_PERCENT, NULL, EK__MEASURED);
-        ek__view_fact(s, "free", 100 * mean.idle / mean.span, EK__UNIT_PERCENT, NULL, EK__MEASURED);
+        ek__view_fact(s, "computing", 100 * mean.computing / mean.span, EK__UNIT_PERCENT | EK__MORE, NULL,
+                      EK__MEASURED);
+        ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.span, EK__UNIT_PERCENT | EK__LESS, NULL,
+                      EK__MEASURED);
+        ek__view_fact(s, "idle", 100 * mean.idle / mean.span, EK__UNIT_PERCENT | EK__LESS, NULL, EK__MEASURED);
     }
     if (isfinite(trace->stage_imbalance) && trace->n_stages > 1)
-        ek__view_fact(s, "slowest stage over fastest, computing", trace->stage_imbalance, EK__UNIT_NONE, NULL,
-                      EK__MEASURED);
+        ek__view_fact(s, "slowest stage over fastest, computing", trace->stage_imbalance, EK__UNIT_NONE | EK__LESS,
+                      NULL, EK__MEASURED);
 }
 
-/* Problems of files and what could not be said, rank by rank. */
+static bool has_note(const ek_trace_rank *rank, const char *note)
+{
+    for (int k = 0; k < rank->n_notes; k++)
+        if (strcmp(rank->note[k], note) == 0)
+            return true;
+    return false;
+}
+
+/* Of what several ranks say the first speaks for all. False for those that have nothing new. */
+static bool name_speakers(const ek_trace_run *trace, int first, const char *note, char *label, size_t room)
+{
+    int n = 0;
+    for (int i = 0; i < first; i++)
+        if (has_note(&trace->rank[i], note))
+            return false;
+    for (int i = first; i < trace->n_ranks; i++)
+        n += has_note(&trace->rank[i], note);
+    ek__rank_label(trace, &trace->rank[first], label, room);
+    size_t used = strlen(label);
+    if (n == trace->n_ranks)
+        snprintf(label, room, "all %d ranks", n);
+    else if (n > 1)
+        snprintf(label + used, room - used, " and %d other%s", n - 1, n == 2 ? "" : "s");
+    return true;
+}
+
+/* Problems of files, rank by rank, and what could not be said. */
 static void notes(const ek_view_run *run, ek__stream *s)
 {
     const ek_trace_run *trace = run->trace;
-    char text[EK__VIEW_KEY_SIZE], label[32];
+    char text[EK__VIEW_KEY_SIZE], label[64];
     int n = 0;
     for (int i = 0; i < trace->n_ranks; i++) {
         const ek_trace_rank *rank = &trace->rank[i];
@@ -117,8 +149,10 @@ static void notes(const ek_view_run *run, ek__stream *s)
                 snprintf(text, sizeof text, "%s: %s", rank->source[k].path, rank->source[k].problem);
                 ek__stream_text(s, NULL, text);
             }
-        ek__rank_label(trace, rank, label, sizeof label);
-        for (int k = 0; k < rank->n_notes && n++ < 100; k++) {
+        for (int k = 0; k < rank->n_notes && n < 100; k++) {
+            if (!name_speakers(trace, i, rank->note[k], label, sizeof label))
+                continue;
+            n++;
             snprintf(text, sizeof text, "%s: %s", label, rank->note[k]);
             ek__stream_text(s, NULL, trace->n_ranks > 1 ? text : rank->note[k]);
         }

@@ -7,13 +7,21 @@
 
 const char *const ek__view_unit_name[EK__N_UNITS] = {"", "ns", "time", "MB", "%", "count", "GB/s", "text"};
 
+/* The unit, and which way is better where that is known. */
+static void put_unit(ek__stream *s, ek__view_unit unit)
+{
+    ek__stream_text(s, "unit", ek__view_unit_name[unit & (EK__LESS - 1)]);
+    if (unit & (EK__LESS | EK__MORE))
+        ek__stream_text(s, "better", unit & EK__LESS ? "less" : "more");
+}
+
 void ek__view_fact(ek__stream *s, const char *label, double value, ek__view_unit unit, const char *text,
                    const char *basis)
 {
     ek__stream_object(s, NULL, false);
     ek__stream_text(s, "label", label);
     ek__stream_real(s, "value", value);
-    ek__stream_text(s, "unit", ek__view_unit_name[unit]);
+    put_unit(s, unit);
     ek__stream_text(s, "text", text);
     ek__stream_text(s, "basis", basis);
     ek__stream_end(s);
@@ -123,7 +131,7 @@ void ek__table_begin(ek__section *x, const char *id, const char *title, const ek
         ek__stream_object(x->s, NULL, false);
         ek__stream_text(x->s, "name", column[i].name);
         ek__stream_text(x->s, "title", column[i].title);
-        ek__stream_text(x->s, "unit", ek__view_unit_name[column[i].unit]);
+        put_unit(x->s, column[i].unit);
         ek__stream_bool(x->s, "search", column[i].search);
         ek__stream_end(x->s);
     }

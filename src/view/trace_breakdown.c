@@ -25,7 +25,7 @@ static void put_ranks(const ek_view_run *run, ek__section *x)
     ek__bars_begin(x, "ranks", has_steps(trace) ? "Mean step of every rank" : "Every rank, the whole file",
                    EK__UNIT_NS);
     for (int k = 0; k < EK__N_RANK_PARTS; k++)
-        ek__bars_series(x, ek__rank_part_name[k], part_type[k]);
+        ek__bars_series(x, k == EK__RANK_FREE ? "idle" : ek__rank_part_name[k], part_type[k]);
     for (int i = 0; i < n; i++) {
         int64_t part[EK__N_RANK_PARTS];
         double value[EK__N_RANK_PARTS];
@@ -47,7 +47,7 @@ static void begin_parts(ek__section *x, const char *id, const char *title, bool 
     ek__bars_series(x, "exposed communication", EK_VIEW_OVERLAP_NOT_OVERLAPPED);
     if (copies)
         ek__bars_series(x, "exposed copies", EK_VIEW_COPY);
-    ek__bars_series(x, "free", EK_VIEW_IDLE);
+    ek__bars_series(x, "idle", EK_VIEW_IDLE);
 }
 
 static void put_stages(const ek_view_run *run, ek__section *x)
@@ -129,17 +129,17 @@ static void put_steps(const ek_view_run *run, ek__section *x)
 static const ek__view_column step_column[] = {
     {"step", "Step", EK__UNIT_TEXT, false},
     {"stage", "Stage", EK__UNIT_NONE, false},
-    {"total", "Device window", EK__UNIT_NS, false},
-    {"computing", "Computing", EK__UNIT_NS, false},
-    {"communication", "Communication", EK__UNIT_NS, false},
-    {"exposed", "Exposed communication", EK__UNIT_NS, false},
+    {"total", "Device window", EK__UNIT_NS | EK__LESS, false},
+    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
+    {"communication", "Communication", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Exposed communication", EK__UNIT_NS | EK__LESS, false},
     {"overlapped", "Behind computing", EK__UNIT_NS, false},
-    {"copy_exposed", "Exposed copies", EK__UNIT_NS, false},
-    {"free", "Free", EK__UNIT_NS, false},
-    {"stage_wait", "Waiting for a stage", EK__UNIT_NS, false},
-    {"host_bound", "Idle for the host", EK__UNIT_NS, false},
-    {"data_wait", "Idle for data", EK__UNIT_NS, false},
-    {"host_step", "Host's step", EK__UNIT_NS, false},
+    {"copy_exposed", "Exposed copies", EK__UNIT_NS | EK__LESS, false},
+    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
+    {"stage_wait", "Waiting for a stage", EK__UNIT_NS | EK__LESS, false},
+    {"host_bound", "Idle for the host", EK__UNIT_NS | EK__LESS, false},
+    {"data_wait", "Idle for data", EK__UNIT_NS | EK__LESS, false},
+    {"host_step", "Host's step", EK__UNIT_NS | EK__LESS, false},
     {"receives", "Receives", EK__UNIT_COUNT, false},
     {"sends", "Sends", EK__UNIT_COUNT, false},
     {"source", "From", EK__UNIT_TEXT, false},
@@ -179,20 +179,19 @@ static void put_step_table(const ek_view_run *run, ek__section *x)
 static const ek__view_column stage_column[] = {
     {"stage", "Stage", EK__UNIT_TEXT, false},
     {"ranks", "Ranks", EK__UNIT_COUNT, false},
-    {"step", "Step", EK__UNIT_NS, false},
-    {"computing", "Computing", EK__UNIT_NS, false},
-    {"computing_most", "Most of a rank", EK__UNIT_NS, false},
-    {"exposed", "Exposed communication", EK__UNIT_NS, false},
-    {"free", "Free", EK__UNIT_NS, false},
-    {"stage_wait", "Waiting for a stage", EK__UNIT_NS, false},
+    {"step", "Step", EK__UNIT_NS | EK__LESS, false},
+    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
+    {"computing_most", "Most of a rank", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Exposed communication", EK__UNIT_NS | EK__LESS, false},
+    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
+    {"stage_wait", "Waiting for a stage", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_stage_table(const ek_trace_run *run, ek__section *x)
 {
     if (run->n_stages < 2)
         return;
-    ek__table_begin(x, "stages", "Stages, means over their ranks", stage_column,
-                    sizeof stage_column / sizeof *stage_column);
+    ek__table_begin(x, "stages", "Means of the stages", stage_column, sizeof stage_column / sizeof *stage_column);
     for (int i = 0; i < run->n_stages; i++) {
         const ek_trace_stage *stage = &run->stage[i];
         char label[32];
@@ -216,15 +215,15 @@ static void put_stage_table(const ek_trace_run *run, ek__section *x)
 static const ek__view_column device_column[] = {
     {"what", "What", EK__UNIT_TEXT, false},
     {"events", "Device events", EK__UNIT_COUNT, false},
-    {"total", "First start to last end", EK__UNIT_NS, false},
+    {"total", "First start to last end", EK__UNIT_NS | EK__LESS, false},
     {"busy", "Busy", EK__UNIT_NS, false},
-    {"computing", "Computing", EK__UNIT_NS, false},
-    {"communication", "Communication", EK__UNIT_NS, false},
-    {"exposed", "Exposed communication", EK__UNIT_NS, false},
+    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
+    {"communication", "Communication", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Exposed communication", EK__UNIT_NS | EK__LESS, false},
     {"overlapped", "Behind computing", EK__UNIT_NS, false},
-    {"copy", "Copies", EK__UNIT_NS, false},
-    {"copy_exposed", "Exposed copies", EK__UNIT_NS, false},
-    {"free", "Free", EK__UNIT_NS, false},
+    {"copy", "Copies", EK__UNIT_NS | EK__LESS, false},
+    {"copy_exposed", "Exposed copies", EK__UNIT_NS | EK__LESS, false},
+    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_device_row(const ek_trace_run *run, const ek_trace_rank *rank, const char *what,
@@ -269,15 +268,15 @@ static void put_device_table(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column cluster_column[] = {
     {"row", "Step, rank or stage", EK__UNIT_TEXT, false},
-    {"computing", "Computing", EK__UNIT_NS, false},
-    {"exposed", "Communication not overlapped", EK__UNIT_NS, false},
+    {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Communication not overlapped", EK__UNIT_NS | EK__LESS, false},
     {"overlapped", "Overlapped", EK__UNIT_NS, false},
-    {"communication", "Communication", EK__UNIT_NS, false},
-    {"free", "Free", EK__UNIT_NS, false},
-    {"stage", "Stage", EK__UNIT_NS, false},
-    {"bubble", "Bubble", EK__UNIT_NS, false},
-    {"exclude_receive", "Not overlapped and no receive", EK__UNIT_NS, false},
-    {"preparing", "Preparing", EK__UNIT_NS, false},
+    {"communication", "Communication", EK__UNIT_NS | EK__LESS, false},
+    {"free", "Idle", EK__UNIT_NS | EK__LESS, false},
+    {"stage", "Stage", EK__UNIT_NS | EK__LESS, false},
+    {"bubble", "Bubble", EK__UNIT_NS | EK__LESS, false},
+    {"exclude_receive", "Not overlapped and no receive", EK__UNIT_NS | EK__LESS, false},
+    {"preparing", "Preparing", EK__UNIT_NS | EK__LESS, false},
     {"source", "From", EK__UNIT_TEXT, false},
 };
 

@@ -132,12 +132,13 @@ static void put_matrices(const ek_trace_run *run, const int *rank, int n, ek__se
 
 static const ek__view_column sum_column[] = {
     {"collective", "Collective, by kind and size", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"group", "Group", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
-    {"total", "Total", EK__UNIT_NS, false},
-    {"exposed", "Exposed", EK__UNIT_NS, false},
+    {"total", "Total", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Exposed", EK__UNIT_NS | EK__LESS, false},
     {"mb", "Size of one", EK__UNIT_MB, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS, false},
+    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
 };
 
 static void put_sums(const ek_trace_run *run, ek__section *x)
@@ -153,10 +154,9 @@ static void put_sums(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].communication.n_sums && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_collective_sum *sum = &run->rank[i].communication.sum[k];
-            char key[EK__VIEW_KEY_SIZE];
-            ek__view_key(run, &run->rank[i], sum->key, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, sum->key);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_text(x, sum->group);
             ek__cell_int(x, sum->count);
             ek__cell_int(x, sum->total);
@@ -165,18 +165,19 @@ static void put_sums(const ek_trace_run *run, ek__section *x)
             ek__cell_real(x, sum->bandwidth_gbps);
             ek__row_end(x);
         }
-    ek__table_end(x, 4, true);
+    ek__table_end(x, 5, true);
 }
 
 static const ek__view_column comm_column[] = {
     {"operator", "Step, operator and group", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"kind", "Kind", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
-    {"elapse", "Elapsed", EK__UNIT_NS, false},
+    {"elapse", "Elapsed", EK__UNIT_NS | EK__LESS, false},
     {"transit", "In transit", EK__UNIT_NS, false},
-    {"wait", "Waiting", EK__UNIT_NS, false},
-    {"idle", "Idle", EK__UNIT_NS, false},
-    {"synchronization", "Synchronization", EK__UNIT_NS, false},
+    {"wait", "Waiting", EK__UNIT_NS | EK__LESS, false},
+    {"idle", "Idle", EK__UNIT_NS | EK__LESS, false},
+    {"synchronization", "Synchronization", EK__UNIT_NS | EK__LESS, false},
     {"mb", "Size", EK__UNIT_MB, false},
 };
 
@@ -194,11 +195,11 @@ static void put_comm_sums(const ek_trace_run *run, ek__section *x)
         for (int k = 0; k < run->rank[i].communication.n_comm_sums && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_comm_sum *sum = &run->rank[i].communication.comm_sum[k];
             const double ms[] = {sum->elapse_ms, sum->transit_ms, sum->wait_ms, sum->idle_ms, sum->synchronization_ms};
-            char key[EK__VIEW_KEY_SIZE], name[EK__VIEW_KEY_SIZE];
+            char name[EK__VIEW_KEY_SIZE];
             snprintf(name, sizeof name, "%s, %s", sum->step, sum->key);
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_text(x, sum->p2p ? "point to point" : "collective");
             ek__cell_int(x, sum->count);
             for (size_t t = 0; t < sizeof ms / sizeof *ms; t++)
@@ -206,7 +207,7 @@ static void put_comm_sums(const ek_trace_run *run, ek__section *x)
             ek__cell_real(x, sum->size_mb);
             ek__row_end(x);
         }
-    ek__table_end(x, 3, true);
+    ek__table_end(x, 4, true);
 }
 
 /* ---- the most exposed ones ---- */
@@ -235,10 +236,13 @@ static int find_exposed(const ek_trace_run *run, exposed list[N_EXPOSED])
 }
 
 static const ek__view_column exposed_column[] = {
-    {"number", "No.", EK__UNIT_TEXT, false},    {"name", "Collective", EK__UNIT_TEXT, true},
-    {"group", "Group", EK__UNIT_TEXT, false},   {"step", "Step", EK__UNIT_TEXT, false},
-    {"at", "At", EK__UNIT_NS, false},           {"duration", "Took", EK__UNIT_NS, false},
-    {"exposed", "Exposed", EK__UNIT_NS, false},
+    {"number", "No.", EK__UNIT_TEXT, false},
+    {"name", "Collective", EK__UNIT_TEXT, true},
+    {"group", "Group", EK__UNIT_TEXT, false},
+    {"step", "Step", EK__UNIT_TEXT, false},
+    {"at", "At", EK__UNIT_NS, false},
+    {"duration", "Took", EK__UNIT_NS | EK__LESS, false},
+    {"exposed", "Exposed", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_exposed(const ek_view_run *run, ek__section *x)
@@ -275,14 +279,14 @@ static const ek__view_column transport_column[] = {
     {"transport", "Transport", EK__UNIT_TEXT, false},
     {"links", "Links", EK__UNIT_COUNT, false},
     {"ranked", "That moved 1 MB or more", EK__UNIT_COUNT, false},
-    {"slow", "20 % below the mean", EK__UNIT_COUNT, false},
+    {"slow", "20 % below the mean", EK__UNIT_COUNT | EK__LESS, false},
     {"mb", "Moved", EK__UNIT_MB, false},
-    {"mean", "Mean bandwidth", EK__UNIT_GBPS, false},
-    {"gap", "Fastest less slowest, of the mean", EK__UNIT_PERCENT, false},
+    {"mean", "Mean bandwidth", EK__UNIT_GBPS | EK__MORE, false},
+    {"gap", "Fastest less slowest, of the mean", EK__UNIT_PERCENT | EK__LESS, false},
     {"slowest", "Slowest", EK__UNIT_TEXT, false},
-    {"slowest_gbps", "Its bandwidth", EK__UNIT_GBPS, false},
+    {"slowest_gbps", "Its bandwidth", EK__UNIT_GBPS | EK__MORE, false},
     {"fastest", "Fastest", EK__UNIT_TEXT, false},
-    {"fastest_gbps", "Its bandwidth", EK__UNIT_GBPS, false},
+    {"fastest_gbps", "Its bandwidth", EK__UNIT_GBPS | EK__MORE, false},
 };
 
 static void put_transports(const ek_trace_run *run, ek__section *x)
@@ -313,8 +317,8 @@ static void put_transports(const ek_trace_run *run, ek__section *x)
 static const ek__view_column slow_column[] = {
     {"link", "Slow link", EK__UNIT_TEXT, false},
     {"transport", "Transport", EK__UNIT_TEXT, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS, false},
-    {"mean", "Mean of its transport", EK__UNIT_GBPS, false},
+    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
+    {"mean", "Mean of its transport", EK__UNIT_GBPS | EK__MORE, false},
 };
 
 static void put_slow_links(const ek_trace_run *run, ek__section *x)
@@ -336,10 +340,11 @@ static void put_slow_links(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column link_column[] = {
     {"link", "Link", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"transport", "Transport", EK__UNIT_TEXT, false},
     {"mb", "Moved", EK__UNIT_MB, false},
-    {"time", "Time", EK__UNIT_NS, false},
-    {"bandwidth", "Bandwidth", EK__UNIT_GBPS, false},
+    {"time", "Time", EK__UNIT_NS | EK__LESS, false},
+    {"bandwidth", "Bandwidth", EK__UNIT_GBPS | EK__MORE, false},
     {"slow", "20 % below the mean", EK__UNIT_TEXT, false},
 };
 
@@ -355,11 +360,11 @@ static void put_links(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].communication.n_links && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_link *link = &run->rank[i].communication.link[k];
-            char key[EK__VIEW_KEY_SIZE], name[EK__VIEW_KEY_SIZE];
+            char name[EK__VIEW_KEY_SIZE];
             snprintf(name, sizeof name, "%s, %s", link->link, link->transport ? link->transport : "");
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_text(x, link->transport);
             ek__cell_real(x, link->size_mb);
             ek__cell_real(x, 1e6 * link->time_ms);
@@ -375,8 +380,8 @@ static void put_links(const ek_trace_run *run, ek__section *x)
 static const ek__view_column pair_column[] = {
     {"pair", "From, to and group", EK__UNIT_TEXT, false},
     {"transfers", "Transfers", EK__UNIT_COUNT, false},
-    {"from_wait", "The sender waited", EK__UNIT_NS, false},
-    {"to_wait", "The receiver waited", EK__UNIT_NS, false},
+    {"from_wait", "The sender waited", EK__UNIT_NS | EK__LESS, false},
+    {"to_wait", "The receiver waited", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_pairs(const ek_trace_run *run, ek__section *x)

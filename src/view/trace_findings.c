@@ -34,6 +34,7 @@ static const ek__view_column finding_column[] = {
     {"gain", "At most to win, of a step", EK__UNIT_NS, false},
     {"share", "Share of the step", EK__UNIT_PERCENT, false},
     {"text", "What the trace alone shows", EK__UNIT_TEXT, false},
+    {"advice", "What to do", EK__UNIT_TEXT, false},
 };
 
 void ek__view_trace_finding_table(const ek_trace_run *run, ek__section *x)
@@ -50,6 +51,7 @@ void ek__view_trace_finding_table(const ek_trace_run *run, ek__section *x)
         ek__cell_int(x, finding->gain_ns);
         ek__cell_real(x, 100 * finding->share);
         ek__cell_text(x, finding->text);
+        ek__cell_text(x, finding->advice);
         ek__row_end(x);
     }
     ek__table_end(x, -1, false);

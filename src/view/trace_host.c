@@ -12,18 +12,18 @@ enum { N_GAPS = 200 };
 
 static const ek__view_column dispatch_column[] = {
     {"rank", "Rank", EK__UNIT_TEXT, false},
-    {"share", "Idle for the host, of the steps", EK__UNIT_PERCENT, false},
+    {"share", "Idle for the host, of the steps", EK__UNIT_PERCENT | EK__LESS, false},
     {"bound", "Is the host too slow?", EK__UNIT_TEXT, false},
     {"cause", "Cause", EK__UNIT_TEXT, false},
-    {"host_bound", "Idle for the host", EK__UNIT_NS, false},
+    {"host_bound", "Idle for the host", EK__UNIT_NS | EK__LESS, false},
     {"steps", "Steps", EK__UNIT_NS, false},
     {"launches", "Launches", EK__UNIT_COUNT, false},
     {"nodes", "Node launches", EK__UNIT_COUNT, false},
     {"enqueued", "Enqueued", EK__UNIT_COUNT, false},
     {"dequeued", "Dequeued", EK__UNIT_COUNT, false},
-    {"compiled", "Compilations", EK__UNIT_COUNT, false},
-    {"synchronized", "Synchronizations", EK__UNIT_COUNT, false},
-    {"collected", "Garbage collections", EK__UNIT_COUNT, false},
+    {"compiled", "Compilations", EK__UNIT_COUNT | EK__LESS, false},
+    {"synchronized", "Synchronizations", EK__UNIT_COUNT | EK__LESS, false},
+    {"collected", "Garbage collections", EK__UNIT_COUNT | EK__LESS, false},
 };
 
 static bool has_dispatch(const ek_trace_dispatch *d)
@@ -92,7 +92,7 @@ static int find_gaps(const ek_trace_run *run, gap list[N_GAPS])
 static const ek__view_column gap_column[] = {
     {"number", "No.", EK__UNIT_TEXT, false},
     {"at", "At", EK__UNIT_NS, false},
-    {"length", "Device idle for", EK__UNIT_NS, false},
+    {"length", "Device idle for", EK__UNIT_NS | EK__LESS, false},
     {"cause", "The host did", EK__UNIT_TEXT, false},
 };
 
@@ -122,9 +122,9 @@ static void put_gaps(const ek_view_run *run, ek__section *x)
 static const ek__view_column idle_column[] = {
     {"rank", "Rank", EK__UNIT_TEXT, false},
     {"intervals", "Stretches", EK__UNIT_COUNT, false},
-    {"host", "For the host", EK__UNIT_NS, false},
-    {"device", "For the device's own order", EK__UNIT_NS, false},
-    {"unlinked", "Nothing tells why", EK__UNIT_NS, false},
+    {"host", "For the host", EK__UNIT_NS | EK__LESS, false},
+    {"device", "For the device's own order", EK__UNIT_NS | EK__LESS, false},
+    {"unlinked", "Nothing tells why", EK__UNIT_NS | EK__LESS, false},
     {"linked", "Tasks with a launch", EK__UNIT_COUNT, false},
     {"tasks", "Tasks", EK__UNIT_COUNT, false},
 };
@@ -157,10 +157,11 @@ static void put_idle(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column stream_column[] = {
     {"stream", "Stream", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"events", "Events", EK__UNIT_COUNT, false},
-    {"host", "Waited for the host", EK__UNIT_NS, false},
-    {"kernel", "Waited for a kernel", EK__UNIT_NS, false},
-    {"other", "Other", EK__UNIT_NS, false},
+    {"host", "Waited for the host", EK__UNIT_NS | EK__LESS, false},
+    {"kernel", "Waited for a kernel", EK__UNIT_NS | EK__LESS, false},
+    {"other", "Other", EK__UNIT_NS | EK__LESS, false},
     {"no_launch", "Without a launch", EK__UNIT_COUNT, false},
 };
 
@@ -177,11 +178,11 @@ static void put_streams(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].idle.n_streams && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_stream_idle *one = &run->rank[i].idle.stream[k];
-            char name[256], key[300];
+            char name[256];
             snprintf(name, sizeof name, "device %.100s, stream %.100s", one->pid, one->tid);
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_int(x, one->n_events);
             ek__cell_int(x, one->host_wait);
             ek__cell_int(x, one->kernel_wait);
@@ -196,9 +197,10 @@ static void put_streams(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column iterator_column[] = {
     {"iterator", "Data iterator", EK__UNIT_TEXT, true},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
-    {"total", "Total", EK__UNIT_NS, false},
-    {"share", "All iterators, of the host's steps", EK__UNIT_PERCENT, false},
+    {"total", "Total", EK__UNIT_NS | EK__LESS, false},
+    {"share", "All iterators, of the host's steps", EK__UNIT_PERCENT | EK__LESS, false},
 };
 
 static void put_iterators(const ek_trace_run *run, ek__section *x)
@@ -214,20 +216,20 @@ static void put_iterators(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].data.n_iterators && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_data *data = &run->rank[i].data;
-            char key[EK__VIEW_KEY_SIZE];
-            ek__view_key(run, &run->rank[i], data->iterator[k].name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, data->iterator[k].name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_int(x, data->iterator[k].count);
             ek__cell_int(x, data->iterator[k].total);
             ek__cell_real(x, 100 * data->share_of_host_step);
             ek__row_end(x);
         }
-    ek__table_end(x, 2, true);
+    ek__table_end(x, 3, true);
 }
 
 static const ek__view_column data_column[] = {
     {"operation", "Operation of the data pipeline", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"parent", "Feeds", EK__UNIT_NONE, false},
     {"workers", "Workers", EK__UNIT_COUNT, false},
     {"queue", "Queue, average", EK__UNIT_NONE, false},
@@ -247,11 +249,11 @@ static void put_data_ops(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_ranks; i++)
         for (int k = 0; k < run->rank[i].data.n_ops && n++ < EK__VIEW_MAX_ROWS; k++) {
             const ek_trace_data_op *op = &run->rank[i].data.op[k];
-            char name[256], key[300];
+            char name[256];
             snprintf(name, sizeof name, "%d %.200s", op->id, op->type ? op->type : "");
-            ek__view_key(run, &run->rank[i], name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__view_cell_from(x, op->parent);
             ek__cell_int(x, op->workers);
             ek__cell_real(x, op->queue_average);
@@ -279,9 +281,12 @@ static void note_data(const ek_trace_run *run, ek__section *x)
 /* ---- marks ---- */
 
 static const ek__view_column mark_column[] = {
-    {"number", "No.", EK__UNIT_TEXT, false},     {"name", "Mark", EK__UNIT_TEXT, true},
-    {"domain", "Domain", EK__UNIT_TEXT, false},  {"at", "At", EK__UNIT_NS, false},
-    {"host", "On the host", EK__UNIT_NS, false}, {"device", "On the device", EK__UNIT_NS, false},
+    {"number", "No.", EK__UNIT_TEXT, false},
+    {"name", "Mark", EK__UNIT_TEXT, true},
+    {"domain", "Domain", EK__UNIT_TEXT, false},
+    {"at", "At", EK__UNIT_NS, false},
+    {"host", "On the host", EK__UNIT_NS | EK__LESS, false},
+    {"device", "On the device", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_marks(const ek_view_run *run, ek__section *x)

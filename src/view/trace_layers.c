@@ -47,17 +47,18 @@ static void put_bars(const ek_view_run *run, ek__section *x)
 
 static const ek__view_column layer_column[] = {
     {"layer", "Layer", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"stage", "Stage", EK__UNIT_NONE, false},
     {"role", "Place", EK__UNIT_TEXT, false},
     {"kind", "Kind", EK__UNIT_TEXT, false},
-    {"forward_mean", "Forward, mean", EK__UNIT_NS, false},
-    {"forward_median", "Forward, median", EK__UNIT_NS, false},
+    {"forward_mean", "Forward, mean", EK__UNIT_NS | EK__LESS, false},
+    {"forward_median", "Forward, median", EK__UNIT_NS | EK__LESS, false},
     {"forward_n", "Forward passes", EK__UNIT_COUNT, false},
-    {"recompute_mean", "Recompute, mean", EK__UNIT_NS, false},
-    {"recompute_median", "Recompute, median", EK__UNIT_NS, false},
+    {"recompute_mean", "Recompute, mean", EK__UNIT_NS | EK__LESS, false},
+    {"recompute_median", "Recompute, median", EK__UNIT_NS | EK__LESS, false},
     {"recompute_n", "Recomputations", EK__UNIT_COUNT, false},
-    {"backward_mean", "Backward, mean", EK__UNIT_NS, false},
-    {"backward_median", "Backward, median", EK__UNIT_NS, false},
+    {"backward_mean", "Backward, mean", EK__UNIT_NS | EK__LESS, false},
+    {"backward_median", "Backward, median", EK__UNIT_NS | EK__LESS, false},
     {"backward_n", "Backward passes", EK__UNIT_COUNT, false},
 };
 
@@ -65,10 +66,9 @@ static void put_layer_row(const ek_trace_run *run, const ek_trace_rank *rank, co
                           ek__section *x)
 {
     const ek_trace_pass *pass[] = {&layer->forward, &layer->recompute, &layer->backward};
-    char key[EK__VIEW_KEY_SIZE];
-    ek__view_key(run, rank, layer->name, key, sizeof key);
     ek__row_begin(x);
-    ek__cell_text(x, key);
+    ek__cell_text(x, layer->name);
+    ek__view_cell_rank(x, run, rank);
     ek__view_cell_from(x, rank->stage);
     ek__cell_text(x, ek_trace_role_name[layer->role]);
     ek__cell_text(x, layer->kind);
@@ -82,14 +82,15 @@ static void put_layer_row(const ek_trace_run *run, const ek_trace_rank *rank, co
 
 static const ek__view_column pass_column[] = {
     {"pass", "Pass of a layer", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"n", "Times", EK__UNIT_COUNT, false},
-    {"mean", "Mean", EK__UNIT_NS, false},
-    {"median", "Median", EK__UNIT_NS, false},
-    {"least", "Shortest", EK__UNIT_NS, false},
-    {"most", "Longest", EK__UNIT_NS, false},
+    {"mean", "Mean", EK__UNIT_NS | EK__LESS, false},
+    {"median", "Median", EK__UNIT_NS | EK__LESS, false},
+    {"least", "Shortest", EK__UNIT_NS | EK__LESS, false},
+    {"most", "Longest", EK__UNIT_NS | EK__LESS, false},
     {"deviation", "Standard deviation", EK__UNIT_NS, false},
-    {"busy_mean", "Busy, mean", EK__UNIT_NS, false},
-    {"busy_median", "Busy, median", EK__UNIT_NS, false},
+    {"busy_mean", "Busy, mean", EK__UNIT_NS | EK__LESS, false},
+    {"busy_median", "Busy, median", EK__UNIT_NS | EK__LESS, false},
 };
 
 static void put_pass_row(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_layer *layer,
@@ -97,13 +98,13 @@ static void put_pass_row(const ek_trace_run *run, const ek_trace_rank *rank, con
 {
     const double times[] = {pass->wall_mean,      pass->wall_median, pass->wall_min,   pass->wall_max,
                             pass->wall_deviation, pass->busy_mean,   pass->busy_median};
-    char key[EK__VIEW_KEY_SIZE], name[EK__VIEW_KEY_SIZE];
+    char name[EK__VIEW_KEY_SIZE];
     if (pass->n == 0)
         return;
     snprintf(name, sizeof name, "%s, %s", layer->name, what);
-    ek__view_key(run, rank, name, key, sizeof key);
     ek__row_begin(x);
-    ek__cell_text(x, key);
+    ek__cell_text(x, name);
+    ek__view_cell_rank(x, run, rank);
     ek__cell_int(x, pass->n);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         ek__cell_real(x, times[i]);

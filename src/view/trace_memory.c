@@ -16,10 +16,9 @@ static bool is_empty(const ek_trace_memory *m)
 /* ---- peaks ---- */
 
 static const ek__view_column peak_column[] = {
-    {"component", "Component", EK__UNIT_TEXT, false},
-    {"allocated", "Allocated", EK__UNIT_MB, false},
-    {"reserved", "Reserved", EK__UNIT_MB, false},
-    {"active", "Active", EK__UNIT_MB, false},
+    {"component", "Component", EK__UNIT_TEXT, false},          {"rank", "Rank", EK__UNIT_TEXT, false},
+    {"allocated", "Allocated", EK__UNIT_MB | EK__LESS, false}, {"reserved", "Reserved", EK__UNIT_MB | EK__LESS, false},
+    {"active", "Active", EK__UNIT_MB | EK__LESS, false},
 };
 
 static void put_peaks(const ek_trace_run *run, const char *id, const char *title, bool modules, ek__section *x)
@@ -35,10 +34,9 @@ static void put_peaks(const ek_trace_run *run, const char *id, const char *title
         const ek_trace_memory *m = &run->rank[i].memory;
         const ek_trace_memory_peak *peak = modules ? m->module : m->peak;
         for (int k = 0; k < (modules ? m->n_modules : m->n_peaks) && n++ < EK__VIEW_MAX_ROWS; k++) {
-            char key[512];
-            ek__view_key(run, &run->rank[i], peak[k].component, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, peak[k].component);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_real(x, peak[k].allocated_mb);
             ek__cell_real(x, peak[k].reserved_mb);
             ek__cell_real(x, peak[k].active_mb);
@@ -96,6 +94,7 @@ static void put_allocations(const ek_view_run *run, const char *id, const char *
 
 static const ek__view_column live_column[] = {
     {"what", "What", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"mb", "Alive at the peak", EK__UNIT_MB, false},
 };
 
@@ -112,15 +111,14 @@ static void put_live(const ek_trace_run *run, const char *id, const char *title,
         const ek_trace_tracker *tracker = &run->rank[i].memory.tracker;
         const ek_trace_live *list = layers ? tracker->live_layer : tracker->live;
         for (int k = 0; k < (layers ? tracker->n_live_layers : tracker->n_live) && n++ < EK__VIEW_MAX_ROWS; k++) {
-            char key[EK__VIEW_KEY_SIZE];
-            ek__view_key(run, &run->rank[i], list[k].type, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, list[k].type);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_real(x, (double)list[k].bytes / 1048576);
             ek__row_end(x);
         }
     }
-    ek__table_end(x, 1, true);
+    ek__table_end(x, 2, true);
 }
 
 static const ek__view_column block_column[] = {
@@ -158,9 +156,12 @@ static void put_blocks(const ek_trace_run *run, ek__section *x)
 }
 
 static const ek__view_column tracker_column[] = {
-    {"rank", "Rank", EK__UNIT_TEXT, false},       {"peak", "Peak", EK__UNIT_MB, false},
-    {"tick", "At tick", EK__UNIT_COUNT, false},   {"actual", "Largest peak that it tells", EK__UNIT_MB, false},
-    {"never", "Never freed", EK__UNIT_MB, false}, {"dead", "Held after its last use, at the peak", EK__UNIT_MB, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
+    {"peak", "Peak", EK__UNIT_MB, false},
+    {"tick", "At tick", EK__UNIT_COUNT, false},
+    {"actual", "Largest peak that it tells", EK__UNIT_MB | EK__LESS, false},
+    {"never", "Never freed", EK__UNIT_MB | EK__LESS, false},
+    {"dead", "Held after its last use, at the peak", EK__UNIT_MB | EK__LESS, false},
     {"rows", "Blocks", EK__UNIT_COUNT, false},
 };
 

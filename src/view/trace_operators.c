@@ -16,11 +16,16 @@ static bool has_namesake(const ek_trace_operator *list, int n, int at)
 }
 
 static const ek__view_column operator_column[] = {
-    {"operator", "Operator", EK__UNIT_TEXT, true}, {"core", "Core", EK__UNIT_TEXT, false},
-    {"count", "Times", EK__UNIT_COUNT, false},     {"total", "Total", EK__UNIT_NS, false},
-    {"least", "Shortest", EK__UNIT_NS, false},     {"average", "Average", EK__UNIT_NS, false},
-    {"most", "Longest", EK__UNIT_NS, false},       {"wait", "Waiting before it", EK__UNIT_NS, false},
-    {"share", "Share", EK__UNIT_PERCENT, false},   {"family", "Family", EK__UNIT_TEXT, false},
+    {"operator", "Operator", EK__UNIT_TEXT, true},
+    {"core", "Core", EK__UNIT_TEXT, false},
+    {"count", "Times", EK__UNIT_COUNT, false},
+    {"total", "Total", EK__UNIT_NS | EK__LESS, false},
+    {"least", "Shortest", EK__UNIT_NS | EK__LESS, false},
+    {"average", "Average", EK__UNIT_NS | EK__LESS, false},
+    {"most", "Longest", EK__UNIT_NS | EK__LESS, false},
+    {"wait", "Waiting before it", EK__UNIT_NS | EK__LESS, false},
+    {"share", "Share", EK__UNIT_PERCENT, false},
+    {"family", "Family", EK__UNIT_TEXT, false},
 };
 
 static void put_operators(const ek_trace_run *run, int at, const char *id, const char *what,
@@ -58,8 +63,9 @@ static void put_operators(const ek_trace_run *run, int at, const char *id, const
 
 static const ek__view_column sum_column[] = {
     {"name", "Name", EK__UNIT_TEXT, false},
+    {"rank", "Rank", EK__UNIT_TEXT, false},
     {"count", "Times", EK__UNIT_COUNT, false},
-    {"total", "Total", EK__UNIT_NS, false},
+    {"total", "Total", EK__UNIT_NS | EK__LESS, false},
 };
 
 /* Cores, or types with communication, of all ranks that are shown. */
@@ -75,16 +81,15 @@ static void put_sums(const ek_trace_run *run, const char *id, const char *title,
         const ek_trace_operators *ops = &run->rank[i].operators;
         const ek_trace_core *list = cores ? ops->core : ops->type;
         for (int k = 0; k < (cores ? ops->n_cores : ops->n_types); k++) {
-            char key[EK__VIEW_KEY_SIZE];
-            ek__view_key(run, &run->rank[i], list[k].name, key, sizeof key);
             ek__row_begin(x);
-            ek__cell_text(x, key);
+            ek__cell_text(x, list[k].name);
+            ek__view_cell_rank(x, run, &run->rank[i]);
             ek__cell_int(x, list[k].count);
             ek__cell_int(x, list[k].total);
             ek__row_end(x);
         }
     }
-    ek__table_end(x, 2, true);
+    ek__table_end(x, 3, true);
 }
 
 static double percent(double share)
@@ -116,10 +121,14 @@ static void put_families(const ek_view_run *run, ek__section *x)
 }
 
 static const ek__view_column outlier_column[] = {
-    {"place", "Execution", EK__UNIT_TEXT, false},   {"name", "Operator", EK__UNIT_TEXT, true},
-    {"type", "Type", EK__UNIT_TEXT, false},         {"core", "Core", EK__UNIT_TEXT, false},
-    {"shape", "Shape", EK__UNIT_TEXT, false},       {"at", "At", EK__UNIT_NS, false},
-    {"duration", "Took", EK__UNIT_NS, false},       {"expected", "Median of its kind", EK__UNIT_NS, false},
+    {"place", "Execution", EK__UNIT_TEXT, false},
+    {"name", "Operator", EK__UNIT_TEXT, true},
+    {"type", "Type", EK__UNIT_TEXT, false},
+    {"core", "Core", EK__UNIT_TEXT, false},
+    {"shape", "Shape", EK__UNIT_TEXT, false},
+    {"at", "At", EK__UNIT_NS, false},
+    {"duration", "Took", EK__UNIT_NS | EK__LESS, false},
+    {"expected", "Median of its kind", EK__UNIT_NS, false},
     {"kind", "Of its kind", EK__UNIT_COUNT, false},
 };
 

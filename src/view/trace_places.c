@@ -33,6 +33,13 @@ void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char
         snprintf(text, room, "%s", name ? name : "");
 }
 
+void ek__view_cell_rank(ek__section *x, const ek_trace_run *run, const ek_trace_rank *rank)
+{
+    char label[64];
+    name_rank(run, rank, label, sizeof label);
+    ek__cell_text(x, label);
+}
+
 void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)
 {
     char label[64];

@@ -2,6 +2,7 @@
  * were compared; and, in a tab of their own, the files that everything was read from. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "view/trace_sections.h"
 
@@ -46,8 +47,8 @@ static void put_votes(const ek_trace_run *run, ek__section *x)
 
 static const ek__view_column gap_column[] = {
     {"part", "Part of the step", EK__UNIT_TEXT, false},
-    {"gap", "Most less least, of the mean step", EK__UNIT_PERCENT, false},
-    {"flagged", "Over 5 %", EK__UNIT_TEXT, false},
+    {"gap", "Most less least, of the mean step", EK__UNIT_PERCENT | EK__LESS, false},
+    {"flagged", "Over 5\xc2\xa0%", EK__UNIT_TEXT, false},
     {"most", "Most", EK__UNIT_TEXT, false},
     {"least", "Least", EK__UNIT_TEXT, false},
 };
@@ -60,7 +61,7 @@ static void put_gaps(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_gaps; i++) {
         const ek_trace_gap *gap = &run->gap[i];
         char part[64], most[64], least[64];
-        snprintf(part, sizeof part, "%s", gap->part);
+        snprintf(part, sizeof part, "%s", strcmp(gap->part, "free") == 0 ? "idle" : gap->part);
         for (char *c = part; *c; c++)
             *c = *c == '_' ? ' ' : *c;
         rank_text(gap->most, gap->most_stage, most, sizeof most);

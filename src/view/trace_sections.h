@@ -25,6 +25,8 @@ void ek__view_trace_finding_table(const ek_trace_run *run, ek__section *x);
 
 /** What rows are told apart by: "rank 3: NAME", of a run of one rank NAME alone. */
 void ek__view_key(const ek_trace_run *run, const ek_trace_rank *rank, const char *name, char *text, size_t room);
+/** "rank 3" as a cell: of a column "rank", so that the names beside it are those of the events. */
+void ek__view_cell_rank(ek__section *x, const ek_trace_run *run, const ek_trace_rank *rank);
 /** "rank 3"; with a stage "rank 3, stage 1". */
 void ek__view_rank_title(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room);
 /** A number that may be missing as a cell: empty below 0. */

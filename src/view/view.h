@@ -60,7 +60,8 @@ void ek__timeline_held(ek__view_timeline *t, int group, const char *name, ek_vie
                        double mb);
 /** What the timeline spans; without it, from the first to the last of all it has. */
 void ek__timeline_span(ek__view_timeline *t, double begin, double end);
-/** Events come from the server: no names and no data are written, rows tell only how many events they have. */
+/** Events come from the server: no names are written, rows tell only how many events they have, and the data are what
+ * is held and the curves. */
 void ek__timeline_served(ek__view_timeline *t);
 /** A row of `n_events` events that the server has; instead of ek__timeline_row(). */
 void ek__timeline_served_row(ek__view_timeline *t, int64_t n_events);
@@ -84,6 +85,10 @@ typedef enum ek__view_unit {
     EK__UNIT_GBPS,
     EK__UNIT_TEXT,
     EK__N_UNITS,
+    /* Added to the unit of a figure: which way is better when two runs are compared; without, neither is known to be.
+     */
+    EK__LESS = 16,
+    EK__MORE = 32,
 } ek__view_unit;
 /** "", "ns", "time", "MB", "%", "count", "GB/s", "text". */
 extern const char *const ek__view_unit_name[EK__N_UNITS];

@@ -1,5 +1,7 @@
 // What a user does on the timeline: zoom, move, select, drag, search, filter, mark, follow flows, send the address.
-import { check, equal, open, test, until } from "./harness.mjs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { check, equal, folder, open, test, until } from "./harness.mjs";
 import { go_to, pages } from "./pages.mjs";
 
 /** What the address says: {begin, end, pointer, selected, range}, once the page wrote it. */
@@ -209,6 +211,37 @@ test("operators are sorted by a click on a column, and looked for in the timelin
     await until(async () => (await page.locator("[role=tab][aria-selected=true]").textContent()) === "Timeline",
         "the timeline does not open");
     check((await view_of(page)).given.get("find"), "the name is not in the search");
+});
+
+test("a table of thousands of rows shows the right ones wherever it is scrolled, with few elements", async (open) => {
+    const html = readFileSync(pages.operators.make(), "utf8");
+    const [whole, json] = /<script type="application\/json" id="document">([^]*?)<\/script>/.exec(html);
+    const doc = JSON.parse(json);
+    const table = doc.runs[0].sections.find(({ name }) => name === "operators").tables[0];
+    const first = table.rows[0];
+    table.rows = Array.from({ length: 5000 }, (_, i) => [`operator_${i}`, ...first.slice(1)]);
+    table.sort = null;
+    const path = join(folder, "pages", "many-rows.html");
+    writeFileSync(path, html.replace(whole, () => whole.replace(json, () => JSON.stringify(doc).replaceAll("<", "\\u003c"))));
+    const page = await open(path);
+    await go_to(page, "Operators");
+    for (const top of [0, 26 * 40, 26 * 45, 26 * 4000, 26 * 3990, 26 * 5000, 0]) {
+        await page.evaluate((y) => { document.querySelector(".of-rows.long").scrollTop = y; }, top);
+        await page.waitForTimeout(60);
+        const seen = await page.evaluate(() => {
+            const scroller = document.querySelector(".of-rows.long");
+            const { top: from, bottom: to } = scroller.getBoundingClientRect();
+            const rows = [...scroller.querySelectorAll("tbody tr[aria-rowindex]")];
+            const shown = rows.filter((row) => row.getBoundingClientRect().bottom > from && row.getBoundingClientRect().top < to);
+            const right = rows.every((row) => row.querySelector(".name").textContent === `operator_${row.ariaRowIndex - 2}` &&
+                row.querySelector(".find").ariaLabel === `Show operator_${row.ariaRowIndex - 2} in the timeline`);
+            return { n: rows.length, least: Math.min(...shown.map((row) => row.ariaRowIndex - 2)), n_shown: shown.length, right };
+        });
+        check(seen.right, `a row has another one's texts at ${top}`);
+        check(seen.n < 100, `${seen.n} rows are in the page`);
+        const expected = Math.min(top / 26, 5000 - seen.n_shown);
+        check(Math.abs(seen.least - expected) <= 2 && seen.n_shown > 10, `at ${top} rows from ${seen.least} on are shown`);
+    }
 });
 
 test("what is compared is shown with its differences", async (open) => {

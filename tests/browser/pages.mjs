@@ -78,6 +78,27 @@ for (const [kind, { make, tabs }] of Object.entries(pages)) {
     });
 }
 
+test("the tab that says most of a page opens first, unless the address names another", async (open) => {
+    const first = { simulation: "Timeline", sweep: "Sweep", memory: "Memory", trace: "Timeline", diagnosis: "Findings", compare: "Timeline" };
+    for (const [kind, title] of Object.entries(first)) {
+        const page = await open(pages[kind].make());
+        equal(await page.textContent("[role=tab][aria-selected=true]"), title, `first tab of ${kind}`);
+    }
+    const page = await open(pages.diagnosis.make(), { hash: "#tab=timeline" });
+    equal(await page.textContent("[role=tab][aria-selected=true]"), "Timeline", "tab of the address");
+});
+
+test("two timelines that are compared have room for rows and curves, and a part that is gone to leaves the page in place", async (open) => {
+    const page = await open(pages.compare.make());
+    await go_to(page, "Compare");
+    await page.click(".contents >> text=Timelines");
+    const box = await page.locator(".timeline-pair").boundingBox();
+    check(box.height >= 520, `the timelines are ${box.height} pixels high`);
+    check(box.y > 100 && box.y + box.height <= 720, `the timelines stand at ${box.y}`);
+    equal(await page.evaluate(() => [document.documentElement.scrollTop, document.documentElement.scrollHeight]), [0, 720],
+        "the window's own scroll and height");
+});
+
 for (const [kind, title] of [["simulation", "Timeline"], ["simulation", "Breakdown"], ["simulation", "Memory"], ["balance", "Compare"],
     ["sweep", "Sweep"], ["memory", "Memory"], ["trace", "Layers"], ["operators", "Timeline"], ["operators", "Operators"],
     ["operators", "Communication"], ["diagnosis", "Findings"]]) {

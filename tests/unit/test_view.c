@@ -699,7 +699,7 @@ static void memory_in_another_unit_is_named(void **state)
     json_t *fact;
     json_array_foreach(member(json, "facts"), i, fact)
     {
-        if (strcmp(text_of(fact, "label"), "room (micro-batches)") == 0) {
+        if (strcmp(text_of(fact, "label"), "room below the limit (micro-batches)") == 0) {
             assert_true(json_number_value(member(fact, "value")) == -1);
             seen = true;
         }

@@ -437,6 +437,96 @@ static void tables_are_those_of_the_structs(void **state)
 }
 
 /* Two folders of one run each: both say rank 0. */
+static const json_t *fact(const json_t *run, const char *label)
+{
+    const json_t *one, *found = NULL;
+    size_t i;
+    json_array_foreach(json_object_get(run, "facts"), i, one)
+    {
+        if (strcmp(json_string_value(json_object_get(one, "label")), label) == 0)
+            found = one;
+    }
+    assert_non_null(found);
+    return found;
+}
+
+/* Which way is better is said where it is known, of a fact as of a column, and of nothing else. */
+static void what_is_better_is_said(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    const json_t *run = decoded(&shown, &root), *column;
+    size_t i;
+    assert_string_equal(json_string_value(json_object_get(fact(run, "mean step"), "better")), "less");
+    assert_string_equal(json_string_value(json_object_get(fact(run, "idle"), "better")), "less");
+    assert_string_equal(json_string_value(json_object_get(fact(run, "idle"), "unit")), "%");
+    assert_string_equal(json_string_value(json_object_get(fact(run, "computing"), "better")), "more");
+    assert_null(json_object_get(fact(run, "ranks"), "better"));
+    json_array_foreach(json_object_get(need(run, "breakdown", "tables", "steps"), "columns"), i, column)
+    {
+        const char *name = json_string_value(json_object_get(column, "name"));
+        const json_t *better = json_object_get(column, "better");
+        if (strcmp(name, "exposed") == 0 || strcmp(name, "free") == 0)
+            assert_string_equal(json_string_value(better), "less");
+        else if (strcmp(name, "step") == 0 || strcmp(name, "overlapped") == 0 || strcmp(name, "sends") == 0)
+            assert_null(better);
+    }
+    json_decref(root);
+    free_fixture(f);
+}
+
+/* What several ranks say is said once, with whose it is. */
+static void notes_of_many_ranks_are_said_once(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const char *every[] = {"every", "two", "one"};
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    char text[64], all[32];
+    assert_true(f->run.n_ranks > 2);
+    for (int i = 0; i < f->run.n_ranks; i++) {
+        f->rank[i].note = every;
+        f->rank[i].n_notes = i == 0 ? 3 : i == 1 ? 2 : 1;
+    }
+    const json_t *notes = json_object_get(decoded(&shown, &root), "notes");
+    snprintf(all, sizeof all, "all %d ranks: every", f->run.n_ranks);
+    const char *const expected[] = {all, "and 1 other: two", "rank 0: one"};
+    size_t found = 0;
+    for (size_t i = 0; i < json_array_size(notes); i++) {
+        snprintf(text, sizeof text, "%.60s", json_string_value(json_array_get(notes, i)));
+        found += found < 3 && strstr(text, expected[found]) != NULL;
+        assert_null(i > 0 ? strstr(text, "every") : NULL);
+    }
+    assert_int_equal(found, 3);
+    json_decref(root);
+    free_fixture(f);
+}
+
+/* Names stand alone, so that they are found in the timeline; whose they are is said beside them. */
+static void the_rank_is_a_column_of_its_own(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    const json_t *run = decoded(&shown, &root);
+    const json_t *table = need(run, "layers", "tables", "layers");
+    size_t row = 0;
+    for (int i = 0; i < f->run.n_ranks; i++)
+        for (int k = 0; k < f->run.rank[i].layers.n; k++, row++) {
+            char rank[32];
+            snprintf(rank, sizeof rank, "rank %d", f->run.rank[i].rank);
+            assert_string_equal(json_string_value(cell(table, row, "layer")), f->run.rank[i].layers.layer[k].name);
+            assert_string_equal(json_string_value(cell(table, row, "rank")), rank);
+        }
+    assert_true(row > 1 && row == n_rows(table));
+    json_decref(root);
+    free_fixture(f);
+}
+
 static void traces_of_one_rank_are_told_apart(void **state)
 {
     (void)state;
@@ -799,6 +889,9 @@ int main(void)
         cmocka_unit_test(a_prediction_is_that_of_its_struct),
         cmocka_unit_test(bars_add_up_to_steps),
         cmocka_unit_test(tables_are_those_of_the_structs),
+        cmocka_unit_test(what_is_better_is_said),
+        cmocka_unit_test(notes_of_many_ranks_are_said_once),
+        cmocka_unit_test(the_rank_is_a_column_of_its_own),
         cmocka_unit_test(traces_of_one_rank_are_told_apart),
         cmocka_unit_test(matrices_are_the_links_and_waits),
         cmocka_unit_test(findings_stand_in_their_order),

@@ -75,7 +75,22 @@ function beside(page, title, show_a, show_b) {
 
 /** Both timelines, where both runs have one. A promise that comes too late is taken down at once. */
 function showTimelines(page, context, other) {
-    if (!context.run.timeline || !context.document.runs[other].timeline) return () => {};
+    if (!context.run.timeline || !context.document.runs[other].timeline) {
+        if (context.document.served)
+            page.append(
+                element(
+                    "ul",
+                    { class: "notes" },
+                    element(
+                        "li",
+                        {},
+                        "The server has the events of one run: both timelines need servers of their own, or a page that " +
+                            "`evenkeel view A --against B` writes without --serve.",
+                    ),
+                ),
+            );
+        return () => {};
+    }
     const { part, body } = makePart("Timelines");
     const holder = element("div", { class: "timeline-pair" });
     page.append(part);

@@ -9,9 +9,11 @@ const WIDEST_NAME = 260;
 export const ONLY_A = "only in A";
 export const ONLY_B = "only in B";
 
-/** A share with its sign, in percent. @param {number | null} share */
+const MOST_SHARE = 10; // of a figure that was next to nothing the difference says more
+
+/** A share with its sign, in percent; "" where it says nothing. @param {number | null} share */
 export function shareText(share) {
-    return share === null ? "" : `${share > 0 ? "+" : share < 0 ? "\u2212" : ""}${Math.abs(100 * share).toFixed(1)} %`;
+    return share === null || Math.abs(share) > MOST_SHARE ? "" : `${share > 0 ? "+" : share < 0 ? "\u2212" : ""}${Math.abs(100 * share).toFixed(1)} %`;
 }
 
 /** A word for what a difference means, with an arrow for its way. */
@@ -42,7 +44,7 @@ export function factTable(a, b, format) {
         const [fact_a, fact_b] = [row_a === null ? null : a.facts[row_a], row_b === null ? null : b.facts[row_b]];
         const { label, unit } = /** @type {import("../types").Fact} */ (fact_a ?? fact_b);
         const same_unit = !fact_a || !fact_b || fact_a.unit === fact_b.unit;
-        const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay(label, unit)) : null;
+        const change = same_unit ? difference(fact_a?.value, fact_b?.value, betterWay((fact_a ?? fact_b)?.better)) : null;
         const text_change = fact_a && fact_b && !change && fact_a.text !== fact_b.text ? "differs" : "";
         const alone = !fact_a ? ONLY_B : !fact_b ? ONLY_A : text_change;
         return element(

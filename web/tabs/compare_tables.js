@@ -2,7 +2,7 @@
 
 import { element } from "../dom.js";
 import { ONLY_A, ONLY_B, verdictText } from "./compare_facts.js";
-import { joinedRows } from "./difference.js";
+import { hasRanks, joinedRows } from "./difference.js";
 import { choice, signed } from "./part.js";
 import { showTable } from "./table.js";
 
@@ -65,7 +65,7 @@ export function joinedTable(root, a, b, context) {
                 sort: null,
                 rows,
                 columns: [
-                    a.columns[0],
+                    { ...a.columns[0], search: a.columns[0].search && !hasRanks(a) && !hasRanks(b) },
                     figure("a", `${column.title}, A`),
                     figure("b", `${column.title}, B`),
                     figure("difference", "Difference"),

@@ -1,28 +1,14 @@
 // Two runs against each other, without their picture: differences of figures and whether they are for the better, and
-// tables joined by their first column. Of several rows with the same first cell the first meets the first, the second
+// tables joined by their first column, of many ranks by the rank too. Of several rows with the same first cell the first meets the first, the second
 // the second.
 
-const FREE = /\bfree\b/i; // memory that is free is good, a device that is free is not
-const OVER = /\bover the\b/i;
-const SHARE_OF_WORK = /\b(computing|busy)\b/i;
-const LESS =
-    /\b(bubble|free|gap|idle|wait\w*|exposed|cost|lost|loss|peak|imbalance|overhead|skew|stall\w*|recompute\w*)\b/i;
-const MORE =
-    /\b(utili[sz]ation|mfu|hfu|efficiency|throughput|bandwidth|overlap\w*|hidden|tokens|left|room|speed\w*)\b/i;
-const NEITHER = /\b(limit|bound|capacity|available|number|size|count|offset|begin|from|until)\b/i;
-
 /**
- * Which way is better for a figure: -1 less, 1 more, 0 neither is known to be. The words of its title decide before its
- * unit: of times and memory less is better, of GB/s more.
- * @param {string} title @param {string} unit
+ * Which way is better for a figure: -1 less, 1 more, 0 neither is known to be. Whoever wrote the figure knows; its title
+ * does not say.
+ * @param {import("../types").Better | undefined} better
  */
-export function betterWay(title, unit) {
-    if (OVER.test(title)) return -1;
-    if (unit === "MB" && FREE.test(title)) return 1;
-    if (NEITHER.test(title) || unit === "text") return 0;
-    if (MORE.test(title) || (unit === "%" && SHARE_OF_WORK.test(title))) return 1;
-    if (LESS.test(title) || unit === "ns" || unit === "time" || unit === "MB") return -1;
-    return unit === "GB/s" ? 1 : 0;
+export function betterWay(better) {
+    return better === "less" ? -1 : better === "more" ? 1 : 0;
 }
 
 /**
@@ -39,33 +25,57 @@ export function difference(a, b, way) {
     return { absolute, share, verdict: way === 0 ? "" : Math.sign(absolute) === way ? "better" : "worse" };
 }
 
-/** What rows are told apart by: the first cell, and how many rows before had the same one. */
-function rowKeys(rows) {
+/** What rows are told apart by: what `name` says of them, and how many rows before had the same. */
+function rowKeys(rows, name) {
     const seen = new Map();
     return rows.map((row) => {
-        const name = `${typeof row[0]} ${row[0]}`;
-        const before = seen.get(name) ?? 0;
-        seen.set(name, before + 1);
-        return `${before} ${name}`;
+        const text = name(row);
+        const before = seen.get(text) ?? 0;
+        seen.set(text, before + 1);
+        return `${before} ${text}`;
     });
 }
+
+const firstCell = (row) => `${typeof row[0]} ${row[0]}`;
 
 /**
  * Pairs of rows of two tables by their first cell: [row of a or null, row of b or null], those of a in order, then
  * those
  * only b has.
  * @param {import("../types").Cell[][]} a @param {import("../types").Cell[][]} b
+ * @param {(row: import("../types").Cell[]) => string} [name_a] instead of the first cell
+ * @param {(row: import("../types").Cell[]) => string} [name_b]
  * @returns {[number | null, number | null][]}
  */
-export function joinRows(a, b) {
-    const places = new Map(rowKeys(b).map((key, row) => [key, row]));
-    const pairs = rowKeys(a).map((key, row) => {
+export function joinRows(a, b, name_a = firstCell, name_b = name_a) {
+    const places = new Map(rowKeys(b, name_b).map((key, row) => [key, row]));
+    const pairs = rowKeys(a, name_a).map((key, row) => {
         const other = places.get(key) ?? null;
         places.delete(key);
         return /** @type {[number | null, number | null]} */ ([row, other]);
     });
     for (const row of places.values()) pairs.push([null, row]);
     return pairs;
+}
+
+/** Column of the rank that a row is of; -1 without. @param {import("../types").Table} table */
+const rankColumn = (table) => table.columns.findIndex((column, i) => i > 0 && column.name === "rank");
+
+/** Is there more than one rank? @param {import("../types").Table} table */
+export function hasRanks(table) {
+    const column = rankColumn(table);
+    return column > 0 && table.rows.some((row) => row[column] !== table.rows[0][column]);
+}
+
+/**
+ * Pairs of rows of two tables: of many ranks those of one rank meet, else the rank does not count, so that whatever
+ * rank was looked at meets the first one of many.
+ * @param {import("../types").Table} a @param {import("../types").Table} b
+ */
+function joinTables(a, b) {
+    if (!hasRanks(a) || !hasRanks(b)) return joinRows(a.rows, b.rows);
+    const named = (table) => (row) => `${row[rankColumn(table)]} ${firstCell(row)}`;
+    return joinRows(a.rows, b.rows, named(a), named(b));
 }
 
 /**
@@ -94,7 +104,7 @@ export function joinLabels(a, b) {
 }
 
 /**
- * The joined table of one figure: its rows are [first cell, a's figure, b's figure, difference, share in percent,
+ * The joined table of one figure: its rows are [first cell (with its rank where there are many), a's figure, b's figure, difference, share in percent,
  * what it
  * means], the largest difference first, then rows that only one has by their figure, then rows without any.
  * `b` knows the figure by its name; where it has no such column it has no figures.
@@ -105,13 +115,15 @@ export function joinedRows(a, b, name, only_a, only_b) {
     const column_a = a.columns.findIndex((column) => column.name === name);
     const column_b = b.columns.findIndex((column) => column.name === name);
     const column = a.columns[column_a] ?? b.columns[column_b];
-    const way = betterWay(column.title, column.unit);
+    const way = betterWay(column.better);
     const figure = (table, row, number) => (row === null || number < 0 ? null : table.rows[row][number]);
-    const rows = joinRows(a.rows, b.rows).map(([row_a, row_b]) => {
+    const ranked = hasRanks(a) || hasRanks(b);
+    const rows = joinTables(a, b).map(([row_a, row_b]) => {
         const [cell_a, cell_b] = [figure(a, row_a, column_a), figure(b, row_b, column_b)];
         const change = difference(cell_a, cell_b, way);
         const alone = row_b === null ? only_a : row_a === null ? only_b : null;
-        const first = row_a === null ? b.rows[/** @type {number} */ (row_b)][0] : a.rows[row_a][0];
+        const [of, row] = row_a === null ? [b, b.rows[/** @type {number} */ (row_b)]] : [a, a.rows[row_a]];
+        const first = ranked ? `${row[rankColumn(of)]}: ${row[0]}` : row[0];
         const share = change?.share ?? null;
         return [
             first,

@@ -74,17 +74,59 @@ function fittedWidths(natural, numeric, room) {
     return widths;
 }
 
-/** A name and the button that looks for it in the timeline. */
-function searchButton(context, name) {
+/** The button that looks for a name in the timeline. @param {() => string} nameOf what the row has at that time */
+function searchButton(context, nameOf) {
     const { state } = context;
-    const button = element(
-        "button",
-        { type: "button", class: "find", "aria-label": `Show ${name} in the timeline` },
-        "\u2315",
-    );
-    button.addEventListener("click", () => state.set({ query: name, tab: "timeline" }));
-    giveTip(button, `Show in the timeline:\n${name}`);
+    const button = element("button", { type: "button", class: "find" }, "\u2315");
+    button.addEventListener("click", () => state.set({ query: nameOf(), tab: "timeline" }));
+    giveTip(button, () => `Show in the timeline:\n${nameOf()}`);
     return button;
+}
+
+/** A cell of numbers: its element, and what fills it for a row. */
+function numberCell(format, table, column, most) {
+    const text = document.createTextNode("");
+    const node = element("td", { class: "number" }, text);
+    const fill = (row) => {
+        const value = table.rows[row][column];
+        text.data = cellText(format, table, row, column);
+        if (most > 0 && typeof value === "number" && value > 0)
+            node.style.setProperty("--share", `${((100 * value) / most).toFixed(1)}%`);
+        else node.style.removeProperty("--share");
+    };
+    return { node, fill };
+}
+
+/** A cell of texts. @param {() => number} widthOf its column */
+function textCell(context, table, column, widthOf) {
+    const { format, run } = context;
+    const search = table.columns[column].search && Boolean(run.timeline);
+    let full = "";
+    let shown = "";
+    const name = element("span", { class: "name" });
+    giveTip(name, () => (shown === full ? "" : full));
+    const button = search ? searchButton(context, () => full) : null;
+    const node = element("td", { class: search ? "sought" : null }, name, button);
+    const fill = (row) => {
+        const there = button !== null && typeof table.rows[row][column] === "string";
+        const room = widthOf() - PADDING - (there ? BUTTON : 0);
+        full = cellText(format, table, row, column);
+        const sentence = !there && table.rows.length <= ALL_UP_TO && full.split(" ").length >= WORDS_OF_SENTENCE;
+        node.classList.toggle("sentence", sentence && textWidth(full) > room);
+        shown = sentence ? full : shortenTo(full, room);
+        name.textContent = shown;
+        if (shown === full) {
+            name.removeAttribute("tabindex");
+            name.removeAttribute("aria-label");
+        } else {
+            name.tabIndex = 0;
+            name.setAttribute("aria-label", full);
+        }
+        if (button === null) return;
+        button.hidden = !there;
+        button.setAttribute("aria-label", `Show ${full} in the timeline`);
+    };
+    return { node, fill };
 }
 
 /**
@@ -101,7 +143,6 @@ export function showTable(root, table, context, options = {}) {
             : table.rows.reduce((sum, row) => Math.max(sum, typeof row[number] === "number" ? row[number] : 0), 0),
     );
     const natural = table.columns.map((_, column) => naturalWidth(format, table, column, numeric[column]));
-    const has_timeline = Boolean(context.run.timeline);
     let widths = natural;
     let sort = table.sort;
     let filter = "";
@@ -154,38 +195,37 @@ export function showTable(root, table, context, options = {}) {
     body.append(scroller);
     root.append(part);
 
-    const cell = (row, column) => {
-        const full = cellText(format, table, row, column);
-        const value = table.rows[row][column];
-        const node = element("td", { class: numeric[column] ? "number" : null });
-        if (numeric[column]) {
-            node.textContent = full;
-            if (most[column] > 0 && typeof value === "number" && value > 0)
-                node.style.setProperty("--share", `${((100 * value) / most[column]).toFixed(1)}%`);
-        } else {
-            const search = table.columns[column].search && has_timeline && typeof value === "string";
-            const room = widths[column] - PADDING - (search ? BUTTON : 0);
-            const sentence = !search && table.rows.length <= ALL_UP_TO && full.split(" ").length >= WORDS_OF_SENTENCE;
-            if (sentence && textWidth(full) > room) node.classList.add("sentence");
-            const text = sentence ? full : shortenTo(full, room);
-            const name = element("span", { class: "name", tabindex: text === full ? null : 0 }, text);
-            if (text !== full) {
-                name.setAttribute("aria-label", full);
-                giveTip(name, full);
-            }
-            node.append(name);
-            if (search) node.append(searchButton(context, full));
-        }
-        options.decorate?.(node, row, column);
+    /** What fills the cells of a row's element. @type {WeakMap<HTMLElement, ((row: number) => void)[]>} */
+    const fills = new WeakMap();
+    const makeRow = () => {
+        const cells = table.columns.map((_, column) =>
+            numeric[column]
+                ? numberCell(format, table, column, most[column])
+                : textCell(context, table, column, () => widths[column]),
+        );
+        const node = element(
+            "tr",
+            {},
+            cells.map((cell) => cell.node),
+        );
+        fills.set(
+            node,
+            cells.map((cell) => cell.fill),
+        );
         return node;
     };
-    const list = virtualRows(scroller, rows, "tbody", ROW_HEIGHT, (place) => {
+    const list = virtualRows(scroller, rows, "tbody", ROW_HEIGHT, (place, old) => {
         const row = order[place];
-        return element(
-            "tr",
-            { "aria-rowindex": place + 2, class: place % 2 ? "odd" : null },
-            table.columns.map((_, column) => cell(row, column)),
-        );
+        // What decorates cells does so once.
+        const node = old && !options.decorate ? old : makeRow();
+        node.setAttribute("aria-rowindex", String(place + 2));
+        node.classList.toggle("odd", place % 2 === 1);
+        fills.get(node)?.forEach((fill) => fill(row));
+        if (options.decorate)
+            [...node.children].forEach((cell, column) =>
+                options.decorate?.(/** @type {HTMLElement} */ (cell), row, column),
+            );
+        return node;
     });
 
     const update = () => {

@@ -18,8 +18,12 @@ function theBox() {
     return box;
 }
 
-/** Show a text (lines are kept) to the lower right of a place in the window, or above it where there is no room. */
+/**
+ * Show a text (lines are kept) to the lower right of a place in the window, or above it where there is no room; "" is
+ * nothing to show.
+ */
 export function showTip(text, x, y) {
+    if (text === "") return;
     const tip = theBox();
     tip.textContent = text;
     tip.hidden = false;

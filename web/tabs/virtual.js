@@ -1,5 +1,6 @@
 // A long list of rows of one height, of which only those in sight (and some above and below) are in the page: two
-// spacers stand for the rest. Rows that stay in sight stay the same elements, so that they keep the focus.
+// spacers stand for the rest. Rows that stay in sight stay the same elements, so that they keep the focus; those that
+// left it are filled anew for the rows that come.
 
 import { element } from "../dom.js";
 
@@ -9,13 +10,16 @@ const BEYOND = 12;
 /**
  * @param {HTMLElement} scroller what scrolls @param {HTMLElement} body what rows stand in, inside the scroller
  * @param {"div" | "tbody"} kind what body is @param {number} height of a row in pixels
- * @param {(row: number) => HTMLElement} make builds a row
+ * @param {(row: number, old: HTMLElement | undefined) => HTMLElement} make builds a row, or fills the old one, which is not
+ *        shown any more, and gives it back
  */
 export function virtualRows(scroller, body, kind, height, make) {
     const spacer = () => (kind === "tbody" ? element("tr", { "aria-hidden": "true" }, element("td")) : element("div"));
     const [above, below] = [spacer(), spacer()];
     /** @type {Map<number, HTMLElement>} */
     const shown = new Map();
+    /** @type {HTMLElement[]} */
+    let spare = [];
     let n = 0;
     body.append(above, below);
 
@@ -35,13 +39,14 @@ export function virtualRows(scroller, body, kind, height, make) {
             if (row >= from && row < to) continue;
             if (node.contains(document.activeElement)) scroller.focus({ preventScroll: true });
             node.remove();
+            spare.push(node);
             shown.delete(row);
         }
         room(above, from);
         room(below, n - to);
         let next = above.nextSibling;
         for (let row = from; row < to; row++) {
-            const node = shown.get(row) ?? make(row);
+            const node = shown.get(row) ?? make(row, spare.pop());
             if (!shown.has(row)) body.insertBefore(node, next);
             shown.set(row, node);
             next = node.nextSibling;
@@ -56,6 +61,7 @@ export function virtualRows(scroller, body, kind, height, make) {
             n = count;
             for (const node of shown.values()) node.remove();
             shown.clear();
+            spare = [];
             draw();
         },
         /** Scroll so that a row is in sight, below `covered` pixels at the top. */

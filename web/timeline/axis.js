@@ -2,12 +2,9 @@
 // tick is a whole multiple of the step, never a sum. Where a label would need many digits, a base is taken off all of
 // them and shown once. Absolute times need whole nanoseconds beyond 2^53 and are therefore computed with BigInt.
 
-const UNITS = [
-    { ns: 1e9, name: "s" },
-    { ns: 1e6, name: "ms" },
-    { ns: 1e3, name: "µs" },
-    { ns: 1, name: "ns" },
-];
+import { time_units } from "../format.js";
+
+const UNITS = time_units.map(([ns, name]) => ({ ns, name }));
 const EPOCH_FIRST = 1_000_000_000n * 1_000_000_000n; // of 2001: earlier clocks are not a date
 const EPOCH_LAST = 4_000_000_000n * 1_000_000_000n;
 const DIGITS_BEFORE_BASE = 1e5; // from so many steps after zero on, a base is taken off

@@ -336,7 +336,10 @@ function nameLane(canvas, lane, group, box, value, palette) {
     if (Number.isFinite(lane.most)) {
         canvas.fillText(value(lane.most, lane.unit), box.width - 6, box.y + 13);
         canvas.textAlign = "left";
-        canvas.fillText(`least ${value(lane.least, lane.unit)}`, 8, box.y + 48);
+        // Where the axis begins with it, the axis says so.
+        if (lane.least !== low) {
+            canvas.fillText(`least ${value(lane.least, lane.unit)}`, 8, box.y + 48);
+        }
     }
     canvas.textAlign = "right";
     canvas.fillText(value(low, lane.unit), box.width - 6, box.y + box.height - 9);
