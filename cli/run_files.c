@@ -24,17 +24,20 @@ const char *const cli_run_kind_name[CLI_N_RUN_KINDS] = {"trace", "settings",   "
 
 /* ---- by content ---- */
 
-static bool has(const char *text, size_t size, const char *needle)
+static const char *find(const char *text, size_t size, const char *needle)
 {
     size_t n = strlen(needle);
     for (const char *end = text + size, *at = text; (size_t)(end - at) >= n; at++) {
         at = memchr(at, needle[0], (size_t)(end - at) - n + 1);
-        if (!at)
-            return false;
-        if (memcmp(at, needle, n) == 0)
-            return true;
+        if (!at || memcmp(at, needle, n) == 0)
+            return at;
     }
-    return false;
+    return NULL;
+}
+
+static bool has(const char *text, size_t size, const char *needle)
+{
+    return find(text, size, needle) != NULL;
 }
 
 static bool has_any(const char *text, size_t size, const char *const *needle)
@@ -67,11 +70,26 @@ static cli_run_kind kind_of_model(const char *text, size_t size)
     return has(text, size, "pipeline_num") && has(text, size, "recompute_config") ? CLI_RUN_INIT : CLI_RUN_UNKNOWN;
 }
 
+/* A key of YAML or JSON that ends so: prose and tables have the words too. */
+static bool has_key(const char *text, size_t size, const char *name)
+{
+    size_t n = strlen(name);
+    const char *end = text + size;
+    for (const char *at = text; (at = find(at, (size_t)(end - at), name)) != NULL; at++) {
+        const char *next = at + n;
+        next += next < end && (*next == '"' || *next == '\'');
+        while (next < end && (*next == ' ' || *next == '\t'))
+            next++;
+        if (next < end && *next == ':')
+            return true;
+    }
+    return false;
+}
+
 /* What it writes, in YAML or JSON: plans have their lists, and none of a job's keys. */
 static bool is_plan(const char *text, size_t size)
 {
-    static const char *const lists[] = {"offset", "layers", NULL};
-    return has(text, size, "recompute") && has_any(text, size, lists);
+    return has_key(text, size, "recompute") && (has_key(text, size, "offset") || has_key(text, size, "layers"));
 }
 
 static cli_run_kind kind_of_text(const char *text, size_t size)
