@@ -49,9 +49,10 @@ void bench_frames(double seconds)
     beside(".", folder, sizeof folder);
     snprintf(command, sizeof command, "tests/browser/browser.sh --frames %g '%s' '%s/browser'", 4 * seconds, evenkeel,
              folder);
-    bench_say("\n## The page in a browser\n\nPanning for %g s in headless Chromium at 1280 x 720, drawn by software: time "
-              "from frame to frame, and what drawing took of it.\n\n",
-              4 * seconds);
+    bench_say(
+        "\n## The page in a browser\n\nPanning for %g s in headless Chromium at 1280 x 720, drawn by software: time "
+        "from frame to frame, and what drawing took of it.\n\n",
+        4 * seconds);
     FILE *out = popen(command, "r");
     if (!out)
         bench_give_up("no shell");
@@ -59,8 +60,9 @@ void bench_frames(double seconds)
     while (fgets(line, sizeof line, out)) {
         line[strcspn(line, "\n")] = '\0';
         if (strchr(line, '|') && rows++ == 0)
-            bench_say("| page | events in view | frames | a second | mean | 95 of 100 below | worst | drawing | drawing, "
-                      "95 of 100 |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+            bench_say(
+                "| page | events in view | frames | a second | mean | 95 of 100 below | worst | drawing | drawing, "
+                "95 of 100 |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n");
         if (!say_row(line) && line[0])
             bench_say("%s\n", line);
     }

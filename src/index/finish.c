@@ -304,7 +304,9 @@ static ek__index_text text_of(const finishing *f, uint32_t number)
 static ek__index_text label_of(const finishing *f, const char *label)
 {
     uint32_t number = label ? ek__texts_find(&f->how->store->base.texts, label, strlen(label)) : UINT32_MAX;
-    return number == UINT32_MAX ? (ek__index_text){0} : text_of(f, number);
+    if (number == UINT32_MAX)
+        return (ek__index_text){0};
+    return text_of(f, number);
 }
 
 static void put_texts(tail *t, ek__index_header *h)

@@ -284,7 +284,7 @@ ek_status ek_trace_index_open(const char *const *path, int n_paths, const ek_tra
                               const ek_listener *listener, ek_trace_index **out, ek_trace_index_made *made,
                               ek_error *err)
 {
-    ek_error own;
+    ek_error own = {0};
     opening o = {.options = options, .listener = listener, .err = err ? err : &own};
     o.pool = ek__pool_new();
     o.index = calloc(1, sizeof *o.index);

@@ -2,6 +2,7 @@
  * is a part's work (src/trace/part.c); what is counted here is what the index holds. */
 #include "index/records.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,7 +196,7 @@ static bool take_number(const ek__span *value, double *number)
     }
     text[value->size] = '\0';
     *number = strtod(text, &end);
-    return *end == '\0' && *number >= -1.7976931348623157e308 && *number <= 1.7976931348623157e308;
+    return *end == '\0' && isfinite(*number);
 }
 
 /* A number of a pair of texts; -1 when there is no room. */

@@ -103,7 +103,9 @@ static bool keep_window(ek__gunzip *g, ek__gunzip_spot *spot)
         return false;
     }
     unsigned char *fitting = realloc(room, packed);
-    spot->window = fitting ? fitting : room;
+    if (fitting)
+        room = fitting;
+    spot->window = room;
     spot->window_size = (uint32_t)packed;
     return true;
 }
