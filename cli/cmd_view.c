@@ -1,8 +1,8 @@
 /* `evenkeel view`: a run in a browser, as a page in a file, or from a server for traces of any size. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "evenkeel/evenkeel.h"
@@ -285,18 +285,22 @@ static int make_page(command *c)
 
 /* ---- running ---- */
 
-static void end_soon(int signal_number)
+/* One index a rank stays open: as many files as the system lets us have, where it gives fewer at first. */
+static void allow_files(void)
 {
-    (void)signal_number;
-    cli_interrupted = 1;
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
 }
 
 static int run_command(command *c)
 {
     /* Index files on their way are taken away on the first signal, whichever it is. */
-    struct sigaction action = {.sa_handler = end_soon};
-    sigaction(SIGTERM, &action, NULL);
+    cli_catch_ends();
     cli_catch_interrupt();
+    allow_files();
     return c->serve ? cli_view_serve(&c->how, &c->serving, &c->first, &c->second) : make_page(c);
 }
 

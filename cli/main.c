@@ -1,4 +1,5 @@
 /* The command `evenkeel`: picks a command from the list and runs it. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,8 @@ static void print_help(FILE *out)
 
 int main(int argc, char **argv)
 {
+    /* A file that grows beyond `ulimit -f` fails as on a full disk, and what was begun is taken away. */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         print_help(stderr);
         return EXIT_WRONG;

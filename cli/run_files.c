@@ -24,17 +24,20 @@ const char *const cli_run_kind_name[CLI_N_RUN_KINDS] = {"trace", "settings",   "
 
 /* ---- by content ---- */
 
-static bool has(const char *text, size_t size, const char *needle)
+static const char *find(const char *text, size_t size, const char *needle)
 {
     size_t n = strlen(needle);
     for (const char *end = text + size, *at = text; (size_t)(end - at) >= n; at++) {
         at = memchr(at, needle[0], (size_t)(end - at) - n + 1);
-        if (!at)
-            return false;
-        if (memcmp(at, needle, n) == 0)
-            return true;
+        if (!at || memcmp(at, needle, n) == 0)
+            return at;
     }
-    return false;
+    return NULL;
+}
+
+static bool has(const char *text, size_t size, const char *needle)
+{
+    return find(text, size, needle) != NULL;
 }
 
 static bool has_any(const char *text, size_t size, const char *const *needle)

@@ -16,7 +16,8 @@ double cli_now(void)
 
 volatile int cli_interrupted;
 static volatile double interrupted_at;
-static struct sigaction before;
+static struct sigaction before, before_end[2];
+static const int ends[] = {SIGTERM, SIGHUP};
 
 /* One that follows at once is the same one: a terminal or `timeout` may signal both the process and its group. */
 static void interrupt(int signal_number)
@@ -38,6 +39,20 @@ void cli_catch_interrupt(void)
 void cli_release_interrupt(void)
 {
     sigaction(SIGINT, &before, NULL);
+}
+
+void cli_catch_ends(void)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (sigaction(ends[i], NULL, &before_end[i]) == 0 && before_end[i].sa_handler != SIG_IGN) /* nohup */
+            sigaction(ends[i], &action, NULL);
+}
+
+void cli_release_ends(void)
+{
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        sigaction(ends[i], &before_end[i], NULL);
 }
 
 void cli_search_init(cli_search *search)

@@ -33,7 +33,10 @@ double cli_search_left(const cli_search *search);
 /** Catch Ctrl-C (the first ends the search, a later one the program) until cli_release_interrupt(). */
 void cli_catch_interrupt(void);
 void cli_release_interrupt(void);
-/** Set by a caught Ctrl-C. */
+/** The same for SIGTERM, and for SIGHUP where it is not ignored: for what must not leave files behind. */
+void cli_catch_ends(void);
+void cli_release_ends(void);
+/** Set by a caught Ctrl-C, or another signal that is caught. */
 extern volatile int cli_interrupted;
 
 /** Balance with all of `seconds`, Ctrl-C caught. As ek_balance_arranged(). */

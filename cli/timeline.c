@@ -9,6 +9,7 @@
 
 #include "options.h"
 #include "progress.h"
+#include "search.h"
 
 static bool is_events(const ek_trace_source *source)
 {
@@ -48,6 +49,7 @@ bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run 
     if (!cli_timeline_fits(bytes))
         return false;
     cli_progress_begin(&progress);
+    cli_catch_ends(); /* the index is in a temporary folder */
     const ek_trace_index_options options = {.temporary = true,
                                             .n_threads = n_threads,
                                             .progress = cli_progress_show,
@@ -55,6 +57,7 @@ bool cli_timeline_open(const char *const *path, int n_paths, const ek_trace_run 
                                             .interrupt = &progress.interrupted};
     ek_trace_index *index;
     ek_status status = ek_trace_index_open(path, n_paths, &options, NULL, &index, NULL, &err);
+    cli_release_ends();
     cli_progress_end(&progress);
     if (status) {
         cli_error(&err, "%s", err.message);

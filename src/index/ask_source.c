@@ -25,7 +25,8 @@ static ek_status open_trace(const ek__index_opened *file, int *fd, ek_error *err
     int64_t size, time;
     *fd = open(file->trace, O_RDONLY | O_CLOEXEC);
     if (*fd < 0)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){file->trace, 0, 0}), "cannot be opened: %s", strerror(errno));
+        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){file->trace, 0, 0}),
+                        "the trace cannot be opened: %s; events have no arguments without it", strerror(errno));
     if (ek__index_trace_state(*fd, file->trace, &size, &time) && size == file->header.trace_size &&
         time == file->header.trace_changed)
         return EK_OK;

@@ -15,6 +15,7 @@
 
 #include "evenkeel/trace.h"
 #include "index/opened.h"
+#include "index/output.h"
 
 #define FARTHEST (INT64_C(1) << 62) /* of times, so that they can be shifted */
 
@@ -387,8 +388,7 @@ ek_status ek__index_file_open(const char *path, ek__index_opened *out, ek_error 
     ek__index_opened f = {.rank = EK_TRACE_NO_RANK, .stage = -1};
     f.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (f.fd < 0)
-        return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot be opened: %s%s", strerror(errno),
-                        errno == EMFILE ? "; one file a rank stays open, so raise `ulimit -n`" : "");
+        return ek__cannot_open(path, "open the index", errno, err);
     ek_status status = read_header(path, &f, err);
     if (status == EK_OK)
         status = take_sections(path, &f, err);

@@ -9,10 +9,15 @@
 
 enum { ASIDE_IN_MEMORY = 1 << 20 };
 
+ek_status ek__cannot_open(const char *path, const char *what, int why, ek_error *err)
+{
+    const char *advice = why == EMFILE ? "; one file a rank stays open, so raise `ulimit -n`" : "";
+    return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot %s: %s%s", what, strerror(why), advice);
+}
+
 ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err)
 {
     static const char pattern[] = "/.evenkeel-XXXXXX";
-    ek_origin origin = {folder, 0, 0};
     size_t size = strlen(folder);
     char *path = ek__alloc(size + sizeof pattern, 1);
     if (!path)
@@ -22,8 +27,7 @@ ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err)
     *fd = mkstemp(path);
     ek_status status = EK_OK;
     if (*fd < 0)
-        status =
-            ek__fail(err, EK_ERR_SYSTEM, origin, "cannot make a temporary file in '%s': %s", folder, strerror(errno));
+        status = ek__cannot_open(folder, "make a temporary file there", errno, err);
     else
         unlink(path);
     free(path);
@@ -33,8 +37,9 @@ ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err)
 static ek_status cannot_write(const char *name, int why, ek_error *err)
 {
     ek_origin origin = {name, 0, 0};
-    const char *advice =
-        why == ENOSPC || why == EDQUOT ? "; make room there, or let the index go to another folder" : "";
+    const char *advice = why == ENOSPC || why == EDQUOT || why == EFBIG
+                             ? "; make room there, or let the index go to another folder"
+                             : "";
     return ek__fail(err, EK_ERR_SYSTEM, origin, "cannot write '%s': %s%s", name, strerror(why), advice);
 }
 

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 
+/** "cannot WHAT: why", and what to do when too many files are open. @return EK_ERR_SYSTEM */
+ek_status ek__cannot_open(const char *path, const char *what, int why, ek_error *err);
 /** A file in a folder that no name leads to: it is gone when it is closed. @return EK_OK, EK_ERR_SYSTEM. */
 ek_status ek__open_nameless(const char *folder, int *fd, ek_error *err);
 /** All bytes at a place of a file; `name` is for the message. Thread-safe. @return EK_OK, EK_ERR_SYSTEM. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "index/finish.h"
+#include "index/output.h"
 #include "index/records.h"
 #include "trace/gunzip.h"
 #include "trace/ordered.h"
@@ -200,7 +201,7 @@ static ek_status write_file(writing *w, ek_error *err)
     int fd = mkstemp(path);
     ek_status status = EK_OK;
     if (fd < 0)
-        status = ek__fail(err, EK_ERR_SYSTEM, origin, "cannot make '%s': %s", w->out_path, strerror(errno));
+        status = ek__cannot_open(w->out_path, "make the index", errno, err);
     if (status == EK_OK)
         status = write_index(w, fd, w->out_path, err);
     if (fd >= 0 && close(fd) != 0 && status == EK_OK)

@@ -4,22 +4,21 @@
 #ifndef EK_TESTS_NO_MEMORY_H
 #define EK_TESTS_NO_MEMORY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
 #include "base/pool.h"
 
-static int allocations_left = -1; /* until one fails; negative: none does */
+static atomic_int allocations_left = -1; /* until one fails; negative: none does */
 
 static bool is_out_of_memory(void)
 {
-    if (allocations_left != 0) {
-        allocations_left -= allocations_left > 0;
-        return false;
+    int left = atomic_load(&allocations_left);
+    while (left >= 0 && !atomic_compare_exchange_weak(&allocations_left, &left, left - 1)) {
     }
-    allocations_left = -1;
-    return true;
+    return left == 0;
 }
 
 #define FAILING(returned, name, declared, given)                                                                       \

@@ -18,6 +18,43 @@
 #include "index/index.h"
 #include "trace_generator.h"
 
+/* ---- allocations that fail, those of the test's own clients apart ---- */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static atomic_int allocations_left = -1; /* until one fails; negative: none does */
+static _Thread_local bool is_client;
+
+static bool fails(void)
+{
+    if (is_client)
+        return false;
+    int left = atomic_load(&allocations_left);
+    while (left >= 0 && !atomic_compare_exchange_weak(&allocations_left, &left, left - 1)) {
+    }
+    return left == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails() ? NULL : __real_realloc(old, size);
+}
+
 /* ---- a server ---- */
 
 typedef struct served {
@@ -950,6 +987,65 @@ static void a_taken_port_is_told(void **state)
     ek_server_stop(NULL);
 }
 
+/* Each allocation of a request fails once: 503, or a closed connection where not even the request could be kept; what
+ * is answered all the same is whole. */
+static void a_request_without_memory_is_told(void **state)
+{
+    static const char *const paths[] = {
+        "timeline",
+        "names?names=0-3",
+        "rows?rows=0-2&begin=0&end=1000000&resolution=1",
+        "arrows?rows=0-2&begin=0&end=1000000",
+        "at?row=0&time=1000",
+        "event?row=0&index=0",
+        "find?text=mat&forward=1&time=0&row=-1&index=0",
+        "sums?rows=0-2&begin=0&end=1000000",
+    };
+    const served *s = *state;
+    is_client = true;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        int n_told = 0, n = 0;
+        for (bool failed = true; failed && n < 2000; n++) {
+            atomic_store(&allocations_left, n);
+            answer a = ask(s, paths[i]);
+            failed = atomic_exchange(&allocations_left, -1) < 0;
+            if (a.status != 200 && a.status != 503 && (a.status != 0 || a.size > 0))
+                fail_msg("%s, allocation %d: %.300s", paths[i], n, a.text);
+            bool is_json = a.status == 200 && strstr(a.text, "\r\nContent-Type: application/json\r\n");
+            json_t *json = is_json ? json_loadb(a.body, a.body_size, JSON_DECODE_ANY, NULL) : json_null();
+            if (!json)
+                fail_msg("%s, allocation %d: no JSON: %.300s", paths[i], n, a.text);
+            json_decref(json);
+            n_told += a.status == 503;
+            free(a.text);
+        }
+        assert_in_range(n, 2, 1999);
+        assert_true(n_told > 0);
+        assert_status(ask(s, paths[i]), 200, paths[i]);
+    }
+    is_client = false;
+}
+
+static void a_server_without_memory_does_not_start(void **state)
+{
+    const served *s = *state;
+    const ek_serve_options options = {.title = "t"};
+    int n = 0;
+    ek_server *server = NULL;
+    is_client = false;
+    for (; n < 5000 && !server; n++) {
+        ek_error err = {0};
+        atomic_store(&allocations_left, n);
+        ek_status status = ek_server_start(s->index, &options, &server, &err);
+        bool failed = atomic_exchange(&allocations_left, -1) < 0;
+        if (status != EK_OK && (status != EK_ERR_MEMORY || !failed))
+            fail_msg("allocation %d: %s", n, err.message);
+        assert_true((status == EK_OK) == (server != NULL));
+    }
+    assert_in_range(n, 3, 4999);
+    ek_server_stop(server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -964,6 +1060,7 @@ int main(void)
         cmocka_unit_test(many_are_answered_at_a_time),      cmocka_unit_test(nothing_is_left_of_a_server),
         cmocka_unit_test(stops_while_it_is_asked),          cmocka_unit_test(a_taken_port_is_told),
         cmocka_unit_test(a_second_run_has_its_own_answers),
+        cmocka_unit_test(a_request_without_memory_is_told), cmocka_unit_test(a_server_without_memory_does_not_start),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
