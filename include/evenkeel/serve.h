@@ -23,8 +23,8 @@ typedef struct ek_serve_options {
     const char *against_name;
     /** The document that a page asks for, once it is there: JSON from ek_view_write_json() with `served`. Called by
      *  several threads at a time; returns false while it is being made, else fills text and size, which stay as they
-     *  are until ek_server_stop(). A text of NULL: it could not be made, and the timeline alone stands for it. NULL
-     *  instead of a function says the same. */
+     *  are until ek_server_stop(). A text of NULL: it could not be made, and the timeline with a note stands for it.
+     *  NULL instead of a function: the timeline is all there is. */
     bool (*document)(void *user, const char **text, size_t *size);
     void *user;
 } ek_serve_options;

@@ -21,6 +21,7 @@ extern "C" {
 
 /** What the page shows under one name. All borrowed; NULL for what there is not. */
 typedef struct ek_view_run {
+    const char *note;       /**< a sentence that is shown with the run's; NULL: none */
     const char *name;       /**< "result", "rank0_ascend_pt": of its tab and in addresses */
     const ek_report *plans; /**< with case_index: a plan and its simulation */
     int case_index;         /**< of plans->cases */

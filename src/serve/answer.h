@@ -35,6 +35,8 @@ typedef struct ek__serving {
     const ek_serve_options *options;
     const char *timeline; /**< the document that is there at once */
     size_t timeline_size;
+    const char *unfinished; /**< the same with a note that the figures could not be made */
+    size_t unfinished_size;
     ek__searches *searches; /**< names that were looked for lately */
     ek__summings *summings; /**< sums that are not done yet */
 } ek__serving;

@@ -1,4 +1,5 @@
-/* The document with all figures, or that it is not there yet. When it could not be made the timeline stands for it. */
+/* The document with all figures, or that it is not there yet. When it could not be made the
+ * timeline stands for it, with a note that says so. */
 #include "serve/answer.h"
 
 static ek_status make(const ek__serving *serving, const ek__request *request, ek__reply *out, ek_error *err)
@@ -13,9 +14,12 @@ static ek_status make(const ek__serving *serving, const ek__request *request, ek
         return EK_OK;
     }
     *out = (ek__reply){.status = 200, .type = "application/json", .borrowed = text, .size = size};
-    if (!text) {
+    if (!options->document) {
         out->borrowed = serving->timeline;
         out->size = serving->timeline_size;
+    } else if (!text) {
+        out->borrowed = serving->unfinished;
+        out->size = serving->unfinished_size;
     }
     return EK_OK;
 }

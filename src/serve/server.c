@@ -34,8 +34,8 @@ struct ek_server {
     ek_serve_options options;
     int n_runs;
     ek__serving serving[MOST_RUNS];
-    char *timeline, *policy; /* the page's own Content-Security-Policy, as a header */
-    size_t timeline_size;
+    char *timeline, *unfinished, *policy; /* policy: the page's own Content-Security-Policy, as a header */
+    size_t timeline_size, unfinished_size;
     int port;
     char token[EK__TOKEN_DIGITS + 1];
     char address[96];
@@ -326,16 +326,16 @@ static ek_status open_socket(int port, int *out, int *bound, ek_error *err)
     return EK_OK;
 }
 
-/* The document of the indices alone. */
-static ek_status write_timeline(ek_server *server, ek_error *err)
+/* The document of the indices alone, with a note of the first run or none. */
+static ek_status write_timeline(const ek_server *server, const char *note, char **text, size_t *size, ek_error *err)
 {
     const ek_serve_options *options = &server->options;
     const ek_view_run run[MOST_RUNS] = {
-        {.name = options->name ? options->name : "trace", .index = server->serving[0].index},
+        {.name = options->name ? options->name : "trace", .note = note, .index = server->serving[0].index},
         {.name = options->against_name ? options->against_name : "compared with", .index = server->serving[1].index}};
     const ek_view view = {
         .title = options->title ? options->title : run[0].name, .n_runs = server->n_runs, .run = run, .served = true};
-    FILE *out = open_memstream(&server->timeline, &server->timeline_size);
+    FILE *out = open_memstream(text, size);
     if (!out)
         return ek__no_memory(err);
     ek_status status = ek_view_write_json(&view, out, err);
@@ -380,10 +380,17 @@ static ek_status prepare(ek_server *server, ek_error *err)
         return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the system gives no random bytes: %s", strerror(errno));
     ek_status status = write_policy(server, err);
     if (status == EK_OK)
-        status = write_timeline(server, err);
+        status = write_timeline(server, NULL, &server->timeline, &server->timeline_size, err);
+    if (status == EK_OK)
+        status = write_timeline(server,
+                                "The figures of this run could not be worked out, so that there is its timeline alone. "
+                                "The terminal of the server says more, or evenkeel trace of the same files.",
+                                &server->unfinished, &server->unfinished_size, err);
     for (int i = 0; i < server->n_runs; i++) {
         server->serving[i].timeline = server->timeline;
         server->serving[i].timeline_size = server->timeline_size;
+        server->serving[i].unfinished = server->unfinished;
+        server->serving[i].unfinished_size = server->unfinished_size;
     }
     return status;
 }
@@ -415,6 +422,7 @@ static void free_server(ek_server *server)
         ek__summings_free(server->serving[i].summings);
     }
     free(server->timeline);
+    free(server->unfinished);
     free(server->policy);
     free(server);
 }

@@ -46,6 +46,8 @@ static ek_status write_run(const ek_view_run *run, bool served, ek__stream *s, e
             parts[i].part->facts(run, s);
     ek__stream_end(s);
     ek__stream_list(s, "notes", false);
+    if (run->note)
+        ek__stream_text(s, NULL, run->note);
     for (int i = 0; i < N_PARTS; i++)
         if (parts[i].part->notes && parts[i].part->present(run))
             parts[i].part->notes(run, s);
