@@ -11,7 +11,7 @@ import { showTable } from "./table.js";
 const CONTENTS_FROM = 4;
 
 /** Sentences as a list, or nothing. @param {string[] | undefined} notes */
-export function notesOf(notes) {
+function notesOf(notes) {
     return notes && notes.length > 0
         ? element(
               "ul",
@@ -24,11 +24,6 @@ export function notesOf(notes) {
 /** Sections of a run by their name. @param {import("../types").Run} run @param {string} name */
 export function sectionsOf(run, name) {
     return run.sections.filter((section) => section.name === name);
-}
-
-/** All parts of one kind of a run's sections, such as "bars". */
-export function partsOf(sections, kind) {
-    return sections.flatMap((section) => section[kind] ?? []);
 }
 
 /**
