@@ -1,5 +1,6 @@
 /* The server over a small generated trace, asked by raw sockets. Oracle of the answers: the calls of index/index.h with
  * the same values. */
+#include "failing_heap.h"
 #include "input.h"
 
 #include <arpa/inet.h>
@@ -20,13 +21,6 @@
 
 /* ---- allocations that fail, those of the test's own clients apart ---- */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
 static atomic_int allocations_left = -1; /* until one fails; negative: none does */
 static _Thread_local bool is_client;
 
@@ -40,20 +34,7 @@ static bool fails(void)
     return left == 0;
 }
 
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
+FAILING_HEAP(fails)
 
 /* ---- a server ---- */
 
