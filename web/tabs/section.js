@@ -90,14 +90,14 @@ export function showPage(root, context, build) {
 }
 
 /**
- * The tab of all sections of a name.
- * @param {string} id of the tab, and name of its sections @param {string} title
+ * The tab of all sections of a name, which is its title too, with a capital in front.
+ * @param {string} id of the tab, and name of its sections
  * @returns {import("../types").Tab}
  */
-export function sectionTab(id, title) {
+export function sectionTab(id) {
     return {
         id,
-        title,
+        title: id.charAt(0).toUpperCase() + id.slice(1),
         present: (context) => sectionsOf(context.run, id).length > 0,
         show: (root, context) =>
             showPage(root, context, (page) =>
