@@ -1,12 +1,7 @@
 /* Asking an index: how long it takes to open, until the first picture, for any zoom, a search and the sums of
  * everything, and how much memory that keeps resident. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -219,29 +214,13 @@ static void pipe_line(const bench_copies *o, int64_t bytes)
     char path[128], index[128];
     asked a = {0};
     bool done = false;
-    int status;
-    struct statvfs room;
-    if (statvfs(folder, &room) != 0 || (double)room.f_bavail * (double)room.f_frsize < 0.4 * (double)bytes) {
-        bench_say("\n20 GB: not measured, the disk has no room for its index.\n");
+    if (!bench_index_has_room(folder, bytes))
         return;
-    }
     snprintf(path, sizeof path, "%s/pipe.json", folder);
     snprintf(index, sizeof index, "%s/index", folder);
-    if (mkfifo(path, 0600) != 0)
-        bench_give_up("no pipe");
-    fflush(NULL);
-    pid_t writer = fork();
-    if (writer == 0) {
-        int fd = open(path, O_WRONLY);
-        bench_copies_write(o, fd, bytes);
-        close(fd);
-        _exit(0);
-    }
-    bench_apart(write_index, path, &done, sizeof done);
-    waitpid(writer, &status, 0);
+    bench_copies_pipe(o, path, bytes, write_index, &done, sizeof done);
     bench_apart(ask_file, index, &a, sizeof a);
     say_line(bytes == (int64_t)20000 * MB ? "20 GB" : "part of 20 GB", &a);
-    unlink(path);
     unlink(index);
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -153,6 +155,34 @@ void bench_copies_make(const bench_copies *o, const char *path, int64_t bytes)
         bench_give_up("cannot write %s", path);
     bench_copies_write(o, fd, bytes);
     close(fd);
+}
+
+void bench_copies_pipe(const bench_copies *o, const char *path, int64_t bytes,
+                       void (*work)(const char *path, void *result), void *result, size_t size)
+{
+    int status;
+    if (mkfifo(path, 0600) != 0)
+        bench_give_up("no pipe");
+    fflush(NULL);
+    pid_t writer = fork();
+    if (writer == 0) {
+        int fd = open(path, O_WRONLY);
+        bench_copies_write(o, fd, bytes);
+        close(fd);
+        _exit(0);
+    }
+    bench_apart(work, path, result, size);
+    waitpid(writer, &status, 0);
+    unlink(path);
+}
+
+bool bench_index_has_room(const char *folder, int64_t bytes)
+{
+    struct statvfs room;
+    if (statvfs(folder, &room) == 0 && (double)room.f_bavail * (double)room.f_frsize >= 0.4 * (double)bytes)
+        return true;
+    bench_say("\n20 GB: not measured, the disk has no room for its index.\n");
+    return false;
 }
 
 void bench_copies_clear(bench_copies *o)

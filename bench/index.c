@@ -1,13 +1,8 @@
 /* Indices of traces: how fast one is written beside `evenkeel trace` on the same file in the same minutes, in how much
  * memory, and how large it is. The largest trace comes through a pipe, as for `trace`, where the disk has room for its
  * index and for the runs of the sort. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -102,36 +97,13 @@ static void size_table(const bench_copies *o)
     }
 }
 
-/* Through a pipe, with the given work. */
-static measured through_pipe(const bench_copies *o, int64_t bytes, void (*work)(const char *path, void *result))
-{
-    measured m = {0};
-    int status;
-    const char *path = path_of[PIPE_PATH];
-    if (mkfifo(path, 0600) != 0)
-        bench_give_up("no pipe");
-    fflush(NULL);
-    pid_t writer = fork();
-    if (writer == 0) {
-        int fd = open(path, O_WRONLY);
-        bench_copies_write(o, fd, bytes);
-        close(fd);
-        _exit(0);
-    }
-    bench_apart(work, path, &m, sizeof m);
-    waitpid(writer, &status, 0);
-    unlink(path);
-    return m;
-}
-
 static void stream_line(const bench_copies *o, int64_t bytes)
 {
-    struct statvfs room;
-    if (statvfs(folder, &room) != 0 || (double)room.f_bavail * (double)room.f_frsize < 0.4 * (double)bytes) {
-        bench_say("\n20 GB: not measured, the disk has no room for its index.\n");
+    measured reading = {0}, writing = {0};
+    if (!bench_index_has_room(folder, bytes))
         return;
-    }
-    measured reading = through_pipe(o, bytes, read_apart), writing = through_pipe(o, bytes, write_apart);
+    bench_copies_pipe(o, path_of[PIPE_PATH], bytes, read_apart, &reading, sizeof reading);
+    bench_copies_pipe(o, path_of[PIPE_PATH], bytes, write_apart, &writing, sizeof writing);
     unlink(path_of[INDEX_PATH]);
     say_line("20 GB, from a pipe", (double)bytes, reading.seconds, &writing);
 }

@@ -2,17 +2,12 @@
  * json.load of the same file, and a run of 64 ranks. A file is a real trace over and over: every copy is a step later,
  * with steps and arrows numbered on. Every reading is a process of its own, whose memory is then its alone. Files that
  * the disk has no room for, and the largest one, come through a pipe. */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -149,21 +144,9 @@ static void size_table(const bench_copies *o, double *gigabyte_seconds, char *gi
 static void stream_line(const bench_copies *o, int64_t bytes, double kept_per_byte, double seconds_per_byte)
 {
     char path[128];
+    reading r = {0};
     snprintf(path, sizeof path, "%s/trace_view.json", folder);
-    if (mkfifo(path, 0600) != 0)
-        bench_give_up("no pipe");
-    fflush(NULL);
-    pid_t writer = fork();
-    if (writer == 0) {
-        int fd = open(path, O_WRONLY);
-        bench_copies_write(o, fd, bytes);
-        close(fd);
-        _exit(0);
-    }
-    reading r = read_run(path);
-    int status;
-    waitpid(writer, &status, 0);
-    unlink(path);
+    bench_copies_pipe(o, path, bytes, read_apart, &r, sizeof r);
     say_reading("20 GB, from a pipe", (double)bytes, &r, kept_per_byte * (double)bytes);
     bench_say("\nThrough the pipe the time is that of writer and reader on the same cores: %.2f times that of a file, "
               "a byte.\n",

@@ -102,7 +102,7 @@ const css = (rgb) => `rgb(${rgb[0]} ${rgb[1]} ${rgb[2]})`;
  * FNV-1a, with its bits mixed once more: the same text has the same shade on every rank and in every run.
  * @param {string} text
  */
-export function hashed(text) {
+function hashed(text) {
     let hash = 0x811c9dc5;
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
     hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

@@ -35,7 +35,7 @@ export function parseDocument(text) {
 }
 
 /** @param {string} text */
-export function fromBase64(text) {
+function fromBase64(text) {
     const letters = atob(text);
     const bytes = new Uint8Array(letters.length);
     for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
@@ -75,7 +75,7 @@ export function untransposed(bytes, at, n) {
  * @param {Uint8Array} bytes  inflated
  * @returns {Columns}
  */
-export function cutColumns(timeline, bytes) {
+function cutColumns(timeline, bytes) {
     const { n_held, n_points } = timeline;
     // A server keeps events and arrows to itself.
     const [n_events, n_arrows] = timeline.names === null ? [0, 0] : [timeline.n_events, timeline.n_arrows];

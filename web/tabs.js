@@ -1,29 +1,22 @@
-// The tabs of the page, in the order in which they stand. A new one is a file and a line here; sections of a name that
-// none of them knows get a tab of that name.
+// The tabs of the page, in the order in which they stand. A new one is a line here, and a file where it shows more than
+// the sections of its name. Sections of a name that stands nowhere here get a tab behind the others.
 
 import { timelineTab } from "./timeline/tab.js";
-import { planTab } from "./tabs/plan.js";
-import { breakdownTab } from "./tabs/breakdown.js";
-import { layersTab } from "./tabs/layers.js";
-import { operatorsTab } from "./tabs/operators.js";
-import { communicationTab } from "./tabs/communication.js";
 import { memoryTab } from "./tabs/memory.js";
-import { sweepTab } from "./tabs/sweep.js";
-import { findingsTab } from "./tabs/findings.js";
 import { compareTab } from "./tabs/compare.js";
-import { genericTab } from "./tabs/generic.js";
+import { sectionTab } from "./tabs/section.js";
 
 /** @type {import("./types").Tab[]} */
 const known = [
     timelineTab,
-    findingsTab,
-    planTab,
-    breakdownTab,
-    layersTab,
-    operatorsTab,
-    communicationTab,
+    sectionTab("findings"),
+    sectionTab("plan"),
+    sectionTab("breakdown"),
+    sectionTab("layers"),
+    sectionTab("operators"),
+    sectionTab("communication"),
     memoryTab,
-    sweepTab,
+    sectionTab("sweep"),
     compareTab,
 ];
 
@@ -53,5 +46,5 @@ export function firstTab(tabs, kinds) {
 export function tabsOf(context) {
     const ids = new Set(known.map((tab) => tab.id));
     const others = new Set(context.run.sections.map((section) => section.name).filter((name) => !ids.has(name)));
-    return [...known, ...[...others].map(genericTab)].filter((tab) => tab.present(context));
+    return [...known, ...[...others].map(sectionTab)].filter((tab) => tab.present(context));
 }

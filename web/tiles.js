@@ -5,7 +5,7 @@
 /** @typedef {import("./types").Boxes} Boxes */
 
 const tile_pixels = 2048;
-export const most_level = 62;
+const most_level = 62;
 const most_boxes = 1.5e6; // of 37 bytes
 const magic = 0x45564b31;
 

@@ -25,12 +25,6 @@ ek_status ek__json_end(ek__json *json, ek__reply *out, ek_error *err)
     return EK_OK;
 }
 
-void ek__json_drop(ek__json *json)
-{
-    fclose(json->s.out);
-    free(json->text);
-}
-
 /* The printer ends at a byte 0; 0xff is no character either, and comes out as one that says so. */
 void ek__json_bytes(ek__json *json, const char *key, const char *text, size_t size)
 {

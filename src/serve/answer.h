@@ -70,8 +70,6 @@ typedef struct ek__json {
 ek_status ek__json_begin(ek__json *json, ek_error *err);
 /** Hand the text over as a reply, or nothing when memory ran out. */
 ek_status ek__json_end(ek__json *json, ek__reply *out, ek_error *err);
-/** Give it up. */
-void ek__json_drop(ek__json *json);
 /** A text of any bytes, a byte 0 too. */
 void ek__json_bytes(ek__json *json, const char *key, const char *text, size_t size);
 /** The text of a name by number. */

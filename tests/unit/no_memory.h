@@ -1,6 +1,5 @@
 /* tests/unit/no_memory.h - allocations that fail where a test says. A test names the functions that it is linked to
- * wrap
- * (`wrapped` in tests/meson.build): FAILING_ALLOC FAILING_POOL_PUSH and so on, one a line, no semicolon. */
+ * wrap (`wrapped` in tests/meson.build): FAILING_ALLOC FAILING_POOL_PUSH and so on, one a line, no semicolon. */
 #ifndef EK_TESTS_NO_MEMORY_H
 #define EK_TESTS_NO_MEMORY_H
 

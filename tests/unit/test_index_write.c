@@ -1,6 +1,7 @@
 /* Index files against a brute force: random traces in every form a profiler might write are parsed as JSON trees,
  * sorted with qsort, nested, paired and summed in the plainest way, and compared with what the file holds. The file is
  * the same for any number of threads and any amount of memory. */
+#include "failing_heap.h"
 #include "index_view.h"
 #include "input.h"
 
@@ -17,13 +18,6 @@
 
 /* ---- allocations that fail ---- */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
 static long allocations, failing = -1; /* of one thread only */
 
 static bool fails(void)
@@ -31,20 +25,7 @@ static bool fails(void)
     return failing >= 0 && allocations++ == failing;
 }
 
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
+FAILING_HEAP(fails)
 
 /* ---- texts ---- */
 

@@ -1,5 +1,6 @@
 /* The server over a small generated trace, asked by raw sockets. Oracle of the answers: the calls of index/index.h with
  * the same values. */
+#include "failing_heap.h"
 #include "input.h"
 
 #include <arpa/inet.h>
@@ -20,13 +21,6 @@
 
 /* ---- allocations that fail, those of the test's own clients apart ---- */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
 static atomic_int allocations_left = -1; /* until one fails; negative: none does */
 static _Thread_local bool is_client;
 
@@ -40,20 +34,7 @@ static bool fails(void)
     return left == 0;
 }
 
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
+FAILING_HEAP(fails)
 
 /* ---- a server ---- */
 
@@ -1053,18 +1034,29 @@ static void a_server_without_memory_does_not_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_and_documents_are_there),     cmocka_unit_test(rows_are_those_of_the_index),
-        cmocka_unit_test(names_are_those_of_the_index),     cmocka_unit_test(arrows_are_those_of_the_index),
-        cmocka_unit_test(events_are_those_of_the_trace),    cmocka_unit_test(events_are_found_at_a_time),
-        cmocka_unit_test(names_are_found_in_order),         cmocka_unit_test(sums_are_those_of_the_index),
-        cmocka_unit_test(other_methods_are_refused),        cmocka_unit_test(other_hosts_and_sites_are_refused),
-        cmocka_unit_test(other_tokens_get_the_same_answer), cmocka_unit_test(nothing_else_has_an_address),
-        cmocka_unit_test(wrong_values_are_refused),         cmocka_unit_test(answers_are_bounded),
-        cmocka_unit_test(damaged_requests_are_survived),    cmocka_unit_test(addresses_have_a_longest),
-        cmocka_unit_test(many_are_answered_at_a_time),      cmocka_unit_test(nothing_is_left_of_a_server),
-        cmocka_unit_test(stops_while_it_is_asked),          cmocka_unit_test(a_taken_port_is_told),
+        cmocka_unit_test(page_and_documents_are_there),
+        cmocka_unit_test(rows_are_those_of_the_index),
+        cmocka_unit_test(names_are_those_of_the_index),
+        cmocka_unit_test(arrows_are_those_of_the_index),
+        cmocka_unit_test(events_are_those_of_the_trace),
+        cmocka_unit_test(events_are_found_at_a_time),
+        cmocka_unit_test(names_are_found_in_order),
+        cmocka_unit_test(sums_are_those_of_the_index),
+        cmocka_unit_test(other_methods_are_refused),
+        cmocka_unit_test(other_hosts_and_sites_are_refused),
+        cmocka_unit_test(other_tokens_get_the_same_answer),
+        cmocka_unit_test(nothing_else_has_an_address),
+        cmocka_unit_test(wrong_values_are_refused),
+        cmocka_unit_test(answers_are_bounded),
+        cmocka_unit_test(damaged_requests_are_survived),
+        cmocka_unit_test(addresses_have_a_longest),
+        cmocka_unit_test(many_are_answered_at_a_time),
+        cmocka_unit_test(nothing_is_left_of_a_server),
+        cmocka_unit_test(stops_while_it_is_asked),
+        cmocka_unit_test(a_taken_port_is_told),
         cmocka_unit_test(a_second_run_has_its_own_answers),
-        cmocka_unit_test(a_request_without_memory_is_told), cmocka_unit_test(a_server_without_memory_does_not_start),
+        cmocka_unit_test(a_request_without_memory_is_told),
+        cmocka_unit_test(a_server_without_memory_does_not_start),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

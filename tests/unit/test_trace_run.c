@@ -4,6 +4,7 @@
  * pool, so the library itself needs no hook. Jansson's own allocations do not fail here: it takes some of them for bad
  * syntax.
  */
+#include "failing_heap.h"
 #include "input.h"
 
 #include <ftw.h>
@@ -16,15 +17,9 @@
 
 /* ---- allocations that fail ---- */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
 void *__real_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
 char *__real_ek__pool_text(ek__pool *pool, const char *text, size_t size);
 void *__real_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
 void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
 char *__wrap_ek__pool_text(ek__pool *pool, const char *text, size_t size);
 void *__wrap_ek__pool_push(ek__pool *pool, void *array, int n, size_t size);
@@ -42,20 +37,7 @@ static bool fails(void)
     return left-- == 0;
 }
 
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return fails() ? NULL : __real_realloc(old, size);
-}
+FAILING_HEAP(fails)
 
 void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size)
 {

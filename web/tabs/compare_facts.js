@@ -12,7 +12,7 @@ export const ONLY_B = "only in B";
 const MOST_SHARE = 10; // of a figure that was next to nothing the difference says more
 
 /** A share with its sign, in percent; "" where it says nothing. @param {number | null} share */
-export function shareText(share) {
+function shareText(share) {
     return share === null || Math.abs(share) > MOST_SHARE ? "" : `${share > 0 ? "+" : share < 0 ? "\u2212" : ""}${Math.abs(100 * share).toFixed(1)} %`;
 }
 

@@ -11,7 +11,7 @@ import { showTable } from "./table.js";
 const CONTENTS_FROM = 4;
 
 /** Sentences as a list, or nothing. @param {string[] | undefined} notes */
-export function notesOf(notes) {
+function notesOf(notes) {
     return notes && notes.length > 0
         ? element(
               "ul",
@@ -24,11 +24,6 @@ export function notesOf(notes) {
 /** Sections of a run by their name. @param {import("../types").Run} run @param {string} name */
 export function sectionsOf(run, name) {
     return run.sections.filter((section) => section.name === name);
-}
-
-/** All parts of one kind of a run's sections, such as "bars". */
-export function partsOf(sections, kind) {
-    return sections.flatMap((section) => section[kind] ?? []);
 }
 
 /**
@@ -95,14 +90,14 @@ export function showPage(root, context, build) {
 }
 
 /**
- * The tab of all sections of a name.
- * @param {string} id of the tab, and name of its sections @param {string} title
+ * The tab of all sections of a name, which is its title too, with a capital in front.
+ * @param {string} id of the tab, and name of its sections
  * @returns {import("../types").Tab}
  */
-export function sectionTab(id, title) {
+export function sectionTab(id) {
     return {
         id,
-        title,
+        title: id.charAt(0).toUpperCase() + id.slice(1),
         present: (context) => sectionsOf(context.run, id).length > 0,
         show: (root, context) =>
             showPage(root, context, (page) =>

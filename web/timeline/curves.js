@@ -60,7 +60,7 @@ export function rangeOf(lane) {
 }
 
 /** Index of the last point at or before a time; -1 before all. @param {CurvePoints} points @param {number} time */
-export function pointAt(points, time) {
+function pointAt(points, time) {
     let low = 0,
         high = points.n;
     while (low < high) {

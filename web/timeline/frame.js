@@ -31,7 +31,7 @@ function clipTo(canvas, box) {
 }
 
 /** @param {Parts} parts @param {Time} time */
-export function scaleOf(parts, time) {
+function scaleOf(parts, time) {
     return parts.axis.width / (time.end - time.begin);
 }
 

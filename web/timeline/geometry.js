@@ -3,11 +3,11 @@
 
 import { LANE } from "./curves.js";
 
-export const OVERVIEW = 26;
-export const AXIS = 24;
-export const STEPS = 16;
-export const SPLIT = 7;
-export const TITLE = 20; // of a pane, where there are two
+const OVERVIEW = 26;
+const AXIS = 24;
+const STEPS = 16;
+const SPLIT = 7;
+const TITLE = 20; // of a pane, where there are two
 const GUTTER = 196;
 const GUTTER_SHARE = 0.24;
 const ROWS_LEAST = 80;

@@ -2,7 +2,7 @@
 // The number of labels a frame is bounded; the widest boxes are not sought out, a frame that is full simply has no
 // more.
 
-export const MOST_LABELS = 1200;
+const MOST_LABELS = 1200;
 const LEAST_LETTERS = 3; // fewer say nothing
 const WHOLE = 6; // letters of a name that is shown whole or not at all, as F10
 const LONGEST = 200; // letters of a name that are looked at; names of a trace may be of any length

@@ -3,7 +3,7 @@
 // thin; a folded group is its header alone, which then shows one row. Positions are found by binary search; nothing is
 // built per row, so tracks of thousands of rows cost nothing until they are scrolled to.
 
-export const HEADER = 22; // of a group
+const HEADER = 22; // of a group
 export const GAP = 4; // below a track
 const ROW = 18; // of a row, at least
 const ROW_MOST = 44; // where there is room for more

@@ -62,7 +62,7 @@ export function mix(color, ground, share) {
 }
 
 /** How strong a pixel is that is filled by `weight`. @param {number} weight */
-export function strength(weight) {
+function strength(weight) {
     return LEAST + (1 - LEAST) * Math.min(1, weight);
 }
 

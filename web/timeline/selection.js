@@ -7,7 +7,7 @@ import { neighbourRow } from "./layout.js";
 /** @typedef {{pane: Pane, row: number, index: number, details: import("../types").Details}} Chosen */
 
 /** @param {import("../types").EventPlace | null} a @param {import("../types").EventPlace | null} b */
-export function samePlace(a, b) {
+function samePlace(a, b) {
     return a === b || (a !== null && b !== null && a.row === b.row && a.index === b.index);
 }
 
