@@ -1,8 +1,8 @@
 /* evenkeel/serve.h - the viewer's page from a server on this machine, for traces that are too large for a file.
  *
  * HTTP on 127.0.0.1, GET only. Every address begins with a token that is drawn for each start, requests for another
- * host than this one are refused, and nothing but what docs/view-json.md lists can be asked for: no path of a file is ever
- * made from a request. */
+ * host than this one are refused, and nothing but what docs/view-json.md lists can be asked for: no path of a file is
+ * ever made from a request. */
 #ifndef EVENKEEL_SERVE_H
 #define EVENKEEL_SERVE_H
 
