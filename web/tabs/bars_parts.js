@@ -84,6 +84,7 @@ export function legendOf(bars, colors, format) {
     const n = Math.max(1, bars.bars.length);
     const sums = bars.series.map((_, i) => totalOf(bars.bars.map((bar) => bar.values[i])));
     const whole = totalOf(sums);
+    const shared = bars.series.length > 1 && bars.unit !== "%" && whole > 0;
     const mean = (sum) => `${n > 1 ? "mean " : ""}${format.value(sum / n, bars.unit)}`;
     const items = bars.series.map((series, i) =>
         element(
@@ -94,7 +95,7 @@ export function legendOf(bars, colors, format) {
             element(
                 "span",
                 { class: "quiet" },
-                `${mean(sums[i])}${bars.series.length > 1 && bars.unit !== "%" ? `, ${percent(sums[i], whole)}` : ""}`,
+                `${mean(sums[i])}${shared ? `, ${percent(sums[i], whole)}` : ""}`,
             ),
         ),
     );
