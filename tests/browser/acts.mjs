@@ -146,6 +146,28 @@ test("Escape in the search and in a filter clears them and gives the keys back t
     }
 });
 
+test("Back goes to the tab before, and from the first one leaves the page", async (open) => {
+    const { page } = await timeline_of(open, "trace");
+    const shown = () => page.locator("[role=tab][aria-selected=true]").textContent();
+    const depth = () => page.evaluate(() => history.length);
+    const first = await depth();
+    await press(page, "w", 4);
+    const { begin, end } = await view_of(page);
+    equal(await depth(), first, "entries of the history after a zoom");
+    for (const title of ["Operators", "Memory"]) {
+        await go_to(page, title);
+        await view_of(page);
+    }
+    equal(await depth(), first + 2, "entries of the history after two tabs");
+    await page.goBack();
+    await until(async () => (await shown()) === "Operators", "Back does not go to the tab before");
+    await page.goBack();
+    await until(async () => (await shown()) === "Timeline", "Back does not go to the first tab");
+    const back = await view_of(page);
+    equal([back.begin, back.end], [begin, end], "what the timeline shows");
+    equal(await depth(), first + 2, "entries of the history after going back");
+});
+
 test("the plate at the pointer tells of what moving brought below it", async (open) => {
     const { page, at } = await timeline_of(open, "simulation");
     await at(600, 80);
