@@ -29,8 +29,12 @@ const buttonId = (tab) => `tab-${tab.id.replace(/[^\w-]+/g, "-")}`;
 
 /** @param {Document} doc */
 function page(doc) {
+    const tabIn = (/** @type {string} */ address) => new URLSearchParams(address.replace(/^#/, "")).get("tab");
     const state = makeState(doc, location.hash, (hash) => {
-        history.replaceState(null, "", `${location.pathname}${location.search}${hash === "" ? "" : `#${hash}`}`);
+        const address = `${location.pathname}${location.search}${hash === "" ? "" : `#${hash}`}`;
+        // Every tab is a step that the browser's Back takes back; what happens within one is not.
+        if (tabIn(hash) === tabIn(location.hash)) history.replaceState(null, "", address);
+        else history.pushState(null, "", address);
     });
     const system = matchMedia("(prefers-color-scheme: dark)");
     /** @type {Map<number, Promise<Context>>} by run */

@@ -402,9 +402,11 @@ static ek_status find_gaps(judge *j, ek_error *err)
         bool alike = most->stage == least->stage;
         ek_status status = add(
             j, "compute-gap", most, ek__rank_step_ns(most) > 0 ? gain / ek__rank_step_ns(most) : NAN, whole_ns(gain),
-            ek__pool_format(run->pool, "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the step.",
-                            ek__who_is(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
-                            100 * gap->gap),
+            ek__pool_format(
+                run->pool,
+                "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the device's part of the step.",
+                ek__who_is(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
+                100 * gap->gap),
             alike ? "Ranks of one stage should compute alike: look at sequence lengths, experts and the device's clock."
                   : "Stages differ: see stage-imbalance.",
             err);

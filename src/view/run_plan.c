@@ -84,7 +84,8 @@ static void memory_facts(const ek_view_run *run, ek__stream *s)
         snprintf(text, sizeof text, "stage %d", tightest);
         ek__view_fact(s, "least room", NAN, EK__UNIT_TEXT, text, EK__SIMULATED);
     }
-    ek__view_fact(s, memory_title(report, "memory limit", title), limit, memory_unit(report), NULL, NULL);
+    ek__view_fact(s, memory_title(report, report->stage_memory_mb ? "its memory limit" : "memory limit", title), limit,
+                  memory_unit(report), NULL, NULL);
     ek__view_fact(s, memory_title(report, "room below the limit", title), limit - t->peak_mb[tightest],
                   memory_unit(report) | EK__MORE, NULL, EK__SIMULATED);
     ek__view_fact(s, "fits", NAN, EK__UNIT_TEXT, ek__over_limit(report, t, tightest) ? "no, over the limit" : "yes",

@@ -110,6 +110,17 @@ static void put_overlap_bar(const ek_view_run *run, const ek_trace_rank *rank, c
     ek__bars_bar(x, label, ek__view_trace_group(run, rank), value, 2);
 }
 
+static bool has_communication(const ek_trace_run *run)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        for (int k = 0; k < run->rank[i].n_steps; k++) {
+            const ek_trace_breakdown *b = &run->rank[i].step[k].own;
+            if (ek__known(b->communication_not_overlapped) > 0 || ek__known(b->overlapped) > 0)
+                return true;
+        }
+    return false;
+}
+
 static void put_steps(const ek_view_run *run, ek__section *x)
 {
     if (!has_steps(run->trace))
@@ -117,6 +128,8 @@ static void put_steps(const ek_view_run *run, ek__section *x)
     begin_parts(x, "steps", "Every step", true);
     each_step(run, put_step_bar, EK__VIEW_MAX_BARS, x);
     ek__bars_end(x, NAN);
+    if (!has_communication(run->trace))
+        return;
     ek__bars_begin(x, "overlap", "Communication of every step, exposed and behind computing", EK__UNIT_NS);
     ek__bars_series(x, "not overlapped", EK_VIEW_OVERLAP_NOT_OVERLAPPED);
     ek__bars_series(x, "behind computing", EK_VIEW_OVERLAP_COMMUNICATION);

@@ -129,6 +129,57 @@ test("searching goes to the next and the previous event of a name", async (open)
     await until(async () => (await view_of(page)).selected === first, `Shift+Enter does not go back from ${second} to ${first}`);
 });
 
+test("Escape in the search and in a filter clears them and gives the keys back to the timeline", async (open) => {
+    const { page } = await timeline_of(open, "operators");
+    await page.keyboard.press("/");
+    await page.keyboard.type("flashattention");
+    await page.keyboard.press("Enter");
+    await until(async () => (await view_of(page)).selected, "nothing was found");
+    for (const enter of [null, () => page.locator("input#filter-name").fill("Mat")]) {
+        await enter?.();
+        const { begin, end } = await view_of(page);
+        await page.keyboard.press("Escape");
+        await press(page, "w", 4);
+        const after = await view_of(page);
+        equal([after.given.get("find"), after.given.get("name")], [null, null], "what is searched and filtered");
+        check(after.end - after.begin < (begin === null ? Infinity : end - begin), "W does not zoom after Escape");
+    }
+});
+
+test("Back goes to the tab before, and from the first one leaves the page", async (open) => {
+    const { page } = await timeline_of(open, "trace");
+    const shown = () => page.locator("[role=tab][aria-selected=true]").textContent();
+    const depth = () => page.evaluate(() => history.length);
+    const first = await depth();
+    await press(page, "w", 4);
+    const { begin, end } = await view_of(page);
+    equal(await depth(), first, "entries of the history after a zoom");
+    for (const title of ["Operators", "Memory"]) {
+        await go_to(page, title);
+        await view_of(page);
+    }
+    equal(await depth(), first + 2, "entries of the history after two tabs");
+    await page.goBack();
+    await until(async () => (await shown()) === "Operators", "Back does not go to the tab before");
+    await page.goBack();
+    await until(async () => (await shown()) === "Timeline", "Back does not go to the first tab");
+    const back = await view_of(page);
+    equal([back.begin, back.end], [begin, end], "what the timeline shows");
+    equal(await depth(), first + 2, "entries of the history after going back");
+});
+
+test("the plate at the pointer tells of what moving brought below it", async (open) => {
+    const { page, at } = await timeline_of(open, "simulation");
+    await at(600, 80);
+    const seen = new Set();
+    for (let i = 0; i < 6; i++) {
+        await page.waitForTimeout(200);
+        seen.add(JSON.stringify(await page.locator(".tip:visible").allTextContents()));
+        await press(page, "d", 3);
+    }
+    check(seen.size > 1, `the plate stays as it was: ${[...seen].join(" / ")}`);
+});
+
 test("a flow of an event leads to the event that launched it and back", async (open) => {
     const { page } = await timeline_of(open, "operators");
     await page.keyboard.press("/");

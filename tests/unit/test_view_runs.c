@@ -450,6 +450,50 @@ static const json_t *fact(const json_t *run, const char *label)
     return found;
 }
 
+/* The shares above the tabs are those of the bars: of the whole step, with what the device waits before its first
+ * kernel. */
+static void shares_are_of_the_whole_step(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    const json_t *run = decoded(&shown, &root), *bars = need(run, "breakdown", "bars", "ranks");
+    double part[EK__N_RANK_PARTS] = {0}, whole = 0;
+    for (size_t r = 0; r < N_RANKS; r++) {
+        whole += sum_of(bar_at(bars, r));
+        for (size_t k = 0; k < EK__N_RANK_PARTS; k++)
+            part[k] += number(json_array_get(json_object_get(bar_at(bars, r), "values"), k));
+    }
+    is_near(number(json_object_get(fact(run, "mean step"), "value")), whole / N_RANKS);
+    is_near(number(json_object_get(fact(run, "computing"), "value")),
+            100 * (part[EK__RANK_ALONE] + part[EK__RANK_OVERLAPPED]) / whole);
+    is_near(number(json_object_get(fact(run, "exposed communication"), "value")),
+            100 * (part[EK__RANK_EXPOSED] + part[EK__RANK_WAITING]) / whole);
+    is_near(number(json_object_get(fact(run, "idle"), "value")),
+            100 * (part[EK__RANK_DATA] + part[EK__RANK_HOST] + part[EK__RANK_FREE]) / whole);
+    json_decref(root);
+    free_fixture(f);
+}
+
+/* A chart of communication stands where there is some. */
+static void no_chart_of_nothing(void **state)
+{
+    (void)state;
+    fixture *f = new_fixture();
+    json_t *root;
+    const ek_view_run shown = {.name = "run", .trace = &f->run};
+    assert_non_null(piece(decoded(&shown, &root), "breakdown", "bars", "overlap"));
+    json_decref(root);
+    for (int r = 0; r < N_RANKS; r++)
+        for (int s = 0; s < N_STEPS; s++)
+            f->step[r][s].own.communication_not_overlapped = f->step[r][s].own.overlapped =
+                s % 2 ? 0 : EK_TRACE_UNKNOWN;
+    assert_null(piece(decoded(&shown, &root), "breakdown", "bars", "overlap"));
+    json_decref(root);
+    free_fixture(f);
+}
+
 /* Which way is better is said where it is known, of a fact as of a column, and of nothing else. */
 static void what_is_better_is_said(void **state)
 {
@@ -886,6 +930,8 @@ static void steps_stand_in_the_timeline_of_the_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        {"shares of a step are of the whole step", shares_are_of_the_whole_step, NULL, NULL, NULL},
+        {"a chart of communication stands where there is some", no_chart_of_nothing, NULL, NULL, NULL},
         cmocka_unit_test(a_prediction_is_that_of_its_struct),
         cmocka_unit_test(bars_add_up_to_steps),
         cmocka_unit_test(tables_are_those_of_the_structs),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asTable, fullText, inkOn, longestOf, seriesColors, totalOf } from "../../web/tabs/bars_parts.js";
+import { asTable, fullText, inkOn, legendTexts, longestOf, seriesColors, totalOf } from "../../web/tabs/bars_parts.js";
 import { unbroken } from "../../web/tabs/lines.js";
 import { makeColors } from "../../web/colors.js";
 import { format } from "../../web/format.js";
@@ -116,4 +116,11 @@ test("a line is broken where there is no value and nowhere else", () => {
     );
     assert.deepEqual(unbroken([[0, null]]), []);
     assert.deepEqual(unbroken([]), []);
+});
+
+test("the legend has means, and shares only of parts that make up a whole", () => {
+    const of = (values) => legendTexts({ ...bars, bars: values.map((pair) => ({ label: "", group: null, values: pair })) }, format);
+    assert.deepEqual(of([[1, 3], [2, 6]]), { parts: ["mean 1.5 MB, 25.0 %", "mean 4.5 MB, 75.0 %"], all: "mean 6 MB" });
+    assert.deepEqual(of([[0, 0]]), { parts: ["0 MB", "0 MB"], all: "0 MB" });
+    assert.deepEqual(of([[-2, 8]]).parts, ["\u22122 MB, taken off and not drawn", "8 MB"]);
 });

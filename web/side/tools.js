@@ -39,9 +39,9 @@ export function showTools(root, context) {
             event.preventDefault();
             go(!event.shiftKey);
         } else if (event.key === "Escape") {
-            if (query.value === "") query.blur();
             query.value = "";
             typed();
+            query.blur(); // keys belong to the timeline again
         }
     }
 
@@ -104,9 +104,10 @@ export function showTools(root, context) {
             id, class: kind, type: "text", value: state.view.filter[key], placeholder: "all", title: hint, autocomplete: "off",
             list: offers.length > 0 ? `${id}-offers` : null,
             onkeydown: (/** @type {KeyboardEvent} */ event) => {
-                if (event.key !== "Escape" || input.value === "") return;
+                if (event.key !== "Escape") return;
                 input.value = "";
                 input.dispatchEvent(new Event("input"));
+                input.blur(); // keys belong to the timeline again
             },
             oninput: () => {
                 state.set({ filter: { ...state.view.filter, [key]: input.value } });

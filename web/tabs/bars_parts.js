@@ -79,28 +79,37 @@ export function fullText(bars, bar, format) {
     return [`${bar.label}: ${format.value(total, bars.unit)}`, ...lines].join("\n");
 }
 
-/** Legend: each part with its colour, its mean over all bars and its share of them. */
-export function legendOf(bars, colors, format) {
+/**
+ * What the legend says of each part and of all: means over all bars, and shares of them where parts make up a whole. A
+ * part below 0 has no length, and shares beside it would add up to more than all.
+ * @param {import("../types").Bars} bars @param {import("../types").Format} format
+ * @returns {{ parts: string[], all: string }}
+ */
+export function legendTexts(bars, format) {
     const n = Math.max(1, bars.bars.length);
     const sums = bars.series.map((_, i) => totalOf(bars.bars.map((bar) => bar.values[i])));
     const whole = totalOf(sums);
+    const shared = bars.series.length > 1 && bars.unit !== "%" && whole > 0 && sums.every((sum) => sum >= 0);
     const mean = (sum) => `${n > 1 ? "mean " : ""}${format.value(sum / n, bars.unit)}`;
+    const more = (sum) => (sum < 0 ? ", taken off and not drawn" : shared ? `, ${percent(sum, whole)}` : "");
+    return { parts: sums.map((sum) => `${mean(sum)}${more(sum)}`), all: mean(whole) };
+}
+
+/** Legend: each part with its colour, its mean over all bars and its share of them. */
+export function legendOf(bars, colors, format) {
+    const texts = legendTexts(bars, format);
     const items = bars.series.map((series, i) =>
         element(
             "li",
             {},
             element("span", { class: "swatch", style: { background: colors[i] } }),
             series.name,
-            element(
-                "span",
-                { class: "quiet" },
-                `${mean(sums[i])}${bars.series.length > 1 && bars.unit !== "%" ? `, ${percent(sums[i], whole)}` : ""}`,
-            ),
+            element("span", { class: "quiet" }, texts.parts[i]),
         ),
     );
     const all =
         bars.series.length > 1 && bars.bars.length > 1
-            ? element("li", {}, "All", element("span", { class: "quiet" }, mean(whole)))
+            ? element("li", {}, "All", element("span", { class: "quiet" }, texts.all))
             : null;
     return element("ul", { class: "legend" }, items, all);
 }

@@ -18,6 +18,7 @@ export function newPicture(it, hover) {
     const overview_rows = rowsForOverview(panes[0].timeline);
     let palette = readPalette(holder);
     let few_arrows = true;
+    let drawn = { begin: NaN, end: NaN }; // the stretch of time of the last picture
     /** @type {HTMLCanvasElement | null} */
     let overview = null;
 
@@ -139,9 +140,11 @@ export function newPicture(it, hover) {
         canvas2d.fillStyle = palette.css.strong;
         canvas2d.fillRect(it.parts.gutter - 1, 0, 1, it.parts.height);
         drawScrollbars();
-        if ((moved || it.fresh) && it.over !== null) {
+        const slid = view.begin !== drawn.begin || view.end !== drawn.end;
+        if ((moved || slid || it.fresh) && it.over !== null) {
             hover();
         }
+        drawn = time;
         it.fresh = false;
         if (panes.every((pane) => pane.layout.lines.length === 0)) {
             drawHint(
@@ -157,7 +160,7 @@ export function newPicture(it, hover) {
         if (base !== "") {
             return `${base.replace(DATE, "")} +`;
         }
-        return origin === null ? "" : "From the begin (click: clock)";
+        return origin === null ? "" : "From the start (click: clock)";
     }
 
     /** What stands beside the overview. @param {string} base */
