@@ -119,7 +119,8 @@ test("a line is broken where there is no value and nowhere else", () => {
 });
 
 test("the legend has means, and shares only of parts that make up a whole", () => {
-    const of = (values) => legendTexts({ ...bars, bars: values.map((pair) => ({ label: "", group: null, values: pair })) }, format);
+    const bar = (values) => ({ label: "", group: null, values });
+    const of = (pairs) => legendTexts({ ...bars, bars: pairs.map(bar) }, format);
     assert.deepEqual(of([[1, 3], [2, 6]]), { parts: ["mean 1.5 MB, 25.0 %", "mean 4.5 MB, 75.0 %"], all: "mean 6 MB" });
     assert.deepEqual(of([[0, 0]]), { parts: ["0 MB", "0 MB"], all: "0 MB" });
     assert.deepEqual(of([[-2, 8]]).parts, ["\u22122 MB, taken off and not drawn", "8 MB"]);
