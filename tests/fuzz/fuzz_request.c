@@ -52,6 +52,7 @@ static size_t print(const ek__request *r, char *out)
         {EK__HAS(TIME), "time", r->time},    {EK__HAS(RESOLUTION), "resolution", r->resolution},
         {EK__HAS(LIMIT), "limit", r->limit}, {EK__HAS(COUNTER), "counter", r->counter},
         {EK__HAS(ROW), "row", r->row},       {EK__HAS(INDEX), "index", r->index},
+        {EK__HAS(RUN), "run", r->run},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (r->given & numbers[i].given)
