@@ -76,9 +76,8 @@ export function untransposed(bytes, at, n) {
  * @returns {Columns}
  */
 function cutColumns(timeline, bytes) {
-    const { n_held, n_points } = timeline;
-    // A server keeps events and arrows to itself.
-    const [n_events, n_arrows] = timeline.names === null ? [0, 0] : [timeline.n_events, timeline.n_arrows];
+    const { n_arrows, n_held, n_points } = timeline;
+    const n_events = timeline.names === null ? 0 : timeline.n_events; // a server keeps them to itself
     const expected = 20 * n_events + 28 * n_arrows + 32 * n_held + 16 * n_points;
     if (bytes.length !== expected) {
         throw new Error(`its columns have ${bytes.length} bytes, ${expected} were expected. Write the page anew.`);

@@ -1,6 +1,7 @@
 // Events that stand in the page itself: flat columns, a tree of sums a row (blocks.js), and binary searches in them.
 // Everything is at hand at once; only sums over a range give way to the page now and then.
 
+import { makeArrowList, noArrows } from "./arrow_list.js";
 import { fillRoom, firstAfter, firstFrom, makeRoom, makeRow } from "./blocks.js";
 import { lineReader, inflate, readColumns } from "./document.js";
 import { makeFixed } from "./fixed.js";
@@ -15,36 +16,8 @@ const turn_ms = 8; // of sums, before the page may draw
 const events_per_look = 4096; // between looks at the clock
 const most_flows = 256;
 
-/** So many arrows are passed over at once where all of them end before what is shown. */
-const arrow_block = 64;
-
 /** @param {string} text */
 const lower = (text) => text.toLowerCase();
-
-/**
- * Arrows in order of their earlier time, with the latest time of each block.
- * @param {Columns["arrows"]} arrows
- */
-function sortArrows(arrows) {
-    const n = arrows.from_time.length;
-    const early = Float64Array.from(arrows.from_time, (time, i) => Math.min(time, arrows.to_time[i]));
-    const late = Float64Array.from(arrows.from_time, (time, i) => Math.max(time, arrows.to_time[i]));
-    const order = Uint32Array.from({ length: n }, (_, i) => i).sort((a, b) => early[a] - early[b] || a - b);
-    const latest = new Float64Array(Math.ceil(n / arrow_block)).fill(-Infinity);
-    order.forEach((arrow, i) => {
-        const block = Math.floor(i / arrow_block);
-        latest[block] = Math.max(latest[block], late[arrow]);
-    });
-    return { early: early.map((_, i) => early[order[i]]), late, order, latest };
-}
-
-/** Numbers of arrows by a row at one of their ends. @param {Uint32Array} rows @param {number} n_rows */
-function byRow(rows, n_rows) {
-    /** @type {number[][]} */
-    const lists = Array.from({ length: n_rows }, () => []);
-    rows.forEach((row, arrow) => lists[row]?.push(arrow));
-    return lists;
-}
 
 /** Lets the page draw. */
 const giveWay = () => new Promise((resolve) => setTimeout(resolve, 0));
@@ -92,10 +65,7 @@ export function makeEmbedded(timeline, columns, line) {
     });
     /** @type {Map<number, Uint8Array>} types of a row's events, made when it is first drawn event by event */
     const types = new Map();
-    const arrows = columns.arrows;
-    const sorted = sortArrows(arrows);
-    /** @type {{ from: number[][], to: number[][] } | null} */
-    let arrows_of_row = null;
+    const arrows = makeArrowList(timeline, columns.arrows);
     const fixed = makeFixed(timeline, columns);
     const tracks = allTracks(timeline);
     const ends_of_blocks = Array.from(places.row_track, (track) => tracks[track].class === "stage");
@@ -142,25 +112,18 @@ export function makeEmbedded(timeline, columns, line) {
 
     /** @param {number} row @param {number} index @returns {import("./types").Flow[]} */
     function flows(row, index) {
-        arrows_of_row ??= { from: byRow(arrows.from_row, n_rows), to: byRow(arrows.to_row, n_rows) };
         /** @type {import("./types").Flow[]} */
         const found = [];
-        const look = (/** @type {number[]} */ list, /** @type {boolean} */ outgoing) => {
-            const [here, there, there_row] = outgoing
-                ? [arrows.from_time, arrows.to_time, arrows.to_row]
-                : [arrows.to_time, arrows.from_time, arrows.from_row];
-            for (const arrow of list) {
-                if (found.length >= most_flows) return;
-                if (arrowEnd(row, here[arrow], outgoing) !== index) continue;
-                const other = arrowEnd(there_row[arrow], there[arrow], !outgoing);
-                const name = timeline.arrow_names[arrows.name[arrow]] ?? "";
-                const nothing = { row: -1, index: 0, begin: there[arrow], end: there[arrow], name: "" };
-                const event = other === null ? nothing : seen(there_row[arrow], other);
-                found.push({ ...event, outgoing, name, event: event.name });
+        for (const outgoing of [true, false]) {
+            for (const arrow of arrows.at(row, outgoing)) {
+                if (found.length >= most_flows) break;
+                if (arrowEnd(row, arrow.here, outgoing) !== index) continue;
+                const other = arrowEnd(arrow.row, arrow.there, !outgoing);
+                const nothing = { row: -1, index: 0, begin: arrow.there, end: arrow.there, name: "" };
+                const event = other === null ? nothing : seen(arrow.row, other);
+                found.push({ ...event, outgoing, name: arrow.name, event: event.name });
             }
-        };
-        look(arrows_of_row.from[row], true);
-        look(arrows_of_row.to[row], false);
+        }
         return found;
     }
 
@@ -297,28 +260,7 @@ export function makeEmbedded(timeline, columns, line) {
             return totals;
         },
 
-        arrows(wanted, begin, end_time, limit) {
-            const shown = new Uint8Array(n_rows);
-            for (const row of wanted) shown[row] = 1;
-            /** @type {import("./types").Arrows} */
-            const out = { all: true, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
-            const last = firstAfter(sorted.early, end_time);
-            for (let i = 0; i < last; i++) {
-                if (i % arrow_block === 0 && sorted.latest[i / arrow_block] < begin) {
-                    i += arrow_block - 1;
-                    continue;
-                }
-                const arrow = sorted.order[i];
-                if (sorted.late[arrow] < begin || !(shown[arrows.from_row[arrow]] || shown[arrows.to_row[arrow]])) continue;
-                if (out.name.length >= limit) return { ...out, all: false };
-                out.from_row.push(arrows.from_row[arrow]);
-                out.from_time.push(arrows.from_time[arrow]);
-                out.to_row.push(arrows.to_row[arrow]);
-                out.to_time.push(arrows.to_time[arrow]);
-                out.name.push(timeline.arrow_names[arrows.name[arrow]] ?? "");
-            }
-            return out;
-        },
+        arrows: (wanted, begin, end_time, limit) => arrows.addTo(noArrows(), wanted, begin, end_time, limit),
 
         curve: (curve, begin, end_time, resolution) =>
             curve < fixed.n_curves ? fixed.curve(curve, begin, end_time, resolution) : null,

@@ -2,6 +2,7 @@
 // until better came; what a frame lacks is asked for in one request for all its rows, then a screen on each side, then
 // the whole at its coarsest. Requests that nobody waits for any more are ended. Times are whole nanoseconds here.
 
+import { makeArrowList, noArrows } from "./arrow_list.js";
 import { readColumns } from "./document.js";
 import { makeFixed } from "./fixed.js";
 import { asList, placeRows } from "./rows.js";
@@ -14,10 +15,11 @@ const most_rows = 4096; // of a request
 const most_names = 4096;
 const names_wait_ms = 20;
 const names_kept = 300000;
+const most_own_flows = 64;
 const arrows_margin = 1; // screens on each side
 
 /** Members of a timeline that come with the figures; rows stay as they are. @type {(keyof Timeline)[]} */
-const of_document = ["steps", "curves", "n_held", "n_points", "held_names", "data"];
+const of_document = ["steps", "curves", "n_held", "n_points", "held_names", "n_arrows", "arrow_names", "data"];
 
 /** @typedef {{ level: number, rows: number[], first: number, last: number }} Wanted */
 
@@ -140,6 +142,8 @@ export function makeServed(timeline, get, failed) {
     let pause_until = 0; // after an error
     /** @type {ReturnType<typeof makeFixed> | null} what the document has of it */
     let fixed = null;
+    /** Those between ranks, which no file has by itself. @type {ReturnType<typeof makeArrowList> | null} */
+    let own_arrows = null;
 
     const clipped = (/** @type {number} */ begin, /** @type {number} */ end) => {
         const from = Math.min(Math.max(begin, whole.begin), whole.end);
@@ -259,6 +263,18 @@ export function makeServed(timeline, get, failed) {
     /** @type {Map<number, Latest<import("./types").CurvePoints>>} by counter: curves of the document may come later */
     const curves = new Map();
 
+    /** Flows of an event over arrows that came with the figures. @param {number} row @param {number} begin @param {number} end */
+    async function ownFlows(row, begin, end) {
+        const found = [true, false].flatMap((outgoing) => (own_arrows?.at(row, outgoing) ?? [])
+            .filter(({ here }) => here >= begin && here <= end).map((arrow) => ({ ...arrow, outgoing })));
+        return Promise.all(found.slice(0, most_own_flows).map(async ({ row: other, there, name, outgoing }) => {
+            const index = await source.at(other, there);
+            if (index === null) return { outgoing, name, row: -1, index: 0, begin: there, end: there, event: "" };
+            const event = await (await get("event", { row: other, index })).json();
+            return { outgoing, name, row: other, index, begin: event.begin, end: event.end, event: event.name };
+        }));
+    }
+
     /** @type {Source} */
     const source = {
         timeline,
@@ -294,7 +310,8 @@ export function makeServed(timeline, get, failed) {
         async details({ row, index }) {
             const answer = await (await get("event", { row, index })).json();
             const args = answer.args !== null && typeof answer.args === "object" ? answer.args : null;
-            return { ...answer, args, layer: answer.layer ?? "", flows: answer.flows ?? [] };
+            const own = await ownFlows(row, answer.begin, answer.end);
+            return { ...answer, args, layer: answer.layer ?? "", flows: [...(answer.flows ?? []), ...own] };
         },
 
         async at(row, time) {
@@ -327,7 +344,7 @@ export function makeServed(timeline, get, failed) {
         },
 
         arrows(rows, begin, end, limit) {
-            if (rows.length === 0) return { all: true, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
+            if (rows.length === 0) return noArrows();
             const shown = clipped(begin, end);
             const list = asList(rows.slice(0, most_rows)); // of a picture: more than it has lines of pixels
             const level = levelOf((shown.end - shown.begin) / 1024);
@@ -339,7 +356,7 @@ export function makeServed(timeline, get, failed) {
                 const query = { rows: list, begin: down(from), end: up(to), limit };
                 const answer = await (await get("arrows", query, signal)).json();
                 /** @type {import("./types").Arrows} */
-                const out = { all: answer.all, from_row: [], from_time: [], to_row: [], to_time: [], name: [] };
+                const out = { ...noArrows(), all: answer.all };
                 for (const [from_row, from_time, to_row, to_time, name] of answer.arrows) {
                     out.from_row.push(from_row);
                     out.from_time.push(from_time);
@@ -349,7 +366,12 @@ export function makeServed(timeline, get, failed) {
                 }
                 return { begin: from, end: to, arrows: out };
             });
-            return arrows.answer?.arrows ?? null;
+            const theirs = arrows.answer?.arrows ?? null;
+            if (own_arrows === null || theirs === null) return theirs;
+            const { from_row, from_time, to_row, to_time, name } = theirs;
+            const both = { all: theirs.all, from_row: [...from_row], from_time: [...from_time], to_row: [...to_row], to_time: [...to_time],
+                name: [...name] };
+            return own_arrows.addTo(both, rows, shown.begin, shown.end, limit);
         },
 
         curve(curve, begin, end, resolution) {
@@ -378,6 +400,7 @@ export function makeServed(timeline, get, failed) {
             const columns = all.data === null ? null : await readColumns(all);
             for (const member of of_document) Object.assign(timeline, { [member]: all[member] });
             fixed = columns === null ? null : makeFixed(timeline, columns);
+            own_arrows = columns === null || timeline.n_arrows === 0 ? null : makeArrowList(timeline, columns.arrows);
         },
     };
     return source;

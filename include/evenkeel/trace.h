@@ -457,6 +457,12 @@ typedef struct ek_trace_pair {
     int64_t from_wait, to_wait; /**< how much longer than the other each side took, summed */
 } ek_trace_pair;
 
+/** One transfer that was seen on both sides: run->rank[from_rank].communication.collective[from] sent it. Of exchanges
+ *  (SendRecv) the rank of the lower number is the sender. */
+typedef struct ek_trace_transfer {
+    int from_rank, from, to_rank, to; /**< indices */
+} ek_trace_transfer;
+
 /** Largest minus smallest over the ranks, in shares of the mean of the summed parts. */
 typedef struct ek_trace_gap {
     const char *part; /**< "computing", "communication_not_overlapped", "free" */
@@ -534,9 +540,11 @@ typedef struct ek_trace_run {
     int n_ballots;
     ek_trace_ballot *ballot; /**< [n_ballots]: the first EK_TRACE_MAX_BALLOTS, by group, name and occurrence */
     int n_pairs;
-    ek_trace_pair *pair;       /**< [n_pairs], by from, to, group */
-    int64_t n_unpaired;        /**< sends and receives whose other side is not there */
-    int64_t n_voted_operators; /**< collectives whose durations were compared over two ranks or more */
+    ek_trace_pair *pair; /**< [n_pairs], by from, to, group */
+    int n_transfers;
+    ek_trace_transfer *transfer; /**< [n_transfers]: what the pairs sum up, by group, name and occurrence */
+    int64_t n_unpaired;          /**< sends and receives whose other side is not there */
+    int64_t n_voted_operators;   /**< collectives whose durations were compared over two ranks or more */
     ek_trace_gap *gap;
     int n_transports, n_slow_links;
     ek_trace_run_transport *transport; /**< [n_transports], by name */

@@ -14,7 +14,7 @@ typedef enum direction { SEND, RECEIVE, EXCHANGE } direction;
 
 typedef struct side {
     const char *group, *tail; /* "" without a group; behind the operation */
-    int64_t end, duration;
+    int64_t end;
     int rank, index, nth;
     direction direction;
     bool paired;
@@ -76,7 +76,6 @@ static side *gather(const ek_trace_options *options, const ek_trace_run *run, si
             all[(*n)++] = (side){.group = one->group ? one->group : "",
                                  .tail = tail_of(one->name),
                                  .end = ek__ns_add(one->start, one->duration),
-                                 .duration = one->duration,
                                  .rank = r,
                                  .index = i,
                                  .direction = d};
@@ -107,21 +106,15 @@ static int64_t distance(const side *x, const side *y)
     return x->end > y->end ? ek__ns_sub(x->end, y->end) : ek__ns_sub(y->end, x->end);
 }
 
-static ek_trace_pair pair_of(const ek_trace_run *run, const side *x, const side *y)
+static ek_trace_transfer transfer_of(const ek_trace_run *run, const side *x, const side *y)
 {
     bool swap = x->direction == EXCHANGE ? run->rank[y->rank].rank < run->rank[x->rank].rank : x->direction != SEND;
     const side *from = swap ? y : x, *to = swap ? x : y;
-    int64_t longer = ek__ns_sub(from->duration, to->duration);
-    return (ek_trace_pair){.from = run->rank[from->rank].rank,
-                           .to = run->rank[to->rank].rank,
-                           .group = from->group[0] ? from->group : NULL,
-                           .n = 1,
-                           .from_wait = longer > 0 ? longer : 0,
-                           .to_wait = longer < 0 ? ek__ns_sub(0, longer) : 0};
+    return (ek_trace_transfer){from->rank, from->index, to->rank, to->index};
 }
 
-/* The sides of one name: the two nearest ends again and again. `pair` has room for n / 2. @return how many */
-static size_t pair_up(const ek_trace_run *run, side *s, size_t n, ek_trace_pair *pair)
+/* The sides of one name: the two nearest ends again and again. `out` has room for n / 2. @return how many */
+static size_t pair_up(const ek_trace_run *run, side *s, size_t n, ek_trace_transfer *out)
 {
     size_t n_pairs = 0;
     for (; n <= MAX_CANDIDATES; n_pairs++) {
@@ -135,9 +128,24 @@ static size_t pair_up(const ek_trace_run *run, side *s, size_t n, ek_trace_pair 
         if (!best_x)
             break;
         best_x->paired = best_y->paired = true;
-        pair[n_pairs] = pair_of(run, best_x, best_y);
+        out[n_pairs] = transfer_of(run, best_x, best_y);
     }
     return n_pairs;
+}
+
+/* ---- their sums ---- */
+
+static ek_trace_pair pair_of(const ek_trace_run *run, const ek_trace_transfer *t)
+{
+    const ek_trace_collective *from = &run->rank[t->from_rank].communication.collective[t->from];
+    const ek_trace_collective *to = &run->rank[t->to_rank].communication.collective[t->to];
+    int64_t longer = ek__ns_sub(from->duration, to->duration);
+    return (ek_trace_pair){.from = run->rank[t->from_rank].rank,
+                           .to = run->rank[t->to_rank].rank,
+                           .group = from->group && from->group[0] ? from->group : NULL,
+                           .n = 1,
+                           .from_wait = longer > 0 ? longer : 0,
+                           .to_wait = longer < 0 ? ek__ns_sub(0, longer) : 0};
 }
 
 static int by_ranks(const void *a, const void *b)
@@ -167,41 +175,50 @@ static size_t bring_together(ek_trace_pair *pair, size_t n)
     return kept;
 }
 
-static ek_status keep(ek_trace_run *run, const ek_trace_pair *pair, size_t n, int64_t n_unpaired, ek_error *err)
+/* `pair`: scratch for n_transfers. */
+static ek_status keep(ek_trace_run *run, const ek_trace_transfer *transfer, size_t n_transfers, ek_trace_pair *pair,
+                      ek_error *err)
 {
-    ek_trace_pair *list = ek__pool_alloc(run->pool, n, sizeof *list);
-    if (!list || n > INT32_MAX)
+    for (size_t i = 0; i < n_transfers; i++)
+        pair[i] = pair_of(run, &transfer[i]);
+    size_t n_pairs = bring_together(pair, n_transfers);
+    ek_trace_transfer *transfers = ek__pool_alloc(run->pool, n_transfers, sizeof *transfers);
+    ek_trace_pair *pairs = ek__pool_alloc(run->pool, n_pairs, sizeof *pairs);
+    if (!transfers || !pairs || n_transfers > INT32_MAX)
         return ek__no_memory(err);
-    for (size_t i = 0; i < n; i++)
-        list[i] = pair[i];
-    run->pair = list;
-    run->n_pairs = (int)n;
-    run->n_unpaired = n_unpaired;
+    if (n_transfers > 0) {
+        memcpy(transfers, transfer, n_transfers * sizeof *transfers);
+        memcpy(pairs, pair, n_pairs * sizeof *pairs);
+    }
+    run->transfer = transfers;
+    run->n_transfers = (int)n_transfers;
+    run->pair = pairs;
+    run->n_pairs = (int)n_pairs;
     return EK_OK;
 }
 
 ek_status ek__compare_pairs(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
 {
-    size_t n, n_pairs = 0, n_transfers;
+    size_t n, n_transfers = 0;
     if (run->n_ranks < 2)
         return EK_OK;
     side *all = gather(options, run, &n);
-    ek_trace_pair *pair = all ? ek__alloc(n / 2 + 1, sizeof *pair) : NULL;
-    if (!pair) {
-        free(all);
-        return ek__no_memory(err);
-    }
-    if (n > 0)
+    ek_trace_transfer *transfer = all ? ek__alloc(n / 2 + 1, sizeof *transfer) : NULL;
+    ek_trace_pair *pair = transfer ? ek__alloc(n / 2 + 1, sizeof *pair) : NULL;
+    ek_status status = pair ? EK_OK : ek__no_memory(err);
+    if (status == EK_OK && n > 0)
         number_transfers(all, n);
-    for (size_t i = 0, end; i < n; i = end) {
+    for (size_t i = 0, end; i < n && status == EK_OK; i = end) {
         for (end = i + 1; end < n && all[end].nth == all[i].nth && by_name(&all[i], &all[end]) == 0;)
             end++;
-        n_pairs += pair_up(run, &all[i], end - i, pair + n_pairs);
+        n_transfers += pair_up(run, &all[i], end - i, transfer + n_transfers);
     }
-    n_transfers = n_pairs;
-    n_pairs = bring_together(pair, n_pairs);
-    ek_status status = keep(run, pair, n_pairs, (int64_t)(n - 2 * n_transfers), err);
-    free(all);
+    if (status == EK_OK)
+        status = keep(run, transfer, n_transfers, pair, err);
+    if (status == EK_OK)
+        run->n_unpaired = (int64_t)(n - 2 * n_transfers);
     free(pair);
+    free(transfer);
+    free(all);
     return status;
 }

@@ -273,6 +273,7 @@ static ek_status timeline(const ek_view_run *run, bool served, ek__view_timeline
     if (run->trace) {
         ek__view_trace_steps(run, ek__index_origin(run->index), f.t);
         ek__view_trace_curves(run, ek__index_origin(run->index), f.t);
+        ek__view_trace_transfers(run, f.t);
     }
     ek__timeline_span(f.t, 0, (double)ek__index_end(run->index));
     *out = f.t;

@@ -288,18 +288,27 @@ test("what the document has comes into the timeline that is shown, and counters 
         return Buffer.from(bytes_.map((_, i) => bytes_[(i % values.length) * 8 + Math.floor(i / values.length)]));
     };
     const numbers = (values) => Buffer.from(Uint32Array.from(values).buffer);
-    const data = deflateSync(Buffer.concat([...[[10], [90], [64]].map(transposed), transposed([0, 50, 80]), transposed([1, 7, 3]),
-        numbers([1]), numbers([0])])).toString("base64");
-    const early = { ...timeline, names: null, data: null, steps: [], curves: [], n_held: 0, n_points: 0,
+    // An arrow from row 0 to row 2, a piece that is held, a curve of three points.
+    const data = deflateSync(Buffer.concat([...[[20], [70], [10], [90], [64]].map(transposed), transposed([0, 50, 80]),
+        transposed([1, 7, 3]), ...[[0], [2], [0], [1], [0]].map(numbers)])).toString("base64");
+    const early = { ...timeline, names: null, data: null, steps: [], curves: [], n_held: 0, n_points: 0, n_arrows: 0, arrow_names: [],
         counters: [{ name: "c", group: 0, unit: "", least: 5, most: 5, n: 1 }] };
     const asked = [];
-    const get = async (path, query) => (asked.push({ path, ...query }), new Response(JSON.stringify({ points: [[0, 5, 5, 5]] })));
+    const events_there = [{ name: "send", begin: 15, end: 30 }, null, { name: "receive", begin: 40, end: 71 }];
+    const answers = {
+        curve: () => ({ points: [[0, 5, 5, 5]] }),
+        arrows: () => ({ all: true, arrows: [[3, 1, 3, 2, "launch"]] }),
+        event: ({ row }) => ({ ...events_there[row], type: 0, layer: "", args: null, text: null, flows: [] }),
+        at: ({ row, time }) => (row === 2 && Number(time) === 70 ? { index: 4 } : row === 0 ? { index: 7 } : null),
+    };
+    const get = async (path, query) => (asked.push({ path, ...query }), new Response(JSON.stringify(answers[path](query))));
     const source = makeServed(early, get, failed);
     assert.equal(source.curve(0, 0, 100, 1), null);
     await settle();
     assert.equal(source.curve(0, 0, 100, 1).most[0], 5, "the counter");
     const all = { ...early, steps: [{ name: "1", group: 0, begin: 0, end: 50 }], n_held: 1, n_points: 3, data,
-        curves: [{ name: "memory", group: 1, unit: "MB", limit: 9, steps: true, n: 3 }], held_names: { text: ["block"], type: [2] } };
+        curves: [{ name: "memory", group: 1, unit: "MB", limit: 9, steps: true, n: 3 }], held_names: { text: ["block"], type: [2] },
+        n_arrows: 1, arrow_names: ["transfer"] };
     await source.complete(all);
     assert.equal(source.timeline, early);
     assert.deepEqual([early.steps.length, early.curves[0].limit], [1, 9]);
@@ -308,4 +317,16 @@ test("what the document has comes into the timeline that is shown, and counters 
     assert.equal(asked.filter(({ path }) => path === "curve").length, 1);
     assert.deepEqual(source.held(1, 40), [{ group: 1, name: "block", type: 2, begin: 10, end: 90, mb: 64 }]);
     assert.deepEqual(source.held(1, 90), []);
+
+    source.arrows([0, 2, 3], 0, 100, 10);
+    await settle();
+    const seen = source.arrows([0, 2, 3], 0, 100, 10);
+    assert.deepEqual([seen.all, seen.from_row, seen.to_row, seen.name], [true, [3, 0], [3, 2], ["launch", "transfer"]]);
+    assert.deepEqual(source.arrows([0, 2, 3], 0, 100, 10).name.length, 2, "asking again adds nothing");
+    assert.deepEqual(source.arrows([0, 2, 3], 0, 100, 1).all, false, "the limit holds for both");
+    await settle();
+    assert.deepEqual((await source.details({ row: 2, index: 4 })).flows,
+        [{ outgoing: false, name: "transfer", row: 0, index: 7, begin: 15, end: 30, event: "send" }]);
+    assert.deepEqual((await source.details({ row: 0, index: 7 })).flows,
+        [{ outgoing: true, name: "transfer", row: 2, index: 4, begin: 40, end: 71, event: "receive" }]);
 });
