@@ -24,7 +24,8 @@
     X(slow_steps)                                                                                                      \
     X(bubble)                                                                                                          \
     X(load_balance)                                                                                                    \
-    X(slow_rank)
+    X(slow_rank)                                                                                                       \
+    X(traced) /* last: what no other one names */
 
 /** A search under way. */
 typedef struct ek__diagnose {

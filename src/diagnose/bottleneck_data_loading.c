@@ -96,15 +96,28 @@ static ek_status show_queues(const ek__diagnose *d, ek_bottleneck *b, int *rank,
     return EK_OK;
 }
 
+/* Of a step, on the rank that waits longest; *rank stays where none waits. */
+static double longest_wait(const ek_trace_run *run, int *rank)
+{
+    double most = 0;
+    for (int r = 0; r < run->n_ranks; r++) {
+        double wait = ek__data_wait(&run->rank[r]);
+        if (wait > most) {
+            most = wait;
+            *rank = r;
+        }
+    }
+    return most;
+}
+
 static ek_status from_trace(ek__diagnose *d, ek_error *err)
 {
     const ek__measured *m = &d->measured;
     ek_bottleneck b = {.id = "data-loading", .topic = EK_TOPIC_INPUT, .basis = EK_BASIS_DERIVED};
     ek__losses losses = {0};
     int rank = -1;
-    double gain = 0;
+    double gain = 0, most = longest_wait(m->run, &rank);
     ek_status status = add_losses(m, &losses, err);
-    double most = status ? 0 : ek__losses_most(m, &losses, &rank);
     if (!status && most >= ek__least_ns(d))
         status = ek__losses_gain(m, &losses, &gain, err);
     free(losses.loss);
@@ -116,7 +129,6 @@ static ek_status from_trace(ek__diagnose *d, ek_error *err)
         status = show_queues(d, &b, &rank, err);
     if (status || rank < 0)
         return status;
-    most = fmin(most, ek__most_idle(m));
     gain = fmin(gain, ek__most_idle(m));
     bool timed = gain > 0;
     fill_setting(d, &m->run->rank[rank], &b);

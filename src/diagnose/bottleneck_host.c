@@ -35,6 +35,20 @@ static const cause causes[] = {
 };
 enum { N_CAUSES = sizeof causes / sizeof *causes };
 
+/* The rank that loses most, index -1. */
+static double most_late(const ek__measured *m, const char *why, int *rank)
+{
+    double most = 0;
+    for (int r = 0; r < m->run->n_ranks; r++) {
+        double late = ek__host_late(&m->run->rank[r], why);
+        if (late > most) {
+            most = late;
+            *rank = r;
+        }
+    }
+    return most;
+}
+
 /* The longest gap, for evidence. */
 typedef struct longest {
     const ek_trace_rank *rank;
@@ -48,10 +62,9 @@ static ek_status collect(const ek__measured *m, const char *why, ek__losses *los
         const ek_trace_rank *rank = &m->run->rank[r];
         for (int i = 0; i < rank->dispatch.n_gaps; i++) {
             const ek_trace_host_gap *gap = &rank->dispatch.gap[i];
-            if (strcmp(gap->cause, why) != 0 || !ek__in_counted_step(rank, gap->end))
+            int64_t start = ek__host_gap_start(rank, gap);
+            if (strcmp(gap->cause, why) != 0 || start == gap->end)
                 continue;
-            /* One that begins between two steps counts from the later one's beginning. */
-            int64_t from = ek__step_start_at(rank, gap->end), start = gap->start > from ? gap->start : from;
             if (!ek__losses_add(losses, r, start, (double)(gap->end - start)))
                 return ek__no_memory(err);
             most->n++;
@@ -87,18 +100,15 @@ static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)
     ek__losses losses = {0};
     longest most = {0};
     int rank = -1;
-    double gain = 0, cost = 0;
+    double gain = 0, cost = most_late(m, what->name, &rank);
+    if (rank < 0 || cost < ek__least_ns(d))
+        return EK_OK;
     ek_status status = collect(m, what->name, &losses, &most, err);
     if (!status)
-        cost = ek__losses_most(m, &losses, &rank);
-    if (!status && rank >= 0 && cost >= ek__least_ns(d))
         status = ek__losses_gain(m, &losses, &gain, err);
-    else
-        rank = -1;
     free(losses.loss);
-    if (status || rank < 0)
+    if (status)
         return status;
-    cost = fmin(cost, ek__most_idle(m));
     gain = fmin(gain, ek__most_idle(m));
     bool gpu = m->run->rank[rank].producer == EK_PRODUCER_KINETO;
     ek_bottleneck b = {.id = "host",

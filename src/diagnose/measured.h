@@ -17,17 +17,6 @@ typedef struct ek__measured {
 ek_status ek__measured_new(const ek_trace_run *run, ek__measured *out, ek_error *err);
 void ek__measured_clear(ek__measured *measured);
 
-/** Steps that count: without warm-up, and where any has events, those; all steps. Never 0. */
-int ek__counted_steps(const ek_trace_rank *rank);
-int ek__all_steps(const ek_trace_rank *rank);
-/** Does the trace show its events? Tables may have more steps. */
-bool ek__has_window(const ek_trace_step *step);
-/** Does a time lie in a step that counts? Also when nothing tells steps apart. */
-bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
-
-/** When the step around a time begins, on the host where that is earlier; INT64_MIN without one. */
-int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time);
-
 /** Losses, collected rank by rank. */
 typedef struct ek__losses {
     ek__loss *loss;
@@ -46,7 +35,4 @@ const char *ek__gain_rests_on(const ek__measured *m);
 
 /** The first file of the rank that was read, for evidence; NULL. */
 const char *ek__file_of(const ek_trace_rank *rank);
-/** Name of the step around a time; NULL. */
-const char *ek__step_name_at(const ek_trace_rank *rank, int64_t time);
-
 #endif

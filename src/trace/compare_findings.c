@@ -12,9 +12,11 @@
 #include "trace/rank.h"
 
 /* docs/trace.md lists these; shares are of the step. */
+static const double LEAST_HOST = 0.01;          /* idle for the host by one cause, on a rank that is host bound */
 static const double LEAST_DATA = 0.02;          /* device idle while the host waits for data */
 static const double LEAST_EXPOSED = 0.05;       /* of one kind of collective */
 static const double LEAST_WAIT = 0.05;          /* for another stage */
+static const double LEAST_REST = 0.10;          /* exposed or idle time that no other finding names */
 static const double LEAST_COPY = 0.05;          /* copies that nothing hides */
 static const double LEAST_IMBALANCE = 1.05;     /* slowest over fastest stage */
 static const double LEAST_OUTLIERS = 0.01;      /* time lost to executions slower than their kind */
@@ -48,28 +50,11 @@ static const ek_trace_breakdown *breakdown(const ek_trace_rank *rank)
     return known(rank->mean.total) > 0 || known(rank->mean.computing) > 0 ? &rank->mean : &rank->device;
 }
 
-static int counted_steps(const ek_trace_rank *rank)
-{
-    int n = 0;
-    for (int i = 0; i < rank->n_steps; i++)
-        n += !rank->step[i].warm_up;
-    return n > 0 ? n : 1;
-}
-
-/* For figures of the whole file. */
-static int all_steps(const ek_trace_rank *rank)
-{
-    return rank->n_steps > 0 ? rank->n_steps : 1;
-}
-
-/* Mean of a time over the steps that count. */
+/* 0 where no step knows it. */
 static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *))
 {
-    double sum = 0;
-    for (int i = 0; i < rank->n_steps; i++)
-        if (!rank->step[i].warm_up)
-            sum += known(time(&rank->step[i]));
-    return sum / counted_steps(rank);
+    double mean = ek__step_mean_of(rank, time);
+    return isnan(mean) ? 0 : mean;
 }
 
 static int64_t host_step(const ek_trace_step *step)
@@ -137,57 +122,43 @@ static ek__who others(int n)
 static const struct {
     const char *cause, *reason, *advice;
 } causes[] = {
-    {"data_loading", "it waits for data",
-     "Raise the number of loader workers, prefetch and pin memory; the finding data-loading says how much that can "
-     "win."},
     {"compilation", "operators are compiled while it runs",
      "Avoid shapes that change from step to step, or switch compilation off: torch.npu.set_compile_mode("
      "jit_compile=False)."},
     {"synchronization", "it synchronises with the device after launches",
      "Unset ASCEND_LAUNCH_BLOCKING and CUDA_LAUNCH_BLOCKING, and take .item(), .cpu() and printing of losses out of "
-     "the "
-     "step."},
+     "the step."},
     {"garbage_collection", "Python collects garbage",
      "Call gc.freeze() after the first step and gc.disable(), and collect by hand every few hundred steps."},
     {"dispatch", "launching operators takes it longer than the device needs to run them",
      "Use fused operators, graph mode or a larger micro-batch; on Ascend TASK_QUEUE_ENABLE=2 and CPU_AFFINITY_CONF=1."},
 };
 
-static double idle_for_host(const ek_trace_rank *rank)
-{
-    return rank->dispatch.is_host_bound ? known(rank->dispatch.host_bound) / counted_steps(rank) : 0;
-}
-
+/* One finding for each cause, as the diagnosis has them. Waits for data are the finding data-loading. */
 static ek_status find_host_bound(judge *j, ek_error *err)
 {
-    worst w = {0};
-    for (int i = 0; i < j->run->n_ranks; i++)
-        consider(&w, &j->run->rank[i], idle_for_host(&j->run->rank[i]), 0);
-    if (!w.rank)
-        return EK_OK;
-    size_t n = sizeof causes / sizeof *causes, c = n - 1;
-    for (size_t i = 0; i < n; i++)
-        if (w.rank->dispatch.cause && strcmp(causes[i].cause, w.rank->dispatch.cause) == 0)
-            c = i;
-    return add(
-        j, "host-bound", w.rank, w.share, whole_ns(w.ns),
-        ek__pool_format(j->run->pool,
-                        "%s: the device is idle for %.2f ms of a step because the host has not launched the next "
-                        "operator yet: %s%s.",
-                        ek__who_is(w.rank).text, w.ns / 1e6, causes[c].reason, others(w.n).text),
-        causes[c].advice, err);
-}
-
-static int64_t data_idle(const ek_trace_step *step)
-{
-    return step->data_loading_idle;
+    ek_status status = EK_OK;
+    for (size_t c = 0; c < sizeof causes / sizeof *causes && !status; c++) {
+        worst w = {0};
+        for (int i = 0; i < j->run->n_ranks; i++)
+            if (j->run->rank[i].dispatch.is_host_bound)
+                consider(&w, &j->run->rank[i], ek__host_late(&j->run->rank[i], causes[c].cause), LEAST_HOST);
+        if (w.rank)
+            status = add(j, "host-bound", w.rank, w.share, whole_ns(w.ns),
+                         ek__pool_format(j->run->pool,
+                                         "%s: the device is idle for %.2f ms of a step because the host has not "
+                                         "launched the next operator yet: %s%s.",
+                                         ek__who_is(w.rank).text, w.ns / 1e6, causes[c].reason, others(w.n).text),
+                         causes[c].advice, err);
+    }
+    return status;
 }
 
 static ek_status find_data_loading(judge *j, ek_error *err)
 {
     worst w = {0};
     for (int i = 0; i < j->run->n_ranks; i++)
-        consider(&w, &j->run->rank[i], mean_of(&j->run->rank[i], data_idle), LEAST_DATA);
+        consider(&w, &j->run->rank[i], ek__data_wait(&j->run->rank[i]), LEAST_DATA);
     if (w.rank) {
         bool single = false;
         for (int i = 0; i < w.rank->data.n_iterators; i++)
@@ -226,7 +197,7 @@ static ek_status find_exposed(judge *j, ek_error *err)
             if (ek__is_p2p(j->options, sum->key))
                 continue;
             worst before = w;
-            consider(&w, rank, known(sum->exposed) / all_steps(rank), LEAST_EXPOSED);
+            consider(&w, rank, known(sum->exposed) / ek__all_steps(rank), LEAST_EXPOSED);
             what = w.rank != before.rank || w.ns != before.ns ? sum : what;
             w.n = before.n;
             break; /* most exposed first */
@@ -264,6 +235,42 @@ static ek_status find_pipeline_wait(judge *j, ek_error *err)
                         ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
         "More micro-batches a step, interleaved chunks, or another split of the layers: `evenkeel trace --layers-out "
         "layers.json`, then `evenkeel balance --layers layers.json`.",
+        err);
+}
+
+/* Share of a step that findings of an id name already. */
+static double named_share(const ek_trace_run *run, const char *id)
+{
+    double sum = 0;
+    for (int i = 0; i < run->n_findings; i++)
+        if (strcmp(run->finding[i].id, id) == 0 && run->finding[i].share > 0)
+            sum += run->finding[i].share;
+    return sum;
+}
+
+/* Communication that nothing hides, of all kinds together and without waits for another stage: many kinds of
+ * collectives may each be below the share of one, and tables give the total alone. */
+static ek_status find_exposed_total(judge *j, ek_error *err)
+{
+    double named = named_share(j->run, "exposed-communication") + named_share(j->run, "slow-rank");
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++) {
+        const ek_trace_rank *rank = &j->run->rank[i];
+        double total = known(breakdown(rank)->communication_not_overlapped) - mean_of(rank, pipeline_wait);
+        consider(&w, rank, total, named + LEAST_REST);
+    }
+    if (!w.rank)
+        return EK_OK;
+    return add(
+        j, "exposed-total", w.rank, w.share, EK_TRACE_UNKNOWN,
+        ek__pool_format(j->run->pool,
+                        "%s: %.2f ms of a step are communication with nothing computed beside it, over all "
+                        "collectives%s. How much of it is transfer and how much waiting for other ranks is "
+                        "not known.",
+                        ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
+        "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), or split "
+        "the model so that the groups that communicate most are within a node. A trace of all ranks tells the "
+        "collectives and who waits for whom.",
         err);
 }
 
@@ -311,7 +318,7 @@ static ek_status find_slow_link(judge *j, ek_error *err)
     }
     if (!slowest)
         return EK_OK;
-    double lost = slowest->time_ms * 1e6 * (1 - least) / all_steps(at);
+    double lost = slowest->time_ms * 1e6 * (1 - least) / ek__all_steps(at);
     return add(j, "slow-link", at, ek__rank_step_ns(at) > 0 ? lost / ek__rank_step_ns(at) : NAN, whole_ns(lost),
                ek__pool_format(j->run->pool, "Link %.100s (%s) moves %.2f GB/s, %.0f %% below the mean of %.2f%s.",
                                slowest->link, slowest->transport, slowest->bandwidth_gbps, 100 * (1 - least), mean,
@@ -426,7 +433,7 @@ static ek_status find_outliers(judge *j, ek_error *err)
         double lost = 0;
         for (int k = 0; k < ops->n_outliers; k++)
             lost += known(ops->outlier[k].duration) - known(ops->outlier[k].expected);
-        consider(&w, &j->run->rank[i], lost / all_steps(&j->run->rank[i]), LEAST_OUTLIERS);
+        consider(&w, &j->run->rank[i], lost / ek__all_steps(&j->run->rank[i]), LEAST_OUTLIERS);
     }
     if (!w.rank)
         return EK_OK;
@@ -529,6 +536,36 @@ static ek_status find_kept(judge *j, ek_error *err)
         "Optimizer states made in the first step are fine; else look for lists that keep losses or activations.", err);
 }
 
+/* ---- idle time that nothing explains ---- */
+
+static double unexplained_idle(const ek_trace_rank *rank)
+{
+    const ek_trace_breakdown *b = breakdown(rank);
+    double busy = known(b->computing) + known(b->communication_not_overlapped) + known(b->copy_not_overlapped);
+    return ek__rank_step_ns(rank) - busy - ek__data_wait(rank) - ek__host_late(rank, NULL);
+}
+
+static ek_status find_idle(judge *j, ek_error *err)
+{
+    worst w = {0};
+    for (int i = 0; i < j->run->n_ranks; i++)
+        consider(&w, &j->run->rank[i], unexplained_idle(&j->run->rank[i]), LEAST_REST);
+    if (!w.rank)
+        return EK_OK;
+    bool linked = w.rank->idle.n_linked_tasks > 0;
+    return add(j, "idle", w.rank, w.share, EK_TRACE_UNKNOWN,
+               ek__pool_format(j->run->pool, "%s: the device is idle for %.2f ms of a step, %s%s.",
+                               ek__who_is(w.rank).text, w.ns / 1e6,
+                               linked ? "although the next operator had been launched or its launch is not in the trace"
+                                      : "and the files have no launches that would tell why",
+                               others(w.n).text),
+               linked ? "Look at the timeline before the longest gaps: waits for events of other streams, memory "
+                        "allocation, and parts of the host that were not profiled."
+                      : "Profile with the host's activity (ProfilerActivity.CPU, profiler level 1) and look at the "
+                        "traces of events, not at tables alone.",
+               err);
+}
+
 /* ---- what could not be looked at ---- */
 
 static ek_status find_nothing(judge *j, ek_error *err)
@@ -557,7 +594,9 @@ static int by_gain(const void *a, const void *b)
 {
     const ek_trace_finding *p = a, *q = b;
     if (p->gain_ns != q->gain_ns)
-        return p->gain_ns < q->gain_ns ? 1 : -1; /* what is not known is the least */
+        return p->gain_ns < q->gain_ns ? 1 : -1;                /* what is not known is the least */
+    if (p->share != q->share && (p->share > 0 || q->share > 0)) /* a share that is not known is the least, too */
+        return p->share > q->share || isnan(q->share) ? -1 : 1;
     return strcmp(p->id, q->id);
 }
 
@@ -565,9 +604,9 @@ static int by_gain(const void *a, const void *b)
 ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
 {
     static ek_status (*const rules[])(judge *, ek_error *) = {
-        find_host_bound, find_data_loading,  find_exposed,   find_pipeline_wait, find_copies,
-        find_slow_link,  find_imbalance,     find_slow_rank, find_gaps,          find_outliers,
-        find_recompute,  find_fragmentation, find_kept,      find_nothing,
+        find_host_bound, find_data_loading, find_exposed,       find_pipeline_wait, find_copies,    find_slow_link,
+        find_imbalance,  find_slow_rank,    find_gaps,          find_outliers,      find_recompute, find_fragmentation,
+        find_kept,       find_nothing,      find_exposed_total, find_idle,
     };
     judge j = {options, run};
     ek_status status = EK_OK;

@@ -1,7 +1,11 @@
-/* What comparisons and diagnosis ask a rank alike, in one place, so that their sentences and figures agree. */
+/* Queries of a rank that the comparison of ranks and the diagnosis share, so that their sentences and figures agree. */
 #include "trace/rank.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "trace/analysis.h"
 
 ek__who ek__who_is(const ek_trace_rank *rank)
 {
@@ -27,4 +31,125 @@ double ek__recomputation(const ek_trace_rank *rank)
     if (rank->recompute.n_regions == 0 || rank->recompute.recompute.busy == EK_TRACE_UNKNOWN)
         return 0;
     return (double)rank->recompute.recompute.busy / (rank->n_steps > 0 ? rank->n_steps : 1);
+}
+
+/* ---- steps ---- */
+
+bool ek__has_window(const ek_trace_step *step)
+{
+    return !step->warm_up && !step->from_table && !step->average && step->start != EK_TRACE_UNKNOWN &&
+           step->end > step->start;
+}
+
+static bool has_windows(const ek_trace_rank *rank)
+{
+    for (int i = 0; i < rank->n_steps; i++)
+        if (ek__has_window(&rank->step[i]))
+            return true;
+    return false;
+}
+
+/* Tables may list many more steps than have events: those are no steps to spread an event's time over. */
+static bool is_counted(const ek_trace_rank *rank, const ek_trace_step *step)
+{
+    return has_windows(rank) ? ek__has_window(step) : !step->warm_up;
+}
+
+int ek__counted_steps(const ek_trace_rank *rank)
+{
+    int n = 0;
+    bool windows = has_windows(rank);
+    for (int i = 0; i < rank->n_steps; i++)
+        n += windows ? ek__has_window(&rank->step[i]) : !rank->step[i].warm_up;
+    return n > 0 ? n : 1;
+}
+
+int ek__all_steps(const ek_trace_rank *rank)
+{
+    return rank->n_steps > 0 ? rank->n_steps : 1;
+}
+
+double ek__step_mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *step))
+{
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < rank->n_steps; i++) {
+        int64_t value = rank->step[i].warm_up ? EK_TRACE_UNKNOWN : time(&rank->step[i]);
+        n += value != EK_TRACE_UNKNOWN;
+        sum += value == EK_TRACE_UNKNOWN ? 0 : (double)value;
+    }
+    return n > 0 ? sum / n : (double)NAN;
+}
+
+static int64_t start_of(const ek_trace_step *step)
+{
+    bool host_first = step->start == EK_TRACE_UNKNOWN || step->host_start < step->start;
+    return step->host_start != EK_TRACE_UNKNOWN && host_first ? step->host_start : step->start;
+}
+
+static const ek_trace_step *step_at(const ek_trace_rank *rank, int64_t time)
+{
+    for (int i = rank->n_steps - 1; i >= 0; i--)
+        if (start_of(&rank->step[i]) != EK_TRACE_UNKNOWN && start_of(&rank->step[i]) <= time)
+            return &rank->step[i];
+    return NULL;
+}
+
+int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step ? start_of(step) : INT64_MIN;
+}
+
+bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step ? is_counted(rank, step) : rank->n_steps == 0;
+}
+
+const char *ek__step_name_at(const ek_trace_rank *rank, int64_t time)
+{
+    const ek_trace_step *step = step_at(rank, time);
+    return step && step->name && step->name[0] ? step->name : NULL;
+}
+
+/* Windows of steps begin with the host, so that the idle time before the first kernel may exceed a step that was
+ * measured on the device. */
+static double most_idle(const ek_trace_rank *rank)
+{
+    double computing = rank->mean.computing == EK_TRACE_UNKNOWN ? 0 : (double)rank->mean.computing;
+    return fmax(0, ek__rank_step_ns(rank) - computing);
+}
+
+static int64_t data_idle(const ek_trace_step *step)
+{
+    return step->data_loading_idle;
+}
+
+double ek__data_wait(const ek_trace_rank *rank)
+{
+    double mean = ek__step_mean_of(rank, data_idle);
+    return mean > 0 ? fmin(mean, most_idle(rank)) : 0;
+}
+
+/* ---- the host ---- */
+
+int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *gap)
+{
+    if (!ek__in_counted_step(rank, gap->end))
+        return gap->end;
+    /* A gap that begins between two steps counts from the begin of the later one. */
+    int64_t from = ek__step_start_at(rank, gap->end);
+    return gap->start > from ? gap->start : from;
+}
+
+double ek__host_late(const ek_trace_rank *rank, const char *cause)
+{
+    double sum = 0;
+    for (int i = 0; i < rank->dispatch.n_gaps; i++) {
+        const ek_trace_host_gap *gap = &rank->dispatch.gap[i];
+        if (cause ? strcmp(gap->cause, cause) == 0 : strcmp(gap->cause, "data_loading") != 0)
+            sum += (double)(gap->end - ek__host_gap_start(rank, gap));
+    }
+    return fmin(sum / ek__counted_steps(rank), most_idle(rank));
 }

@@ -1,4 +1,5 @@
-/* trace/rank.h - what several look up in an analysed rank: how it is called, what recomputation takes. */
+/* trace/rank.h - queries of an analysed rank that the comparison of ranks and the diagnosis share: its name, its steps,
+ * recomputation, idle time for the host and for data. */
 #ifndef EK_TRACE_RANK_H
 #define EK_TRACE_RANK_H
 
@@ -13,5 +14,42 @@ ek__who ek__who_is(const ek_trace_rank *rank);
 /** Nanoseconds of a step that recomputation takes: executions of every layer, or PyTorch's checkpoint functions. 0
  * where nothing tells. O(layers). */
 double ek__recomputation(const ek_trace_rank *rank);
+
+/* ---- steps ---- */
+
+/** Does the trace show the step's events? Tables may have more steps. */
+bool ek__has_window(const ek_trace_step *step);
+/** Steps that are part of means: without warm-up, and where any has events, those; all steps. Never 0. */
+int ek__counted_steps(const ek_trace_rank *rank);
+int ek__all_steps(const ek_trace_rank *rank);
+/** Mean of a time over the counted steps that know it, nanoseconds; NAN where none does. O(steps). */
+double ek__step_mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_step *step));
+
+/** When the step around a time begins, on the host where that is earlier; INT64_MIN without one. */
+int64_t ek__step_start_at(const ek_trace_rank *rank, int64_t time);
+/** Does a time lie in a step that counts? Also when nothing tells steps apart. */
+bool ek__in_counted_step(const ek_trace_rank *rank, int64_t time);
+/** Name of the step around a time; NULL. */
+const char *ek__step_name_at(const ek_trace_rank *rank, int64_t time);
+
+/** Idle time of a step in which the host waits for data, nanoseconds: the mean of ek_trace_step.data_loading_idle over
+ *  the counted steps that know it, at most the step less its computing; 0 where none does. O(steps). */
+double ek__data_wait(const ek_trace_rank *rank);
+
+/* ---- the host ---- */
+
+/**
+ * Idle time of a step for which the host was late, by what the host did meanwhile:
+ *
+ *     sum of the gaps of that cause that end in a counted step, each from its step's begin at the earliest, / steps
+ *
+ * Unlike ek_trace_step.host_bound it includes the idle time before the first kernel of the first step.
+ *
+ * @param cause  as in ek_trace_host_gap.cause; NULL: every cause but "data_loading", which has a figure of its own
+ * @return nanoseconds of a step, at most the step less its computing; 0 where no gaps are known. O(gaps x steps).
+ */
+double ek__host_late(const ek_trace_rank *rank, const char *cause);
+/** Where the counted part of a gap begins; its end when the gap does not count. */
+int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *gap);
 
 #endif
