@@ -35,7 +35,8 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(intervals) /* worst_rank_by_interval */                                                                          \
     X(pairs)     /* pair[] */                                                                                          \
     X(cluster)   /* cluster_row[] where no file has them */                                                            \
-    X(slow_rank) /* vote[], gap[], ballot[] */                                                                         \
+    X(groups)    /* communication.collective[].n_group */                                                              \
+    X(slow_rank) /* vote[], gap[], ballot[]; communication.collective[].transit, .last */                              \
     X(links)     /* transport[], slow_link[] */                                                                        \
     X(matrix)    /* matrix[] */                                                                                        \
     X(findings)  /* last: finding[] */

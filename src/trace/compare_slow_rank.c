@@ -159,6 +159,27 @@ static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_vo
     return true;
 }
 
+/* What the durations of one collective tell of each rank: the transfer is no longer than the shortest, unless the
+ * rank's own files said it already; the others waited for the rank that took the shortest, unless it waited as well. */
+static void tell_waiting(const ballot *b, const entry *e, int n, int shortest)
+{
+    ek_trace_collective *fast = &b->run->rank[e[shortest].rank].communication.collective[e[shortest].index];
+    const int64_t transfer = fast->transit == EK_TRACE_UNKNOWN ? fast->duration : fast->transit;
+    const int64_t fast_wait = fast->duration - transfer;
+    for (int i = 0; i < n; i++) {
+        const ek_trace_rank *rank = &b->run->rank[e[i].rank];
+        ek_trace_collective *c = &rank->communication.collective[e[i].index];
+        bool whole_world = rank->world_size > 0 && rank->world_size <= b->run->n_ranks;
+        c->n_here = n;
+        if (c->transit == EK_TRACE_UNKNOWN) {
+            c->transit = transfer;
+            c->at_most = c->n_group > 0 ? n < c->n_group : !whole_world;
+        }
+        if (i != shortest && fast_wait < (c->duration - c->transit) / 2)
+            c->last = e[shortest].rank;
+    }
+}
+
 /* One collective: n entries, one per rank. @return false when memory is out */
 static bool vote_on(ballot *b, const entry *e, int n)
 {
@@ -170,6 +191,7 @@ static bool vote_on(ballot *b, const entry *e, int n)
         b->n_compared[e[i].rank]++;
         shortest = e[i].duration < e[shortest].duration ? i : shortest;
     }
+    tell_waiting(b, e, n, shortest);
     b->n_operators++;
     b->n_shortest[e[shortest].rank]++;
     int n_votes = ek__slow_votes(b->duration, n, b->sorted, b->vote);
@@ -235,7 +257,7 @@ static ek_status keep_votes(const ballot *b, ek_error *err)
     for (int r = 0; r < run->n_ranks; r++)
         if (b->n_compared[r] > 0)
             list[run->n_votes++] = (ek_trace_vote){run->rank[r].rank, run->rank[r].stage, b->n_votes[r],
-                                                   b->n_shortest[r], b->n_compared[r]};
+                                                   b->n_shortest[r],  b->n_compared[r],   r};
     if (run->n_votes > 1)
         qsort(list, (size_t)run->n_votes, sizeof *list, by_votes);
     run->vote = list;
@@ -295,7 +317,9 @@ static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
                         .most = EK_TRACE_NO_RANK,
                         .least = EK_TRACE_NO_RANK,
                         .most_stage = -1,
-                        .least_stage = -1};
+                        .least_stage = -1,
+                        .most_at = -1,
+                        .least_at = -1};
     double sum = 0;
     int64_t most = 0, least = 0;
     int n = 0;
@@ -308,11 +332,13 @@ static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
             most = value;
             gap.most = rank->rank;
             gap.most_stage = rank->stage;
+            gap.most_at = r;
         }
         if (n == 0 || value < least) {
             least = value;
             gap.least = rank->rank;
             gap.least_stage = rank->stage;
+            gap.least_at = r;
         }
         sum += (double)part_of(rank, 0) + (double)part_of(rank, 1) + (double)part_of(rank, 2);
         n++;

@@ -877,7 +877,8 @@ static void add_collective(ek_trace_run *run, int rank, const char *group, const
 {
     ek_trace_communication *c = &run->rank[rank].communication;
     c->collective = ek__pool_push(run->pool, c->collective, c->n_collectives, sizeof *c->collective);
-    c->collective[c->n_collectives] = (ek_trace_collective){name, group, c->n_collectives, duration, 0, 0};
+    c->collective[c->n_collectives] = (ek_trace_collective){
+        .name = name, .group = group, .start = c->n_collectives, .duration = duration, .transit = EK_TRACE_UNKNOWN};
     c->n_collectives++;
 }
 
