@@ -458,6 +458,7 @@ typedef struct ek_trace_ballot {
     int64_t shortest_ns, longest_ns;
     double ratio, limit; /**< Dixon's; NAN where that test does not apply */
     int n_votes;         /**< ranks that got a vote */
+    int shortest_at;     /**< index in ek_trace_run.rank */
 } ek_trace_ballot;
 
 /** Transfers from one stage's rank to another's. Both sides end together: the one that took longer waited. */
@@ -466,6 +467,7 @@ typedef struct ek_trace_pair {
     const char *group;          /**< NULL when not known */
     int64_t n;                  /**< transfers seen on both sides */
     int64_t from_wait, to_wait; /**< how much longer than the other each side took, summed */
+    int from_at, to_at;         /**< indices in ek_trace_run.rank */
 } ek_trace_pair;
 
 /** One transfer that was seen on both sides: run->rank[from_rank].communication.collective[from] sent it. Of exchanges
@@ -583,7 +585,7 @@ typedef struct ek_trace_options {
     const char *const *body, *const *tail;
     int n_receives, n_collectives;
     const char *const *receive;    /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
-    const char *const *collective; /**< texts in kernel names that are communication; none: nccl, rccl */
+    const char *const *collective; /**< texts in names of GPU kernels that communicate, beside docs/trace.md's list */
     bool sapp_compatible;
     double host_bound_share; /**< 0: 0.10 */
     int stages;              /**< ranks are split into that many stages in order; 0: as the files say */

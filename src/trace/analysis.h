@@ -10,17 +10,18 @@
 #include "trace/trace.h"
 
 #define EK__ANALYSIS_LIST(X)                                                                                           \
-    X(steps)           /* windows, warm-up: ek_trace_rank.step */                                                      \
-    X(breakdown)       /* computing, communication, free of every step: step[].own, .raw, mean, device */              \
-    X(idle)            /* why the device was idle: idle, step[].host_bound .. unlinked */                              \
-    X(dispatch)        /* is the host too slow: dispatch */                                                            \
-    X(host_gaps)       /* dispatch.gap: where the device waited for the host, and for what */                          \
-    X(data_loading)    /* data: iterators, step[].data_loading */                                                      \
-    X(operators)       /* operators, from events where no table told */                                                \
-    X(slow_executions) /* operators.slow */                                                                            \
-    X(collectives)     /* communication.collective, .sum */                                                            \
-    X(recompute)       /* recompute, of PyTorch */                                                                     \
-    X(layers)          /* layers */
+    X(steps)              /* windows, warm-up: ek_trace_rank.step */                                                   \
+    X(breakdown)          /* computing, communication, free of every step: step[].own, .raw, mean, device */           \
+    X(idle)               /* why the device was idle: idle, step[].host_bound .. unlinked */                           \
+    X(dispatch)           /* is the host too slow: dispatch */                                                         \
+    X(host_gaps)          /* dispatch.gap: where the device waited for the host, and for what */                       \
+    X(data_loading)       /* data: iterators, step[].data_loading */                                                   \
+    X(operators)          /* operators, from events where no table told */                                             \
+    X(slow_executions)    /* operators.slow */                                                                         \
+    X(collectives)        /* communication.collective, .sum */                                                         \
+    X(recompute)          /* recompute, of PyTorch */                                                                  \
+    X(layers)             /* layers */                                                                                 \
+    X(likely_collectives) /* a note on operators named like collectives that count as computing */
 
 /** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
 typedef ek_status ek__analysis(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,

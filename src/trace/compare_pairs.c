@@ -145,16 +145,19 @@ static ek_trace_pair pair_of(const ek_trace_run *run, const ek_trace_transfer *t
                            .group = from->group && from->group[0] ? from->group : NULL,
                            .n = 1,
                            .from_wait = longer > 0 ? longer : 0,
-                           .to_wait = longer < 0 ? ek__ns_sub(0, longer) : 0};
+                           .to_wait = longer < 0 ? ek__ns_sub(0, longer) : 0,
+                           .from_at = t->from_rank,
+                           .to_at = t->to_rank};
 }
 
+/* Ranks stand by their numbers; those without one are told apart, too. */
 static int by_ranks(const void *a, const void *b)
 {
     const ek_trace_pair *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
+    if (x->from_at != y->from_at)
+        return x->from_at < y->from_at ? -1 : 1;
+    if (x->to_at != y->to_at)
+        return x->to_at < y->to_at ? -1 : 1;
     return strcmp(x->group ? x->group : "", y->group ? y->group : "");
 }
 

@@ -155,7 +155,8 @@ static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_vo
                                                       .longest_ns = b->sorted[n - 1],
                                                       .ratio = ratio,
                                                       .limit = isnan(ratio) ? (double)NAN : ek__dixon_limit(n),
-                                                      .n_votes = n_votes};
+                                                      .n_votes = n_votes,
+                                                      .shortest_at = e[shortest].rank};
     return true;
 }
 

@@ -149,6 +149,124 @@ static void waiting_and_transfer(void)
     end_ascend(0);
 }
 
+/* ---- traces of Kineto ---- */
+
+static void begin_kineto(int rank)
+{
+    length = 0;
+    add("{");
+    if (rank >= 0)
+        add("\"distributedInfo\":{\"rank\":%d},", rank);
+    add("\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"python\"}}");
+}
+
+/* `arguments`: what stands in args, each behind a comma. */
+static void add_gpu(const char *name, int stream, double start, double ms, const char *arguments)
+{
+    add(",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{"
+        "\"stream\":%d%s}}",
+        name, stream, 1e3 * start, 1e3 * ms, stream, arguments);
+}
+
+static void end_kineto(const char *name)
+{
+    add("]}");
+    write_bytes(text, length, "%s.pt.trace.json", name);
+}
+
+/* ---- ranks without numbers, links ---- */
+
+static void unnumbered(void)
+{
+    static const char *const name[] = {"alpha", "beta", "gamma"};
+    for (int i = 0; i < 3; i++) {
+        begin_kineto(-1);
+        add_gpu("gemm", 7, 0, i == 1 ? 80 : 50, "");
+        add_gpu("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 20, i == 1 ? 80 : 50,
+                i == 1 ? 20 : 50, "");
+        end_kineto(name[i]);
+    }
+}
+
+/* Copies within devices, one of which is four times slower; and cables, all alike. */
+static void local_links(void)
+{
+    for (int rank = 0; rank < 3; rank++) {
+        write_reduction(rank, 30, 35, 4);
+        length = 0;
+        add("{\"step\":{\"p2p\":{},\"collective\":{\"allreduce-total@17522688603477080586\":{"
+            "\"%d-%d\":{\"Transport Type\":\"LOCAL\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":%g},"
+            "\"%d-%d\":{\"Transport Type\":\"HCCS\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":%g}}}}}",
+            rank, rank, rank == 2 ? 1.0 : 0.25, rank, (rank + 1) % 3, rank == 2 ? 5.1 : 5.0);
+        write_bytes(text, length, "rank%d_ascend_pt/ASCEND_PROFILER_OUTPUT/communication_matrix.json", rank);
+    }
+}
+
+/* The same of one rank that lists all links, some by place twice and another transport. */
+static void local_links_of_one(void)
+{
+    write_reduction(0, 30, 35, 4);
+    length = 0;
+    add("{\"step\":{\"p2p\":{},\"collective\":{\"allreduce-total@17522688603477080586\":{"
+        "\"0-0\":{\"Transport Type\":\"SDMA\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":20},"
+        "\"0-1\":{\"Transport Type\":\"SDMA\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":5},"
+        "\"0-2\":{\"Transport Type\":\"SDMA\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":5}}}}}");
+    write_bytes(text, length, "rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/communication_matrix.json");
+}
+
+static void slow_cable(void)
+{
+    for (int rank = 0; rank < 3; rank++) {
+        write_reduction(rank, 30, 35, 4);
+        length = 0;
+        add("{\"step\":{\"p2p\":{},\"collective\":{\"allreduce-total@17522688603477080586\":{"
+            "\"%d-%d\":{\"Transport Type\":\"HCCS\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":5},"
+            "\"%d-%d\":{\"Transport Type\":\"HCCS\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":%d}}}}}",
+            rank, (rank + 2) % 3, rank, (rank + 1) % 3, rank == 2 ? 20 : 5);
+        write_bytes(text, length, "rank%d_ascend_pt/ASCEND_PROFILER_OUTPUT/communication_matrix.json", rank);
+    }
+}
+
+/* ---- kernels that communicate without NCCL ---- */
+
+static const char *const communicate[] = {
+    "void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, long*)",
+    "void deep_ep::internode_ll::combine<false, 7168, 9>(void*, void*)",
+    "void ep::internode::notify_dispatch<true, 4>(int const*)",
+    "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long)",
+    "void (anonymous namespace)::multimem_all_gather_kernel<16>(char*)",
+    "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData*)",
+    "void nvshmemi_transfer_rma<3>(void*)",
+    "void mscclpp::allreduce7<half>(half*)",
+    "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1>(Params)",
+    "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+};
+static const char *const compute[] = {
+    "void at::native::reduce_kernel<512, 1>(at::native::ReduceOp<float>)",
+    "void cutlass::device_kernel<flash::enable_sm90>(nvshmem_team_t)",
+    "void internodes_of_a_tree<4>(int)",
+    "void multimedia_kernel<2>(int)",
+};
+
+static void write_kernel(const char *name)
+{
+    begin_kineto(0);
+    add_gpu("gemm", 7, 0, 50, "");
+    add_gpu(name, 20, 50, 50, "");
+    end_kineto("rank0");
+}
+
+/* A kernel of no list whose name speaks of a collective. */
+static void fused(void)
+{
+    write_kernel("void mylib::gemm_all_reduce_sm90<128, 3>(float*)");
+}
+
+static void deep_ep(void)
+{
+    write_kernel("void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, long*)");
+}
+
 /* ---- the table ---- */
 
 /* "id: part of its text"; what stands before the colon may be "note". */
@@ -196,6 +314,24 @@ static const adversary cases[] = {
       "for other ranks 1.00 ms, transfer 19.00 ms"},
      {NULL},
      19},
+    {"three traces that nothing numbers",
+     unnumbered,
+     {"compute-gap: Trace 1 computes 30.00 ms longer than trace 0: a gap of 30.0 %"},
+     {"compute-gap: rank -1", "compute-gap: computes 0.00 ms", "compute-gap: 187.6"},
+     NAN},
+    {"copies within devices, one slower", local_links, {NULL}, {"slow-link:"}, NAN},
+    {"a copy within a device by another transport", local_links_of_one, {NULL}, {"slow-link:"}, NAN},
+    {"DeepEP's dispatch",
+     deep_ep,
+     {"exposed-communication: deep_ep::intranode::dispatch"},
+     {"note: counts as computing"},
+     0},
+    {"a kernel named like a collective",
+     fused,
+     {"note: void mylib::gemm_all_reduce_sm90 counts as computing (50.0 % of the operators' time); if they only"},
+     {"exposed-communication:"},
+     NAN},
+    {"a slow cable", slow_cable, {"slow-link: 2-0 (HCCS) moves 5.00 GB/s"}, {NULL}, NAN},
 };
 
 /* ---- judging ---- */
@@ -283,8 +419,45 @@ static void causes_are_causes(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static const ek_trace_rank *read_kernel(const char *name)
+{
+    static const char *const more[] = {"of_a_TREE"};
+    const ek_trace_options options = {.n_threads = 1, .n_collectives = 1, .collective = more};
+    const char *const path[] = {folder};
+    ek_error err;
+    ek_trace_run_clear(&run);
+    write_kernel(name);
+    if (ek_trace_run_read(path, 1, &options, NULL, &run, &err) != EK_OK)
+        fail_msg("%s: %s", name, err.message);
+    return &run.rank[0];
+}
+
+/* Names of --collective come beside the list, as its own first name shows. */
+static void kernels_that_communicate_are_known(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/evenkeel_adversary_XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof communicate / sizeof *communicate; i++) {
+        const ek_trace_rank *rank = read_kernel(communicate[i]);
+        if (rank->device.communication != 50000000 || rank->device.computing != 50000000)
+            fail_msg("%s computes", communicate[i]);
+    }
+    for (size_t i = 0; i < sizeof compute / sizeof *compute; i++) {
+        bool listed = strstr(compute[i], "tree");
+        const ek_trace_rank *rank = read_kernel(compute[i]);
+        if (rank->device.communication != (listed ? 50000000 : 0))
+            fail_msg("%s: %s", compute[i], listed ? "--collective is not heard" : "it communicates");
+    }
+    ek_trace_run_clear(&run);
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(causes_are_causes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(causes_are_causes),
+                                       cmocka_unit_test(kernels_that_communicate_are_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
