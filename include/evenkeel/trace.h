@@ -246,6 +246,15 @@ typedef struct ek_trace_operators {
 
 /* ---- communication ---- */
 
+/** What an exchange made of sends and receives (Kineto's SendRecv kernels) is for. */
+typedef enum ek_trace_exchange {
+    EK_EXCHANGE_NONE,       /**< no such kernel: its name says what it is */
+    EK_EXCHANGE_P2P,        /**< between two ranks: a pipeline */
+    EK_EXCHANGE_COLLECTIVE, /**< of a whole group: all-to-all */
+    EK_EXCHANGE_UNCLEAR,    /**< nothing tells */
+} ek_trace_exchange;
+enum { EK_N_EXCHANGES = 4 };
+
 /** One collective of the device's timeline. */
 typedef struct ek_trace_collective {
     const char *name, *group;         /**< full name; group hash or ranks, NULL when not known */
@@ -253,9 +262,10 @@ typedef struct ek_trace_collective {
     int64_t transit; /**< of the duration the transfer itself, the rest waits for other ranks; EK_TRACE_UNKNOWN */
     bool at_most;    /**< transit is the shortest duration seen on some ranks of the group: it may hold waiting, too */
     bool p2p;        /**< a transfer between two ranks, as pipelines make them */
-    int step;        /**< index in ek_trace_rank.step; -1 outside */
-    int sum;         /**< index in ek_trace_communication.sum; -1: of a table */
-    int last;        /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
+    ek_trace_exchange exchange;
+    int step;            /**< index in ek_trace_rank.step; -1 outside */
+    int sum;             /**< index in ek_trace_communication.sum; -1: of a table */
+    int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
     int last_in_group;   /**< its place in the group, where the trace's own waits tell; -1 */
     int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
 } ek_trace_collective;
@@ -265,6 +275,7 @@ typedef struct ek_trace_collective_sum {
     const char *key;   /**< "allreduce|Float|2049000|2049000|2", kernel name up to "(", or hcom type */
     const char *group; /**< NULL when not known */
     bool p2p;          /**< transfers between two ranks */
+    ek_trace_exchange exchange;
     int64_t count, total, exposed;
     int64_t bytes;         /**< of one; EK_TRACE_UNKNOWN */
     double bandwidth_gbps; /**< of the algorithm: bytes / mean time; NAN */
@@ -301,8 +312,9 @@ typedef struct ek_trace_communication {
     ek_trace_collective *collective; /**< [n_collectives], by start */
     ek_trace_collective_sum *sum;    /**< [n_sums], most exposed first */
     ek_trace_comm_sum *comm_sum;     /**< [n_comm_sums], in file order */
-    ek_trace_link *link;             /**< [n_links], in file order */
-    ek_trace_transport *transport;   /**< [n_transports], by name */
+    double unclear_lead; /**< computing before a step's first unclear exchange, over the mean before each; NAN */
+    ek_trace_link *link; /**< [n_links], in file order */
+    ek_trace_transport *transport; /**< [n_transports], by name */
 } ek_trace_communication;
 
 /* ---- data loading ---- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "trace/device.h"
 
 /* ---- exposed time ---- */
@@ -177,12 +178,17 @@ static bool fill_one(table *t, const ek__event *e, size_t i)
     if (!key || !describe(&t->texts, e, c))
         return false;
     const ek_trace_collective *told = told_of(t, ek__trace_name(t->texts.trace, e->name), e->start);
-    c->p2p = ek__is_p2p(t->options, c->name) || (told && told->p2p);
+    if (t->texts.trace->producer == EK_PRODUCER_KINETO) {
+        c->exchange = (ek_trace_exchange)e->core;
+        c->p2p = c->exchange == EK_EXCHANGE_P2P;
+    } else
+        c->p2p = ek__is_p2p(t->options, c->name) || (told && told->p2p);
     if (told && told->transit != EK_TRACE_UNKNOWN)
         c->transit = told->transit < c->duration ? told->transit : c->duration;
     t->sum[i] = (ek_trace_collective_sum){.key = key,
                                           .group = c->group,
                                           .p2p = c->p2p,
+                                          .exchange = c->exchange,
                                           .count = 1,
                                           .total = c->duration,
                                           .exposed = c->exposed,
@@ -195,7 +201,9 @@ static int by_key(const void *a, const void *b)
 {
     const ek_trace_collective_sum *x = a, *y = b;
     int order = strcmp(x->key, y->key);
-    return order ? order : strcmp(x->group ? x->group : "", y->group ? y->group : "");
+    if (order == 0)
+        order = strcmp(x->group ? x->group : "", y->group ? y->group : "");
+    return order ? order : (int)x->exchange - (int)y->exchange;
 }
 
 static int by_exposed(const void *a, const void *b)
@@ -229,6 +237,45 @@ static size_t bring_together(ek_trace_collective_sum *sum, size_t n)
     return kept;
 }
 
+/* ---- unclear exchanges ---- */
+
+static int64_t computed_before(const table *t, int64_t time)
+{
+    return covered_before(&t->sets.computing, t->before, time);
+}
+
+/* The ranks behind the first of a pipeline have nothing to compute before they received something, while all-to-all is
+ * always of what was just computed. So: computing before the first exchange of a step over the mean before each of
+ * them; the median over steps. */
+static double lead_of(const table *t, const ek_trace_rank *rank, size_t n)
+{
+    double *of_step = ek__alloc((size_t)rank->n_steps + 1, sizeof *of_step), median = (double)NAN;
+    size_t n_leads = 0;
+    for (size_t i = 0, end; of_step && i < n; i = end) {
+        int step = t->at[i].step;
+        int64_t first = INT64_MAX;
+        int count = 0;
+        for (end = i; end < n && t->at[end].step == step; end++)
+            if (t->at[end].exchange == EK_EXCHANGE_UNCLEAR) {
+                first = count == 0 ? t->at[end].start : first;
+                count++;
+            }
+        if (count == 0 || (step < 0 && rank->n_steps > 0) || n_leads > (size_t)rank->n_steps)
+            continue;
+        int64_t from = step >= 0 ? rank->step[step].start : INT64_MIN,
+                to = step >= 0 ? rank->step[step].end : INT64_MAX;
+        double begin = (double)computed_before(t, from), all = (double)computed_before(t, to) - begin;
+        if (all > 0)
+            of_step[n_leads++] = ((double)computed_before(t, first) - begin) * (count + 1) / all;
+    }
+    if (of_step && n_leads > 0)
+        median = ek__median(of_step, n_leads);
+    free(of_step);
+    return median;
+}
+
+/* ---- which sum ---- */
+
 static int by_key_of(const void *a, const void *b)
 {
     return by_key(*(const ek_trace_collective_sum *const *)a, *(const ek_trace_collective_sum *const *)b);
@@ -243,7 +290,8 @@ static bool number_sums(table *t, ek__slice slice, const ek_trace_collective_sum
     if (at)
         qsort(at, n, sizeof *at, by_key_of);
     for (size_t i = 0; at && i < slice.n; i++) {
-        const ek_trace_collective_sum one = {.key = key_of(&t->texts, &slice.event[i]), .group = t->at[i].group};
+        const ek_trace_collective_sum one = {
+            .key = key_of(&t->texts, &slice.event[i]), .group = t->at[i].group, .exchange = t->at[i].exchange};
         const ek_trace_collective_sum *wanted = &one, **found = bsearch(&wanted, at, n, sizeof *at, by_key_of);
         t->at[i].sum = found ? (int)(*found - sum) : -1;
     }
@@ -269,6 +317,7 @@ static ek_status fill_tables(table *t, ek__slice slice, ek_trace_rank *rank, ek_
     c->n_collectives = (int)slice.n;
     c->sum = sum;
     c->n_sums = (int)n;
+    c->unclear_lead = lead_of(t, rank, slice.n);
     return EK_OK;
 }
 

@@ -303,7 +303,7 @@ static const char *split_text(const judge *j, const exposed *x)
     if (!(e->unknown < e->exposed))
         return ek__pool_format(j->run->pool, "how much of it waits for other ranks is unknown; %s", how);
     const char *rest = e->unknown > 0 ? ek__pool_format(j->run->pool, ", unknown %.2f ms; %s", e->unknown / 1e6, how)
-                       : e->at_most   ? "; more of it may wait, since not all ranks of the group are here"
+                       : e->at_most   ? "; more of it may wait for ranks that are not here"
                                       : "";
     if (!rest)
         return NULL;
@@ -324,6 +324,13 @@ static const char *exposed_advice(const ek__exposure *e)
            "and larger messages, or split the model so that this group is within a node.";
 }
 
+static const char *use_text(const ek_trace_collective_sum *sum)
+{
+    return sum->exchange == EK_EXCHANGE_COLLECTIVE ? ", an all-to-all,"
+           : sum->exchange == EK_EXCHANGE_UNCLEAR  ? ", an all-to-all's or a pipeline's,"
+                                                   : "";
+}
+
 /* Only the transfer can be hidden, so it bounds the gain; where nothing tells it apart, there is no bound to name. */
 static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
 {
@@ -337,14 +344,16 @@ static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
         return ek__no_memory(err);
     const ek_trace_communication *c = &x->rank->communication;
     const char *what = x->sum >= 0 ? c->sum[x->sum].key : "collectives";
-    return add(j, "exposed-communication", x->rank, (known_gain ? e->transfer : e->exposed) / whole,
-               known_gain ? whole_ns(e->transfer) : EK_TRACE_UNKNOWN,
-               ek__pool_format(j->run->pool,
-                               "%s: %.2f ms of a step, %.1f %%, go by in %.160s with nothing computed beside it (%.4g "
-                               "calls a step, %.2f ms in all): %s.%s",
-                               ek__who_is(x->rank).text, e->exposed / 1e6, 100 * e->exposed / whole, what, e->count,
-                               e->total / 1e6, split, who),
-               exposed_advice(e), err);
+    const char *use = x->sum < 0 ? "" : use_text(&c->sum[x->sum]);
+    return add(
+        j, "exposed-communication", x->rank, (known_gain ? e->transfer : e->exposed) / whole,
+        known_gain ? whole_ns(e->transfer) : EK_TRACE_UNKNOWN,
+        ek__pool_format(j->run->pool,
+                        "%s: %.2f ms of a step, %.1f %%, go by in %.160s%s with nothing computed beside it (%.4g "
+                        "calls a step, %.2f ms in all): %s.%s",
+                        ek__who_is(x->rank).text, e->exposed / 1e6, 100 * e->exposed / whole, what, use, e->count,
+                        e->total / 1e6, split, who),
+        exposed_advice(e), err);
 }
 
 /* The kind, and all kinds together, that take most of a step on one rank; then the kind whose transfers do. */

@@ -2,7 +2,8 @@
  * name came before; the one with the shortest took part last. Groups whose ranks do not list equally many are left out,
  * since then the k-th of a name is not the same on all. Gaps: how far the ranks' means of computing, exposed
  * communication and free time lie apart; computing is compared within a stage only. Collectives that carry no group
- * (Kineto) are compared only when as many ranks are there as their key says the group has. */
+ * (Kineto) are compared only when as many ranks are there as their key says the group has, or, where there is no such
+ * key, when they end on all ranks at once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,27 @@ static int by_occurrence(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Can the collective be told from those of other groups? Kineto's key ends in the group's size: fine when that is all.
- */
-static bool has_one_group(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_collective *c)
+/* Kineto's key ends in the group's size. Can the collective be told from those of other groups? It can where all ranks
+ * are its group; where nothing tells the size, ends that fall together show it (are_together()). */
+static bool may_have_one_group(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_collective *c)
 {
     const char *size = strrchr(c->name, '|');
-    return rank->producer != EK_PRODUCER_KINETO || (size && strtol(size + 1, NULL, 10) == run->n_ranks);
+    return rank->producer != EK_PRODUCER_KINETO || !size || strtol(size + 1, NULL, 10) == run->n_ranks;
+}
+
+/* Collectives without any group are one for each name, so that every name is judged by itself. */
+static const char *group_of(const ek_trace_rank *rank, const ek_trace_collective *c)
+{
+    if (c->group)
+        return c->group;
+    return rank->producer == EK_PRODUCER_KINETO && !strchr(c->name, '|') ? c->name : "";
+}
+
+static bool is_transfer(const ek_trace_options *options, const ek_trace_collective *c)
+{
+    if (c->exchange != EK_EXCHANGE_NONE)
+        return c->exchange != EK_EXCHANGE_COLLECTIVE;
+    return c->p2p || ek__is_p2p(options, c->name);
 }
 
 static entry *gather(const ek_trace_options *options, const ek_trace_run *run, size_t *n)
@@ -69,9 +85,9 @@ static entry *gather(const ek_trace_options *options, const ek_trace_run *run, s
     for (int r = 0; all && r < run->n_ranks; r++) {
         const ek_trace_communication *c = &run->rank[r].communication;
         for (int i = 0; i < c->n_collectives; i++)
-            if (c->collective[i].name && !ek__is_p2p(options, c->collective[i].name) &&
-                has_one_group(run, &run->rank[r], &c->collective[i]))
-                all[(*n)++] = (entry){c->collective[i].group ? c->collective[i].group : "",
+            if (c->collective[i].name && !is_transfer(options, &c->collective[i]) &&
+                may_have_one_group(run, &run->rank[r], &c->collective[i]))
+                all[(*n)++] = (entry){group_of(&run->rank[r], &c->collective[i]),
                                       c->collective[i].name,
                                       c->collective[i].duration,
                                       r,
@@ -146,7 +162,7 @@ static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_vo
         return false;
     double ratio = ek__dixon_ratio(b->sorted, n);
     run->ballot = list;
-    run->ballot[run->n_ballots++] = (ek_trace_ballot){.group = e->group[0] ? e->group : NULL,
+    run->ballot[run->n_ballots++] = (ek_trace_ballot){.group = e->group[0] && e->group != e->name ? e->group : NULL,
                                                       .name = e->name,
                                                       .occurrence = e->nth,
                                                       .n_ranks = n,
@@ -206,9 +222,41 @@ static bool same_occurrence(const entry *x, const entry *y)
     return x->nth == y->nth && strcmp(x->name, y->name) == 0 && strcmp(x->group, y->group) == 0;
 }
 
+static int64_t end_of(const ballot *b, const entry *e)
+{
+    const ek_trace_collective *c = &b->run->rank[e->rank].communication.collective[e->index];
+    return ek__ns_add(c->start, c->duration);
+}
+
+static bool end_together(const ballot *b, const entry *e, size_t n)
+{
+    int64_t first = end_of(b, e), last = first, shortest = e->duration, longest = shortest;
+    for (size_t i = 1; i < n; i++) {
+        int64_t end = end_of(b, &e[i]);
+        first = end < first ? end : first;
+        last = end > last ? end : last;
+        shortest = e[i].duration < shortest ? e[i].duration : shortest;
+        longest = e[i].duration > longest ? e[i].duration : longest;
+    }
+    return ek__are_one_collective(ek__ns_sub(last, first), shortest, longest);
+}
+
+/* Nothing tells the group of these collectives: do most of them end on all ranks at once, as those of one group do? */
+static bool are_together(const ballot *b, const entry *e, size_t n)
+{
+    size_t n_together = 0, n_all = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && same_occurrence(&e[i], &e[end]);)
+            end++;
+        n_together += end - i == (size_t)b->run->n_ranks && end_together(b, &e[i], end - i);
+        n_all++;
+    }
+    return (double)n_together >= 0.9 * (double)n_all;
+}
+
 static bool vote_in_group(ballot *b, const entry *e, size_t n)
 {
-    if (!is_complete(b, e, n) || !names_occur_alike(b, e, n))
+    if (!is_complete(b, e, n) || !names_occur_alike(b, e, n) || (e->group == e->name && !are_together(b, e, n)))
         return true;
     int n_ranks = 0;
     for (int r = 0; r < b->run->n_ranks; r++)

@@ -267,6 +267,104 @@ static void deep_ep(void)
     write_kernel("void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, long*)");
 }
 
+/* ---- NCCL's SendRecv ---- */
+
+#define SEND_RECEIVE "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+#define OF(what)     ",\"Collective name\":\"" what "\""
+
+/* A pipeline of two stages and four micro-batches, all forward and then all backward: 10 ms forward, 20 ms backward, 1
+ * ms of transfer. Stage 1 waits 10 ms for the first micro-batch and stage 0 for the gradients. */
+static void write_stage(int stage, bool told)
+{
+    const char *of_send = told ? OF("send") : "", *of_receive = told ? OF("recv") : "";
+    begin_kineto(stage);
+    for (int i = 0; i < 4; i++) {
+        const double sent = 10 * (i + 1);
+        if (stage == 0) {
+            add_gpu("gemm", 7, 10 * i, 10, "");
+            add_gpu(SEND_RECEIVE, 20, sent, 1, of_send);
+        } else {
+            add_gpu(SEND_RECEIVE, 20, i == 0 ? 0.01 : sent, i == 0 ? 10.99 : 1, of_receive);
+            add_gpu("gemm", 7, sent + 1, 9, "");
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        const double back = 51 + 21 * (i + 1);
+        if (stage == 1) {
+            add_gpu("gemm", 7, back - 20, 20, "");
+            add_gpu(SEND_RECEIVE, 20, back, 1, of_send);
+        } else {
+            add_gpu(SEND_RECEIVE, 20, i == 0 ? 41.5 : back, i == 0 ? back + 1 - 41.5 : 1, of_receive);
+            add_gpu("gemm", 7, back + 1, 20, "");
+        }
+    }
+    end_kineto(stage == 0 ? "first" : "second");
+}
+
+static void pipeline(void)
+{
+    for (int stage = 0; stage < 2; stage++)
+        write_stage(stage, false);
+}
+
+static void told_pipeline(void)
+{
+    for (int stage = 0; stage < 2; stage++)
+        write_stage(stage, true);
+}
+
+static void last_stage_alone(void)
+{
+    write_stage(1, false);
+}
+
+static void first_stage_alone(void)
+{
+    write_stage(0, false);
+}
+
+/* Four layers with an exchange before and behind the experts; rank 2 comes 3 ms later than the others to every second
+ * one. Each transfers 2 ms less
+ * what the rank is late by itself. */
+static void write_experts(int rank, int late, const char *arguments, const char *range)
+{
+    static const char *const name[] = {"rank0", "rank1", "rank2", "rank3"};
+    begin_kineto(rank);
+    for (int i = 0; i < 8; i++) {
+        const double begin = 20 * i, own = 10 + 0.05 * rank + (rank == late && i % 2 == 0 ? 3 : 0),
+                     end = begin + (i % 2 ? 12 : 15);
+        add_gpu("gemm", 7, begin, own, "");
+        add_gpu(SEND_RECEIVE, 20, begin + own, end - begin - own, arguments);
+        if (range)
+            add(",{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"%s\",\"pid\":0,\"tid\":20,\"ts\":%.3f,"
+                "\"dur\":%.3f,\"args\":{}}",
+                range, 1e3 * (begin + own), 1e3 * (end - begin - own));
+        add_gpu("gemm", 7, end, 20 * (i + 1) - end, "");
+    }
+    end_kineto(name[rank]);
+}
+
+static void experts(void)
+{
+    for (int rank = 0; rank < 4; rank++)
+        write_experts(rank, 2, "", NULL);
+}
+
+static void experts_told_by_arguments(void)
+{
+    write_experts(0, 2, OF("all_to_allv"), NULL);
+}
+
+static void experts_told_by_ranges(void)
+{
+    write_experts(0, 2, "", "nccl:all_to_all");
+}
+
+static void experts_told_by_nothing(void)
+{
+    write_experts(0, 2, "", NULL);
+}
+
 /* ---- the table ---- */
 
 /* "id: part of its text"; what stands before the colon may be "note". */
@@ -331,6 +429,44 @@ static const adversary cases[] = {
      {"note: void mylib::gemm_all_reduce_sm90 counts as computing (50.0 % of the operators' time); if they only"},
      {"exposed-communication:"},
      NAN},
+    {"a pipeline of SendRecv kernels",
+     pipeline,
+     {"pipeline-wait: Rank 0: 35.50 ms of a step are spent waiting for another stage"},
+     {"exposed-communication:", "note: may be a pipeline's"},
+     35.5},
+    {"a pipeline of SendRecv kernels that say so",
+     told_pipeline,
+     {"pipeline-wait: Rank 0: 35.50 ms"},
+     {"exposed-communication:"},
+     35.5},
+    {"its last stage alone", last_stage_alone, {"pipeline-wait: 17.99 ms"}, {"exposed-communication:"}, 18},
+    {"its first stage alone, which computes before its first exchange",
+     first_stage_alone,
+     {"exposed-communication: an all-to-all's or a pipeline's, with nothing computed beside it", "note: may be a pipe"},
+     {"pipeline-wait:"},
+     0},
+    {"an all-to-all of SendRecv kernels, one rank late",
+     experts,
+     {"exposed-communication: ncclDevKernel_SendRecv, an all-to-all, with nothing computed beside it (8 calls a step, "
+      "28.00 ms in all): waits for other ranks at least 13.00 ms, transfer at most 15.00 ms",
+      "slow-rank: Rank 2 came last to 4 of 8 collectives"},
+     {"pipeline-wait:", "note: may be a pipeline's"},
+     15},
+    {"an all-to-all that its arguments tell",
+     experts_told_by_arguments,
+     {"exposed-communication: in all_to_allv||||, an all-to-all, with nothing"},
+     {"pipeline-wait:"},
+     0},
+    {"an all-to-all that a range tells",
+     experts_told_by_ranges,
+     {"exposed-communication: ncclDevKernel_SendRecv, an all-to-all, with nothing"},
+     {"pipeline-wait:", "note: may be a pipeline's"},
+     0},
+    {"an all-to-all that nothing tells",
+     experts_told_by_nothing,
+     {"exposed-communication: an all-to-all's or a pipeline's,", "note: may be a pipeline's"},
+     {"pipeline-wait:"},
+     0},
     {"a slow cable", slow_cable, {"slow-link: 2-0 (HCCS) moves 5.00 GB/s"}, {NULL}, NAN},
 };
 
@@ -419,6 +555,27 @@ static void causes_are_causes(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Stage 1 waits 9.99 ms for the first micro-batch, stage 0 30.5 ms for the first gradients. */
+static void sides_of_a_pipeline_are_paired(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/evenkeel_adversary_XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    pipeline();
+    read_folder(&cases[0]);
+    assert_int_equal(run.n_pairs, 1);
+    assert_int_equal(run.n_unpaired, 0);
+    assert_int_equal(run.pair[0].from, 0);
+    assert_int_equal(run.pair[0].to, 1);
+    assert_int_equal(run.pair[0].n, 8);
+    assert_int_equal(run.pair[0].from_wait, 30500000);
+    assert_int_equal(run.pair[0].to_wait, 9990000);
+    ek_trace_run_clear(&run);
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static const ek_trace_rank *read_kernel(const char *name)
 {
     static const char *const more[] = {"of_a_TREE"};
@@ -458,6 +615,7 @@ static void kernels_that_communicate_are_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(causes_are_causes),
+                                       cmocka_unit_test(sides_of_a_pipeline_are_paired),
                                        cmocka_unit_test(kernels_that_communicate_are_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
