@@ -104,9 +104,10 @@ typedef struct ek_trace_step {
     int64_t table_stage, table_preparing;   /**< as the producer's CSV prints them */
     int64_t span, pipeline_wait, own_stage; /**< ours: last end - first start; receives outside computing; the rest */
     int64_t n_receives, receive, receive_exposed, n_sends, send;
-    int64_t data_loading;                       /**< host time in the data iterator */
-    int64_t data_loading_idle;                  /**< the part of it in which the device was idle */
-    int64_t host_bound, device_bound, unlinked; /**< idle time by cause */
+    int64_t n_exchanges, exchange, exchange_exposed; /**< SendRecv kernels of which nothing tells what they are for */
+    int64_t data_loading;                            /**< host time in the data iterator */
+    int64_t data_loading_idle;                       /**< the part of it in which the device was idle */
+    int64_t host_bound, device_bound, unlinked;      /**< idle time by cause */
     /* MindSpore of 2020 to 2023: step_trace_raw and ascend_cluster_analyse */
     int64_t iteration_interval, fp_and_bp, tail;
     int64_t communication_alone, receive_alone, collective_alone;
@@ -245,17 +246,36 @@ typedef struct ek_trace_operators {
 
 /* ---- communication ---- */
 
+/** What an exchange made of sends and receives (Kineto's SendRecv kernels) is for. */
+typedef enum ek_trace_exchange {
+    EK_EXCHANGE_NONE,       /**< no such kernel: its name says what it is */
+    EK_EXCHANGE_P2P,        /**< between two ranks: a pipeline */
+    EK_EXCHANGE_COLLECTIVE, /**< of a whole group: all-to-all */
+    EK_EXCHANGE_UNCLEAR,    /**< nothing tells */
+} ek_trace_exchange;
+enum { EK_N_EXCHANGES = 4 };
+
 /** One collective of the device's timeline. */
 typedef struct ek_trace_collective {
     const char *name, *group;         /**< full name; group hash or ranks, NULL when not known */
     int64_t start, duration, exposed; /**< exposed: outside computing */
-    int step;                         /**< index in ek_trace_rank.step; -1 outside */
+    int64_t transit; /**< of the duration the transfer itself, the rest waits for other ranks; EK_TRACE_UNKNOWN */
+    bool at_most;    /**< transit is the shortest duration seen on some ranks of the group: it may hold waiting, too */
+    bool p2p;        /**< a transfer between two ranks, as pipelines make them */
+    ek_trace_exchange exchange;
+    int step;            /**< index in ek_trace_rank.step; -1 outside */
+    int sum;             /**< index in ek_trace_communication.sum; -1: of a table */
+    int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
+    int last_in_group;   /**< its place in the group, where the trace's own waits tell; -1 */
+    int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
 } ek_trace_collective;
 
 /** Collectives of one kind, group and size, summed. */
 typedef struct ek_trace_collective_sum {
     const char *key;   /**< "allreduce|Float|2049000|2049000|2", kernel name up to "(", or hcom type */
     const char *group; /**< NULL when not known */
+    bool p2p;          /**< transfers between two ranks */
+    ek_trace_exchange exchange;
     int64_t count, total, exposed;
     int64_t bytes;         /**< of one; EK_TRACE_UNKNOWN */
     double bandwidth_gbps; /**< of the algorithm: bytes / mean time; NAN */
@@ -292,8 +312,9 @@ typedef struct ek_trace_communication {
     ek_trace_collective *collective; /**< [n_collectives], by start */
     ek_trace_collective_sum *sum;    /**< [n_sums], most exposed first */
     ek_trace_comm_sum *comm_sum;     /**< [n_comm_sums], in file order */
-    ek_trace_link *link;             /**< [n_links], in file order */
-    ek_trace_transport *transport;   /**< [n_transports], by name */
+    double unclear_lead; /**< computing before a step's first unclear exchange, over the mean before each; NAN */
+    ek_trace_link *link; /**< [n_links], in file order */
+    ek_trace_transport *transport; /**< [n_transports], by name */
 } ek_trace_communication;
 
 /* ---- data loading ---- */
@@ -380,6 +401,7 @@ typedef struct ek_trace_mark {
 /** One process of the run. Everything it points to belongs to its pool. */
 typedef struct ek_trace_rank {
     int rank;         /**< EK_TRACE_NO_RANK when nothing tells */
+    int place;        /**< in the run, which names traces that nothing numbers; -1: it is the only one */
     int stage;        /**< pipeline stage; -1 when nothing tells */
     int device_id;    /**< -1 when nothing tells */
     int world_size;   /**< 0 when nothing tells */
@@ -437,6 +459,7 @@ typedef struct ek_trace_vote {
     int rank, stage;
     int64_t n_votes, n_shortest;
     int64_t n_compared; /**< collectives of its that were compared */
+    int at;             /**< index in ek_trace_run.rank */
 } ek_trace_vote;
 
 /** A collective whose durations were compared over its ranks. */
@@ -447,6 +470,7 @@ typedef struct ek_trace_ballot {
     int64_t shortest_ns, longest_ns;
     double ratio, limit; /**< Dixon's; NAN where that test does not apply */
     int n_votes;         /**< ranks that got a vote */
+    int shortest_at;     /**< index in ek_trace_run.rank */
 } ek_trace_ballot;
 
 /** Transfers from one stage's rank to another's. Both sides end together: the one that took longer waited. */
@@ -455,6 +479,7 @@ typedef struct ek_trace_pair {
     const char *group;          /**< NULL when not known */
     int64_t n;                  /**< transfers seen on both sides */
     int64_t from_wait, to_wait; /**< how much longer than the other each side took, summed */
+    int from_at, to_at;         /**< indices in ek_trace_run.rank */
 } ek_trace_pair;
 
 /** One transfer that was seen on both sides: run->rank[from_rank].communication.collective[from] sent it. Of exchanges
@@ -470,6 +495,7 @@ typedef struct ek_trace_gap {
     int most, least;             /**< ranks */
     bool flagged;                /**< over 5 % */
     int most_stage, least_stage; /**< of those ranks; -1 when nothing tells */
+    int most_at, least_at;       /**< indices in ek_trace_run.rank; -1 */
 } ek_trace_gap;
 
 /** A link among those of all ranks. */
@@ -527,6 +553,7 @@ typedef struct ek_trace_finding {
     const char *advice;
     double share;    /**< of the step; NAN */
     int64_t gain_ns; /**< at most this can be won per step; EK_TRACE_UNKNOWN */
+    int at;          /**< index in ek_trace_run.rank, also of ranks that have no number; -1: of the run */
 } ek_trace_finding;
 
 typedef struct ek_trace_run {
@@ -570,7 +597,7 @@ typedef struct ek_trace_options {
     const char *const *body, *const *tail;
     int n_receives, n_collectives;
     const char *const *receive;    /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
-    const char *const *collective; /**< texts in kernel names that are communication; none: nccl, rccl */
+    const char *const *collective; /**< texts in names of GPU kernels that communicate, beside docs/trace.md's list */
     bool sapp_compatible;
     double host_bound_share; /**< 0: 0.10 */
     int stages;              /**< ranks are split into that many stages in order; 0: as the files say */

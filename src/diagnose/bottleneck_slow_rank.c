@@ -49,10 +49,11 @@ static void compare_stage(const ek_trace_run *run, int stage, double *value, slo
     }
 }
 
+/* `rank`: index in the run. */
 static const ek_trace_vote *vote_of(const ek_trace_run *run, int rank)
 {
     for (int i = 0; i < run->n_votes; i++)
-        if (run->vote[i].rank == rank)
+        if (run->vote[i].at == rank)
             return &run->vote[i];
     return NULL;
 }
@@ -77,7 +78,7 @@ static ek_status gain_of(const ek__measured *m, const slowest *s, double *ns, ek
 static ek_status show(const ek__diagnose *d, const slowest *s, ek_bottleneck *b, ek_error *err)
 {
     const ek_trace_rank *rank = &d->measured.run->rank[s->rank];
-    const ek_trace_vote *vote = vote_of(d->measured.run, rank->rank);
+    const ek_trace_vote *vote = vote_of(d->measured.run, s->rank);
     ek_status status = ek__bottleneck_show(
         b,
         (ek_evidence){
@@ -112,8 +113,12 @@ static ek_status add(ek__diagnose *d, const slowest *s, ek_error *err)
                                    "its stage"};
     b.title = ek__pool_format(d->out->pool, "%s is slower than the others of its stage: %.2f ms of a step, %.1f %%.",
                               ek__who_is(rank).text, s->excess / 1e6, 100 * s->excess / d->step_ns);
-    b.setting = ek__pool_format(d->out->pool, "rank %d%s%s, device %d", rank->rank, rank->host ? " on " : "",
-                                rank->host ? rank->host : "", rank->device_id);
+    const char *name = rank->rank >= 0 ? ek__pool_format(d->out->pool, "rank %d", rank->rank)
+                                       : ek__pool_format(d->out->pool, "%s", ek__who_is(rank).text);
+    const char *device = rank->device_id >= 0 ? ek__pool_format(d->out->pool, ", device %d", rank->device_id) : "";
+    b.setting = name && device ? ek__pool_format(d->out->pool, "%s%s%s%s", name, rank->host ? " on " : "",
+                                                 rank->host ? rank->host : "", device)
+                               : NULL;
     b.change =
         "Look at its device (clock, temperature, memory errors, HCCS or NVLink state), its host (other processes, "
         "bound cores) and what only it does (logging, saving, longer sequences); replace the node if it stays "

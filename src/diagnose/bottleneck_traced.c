@@ -1,7 +1,7 @@
 /* Findings of the trace's own rules that no bottleneck names. The bottlenecks need events, layers or a plan; the rules
  * of the comparison of ranks (src/trace/compare_findings.c) also read tables. A rule's finding is taken over, with its
  * figure and its sentence, when the bottlenecks about the same time cost less than half of it. The gain is that of the
- * rule where it is a bound, and not known otherwise. */
+ * rule where it is a bound, and not known otherwise. Exposed communication is that of all kinds together. */
 #include <math.h>
 #include <string.h>
 
@@ -27,21 +27,15 @@ typedef struct rule {
     "--overlap-grad-reduce  # gradients\n--overlap-param-gather  # gathers of weights\n--tp-comm-overlap  # inside "   \
     "layers"
 
+static const rule exposed = {"exposed-communication",
+                             EK_TOPIC_COMMUNICATION,
+                             true,
+                             {"exposed-communication", "redistribution", "slow-rank"},
+                             "Communication is not overlapped",
+                             OVERLAP_MINDSPORE,
+                             OVERLAP_TORCH};
+
 static const rule rules[] = {
-    {"exposed-communication",
-     EK_TOPIC_COMMUNICATION,
-     false,
-     {"exposed-communication", "redistribution", "slow-rank"},
-     "Communication is not overlapped",
-     OVERLAP_MINDSPORE,
-     OVERLAP_TORCH},
-    {"exposed-total",
-     EK_TOPIC_COMMUNICATION,
-     false,
-     {"exposed-communication", "redistribution", "slow-rank"},
-     "Communication of all kinds is not overlapped",
-     OVERLAP_MINDSPORE,
-     OVERLAP_TORCH},
     {"slow-link",
      EK_TOPIC_COMMUNICATION,
      true,
@@ -90,36 +84,62 @@ static double named_seconds(const ek_diagnosis *out, const rule *r)
     return sum;
 }
 
-static const ek_trace_rank *rank_of(const ek_trace_run *run, int rank)
+/* What a rule's finding and exposed communication have in common; `gain` NAN where it is not known. */
+static ek_bottleneck bottleneck_of(const ek__diagnose *d, const rule *r, double cost_ns, double gain_ns,
+                                   const char *advice)
 {
-    for (int i = 0; i < run->n_ranks; i++)
-        if (run->rank[i].rank == rank)
-            return &run->rank[i];
-    return NULL;
-}
-
-static ek_status take(ek__diagnose *d, const rule *r, const ek_trace_finding *f, ek_error *err)
-{
-    struct ek__pool *pool = d->out->pool;
-    const ek_trace_rank *rank = rank_of(d->measured.run, f->rank);
-    double cost = f->share * d->step_ns / 1e9;
-    bool gains = r->bounded && f->gain_ns != EK_TRACE_UNKNOWN;
     ek_framework framework = ek__framework_of(d);
     bool mindspore = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
     ek_bottleneck b = {.id = r->id,
                        .topic = r->topic,
                        .basis = EK_BASIS_MEASURED,
-                       .cost_seconds = cost,
-                       .gain_seconds = gains ? (double)f->gain_ns / 1e9 : (double)NAN,
+                       .cost_seconds = cost_ns / 1e9,
+                       .gain_seconds = gain_ns / 1e9,
                        .setting = mindspore ? r->mindspore : r->torch,
-                       .change = ek__pool_format(pool, "%s", f->advice),
-                       .rests_on = gains ? "the time itself, which is the most that can be won"
-                                         : "the time itself; how much of it a change would bring is not known"};
-    b.title = ek__pool_format(pool, "%s: %.2f ms of a step, %.1f %%.", r->title, 1e3 * cost, 100 * f->share);
-    ek_status status = ek__bottleneck_show(&b,
-                                           (ek_evidence){ek__pool_format(pool, "%s", f->text),
-                                                         rank ? ek__file_of(rank) : NULL, NULL, rank ? rank->rank : -1},
-                                           err);
+                       .change = ek__pool_format(d->out->pool, "%s", advice),
+                       .rests_on = isnan(gain_ns) ? "the time itself; how much of it a change would bring is not known"
+                                                  : "the time itself, which is the most that can be won"};
+    b.title = ek__pool_format(d->out->pool, "%s: %.2f ms of a step, %.1f %%.", r->title, cost_ns / 1e6,
+                              100 * cost_ns / d->step_ns);
+    return b;
+}
+
+static ek_status show_finding(const ek__diagnose *d, const ek_trace_finding *f, ek_bottleneck *b, ek_error *err)
+{
+    const ek_trace_rank *rank = f->at >= 0 ? &d->measured.run->rank[f->at] : NULL;
+    return ek__bottleneck_show(b,
+                               (ek_evidence){ek__pool_format(d->out->pool, "%s", f->text),
+                                             rank ? ek__file_of(rank) : NULL, NULL, rank ? rank->rank : -1},
+                               err);
+}
+
+static ek_status take(ek__diagnose *d, const rule *r, const ek_trace_finding *f, ek_error *err)
+{
+    bool gains = r->bounded && f->gain_ns != EK_TRACE_UNKNOWN;
+    ek_bottleneck b = bottleneck_of(d, r, f->share * d->step_ns, gains ? (double)f->gain_ns : (double)NAN, f->advice);
+    ek_status status = show_finding(d, f, &b, err);
+    return status ? status : ek__bottleneck_add(d, &b, err);
+}
+
+/* Of the rank with most of it: the whole exposed time is the cost and its transfer the most that can be won. */
+static ek_status take_exposed(ek__diagnose *d, ek_error *err)
+{
+    const ek_trace_run *run = d->measured.run;
+    ek__exposure most = {0};
+    const char *advice = NULL;
+    for (int r = 0; r < run->n_ranks; r++) {
+        ek__exposure one = ek__rank_exposure(&run->rank[r]);
+        most = one.exposed > most.exposed ? one : most;
+    }
+    for (int i = run->n_findings - 1; i >= 0; i--)
+        advice = strcmp(run->finding[i].id, exposed.id) == 0 ? run->finding[i].advice : advice;
+    if (!advice || named_seconds(d->out, &exposed) * 1e9 >= most_unnamed * most.exposed)
+        return EK_OK;
+    ek_bottleneck b = bottleneck_of(d, &exposed, most.exposed, most.unknown > 0 ? (double)NAN : most.transfer, advice);
+    ek_status status = EK_OK;
+    for (int i = 0; i < run->n_findings && !status; i++)
+        if (strcmp(run->finding[i].id, exposed.id) == 0)
+            status = show_finding(d, &run->finding[i], &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
@@ -153,7 +173,7 @@ static ek_status look_for(ek__diagnose *d, const rule *r, ek_error *err)
 
 ek_status ek__bottleneck_traced(ek__diagnose *d, ek_error *err)
 {
-    ek_status status = EK_OK;
+    ek_status status = d->measured.run ? take_exposed(d, err) : EK_OK;
     for (size_t i = 0; d->measured.run && i < sizeof rules / sizeof *rules && !status; i++)
         status = look_for(d, &rules[i], err);
     return status;

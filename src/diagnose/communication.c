@@ -31,7 +31,7 @@ static bool has_word(const char *name, const char *word)
     return false;
 }
 
-static ek_ir_comm_kind kind_of(const char *name)
+static ek_ir_comm_kind kind_of(const ek_trace_collective *c)
 {
     static const struct {
         const char *word;
@@ -41,8 +41,10 @@ static ek_ir_comm_kind kind_of(const char *name)
                  {"allgather", EK_IR_ALL_GATHER},
                  {"alltoall", EK_IR_ALL_TO_ALL},
                  {"broadcast", EK_IR_BROADCAST}};
+    if (c->exchange == EK_EXCHANGE_COLLECTIVE)
+        return EK_IR_ALL_TO_ALL;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (has_word(name, words[i].word))
+        if (has_word(c->name, words[i].word))
             return words[i].kind;
     return EK_IR_OTHER_COMM;
 }
@@ -103,8 +105,7 @@ static void add_one(const ek__measured *m, ek__comm_class *c, int rank, int inde
 
 static bool counts(const ek_trace_rank *rank, const ek_trace_collective *c)
 {
-    static const ek_trace_options usual = {0};
-    if (!c->name || ek__is_p2p(&usual, c->name))
+    if (!c->name || ek__collective_is_p2p(c))
         return false;
     return c->step >= 0 ? ek__has_window(&rank->step[c->step]) : rank->n_steps == 0;
 }
@@ -122,7 +123,7 @@ static ek_status sort_rank(const ek__measured *m, int rank, ek__comm_classes *ou
         return ek__no_memory(err);
     for (int i = 0; i < comm->n_collectives; i++) {
         const ek_trace_collective *c = &comm->collective[i];
-        out->of[rank][i] = counts(r, c) ? class_at(out, first, rank, kind_of(c->name), c->group) : -1;
+        out->of[rank][i] = counts(r, c) ? class_at(out, first, rank, kind_of(c), c->group) : -1;
         if (out->of[rank][i] >= 0)
             add_one(m, &out->class_of[out->of[rank][i]], rank, i);
     }

@@ -15,9 +15,6 @@
 #include "diagnose/measured.h"
 #include "trace/analysis.h"
 
-/* Both sides of a transfer end within this of one another, or within a share of the shorter one. */
-static const int64_t together_ns = 20000;
-static const double together_share = 0.05;
 /* Of the transfers that end together as many must have one name for names to be believed. */
 static const double names_hold = 0.9;
 /* A send that took this many times the transfer waited for its receiver. */
@@ -135,9 +132,12 @@ static const char *tail_of(const char *name)
     return tail ? tail : name;
 }
 
-static signed char direction_of(const char *name)
+static signed char direction_of(const ek_trace_collective *c)
 {
     static const ek_trace_options usual = {0};
+    const char *name = c->name;
+    if (c->exchange != EK_EXCHANGE_NONE)
+        return c->exchange == EK_EXCHANGE_P2P ? 3 : 0;
     if (strstr(name, "SendRecv") && ek__is_p2p(&usual, name))
         return 3;
     return (signed char)(ek__is_send(&usual, name) ? 1 : ek__is_receive(&usual, name) ? 2 : 0);
@@ -173,7 +173,7 @@ static ek_status gather(ek__replay *p, ek_error *err)
             }
             if (at < 0 || !one->name)
                 continue;
-            signed char direction = direction_of(one->name);
+            signed char direction = direction_of(one);
             p->side[p->n_sides++] = (side){.group = one->group ? one->group : "",
                                            .name = direction ? tail_of(one->name) : one->name,
                                            .start = one->start,
@@ -269,7 +269,7 @@ static bool end_together(const side *x, const side *y)
 {
     int64_t apart = x->end > y->end ? ek__ns_sub(x->end, y->end) : ek__ns_sub(y->end, x->end);
     int64_t a = x->end - x->start, b = y->end - y->start, shorter = a < b ? a : b;
-    return apart <= together_ns || (double)apart <= together_share * (double)shorter;
+    return apart <= EK__TOGETHER_NS || (double)apart <= EK__TOGETHER_SHARE * (double)shorter;
 }
 
 static bool face(const side *x, const side *y)
@@ -460,7 +460,7 @@ static ek_status chain_collectives(ek__replay *p, ek_error *err)
                     strcmp(before->group, list[i]->group) == 0;
         bool had_waited =
             before->waits && (double)(before->end - before->start) > waited * p->event[before->event].transfer;
-        if (same && had_waited && apart >= 0 && apart <= together_ns)
+        if (same && had_waited && apart >= 0 && apart <= EK__TOGETHER_NS)
             list[i]->after = (int)(before - p->side);
     }
     free(list);

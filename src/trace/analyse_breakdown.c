@@ -14,14 +14,14 @@ typedef struct extent {
 
 /* The events of one step, or of the whole file. */
 typedef struct part {
-    ek__intervals computing, communication, copy, receives, layer_computing;
+    ek__intervals computing, communication, copy, receives, exchanges, layer_computing;
     int64_t n_work;
     extent counted;           /* computing and communication; Kineto: all work */
     extent layer, layer_busy; /* of the overlap layer: its four kinds, those but Free */
     int64_t layer_sum[4], clipped_free;
     extent collectives;
     int64_t last_collective_start, bubble;
-    int64_t n_receives, receive, n_sends, send, default_busy, gradients_busy;
+    int64_t n_receives, receive, n_sends, send, n_exchanges, exchange, default_busy, gradients_busy;
 } part;
 
 static void clear_part(part *p)
@@ -30,6 +30,7 @@ static void clear_part(part *p)
     ek__intervals_clear(&p->communication);
     ek__intervals_clear(&p->copy);
     ek__intervals_clear(&p->receives);
+    ek__intervals_clear(&p->exchanges);
     ek__intervals_clear(&p->layer_computing);
 }
 
@@ -139,11 +140,29 @@ static unsigned meaning_of(const meanings *m, uint32_t name)
     return m->of[name];
 }
 
+/* A send of NCCL holds its stream until the receiver has come, so that all exchanges between two ranks are waited for.
+ * What is unclear stands apart. */
+static bool add_exchange(part *p, const ek__event *e)
+{
+    if (e->core == EK_EXCHANGE_P2P) {
+        p->n_receives++;
+        p->receive = ek__ns_add(p->receive, e->duration);
+        return ek__intervals_add(&p->receives, e->start, ek__event_end(e));
+    }
+    if (e->core != EK_EXCHANGE_UNCLEAR)
+        return true;
+    p->n_exchanges++;
+    p->exchange = ek__ns_add(p->exchange, e->duration);
+    return ek__intervals_add(&p->exchanges, e->start, ek__event_end(e));
+}
+
 static bool add_collective(const meanings *m, part *p, const ek__event *e)
 {
-    unsigned of = meaning_of(m, e->name);
     extend(&p->collectives, e);
     p->last_collective_start = e->start; /* they come by start */
+    if (m->trace->producer == EK_PRODUCER_KINETO)
+        return add_exchange(p, e);
+    unsigned of = meaning_of(m, e->name);
     if (of & OF_BUBBLE)
         p->bubble = ek__ns_add(p->bubble, e->duration);
     if (of & OF_SEND) {
@@ -274,6 +293,9 @@ static bool finish_step(const part *p, ek_producer producer, bool layer, ek_trac
     step->send = p->send;
     step->receive_exposed = ek__intervals_without(&p->receives, layer ? &p->layer_computing : &p->computing);
     step->pipeline_wait = step->receive_exposed;
+    step->n_exchanges = p->n_exchanges;
+    step->exchange = p->exchange;
+    step->exchange_exposed = ek__intervals_without(&p->exchanges, layer ? &p->layer_computing : &p->computing);
     step->span = p->counted.n || !layer ? length_of(&p->counted) : length_of(&p->layer_busy);
     step->own_stage = ek__ns_sub(step->span, step->pipeline_wait);
     step->scope_default_busy = p->default_busy;

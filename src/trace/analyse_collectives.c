@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/median.h"
 #include "trace/device.h"
 
 /* ---- exposed time ---- */
@@ -130,6 +131,9 @@ static bool describe(texts *t, const ek__event *e, ek_trace_collective *out)
 
 typedef struct table {
     texts texts;
+    const ek_trace_options *options;
+    const ek_trace_collective *told; /* [n_told] by start: of communication.json */
+    int n_told;
     ek__device_sets sets;
     int64_t *before;
     ek__step_finder finder;
@@ -137,17 +141,59 @@ typedef struct table {
     ek_trace_collective_sum *sum; /* [n], one per collective until they are brought together */
 } table;
 
+/* Starts in the table keep a tenth of a microsecond, and less as a double. */
+enum { SAME_START_NS = 1000 };
+
+/* What the table says of the collective: of its name, at its start. NULL without. O(log told). */
+static const ek_trace_collective *told_of(const table *t, const char *name, int64_t start)
+{
+    int low = 0, high = t->n_told;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (t->told[middle].start < start - SAME_START_NS)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < t->n_told && t->told[low].start <= start + SAME_START_NS; low++)
+        if (strcmp(t->told[low].name, name) == 0)
+            return &t->told[low];
+    return NULL;
+}
+
 static bool fill_one(table *t, const ek__event *e, size_t i)
 {
     ek_trace_collective *c = &t->at[i];
-    *c = (ek_trace_collective){.start = e->start, .duration = e->duration, .step = ek__step_of(&t->finder, e)};
+    *c = (ek_trace_collective){.start = e->start,
+                               .duration = e->duration,
+                               .transit = EK_TRACE_UNKNOWN,
+                               .step = ek__step_of(&t->finder, e),
+                               .sum = -1,
+                               .last = -1,
+                               .last_in_group = -1};
     int64_t end = ek__event_end(e);
     c->exposed = e->duration - (covered_before(&t->sets.computing, t->before, end) -
                                 covered_before(&t->sets.computing, t->before, e->start));
     const char *key = key_of(&t->texts, e);
     if (!key || !describe(&t->texts, e, c))
         return false;
-    t->sum[i] = (ek_trace_collective_sum){key, c->group, 1, c->duration, c->exposed, bytes_of_key(key), NAN};
+    const ek_trace_collective *told = told_of(t, ek__trace_name(t->texts.trace, e->name), e->start);
+    if (t->texts.trace->producer == EK_PRODUCER_KINETO) {
+        c->exchange = (ek_trace_exchange)e->core;
+        c->p2p = c->exchange == EK_EXCHANGE_P2P;
+    } else
+        c->p2p = ek__is_p2p(t->options, c->name) || (told && told->p2p);
+    if (told && told->transit != EK_TRACE_UNKNOWN)
+        c->transit = told->transit < c->duration ? told->transit : c->duration;
+    t->sum[i] = (ek_trace_collective_sum){.key = key,
+                                          .group = c->group,
+                                          .p2p = c->p2p,
+                                          .exchange = c->exchange,
+                                          .count = 1,
+                                          .total = c->duration,
+                                          .exposed = c->exposed,
+                                          .bytes = bytes_of_key(key),
+                                          .bandwidth_gbps = NAN};
     return true;
 }
 
@@ -155,7 +201,9 @@ static int by_key(const void *a, const void *b)
 {
     const ek_trace_collective_sum *x = a, *y = b;
     int order = strcmp(x->key, y->key);
-    return order ? order : strcmp(x->group ? x->group : "", y->group ? y->group : "");
+    if (order == 0)
+        order = strcmp(x->group ? x->group : "", y->group ? y->group : "");
+    return order ? order : (int)x->exchange - (int)y->exchange;
 }
 
 static int by_exposed(const void *a, const void *b)
@@ -189,6 +237,69 @@ static size_t bring_together(ek_trace_collective_sum *sum, size_t n)
     return kept;
 }
 
+/* ---- unclear exchanges ---- */
+
+static int64_t computed_before(const table *t, int64_t time)
+{
+    return covered_before(&t->sets.computing, t->before, time);
+}
+
+/* The ranks behind the first of a pipeline have nothing to compute before they received something, while all-to-all is
+ * always of what was just computed. So: computing before the first exchange of a step over the mean before each of
+ * them; the median over steps. */
+static double lead_of(const table *t, const ek_trace_rank *rank, size_t n)
+{
+    double *of_step = ek__alloc((size_t)rank->n_steps + 1, sizeof *of_step), median = (double)NAN;
+    size_t n_leads = 0;
+    for (size_t i = 0, end; of_step && i < n; i = end) {
+        int step = t->at[i].step;
+        int64_t first = INT64_MAX;
+        int count = 0;
+        for (end = i; end < n && t->at[end].step == step; end++)
+            if (t->at[end].exchange == EK_EXCHANGE_UNCLEAR) {
+                first = count == 0 ? t->at[end].start : first;
+                count++;
+            }
+        if (count == 0 || (step < 0 && rank->n_steps > 0) || n_leads > (size_t)rank->n_steps)
+            continue;
+        int64_t from = step >= 0 ? rank->step[step].start : INT64_MIN,
+                to = step >= 0 ? rank->step[step].end : INT64_MAX;
+        double begin = (double)computed_before(t, from), all = (double)computed_before(t, to) - begin;
+        if (all > 0)
+            of_step[n_leads++] = ((double)computed_before(t, first) - begin) * (count + 1) / all;
+    }
+    if (of_step && n_leads > 0)
+        median = ek__median(of_step, n_leads);
+    free(of_step);
+    return median;
+}
+
+/* ---- which sum ---- */
+
+static int by_key_of(const void *a, const void *b)
+{
+    return by_key(*(const ek_trace_collective_sum *const *)a, *(const ek_trace_collective_sum *const *)b);
+}
+
+/* Which sum every collective is in. `sum` [n] is in its final order. */
+static bool number_sums(table *t, ek__slice slice, const ek_trace_collective_sum *sum, size_t n)
+{
+    const ek_trace_collective_sum **at = ek__alloc(n, sizeof *at);
+    for (size_t i = 0; at && i < n; i++)
+        at[i] = &sum[i];
+    if (at)
+        qsort(at, n, sizeof *at, by_key_of);
+    for (size_t i = 0; at && i < slice.n; i++) {
+        const ek_trace_collective_sum one = {
+            .key = key_of(&t->texts, &slice.event[i]), .group = t->at[i].group, .exchange = t->at[i].exchange};
+        const ek_trace_collective_sum *wanted = &one, **found = bsearch(&wanted, at, n, sizeof *at, by_key_of);
+        t->at[i].sum = found ? (int)(*found - sum) : -1;
+    }
+    bool made = at;
+    free(at);
+    return made;
+}
+
 static ek_status fill_tables(table *t, ek__slice slice, ek_trace_rank *rank, ek_error *err)
 {
     for (size_t i = 0; i < slice.n; i++)
@@ -200,10 +311,13 @@ static ek_status fill_tables(table *t, ek__slice slice, ek_trace_rank *rank, ek_
     if (!sum)
         return ek__no_memory(err);
     memcpy(sum, t->sum, n * sizeof *sum);
+    if (!number_sums(t, slice, sum, n))
+        return ek__no_memory(err);
     c->collective = t->at;
     c->n_collectives = (int)slice.n;
     c->sum = sum;
     c->n_sums = (int)n;
+    c->unclear_lead = lead_of(t, rank, slice.n);
     return EK_OK;
 }
 
@@ -231,7 +345,10 @@ ek_status ek__analyse_collectives(const ek__trace *trace, const ek_trace_options
                                   ek_error *err)
 {
     ek__slice slice = trace->of[EK__EVENT_COLLECTIVE];
-    table t = {.texts = {.trace = trace, .pool = rank->pool}};
+    table t = {.texts = {.trace = trace, .pool = rank->pool},
+               .options = options,
+               .told = rank->communication.collective,
+               .n_told = rank->communication.n_collectives};
     if (slice.n == 0 || slice.n > INT32_MAX)
         return EK_OK;
     ek_status status = make_tables(&t, options, slice, rank, err);

@@ -10,17 +10,18 @@
 #include "trace/trace.h"
 
 #define EK__ANALYSIS_LIST(X)                                                                                           \
-    X(steps)           /* windows, warm-up: ek_trace_rank.step */                                                      \
-    X(breakdown)       /* computing, communication, free of every step: step[].own, .raw, mean, device */              \
-    X(idle)            /* why the device was idle: idle, step[].host_bound .. unlinked */                              \
-    X(dispatch)        /* is the host too slow: dispatch */                                                            \
-    X(host_gaps)       /* dispatch.gap: where the device waited for the host, and for what */                          \
-    X(data_loading)    /* data: iterators, step[].data_loading */                                                      \
-    X(operators)       /* operators, from events where no table told */                                                \
-    X(slow_executions) /* operators.slow */                                                                            \
-    X(collectives)     /* communication.collective, .sum */                                                            \
-    X(recompute)       /* recompute, of PyTorch */                                                                     \
-    X(layers)          /* layers */
+    X(steps)              /* windows, warm-up: ek_trace_rank.step */                                                   \
+    X(breakdown)          /* computing, communication, free of every step: step[].own, .raw, mean, device */           \
+    X(idle)               /* why the device was idle: idle, step[].host_bound .. unlinked */                           \
+    X(dispatch)           /* is the host too slow: dispatch */                                                         \
+    X(host_gaps)          /* dispatch.gap: where the device waited for the host, and for what */                       \
+    X(data_loading)       /* data: iterators, step[].data_loading */                                                   \
+    X(operators)          /* operators, from events where no table told */                                             \
+    X(slow_executions)    /* operators.slow */                                                                         \
+    X(collectives)        /* communication.collective, .sum */                                                         \
+    X(recompute)          /* recompute, of PyTorch */                                                                  \
+    X(layers)             /* layers */                                                                                 \
+    X(likely_collectives) /* a note on operators named like collectives that count as computing */
 
 /** @return EK_OK or EK_ERR_MEMORY; what cannot be said goes into rank->note. */
 typedef ek_status ek__analysis(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
@@ -31,11 +32,13 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
 
 /* What only all ranks together can say; same recipe with src/trace/compare_NAME.c. Ranks are sorted. */
 #define EK__COMPARISON_LIST(X)                                                                                         \
+    X(exchanges) /* communication.collective[].exchange where it is unclear; step[].receive, .pipeline_wait of them */ \
     X(stages)    /* stage of every rank; stage[], stage_imbalance */                                                   \
     X(intervals) /* worst_rank_by_interval */                                                                          \
     X(pairs)     /* pair[] */                                                                                          \
     X(cluster)   /* cluster_row[] where no file has them */                                                            \
-    X(slow_rank) /* vote[], gap[], ballot[] */                                                                         \
+    X(groups)    /* communication.collective[].n_group */                                                              \
+    X(slow_rank) /* vote[], gap[], ballot[]; communication.collective[].transit, .last */                              \
     X(links)     /* transport[], slow_link[] */                                                                        \
     X(matrix)    /* matrix[] */                                                                                        \
     X(findings)  /* last: finding[] */
@@ -55,6 +58,18 @@ bool ek__is_receive(const ek_trace_options *options, const char *name);
 bool ek__is_send(const ek_trace_options *options, const char *name);
 /** Either of them, or by its words some other exchange between two ranks; also for names whose numbers were cut off. */
 bool ek__is_p2p(const ek_trace_options *options, const char *name);
+/** Is it between two ranks? As its trace or the comparison of ranks found; by its name where neither did. */
+bool ek__collective_is_p2p(const ek_trace_collective *c);
+/** Both sides of one transfer, and all ranks of one collective, end within this of one another, or within a share of
+ * the shorter one. */
+#define EK__TOGETHER_NS    20000
+#define EK__TOGETHER_SHARE 0.05
+/** Do ends that lie `apart` show that collectives are one, which nothing else tells? Within EK__TOGETHER_NS only where
+ *  that is short beside the longest of them. */
+static inline bool ek__are_one_collective(int64_t apart, int64_t shortest, int64_t longest)
+{
+    return (double)apart <= EK__TOGETHER_SHARE * (double)shortest || (apart <= EK__TOGETHER_NS && apart <= longest / 2);
+}
 /** Does a producer's Bubble column count this name? MindSpore's list: receives, sends, SendRecv; torch_npu's:
  *  hcom_receive. */
 bool ek__is_producer_bubble(ek_producer producer, const char *name);

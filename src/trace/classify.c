@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "trace/device.h"
 #include "trace/part.h"
 
 const char *const ek__core_name[EK__N_CORES] = {"N/A",     "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC",
@@ -128,9 +129,9 @@ static void take_details(const ek__block *block, const ek__raw_event *raw, detai
 
 static bool is_collective(const ek__span *name, const ek_trace_options *options)
 {
-    if (!options || options->n_collectives == 0)
-        return contains_any_case(name, "nccl") || contains_any_case(name, "rccl");
-    for (int i = 0; i < options->n_collectives; i++)
+    if (ek__is_collective_kernel(name->at, name->size))
+        return true;
+    for (int i = 0; options && i < options->n_collectives; i++)
         if (contains_any_case(name, options->collective[i]))
             return true;
     return false;

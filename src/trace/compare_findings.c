@@ -2,6 +2,7 @@
  * every rank, names the one that it hits hardest with figures, says how many others it hits too, and what setting to
  * change. Gains are what a step could be shortened by at most if the cause were gone, so they must not be added up.
  * Figures that the files do not tell make no finding. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,15 @@ static int64_t whole_ns(double ns)
     return isfinite(ns) && ns >= 0 && ns < 9e18 ? (int64_t)ns : EK_TRACE_UNKNOWN;
 }
 
+/* -1: of the run, or of a stage. */
+static int index_of(const ek_trace_run *run, const ek_trace_rank *rank)
+{
+    for (int i = 0; i < run->n_ranks; i++)
+        if (&run->rank[i] == rank)
+            return i;
+    return -1;
+}
+
 static ek_status add(judge *j, const char *id, const ek_trace_rank *rank, double share, int64_t gain, const char *text,
                      const char *advice, ek_error *err)
 {
@@ -101,6 +111,7 @@ static ek_status add(judge *j, const char *id, const ek_trace_rank *rank, double
     list[run->n_findings++] = (ek_trace_finding){.id = id,
                                                  .rank = rank ? rank->rank : EK_TRACE_NO_RANK,
                                                  .stage = rank ? rank->stage : -1,
+                                                 .at = index_of(run, rank),
                                                  .text = text,
                                                  .advice = advice,
                                                  .share = share,
@@ -186,35 +197,190 @@ static ek_status find_data_loading(judge *j, ek_error *err)
 
 /* ---- communication ---- */
 
-static ek_status find_exposed(judge *j, ek_error *err)
+/* One kind of collective on one rank; sum -1: all of them. */
+typedef struct exposed {
+    const ek_trace_rank *rank; /* NULL: none */
+    int sum;
+    ek__exposure of;
+} exposed;
+
+/* Which rank the waiting of `x` is for. */
+typedef struct late {
+    const ek_trace_rank *rank; /* NULL: not among those here */
+    int place;                 /* in the group, where the waits themselves tell; -1 */
+    double ns;                 /* of a step */
+    int n_here, n_group;       /* ranks of the group; n_group 0: not known */
+} late;
+
+static bool is_in(const exposed *x, const ek_trace_collective *c)
 {
-    worst w = {0};
-    const ek_trace_collective_sum *what = NULL;
-    for (int i = 0; i < j->run->n_ranks; i++) {
-        const ek_trace_rank *rank = &j->run->rank[i];
-        for (int k = 0; k < rank->communication.n_sums; k++) {
-            const ek_trace_collective_sum *sum = &rank->communication.sum[k];
-            if (ek__is_p2p(j->options, sum->key))
-                continue;
-            worst before = w;
-            consider(&w, rank, known(sum->exposed) / ek__all_steps(rank), LEAST_EXPOSED);
-            what = w.rank != before.rank || w.ns != before.ns ? sum : what;
-            w.n = before.n;
-            break; /* most exposed first */
+    return ek__collective_counts(x->rank, c) && (x->sum >= 0 ? c->sum == x->sum : !c->p2p);
+}
+
+/* The rank that most of the waiting is for. `wait` [n_ranks], zeroed. */
+static late late_of(const judge *j, const exposed *x, double *wait)
+{
+    const ek_trace_communication *comm = &x->rank->communication;
+    late l = {.place = -1};
+    double away = 0, most = 0;
+    for (int i = 0; i < comm->n_collectives; i++) {
+        const ek_trace_collective *c = &comm->collective[i];
+        ek__exposure e = ek__collective_exposure(c);
+        if (!is_in(x, c))
+            continue;
+        l.n_here = c->n_here;
+        l.n_group = c->n_group;
+        if (c->last >= 0 && c->last < j->run->n_ranks)
+            wait[c->last] += e.wait;
+        else
+            away += e.wait;
+        if (c->last < 0 && c->last_in_group >= 0 && e.wait > most) {
+            most = e.wait;
+            l.place = c->last_in_group;
         }
     }
-    if (!w.rank || !what)
-        return EK_OK;
+    int n_steps = ek__counted_steps(x->rank);
+    for (int r = 0; r < j->run->n_ranks; r++)
+        if (wait[r] > away && wait[r] / n_steps > l.ns) {
+            l.rank = &j->run->rank[r];
+            l.ns = wait[r] / n_steps;
+        }
+    return l;
+}
+
+/* Who is late, as a sentence; "" where next to nothing waits. */
+static const char *late_text(const judge *j, const exposed *x, double *wait)
+{
+    late l = late_of(j, x, wait);
+    ek__pool *pool = j->run->pool;
+    if (!(x->of.wait > x->of.transfer) || !(x->of.wait > LEAST_EXPOSED * ek__rank_step_ns(x->rank)))
+        return "";
+    if (l.rank)
+        return ek__pool_format(pool, " %s comes last: %.2f ms of the waiting are for it.", ek__who_is(l.rank).text,
+                               l.ns / 1e6);
+    if (l.place >= 0)
+        return ek__pool_format(pool,
+                               " The rank in place %d of the group comes last and is not among the traces: add its "
+                               "trace.",
+                               l.place);
+    if (l.n_group > l.n_here)
+        return ek__pool_format(pool,
+                               " The rank that comes last is not among the traces, which have %d of the %d ranks of "
+                               "the group: add those of the others.",
+                               l.n_here, l.n_group);
+    return " The rank that comes last is not among the traces: add those of the other ranks of the group.";
+}
+
+/* "waits for other ranks 95.93 ms, transfer 4.04 ms", with all that is not sure. */
+static const char *split_text(const judge *j, const exposed *x)
+{
+    const ek__exposure *e = &x->of;
+    bool kineto = x->rank->producer == EK_PRODUCER_KINETO;
+    const char *how = kineto ? "the traces of all ranks of the group tell"
+                             : "communication.json (profiler level 1 or above) or the traces of all ranks of the group "
+                               "tell";
+    if (!(e->unknown < e->exposed))
+        return ek__pool_format(j->run->pool, "how much of it waits for other ranks is unknown; %s", how);
+    const char *rest = e->unknown > 0 ? ek__pool_format(j->run->pool, ", unknown %.2f ms; %s", e->unknown / 1e6, how)
+                       : e->at_most   ? "; more of it may wait for ranks that are not here"
+                                      : "";
+    if (!rest)
+        return NULL;
+    return ek__pool_format(j->run->pool, "waits for other ranks %s%.2f ms, transfer %s%.2f ms%s",
+                           e->at_most ? "at least " : "", e->wait / 1e6, e->at_most ? "at most " : "",
+                           e->transfer / 1e6, rest);
+}
+
+static const char *exposed_advice(const ek__exposure *e)
+{
+    if (e->wait > e->transfer + e->unknown)
+        return "Overlapping does not shorten waiting. Find out why that rank comes late: more work than the others "
+               "(see stage-imbalance and compute-gap), a slow device, host or data loader.";
+    if (!(e->unknown < e->exposed))
+        return "Find out first whether it waits. Only the transfer can be overlapped with computing (gradient buckets, "
+               "overlap_grad_reduce, parallel optimizer overlap).";
+    return "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), send fewer "
+           "and larger messages, or split the model so that this group is within a node.";
+}
+
+static const char *use_text(const ek_trace_collective_sum *sum)
+{
+    return sum->exchange == EK_EXCHANGE_COLLECTIVE ? ", an all-to-all,"
+           : sum->exchange == EK_EXCHANGE_UNCLEAR  ? ", an all-to-all's or a pipeline's,"
+                                                   : "";
+}
+
+/* Only the transfer can be hidden, so it bounds the gain; where nothing tells it apart, there is no bound to name. */
+static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
+{
+    const ek__exposure *e = &x->of;
+    double whole = ek__rank_step_ns(x->rank);
+    bool known_gain = e->unknown < e->exposed;
+    double *wait = ek__alloc((size_t)j->run->n_ranks, sizeof *wait);
+    const char *split = split_text(j, x), *who = wait ? late_text(j, x, wait) : NULL;
+    free(wait);
+    if (!split || !who)
+        return ek__no_memory(err);
+    const ek_trace_communication *c = &x->rank->communication;
+    const char *what = x->sum >= 0 ? c->sum[x->sum].key : "collectives of all kinds";
+    const char *use = x->sum < 0 ? "" : use_text(&c->sum[x->sum]);
     return add(
-        j, "exposed-communication", w.rank, w.share, whole_ns(w.ns),
+        j, "exposed-communication", x->rank, (known_gain ? e->transfer : e->exposed) / whole,
+        known_gain ? whole_ns(e->transfer) : EK_TRACE_UNKNOWN,
         ek__pool_format(j->run->pool,
-                        "%s: %.2f ms of a step go by in %.160s with nothing computed beside it (%lld calls, "
-                        "%.2f ms in all).",
-                        ek__who_is(w.rank).text, w.ns / 1e6, what->key, (long long)what->count,
-                        known(what->total) / 1e6),
-        "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), send fewer "
-        "and larger messages, or split the model so that this group is within a node.",
-        err);
+                        "%s: %.2f ms of a step, %.1f %%, go by in %.160s%s with nothing computed beside it (%.4g "
+                        "calls a step, %.2f ms in all): %s.%s",
+                        ek__who_is(x->rank).text, e->exposed / 1e6, 100 * e->exposed / whole, what, use, e->count,
+                        e->total / 1e6, split, who),
+        exposed_advice(e), err);
+}
+
+/* The kind, and all kinds together, that take most of a step on one rank; then the kind whose transfers do. */
+typedef struct most_exposed {
+    exposed kind, all, transfer;
+} most_exposed;
+
+static void take_if(exposed *most, const ek_trace_rank *rank, int sum, const ek__exposure *e, double ns, double most_ns)
+{
+    double whole = ek__rank_step_ns(rank);
+    if (whole > 0 && ns > LEAST_EXPOSED * whole && ns > most_ns)
+        *most = (exposed){rank, sum, *e};
+}
+
+static ek_status look_at_exposed(const ek_trace_rank *rank, most_exposed *most, ek_error *err)
+{
+    const ek_trace_communication *c = &rank->communication;
+    ek__exposure all = ek__rank_exposure(rank), *of_sum = ek__alloc((size_t)c->n_sums, sizeof *of_sum);
+    if (!of_sum)
+        return ek__no_memory(err);
+    ek__rank_exposures(rank, of_sum);
+    take_if(&most->all, rank, -1, &all, all.exposed, most->all.of.exposed);
+    for (int i = 0; i < c->n_sums; i++) {
+        if (c->sum[i].p2p)
+            continue;
+        take_if(&most->kind, rank, i, &of_sum[i], of_sum[i].exposed, most->kind.of.exposed);
+        take_if(&most->transfer, rank, i, &of_sum[i], of_sum[i].transfer, most->transfer.of.transfer);
+    }
+    free(of_sum);
+    return EK_OK;
+}
+
+static ek_status find_exposed(judge *j, ek_error *err)
+{
+    most_exposed most = {.kind = {.rank = NULL}};
+    ek_status status = EK_OK;
+    for (int i = 0; i < j->run->n_ranks && status == EK_OK; i++)
+        status = look_at_exposed(&j->run->rank[i], &most, err);
+    if (status == EK_OK && most.kind.rank)
+        status = add_exposed(j, &most.kind, err);
+    /* Many kinds may each be below the share of one; tables give the total alone. */
+    double rest = most.all.of.exposed - most.kind.of.exposed;
+    if (status == EK_OK && most.all.rank && (!most.kind.rank || rest > LEAST_REST * ek__rank_step_ns(most.all.rank)))
+        status = add_exposed(j, &most.all, err);
+    bool other = most.transfer.rank && most.kind.rank &&
+                 (most.transfer.sum != most.kind.sum || most.transfer.rank != most.kind.rank) &&
+                 most.transfer.of.transfer > most.kind.of.transfer;
+    return status == EK_OK && other ? add_exposed(j, &most.transfer, err) : status;
 }
 
 static int64_t pipeline_wait(const ek_trace_step *step)
@@ -235,42 +401,6 @@ static ek_status find_pipeline_wait(judge *j, ek_error *err)
                         ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
         "More micro-batches a step, interleaved chunks, or another split of the layers: `evenkeel trace --layers-out "
         "layers.json`, then `evenkeel balance --layers layers.json`.",
-        err);
-}
-
-/* Share of a step that findings of an id name already. */
-static double named_share(const ek_trace_run *run, const char *id)
-{
-    double sum = 0;
-    for (int i = 0; i < run->n_findings; i++)
-        if (strcmp(run->finding[i].id, id) == 0 && run->finding[i].share > 0)
-            sum += run->finding[i].share;
-    return sum;
-}
-
-/* Communication that nothing hides, of all kinds together and without waits for another stage: many kinds of
- * collectives may each be below the share of one, and tables give the total alone. */
-static ek_status find_exposed_total(judge *j, ek_error *err)
-{
-    double named = named_share(j->run, "exposed-communication") + named_share(j->run, "slow-rank");
-    worst w = {0};
-    for (int i = 0; i < j->run->n_ranks; i++) {
-        const ek_trace_rank *rank = &j->run->rank[i];
-        double total = known(breakdown(rank)->communication_not_overlapped) - mean_of(rank, pipeline_wait);
-        consider(&w, rank, total, named + LEAST_REST);
-    }
-    if (!w.rank)
-        return EK_OK;
-    return add(
-        j, "exposed-total", w.rank, w.share, EK_TRACE_UNKNOWN,
-        ek__pool_format(j->run->pool,
-                        "%s: %.2f ms of a step are communication with nothing computed beside it, over all "
-                        "collectives%s. How much of it is transfer and how much waiting for other ranks is "
-                        "not known.",
-                        ek__who_is(w.rank).text, w.ns / 1e6, others(w.n).text),
-        "Overlap it with computing (gradient buckets, overlap_grad_reduce, parallel optimizer overlap), or split "
-        "the model so that the groups that communicate most are within a node. A trace of all ranks tells the "
-        "collectives and who waits for whom.",
         err);
 }
 
@@ -354,12 +484,9 @@ static ek_status find_imbalance(judge *j, ek_error *err)
         err);
 }
 
-static const ek_trace_rank *rank_of(const ek_trace_run *run, int rank)
+static const ek_trace_rank *rank_at(const ek_trace_run *run, int at)
 {
-    for (int i = 0; i < run->n_ranks; i++)
-        if (run->rank[i].rank == rank)
-            return &run->rank[i];
-    return NULL;
+    return at >= 0 && at < run->n_ranks ? &run->rank[at] : NULL;
 }
 
 /* By how much longer the others of its stage communicate: they wait for it. */
@@ -381,7 +508,7 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
     if (run->n_votes == 0 || run->n_voted_operators == 0 || run->vote[0].n_votes < LEAST_VOTE_COUNT ||
         (double)run->vote[0].n_votes < LEAST_VOTES * (double)run->n_voted_operators)
         return EK_OK;
-    const ek_trace_rank *rank = rank_of(run, run->vote[0].rank);
+    const ek_trace_rank *rank = rank_at(run, run->vote[0].at);
     if (!rank)
         return EK_OK;
     double gain = waited_for(run, rank), whole = ek__rank_step_ns(rank);
@@ -397,23 +524,29 @@ static ek_status find_slow_rank(judge *j, ek_error *err)
         err);
 }
 
+/* A rank's name in the middle of a sentence. */
+static ek__who inside(ek__who w)
+{
+    w.text[0] = (char)tolower((unsigned char)w.text[0]);
+    return w;
+}
+
 static ek_status find_gaps(judge *j, ek_error *err)
 {
     const ek_trace_run *run = j->run;
     for (int i = 0; i < run->n_gaps; i++) {
         const ek_trace_gap *gap = &run->gap[i];
-        const ek_trace_rank *most = rank_of(run, gap->most), *least = rank_of(run, gap->least);
+        const ek_trace_rank *most = rank_at(run, gap->most_at), *least = rank_at(run, gap->least_at);
         if (!gap->flagged || !most || !least || strcmp(gap->part, "computing") != 0)
             continue;
         double gain = known(breakdown(most)->computing) - known(breakdown(least)->computing);
         bool alike = most->stage == least->stage;
         ek_status status = add(
             j, "compute-gap", most, ek__rank_step_ns(most) > 0 ? gain / ek__rank_step_ns(most) : NAN, whole_ns(gain),
-            ek__pool_format(
-                run->pool,
-                "%s computes %.2f ms longer than rank %d%s: a gap of %.1f %% of the device's part of the step.",
-                ek__who_is(most).text, gain / 1e6, gap->least, alike ? "" : ", which is of another stage",
-                100 * gap->gap),
+            ek__pool_format(run->pool,
+                            "%s computes %.2f ms longer than %s%s: a gap of %.1f %% of the device's part of the step.",
+                            ek__who_is(most).text, gain / 1e6, inside(ek__who_is(least)).text,
+                            alike ? "" : ", which is of another stage", 100 * gap->gap),
             alike ? "Ranks of one stage should compute alike: look at sequence lengths, experts and the device's clock."
                   : "Stages differ: see stage-imbalance.",
             err);

@@ -89,7 +89,8 @@ static bool finish(const ek_trace_run *run, ek_trace_run_transport *t)
         return true;
     if (t->mean_gbps > 0)
         t->gap = (t->fastest.bandwidth_gbps - t->slowest.bandwidth_gbps) / t->mean_gbps;
-    t->flagged = t->gap > flagged_gap;
+    t->flagged = t->gap > flagged_gap && !(ek__link_is_local(link_at(run, (place){t->slowest.rank, t->slowest.link})) &&
+                                           ek__link_is_local(link_at(run, (place){t->fastest.rank, t->fastest.link})));
     return fill_link(run, (place){t->slowest.rank, t->slowest.link}, t->mean_gbps, &t->slowest) &&
            fill_link(run, (place){t->fastest.rank, t->fastest.link}, t->mean_gbps, &t->fastest);
 }
@@ -111,7 +112,8 @@ static bool find_slow(const ek_trace_run *run, const all_links *all, ek_trace_ru
     for (size_t i = 0; i < all->n; i++) {
         const ek_trace_link *link = link_at(run, all->place[i]);
         ek_trace_run_transport *t = &transport[all->number[i]];
-        if (!link->ranked || !(t->mean_gbps > 0) || !(link->bandwidth_gbps <= EK__LINK_SLOW_SHARE * t->mean_gbps))
+        if (!link->ranked || ek__link_is_local(link) || !(t->mean_gbps > 0) ||
+            !(link->bandwidth_gbps <= EK__LINK_SLOW_SHARE * t->mean_gbps))
             continue;
         ek_trace_run_link *more = ek__pool_push(run->pool, *slow, *n, sizeof *more);
         if (!more || !fill_link(run, all->place[i], t->mean_gbps, &more[*n]))

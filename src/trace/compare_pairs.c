@@ -1,7 +1,8 @@
 /* Point-to-point transfers of two ranks, brought together by group, by the part of the name behind the operation
  * (hcom_send__700_3_1 is hcom_receive__700_3_1 on the other side) and by how many of that name came before. Where a
  * group has more than one candidate the one that ended nearest is taken, as both sides of a transfer end within
- * microseconds; clocks of different hosts that lie further apart than transfers do would mislead it. O(n log n). */
+ * microseconds; clocks of different hosts that lie further apart than transfers do would mislead it. Exchanges of NCCL
+ * have no names of their own and are paired by their ends alone. O(n log n). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,18 +60,25 @@ static int by_transfer(const void *a, const void *b)
     return by_name_on_rank(a, b);
 }
 
-static side *gather(const ek_trace_options *options, const ek_trace_run *run, size_t *n)
+/* Every collective may be a side. */
+static size_t room_of(const ek_trace_run *run)
 {
     size_t room = 0;
     for (int r = 0; r < run->n_ranks; r++)
         room += (size_t)run->rank[r].communication.n_collectives;
-    side *all = ek__alloc(room, sizeof *all);
+    return room;
+}
+
+static side *gather(const ek_trace_options *options, const ek_trace_run *run, size_t *n)
+{
+    side *all = ek__alloc(room_of(run), sizeof *all);
     *n = 0;
     for (int r = 0; all && r < run->n_ranks; r++) {
         const ek_trace_communication *c = &run->rank[r].communication;
         for (int i = 0; i < c->n_collectives; i++) {
             const ek_trace_collective *one = &c->collective[i];
-            if (!one->name || (!ek__is_send(options, one->name) && !ek__is_receive(options, one->name)))
+            if (!one->name || one->exchange != EK_EXCHANGE_NONE ||
+                (!ek__is_send(options, one->name) && !ek__is_receive(options, one->name)))
                 continue;
             direction d = strstr(one->name, "SendRecv") ? EXCHANGE : ek__is_send(options, one->name) ? SEND : RECEIVE;
             all[(*n)++] = (side){.group = one->group ? one->group : "",
@@ -133,6 +141,63 @@ static size_t pair_up(const ek_trace_run *run, side *s, size_t n, ek_trace_trans
     return n_pairs;
 }
 
+/* ---- exchanges that have no names ---- */
+
+/* Those of NCCL, on ranks of Kineto: one name for all, so only their ends tell. */
+static size_t gather_unnamed(const ek_trace_run *run, side *all)
+{
+    size_t n = 0;
+    for (int r = 0; r < run->n_ranks; r++) {
+        const ek_trace_communication *c = &run->rank[r].communication;
+        for (int i = 0; i < c->n_collectives; i++) {
+            const ek_trace_collective *one = &c->collective[i];
+            if (one->exchange == EK_EXCHANGE_P2P)
+                all[n++] = (side){.group = "",
+                                  .tail = "",
+                                  .end = ek__ns_add(one->start, one->duration),
+                                  .rank = r,
+                                  .index = i,
+                                  .direction = EXCHANGE};
+        }
+    }
+    return n;
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const side *x = a, *y = b;
+    if (x->end != y->end)
+        return x->end < y->end ? -1 : 1;
+    return x->rank != y->rank ? (x->rank > y->rank) - (x->rank < y->rank)
+                              : (x->index > y->index) - (x->index < y->index);
+}
+
+static int64_t duration_of(const ek_trace_run *run, const side *s)
+{
+    return run->rank[s->rank].communication.collective[s->index].duration;
+}
+
+static bool end_together(const ek_trace_run *run, const side *x, const side *y)
+{
+    int64_t a = duration_of(run, x), b = duration_of(run, y);
+    return ek__are_one_collective(distance(x, y), a < b ? a : b, a < b ? b : a);
+}
+
+/* In the order of ends, each with the next one of another rank that ends together with it. O(n log n). */
+static size_t pair_unnamed(const ek_trace_run *run, side *s, size_t n, ek_trace_transfer *out)
+{
+    size_t n_pairs = 0;
+    if (n > 0)
+        qsort(s, n, sizeof *s, by_end);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n && k <= i + MAX_CANDIDATES && !s[i].paired; k++)
+            if (fit(&s[i], &s[k]) && end_together(run, &s[i], &s[k])) {
+                s[i].paired = s[k].paired = true;
+                out[n_pairs++] = transfer_of(run, &s[i], &s[k]);
+            }
+    return n_pairs;
+}
+
 /* ---- their sums ---- */
 
 static ek_trace_pair pair_of(const ek_trace_run *run, const ek_trace_transfer *t)
@@ -145,16 +210,19 @@ static ek_trace_pair pair_of(const ek_trace_run *run, const ek_trace_transfer *t
                            .group = from->group && from->group[0] ? from->group : NULL,
                            .n = 1,
                            .from_wait = longer > 0 ? longer : 0,
-                           .to_wait = longer < 0 ? ek__ns_sub(0, longer) : 0};
+                           .to_wait = longer < 0 ? ek__ns_sub(0, longer) : 0,
+                           .from_at = t->from_rank,
+                           .to_at = t->to_rank};
 }
 
+/* Ranks stand by their numbers; those without one are told apart, too. */
 static int by_ranks(const void *a, const void *b)
 {
     const ek_trace_pair *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
+    if (x->from_at != y->from_at)
+        return x->from_at < y->from_at ? -1 : 1;
+    if (x->to_at != y->to_at)
+        return x->to_at < y->to_at ? -1 : 1;
     return strcmp(x->group ? x->group : "", y->group ? y->group : "");
 }
 
@@ -203,8 +271,9 @@ ek_status ek__compare_pairs(const ek_trace_options *options, ek_trace_run *run, 
     if (run->n_ranks < 2)
         return EK_OK;
     side *all = gather(options, run, &n);
-    ek_trace_transfer *transfer = all ? ek__alloc(n / 2 + 1, sizeof *transfer) : NULL;
-    ek_trace_pair *pair = transfer ? ek__alloc(n / 2 + 1, sizeof *pair) : NULL;
+    size_t room = room_of(run) / 2 + 1;
+    ek_trace_transfer *transfer = all ? ek__alloc(room, sizeof *transfer) : NULL;
+    ek_trace_pair *pair = transfer ? ek__alloc(room, sizeof *pair) : NULL;
     ek_status status = pair ? EK_OK : ek__no_memory(err);
     if (status == EK_OK && n > 0)
         number_transfers(all, n);
@@ -212,6 +281,11 @@ ek_status ek__compare_pairs(const ek_trace_options *options, ek_trace_run *run, 
         for (end = i + 1; end < n && all[end].nth == all[i].nth && by_name(&all[i], &all[end]) == 0;)
             end++;
         n_transfers += pair_up(run, &all[i], end - i, transfer + n_transfers);
+    }
+    if (status == EK_OK) { /* the list has room for all of them, and is done with the others */
+        size_t n_unnamed = gather_unnamed(run, all);
+        n += n_unnamed;
+        n_transfers += pair_unnamed(run, all, n_unnamed, transfer + n_transfers);
     }
     if (status == EK_OK)
         status = keep(run, transfer, n_transfers, pair, err);

@@ -2,7 +2,8 @@
  * name came before; the one with the shortest took part last. Groups whose ranks do not list equally many are left out,
  * since then the k-th of a name is not the same on all. Gaps: how far the ranks' means of computing, exposed
  * communication and free time lie apart; computing is compared within a stage only. Collectives that carry no group
- * (Kineto) are compared only when as many ranks are there as their key says the group has. */
+ * (Kineto) are compared only when as many ranks are there as their key says the group has, or, where there is no such
+ * key, when they end on all ranks at once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,27 @@ static int by_occurrence(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Can the collective be told from those of other groups? Kineto's key ends in the group's size: fine when that is all.
- */
-static bool has_one_group(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_collective *c)
+/* Kineto's key ends in the group's size. Can the collective be told from those of other groups? It can where all ranks
+ * are its group; where nothing tells the size, ends that fall together show it (are_together()). */
+static bool may_have_one_group(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_collective *c)
 {
     const char *size = strrchr(c->name, '|');
-    return rank->producer != EK_PRODUCER_KINETO || (size && strtol(size + 1, NULL, 10) == run->n_ranks);
+    return rank->producer != EK_PRODUCER_KINETO || !size || strtol(size + 1, NULL, 10) == run->n_ranks;
+}
+
+/* Collectives without any group are one for each name, so that every name is judged by itself. */
+static const char *group_of(const ek_trace_rank *rank, const ek_trace_collective *c)
+{
+    if (c->group)
+        return c->group;
+    return rank->producer == EK_PRODUCER_KINETO && !strchr(c->name, '|') ? c->name : "";
+}
+
+static bool is_transfer(const ek_trace_options *options, const ek_trace_collective *c)
+{
+    if (c->exchange != EK_EXCHANGE_NONE)
+        return c->exchange != EK_EXCHANGE_COLLECTIVE;
+    return c->p2p || ek__is_p2p(options, c->name);
 }
 
 static entry *gather(const ek_trace_options *options, const ek_trace_run *run, size_t *n)
@@ -69,9 +85,9 @@ static entry *gather(const ek_trace_options *options, const ek_trace_run *run, s
     for (int r = 0; all && r < run->n_ranks; r++) {
         const ek_trace_communication *c = &run->rank[r].communication;
         for (int i = 0; i < c->n_collectives; i++)
-            if (c->collective[i].name && !ek__is_p2p(options, c->collective[i].name) &&
-                has_one_group(run, &run->rank[r], &c->collective[i]))
-                all[(*n)++] = (entry){c->collective[i].group ? c->collective[i].group : "",
+            if (c->collective[i].name && !is_transfer(options, &c->collective[i]) &&
+                may_have_one_group(run, &run->rank[r], &c->collective[i]))
+                all[(*n)++] = (entry){group_of(&run->rank[r], &c->collective[i]),
                                       c->collective[i].name,
                                       c->collective[i].duration,
                                       r,
@@ -146,7 +162,7 @@ static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_vo
         return false;
     double ratio = ek__dixon_ratio(b->sorted, n);
     run->ballot = list;
-    run->ballot[run->n_ballots++] = (ek_trace_ballot){.group = e->group[0] ? e->group : NULL,
+    run->ballot[run->n_ballots++] = (ek_trace_ballot){.group = e->group[0] && e->group != e->name ? e->group : NULL,
                                                       .name = e->name,
                                                       .occurrence = e->nth,
                                                       .n_ranks = n,
@@ -155,8 +171,30 @@ static bool keep_ballot(ballot *b, const entry *e, int n, int shortest, int n_vo
                                                       .longest_ns = b->sorted[n - 1],
                                                       .ratio = ratio,
                                                       .limit = isnan(ratio) ? (double)NAN : ek__dixon_limit(n),
-                                                      .n_votes = n_votes};
+                                                      .n_votes = n_votes,
+                                                      .shortest_at = e[shortest].rank};
     return true;
+}
+
+/* What the durations of one collective tell of each rank: the transfer is no longer than the shortest, unless the
+ * rank's own files said it already; the others waited for the rank that took the shortest, unless it waited as well. */
+static void tell_waiting(const ballot *b, const entry *e, int n, int shortest)
+{
+    ek_trace_collective *fast = &b->run->rank[e[shortest].rank].communication.collective[e[shortest].index];
+    const int64_t transfer = fast->transit == EK_TRACE_UNKNOWN ? fast->duration : fast->transit;
+    const int64_t fast_wait = fast->duration - transfer;
+    for (int i = 0; i < n; i++) {
+        const ek_trace_rank *rank = &b->run->rank[e[i].rank];
+        ek_trace_collective *c = &rank->communication.collective[e[i].index];
+        bool whole_world = rank->world_size > 0 && rank->world_size <= b->run->n_ranks;
+        c->n_here = n;
+        if (c->transit == EK_TRACE_UNKNOWN) {
+            c->transit = transfer;
+            c->at_most = c->n_group > 0 ? n < c->n_group : !whole_world;
+        }
+        if (i != shortest && fast_wait < (c->duration - c->transit) / 2)
+            c->last = e[shortest].rank;
+    }
 }
 
 /* One collective: n entries, one per rank. @return false when memory is out */
@@ -170,6 +208,7 @@ static bool vote_on(ballot *b, const entry *e, int n)
         b->n_compared[e[i].rank]++;
         shortest = e[i].duration < e[shortest].duration ? i : shortest;
     }
+    tell_waiting(b, e, n, shortest);
     b->n_operators++;
     b->n_shortest[e[shortest].rank]++;
     int n_votes = ek__slow_votes(b->duration, n, b->sorted, b->vote);
@@ -183,9 +222,41 @@ static bool same_occurrence(const entry *x, const entry *y)
     return x->nth == y->nth && strcmp(x->name, y->name) == 0 && strcmp(x->group, y->group) == 0;
 }
 
+static int64_t end_of(const ballot *b, const entry *e)
+{
+    const ek_trace_collective *c = &b->run->rank[e->rank].communication.collective[e->index];
+    return ek__ns_add(c->start, c->duration);
+}
+
+static bool end_together(const ballot *b, const entry *e, size_t n)
+{
+    int64_t first = end_of(b, e), last = first, shortest = e->duration, longest = shortest;
+    for (size_t i = 1; i < n; i++) {
+        int64_t end = end_of(b, &e[i]);
+        first = end < first ? end : first;
+        last = end > last ? end : last;
+        shortest = e[i].duration < shortest ? e[i].duration : shortest;
+        longest = e[i].duration > longest ? e[i].duration : longest;
+    }
+    return ek__are_one_collective(ek__ns_sub(last, first), shortest, longest);
+}
+
+/* Nothing tells the group of these collectives: do most of them end on all ranks at once, as those of one group do? */
+static bool are_together(const ballot *b, const entry *e, size_t n)
+{
+    size_t n_together = 0, n_all = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && same_occurrence(&e[i], &e[end]);)
+            end++;
+        n_together += end - i == (size_t)b->run->n_ranks && end_together(b, &e[i], end - i);
+        n_all++;
+    }
+    return (double)n_together >= 0.9 * (double)n_all;
+}
+
 static bool vote_in_group(ballot *b, const entry *e, size_t n)
 {
-    if (!is_complete(b, e, n) || !names_occur_alike(b, e, n))
+    if (!is_complete(b, e, n) || !names_occur_alike(b, e, n) || (e->group == e->name && !are_together(b, e, n)))
         return true;
     int n_ranks = 0;
     for (int r = 0; r < b->run->n_ranks; r++)
@@ -235,7 +306,7 @@ static ek_status keep_votes(const ballot *b, ek_error *err)
     for (int r = 0; r < run->n_ranks; r++)
         if (b->n_compared[r] > 0)
             list[run->n_votes++] = (ek_trace_vote){run->rank[r].rank, run->rank[r].stage, b->n_votes[r],
-                                                   b->n_shortest[r], b->n_compared[r]};
+                                                   b->n_shortest[r],  b->n_compared[r],   r};
     if (run->n_votes > 1)
         qsort(list, (size_t)run->n_votes, sizeof *list, by_votes);
     run->vote = list;
@@ -295,7 +366,9 @@ static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
                         .most = EK_TRACE_NO_RANK,
                         .least = EK_TRACE_NO_RANK,
                         .most_stage = -1,
-                        .least_stage = -1};
+                        .least_stage = -1,
+                        .most_at = -1,
+                        .least_at = -1};
     double sum = 0;
     int64_t most = 0, least = 0;
     int n = 0;
@@ -308,11 +381,13 @@ static ek_trace_gap gap_of(const ek_trace_run *run, int part, int stage)
             most = value;
             gap.most = rank->rank;
             gap.most_stage = rank->stage;
+            gap.most_at = r;
         }
         if (n == 0 || value < least) {
             least = value;
             gap.least = rank->rank;
             gap.least_stage = rank->stage;
+            gap.least_at = r;
         }
         sum += (double)part_of(rank, 0) + (double)part_of(rank, 1) + (double)part_of(rank, 2);
         n++;

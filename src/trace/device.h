@@ -96,6 +96,11 @@ typedef struct ek__task_launches {
 /** The gaps in which the device had nothing to do since the host launched it too late. O(n log n). */
 ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__intervals *out, ek_error *err);
 
+/** Does a GPU kernel of this name communicate? By the default list of docs/trace.md. O(size). */
+bool ek__is_collective_kernel(const char *name, size_t size);
+/** Has a name a collective's word in it, so that it may communicate though the list does not know it? O(size). */
+bool ek__looks_like_collective(const char *name);
+
 /** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
 const char *ek__kernel_family(const char *name);
 

@@ -33,17 +33,19 @@ const char *ek__kernel_family(const char *name)
     static const struct {
         const char *family, *word;
     } words[] = {
-        {"communication", "nccl"},  {"communication", "rccl"},  {"communication", "hcom"}, {"attention", "attention"},
-        {"attention", "flash"},     {"attention", "fmha"},      {"matmul", "gemm"},        {"matmul", "matmul"},
-        {"matmul", "cijk_"},        {"matmul", "cutlass"},      {"matmul", "linear"},      {"matmul", "_xmma_"},
-        {"matmul", "splitkreduce"}, {"matmul", "gemv"},         {"copy", "memcpy"},        {"copy", "tensormove"},
-        {"copy", "transdata"},      {"copy", "memset"},         {"other", "conv"},         {"other", "dgrad_engine"},
-        {"other", "wgrad"},         {"vector", "elementwise"},  {"vector", "reduce"},      {"vector", "norm"},
-        {"vector", "softmax"},      {"vector", "multi_tensor"}, {"vector", "vectorized"},  {"vector", "add"},
-        {"vector", "mul"},          {"vector", "cast"},         {"vector", "dropout"},     {"vector", "silu"},
-        {"vector", "gelu"},         {"vector", "relu"},         {"vector", "foreach"},     {"vector", "adam"},
-        {"vector", "momentum"},     {"vector", "bn_fw"},        {"vector", "bn_bw"},       {"vector", "pool"}};
+        {"communication", "hcom"}, {"attention", "attention"}, {"attention", "flash"},     {"attention", "fmha"},
+        {"matmul", "gemm"},        {"matmul", "matmul"},       {"matmul", "cijk_"},        {"matmul", "cutlass"},
+        {"matmul", "linear"},      {"matmul", "_xmma_"},       {"matmul", "splitkreduce"}, {"matmul", "gemv"},
+        {"copy", "memcpy"},        {"copy", "tensormove"},     {"copy", "transdata"},      {"copy", "memset"},
+        {"other", "conv"},         {"other", "dgrad_engine"},  {"other", "wgrad"},         {"vector", "elementwise"},
+        {"vector", "reduce"},      {"vector", "norm"},         {"vector", "softmax"},      {"vector", "multi_tensor"},
+        {"vector", "vectorized"},  {"vector", "add"},          {"vector", "mul"},          {"vector", "cast"},
+        {"vector", "dropout"},     {"vector", "silu"},         {"vector", "gelu"},         {"vector", "relu"},
+        {"vector", "foreach"},     {"vector", "adam"},         {"vector", "momentum"},     {"vector", "bn_fw"},
+        {"vector", "bn_bw"},       {"vector", "pool"}};
     const char *end = end_of_name(name);
+    if (ek__is_collective_kernel(name, strlen(name)))
+        return "communication";
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (contains(name, end, words[i].word))
             return words[i].family;

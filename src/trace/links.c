@@ -63,6 +63,26 @@ static void add_to_transport(ek_trace_transport *transport, const ek_trace_link 
         transport->fastest = i;
 }
 
+/* "3-3" up to a colon or the end. */
+static bool is_place_twice(const char *part, size_t size)
+{
+    size_t digits = strspn(part, "0123456789");
+    return digits > 0 && size == 2 * digits + 1 && part[digits] == '-' && memcmp(part, part + digits + 1, digits) == 0;
+}
+
+bool ek__link_is_local(const ek_trace_link *link)
+{
+    if (link->transport && strcmp(link->transport, "LOCAL") == 0)
+        return true;
+    for (const char *part = link->link; part && *part;) {
+        size_t size = strcspn(part, ":");
+        if (is_place_twice(part, size))
+            return true;
+        part += size + (part[size] == ':');
+    }
+    return false;
+}
+
 static void rank_links(ek_trace_link *link, int n, const int *number, ek_trace_transport *transport, int n_transports)
 {
     for (int i = 0; i < n; i++)
@@ -70,7 +90,8 @@ static void rank_links(ek_trace_link *link, int n, const int *number, ek_trace_t
     for (int t = 0; t < n_transports; t++)
         transport[t].mean_gbps = transport[t].n_ranked ? transport[t].mean_gbps / (double)transport[t].n_ranked : NAN;
     for (int i = 0; i < n; i++)
-        link[i].slow = link[i].ranked && link[i].bandwidth_gbps <= EK__LINK_SLOW_SHARE * transport[number[i]].mean_gbps;
+        link[i].slow = link[i].ranked && !ek__link_is_local(&link[i]) &&
+                       link[i].bandwidth_gbps <= EK__LINK_SLOW_SHARE * transport[number[i]].mean_gbps;
 }
 
 /* Transports of the links in the rank's pool. NULL when memory is out. */

@@ -15,6 +15,9 @@
  * @return EK_OK or EK_ERR_MEMORY; then the rank is as it was
  */
 ek_status ek__links_add(ek_trace_rank *rank, const ek_trace_link *link, size_t n, ek_error *err);
+/** Does the link lead from a device to itself: of the transport LOCAL, or named by one place twice ("g:3-3")? Its
+ * copies within the device's memory are listed and have a mean, but tell nothing of cables: none of them is slow. */
+bool ek__link_is_local(const ek_trace_link *link);
 /** Numbers of the links' transports, in the order of their names. `number` [n links], `name` [*n] is sorted, both from
  *  malloc; texts are the links' own. False when memory is out. */
 bool ek__links_transports(const char *const *transport, size_t n, int **number, const char ***name, int *n_names);

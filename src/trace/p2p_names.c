@@ -1,6 +1,6 @@
 /* Which collectives wait for, or send to, another pipeline stage, by the beginnings of their names as MindSpore lists
  * them (hcom_receive__12, Receive-op5, hcom_X_SendRecv__7) and the batched form of Megatron on torch_npu. Names are all
- * a trace has; Kineto's SendRecv kernels are not in the list since all-to-all is made of them too. */
+ * such a trace has; what Kineto's SendRecv kernels are for is found in exchanges.c and compare_exchanges.c. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +67,12 @@ bool ek__is_p2p(const ek_trace_options *options, const char *name)
     return ek__is_receive(options, name) || ek__is_send(options, name) || ek__is_receive(options, numbered) ||
            ek__is_send(options, numbered) || strstr(name, "send") || strstr(name, "Send") || strstr(name, "receive") ||
            strstr(name, "Receive");
+}
+
+bool ek__collective_is_p2p(const ek_trace_collective *c)
+{
+    static const ek_trace_options usual = {0};
+    return c->p2p || (c->exchange == EK_EXCHANGE_NONE && ek__is_p2p(&usual, c->name));
 }
 
 bool ek__is_producer_bubble(ek_producer producer, const char *name)

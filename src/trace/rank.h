@@ -1,11 +1,11 @@
 /* trace/rank.h - queries of an analysed rank that the comparison of ranks and the diagnosis share: its name, its steps,
- * recomputation, idle time for the host and for data. */
+ * recomputation, exposed communication as transfer and waiting, idle time for the host and for data. */
 #ifndef EK_TRACE_RANK_H
 #define EK_TRACE_RANK_H
 
 #include "evenkeel/trace.h"
 
-/** "Rank 3 (stage 1)", "The trace". */
+/** "Rank 3 (stage 1)"; of traces that nothing numbers "Trace 0", "The trace" where it is the only one. */
 typedef struct ek__who {
     char text[64];
 } ek__who;
@@ -51,5 +51,26 @@ double ek__data_wait(const ek_trace_rank *rank);
 double ek__host_late(const ek_trace_rank *rank, const char *cause);
 /** Where the counted part of a gap begins; its end when the gap does not count. */
 int64_t ek__host_gap_start(const ek_trace_rank *rank, const ek_trace_host_gap *gap);
+/** Communication with nothing computed beside it: exposed = transfer + wait + unknown. Nanoseconds of a step. */
+typedef struct ek__exposure {
+    double exposed;
+    double transfer; /**< at most: what overlapping could hide */
+    double wait;     /**< at least: for ranks that came later; overlapping does not shorten it */
+    double unknown;  /**< nothing tells which of both */
+    double total;    /**< with what computing hides */
+    double count;    /**< calls of a step */
+    bool at_most;    /**< not all ranks were there to compare, so the transfer may hold more waiting */
+} ek__exposure;
+
+/** Of one collective, not of a step: the transfer lies at its end, so that the exposed part holds all of it that it has
+ *  room for. `exposed` unknown counts as 0. O(1). */
+ek__exposure ek__collective_exposure(const ek_trace_collective *c);
+/** Does the collective count for means: is it in a step that is no warm-up, or are there no steps? */
+bool ek__collective_counts(const ek_trace_rank *rank, const ek_trace_collective *c);
+/** Mean over the steps that count of all collectives of a rank but pipeline traffic; of ranks without a timeline, of
+ *  their tables' totals. O(collectives). */
+ek__exposure ek__rank_exposure(const ek_trace_rank *rank);
+/** The same of each of its sums. `of_sum` [n_sums]. O(collectives). */
+void ek__rank_exposures(const ek_trace_rank *rank, ek__exposure *of_sum);
 
 #endif

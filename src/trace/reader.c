@@ -210,12 +210,14 @@ ek_status ek__trace_read(const char *const *path, int n_paths, int n_threads, co
         status = ek__store_finish(r.store, &trace, err);
     if (status == EK_OK)
         status = ek__launches_make(&trace, err);
+    if (is_kineto && trace.producer == EK_PRODUCER_UNKNOWN)
+        trace.producer = EK_PRODUCER_KINETO;
+    if (status == EK_OK)
+        status = ek__name_exchanges(&trace, options, err);
     if (status != EK_OK) {
         ek__trace_clear(&trace);
         return status;
     }
-    if (is_kineto && trace.producer == EK_PRODUCER_UNKNOWN)
-        trace.producer = EK_PRODUCER_KINETO;
     if (r.store->too_many_tracks && !source[0].problem)
         source[0].problem = ek__pool_format(pool, "it has more than 65535 threads; events of the others are left out");
     trace.counts.rank = trace.rank;

@@ -226,6 +226,7 @@ static ek_status drop_first_of_tables(const ek_trace_options *options, ek_trace_
 static void set_unknown(ek_trace_rank *rank, const ek__rank_files *files)
 {
     rank->rank = files->rank;
+    rank->place = -1;
     rank->stage = files->stage;
     rank->device_id = files->device;
     rank->counts.rank = EK_TRACE_NO_RANK;
@@ -347,6 +348,8 @@ static void drop_empty(work *w, const ek_listener *listener)
     w->run->n_ranks = n;
     if (n > 0)
         qsort(w->run->rank, (size_t)n, sizeof *w->run->rank, compare_ranks);
+    for (int i = 0; i < n; i++)
+        w->run->rank[i].place = n > 1 ? i : -1;
 }
 
 static void tell_problems(const ek_trace_run *run, const ek_listener *listener)

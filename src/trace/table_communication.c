@@ -79,8 +79,15 @@ static bool read_operator(const json_t *operator_info, ek_trace_comm_sum *one)
     return read_size(json_object_get(operator_info, "Communication Bandwidth Info"), &one->size_mb);
 }
 
+/* A file without transit times reads as 0 everywhere, which no transfer takes. */
+static int64_t transit_of(double elapse_ms, double transit_ms)
+{
+    double ns = (transit_ms < elapse_ms ? transit_ms : elapse_ms) * 1e6;
+    return transit_ms > 0 && ns < 4e18 ? (int64_t)llround(ns) : EK_TRACE_UNKNOWN;
+}
+
 /* Its start keeps a tenth of a microsecond in the file, and less as a double. */
-static bool keep_one(sums *s, const char *name, const json_t *start, double elapse_ms)
+static bool keep_one(sums *s, const char *name, const json_t *start, double elapse_ms, double transit_ms, bool p2p)
 {
     const char *at = strrchr(name, '@');
     double us = json_is_number(start) ? json_number_value(start) : -1;
@@ -98,7 +105,12 @@ static bool keep_one(sums *s, const char *name, const json_t *start, double elap
                                                 .start = (int64_t)(us * 1000),
                                                 .duration = ns < 4e18 ? (int64_t)llround(ns) : INT64_MAX / 2,
                                                 .exposed = EK_TRACE_UNKNOWN,
-                                                .step = -1};
+                                                .transit = transit_of(elapse_ms, transit_ms),
+                                                .p2p = p2p,
+                                                .step = -1,
+                                                .sum = -1,
+                                                .last = -1,
+                                                .last_in_group = -1};
     return true;
 }
 
@@ -120,7 +132,8 @@ static ek_status add_section(void *user, const char *step, bool p2p, json_t *sec
         }
         ek_trace_comm_sum *sum = sum_of(s, step, p2p, name);
         const json_t *times = json_object_get(operator_info, "Communication Time Info");
-        if (!sum || !keep_one(s, name, json_object_get(times, "Start Timestamp(us)"), one.elapse_ms))
+        if (!sum ||
+            !keep_one(s, name, json_object_get(times, "Start Timestamp(us)"), one.elapse_ms, one.transit_ms, p2p))
             return ek__no_memory(err);
         sum->count++;
         sum->elapse_ms += one.elapse_ms;

@@ -73,7 +73,7 @@ typedef struct ek__event {
     uint32_t link;    /**< by kind; 0: none */
     uint16_t track;   /**< ek__trace.track */
     uint8_t kind;     /**< ek__event_kind */
-    uint8_t core;     /**< ek__core */
+    uint8_t core;     /**< ek__core; of Kineto's collectives ek_trace_exchange */
 } ek__event;
 
 /** INT64_MAX when it is beyond. */
@@ -146,6 +146,9 @@ void ek__trace_clear(ek__trace *trace);
 /** Fill trace->launches from its events; ek__trace_read() has done it. O(launches + arrows). */
 ek_status ek__launches_make(ek__trace *trace, ek_error *err);
 void ek__launches_free(ek__launches *launches);
+
+/** Kineto: what every SendRecv kernel is for, in the collectives' `core`; ek__trace_read() has done it. O(n log n). */
+ek_status ek__name_exchanges(ek__trace *trace, const ek_trace_options *options, ek_error *err);
 
 static inline const char *ek__trace_name(const ek__trace *trace, uint32_t name)
 {

@@ -55,12 +55,12 @@ static void put_matrix(const ek_trace_matrix *m, int number, const char *what, c
     ek__matrix_end(x);
 }
 
-/* Ranks that exchange with others, by number; the list has room for two a pair. */
+/* Indices of ranks that exchange with others, in order; the list has room for two a pair. */
 static int pair_ranks(const ek_trace_run *run, int *rank)
 {
     int n = 0;
     for (int i = 0; i < run->n_pairs; i++) {
-        const int ends[] = {run->pair[i].from, run->pair[i].to};
+        const int ends[] = {run->pair[i].from_at, run->pair[i].to_at};
         for (int e = 0; e < 2; e++) {
             int at = n;
             while (at > 0 && rank[at - 1] > ends[e])
@@ -97,19 +97,20 @@ static void put_waits(const ek_trace_run *run, const int *rank, int n, bool of_s
                                : "How long the receiver waited for the sender",
                      EK__UNIT_NS);
     for (int i = 0; i < n; i++) {
-        snprintf(text, sizeof text, "rank %d", rank[i]);
+        ek__rank_label(run, &run->rank[rank[i]], text, sizeof text);
         ek__matrix_label(x, text);
     }
     for (int i = 0, next; i < run->n_pairs; i = next) {
         const ek_trace_pair *pair = &run->pair[i];
         int64_t wait = 0, transfers = 0;
-        for (next = i; next < run->n_pairs && run->pair[next].from == pair->from && run->pair[next].to == pair->to;
+        for (next = i;
+             next < run->n_pairs && run->pair[next].from_at == pair->from_at && run->pair[next].to_at == pair->to_at;
              next++) {
             wait = ek__sum(wait, of_sender ? run->pair[next].from_wait : run->pair[next].to_wait);
             transfers += run->pair[next].n;
         }
         snprintf(text, sizeof text, "%" PRId64 " transfer%s", transfers, transfers == 1 ? "" : "s");
-        ek__matrix_cell(x, place_of(rank, n, pair->from), place_of(rank, n, pair->to), (double)wait, text);
+        ek__matrix_cell(x, place_of(rank, n, pair->from_at), place_of(rank, n, pair->to_at), (double)wait, text);
     }
     ek__matrix_end(x);
 }
@@ -392,8 +393,10 @@ static void put_pairs(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_pairs && i < EK__VIEW_MAX_ROWS; i++) {
         const ek_trace_pair *pair = &run->pair[i];
         char key[512];
-        snprintf(key, sizeof key, "rank %d to rank %d%s%s", pair->from, pair->to, pair->group ? ", " : "",
-                 pair->group ? pair->group : "");
+        char from[64], to[64];
+        ek__rank_label(run, &run->rank[pair->from_at], from, sizeof from);
+        ek__rank_label(run, &run->rank[pair->to_at], to, sizeof to);
+        snprintf(key, sizeof key, "%s to %s%s%s", from, to, pair->group ? ", " : "", pair->group ? pair->group : "");
         ek__row_begin(x);
         ek__cell_text(x, key);
         ek__cell_int(x, pair->n);

@@ -8,14 +8,14 @@
 
 enum { MAX_BALLOTS = 1000 };
 
-static void rank_text(int rank, int stage, char *text, size_t room)
+static void rank_text(const ek_trace_run *run, int at, bool with_stage, char *text, size_t room)
 {
-    if (rank < 0)
+    if (at < 0 || at >= run->n_ranks)
         snprintf(text, room, "-");
-    else if (stage >= 0)
-        snprintf(text, room, "rank %d, stage %d", rank, stage);
+    else if (with_stage)
+        ek__view_rank_title(run, &run->rank[at], text, room);
     else
-        snprintf(text, room, "rank %d", rank);
+        ek__rank_label(run, &run->rank[at], text, room);
 }
 
 static const ek__view_column vote_column[] = {
@@ -34,7 +34,7 @@ static void put_votes(const ek_trace_run *run, ek__section *x)
     for (int i = 0; i < run->n_votes && i < EK__VIEW_MAX_ROWS; i++) {
         const ek_trace_vote *vote = &run->vote[i];
         char label[64];
-        rank_text(vote->rank, vote->stage, label, sizeof label);
+        rank_text(run, vote->at, true, label, sizeof label);
         ek__row_begin(x);
         ek__cell_text(x, label);
         ek__cell_int(x, vote->n_votes);
@@ -64,8 +64,8 @@ static void put_gaps(const ek_trace_run *run, ek__section *x)
         snprintf(part, sizeof part, "%s", strcmp(gap->part, "free") == 0 ? "idle" : gap->part);
         for (char *c = part; *c; c++)
             *c = *c == '_' ? ' ' : *c;
-        rank_text(gap->most, gap->most_stage, most, sizeof most);
-        rank_text(gap->least, gap->least_stage, least, sizeof least);
+        rank_text(run, gap->most_at, true, most, sizeof most);
+        rank_text(run, gap->least_at, true, least, sizeof least);
         ek__row_begin(x);
         ek__cell_text(x, part);
         ek__cell_real(x, 100 * gap->gap);
@@ -99,7 +99,7 @@ static void put_ballots(const ek_trace_run *run, ek__section *x)
         const ek_trace_ballot *ballot = &run->ballot[i];
         char key[EK__VIEW_KEY_SIZE], last[64];
         snprintf(key, sizeof key, "%s, %s, %d", ballot->group ? ballot->group : "", ballot->name, ballot->occurrence);
-        rank_text(ballot->shortest, -1, last, sizeof last);
+        rank_text(run, ballot->shortest_at, false, last, sizeof last);
         ek__row_begin(x);
         ek__cell_text(x, key);
         ek__cell_text(x, ballot->name);

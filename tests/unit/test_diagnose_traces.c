@@ -217,7 +217,7 @@ static void a_pipeline_that_waits_for_half_of_the_step_says_so(void **state)
         if (!(wait > 0.4 * d->step_seconds))
             fail_msg("form %d: waits %.3f ms of %.3f", form, 1e3 * wait, 1e3 * d->step_seconds);
         double named = cost_of(d, "pipeline-wait") + cost_of(d, "bubble") + cost_of(d, "load-balance") +
-                       cost_of(d, "exposed-total");
+                       cost_of(d, "exposed-communication");
         if (named < 0.5 * wait)
             fail_msg("form %d: %.1f ms wait, %.1f ms of it are named", form, 1e3 * wait, 1e3 * named);
         check("pipeline", &l);
@@ -312,9 +312,9 @@ static void a_job_of_tables_alone_has_its_bottlenecks(void **state)
         double computing[2], exposed;
         const char *id[3];
     } cases[] = {
-        {{55000, 55000}, 40000, {"exposed-total"}},
+        {{55000, 55000}, 40000, {"exposed-communication"}},
         {{90000, 52000}, 8000, {"stage-imbalance", "idle"}},
-        {{60000, 34700}, 32000, {"exposed-total", "stage-imbalance", "idle"}},
+        {{60000, 34700}, 32000, {"exposed-communication", "stage-imbalance", "idle"}},
         {{70000, 70000}, 5000, {"idle"}},
         {{95000, 95000}, 3000, {NULL}},
     };
@@ -333,7 +333,7 @@ static void a_job_of_tables_alone_has_its_bottlenecks(void **state)
         if (d->n_bottlenecks != n)
             fail_msg("case %zu: %d findings, expected %d", c, d->n_bottlenecks, n);
         if (cases[c].exposed > 10000)
-            assert_true(fabs(cost_of(d, "exposed-total") - cases[c].exposed / 1e6) < 1e-9);
+            assert_true(fabs(cost_of(d, "exposed-communication") - cases[c].exposed / 1e6) < 1e-9);
         if (cases[c].computing[0] > cases[c].computing[1])
             assert_true(fabs(cost_of(d, "stage-imbalance") - (cases[c].computing[0] - cases[c].computing[1]) / 2e6) <
                         1e-9);

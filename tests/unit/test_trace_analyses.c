@@ -877,7 +877,8 @@ static void add_collective(ek_trace_run *run, int rank, const char *group, const
 {
     ek_trace_communication *c = &run->rank[rank].communication;
     c->collective = ek__pool_push(run->pool, c->collective, c->n_collectives, sizeof *c->collective);
-    c->collective[c->n_collectives] = (ek_trace_collective){name, group, c->n_collectives, duration, 0, 0};
+    c->collective[c->n_collectives] = (ek_trace_collective){
+        .name = name, .group = group, .start = c->n_collectives, .duration = duration, .transit = EK_TRACE_UNKNOWN};
     c->n_collectives++;
 }
 
@@ -1117,11 +1118,15 @@ static void transfers_are_paired_and_the_longer_side_waited(void **state)
     assert_int_equal(ek__compare_pairs(&defaults, &run, &err), EK_OK);
     assert_int_equal(run.n_pairs, 4);
     assert_int_equal(run.n_unpaired, 1);
-    static const ek_trace_pair expected[] = {
-        {0, 1, "700", 3, 0, 135}, {1, 0, "700", 3, 69, 0}, {2, 3, "5", 1, 50, 0}, {2, 3, "700", 3, 0, 0}};
+    static const ek_trace_pair expected[] = {{0, 1, "700", 3, 0, 135, 0, 1},
+                                             {1, 0, "700", 3, 69, 0, 1, 0},
+                                             {2, 3, "5", 1, 50, 0, 2, 3},
+                                             {2, 3, "700", 3, 0, 0, 2, 3}};
     for (int i = 0; i < 4; i++) {
         assert_int_equal(run.pair[i].from, expected[i].from);
         assert_int_equal(run.pair[i].to, expected[i].to);
+        assert_int_equal(run.pair[i].from_at, expected[i].from_at);
+        assert_int_equal(run.pair[i].to_at, expected[i].to_at);
         assert_string_equal(run.pair[i].group, expected[i].group);
         assert_int_equal(run.pair[i].n, expected[i].n);
         assert_int_equal(run.pair[i].from_wait, expected[i].from_wait);

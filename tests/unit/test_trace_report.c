@@ -312,9 +312,9 @@ static void times_of_steps_are_found_above_their_share_only(void **state)
     (void)state;
     fixture *f = new_fixture(2);
     assert_null(found(f, "pipeline-wait"));
-    assert_int_equal(f->run.n_findings, 1); /* 30 of 100 ms are communication of no kind that is known */
-    assert_string_equal(f->run.finding[0].id, "exposed-total");
-    assert_true(f->run.finding[0].gain_ns == EK_TRACE_UNKNOWN && fabs(f->run.finding[0].share - 0.3) < 1e-9);
+    assert_int_equal(f->run.n_findings, 1); /* 30 of 100 ms are exposed communication, whatever it waits for */
+    assert_string_equal(f->run.finding[0].id, "exposed-communication");
+    assert_int_equal(f->run.finding[0].gain_ns, EK_TRACE_UNKNOWN);
     SET(pipeline_wait, 5 * MS);
     assert_null(found(f, "pipeline-wait"));
     SET(pipeline_wait, 5 * MS + 1000);
@@ -346,18 +346,44 @@ static void communication_and_links_are_found(void **state)
 {
     (void)state;
     fixture *f = new_fixture(2);
-    ek_trace_collective_sum sums[] = {{.key = "hcom_receive", .count = 3, .exposed = 90 * MS},
-                                      {.key = "hcom_allReduce", .count = 3, .exposed = 15 * MS}};
+    ek_trace_collective_sum sums[] = {{.key = "hcom_receive", .p2p = true}, {.key = "hcom_allReduce"}};
+    ek_trace_collective collectives[] = {
+        {.name = "hcom_allReduce__1_0_1", .exposed = 90 * MS, .transit = MS, .sum = 1, .step = 0}, /* warm-up */
+        {.name = "hcom_allReduce__1_1_1", .exposed = 5 * MS, .transit = 4 * MS, .sum = 1, .step = 1, .last = -1},
+        {.name = "hcom_receive__2_1_1", .exposed = 90 * MS, .p2p = true, .step = 1},
+        {.name = "hcom_allReduce__1_2_1", .exposed = 5 * MS, .transit = EK_TRACE_UNKNOWN, .sum = 1, .step = 2},
+    };
     ek_trace_link link = {.link = "g:0-1", .transport = "HCCS", .time_ms = 30, .bandwidth_gbps = 10, .slow = true};
     ek_trace_transport transport = {.name = "HCCS", .mean_gbps = 20};
-    f->rank[0].communication = (ek_trace_communication){
-        .n_sums = 2, .sum = sums, .n_links = 1, .link = &link, .n_transports = 1, .transport = &transport};
-    assert_null(found(f, "exposed-communication")); /* 5 ms of each of three steps is no more than the least share */
-    sums[1].exposed = 18 * MS;
+    SET(own.communication_not_overlapped, 0); /* of the other rank, which lists no collectives */
+    f->rank[0].communication = (ek_trace_communication){.n_collectives = 4,
+                                                        .collective = collectives,
+                                                        .n_sums = 2,
+                                                        .sum = sums,
+                                                        .n_links = 1,
+                                                        .link = &link,
+                                                        .n_transports = 1,
+                                                        .transport = &transport};
+    assert_null(found(f, "exposed-communication")); /* 5 ms of each step is no more than the least share */
+    collectives[1].exposed = 9 * MS;
     const ek_trace_finding *finding = found(f, "exposed-communication");
     assert_non_null(finding);
-    assert_non_null(strstr(finding->text, "hcom_allReduce"));
-    assert_int_equal(finding->gain_ns, 6 * MS);
+    assert_non_null(strstr(finding->text, "7.00 ms of a step, 7.0 %, go by in hcom_allReduce"));
+    assert_non_null(strstr(finding->text, "waits for other ranks 2.50 ms, transfer 2.00 ms, unknown 2.50 ms"));
+    assert_int_equal(finding->gain_ns, 2 * MS); /* 4 ms of transfer in one of two steps: no more is sure */
+    collectives[1].transit = EK_TRACE_UNKNOWN;
+    finding = found(f, "exposed-communication");
+    assert_non_null(strstr(finding->text, "is unknown"));
+    assert_int_equal(finding->gain_ns, EK_TRACE_UNKNOWN);
+    collectives[3].transit = 5 * MS;
+    collectives[1].transit = 0;
+    collectives[1].last = 1; /* the other rank */
+    finding = found(f, "exposed-communication");
+    assert_non_null(strstr(finding->text, "waits for other ranks 4.50 ms, transfer 2.50 ms"));
+    assert_null(strstr(finding->text, "comes last")); /* 4.5 ms are under the least share */
+    collectives[1].exposed = 20 * MS;
+    finding = found(f, "exposed-communication");
+    assert_non_null(strstr(finding->text, "Rank 1 comes last: 10.00 ms of the waiting are for it."));
     finding = found(f, "slow-link");
     assert_non_null(finding);
     assert_int_equal(finding->gain_ns, 5 * MS); /* half of 30 ms, over three steps */
@@ -372,16 +398,15 @@ static void ranks_and_stages_are_found(void **state)
     fixture *f = new_fixture(3);
     ek_trace_stage stages[] = {{.stage = 0, .computing_mean = 50 * MS, .step_mean = 100 * MS},
                                {.stage = 1, .computing_mean = 70 * MS, .step_mean = 100 * MS}};
-    ek_trace_vote vote = {.rank = 2, .stage = -1, .n_votes = 2, .n_shortest = 4};
-    ek_trace_gap gap = {.part = "computing", .gap = 0.1, .most = 2, .least = 0};
+    ek_trace_vote vote = {.rank = 2, .stage = -1, .n_votes = 2, .n_shortest = 4, .at = 2};
+    ek_trace_gap gap = {.part = "computing", .gap = 0.1, .most = 2, .least = 0, .most_at = 2, .least_at = 0};
     f->run.n_stages = 2, f->run.stage = stages, f->run.stage_imbalance = 1.04;
     f->run.n_votes = 1, f->run.vote = &vote, f->run.n_voted_operators = 10;
     f->run.n_gaps = 1, f->run.gap = &gap;
     f->rank[2].mean.computing = 70 * MS;
     f->rank[2].mean.communication_not_overlapped = 20 * MS;
     assert_null(found(f, "stage-imbalance"));
-    assert_int_equal(f->run.n_findings, 1);
-    assert_string_equal(f->run.finding[0].id, "exposed-total");
+    assert_int_equal(f->run.n_findings, 1); /* exposed communication of the fixture */
     f->run.stage_imbalance = 1.4;
     vote.n_votes = 3;
     gap.flagged = true;

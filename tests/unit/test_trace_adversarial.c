@@ -1,0 +1,621 @@
+/* Traces whose most obvious cause is not the cause: a table of small generated runs, each with the findings that must
+ * appear and those that must not, through ek_trace_run_read. A row writes its files with the helpers below; times are
+ * milliseconds from the begin of the trace, and what must be said is worked out by hand from them.
+ *
+ * A new case is a function that writes the traces and a row of the table `cases`. */
+#include "input.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROOM = 1 << 18, MAX_SAID = 4 };
+
+/* ---- files ---- */
+
+static char folder[256]; /* of the case at hand */
+static char text[ROOM];  /* the file being written */
+static size_t length;
+static char tables[ROOM / 4]; /* communication.json, beside it */
+static size_t tables_length;
+static ek_trace_run run;
+
+static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void add(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    length += (size_t)vsnprintf(text + length, sizeof text - length, format, arguments);
+    va_end(arguments);
+    assert_true(length < sizeof text);
+}
+
+/* Folders above it are made. */
+static void write_bytes(const char *bytes, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void write_bytes(const char *bytes, size_t size, const char *format, ...)
+{
+    char path[512];
+    va_list arguments;
+    int n = snprintf(path, sizeof path, "%s/", folder);
+    va_start(arguments, format);
+    vsnprintf(path + n, sizeof path - (size_t)n, format, arguments);
+    va_end(arguments);
+    for (char *at = path + strlen(folder) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    fclose(file);
+}
+
+/* ---- traces of Ascend ---- */
+
+static void begin_ascend(void)
+{
+    length = 0;
+    tables_length = 0;
+    add("[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":3,\"args\":{\"name\":\"Ascend Hardware\"}},"
+        "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":4,\"args\":{\"name\":\"HCCL\"}},"
+        "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":4,\"tid\":1,\"args\":{\"name\":\"Group 0 Communication\"}},"
+        "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":4,\"tid\":2,\"args\":{\"name\":\"Plane 0\"}}");
+}
+
+static void add_operator(double start, double ms)
+{
+    add(",{\"ph\":\"X\",\"name\":\"MatMul%d\",\"pid\":3,\"tid\":2,\"ts\":\"%.3f\",\"dur\":%.3f,\"args\":{\"Task "
+        "Type\":\"AI_CORE\"}}",
+        (int)length, 1e3 * start, 1e3 * ms);
+}
+
+/* A whole collective. `transit` of it goes into communication.json, unless negative. */
+static void add_hcom(const char *operation, int index, double start, double ms, double transit)
+{
+    add(",{\"ph\":\"X\",\"name\":\"hcom_%s__586_%d_1\",\"pid\":4,\"tid\":1,\"ts\":\"%.3f\",\"dur\":%.3f,\"args\":{}}",
+        operation, index, 1e3 * start, 1e3 * ms);
+    if (transit < 0)
+        return;
+    tables_length += (size_t)snprintf(
+        tables + tables_length, sizeof tables - tables_length,
+        "%s\"hcom_%s__586_%d_1@17522688603477080586\":{\"Communication Time Info\":{\"Start Timestamp(us)\":%.1f,"
+        "\"Elapse Time(ms)\":%.6f,\"Transit Time(ms)\":%.6f,\"Wait Time(ms)\":%.6f},\"Communication Bandwidth "
+        "Info\":{}}",
+        tables_length > 0 ? "," : "", operation, index, 1e3 * start, ms, transit, ms - transit);
+    assert_true(tables_length < sizeof tables);
+}
+
+static void end_ascend(int rank)
+{
+    static const char before[] = "{\"step\":{\"p2p\":{},\"collective\":{", after[] = "}}}";
+    add("]");
+    write_bytes(text, length, "rank%d_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", rank);
+    write_bytes("{}", 2, "rank%d_ascend_pt/profiler_info_%d.json", rank, rank);
+    if (tables_length == 0)
+        return;
+    length = 0;
+    add("%s%s%s", before, tables, after);
+    write_bytes(text, length, "rank%d_ascend_pt/ASCEND_PROFILER_OUTPUT/communication.json", rank);
+}
+
+/* ---- the cases ---- */
+
+/* 30 ms of computing, then an all-reduce that waits and at last transfers. */
+static void write_reduction(int rank, double computing, double end, double transit)
+{
+    begin_ascend();
+    add_operator(0, computing);
+    add_hcom("allReduce", 0, computing, end - computing, transit);
+    end_ascend(rank);
+}
+
+static void waiting_told_by_table(void)
+{
+    write_reduction(0, 30, 129.97, 4.04);
+}
+
+static void waiting_told_by_ranks(void)
+{
+    for (int rank = 0; rank < 4; rank++)
+        write_reduction(rank, rank == 3 ? 125.93 : 30, 129.97, -1);
+}
+
+static void all_that_are_here_wait(void)
+{
+    for (int rank = 0; rank < 2; rank++)
+        write_reduction(rank, 30 + rank, 129.97, 4.04);
+}
+
+static void nothing_tells_waiting(void)
+{
+    write_reduction(0, 30, 129.97, -1);
+}
+
+static void only_transfer(void)
+{
+    for (int rank = 0; rank < 4; rank++)
+        write_reduction(rank, 30, 129.97, -1);
+}
+
+/* A kind of collective that waits, and another that transfers less, but all of its time. */
+static void waiting_and_transfer(void)
+{
+    begin_ascend();
+    add_operator(0, 30);
+    add_hcom("allReduce", 0, 30, 60, 1);
+    add_operator(90, 10);
+    add_hcom("allGather", 0, 100, 20, 19);
+    end_ascend(0);
+}
+
+/* ---- traces of Kineto ---- */
+
+static void begin_kineto(int rank)
+{
+    length = 0;
+    add("{");
+    if (rank >= 0)
+        add("\"distributedInfo\":{\"rank\":%d},", rank);
+    add("\"traceEvents\":[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"python\"}}");
+}
+
+/* `arguments`: what stands in args, each behind a comma. */
+static void add_gpu(const char *name, int stream, double start, double ms, const char *arguments)
+{
+    add(",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{"
+        "\"stream\":%d%s}}",
+        name, stream, 1e3 * start, 1e3 * ms, stream, arguments);
+}
+
+static void end_kineto(const char *name)
+{
+    add("]}");
+    write_bytes(text, length, "%s.pt.trace.json", name);
+}
+
+/* ---- ranks without numbers, links ---- */
+
+static void unnumbered(void)
+{
+    static const char *const name[] = {"alpha", "beta", "gamma"};
+    for (int i = 0; i < 3; i++) {
+        begin_kineto(-1);
+        add_gpu("gemm", 7, 0, i == 1 ? 80 : 50, "");
+        add_gpu("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 20, i == 1 ? 80 : 50,
+                i == 1 ? 20 : 50, "");
+        end_kineto(name[i]);
+    }
+}
+
+/* Copies within devices, one of which is four times slower; and cables, all alike. */
+static void local_links(void)
+{
+    for (int rank = 0; rank < 3; rank++) {
+        write_reduction(rank, 30, 35, 4);
+        length = 0;
+        add("{\"step\":{\"p2p\":{},\"collective\":{\"allreduce-total@17522688603477080586\":{"
+            "\"%d-%d\":{\"Transport Type\":\"LOCAL\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":%g},"
+            "\"%d-%d\":{\"Transport Type\":\"HCCS\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":%g}}}}}",
+            rank, rank, rank == 2 ? 1.0 : 0.25, rank, (rank + 1) % 3, rank == 2 ? 5.1 : 5.0);
+        write_bytes(text, length, "rank%d_ascend_pt/ASCEND_PROFILER_OUTPUT/communication_matrix.json", rank);
+    }
+}
+
+/* The same of one rank that lists all links, some by place twice and another transport. */
+static void local_links_of_one(void)
+{
+    write_reduction(0, 30, 35, 4);
+    length = 0;
+    add("{\"step\":{\"p2p\":{},\"collective\":{\"allreduce-total@17522688603477080586\":{"
+        "\"0-0\":{\"Transport Type\":\"SDMA\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":20},"
+        "\"0-1\":{\"Transport Type\":\"SDMA\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":5},"
+        "\"0-2\":{\"Transport Type\":\"SDMA\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":5}}}}}");
+    write_bytes(text, length, "rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/communication_matrix.json");
+}
+
+static void slow_cable(void)
+{
+    for (int rank = 0; rank < 3; rank++) {
+        write_reduction(rank, 30, 35, 4);
+        length = 0;
+        add("{\"step\":{\"p2p\":{},\"collective\":{\"allreduce-total@17522688603477080586\":{"
+            "\"%d-%d\":{\"Transport Type\":\"HCCS\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":5},"
+            "\"%d-%d\":{\"Transport Type\":\"HCCS\",\"Transit Size(MB)\":100,\"Transit Time(ms)\":%d}}}}}",
+            rank, (rank + 2) % 3, rank, (rank + 1) % 3, rank == 2 ? 20 : 5);
+        write_bytes(text, length, "rank%d_ascend_pt/ASCEND_PROFILER_OUTPUT/communication_matrix.json", rank);
+    }
+}
+
+/* ---- kernels that communicate without NCCL ---- */
+
+static const char *const communicate[] = {
+    "void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, long*)",
+    "void deep_ep::internode_ll::combine<false, 7168, 9>(void*, void*)",
+    "void ep::internode::notify_dispatch<true, 4>(int const*)",
+    "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long)",
+    "void (anonymous namespace)::multimem_all_gather_kernel<16>(char*)",
+    "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData*)",
+    "void nvshmemi_transfer_rma<3>(void*)",
+    "void mscclpp::allreduce7<half>(half*)",
+    "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1>(Params)",
+    "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+};
+static const char *const compute[] = {
+    "void at::native::reduce_kernel<512, 1>(at::native::ReduceOp<float>)",
+    "void cutlass::device_kernel<flash::enable_sm90>(nvshmem_team_t)",
+    "void internodes_of_a_tree<4>(int)",
+    "void multimedia_kernel<2>(int)",
+};
+
+static void write_kernel(const char *name)
+{
+    begin_kineto(0);
+    add_gpu("gemm", 7, 0, 50, "");
+    add_gpu(name, 20, 50, 50, "");
+    end_kineto("rank0");
+}
+
+/* A kernel of no list whose name speaks of a collective. */
+static void fused(void)
+{
+    write_kernel("void mylib::gemm_all_reduce_sm90<128, 3>(float*)");
+}
+
+static void deep_ep(void)
+{
+    write_kernel("void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, long*)");
+}
+
+/* ---- NCCL's SendRecv ---- */
+
+#define SEND_RECEIVE "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+#define OF(what)     ",\"Collective name\":\"" what "\""
+
+/* A pipeline of two stages and four micro-batches, all forward and then all backward: 10 ms forward, 20 ms backward, 1
+ * ms of transfer. Stage 1 waits 10 ms for the first micro-batch and stage 0 for the gradients. */
+static void write_stage(int stage, bool told)
+{
+    const char *of_send = told ? OF("send") : "", *of_receive = told ? OF("recv") : "";
+    begin_kineto(stage);
+    for (int i = 0; i < 4; i++) {
+        const double sent = 10 * (i + 1);
+        if (stage == 0) {
+            add_gpu("gemm", 7, 10 * i, 10, "");
+            add_gpu(SEND_RECEIVE, 20, sent, 1, of_send);
+        } else {
+            add_gpu(SEND_RECEIVE, 20, i == 0 ? 0.01 : sent, i == 0 ? 10.99 : 1, of_receive);
+            add_gpu("gemm", 7, sent + 1, 9, "");
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        const double back = 51 + 21 * (i + 1);
+        if (stage == 1) {
+            add_gpu("gemm", 7, back - 20, 20, "");
+            add_gpu(SEND_RECEIVE, 20, back, 1, of_send);
+        } else {
+            add_gpu(SEND_RECEIVE, 20, i == 0 ? 41.5 : back, i == 0 ? back + 1 - 41.5 : 1, of_receive);
+            add_gpu("gemm", 7, back + 1, 20, "");
+        }
+    }
+    end_kineto(stage == 0 ? "first" : "second");
+}
+
+static void pipeline(void)
+{
+    for (int stage = 0; stage < 2; stage++)
+        write_stage(stage, false);
+}
+
+static void told_pipeline(void)
+{
+    for (int stage = 0; stage < 2; stage++)
+        write_stage(stage, true);
+}
+
+static void last_stage_alone(void)
+{
+    write_stage(1, false);
+}
+
+static void first_stage_alone(void)
+{
+    write_stage(0, false);
+}
+
+/* Four layers with an exchange before and behind the experts; rank 2 comes 3 ms later than the others to every second
+ * one. Each transfers 2 ms less
+ * what the rank is late by itself. */
+static void write_experts(int rank, int late, const char *arguments, const char *range)
+{
+    static const char *const name[] = {"rank0", "rank1", "rank2", "rank3"};
+    begin_kineto(rank);
+    for (int i = 0; i < 8; i++) {
+        const double begin = 20 * i, own = 10 + 0.05 * rank + (rank == late && i % 2 == 0 ? 3 : 0),
+                     end = begin + (i % 2 ? 12 : 15);
+        add_gpu("gemm", 7, begin, own, "");
+        add_gpu(SEND_RECEIVE, 20, begin + own, end - begin - own, arguments);
+        if (range)
+            add(",{\"ph\":\"X\",\"cat\":\"gpu_user_annotation\",\"name\":\"%s\",\"pid\":0,\"tid\":20,\"ts\":%.3f,"
+                "\"dur\":%.3f,\"args\":{}}",
+                range, 1e3 * (begin + own), 1e3 * (end - begin - own));
+        add_gpu("gemm", 7, end, 20 * (i + 1) - end, "");
+    }
+    end_kineto(name[rank]);
+}
+
+static void experts(void)
+{
+    for (int rank = 0; rank < 4; rank++)
+        write_experts(rank, 2, "", NULL);
+}
+
+static void experts_told_by_arguments(void)
+{
+    write_experts(0, 2, OF("all_to_allv"), NULL);
+}
+
+static void experts_told_by_ranges(void)
+{
+    write_experts(0, 2, "", "nccl:all_to_all");
+}
+
+static void experts_told_by_nothing(void)
+{
+    write_experts(0, 2, "", NULL);
+}
+
+/* ---- the table ---- */
+
+/* "id: part of its text"; what stands before the colon may be "note". */
+typedef struct adversary {
+    const char *name;
+    void (*write)(void);
+    const char *must[MAX_SAID], *must_not[MAX_SAID];
+    double most_gain_ms; /* of any finding on communication; NAN: any */
+} adversary;
+
+static const adversary cases[] = {
+    {"an all-reduce that waits, as communication.json tells",
+     waiting_told_by_table,
+     {"exposed-communication: waits for other ranks 95.93 ms, transfer 4.04 ms",
+      "exposed-communication: rank that comes last is not among the traces"},
+     {"slow-rank:"},
+     4.04},
+    {"an all-reduce that waits, as four ranks tell",
+     waiting_told_by_ranks,
+     {"exposed-communication: waits for other ranks", "exposed-communication: transfer at most 4.04 ms",
+      "exposed-communication: Rank 3 comes last: 95.93 ms"},
+     {"exposed-communication: not among the traces"},
+     4.04},
+    {"an all-reduce in which all that are here wait",
+     all_that_are_here_wait,
+     {"exposed-communication: waits for other ranks 95.93 ms, transfer 4.04 ms",
+      "exposed-communication: rank that comes last is not among the traces"},
+     {"exposed-communication: Rank 1 comes last"},
+     4.04},
+    {"an all-reduce of which nothing tells",
+     nothing_tells_waiting,
+     {"exposed-communication: how much of it waits for other ranks is unknown"},
+     {"exposed-communication: transfer 99.97"},
+     0},
+    {"an all-reduce that only transfers",
+     only_transfer,
+     {"exposed-communication: waits for other ranks at least 0.00 ms, transfer at most 99.97 ms"},
+     {"exposed-communication: comes last"},
+     99.97},
+    {"waiting in one kind, transfer in another",
+     waiting_and_transfer,
+     {"exposed-communication: hcom_allReduce with nothing computed beside it (1 calls a step, 60.00 ms in all): waits "
+      "for other ranks 59.00 ms, transfer 1.00 ms",
+      "exposed-communication: hcom_allGather with nothing computed beside it (1 calls a step, 20.00 ms in all): waits "
+      "for other ranks 1.00 ms, transfer 19.00 ms"},
+     {NULL},
+     19},
+    {"three traces that nothing numbers",
+     unnumbered,
+     {"compute-gap: Trace 1 computes 30.00 ms longer than trace 0: a gap of 30.0 %"},
+     {"compute-gap: rank -1", "compute-gap: computes 0.00 ms", "compute-gap: 187.6"},
+     NAN},
+    {"copies within devices, one slower", local_links, {NULL}, {"slow-link:"}, NAN},
+    {"a copy within a device by another transport", local_links_of_one, {NULL}, {"slow-link:"}, NAN},
+    {"DeepEP's dispatch",
+     deep_ep,
+     {"exposed-communication: deep_ep::intranode::dispatch"},
+     {"note: counts as computing"},
+     0},
+    {"a kernel named like a collective",
+     fused,
+     {"note: void mylib::gemm_all_reduce_sm90 counts as computing (50.0 % of the operators' time); if they only"},
+     {"exposed-communication:"},
+     NAN},
+    {"a pipeline of SendRecv kernels",
+     pipeline,
+     {"pipeline-wait: Rank 0: 35.50 ms of a step are spent waiting for another stage"},
+     {"exposed-communication:", "note: may be a pipeline's"},
+     35.5},
+    {"a pipeline of SendRecv kernels that say so",
+     told_pipeline,
+     {"pipeline-wait: Rank 0: 35.50 ms"},
+     {"exposed-communication:"},
+     35.5},
+    {"its last stage alone", last_stage_alone, {"pipeline-wait: 17.99 ms"}, {"exposed-communication:"}, 18},
+    {"its first stage alone, which computes before its first exchange",
+     first_stage_alone,
+     {"exposed-communication: an all-to-all's or a pipeline's, with nothing computed beside it", "note: may be a pipe"},
+     {"pipeline-wait:"},
+     0},
+    {"an all-to-all of SendRecv kernels, one rank late",
+     experts,
+     {"exposed-communication: ncclDevKernel_SendRecv, an all-to-all, with nothing computed beside it (8 calls a step, "
+      "28.00 ms in all): waits for other ranks at least 13.00 ms, transfer at most 15.00 ms",
+      "slow-rank: Rank 2 came last to 4 of 8 collectives"},
+     {"pipeline-wait:", "note: may be a pipeline's"},
+     15},
+    {"an all-to-all that its arguments tell",
+     experts_told_by_arguments,
+     {"exposed-communication: in all_to_allv||||, an all-to-all, with nothing"},
+     {"pipeline-wait:"},
+     0},
+    {"an all-to-all that a range tells",
+     experts_told_by_ranges,
+     {"exposed-communication: ncclDevKernel_SendRecv, an all-to-all, with nothing"},
+     {"pipeline-wait:", "note: may be a pipeline's"},
+     0},
+    {"an all-to-all that nothing tells",
+     experts_told_by_nothing,
+     {"exposed-communication: an all-to-all's or a pipeline's,", "note: may be a pipeline's"},
+     {"pipeline-wait:"},
+     0},
+    {"a slow cable", slow_cable, {"slow-link: 2-0 (HCCS) moves 5.00 GB/s"}, {NULL}, NAN},
+};
+
+/* ---- judging ---- */
+
+static bool is_said(const char *what)
+{
+    const char *colon = strchr(what, ':');
+    size_t size = colon ? (size_t)(colon - what) : strlen(what);
+    const char *part = colon ? colon + 1 + strspn(colon + 1, " ") : "";
+    for (int i = 0; i < run.n_findings; i++) {
+        const ek_trace_finding *f = &run.finding[i];
+        if (strlen(f->id) == size && strncmp(f->id, what, size) == 0 &&
+            (strstr(f->text, part) || strstr(f->advice, part)))
+            return true;
+    }
+    for (int r = 0; r < run.n_ranks && size == 4 && strncmp(what, "note", size) == 0; r++)
+        for (int i = 0; i < run.rank[r].n_notes; i++)
+            if (strstr(run.rank[r].note[i], part))
+                return true;
+    return false;
+}
+
+static void print_all(void)
+{
+    for (int i = 0; i < run.n_findings; i++)
+        print_message("  %s (%.2f ms): %s\n", run.finding[i].id, (double)run.finding[i].gain_ns / 1e6,
+                      run.finding[i].text);
+    for (int r = 0; r < run.n_ranks; r++)
+        for (int i = 0; i < run.rank[r].n_notes; i++)
+            print_message("  note of %d: %s\n", r, run.rank[r].note[i]);
+}
+
+static int n_wrong(const adversary *a)
+{
+    static const char *const communication[] = {"exposed-communication", "slow-rank", "pipeline-wait"};
+    int wrong = 0;
+    for (int i = 0; i < MAX_SAID && a->must[i]; i++)
+        if (!is_said(a->must[i])) {
+            print_message("%s: not said: %s\n", a->name, a->must[i]);
+            wrong++;
+        }
+    for (int i = 0; i < MAX_SAID && a->must_not[i]; i++)
+        if (is_said(a->must_not[i])) {
+            print_message("%s: said: %s\n", a->name, a->must_not[i]);
+            wrong++;
+        }
+    for (int i = 0; i < run.n_findings; i++)
+        for (size_t k = 0; k < sizeof communication / sizeof *communication; k++)
+            if (strcmp(run.finding[i].id, communication[k]) == 0 && run.finding[i].gain_ns != EK_TRACE_UNKNOWN &&
+                (double)run.finding[i].gain_ns > 1e6 * a->most_gain_ms + 1000) {
+                print_message("%s: %s promises %.2f ms\n", a->name, run.finding[i].id,
+                              (double)run.finding[i].gain_ns / 1e6);
+                wrong++;
+            }
+    return wrong;
+}
+
+static void read_folder(const adversary *a)
+{
+    static const ek_trace_options options = {.n_threads = 2, .drop_first_steps = -1};
+    const char *const path[] = {folder};
+    ek_error err;
+    if (ek_trace_run_read(path, 1, &options, NULL, &run, &err) != EK_OK)
+        fail_msg("%s: %s", a->name, err.message);
+}
+
+static void causes_are_causes(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char command[512];
+        snprintf(folder, sizeof folder, "/tmp/evenkeel_adversary_XXXXXX");
+        assert_non_null(mkdtemp(folder));
+        cases[i].write();
+        read_folder(&cases[i]);
+        int of_case = n_wrong(&cases[i]);
+        if (of_case > 0)
+            print_all();
+        wrong += of_case;
+        ek_trace_run_clear(&run);
+        snprintf(command, sizeof command, "rm -rf '%s'", folder);
+        assert_int_equal(system(command), 0);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* Stage 1 waits 9.99 ms for the first micro-batch, stage 0 30.5 ms for the first gradients. */
+static void sides_of_a_pipeline_are_paired(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/evenkeel_adversary_XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    pipeline();
+    read_folder(&cases[0]);
+    assert_int_equal(run.n_pairs, 1);
+    assert_int_equal(run.n_unpaired, 0);
+    assert_int_equal(run.pair[0].from, 0);
+    assert_int_equal(run.pair[0].to, 1);
+    assert_int_equal(run.pair[0].n, 8);
+    assert_int_equal(run.pair[0].from_wait, 30500000);
+    assert_int_equal(run.pair[0].to_wait, 9990000);
+    ek_trace_run_clear(&run);
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+static const ek_trace_rank *read_kernel(const char *name)
+{
+    static const char *const more[] = {"of_a_TREE"};
+    const ek_trace_options options = {.n_threads = 1, .n_collectives = 1, .collective = more};
+    const char *const path[] = {folder};
+    ek_error err;
+    ek_trace_run_clear(&run);
+    write_kernel(name);
+    if (ek_trace_run_read(path, 1, &options, NULL, &run, &err) != EK_OK)
+        fail_msg("%s: %s", name, err.message);
+    return &run.rank[0];
+}
+
+/* Names of --collective come beside the list, as its own first name shows. */
+static void kernels_that_communicate_are_known(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/evenkeel_adversary_XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < sizeof communicate / sizeof *communicate; i++) {
+        const ek_trace_rank *rank = read_kernel(communicate[i]);
+        if (rank->device.communication != 50000000 || rank->device.computing != 50000000)
+            fail_msg("%s computes", communicate[i]);
+    }
+    for (size_t i = 0; i < sizeof compute / sizeof *compute; i++) {
+        bool listed = strstr(compute[i], "tree");
+        const ek_trace_rank *rank = read_kernel(compute[i]);
+        if (rank->device.communication != (listed ? 50000000 : 0))
+            fail_msg("%s: %s", compute[i], listed ? "--collective is not heard" : "it communicates");
+    }
+    ek_trace_run_clear(&run);
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(causes_are_causes),
+                                       cmocka_unit_test(sides_of_a_pipeline_are_paired),
+                                       cmocka_unit_test(kernels_that_communicate_are_known)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
