@@ -38,6 +38,10 @@ bool ek__is_communication(const ek__trace *trace, const ek__event *event);
 /** Does the trace have an Overlap Analysis layer that the options let us use? */
 bool ek__has_overlap_layer(const ek__trace *trace, const ek_trace_options *options);
 
+/** What shows that the trace's Overlap Analysis layer is not whole; NULL when it is, when there is none, and where no
+ *  events are left to check it against. */
+ek_status ek__overlap_layer_problem(const ek__trace *trace, const char **problem, ek_error *err);
+
 /** What the device computed, what it communicated, and all it did, as sets over the whole trace (the overlap layer
  *  first, where it is used). Kineto: computing with memory sets. */
 typedef struct ek__device_sets {

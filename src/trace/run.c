@@ -148,6 +148,21 @@ static ek_status analyse(const ek__trace *trace, const ek_trace_options *options
     return EK_OK;
 }
 
+/* A damaged Overlap Analysis layer is not used: its sums are not those of the steps. */
+static ek_status leave_damaged_layer(const ek__trace *trace, ek_trace_options *options, ek_trace_rank *rank,
+                                     ek_error *err)
+{
+    const char *problem;
+    ek_status status = options->from_raw_events ? EK_OK : ek__overlap_layer_problem(trace, &problem, err);
+    if (status != EK_OK || options->from_raw_events || !problem)
+        return status;
+    options->from_raw_events = true;
+    return ek__rank_note(rank, err,
+                         "the Overlap Analysis layer is damaged (%s): it is left aside, and all figures are made of "
+                         "the device's events",
+                         problem);
+}
+
 static int count_traces(const ek__rank_files *files)
 {
     int n = 0;
@@ -189,7 +204,10 @@ static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces,
     if (trace.world_size > 0)
         rank->world_size = trace.world_size;
     rank->counts = trace.counts;
-    status = analyse(&trace, options, rank, err);
+    ek_trace_options chosen = *options;
+    status = leave_damaged_layer(&trace, &chosen, rank, err);
+    if (status == EK_OK)
+        status = analyse(&trace, &chosen, rank, err);
     ek__trace_clear(&trace);
     return status;
 }

@@ -288,6 +288,16 @@ static int kind_without_metadata(ek__event *event, const ek__track *track)
     return EK__EVENT_KERNEL;
 }
 
+/* A task of the device without a type is told by its name. */
+static int kind_without_type(ek__event *event, const char *name)
+{
+    const ek__span none = {0}, text = {name, (uint32_t)strlen(name), true};
+    event->core = (uint8_t)ek__task_core(&none, &text);
+    if (event->core != EK__CORE_NONE)
+        return EK__EVENT_KERNEL;
+    return ek__task_is_copy(&none, &text) ? EK__EVENT_COPY : EK__EVENT_TASK;
+}
+
 static int kind_of_pending(ek__event *event, const ek__track *track, const char *name, bool no_metadata)
 {
     if (no_metadata)
@@ -298,7 +308,7 @@ static int kind_of_pending(ek__event *event, const ek__track *track, const char 
     case EK__LAYER_COMMUNICATION:
         return ek__track_is_plane(track) ? DROP : EK__EVENT_COLLECTIVE;
     case EK__LAYER_DEVICE:
-        return EK__EVENT_TASK;
+        return kind_without_type(event, name);
     case EK__LAYER_MINDSPORE:
     case EK__LAYER_CPU_OP:
         if (strstr(name, "GetNext"))
