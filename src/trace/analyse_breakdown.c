@@ -368,22 +368,20 @@ static bool is_in_mean(const ek_trace_step *step, bool from_events)
  * there are no others. */
 static void fill_mean(ek_trace_rank *rank)
 {
-    int64_t n = 0;
     bool from_events = false;
-    ek_trace_breakdown mean = {0};
     for (int i = 0; i < rank->n_steps; i++)
         from_events |= !rank->step[i].from_table && rank->step[i].own.n_events > 0;
-    for (int i = 0; i < rank->n_steps; i++) {
-        if (!is_in_mean(&rank->step[i], from_events))
-            continue;
-        n++;
-        for (int k = 0; figure_of(&mean, k); k++)
-            if (*figure_of(&rank->step[i].own, k) != EK_TRACE_UNKNOWN)
-                *figure_of(&mean, k) = ek__ns_add(*figure_of(&mean, k), *figure_of(&rank->step[i].own, k));
+    for (int k = 0; figure_of(&rank->mean, k); k++) {
+        int64_t sum = 0, n = 0;
+        for (int i = 0; i < rank->n_steps; i++) {
+            int64_t value = *figure_of(&rank->step[i].own, k);
+            if (!is_in_mean(&rank->step[i], from_events) || value == EK_TRACE_UNKNOWN)
+                continue;
+            sum = ek__ns_add(sum, value);
+            n++;
+        }
+        *figure_of(&rank->mean, k) = n > 0 ? sum / n : EK_TRACE_UNKNOWN;
     }
-    for (int k = 0; n > 0 && figure_of(&mean, k); k++)
-        *figure_of(&mean, k) /= n;
-    rank->mean = mean;
 }
 
 /* `user`: the trace. */

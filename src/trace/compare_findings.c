@@ -72,16 +72,9 @@ static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_
     return sum / counted_steps(rank);
 }
 
-static int64_t host_step(const ek_trace_step *step)
-{
-    return step->host_step;
-}
-
 double ek__rank_step_ns(const ek_trace_rank *rank)
 {
-    const ek_trace_breakdown *b = breakdown(rank);
-    double parts = known(b->computing) + known(b->communication_not_overlapped) + known(b->free);
-    return fmax(known(b->total) > 0 ? known(b->total) : parts, mean_of(rank, host_step));
+    return known(ek_trace_rank_step(rank).ns);
 }
 
 /* Take note of a rank on which `ns` of a step are lost; nothing under `least` of the step. */

@@ -217,7 +217,8 @@ static void mean_of_tables(ek_trace_rank *rank)
 {
     int64_t *const field[] = {
         &rank->mean.computing,  &rank->mean.communication, &rank->mean.communication_not_overlapped,
-        &rank->mean.overlapped, &rank->mean.free,          &rank->mean.total};
+        &rank->mean.overlapped, &rank->mean.free,          &rank->mean.total,
+        &rank->mean.copy,       &rank->mean.busy,          &rank->mean.copy_not_overlapped};
     const size_t n_fields = sizeof field / sizeof *field;
     for (size_t f = 0; f < n_fields; f++) {
         size_t offset = (size_t)((const char *)field[f] - (const char *)&rank->mean);
