@@ -218,9 +218,10 @@ typedef struct ek_trace_operator {
 
 /** One execution that took far longer than others of its kind. */
 typedef struct ek_trace_outlier {
-    const char *name, *type, *core, *shape;
-    int64_t start, duration, expected; /**< expected: the median of its kind */
-    int64_t n_kind;                    /**< executions of its kind */
+    const char *name, *type, *core, *shape; /**< shape: of the inputs; NULL when nothing tells */
+    int64_t start, duration, expected;      /**< expected: the median of its kind */
+    int64_t n_kind;                         /**< executions of its kind */
+    bool shapes_unknown; /**< compared by name only: others of its kind may have worked on less. No finding counts it */
 } ek_trace_outlier;
 
 typedef struct ek_trace_core {
@@ -403,7 +404,7 @@ typedef struct ek_trace_rank {
     ek_trace_communication communication;
     ek_trace_data data;
     ek_trace_memory memory;
-    ek_trace_mark *mark; /**< [n_marks], by start */
+    ek_trace_mark *mark;       /**< [n_marks], by start */
     struct ek__pool *pool;
 } ek_trace_rank;
 
@@ -608,7 +609,8 @@ typedef struct ek_trace_step_time {
  *  recorded step follows, its own: the longer of the host's mark and the device's first start to its last end.
  *  EK_TRACE_UNKNOWN when nothing tells. Every command takes the time of a step from these three functions. O(1). */
 int64_t ek_trace_step_length(const ek_trace_rank *rank, int index, bool *begin_to_begin);
-/** Mean length of a rank's steps. O(steps). */
+/** Mean length of a rank's steps; one without a follower counts as long as the mean of the others at least. O(steps).
+ */
 ek_trace_step_time ek_trace_rank_step(const ek_trace_rank *rank);
 /** The step of a synchronous job: the longest of its ranks' means. O(steps). */
 ek_trace_step_time ek_trace_run_step(const ek_trace_run *run);

@@ -207,7 +207,7 @@ static void write_operators(const ek_trace_run *run, const ek_trace_view *view, 
 
 static void write_outliers(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
-    fputs("rank,stage,name,type,core,shape,start_us,duration_us,expected_us,n_kind\n", out);
+    fputs("rank,stage,name,type,core,shape,start_us,duration_us,expected_us,shapes_unknown,n_kind\n", out);
     const ek_trace_rank *rank;
     for (int at = 0; (rank = next_rank(run, view, &at));)
         for (int i = 0; i < rank->operators.n_outliers; i++) {
@@ -220,6 +220,7 @@ static void write_outliers(const ek_trace_run *run, const ek_trace_view *view, F
             us_cell(out, one->start);
             us_cell(out, one->duration);
             us_cell(out, one->expected);
+            int_cell(out, one->shapes_unknown);
             fprintf(out, "%" PRId64 "\n", one->n_kind);
         }
 }

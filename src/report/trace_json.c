@@ -559,6 +559,7 @@ static void put_top_operators(ek__stream *s, const ek_trace_operators *ops)
         ek__stream_us(s, "duration_us", outlier->duration);
         ek__stream_us(s, "expected_us", outlier->expected);
         ek__stream_int(s, "n_kind", outlier->n_kind);
+        ek__stream_bool(s, "shapes_unknown", outlier->shapes_unknown);
         ek__stream_end(s);
     }
     ek__stream_end(s);

@@ -391,8 +391,11 @@ static void print_operators(const page *p)
     for (int i = 0; i < ops->n_outliers && i < 3; i++) {
         const ek_trace_outlier *one = &ops->outlier[i];
         fprintf(p->out, "  %s took %s us", i ? "and one" : "one", ek__fixed((double)one->duration / 1000, 1).text);
-        fprintf(p->out, " instead of %s: ", ek__fixed((double)one->expected / 1000, 1).text);
+        fprintf(p->out, one->shapes_unknown ? ", the median of its name is %s: " : " instead of %s: ",
+                ek__fixed((double)one->expected / 1000, 1).text);
         print_cut(one->name, NAME_WIDTH, p->out);
+        if (one->shapes_unknown)
+            fputs(" (shapes are not recorded: others of its name may have worked on less)", p->out);
         fputc('\n', p->out);
     }
 }

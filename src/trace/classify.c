@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/part.h"
+#include "trace/shapes.h"
 
 const char *const ek__core_name[EK__N_CORES] = {"N/A",     "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC",
                                                 "MIX_AIV", "AI_CPU",  "DSA_SQE",        "Other"};
@@ -86,6 +87,7 @@ static uint32_t link_number(const ek__span *span)
 /* The arguments that decide something. */
 typedef struct details {
     ek__span task_type, correlation, operator_name, full_name;
+    ek__span external, dims, types; /* of PyTorch */
     ek__span collective, dtype, in_elements, out_elements, group_size;
     bool is_subtask;
 } details;
@@ -96,6 +98,12 @@ static void take_detail(details *d, const ek__span *key, const ek__span *value)
         d->task_type = *value;
     else if (EQUALS(key, "correlation"))
         d->correlation = *value;
+    else if (EQUALS(key, "External id") || EQUALS(key, "external id"))
+        d->external = *value;
+    else if (EQUALS(key, "Input Dims") || EQUALS(key, "Input dims"))
+        d->dims = *value;
+    else if (EQUALS(key, "Input type"))
+        d->types = *value;
     else if (EQUALS(key, "mindspore_op"))
         d->operator_name = *value;
     else if (EQUALS(key, "fullname"))
@@ -193,11 +201,30 @@ static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_e
     take_details(block, raw, &d);
     part->has_cuda = true;
     event->link = link_number(&d.correlation);
+    event->detail = link_number(&d.external);
     bool waits = CONTAINS(&raw->name, "ynchronize");
     part->n_launch += CONTAINS(&raw->name, "Launch");
     part->n_synchronize += waits;
     if (event->link || waits)
         push(part, raw, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
+}
+
+/* An operator of the host that tells the shapes it was called with. @return false for others */
+static bool take_shapes(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
+{
+    details d;
+    if (!raw->args.at || !CONTAINS(&raw->args, "Input "))
+        return false;
+    take_details(block, raw, &d);
+    event->link = link_number(&d.external);
+    if (!event->link || !d.dims.at)
+        return false;
+    event->detail = ek__shape_number(d.dims.at, d.dims.size);
+    if (d.types.at)
+        event->detail = 31 * event->detail + ek__shape_number(d.types.at, d.types.size);
+    event->detail += event->detail == 0;
+    push(part, raw, event, EK__EVENT_SHAPE, 0);
+    return true;
 }
 
 /* ---- device events of Ascend ---- */
@@ -432,6 +459,10 @@ static void take_complete(ek__part *part, const ek__block *block, const ek__raw_
         break;
     case EK__CATEGORY_DEVICE_USER:
         push(part, raw, &event, EK__EVENT_DEVICE_ANNOTATION, ek__part_text(part, &raw->name));
+        break;
+    case EK__CATEGORY_HOST_OP:
+        if (!take_host(part, raw, &event))
+            take_shapes(part, block, raw, &event);
         break;
     case EK__CATEGORY_PYTHON:
         take_python(part, raw, &event);

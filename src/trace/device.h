@@ -103,6 +103,9 @@ ek_status ek__host_bound_gaps(const ek__trace *trace, ek_trace_rank *rank, ek__i
 /** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
 const char *ek__kernel_family(const char *name);
 
+/** A path, or an operator by its number in the graph, "Slice-op192": every execution of it works on the same shapes. */
+bool ek__is_of_graph(const char *name);
+
 /** Those of one class of arrows, HOST_TO_DEVICE or ASYNC_NPU; the trace's own. */
 const ek__task_launches *ek__task_launches_of(const ek__trace *trace, ek__flow flow);
 

@@ -1,9 +1,10 @@
 /* How long a step took: one definition for every command. A step lasts until the next one begins, as the device sees
  * it, or the host where the device's begin is not known; so what lies between two steps is in it, and a host that runs
- * ahead of the device does not shorten it. The last step of a row has no follower: it is as long as the host's mark, or
- * as the device's first start to its last end where that is longer. Steps whose numbers do not follow each other, as
- * those of two recordings in one file, have no follower either. Ranks of a synchronous job take equally long: the step
- * of the run is the longest of the ranks' means. */
+ * ahead of the device does not shorten it. A step that no recorded step follows has its own length: the host's mark, or
+ * the device's first start to its last end where that is longer. That is the least it can have taken, so in the mean it
+ * counts as long as the others where those are longer. Steps whose numbers do not follow each other, as those of two
+ * recordings in one file, have no follower either. Ranks of a synchronous job take equally long: the step of the run is
+ * the longest of the ranks' means. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,22 +63,32 @@ static bool counts(const ek_trace_step *step, bool windows)
     return !step->warm_up && !step->average && (!windows || (!step->from_table && has_window(step)));
 }
 
+/* Sum of the lengths with a follower, or of those without one, which count `least` at least. */
+static double sum_lengths(const ek_trace_rank *rank, bool windows, bool followed, double least, int *n)
+{
+    double sum = 0;
+    *n = 0;
+    for (int i = 0; i < rank->n_steps; i++) {
+        bool begin_to_begin;
+        int64_t length = ek_trace_step_length(rank, i, &begin_to_begin);
+        if (begin_to_begin != followed || !counts(&rank->step[i], windows) || length == EK_TRACE_UNKNOWN)
+            continue;
+        sum += (double)length > least ? (double)length : least;
+        ++*n;
+    }
+    return sum;
+}
+
 ek_trace_step_time ek_trace_rank_step(const ek_trace_rank *rank)
 {
     ek_trace_step_time time = {.ns = EK_TRACE_UNKNOWN, .rank = -1};
     bool windows = false;
-    double sum = 0;
+    int alone;
     for (int i = 0; i < rank->n_steps; i++)
         windows |= counts(&rank->step[i], true);
-    for (int i = 0; i < rank->n_steps; i++) {
-        bool begin_to_begin;
-        int64_t length = ek_trace_step_length(rank, i, &begin_to_begin);
-        if (!counts(&rank->step[i], windows) || length == EK_TRACE_UNKNOWN)
-            continue;
-        sum += (double)length;
-        time.n_steps++;
-        time.n_begin_to_begin += begin_to_begin;
-    }
+    double sum = sum_lengths(rank, windows, true, 0, &time.n_begin_to_begin);
+    sum += sum_lengths(rank, windows, false, time.n_begin_to_begin > 0 ? sum / time.n_begin_to_begin : 0, &alone);
+    time.n_steps = time.n_begin_to_begin + alone;
     if (time.n_steps > 0)
         time.ns = (int64_t)(sum / time.n_steps + 0.5);
     return time;
@@ -119,8 +130,7 @@ const char *ek_trace_step_words(const ek_trace_run *run, const ek_trace_step_tim
                  time->n_steps > 1 ? "each " : "", "its");
     else
         snprintf(text + used, room - (size_t)used,
-                 ", from begin to begin; %d that no recorded step follows by %s own "
-                 "length",
-                 alone, alone == 1 ? "its" : "their");
+                 ", from begin to begin; %d that no recorded step follows %s as long as the others, or longer", alone,
+                 alone == 1 ? "counts" : "count");
     return text;
 }

@@ -115,6 +115,12 @@ static bool add_event(ek__trace_store *store, const ek__event *event)
     return true;
 }
 
+/* Numbers of other things stay as they are. */
+static bool has_text_detail(int kind)
+{
+    return kind != EK__EVENT_FLOW && kind != EK__EVENT_LAUNCH && kind != EK__EVENT_SYNC && kind != EK__EVENT_SHAPE;
+}
+
 static bool merge_events(ek__trace_store *store, const ek__part *part)
 {
     const uint32_t *track_number = store->track_number;
@@ -123,10 +129,10 @@ static bool merge_events(ek__trace_store *store, const ek__part *part)
         if (track_number[e.track] == UINT32_MAX)
             continue;
         e.track = (uint16_t)track_number[e.track];
-        if (e.kind != EK__EVENT_FLOW) {
+        if (e.kind != EK__EVENT_FLOW)
             e.name = store->renumber[e.name];
+        if (has_text_detail(e.kind))
             e.detail = store->renumber[e.detail];
-        }
         if (!add_event(store, &e))
             return false;
     }
