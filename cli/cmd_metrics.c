@@ -76,7 +76,8 @@ typedef struct found {
     ek_train_log_summary summary;
     bool has_job, has_log, has_summary, log_batch, log_devices, log_length;
     ek_metrics metrics;
-    int n_trace_steps, n_trace_ranks;
+    int n_trace_steps;
+    char trace_step[EK_TRACE_STEP_WORDS];
     const char *source;
     cli_run_files files; /* of folders */
 } found;
@@ -300,13 +301,14 @@ static bool read_files(command *c, found *f)
 
 /* ---- the trace ---- */
 
-static bool median_step(const ek_trace_run *run, found *f, double *out)
+static bool take_step(const ek_trace_run *run, found *f, double *out)
 {
-    ek_error err;
-    if (!said(ek_metrics_trace_step(run, out, &f->n_trace_steps, &err), &err))
-        return false;
-    f->n_trace_ranks = run->n_ranks;
-    if (f->n_trace_steps == 0)
+    ek_trace_step_time step = ek_trace_run_step(run);
+    f->n_trace_steps = step.n_steps;
+    ek_trace_step_words(run, &step, f->trace_step, sizeof f->trace_step);
+    if (f->n_trace_steps > 0)
+        *out = (double)step.ns / 1e9;
+    else
         cli_error(NULL, "the trace has no step to take a time from; profile whole steps behind the warm-up");
     return f->n_trace_steps > 0;
 }
@@ -324,7 +326,7 @@ static bool read_trace(command *c, found *f)
     cli_progress_end(&progress);
     if (!said(status, &err))
         return false;
-    bool fine = median_step(&traces, f, &c->input.step_seconds);
+    bool fine = take_step(&traces, f, &c->input.step_seconds);
     ek_trace_run_clear(&traces);
     f->source = c->trace[0];
     return fine;
@@ -447,7 +449,7 @@ static bool print(const command *c, const found *f)
                                       .log_devices = f->log_devices,
                                       .log_length = f->log_length,
                                       .n_trace_steps = f->n_trace_steps,
-                                      .n_trace_ranks = f->n_trace_ranks,
+                                      .trace_step = f->n_trace_steps > 0 ? f->trace_step : NULL,
                                       .color = cli_color(STDOUT_FILENO)};
     bool json = strcmp(c->format, "json") == 0;
     return cli_printed(

@@ -48,11 +48,6 @@ ek_status ek_flops_count(const ek_job *job, ek_attention_count attention, ek_flo
  *  @return EK_OK or EK_ERR_MEMORY. */
 ek_status ek_job_count_parameters(const ek_job *job, double *all, double *active, ek_error *err);
 
-/** Seconds of a traced step: the median over the steps of all ranks but warm-up and averages, by the host's mark, else
- *  from the device's first start to its last end. NAN and 0 steps where none has a time. O(steps log steps).
- *  @return EK_OK or EK_ERR_MEMORY. */
-ek_status ek_metrics_trace_step(const ek_trace_run *run, double *seconds, int *n_steps, ek_error *err);
-
 /** What the FLOPs of a token rest on. */
 typedef enum ek_flops_source {
     EK_FLOPS_UNKNOWN,

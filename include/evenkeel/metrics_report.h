@@ -20,8 +20,8 @@ typedef struct ek_metrics_report {
     const ek_train_log *log; /**< with its summary */
     const ek_train_log_summary *summary;
     bool log_batch, log_devices, log_length; /**< these sizes come from the log */
-    int n_trace_steps;                       /**< steps that a trace's time is the median of; 0: no trace */
-    int n_trace_ranks;
+    int n_trace_steps;                       /**< steps that a trace's time is the mean of; 0: no trace */
+    const char *trace_step;                  /**< ek_trace_step_words() of it; NULL: no trace */
     bool color;
 } ek_metrics_report;
 

@@ -219,9 +219,10 @@ typedef struct ek_trace_operator {
 
 /** One execution that took far longer than others of its kind. */
 typedef struct ek_trace_outlier {
-    const char *name, *type, *core, *shape;
-    int64_t start, duration, expected; /**< expected: the median of its kind */
-    int64_t n_kind;                    /**< executions of its kind */
+    const char *name, *type, *core, *shape; /**< shape: of the inputs; NULL when nothing tells */
+    int64_t start, duration, expected;      /**< expected: the median of its kind */
+    int64_t n_kind;                         /**< executions of its kind */
+    bool shapes_unknown; /**< compared by name only: others of its kind may have worked on less. No finding counts it */
 } ek_trace_outlier;
 
 typedef struct ek_trace_core {
@@ -425,7 +426,7 @@ typedef struct ek_trace_rank {
     ek_trace_communication communication;
     ek_trace_data data;
     ek_trace_memory memory;
-    ek_trace_mark *mark; /**< [n_marks], by start */
+    ek_trace_mark *mark;       /**< [n_marks], by start */
     struct ek__pool *pool;
 } ek_trace_rank;
 
@@ -622,6 +623,27 @@ typedef struct ek_trace_options {
 ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace_options *options,
                             const ek_listener *listener, ek_trace_run *out, ek_error *err);
 void ek_trace_run_clear(ek_trace_run *run);
+
+/** How long a step takes. */
+typedef struct ek_trace_step_time {
+    int64_t ns;  /**< mean over the steps counted; EK_TRACE_UNKNOWN without one that has a length */
+    int n_steps; /**< counted: neither warm-up nor an average; those with device windows where there are some */
+    int n_begin_to_begin; /**< of them those that last until the next one begins */
+    int rank;             /**< of a run: index of the rank that it is of; else -1 */
+} ek_trace_step_time;
+
+/** Length of a step: until the next one begins, as the device sees it (without device windows the host); where no
+ *  recorded step follows, its own: the longer of the host's mark and the device's first start to its last end.
+ *  EK_TRACE_UNKNOWN when nothing tells. Every command takes the time of a step from these three functions. O(1). */
+int64_t ek_trace_step_length(const ek_trace_rank *rank, int index, bool *begin_to_begin);
+/** Mean length of a rank's steps; one without a follower counts as long as the mean of the others at least. O(steps).
+ */
+ek_trace_step_time ek_trace_rank_step(const ek_trace_rank *rank);
+/** The step of a synchronous job: the longest of its ranks' means. O(steps). */
+ek_trace_step_time ek_trace_run_step(const ek_trace_run *run);
+enum { EK_TRACE_STEP_WORDS = 200 };
+/** That definition in words, with its numbers: "mean of 3 steps of rank 0, ...". @return text. */
+const char *ek_trace_step_words(const ek_trace_run *run, const ek_trace_step_time *time, char *text, size_t room);
 
 /**
  * The model that the layers of a run's ranks amount to: times per layer (milliseconds, medians over micro-batches and

@@ -110,12 +110,10 @@ static ek_status find_step(ek__diagnose *d, ek_error *err)
     ek_diagnosis *out = d->out;
     double seconds = d->log.median_seconds;
     if (d->measured.run) {
-        const ek_trace_rank *rank = d->measured.rank;
-        int n = ek__counted_steps(rank);
+        char words[EK_TRACE_STEP_WORDS];
         seconds = d->measured.step_ns / 1e9;
-        out->step_source =
-            ek__pool_format(out->pool, "mean of %d step%s of the slowest rank of the trace%s", n, n == 1 ? "" : "s",
-                            rank->rank == EK_TRACE_NO_RANK ? "" : ek__pool_format(out->pool, ", rank %d", rank->rank));
+        out->step_source = ek__pool_format(
+            out->pool, "%s", ek_trace_step_words(d->measured.run, &d->measured.step, words, sizeof words));
     } else if (seconds > 0) {
         out->step_source = source_of_log(d);
     } else if (d->pipeline.there) {

@@ -1,4 +1,4 @@
-/* The measured step and losses in it. The step is that of the rank whose mean step is the longest. A loss is taken out
+/* The measured step and losses in it. The step is ek_trace_run_step(). A loss is taken out
  * of a replay of all ranks where the replay meets the measured steps; otherwise, where ranks are missing or their
  * clocks do not fit, it counts in full on the rank that loses most, which is then the most that can be won. */
 #include "diagnose/measured.h"
@@ -15,19 +15,14 @@ static const double most_replay_error = 0.02;
 ek_status ek__measured_new(const ek_trace_run *run, ek__measured *out, ek_error *err)
 {
     ek__measured m = {.run = run, .step_ns = NAN};
-    double longest = 0;
-    for (int i = 0; run && i < run->n_ranks; i++) {
-        double ns = ek__rank_step_ns(&run->rank[i]);
-        if (ns > longest) {
-            longest = ns;
-            m.rank = &run->rank[i];
-        }
-    }
-    if (!m.rank) {
+    if (run)
+        m.step = ek_trace_run_step(run);
+    if (!run || m.step.n_steps == 0) {
         *out = (ek__measured){.step_ns = NAN};
         return EK_OK;
     }
-    m.step_ns = longest;
+    m.rank = &run->rank[m.step.rank];
+    m.step_ns = (double)m.step.ns;
     ek_status status = ek__replay_new(run, &m.replay, err);
     if (status)
         return status;

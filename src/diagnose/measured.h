@@ -10,7 +10,8 @@
 typedef struct ek__measured {
     const ek_trace_run *run;   /**< NULL: no trace with time in it */
     const ek_trace_rank *rank; /**< whose mean step is the longest */
-    double step_ns;
+    ek_trace_step_time step;
+    double step_ns;     /**< of `step`; NAN */
     ek__replay *replay; /**< NULL: the trace cannot be replayed; losses then count on the rank that has most of them */
 } ek__measured;
 

@@ -39,13 +39,14 @@ static bool contains(const char *name, size_t size, const char *what)
 
 /* ---- when it is read ---- */
 
-static ek__index_kind kind_of_task(const ek__span *type)
+static ek__index_kind kind_of_task(const ek__span *type, const ek__span *name)
 {
-    if (ek__task_core(type) != EK__CORE_NONE)
+    if (ek__task_core(type, name) != EK__CORE_NONE)
         return EK__KIND_OPERATOR;
-    if (ek__task_is_copy(type))
+    if (ek__task_is_copy(type, name))
         return EK__KIND_TASK_COPY;
-    return contains(type->at, type->size, "wait") ? EK__KIND_TASK_WAIT : EK__KIND_TASK;
+    return contains(type->at, type->size, "wait") || contains(name->at, name->size, "wait") ? EK__KIND_TASK_WAIT
+                                                                                            : EK__KIND_TASK;
 }
 
 static ek__index_kind kind_by_arguments(const ek__block *block, const ek__raw_event *raw)
@@ -55,7 +56,7 @@ static ek__index_kind kind_by_arguments(const ek__block *block, const ek__raw_ev
     ek__index_kind kind = EK__KIND_PLAIN;
     while (raw->args.at && ek__walk_member(block, &raw->args, &at, &key, &value)) {
         if (is_text(&key, "Task Type"))
-            return kind_of_task(&value);
+            return kind_of_task(&value, &raw->name);
         if (is_text(&key, "notify_id") || is_text(&key, "task type"))
             kind = EK__KIND_SUBTASK;
     }

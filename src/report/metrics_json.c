@@ -130,6 +130,7 @@ ek_status ek_metrics_write_json(const ek_metrics_report *report, FILE *out, ek_e
     ek__stream_text(&s, "source", report->source);
     put_log(&s, report);
     ek__stream_from(&s, "n_trace_steps", report->n_trace_steps, 1);
+    ek__stream_text(&s, "trace_step", report->trace_step);
     if (report->input->device)
         put_device(&s, "device", report->input->device);
     else

@@ -91,8 +91,7 @@ static void print_sources(const ek_metrics_report *r, FILE *out)
     if (r->log)
         print_log(r, out);
     if (r->n_trace_steps > 0)
-        fprintf(out, "trace: median of %d step%s of %d rank%s, warm-up left out\n", r->n_trace_steps,
-                r->n_trace_steps == 1 ? "" : "s", r->n_trace_ranks, r->n_trace_ranks == 1 ? "" : "s");
+        fprintf(out, "trace: %s; warm-up left out\n", r->trace_step);
     if (in->device) {
         fprintf(out, "device %s: ", in->device->name);
         ek__print_name(in->device->source, out);

@@ -94,7 +94,7 @@ static void write_steps(const ek_trace_run *run, const ek_trace_view *view, FILE
         "rank,stage,step,source," BREAKDOWN_HEADER
         ",host_step_us,preparing_us,producer_stage_us,producer_bubble_us,device_span_us,pipeline_wait_us,own_stage_us,"
         "receives,receive_us,receive_exposed_us,sends,send_us,data_loading_us,data_loading_idle_us,host_bound_us,"
-        "device_bound_us,unlinked_us,warm_up\n",
+        "device_bound_us,unlinked_us,length_us,warm_up\n",
         out);
     const ek_trace_rank *rank;
     for (int at = 0; (rank = next_rank(run, view, &at));)
@@ -102,10 +102,16 @@ static void write_steps(const ek_trace_run *run, const ek_trace_view *view, FILE
             const ek_trace_step *step = &rank->step[i];
             if (!ek__view_shows_step(view, step))
                 continue;
+            bool begin_to_begin;
             const int64_t times[] = {step->host_step, step->preparing,     step->stage,    step->bubble,
                                      step->span,      step->pipeline_wait, step->own_stage};
-            const int64_t rest[] = {step->send,       step->data_loading, step->data_loading_idle,
-                                    step->host_bound, step->device_bound, step->unlinked};
+            const int64_t rest[] = {step->send,
+                                    step->data_loading,
+                                    step->data_loading_idle,
+                                    step->host_bound,
+                                    step->device_bound,
+                                    step->unlinked,
+                                    ek_trace_step_length(rank, i, &begin_to_begin)};
             rank_cells(out, rank);
             text_cell(out, step->name);
             text_cell(out, step->source);
@@ -125,7 +131,7 @@ static void write_steps(const ek_trace_run *run, const ek_trace_view *view, FILE
 static void write_ranks(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
     fputs("rank,stage,host,device,producer,steps," BREAKDOWN_HEADER
-          ",host_bound_share,cause,data_loading_us,device_events\n",
+          ",host_bound_share,cause,data_loading_us,step_us,device_events\n",
           out);
     const ek_trace_rank *rank;
     for (int at = 0; (rank = next_rank(run, view, &at));) {
@@ -138,6 +144,7 @@ static void write_ranks(const ek_trace_run *run, const ek_trace_view *view, FILE
         real_cell(out, rank->dispatch.share);
         text_cell(out, rank->dispatch.cause);
         us_cell(out, rank->data.total);
+        us_cell(out, ek_trace_rank_step(rank).ns);
         row_end(out, rank->has_device_events);
     }
 }
@@ -200,7 +207,7 @@ static void write_operators(const ek_trace_run *run, const ek_trace_view *view, 
 
 static void write_outliers(const ek_trace_run *run, const ek_trace_view *view, FILE *out)
 {
-    fputs("rank,stage,name,type,core,shape,start_us,duration_us,expected_us,n_kind\n", out);
+    fputs("rank,stage,name,type,core,shape,start_us,duration_us,expected_us,shapes_unknown,n_kind\n", out);
     const ek_trace_rank *rank;
     for (int at = 0; (rank = next_rank(run, view, &at));)
         for (int i = 0; i < rank->operators.n_outliers; i++) {
@@ -213,6 +220,7 @@ static void write_outliers(const ek_trace_run *run, const ek_trace_view *view, F
             us_cell(out, one->start);
             us_cell(out, one->duration);
             us_cell(out, one->expected);
+            int_cell(out, one->shapes_unknown);
             fprintf(out, "%" PRId64 "\n", one->n_kind);
         }
 }

@@ -16,7 +16,7 @@ int64_t ek__sum(int64_t a, int64_t b);
 const ek_trace_breakdown *ek__rank_breakdown(const ek_trace_rank *rank);
 /** How long the rank's step (or file) took: computing, communication outside it, and the rest. */
 int64_t ek__rank_span(const ek_trace_rank *rank);
-/** How long a step really took: the host's mark where that is longer than what the device was seen doing. */
+/** How long a step took, ek_trace_rank_step(); of a rank without one its span. */
 int64_t ek__rank_step(const ek_trace_rank *rank);
 /** What a breakdown's time was spent on: the parts add up to `span`. */
 typedef struct ek__breakdown_parts {
@@ -43,13 +43,14 @@ void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS]);
 
 /** Means over the ranks of what stands for each of them, in nanoseconds. */
 typedef struct ek__run_means {
-    double step;                           /**< of ek__rank_step() */
+    double step;                           /**< no mean: ek_trace_run_step(), without steps the longest span */
+    double whole;                          /**< of ek__rank_step(), which shares are of */
     double span, computing, exposed, idle; /**< of ek__rank_span() and its parts */
 } ek__run_means;
 ek__run_means ek__means_of_run(const ek_trace_run *run);
 
-/** Mean of one of the steps' times over those that are no warm-up; 0 without any. `offset` is offsetof(ek_trace_step,
- *  FIELD) of an int64_t; what a step does not know counts as 0. */
+/** Mean of one of the steps' times over those that are no warm-up and know it; EK_TRACE_UNKNOWN without any. `offset`
+ * is offsetof(ek_trace_step, FIELD) of an int64_t. */
 int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset);
 /** "rank 3", or "trace 0" of ranks that have no number: its place in the run. */
 void ek__rank_label(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room);

@@ -174,6 +174,8 @@ static int64_t printed(int64_t table, int64_t computed)
 
 static void put_step_fields(ek__stream *s, const ek_trace_rank *rank, const ek_trace_step *step)
 {
+    bool begin_to_begin;
+    int64_t length = ek_trace_step_length(rank, (int)(step - rank->step), &begin_to_begin);
     ek__stream_text(s, "step", step->name);
     ek__stream_bool(s, "warm_up", step->warm_up);
     ek__stream_bool(s, "from_table", step->from_table);
@@ -182,6 +184,8 @@ static void put_step_fields(ek__stream *s, const ek_trace_rank *rank, const ek_t
     ek__stream_us(s, "end_us", step->end);
     ek__stream_us(s, "host_start_us", step->host_start);
     ek__stream_us(s, "host_step_us", step->host_step);
+    ek__stream_us(s, "length_us", length);
+    ek__stream_bool(s, "begin_to_begin", begin_to_begin);
     put_parts(s, &step->own);
     ek__stream_text(s, "producer_definition", step->producer_definition);
     ek__stream_us(s, "stage_us", step->stage);
@@ -555,6 +559,7 @@ static void put_top_operators(ek__stream *s, const ek_trace_operators *ops)
         ek__stream_us(s, "duration_us", outlier->duration);
         ek__stream_us(s, "expected_us", outlier->expected);
         ek__stream_int(s, "n_kind", outlier->n_kind);
+        ek__stream_bool(s, "shapes_unknown", outlier->shapes_unknown);
         ek__stream_end(s);
     }
     ek__stream_end(s);
@@ -920,6 +925,7 @@ static ek_status put_rank(ek__stream *s, const ek_trace_rank *rank, const ek_tra
     put_warnings(s, rank);
     put_steps(s, rank, view);
     put_breakdown(s, "mean", &rank->mean);
+    ek__stream_us(s, "step_us", ek_trace_rank_step(rank).ns);
     ek__stream_object(s, "device_breakdown", true);
     put_device(s, "all", &rank->device);
     put_device(s, "linked", &rank->device_linked);

@@ -466,6 +466,15 @@ static void put_sapp(ek__stream *s, const ek_trace_sapp *sapp)
     ek__stream_end(s);
 }
 
+/* The step of the run, and which definition that is. */
+static void put_step_time(ek__stream *s, const ek_trace_run *run)
+{
+    char words[EK_TRACE_STEP_WORDS];
+    ek_trace_step_time step = ek_trace_run_step(run);
+    ek__stream_us(s, "step_us", step.ns);
+    ek__stream_text(s, "step_source", step.n_steps > 0 ? ek_trace_step_words(run, &step, words, sizeof words) : NULL);
+}
+
 static void put_findings(ek__stream *s, const ek_trace_run *run)
 {
     ek__stream_list(s, "findings", true);
@@ -490,6 +499,7 @@ ek_status ek__put_trace_run(ek__stream *s, const ek_trace_run *run, ek_error *er
     ek_status status = put_topology(s, run, err);
     if (status != EK_OK)
         return status;
+    put_step_time(s, run);
     put_stages(s, run);
     put_slow_rank(s, run);
     put_pairs(s, run);

@@ -111,6 +111,16 @@ static void print_step_names(const page *p)
         fprintf(p->out, ", %d before %s left out as warm-up", warm, warm == 1 ? "it" : "them");
 }
 
+/* The step of the run, as every command has it. */
+static void print_step_time(const page *p)
+{
+    char words[EK_TRACE_STEP_WORDS];
+    ek_trace_step_time step = ek_trace_run_step(p->run);
+    if (step.n_steps > 0)
+        fprintf(p->out, "a step takes %s ms: %s\n", ms(step.ns).text,
+                ek_trace_step_words(p->run, &step, words, sizeof words));
+}
+
 static void print_headline(const page *p)
 {
     fprintf(p->out, "%d rank%s", p->run->n_ranks, p->run->n_ranks == 1 ? "" : "s");
@@ -119,6 +129,7 @@ static void print_headline(const page *p)
     fprintf(p->out, ", written by %s; ", ek_producer_name[p->detail->producer]);
     print_step_names(p);
     fputc('\n', p->out);
+    print_step_time(p);
 }
 
 static void print_part(FILE *out, int64_t ns, int64_t span)
@@ -133,16 +144,17 @@ static void print_part(FILE *out, int64_t ns, int64_t span)
 static void print_rank_parts(const page *p, const char *label, const ek_trace_rank *rank)
 {
     const ek_trace_breakdown *b = ek__rank_breakdown(rank);
-    int64_t span = ek__rank_span(rank);
+    int64_t step = ek__rank_step(rank);
     fprintf(p->out, "%-9s", label);
     if (rank->stage >= 0)
         fprintf(p->out, " %5d", rank->stage);
     else
         fprintf(p->out, " %5s", "-");
-    fprintf(p->out, "  %10s", ms(span).text);
-    print_part(p->out, b->computing, span);
-    print_part(p->out, b->communication_not_overlapped, span);
-    print_part(p->out, b->free, span);
+    fprintf(p->out, "  %10s", ms(step).text);
+    print_part(p->out, b->computing, step);
+    print_part(p->out, b->communication_not_overlapped, step);
+    print_part(p->out, b->free, step);
+    fprintf(p->out, "  %10s", ms(ek__sum(step, -ek__rank_span(rank))).text);
     fprintf(p->out, "  %10s", ms(b->overlapped).text);
     fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait))).text);
     fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, host_bound))).text);
@@ -160,7 +172,7 @@ static void print_extremes(const page *p)
         const ek_trace_rank *at = p->rank[0];
         for (int i = 0; i < p->n; i++) {
             const ek_trace_breakdown *b = ek__rank_breakdown(p->rank[i]);
-            const int64_t value[] = {ek__rank_span(p->rank[i]), ek__known(b->computing),
+            const int64_t value[] = {ek__rank_step(p->rank[i]), ek__known(b->computing),
                                      ek__known(b->communication_not_overlapped), ek__known(b->free)};
             sum += (double)value[k];
             least = value[k] < least ? value[k] : least;
@@ -190,15 +202,15 @@ static ek_status print_ranks(const page *p, ek_error *err)
         qsort(order, (size_t)p->n, sizeof *order, by_own_work);
         fprintf(p->out, "\nthe %d busiest ranks, which the others wait for; --rank N shows any\n", BUSIEST);
     }
-    fprintf(p->out, "%-9s %5s  %10s  %17s  %17s  %17s  %10s  %10s  %10s  %10s\n", "", "stage", "step", "computing",
-            "exposed comm.", "free", "overlapped", "stage wait", "host bound", "data wait");
+    fprintf(p->out, "%-9s %5s  %10s  %17s  %17s  %17s  %10s  %10s  %10s  %10s  %10s\n", "", "stage", "step",
+            "computing", "exposed comm.", "free", "outside", "overlapped", "stage wait", "host bound", "data wait");
     for (int i = 0; i < (all ? p->n : BUSIEST); i++) {
         ek__rank_label(p->run, order[i], label, sizeof label);
         print_rank_parts(p, label, order[i]);
     }
     free(order);
-    fputs("stage wait is a part of exposed comm.; host bound and data wait are idle time, also before the first "
-          "kernel.\n",
+    fputs("outside: the step less its device window, first event to last; stage wait is a part of exposed comm.; host "
+          "bound\nand data wait are idle time, also outside the window; - is not known.\n",
           p->out);
     return EK_OK;
 }
@@ -207,13 +219,15 @@ static void print_steps(const page *p)
 {
     const ek_trace_rank *rank = p->detail;
     heading(p, "Steps");
-    fprintf(p->out, " in ms\n%-8s  %10s  %10s  %10s  %10s  %10s  %10s  %10s  %s\n", "step", "whole", "computing",
-            "exposed", "free", "stage wait", "host bound", "data wait", "");
+    fprintf(p->out, " in ms\n%-8s  %10s  %10s  %10s  %10s  %10s  %10s  %10s  %10s  %s\n", "step", "length", "window",
+            "computing", "exposed", "free", "stage wait", "host bound", "data wait", "");
     for (int i = 0; i < rank->n_steps; i++) {
         const ek_trace_step *step = &rank->step[i];
         if (!ek__view_shows_step(p->view, step))
             continue;
+        bool begin_to_begin;
         print_cut(step->name[0] ? step->name : "(none)", 8, p->out);
+        fprintf(p->out, "  %10s", ms(ek_trace_step_length(rank, i, &begin_to_begin)).text);
         fprintf(p->out, "  %10s", ms(step->own.total).text);
         fprintf(p->out, "  %10s", ms(step->own.computing).text);
         fprintf(p->out, "  %10s", ms(step->own.communication_not_overlapped).text);
@@ -377,8 +391,11 @@ static void print_operators(const page *p)
     for (int i = 0; i < ops->n_outliers && i < 3; i++) {
         const ek_trace_outlier *one = &ops->outlier[i];
         fprintf(p->out, "  %s took %s us", i ? "and one" : "one", ek__fixed((double)one->duration / 1000, 1).text);
-        fprintf(p->out, " instead of %s: ", ek__fixed((double)one->expected / 1000, 1).text);
+        fprintf(p->out, one->shapes_unknown ? ", the median of its name is %s: " : " instead of %s: ",
+                ek__fixed((double)one->expected / 1000, 1).text);
         print_cut(one->name, NAME_WIDTH, p->out);
+        if (one->shapes_unknown)
+            fputs(" (shapes are not recorded: others of its name may have worked on less)", p->out);
         fputc('\n', p->out);
     }
 }

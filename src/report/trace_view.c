@@ -1,4 +1,5 @@
 /* What of a run is shown, and the few figures of a rank that several writers put side by side. */
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -74,12 +75,19 @@ static int64_t clip(int64_t value, int64_t most)
     return value < 0 ? 0 : value < most ? value : most < 0 ? 0 : most;
 }
 
+/* Of a step of that length: what lies outside its device window is idle time too; where windows of steps overlap, the
+ * length gives the most. */
+static ek__breakdown_parts parts_within(const ek_trace_breakdown *b, int64_t length)
+{
+    int64_t outside = length - span_of(b), computing = clip(b->computing, length);
+    int64_t exposed = clip(b->communication_not_overlapped, length - computing);
+    int64_t idle = clip(ek__sum(ek__known(b->free), outside), length - computing - exposed);
+    return (ek__breakdown_parts){length, computing, exposed, length - computing - exposed - idle, idle};
+}
+
 ek__breakdown_parts ek__parts_of_breakdown(const ek_trace_breakdown *b)
 {
-    int64_t span = span_of(b), computing = clip(b->computing, span);
-    int64_t exposed = clip(b->communication_not_overlapped, span - computing);
-    int64_t idle = clip(b->free, span - computing - exposed);
-    return (ek__breakdown_parts){span, computing, exposed, span - computing - exposed - idle, idle};
+    return parts_within(b, span_of(b));
 }
 
 const char *const ek__rank_part_name[EK__N_RANK_PARTS] = {"computing",
@@ -94,8 +102,8 @@ const char *const ek__rank_part_name[EK__N_RANK_PARTS] = {"computing",
 void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS])
 {
     const ek_trace_breakdown *b = ek__rank_breakdown(rank);
-    ek__breakdown_parts parts = ek__parts_of_breakdown(b);
-    int64_t idle = parts.idle + ek__rank_step(rank) - parts.span; /* before the step's first kernel */
+    ek__breakdown_parts parts = parts_within(b, ek__rank_step(rank));
+    int64_t idle = parts.idle;
     value[EK__RANK_OVERLAPPED] = clip(b->overlapped, parts.computing);
     value[EK__RANK_ALONE] = parts.computing - value[EK__RANK_OVERLAPPED];
     value[EK__RANK_WAITING] = clip(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait)), parts.exposed);
@@ -110,15 +118,18 @@ void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS])
 
 ek__run_means ek__means_of_run(const ek_trace_run *run)
 {
-    ek__run_means sum = {0};
+    ek__run_means sum = {.step = (double)ek__known(ek_trace_run_step(run).ns)};
+    double longest = 0;
     for (int i = 0; i < run->n_ranks; i++) {
         const ek_trace_breakdown *b = ek__rank_breakdown(&run->rank[i]);
-        sum.step += (double)ek__rank_step(&run->rank[i]) / run->n_ranks;
+        longest = fmax(longest, (double)ek__rank_span(&run->rank[i]));
+        sum.whole += (double)ek__rank_step(&run->rank[i]) / run->n_ranks;
         sum.span += (double)ek__rank_span(&run->rank[i]) / run->n_ranks;
         sum.computing += (double)ek__known(b->computing) / run->n_ranks;
         sum.exposed += (double)ek__known(b->communication_not_overlapped) / run->n_ranks;
         sum.idle += (double)ek__known(b->free) / run->n_ranks;
     }
+    sum.step = sum.step > 0 ? sum.step : longest;
     return sum;
 }
 
@@ -129,19 +140,21 @@ int64_t ek__step_mean(const ek_trace_rank *rank, size_t offset)
     for (int i = 0; i < rank->n_steps; i++) {
         int64_t value;
         memcpy(&value, (const char *)&rank->step[i] + offset, sizeof value);
-        if (rank->step[i].warm_up)
+        if (rank->step[i].warm_up || value == EK_TRACE_UNKNOWN)
             continue;
-        sum += (double)ek__known(value);
+        sum += (double)value;
         n++;
     }
-    double mean = n > 0 ? sum / n : 0;
+    if (n == 0)
+        return EK_TRACE_UNKNOWN;
+    double mean = sum / n;
     return mean > 9.2e18 ? INT64_MAX : mean < -9.2e18 ? -INT64_MAX : (int64_t)mean;
 }
 
 int64_t ek__rank_step(const ek_trace_rank *rank)
 {
-    int64_t span = ek__rank_span(rank), host = ek__step_mean(rank, offsetof(ek_trace_step, host_step));
-    return host > span ? host : span;
+    int64_t step = ek_trace_rank_step(rank).ns;
+    return step != EK_TRACE_UNKNOWN ? step : ek__rank_span(rank);
 }
 
 void ek__rank_label(const ek_trace_run *run, const ek_trace_rank *rank, char *text, size_t room)

@@ -390,22 +390,20 @@ static bool is_in_mean(const ek_trace_step *step, bool from_events)
  * there are no others. */
 static void fill_mean(ek_trace_rank *rank)
 {
-    int64_t n = 0;
     bool from_events = false;
-    ek_trace_breakdown mean = {0};
     for (int i = 0; i < rank->n_steps; i++)
         from_events |= !rank->step[i].from_table && rank->step[i].own.n_events > 0;
-    for (int i = 0; i < rank->n_steps; i++) {
-        if (!is_in_mean(&rank->step[i], from_events))
-            continue;
-        n++;
-        for (int k = 0; figure_of(&mean, k); k++)
-            if (*figure_of(&rank->step[i].own, k) != EK_TRACE_UNKNOWN)
-                *figure_of(&mean, k) = ek__ns_add(*figure_of(&mean, k), *figure_of(&rank->step[i].own, k));
+    for (int k = 0; figure_of(&rank->mean, k); k++) {
+        int64_t sum = 0, n = 0;
+        for (int i = 0; i < rank->n_steps; i++) {
+            int64_t value = *figure_of(&rank->step[i].own, k);
+            if (!is_in_mean(&rank->step[i], from_events) || value == EK_TRACE_UNKNOWN)
+                continue;
+            sum = ek__ns_add(sum, value);
+            n++;
+        }
+        *figure_of(&rank->mean, k) = n > 0 ? sum / n : EK_TRACE_UNKNOWN;
     }
-    for (int k = 0; n > 0 && figure_of(&mean, k); k++)
-        *figure_of(&mean, k) /= n;
-    rank->mean = mean;
 }
 
 /* `user`: the trace. */
@@ -467,6 +465,25 @@ static ek_status note_no_device_events(const ek__trace *trace, ek_trace_rank *ra
     return status;
 }
 
+/* "Other" says that the profiler does not know the core; the task is an operator nevertheless. */
+static ek_status note_unknown_cores(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
+{
+    ek__slice operators = trace->of[EK__EVENT_KERNEL];
+    long long n = 0;
+    int64_t total = 0;
+    for (size_t i = 0; i < operators.n; i++)
+        if (operators.event[i].core == EK__CORE_OTHER) {
+            n++;
+            total = ek__ns_add(total, operators.event[i].duration);
+        }
+    if (n == 0)
+        return EK_OK;
+    return ek__rank_note(rank, err,
+                         "%lld of %zu operators (%.2f ms) have a task type that names no core, such as \"Other\": they "
+                         "count as computing",
+                         n, operators.n, (double)total / 1e6);
+}
+
 static ek_status make_parts(const ek__trace *trace, ek_trace_rank *rank, dealing *d, ek_error *err)
 {
     ek_status status = ek__step_finder_make(trace, rank, &d->finder, err);
@@ -493,6 +510,8 @@ ek_status ek__analyse_breakdown(const ek__trace *trace, const ek_trace_options *
         status = note_no_device_events(trace, rank, err);
     if (status == EK_OK && rank->has_device_events && trace->producer == EK_PRODUCER_KINETO)
         status = ek__breakdown_kineto(trace, is_linked, trace, &rank->device_linked, err);
+    if (status == EK_OK)
+        status = note_unknown_cores(trace, rank, err);
     if (status == EK_OK && trace->counts.n_odd > 0)
         status = ek__rank_note(rank, err, "%lld events without a usable name, time or duration are left out",
                                (long long)trace->counts.n_odd);

@@ -8,6 +8,7 @@
 
 #include "trace/device.h"
 #include "trace/outliers.h"
+#include "trace/shapes.h"
 #include "trace/tables.h"
 
 enum {
@@ -55,6 +56,7 @@ static const char *family_of(const ek__trace *trace, const char *name, const cha
 
 typedef struct execution {
     int64_t duration, start;
+    uint32_t shape; /* 0: not known */
     uint8_t core;
 } execution;
 
@@ -63,6 +65,8 @@ static int by_duration(const void *a, const void *b)
     const execution *x = a, *y = b;
     if (x->core != y->core)
         return x->core < y->core ? -1 : 1;
+    if (x->shape != y->shape)
+        return x->shape < y->shape ? -1 : 1;
     if (x->duration != y->duration)
         return x->duration < y->duration ? -1 : 1;
     return (x->start > y->start) - (x->start < y->start);
@@ -71,6 +75,7 @@ static int by_duration(const void *a, const void *b)
 typedef struct table {
     const ek__trace *trace;
     ek_trace_rank *rank;
+    ek__shape_finder shapes;
     size_t n;
     execution *all; /* [n], by name, then start */
     size_t *first;  /* [n_names + 1]: of each name in `all` */
@@ -132,6 +137,9 @@ static ek_status gather(table *t, ek_error *err)
     t->first = ek__alloc((size_t)trace->n_names + 2, sizeof *t->first);
     if (!t->all || !t->first)
         return ek__no_memory(err);
+    ek_status status = ek__shape_finder_make(trace, &t->shapes, err);
+    if (status)
+        return status;
     ek__event_walk walk = ek__walk_kinds(trace, kinds);
     for (const ek__event *e; (e = ek__walk_event(&walk));)
         t->first[e->name + 2]++;
@@ -139,8 +147,8 @@ static ek_status gather(table *t, ek_error *err)
         t->first[name] += t->first[name - 1];
     walk = ek__walk_kinds(trace, kinds);
     for (const ek__event *e; (e = ek__walk_event(&walk));)
-        t->all[t->first[e->name + 1]++] =
-            (execution){e->duration, e->start, is_kineto(t) ? (uint8_t)EK__CORE_NONE : e->core};
+        t->all[t->first[e->name + 1]++] = (execution){e->duration, e->start, ek__shape_of(&t->shapes, e),
+                                                      is_kineto(t) ? (uint8_t)EK__CORE_NONE : e->core};
     return is_kineto(t) ? EK_OK : find_types(t, err);
 }
 
@@ -245,8 +253,8 @@ static ek_status sum_cores(ek_trace_rank *rank, ek_error *err)
 
 /* ---- outliers ---- */
 
-/* Those of one name and core, by duration. One kernel serves many shapes, which events do not tell, so only the rare
- * long one counts. */
+/* Those of one name, core and shape, by duration. One kernel serves many shapes; where nothing tells them, the rare
+ * long one is listed, and no finding counts it. The same operator of a graph always has the same ones. */
 static void find_outliers(const table *t, uint32_t name, const execution *e, size_t n, ek__outliers *outliers)
 {
     int64_t median = e[(n - 1) / 2].duration;
@@ -263,7 +271,9 @@ static void find_outliers(const table *t, uint32_t name, const execution *e, siz
                               .start = e[i].start,
                               .duration = e[i].duration,
                               .expected = median,
-                              .n_kind = (int64_t)n};
+                              .n_kind = (int64_t)n,
+                              .shapes_unknown =
+                                  !e[i].shape && (is_kineto(t) || !ek__is_of_graph(ek__trace_name(t->trace, name)))};
         ek__outliers_add(outliers, &o);
     }
 }
@@ -290,7 +300,7 @@ static void find_all_outliers(const table *t, ek__outliers *outliers)
             continue;
         qsort(e, n, sizeof *e, by_duration);
         for (size_t i = 0, end; i < n; i = end) {
-            for (end = i + 1; end < n && e[end].core == e[i].core;)
+            for (end = i + 1; end < n && e[end].core == e[i].core && e[end].shape == e[i].shape;)
                 end++;
             find_outliers(t, name, e + i, end - i, outliers);
         }
@@ -334,18 +344,20 @@ ek_status ek__analyse_operators(const ek__trace *trace, const ek_trace_options *
     ek_trace_operators *ops = &rank->operators;
     table t = {.trace = trace, .rank = rank};
     ek_status status = EK_OK;
-    bool made = ops->n == 0; /* what tables told stays as it is */
-    if (rank->has_device_events && (ops->n == 0 || ops->n_outliers == 0))
+    bool made = ops->n == 0;                                                 /* what tables told stays as it is */
+    bool compared = ops->source && strcmp(ops->source, "op_statistic") != 0; /* rows of a table, which knows shapes */
+    if (rank->has_device_events && (ops->n == 0 || !compared))
         status = gather(&t, err);
     if (status == EK_OK && ops->n == 0 && t.n > 0) {
         status = make_rows(&t, err);
         if (status == EK_OK && ops->n_cores == 0)
             status = sum_cores(rank, err);
     }
-    if (status == EK_OK && ops->n_outliers == 0 && t.n > 0)
+    if (status == EK_OK && !compared && t.n > 0)
         status = make_outliers(&t, err);
     if (status == EK_OK && made)
         fill_shares(trace, ops);
+    ek__shape_finder_clear(&t.shapes);
     free(t.all);
     free(t.first);
     free(t.row_of);

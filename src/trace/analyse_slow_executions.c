@@ -1,17 +1,21 @@
 /* Executions that take longer than the same operator does elsewhere. Layers of a model are alike, so an operator's
- * peers are those of its name without the numbers in it (layers/3-Layer/MatMul-op17), on the same core, with the same
- * two operators before and behind it on its stream: a kernel's name serves many shapes, its surroundings do not. An
- * operator of a graph outside the layers (an optimizer's, of one parameter) has only its own executions as peers. What
- * is expected is the median of the peers. Unlike the outliers, which are rare, these may be as many as just under half
- * of them: an operator slow in every third layer. Not seen: an operator that is slow everywhere, which only its
- * arithmetic could tell, and peers that differ by design, as layers of different kinds do where all operators around
- * are alike. Events lie by their start already, so they are sorted by stream and by key by counting, and medians are
- * selected: O(events), O(events log events) where starts are not in order. */
+ * peers are those of its name without the numbers in it (layers/3-Layer/MatMul-op17), on the same core, with inputs of
+ * the same shapes and types where a table or the host's operator tells them, and with the same two operators before and
+ * behind it on its stream. An operator of a graph outside the layers (an optimizer's, of one parameter) has only its
+ * own executions as peers. So has a plain kernel whose shapes nothing tells: those at the same place of other steps,
+ * since one kernel serves many shapes. What is expected is the median of the peers. Unlike the outliers, which are
+ * rare, these may be as many as just under half of them: an operator slow in every third layer. Not seen: an operator
+ * that is slow everywhere, which only its arithmetic could tell, and peers that differ by design, as layers of
+ * different kinds do where all operators around are alike. Events lie by their start already, so they are sorted by
+ * stream and by key by counting, and medians are selected: O(events), O(events log events) where starts are not in
+ * order or shapes are told.
+ */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/device.h"
+#include "trace/shapes.h"
 
 static const double markedly = 1.25;
 static const int64_t least_loss_ns = 1000;
@@ -49,8 +53,7 @@ static bool is_in_layer(const char *name)
     return false;
 }
 
-/* A path, or an operator by its number in the graph: "Slice-op192". */
-static bool is_of_graph(const char *name)
+bool ek__is_of_graph(const char *name)
 {
     if (strchr(name, '/'))
         return true;
@@ -62,7 +65,7 @@ static bool is_of_graph(const char *name)
 static uint64_t hash_of(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
-    bool alone = is_of_graph(name) && !is_in_layer(name);
+    bool alone = ek__is_of_graph(name) && !is_in_layer(name);
     bool in_number = false;
     for (; *name; name++) {
         bool digit = isdigit((unsigned char)*name);
@@ -104,7 +107,49 @@ typedef struct table {
     ek_trace_outlier *slow; /* [n_slow], room for n; names are the trace's */
 } table;
 
-static ek_status gather(table *t, ek_error *err)
+/* The nth execution of its name in the step, for operators whose shapes nothing tells: the same place of every step has
+ * the same ones. */
+typedef struct places {
+    ek__step_finder steps;
+    uint32_t *n;  /* [n_names] so far in the step */
+    int *in_step; /* [n_names]: which step that is, and 1 */
+} places;
+
+static ek_status places_make(const ek__trace *trace, const ek_trace_rank *rank, places *out, ek_error *err)
+{
+    places p = {.n = ek__alloc(trace->n_names, sizeof *p.n), .in_step = ek__alloc(trace->n_names, sizeof *p.in_step)};
+    ek_status status = p.n && p.in_step ? ek__step_finder_make(trace, rank, &p.steps, err) : ek__no_memory(err);
+    *out = p;
+    return status;
+}
+
+static void places_clear(places *p)
+{
+    ek__step_finder_clear(&p->steps);
+    free(p->n);
+    free(p->in_step);
+}
+
+static uint64_t place_of(places *p, const ek__event *e)
+{
+    int step = ek__step_of(&p->steps, e) + 1;
+    if (p->in_step[e->name] != step)
+        p->n[e->name] = 0;
+    p->in_step[e->name] = step;
+    return ++p->n[e->name];
+}
+
+/* What executions must have in common beside name and core: shapes and types, else what stands for them. */
+static uint64_t alike(const table *t, const ek__shape_finder *shapes, places *p, const ek__event *e)
+{
+    uint32_t shape = ek__shape_of(shapes, e);
+    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
+    if (shape)
+        return (uint64_t)shape << 32;
+    return !kineto && ek__is_of_graph(ek__trace_name(t->trace, e->name)) ? 0 : place_of(p, e);
+}
+
+static ek_status gather(table *t, const ek__shape_finder *shapes, places *p, ek_error *err)
 {
     ek__slice slice = t->trace->of[EK__EVENT_KERNEL];
     t->all = ek__alloc(slice.n, sizeof *t->all);
@@ -118,7 +163,8 @@ static ek_status gather(table *t, ek_error *err)
             continue;
         if (!t->of_name[e->name])
             t->of_name[e->name] = hash_of(ek__trace_name(t->trace, e->name));
-        t->all[t->n++] = (execution){mix(t->of_name[e->name], e->core), e->start, e->duration, e->name, 0, e->track};
+        uint64_t own = mix(mix(t->of_name[e->name], e->core), alike(t, shapes, p, e));
+        t->all[t->n++] = (execution){own, e->start, e->duration, e->name, 0, e->track};
     }
     return EK_OK;
 }
@@ -320,7 +366,15 @@ ek_status ek__analyse_slow_executions(const ek__trace *trace, const ek_trace_opt
     table t = {.trace = trace};
     if (trace->of[EK__EVENT_KERNEL].n == 0)
         return EK_OK;
-    ek_status status = gather(&t, err);
+    ek__shape_finder shapes = {0};
+    places p = {0};
+    ek_status status = ek__shape_finder_make(trace, &shapes, err);
+    if (!status)
+        status = places_make(trace, rank, &p, err);
+    if (!status)
+        status = gather(&t, &shapes, &p, err);
+    ek__shape_finder_clear(&shapes);
+    places_clear(&p);
     if (!status)
         status = sort_by_stream(&t, err);
     if (!status) {

@@ -81,8 +81,7 @@ ek_status ek__breakdown_kineto(const ek__trace *trace, bool (*take)(const void *
 /** Kineto: the launch of a device event by its correlation; NULL when it is not in the file. O(1). */
 const ek__event *ek__launch_of(const ek__trace *trace, const ek__event *device_event);
 
-/** What shares of a rank are of: its mean step over those that are no warm-up, the host's mark where that is longer
- * than what the device was seen doing. 0 when nothing tells. */
+/** What shares of a rank are of: ek_trace_rank_step(), 0 when nothing tells. */
 double ek__rank_step_ns(const ek_trace_rank *rank);
 
 /** Original's layer times, over the traces of the run's stages (spec 5.7): --sapp-compatible. Reads the files itself.

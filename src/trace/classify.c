@@ -6,9 +6,10 @@
 
 #include "trace/device.h"
 #include "trace/part.h"
+#include "trace/shapes.h"
 
 const char *const ek__core_name[EK__N_CORES] = {"N/A",     "AI_CORE", "AI_VECTOR_CORE", "MIX_AIC",
-                                                "MIX_AIV", "AI_CPU",  "DSA_SQE"};
+                                                "MIX_AIV", "AI_CPU",  "DSA_SQE",        "Other"};
 
 /* ---- texts ---- */
 
@@ -87,6 +88,7 @@ static uint32_t link_number(const ek__span *span)
 /* The arguments that decide something. */
 typedef struct details {
     ek__span task_type, correlation, operator_name, full_name;
+    ek__span external, dims, types; /* of PyTorch */
     ek__span collective, dtype, in_elements, out_elements, group_size;
     bool is_subtask;
 } details;
@@ -97,6 +99,12 @@ static void take_detail(details *d, const ek__span *key, const ek__span *value)
         d->task_type = *value;
     else if (EQUALS(key, "correlation"))
         d->correlation = *value;
+    else if (EQUALS(key, "External id") || EQUALS(key, "external id"))
+        d->external = *value;
+    else if (EQUALS(key, "Input Dims") || EQUALS(key, "Input dims"))
+        d->dims = *value;
+    else if (EQUALS(key, "Input type"))
+        d->types = *value;
     else if (EQUALS(key, "mindspore_op"))
         d->operator_name = *value;
     else if (EQUALS(key, "fullname"))
@@ -194,6 +202,7 @@ static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_e
     take_details(block, raw, &d);
     part->has_cuda = true;
     event->link = link_number(&d.correlation);
+    event->detail = link_number(&d.external);
     bool waits = CONTAINS(&raw->name, "ynchronize");
     part->n_launch += CONTAINS(&raw->name, "Launch");
     part->n_synchronize += waits;
@@ -201,28 +210,106 @@ static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_e
         push(part, raw, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
 }
 
-/* ---- device events of Ascend ---- */
-
-ek__core ek__task_core(const ek__span *type)
+/* An operator of the host that tells the shapes it was called with. @return false for others */
+static bool take_shapes(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
 {
-    for (int core = EK__CORE_AI_CORE; core < EK__N_CORES; core++)
-        if (type->size == strlen(ek__core_name[core]) && memcmp(type->at, ek__core_name[core], type->size) == 0)
-            return (ek__core)core;
-    return EK__CORE_NONE;
+    details d;
+    if (!raw->args.at || !CONTAINS(&raw->args, "Input "))
+        return false;
+    take_details(block, raw, &d);
+    event->link = link_number(&d.external);
+    if (!event->link || !d.dims.at)
+        return false;
+    event->detail = ek__shape_number(d.dims.at, d.dims.size);
+    if (d.types.at)
+        event->detail = 31 * event->detail + ek__shape_number(d.types.at, d.types.size);
+    event->detail += event->detail == 0;
+    push(part, raw, event, EK__EVENT_SHAPE, 0);
+    return true;
 }
 
-bool ek__task_is_copy(const ek__span *type)
+/* ---- device events of Ascend ---- */
+
+/* What CANN calls the cores beside ek__core_name: its short names, and those that the host's runtime gives. */
+static const struct {
+    const char *name;
+    ek__core core;
+} core_alias[] = {{"AIC", EK__CORE_AI_CORE},
+                  {"AIV", EK__CORE_AI_VECTOR_CORE},
+                  {"AIV_SQE", EK__CORE_AI_VECTOR_CORE},
+                  {"KERNEL_AICORE", EK__CORE_AI_CORE},
+                  {"KERNEL_AIVEC", EK__CORE_AI_VECTOR_CORE},
+                  {"KERNEL_MIX_AIC", EK__CORE_MIX_AIC},
+                  {"KERNEL_MIX_AIV", EK__CORE_MIX_AIV},
+                  {"KERNEL_AICPU", EK__CORE_AI_CPU}};
+
+static bool is(const ek__span *span, const char *text)
 {
-    return STARTS(type, "SDMA") || STARTS(type, "PCIE_DMA") || STARTS(type, "MEMCPY");
+    return span->size == strlen(text) && memcmp(span->at, text, span->size) == 0;
+}
+
+static bool begins_with_any(const ek__span *span, const char *const *word, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (starts(span, word[i], strlen(word[i])))
+            return true;
+    return false;
+}
+
+/* Types, and names of tasks without one, that only wait, signal, move data or manage streams. */
+static bool is_no_operator(const ek__span *span)
+{
+    static const char *const word[] = {
+        "EVENT_",      "Event ",     "NOTIFY_",      "Notify ",      "Notify_",      "WRITE_VALUE",  "Write Value",
+        "MEM_WRITE_",  "MEM_WAIT_",  "Mem Wait",     "Mem Write",    "PLACE_HOLDER", "PROFILING_",   "MODEL_",
+        "STREAM_",     "CAPTURE_",   "STARS_COMMON", "TASK_TIMEOUT", "BARRIER",      "LABEL_",       "Data Context",
+        "Invalidate ", "Writeback ", "CMO",          "RDMA",         "ROCCE",        "REDUCE_ASYNC", "Reduce_Inline",
+        "hcom_",       "Hccl",       "hccl"};
+    return begins_with_any(span, word, sizeof word / sizeof *word);
+}
+
+static bool is_copy(const ek__span *span)
+{
+    static const char *const word[] = {"SDMA", "PCIE_DMA", "MEMCPY", "Memcpy"};
+    return begins_with_any(span, word, sizeof word / sizeof *word);
+}
+
+/* A type that says nothing: the task's name then has to. */
+static bool is_unknown(const ek__span *type)
+{
+    static const char *const word[] = {"", "Other", "OTHER", "other", "N/A", "UNKNOWN", "Unknown", "INVALID"};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (!type->at || is(type, word[i]))
+            return true;
+    return false;
+}
+
+bool ek__task_is_copy(const ek__span *type, const ek__span *name)
+{
+    return is_copy(is_unknown(type) ? name : type);
+}
+
+ek__core ek__task_core(const ek__span *type, const ek__span *name)
+{
+    if (!is_unknown(type)) {
+        for (int core = EK__CORE_AI_CORE; core < EK__CORE_OTHER; core++)
+            if (is(type, ek__core_name[core]))
+                return (ek__core)core;
+        for (size_t i = 0; i < sizeof core_alias / sizeof *core_alias; i++)
+            if (is(type, core_alias[i].name))
+                return core_alias[i].core;
+    }
+    bool known = !is_unknown(type) && (is_no_operator(type) || is_copy(type));
+    return known || is_no_operator(name) || is_copy(name) ? EK__CORE_NONE : EK__CORE_OTHER;
 }
 
 static void take_task(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
 {
-    event->core = (uint8_t)ek__task_core(&d->task_type);
+    event->core = (uint8_t)ek__task_core(&d->task_type, &raw->name);
     event->detail = d->operator_name.at ? ek__part_text(part, &d->operator_name) : 0;
     bool of_communication = ends_with(&raw->name, "AicpuKernel") || ends_with(&raw->name, "AivKernel");
     ek__event_kind kind = event->core != EK__CORE_NONE && !of_communication ? EK__EVENT_KERNEL
-                          : ek__task_is_copy(&d->task_type)                 ? EK__EVENT_COPY
+                          : ek__task_is_copy(&d->task_type, &raw->name)     ? EK__EVENT_COPY
                                                                             : EK__EVENT_TASK;
     push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
@@ -373,6 +460,10 @@ static void take_complete(ek__part *part, const ek__block *block, const ek__raw_
         break;
     case EK__CATEGORY_DEVICE_USER:
         push(part, raw, &event, EK__EVENT_DEVICE_ANNOTATION, ek__part_text(part, &raw->name));
+        break;
+    case EK__CATEGORY_HOST_OP:
+        if (!take_host(part, raw, &event))
+            take_shapes(part, block, raw, &event);
         break;
     case EK__CATEGORY_PYTHON:
         take_python(part, raw, &event);

@@ -58,16 +58,9 @@ static double mean_of(const ek_trace_rank *rank, int64_t (*time)(const ek_trace_
     return isnan(mean) ? 0 : mean;
 }
 
-static int64_t host_step(const ek_trace_step *step)
-{
-    return step->host_step;
-}
-
 double ek__rank_step_ns(const ek_trace_rank *rank)
 {
-    const ek_trace_breakdown *b = breakdown(rank);
-    double parts = known(b->computing) + known(b->communication_not_overlapped) + known(b->free);
-    return fmax(known(b->total) > 0 ? known(b->total) : parts, mean_of(rank, host_step));
+    return known(ek_trace_rank_step(rank).ns);
 }
 
 /* Take note of a rank on which `ns` of a step are lost; nothing under `least` of the step. */
@@ -558,26 +551,41 @@ static ek_status find_gaps(judge *j, ek_error *err)
 
 /* ---- operators and recomputation ---- */
 
+/* The worst whose likes worked on the same shapes, and how many there are: others say nothing of the operator. */
+static const ek_trace_outlier *worst_outlier(const ek_trace_operators *ops, int *n)
+{
+    const ek_trace_outlier *first = NULL;
+    *n = 0;
+    for (int k = 0; k < ops->n_outliers; k++)
+        if (!ops->outlier[k].shapes_unknown) {
+            first = first ? first : &ops->outlier[k];
+            ++*n;
+        }
+    return first;
+}
+
 static ek_status find_outliers(judge *j, ek_error *err)
 {
     worst w = {0};
+    int n;
     for (int i = 0; i < j->run->n_ranks; i++) {
         const ek_trace_operators *ops = &j->run->rank[i].operators;
         double lost = 0;
         for (int k = 0; k < ops->n_outliers; k++)
-            lost += known(ops->outlier[k].duration) - known(ops->outlier[k].expected);
+            if (!ops->outlier[k].shapes_unknown)
+                lost += known(ops->outlier[k].duration) - known(ops->outlier[k].expected);
         consider(&w, &j->run->rank[i], lost / ek__all_steps(&j->run->rank[i]), LEAST_OUTLIERS);
     }
     if (!w.rank)
         return EK_OK;
-    const ek_trace_outlier *one = &w.rank->operators.outlier[0];
+    const ek_trace_outlier *one = worst_outlier(&w.rank->operators, &n);
     return add(
         j, "slow-operators", w.rank, w.share, whole_ns(w.ns),
         ek__pool_format(j->run->pool,
                         "%s: %d executions took far longer than others of their kind, %.2f ms a step in all; most "
                         "%.120s with %.2f instead of %.2f ms%s.",
-                        ek__who_is(w.rank).text, w.rank->operators.n_outliers, w.ns / 1e6, one->name,
-                        known(one->duration) / 1e6, known(one->expected) / 1e6, others(w.n).text),
+                        ek__who_is(w.rank).text, n, w.ns / 1e6, one->name, known(one->duration) / 1e6,
+                        known(one->expected) / 1e6, others(w.n).text),
         "Operators of one shape should take one time: look for a device that lowers its clock, and for operators "
         "that run on AI CPU or share the memory's bandwidth with a collective.",
         err);

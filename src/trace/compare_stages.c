@@ -62,11 +62,6 @@ static int64_t pipeline_wait_of(const ek_trace_step *step)
     return step->pipeline_wait;
 }
 
-static int64_t time_of(const ek_trace_step *step)
-{
-    return step->host_step != EK_TRACE_UNKNOWN ? step->host_step : step->own.total;
-}
-
 /* A sum over the ranks that know a figure. */
 typedef struct figure {
     int64_t sum, n;
@@ -109,7 +104,7 @@ static void fill_stage(const ek_trace_run *run, ek_trace_stage *stage)
         add(&not_overlapped, rank->mean.communication_not_overlapped);
         add(&idle, rank->mean.free);
         add(&wait, mean_over_steps(rank, pipeline_wait_of));
-        add(&step, mean_over_steps(rank, time_of));
+        add(&step, ek_trace_rank_step(rank).ns);
         stage->computing_max =
             rank->mean.computing > stage->computing_max ? rank->mean.computing : stage->computing_max;
     }

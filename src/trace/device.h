@@ -38,6 +38,10 @@ bool ek__is_communication(const ek__trace *trace, const ek__event *event);
 /** Does the trace have an Overlap Analysis layer that the options let us use? */
 bool ek__has_overlap_layer(const ek__trace *trace, const ek_trace_options *options);
 
+/** What shows that the trace's Overlap Analysis layer is not whole; NULL when it is, when there is none, and where no
+ *  events are left to check it against. */
+ek_status ek__overlap_layer_problem(const ek__trace *trace, const char **problem, ek_error *err);
+
 /** What the device computed, what it communicated, and all it did, as sets over the whole trace (the overlap layer
  *  first, where it is used). Kineto: computing with memory sets. */
 typedef struct ek__device_sets {
@@ -103,6 +107,9 @@ bool ek__looks_like_collective(const char *name);
 
 /** "matmul", "attention", "vector", "communication", "copy", "other", by texts in the name of a kernel. */
 const char *ek__kernel_family(const char *name);
+
+/** A path, or an operator by its number in the graph, "Slice-op192": every execution of it works on the same shapes. */
+bool ek__is_of_graph(const char *name);
 
 /** Those of one class of arrows, HOST_TO_DEVICE or ASYNC_NPU; the trace's own. */
 const ek__task_launches *ek__task_launches_of(const ek__trace *trace, ek__flow flow);

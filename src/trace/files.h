@@ -56,6 +56,7 @@ typedef struct ek__table_in {
     ek_trace_run *run;       /**< topology and cluster rows only, in run->pool; under the caller's lock */
     const ek_trace_options *options;
     const ek_listener *listener;
+    struct ek__shapes *shapes; /**< what operators worked on, row by row; NULL: not wanted */
 } ek__table_in;
 
 typedef ek_status ek__table_reader(const ek__table_in *in, ek_error *err);

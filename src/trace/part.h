@@ -176,8 +176,8 @@ static inline bool ek__event_duration(const ek__raw_event *raw, int64_t *duratio
  * equal numbers. */
 uint64_t ek__id_number(const ek__span *span);
 /** What a "Task Type" of Ascend says: the core of an operator, or EK__CORE_NONE; a copy. */
-ek__core ek__task_core(const ek__span *type);
-bool ek__task_is_copy(const ek__span *type);
+ek__core ek__task_core(const ek__span *type, const ek__span *name);
+bool ek__task_is_copy(const ek__span *type, const ek__span *name);
 
 /** Rank, world size and base time of what stands outside the events. @return false when memory is out */
 bool ek__trace_header(ek__feed *feed, ek__trace *out, bool *is_kineto);

@@ -15,6 +15,7 @@
 #include "trace/cluster.h"
 #include "trace/device.h"
 #include "trace/files.h"
+#include "trace/shapes.h"
 
 const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
                                                       "msprof",  "timeline",  "kineto"};
@@ -83,14 +84,14 @@ static bool writes_to_run(ek__file_type type)
 }
 
 static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source *source, ek_trace_rank *rank,
-                            ek_error *err)
+                            ek__shapes *shapes, ek_error *err)
 {
     static ek__table_reader *const readers[EK__N_FILE_TYPES] = {
 #define READER_OF(name, pattern) [EK__FILE_##name] = ek__table_##name,
         EK__TABLE_LIST(READER_OF)
 #undef READER_OF
     };
-    ek__table_in in = {file->path, source, rank, w->run, w->options, NULL};
+    ek__table_in in = {file->path, source, rank, w->run, w->options, NULL, shapes};
     bool locked = writes_to_run(file->type);
     if (locked)
         pthread_mutex_lock(&w->lock);
@@ -111,13 +112,13 @@ static char *problem_text(ek__pool *pool, const ek_error *err)
 }
 
 /* A table that cannot be read is told of and left out; the rest of the rank still says much. */
-static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank, int *n_read,
-                             ek_error *first_error, ek_error *err)
+static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank, ek__shapes *shapes,
+                             int *n_read, ek_error *first_error, ek_error *err)
 {
     for (int i = first; i < files->n_files; i++) {
         ek_error own;
         ek_trace_source *source = &rank->source[i];
-        ek_status status = read_table(w, &files->file[i], source, rank, &own);
+        ek_status status = read_table(w, &files->file[i], source, rank, shapes, &own);
         if (status == EK_ERR_MEMORY)
             return ek__no_memory(err);
         if (status == EK_OK) {
@@ -148,6 +149,21 @@ static ek_status analyse(const ek__trace *trace, const ek_trace_options *options
     return EK_OK;
 }
 
+/* A damaged Overlap Analysis layer is not used: its sums are not those of the steps. */
+static ek_status leave_damaged_layer(const ek__trace *trace, ek_trace_options *options, ek_trace_rank *rank,
+                                     ek_error *err)
+{
+    const char *problem;
+    ek_status status = options->from_raw_events ? EK_OK : ek__overlap_layer_problem(trace, &problem, err);
+    if (status != EK_OK || options->from_raw_events || !problem)
+        return status;
+    options->from_raw_events = true;
+    return ek__rank_note(rank, err,
+                         "the Overlap Analysis layer is damaged (%s): it is left aside, and all figures are made of "
+                         "the device's events",
+                         problem);
+}
+
 static int count_traces(const ek__rank_files *files)
 {
     int n = 0;
@@ -157,7 +173,8 @@ static int count_traces(const ek__rank_files *files)
 }
 
 static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces, const ek_trace_options *options,
-                             ek_trace_rank *rank, bool *failed, ek_error *first_error, ek_error *err)
+                             const ek__shapes *shapes, ek_trace_rank *rank, bool *failed, ek_error *first_error,
+                             ek_error *err)
 {
     const char **path = ek__pool_alloc(rank->pool, (size_t)n_traces, sizeof *path);
     ek__trace trace;
@@ -189,7 +206,11 @@ static ek_status read_traces(work *w, const ek__rank_files *files, int n_traces,
     if (trace.world_size > 0)
         rank->world_size = trace.world_size;
     rank->counts = trace.counts;
-    status = analyse(&trace, options, rank, err);
+    ek_trace_options chosen = *options;
+    trace.shapes = shapes->n > 0 ? shapes : NULL;
+    status = leave_damaged_layer(&trace, &chosen, rank, err);
+    if (status == EK_OK)
+        status = analyse(&trace, &chosen, rank, err);
     ek__trace_clear(&trace);
     return status;
 }
@@ -199,7 +220,8 @@ static void mean_of_tables(ek_trace_rank *rank)
 {
     int64_t *const field[] = {
         &rank->mean.computing,  &rank->mean.communication, &rank->mean.communication_not_overlapped,
-        &rank->mean.overlapped, &rank->mean.free,          &rank->mean.total};
+        &rank->mean.overlapped, &rank->mean.free,          &rank->mean.total,
+        &rank->mean.copy,       &rank->mean.busy,          &rank->mean.copy_not_overlapped};
     const size_t n_fields = sizeof field / sizeof *field;
     for (size_t f = 0; f < n_fields; f++) {
         size_t offset = (size_t)((const char *)field[f] - (const char *)&rank->mean);
@@ -254,9 +276,12 @@ static ek_status fill_rank(work *w, int index, const ek_trace_options *options, 
         rank->source[i] = (ek_trace_source){
             .path = path, .type = ek__file_type_name(files->file[i].type), .problem_offset = EK_TRACE_UNKNOWN};
     }
-    ek_status status = read_tables(w, files, n_traces, rank, &n_read, &first_error, err);
+    ek__shapes shapes = {0};
+    ek_status status = read_tables(w, files, n_traces, rank, n_traces > 0 ? &shapes : NULL, &n_read, &first_error, err);
+    ek__shapes_sort(&shapes);
     if (status == EK_OK && n_traces > 0)
-        status = read_traces(w, files, n_traces, options, rank, &failed, &first_error, err);
+        status = read_traces(w, files, n_traces, options, &shapes, rank, &failed, &first_error, err);
+    ek__shapes_clear(&shapes);
     if (status != EK_OK)
         return status;
     n_read += n_traces > 0 && !failed;
@@ -382,7 +407,7 @@ static ek_status read_common(work *w, const ek_listener *listener, int *n_read, 
     for (int i = 0; i < w->layout->n_common; i++) {
         ek_error own;
         ek_trace_source source = {.path = w->layout->common[i].path};
-        ek_status status = read_table(w, &w->layout->common[i], &source, NULL, &own);
+        ek_status status = read_table(w, &w->layout->common[i], &source, NULL, NULL, &own);
         if (status == EK_ERR_MEMORY)
             return ek__no_memory(err);
         ek_origin origin = {source.path, status == EK_OK ? 0 : own.line, status == EK_OK ? 0 : own.column};

@@ -115,6 +115,12 @@ static bool add_event(ek__trace_store *store, const ek__event *event)
     return true;
 }
 
+/* Numbers of other things stay as they are. */
+static bool has_text_detail(int kind)
+{
+    return kind != EK__EVENT_FLOW && kind != EK__EVENT_LAUNCH && kind != EK__EVENT_SYNC && kind != EK__EVENT_SHAPE;
+}
+
 static bool merge_events(ek__trace_store *store, const ek__part *part)
 {
     const uint32_t *track_number = store->track_number;
@@ -123,10 +129,10 @@ static bool merge_events(ek__trace_store *store, const ek__part *part)
         if (track_number[e.track] == UINT32_MAX)
             continue;
         e.track = (uint16_t)track_number[e.track];
-        if (e.kind != EK__EVENT_FLOW) {
+        if (e.kind != EK__EVENT_FLOW)
             e.name = store->renumber[e.name];
+        if (has_text_detail(e.kind))
             e.detail = store->renumber[e.detail];
-        }
         if (!add_event(store, &e))
             return false;
     }
@@ -288,6 +294,16 @@ static int kind_without_metadata(ek__event *event, const ek__track *track)
     return EK__EVENT_KERNEL;
 }
 
+/* A task of the device without a type is told by its name. */
+static int kind_without_type(ek__event *event, const char *name)
+{
+    const ek__span none = {0}, text = {name, (uint32_t)strlen(name), true};
+    event->core = (uint8_t)ek__task_core(&none, &text);
+    if (event->core != EK__CORE_NONE)
+        return EK__EVENT_KERNEL;
+    return ek__task_is_copy(&none, &text) ? EK__EVENT_COPY : EK__EVENT_TASK;
+}
+
 static int kind_of_pending(ek__event *event, const ek__track *track, const char *name, bool no_metadata)
 {
     if (no_metadata)
@@ -298,7 +314,7 @@ static int kind_of_pending(ek__event *event, const ek__track *track, const char 
     case EK__LAYER_COMMUNICATION:
         return ek__track_is_plane(track) ? DROP : EK__EVENT_COLLECTIVE;
     case EK__LAYER_DEVICE:
-        return EK__EVENT_TASK;
+        return kind_without_type(event, name);
     case EK__LAYER_MINDSPORE:
     case EK__LAYER_CPU_OP:
         if (strstr(name, "GetNext"))

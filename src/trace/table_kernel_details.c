@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "trace/kernels.h"
+#include "trace/shapes.h"
 #include "trace/table_rows.h"
 
 typedef struct columns {
-    int name, type, core, start, duration, wait, step, shapes;
+    int name, type, core, start, duration, wait, step, shapes, types, formats;
 } columns;
 
 /* The reader's state: a row's keys are put together in `key`. */
@@ -18,6 +19,7 @@ typedef struct reading {
     const ek__csv *csv;
     columns column;
     ek__kernels *kernels;
+    ek__shapes *shapes; /* NULL: nobody asks */
     char *key;
     size_t key_room;
     ek__texts in_step; /* "name\nstep", and how often each was there */
@@ -35,14 +37,17 @@ static void find_columns(const ek__csv *csv, columns *c)
     c->wait = ek__csv_column(csv, "Wait Time(us)", "Task Wait Time(us)", NULL);
     c->step = ek__csv_column(csv, "Step Id", "Step", NULL);
     c->shapes = ek__csv_column(csv, "Input Shapes", NULL);
+    c->types = ek__csv_column(csv, "Input Data Types", NULL);
+    c->formats = ek__csv_column(csv, "Input Formats", NULL);
 }
 
-/* The number of "a\nb\nc" (c may be NULL); UINT32_MAX when memory is out. */
-static uint32_t intern_key(reading *r, ek__texts *texts, const char *a, const char *b, const char *c)
+enum { MAX_PARTS = 5 };
+
+/* The number of "a\nb\nc"; a NULL ends it. UINT32_MAX when memory is out. */
+static uint32_t intern_key(reading *r, ek__texts *texts, const char *const part[MAX_PARTS])
 {
-    const char *const part[] = {a, b, c};
     size_t n = 0;
-    for (int i = 0; i < 3 && part[i]; i++) {
+    for (int i = 0; i < MAX_PARTS && part[i]; i++) {
         size_t size = strlen(part[i]);
         char *grown = ek__with_room(r->key, &r->key_room, n + size + 1, 1);
         if (!grown)
@@ -70,7 +75,8 @@ static bool is_known(const char *text)
 static uint32_t kind_by_place(reading *r, const char *name)
 {
     char place[16];
-    uint32_t at = intern_key(r, &r->in_step, name, ek__csv_cell(r->csv, r->column.step), NULL);
+    const char *const in_step[MAX_PARTS] = {name, ek__csv_cell(r->csv, r->column.step)};
+    uint32_t at = intern_key(r, &r->in_step, in_step);
     size_t had = r->n_room;
     uint32_t *grown = at == UINT32_MAX ? NULL : ek__with_room(r->n_in_step, &r->n_room, at + (size_t)1, sizeof *grown);
     if (!grown)
@@ -79,7 +85,25 @@ static uint32_t kind_by_place(reading *r, const char *name)
     if (r->n_room > had)
         memset(grown + had, 0, (r->n_room - had) * sizeof *grown);
     snprintf(place, sizeof place, "%" PRIu32, r->n_in_step[at]++);
-    return intern_key(r, &r->kernels->kind, "", name, place);
+    const char *const kind[MAX_PARTS] = {"", name, place};
+    return intern_key(r, &r->kernels->kind, kind);
+}
+
+/* What should take equally long: one type of operator on one core, with inputs of equal shapes, types and formats. */
+static uint32_t kind_by_shapes(reading *r, const char *type, const char *core, const char *shapes)
+{
+    const char *const kind[MAX_PARTS] = {type, core, shapes, ek__csv_cell(r->csv, r->column.types),
+                                         ek__csv_cell(r->csv, r->column.formats)};
+    return intern_key(r, &r->kernels->kind, kind);
+}
+
+/* For the trace's events, which do not tell. */
+static bool note_shapes(reading *r, const ek__kernel *k)
+{
+    if (!r->shapes || !k->shape || k->start == EK_TRACE_UNKNOWN)
+        return true;
+    const char *kind = ek__texts_at(&r->kernels->kind, k->kind);
+    return ek__shapes_add(r->shapes, &(ek__shape){k->start, k->duration, ek__shape_number(kind, strlen(kind))});
 }
 
 static bool intern_texts(reading *r, ek__kernel *k)
@@ -89,13 +113,13 @@ static bool intern_texts(reading *r, ek__kernel *k)
     const char *name = ek__csv_cell(csv, r->column.name), *type = ek__csv_cell(csv, r->column.type);
     const char *core = ek__csv_cell(csv, r->column.core), *shapes = ek__csv_cell(csv, r->column.shapes);
     k->communication = ek__is_communication_row(core, is_known(type) ? type : name);
-    k->group = intern_key(r, &all->group, type, core, NULL);
-    k->kind = is_known(shapes) ? intern_key(r, &all->kind, type, core, shapes) : kind_by_place(r, name);
+    k->group = intern_key(r, &all->group, (const char *const[MAX_PARTS]){type, core});
+    k->kind = is_known(shapes) ? kind_by_shapes(r, type, core, shapes) : kind_by_place(r, name);
     k->name = intern(&all->name, name);
     k->shape = is_known(shapes) ? intern(&all->name, shapes) : 0;
     k->step = intern(&all->step, ek__csv_cell(csv, r->column.step));
     return k->group != UINT32_MAX && k->kind != UINT32_MAX && k->name != UINT32_MAX && k->shape != UINT32_MAX &&
-           k->step != UINT32_MAX;
+           k->step != UINT32_MAX && note_shapes(r, k);
 }
 
 static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
@@ -150,7 +174,7 @@ static ek_status read_kernels(const ek__table_in *in, const char *source, ek_err
     ek_status status = ek__csv_open(in->path, &csv, err);
     if (status)
         return status;
-    reading r = {.kernels = &kernels, .csv = csv};
+    reading r = {.kernels = &kernels, .csv = csv, .shapes = in->shapes};
     if (ek__texts_reset(&kernels.group) && ek__texts_reset(&kernels.kind) && ek__texts_reset(&kernels.name) &&
         ek__texts_reset(&kernels.step) && ek__texts_reset(&r.in_step))
         status = read_table(in, csv, &r, source, err);

@@ -28,7 +28,8 @@ typedef enum ek__event_kind {
     EK__EVENT_STEP,              /**< host step marks: ProfilerStep#n, "Iteration n". detail: the step's name, "50" */
     EK__EVENT_DATA,              /**< host: the data iterator, GetNext */
     EK__EVENT_SCOPE,             /**< MindSpore's Scope Layer: its track's tid is the depth */
-    EK__EVENT_LAUNCH,            /**< host: a runtime call with a correlation (Kineto). link: correlation */
+    EK__EVENT_LAUNCH,            /**< host: a runtime call with a correlation (Kineto). link: correlation; detail:
+                                      external id, 0 without */
     EK__EVENT_MODULE,            /**< host: "nn.Module: Linear_0" */
     EK__EVENT_RECOMPUTE,         /**< host: python function whose name ends in ": recompute_fn" */
     EK__EVENT_ANNOTATION,        /**< host: user_annotation, mstx; not step marks */
@@ -36,9 +37,10 @@ typedef enum ek__event_kind {
     EK__EVENT_COMPILE,           /**< host: aclopCompileAndExecute */
     EK__EVENT_SYNC,              /**< host: stream or device synchronisation */
     EK__EVENT_GC,                /**< host: garbage collection */
-    EK__EVENT_HOST_OP,           /**< MindSpore host: operator launches with full names */
-    EK__EVENT_FLOW, /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
-                         duration: its id (any 64 bits) */
+    EK__EVENT_SHAPE,   /**< host (Kineto): an operator that tells its shapes. link: external id; detail: their number */
+    EK__EVENT_HOST_OP, /**< MindSpore host: operator launches with full names */
+    EK__EVENT_FLOW,    /**< an arrow's end. name: the flow's class (EK__FLOW_...); detail: 0 start, 1 end, 2 step;
+                            duration: its id (any 64 bits) */
     EK__N_EVENT_KINDS,
 } ek__event_kind;
 
@@ -60,6 +62,7 @@ typedef enum ek__core {
     EK__CORE_MIX_AIV,
     EK__CORE_AI_CPU,
     EK__CORE_DSA_SQE,
+    EK__CORE_OTHER, /**< an operator whose type names no core: "Other", "N/A", a type of a later release */
     EK__N_CORES,
 } ek__core;
 extern const char *const ek__core_name[EK__N_CORES];
@@ -125,8 +128,9 @@ typedef struct ek__trace {
     uint32_t n_names; /**< name 0 is "" */
     const char *const *name;
     ek__launches *launches;
-    ek__pool *pool;                /**< of the caller */
-    struct ek__trace_store *store; /**< what the slices point into */
+    ek__pool *pool;                  /**< of the caller */
+    const struct ek__shapes *shapes; /**< of the operators in the rank's tables; NULL without */
+    struct ek__trace_store *store;   /**< what the slices point into */
 } ek__trace;
 
 /**

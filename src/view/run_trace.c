@@ -94,20 +94,20 @@ static void facts(const ek_view_run *run, ek__stream *s)
         return;
     put_step_names(trace, s);
     if (with_steps(trace))
-        ek__view_fact(s, "mean step", mean.step, EK__UNIT_NS | EK__LESS, NULL, EK__MEASURED);
+        ek__view_fact(s, "step", mean.step, EK__UNIT_NS | EK__LESS, NULL, EK__MEASURED);
     else
         ek__view_fact(s, "length", mean.step, EK__UNIT_NS, NULL, EK__MEASURED);
     if (mean.span > 0) {
         ek__view_fact(s, "of it the device's part", mean.span, EK__UNIT_NS, NULL, EK__MEASURED);
     }
     /* Of the whole step, as the breakdown has it: what a device waits before its first kernel is idle time too. */
-    if (mean.step > 0 && mean.span > 0) {
-        double idle = mean.idle + (mean.step > mean.span ? mean.step - mean.span : 0);
-        ek__view_fact(s, "computing", 100 * mean.computing / mean.step, EK__UNIT_PERCENT | EK__MORE, NULL,
+    if (mean.whole > 0 && mean.span > 0) {
+        double idle = mean.idle + (mean.whole > mean.span ? mean.whole - mean.span : 0);
+        ek__view_fact(s, "computing", 100 * mean.computing / mean.whole, EK__UNIT_PERCENT | EK__MORE, NULL,
                       EK__MEASURED);
-        ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.step, EK__UNIT_PERCENT | EK__LESS, NULL,
+        ek__view_fact(s, "exposed communication", 100 * mean.exposed / mean.whole, EK__UNIT_PERCENT | EK__LESS, NULL,
                       EK__MEASURED);
-        ek__view_fact(s, "idle", 100 * idle / mean.step, EK__UNIT_PERCENT | EK__LESS, NULL, EK__MEASURED);
+        ek__view_fact(s, "idle", 100 * idle / mean.whole, EK__UNIT_PERCENT | EK__LESS, NULL, EK__MEASURED);
     }
     if (isfinite(trace->stage_imbalance) && trace->n_stages > 1)
         ek__view_fact(s, "slowest stage over fastest, computing", trace->stage_imbalance, EK__UNIT_NONE | EK__LESS,

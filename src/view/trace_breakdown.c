@@ -142,6 +142,7 @@ static void put_steps(const ek_view_run *run, ek__section *x)
 static const ek__view_column step_column[] = {
     {"step", "Step", EK__UNIT_TEXT, false},
     {"stage", "Stage", EK__UNIT_NONE, false},
+    {"length", "Length", EK__UNIT_NS | EK__LESS, false},
     {"total", "Device window", EK__UNIT_NS | EK__LESS, false},
     {"computing", "Computing", EK__UNIT_NS | EK__LESS, false},
     {"communication", "Communication", EK__UNIT_NS | EK__LESS, false},
@@ -161,11 +162,18 @@ static const ek__view_column step_column[] = {
 static void put_step_row(const ek_view_run *run, const ek_trace_rank *rank, const ek_trace_step *step, ek__section *x)
 {
     const ek_trace_breakdown *b = &step->own;
-    const int64_t times[] = {b->total,         b->computing,
-                             b->communication, b->communication_not_overlapped,
-                             b->overlapped,    b->copy_not_overlapped,
-                             b->free,          step->pipeline_wait,
-                             step->host_bound, step->data_loading_idle,
+    bool begin_to_begin;
+    const int64_t times[] = {ek_trace_step_length(rank, (int)(step - rank->step), &begin_to_begin),
+                             b->total,
+                             b->computing,
+                             b->communication,
+                             b->communication_not_overlapped,
+                             b->overlapped,
+                             b->copy_not_overlapped,
+                             b->free,
+                             step->pipeline_wait,
+                             step->host_bound,
+                             step->data_loading_idle,
                              step->host_step};
     char key[600];
     step_key(run->trace, rank, step, key, sizeof key);

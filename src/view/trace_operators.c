@@ -163,7 +163,7 @@ static void put_outliers(const ek_view_run *run, const char *id, const char *tit
             ek__cell_text(x, list[k].name);
             ek__cell_text(x, list[k].type);
             ek__cell_text(x, list[k].core);
-            ek__cell_text(x, list[k].shape);
+            ek__cell_text(x, list[k].shapes_unknown ? "not recorded" : list[k].shape);
             ek__cell_real(x, ek__view_trace_at(run, rank, list[k].start, &at) ? at : NAN);
             ek__cell_int(x, list[k].duration);
             ek__cell_int(x, list[k].expected);

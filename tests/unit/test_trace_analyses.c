@@ -400,11 +400,14 @@ static void warm_up_is_found_told_and_left_out(void **state)
         int64_t mean;
         const char *note;
     } cases[] = {
-        {3, 0, {30, 20, 20}, 1, 20, "warm-up"},    {3, 0, {21, 20, 20}, 0, 20, NULL},
-        {2, 0, {30, 20}, 0, 25, "may be warm-up"}, {4, 0, {60, 40, 20, 20}, 2, 20, "the first 2 of 4"},
+        {3, 0, {30, 20, 20}, 1, 20, "warm-up"},
+        {3, 0, {21, 20, 20}, 0, 20, NULL},
+        {2, 0, {30, 20}, 0, 25, "may be warm-up"},
+        {4, 0, {60, 40, 20, 20}, 2, 20, "the first 2 of 4"},
         {4, 0, {30, 20, 40, 20}, 0, 27, NULL}, /* a later one is longer: no warm-up */
-        {3, -1, {30, 20, 20}, 0, 23, NULL},        {3, 2, {20, 20, 23}, 2, 23, "as asked"},
-        {3, 9, {20, 20, 20}, 3, 0, "as asked"},
+        {3, -1, {30, 20, 20}, 0, 23, NULL},
+        {3, 2, {20, 20, 23}, 2, 23, "as asked"},
+        {3, 9, {20, 20, 20}, 3, EK_TRACE_UNKNOWN, "as asked"},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         static const char *const names[] = {"0", "1", "2", "3", "4"};

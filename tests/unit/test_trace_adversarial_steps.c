@@ -1,0 +1,269 @@
+/* Traces that lead to wrong causes when they are believed: for each, the words of the summary or the JSON that must be
+ * there and those that must not, and the figures worked out by hand. Of steps, idle time, kinds of operators and the
+ * profiler's own sums. Times in the files are microseconds, the figures asserted nanoseconds. */
+#include "input.h"
+
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ROOM = 1 << 20, MAX_WORDS = 4 };
+
+/* ---- files ---- */
+
+static char folder[256]; /* of the case at hand */
+static char text[ROOM];  /* the file being written */
+static size_t length;
+static ek_trace_run run; /* what was read */
+static ek_error err;
+
+static void add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void add(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    length += (size_t)vsnprintf(text + length, sizeof text - length, format, arguments);
+    va_end(arguments);
+    assert_true(length < sizeof text);
+}
+
+static void write_file(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (char *at = path + strlen(folder) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, length, file), length);
+    fclose(file);
+    length = 0;
+    text[0] = '\0';
+}
+
+/* All that the case has written, as one run. */
+static const ek_trace_rank *read_all(void)
+{
+    static const ek_trace_options options = {.n_threads = 2, .drop_first_steps = -1};
+    const char *paths[] = {folder};
+    ek_trace_run_clear(&run);
+    if (ek_trace_run_read(paths, 1, &options, NULL, &run, &err) != EK_OK)
+        fail_msg("%s", err.message);
+    assert_true(run.n_ranks > 0);
+    return &run.rank[0];
+}
+
+static const ek_trace_rank *read_trace(void)
+{
+    write_file("trace_view.json");
+    return read_all();
+}
+
+/* The summary and the JSON, one behind the other; the caller frees it. */
+static char *all_words(void)
+{
+    static const ek_trace_view view = {.rank = EK_TRACE_NO_RANK};
+    char *words = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&words, &size);
+    assert_non_null(out);
+    assert_int_equal(ek_trace_write_text(&run, &view, out, &err), EK_OK);
+    assert_int_equal(ek_trace_write_json(&run, &view, out, &err), EK_OK);
+    fclose(out);
+    return words;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/evenkeel_steps_XXXXXX");
+    length = 0;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    char command[512];
+    ek_trace_run_clear(&run);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+/* ---- pieces of traces of Ascend ---- */
+
+enum { HOST = 1, CANN, DEVICE, HCCL, OVERLAP };
+
+static void begin_ascend(void)
+{
+    static const char *const layer[] = {"Python", "CANN", "Ascend Hardware", "HCCL", "Overlap Analysis"};
+    add("[");
+    for (int i = 0; i < 5; i++)
+        add("%s{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"tid\":0,\"args\":{\"name\":\"%s\"}}", i ? "," : "",
+            i + 1, layer[i]);
+}
+
+static void add_event(const char *name, int pid, int tid, double start, double duration, const char *arguments)
+{
+    add(",{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%d,\"tid\":%d,\"ts\":\"%.3f\",\"dur\":%.3f,\"args\":{%s}}", name, pid,
+        tid, start, duration, arguments);
+}
+
+static void add_kernel(const char *name, const char *type, double start, double duration)
+{
+    char arguments[64];
+    snprintf(arguments, sizeof arguments, type ? "\"Task Type\":\"%s\"" : "", type);
+    add_event(name, DEVICE, 2, start, duration, arguments);
+}
+
+/* The host launches what starts on the device at `start`. */
+static void add_launch(int id, double launch, double start)
+{
+    add(",{\"ph\":\"s\",\"bp\":\"e\",\"name\":\"HostToDevice%d\",\"cat\":\"HostToDevice\",\"id\":\"%d\",\"pid\":%d,"
+        "\"tid\":1,\"ts\":\"%.3f\"}",
+        id, id, CANN, launch);
+    add(",{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"HostToDevice%d\",\"cat\":\"HostToDevice\",\"id\":\"%d\",\"pid\":%d,"
+        "\"tid\":2,\"ts\":\"%.3f\"}",
+        id, id, DEVICE, start);
+}
+
+static void add_step(int number, double start, double duration)
+{
+    char name[32];
+    snprintf(name, sizeof name, "ProfilerStep#%d", number);
+    add_event(name, HOST, 1, start, duration, "");
+}
+
+/* ---- operators whose kind is not told ---- */
+
+/* 40 operators of 60 us, a gap of 40 us before each but the first for a launch 10 us late, types as the case says. */
+static void add_late_operators(const char *type)
+{
+    begin_ascend();
+    for (int i = 0; i < 40; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "aclnnMatmul_%d", i);
+        add_kernel(name, i < 2 ? "AI_CORE" : type, 100 * i, 60);
+        add_launch(i + 1, 100 * i - 10, 100 * i);
+    }
+    if (!type || !strstr("AI_CORE KERNEL_AICORE AIV_SQE", type) || !*type)
+        add_kernel("EVENT_WAIT", type, 62, 30); /* its name tells that it is no operator */
+    add("]");
+}
+
+static void assert_late_operators(void)
+{
+    const ek_trace_rank *rank = read_trace();
+    assert_int_equal(rank->n_steps, 1);
+    assert_int_equal(rank->step[0].own.computing, 40 * 60 * 1000);
+    assert_int_equal(rank->step[0].own.free, 39 * 40 * 1000);
+    assert_int_equal(rank->step[0].host_bound, 39 * 40 * 1000);
+    assert_int_equal(rank->idle.n_tasks, 40);
+    assert_int_equal(rank->operators.n_executions, 40);
+}
+
+static void operators_of_every_type_are_computing(void **state)
+{
+    (void)state;
+    static const char *const type[] = {"AI_CORE", "Other",         "N/A",     "",
+                                       "UNKNOWN", "KERNEL_AICORE", "AIV_SQE", "SOME_LATER_SQE"};
+    for (size_t i = 0; i < sizeof type / sizeof *type; i++) {
+        add_late_operators(type[i]);
+        assert_late_operators();
+    }
+    add_late_operators(NULL);
+    assert_late_operators();
+}
+
+static void waits_and_copies_are_none(void **state)
+{
+    (void)state;
+    static const char *const idle[] = {"EVENT_WAIT_SQE",  "Notify Wait",      "NOTIFY_RECORD_SQE", "Write Value",
+                                       "WRITE_VALUE_SQE", "PLACE_HOLDER_SQE", "EVENT_RESET",       "PROFILING_ENABLE"};
+    static const char *const copy[] = {"SDMA", "SDMA_SQE", "PCIE_DMA_SQE", "MEMCPY_ASYNC"};
+    begin_ascend();
+    add_kernel("MatMul", "AI_CORE", 0, 10);
+    for (int i = 0; i < 8; i++)
+        add_kernel("task", idle[i], 20 + 10 * i, 5);
+    for (int i = 0; i < 4; i++)
+        add_kernel("task", copy[i], 200 + 10 * i, 5);
+    add_kernel("MEMCPY_ASYNC", "Other", 300, 5);
+    add_kernel("MatMul", "AI_CORE", 400, 10);
+    add("]");
+    const ek_trace_rank *rank = read_trace();
+    assert_int_equal(rank->step[0].own.computing, 20000);
+    assert_int_equal(rank->step[0].own.copy, 5 * 5000);
+}
+
+/* ---- the profiler's own sums ---- */
+
+/* Two steps of 10 ms: 4 ms of operators, then 4 ms of a collective of which the first 1 ms is under an operator. */
+static void add_steps(void)
+{
+    begin_ascend();
+    for (int i = 0; i < 2; i++) {
+        double at = 10000 * i;
+        add_step(i + 1, at, 10000);
+        add_kernel("MatMul", "AI_CORE", at, 4000);
+        add_launch(i + 1, at, at);
+        add_kernel("Add", "AI_CORE", at + 8000, 1000);
+        add_launch(i + 3, at + 10, at + 8000);
+        add_event("hcom_allReduce__586_0_1", HCCL, 0, at + 3000, 4000, "");
+    }
+}
+
+/* The first `n` of the layer's 16 events, kind by kind as profilers write them. */
+static void add_layer(int n)
+{
+    static const struct {
+        const char *name;
+        double start, duration;
+    } of_step[] = {{"Computing", 0, 4000},        {"Computing", 8000, 1000},
+                   {"Communication", 3000, 4000}, {"Communication(Not Overlapped)", 4000, 3000},
+                   {"Free", 7000, 1000},          {"Free", 9000, 1000}};
+    static const int kind_of[] = {0, 0, 1, 2, 3, 3};
+    int written = 0;
+    for (int kind = 0; kind < 4; kind++)
+        for (int step = 0; step < 2; step++)
+            for (int i = 0; i < 6; i++)
+                if (kind_of[i] == kind && !(step == 1 && i == 5) && written++ < n)
+                    add_event(of_step[i].name, OVERLAP, kind, 10000 * step + of_step[i].start, of_step[i].duration, "");
+    add("]");
+}
+
+static void a_cut_overlap_layer_is_left_aside(void **state)
+{
+    (void)state;
+    for (int n = 0; n <= 11; n++) {
+        add_steps();
+        add_layer(n);
+        const ek_trace_rank *rank = read_trace();
+        assert_int_equal(rank->n_steps, 2);
+        char *words = all_words();
+        bool noted = strstr(words, "Overlap Analysis layer is damaged");
+        free(words);
+        if (noted != (n > 0 && n < 11))
+            fail_msg("%d of 11 events of the layer: %s", n, noted ? "called damaged" : "not called damaged");
+        for (int i = 0; i < 2; i++) {
+            const ek_trace_step *step = &rank->step[i];
+            assert_string_equal(step->source, n == 11 ? "overlap_layer" : "raw_events");
+            assert_int_equal(step->own.computing, 5000000);
+            assert_int_equal(step->own.communication, 4000000);
+            assert_int_equal(step->own.overlapped, 1000000);
+            assert_int_equal(step->own.communication_not_overlapped, 3000000);
+        }
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(operators_of_every_type_are_computing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(waits_and_copies_are_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_cut_overlap_layer_is_left_aside, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
