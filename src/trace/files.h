@@ -51,9 +51,10 @@ typedef enum ek__file_type {
  */
 typedef struct ek__table_in {
     const char *path;
-    ek_trace_source *source; /**< items, bytes, problem to fill */
-    ek_trace_rank *rank;     /**< to fill, in rank->pool */
-    ek_trace_run *run;       /**< topology and cluster rows only, in run->pool; under the caller's lock */
+    ek_trace_source *source;       /**< items, bytes, problem to fill */
+    ek_trace_rank *rank;           /**< to fill, in rank->pool */
+    ek_trace_run *run;             /**< topology and cluster rows only, in run->pool; under the caller's lock */
+    struct ek__table_times *times; /**< begin and duration of what is listed, to add to; NULL: nobody asks */
     const ek_trace_options *options;
     const ek_listener *listener;
 } ek__table_in;

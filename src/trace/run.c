@@ -15,6 +15,7 @@
 #include "trace/cluster.h"
 #include "trace/device.h"
 #include "trace/files.h"
+#include "trace/table_times.h"
 
 const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
                                                       "msprof",  "timeline",  "kineto"};
@@ -83,14 +84,14 @@ static bool writes_to_run(ek__file_type type)
 }
 
 static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source *source, ek_trace_rank *rank,
-                            ek_error *err)
+                            ek__table_times *times, ek_error *err)
 {
     static ek__table_reader *const readers[EK__N_FILE_TYPES] = {
 #define READER_OF(name, pattern) [EK__FILE_##name] = ek__table_##name,
         EK__TABLE_LIST(READER_OF)
 #undef READER_OF
     };
-    ek__table_in in = {file->path, source, rank, w->run, w->options, NULL};
+    ek__table_in in = {file->path, source, rank, w->run, times, w->options, NULL};
     bool locked = writes_to_run(file->type);
     if (locked)
         pthread_mutex_lock(&w->lock);
@@ -111,13 +112,13 @@ static char *problem_text(ek__pool *pool, const ek_error *err)
 }
 
 /* A table that cannot be read is told of and left out; the rest of the rank still says much. */
-static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank, int *n_read,
-                             ek_error *first_error, ek_error *err)
+static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank,
+                             ek__table_times *times, int *n_read, ek_error *first_error, ek_error *err)
 {
     for (int i = first; i < files->n_files; i++) {
         ek_error own;
         ek_trace_source *source = &rank->source[i];
-        ek_status status = read_table(w, &files->file[i], source, rank, &own);
+        ek_status status = read_table(w, &files->file[i], source, rank, times, &own);
         if (status == EK_ERR_MEMORY)
             return ek__no_memory(err);
         if (status == EK_OK) {
@@ -235,13 +236,8 @@ static void set_unknown(ek_trace_rank *rank, const ek__rank_files *files)
     rank->data.per_batch_ms = rank->data.per_pipeline_ms = rank->data.per_push_queue_ms = (double)NAN;
 }
 
-static ek_status fill_rank(work *w, int index, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+static ek_status set_sources(const ek__rank_files *files, ek_trace_rank *rank, ek_error *err)
 {
-    const ek__rank_files *files = &w->layout->rank[index];
-    int n_traces = count_traces(files), n_read = 0;
-    bool failed = false;
-    ek_error first_error = {.status = EK_OK};
-    set_unknown(rank, files);
     rank->n_sources = files->n_files;
     rank->source = ek__pool_alloc(rank->pool, (size_t)files->n_files, sizeof *rank->source);
     if (!rank->source)
@@ -253,9 +249,25 @@ static ek_status fill_rank(work *w, int index, const ek_trace_options *options, 
         rank->source[i] = (ek_trace_source){
             .path = path, .type = ek__file_type_name(files->file[i].type), .problem_offset = EK_TRACE_UNKNOWN};
     }
-    ek_status status = read_tables(w, files, n_traces, rank, &n_read, &first_error, err);
+    return EK_OK;
+}
+
+static ek_status fill_rank(work *w, int index, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+{
+    const ek__rank_files *files = &w->layout->rank[index];
+    int n_traces = count_traces(files), n_read = 0;
+    bool failed = false;
+    ek_error first_error = {.status = EK_OK};
+    ek__table_times times = {0};
+    set_unknown(rank, files);
+    ek_status status = set_sources(files, rank, err);
+    if (status == EK_OK)
+        status = read_tables(w, files, n_traces, rank, &times, &n_read, &first_error, err);
     if (status == EK_OK && n_traces > 0)
         status = read_traces(w, files, n_traces, options, rank, &failed, &first_error, err);
+    if (status == EK_OK && !rank->has_device_events)
+        status = ek__table_times_finish(&times, rank, err);
+    ek__table_times_clear(&times);
     if (status != EK_OK)
         return status;
     n_read += n_traces > 0 && !failed;
@@ -379,7 +391,7 @@ static ek_status read_common(work *w, const ek_listener *listener, int *n_read, 
     for (int i = 0; i < w->layout->n_common; i++) {
         ek_error own;
         ek_trace_source source = {.path = w->layout->common[i].path};
-        ek_status status = read_table(w, &w->layout->common[i], &source, NULL, &own);
+        ek_status status = read_table(w, &w->layout->common[i], &source, NULL, NULL, &own);
         if (status == EK_ERR_MEMORY)
             return ek__no_memory(err);
         ek_origin origin = {source.path, status == EK_OK ? 0 : own.line, status == EK_OK ? 0 : own.column};
