@@ -38,6 +38,7 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(slow_rank) /* vote[], gap[], ballot[] */                                                                         \
     X(links)     /* transport[], slow_link[] */                                                                        \
     X(matrix)    /* matrix[] */                                                                                        \
+    X(tracker)   /* finding[]: those of MindSpore's memory tracker */                                                  \
     X(findings)  /* last: finding[] */
 
 typedef ek_status ek__comparison(const ek_trace_options *options, ek_trace_run *run, ek_error *err);

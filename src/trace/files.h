@@ -26,6 +26,7 @@
     X(memory_record, "memory_record*.csv")                                                                             \
     X(operator_memory, "operator_memory*.csv")                                                                         \
     X(npu_module_mem, "npu_module_mem*.csv")                                                                           \
+    X(memory_task, "task.csv")                                                                                         \
     X(memory_block, "memory_block*.csv")                                                                               \
     X(msprof_tx, "msprof_tx*.csv")                                                                                     \
     X(minddata_raw, "minddata_pipeline_raw*.csv")                                                                      \
@@ -51,10 +52,11 @@ typedef enum ek__file_type {
  */
 typedef struct ek__table_in {
     const char *path;
-    ek_trace_source *source;       /**< items, bytes, problem to fill */
-    ek_trace_rank *rank;           /**< to fill, in rank->pool */
-    ek_trace_run *run;             /**< topology and cluster rows only, in run->pool; under the caller's lock */
-    struct ek__table_times *times; /**< begin and duration of what is listed, to add to; NULL: nobody asks */
+    ek_trace_source *source;         /**< items, bytes, problem to fill */
+    ek_trace_rank *rank;             /**< to fill, in rank->pool */
+    ek_trace_run *run;               /**< topology and cluster rows only, in run->pool; under the caller's lock */
+    struct ek__table_times *times;   /**< begin and duration of what is listed, to add to; NULL: nobody asks */
+    struct ek__tracker_tasks *tasks; /**< of task.csv, to add to; NULL: nobody asks */
     const ek_trace_options *options;
     const ek_listener *listener;
 } ek__table_in;

@@ -120,6 +120,10 @@ static ek_status look_at(ek__search *search, const char *path, const char *name,
     ek__file_type type;
     search->n_databases += n > 3 && strcmp(name + n - 3, ".db") == 0;
     bool known = ek__type_of_name(name, &type);
+    /* Many programs write a task.csv. */
+    if (known && type == EK__FILE_memory_task &&
+        !(ek__type_of_content(path, false, &type) && type == EK__FILE_memory_task))
+        return EK_OK;
     if (!known && (n < 5 || strcmp(name + n - 5, ".json") != 0 || !ek__type_of_content(path, true, &type)))
         return EK_OK;
     if (info->st_size == 0)
