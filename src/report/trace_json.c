@@ -152,6 +152,7 @@ static ek_status put_counts(ek__stream *s, const ek_trace_rank *rank, ek_error *
     ek__stream_us(s, "pid1_total_us", pid1);
     ek__stream_int(s, "distinct_tids", threads);
     ek__stream_int(s, "left_out", counts->n_odd);
+    ek__stream_int(s, "unmatched", counts->n_unmatched);
     ek__stream_from(s, "rank", rank->counts.rank, 0);
     ek__stream_from(s, "world_size", rank->counts.world_size, 1);
     ek__stream_list(s, "profiler_steps", false);
