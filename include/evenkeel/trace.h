@@ -588,6 +588,8 @@ typedef struct ek_trace_run {
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
     ek_trace_sapp sapp;
     ek_trace_finding *finding; /**< [n_findings], most to win first */
+    int n_databases;           /**< of profilers, which are not read */
+    const char *database;      /**< the first of them by path; NULL */
     struct ek__pool *pool;
 } ek_trace_run;
 

@@ -38,6 +38,7 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(slow_rank) /* vote[], gap[], ballot[] */                                                                         \
     X(links)     /* transport[], slow_link[] */                                                                        \
     X(matrix)    /* matrix[] */                                                                                        \
+    X(databases) /* finding[]: databases lie there unread */                                                           \
     X(tracker)   /* finding[]: those of MindSpore's memory tracker */                                                  \
     X(findings)  /* last: finding[] */
 

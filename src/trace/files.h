@@ -83,6 +83,8 @@ typedef struct ek__layout {
     int n_ranks, n_common;
     ek__rank_files *rank;  /**< [n_ranks], by rank, unknown ones last by path */
     ek__rank_file *common; /**< [n_common]: of the whole run (cluster tables) */
+    int n_databases;
+    const char *database; /**< the first by path of the profilers' databases, which nobody reads; NULL */
 } ek__layout;
 
 /**
@@ -92,6 +94,11 @@ typedef struct ek__layout {
  */
 ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, const ek_listener *listener,
                           ek__layout *out, ek_error *err);
+/** What to do about databases: how the same results are had as files that are read. */
+#define EK__EXPORT_AS_TEXT                                                                                             \
+    "export as text: profile with export_type=[ExportType.Text] in _ExperimentalConfig (torch_npu.profiler, "          \
+    "mindspore.profiler), or, of what torch_npu has recorded, call torch_npu.profiler.profiler.analyse(FOLDER, "       \
+    "export_type=[\"text\"]); of a PROF_ folder run msprof --export=on --output=FOLDER"
 /** The name of a type as in ek_trace_source.type: "trace", "kernel_details". */
 const char *ek__file_type_name(ek__file_type type);
 

@@ -509,6 +509,8 @@ ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace
         return ek__no_memory(err);
     pthread_mutex_init(&w.lock, NULL);
     ek_status status = ek__layout_find(path, n_paths, run.pool, listener, &layout, err);
+    run.n_databases = layout.n_databases;
+    run.database = layout.database;
     if (status == EK_OK)
         status = set_up(&w, err);
     if (status == EK_OK)
