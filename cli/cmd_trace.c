@@ -346,8 +346,10 @@ static int answer(const command *c, const ek_trace_run *run)
         return EXIT_WRONG;
     if (usable(run))
         return EXIT_DONE;
-    cli_error(NULL, "no device events and no tables: nothing can be said about the device's time; profile with the "
-                    "device's activity switched on");
+    cli_error(NULL, "no device events and no tables: nothing can be said about the device's time; %s",
+              run->n_databases > 0 ? "the profiler's databases lie there, which are not read: the finding "
+                                     "databases-unread tells how to export them as text"
+                                   : "profile with the device's activity switched on");
     return EXIT_NO;
 }
 

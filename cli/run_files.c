@@ -242,6 +242,7 @@ void cli_run_clear(cli_run_files *files)
 typedef struct search {
     cli_run_files *files;
     bool has_trace, has_dry_run, failed;
+    int n_databases;
 } search;
 
 static bool is_final_pass(const char *name)
@@ -275,6 +276,7 @@ static void take_graph(search *s, const char *path)
 static void take_found(search *s, const char *path, long long size)
 {
     cli_run_kind kind = cli_run_kind_of(path);
+    s->n_databases += fnmatch("*.db", path, 0) == 0;
     s->has_trace = s->has_trace || kind == CLI_RUN_TRACE;
     s->has_dry_run = s->has_dry_run || kind == CLI_RUN_DRY_RUN;
     if (kind == CLI_RUN_TRACE && !is_table(path)) {
@@ -328,7 +330,12 @@ static bool take_folder(cli_run_files *files, const char *path)
 {
     search s = {.files = files};
     char plain[MAX_PATH];
+    int n_before = files->n;
     walk_folder(&s, path, plain);
+    if (!s.failed && s.n_databases > 0 && !s.has_trace && !s.has_dry_run && files->n == n_before)
+        cli_note(
+            "'%s' has %d database%s (.db), which are not read: export the profile as text; `evenkeel trace` says how",
+            plain, s.n_databases, s.n_databases == 1 ? "" : "s");
     if (!s.failed && s.has_trace)
         s.failed = !push(files, plain, CLI_RUN_TRACE, true);
     if (!s.failed && s.has_dry_run)

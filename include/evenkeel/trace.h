@@ -64,7 +64,8 @@ typedef struct ek_trace_category {
 typedef struct ek_trace_counts {
     int64_t n_items;       /**< objects in the event array */
     int64_t by_phase[128]; /**< by the letter of "ph" */
-    int64_t n_odd;         /**< events left out: no or unusable name, time, duration */
+    int64_t n_odd;         /**< events left out: no or unusable name, time, duration; halves, too */
+    int64_t n_unmatched;   /**< of those: begins and ends ("ph" B, E) without their other half */
     int rank, world_size;  /**< as the file itself says ("distributedInfo"); EK_TRACE_NO_RANK, 0 */
     int n_processes, n_categories;
     ek_trace_process *process;   /**< [n_processes], by first appearance */
@@ -367,10 +368,41 @@ typedef struct ek_trace_live {
     int64_t bytes;
 } ek_trace_live;
 
-/** The memory tracker's blocks (memory_block.csv). */
+/** Blocks that one place of the program made for one layer. What stays by intent, weights and constants, counts as
+ *  alive, but neither as held nor as never freed. */
+typedef struct ek_trace_tracker_site {
+    const char *place; /**< of the Python stack, "model/attention.py:120 construct"; else the operator's name */
+    const char *layer; /**< "3-LlamaDecodeLayer"; "(other)" */
+    int64_t n_live, live_bytes;            /**< alive at the peak */
+    int64_t n_held, held_bytes;            /**< of those: no task uses them any more */
+    const char *last_user;                 /**< of the largest held block: the task that used it last; NULL */
+    int64_t last_used_tick, released_tick; /**< of that block; EK_TRACE_UNKNOWN: none held; never released */
+    int64_t n_never_freed, never_freed_bytes;
+    int64_t n_leaked, leaked_bytes; /**< of those: made in a step before the last one */
+} ek_trace_tracker_site;
+enum { EK_TRACE_MAX_SITES = 1000 };
+
+/** What was alive when a step began. */
+typedef struct ek_trace_tracker_step {
+    int64_t tick, live_bytes;
+} ek_trace_tracker_step;
+
+/** The memory tracker's blocks (memory_block.csv, task.csv). */
 typedef struct ek_trace_tracker {
     int64_t n_rows, n_pool_blocks, n_somas_rows;
-    int64_t peak_bytes, peak_tick, never_freed_bytes, max_actual_peak_bytes, held_dead_bytes;
+    bool tells_users, tells_stacks; /**< some block names the tasks that use it; a Python stack */
+    int64_t peak_bytes, peak_tick, never_freed_bytes, max_actual_peak_bytes;
+    int64_t held_dead_bytes;         /**< at the peak, the last user's tick before it; weights and constants too */
+    int64_t held_bytes;              /**< at the peak, the last user over, without weights and constants */
+    int64_t released_peak_bytes;     /**< the peak if every block but those went after its last use */
+    int64_t never_freed_other_bytes; /**< never freed, without weights and constants */
+    int64_t leaked_bytes;            /**< of those: made in a step before the last one */
+    double growth_bytes;             /**< of the memory alive at the begin of a step, mean a step; NAN without steps */
+    bool grows;                      /**< it is more at the begin of every step than at that of the one before */
+    int n_steps, n_sites;
+    ek_trace_tracker_step *step; /**< [n_steps], by tick: none unless tasks repeat with the weights they use */
+    ek_trace_tracker_site *site; /**< [n_sites], by the largest of live, held and never freed; at most
+                                      EK_TRACE_MAX_SITES */
     int n_live, n_live_layers, n_largest;
     ek_trace_live *live;          /**< [n_live]: bytes by type at the peak, largest first */
     ek_trace_live *live_layer;    /**< [n_live_layers]: by layer, largest first */
@@ -584,6 +616,8 @@ typedef struct ek_trace_run {
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
     ek_trace_sapp sapp;
     ek_trace_finding *finding; /**< [n_findings], most to win first */
+    int n_databases;           /**< of profilers, which are not read */
+    const char *database;      /**< the first of them by path; NULL */
     struct ek__pool *pool;
 } ek_trace_run;
 

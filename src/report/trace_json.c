@@ -152,6 +152,7 @@ static ek_status put_counts(ek__stream *s, const ek_trace_rank *rank, ek_error *
     ek__stream_us(s, "pid1_total_us", pid1);
     ek__stream_int(s, "distinct_tids", threads);
     ek__stream_int(s, "left_out", counts->n_odd);
+    ek__stream_int(s, "unmatched", counts->n_unmatched);
     ek__stream_from(s, "rank", rank->counts.rank, 0);
     ek__stream_from(s, "world_size", rank->counts.world_size, 1);
     ek__stream_list(s, "profiler_steps", false);
@@ -795,6 +796,42 @@ static void put_live(ek__stream *s, const char *key, const ek_trace_live *live, 
     ek__stream_end(s);
 }
 
+static void put_tracker_sites(ek__stream *s, const ek_trace_tracker *tracker)
+{
+    ek__stream_list(s, "sites", true);
+    for (int i = 0; i < tracker->n_sites; i++) {
+        const ek_trace_tracker_site *site = &tracker->site[i];
+        ek__stream_object(s, NULL, false);
+        ek__stream_text(s, "place", site->place);
+        ek__stream_text(s, "layer", site->layer);
+        ek__stream_int(s, "live", site->n_live);
+        ek__stream_int(s, "live_bytes", site->live_bytes);
+        ek__stream_int(s, "held", site->n_held);
+        ek__stream_int(s, "held_bytes", site->held_bytes);
+        ek__stream_text(s, "last_user", site->last_user);
+        ek__stream_int(s, "last_used_tick", site->last_used_tick);
+        ek__stream_int(s, "released_tick", site->released_tick);
+        ek__stream_int(s, "never_freed", site->n_never_freed);
+        ek__stream_int(s, "never_freed_bytes", site->never_freed_bytes);
+        ek__stream_int(s, "leaked", site->n_leaked);
+        ek__stream_int(s, "leaked_bytes", site->leaked_bytes);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
+static void put_tracker_steps(ek__stream *s, const ek_trace_tracker *tracker)
+{
+    ek__stream_list(s, "steps", false);
+    for (int i = 0; i < tracker->n_steps; i++) {
+        ek__stream_object(s, NULL, false);
+        ek__stream_int(s, "tick", tracker->step[i].tick);
+        ek__stream_int(s, "live_bytes", tracker->step[i].live_bytes);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
 static void put_tracker(ek__stream *s, const ek_trace_tracker *tracker)
 {
     if (tracker->n_rows == 0) {
@@ -810,6 +847,16 @@ static void put_tracker(ek__stream *s, const ek_trace_tracker *tracker)
     ek__stream_int(s, "never_freed_bytes", tracker->never_freed_bytes);
     ek__stream_int(s, "max_actual_peak_memory", tracker->max_actual_peak_bytes);
     ek__stream_int(s, "held_dead_bytes", tracker->held_dead_bytes);
+    ek__stream_bool(s, "tells_users", tracker->tells_users);
+    ek__stream_bool(s, "tells_stacks", tracker->tells_stacks);
+    ek__stream_int(s, "held_bytes", tracker->held_bytes);
+    ek__stream_int(s, "released_peak_bytes", tracker->released_peak_bytes);
+    ek__stream_int(s, "never_freed_other_bytes", tracker->never_freed_other_bytes);
+    ek__stream_int(s, "leaked_bytes", tracker->leaked_bytes);
+    ek__stream_real(s, "growth_bytes", tracker->growth_bytes);
+    ek__stream_bool(s, "grows", tracker->grows);
+    put_tracker_steps(s, tracker);
+    put_tracker_sites(s, tracker);
     put_live(s, "live_at_peak_by_type", tracker->live, tracker->n_live);
     put_live(s, "live_at_peak_by_layer", tracker->live_layer, tracker->n_live_layers);
     put_allocations(s, "largest", tracker->largest, tracker->n_largest, true);

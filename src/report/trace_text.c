@@ -447,6 +447,43 @@ static void print_data(const page *p)
     }
 }
 
+/* ---- memory ---- */
+
+static ek__digits mb(int64_t bytes)
+{
+    return ek__fixed((double)bytes / 1048576, 1);
+}
+
+static void print_sites(const page *p, const ek_trace_tracker *tracker)
+{
+    if (tracker->n_sites == 0)
+        return;
+    fputs("       alive        held  never freed  made by (layer)\n", p->out);
+    for (int i = 0; i < tracker->n_sites && i < p->top; i++) {
+        const ek_trace_tracker_site *site = &tracker->site[i];
+        fprintf(p->out, "  %10s  %10s   %10s  ", mb(site->live_bytes).text, mb(site->held_bytes).text,
+                mb(site->never_freed_bytes).text);
+        fprintf(p->out, "%.160s (%.80s)\n", site->place, site->layer);
+    }
+}
+
+static void print_tracker(const page *p, const ek_trace_tracker *tracker)
+{
+    fprintf(p->out, "  blocks: peak %s at tick %" PRId64 "\n", mb(tracker->peak_bytes).text, tracker->peak_tick);
+    for (int i = 0; i < tracker->n_live && i < p->top; i++)
+        fprintf(p->out, "    %-20s  %10s\n", tracker->live[i].type, mb(tracker->live[i].bytes).text);
+    if (tracker->tells_users)
+        fprintf(p->out, "  held after their last use at the peak: %s; the peak without that: %s\n",
+                mb(tracker->held_bytes).text, mb(tracker->released_peak_bytes).text);
+    else
+        fputs("  no block tells the tasks that use it: what is held after its last use is not known\n", p->out);
+    fprintf(p->out, "  never freed, without weights and constants: %s\n", mb(tracker->never_freed_other_bytes).text);
+    if (tracker->n_steps > 1)
+        fprintf(p->out, "  growth from step to step: %s over %d steps\n",
+                ek__fixed(tracker->growth_bytes / 1048576, 3).text, tracker->n_steps);
+    print_sites(p, tracker);
+}
+
 static void print_memory(const page *p)
 {
     const ek_trace_memory *memory = &p->detail->memory;
@@ -467,11 +504,7 @@ static void print_memory(const page *p)
                 ek__fixed(memory->largest[0].size_kb / 1024, 1).text, memory->largest[0].name, memory->n_never_released,
                 memory->n_operator_rows);
     if (tracker->n_rows > 0)
-        fprintf(p->out, "  blocks: peak %s at tick %" PRId64 "\n",
-                ek__fixed((double)tracker->peak_bytes / 1048576, 1).text, tracker->peak_tick);
-    for (int i = 0; i < tracker->n_live && i < p->top; i++)
-        fprintf(p->out, "    %-20s  %10s\n", tracker->live[i].type,
-                ek__fixed((double)tracker->live[i].bytes / 1048576, 1).text);
+        print_tracker(p, tracker);
 }
 
 /* ---- findings ---- */

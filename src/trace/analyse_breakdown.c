@@ -510,11 +510,17 @@ ek_status ek__analyse_breakdown(const ek__trace *trace, const ek_trace_options *
         status = note_no_device_events(trace, rank, err);
     if (status == EK_OK && rank->has_device_events && trace->producer == EK_PRODUCER_KINETO)
         status = ek__breakdown_kineto(trace, is_linked, trace, &rank->device_linked, err);
+    const int64_t n_odd = trace->counts.n_odd - trace->counts.n_unmatched;
     if (status == EK_OK)
         status = note_unknown_cores(trace, rank, err);
-    if (status == EK_OK && trace->counts.n_odd > 0)
+    if (status == EK_OK && n_odd > 0)
         status = ek__rank_note(rank, err, "%lld events without a usable name, time or duration are left out",
-                               (long long)trace->counts.n_odd);
+                               (long long)n_odd);
+    if (status == EK_OK && trace->counts.n_unmatched > 0)
+        status = ek__rank_note(rank, err,
+                               "%lld begins or ends of events (\"ph\" B, E) without their other half are "
+                               "left out",
+                               (long long)trace->counts.n_unmatched);
     if (status == EK_OK && rank->n_outside_steps > 0)
         status =
             ek__rank_note(rank, err, "%lld device events lie outside every step", (long long)rank->n_outside_steps);

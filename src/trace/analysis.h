@@ -41,6 +41,8 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(slow_rank) /* vote[], gap[], ballot[]; communication.collective[].transit, .last */                              \
     X(links)     /* transport[], slow_link[] */                                                                        \
     X(matrix)    /* matrix[] */                                                                                        \
+    X(databases) /* finding[]: databases lie there unread */                                                           \
+    X(tracker)   /* finding[]: those of MindSpore's memory tracker */                                                  \
     X(findings)  /* last: finding[] */
 
 typedef ek_status ek__comparison(const ek_trace_options *options, ek_trace_run *run, ek_error *err);

@@ -428,28 +428,19 @@ static void take_plain(ek__part *part, const ek__block *block, const ek__raw_eve
         push(part, raw, event, (ek__event_kind)EK__EVENT_PENDING, ek__part_text(part, name));
 }
 
-static void take_complete(ek__part *part, const ek__block *block, const ek__raw_event *raw,
-                          const ek_trace_options *options)
+/* An event that lasts, of whose time only the duration is known so far. */
+static void take_lasting(ek__part *part, const ek__block *block, const ek__raw_event *raw,
+                         const ek_trace_options *options, int64_t duration)
 {
-    ek__part_track *track = &part->tracks.at[part->last_track];
-    ek__part_category *category = &part->category[part->last_category];
-    ek__event event = {.track = (uint16_t)part->last_track};
-    track->n_complete++;
-    category->n_complete++;
-    if (!raw->name.at || !raw->name.quoted || !raw->ts.at || !ek__event_duration(raw, &event.duration)) {
-        part->n_odd++;
-        return;
-    }
-    if (__builtin_add_overflow(track->total_ns, event.duration, &track->total_ns))
-        track->total_ns = INT64_MAX;
-    switch (category->meaning) {
+    ek__event event = {.track = (uint16_t)part->last_track, .duration = duration};
+    switch (part->category[part->last_category].meaning) {
     case EK__CATEGORY_NONE:
         take_plain(part, block, raw, &event);
         break;
     case EK__CATEGORY_KERNEL:
     case EK__CATEGORY_COPY:
     case EK__CATEGORY_SET:
-        take_device(part, block, raw, category->meaning, options, &event);
+        take_device(part, block, raw, part->category[part->last_category].meaning, options, &event);
         break;
     case EK__CATEGORY_RUNTIME:
         take_runtime(part, block, raw, &event);
@@ -482,6 +473,47 @@ static void take_complete(ek__part *part, const ek__block *block, const ek__raw_
         take_host(part, raw, &event);
         break;
     }
+}
+
+static void take_complete(ek__part *part, const ek__block *block, const ek__raw_event *raw,
+                          const ek_trace_options *options)
+{
+    ek__part_track *track = &part->tracks.at[part->last_track];
+    int64_t duration;
+    track->n_complete++;
+    part->category[part->last_category].n_complete++;
+    if (!raw->name.at || !raw->name.quoted || !raw->ts.at || !ek__event_duration(raw, &duration)) {
+        part->n_odd++;
+        return;
+    }
+    if (__builtin_add_overflow(track->total_ns, duration, &track->total_ns))
+        track->total_ns = INT64_MAX;
+    take_lasting(part, block, raw, options, duration);
+}
+
+/* Its other half may stand in another block: the store brings them together. An end needs no name. */
+static void take_half(ek__part *part, const ek__block *block, const ek__raw_event *raw, const ek_trace_options *options)
+{
+    const bool begins = raw->phase == 'B';
+    const size_t n_before = part->n_events;
+    ek__half half = {.track = (uint32_t)part->last_track,
+                     .category = part->category[part->last_category].name,
+                     .at = n_before,
+                     .begins = begins};
+    if (!ek__event_time(raw, &half.time) || (begins && (!raw->name.at || !raw->name.quoted))) {
+        part->n_odd++;
+        return;
+    }
+    if (begins)
+        take_lasting(part, block, raw, options, EK__HALF_OPEN);
+    half.kept = part->n_events > n_before;
+    ek__half *room = ek__with_room(part->half, &part->halves_capacity, part->n_halves + 1, sizeof *room);
+    if (!room) {
+        part->out_of_memory = true;
+        return;
+    }
+    part->half = room;
+    part->half[part->n_halves++] = half;
 }
 
 static void take_flow(ek__part *part, const ek__raw_event *raw)
@@ -520,6 +552,8 @@ void ek__classify(ek__part *part, const ek__block *block, const ek__raw_event *r
 {
     if (raw->phase == 'X')
         take_complete(part, block, raw, options);
+    else if (raw->phase == 'B' || raw->phase == 'E')
+        take_half(part, block, raw, options);
     else
         take_flow(part, raw);
 }

@@ -745,9 +745,9 @@ static int by_gain(const void *a, const void *b)
 ek_status ek__compare_findings(const ek_trace_options *options, ek_trace_run *run, ek_error *err)
 {
     static ek_status (*const rules[])(judge *, ek_error *) = {
-        find_host_bound, find_data_loading, find_exposed,       find_pipeline_wait, find_copies,    find_slow_link,
-        find_imbalance,  find_slow_rank,    find_gaps,          find_outliers,      find_recompute, find_fragmentation,
-        find_kept,       find_nothing,      find_exposed_total, find_idle,
+        find_host_bound, find_data_loading,  find_exposed,   find_pipeline_wait, find_copies,
+        find_slow_link,  find_imbalance,     find_slow_rank, find_gaps,          find_outliers,
+        find_recompute,  find_fragmentation, find_kept,      find_nothing,       find_idle,
     };
     judge j = {options, run};
     ek_status status = EK_OK;

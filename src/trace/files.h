@@ -26,6 +26,7 @@
     X(memory_record, "memory_record*.csv")                                                                             \
     X(operator_memory, "operator_memory*.csv")                                                                         \
     X(npu_module_mem, "npu_module_mem*.csv")                                                                           \
+    X(memory_task, "task.csv")                                                                                         \
     X(memory_block, "memory_block*.csv")                                                                               \
     X(msprof_tx, "msprof_tx*.csv")                                                                                     \
     X(minddata_raw, "minddata_pipeline_raw*.csv")                                                                      \
@@ -51,9 +52,11 @@ typedef enum ek__file_type {
  */
 typedef struct ek__table_in {
     const char *path;
-    ek_trace_source *source; /**< items, bytes, problem to fill */
-    ek_trace_rank *rank;     /**< to fill, in rank->pool */
-    ek_trace_run *run;       /**< topology and cluster rows only, in run->pool; under the caller's lock */
+    ek_trace_source *source;         /**< items, bytes, problem to fill */
+    ek_trace_rank *rank;             /**< to fill, in rank->pool */
+    ek_trace_run *run;               /**< topology and cluster rows only, in run->pool; under the caller's lock */
+    struct ek__table_times *times;   /**< begin and duration of what is listed, to add to; NULL: nobody asks */
+    struct ek__tracker_tasks *tasks; /**< of task.csv, to add to; NULL: nobody asks */
     const ek_trace_options *options;
     const ek_listener *listener;
     struct ek__shapes *shapes; /**< what operators worked on, row by row; NULL: not wanted */
@@ -81,6 +84,8 @@ typedef struct ek__layout {
     int n_ranks, n_common;
     ek__rank_files *rank;  /**< [n_ranks], by rank, unknown ones last by path */
     ek__rank_file *common; /**< [n_common]: of the whole run (cluster tables) */
+    int n_databases;
+    const char *database; /**< the first by path of the profilers' databases, which nobody reads; NULL */
 } ek__layout;
 
 /**
@@ -90,6 +95,11 @@ typedef struct ek__layout {
  */
 ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, const ek_listener *listener,
                           ek__layout *out, ek_error *err);
+/** What to do about databases: how the same results are had as files that are read. */
+#define EK__EXPORT_AS_TEXT                                                                                             \
+    "export as text: profile with export_type=[ExportType.Text] in _ExperimentalConfig (torch_npu.profiler, "          \
+    "mindspore.profiler), or, of what torch_npu has recorded, call torch_npu.profiler.profiler.analyse(FOLDER, "       \
+    "export_type=[\"text\"]); of a PROF_ folder run msprof --export=on --output=FOLDER"
 /** The name of a type as in ek_trace_source.type: "trace", "kernel_details". */
 const char *ek__file_type_name(ek__file_type type);
 

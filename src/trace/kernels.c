@@ -10,6 +10,7 @@
 #include "trace/analysis.h"
 #include "trace/intervals.h"
 #include "trace/outliers.h"
+#include "trace/table_times.h"
 
 /* An execution is slow when it takes three times as long as the median of its kind and 20 us more, and the kind has
  * five or more: what is short or rare varies by itself. */
@@ -387,12 +388,26 @@ static ek_status fill_steps(const ek__kernels *k, const ek__kernel **at, size_t 
     return status;
 }
 
+/* For what only several tables together tell of a step. */
+static bool add_times(const ek__kernels *k, const ek__table_in *in)
+{
+    for (size_t i = 0; in->times && i < k->n; i++) {
+        const ek__kernel *e = &k->at[i];
+        if (!ek__table_times_add(in->times, in->options, EK__TIMED_BY_KERNELS, ek__texts_at(&k->step, e->step),
+                                 ek__texts_at(&k->name, e->name), e->communication, e->start, e->duration))
+            return false;
+    }
+    return true;
+}
+
 ek_status ek__kernels_steps(const ek__kernels *kernels, const ek__table_in *in, const char *source, ek_error *err)
 {
     const ek__kernel **at = ek__alloc(kernels->n, sizeof *at);
     size_t n = 0;
-    if (!at)
+    if (!at || !add_times(kernels, in)) {
+        free(at);
         return ek__no_memory(err);
+    }
     /* Starts far from any clock would not leave room for their ends. */
     for (size_t i = 0; i < kernels->n; i++)
         if (kernels->at[i].start > -INT64_MAX / 4 && kernels->at[i].start < INT64_MAX / 4 &&

@@ -429,6 +429,25 @@ static int rank_of(const grouping *g, const ek__found *f)
 
 /* ---- the result ---- */
 
+/* Device, model and iteration in the name of a file that the device's profiler writes for each iteration:
+ * msprof_1_0_3.json, op_summary_1_0_3.csv. */
+static bool is_of_iteration(const ek__rank_file *f, int number[3])
+{
+    ek__path_part name = ek__last_of(ek__part_of(f->path));
+    bool known = (f->type == EK__FILE_TRACE && ek__part_begins(name, "msprof_")) || f->type == EK__FILE_op_summary ||
+                 f->type == EK__FILE_op_statistic;
+    return known && ek__end_numbers(ek__stem_of(name), number) == 3;
+}
+
+/* By iteration, then model. */
+static int compare_iterations(const int *i, const int *k)
+{
+    for (int at = 2; at > 0; at--)
+        if (i[at] != k[at])
+            return i[at] < k[at] ? -1 : 1;
+    return 0;
+}
+
 /* Iterations in their order; else by path. */
 static int by_use(const void *a, const void *b)
 {
@@ -436,15 +455,11 @@ static int by_use(const void *a, const void *b)
     int i[3], k[3];
     if (x->type != y->type)
         return x->type < y->type ? -1 : 1;
-    ek__path_part p = ek__last_of(ek__part_of(x->path)), q = ek__last_of(ek__part_of(y->path));
-    if (x->type == EK__FILE_TRACE && is_iteration(p) && is_iteration(q)) {
-        ek__end_numbers(ek__stem_of(p), i);
-        ek__end_numbers(ek__stem_of(q), k);
-        for (int at = 2; at > 0; at--)
-            if (i[at] != k[at])
-                return i[at] < k[at] ? -1 : 1;
-    }
-    return strcmp(x->path, y->path);
+    bool iterations = is_of_iteration(x, i), others = is_of_iteration(y, k);
+    if (iterations != others)
+        return iterations ? -1 : 1;
+    int order = iterations ? compare_iterations(i, k) : 0;
+    return order != 0 ? order : strcmp(x->path, y->path);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -479,22 +494,41 @@ static ek_status make_rank(grouping *g, int from, int to, ek__rank_files *out)
     return EK_OK;
 }
 
-/* A dump of its own, such as the memory tracker's, joins the rank's profile: when no two of the groups of one number
- * have files of the same type. */
-static bool may_join(const ek__rank_files *rank, int n)
+/* Types of which more than one group has files. */
+static void find_shared(const ek__rank_files *rank, int n, bool shared[EK__N_FILE_TYPES])
 {
     bool seen[EK__N_FILE_TYPES] = {0};
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < rank[i].n_files; k++)
-            if (seen[rank[i].file[k].type])
-                return false;
+            shared[rank[i].file[k].type] |= seen[rank[i].file[k].type];
         for (int k = 0; k < rank[i].n_files; k++)
             seen[rank[i].file[k].type] = true;
+    }
+}
+
+/* Groups of one number are one rank when no two of them have files of one type, as with a dump of the memory tracker
+ * beside a profile, or when those are different iterations of one device. `all`: sorted files of the groups. */
+static bool may_join(const ek__rank_files *rank, int n, const ek__rank_files *all)
+{
+    bool shared[EK__N_FILE_TYPES] = {0};
+    int number[3], before[3];
+    find_shared(rank, n, shared);
+    for (int i = 0; i < all->n_files; i++) {
+        const ek__rank_file *f = &all->file[i];
+        if (!shared[f->type])
+            continue;
+        if (!is_of_iteration(f, number))
+            return false;
+        bool first = i == 0 || all->file[i - 1].type != f->type;
+        if (!first && (before[0] != number[0] || compare_iterations(before, number) == 0))
+            return false;
+        memcpy(before, number, sizeof before);
     }
     return true;
 }
 
-static ek_status join(grouping *g, ek__rank_files *rank, int n)
+/* The files of n groups as one. */
+static ek_status put_together(grouping *g, const ek__rank_files *rank, int n, ek__rank_files *out)
 {
     ek__rank_files all = rank[0];
     all.n_files = 0;
@@ -509,7 +543,7 @@ static ek_status join(grouping *g, ek__rank_files *rank, int n)
         all.device = all.device < 0 ? rank[i].device : all.device;
     }
     qsort(all.file, (size_t)all.n_files, sizeof *all.file, by_use);
-    rank[0] = all;
+    *out = all;
     return EK_OK;
 }
 
@@ -521,9 +555,13 @@ static ek_status join_ranks(grouping *g, ek__layout *out)
         ek__rank_files *rank = &out->rank[from];
         for (to = from + 1; to < out->n_ranks && rank->rank >= 0 && out->rank[to].rank == rank->rank;)
             to++;
-        bool one = to - from > 1 && may_join(rank, to - from);
+        ek__rank_files all;
+        bool one = to - from > 1;
         if (one)
-            status = join(g, rank, to - from);
+            status = put_together(g, rank, to - from, &all);
+        one = one && status == EK_OK && may_join(rank, to - from, &all);
+        if (one)
+            *rank = all;
         for (int i = from; i < (one ? from + 1 : to); i++)
             out->rank[kept++] = out->rank[i];
     }
@@ -594,11 +632,14 @@ static ek_status nothing(const ek__search *s, const char *path, ek_error *err)
 {
     if (s->n_troubles > 0)
         return ek__fail(err, s->trouble[0].status, ((ek_origin){s->trouble[0].path, 0, 0}), "%s", s->trouble[0].text);
+    if (s->n_databases > 0)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                        "holds nothing a profiler writes but databases (.db), which are not read; %s",
+                        EK__EXPORT_AS_TEXT);
     return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                    "holds nothing a profiler writes%s; looked for %s folders, trace_view.json, msprof_*.json, "
+                    "holds nothing a profiler writes; looked for %s folders, trace_view.json, msprof_*.json, "
                     "*.pt.trace.json, other .json with events, all of them also as .json.gz, and for tables such as "
                     "kernel_details.csv or step_trace_time.csv",
-                    s->n_databases > 0 ? " but databases (.db), which are not read: export as text" : "",
                     output_folder);
 }
 
@@ -626,6 +667,8 @@ ek_status ek__layout_find(const char *const *path, int n_paths, ek__pool *pool, 
         return nothing(s, path[0], err);
     for (int i = 0; i < s->n_troubles; i++)
         ek__warn(listener, (ek_origin){s->trouble[i].path, 0, 0}, "%s", s->trouble[i].text);
+    found.n_databases = s->n_databases;
+    found.database = s->database;
     *out = found;
     return EK_OK;
 }

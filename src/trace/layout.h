@@ -47,7 +47,8 @@ typedef struct ek__search {
     ek__pool *pool;
     int n_found, n_troubles;
     int n_entries, n_databases;
-    ek__found *found; /**< in `pool` */
+    const char *database; /**< the first by path */
+    ek__found *found;     /**< in `pool` */
     ek__trouble *trouble;
 } ek__search;
 

@@ -23,6 +23,7 @@ static const struct {
     {EK__FILE_operator_memory, {"Allocation Time(us)", "Size(KB)"}},
     {EK__FILE_memory_record, {"Component", "Timestamp(us)", "Total Allocated(MB)"}},
     {EK__FILE_npu_module_mem, {"Component", "Timestamp(us)", "Total Reserved(MB)"}},
+    {EK__FILE_memory_task, {"time_stamp", "task_name", "graph_name"}},
     {EK__FILE_memory_block, {"start_time_stamp", "end_time_stamp", "size"}},
     {EK__FILE_msprof_tx, {"message", "event_type"}},
     {EK__FILE_minddata_raw, {"op_id", "output_queue_length"}},

@@ -113,13 +113,34 @@ static bool is_skipped(const char *name)
     return *name == '.';
 }
 
+static bool is_database(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 3 && strcmp(name + n - 3, ".db") == 0;
+}
+
+/* @return false when memory is out */
+static bool add_database(ek__search *search, const char *path)
+{
+    search->n_databases++;
+    if (search->database && strcmp(search->database, path) <= 0)
+        return true;
+    search->database = ek__pool_text(search->pool, path, strlen(path));
+    return search->database != NULL;
+}
+
 /* A regular file of a searched folder. */
 static ek_status look_at(ek__search *search, const char *path, const char *name, const struct stat *info, ek_error *err)
 {
-    size_t n = strlen(name);
+    const size_t n = strlen(name);
     ek__file_type type;
-    search->n_databases += n > 3 && strcmp(name + n - 3, ".db") == 0;
+    if (is_database(name) && !add_database(search, path))
+        return ek__no_memory(err);
     bool known = ek__type_of_name(name, &type);
+    /* Many programs write a task.csv. */
+    if (known && type == EK__FILE_memory_task &&
+        !(ek__type_of_content(path, false, &type) && type == EK__FILE_memory_task))
+        return EK_OK;
     if (!known && (n < 5 || strcmp(name + n - 5, ".json") != 0 || !ek__type_of_content(path, true, &type)))
         return EK_OK;
     if (info->st_size == 0)
@@ -201,6 +222,9 @@ static ek_status take_file(ek__search *search, const char *path, const struct st
     const char *slash = strrchr(path, '/');
     if (ek__type_of_name(slash ? slash + 1 : path, &type) || ek__type_of_content(path, false, &type))
         return keep(search, path, info, type, true, err);
+    if (is_database(path))
+        return note_trouble(search, EK_ERR_INPUT, path, err, "is a database, which is not read; %s",
+                            EK__EXPORT_AS_TEXT);
     return note_trouble(search, EK_ERR_INPUT, path, err,
                         "is nothing known: neither a trace (JSON, plain or .gz), nor a table with the columns of "
                         "kernel_details.csv, step_trace_time.csv, op_statistic.csv, memory_record.csv or another "

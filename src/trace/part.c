@@ -9,7 +9,7 @@
 
 bool ek__part_reset(ek__part *part)
 {
-    part->n_events = 0;
+    part->n_events = part->n_halves = 0;
     part->n_labels = part->n_categories = 0;
     part->last_track = part->last_category = -1;
     memset(part->by_phase, 0, sizeof part->by_phase);
@@ -27,6 +27,7 @@ void ek__part_clear(ek__part *part)
 {
     ek__texts_clear(&part->texts);
     free(part->event);
+    free(part->half);
     free(part->label);
     free(part->category);
     ek__tracks_clear(&part->tracks);
@@ -260,7 +261,7 @@ static void take(ek__part *part, const ek__block *block, const ek__raw_event *ra
         return;
     if (phase == 'M')
         ek__part_take_label(part, block, raw);
-    else if (phase == 'X' || phase == 's' || phase == 'f' || phase == 't') {
+    else if (phase == 'X' || phase == 'B' || phase == 'E' || phase == 's' || phase == 'f' || phase == 't') {
         if (ek__part_place(part, raw))
             ek__classify(part, block, raw, options);
     } else if (phase == 0)

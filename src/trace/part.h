@@ -71,6 +71,18 @@ typedef struct ek__part_category {
 /** An event whose kind its process decides, once that is known, has this kind until then. */
 enum { EK__EVENT_PENDING = EK__N_EVENT_KINDS };
 
+/** Half of an event that is written as two, a beginning and an end ("ph" B and E). */
+typedef struct ek__half {
+    int64_t time;
+    uint64_t at;       /**< of a beginning that is kept: its event's place in its array */
+    uint32_t track;    /**< number */
+    uint32_t category; /**< text */
+    uint8_t kind;      /**< of its event */
+    bool begins, kept;
+} ek__half;
+/** Duration of a beginning whose end is not known yet; of kinds other than flows, whose ids take any value. */
+#define EK__HALF_OPEN INT64_MIN
+
 typedef struct ek__part {
     ek__texts texts; /**< number 0 is "" */
     size_t n_events, events_capacity;
@@ -81,6 +93,8 @@ typedef struct ek__part {
     ek__part_label *label;
     ek__part_category *category;
     int last_track, last_category;
+    size_t n_halves, halves_capacity;
+    ek__half *half; /**< [n_halves], as in the file */
     int64_t by_phase[128], n_items, n_odd;
     int64_t n_node_launch, n_enqueue, n_dequeue, n_compile, n_synchronize, n_launch, n_gc;
     bool has_full_names, has_mindspore_flows, has_cuda, has_torch;
@@ -129,6 +143,9 @@ typedef struct ek__trace_store {
     size_t labels_capacity, categories_capacity;
     ek__part_label *label;
     ek__part_category *category;
+    size_t n_halves, halves_capacity;
+    ek__half *half; /**< [n_halves], as in the files */
+    int64_t n_unmatched;
     uint32_t *renumber;     /**< of the last part merged: its texts here */
     uint32_t *track_number; /**< its tracks; UINT32_MAX: there was no room */
     size_t renumber_capacity, track_number_capacity;
@@ -154,6 +171,12 @@ static inline bool ek__store_no_metadata(const ek__trace_store *store)
 {
     return store->n_labels == 0 && !store->has_cuda && !store->is_kineto;
 }
+/**
+ * Make events of the halves: an end closes the last beginning of its thread that is still open, in order of time and
+ * then of the file. Halves without their other one are left out, and counted as odd and in n_unmatched.
+ * @return false when memory is out. O(n log n) in the halves.
+ */
+bool ek__store_close_halves(ek__trace_store *store);
 /** Decide what pending events are, drop what is not what it seemed, sort every kind, fill `out`. */
 ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err);
 

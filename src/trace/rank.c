@@ -154,112 +154,114 @@ double ek__host_late(const ek_trace_rank *rank, const char *cause)
             sum += (double)(gap->end - ek__host_gap_start(rank, gap));
     }
     return fmin(sum / ek__counted_steps(rank), most_idle(rank));
-    /* ---- exposed communication ---- */
+}
 
-    ek__exposure ek__collective_exposure(const ek_trace_collective *c)
-    {
-        ek__exposure e = {.total = (double)c->duration, .count = 1};
-        e.exposed = c->exposed == EK_TRACE_UNKNOWN ? 0 : (double)c->exposed;
-        if (c->transit == EK_TRACE_UNKNOWN)
-            e.unknown = e.exposed;
-        else
-            e.transfer = fmin(e.exposed, (double)c->transit);
-        e.wait = e.exposed - e.transfer - e.unknown;
-        e.at_most = c->transit != EK_TRACE_UNKNOWN && c->at_most;
+/* ---- exposed communication ---- */
+
+ek__exposure ek__collective_exposure(const ek_trace_collective *c)
+{
+    ek__exposure e = {.total = (double)c->duration, .count = 1};
+    e.exposed = c->exposed == EK_TRACE_UNKNOWN ? 0 : (double)c->exposed;
+    if (c->transit == EK_TRACE_UNKNOWN)
+        e.unknown = e.exposed;
+    else
+        e.transfer = fmin(e.exposed, (double)c->transit);
+    e.wait = e.exposed - e.transfer - e.unknown;
+    e.at_most = c->transit != EK_TRACE_UNKNOWN && c->at_most;
+    return e;
+}
+
+bool ek__collective_counts(const ek_trace_rank *rank, const ek_trace_collective *c)
+{
+    return c->step >= 0 && c->step < rank->n_steps ? !rank->step[c->step].warm_up : rank->n_steps == 0;
+}
+
+static void add_exposure(ek__exposure *sum, const ek__exposure *one)
+{
+    sum->exposed += one->exposed;
+    sum->transfer += one->transfer;
+    sum->wait += one->wait;
+    sum->unknown += one->unknown;
+    sum->total += one->total;
+    sum->count += one->count;
+    sum->at_most |= one->at_most;
+}
+
+static ek__exposure per_step(const ek_trace_rank *rank, ek__exposure e)
+{
+    double n = ek__counted_steps(rank);
+    e.exposed /= n;
+    e.transfer /= n;
+    e.wait /= n;
+    e.unknown /= n;
+    e.total /= n;
+    e.count /= n;
+    return e;
+}
+
+/* Tables tell how much of all communication is exposed and how long all transfers took, but not which transfer lies
+ * in the exposed part: at most all of them do. Receives, where the table tells them apart, are pipeline traffic. */
+static ek__exposure of_tables(const ek_trace_rank *rank)
+{
+    ek__exposure e = {0};
+    double not_overlapped = 0, transit = 0;
+    int n_steps = 0;
+    for (int i = 0; i < rank->n_steps; i++) {
+        const ek_trace_step *s = &rank->step[i];
+        if (s->warm_up || s->own.communication_not_overlapped == EK_TRACE_UNKNOWN)
+            continue;
+        int64_t receive = s->receive_exposed != EK_TRACE_UNKNOWN ? s->receive_exposed : s->bubble;
+        not_overlapped += (double)s->own.communication_not_overlapped;
+        not_overlapped -= receive == EK_TRACE_UNKNOWN ? 0 : (double)receive;
+        n_steps++;
+    }
+    for (int i = 0; i < rank->communication.n_comm_sums; i++) {
+        const ek_trace_comm_sum *s = &rank->communication.comm_sum[i];
+        if (s->p2p)
+            continue;
+        e.count += (double)s->count;
+        e.total += s->elapse_ms * 1e6;
+        transit += s->transit_ms * 1e6;
+    }
+    if (n_steps == 0 || !(not_overlapped > 0))
         return e;
-    }
+    e.exposed = not_overlapped;
+    if (e.count > 0)
+        e.transfer = fmin(e.exposed, transit);
+    else
+        e.unknown = e.exposed;
+    e.wait = e.exposed - e.transfer - e.unknown;
+    return per_step(rank, e);
+}
 
-    bool ek__collective_counts(const ek_trace_rank *rank, const ek_trace_collective *c)
-    {
-        return c->step >= 0 && c->step < rank->n_steps ? !rank->step[c->step].warm_up : rank->n_steps == 0;
+void ek__rank_exposures(const ek_trace_rank *rank, ek__exposure *of_sum)
+{
+    const ek_trace_communication *c = &rank->communication;
+    for (int i = 0; i < c->n_sums; i++)
+        of_sum[i] = (ek__exposure){0};
+    for (int i = 0; i < c->n_collectives; i++) {
+        const ek_trace_collective *one = &c->collective[i];
+        if (one->sum < 0 || one->sum >= c->n_sums || !ek__collective_counts(rank, one))
+            continue;
+        ek__exposure e = ek__collective_exposure(one);
+        add_exposure(&of_sum[one->sum], &e);
     }
+    for (int i = 0; i < c->n_sums; i++)
+        of_sum[i] = per_step(rank, of_sum[i]);
+}
 
-    static void add_exposure(ek__exposure * sum, const ek__exposure *one)
-    {
-        sum->exposed += one->exposed;
-        sum->transfer += one->transfer;
-        sum->wait += one->wait;
-        sum->unknown += one->unknown;
-        sum->total += one->total;
-        sum->count += one->count;
-        sum->at_most |= one->at_most;
+ek__exposure ek__rank_exposure(const ek_trace_rank *rank)
+{
+    const ek_trace_communication *c = &rank->communication;
+    ek__exposure all = {0};
+    bool timeline = false;
+    for (int i = 0; i < c->n_collectives; i++) {
+        const ek_trace_collective *one = &c->collective[i];
+        timeline |= one->exposed != EK_TRACE_UNKNOWN;
+        if (one->p2p || !ek__collective_counts(rank, one))
+            continue;
+        ek__exposure e = ek__collective_exposure(one);
+        add_exposure(&all, &e);
     }
-
-    static ek__exposure per_step(const ek_trace_rank *rank, ek__exposure e)
-    {
-        double n = ek__counted_steps(rank);
-        e.exposed /= n;
-        e.transfer /= n;
-        e.wait /= n;
-        e.unknown /= n;
-        e.total /= n;
-        e.count /= n;
-        return e;
-    }
-
-    /* Tables tell how much of all communication is exposed and how long all transfers took, but not which transfer lies
-     * in the exposed part: at most all of them do. Receives, where the table tells them apart, are pipeline traffic. */
-    static ek__exposure of_tables(const ek_trace_rank *rank)
-    {
-        ek__exposure e = {0};
-        double not_overlapped = 0, transit = 0;
-        int n_steps = 0;
-        for (int i = 0; i < rank->n_steps; i++) {
-            const ek_trace_step *s = &rank->step[i];
-            if (s->warm_up || s->own.communication_not_overlapped == EK_TRACE_UNKNOWN)
-                continue;
-            int64_t receive = s->receive_exposed != EK_TRACE_UNKNOWN ? s->receive_exposed : s->bubble;
-            not_overlapped += (double)s->own.communication_not_overlapped;
-            not_overlapped -= receive == EK_TRACE_UNKNOWN ? 0 : (double)receive;
-            n_steps++;
-        }
-        for (int i = 0; i < rank->communication.n_comm_sums; i++) {
-            const ek_trace_comm_sum *s = &rank->communication.comm_sum[i];
-            if (s->p2p)
-                continue;
-            e.count += (double)s->count;
-            e.total += s->elapse_ms * 1e6;
-            transit += s->transit_ms * 1e6;
-        }
-        if (n_steps == 0 || !(not_overlapped > 0))
-            return e;
-        e.exposed = not_overlapped;
-        if (e.count > 0)
-            e.transfer = fmin(e.exposed, transit);
-        else
-            e.unknown = e.exposed;
-        e.wait = e.exposed - e.transfer - e.unknown;
-        return per_step(rank, e);
-    }
-
-    void ek__rank_exposures(const ek_trace_rank *rank, ek__exposure *of_sum)
-    {
-        const ek_trace_communication *c = &rank->communication;
-        for (int i = 0; i < c->n_sums; i++)
-            of_sum[i] = (ek__exposure){0};
-        for (int i = 0; i < c->n_collectives; i++) {
-            const ek_trace_collective *one = &c->collective[i];
-            if (one->sum < 0 || one->sum >= c->n_sums || !ek__collective_counts(rank, one))
-                continue;
-            ek__exposure e = ek__collective_exposure(one);
-            add_exposure(&of_sum[one->sum], &e);
-        }
-        for (int i = 0; i < c->n_sums; i++)
-            of_sum[i] = per_step(rank, of_sum[i]);
-    }
-
-    ek__exposure ek__rank_exposure(const ek_trace_rank *rank)
-    {
-        const ek_trace_communication *c = &rank->communication;
-        ek__exposure all = {0};
-        bool timeline = false;
-        for (int i = 0; i < c->n_collectives; i++) {
-            const ek_trace_collective *one = &c->collective[i];
-            timeline |= one->exposed != EK_TRACE_UNKNOWN;
-            if (one->p2p || !ek__collective_counts(rank, one))
-                continue;
-            ek__exposure e = ek__collective_exposure(one);
-            add_exposure(&all, &e);
-        }
-        return timeline ? per_step(rank, all) : of_tables(rank);
-    }
+    return timeline ? per_step(rank, all) : of_tables(rank);
+}

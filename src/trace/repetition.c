@@ -1,16 +1,15 @@
-/* Steps of a trace without step marks: the period that the operators of the busiest stream repeat. The prefix function
- * (Knuth, Morris, Pratt) of the reversed sequence gives the smallest exact period of every tail; the longest tail that
- * holds its period three times or more is taken when it is most of the sequence. A period begins behind the optimizer's
- * operators, else behind the longest mean gap. Sequences that vary from step to step are not recognised. */
+/* Steps of a trace without step marks: the period that the operators of the busiest stream repeat. The longest tail
+ * that holds its period three times or more is taken when it is most of the sequence. A period begins behind the
+ * optimizer's operators, else behind the longest mean gap. Sequences that vary from step to step are not recognised. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trace/device.h"
+#include "trace/periodic.h"
 
 enum {
-    MIN_PERIOD = 8, /* operators: shorter ones are loops inside a step */
-    MIN_REPEATS = 3,
+    MIN_PERIOD = 8,    /* operators: shorter ones are loops inside a step */
     MIN_SHARE_NUM = 6, /* of the sequence that must repeat: 6 / 10 */
     MIN_SHARE_DEN = 10,
 };
@@ -37,31 +36,19 @@ static uint32_t *busiest_stream(const ek__trace *trace, size_t *n)
     return index;
 }
 
-/* The longest tail with MIN_REPEATS exact periods: its length, and the period; 0 when memory is out or there is none.
- */
+/* The longest tail that repeats a period: its length, and the period; 0 when memory is out or there is none. */
 static size_t longest_periodic_tail(const ek__event *event, const uint32_t *index, size_t n, size_t *period,
                                     bool *no_memory)
 {
-    uint32_t *border = ek__alloc(n + 1, sizeof *border);
-    *no_memory = !border;
-    if (!border)
+    uint32_t *name = ek__alloc(n, sizeof *name);
+    *no_memory = !name;
+    if (!name)
         return 0;
-#define AT(i) event[index[n - 1 - (i)]].name
-    size_t length = 0, best = 0;
-    for (size_t i = 1; i < n; i++) {
-        while (length > 0 && AT(i) != AT(length))
-            length = border[length];
-        length += AT(i) == AT(length);
-        border[i + 1] = (uint32_t)length;
-        size_t p = i + 1 - length;
-        if (p >= MIN_PERIOD && (i + 1) / p >= MIN_REPEATS) {
-            best = i + 1;
-            *period = p;
-        }
-    }
-#undef AT
-    free(border);
-    return best;
+    for (size_t i = 0; i < n; i++)
+        name[i] = event[index[i]].name;
+    size_t length = ek__periodic_tail(name, n, MIN_PERIOD, period, no_memory);
+    free(name);
+    return length;
 }
 
 static bool is_optimizer(const char *name)
@@ -161,8 +148,7 @@ ek_status ek__steps_by_repetition(const ek__trace *trace, ek_trace_rank *rank, e
         return ek__no_memory(err);
     ek_status status = EK_OK;
     bool no_memory = false;
-    size_t length =
-        n < UINT32_MAX ? longest_periodic_tail(trace->of[EK__EVENT_KERNEL].event, index, n, &period, &no_memory) : 0;
+    size_t length = longest_periodic_tail(trace->of[EK__EVENT_KERNEL].event, index, n, &period, &no_memory);
     if (no_memory)
         status = ek__no_memory(err);
     else if (length > 0 && length * MIN_SHARE_DEN >= n * MIN_SHARE_NUM)

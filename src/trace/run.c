@@ -16,6 +16,8 @@
 #include "trace/device.h"
 #include "trace/files.h"
 #include "trace/shapes.h"
+#include "trace/table_times.h"
+#include "trace/tracker_csv.h"
 
 const char *const ek_producer_name[EK_N_PRODUCERS] = {"unknown", "torch_npu", "mindspore",
                                                       "msprof",  "timeline",  "kineto"};
@@ -76,6 +78,14 @@ static void tell_rank_progress(void *user, double share, const char *what)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* What several tables of a rank tell only together. */
+typedef struct gathered {
+    ek__table_times times;
+    ek__tracker_tasks tasks;
+    bool has_trace;
+    ek__shapes shapes; /* of a rank that has a trace */
+} gathered;
+
 /* What a table tells of the whole run is written by one rank at a time. */
 static bool writes_to_run(ek__file_type type)
 {
@@ -84,14 +94,17 @@ static bool writes_to_run(ek__file_type type)
 }
 
 static ek_status read_table(work *w, const ek__rank_file *file, ek_trace_source *source, ek_trace_rank *rank,
-                            ek__shapes *shapes, ek_error *err)
+                            gathered *all, ek_error *err)
 {
     static ek__table_reader *const readers[EK__N_FILE_TYPES] = {
 #define READER_OF(name, pattern) [EK__FILE_##name] = ek__table_##name,
         EK__TABLE_LIST(READER_OF)
 #undef READER_OF
     };
-    ek__table_in in = {file->path, source, rank, w->run, w->options, NULL, shapes};
+    ek__table_in in = {.path = file->path, .source = source, .rank = rank, .run = w->run, .options = w->options};
+    in.times = all ? &all->times : NULL;
+    in.tasks = all ? &all->tasks : NULL;
+    in.shapes = all && all->has_trace ? &all->shapes : NULL;
     bool locked = writes_to_run(file->type);
     if (locked)
         pthread_mutex_lock(&w->lock);
@@ -112,13 +125,13 @@ static char *problem_text(ek__pool *pool, const ek_error *err)
 }
 
 /* A table that cannot be read is told of and left out; the rest of the rank still says much. */
-static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank, ek__shapes *shapes,
+static ek_status read_tables(work *w, const ek__rank_files *files, int first, ek_trace_rank *rank, gathered *all,
                              int *n_read, ek_error *first_error, ek_error *err)
 {
     for (int i = first; i < files->n_files; i++) {
         ek_error own;
         ek_trace_source *source = &rank->source[i];
-        ek_status status = read_table(w, &files->file[i], source, rank, shapes, &own);
+        ek_status status = read_table(w, &files->file[i], source, rank, all, &own);
         if (status == EK_ERR_MEMORY)
             return ek__no_memory(err);
         if (status == EK_OK) {
@@ -258,13 +271,8 @@ static void set_unknown(ek_trace_rank *rank, const ek__rank_files *files)
     rank->data.per_batch_ms = rank->data.per_pipeline_ms = rank->data.per_push_queue_ms = (double)NAN;
 }
 
-static ek_status fill_rank(work *w, int index, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+static ek_status set_sources(const ek__rank_files *files, ek_trace_rank *rank, ek_error *err)
 {
-    const ek__rank_files *files = &w->layout->rank[index];
-    int n_traces = count_traces(files), n_read = 0;
-    bool failed = false;
-    ek_error first_error = {.status = EK_OK};
-    set_unknown(rank, files);
     rank->n_sources = files->n_files;
     rank->source = ek__pool_alloc(rank->pool, (size_t)files->n_files, sizeof *rank->source);
     if (!rank->source)
@@ -276,12 +284,28 @@ static ek_status fill_rank(work *w, int index, const ek_trace_options *options, 
         rank->source[i] = (ek_trace_source){
             .path = path, .type = ek__file_type_name(files->file[i].type), .problem_offset = EK_TRACE_UNKNOWN};
     }
-    ek__shapes shapes = {0};
-    ek_status status = read_tables(w, files, n_traces, rank, n_traces > 0 ? &shapes : NULL, &n_read, &first_error, err);
-    ek__shapes_sort(&shapes);
+    return EK_OK;
+}
+
+static ek_status fill_rank(work *w, int index, const ek_trace_options *options, ek_trace_rank *rank, ek_error *err)
+{
+    const ek__rank_files *files = &w->layout->rank[index];
+    int n_traces = count_traces(files), n_read = 0;
+    bool failed = false;
+    ek_error first_error = {.status = EK_OK};
+    gathered all = {.has_trace = n_traces > 0};
+    set_unknown(rank, files);
+    ek_status status = set_sources(files, rank, err);
+    if (status == EK_OK)
+        status = read_tables(w, files, n_traces, rank, &all, &n_read, &first_error, err);
+    ek__shapes_sort(&all.shapes);
     if (status == EK_OK && n_traces > 0)
-        status = read_traces(w, files, n_traces, options, &shapes, rank, &failed, &first_error, err);
-    ek__shapes_clear(&shapes);
+        status = read_traces(w, files, n_traces, options, &all.shapes, rank, &failed, &first_error, err);
+    if (status == EK_OK && !rank->has_device_events)
+        status = ek__table_times_finish(&all.times, rank, err);
+    ek__table_times_clear(&all.times);
+    ek__tracker_tasks_clear(&all.tasks);
+    ek__shapes_clear(&all.shapes);
     if (status != EK_OK)
         return status;
     n_read += n_traces > 0 && !failed;
@@ -515,6 +539,8 @@ ek_status ek_trace_run_read(const char *const *path, int n_paths, const ek_trace
         return ek__no_memory(err);
     pthread_mutex_init(&w.lock, NULL);
     ek_status status = ek__layout_find(path, n_paths, run.pool, listener, &layout, err);
+    run.n_databases = layout.n_databases;
+    run.database = layout.database;
     if (status == EK_OK)
         status = set_up(&w, err);
     if (status == EK_OK)

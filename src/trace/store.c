@@ -12,6 +12,7 @@ void ek__store_clear(ek__trace_store *store)
     ek__texts_clear(&store->texts);
     for (int kind = 0; kind <= EK__N_EVENT_KINDS; kind++)
         free(store->event[kind]);
+    free(store->half);
     free(store->label);
     free(store->category);
     ek__tracks_clear(&store->tracks);
@@ -121,9 +122,32 @@ static bool has_text_detail(int kind)
     return kind != EK__EVENT_FLOW && kind != EK__EVENT_LAUNCH && kind != EK__EVENT_SYNC && kind != EK__EVENT_SHAPE;
 }
 
+/* Halves of the part's tracks and texts here; `*next` is the first of those whose event is not behind the i-th. */
+static bool add_halves(ek__trace_store *store, const ek__part *part, size_t i, const ek__event *kept, size_t *next)
+{
+    for (; *next < part->n_halves && part->half[*next].at <= i; ++*next) {
+        ek__half h = part->half[*next];
+        bool of_event = h.kept && h.at == i && kept;
+        if (store->track_number[h.track] == UINT32_MAX)
+            continue;
+        ek__half *room = ek__with_room(store->half, &store->halves_capacity, store->n_halves + 1, sizeof *room);
+        if (!room)
+            return false;
+        h.track = store->track_number[h.track];
+        h.category = store->renumber[h.category];
+        h.kept = of_event;
+        h.kind = of_event ? kept->kind : 0;
+        h.at = of_event ? store->n[kept->kind] - 1 : 0;
+        store->half = room;
+        store->half[store->n_halves++] = h;
+    }
+    return true;
+}
+
 static bool merge_events(ek__trace_store *store, const ek__part *part)
 {
     const uint32_t *track_number = store->track_number;
+    size_t next = 0;
     for (size_t i = 0; i < part->n_events; i++) {
         ek__event e = part->event[i];
         if (track_number[e.track] == UINT32_MAX)
@@ -133,10 +157,10 @@ static bool merge_events(ek__trace_store *store, const ek__part *part)
             e.name = store->renumber[e.name];
         if (has_text_detail(e.kind))
             e.detail = store->renumber[e.detail];
-        if (!add_event(store, &e))
+        if (!add_event(store, &e) || !add_halves(store, part, i, &e, &next))
             return false;
     }
-    return true;
+    return add_halves(store, part, SIZE_MAX, NULL, &next);
 }
 
 static void merge_counts(ek__trace_store *store, const ek__part *part)
@@ -514,6 +538,7 @@ static bool make_counts(const ek__trace_store *store, ek__trace *out)
     memcpy(c->by_phase, store->by_phase, sizeof c->by_phase);
     c->n_items = store->n_items;
     c->n_odd = store->n_odd;
+    c->n_unmatched = store->n_unmatched;
     c->category = ek__pool_alloc(out->pool, (size_t)store->n_categories, sizeof *c->category);
     if (!c->category || !make_processes(store, out))
         return false;
@@ -584,7 +609,7 @@ bool ek__store_tracks(ek__trace_store *store, ek__trace *out)
 
 ek_status ek__store_finish(ek__trace_store *store, ek__trace *out, ek_error *err)
 {
-    if (!ek__store_tracks(store, out) || !settle_pending(store, out))
+    if (!ek__store_close_halves(store) || !ek__store_tracks(store, out) || !settle_pending(store, out))
         return ek__no_memory(err);
     name_groups(store);
     if (!sort_all(store, out) || !make_counts(store, out))

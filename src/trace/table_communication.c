@@ -10,8 +10,10 @@
 #include "trace/left_out.h"
 #include "trace/part.h"
 #include "trace/side_json.h"
+#include "trace/table_times.h"
 
 typedef struct sums {
+    const ek__table_in *in;
     ek__texts index; /* of step, section and key, one behind the other */
     ek_trace_comm_sum *sum;
     size_t capacity;
@@ -114,6 +116,17 @@ static bool keep_one(sums *s, const char *name, const json_t *start, double elap
     return true;
 }
 
+/* For what only several tables together tell of the step "step50", or of the one that is called "step". */
+static bool add_time(const sums *s, const char *step, const char *name)
+{
+    static const char prefix[] = "step";
+    const ek_trace_collective *one = &s->one[s->n_ones - 1];
+    if (strncmp(step, prefix, sizeof prefix - 1) == 0)
+        step += sizeof prefix - 1;
+    return ek__table_times_add(s->in->times, s->in->options, EK__TIMED_BY_COMMUNICATION, step, name, true, one->start,
+                               one->duration);
+}
+
 /* An ek__take_section. */
 static ek_status add_section(void *user, const char *step, bool p2p, json_t *section, ek_error *err)
 {
@@ -132,8 +145,11 @@ static ek_status add_section(void *user, const char *step, bool p2p, json_t *sec
         }
         ek_trace_comm_sum *sum = sum_of(s, step, p2p, name);
         const json_t *times = json_object_get(operator_info, "Communication Time Info");
+        int n_before = s->n_ones;
         if (!sum ||
             !keep_one(s, name, json_object_get(times, "Start Timestamp(us)"), one.elapse_ms, one.transit_ms, p2p))
+            return ek__no_memory(err);
+        if (s->in->times && s->n_ones > n_before && !add_time(s, step, s->one[n_before].name))
             return ek__no_memory(err);
         sum->count++;
         sum->elapse_ms += one.elapse_ms;
@@ -184,7 +200,8 @@ ek_status ek__table_communication(const ek__table_in *in, ek_error *err)
     ek_status status = ek__side_json_read(in, &root, err);
     if (status)
         return status;
-    sums s = {.pool = in->rank->pool,
+    sums s = {.in = in,
+              .pool = in->rank->pool,
               .one = in->rank->communication.collective,
               .n_ones = in->rank->communication.n_collectives,
               .scratch = ek__pool_new()};

@@ -121,6 +121,47 @@ static void put_live(const ek_trace_run *run, const char *id, const char *title,
     ek__table_end(x, 2, true);
 }
 
+static const ek__view_column site_column[] = {
+    {"number", "No.", EK__UNIT_TEXT, false},
+    {"place", "Made by", EK__UNIT_TEXT, false},
+    {"layer", "Layer", EK__UNIT_TEXT, false},
+    {"live", "Alive at the peak", EK__UNIT_MB, false},
+    {"held", "Held after its last use", EK__UNIT_MB | EK__LESS, false},
+    {"user", "Last user of the largest held", EK__UNIT_TEXT, false},
+    {"never", "Never freed", EK__UNIT_MB | EK__LESS, false},
+};
+
+static void put_sites(const ek_trace_run *run, ek__section *x)
+{
+    int n = 0;
+    for (int i = 0; i < run->n_ranks; i++)
+        n += run->rank[i].memory.tracker.n_sites > 0;
+    if (n == 0)
+        return;
+    n = 0;
+    ek__table_begin(x, "tracker-sites", "Alive at the tracker's peak, by place in the program", site_column,
+                    sizeof site_column / sizeof *site_column);
+    for (int i = 0; i < run->n_ranks; i++) {
+        const ek_trace_tracker *tracker = &run->rank[i].memory.tracker;
+        for (int k = 0; k < tracker->n_sites && n++ < EK__VIEW_MAX_ROWS; k++) {
+            const ek_trace_tracker_site *site = &tracker->site[k];
+            char text[16], key[64];
+            snprintf(text, sizeof text, "%d", k + 1);
+            ek__view_key(run, &run->rank[i], text, key, sizeof key);
+            ek__row_begin(x);
+            ek__cell_text(x, key);
+            ek__cell_text(x, site->place);
+            ek__cell_text(x, site->layer);
+            ek__cell_real(x, (double)site->live_bytes / 1048576);
+            ek__cell_real(x, (double)site->held_bytes / 1048576);
+            ek__cell_text(x, site->last_user ? site->last_user : "");
+            ek__cell_real(x, (double)site->never_freed_bytes / 1048576);
+            ek__row_end(x);
+        }
+    }
+    ek__table_end(x, 3, true);
+}
+
 static const ek__view_column block_column[] = {
     {"number", "No.", EK__UNIT_TEXT, false},   {"name", "Block", EK__UNIT_TEXT, false},
     {"mb", "Size", EK__UNIT_MB, false},        {"begin", "From tick", EK__UNIT_COUNT, false},
@@ -186,7 +227,7 @@ static void put_tracker(const ek_trace_run *run, ek__section *x)
         ek__cell_int(x, t->peak_tick);
         ek__cell_real(x, (double)t->max_actual_peak_bytes / 1048576);
         ek__cell_real(x, (double)t->never_freed_bytes / 1048576);
-        ek__cell_real(x, (double)t->held_dead_bytes / 1048576);
+        ek__cell_real(x, (double)t->held_bytes / 1048576);
         ek__cell_int(x, t->n_rows);
         ek__row_end(x);
     }
@@ -277,6 +318,7 @@ void ek__view_trace_memory(const ek_view_run *run, ek__stream *s)
     put_tracker(trace, &x);
     put_live(trace, "live", "Alive at the tracker's peak, by type", false, &x);
     put_live(trace, "live-layers", "Alive at the tracker's peak, by layer", true, &x);
+    put_sites(trace, &x);
     put_blocks(trace, &x);
     put_peaks(trace, "modules", "Peaks by module of the driver", true, &x);
     ek__section_end(&x);

@@ -6,6 +6,8 @@
 #include "base/pool.h"
 #include "fuzz.h"
 #include "trace/files.h"
+#include "trace/table_times.h"
+#include "trace/tracker_csv.h"
 
 static ek__table_reader *const readers[] = {
 #define READER(name, pattern) ek__table_##name,
@@ -39,6 +41,29 @@ static void check_operators(const ek_trace_operators *ops)
         assert(ops->table[i].name);
 }
 
+/* Receives are part of a step's communication, and what is exposed of them part of them. */
+static void check_receives(const ek_trace_rank *rank)
+{
+    for (int i = 0; i < rank->n_steps; i++) {
+        const ek_trace_step *step = &rank->step[i];
+        if (step->n_receives == EK_TRACE_UNKNOWN)
+            continue;
+        assert(step->n_receives >= 0 && step->n_sends >= 0 && step->receive >= 0 && step->send >= 0);
+        assert(step->receive_exposed == step->pipeline_wait && step->receive_exposed <= step->receive);
+    }
+}
+
+static void check_tracker(const ek_trace_tracker *t)
+{
+    assert(t->held_bytes >= 0 && t->held_bytes <= t->peak_bytes && t->released_peak_bytes <= t->peak_bytes);
+    assert(t->never_freed_other_bytes >= 0 && t->never_freed_other_bytes <= t->never_freed_bytes);
+    for (int i = 0; i < t->n_sites; i++)
+        assert(t->site[i].place && t->site[i].layer && t->site[i].held_bytes <= t->site[i].live_bytes &&
+               t->site[i].leaked_bytes <= t->site[i].never_freed_bytes);
+    for (int i = 0; i < t->n_steps; i++)
+        assert(t->step[i].live_bytes >= 0 && (i == 0 || t->step[i - 1].tick < t->step[i].tick));
+}
+
 static void check_run(const ek_trace_run *run)
 {
     for (int i = 0; i < run->topology.n_groups; i++) {
@@ -61,17 +86,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const ek_trace_options options = {0};
     run.rank = &rank;
     assert(run.pool && rank.pool);
+    ek__table_times times = {0};
+    ek__tracker_tasks tasks = {0};
     const char *path = fuzz_file(data + 1, size - 1);
     for (int i = 0; i < 2; i++) {
         ek_trace_source source = {.path = path, .type = "table", .problem_offset = EK_TRACE_UNKNOWN};
         ek_error err = {0};
         ek__table_in in = {.path = path, .source = &source, .rank = &rank, .run = &run, .options = &options};
+        in.times = &times;
+        in.tasks = &tasks;
         ek_status status = reader(&in, &err);
         assert(status == EK_OK || (status == EK_ERR_INPUT && err.message[0]));
         check_steps(&rank);
         check_operators(&rank.operators);
         check_run(&run);
+        check_tracker(&rank.memory.tracker);
     }
+    ek_status finished = ek__table_times_finish(&times, &rank, NULL);
+    assert(finished == EK_OK);
+    check_receives(&rank);
+    ek__table_times_clear(&times);
+    ek__tracker_tasks_clear(&tasks);
     ek__pool_free(rank.pool);
     ek__pool_free(run.pool);
     return 0;

@@ -23,6 +23,7 @@ static void compare(const ek__trace *a, const ek__trace *b)
         for (size_t i = 0; i < x.n; i++) {
             assert(i == 0 || x.event[i - 1].start <= x.event[i].start);
             assert(memcmp(&x.event[i], &y.event[i], sizeof *x.event) == 0);
+            assert(kind == EK__EVENT_FLOW || x.event[i].duration >= 0);
             assert(x.event[i].track < a->n_tracks && (kind == EK__EVENT_FLOW || x.event[i].name < a->n_names));
         }
     }

@@ -295,6 +295,9 @@ static void says_what_is_missing(void **state)
     assert_non_null(strstr(found(below("text.md")), "error 1: is nothing known"));
     assert_non_null(strstr(found(below("logs_only")), "error 1: holds nothing a profiler writes; looked for"));
     assert_non_null(strstr(found(below("db")), "databases (.db), which are not read"));
+    assert_non_null(strstr(found(below("db")), "export_type=[ExportType.Text]"));
+    const char *alone = found(below("db/ASCEND_PROFILER_OUTPUT/analysis.db"));
+    assert_non_null(strstr(alone, "is a database, which is not read; export as text: "));
     assert_non_null(strstr(found("/dev/null"), "no regular file"));
     assert_string_equal(found_in(NULL, 0), "error 1: no file or folder is given");
     /* Beside something good they are warnings. */
@@ -302,6 +305,35 @@ static void says_what_is_missing(void **state)
     const char *some[] = {below("good"), below("nowhere"), below("text.md")};
     assert_string_equal(found_in(some, 3), "R-1: trace good/trace_view.json; ");
     assert_int_equal(heard.n_warnings, 2);
+}
+
+/* Iterations of one device are one rank, wherever their files were put; the same iteration twice is two ranks' files.
+ */
+static void iterations_of_a_device_are_one_rank(void **state)
+{
+    (void)state;
+    put("a/msprof_1_0_10.json", events);
+    put("b/msprof_1_0_3.json", events);
+    put("b/op_summary_1_0_3.csv", "Op Name\n");
+    put("c/op_summary_1_0_10.csv", "Op Name\n");
+    assert_string_equal(found(top), "R1 device 1: trace b/msprof_1_0_3.json, trace a/msprof_1_0_10.json, "
+                                    "op_summary b/op_summary_1_0_3.csv, op_summary c/op_summary_1_0_10.csv; ");
+    const char *two[] = {below("a/msprof_1_0_10.json"), below("b/msprof_1_0_3.json")};
+    assert_string_equal(found_in(two, 2), "R1 device 1: trace b/msprof_1_0_3.json, trace a/msprof_1_0_10.json; ");
+    /* Another device. */
+    put("d/msprof_2_0_4.json", events);
+    assert_non_null(strstr(found(top), "; R2 device 2: trace d/msprof_2_0_4.json; "));
+    /* Of one iteration there is one file for each run: these are not mixed. */
+    put("e/msprof_1_0_3.json", events);
+    assert_non_null(strstr(found(top), "R1 device 1: trace e/msprof_1_0_3.json; "));
+    /* Other models of the device count apart. */
+    put("f/msprof_7_0_1.json", events);
+    put("g/msprof_7_1_1.json", events);
+    assert_non_null(strstr(found(top), "R7 device 7: trace f/msprof_7_0_1.json, trace g/msprof_7_1_1.json; "));
+    /* A trace of another kind is not an iteration. */
+    put("h/msprof_9_0_1.json", events);
+    put("i/trace_view_9.json", events);
+    assert_non_null(strstr(found(top), "R9 device 9: trace h/msprof_9_0_1.json; R9: trace i/trace_view_9.json; "));
 }
 
 static void does_not_go_deep_for_ever(void **state)
@@ -335,6 +367,7 @@ int main(void)
         TEST(does_not_depend_on_how_a_path_is_written),
         TEST(tells_given_files_by_what_is_inside),
         TEST(says_what_is_missing),
+        TEST(iterations_of_a_device_are_one_rank),
         TEST(does_not_go_deep_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -572,6 +572,32 @@ static void a_trace_without_device_events_says_so(void **state)
 
 /* ---- tables ---- */
 
+/* Exported as databases alone, a profile has settings as text, and no figures: that is not for want of recording. */
+static void databases_alone_are_named_with_what_to_do(void **state)
+{
+    (void)state;
+    static const ek_trace_options options = {.n_threads = 1};
+    add("{\"rank_id\": 0, \"torch_npu_version\": \"2.1\"}");
+    write_file("h_ascend_pt/profiler_info_0.json");
+    add("db");
+    write_file("h_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_0.db");
+    add("db");
+    write_file("h_ascend_pt/ASCEND_PROFILER_OUTPUT/analysis.db");
+    assert_int_equal(read_with(&options, "h_ascend_pt"), EK_OK);
+    assert_int_equal(run.n_databases, 2);
+    assert_int_equal(run.n_findings, 1);
+    assert_string_equal(run.finding[0].id, "databases-unread");
+    assert_non_null(strstr(run.finding[0].text, "2 databases of the profiler lie there unread"));
+    assert_non_null(strstr(run.finding[0].text, "/analysis.db, ...)"));
+    assert_non_null(strstr(run.finding[0].advice, "export_type=[ExportType.Text]"));
+    /* Beside text they say the same again. */
+    add("Name,Duration(us),Start Time(us)\na,5,1\n");
+    write_file("h_ascend_pt/ASCEND_PROFILER_OUTPUT/kernel_details.csv");
+    assert_int_equal(read_with(&options, "h_ascend_pt"), EK_OK);
+    for (int i = 0; i < run.n_findings; i++)
+        assert_string_not_equal(run.finding[i].id, "databases-unread");
+}
+
 static void kernel_tables_have_columns_in_any_order_and_odd_cells(void **state)
 {
     (void)state;
@@ -1011,6 +1037,7 @@ int main(void)
         TEST(a_launch_outside_the_file_is_not_linked),
         TEST(events_that_overlap_on_a_stream_make_no_gap),
         TEST(a_trace_without_device_events_says_so),
+        TEST(databases_alone_are_named_with_what_to_do),
         TEST(kernel_tables_have_columns_in_any_order_and_odd_cells),
         TEST(step_tables_may_lack_step_device_and_preparing),
         TEST(a_device_number_is_not_the_rank),
