@@ -364,16 +364,17 @@ static ek_status find_exposed(judge *j, ek_error *err)
     ek_status status = EK_OK;
     for (int i = 0; i < j->run->n_ranks && status == EK_OK; i++)
         status = look_at_exposed(&j->run->rank[i], &most, err);
-    if (status == EK_OK && most.kind.rank)
-        status = add_exposed(j, &most.kind, err);
-    /* Many kinds may each be below the share of one; tables give the total alone. */
-    double rest = most.all.of.exposed - most.kind.of.exposed;
-    if (status == EK_OK && most.all.rank && (!most.kind.rank || rest > LEAST_REST * ek__rank_step_ns(most.all.rank)))
-        status = add_exposed(j, &most.all, err);
     bool other = most.transfer.rank && most.kind.rank &&
                  (most.transfer.sum != most.kind.sum || most.transfer.rank != most.kind.rank) &&
                  most.transfer.of.transfer > most.kind.of.transfer;
-    return status == EK_OK && other ? add_exposed(j, &most.transfer, err) : status;
+    if (status == EK_OK && most.kind.rank)
+        status = add_exposed(j, &most.kind, err);
+    if (status == EK_OK && other)
+        status = add_exposed(j, &most.transfer, err);
+    /* Many kinds may each be below the share of one; tables give the total alone. */
+    double rest = most.all.of.exposed - most.kind.of.exposed - (other ? most.transfer.of.exposed : 0);
+    bool unnamed = most.all.rank && (!most.kind.rank || rest > LEAST_REST * ek__rank_step_ns(most.all.rank));
+    return status == EK_OK && unnamed ? add_exposed(j, &most.all, err) : status;
 }
 
 static int64_t pipeline_wait(const ek_trace_step *step)

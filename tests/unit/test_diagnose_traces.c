@@ -313,7 +313,7 @@ static void a_job_of_tables_alone_has_its_bottlenecks(void **state)
         const char *id[3];
     } cases[] = {
         {{55000, 55000}, 40000, {"exposed-communication"}},
-        {{90000, 52000}, 8000, {"stage-imbalance", "idle"}},
+        {{90000, 52000}, 4000, {"stage-imbalance", "idle"}},
         {{60000, 34700}, 32000, {"exposed-communication", "stage-imbalance", "idle"}},
         {{70000, 70000}, 5000, {"idle"}},
         {{95000, 95000}, 3000, {NULL}},
