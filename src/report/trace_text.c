@@ -168,12 +168,15 @@ static void print_extremes(const page *p)
     fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", "over all ranks (ms)", "mean", "least", "most", "most on");
     for (int k = 0; k < 4; k++) {
         double sum = 0;
-        int64_t least = INT64_MAX, most = -1;
+        int n = 0;
+        int64_t least = INT64_MAX, most = EK_TRACE_UNKNOWN;
         const ek_trace_rank *at = p->rank[0];
         for (int i = 0; i < p->n; i++) {
             const ek_trace_breakdown *b = ek__rank_breakdown(p->rank[i]);
-            const int64_t value[] = {ek__rank_step(p->rank[i]), ek__known(b->computing),
-                                     ek__known(b->communication_not_overlapped), ek__known(b->free)};
+            const int64_t value[] = {ek__rank_step(p->rank[i]), b->computing, b->communication_not_overlapped, b->free};
+            if (value[k] == EK_TRACE_UNKNOWN)
+                continue;
+            n++;
             sum += (double)value[k];
             least = value[k] < least ? value[k] : least;
             at = value[k] > most ? p->rank[i] : at;
@@ -181,8 +184,8 @@ static void print_extremes(const page *p)
         }
         char label[32];
         ek__rank_label(p->run, at, label, sizeof label);
-        fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", part[k], ms((int64_t)(sum / p->n)).text, ms(least).text,
-                ms(most).text, label);
+        fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", part[k], ms(n > 0 ? (int64_t)(sum / n) : EK_TRACE_UNKNOWN).text,
+                ms(n > 0 ? least : EK_TRACE_UNKNOWN).text, ms(most).text, n > 0 ? label : "-");
     }
 }
 
@@ -386,7 +389,7 @@ static void print_operators(const page *p)
         fprintf(p->out, "  %8" PRId64 "  %10s", op->count, ms(op->total).text);
         fprintf(p->out, "  %6s", ek__fixed(op->ratio, 1).text);
         fprintf(p->out, "  %10s", ek__fixed(op->average / 1000, 1).text);
-        fprintf(p->out, "  %10s\n", ek__fixed((double)ek__known(op->max) / 1000, 1).text);
+        fprintf(p->out, "  %10s\n", ek__fixed(op->max == EK_TRACE_UNKNOWN ? NAN : (double)op->max / 1000, 1).text);
     }
     for (int i = 0; i < ops->n_outliers && i < 3; i++) {
         const ek_trace_outlier *one = &ops->outlier[i];

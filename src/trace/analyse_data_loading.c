@@ -128,7 +128,7 @@ static void fill_steps(const running *work, const ek__intervals *of_step, ek_tra
         if (step->from_table)
             continue;
         step->data_loading = ek__intervals_length(&of_step[i]);
-        step->data_loading_idle = idle_part(work, &of_step[i]);
+        step->data_loading_idle = rank->has_device_events ? idle_part(work, &of_step[i]) : EK_TRACE_UNKNOWN;
         if (step->host_step == EK_TRACE_UNKNOWN)
             continue;
         loading = ek__ns_add(loading, step->data_loading);
