@@ -115,9 +115,10 @@ static void print_step_names(const page *p)
 static void print_step_time(const page *p)
 {
     char words[EK_TRACE_STEP_WORDS];
-    ek_trace_step_time step = ek_trace_run_step(p->run);
+    bool alone = p->n == 1 && p->run->n_ranks > 1; /* --rank */
+    ek_trace_step_time step = alone ? ek_trace_rank_step(p->rank[0]) : ek_trace_run_step(p->run);
     if (step.n_steps > 0)
-        fprintf(p->out, "a step takes %s ms: %s\n", ms(step.ns).text,
+        fprintf(p->out, "a step takes %s ms%s: %s\n", ms(step.ns).text, alone ? " on this rank" : "",
                 ek_trace_step_words(p->run, &step, words, sizeof words));
 }
 
@@ -184,8 +185,9 @@ static void print_extremes(const page *p)
         }
         char label[32];
         ek__rank_label(p->run, at, label, sizeof label);
-        fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", part[k], ms(n > 0 ? (int64_t)(sum / n) : EK_TRACE_UNKNOWN).text,
-                ms(n > 0 ? least : EK_TRACE_UNKNOWN).text, ms(most).text, n > 0 ? label : "-");
+        fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", part[k],
+                ms(n > 0 ? (int64_t)(sum / n) : EK_TRACE_UNKNOWN).text, ms(n > 0 ? least : EK_TRACE_UNKNOWN).text,
+                ms(most).text, n > 0 ? label : "-");
     }
 }
 
