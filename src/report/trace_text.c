@@ -115,9 +115,10 @@ static void print_step_names(const page *p)
 static void print_step_time(const page *p)
 {
     char words[EK_TRACE_STEP_WORDS];
-    ek_trace_step_time step = ek_trace_run_step(p->run);
+    bool alone = p->n == 1 && p->run->n_ranks > 1; /* --rank */
+    ek_trace_step_time step = alone ? ek_trace_rank_step(p->rank[0]) : ek_trace_run_step(p->run);
     if (step.n_steps > 0)
-        fprintf(p->out, "a step takes %s ms: %s\n", ms(step.ns).text,
+        fprintf(p->out, "a step takes %s ms%s: %s\n", ms(step.ns).text, alone ? " on this rank" : "",
                 ek_trace_step_words(p->run, &step, words, sizeof words));
 }
 
@@ -168,12 +169,15 @@ static void print_extremes(const page *p)
     fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", "over all ranks (ms)", "mean", "least", "most", "most on");
     for (int k = 0; k < 4; k++) {
         double sum = 0;
-        int64_t least = INT64_MAX, most = -1;
+        int n = 0;
+        int64_t least = INT64_MAX, most = EK_TRACE_UNKNOWN;
         const ek_trace_rank *at = p->rank[0];
         for (int i = 0; i < p->n; i++) {
             const ek_trace_breakdown *b = ek__rank_breakdown(p->rank[i]);
-            const int64_t value[] = {ek__rank_step(p->rank[i]), ek__known(b->computing),
-                                     ek__known(b->communication_not_overlapped), ek__known(b->free)};
+            const int64_t value[] = {ek__rank_step(p->rank[i]), b->computing, b->communication_not_overlapped, b->free};
+            if (value[k] == EK_TRACE_UNKNOWN)
+                continue;
+            n++;
             sum += (double)value[k];
             least = value[k] < least ? value[k] : least;
             at = value[k] > most ? p->rank[i] : at;
@@ -181,8 +185,9 @@ static void print_extremes(const page *p)
         }
         char label[32];
         ek__rank_label(p->run, at, label, sizeof label);
-        fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", part[k], ms((int64_t)(sum / p->n)).text, ms(least).text,
-                ms(most).text, label);
+        fprintf(p->out, "%-24s  %10s  %10s  %10s  %s\n", part[k],
+                ms(n > 0 ? (int64_t)(sum / n) : EK_TRACE_UNKNOWN).text, ms(n > 0 ? least : EK_TRACE_UNKNOWN).text,
+                ms(most).text, n > 0 ? label : "-");
     }
 }
 
@@ -386,7 +391,7 @@ static void print_operators(const page *p)
         fprintf(p->out, "  %8" PRId64 "  %10s", op->count, ms(op->total).text);
         fprintf(p->out, "  %6s", ek__fixed(op->ratio, 1).text);
         fprintf(p->out, "  %10s", ek__fixed(op->average / 1000, 1).text);
-        fprintf(p->out, "  %10s\n", ek__fixed((double)ek__known(op->max) / 1000, 1).text);
+        fprintf(p->out, "  %10s\n", ek__fixed(op->max == EK_TRACE_UNKNOWN ? NAN : (double)op->max / 1000, 1).text);
     }
     for (int i = 0; i < ops->n_outliers && i < 3; i++) {
         const ek_trace_outlier *one = &ops->outlier[i];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trace/device.h"
+#include "trace/tables.h"
 
 /* First start and last end of events. */
 typedef struct extent {
@@ -451,8 +452,27 @@ static bool is_known_category(const char *name)
     return false;
 }
 
+/* Without device events nothing that the device did is known; what the host did stays. */
+static void forget_device(ek_trace_rank *rank)
+{
+    for (int i = 0; i < rank->n_steps; i++) {
+        ek_trace_step *step = &rank->step[i], cleared;
+        if (step->from_table)
+            continue;
+        ek__step_clear(&cleared);
+        cleared.name = step->name;
+        cleared.warm_up = step->warm_up;
+        cleared.host_start = step->host_start;
+        cleared.host_step = step->host_step;
+        cleared.start = step->start;
+        cleared.end = step->end;
+        *step = cleared;
+    }
+}
+
 static ek_status note_no_device_events(const ek__trace *trace, ek_trace_rank *rank, ek_error *err)
 {
+    forget_device(rank);
     ek_status status = ek__rank_note(rank, err, "no device events: what the device did cannot be said");
     for (int i = 0; status == EK_OK && i < trace->counts.n_categories; i++) {
         const ek_trace_category *category = &trace->counts.category[i];

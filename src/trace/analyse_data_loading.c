@@ -45,14 +45,47 @@ static ek_status sum_by_name(const ek__trace *trace, ek_trace_rank *rank, ek_err
 
 /* ---- per step ---- */
 
-static bool add_to_steps(const ek__trace *trace, ek__step_finder *finder, ek__intervals *of_step)
+/* The time that is a step's: its mark, else from its begin to the next one's. False when it has none. */
+static bool extent_of(const ek_trace_rank *rank, int index, ek__interval *out)
+{
+    const ek_trace_step *step = &rank->step[index];
+    bool begin_to_begin, marked = step->host_start != EK_TRACE_UNKNOWN && step->host_step != EK_TRACE_UNKNOWN;
+    if (step->from_table || (!marked && step->start == EK_TRACE_UNKNOWN))
+        return false;
+    int64_t length = ek_trace_step_length(rank, index, &begin_to_begin);
+    int64_t start = marked ? step->host_start : step->start;
+    *out = (ek__interval){start, marked           ? ek__ns_add(start, step->host_step)
+                                 : begin_to_begin ? ek__ns_add(start, length)
+                                                  : step->end};
+    return true;
+}
+
+/* What of a step's time the host spent in iterators. One that begins in the step before, or ends behind, counts with
+ * what lies inside. `reach`: the longest iterator. */
+static bool add_to_step(const ek__trace *trace, const ek__interval *extent, int64_t reach, ek__intervals *of_step)
 {
     ek__slice slice = trace->of[EK__EVENT_DATA];
-    for (size_t i = 0; i < slice.n; i++) {
-        int step = ek__step_at(finder, slice.event[i].start);
-        if (step >= 0 && !ek__intervals_add(&of_step[step], slice.event[i].start, ek__event_end(&slice.event[i])))
+    for (size_t i = ek__slice_lower(slice, ek__ns_sub(extent->start, reach));
+         i < slice.n && slice.event[i].start < extent->end; i++) {
+        int64_t start = slice.event[i].start, end = ek__event_end(&slice.event[i]);
+        start = start > extent->start ? start : extent->start;
+        end = end < extent->end ? end : extent->end;
+        if (end > start && !ek__intervals_add(of_step, start, end))
             return false;
     }
+    return true;
+}
+
+static bool add_to_steps(const ek__trace *trace, const ek_trace_rank *rank, ek__intervals *of_step)
+{
+    ek__slice slice = trace->of[EK__EVENT_DATA];
+    ek__interval extent;
+    int64_t reach = 0;
+    for (size_t i = 0; i < slice.n; i++)
+        reach = slice.event[i].duration > reach ? slice.event[i].duration : reach;
+    for (int i = 0; i < rank->n_steps; i++)
+        if (extent_of(rank, i, &extent) && !add_to_step(trace, &extent, reach, &of_step[i]))
+            return false;
     return true;
 }
 
@@ -92,8 +125,10 @@ static void fill_steps(const running *work, const ek__intervals *of_step, ek_tra
     int64_t loading = 0, host = 0;
     for (int i = 0; i < rank->n_steps; i++) {
         ek_trace_step *step = &rank->step[i];
+        if (step->from_table)
+            continue;
         step->data_loading = ek__intervals_length(&of_step[i]);
-        step->data_loading_idle = idle_part(work, &of_step[i]);
+        step->data_loading_idle = rank->has_device_events ? idle_part(work, &of_step[i]) : EK_TRACE_UNKNOWN;
         if (step->host_step == EK_TRACE_UNKNOWN)
             continue;
         loading = ek__ns_add(loading, step->data_loading);
@@ -114,20 +149,18 @@ static bool make_running(const ek__intervals *set, running *out)
 static ek_status sum_by_step(const ek__trace *trace, const ek_trace_options *options, ek_trace_rank *rank,
                              ek_error *err)
 {
-    ek__step_finder finder = {0};
     ek__device_sets sets = {0};
     running work = {0};
     ek__intervals *of_step = ek__alloc((size_t)rank->n_steps, sizeof *of_step);
-    ek_status status = of_step ? ek__step_finder_make_host(rank, &finder, err) : ek__no_memory(err);
+    ek_status status = of_step ? EK_OK : ek__no_memory(err);
     if (status == EK_OK)
         status = ek__device_sets_make(trace, options, &sets, err);
-    if (status == EK_OK && (!add_to_steps(trace, &finder, of_step) || !make_running(&sets.work, &work)))
+    if (status == EK_OK && (!add_to_steps(trace, rank, of_step) || !make_running(&sets.work, &work)))
         status = ek__no_memory(err);
     if (status == EK_OK)
         fill_steps(&work, of_step, rank);
     free(work.before);
     ek__device_sets_clear(&sets);
-    ek__step_finder_clear(&finder);
     for (int i = 0; of_step && i < rank->n_steps; i++)
         ek__intervals_clear(&of_step[i]);
     free(of_step);

@@ -34,6 +34,8 @@ static void sum_steps(const ek_trace_rank *rank, ek_trace_dispatch *d)
         const ek_trace_step *step = &rank->step[i];
         if (step->warm_up || step->from_table)
             continue;
+        if (step->host_bound == EK_TRACE_UNKNOWN) /* no device events */
+            continue;
         d->host_bound = ek__ns_add(d->host_bound, step->host_bound);
         d->step_time = ek__ns_add(d->step_time, time_of(step));
     }

@@ -76,7 +76,7 @@ typedef struct gap_walk {
 
 static const gap no_gap = {.launch = EK_TRACE_UNKNOWN, .step = -1};
 
-/* A gap belongs to the step in which it begins; for Kineto, to that of what ends it. */
+/* A gap belongs to the step in which it begins; for Kineto with step marks, to that of what ends it. */
 static void close_gap(gap_walk *w)
 {
     w->open.start = w->busy->at[w->next - 1].end;
@@ -110,7 +110,7 @@ static void walk_gaps(gap_walk *w)
             continue;
         if (launch != EK_TRACE_UNKNOWN && (w->open.launch == EK_TRACE_UNKNOWN || launch < w->open.launch))
             w->open.launch = launch;
-        if (trace->producer == EK_PRODUCER_KINETO && w->open.step < 0)
+        if (w->finder->by_launch && w->open.step < 0)
             w->open.step = ek__step_of(w->finder, e);
     }
     while (w->next < w->busy->n)

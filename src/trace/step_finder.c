@@ -44,8 +44,14 @@ static ek_status make(const ek_trace_rank *rank, bool host, bool open, ek__step_
         return ek__no_memory(err);
     for (int i = 0; i < rank->n_steps; i++) {
         ek__step_window window = {.step = i};
-        if (window_of(&rank->step[i], host, open, &window))
-            finder.window[finder.n++] = window;
+        bool begin_to_begin = false;
+        int64_t length = ek_trace_step_length(rank, i, &begin_to_begin);
+        if (!window_of(&rank->step[i], host, open, &window))
+            continue;
+        /* Without a mark a step lasts until the next one: what is idle between them is in it. */
+        if (begin_to_begin && rank->step[i].host_start == EK_TRACE_UNKNOWN && !rank->step[i].from_table)
+            window.last = ek__ns_add(window.start, length - 1);
+        finder.window[finder.n++] = window;
     }
     sort_windows(&finder);
     *out = finder;

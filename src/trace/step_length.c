@@ -124,13 +124,11 @@ const char *ek_trace_step_words(const ek_trace_run *run, const ek_trace_step_tim
     else if (time->rank >= 0 && run->n_ranks > 1)
         used += snprintf(text + used, room - (size_t)used, " of trace %d, the longest of %d", time->rank, run->n_ranks);
     if (alone == 0)
-        snprintf(text + used, room - (size_t)used, ", each from its begin to the next one's");
+        snprintf(text + used, room - (size_t)used, "; begin to begin");
     else if (time->n_begin_to_begin == 0)
-        snprintf(text + used, room - (size_t)used, ", %sby %s own length, since no recorded step follows",
-                 time->n_steps > 1 ? "each " : "", "its");
+        snprintf(text + used, room - (size_t)used, "; %s own length, no recorded step follows",
+                 alone == 1 ? "its" : "their");
     else
-        snprintf(text + used, room - (size_t)used,
-                 ", from begin to begin; %d that no recorded step follows %s as long as the others, or longer", alone,
-                 alone == 1 ? "counts" : "count");
+        snprintf(text + used, room - (size_t)used, "; begin to begin, %d without a follower at least as long", alone);
     return text;
 }

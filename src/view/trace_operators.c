@@ -53,7 +53,7 @@ static void put_operators(const ek_trace_run *run, int at, const char *id, const
         ek__cell_int(x, op->min);
         ek__cell_real(x, op->average);
         ek__cell_int(x, op->max);
-        ek__cell_int(x, op->wait > 0 ? op->wait : INT64_MIN);
+        ek__cell_int(x, op->wait);
         ek__cell_real(x, op->ratio);
         ek__cell_text(x, op->family);
         ek__row_end(x);
