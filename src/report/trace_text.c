@@ -468,7 +468,10 @@ static void print_sites(const page *p, const ek_trace_tracker *tracker)
         const ek_trace_tracker_site *site = &tracker->site[i];
         fprintf(p->out, "  %10s  %10s   %10s  ", mb(site->live_bytes).text, mb(site->held_bytes).text,
                 mb(site->never_freed_bytes).text);
-        fprintf(p->out, "%.160s (%.80s)\n", site->place, site->layer);
+        ek__print_name(site->place, p->out);
+        fputs(" (", p->out);
+        ek__print_name(site->layer, p->out);
+        fputs(")\n", p->out);
     }
 }
 

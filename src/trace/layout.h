@@ -59,6 +59,8 @@ ek_status ek__search_walk(ek__search *search, const char *const *path, int n_pat
 bool ek__type_of_name(const char *name, ek__file_type *type);
 /** The type that its beginning tells; `strict`: JSON only when it shows events. */
 bool ek__type_of_content(const char *path, bool strict, ek__file_type *type);
+/** Has a CSV the header of the memory tracker's tasks? */
+bool ek__begins_with_tasks(const char *path);
 
 /** Folder of a path, its last part; both of a part. */
 ek__path_part ek__folder_of(ek__path_part path);

@@ -1,6 +1,7 @@
 /* What a file is by its beginning: JSON or gzip is taken for a trace, a table by the columns of its header. Looks at
  * the first kilobytes only, so that a folder of large files is told quickly. */
 #define ZLIB_CONST
+#include <stdio.h>
 #include <string.h>
 
 #include <zlib.h>
@@ -100,4 +101,14 @@ bool ek__type_of_content(const char *path, bool strict, ek__file_type *type)
     if (packed || strict)
         return false;
     return type_of_header(from, (size_t)n - (size_t)(from - bytes), type);
+}
+
+bool ek__begins_with_tasks(const char *path)
+{
+    char line[BEGINNING + 1] = "";
+    FILE *file = fopen(path, "rb");
+    bool read = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    return read && has(line, "time_stamp") && has(line, "task_name");
 }

@@ -138,8 +138,7 @@ static ek_status look_at(ek__search *search, const char *path, const char *name,
         return ek__no_memory(err);
     bool known = ek__type_of_name(name, &type);
     /* Many programs write a task.csv. */
-    if (known && type == EK__FILE_memory_task &&
-        !(ek__type_of_content(path, false, &type) && type == EK__FILE_memory_task))
+    if (known && type == EK__FILE_memory_task && !ek__begins_with_tasks(path))
         return EK_OK;
     if (!known && (n < 5 || strcmp(name + n - 5, ".json") != 0 || !ek__type_of_content(path, true, &type)))
         return EK_OK;

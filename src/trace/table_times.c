@@ -110,10 +110,16 @@ static void fill_breakdown(const part *p, bool kernels, ek_trace_step *step)
     own->free = own->total - own->busy;
 }
 
+/* Steps whose wait is known between two bounds only. */
+typedef struct unsure {
+    int n;
+    const char *step; /* the first */
+    int64_t least, most;
+} unsure;
+
 /* How much of the receives lies outside computing, when only step_trace_time's sums tell of computing: at least what
  * its overlap cannot hide, at most what it leaves exposed. */
-static ek_status exposed_by_sums(const part *p, const ek_trace_step *step, ek_trace_rank *rank, int64_t *exposed,
-                                 ek_error *err)
+static int64_t exposed_by_sums(const part *p, const ek_trace_step *step, unsure *open)
 {
     const ek_trace_breakdown *own = &step->own;
     int64_t receives = ek__intervals_length(&p->receives), least = 0, most = receives;
@@ -122,19 +128,29 @@ static ek_status exposed_by_sums(const part *p, const ek_trace_step *step, ek_tr
     if (own->communication_not_overlapped != EK_TRACE_UNKNOWN && own->communication_not_overlapped < most)
         most = own->communication_not_overlapped;
     least = least < most ? least : most;
-    *exposed = least == most ? most : EK_TRACE_UNKNOWN;
     if (least == most)
-        return EK_OK;
-    return ek__rank_note(rank, err,
-                         "step %s waits between %.2f and %.2f ms for another stage: which receives computing hides is "
-                         "not told; give kernel_details.csv, too",
-                         *step->name ? step->name : "-", (double)least / 1e6, (double)most / 1e6);
+        return most;
+    if (open->n++ == 0) {
+        open->step = step->name;
+        open->least = least;
+        open->most = most;
+    }
+    return EK_TRACE_UNKNOWN;
 }
 
-static ek_status fill_step(const part *p, bool kernels, bool other_table, ek_trace_rank *rank, ek_trace_step *step,
-                           ek_error *err)
+static ek_status note_unsure(const unsure *open, ek_trace_rank *rank, ek_error *err)
 {
-    ek_status status = EK_OK;
+    if (open->n == 0)
+        return EK_OK;
+    return ek__rank_note(rank, err,
+                         "how long %d step%s waited for another stage is not known, as no table tells which receives "
+                         "computing hides: step %s between %.2f and %.2f ms; give kernel_details.csv, too",
+                         open->n, open->n == 1 ? "" : "s", *open->step ? open->step : "-", (double)open->least / 1e6,
+                         (double)open->most / 1e6);
+}
+
+static void fill_step(const part *p, bool kernels, bool other_table, ek_trace_step *step, unsure *open)
+{
     bool by_kernels = !step->source || strcmp(step->source, "step_trace_time") != 0;
     if (other_table && by_kernels)
         fill_breakdown(p, kernels, step);
@@ -142,15 +158,12 @@ static ek_status fill_step(const part *p, bool kernels, bool other_table, ek_tra
     step->receive = p->receive;
     step->n_sends = p->n_sends;
     step->send = p->send;
-    if (kernels)
-        step->receive_exposed = ek__intervals_without(&p->receives, &p->computing);
-    else
-        status = exposed_by_sums(p, step, rank, &step->receive_exposed, err);
+    step->receive_exposed =
+        kernels ? ek__intervals_without(&p->receives, &p->computing) : exposed_by_sums(p, step, open);
     step->pipeline_wait = step->receive_exposed;
     step->span = kernels ? p->last - p->first : step->own.total;
     if (step->span != EK_TRACE_UNKNOWN && step->pipeline_wait != EK_TRACE_UNKNOWN)
         step->own_stage = ek__ns_sub(step->span, step->pipeline_wait);
-    return status;
 }
 
 /* ---- all steps ---- */
@@ -174,7 +187,7 @@ static bool kernels_list_communication(const ek__table_times *times)
 
 /* The executions [from, to) of one step. */
 static ek_status finish_one(const ek__table_times *times, size_t from, size_t to, bool alone, bool only_kernels,
-                            ek_trace_rank *rank, ek_error *err)
+                            ek_trace_rank *rank, unsure *open, ek_error *err)
 {
     const ek__table_in in = {.rank = rank};
     part p = {0};
@@ -194,7 +207,7 @@ static ek_status finish_one(const ek__table_times *times, size_t from, size_t to
     if (status == EK_OK && p.any && (alone || *name))
         status = ek__table_step(&in, name, alone, &step, err);
     if (status == EK_OK && step)
-        status = fill_step(&p, kernels, other, rank, step, err);
+        fill_step(&p, kernels, other, step, open);
     clear_part(&p);
     return status;
 }
@@ -202,6 +215,7 @@ static ek_status finish_one(const ek__table_times *times, size_t from, size_t to
 ek_status ek__table_times_finish(ek__table_times *times, ek_trace_rank *rank, ek_error *err)
 {
     bool only_kernels = kernels_list_communication(times);
+    unsure open = {0};
     if (times->n > 0)
         qsort(times->at, times->n, sizeof *times->at, by_step_and_start);
     bool alone = times->n > 0 && times->at[0].step == times->at[times->n - 1].step;
@@ -209,7 +223,7 @@ ek_status ek__table_times_finish(ek__table_times *times, ek_trace_rank *rank, ek
     for (size_t from = 0, to; from < times->n && status == EK_OK && rank->n_steps < EK__MAX_TABLE_STEPS; from = to) {
         for (to = from + 1; to < times->n && times->at[to].step == times->at[from].step;)
             to++;
-        status = finish_one(times, from, to, alone, only_kernels, rank, err);
+        status = finish_one(times, from, to, alone, only_kernels, rank, &open, err);
     }
-    return status;
+    return status == EK_OK ? note_unsure(&open, rank, err) : status;
 }

@@ -278,7 +278,7 @@ static void says_what_sums_leave_open(void **state)
     assert_us(step->receive, 12000);
     assert_int_equal(step->pipeline_wait, EK_TRACE_UNKNOWN);
     assert_int_equal(step->own_stage, EK_TRACE_UNKNOWN);
-    assert_true(has_note("between 6.00 and 8.00 ms"));
+    assert_true(has_note("step 7 between 6.00 and 8.00 ms"));
     ek_trace_run_clear(&run);
     unlink(below("ASCEND_PROFILER_OUTPUT/step_trace_time.csv"));
     /* Alone: the step is there, and what is computed in it unknown. */

@@ -152,6 +152,8 @@ static void put_tables(const char *run, int rank)
          "0\n"},
         {"operator_memory.csv",
          "Name,Size(KB),Allocation Time(us),Release Time(us)\nconv,12.5,1000,1100\nadd,4,1000,\n"},
+        {"task.csv", "time_stamp,task_name,node_name,graph_name,\n1,LoadWeights,,g,\n4,A,,g,\n6,B,,g,\n8,A,,g,\n10,B,,"
+                     "g,\n12,A,,g,\n13,B,,g,\n"},
         {"npu_module_mem.csv",
          "Component,Timestamp(us),Total Reserved(MB),Device\nRUNTIME,1,2.5,NPU:0\nHCCL,2,8,NPU:0\n"},
     };
@@ -437,6 +439,19 @@ static void any_allocation_of_an_ascend_run_may_fail(void **state)
     fail_each(below("two"), &options, 300);
 }
 
+static void any_allocation_of_halves_may_fail(void **state)
+{
+    (void)state;
+    const ek_trace_options options = {.n_threads = 1};
+    put_file(
+        below("halves.pt.trace.json"),
+        "{\"schemaVersion\": 1, \"traceEvents\": [{\"ph\": \"B\", \"name\": \"k\", \"cat\": \"kernel\", \"pid\": 0, "
+        "\"tid\": 7, \"ts\": 1}, {\"ph\": \"B\", \"name\": \"l\", \"cat\": \"kernel\", \"pid\": 0, \"tid\": 7, \"ts\": "
+        "2}, "
+        "{\"ph\": \"E\", \"pid\": 0, \"tid\": 7, \"ts\": 9}]}");
+    fail_each(below("halves.pt.trace.json"), &options, 20);
+}
+
 static void any_allocation_of_tables_alone_may_fail(void **state)
 {
     (void)state;
@@ -467,6 +482,7 @@ int main(void)
         cmocka_unit_test(it_can_be_stopped_at_any_time),
         cmocka_unit_test(any_allocation_of_an_ascend_run_may_fail),
         cmocka_unit_test(any_allocation_of_tables_alone_may_fail),
+        cmocka_unit_test(any_allocation_of_halves_may_fail),
         cmocka_unit_test(any_allocation_of_a_kineto_run_may_fail),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
