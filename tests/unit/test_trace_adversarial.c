@@ -585,6 +585,24 @@ static void causes_are_causes(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static void the_split_stands_in_the_rank(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/evenkeel_adversary_XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    waiting_told_by_table();
+    read_folder(&cases[0]);
+    assert_int_equal(run.rank[0].exposure.exposed, 99970000);
+    assert_int_equal(run.rank[0].exposure.transfer, 4040000);
+    assert_int_equal(run.rank[0].exposure.wait, 95930000);
+    assert_int_equal(run.rank[0].exposure.unknown, 0);
+    assert_int_equal(run.rank[0].communication.collective[0].transit, 4040000);
+    ek_trace_run_clear(&run);
+    char command[512];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+}
+
 /* Stage 1 waits 9.99 ms for the first micro-batch, stage 0 30.5 ms for the first gradients. */
 static void sides_of_a_pipeline_are_paired(void **state)
 {
@@ -672,6 +690,8 @@ static void check_parts(const char *name)
             e.exposed > (double)rank->mean.communication_not_overlapped + 1000)
             fail_msg("%s: %.3f us exposed of %.3f", name, e.exposed / 1e3,
                      (double)rank->mean.communication_not_overlapped / 1e3);
+        assert_true(fabs((double)rank->exposure.transfer - e.transfer) <= 1);
+        assert_true(fabs((double)rank->exposure.exposed - e.exposed) <= 1);
         most = fmax(most, e.transfer);
     }
     for (int i = 0; i < run.n_findings; i++)
@@ -723,9 +743,9 @@ static void no_reference_trace_promises_its_waiting(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(causes_are_causes),
-                                       cmocka_unit_test(sides_of_a_pipeline_are_paired),
-                                       cmocka_unit_test(no_reference_trace_promises_its_waiting),
-                                       cmocka_unit_test(kernels_that_communicate_are_known)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(causes_are_causes), cmocka_unit_test(the_split_stands_in_the_rank),
+        cmocka_unit_test(sides_of_a_pipeline_are_paired), cmocka_unit_test(no_reference_trace_promises_its_waiting),
+        cmocka_unit_test(kernels_that_communicate_are_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
