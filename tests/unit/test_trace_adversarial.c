@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "trace/links.h"
 #include "trace/rank.h"
 
 enum { ROOM = 1 << 18, MAX_SAID = 4 };
@@ -257,6 +258,7 @@ static const char *const communicate[] = {
     "void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*, long*)",
     "void deep_ep::internode_ll::combine<false, 7168, 9>(void*, void*)",
     "void ep::internode::notify_dispatch<true, 4>(int const*)",
+    "void deep_ep::low_latency::barrier<8>(int*)",
     "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*, unsigned long)",
     "void (anonymous namespace)::multimem_all_gather_kernel<16>(char*)",
     "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData*)",
@@ -585,6 +587,23 @@ static void causes_are_causes(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static void links_within_a_device_are_known(void **state)
+{
+    (void)state;
+    static const struct {
+        ek_trace_link link;
+        bool local;
+    } links[] = {
+        {{.link = "g:3-3", .transport = "HCCS"}, true},   {{.link = "rank0:1-1:SDMA", .transport = "SDMA"}, true},
+        {{.link = "g:0-1", .transport = "LOCAL"}, true},  {{.link = "12-12", .transport = NULL}, true},
+        {{.link = "g:11-1", .transport = "HCCS"}, false}, {{.link = "g:1-11", .transport = "HCCS"}, false},
+        {{.link = "1-1-1", .transport = "RDMA"}, false},  {{.link = "", .transport = "RDMA"}, false},
+    };
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++)
+        if (ek__link_is_local(&links[i].link) != links[i].local)
+            fail_msg("%s", links[i].link.link);
+}
+
 static void the_split_stands_in_the_rank(void **state)
 {
     (void)state;
@@ -743,9 +762,11 @@ static void no_reference_trace_promises_its_waiting(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(causes_are_causes), cmocka_unit_test(the_split_stands_in_the_rank),
-        cmocka_unit_test(sides_of_a_pipeline_are_paired), cmocka_unit_test(no_reference_trace_promises_its_waiting),
-        cmocka_unit_test(kernels_that_communicate_are_known)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(causes_are_causes),
+                                       cmocka_unit_test(the_split_stands_in_the_rank),
+                                       cmocka_unit_test(links_within_a_device_are_known),
+                                       cmocka_unit_test(sides_of_a_pipeline_are_paired),
+                                       cmocka_unit_test(no_reference_trace_promises_its_waiting),
+                                       cmocka_unit_test(kernels_that_communicate_are_known)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
