@@ -26,7 +26,7 @@ static const cli_option options[] = {
      "beginning of the names that wait for another stage (docs/trace.md lists those known); may be "
      "repeated",
      NULL},
-    {"collective", "TEXT", "text in the names of GPU kernels that communicate (nccl, rccl); may be repeated", NULL},
+    {"collective", "TEXT", "text in the names of further GPU kernels that communicate; may be repeated", NULL},
     {"host-bound-share", "SHARE", "idle time for the host from which a rank counts as host bound (0.1)", NULL},
     {"stages", "N", "pipeline stages, when the files do not tell: ranks are split in order", "ranks"},
     {"rank", "N", "show this rank alone, in full", NULL},

@@ -272,6 +272,16 @@ typedef struct ek_trace_collective {
     int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
 } ek_trace_collective;
 
+/** Exposed communication of a rank but pipeline traffic, nanoseconds of the mean step: exposed = transfer + wait +
+ *  unknown. */
+typedef struct ek_trace_exposure {
+    int64_t exposed;
+    int64_t transfer; /**< at most: what overlapping could hide */
+    int64_t wait;     /**< at least: for ranks that came later */
+    int64_t unknown;  /**< nothing tells which of both */
+    bool at_most;     /**< not all ranks of a group were there to compare, so the transfer may hold more waiting */
+} ek_trace_exposure;
+
 /** Collectives of one kind, group and size, summed. */
 typedef struct ek_trace_collective_sum {
     const char *key;   /**< "allreduce|Float|2049000|2049000|2", kernel name up to "(", or hcom type */
@@ -456,6 +466,7 @@ typedef struct ek_trace_rank {
     ek_trace_recompute recompute;
     ek_trace_operators operators;
     ek_trace_communication communication;
+    ek_trace_exposure exposure;
     ek_trace_data data;
     ek_trace_memory memory;
     ek_trace_mark *mark;       /**< [n_marks], by start */

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "trace/analysis.h"
+#include "trace/rank.h"
 
 static const double gradients_from = 0.3, weights_until = 0.6;
 enum { MAX_CLASSES = 256 }; /* of a rank; further groups are not looked at */
@@ -67,11 +68,12 @@ static ek__comm_use use_of(const ek_trace_rank *rank, const ek__comm_class *c)
     return EK__USE_LAYER;
 }
 
+/* What nothing tells from waiting is taken for transfer: the replay's, where other ranks are there. */
 static double exposed_transfer(const ek__measured *m, int rank, int collective)
 {
-    double exposed = (double)m->run->rank[rank].communication.collective[collective].exposed;
+    ek__exposure e = ek__collective_exposure(&m->run->rank[rank].communication.collective[collective]);
     double transfer = m->replay ? ek__replay_transfer(m->replay, rank, collective) : NAN;
-    return fmax(0, fmin(exposed, transfer)); /* fmin: the other one when one is NAN */
+    return fmax(0, fmin(e.transfer + e.unknown, transfer)); /* fmin: the other one when one is NAN */
 }
 
 /* @return class index, -1 when there are too many */

@@ -624,6 +624,7 @@ static void put_collective_sums(ek__stream *s, const ek_trace_communication *c)
 
 static void put_collectives(ek__stream *s, const ek_trace_rank *rank)
 {
+    static const char *const exchange[EK_N_EXCHANGES] = {NULL, "p2p", "collective", "unclear"};
     const ek_trace_communication *c = &rank->communication;
     ek__stream_int(s, "n_collectives", c->n_collectives);
     ek__stream_list(s, "collectives", true);
@@ -637,8 +638,21 @@ static void put_collectives(ek__stream *s, const ek_trace_rank *rank)
         ek__stream_us(s, "start_us", one->start);
         ek__stream_us(s, "duration_us", one->duration);
         ek__stream_us(s, "exposed_us", one->exposed);
+        ek__stream_us(s, "transit_us", one->transit);
+        ek__stream_text(s, "exchange", exchange[one->p2p ? EK_EXCHANGE_P2P : one->exchange]);
         ek__stream_end(s);
     }
+    ek__stream_end(s);
+}
+
+static void put_exposure(ek__stream *s, const ek_trace_exposure *e)
+{
+    ek__stream_object(s, "exposure", true);
+    ek__stream_us(s, "exposed_us", e->exposed);
+    ek__stream_us(s, "transfer_us", e->transfer);
+    ek__stream_us(s, "wait_us", e->wait);
+    ek__stream_us(s, "unknown_us", e->unknown);
+    ek__stream_bool(s, "at_most", e->at_most);
     ek__stream_end(s);
 }
 
@@ -992,6 +1006,7 @@ static ek_status put_rank(ek__stream *s, const ek_trace_rank *rank, const ek_tra
     put_comm_summary(s, &rank->communication);
     put_links(s, &rank->communication);
     put_collectives(s, rank);
+    put_exposure(s, &rank->exposure);
     put_data(s, rank);
     put_memory(s, &rank->memory);
     put_marks(s, rank);

@@ -483,6 +483,7 @@ static void put_findings(ek__stream *s, const ek_trace_run *run)
         ek__stream_object(s, NULL, false);
         ek__stream_text(s, "id", finding->id);
         ek__stream_from(s, "rank", finding->rank, 0);
+        ek__stream_from(s, "trace", finding->at, 0);
         ek__stream_from(s, "stage", finding->stage, 0);
         ek__stream_text(s, "step", finding->step);
         ek__stream_real(s, "share", finding->share);

@@ -136,6 +136,8 @@ typedef struct table {
     int n_told;
     ek__device_sets sets;
     int64_t *before;
+    ek__intervals transfers; /* of the tasks of collectives */
+    int64_t *transferred;    /* before each of them */
     ek__step_finder finder;
     ek_trace_collective *at;
     ek_trace_collective_sum *sum; /* [n], one per collective until they are brought together */
@@ -161,6 +163,36 @@ static const ek_trace_collective *told_of(const table *t, const char *name, int6
     return NULL;
 }
 
+/* ---- the tasks of a collective ---- */
+
+/* Nothing waits as long as this for a place that is none. */
+enum { MAX_PLACE = 1 << 20 };
+
+/* The place in the group that the longest wait within the collective is for; -1 without. */
+static int longest_wait(const ek__trace *trace, const ek__event *e)
+{
+    const ek__slice *waits = &trace->of[EK__EVENT_WAIT];
+    const ek__event *longest = NULL;
+    for (size_t i = ek__slice_lower(*waits, e->start); i < waits->n && waits->event[i].start < ek__event_end(e); i++)
+        if (!longest || waits->event[i].duration > longest->duration)
+            longest = &waits->event[i];
+    if (!longest)
+        return -1;
+    char *end;
+    const char *text = ek__trace_name(trace, longest->detail);
+    long place = strtol(text, &end, 10);
+    return end != text && place >= 0 && place < MAX_PLACE ? (int)place : -1;
+}
+
+/* How long its tasks moved data, over all planes at once; unknown where the trace does not have them. Planes of
+ * collectives of other groups at the same time count, too: it is the most that it may be. */
+static int64_t transit_of_tasks(const table *t, const ek__event *e)
+{
+    int64_t ns = covered_before(&t->transfers, t->transferred, ek__event_end(e)) -
+                 covered_before(&t->transfers, t->transferred, e->start);
+    return ns > 0 ? ns : EK_TRACE_UNKNOWN;
+}
+
 static bool fill_one(table *t, const ek__event *e, size_t i)
 {
     ek_trace_collective *c = &t->at[i];
@@ -183,8 +215,12 @@ static bool fill_one(table *t, const ek__event *e, size_t i)
         c->p2p = c->exchange == EK_EXCHANGE_P2P;
     } else
         c->p2p = ek__is_p2p(t->options, c->name) || (told && told->p2p);
-    if (told && told->transit != EK_TRACE_UNKNOWN)
-        c->transit = told->transit < c->duration ? told->transit : c->duration;
+    c->transit = told ? told->transit : EK_TRACE_UNKNOWN;
+    if (c->transit == EK_TRACE_UNKNOWN)
+        c->transit = transit_of_tasks(t, e);
+    if (c->transit > c->duration)
+        c->transit = c->duration;
+    c->last_in_group = longest_wait(t->texts.trace, e);
     t->sum[i] = (ek_trace_collective_sum){.key = key,
                                           .group = c->group,
                                           .p2p = c->p2p,
@@ -330,13 +366,16 @@ static ek_status make_tables(table *t, const ek_trace_options *options, ek__slic
         status = ek__step_finder_make(trace, rank, &t->finder, err);
     if (status != EK_OK)
         return status;
+    if (!ek__intervals_of(trace->of[EK__EVENT_TRANSFER], INT64_MIN, INT64_MAX, &t->transfers))
+        return ek__no_memory(err);
+    t->transferred = running_sums(&t->transfers);
     t->before = running_sums(&t->sets.computing);
     t->texts.name = ek__alloc(trace->n_names, sizeof *t->texts.name);
     t->texts.group = ek__alloc(trace->n_names, sizeof *t->texts.group);
     t->texts.key = ek__alloc(trace->n_names, sizeof *t->texts.key);
     t->sum = ek__alloc(slice.n, sizeof *t->sum);
     t->at = ek__pool_alloc(rank->pool, slice.n, sizeof *t->at);
-    if (!t->before || !t->texts.name || !t->texts.group || !t->texts.key || !t->sum || !t->at)
+    if (!t->before || !t->transferred || !t->texts.name || !t->texts.group || !t->texts.key || !t->sum || !t->at)
         return ek__no_memory(err);
     return fill_tables(t, slice, rank, err);
 }
@@ -354,6 +393,8 @@ ek_status ek__analyse_collectives(const ek__trace *trace, const ek_trace_options
     ek_status status = make_tables(&t, options, slice, rank, err);
     ek__device_sets_clear(&t.sets);
     ek__step_finder_clear(&t.finder);
+    ek__intervals_clear(&t.transfers);
+    free(t.transferred);
     free(t.before);
     free(t.texts.name);
     free(t.texts.group);

@@ -89,7 +89,7 @@ static uint32_t link_number(const ek__span *span)
 typedef struct details {
     ek__span task_type, correlation, operator_name, full_name;
     ek__span external, dims, types; /* of PyTorch */
-    ek__span collective, dtype, in_elements, out_elements, group_size;
+    ek__span collective, dtype, in_elements, out_elements, group_size, peer;
     bool is_subtask;
 } details;
 
@@ -119,6 +119,8 @@ static void take_detail(details *d, const ek__span *key, const ek__span *value)
         d->out_elements = *value;
     else if (EQUALS(key, "Group size"))
         d->group_size = *value;
+    else if (EQUALS(key, "dst rank"))
+        d->peer = *value;
     else if (EQUALS(key, "notify_id") || EQUALS(key, "task type"))
         d->is_subtask = true;
 }
@@ -314,6 +316,20 @@ static void take_task(ek__part *part, const ek__raw_event *raw, const details *d
     push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
 
+/* Shorter waits make no difference, and are most of all tasks. */
+enum { LEAST_WAIT_NS = 10000 };
+
+/* A task of a collective: what tells its waiting from its transfer. */
+static void take_subtask(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
+{
+    bool notify = STARTS(&raw->name, "Notify");
+    if (notify && contains_any_case(&raw->name, "wait") && event->duration >= LEAST_WAIT_NS) {
+        event->detail = d->peer.at ? ek__part_text(part, &d->peer) : 0;
+        push(part, raw, event, EK__EVENT_WAIT, ek__part_text(part, &raw->name));
+    } else if (!notify && event->duration > 0)
+        push(part, raw, event, EK__EVENT_TRANSFER, ek__part_text(part, &raw->name));
+}
+
 static bool take_overlap(ek__part *part, const ek__raw_event *raw, ek__event *event)
 {
     const ek__span *name = &raw->name;
@@ -415,8 +431,10 @@ static void take_plain(ek__part *part, const ek__block *block, const ek__raw_eve
         take_task(part, raw, &d, event);
         return;
     }
-    if (d.is_subtask)
+    if (d.is_subtask) {
+        take_subtask(part, raw, &d, event);
         return;
+    }
     const ek__span *name = &raw->name;
     if (d.full_name.at) {
         part->has_full_names = true;

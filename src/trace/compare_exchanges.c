@@ -51,10 +51,12 @@ static bool end_together(const row *x, const row *y, int64_t k)
     return ek__are_one_collective(apart, a < b ? a : b, a < b ? b : a);
 }
 
+enum { MAX_COMPARED = 2000 }; /* exchanges of a rank: the first ones tell enough */
+
 /* Do the k-th exchanges of most end with those of enough others? O(ranks^2 x exchanges). */
 static bool end_in_groups(const row *rows, int n_rows)
 {
-    int64_t n_together = 0, n_all = 0, n = rows[0].n;
+    int64_t n_together = 0, n_all = 0, n = rows[0].n < MAX_COMPARED ? rows[0].n : MAX_COMPARED;
     int least = n_rows < 3 ? n_rows : 3;
     for (int r = 1; r < n_rows; r++)
         n = rows[r].n < n ? rows[r].n : n;

@@ -252,10 +252,8 @@ static const char *late_text(const judge *j, const exposed *x, double *wait)
         return ek__pool_format(pool, " %s comes last: %.2f ms of the waiting are for it.", ek__who_is(l.rank).text,
                                l.ns / 1e6);
     if (l.place >= 0)
-        return ek__pool_format(pool,
-                               " The rank in place %d of the group comes last and is not among the traces: add its "
-                               "trace.",
-                               l.place);
+        return ek__pool_format(pool, " Its longest waits are for the rank in place %d of the group%s.", l.place,
+                               l.n_group > 0 && l.n_here >= l.n_group ? "" : ": add the trace of that rank");
     if (l.n_group > l.n_here)
         return ek__pool_format(pool,
                                " The rank that comes last is not among the traces, which have %d of the %d ranks of "
@@ -296,6 +294,15 @@ static const char *exposed_advice(const ek__exposure *e)
            "and larger messages, or split the model so that this group is within a node.";
 }
 
+/* Of all collectives together. */
+static const char *kinds_text(const judge *j, const ek_trace_communication *c)
+{
+    int n = 0;
+    for (int i = 0; i < c->n_sums; i++)
+        n += !c->sum[i].p2p;
+    return n > 1 ? ek__pool_format(j->run->pool, "collectives of %d kinds", n) : "collectives";
+}
+
 static const char *use_text(const ek_trace_collective_sum *sum)
 {
     return sum->exchange == EK_EXCHANGE_COLLECTIVE ? ", an all-to-all,"
@@ -315,8 +322,10 @@ static ek_status add_exposed(judge *j, const exposed *x, ek_error *err)
     if (!split || !who)
         return ek__no_memory(err);
     const ek_trace_communication *c = &x->rank->communication;
-    const char *what = x->sum >= 0 ? c->sum[x->sum].key : "collectives of all kinds";
+    const char *what = x->sum >= 0 ? c->sum[x->sum].key : kinds_text(j, c);
     const char *use = x->sum < 0 ? "" : use_text(&c->sum[x->sum]);
+    if (!what)
+        return ek__no_memory(err);
     return add(
         j, "exposed-communication", x->rank, (known_gain ? e->transfer : e->exposed) / whole,
         known_gain ? whole_ns(e->transfer) : EK_TRACE_UNKNOWN,

@@ -250,18 +250,34 @@ void ek__rank_exposures(const ek_trace_rank *rank, ek__exposure *of_sum)
         of_sum[i] = per_step(rank, of_sum[i]);
 }
 
+static void scale(ek__exposure *e, double factor)
+{
+    e->exposed *= factor;
+    e->transfer *= factor;
+    e->wait *= factor;
+    e->unknown *= factor;
+}
+
 ek__exposure ek__rank_exposure(const ek_trace_rank *rank)
 {
     const ek_trace_communication *c = &rank->communication;
-    ek__exposure all = {0};
+    ek__exposure all = {0}, transfers = {0};
     bool timeline = false;
     for (int i = 0; i < c->n_collectives; i++) {
         const ek_trace_collective *one = &c->collective[i];
         timeline |= one->exposed != EK_TRACE_UNKNOWN;
-        if (one->p2p || !ek__collective_counts(rank, one))
+        if (!ek__collective_counts(rank, one))
             continue;
         ek__exposure e = ek__collective_exposure(one);
-        add_exposure(&all, &e);
+        add_exposure(one->p2p ? &transfers : &all, &e);
     }
-    return timeline ? per_step(rank, all) : of_tables(rank);
+    if (!timeline)
+        return of_tables(rank);
+    /* Those at one time count once. */
+    all = per_step(rank, all);
+    double sum = all.exposed + per_step(rank, transfers).exposed;
+    double both = (double)rank->mean.communication_not_overlapped;
+    if (rank->mean.communication_not_overlapped > 0 && sum > both)
+        scale(&all, both / sum);
+    return all;
 }

@@ -68,7 +68,8 @@ ek__exposure ek__collective_exposure(const ek_trace_collective *c);
 /** Does the collective count for means: is it in a step that is no warm-up, or are there no steps? */
 bool ek__collective_counts(const ek_trace_rank *rank, const ek_trace_collective *c);
 /** Mean over the steps that count of all collectives of a rank but pipeline traffic; of ranks without a timeline, of
- *  their tables' totals. O(collectives). */
+ *  their tables' totals. No more than the mean step has exposed communication, where collectives ran side by side.
+ *  O(collectives). */
 ek__exposure ek__rank_exposure(const ek_trace_rank *rank);
 /** The same of each of its sums. `of_sum` [n_sums]. O(collectives). */
 void ek__rank_exposures(const ek_trace_rank *rank, ek__exposure *of_sum);

@@ -21,6 +21,9 @@ typedef enum ek__event_kind {
     EK__EVENT_COPY,       /**< device: memory copy */
     EK__EVENT_SET,        /**< device: memset */
     EK__EVENT_TASK,       /**< device: waits, records, notifies, placeholders: in the span, in no sum */
+    EK__EVENT_WAIT,       /**< device: a collective's task waits for another rank, 10 us or more. detail: that rank's
+                               place in the group */
+    EK__EVENT_TRANSFER,   /**< device: a collective's task moves or reduces data */
     EK__EVENT_COMPUTING,  /**< Overlap Analysis, four kinds */
     EK__EVENT_COMMUNICATION,
     EK__EVENT_NOT_OVERLAPPED,

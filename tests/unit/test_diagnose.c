@@ -76,6 +76,7 @@ static void add_collective(made *m, int rank, const char *name, int step, double
                                                               .start = (int64_t)((step * 100 + start_ms) * MS),
                                                               .duration = (int64_t)(length_ms * MS),
                                                               .exposed = (int64_t)(exposed_ms * MS),
+                                                              .transit = EK_TRACE_UNKNOWN,
                                                               .step = step};
 }
 
@@ -185,6 +186,28 @@ static void gradients_hide_but_for_a_bucket(void **state)
     for (int i = 0; i < 4; i++) /* no more than there is computing to hide it */
         layer[i].backward.busy_median = 2 * MS;
     check_gain(&m, "exposed-communication", 8);
+}
+
+/* The same call, of whose 20 ms 12 wait for other ranks: only the transfer is a loss and can be won. */
+static void waiting_is_no_gain(void **state)
+{
+    (void)state;
+    ek_trace_layer layer[4];
+    made m;
+    make_run(&m, 1);
+    for (int i = 0; i < 4; i++)
+        layer[i] = (ek_trace_layer){.role = EK_TRACE_BODY, .backward = {.n = 1, .busy_median = 10 * MS}};
+    m.rank[0].layers = (ek_trace_layers){.n = 4, .layer = layer};
+    for (int s = 0; s < N_STEPS; s++) {
+        add_collective(&m, 0, "hcom_allReduce__7_0_1", s, 80, 20, 20);
+        m.collective[0][s].transit = 8 * MS;
+    }
+    ek_diagnosis d = diagnose(&m);
+    const ek_bottleneck *b = find(&d, "exposed-communication");
+    assert_non_null(b);
+    assert_true(b->gain_seconds > 0 && b->gain_seconds <= 0.008);
+    assert_true(b->cost_seconds <= 0.0080001);
+    ek_diagnosis_clear(&d);
 }
 
 static void receives_are_no_exposed_communication(void **state)
@@ -436,6 +459,7 @@ int main(void)
         cmocka_unit_test(slow_executions_count_from_their_median),
         cmocka_unit_test(a_gap_of_the_host_goes_to_its_cause_and_waits_for_data_to_none),
         cmocka_unit_test(gradients_hide_but_for_a_bucket),
+        cmocka_unit_test(waiting_is_no_gain),
         cmocka_unit_test(receives_are_no_exposed_communication),
         cmocka_unit_test(a_wait_for_a_slow_rank_is_that_ranks_and_no_communication),
         cmocka_unit_test(a_wait_counts_in_one_step_where_windows_overlap),
