@@ -166,6 +166,12 @@ ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err);
 /** Names of the rules, NULL at the end, for --help and for reports; ek_rule_help says what each is. */
 extern const char *const ek_rule_names[];
 extern const char *const ek_rule_help[]; /**< in the order of the names */
+/** What each rule's default rests on, in the order of the names: "derived", "documented", "measured" (a published run
+ *  rules the alternatives out), "assumed", or "calibrated" for those that are neutral until they are fitted. */
+extern const char *const ek_rule_basis[];
+/** Values, commas between them, that an assumed rule may have as far as is known: what frameworks and their versions
+ *  do. Empty where the rule is not assumed or its values are no list. In the order of the names. */
+extern const char *const ek_rule_alternatives[];
 /** A rule's value as text, "step", "4". @return false for an unknown name */
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size);
 
@@ -199,6 +205,7 @@ typedef struct ek_job {
     ek_job_parallel parallel;
     ek_job_states states;
     ek_rules rules;
+    uint64_t rules_told; /**< bit i: the user set the rule ek_rule_names[i], which is then assumed no more */
     /** Layers of every chunk (those of multi-token prediction included) and how many of the first are recomputed whole;
      *  its select and comm lists are the largest of the patterns'. */
     ek_plan plan;

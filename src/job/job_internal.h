@@ -77,4 +77,7 @@ enum {
  * up to `multiple`. hidden within its limit, multiplier at most 100, multiple at most 65536. */
 int ek__job_intermediate(int hidden, double multiplier, int multiple);
 
+/** Index of the rule that "name=value" names; -1: there is none. */
+int ek__rule_index(const char *assignment);
+
 #endif

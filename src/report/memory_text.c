@@ -42,6 +42,15 @@ static void print_wrapped(const page *p, const char *text, int column)
 
 /* ---- the verdict ---- */
 
+static void print_assumptions(const page *p)
+{
+    for (int i = 0; i < p->r->n_assumptions; i++) {
+        char text[512];
+        ek__assumption_text(&p->r->assumption[i], text, sizeof text);
+        fprintf(p->out, "%s\n", text); /* not wrapped: a break inside a figure is hard to read */
+    }
+}
+
 static void verdict(const page *p)
 {
     const ek_memory *m = p->r->memory;
@@ -58,9 +67,14 @@ static void verdict(const page *p)
     fprintf(p->out, ": fullest is stage %d with %s MB of %s MB, ", m->fullest, ek__whole_mb(ek__memory_peak(full)).text,
             ek__whole_mb(m->limit).text);
     int64_t distance = m->margin < 0 ? -m->margin : m->margin;
-    fprintf(p->out, "%s MB (%s %%) %s\n", ek__whole_mb(distance).text,
-            ek__fixed(100 * (double)distance / limit, 1).text, m->fits ? "free" : "too much");
-    if (m->fits || p->r->verdict_only)
+    char but[512];
+    ek__assumptions_text(p->r, but, sizeof but);
+    fprintf(p->out, "%s MB (%s %%) %s%s\n", ek__whole_mb(distance).text,
+            ek__fixed(100 * (double)distance / limit, 1).text, m->fits ? "free" : "too much", but);
+    if (p->r->verdict_only)
+        return;
+    print_assumptions(p);
+    if (m->fits)
         return;
     int over = 0;
     for (int s = 0; s < m->n_stages; s++)
