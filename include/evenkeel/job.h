@@ -146,10 +146,15 @@ typedef struct ek_rules {
     int norm_statistics_bytes; /**< kept per token of each norm */
     int loss_buffers;          /**< fp32 tensors of the logits' size alive at once in the loss */
     bool one_hot_kept;         /**< the one-hot labels are kept for the backward pass */
-    bool loss_fused;           /**< the loss works in place on the logits */
+    bool loss_fused;           /**< the loss is one kernel, which leaves one fp32 tensor of the logits' size */
+    bool loss_in_place;        /**< it writes the logits' gradient over the logits and leaves nothing else */
     bool mask_per_micro_batch; /**< without a compressed mask each micro-batch has its own */
     bool weight_gradient_fused; /**< added to the gradient buffer inside the matmul, no tensor of its own */
     bool gradient_cast_fused;   /**< a weight's gradient is cast while it is added to the buffer: no copy in its type */
+    bool dummy_gradients;       /**< of weights added in the matmul: for each shape, one tensor that stays and is no
+                                     gradient, to hand to autograd (TransformerEngine's get_dummy_wgrad) */
+    bool gather_buffer;         /**< the head's input, gathered over tensor ranks, lies in one buffer that stays
+                                     (Megatron's global memory buffer) */
     int p2p_buffers;            /**< receive buffers of a neighbour's activation, besides the one in use */
     double workspace_mb;        /**< of operators, at the peak */
     double constant_mb;         /**< besides; calibration sets it */

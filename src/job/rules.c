@@ -33,20 +33,23 @@ typedef struct rule {
       "a gathered activation keeps the rank's own part, and backward gathers again")                                   \
     X(token_order_copy, SWITCH, 0, 1, NULL, "derived", "",                                                             \
       "the attention's output is copied into token order and both are kept")                                           \
-    X(cast_weight_kept, SWITCH, 0, 1, NULL, "measured", "",                                                       \
-      "weights in compute type stay from forward to backward")                                                         \
+    X(cast_weight_kept, SWITCH, 0, 1, NULL, "measured", "", "weights in compute type stay from forward to backward")   \
     X(statistics_width, WHOLE, 0, 128, NULL, "assumed", "0,1,8",                                                       \
       "fp32 columns of each of max and sum that flash attention keeps per head and token; 0: one sum of exponentials") \
     X(norm_statistics_bytes, WHOLE, 0, 1024, NULL, "derived", "", "bytes each norm keeps per token")                   \
     X(loss_buffers, WHOLE, 0, 64, NULL, "assumed", "2,3,4,5,6",                                                        \
       "fp32 tensors of the logits' size alive at once in the loss")                                                    \
     X(one_hot_kept, SWITCH, 0, 1, NULL, "assumed", "no,yes", "the one-hot labels are kept for backward")               \
-    X(loss_fused, SWITCH, 0, 1, NULL, "documented", "", "the loss works in place on the logits")                       \
+    X(loss_fused, SWITCH, 0, 1, NULL, "documented", "", "the loss is one kernel that leaves one fp32 tensor")          \
+    X(loss_in_place, SWITCH, 0, 1, NULL, "documented", "", "the loss writes the logits' gradient over the logits")     \
     X(mask_per_micro_batch, SWITCH, 0, 1, NULL, "assumed", "no,yes",                                                   \
       "without a compressed mask each micro-batch has its own")                                                        \
     X(weight_gradient_fused, SWITCH, 0, 1, NULL, "documented", "", "weight gradients are added inside the matmul")     \
     X(gradient_cast_fused, SWITCH, 0, 1, NULL, "assumed", "no,yes",                                                    \
       "weight gradients are cast while they are added to the buffer")                                                  \
+    X(dummy_gradients, SWITCH, 0, 1, NULL, "documented", "",                                                           \
+      "one tensor of each shape of weight stays as a gradient's stand-in")                                             \
+    X(gather_buffer, SWITCH, 0, 1, NULL, "documented", "", "the head's gathered input lies in a buffer that stays")    \
     X(p2p_buffers, WHOLE, 0, 64, NULL, "assumed", "0,1,2", "receive buffers of an activation besides the one in use")  \
     X(workspace_mb, DECIMAL, 0, 1e6, NULL, "assumed", "", "MB of operators' workspace at the peak")                    \
     X(constant_mb, DECIMAL, -1e6, 1e6, NULL, "calibrated", "", "MB added to every stage")                              \
@@ -92,7 +95,9 @@ static const ek_rules mindformers = {
 
 /* Megatron keeps its weights whole in compute type (the distributed optimizer shards states only), and of a gathered
  * activation the rank's own part. Its flash attention keeps one logarithm of a sum per head and token. Two fp32 buffers
- * in the loss are assumed: the logits cast to fp32 and their exponentials. */
+ * in the loss are assumed: the logits cast to fp32 and their exponentials. Its matrices are TransformerEngine's, which
+ * keeps a stand-in for the gradient of each shape of weight. TransformerEngine and PyTorch give cuBLAS a workspace of
+ * 32 MiB each on devices from Hopper on (4 and 8 MiB before). */
 static const ek_rules megatron = {
     .weight_gather = EK_GATHER_NONE,
     .gather_after_cast = true,
@@ -102,6 +107,9 @@ static const ek_rules megatron = {
     .loss_buffers = 2,
     .weight_gradient_fused = true,
     .gradient_cast_fused = true,
+    .dummy_gradients = true,
+    .gather_buffer = true,
+    .workspace_mb = 2 * EK__CUBLAS_MB,
     .activation_scale = 1,
     .transient_scale = 1,
     .moe_imbalance = 1,
@@ -117,6 +125,8 @@ ek_rules ek_rules_default(ek_framework framework)
     ek_rules rules = megatron;
     if (framework == EK_MINDSPEED) { /* Megatron's modules on MindSpore's operators and allocator */
         rules.statistics_width = 8;
+        rules.dummy_gradients = false;
+        rules.workspace_mb = 0;
         rules.allocation = EK_ALLOCATION_BLOCKS;
     }
     return rules;
