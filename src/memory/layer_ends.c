@@ -94,7 +94,7 @@ static int build_last_norm(const ek__layer_builder *b, const char *path, int x)
     if (cut && !first)
         x = ek__build_comm(b, gather, EK__COMM_GATHER, EK__GROUP_TENSOR, x, "gathered", 2, whole, b->graph->n_ops - 1);
     if (cut && !first)
-        b->graph->tensor[x].elsewhere = job->rules.gather_buffer;
+        b->graph->tensor[x].elsewhere = job->rules.gather_buffer && job->rules.regather;
     return x;
 }
 

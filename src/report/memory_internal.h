@@ -30,6 +30,8 @@ const char *ek__pass_name(int kind);
 
 /** A stage's peak that counts: with fragments, or without them where no allocation was asked for. */
 int64_t ek__memory_peak(const ek_memory_stage *stage);
+/** Is the peak that counts what PyTorch's allocator reserves, and the used one what it calls allocated? */
+bool ek__is_reserved(const ek_job *job);
 bool ek__memory_over(const ek_memory *memory, const ek_memory_stage *stage);
 
 /** ", but fits with gather_after_cast=yes": the rules that the verdict hangs on, each with its nearest alternative;

@@ -68,6 +68,11 @@ int64_t ek__memory_peak(const ek_memory_stage *stage)
     return stage->actual_peak > 0 ? stage->actual_peak : stage->used_peak;
 }
 
+bool ek__is_reserved(const ek_job *job)
+{
+    return job->rules.allocation == EK_ALLOCATION_CACHING;
+}
+
 bool ek__memory_over(const ek_memory *memory, const ek_memory_stage *stage)
 {
     return memory->limit > 0 && ek__memory_peak(stage) > memory->limit;
