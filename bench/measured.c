@@ -236,8 +236,8 @@ static ek_status galvatron_row(table *t)
     row.job.states.shard_table = true;
     row.job.states.gathered = 4;
     row.job.rules.weight_gather = EK_GATHER_LAYER;
-    row.job.rules.gather_buffer = false;
-    row.job.rules.workspace_mb = 8;
+    row.job.rules.gather_buffer = false; /* its modules are its own */
+    row.job.rules.workspace_mb = 0;
     return add(t->to, row);
 }
 
