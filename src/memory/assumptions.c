@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "evenkeel/memory.h"
+#include "memory/program.h"
 
 static bool is_assumed(const ek_job *job, const ek_rules *usual, int rule)
 {
@@ -44,21 +45,88 @@ static int alternatives_of(int rule, const char *value, char out[][32], int room
     return n;
 }
 
+/* ---- what cannot change the answer ---- */
+
+static bool same_program(const ek__program *a, const ek__program *b)
+{
+    if (a->n_buffers != b->n_buffers)
+        return false;
+    for (int i = 0; i < a->n_buffers; i++)
+        if (a->buffer[i].bytes != b->buffer[i].bytes || a->buffer[i].what != b->buffer[i].what)
+            return false;
+    for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+        if (a->n_events[k] != b->n_events[k] ||
+            memcmp(a->event[k], b->event[k], (size_t)a->n_events[k] * sizeof *a->event[k]) != 0)
+            return false;
+    return true;
+}
+
+/* Do two jobs that differ in one rule ask for the same tensors in the same order? Then they are predicted alike. */
+static bool same_requests(const ek_job *a, const ek__job_programs *of_a, const ek_job *b, const ek__job_programs *of_b)
+{
+    if (of_a->n_programs != of_b->n_programs || of_a->border != of_b->border ||
+        of_a->border_gradient != of_b->border_gradient || of_a->mask != of_b->mask ||
+        memcmp(of_a->bytes, of_b->bytes, sizeof of_a->bytes) != 0)
+        return false;
+    for (int i = 0; i < of_a->n_programs; i++)
+        if (!same_program(of_a->program[i], of_b->program[i]))
+            return false;
+    for (int s = 0; s < a->plan.n_stages; s++)
+        if (ek__stage_other(a, of_a, s) != ek__stage_other(b, of_b, s))
+            return false;
+    return true;
+}
+
+/* @param same  out: the rule changes nothing in this job */
+static ek_status compare(const ek_job *job, const ek__job_programs *programs, const ek_job *changed, bool *same,
+                         ek_error *err)
+{
+    ek__job_programs *others;
+    ek_status status = ek__job_programs_new(changed, &others, err);
+    if (status)
+        return status;
+    *same = same_requests(job, programs, changed, others);
+    ek__job_programs_free(others);
+    return EK_OK;
+}
+
+/* Live bytes alone are over the limit, so that placing the tensors, which takes long, need not be tried. They may be
+ * above the allocator's figure by what tensors are rounded up to. */
+static ek_status is_over(const ek_job *job, bool *over, ek_error *err)
+{
+    static const ek_memory_options used = {.without_allocation = true, .without_top = true};
+    enum { ROUNDING = 16 << 20 };
+    ek_memory memory;
+    ek_status status = ek_memory_predict(job, &used, &memory, err);
+    if (status)
+        return status;
+    *over = memory.margin < -ROUNDING;
+    ek_memory_clear(&memory);
+    return EK_OK;
+}
+
 static double peak_mb(const ek_memory *memory, int stage)
 {
     return (double)memory->stage[stage].actual_peak / (1 << 20);
 }
 
-/* One rule with another value. @return whether the verdict changes, in *changes */
-static ek_status flip(const ek_job *job, const ek_memory *memory, ek_memory_assumption *out, bool *changes,
-                      ek_error *err)
+/* One rule with another value. @param changes  out: the verdict is the other one */
+static ek_status flip(const ek_job *job, const ek__job_programs *programs, const ek_memory *memory,
+                      ek_memory_assumption *out, bool *changes, ek_error *err)
 {
     static const ek_memory_options options = {.without_top = true};
     char assignment[128];
     ek_job changed = *job; /* borrows all that it points to */
     ek_memory other;
     snprintf(assignment, sizeof assignment, "%s=%s", out->rule, out->other);
+    bool same = false;
     ek_status status = ek_rules_set(&changed.rules, assignment, err);
+    if (!status)
+        status = compare(job, programs, &changed, &same, err);
+    if (!status && !same && !memory->fits)
+        status = is_over(&changed, &same, err);
+    if (same)
+        return status;
     if (!status)
         status = ek_memory_predict(&changed, &options, &other, err);
     if (status)
@@ -77,9 +145,10 @@ ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
 {
     enum { MOST = 8 };
     const ek_rules usual = ek_rules_default(job->framework);
-    ek_status status = EK_OK;
+    ek__job_programs *programs = NULL;
+    ek_status status = memory->limit > 0 ? ek__job_programs_new(job, &programs, err) : EK_OK;
     int found = 0;
-    for (int rule = 0; memory->limit > 0 && ek_rule_names[rule] && !status; rule++) {
+    for (int rule = 0; programs && ek_rule_names[rule] && !status; rule++) {
         char other[MOST][32];
         ek_memory_assumption a = {.rule = ek_rule_names[rule]};
         ek_rules_get(&job->rules, a.rule, a.value, sizeof a.value);
@@ -87,11 +156,12 @@ ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
         for (int i = 0; i < n_other && !status && found < EK_MAX_ASSUMPTIONS; i++) {
             bool changes = false;
             memcpy(a.other, other[i], sizeof a.other);
-            status = flip(job, memory, &a, &changes, err);
+            status = flip(job, programs, memory, &a, &changes, err);
             if (changes)
                 out[found++] = a;
         }
     }
+    ek__job_programs_free(programs);
     *n = status ? 0 : found;
     return status;
 }
