@@ -521,32 +521,21 @@ static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n
                      p->stage, n * (size_t)p->n_copies, MAX_PLANNED);
 }
 
-ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                          size_t n_blocks, int64_t *actual, ek_error *err)
+/* @param where  the rank, as of ek__start_new() */
+static ek_status place_rank(placer p, double where, const ek_block *blocks, size_t n_blocks, int64_t *actual)
 {
-    int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
-    placer p = {.job = job,
-                .programs = programs,
-                .stage = stage,
-                .n_chunks = ek__stage_n_chunks(job),
-                .n_copies = job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1,
-                .n_micro_batches = job->parallel.n_micro_batches * pieces,
-                .kind = ek__allocator_kind_of(job->rules.allocation),
-                .err = err};
-    p.allocator = p.kind->create(&job->rules, (int64_t)(job->limit_mb * 0x1p20));
+    bool megatron = ek__starts_as_megatron(p.job);
     int64_t below = 0;
+    p.allocator = p.kind->create(&p.job->rules, (int64_t)(p.job->limit_mb * 0x1p20));
     ek_status status = p.allocator ? make_chunks(&p) : no_room(&p);
-    if (!status && ek__starts_as_megatron(job))
-        status = ek__start_new(job, programs, stage, &p.start, err);
     if (!status)
         status = check_planned(&p, blocks, n_blocks);
-    if (!status && !ek__starts_as_megatron(job))
-        status = take_static(&p);
+    if (!status)
+        status = megatron ? ek__start_new(p.job, p.programs, p.stage, where, &p.start, p.err) : take_static(&p);
     if (!status)
         status = take_others(&p, &below);
     if (!status)
-        status =
-            ek__starts_as_megatron(job) ? run_first_steps(&p, blocks, n_blocks) : run_step(&p, blocks, n_blocks, NULL);
+        status = megatron ? run_first_steps(&p, blocks, n_blocks) : run_step(&p, blocks, n_blocks, NULL);
     int64_t figure = status ? -1 : p.kind->actual(p.allocator);
     if (!status && figure < 0)
         status = no_room(&p);
@@ -554,4 +543,46 @@ ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, i
         *actual = figure + below;
     clear(&p);
     return status;
+}
+
+/* Ranks to play: four spread over those that differ, fewer where a step has very many requests, which take long. */
+static int n_ranks(const placer *p, const ek_block *blocks, size_t n_blocks)
+{
+    enum { MOST_RANKS = 4, MOST_REQUESTS = 1000000 };
+    int ranks = ek__start_ranks(p->job);
+    size_t n = 1;
+    for (size_t b = 0; b < n_blocks && ranks > 1; b++) {
+        const ek__chunk_programs *of = &p->programs->chunk[ek__stage_cell(p->job, p->stage, blocks[b].chunk)];
+        for (int r = 0; r < of->n_runs[blocks[b].kind]; r++) {
+            const ek__run *run = &of->run[blocks[b].kind][r];
+            n += (size_t)run->program->n_events[run->part];
+        }
+    }
+    size_t most = MOST_REQUESTS / n < MOST_RANKS ? MOST_REQUESTS / n : MOST_RANKS;
+    return ranks < (int)most ? ranks : most > 1 ? (int)most : 1;
+}
+
+ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                          size_t n_blocks, int64_t *actual, ek_error *err)
+{
+    int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
+    const placer p = {.job = job,
+                      .programs = programs,
+                      .stage = stage,
+                      .n_chunks = ek__stage_n_chunks(job),
+                      .n_copies = job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1,
+                      .n_micro_batches = job->parallel.n_micro_batches * pieces,
+                      .kind = ek__allocator_kind_of(job->rules.allocation),
+                      .err = err};
+    int n = n_ranks(&p, blocks, n_blocks);
+    int64_t most = INT64_MIN;
+    for (int r = 0; r < n; r++) {
+        int64_t one = 0;
+        ek_status status = place_rank(p, n > 1 ? (double)r / (n - 1) : 0, blocks, n_blocks, &one);
+        if (status)
+            return status;
+        most = one > most ? one : most;
+    }
+    *actual = most;
+    return EK_OK;
 }

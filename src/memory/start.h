@@ -23,7 +23,11 @@ typedef struct ek__start {
 
 /* Does the job's framework start that way? Megatron's does, with buffers for its gradients. */
 bool ek__starts_as_megatron(const ek_job *job);
-ek_status ek__start_new(const ek_job *job, const ek__job_programs *programs, int stage, ek__start *out, ek_error *err);
+/* Ranks that differ in it: those that share the optimizer's states of most weights. */
+int ek__start_ranks(const ek_job *job);
+/* @param where  which rank: 0 the first, 1 the last */
+ek_status ek__start_new(const ek_job *job, const ek__job_programs *programs, int stage, double where, ek__start *out,
+                        ek_error *err);
 void ek__start_clear(ek__start *start);
 
 #endif

@@ -105,7 +105,7 @@ static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
     assert_int_equal(n[true], 22);
     if (!(sum[false] / n[false] <= 0.01 && worst[false] <= 0.02))
         fail_msg("allocated: mean %.2f %%, worst %.2f %%", 100 * sum[false] / n[false], 100 * worst[false]);
-    if (!(sum[true] / n[true] <= 0.025 && worst[true] <= 0.05))
+    if (!(sum[true] / n[true] <= 0.025 && worst[true] <= 0.04))
         fail_msg("reserved: mean %.2f %%, worst %.2f %%", 100 * sum[true] / n[true], 100 * worst[true]);
 }
 

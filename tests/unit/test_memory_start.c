@@ -42,12 +42,12 @@ static ek_job random_megatron(uint64_t seed)
     return job;
 }
 
-static ek__start start_of(const ek_job *job, int stage, ek__static_bytes *bytes, int64_t *other)
+static ek__start start_of(const ek_job *job, int stage, double where, ek__static_bytes *bytes, int64_t *other)
 {
     ek_error err;
     ek__job_programs *programs;
     ek__start start;
-    if (ek__job_programs_new(job, &programs, &err) || ek__start_new(job, programs, stage, &start, &err))
+    if (ek__job_programs_new(job, &programs, &err) || ek__start_new(job, programs, stage, where, &start, &err))
         fail_msg("%s", err.message);
     *bytes = ek__stage_static(job, programs, stage);
     *other = ek__stage_other(job, programs, stage);
@@ -80,7 +80,7 @@ static void phases_come_to_what_the_stage_holds(void **state)
         for (int s = 0; ek__starts_as_megatron(&job) && s < job.plan.n_stages; s++, n_megatron++) {
             ek__static_bytes bytes;
             int64_t other;
-            ek__start start = start_of(&job, s, &bytes, &other);
+            ek__start start = start_of(&job, s, (double)(seed % 4) / 3, &bytes, &other);
             /* Parameters of many experts are tensors of their own here, one there. */
             size_t n = 64 * start.n[EK__START_WEIGHTS] + 64;
             assert_int_equal(start.gives_weights, job.states.shard_optimizer);
@@ -104,7 +104,7 @@ static void a_rank_has_its_part_of_the_buffer(void **state)
     ek_job job = megatron(2, 2);
     ek__static_bytes bytes;
     int64_t other;
-    ek__start start = start_of(&job, 0, &bytes, &other);
+    ek__start start = start_of(&job, 0, 0, &bytes, &other);
     const int64_t layer = 512 * 256 + 256 * 256 + 1024 * 256 + 256 * 512 + 2 * 256, all = 1024 * 256 + 3 * layer;
     assert_int_equal(start.n[EK__START_WEIGHTS], 1 + 3 * 6);
     assert_int_equal(sum(&start, EK__START_WEIGHTS), 2 * all);
@@ -117,8 +117,15 @@ static void a_rank_has_its_part_of_the_buffer(void **state)
     assert_int_equal(start.n[EK__START_STATES], 2 * start.n[EK__START_MASTERS]);
     assert_int_equal(sum(&start, EK__START_STATES), 8 * all / 2);
     ek__start_clear(&start);
+    /* The last rank ends with the table. */
+    start = start_of(&job, 0, 1, &bytes, &other);
+    assert_int_equal(sum(&start, EK__START_MASTERS), 4 * all / 2);
+    assert_int_equal(start.bytes[EK__START_MASTERS][start.n[EK__START_MASTERS] - 1], 4 * 1024 * 256);
+    ek__start_clear(&start);
+    assert_int_equal(ek__start_ranks(&job), 2);
     job.states.shard_optimizer = false;
-    start = start_of(&job, 0, &bytes, &other);
+    assert_int_equal(ek__start_ranks(&job), 1);
+    start = start_of(&job, 0, 0, &bytes, &other);
     assert_false(start.gives_weights);
     assert_int_equal(start.n[EK__START_BUFFERS], 1);
     assert_int_equal(sum(&start, EK__START_MASTERS), 4 * all);
