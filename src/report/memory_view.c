@@ -118,6 +118,7 @@ bool ek__rule_matters(const ek_job *job, const char *name)
         {"loss_buffers", !r->loss_fused},
         {"one_hot_kept", !r->loss_fused},
         {"mask_per_micro_batch", !job->model.mask_compressed},
+        {"dummy_gradients", r->dummy_gradients},
         {"workspace_mb", r->workspace_mb > 0},
         {"constant_mb", r->constant_mb != 0},
         {"activation_scale", r->activation_scale != 1},

@@ -85,7 +85,8 @@ static void dry_runs_and_real_runs_are_within_five_percent(void **state)
     assert_int_equal(n, 8);
 }
 
-/* Live: within 1 % in the mean, 2 % at the worst. Reserved: 2.5 % in the mean. */
+/* The published rows want live bytes within 1 % in the mean and 2 % at the worst, and reserved ones within 2.5 %; these
+ * are met with room, which is held too. */
 static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
 {
     (void)state;
@@ -103,9 +104,9 @@ static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
     }
     assert_int_equal(n[false], 31);
     assert_int_equal(n[true], 22);
-    if (!(sum[false] / n[false] <= 0.01 && worst[false] <= 0.02))
+    if (!(sum[false] / n[false] <= 0.005 && worst[false] <= 0.0125))
         fail_msg("allocated: mean %.2f %%, worst %.2f %%", 100 * sum[false] / n[false], 100 * worst[false]);
-    if (!(sum[true] / n[true] <= 0.025 && worst[true] <= 0.04))
+    if (!(sum[true] / n[true] <= 0.0075 && worst[true] <= 0.04))
         fail_msg("reserved: mean %.2f %%, worst %.2f %%", 100 * sum[true] / n[true], 100 * worst[true]);
 }
 
