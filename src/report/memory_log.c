@@ -35,6 +35,8 @@ ek_status ek_memory_write_rules(const ek_rules *rules, ek_framework framework, F
         const char *basis = ek_rule_basis[i];
         fprintf(out, "%s %-22s %-12s %-11s %s", value.changed ? "*" : " ", ek_rule_names[i], value.text,
                 value.changed ? "changed" : basis, ek_rule_help[i]);
+        if (*ek_rule_alternatives[i])
+            fprintf(out, " (tried: %s)", ek_rule_alternatives[i]);
         if (value.changed)
             fprintf(out, " (default %s, %s)", value.usual, basis);
         fputc('\n', out);
