@@ -6,7 +6,8 @@
  * is one loop. Border tensors and what is kept from forward to backward have their places in a frame for each chunk and
  * micro-batch, what lives within one part shares one. The order of static requests is assumed: the weights of all
  * layers, the optimizer's states, gradient buffers, then weights gathered for the step, which belong to no pool of
- * parameters. */
+ * parameters. That of a Megatron job is known (start.h): part of its requests come during and behind the first step, so
+ * two steps are played, and for several ranks, which differ in them. */
 #include <stdlib.h>
 #include <string.h>
 
