@@ -154,7 +154,8 @@ static void simumax_experts(const table *t, char *out, size_t size)
     bool v3 = strcmp(cell(t, "model"), "deepseekv3") == 0;
     snprintf(out, size,
              " --num-experts %d --moe-router-topk %d --moe-ffn-hidden-size %d --moe-shared-expert-intermediate-size %d"
-             " --moe-layer-freq ([0]+[1]*3) --moe-grouped-gemm --multi-latent-attention --q-lora-rank 1536 "
+             " --moe-layer-freq ([0]+[1]*3) --moe-grouped-gemm --moe-expert-capacity-factor 1"
+             " --moe-pad-expert-input-to-capacity --multi-latent-attention --qk-layernorm --q-lora-rank 1536 "
              "--kv-lora-rank 512 --qk-head-dim 128"
              " --qk-pos-emb-head-dim 64 --v-head-dim 128",
              v3 ? 256 : 160, v3 ? 8 : 6, v3 ? 2048 : 1536, v3 ? 2048 : 3072);
@@ -183,7 +184,9 @@ static ek_status simumax_row(table *t)
              " --num-query-groups %d --padded-vocab-size %d --seq-length %d --max-position-embeddings %d"
              " --micro-batch-size %d --global-batch-size %d --tensor-model-parallel-size %d"
              " --pipeline-model-parallel-size %d --context-parallel-size %d --expert-model-parallel-size %d"
-             " --data-parallel-size %d --bf16 --use-distributed-optimizer --cross-entropy-loss-fusion%s%s",
+             " --data-parallel-size %d --bf16 --use-distributed-optimizer --cross-entropy-loss-fusion "
+             "--cross-entropy-fusion-impl te"
+             " --transformer-impl transformer_engine --cp-comm-type a2a%s%s",
              whole(t, "layers"), whole(t, "hidden"), whole(t, "ffn_hidden"), whole(t, "heads"), whole(t, "kv_heads"),
              whole(t, "vocab"), whole(t, "seq"), whole(t, "seq"), whole(t, "micro_batch"), whole(t, "global_batch"),
              whole(t, "tp"), whole(t, "pp"), whole(t, "cp"), whole(t, "ep"), whole(t, "dp"), llama_arguments, experts);
@@ -222,7 +225,7 @@ static ek_status galvatron_row(table *t)
              "--num-layers %d --hidden-size 4096 --ffn-hidden-size 11008 --num-attention-heads 32"
              " --padded-vocab-size 32000 --seq-length %d --max-position-embeddings %d --micro-batch-size %d"
              " --global-batch-size %d --tensor-model-parallel-size %d --pipeline-model-parallel-size %d"
-             " --data-parallel-size %d --use-distributed-optimizer%s%s",
+             " --data-parallel-size %d --use-distributed-optimizer --transformer-impl local%s%s",
              whole(t, "layers"), whole(t, "seq"), whole(t, "seq"), whole(t, "global_batch") / dp / p,
              whole(t, "global_batch"), tp, p, dp, llama_arguments,
              full ? " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1" : "");
@@ -233,6 +236,8 @@ static ek_status galvatron_row(table *t)
     row.job.states.shard_table = true;
     row.job.states.gathered = 4;
     row.job.rules.weight_gather = EK_GATHER_LAYER;
+    row.job.rules.gather_buffer = false; /* its modules are its own */
+    row.job.rules.workspace_mb = 0;
     return add(t->to, row);
 }
 

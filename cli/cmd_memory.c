@@ -59,7 +59,10 @@ static const cli_spec spec = {
         "Predicts what every pipeline stage of a training job holds at its peak, in milliseconds and without the\n"
         "framework: a dry run without a dry run. FILE is a training YAML of MindFormers or MindSpeed, arguments of\n"
         "Megatron, or a Hugging Face config.json; - is standard input. Options take one dash or two.\n\n"
-        "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input.",
+        "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input. A verdict that\n"
+        "hangs on an assumed rule says so and with which value it is the other one; the status is that of the rules "
+        "in\n"
+        "force.",
     .examples = "examples:\n"
                 "  evenkeel memory train.yaml\n"
                 "  evenkeel memory train.yaml --measures --device 910B\n"
@@ -237,7 +240,8 @@ typedef struct found {
     ek_memory memory, literal;
     bool has_literal, has_device;
     ek_device device;
-    int n_times, n_measures, n_kept;
+    int n_times, n_measures, n_kept, n_assumptions;
+    ek_memory_assumption assumption[EK_MAX_ASSUMPTIONS];
     ek_memory_time time[CLI_MAX_MEMORY_TIMES];
     ek_measure measure[EK_MAX_MEASURES];
     ek_kept kept[EK_MAX_KEPT];
@@ -370,7 +374,10 @@ static bool predict(const command *c, found *f)
         return false;
     if (f->has_literal && !said(f, ek_memory_predict(&f->literal_job, NULL, &f->literal, &err), &err))
         return false;
-    return !c->calibrate || judge(c, f);
+    /* A measured peak has settled what was assumed. */
+    return c->calibrate
+               ? judge(c, f)
+               : said(f, ek_memory_assumptions(&f->job, &f->memory, f->assumption, &f->n_assumptions, &err), &err);
 }
 
 static bool find_more(const command *c, found *f)
@@ -463,6 +470,8 @@ static int answer(const command *c, const found *f)
                                      .kept = c->tensors ? f->kept : NULL,
                                      .calibration = c->calibrate ? &f->calibration : NULL,
                                      .course = c->html ? &f->course : NULL,
+                                     .n_assumptions = f->n_assumptions,
+                                     .assumption = f->assumption,
                                      .stage = c->stage,
                                      .verdict_only = c->quiet,
                                      .color = cli_color(STDOUT_FILENO)};

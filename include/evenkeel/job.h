@@ -146,10 +146,15 @@ typedef struct ek_rules {
     int norm_statistics_bytes; /**< kept per token of each norm */
     int loss_buffers;          /**< fp32 tensors of the logits' size alive at once in the loss */
     bool one_hot_kept;         /**< the one-hot labels are kept for the backward pass */
-    bool loss_fused;           /**< the loss works in place on the logits */
+    bool loss_fused;           /**< the loss is one kernel, which leaves one fp32 tensor of the logits' size */
+    bool loss_in_place;        /**< it writes the logits' gradient over the logits and leaves nothing else */
     bool mask_per_micro_batch; /**< without a compressed mask each micro-batch has its own */
     bool weight_gradient_fused; /**< added to the gradient buffer inside the matmul, no tensor of its own */
     bool gradient_cast_fused;   /**< a weight's gradient is cast while it is added to the buffer: no copy in its type */
+    bool dummy_gradients;       /**< of weights added in the matmul: for each shape, one tensor that stays and is no
+                                     gradient, to hand to autograd (TransformerEngine's get_dummy_wgrad) */
+    bool gather_buffer;         /**< the head's input, gathered over tensor ranks, lies in one buffer that stays
+                                     (Megatron's global memory buffer) */
     int p2p_buffers;            /**< receive buffers of a neighbour's activation, besides the one in use */
     double workspace_mb;        /**< of operators, at the peak */
     double constant_mb;         /**< besides; calibration sets it */
@@ -166,6 +171,12 @@ ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err);
 /** Names of the rules, NULL at the end, for --help and for reports; ek_rule_help says what each is. */
 extern const char *const ek_rule_names[];
 extern const char *const ek_rule_help[]; /**< in the order of the names */
+/** What each rule's default rests on, in the order of the names: "derived", "documented", "measured" (a published run
+ *  rules the alternatives out), "assumed", or "calibrated" for those that are neutral until they are fitted. */
+extern const char *const ek_rule_basis[];
+/** Values, commas between them, that an assumed rule may have as far as is known: what frameworks and their versions
+ *  do. Empty where the rule is not assumed or its values are no list. In the order of the names. */
+extern const char *const ek_rule_alternatives[];
 /** A rule's value as text, "step", "4". @return false for an unknown name */
 bool ek_rules_get(const ek_rules *rules, const char *name, char *out, size_t size);
 
@@ -199,6 +210,7 @@ typedef struct ek_job {
     ek_job_parallel parallel;
     ek_job_states states;
     ek_rules rules;
+    uint64_t rules_told; /**< bit i: the user set the rule ek_rule_names[i], which is then assumed no more */
     /** Layers of every chunk (those of multi-token prediction included) and how many of the first are recomputed whole;
      *  its select and comm lists are the largest of the patterns'. */
     ek_plan plan;

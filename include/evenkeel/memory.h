@@ -89,6 +89,30 @@ typedef struct ek_memory_options {
 ek_status ek_memory_predict(const ek_job *job, const ek_memory_options *options, ek_memory *out, ek_error *err);
 void ek_memory_clear(ek_memory *memory);
 
+/** A rule that nobody has a source for, and a value of it with which the answer to "does it fit?" is the other one. */
+typedef struct ek_memory_assumption {
+    const char *rule;
+    char value[32], other[32]; /**< as predicted, and the alternative */
+    bool fits;                 /**< with the alternative: the opposite of ek_memory.fits */
+    int stage;                 /**< where a measured peak tells which of the two it is: the fullest one of the
+                                    prediction that does not fit */
+    double mb, other_mb;       /**< its predicted peak with each, MB of 2^20 bytes */
+} ek_memory_assumption;
+
+enum { EK_MAX_ASSUMPTIONS = 32 };
+
+/**
+ * On which assumed rules does the verdict hang? Each rule that is assumed, that neither the file nor the user sets, is
+ * put to each of its alternatives (ek_rule_alternatives), alone, and the job predicted again.
+ *
+ * @param memory  the job's prediction, with allocation
+ * @param n       out: how many change the verdict; 0 without a limit. In the order of the rules, for each the
+ *                alternatives nearest to its value first
+ * @return as ek_memory_predict(), which is called some ten times
+ */
+ek_status ek_memory_assumptions(const ek_job *job, const ek_memory *memory,
+                                ek_memory_assumption out[EK_MAX_ASSUMPTIONS], int *n, ek_error *err);
+
 /**
  * Warn of settings of a job that do nothing or contradict each other: a pattern that names no operator, select
  * recomputation on layers that are recomputed whole, `mul` without the reshapes around it, a recomputed cast that keeps

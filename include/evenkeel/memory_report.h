@@ -93,9 +93,11 @@ typedef struct ek_memory_report {
     const ek_kept *kept; /**< [n_kept] */
     const ek_memory_calibration *calibration;
     const ek_memory_course *course; /**< for a page: what stages hold block by block */
-    int stage;                      /**< details of this one; -1: of the fullest */
-    bool verdict_only;              /**< text: one line */
-    bool color;                     /**< ANSI colours, for a terminal that wants them */
+    int n_assumptions;
+    const ek_memory_assumption *assumption; /**< [n_assumptions] that the verdict hangs on */
+    int stage;                              /**< details of this one; -1: of the fullest */
+    bool verdict_only;                      /**< text: one line */
+    bool color;                             /**< ANSI colours, for a terminal that wants them */
 } ek_memory_report;
 
 /** Decoder layers of a stage by recompute kind, over all its chunks. */

@@ -77,4 +77,11 @@ enum {
  * up to `multiple`. hidden within its limit, multiplier at most 100, multiple at most 65536. */
 int ek__job_intermediate(int hidden, double multiplier, int multiple);
 
+/** MB of a workspace that cuBLAS gets, on devices from Hopper on: one of PyTorch's, one of TransformerEngine's, and of
+ *  its grouped products one for each of their streams. Sources: getChosenWorkspaceSize of PyTorch's CUDABlas.cpp,
+ *  get_cublas_workspace_size_bytes of TransformerEngine's module/base.py, num_cublas_streams there. */
+enum { EK__CUBLAS_MB = 32, EK__GROUPED_STREAMS = 4 };
+/** Index of the rule that "name=value" names; -1: there is none. */
+int ek__rule_index(const char *assignment);
+
 #endif

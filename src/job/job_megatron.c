@@ -61,8 +61,11 @@ static ek_status read_device(reader *r)
         bool npu = mindspore;
         for (size_t k = 0; k < sizeof ascend / sizeof *ascend && !npu; k++)
             npu = strcmp(text, ascend[k]) == 0;
-        if (npu)
+        if (npu) {
             r->job->rules.statistics_width = rules.statistics_width;
+            r->job->rules.dummy_gradients = rules.dummy_gradients;
+            r->job->rules.workspace_mb = rules.workspace_mb;
+        }
         if (mindspore)
             r->job->rules.allocation = rules.allocation;
     }
@@ -337,6 +340,29 @@ static ek_status read_bytes(const reader *r, const char *name, int *out)
     return status;
 }
 
+/* Which products of matrices are TransformerEngine's, and which cross entropy. */
+static ek_status read_fusions(reader *r)
+{
+    static const char *const implementations[] = {"transformer_engine", "inference_optimized", "local", NULL};
+    static const char *const losses[] = {"native", "te", NULL};
+    ek_rules *rules = &r->job->rules;
+    int implementation = 0, loss = 0;
+    ek_status status = ek__argument_word(&r->a, "transformer-impl", implementations, &implementation);
+    if (status == EK_OK)
+        status = ek__argument_word(&r->a, "cross-entropy-fusion-impl", losses, &loss);
+    rules->loss_fused = rules->loss_fused || given(r, "cross-entropy-loss-fusion");
+    rules->loss_in_place = rules->loss_fused && loss == 1;
+    if (given(r, "no-gradient-accumulation-fusion"))
+        rules->weight_gradient_fused = false;
+    if (implementation == 2 && rules->dummy_gradients) {
+        rules->dummy_gradients = false;
+        rules->workspace_mb = EK__CUBLAS_MB;
+    } else if (rules->dummy_gradients && r->job->model.grouped_matmul) {
+        rules->workspace_mb += EK__GROUPED_STREAMS * EK__CUBLAS_MB;
+    }
+    return status;
+}
+
 static ek_status read_states(reader *r)
 {
     static const char *const optimizers[] = {"adam", "sgd", "adamw", "muon", NULL};
@@ -373,10 +399,7 @@ static ek_status read_states(reader *r)
     status = read_bytes(r, "moe-router-dtype", &router);
     if (router == 4)
         t->router = EK_FP32;
-    r->job->rules.loss_fused = r->job->rules.loss_fused || given(r, "cross-entropy-loss-fusion");
-    if (given(r, "no-gradient-accumulation-fusion"))
-        r->job->rules.weight_gradient_fused = false;
-    return status;
+    return status ? status : read_fusions(r);
 }
 
 /* ---- degrees ---- */

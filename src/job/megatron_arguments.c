@@ -103,6 +103,7 @@ static const struct {
     {"optimizer", ONE, NULL},
     {"no-gradient-accumulation-fusion", NONE, NULL},
     {"cross-entropy-loss-fusion", NONE, NULL},
+    {"cross-entropy-fusion-impl", ONE, NULL},
     {"decoder-first-pipeline-num-layers", ONE, NULL},
     {"decoder-last-pipeline-num-layers", ONE, NULL},
     {"pipeline-model-parallel-layout", ONE, NULL},

@@ -218,6 +218,7 @@ ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides 
     if (overrides->limit_mb > 0)
         job->limit_mb = overrides->limit_mb;
     for (int i = 0; i < overrides->n_rules && status == EK_OK; i++)
-        status = ek_rules_set(&job->rules, overrides->rules[i], source->err);
+        if ((status = ek_rules_set(&job->rules, overrides->rules[i], source->err)) == EK_OK)
+            job->rules_told |= UINT64_C(1) << ek__rule_index(overrides->rules[i]);
     return status;
 }

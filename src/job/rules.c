@@ -22,40 +22,58 @@ typedef struct rule {
     const char *const *words; /* of WORD, max + 1 of them */
 } rule;
 
-/* In the order of ek_rules: X(name, type, least, most, words, what it is). */
+/* In the order of ek_rules: X(name, type, least, most, words, what it rests on, values that it may have where it is
+ * assumed, what it is). */
 #define RULES(X)                                                                                                       \
-    X(weight_gather, WORD, 0, 2, gather_name, "when weights gathered from shards are alive: step, layer, none")        \
-    X(gather_after_cast, SWITCH, 0, 1, NULL, "weights are gathered in compute type instead of the stored one")         \
-    X(regather, SWITCH, 0, 1, NULL, "a gathered activation keeps the rank's own part, and backward gathers again")     \
-    X(token_order_copy, SWITCH, 0, 1, NULL, "the attention's output is copied into token order and both are kept")     \
-    X(cast_weight_kept, SWITCH, 0, 1, NULL, "weights in compute type stay from forward to backward")                   \
-    X(statistics_width, WHOLE, 0, 128, NULL,                                                                           \
+    X(weight_gather, WORD, 0, 2, gather_name, "assumed", "step,layer",                                                 \
+      "when weights gathered from shards are alive: step, layer, none")                                                \
+    X(gather_after_cast, SWITCH, 0, 1, NULL, "assumed", "no,yes",                                                      \
+      "weights are gathered in compute type instead of the stored one")                                                \
+    X(regather, SWITCH, 0, 1, NULL, "documented", "",                                                                  \
+      "a gathered activation keeps the rank's own part, and backward gathers again")                                   \
+    X(token_order_copy, SWITCH, 0, 1, NULL, "derived", "",                                                             \
+      "the attention's output is copied into token order and both are kept")                                           \
+    X(cast_weight_kept, SWITCH, 0, 1, NULL, "measured", "", "weights in compute type stay from forward to backward")   \
+    X(statistics_width, WHOLE, 0, 128, NULL, "assumed", "0,1,8",                                                       \
       "fp32 columns of each of max and sum that flash attention keeps per head and token; 0: one sum of exponentials") \
-    X(norm_statistics_bytes, WHOLE, 0, 1024, NULL, "bytes each norm keeps per token")                                  \
-    X(loss_buffers, WHOLE, 0, 64, NULL, "fp32 tensors of the logits' size alive at once in the loss")                  \
-    X(one_hot_kept, SWITCH, 0, 1, NULL, "the one-hot labels are kept for backward")                                    \
-    X(loss_fused, SWITCH, 0, 1, NULL, "the loss works in place on the logits")                                         \
-    X(mask_per_micro_batch, SWITCH, 0, 1, NULL, "without a compressed mask each micro-batch has its own")              \
-    X(weight_gradient_fused, SWITCH, 0, 1, NULL, "weight gradients are added inside the matmul")                       \
-    X(gradient_cast_fused, SWITCH, 0, 1, NULL, "weight gradients are cast while they are added to the buffer")         \
-    X(p2p_buffers, WHOLE, 0, 64, NULL, "receive buffers of an activation besides the one in use")                      \
-    X(workspace_mb, DECIMAL, 0, 1e6, NULL, "MB of operators' workspace at the peak")                                   \
-    X(constant_mb, DECIMAL, -1e6, 1e6, NULL, "MB added to every stage")                                                \
-    X(activation_scale, DECIMAL, 0, 100, NULL, "factor on kept activations")                                           \
-    X(transient_scale, DECIMAL, 0, 100, NULL, "factor on temporaries")                                                 \
-    X(moe_imbalance, DECIMAL, 1, 1000, NULL, "tokens of the fullest rank's experts over the mean")                     \
-    X(allocation, WORD, 0, EK_N_ALLOCATIONS - 1, ek_allocation_name,                                                   \
+    X(norm_statistics_bytes, WHOLE, 0, 1024, NULL, "derived", "", "bytes each norm keeps per token")                   \
+    X(loss_buffers, WHOLE, 0, 64, NULL, "assumed", "2,3,4,5,6",                                                        \
+      "fp32 tensors of the logits' size alive at once in the loss")                                                    \
+    X(one_hot_kept, SWITCH, 0, 1, NULL, "assumed", "no,yes", "the one-hot labels are kept for backward")               \
+    X(loss_fused, SWITCH, 0, 1, NULL, "documented", "", "the loss is one kernel that leaves one fp32 tensor")          \
+    X(loss_in_place, SWITCH, 0, 1, NULL, "documented", "", "the loss writes the logits' gradient over the logits")     \
+    X(mask_per_micro_batch, SWITCH, 0, 1, NULL, "assumed", "no,yes",                                                   \
+      "without a compressed mask each micro-batch has its own")                                                        \
+    X(weight_gradient_fused, SWITCH, 0, 1, NULL, "documented", "", "weight gradients are added inside the matmul")     \
+    X(gradient_cast_fused, SWITCH, 0, 1, NULL, "assumed", "no,yes",                                                    \
+      "weight gradients are cast while they are added to the buffer")                                                  \
+    X(dummy_gradients, SWITCH, 0, 1, NULL, "documented", "",                                                           \
+      "one tensor of each shape of weight stays as a gradient's stand-in")                                             \
+    X(gather_buffer, SWITCH, 0, 1, NULL, "documented", "", "the head's gathered input lies in a buffer that stays")    \
+    X(p2p_buffers, WHOLE, 0, 64, NULL, "assumed", "0,1,2", "receive buffers of an activation besides the one in use")  \
+    X(workspace_mb, DECIMAL, 0, 1e6, NULL, "assumed", "", "MB of operators' workspace at the peak")                    \
+    X(constant_mb, DECIMAL, -1e6, 1e6, NULL, "calibrated", "", "MB added to every stage")                              \
+    X(activation_scale, DECIMAL, 0, 100, NULL, "calibrated", "", "factor on kept activations")                         \
+    X(transient_scale, DECIMAL, 0, 100, NULL, "calibrated", "", "factor on temporaries")                               \
+    X(moe_imbalance, DECIMAL, 1, 1000, NULL, "assumed", "1,1.3", "tokens of the fullest rank's experts over the mean") \
+    X(allocation, WORD, 0, EK_N_ALLOCATIONS - 1, ek_allocation_name, "documented", "",                                 \
       "how tensors are placed: whole, blocks, pages, caching, offline")                                                \
-    X(block_bytes, BYTES, 512, 1099511627776., NULL, "bytes of the allocator's blocks, as in 1G")                      \
-    X(page_bytes, BYTES, 512, 1099511627776., NULL, "bytes of its pages, as in 2M")
+    X(block_bytes, BYTES, 512, 1099511627776., NULL, "documented", "", "bytes of the allocator's blocks, as in 1G")    \
+    X(page_bytes, BYTES, 512, 1099511627776., NULL, "documented", "", "bytes of its pages, as in 2M")
 
-#define NAME(name, type, min, max, words, help) #name,
+#define NAME(name, type, min, max, words, basis, other, help) #name,
 const char *const ek_rule_names[] = {RULES(NAME) NULL};
 
-#define HELP(name, type, min, max, words, help) help,
+#define HELP(name, type, min, max, words, basis, other, help) help,
 const char *const ek_rule_help[] = {RULES(HELP) NULL};
 
-#define LINE(name, type, min, max, words, help) {offsetof(ek_rules, name), type, min, max, words},
+#define BASIS(name, type, min, max, words, basis, other, help) basis,
+const char *const ek_rule_basis[] = {RULES(BASIS) NULL};
+
+#define OTHER(name, type, min, max, words, basis, other, help) other,
+const char *const ek_rule_alternatives[] = {RULES(OTHER) NULL};
+
+#define LINE(name, type, min, max, words, basis, other, help) {offsetof(ek_rules, name), type, min, max, words},
 static const rule rules_of[] = {RULES(LINE)};
 enum { N_RULES = sizeof rules_of / sizeof *rules_of };
 
@@ -77,7 +95,9 @@ static const ek_rules mindformers = {
 
 /* Megatron keeps its weights whole in compute type (the distributed optimizer shards states only), and of a gathered
  * activation the rank's own part. Its flash attention keeps one logarithm of a sum per head and token. Two fp32 buffers
- * in the loss are assumed: the logits cast to fp32 and their exponentials. */
+ * in the loss are assumed: the logits cast to fp32 and their exponentials. Its matrices are TransformerEngine's, which
+ * keeps a stand-in for the gradient of each shape of weight. TransformerEngine and PyTorch give cuBLAS a workspace of
+ * 32 MiB each on devices from Hopper on (4 and 8 MiB before). */
 static const ek_rules megatron = {
     .weight_gather = EK_GATHER_NONE,
     .gather_after_cast = true,
@@ -87,6 +107,9 @@ static const ek_rules megatron = {
     .loss_buffers = 2,
     .weight_gradient_fused = true,
     .gradient_cast_fused = true,
+    .dummy_gradients = true,
+    .gather_buffer = true,
+    .workspace_mb = 2 * EK__CUBLAS_MB,
     .activation_scale = 1,
     .transient_scale = 1,
     .moe_imbalance = 1,
@@ -102,6 +125,8 @@ ek_rules ek_rules_default(ek_framework framework)
     ek_rules rules = megatron;
     if (framework == EK_MINDSPEED) { /* Megatron's modules on MindSpore's operators and allocator */
         rules.statistics_width = 8;
+        rules.dummy_gradients = false;
+        rules.workspace_mb = 0;
         rules.allocation = EK_ALLOCATION_BLOCKS;
     }
     return rules;
@@ -222,6 +247,11 @@ static ek_status fail_unknown(const char *assignment, ek_error *err)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", ek_rule_names[i]);
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "'%.64s' is no rule; write NAME=VALUE with one of %s", assignment,
                     names);
+}
+
+int ek__rule_index(const char *assignment)
+{
+    return find(assignment, strcspn(assignment, "="));
 }
 
 ek_status ek_rules_set(ek_rules *rules, const char *assignment, ek_error *err)

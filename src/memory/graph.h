@@ -39,6 +39,7 @@ typedef struct ek__tensor {
     int64_t dim[4];
     int producer;     /* operator; -1: the graph's input */
     int storage;      /* itself, or for the output of a view the tensor whose bytes it shares */
+    bool elsewhere;   /* made in a buffer that stays, which the stage counts: no bytes of its own */
     bool no_gradient; /* masks, statistics, indices, labels */
 } ek__tensor;
 
@@ -52,7 +53,8 @@ typedef struct ek__parameter {
     bool expert; /* of a routed expert */
     bool exempt; /* never sharded: norms' gammas, in MindFormers; small ones go by the threshold */
     bool table;  /* the embedding table */
-    bool tied;   /* the head's matrix where that is the table: on a stage that has the table it is no second one */
+    int64_t rows, columns; /* of one matrix of it, as it stands on the rank; 0: no weight of a linear layer */
+    bool tied; /* the head's matrix where that is the table: on a stage that has the table it is no second one */
 } ek__parameter;
 
 typedef struct ek__op {
@@ -65,6 +67,7 @@ typedef struct ek__op {
     int parameter;            /* whose weight it multiplies with, -1 */
     int64_t workspace;        /* bytes it needs besides while it runs forward, backward */
     int64_t backward_workspace;
+    bool overwrites;        /* its gradient is written over in[0], which it needs */
     bool in_place;          /* its output takes the storage of in[0] where nothing else needs that */
     bool always_recomputed; /* whatever the settings say: a cast to fp32, a gather that backward repeats */
     int comm_after;         /* for EK__OP_COMM: the operator behind whose primitive it comes, which is what a pattern of

@@ -221,6 +221,8 @@ int ek__build_matmul(const ek__layer_builder *b, const char *path, const char *w
     ek__op_need(g, op, x);
     op->parameter =
         ek__add_parameter(g, beside(weight, "weight", "weight"), in * out, out, b->job->types.param, copies);
+    g->parameter[op->parameter].rows = out;
+    g->parameter[op->parameter].columns = in;
     double size = ek_dtype_bytes(b->compute), n = (double)tokens;
     op->flops = 2 * n * (double)in * (double)out;
     op->backward_flops = op->weight_flops = op->flops;

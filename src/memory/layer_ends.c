@@ -93,6 +93,8 @@ static int build_last_norm(const ek__layer_builder *b, const char *path, int x)
     x = ek__build_norm(b, path, x, cut && !first ? b->local_tokens : b->tokens, job->model.hidden, (int)b->t);
     if (cut && !first)
         x = ek__build_comm(b, gather, EK__COMM_GATHER, EK__GROUP_TENSOR, x, "gathered", 2, whole, b->graph->n_ops - 1);
+    if (cut && !first)
+        b->graph->tensor[x].elsewhere = job->rules.gather_buffer && job->rules.regather;
     return x;
 }
 
@@ -103,6 +105,13 @@ static void build_fused_loss(const ek__layer_builder *b, int logits, const int64
     ek__graph *g = b->graph;
     ek__op *op = ek__add_op(g, "loss.cross_entropy", EK__OP_ELEMENTWISE);
     ek__op_in(g, op, logits);
+    if (b->job->rules.loss_in_place) {
+        op->overwrites = true;
+        ek__op_need(g, op, logits);
+        ek__op_out(g, op, ek__add_bytes(g, "loss", 4 * b->tokens, false));
+        ek__op_done(b, op);
+        return;
+    }
     int softmax = ek__add_tensor(g, "softmax", EK_FP32, 2, dim);
     g->tensor[softmax].no_gradient = true;
     ek__op_out(g, op, softmax);
@@ -167,7 +176,7 @@ void ek__build_head(const ek__layer_builder *b, int x)
     if (job->model.tied)
         tie_matrix(b);
     const int64_t dim[] = {b->tokens, columns};
-    if (job->rules.loss_fused)
+    if (job->rules.loss_fused || job->rules.loss_in_place)
         build_fused_loss(b, logits, dim);
     else
         build_loss(b, logits, dim);

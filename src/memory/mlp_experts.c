@@ -139,6 +139,8 @@ static int grouped_matmul(const experts *e, const char *where, const char *cell,
     op->parameter = ek__add_parameter(g, ek__path_join(cell, "weight"), elements, e->local, job->types.param,
                                       job->parallel.tensor / (int)e->etp);
     g->parameter[op->parameter].expert = true;
+    g->parameter[op->parameter].rows = out;
+    g->parameter[op->parameter].columns = in;
     ek__op_need(g, op, x);
     op->flops = op->backward_flops = op->weight_flops = 2.0 * (double)rows * (double)in * (double)out;
     op->bytes_moved += (double)elements * ek_dtype_bytes(e->b->compute);
@@ -234,8 +236,10 @@ static int route(const experts *e, int x, int *indices)
     g->tensor[logits].dtype = type;
     g->tensor[logits].bytes = e->tokens * m->n_experts * ek_dtype_bytes(type);
     ek__op *matmul = &g->op[g->tensor[logits].producer];
-    if (matmul->parameter >= 0)
+    if (matmul->parameter >= 0) {
         g->parameter[matmul->parameter].dtype = type;
+        g->parameter[matmul->parameter].rows = g->parameter[matmul->parameter].columns = 0;
+    }
     int probabilities = tensor_of(e, "router probabilities", type, e->tokens, m->n_experts);
     ek__op_need(g, stream(e, path(e, e->name->probabilities), logits, probabilities), probabilities);
     int weights = tensor_of(e, "router weights", type, e->tokens, m->top_k);

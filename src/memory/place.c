@@ -6,13 +6,15 @@
  * is one loop. Border tensors and what is kept from forward to backward have their places in a frame for each chunk and
  * micro-batch, what lives within one part shares one. The order of static requests is assumed: the weights of all
  * layers, the optimizer's states, gradient buffers, then weights gathered for the step, which belong to no pool of
- * parameters. */
+ * parameters. That of a Megatron job is known (start.h): part of its requests come during and behind the first step, so
+ * two steps are played, and for several ranks, which differ in them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "memory/allocator.h"
 #include "memory/program.h"
+#include "memory/start.h"
 
 /* Where a request's answer is kept. */
 enum { AREA_PART, AREA_BORDER, AREA_BORDER_GRADIENT, AREA_KEPT, AREA_FOREVER, N_AREAS };
@@ -51,6 +53,7 @@ typedef struct placer {
     int32_t *forever; /* AREA_FOREVER, never read */
     chunk *chunk;     /* [n_chunks] */
     int32_t *mask;    /* [n_chunks][micro-batches] */
+    ek__start start;  /* of a Megatron job */
     int64_t gathered; /* bytes of all weights gathered for the step, which arrive as one tensor */
     ek_error *err;
 } placer;
@@ -396,22 +399,88 @@ static ek_status take_static(placer *p)
     return status ? status : take(p, p->gathered, false, &taken);
 }
 
-/* Constants, and what the rules add: one request, since nobody knows of what it is. @param below  of a negative sum,
- * which calibration may find: nobody's tensor */
+/* Constants, and what the rules add: one request, since nobody knows of what it is. A Megatron job asks for what is
+ * known of it by itself. @param below  of a negative sum, which calibration may find: nobody's tensor */
 static ek_status take_others(placer *p, int64_t *below)
 {
     int64_t constants = ek__stage_constants(p->job, p->stage);
     int64_t others = ek__stage_other(p->job, p->programs, p->stage) - constants;
     int32_t taken;
-    ek_status status = take(p, constants, true, &taken);
+    ek_status status = EK_OK;
+    if (ek__starts_as_megatron(p->job)) {
+        for (size_t i = 0; i < p->start.n[EK__START_WORKSPACES]; i++)
+            others -= p->start.bytes[EK__START_WORKSPACES][i];
+        for (size_t i = 0; i < p->start.n[EK__START_DUMMIES]; i++)
+            others -= p->start.bytes[EK__START_DUMMIES][i];
+        others += constants;
+    } else {
+        status = take(p, constants, true, &taken);
+    }
     *below = others < 0 ? others : 0;
     return status ? status : take(p, others, false, &taken);
+}
+
+/* ---- steps ---- */
+
+static ek_status take_phase(placer *p, ek__start_phase phase, int32_t *taken)
+{
+    int32_t forever;
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < p->start.n[phase] && !status; i++)
+        status = take(p, p->start.bytes[phase][i], true, taken ? &taken[i] : &forever);
+    return status;
+}
+
+/* @param first  what the first backward pass asks for; NULL: that has been */
+static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, const ek__start_phase *first)
+{
+    ek_status status = EK_OK;
+    for (size_t b = 0; b < n_blocks && !status; b++) {
+        if (first && blocks[b].kind == EK_BACKWARD) {
+            status = take_phase(p, *first, NULL);
+            first = NULL;
+        }
+        if (!status)
+            status = run_block(p, &blocks[b]);
+    }
+    return status;
+}
+
+/* Weights move to a buffer and leave their own places behind. */
+static ek_status take_weights(placer *p)
+{
+    size_t n = p->start.n[EK__START_WEIGHTS];
+    int32_t *weight = ek__alloc(n + 1, sizeof *weight);
+    ek_status status = weight ? take_phase(p, EK__START_WEIGHTS, weight) : no_room(p);
+    if (!status)
+        status = take_phase(p, EK__START_BUFFERS, NULL);
+    for (size_t i = 0; i < n && p->start.gives_weights && !status; i++)
+        p->kind->give(p->allocator, weight[i]);
+    free(weight);
+    return status;
+}
+
+/* Moments are made behind the first step, among what it left free, and the second step finds less of that. */
+static ek_status run_first_steps(placer *p, const ek_block *blocks, size_t n_blocks)
+{
+    static const ek__start_phase dummies = EK__START_DUMMIES;
+    ek_status status = take_weights(p);
+    if (!status)
+        status = take_phase(p, EK__START_MASTERS, NULL);
+    if (!status)
+        status = take_phase(p, EK__START_WORKSPACES, NULL);
+    if (!status)
+        status = run_step(p, blocks, n_blocks, &dummies);
+    if (!status)
+        status = take_phase(p, EK__START_STATES, NULL);
+    return status ? status : run_step(p, blocks, n_blocks, NULL);
 }
 
 /* ---- all of it ---- */
 
 static void clear(placer *p)
 {
+    ek__start_clear(&p->start);
     size_t n_frames = (size_t)p->n_micro_batches * (size_t)p->n_copies;
     for (int i = 0; p->chunk && i < p->n_chunks; i++) {
         for (size_t f = 0; p->chunk[i].frame && f < n_frames; f++)
@@ -453,29 +522,21 @@ static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n
                      p->stage, n * (size_t)p->n_copies, MAX_PLANNED);
 }
 
-ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                          size_t n_blocks, int64_t *actual, ek_error *err)
+/* @param where  the rank, as of ek__start_new() */
+static ek_status place_rank(placer p, double where, const ek_block *blocks, size_t n_blocks, int64_t *actual)
 {
-    int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
-    placer p = {.job = job,
-                .programs = programs,
-                .stage = stage,
-                .n_chunks = ek__stage_n_chunks(job),
-                .n_copies = job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1,
-                .n_micro_batches = job->parallel.n_micro_batches * pieces,
-                .kind = ek__allocator_kind_of(job->rules.allocation),
-                .err = err};
-    p.allocator = p.kind->create(&job->rules, (int64_t)(job->limit_mb * 0x1p20));
+    bool megatron = ek__starts_as_megatron(p.job);
     int64_t below = 0;
+    p.allocator = p.kind->create(&p.job->rules, (int64_t)(p.job->limit_mb * 0x1p20));
     ek_status status = p.allocator ? make_chunks(&p) : no_room(&p);
     if (!status)
         status = check_planned(&p, blocks, n_blocks);
     if (!status)
-        status = take_static(&p);
+        status = megatron ? ek__start_new(p.job, p.programs, p.stage, where, &p.start, p.err) : take_static(&p);
     if (!status)
         status = take_others(&p, &below);
-    for (size_t b = 0; b < n_blocks && !status; b++)
-        status = run_block(&p, &blocks[b]);
+    if (!status)
+        status = megatron ? run_first_steps(&p, blocks, n_blocks) : run_step(&p, blocks, n_blocks, NULL);
     int64_t figure = status ? -1 : p.kind->actual(p.allocator);
     if (!status && figure < 0)
         status = no_room(&p);
@@ -483,4 +544,46 @@ ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, i
         *actual = figure + below;
     clear(&p);
     return status;
+}
+
+/* Ranks to play: four spread over those that differ, fewer where a step has very many requests, which take long. */
+static int n_ranks(const placer *p, const ek_block *blocks, size_t n_blocks)
+{
+    enum { MOST_RANKS = 4, MOST_REQUESTS = 1000000 };
+    int ranks = ek__start_ranks(p->job);
+    size_t n = 1;
+    for (size_t b = 0; b < n_blocks && ranks > 1; b++) {
+        const ek__chunk_programs *of = &p->programs->chunk[ek__stage_cell(p->job, p->stage, blocks[b].chunk)];
+        for (int r = 0; r < of->n_runs[blocks[b].kind]; r++) {
+            const ek__run *run = &of->run[blocks[b].kind][r];
+            n += (size_t)run->program->n_events[run->part];
+        }
+    }
+    size_t most = MOST_REQUESTS / n < MOST_RANKS ? MOST_REQUESTS / n : MOST_RANKS;
+    return ranks < (int)most ? ranks : most > 1 ? (int)most : 1;
+}
+
+ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                          size_t n_blocks, int64_t *actual, ek_error *err)
+{
+    int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
+    const placer p = {.job = job,
+                      .programs = programs,
+                      .stage = stage,
+                      .n_chunks = ek__stage_n_chunks(job),
+                      .n_copies = job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1,
+                      .n_micro_batches = job->parallel.n_micro_batches * pieces,
+                      .kind = ek__allocator_kind_of(job->rules.allocation),
+                      .err = err};
+    int n = n_ranks(&p, blocks, n_blocks);
+    int64_t most = INT64_MIN;
+    for (int r = 0; r < n; r++) {
+        int64_t one = 0;
+        ek_status status = place_rank(p, n > 1 ? (double)r / (n - 1) : 0, blocks, n_blocks, &one);
+        if (status)
+            return status;
+        most = one > most ? one : most;
+    }
+    *actual = most;
+    return EK_OK;
 }

@@ -79,6 +79,17 @@ static void add_alive_top(ek_memory_stage *stage, ek__alive_list *list)
     }
 }
 
+static void add_buffers_top(const predictor *p, int s, ek_memory_stage *stage)
+{
+    int64_t dummy[EK__MAX_DUMMIES], all = 0;
+    for (int i = ek__stage_dummies(p->job, p->programs, s, dummy) - 1; i >= 0; i--)
+        all += dummy[i];
+    add_static_top(stage, "stand-ins for gradients, one of each shape", "", EK_PART_OTHER, all, 1);
+    add_static_top(stage, "buffer of the head's gathered input", "", EK_PART_OTHER,
+                   ek__stage_elsewhere(p->job, p->programs, s), 1);
+    add_static_top(stage, "workspace", "", EK_PART_OTHER, (int64_t)(p->job->rules.workspace_mb * 0x1p20), 1);
+}
+
 static void add_kinds_top(const predictor *p, int s, ek_memory_stage *stage)
 {
     static const char *const of[EK__N_GRAPH_KINDS] = {"the embedding", "decoder layers", "decoder layers with experts",
@@ -108,7 +119,10 @@ int64_t ek__stage_other(const ek_job *job, const ek__job_programs *programs, int
     bool receives = false;
     for (int i = 0; i < ek__stage_n_chunks(job); i++)
         receives = receives || programs->chunk[ek__stage_cell(job, s, i)].receives;
-    return ek__stage_constants(job, s) + mb(rules->workspace_mb) + mb(rules->constant_mb) +
+    int64_t dummy[EK__MAX_DUMMIES], kept = ek__stage_elsewhere(job, programs, s);
+    for (int i = ek__stage_dummies(job, programs, s, dummy) - 1; i >= 0; i--)
+        kept += dummy[i];
+    return kept + ek__stage_constants(job, s) + mb(rules->workspace_mb) + mb(rules->constant_mb) +
            (receives ? rules->p2p_buffers * programs->border : 0);
 }
 
@@ -126,6 +140,7 @@ static ek_status describe(const predictor *p, int s, const ek__peak *peak, ek_me
         snprintf(out->operator_name, sizeof out->operator_name, "%s", list.op);
         if (!p->options->without_top) {
             add_kinds_top(p, s, out);
+            add_buffers_top(p, s, out);
             add_static_top(out, "attention masks", "", EK_PART_OTHER, p->programs->mask, list.masks);
             add_static_top(out, "constants", "", EK_PART_OTHER, ek__stage_constants(p->job, s), 1);
             add_alive_top(out, &list);

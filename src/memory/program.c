@@ -111,7 +111,8 @@ static void take_weight_gradient(compiler *c, int o)
     int64_t shards = !summed && scattered ? ek__parameter_shards(job, weight) : 1;
     bool stays = !summed && c->summed[op->parameter] < 0;
     int gradient = -1, result = -1;
-    if (!job->rules.weight_gradient_fused)
+    /* Lookups and norms have gradients as any other. */
+    if (!job->rules.weight_gradient_fused || op->kind != EK__OP_MATMUL)
         result = gradient = ek__record_take(c->r, weight->elements * own, op->path, "gradient of weight");
     if (stays && (gradient < 0 || own != type || shards > 1)) {
         if (gradient >= 0)
@@ -152,7 +153,8 @@ static void take_output(compiler *c, const ek__op *op, int tensor, bool border)
         c->version[storage] = c->r->border[EK__BUFFER_OUTPUT];
     else
         c->version[storage] =
-            ek__record_take(c->r, c->graph->tensor[storage].bytes, op->path, c->graph->tensor[storage].name);
+            ek__record_take(c->r, c->graph->tensor[storage].elsewhere ? 0 : c->graph->tensor[storage].bytes, op->path,
+                            c->graph->tensor[storage].name);
 }
 
 /* One operator runs. @param kept  storages that may not be written over; NULL: none may
@@ -380,8 +382,10 @@ static void take_input_gradients(compiler *c, const ek__op *op, int *taken)
             continue;
         const ek__tensor *in = &c->graph->tensor[op->in[i]];
         int of_output = op->n_out > 0 ? c->gradient[op->out[0]] : -1;
-        if (i == 0 && op->in_place && of_output >= EK__N_BORDERS && is_free(c, of_output, 1) &&
-            in->bytes == c->r->buffer[of_output].bytes && c->gradient[op->in[0]] < 0)
+        if (i == 0 && op->overwrites)
+            taken[i] = c->version[storage_of(c->graph, op->in[0])];
+        else if (i == 0 && op->in_place && of_output >= EK__N_BORDERS && is_free(c, of_output, 1) &&
+                 in->bytes == c->r->buffer[of_output].bytes && c->gradient[op->in[0]] < 0)
             taken[i] = of_output;
         else
             taken[i] =

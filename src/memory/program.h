@@ -165,6 +165,11 @@ int64_t ek__stage_constants(const ek_job *job, int stage);
 /* Bytes of a stage that the rules and its constants add, for the whole step: those above, workspace_mb, constant_mb and
  * p2p_buffers. */
 int64_t ek__stage_other(const ek_job *job, const ek__job_programs *programs, int stage);
+/* Distinct shapes of a stage's weights, bytes in compute type of each: what dummy_gradients keeps. @return how many */
+enum { EK__MAX_DUMMIES = EK__N_GRAPH_KINDS * EK__MAX_PARAMETERS };
+int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int stage, int64_t bytes[EK__MAX_DUMMIES]);
+/* Of the buffer that stays for what is made elsewhere than in tensors of its own. */
+int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Of one micro-batch's mask; 0 where there is none. */
 int64_t ek__mask_bytes(const ek_job *job);
 

@@ -124,6 +124,56 @@ ek__static_bytes ek__stage_static(const ek_job *job, const ek__job_programs *pro
     return sum;
 }
 
+/* ---- buffers that stay ---- */
+
+/* Kinds of layers on a stage. */
+static bool has_kind(const ek_job *job, const ek__job_programs *programs, int stage, int kind)
+{
+    for (int i = 0; i < ek__stage_n_chunks(job); i++)
+        if (programs->graph[kind] && programs->chunk[ek__stage_cell(job, stage, i)].n_of_kind[kind] > 0)
+            return true;
+    return false;
+}
+
+typedef struct shapes {
+    int n;
+    int64_t rows[EK__MAX_DUMMIES], columns[EK__MAX_DUMMIES];
+} shapes;
+
+static void add_shape(shapes *s, const ek__parameter *parameter)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->rows[i] == parameter->rows && s->columns[i] == parameter->columns)
+            return;
+    s->rows[s->n] = parameter->rows;
+    s->columns[s->n++] = parameter->columns;
+}
+
+int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int stage, int64_t bytes[EK__MAX_DUMMIES])
+{
+    shapes s = {0};
+    bool any = job->rules.dummy_gradients && job->rules.weight_gradient_fused && job->states.gradient > 0;
+    for (int k = 0; k < EK__N_GRAPH_KINDS && any; k++)
+        for (int i = 0; has_kind(job, programs, stage, k) && i < programs->graph[k]->n_parameters; i++)
+            if (programs->graph[k]->parameter[i].rows > 0)
+                add_shape(&s, &programs->graph[k]->parameter[i]);
+    for (int i = 0; i < s.n; i++)
+        bytes[i] = ek__aligned(s.rows[i] * s.columns[i] * ek_dtype_bytes(job->types.compute));
+    return s.n;
+}
+
+int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    int64_t most = 0;
+    for (int k = 0; k < EK__N_GRAPH_KINDS; k++)
+        for (int i = 0; has_kind(job, programs, stage, k) && i < programs->graph[k]->n_tensors; i++) {
+            const ek__tensor *tensor = &programs->graph[k]->tensor[i];
+            if (tensor->elsewhere && tensor->bytes > most)
+                most = tensor->bytes;
+        }
+    return ek__aligned(most);
+}
+
 /* ---- constants ---- */
 
 int64_t ek__mask_bytes(const ek_job *job)

@@ -241,20 +241,31 @@ static void set_modelled(const maker *m, ek_layers *out)
     }
 }
 
+static bool has_head(const maker *m, int stage)
+{
+    for (int i = 0; i < ek__stage_n_chunks(m->job); i++)
+        if (m->programs->chunk[ek__stage_cell(m->job, stage, i)].n_of_kind[EK__GRAPH_HEAD] > 0)
+            return true;
+    return false;
+}
+
 static void make_ends(const maker *m, ek_layers *out)
 {
     /* Layers of prediction have losses of their own, and stand on the last stage as the tail does. */
     double body = larger(m->kind[EK__GRAPH_DENSE].transient, m->kind[EK__GRAPH_EXPERTS].transient),
            end = larger(m->kind[EK__GRAPH_PREDICTION].transient, m->kind[EK__GRAPH_HEAD].transient);
-    int64_t other = 0;
+    int64_t other = 0, last = 0; /* of the stage with the head, which has buffers of its own */
     for (int s = 0; s < m->job->plan.n_stages; s++) {
         int64_t bytes = ek__stage_other(m->job, m->programs, s);
-        other = bytes > other ? bytes : other;
+        if (has_head(m, s) && m->job->plan.n_stages > 1)
+            last = bytes;
+        else
+            other = bytes > other ? bytes : other;
     }
     out->const_mb = (double)other / BYTES_PER_MB + body;
     set_layer(&out->head, &m->kind[EK__GRAPH_EMBEDDING]);
     set_layer(&out->tail, &m->kind[EK__GRAPH_HEAD]);
-    out->tail.parameter_mb += larger(0, end - body);
+    out->tail.parameter_mb += larger(0, end - body) + larger(0, (double)(last - other) / BYTES_PER_MB);
     ek_layer *const ends[] = {&out->head, &out->tail};
     for (int i = 0; i < 2; i++) {
         ends[i]->n_layers = 1;

@@ -30,11 +30,15 @@ const char *ek__pass_name(int kind);
 
 /** A stage's peak that counts: with fragments, or without them where no allocation was asked for. */
 int64_t ek__memory_peak(const ek_memory_stage *stage);
+/** Is the peak that counts what PyTorch's allocator reserves, and the used one what it calls allocated? */
+bool ek__is_reserved(const ek_job *job);
 bool ek__memory_over(const ek_memory *memory, const ek_memory_stage *stage);
 
-/** What a rule rests on: derived (from operators), documented (by the framework or its source), calibrated (neutral
- *  unless it is), or assumed. */
-const char *ek__rule_basis(const char *name);
+/** ", but fits with gather_after_cast=yes": the rules that the verdict hangs on, each with its nearest alternative;
+ * empty without any. */
+void ek__assumptions_text(const ek_memory_report *report, char *text, size_t size);
+/** A sentence: what is assumed, what another value does, and which measurement tells. */
+void ek__assumption_text(const ek_memory_assumption *assumption, char *text, size_t size);
 /** Does the rule change anything in this job? */
 bool ek__rule_matters(const ek_job *job, const char *name);
 /** Its value, and whether that is not the framework's default. */

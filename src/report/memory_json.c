@@ -164,6 +164,24 @@ static void put_warnings(ek__stream *s, const ek_memory_report *r)
     ek__stream_end(s);
 }
 
+static void put_assumptions(ek__stream *s, const ek_memory_report *r)
+{
+    ek__stream_list(s, "assumptions", true);
+    for (int i = 0; i < r->n_assumptions; i++) {
+        const ek_memory_assumption *a = &r->assumption[i];
+        ek__stream_object(s, NULL, false);
+        ek__stream_text(s, "rule", a->rule);
+        ek__stream_text(s, "value", a->value);
+        ek__stream_text(s, "alternative", a->other);
+        ek__stream_bool(s, "fits", a->fits);
+        ek__stream_int(s, "stage", a->stage);
+        ek__stream_fixed(s, "peak_mb", a->mb, 3);
+        ek__stream_fixed(s, "alternative_peak_mb", a->other_mb, 3);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
 static void put_rules(ek__stream *s, const char *key, const ek_rules *rules, ek_framework framework)
 {
     ek__stream_list(s, key, true);
@@ -174,7 +192,8 @@ static void put_rules(ek__stream *s, const char *key, const ek_rules *rules, ek_
         ek__stream_text(s, "value", value.text);
         ek__stream_text(s, "default", value.usual);
         ek__stream_bool(s, "changed", value.changed);
-        ek__stream_text(s, "basis", ek__rule_basis(ek_rule_names[i]));
+        ek__stream_text(s, "basis", ek_rule_basis[i]);
+        ek__stream_text(s, "alternatives", *ek_rule_alternatives[i] ? ek_rule_alternatives[i] : NULL);
         ek__stream_text(s, "what", ek_rule_help[i]);
         ek__stream_end(s);
     }
@@ -334,6 +353,7 @@ ek_status ek_memory_write_json(const ek_memory_report *report, FILE *out, ek_err
     ek__stream_fixed(&s, "limit_mb", m->limit > 0 ? (double)m->limit / EK__MB : NAN, 3);
     ek__stream_fixed(&s, "margin_mb", m->limit > 0 ? (double)m->margin / EK__MB : NAN, 3);
     ek__stream_int(&s, "fullest_stage", m->fullest);
+    put_assumptions(&s, report);
     put_model(&s, report->job);
     put_parallel(&s, report->job);
     ek__stream_list(&s, "stages", true);

@@ -32,9 +32,11 @@ ek_status ek_memory_write_rules(const ek_rules *rules, ek_framework framework, F
     fprintf(out, "  %-22s %-12s %-11s %s\n", "rule", "value", "basis", "what it says");
     for (int i = 0; ek_rule_names[i]; i++) {
         ek__rule_value value = ek__rule_value_of(rules, framework, ek_rule_names[i]);
-        const char *basis = ek__rule_basis(ek_rule_names[i]);
+        const char *basis = ek_rule_basis[i];
         fprintf(out, "%s %-22s %-12s %-11s %s", value.changed ? "*" : " ", ek_rule_names[i], value.text,
                 value.changed ? "changed" : basis, ek_rule_help[i]);
+        if (*ek_rule_alternatives[i])
+            fprintf(out, " (tried: %s)", ek_rule_alternatives[i]);
         if (value.changed)
             fprintf(out, " (default %s, %s)", value.usual, basis);
         fputc('\n', out);

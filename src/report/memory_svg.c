@@ -105,20 +105,23 @@ static void draw_legend(FILE *out, const ek_memory *memory)
     }
 }
 
-static void verdict(const ek_memory *memory, char *text, size_t size)
+static void verdict(const ek_memory_report *report, char *text, size_t size)
 {
+    const ek_memory *memory = report->memory;
+    char but[160];
+    ek__assumptions_text(report, but, sizeof but);
     ek__digits peak = ek__whole_mb(ek__memory_peak(&memory->stage[memory->fullest]));
     if (memory->limit == 0)
         snprintf(text, size, "fullest is stage %d with %s MB; no limit is known", memory->fullest, peak.text);
     else
-        snprintf(text, size, "%s: fullest is stage %d with %s MB of %s MB", memory->fits ? "fits" : "does not fit",
-                 memory->fullest, peak.text, ek__whole_mb(memory->limit).text);
+        snprintf(text, size, "%s: fullest is stage %d with %s MB of %s MB%s", memory->fits ? "fits" : "does not fit",
+                 memory->fullest, peak.text, ek__whole_mb(memory->limit).text, but);
 }
 
 static void draw_texts(const ek_memory_report *report, const char *title, FILE *out)
 {
-    char line[256], fitted[256];
-    verdict(report->memory, line, sizeof line);
+    char line[512], fitted[256];
+    verdict(report, line, sizeof line);
     ek__svg_fit(title, 22, true, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
     ek__svg_text(out, EK__MARGIN, 40, 22, EK__START, "h", fitted);
     ek__svg_text(out, EK__MARGIN, 64, 14, EK__START, report->memory->fits ? "m" : "bad", line);

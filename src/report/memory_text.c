@@ -42,25 +42,40 @@ static void print_wrapped(const page *p, const char *text, int column)
 
 /* ---- the verdict ---- */
 
+static void print_assumptions(const page *p)
+{
+    for (int i = 0; i < p->r->n_assumptions; i++) {
+        char text[512];
+        ek__assumption_text(&p->r->assumption[i], text, sizeof text);
+        fprintf(p->out, "%s\n", text); /* not wrapped: a break inside a figure is hard to read */
+    }
+}
+
 static void verdict(const page *p)
 {
     const ek_memory *m = p->r->memory;
     const ek_memory_stage *full = &m->stage[m->fullest];
     double limit = (double)m->limit;
     if (m->limit == 0) {
-        fprintf(p->out, "no limit is known: fullest is stage %d with %s MB; --mem says what a device has\n", m->fullest,
-                ek__whole_mb(ek__memory_peak(full)).text);
+        fprintf(p->out, "no limit is known: fullest is stage %d with %s MB%s; --mem says what a device has\n",
+                m->fullest, ek__whole_mb(ek__memory_peak(full)).text, ek__is_reserved(p->r->job) ? " reserved" : "");
         return;
     }
     color(p, alarm_color(!m->fits));
     fputs(m->fits ? "fits" : "does not fit", p->out);
     color(p, "\033[0m");
-    fprintf(p->out, ": fullest is stage %d with %s MB of %s MB, ", m->fullest, ek__whole_mb(ek__memory_peak(full)).text,
+    fprintf(p->out, ": fullest is stage %d with %s MB%s of %s MB, ", m->fullest,
+            ek__whole_mb(ek__memory_peak(full)).text, ek__is_reserved(p->r->job) ? " reserved" : "",
             ek__whole_mb(m->limit).text);
     int64_t distance = m->margin < 0 ? -m->margin : m->margin;
-    fprintf(p->out, "%s MB (%s %%) %s\n", ek__whole_mb(distance).text,
-            ek__fixed(100 * (double)distance / limit, 1).text, m->fits ? "free" : "too much");
-    if (m->fits || p->r->verdict_only)
+    char but[512];
+    ek__assumptions_text(p->r, but, sizeof but);
+    fprintf(p->out, "%s MB (%s %%) %s%s\n", ek__whole_mb(distance).text,
+            ek__fixed(100 * (double)distance / limit, 1).text, m->fits ? "free" : "too much", but);
+    if (p->r->verdict_only)
+        return;
+    print_assumptions(p);
+    if (m->fits)
         return;
     int over = 0;
     for (int s = 0; s < m->n_stages; s++)
@@ -207,7 +222,12 @@ static void print_table(const page *p)
         if (p->r->stage < 0 || p->r->stage == s)
             table_row(p, s);
     fputs("alive: micro-batches whose activations are held; activ.: kept for backward passes; transient: around the "
-          "running\noperator; fragm.: what the allocator needs on top; actual: what a device must have\n",
+          "running\n",
+          p->out);
+    fputs(ek__is_reserved(p->r->job)
+              ? "operator; used: allocated at the peak; fragm.: what the allocator needs on top; actual: reserved, "
+                "what a device must have\n"
+              : "operator; fragm.: what the allocator needs on top; actual: what a device must have\n",
           p->out);
 }
 
@@ -257,7 +277,8 @@ static void print_parts(const page *p, const ek_memory_stage *stage)
                 ek__fixed(stage->used_peak > 0 ? 100 * (double)stage->part[i] / (double)stage->used_peak : 0, 1).text);
     fprintf(p->out, "  %-12s %8s MB\n", "used", ek__whole_mb(stage->used_peak).text);
     if (stage->actual_peak > 0)
-        fprintf(p->out, "  %-12s %8s MB  (used and fragments)\n", "actual", ek__whole_mb(stage->actual_peak).text);
+        fprintf(p->out, "  %-12s %8s MB  (%s)\n", "actual", ek__whole_mb(stage->actual_peak).text,
+                ek__is_reserved(p->r->job) ? "reserved: used and fragments" : "used and fragments");
 }
 
 static void print_chunks(const page *p, int s)

@@ -68,6 +68,11 @@ int64_t ek__memory_peak(const ek_memory_stage *stage)
     return stage->actual_peak > 0 ? stage->actual_peak : stage->used_peak;
 }
 
+bool ek__is_reserved(const ek_job *job)
+{
+    return job->rules.allocation == EK_ALLOCATION_CACHING;
+}
+
 bool ek__memory_over(const ek_memory *memory, const ek_memory_stage *stage)
 {
     return memory->limit > 0 && ek__memory_peak(stage) > memory->limit;
@@ -75,27 +80,28 @@ bool ek__memory_over(const ek_memory *memory, const ek_memory_stage *stage)
 
 /* ---- rules ---- */
 
-const char *ek__rule_basis(const char *name)
+void ek__assumptions_text(const ek_memory_report *report, char *text, size_t size)
 {
-    static const struct {
-        const char *name, *basis;
-    } known[] = {
-        {"regather", "documented"},
-        {"token_order_copy", "derived"},
-        {"norm_statistics_bytes", "derived"},
-        {"loss_fused", "documented"},
-        {"weight_gradient_fused", "documented"},
-        {"allocation", "documented"},
-        {"block_bytes", "documented"},
-        {"page_bytes", "documented"},
-        {"constant_mb", "calibrated"},
-        {"activation_scale", "calibrated"},
-        {"transient_scale", "calibrated"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].name, name) == 0)
-            return known[i].basis;
-    return "assumed";
+    size_t used = 0;
+    *text = '\0';
+    for (int i = 0; i < report->n_assumptions && used < size; i++) {
+        const ek_memory_assumption *a = &report->assumption[i];
+        if (i > 0 && strcmp(a->rule, a[-1].rule) == 0)
+            continue;
+        used += (size_t)snprintf(text + used, size - used, "%s%s=%s",
+                                 used      ? " or with "
+                                 : a->fits ? ", but fits with "
+                                           : ", but does not fit with ",
+                                 a->rule, a->other);
+    }
+}
+
+void ek__assumption_text(const ek_memory_assumption *a, char *text, size_t size)
+{
+    snprintf(text, size,
+             "%s=%s is assumed, with %s it %s. A dry run tells: stage %d peaks at %s MB with %s, %s MB with %s",
+             a->rule, a->value, a->other, a->fits ? "fits" : "does not fit", a->stage, ek__grouped(trunc(a->mb)).text,
+             a->value, ek__grouped(trunc(a->other_mb)).text, a->other);
 }
 
 bool ek__rule_matters(const ek_job *job, const char *name)
@@ -112,6 +118,7 @@ bool ek__rule_matters(const ek_job *job, const char *name)
         {"loss_buffers", !r->loss_fused},
         {"one_hot_kept", !r->loss_fused},
         {"mask_per_micro_batch", !job->model.mask_compressed},
+        {"dummy_gradients", r->dummy_gradients},
         {"workspace_mb", r->workspace_mb > 0},
         {"constant_mb", r->constant_mb != 0},
         {"activation_scale", r->activation_scale != 1},

@@ -47,12 +47,14 @@ static void facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_memory *m = run->memory->memory;
     const ek_memory_stage *full = &m->stage[m->fullest];
-    char text[32];
-    ek__view_fact(s, "predicted memory", NAN, EK__UNIT_TEXT,
-                  m->limit == 0 ? "no limit is known"
-                  : m->fits     ? "fits"
-                                : "does not fit",
-                  EK__DERIVED);
+    char text[32], verdict[600], but[512];
+    ek__assumptions_text(run->memory, but, sizeof but);
+    snprintf(verdict, sizeof verdict, "%s%s",
+             m->limit == 0 ? "no limit is known"
+             : m->fits     ? "fits"
+                           : "does not fit",
+             but);
+    ek__view_fact(s, "predicted memory", NAN, EK__UNIT_TEXT, verdict, *but ? EK__ASSUMED : EK__DERIVED);
     ek__view_fact(s, "fullest", NAN, EK__UNIT_TEXT, stage_name(m->fullest, text), EK__DERIVED);
     ek__view_fact(s, "its predicted peak", mb(ek__memory_peak(full)), EK__UNIT_MB | EK__LESS, NULL, EK__DERIVED);
     if (full->actual_peak > 0 && !run->trace && !run->diagnosis)
@@ -68,6 +70,11 @@ static void facts(const ek_view_run *run, ek__stream *s)
 
 static void notes(const ek_view_run *run, ek__stream *s)
 {
+    for (int i = 0; i < run->memory->n_assumptions; i++) {
+        char text[512];
+        ek__assumption_text(&run->memory->assumption[i], text, sizeof text);
+        ek__stream_text(s, NULL, text);
+    }
     for (int i = 0; i < run->memory->n_warnings; i++)
         ek__stream_text(s, NULL, run->memory->warning[i].message);
     if (run->memory->job->reading[0])
@@ -414,7 +421,7 @@ static void put_rules(const ek_job *job, ek__section *x)
         ek__cell_text(x, ek_rule_names[i]);
         ek__cell_text(x, value.text);
         ek__cell_text(x, value.usual);
-        ek__cell_text(x, ek__rule_basis(ek_rule_names[i]));
+        ek__cell_text(x, ek_rule_basis[i]);
         ek__cell_text(x, ek_rule_help[i]);
         ek__row_end(x);
     }

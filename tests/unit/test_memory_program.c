@@ -137,6 +137,48 @@ static void a_split_backward(void **state)
     ek__program_free(p);
 }
 
+/* x -lookup-> o: a table has a gradient of its own, also where those of matrices are added in the matmul. */
+static void a_lookup_has_a_gradient(void **state)
+{
+    (void)state;
+    ek__graph g = {0};
+    ek_job job = bare_job();
+    job.rules.weight_gradient_fused = job.rules.gradient_cast_fused = true;
+    int o = ek__add_bytes(&g, "o", X, false);
+    ek__op *op = ek__add_op(&g, "lookup", EK__OP_LOOKUP);
+    ek__op_out(&g, op, o);
+    op->parameter = ek__add_parameter(&g, "weight", WEIGHT, 32, EK_FP32, 1);
+    g.input = -1;
+    g.output = o;
+    ek__program *p = compile(&job, &g, NULL, false, false);
+    assert_part(p, EK_BACKWARD, 4 * WEIGHT, -X);
+    ek__program_free(p);
+}
+
+/* x -matmul-> a, and a loss that leaves the gradient of a in a. */
+static void a_loss_in_place(void **state)
+{
+    (void)state;
+    for (int in_place = 0; in_place < 2; in_place++) {
+        ek__graph g = {0};
+        ek_job job = bare_job();
+        job.rules.weight_gradient_fused = true;
+        job.types.param = EK_BF16;
+        int x = ek__add_bytes(&g, "x", X, false), a = ek__add_bytes(&g, "a", A, false);
+        add_op(&g, "head", EK__OP_MATMUL, x, -1, a, true);
+        g.parameter[0].dtype = EK_BF16;
+        add_op(&g, "loss", EK__OP_ELEMENTWISE, a, -1, ek__add_bytes(&g, "loss", 512, false), true);
+        g.op[1].overwrites = in_place;
+        g.input = x;
+        g.output = -1;
+        ek__program *p = compile(&job, &g, NULL, false, false);
+        assert_int_equal(p->kept, X + A);
+        /* Backward: the gradient of a, unless it is a, then that of x beside it. */
+        assert_part(p, EK_BACKWARD, in_place ? X : A + (X > A ? X - A : 0), -A);
+        ek__program_free(p);
+    }
+}
+
 static void a_tensor_read_twice(void **state)
 {
     (void)state;
@@ -299,6 +341,9 @@ int main(void)
         {"a layer recomputed whole keeps its input and runs forward again first", a_whole_layer_recomputed, NULL, NULL,
          NULL},
         {"with a split backward pass what weights' gradients read stays for them", a_split_backward, NULL, NULL, NULL},
+        {"a table's gradient is a tensor where matrices' are added in the matmul", a_lookup_has_a_gradient, NULL, NULL,
+         NULL},
+        {"a loss in place leaves the logits' gradient in the logits", a_loss_in_place, NULL, NULL, NULL},
         {"a residual sum hands its gradient on without a copy", a_tensor_read_twice, NULL, NULL, NULL},
         {"gradients of a tensor that three operators read are added one by one", three_readers, NULL, NULL, NULL},
         {"an operator in place takes its input's storage", in_place, NULL, NULL, NULL},

@@ -59,13 +59,13 @@ static void the_published_dry_run_is_predicted_stage_by_stage(void **state)
         if (rows.row[i].table != MEASURED_SAPP)
             continue;
         double error = predict(&rows.row[i]) / rows.row[i].mb - 1;
-        if (!(fabs(error) <= 0.04))
-            fail_msg("%s: %+.1f %%", rows.row[i].name, 100 * error);
+        if (!(fabs(error) <= 0.0334))
+            fail_msg("%s: %+.2f %%", rows.row[i].name, 100 * error);
         sum += fabs(error);
         n++;
     }
     assert_int_equal(n, 16);
-    if (!(sum / n <= 0.02))
+    if (!(sum / n <= 0.0114))
         fail_msg("mean error %.2f %%", 100 * sum / n);
 }
 
@@ -83,6 +83,31 @@ static void dry_runs_and_real_runs_are_within_five_percent(void **state)
         n++;
     }
     assert_int_equal(n, 8);
+}
+
+/* The published rows want live bytes within 1 % in the mean and 2 % at the worst, and reserved ones within 2.5 %; these
+ * are met with room, which is held too. */
+static void peaks_on_b200_are_predicted_allocated_and_reserved(void **state)
+{
+    (void)state;
+    need_shared();
+    double sum[2] = {0}, worst[2] = {0};
+    int n[2] = {0};
+    for (int i = 0; i < rows.n; i++) {
+        const measured_row *row = &rows.row[i];
+        if (row->table != MEASURED_SIMUMAX)
+            continue;
+        double error = fabs(predict(row) / row->mb - 1);
+        sum[row->actual] += error;
+        worst[row->actual] = fmax(worst[row->actual], error);
+        n[row->actual]++;
+    }
+    assert_int_equal(n[false], 31);
+    assert_int_equal(n[true], 22);
+    if (!(sum[false] / n[false] <= 0.005 && worst[false] <= 0.0125))
+        fail_msg("allocated: mean %.2f %%, worst %.2f %%", 100 * sum[false] / n[false], 100 * worst[false]);
+    if (!(sum[true] / n[true] <= 0.0075 && worst[true] <= 0.04))
+        fail_msg("reserved: mean %.2f %%, worst %.2f %%", 100 * sum[true] / n[true], 100 * worst[true]);
 }
 
 static void dense_models_are_within_five_percent_in_the_mean(void **state)
@@ -184,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_published_dry_run_is_predicted_stage_by_stage),
         cmocka_unit_test(dry_runs_and_real_runs_are_within_five_percent),
+        cmocka_unit_test(peaks_on_b200_are_predicted_allocated_and_reserved),
         cmocka_unit_test(dense_models_are_within_five_percent_in_the_mean),
         cmocka_unit_test(four_stages_calibrate_the_other_twelve),
         cmocka_unit_test(every_shipped_file_fits_its_own_limit_or_is_refused_for_a_key),

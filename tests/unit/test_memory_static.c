@@ -292,6 +292,73 @@ static void copies_on_tensor_ranks(void **state)
     ek_job_clear(&job);
 }
 
+/* A Megatron job with tensor parallelism whose matrices are TransformerEngine's. */
+static ek_job megatron(int p)
+{
+    ek_job job = plain_job(p, 1, 3, 4);
+    job.framework = EK_MEGATRON;
+    job.family = EK_FAMILY_MEGATRON;
+    job.rules = ek_rules_default(EK_MEGATRON);
+    job.model.qkv_concat = true;
+    job.model.fused_swiglu = true;
+    job.types.param = job.types.embedding = job.types.norm = EK_BF16;
+    job.parallel.tensor = job.parallel.table_split = job.parallel.head_split = 2;
+    job.parallel.sequence_parallel = true;
+    job.states = (ek_job_states){.weight = 2, .gradient = 4, .optimizer = 12, .shard_size = -1};
+    return job;
+}
+
+static int64_t dummies(const ek_job *job, int stage)
+{
+    ek_error err;
+    ek__job_programs *programs;
+    int64_t bytes[EK__MAX_DUMMIES], all = 0;
+    if (ek__job_programs_new(job, &programs, &err))
+        fail_msg("%s", err.message);
+    for (int i = ek__stage_dummies(job, programs, stage, bytes) - 1; i >= 0; i--)
+        all += bytes[i];
+    ek__job_programs_free(programs);
+    return all;
+}
+
+/* H 256, K 128, I 512, V 1024 over 2 ranks: q, k and v 256 x 256, back 256 x 128, up 512 x 256, down 256 x 256. */
+static void one_stand_in_for_each_shape(void **state)
+{
+    (void)state;
+    ek_job job = megatron(2);
+    const int64_t layer = 2 * (256 * 256 + 256 * 128 + 512 * 256), head = 2 * 512 * 256;
+    /* q, k, v and down are of one shape; three layers count once, and the table has none. The head's matrix, 512 rows
+     * of 256, is of the shape of up. */
+    assert_int_equal(dummies(&job, 0), layer);
+    assert_int_equal(dummies(&job, 1), layer);
+    job.model.vocab = 2048;
+    assert_int_equal(dummies(&job, 0), layer);
+    assert_int_equal(dummies(&job, 1), layer + 2 * head);
+    job.rules.weight_gradient_fused = false;
+    assert_int_equal(dummies(&job, 1), 0);
+    job.rules.weight_gradient_fused = true;
+    job.rules.dummy_gradients = false;
+    assert_int_equal(dummies(&job, 1), 0);
+    ek_job_clear(&job);
+}
+
+/* Of what a stage holds besides: stand-ins, workspace, constants, and the gathered input on the last stage, 128 x 256.
+ */
+static void buffers_that_stay_are_counted(void **state)
+{
+    (void)state;
+    ek_job job = megatron(2);
+    ek_error err;
+    ek__job_programs *programs;
+    int64_t expected = dummies(&job, 0) + (INT64_C(64) << 20) + ek__stage_constants(&job, 0);
+    if (ek__job_programs_new(&job, &programs, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(ek__stage_other(&job, programs, 0), expected);
+    assert_int_equal(ek__stage_other(&job, programs, 1), expected + 2 * 128 * 256);
+    ek__job_programs_free(programs);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +370,8 @@ int main(void)
         {"masks, rotary tables and sequence caches", constants, NULL, NULL, NULL},
         {"copies on tensor ranks", copies_on_tensor_ranks, NULL, NULL, NULL},
         {"a tied head works as any", a_tied_head_works_as_any, NULL, NULL, NULL},
+        {"one stand-in for each shape of weight", one_stand_in_for_each_shape, NULL, NULL, NULL},
+        {"buffers that stay are counted", buffers_that_stay_are_counted, NULL, NULL, NULL},
         {"parameters of other types, and a table used twice", types_and_tied_tables, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
