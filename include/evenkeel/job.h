@@ -66,6 +66,8 @@ typedef struct ek_job_model {
     bool tied;       /**< the head uses the embedding table */
     bool flash_attention;
     bool mask_compressed;                     /**< the causal mask is a constant of 2048 x 2048 */
+    bool mask_given;                          /**< each micro-batch brings its own, S x S bytes a sequence: no constant */
+    bool no_mask;                             /**< the attention takes none: ring attention of MindFormers up to 1.5 */
     bool position_table;                      /**< learned positions, as GPT has; else rotary */
     double hidden_dropout, attention_dropout; /**< > 0: masks are kept, a byte an element */
     /* Multi-head latent attention (DeepSeek); kv_lora_rank 0: not that. */
@@ -115,6 +117,8 @@ typedef struct ek_job_states {
     bool shard_weight, shard_gradient, shard_optimizer; /**< cut over the group */
     bool shard_table;                                   /**< may the embedding table be cut like the others? */
     int shard_size;          /**< ranks of a group that share, -1: all; ignored where it does not divide the group */
+    int instances; /**< copies of the sharded optimizer, each on a part of the group; 0 and 1: one. Ignored where it
+                        does not divide the group */
     int64_t shard_threshold; /**< bytes; smaller weights stay whole */
 } ek_job_states;
 

@@ -315,15 +315,44 @@ static ek_status check_ranks(const checker *c)
     return EK_OK;
 }
 
+/* The graph pipeline of MindSpore, which MindFormers uses: "The micro_batch_num must be greater than or equal to
+ * pipeline_stage when training" (TransformerOpParallelConfig). Elsewhere stage s warms up with min(p - s - 1, m). */
+static bool needs_full_pipeline(const ek_job *job)
+{
+    return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
+}
+
+/* Interleaved 1F1B deals micro-batches in rounds of one for each stage: Megatron Core and MindSpeed-Core-MS stop when
+ * the last round is not full (forward_backward_pipelining_with_interleaving). */
+static bool needs_full_rounds(const ek_job *job)
+{
+    return !needs_full_pipeline(job) && job->schedule && strcmp(job->schedule->name, "interleaved") == 0;
+}
+
+static ek_status check_micro_batches(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    if (p->pipeline == 1)
+        return EK_OK;
+    if (p->n_micro_batches < p->pipeline && needs_full_pipeline(c->job))
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                        "%s gives %d micro-batch%s for %d stages; MindSpore's pipeline needs at least as many as it "
+                        "has stages (micro_batch_num >= pipeline_stage); raise it",
+                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "", p->pipeline);
+    if (p->n_micro_batches % p->pipeline != 0 && needs_full_rounds(c->job))
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                        "%s gives %d micro-batch%s, no multiple of %d stages, which the interleaved schedule asks for; "
+                        "use %d or one chunk a stage",
+                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "", p->pipeline,
+                        (p->n_micro_batches / p->pipeline + 1) * p->pipeline);
+    return EK_OK;
+}
+
 static ek_status check_pipeline(const checker *c)
 {
     const ek_job_parallel *p = &c->job->parallel;
     const ek_plan *plan = &c->job->plan;
     const ek_schedule *schedule = c->job->schedule;
-    if (p->pipeline > 1 && p->n_micro_batches < p->pipeline)
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
-                        "%s gives %d micro-batches for %d stages; a pipeline needs at least as many as it has stages",
-                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->pipeline);
     if (p->n_pieces > 1 && !c->job->model.flash_attention)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, FLASH, PIECES),
                         "%s is off, but a sequence pipeline (%s %d) needs it; switch it on", name_of(c, FLASH),
@@ -419,8 +448,8 @@ static ek_status check_sizes(const checker *c)
 ek_status ek__job_check(const ek_job *job, const ek__doc *doc, ek_error *err)
 {
     static ek_status (*const checks[])(const checker *) = {
-        check_parallel_ranges, check_model_ranges, check_expert_ranges, check_ranks,
-        check_divisions,       check_pipeline,     check_plan,          check_sizes};
+        check_parallel_ranges, check_model_ranges, check_expert_ranges, check_ranks, check_divisions,
+        check_micro_batches,   check_pipeline,     check_plan,          check_sizes};
     const checker c = {job, doc, err};
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && status == EK_OK; i++)

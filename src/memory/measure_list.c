@@ -955,6 +955,8 @@ static ek_status change_mask(ek__measure_try *t)
 {
     if (t->job->model.mask_compressed)
         return refuse(t, "%s", already);
+    if (t->job->model.no_mask)
+        return refuse(t, "ring attention takes no mask");
     if (!is_mindformers(t->job) || !t->job->model.flash_attention)
         return refuse(t, "it goes with flash attention of MindFormers");
     t->job->model.mask_compressed = true;

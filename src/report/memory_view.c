@@ -111,7 +111,7 @@ bool ek__rule_matters(const ek_job *job, const char *name)
         {"statistics_width", job->model.flash_attention},
         {"loss_buffers", !r->loss_fused},
         {"one_hot_kept", !r->loss_fused},
-        {"mask_per_micro_batch", !job->model.mask_compressed},
+        {"mask_per_micro_batch", !job->model.mask_compressed && !job->model.mask_given && !job->model.no_mask},
         {"workspace_mb", r->workspace_mb > 0},
         {"constant_mb", r->constant_mb != 0},
         {"activation_scale", r->activation_scale != 1},
