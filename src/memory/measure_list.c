@@ -464,10 +464,18 @@ static ek_status change_table_shard(ek__measure_try *t)
 
 static ek_status change_whole_group(ek__measure_try *t)
 {
-    if (t->job->states.shard_size <= 0)
+    ek_job_states *states = &t->job->states;
+    bool copies = states->instances > 1 && states->shard_optimizer;
+    if (states->shard_size <= 0 && !copies)
         return refuse(t, "the whole group shares already");
-    t->job->states.shard_size = -1;
-    return say_one(t, "parallel.parallel_optimizer_config.optimizer_weight_shard_size: -1");
+    states->shard_size = -1;
+    states->instances = 1;
+    if (t->job->framework == EK_MINDSPEED) {
+        snprintf(t->out->setting, sizeof t->out->setting, "zero_shard_size: -1");
+        return EK_OK;
+    }
+    return say(t, "parallel.parallel_optimizer_config.optimizer_weight_shard_size: -1",
+               "--num-distributed-optimizer-instances 1");
 }
 
 /* ---- layers, schedule ---- */

@@ -121,6 +121,8 @@ static const char *show(const ek_job *job)
                    NUMBER(model.tied),
                    NUMBER(model.flash_attention),
                    NUMBER(model.mask_compressed),
+                   NUMBER(model.mask_given),
+                   NUMBER(model.no_mask),
                    NUMBER(model.position_table),
                    NUMBER(model.hidden_dropout),
                    NUMBER(model.attention_dropout),
@@ -149,6 +151,7 @@ static const char *show(const ek_job *job)
                    NUMBER(parallel.n_accumulation),
                    NUMBER(parallel.n_batch_interleave),
                    NUMBER(parallel.n_pieces),
+                   NUMBER(parallel.chunk_group),
                    NUMBER(parallel.fine_grain),
                    NUMBER(parallel.sequence_parallel),
                    NUMBER(parallel.table_split),
@@ -164,6 +167,7 @@ static const char *show(const ek_job *job)
                    NUMBER(states.shard_optimizer),
                    NUMBER(states.shard_table),
                    NUMBER(states.shard_size),
+                   NUMBER(states.instances),
                    NUMBER(states.shard_threshold),
                    NUMBER(limit_mb),
                    NUMBER(n_patterns),
@@ -403,8 +407,8 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          "parallel.ulysses=1",
          NULL},
         {"ring attention",
-         {"    use_ring_attention: True\n", "  context_parallel: 2\n", NULL},
-         "parallel.context_algorithm=1",
+         {"    use_ring_attention: True\n    use_flash_attention: True\n", "  context_parallel: 2\n", NULL},
+         "parallel.context_algorithm=1 model.no_mask=1 model.mask_compressed=0 model.mask_given=0",
          NULL},
         {"Ulysses",
          {NULL, "  context_parallel: 2\n  context_parallel_algo: ulysses_cp\n", NULL},
@@ -419,7 +423,7 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          "parallel.context_algorithm=0 parallel.ulysses=1",
          NULL},
         {"Ulysses inside a ring",
-         {"    use_ring_attention: True\n",
+         {"    use_ring_attention: True\n    use_flash_attention: True\n",
           "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n  ulysses_degree_in_cp: 2\n", NULL},
          "parallel.context_algorithm=1 parallel.ulysses=2",
          NULL},
@@ -642,6 +646,16 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
           NULL, "runner_config:\n  batch_size: 65536\n"},
          "the job's tensors together could be"},
         {{NULL, NULL, "runner_config: [1]\n"}, "11:16: runner_config is"},
+        {{"    use_ring_attention: True\n", NULL, NULL},
+         "9:25: model.model_config.use_ring_attention is on, but use_flash_attention is not"},
+        {{"    use_eod_attn_mask_compression: True\n", NULL, NULL},
+         "9:36: model.model_config.use_eod_attn_mask_compression is on, but use_flash_attention is not"},
+        {{"    use_ring_attention: True\n    use_flash_attention: True\n",
+          "  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: 2\n",
+          "parallel:\n  pipeline_config:\n    pipeline_scheduler: seqpipe\n"},
+         "9:25: model.model_config.use_ring_attention is on, which does not go with pieces of a sequence"},
+        {{NULL, NULL, "moe_config:\n  expert_num: 8.5\n"},
+         "12:15: moe_config.expert_num is 8.5, expected a whole number from 1 to 65536"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_job job = {.limit_mb = 17};
@@ -901,7 +915,7 @@ static void a_job_changed_by_hand_is_checked(void **state)
         CASE(11, job.model.top_k = 9, "num_experts_chosen is 9, expected 1 to 8")
         CASE(12, job.model.hidden = 1 << 21, "hidden_size is 2097152, expected 1 to 1048576")
         CASE(13, job.model.n_heads = 1 << 16; job.model.head_dim = 1024, "head_dim is 1024, expected 1 to 256")
-        CASE(14, job.parallel.n_micro_batches = 1, "micro_batch_num gives 1 micro-batches for 2 stages")
+        CASE(14, job.parallel.n_micro_batches = 1, "micro_batch_num gives 1 micro-batch for 2 stages; MindSpore's pipeline needs at least as many")
         CASE(15, job.schedule = ek_schedule_find("interleaved"), "the schedule interleaved is for 2 to")
         CASE(16, job.model.capacity_factor = (double)INFINITY, "tensors together could be")
         CASE(17, job.model.capacity_factor = 1e30, "tensors together could be")
