@@ -405,25 +405,40 @@ static ek_status check_attention(const reader *r, bool by_documents)
     return EK_OK;
 }
 
+/* A compressed mask, by documents (end-of-document tokens) or not: *by_documents and m->mask_compressed. ChatGLM's
+ * configurations do not know the keys. */
+static ek_status read_compression(const reader *r, bool *by_documents)
+{
+    static const char *const keys[] = {"use_attn_mask_compression", "use_eod_attn_mask_compression"};
+    bool *const on[] = {&r->job->model.mask_compressed, by_documents};
+    const switch_of switches[] = {{keys[0], on[0]}, {keys[1], on[1]}};
+    ek_status status = read_switches(r, switches, sizeof switches / sizeof *switches);
+    for (int i = 0; i < 2 && r->class->family == EK_FAMILY_GLM; i++) {
+        if (*on[i])
+            ek__warn_of_at(r->in, "setting-without-effect", ek__get(r->file->model, keys[i]),
+                           "is on, which does nothing: %s does not know it, and builds the whole mask", r->class->type);
+        *on[i] = false;
+    }
+    return status;
+}
+
 /* Which mask the attention gets: LlamaModel and ChatGLM2Model of r1.5, GPTModel of the newer ones (construct). Up
  * to 1.5 ring attention of Llama's family makes none; a compressed one is a constant; the data's takes the place of the
- * model's, in the older ones of a compressed one too, unless that is by documents (end-of-document tokens). */
+ * model's, in the older ones of a compressed one too, unless that is by documents. */
 static ek_status read_mask(const reader *r)
 {
     ek_job_model *m = &r->job->model;
-    bool compressed = false, by_documents = false, llama = !r->newer && r->class->family == EK_FAMILY_LLAMA;
-    const switch_of switches[] = {{"use_ring_attention", &r->facts->ring},
-                                  {"use_attn_mask_compression", &compressed},
-                                  {"use_eod_attn_mask_compression", &by_documents}};
-    ek_status status = read_switches(r, switches, sizeof switches / sizeof *switches);
+    const switch_of ring = {"use_ring_attention", &r->facts->ring};
+    bool by_documents = false, llama = !r->newer && r->class->family == EK_FAMILY_LLAMA;
+    ek_status status = read_switches(r, &ring, 1);
+    if (status == EK_OK)
+        status = read_compression(r, &by_documents);
     if (status == EK_OK)
         status = check_attention(r, by_documents);
     if (llama && r->facts->ring)
         by_documents = false;
-    m->mask_compressed = compressed || by_documents;
-    m->mask_given = data_has_mask(r) && !by_documents && !(r->newer && compressed);
-    if (m->mask_given)
-        m->mask_compressed = false;
+    m->mask_given = data_has_mask(r) && !by_documents && !(r->newer && m->mask_compressed);
+    m->mask_compressed = (m->mask_compressed || by_documents) && !m->mask_given;
     m->no_mask = llama && r->facts->ring && !m->mask_given;
     return status;
 }

@@ -967,6 +967,9 @@ static ek_status change_mask(ek__measure_try *t)
         return refuse(t, "ring attention takes no mask");
     if (!is_mindformers(t->job) || !t->job->model.flash_attention)
         return refuse(t, "it goes with flash attention of MindFormers");
+    if (t->job->family == EK_FAMILY_GLM)
+        return refuse(t, "ChatGLM's models build the whole mask");
+    t->job->model.mask_given = false;
     t->job->model.mask_compressed = true;
     return say_one(t, "model.model_config.use_attn_mask_compression: True");
 }

@@ -70,15 +70,17 @@ typedef enum built { REFUSED, NONE, SMALL, WHOLE, EACH } built;
 static built mask_of(const char *model, bool flash, bool ring, bool compressed, bool by_documents, bool given)
 {
     bool llama = strcmp(model, OLDER) == 0, newer = strcmp(model, NEWER) == 0;
-    if (!flash && (ring || by_documents))
+    if (!flash && (ring || (by_documents && (llama || newer))))
         return REFUSED;
+    if (!llama && !newer) /* keys that ChatGLM2Config does not have */
+        return given ? EACH : WHOLE;
     if (newer)
         return compressed || by_documents ? SMALL : given ? EACH : WHOLE;
-    if (by_documents && !(llama && ring))
+    if (by_documents && !ring)
         return SMALL;
     if (given)
         return EACH;
-    return llama && ring ? NONE : compressed ? SMALL : WHOLE;
+    return ring ? NONE : compressed ? SMALL : WHOLE;
 }
 
 static const char *yes_or_no(int yes)
