@@ -531,6 +531,51 @@ static void a_shard_size_shares_among_so_many(void **state)
     }
 }
 
+/* The measure that shares among all says how, and brings what a file with that setting has. */
+static void sharing_among_all_is_a_measure(void **state)
+{
+    (void)state;
+    static const char name[] = "share among all ranks of the group";
+    char parts[1024], whole[1024];
+    const struct {
+        const char *parts, *whole, *setting;
+    } cases[] = {
+        {megatron(parts, 2, 16, SHARING "--data-parallel-size 8 --num-distributed-optimizer-instances 4"),
+         megatron(whole, 2, 16, SHARING "--data-parallel-size 8"), "--num-distributed-optimizer-instances 1"},
+        {"model_config: {num_layers: 4, hidden_size: 256, num_attention_heads: 4, seq_length: 512, vocab_size: 1024}\n"
+         "training_config: {micro_batch_size: 1, global_batch_size: 8, bf16: True}\n" NESTED
+         "parallel_config: {tensor_model_parallel_size: 1, data_parallel_size: 8, zero_shard_size: 2}\n",
+         "model_config: {num_layers: 4, hidden_size: 256, num_attention_heads: 4, seq_length: 512, vocab_size: 1024}\n"
+         "training_config: {micro_batch_size: 1, global_batch_size: 8, bf16: True}\n" NESTED
+         "parallel_config: {tensor_model_parallel_size: 1, data_parallel_size: 8}\n",
+         "zero_shard_size: -1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        said heard;
+        ek_error err;
+        ek_measure measures[EK_MAX_MEASURES];
+        ek_memory memory;
+        int n = 0, found = 0;
+        ek_job job = read_good(cases[i].parts, NULL, &heard), all = read_good(cases[i].whole, NULL, &heard);
+        assert_int_equal(ek_memory_measures(&job, NULL, measures, &n, &err), EK_OK);
+        assert_int_equal(ek_memory_predict(&all, NULL, &memory, &err), EK_OK);
+        double mb = (double)(memory.stage[memory.fullest].actual_peak >> 20);
+        for (int k = 0; k < n; k++) {
+            if (strcmp(measures[k].name, name) != 0)
+                continue;
+            found++;
+            assert_true(measures[k].possible && measures[k].saved_mb > 0);
+            assert_string_equal(measures[k].setting, cases[i].setting);
+            if (measures[k].after_mb < mb - 1 || measures[k].after_mb > mb + 1)
+                fail_msg("%s: %g MB, expected %g", cases[i].setting, measures[k].after_mb, mb);
+        }
+        assert_int_equal(found, 1);
+        ek_memory_clear(&memory);
+        ek_job_clear(&job);
+        ek_job_clear(&all);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -544,6 +589,7 @@ int main(void)
         cmocka_unit_test(copies_that_do_not_divide_are_refused),
         cmocka_unit_test(the_switch_of_the_guide_is_read),
         cmocka_unit_test(a_shard_size_shares_among_so_many),
+        cmocka_unit_test(sharing_among_all_is_a_measure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
