@@ -8,22 +8,31 @@
 #include "job/mindformers.h"
 #include "train/train_plan.h"
 
+/* What decides about the attention's mask and is known to a class; the rest its configuration swallows. */
+enum { KNOWS_RING = 1, KNOWS_COMPRESSION = 2, KNOWS_DOCUMENTS = 4, KNOWS_DATA_MASK = 8, KNOWS_ALL = 15 };
+
 /* A class of model configuration. */
 typedef struct model_class {
     const char *type;
     ek_family family;
     bool latent;       /* multi-head latent attention */
     bool own_residual; /* knows res_dtype, and keeps both sums in it */
+    int knows;
 } model_class;
 
 static const model_class classes[] = {
-    {"LlamaConfig", EK_FAMILY_LLAMA, false, false},     {"InternLM2Config", EK_FAMILY_LLAMA, false, false},
-    {"MixtralConfig", EK_FAMILY_LLAMA, false, false},   {"Qwen2Config", EK_FAMILY_LLAMA, false, false},
-    {"TelechatConfig", EK_FAMILY_LLAMA, false, true},   {"DeepseekV3Config", EK_FAMILY_LLAMA, true, false},
-    {"DeepseekV2Config", EK_FAMILY_LLAMA, true, false}, {"ChatGLM2Config", EK_FAMILY_GLM, false, false},
-    {"ChatGLM4Config", EK_FAMILY_GLM, false, false},    {"YiZhaoConfig", EK_FAMILY_GLM, false, false},
+    {"LlamaConfig", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"InternLM2Config", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"MixtralConfig", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"Qwen2Config", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"TelechatConfig", EK_FAMILY_LLAMA, false, true, KNOWS_COMPRESSION},
+    {"DeepseekV3Config", EK_FAMILY_LLAMA, true, false, KNOWS_COMPRESSION},
+    {"DeepseekV2Config", EK_FAMILY_LLAMA, true, false, KNOWS_COMPRESSION},
+    {"ChatGLM2Config", EK_FAMILY_GLM, false, false, KNOWS_RING | KNOWS_DATA_MASK},
+    {"ChatGLM4Config", EK_FAMILY_GLM, false, false, KNOWS_RING | KNOWS_DATA_MASK},
+    {"YiZhaoConfig", EK_FAMILY_GLM, false, false, KNOWS_RING | KNOWS_DATA_MASK},
 };
-static const model_class newer_class = {"", EK_FAMILY_MEGATRON, false, false};
+static const model_class newer_class = {"", EK_FAMILY_MEGATRON, false, false, KNOWS_ALL};
 enum { N_CLASSES = sizeof classes / sizeof *classes };
 
 /* A reading in progress. */
@@ -405,39 +414,38 @@ static ek_status check_attention(const reader *r, bool by_documents)
     return EK_OK;
 }
 
-/* A compressed mask, by documents (end-of-document tokens) or not: *by_documents and m->mask_compressed. ChatGLM's
- * configurations do not know the keys. */
-static ek_status read_compression(const reader *r, bool *by_documents)
+/* The switches that decide about the mask, but for those that the class does not know. */
+static ek_status read_mask_switches(const reader *r, bool *by_documents)
 {
-    static const char *const keys[] = {"use_attn_mask_compression", "use_eod_attn_mask_compression"};
-    bool *const on[] = {&r->job->model.mask_compressed, by_documents};
-    const switch_of switches[] = {{keys[0], on[0]}, {keys[1], on[1]}};
-    ek_status status = read_switches(r, switches, sizeof switches / sizeof *switches);
-    for (int i = 0; i < 2 && r->class->family == EK_FAMILY_GLM; i++) {
-        if (*on[i])
-            ek__warn_of_at(r->in, "setting-without-effect", ek__get(r->file->model, keys[i]),
-                           "is on, which does nothing: %s does not know it, and builds the whole mask", r->class->type);
-        *on[i] = false;
+    const switch_of switches[] = {{"use_ring_attention", &r->facts->ring},
+                                  {"use_attn_mask_compression", &r->job->model.mask_compressed},
+                                  {"use_eod_attn_mask_compression", by_documents}};
+    static const int known[] = {KNOWS_RING, KNOWS_COMPRESSION, KNOWS_DOCUMENTS};
+    ek_status status = read_switches(r, switches, 3);
+    for (int i = 0; i < 3; i++) {
+        if (*switches[i].out && !(r->class->knows & known[i])) {
+            ek__warn_of_at(r->in, "setting-without-effect", ek__get(r->file->model, switches[i].key),
+                           "is on, which does nothing: %s does not know it", r->class->type);
+            *switches[i].out = false;
+        }
     }
     return status;
 }
 
-/* Which mask the attention gets: LlamaModel and ChatGLM2Model of r1.5, GPTModel of the newer ones (construct). Up
- * to 1.5 ring attention of Llama's family makes none; a compressed one is a constant; the data's takes the place of the
- * model's, in the older ones of a compressed one too, unless that is by documents. */
+/* Which mask the attention gets: LlamaModel, ChatGLM2Model and TelechatModel of r1.5, GPTModel of the newer ones
+ * (construct). Ring attention of Llama's models makes none; a compressed one is a constant; the data's takes the place
+ * of the model's, in the older ones of a compressed one too, unless that is by documents (end-of-document tokens). */
 static ek_status read_mask(const reader *r)
 {
     ek_job_model *m = &r->job->model;
-    const switch_of ring = {"use_ring_attention", &r->facts->ring};
     bool by_documents = false, llama = !r->newer && r->class->family == EK_FAMILY_LLAMA;
-    ek_status status = read_switches(r, &ring, 1);
-    if (status == EK_OK)
-        status = read_compression(r, &by_documents);
+    ek_status status = read_mask_switches(r, &by_documents);
     if (status == EK_OK)
         status = check_attention(r, by_documents);
     if (llama && r->facts->ring)
         by_documents = false;
-    m->mask_given = data_has_mask(r) && !by_documents && !(r->newer && m->mask_compressed);
+    m->mask_given =
+        (r->class->knows & KNOWS_DATA_MASK) && data_has_mask(r) && !by_documents && !(r->newer && m->mask_compressed);
     m->mask_compressed = (m->mask_compressed || by_documents) && !m->mask_given;
     m->no_mask = llama && r->facts->ring && !m->mask_given;
     return status;

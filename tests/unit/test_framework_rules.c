@@ -64,12 +64,19 @@ static ek_memory predict(const ek_job *job)
     "    type: ChatGLM2Config\n    num_layers: 4\n    hidden_size: 256\n    num_heads: 4\n    ffn_hidden_size: 512\n"  \
     "    padded_vocab_size: 512\n    seq_length: 2048\n    compute_dtype: bfloat16\n"
 
+#define TELECHAT                                                                                                       \
+    "    type: TelechatConfig\n    num_layers: 4\n    hidden_size: 256\n    num_heads: 4\n    vocab_size: 512\n"       \
+    "    seq_length: 2048\n    compute_dtype: bfloat16\n"
+
 typedef enum built { REFUSED, NONE, SMALL, WHOLE, EACH } built;
 
-/* What construct() of the models does: LlamaModel and ChatGLM2Model of r1.5, GPTModel. */
+/* What construct() of the models does: LlamaModel, ChatGLM2Model and TelechatModel of r1.5,
+ * GPTModel. */
 static built mask_of(const char *model, bool flash, bool ring, bool compressed, bool by_documents, bool given)
 {
     bool llama = strcmp(model, OLDER) == 0, newer = strcmp(model, NEWER) == 0;
+    if (strcmp(model, TELECHAT) == 0) /* compression is all it knows */
+        return compressed ? SMALL : WHOLE;
     if (!flash && (ring || (by_documents && (llama || newer))))
         return REFUSED;
     if (!llama && !newer) /* keys that ChatGLM2Config does not have */
@@ -102,9 +109,9 @@ static char *mask_file(char text[2048], const char *model, int bits, const char 
 static void masks_are_those_the_model_builds(void **state)
 {
     (void)state;
-    static const char *const models[] = {OLDER, NEWER, GLM};
+    static const char *const models[] = {OLDER, NEWER, GLM, TELECHAT};
     const int64_t square = (int64_t)2048 * 2048, small = INT64_C(4) << 20;
-    for (int m = 0; m < 3; m++)
+    for (int m = 0; m < 4; m++)
         for (int bits = 0; bits < 32; bits++) {
             char text[2048];
             said heard;
@@ -182,7 +189,9 @@ static int ring_of_published(const char *text)
         free(changed);
         return 0;
     }
-    bool fit = job.framework == EK_MINDFORMERS && job.family == EK_FAMILY_LLAMA && job.parallel.context == 1 &&
+    /* TeleChat's and DeepSeek's models do not know it */
+    bool own = job.model.kv_lora_rank > 0 || strstr(text, "TelechatConfig");
+    bool fit = !own && job.framework == EK_MINDFORMERS && job.family == EK_FAMILY_LLAMA && job.parallel.context == 1 &&
                job.parallel.n_pieces == 1;
     if (fit) {
         if (read_text(changed, NULL, &heard, &ring))
