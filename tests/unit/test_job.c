@@ -1218,7 +1218,7 @@ enum { N_FIXTURES = sizeof fixtures / sizeof *fixtures };
 
 /* A whole number as the value of a key or in a list: the first byte of the next at or behind `at`, *length of it; NULL
  * behind the last. Comments and quoted texts are passed over. */
-static const char *next_number(const char *at, size_t *length)
+static const char *next_number(const char *text, const char *at, size_t *length)
 {
     char quote = 0;
     for (; *at; at++) {
@@ -1226,9 +1226,11 @@ static const char *next_number(const char *at, size_t *length)
             quote = quote == *at || *at == '\n' ? 0 : quote ? quote : *at;
             continue;
         }
-        if (*at == '#' && at[-1] == ' ')
-            at += strcspn(at, "\n");
-        bool starts = *at == ' ' || *at == '[';
+        if (*at == '#' && (at == text || at[-1] == ' ' || at[-1] == '\n')) {
+            at += strcspn(at, "\n") - 1;
+            continue;
+        }
+        bool starts = at > text && (*at == ' ' || *at == '[');
         size_t sign = at[0] && at[1] == '-', n = starts ? strspn(at + 1 + sign, "0123456789") : 0;
         if (n > 0 && strchr(" ,]}\n\r", at[1 + sign + n]) && strchr(":,[- ", at[*at == ' ' ? -1 : 0])) {
             *length = sign + n;
@@ -1280,7 +1282,7 @@ static int floats_of(const char *name, const char *text)
     snprintf(before, sizeof before, "%s", show(&job));
     snprintf(said_before, sizeof said_before, "%d warnings", heard.n_warnings);
     ek_job_clear(&job);
-    for (const char *at = text; (at = next_number(at, &length)); at += length) {
+    for (const char *at = text; (at = next_number(text, at, &length)); at += length) {
         put_with(text, at, length, ".0");
         if (read_job(scratch(), NULL, &other, &job, &err))
             fail_msg("%s, %.*s.0: %d:%d: %s", name, (int)length, at, err.line, err.column, err.message);
