@@ -252,7 +252,8 @@ void ek_job_clear(ek_job *job);
 
 /**
  * Is the job one that the framework would run: degrees that divide heads and widths, every layer placed once,
- * m >= p, experts that divide? Readers have called it; who changes a job by hand calls it again.
+ * micro-batches as its pipeline wants them, experts that divide? Readers have called it; who changes a job by hand
+ * calls it again.
  * @return EK_OK or EK_ERR_INPUT naming the setting. O(stages x chunks).
  */
 ek_status ek_job_check(const ek_job *job, ek_error *err);

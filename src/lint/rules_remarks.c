@@ -83,7 +83,8 @@ static ek_status check_refused(ek__lint_run *run, const ek__lint_entry *entry, c
     "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"   \
     "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --use-flash-attn\n"
 #define SHARED                                                                                                         \
-    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: 32000}\n" \
+    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: "        \
+    "32000}\n"                                                                                                         \
     "training_config: {micro_batch_size: 1, global_batch_size: 64, bf16: True}\n"                                      \
     "accelerate_config: {parallelization: {use_distributed_optimizer: True}}\n"
 #define DEGREES "parallel_config: {data_parallel: 2, model_parallel: 2, use_seq_parallel: True}\n"

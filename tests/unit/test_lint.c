@@ -122,7 +122,8 @@ static ek_lint_kind kind_of(const ek_lint_rule *rule)
     "model: {model_config: {type: LlamaConfig, seq_length: " tokens ", hidden_size: 4096, num_layers: 32, num_heads: " \
     "32, vocab_size: 32000, use_flash_attention: True}}\nparallel_config: {data_parallel: 1}\n"
 #define SHARED                                                                                                         \
-    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: 32000}\n" \
+    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: "        \
+    "32000}\n"                                                                                                         \
     "training_config: {micro_batch_size: 1, global_batch_size: 64, bf16: True}\n"                                      \
     "accelerate_config: {parallelization: {use_distributed_optimizer: True}}\n"
 #define ALONE    "parallel_config: {data_parallel: 1}\n"

@@ -106,7 +106,8 @@ static void a_script_replaces_what_an_environment_file_sets(void **state)
 }
 
 #define SHARED                                                                                                         \
-    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: 32000}\n" \
+    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: "        \
+    "32000}\n"                                                                                                         \
     "training_config: {micro_batch_size: 1, global_batch_size: 96, bf16: True, use_distributed_optimizer: True}\n"
 
 /* The size of a program has to divide the data parallelism, which other files of the run tell. */
