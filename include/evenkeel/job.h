@@ -65,8 +65,10 @@ typedef struct ek_job_model {
     bool qk_norm;    /**< a norm on queries and keys of each head */
     bool tied;       /**< the head uses the embedding table */
     bool flash_attention;
-    bool mask_compressed;                     /**< the causal mask is a constant of 2048 x 2048 */
-    bool position_table;                      /**< learned positions, as GPT has; else rotary */
+    bool mask_compressed; /**< the causal mask is a constant of 2048 x 2048 */
+    bool mask_given;      /**< each micro-batch brings its own, S x S bytes a sequence: no constant */
+    bool no_mask;         /**< the attention takes none: ring attention of MindFormers up to 1.5 */
+    bool position_table;  /**< learned positions, as GPT has; else rotary */
     double hidden_dropout, attention_dropout; /**< > 0: masks are kept, a byte an element */
     /* Multi-head latent attention (DeepSeek); kv_lora_rank 0: not that. */
     int q_lora_rank;                      /**< 0: queries come from one matrix */
@@ -97,6 +99,7 @@ typedef struct ek_job_parallel {
     int n_accumulation;     /**< of gradients, with p = 1; 1: none */
     int n_batch_interleave; /**< micro_batch_interleave_num: copies of the batch's half running side by side */
     int n_pieces;           /**< sequence pieces of a micro-batch */
+    int chunk_group;        /**< micro-batches that a chunk runs in a row when interleaved; 0: one for each stage */
     int fine_grain;         /**< fine_grain_interleave as it is in force: 1 is off */
     bool sequence_parallel;
     int table_split; /**< ranks the embedding table is cut over: 1, t, t cp */
@@ -114,7 +117,9 @@ typedef struct ek_job_states {
     int gathered;  /**< bytes of a weight after gathering it; 0: weights are not gathered */
     bool shard_weight, shard_gradient, shard_optimizer; /**< cut over the group */
     bool shard_table;                                   /**< may the embedding table be cut like the others? */
-    int shard_size;          /**< ranks of a group that share, -1: all; ignored where it does not divide the group */
+    int shard_size; /**< ranks of a group that share, -1: all; ignored where it does not divide the group */
+    int instances;  /**< copies of the sharded optimizer, each on a part of the group; 0 and 1: one. Ignored where it
+                         does not divide the group */
     int64_t shard_threshold; /**< bytes; smaller weights stay whole */
 } ek_job_states;
 
@@ -259,7 +264,8 @@ void ek_job_clear(ek_job *job);
 
 /**
  * Is the job one that the framework would run: degrees that divide heads and widths, every layer placed once,
- * m >= p, experts that divide? Readers have called it; who changes a job by hand calls it again.
+ * micro-batches as its pipeline wants them, experts that divide? Readers have called it; who changes a job by hand
+ * calls it again.
  * @return EK_OK or EK_ERR_INPUT naming the setting. O(stages x chunks).
  */
 ek_status ek_job_check(const ek_job *job, ek_error *err);

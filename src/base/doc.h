@@ -81,7 +81,8 @@ void ek__node_describe(const ek__node *node, char *out, size_t size);
 bool ek__node_is_null(const ek__node *node);
 /** Is it an unquoted true/false/yes/no/on/off of YAML 1.1? Then *value (may be NULL) is set. */
 bool ek__node_is_bool(const ek__node *node, bool *value);
-/** Is it an unquoted whole number within int? Then *value (may be NULL) is set. */
+/** Is it an unquoted whole number within int? 8.0 is one, since frameworks take int() of a count. Then *value (may be
+ *  NULL) is set. */
 bool ek__node_is_int(const ek__node *node, int *value);
 
 /** The value of a key, or NULL when it is absent or null. */

@@ -165,10 +165,24 @@ static const char *skip_digits(const char *s)
     return s;
 }
 
+/* Frameworks take int() of a count, so that 8.0 is 8 to them. */
+static bool is_whole_float(const char *text, int *value)
+{
+    double number;
+    if (!strpbrk(text, ".eE") || !ek__text_is_number(text, &number) || number < INT_MIN || number > INT_MAX ||
+        number != floor(number))
+        return false;
+    if (value)
+        *value = (int)number;
+    return true;
+}
+
 bool ek__node_is_int(const ek__node *node, int *value)
 {
     if (node->kind != EK__SCALAR || node->quoted)
         return false;
+    if (is_whole_float(node->text, value))
+        return true;
     const char *digits = node->text + (node->text[0] == '+' || node->text[0] == '-');
     const char *end = skip_digits(digits);
     /* A leading zero is octal to some YAML readers and decimal to others. */

@@ -26,7 +26,7 @@ static bool same_scalar(const ek__node *a, const ek__node *b)
         return a->quoted == b->quoted || is_plain_text(a->quoted ? b : a);
     if (a->quoted || b->quoted)
         return false;
-    if (ek__node_is_int(a, &x) && ek__node_is_int(b, &y))
+    if (!strpbrk(a->text, ".eE") == !strpbrk(b->text, ".eE") && ek__node_is_int(a, &x) && ek__node_is_int(b, &y))
         return x == y;
     if (ek__node_is_bool(a, &p) && ek__node_is_bool(b, &q))
         return p == q;

@@ -31,6 +31,7 @@ typedef enum setting {
     TOP_K,
     EXPERT_INTERMEDIATE,
     FLASH,
+    INSTANCES,
     N_SETTINGS
 } setting;
 
@@ -63,6 +64,7 @@ static const setting_names mindformers[N_SETTINGS] = {
     [TOP_K] = {{"num_experts_chosen", "num_experts_per_tok"}},
     [EXPERT_INTERMEDIATE] = {{"moe_intermediate_size"}},
     [FLASH] = {{"use_flash_attention"}},
+    [INSTANCES] = {{"optimizer_weight_shard_size"}},
 };
 
 static const setting_names megatron[N_SETTINGS] = {
@@ -89,6 +91,7 @@ static const setting_names megatron[N_SETTINGS] = {
     [TOP_K] = {{"moe-router-topk", "moe_router_topk"}},
     [EXPERT_INTERMEDIATE] = {{"moe-ffn-hidden-size", "moe_ffn_hidden_size"}},
     [FLASH] = {{"use-flash-attn", "use_flash_attn"}},
+    [INSTANCES] = {{"num-distributed-optimizer-instances", "num_distributed_optimizer_instances"}},
 };
 
 /* A check in progress. */
@@ -190,6 +193,7 @@ static ek_status check_parallel_ranges(const checker *c)
         {BATCH, p->n_batch_interleave, 1, EK__JOB_MAX_BATCH},
         {PIECES, p->n_pieces, 1, EK_MAX_MICRO_BATCHES},
         {TENSOR, p->fine_grain, 1, EK_MAX_MICRO_BATCHES},
+        {MICRO_BATCHES, p->chunk_group, 0, EK_MAX_MICRO_BATCHES},
         {TENSOR, p->table_split, 1, EK_MAX_RANKS},
         {TENSOR, p->head_split, 1, EK_MAX_RANKS},
         {CONTEXT, p->ulysses, 1, p->context},
@@ -291,6 +295,28 @@ static ek_status check_divisions(const checker *c)
 
 /* ---- what has to go together ---- */
 
+/* initialize_model_parallel() of Megatron Core asserts both. */
+static ek_status check_instances(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    int n = c->job->states.instances;
+    int64_t dense = (int64_t)p->data * p->context, experts = dense * p->tensor / p->expert / p->expert_tensor;
+    if (n < 0 || n > EK_MAX_RANKS)
+        return check_range(c, INSTANCES, n, 1, EK_MAX_RANKS);
+    if (n <= 1 || !c->job->states.shard_optimizer)
+        return EK_OK;
+    if (dense % n != 0)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, INSTANCES, DATA),
+                        "%s is %d, which does not divide the %lld ranks of %s %d x %s %d; correct it",
+                        name_of(c, INSTANCES), n, (long long)dense, name_of(c, DATA), p->data, name_of(c, CONTEXT),
+                        p->context);
+    if (c->job->model.n_experts > 0 && experts % n != 0)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, INSTANCES, EXPERT),
+                        "%s is %d, which does not divide the %lld data-parallel ranks of an expert (%s %d); correct it",
+                        name_of(c, INSTANCES), n, (long long)experts, name_of(c, EXPERT), p->expert);
+    return EK_OK;
+}
+
 static ek_status check_ranks(const checker *c)
 {
     const ek_job_parallel *p = &c->job->parallel;
@@ -315,15 +341,55 @@ static ek_status check_ranks(const checker *c)
     return EK_OK;
 }
 
+/* The graph pipeline of MindSpore, which MindFormers uses: "The micro_batch_num must be greater than or equal to
+ * pipeline_stage when training" (TransformerOpParallelConfig). Elsewhere stage s warms up with min(p - s - 1, m). */
+static bool needs_full_pipeline(const ek_job *job)
+{
+    return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
+}
+
+/* Interleaved 1F1B deals micro-batches in groups of p, or as many as it is told: forward_backward_pipelining_with_
+ * interleaving of Megatron Core, and of MindSpeed-Core-MS, stops where a last group has fewer than p. */
+static bool has_full_groups(const ek_job *job)
+{
+    int m = job->parallel.n_micro_batches, p = job->parallel.pipeline;
+    int group = job->parallel.chunk_group > 0 ? job->parallel.chunk_group : p;
+    bool interleaved = job->schedule && strcmp(job->schedule->name, "interleaved") == 0;
+    if (needs_full_pipeline(job) || !interleaved)
+        return true;
+    return group >= p && group <= m && (m % group == 0 || m % group >= p);
+}
+
+static ek_status check_micro_batches(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    if (p->pipeline == 1)
+        return EK_OK;
+    if (p->n_micro_batches < p->pipeline && needs_full_pipeline(c->job))
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                        "%s gives %d micro-batch%s for %d stages; MindSpore's pipeline needs at least as many as it "
+                        "has stages (micro_batch_num >= pipeline_stage); raise it",
+                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "", p->pipeline);
+    if (has_full_groups(c->job))
+        return EK_OK;
+    if (p->chunk_group > 0)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                        "%s gives %d micro-batch%s, which groups of %d for each chunk do not divide into groups of at "
+                        "least %d, one for each stage, as the interleaved schedule asks for; correct one of them",
+                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "",
+                        p->chunk_group, p->pipeline);
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                    "%s gives %d micro-batch%s, no multiple of %d stages, which the interleaved schedule asks for; use "
+                    "%d, or one chunk a stage",
+                    name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "", p->pipeline,
+                    (p->n_micro_batches / p->pipeline + 1) * p->pipeline);
+}
+
 static ek_status check_pipeline(const checker *c)
 {
     const ek_job_parallel *p = &c->job->parallel;
     const ek_plan *plan = &c->job->plan;
     const ek_schedule *schedule = c->job->schedule;
-    if (p->pipeline > 1 && p->n_micro_batches < p->pipeline)
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
-                        "%s gives %d micro-batches for %d stages; a pipeline needs at least as many as it has stages",
-                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->pipeline);
     if (p->n_pieces > 1 && !c->job->model.flash_attention)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, FLASH, PIECES),
                         "%s is off, but a sequence pipeline (%s %d) needs it; switch it on", name_of(c, FLASH),
@@ -419,8 +485,8 @@ static ek_status check_sizes(const checker *c)
 ek_status ek__job_check(const ek_job *job, const ek__doc *doc, ek_error *err)
 {
     static ek_status (*const checks[])(const checker *) = {
-        check_parallel_ranges, check_model_ranges, check_expert_ranges, check_ranks,
-        check_divisions,       check_pipeline,     check_plan,          check_sizes};
+        check_parallel_ranges, check_model_ranges,  check_expert_ranges, check_ranks, check_instances,
+        check_divisions,       check_micro_batches, check_pipeline,      check_plan,  check_sizes};
     const checker c = {job, doc, err};
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && status == EK_OK; i++)

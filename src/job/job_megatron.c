@@ -392,6 +392,12 @@ static ek_status read_states(reader *r)
     if (optimizer == 1 || optimizer == 3) /* a momentum alone */
         types.second = 0;
     ek__megatron_states(&types, r->job);
+    status = ek__argument_int(&r->a, "num-distributed-optimizer-instances", 1, EK_MAX_RANKS, &r->job->states.instances);
+    if (status)
+        return status;
+    if (r->job->states.instances > 1 && !types.distributed)
+        warn_idle(r, "num-distributed-optimizer-instances",
+                  "--num-distributed-optimizer-instances does nothing without --use-distributed-optimizer");
     ek_job_types *t = &r->job->types;
     t->compute = t->param = t->embedding = t->norm = t->softmax = t->router = dtype;
     t->residual = given(r, "fp32-residual-connection") ? EK_FP32 : dtype;
@@ -485,6 +491,7 @@ static ek_status read_degrees(reader *r)
         {"expert-tensor-parallel-size", 1, EK_MAX_RANKS, &expert_tensor},
         {"data-parallel-size", 1, EK_MAX_RANKS, &data},
         {"global-batch-size", 1, INT_MAX, &r->global_batch},
+        {"microbatch-group-size-per-virtual-pipeline-stage", 1, EK_MAX_MICRO_BATCHES, &p->chunk_group},
     };
     ek_status status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     p->data = data; /* 0: from the world */
@@ -698,6 +705,12 @@ static ek_status finish(reader *r)
     if (given(r, "sequence-parallel") && p->tensor == 1)
         warn_idle(r, "sequence-parallel", "--sequence-parallel does nothing with one tensor-parallel rank");
     ek__megatron_derive(r->job);
+    if (p->chunk_group > 0 && p->chunk_group != p->pipeline && r->job->plan.n_chunks > 1)
+        ek__warn(
+            r->a.source->listener, ek__argument_at(&r->a, "microbatch-group-size-per-virtual-pipeline-stage"),
+            "a chunk runs %d micro-batches in a row, which is not modelled; they are simulated in rounds of %d, one "
+            "for each stage",
+            p->chunk_group, p->pipeline);
     return EK_OK;
 }
 

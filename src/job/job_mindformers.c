@@ -420,7 +420,7 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
     if (status == EK_OK)
         status = read_degrees(&in, &file, job);
     if (status == EK_OK)
-        status = ek__mf_read_model(&in, &file, overrides->literal, &facts, job);
+        status = ek__mf_read_model(&in, &file, overrides, &facts, job);
     if (status == EK_OK)
         status = ek__mf_read_plan(&in, &file, job);
     if (status)

@@ -16,7 +16,8 @@ typedef struct reader {
     ek_job *job;
     const ek__node *section[MAX_SECTIONS]; /* maps where keys may stand, the file itself last */
     int n_sections;
-    int vocab, padded, divisible, global_batch;
+    int vocab, padded, divisible, global_batch, shard_size;
+    bool data_taken; /* nothing says how many data-parallel ranks there are */
 } reader;
 
 static const char advice[] = "see the interface documents of mindspeed_ms.core.config";
@@ -240,6 +241,17 @@ static ek_status read_zero(reader *r)
     return status;
 }
 
+/* Ranks that share the states; initialize_model_parallel() of MindSpeed-Core-MS refuses 1. */
+static ek_status read_shard_size(reader *r)
+{
+    const ek__node *node = find(r, "zero_shard_size");
+    int all = -1;
+    r->shard_size = -1;
+    if (!node || (ek__node_is_int(node, &all) && all == -1))
+        return EK_OK;
+    return ek__int(&r->in, node, 2, EK_MAX_RANKS, "it is the ranks that share a state, -1 for all", &r->shard_size);
+}
+
 static ek_status read_types(reader *r)
 {
     ek_job_types *t = &r->job->types;
@@ -253,6 +265,8 @@ static ek_status read_types(reader *r)
         status = read_switch(r, "accumulate_allreduce_grads_in_fp32", NULL, &gradient_fp32);
     if (status == EK_OK)
         status = read_switch(r, "use_distributed_optimizer", NULL, &distributed);
+    if (status == EK_OK)
+        status = read_shard_size(r);
     t->param = t->compute = bf16 ? EK_BF16 : fp16 ? EK_FP16 : EK_FP32;
     if (status == EK_OK)
         status = read_dtype(r, "params_dtype", &t->param);
@@ -466,6 +480,28 @@ static ek_status read_recompute(reader *r)
 
 /* ---- all of it ---- */
 
+/* A size that the data-parallel ranks are no multiple of does nothing there (set_zero_shard_size). */
+static void settle_shard_size(const reader *r)
+{
+    const ek_job_states *s = &r->job->states;
+    const ek__node *node = find(r, "zero_shard_size");
+    int data = r->job->parallel.data;
+    if (r->shard_size < 0)
+        return;
+    if (!s->shard_optimizer) {
+        ek__warn_of_at(&r->in, "setting-without-effect", node,
+                       "is %d, which does nothing without use_distributed_optimizer or zero_level", r->shard_size);
+    } else if (data % r->shard_size != 0 && !r->data_taken) {
+        ek__warn_of_at(
+            &r->in, "zero-shard-size", node,
+            "is %d, which does not divide the %d data-parallel ranks: it does nothing, and all of them share "
+            "the states",
+            r->shard_size, data);
+    } else if (!r->data_taken) {
+        r->job->states.shard_size = r->shard_size;
+    }
+}
+
 static ek_status finish(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
@@ -473,6 +509,7 @@ static ek_status finish(reader *r)
     ek__job_override_sizes(r->overrides, r->job);
     if (p->data == 0) {
         p->data = 1;
+        r->data_taken = true;
         ek__warn(r->in.listener, file, "nothing says how many data-parallel ranks there are; 1 is taken");
     }
     int64_t at_once = (int64_t)p->batch * p->data;
@@ -494,6 +531,7 @@ static ek_status finish(reader *r)
     r->job->model.vocab =
         r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, r->divisible > 1 ? p->tensor : 1);
     ek__megatron_derive(r->job);
+    settle_shard_size(r);
     return EK_OK;
 }
 
@@ -516,9 +554,10 @@ static void find_sections(reader *r)
         if (n > 7 && strcmp(node->key + n - 7, "_config") == 0 && strcmp(node->key, "lora_config") != 0)
             add_section(r, node);
     }
-    for (int i = 0; i < r->n_sections; i++)
-        if (i < MAX_SECTIONS - 2)
-            add_section(r, ek__get(r->section[i], "moe_config"));
+    static const char *const inner[] = {"moe_config", "parallelization"};
+    for (int i = 0, n = r->n_sections; i < n; i++)
+        for (int k = 0; k < 2 && r->n_sections < MAX_SECTIONS - 1; k++)
+            add_section(r, ek__get(r->section[i], inner[k]));
     r->section[r->n_sections < MAX_SECTIONS ? r->n_sections++ : MAX_SECTIONS - 1] = root;
 }
 
@@ -537,7 +576,9 @@ static bool recognises(const ek__job_source *source)
     const ek__node *root = source->doc ? ek__doc_root(source->doc) : NULL;
     if (!root || root->kind != EK__MAP)
         return false;
-    return has_degrees(ek__get(root, "parallel_config")) || has_degrees(ek__get(root, "model_parallel"));
+    const ek__node *accelerate = ek__get(root, "accelerate_config");
+    bool nested = accelerate && accelerate->kind == EK__MAP && has_degrees(ek__get(accelerate, "parallelization"));
+    return nested || has_degrees(ek__get(root, "parallel_config")) || has_degrees(ek__get(root, "model_parallel"));
 }
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)

@@ -29,9 +29,9 @@ ek_status ek__mf_int(const ek__in *in, const ek__node *map, const char *key, int
                      int *out);
 ek_status ek__mf_bool(const ek__in *in, const ek__node *map, const char *key, const char *advice, bool *out);
 
-/* Framework, family, model, types, reading, name. */
-ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, bool literal, ek__mf_facts *facts,
-                            ek_job *job);
+/* Framework, family, model, types, reading, name. An overridden length of sequences stands in for a missing one. */
+ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, const ek_job_overrides *overrides,
+                            ek__mf_facts *facts, ek_job *job);
 /* Plan, patterns, schedule and m, for the stages and chunks of the file. The model is read. */
 ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job);
 /* Warn of keys of the file that the framework ignores although they look like known ones that memory depends on. */

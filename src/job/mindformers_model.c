@@ -8,22 +8,31 @@
 #include "job/mindformers.h"
 #include "train/train_plan.h"
 
+/* What decides about the attention's mask and is known to a class; the rest its configuration swallows. */
+enum { KNOWS_RING = 1, KNOWS_COMPRESSION = 2, KNOWS_DOCUMENTS = 4, KNOWS_DATA_MASK = 8, KNOWS_ALL = 15 };
+
 /* A class of model configuration. */
 typedef struct model_class {
     const char *type;
     ek_family family;
     bool latent;       /* multi-head latent attention */
     bool own_residual; /* knows res_dtype, and keeps both sums in it */
+    int knows;
 } model_class;
 
 static const model_class classes[] = {
-    {"LlamaConfig", EK_FAMILY_LLAMA, false, false},     {"InternLM2Config", EK_FAMILY_LLAMA, false, false},
-    {"MixtralConfig", EK_FAMILY_LLAMA, false, false},   {"Qwen2Config", EK_FAMILY_LLAMA, false, false},
-    {"TelechatConfig", EK_FAMILY_LLAMA, false, true},   {"DeepseekV3Config", EK_FAMILY_LLAMA, true, false},
-    {"DeepseekV2Config", EK_FAMILY_LLAMA, true, false}, {"ChatGLM2Config", EK_FAMILY_GLM, false, false},
-    {"ChatGLM4Config", EK_FAMILY_GLM, false, false},    {"YiZhaoConfig", EK_FAMILY_GLM, false, false},
+    {"LlamaConfig", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"InternLM2Config", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"MixtralConfig", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"Qwen2Config", EK_FAMILY_LLAMA, false, false, KNOWS_ALL},
+    {"TelechatConfig", EK_FAMILY_LLAMA, false, true, KNOWS_COMPRESSION},
+    {"DeepseekV3Config", EK_FAMILY_LLAMA, true, false, KNOWS_COMPRESSION},
+    {"DeepseekV2Config", EK_FAMILY_LLAMA, true, false, KNOWS_COMPRESSION},
+    {"ChatGLM2Config", EK_FAMILY_GLM, false, false, KNOWS_RING | KNOWS_DATA_MASK},
+    {"ChatGLM4Config", EK_FAMILY_GLM, false, false, KNOWS_RING | KNOWS_DATA_MASK},
+    {"YiZhaoConfig", EK_FAMILY_GLM, false, false, KNOWS_RING | KNOWS_DATA_MASK},
 };
-static const model_class newer_class = {"", EK_FAMILY_MEGATRON, false, false};
+static const model_class newer_class = {"", EK_FAMILY_MEGATRON, false, false, KNOWS_ALL};
 enum { N_CLASSES = sizeof classes / sizeof *classes };
 
 /* A reading in progress. */
@@ -31,7 +40,8 @@ typedef struct reader {
     const ek__in *in;
     const ek__mf_sections *file;
     const model_class *class;
-    bool newer, literal;
+    bool newer;
+    const ek_job_overrides *overrides;
     ek__mf_facts *facts;
     ek_job *job;
 } reader;
@@ -132,12 +142,48 @@ static ek_status read_main(const reader *r, const char *const *name, int max, in
     return EK_OK;
 }
 
+/* The first value under a key, depth first. */
+static const ek__node *find_below(const ek__node *node, const char *key)
+{
+    const ek__node *found = NULL;
+    for (const ek__node *child = node ? node->first : NULL; child && !found; child = child->next) {
+        if (child->key && child->kind == EK__SCALAR && strcmp(child->key, key) == 0)
+            return child;
+        found = find_below(child, key);
+    }
+    return found;
+}
+
+/* Where the model does not say how long sequences are, the command line does, or else the data set, whose length the
+ * model has to have; the framework's own default comes last. */
+static ek_status read_sequence(const reader *r)
+{
+    static const names sequence = {"seq_length", "seq_length", "seq_len", NULL};
+    static const char *const sections[] = {"train_dataset", "train_dataset_task"};
+    static const char advice[] = "give the tokens of a sequence";
+    int *out = &r->job->parallel.seq_length;
+    const ek__node *node = NULL;
+    bool stated = ek__mf_find(r->file->model, sequence) != NULL;
+    for (size_t i = 0; i < 2 && !stated && !node; i++)
+        node = find_below(ek__get(r->file->root, sections[i]), sequence[0]);
+    if (!stated && r->overrides->seq_length > 0) {
+        *out = r->overrides->seq_length;
+        return EK_OK;
+    }
+    if (!node)
+        return read_main(r, sequence, EK__JOB_MAX_SEQUENCE, 2048, advice, out);
+    ek_status status = ek__int(r->in, node, 1, EK__JOB_MAX_SEQUENCE, advice, out);
+    if (status == EK_OK)
+        ek__warn_at(r->in, node, "is %d, which is taken as the model's seq_length, since model.model_config has none",
+                    *out);
+    return status;
+}
+
 static ek_status read_main_shapes(const reader *r)
 {
     static const names hidden = {"hidden_size", NULL}, heads = {"num_heads", "num_attention_heads", "n_heads", NULL},
                        vocab = {"vocab_size", "vocab_size", "padded_vocab_size", NULL},
-                       glm_vocab = {"padded_vocab_size", "vocab_size", NULL},
-                       sequence = {"seq_length", "seq_length", "seq_len", NULL};
+                       glm_vocab = {"padded_vocab_size", "vocab_size", NULL};
     ek_job_model *m = &r->job->model;
     const ek__node *model = r->file->model;
     bool glm = r->class->family == EK_FAMILY_GLM;
@@ -155,8 +201,7 @@ static ek_status read_main_shapes(const reader *r)
         status = read_main(r, glm ? glm_vocab : vocab, EK__JOB_MAX_WIDTH, 32000, "give the size of the vocabulary",
                            &m->vocab);
     if (status == EK_OK)
-        status = read_main(r, sequence, EK__JOB_MAX_SEQUENCE, 2048, "give the tokens of a sequence",
-                           &r->job->parallel.seq_length);
+        status = read_sequence(r);
     return status;
 }
 
@@ -310,16 +355,12 @@ static ek_status read_older_switches(const reader *r)
     const switch_of llama[] = {{"qkv_concat", &m->qkv_concat},
                                {"use_fused_swiglu", &m->fused_swiglu},
                                {"qkv_has_bias", &m->qkv_bias},
-                               {"use_ring_attention", &r->facts->ring},
                                {"parallel_optimizer", &r->facts->table_sharded}};
     /* Of mlp_concat and qkv_concat the first decides about more memory. */
-    const switch_of chatglm[] = {{"qkv_concat", &m->qkv_concat},
-                                 {"mlp_concat", &m->qkv_concat},
-                                 {"add_qkv_bias", &m->qkv_bias},
-                                 {"rmsnorm", &rms},
-                                 {"add_bias_linear", &m->linear_bias},
-                                 {"use_ring_attention", &r->facts->ring},
-                                 {"parallel_optimizer", &r->facts->table_sharded}};
+    const switch_of chatglm[] = {
+        {"qkv_concat", &m->qkv_concat},       {"mlp_concat", &m->qkv_concat},
+        {"add_qkv_bias", &m->qkv_bias},       {"rmsnorm", &rms},
+        {"add_bias_linear", &m->linear_bias}, {"parallel_optimizer", &r->facts->table_sharded}};
     ek_status status = glm ? read_switches(r, chatglm, sizeof chatglm / sizeof *chatglm)
                            : read_switches(r, llama, sizeof llama / sizeof *llama);
     m->layer_norm = !rms;
@@ -344,6 +385,72 @@ static ek_status read_newer_switches(const reader *r)
     return status ? status : read_activation(r);
 }
 
+/* Does the data set hand a mask to the model? */
+static bool data_has_mask(const reader *r)
+{
+    const ek__node *data = ek__get(r->file->root, "train_dataset");
+    const ek__node *inputs = data && data->kind == EK__MAP ? ek__get(data, "construct_args_key") : NULL;
+    for (const ek__node *name = inputs && inputs->kind == EK__LIST ? inputs->first : NULL; name; name = name->next)
+        if (name->kind == EK__SCALAR && strcmp(name->text, "attention_mask") == 0)
+            return true;
+    return false;
+}
+
+/* The framework refuses these when it builds the model. */
+static ek_status check_attention(const reader *r, bool by_documents)
+{
+    static const char *const keys[] = {"use_ring_attention", "use_eod_attn_mask_compression"};
+    const bool on[] = {r->facts->ring, by_documents};
+    const ek__node *model = r->file->model;
+    for (int i = 0; i < 2; i++) {
+        if (on[i] && !r->job->model.flash_attention)
+            return ek__fail_at(r->in, ek__get(model, keys[i]),
+                               "is on, but use_flash_attention is not, without which it is refused; switch it on");
+        if (on[i] && r->job->parallel.n_pieces > 1)
+            return ek__fail_at(r->in, ek__get(model, keys[i]),
+                               "is on, which does not go with pieces of a sequence (seq_split_num %d); switch one off",
+                               r->job->parallel.n_pieces);
+    }
+    return EK_OK;
+}
+
+/* The switches that decide about the mask, but for those that the class does not know. */
+static ek_status read_mask_switches(const reader *r, bool *by_documents)
+{
+    const switch_of switches[] = {{"use_ring_attention", &r->facts->ring},
+                                  {"use_attn_mask_compression", &r->job->model.mask_compressed},
+                                  {"use_eod_attn_mask_compression", by_documents}};
+    static const int known[] = {KNOWS_RING, KNOWS_COMPRESSION, KNOWS_DOCUMENTS};
+    ek_status status = read_switches(r, switches, 3);
+    for (int i = 0; i < 3; i++) {
+        if (*switches[i].out && !(r->class->knows & known[i])) {
+            ek__warn_of_at(r->in, "setting-without-effect", ek__get(r->file->model, switches[i].key),
+                           "is on, which does nothing: %s does not know it", r->class->type);
+            *switches[i].out = false;
+        }
+    }
+    return status;
+}
+
+/* Which mask the attention gets: LlamaModel, ChatGLM2Model and TelechatModel of r1.5, GPTModel of the newer ones
+ * (construct). Ring attention of Llama's models makes none; a compressed one is a constant; the data's takes the place
+ * of the model's, in the older ones of a compressed one too, unless that is by documents (end-of-document tokens). */
+static ek_status read_mask(const reader *r)
+{
+    ek_job_model *m = &r->job->model;
+    bool by_documents = false, llama = !r->newer && r->class->family == EK_FAMILY_LLAMA;
+    ek_status status = read_mask_switches(r, &by_documents);
+    if (status == EK_OK)
+        status = check_attention(r, by_documents);
+    if (llama && r->facts->ring)
+        by_documents = false;
+    m->mask_given =
+        (r->class->knows & KNOWS_DATA_MASK) && data_has_mask(r) && !by_documents && !(r->newer && m->mask_compressed);
+    m->mask_compressed = (m->mask_compressed || by_documents) && !m->mask_given;
+    m->no_mask = llama && r->facts->ring && !m->mask_given;
+    return status;
+}
+
 static ek_status read_all_switches(const reader *r)
 {
     static const names hidden = {"hidden_dropout", "hidden_dropout_prob", NULL},
@@ -352,11 +459,12 @@ static ek_status read_all_switches(const reader *r)
     ek_job_model *m = &r->job->model;
     const ek__node *node = ek__mf_find(r->file->model, hidden);
     m->flash_attention = r->newer;
-    const switch_of switches[] = {{"use_flash_attention", &m->flash_attention},
-                                  {"use_attn_mask_compression", &m->mask_compressed}};
+    const switch_of switches[] = {{"use_flash_attention", &m->flash_attention}};
     ek_status status = r->newer ? read_newer_switches(r) : read_older_switches(r);
     if (status == EK_OK)
         status = read_switches(r, switches, sizeof switches / sizeof *switches);
+    if (status == EK_OK)
+        status = read_mask(r);
     if (status == EK_OK)
         status = read_tying(r);
     if (status == EK_OK && node)
@@ -417,12 +525,12 @@ static ek_status read_residual(const reader *r)
         *residual = stated;
         return EK_OK;
     }
-    if (!r->literal)
+    if (!r->overrides->literal)
         *residual = stated;
     ek__warn_of_at(r->in, "unknown-key", own, "is a key of TeleChat's models that %s does not know; %s", r->class->type,
-                   r->literal ? "it is ignored, as the framework does"
-                              : "it is taken as the type in which x and x + attention are kept");
-    if (!r->literal && stated != r->job->types.compute)
+                   r->overrides->literal ? "it is ignored, as the framework does"
+                                         : "it is taken as the type in which x and x + attention are kept");
+    if (!r->overrides->literal && stated != r->job->types.compute)
         snprintf(r->job->reading, sizeof r->job->reading,
                  "res_dtype is a key of TeleChat's models that %s does not know; taken as the type in which x and x + "
                  "attention are kept (%s).",
@@ -551,10 +659,10 @@ static ek_status read_experts(const reader *r)
     return EK_OK;
 }
 
-ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, bool literal, ek__mf_facts *facts,
-                            ek_job *job)
+ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, const ek_job_overrides *overrides,
+                            ek__mf_facts *facts, ek_job *job)
 {
-    reader r = {.in = in, .file = file, .literal = literal, .facts = facts, .job = job};
+    reader r = {.in = in, .file = file, .overrides = overrides, .facts = facts, .job = job};
     static ek_status (*const steps[])(const reader *) = {refuse_template,   read_main_shapes, read_heads,
                                                          read_intermediate, read_positions,   read_all_switches,
                                                          read_types,        read_experts};

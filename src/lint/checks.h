@@ -14,6 +14,6 @@ ek__lint_check ek__lint_variables;
 
 /* Calls of programs: rules_python.c. The first looks at arguments that the entry's rule names, as do the others. */
 ek__lint_check ek__lint_program_switches, ek__lint_program_deterministic, ek__lint_program_synchronous,
-    ek__lint_program_profile_steps;
+    ek__lint_program_profile_steps, ek__lint_program_shard_size;
 
 #endif

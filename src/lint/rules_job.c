@@ -238,11 +238,13 @@ static ek_status check_bubble(ek__lint_run *run, const ek__lint_entry *entry, co
     double bubble = bubble_of(job, m), wanted = (1 - most_bubble) / most_bubble * (p - 1);
     if (bubble <= most_bubble)
         return EK_OK;
-    return REPORT_AT(
-        &setting, NULL,
-        "%d stages idle for %.0f %% of a step with %d micro-batches and %d chunk%s, by (p-1)/(v m+p-1); from "
-        "%.0f micro-batches on, or %.0f chunks, it is at most %.0f %%",
-        p, 100 * bubble, m, v, v == 1 ? "" : "s", ceil(wanted / v), ceil(wanted / m), 100 * most_bubble);
+    char chunks[40] = ""; /* more of them want whole rounds of micro-batches */
+    if (m % p == 0)
+        snprintf(chunks, sizeof chunks, ", or %.0f chunks", ceil(wanted / m));
+    return REPORT_AT(&setting, NULL,
+                     "%d stages idle for %.0f %% of a step with %d micro-batches and %d chunk%s, by (p-1)/(v m+p-1); "
+                     "from %.0f micro-batches on%s, it is at most %.0f %%",
+                     p, 100 * bubble, m, v, v == 1 ? "" : "s", ceil(wanted / v), chunks, 100 * most_bubble);
 }
 
 static ek_status check_one_chunk(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)

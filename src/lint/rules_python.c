@@ -1,6 +1,7 @@
 /* Rules on what a program switches on: modes for looking for faults that stay on, the profiler's window, loading of
  * data. A setting counts where its value is written out; the functions are known by the names that imports give them,
  * so that another function of the same name is none. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,18 @@ static bool is_of(const ek__python_call *call, const char *module, const char *n
     size_t n = strlen(module);
     return call->imported && call->callee && strcmp(call->name, name) == 0 && strncmp(call->callee, module, n) == 0 &&
            (call->callee[n] == '.' || call->callee[n] == '_');
+}
+
+/* A whole argument, or `missing` where there is none; false: it is not written out. */
+static bool whole_of(const ek__python *p, const ek__python_call *call, const char *keyword, int place, int64_t missing,
+                     int64_t *out)
+{
+    const ek__python_argument *a = ek__python_argument_of(p, call, keyword, place);
+    ek__python_literal v = {0};
+    if (a)
+        v = ek__python_value(p, a->begin, a->end);
+    *out = a ? v.whole : missing;
+    return !a || v.kind == EK__PYTHON_WHOLE;
 }
 
 /* ---- switches ---- */
@@ -115,6 +128,72 @@ ek_status ek__lint_program_switches(ek__lint_run *run, const ek__lint_entry *ent
     return status;
 }
 
+/* ---- sharing of the optimizer's states ---- */
+
+/* Ranks that a launch script of the run starts in all; 0: none says. */
+static int64_t world_of(const ek__lint_run *run)
+{
+    for (int i = 0; i < run->n_files; i++) {
+        const char *text = run->file[i].shell ? ek__shell_argument(run->file[i].shell, "--worker_num") : NULL;
+        double n;
+        if (text && ek__text_is_number(text, &n) && n >= 1 && n <= EK_MAX_RANKS && n == floor(n))
+            return (int64_t)n;
+    }
+    return 0;
+}
+
+/* Data-parallel ranks that the call leaves of so many; 0: its degrees are not written out. */
+static int64_t left_over(const ek__python *p, const ek__python_call *call, int64_t world)
+{
+    static const char *const keyword[] = {"tensor_model_parallel_size", "pipeline_model_parallel_size",
+                                          "context_parallel_size"};
+    for (int i = 0; i < call->n_arguments; i++) {
+        const ek__python_argument *a = &p->argument[call->first_argument + i];
+        if ((!a->keyword && i > 1) || ek__python_is(p, a->begin, "*") || ek__python_is(p, a->begin, "**"))
+            return 0; /* what it names nobody can tell here */
+    }
+    for (int i = 0; i < 3; i++) {
+        int64_t degree = 1;
+        if (!whole_of(p, call, keyword[i], i < 2 ? i : -1, 1, &degree) || degree < 1 || world % degree != 0)
+            return 0;
+        world /= degree;
+    }
+    return world;
+}
+
+/* Data-parallel ranks of a job of the run; 0: none says, for a file that leaves them open is read as of one rank. */
+static int64_t data_ranks(const ek__lint_run *run)
+{
+    for (int i = 0; i < run->n_files; i++)
+        if (run->file[i].job && run->file[i].job->parallel.data > 1)
+            return run->file[i].job->parallel.data;
+    return 0;
+}
+
+ek_status ek__lint_program_shard_size(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
+{
+    const ek__python *p = file->python;
+    const int64_t stated = data_ranks(run), world = world_of(run);
+    ek_status status = ek__lint_program_switches(run, entry, file);
+    for (int i = 0; status == EK_OK && i < p->n_calls; i++) {
+        const ek__python_call *call = &p->call[i];
+        if (strcmp(call->name, "initialize_model_parallel") != 0)
+            continue;
+        const ek__python_argument *a = ek__python_argument_of(p, call, "zero_shard_size", -1);
+        int64_t size = -1, data = world > 0 ? left_over(p, call, world) : 0;
+        data = data > 0 ? data : stated;
+        if (!a || !whole_of(p, call, "zero_shard_size", -1, -1, &size) || size <= 1 || data == 0 || data % size == 0)
+            continue;
+        const ek__python_token *t = &p->token[a->begin];
+        int end = p->token[a->end - 1].line == t->line ? ek__python_end_column(p, a->end - 1) : 0;
+        status = ek__lint_report(run, entry, file, t->line, t->column, end, NULL,
+                                 "zero_shard_size is %lld, which does not divide the %lld data-parallel ranks: it does "
+                                 "nothing, and all of them share the states; write a divisor of %lld above 1",
+                                 (long long)size, (long long)data, (long long)data);
+    }
+    return status;
+}
+
 /* torch.backends.cudnn.deterministic = True */
 ek_status ek__lint_program_deterministic(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
 {
@@ -163,18 +242,6 @@ static ek_status check_anomaly(ek__lint_run *run, const ek__lint_entry *entry, c
 }
 
 /* ---- the profiler ---- */
-
-/* A whole argument, or `missing` where there is none; false: it is not written out. */
-static bool whole_of(const ek__python *p, const ek__python_call *call, const char *keyword, int place, int64_t missing,
-                     int64_t *out)
-{
-    const ek__python_argument *a = ek__python_argument_of(p, call, keyword, place);
-    ek__python_literal v = {0};
-    if (a)
-        v = ek__python_value(p, a->begin, a->end);
-    *out = a ? v.whole : missing;
-    return !a || v.kind == EK__PYTHON_WHOLE;
-}
 
 /* First step from 1, and how many; false: not written out. */
 static bool window_of(const ek__python *p, const ek__python_call *call, int64_t *first, int64_t *n)
@@ -300,21 +367,6 @@ const ek__lint_entry ek__lint_python[] = {
                   .bad = "import torch\ntorch.autograd.set_detect_anomaly(True)\n",
                   .good = "import torch\ntorch.autograd.set_detect_anomaly(False)\n"},
         .check = {[EK_LINT_PYTHON] = check_anomaly},
-    },
-    {
-        .about =
-            {.id = "zero-shard-size",
-             .level = EK_LINT_ERROR,
-             .kinds = PYTHON,
-             .title = "zero_shard_size is out of its range",
-             .why = "Sharding the optimizer over a part of the data parallelism keeps its gathers inside a node. "
-                    "The size is above 1, at most the data parallelism, and divides it; -1, the default, is all of it.",
-             .cost = "The sharding that is meant does not come about.",
-             .fix = "A divisor of the data parallelism above 1, such as the devices of a node.",
-             .source = GUIDE ", advanced features: unsaturated sharding",
-             .bad = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=1)\n",
-             .good = "initialize_model_parallel(tensor_model_parallel_size=8, zero_shard_size=8)\n"},
-        .check = {[EK_LINT_PYTHON] = ek__lint_program_switches},
     },
     {
         .about = {.id = "profile-every-step",

@@ -3,6 +3,7 @@
  * place, whichever command shows it. Warnings without an id are what the reader took for granted. */
 #include <string.h>
 
+#include "lint/checks.h"
 #include "lint/place.h"
 
 #define JOBS             (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL)
@@ -81,6 +82,11 @@ static ek_status check_refused(ek__lint_run *run, const ek__lint_entry *entry, c
 #define ARGUMENTS                                                                                                      \
     "--num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096\n"   \
     "--micro-batch-size 1 --global-batch-size 64 --padded-vocab-size 32000 --use-flash-attn\n"
+#define SHARED                                                                                                         \
+    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: "        \
+    "32000}\n"                                                                                                         \
+    "training_config: {micro_batch_size: 1, global_batch_size: 64, bf16: True}\n"                                      \
+    "accelerate_config: {parallelization: {use_distributed_optimizer: True}}\n"
 #define DEGREES "parallel_config: {data_parallel: 2, model_parallel: 2, use_seq_parallel: True}\n"
 
 /* clang-format off */
@@ -259,6 +265,20 @@ const ek__lint_entry ek__lint_remarks[] = {
         .check = {[EK_LINT_SHELL] = check_remarks},
     },
     {
+        .about = {.id = "zero-shard-size", .level = EK_LINT_ERROR, .kinds = 1U << EK_LINT_YAML | 1U << EK_LINT_PYTHON,
+                  .title = "zero_shard_size is out of its range",
+                  .why = "Sharding the optimizer over a part of the data parallelism keeps its gathers inside a node. The size is "
+                         "above 1, at most the data parallelism, and divides it; -1, the default, is all of it. A program's is "
+                         "checked against the data parallelism of the training file, or of the launch script's --worker_num, "
+                         "that is looked at with it.",
+                  .cost = "The sharding that is meant does not come about.",
+                  .fix = "A divisor of the data parallelism above 1, such as the devices of a node.",
+                  .source = "MindSpore's tuning guide for dynamic graphs, advanced features: unsaturated sharding",
+                  .bad = SHARED "parallel_config: {tensor_model_parallel_size: 2, data_parallel_size: 8, zero_shard_size: 6}\n",
+                  .good = SHARED "parallel_config: {tensor_model_parallel_size: 2, data_parallel_size: 8, zero_shard_size: 4}\n"},
+        .check = {[EK_LINT_YAML] = check_remarks, [EK_LINT_PYTHON] = ek__lint_program_shard_size},
+    },
+    {
         .about = {.id = "assumption", .level = EK_LINT_NOTE, .kinds = JOBS,
                   .title = "Something is taken for granted",
                   .why = "What a file leaves open, or says in a way that is not known here, is taken in some way, and other findings "
@@ -287,7 +307,8 @@ const ek__lint_entry ek__lint_remarks[] = {
     {
         .about = {.id = "not-runnable", .level = EK_LINT_ERROR, .kinds = JOBS,
                   .title = "The framework would not run this",
-                  .why = "Degrees do not divide what they cut, layers are not all placed, or there are fewer micro-batches than stages.",
+                  .why = "Degrees do not divide what they cut, layers are not all placed, or MindSpore's pipeline has fewer micro-batches than stages, or "
+                         "an interleaved one of Megatron no multiple of them.",
                   .cost = "The run stops at its start, when its devices are already taken.",
                   .fix = "Correct the setting that the finding names.",
                   .source = "checks that MindFormers r1.5.0 and Megatron-LM make themselves; docs/models.md",

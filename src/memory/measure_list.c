@@ -464,10 +464,18 @@ static ek_status change_table_shard(ek__measure_try *t)
 
 static ek_status change_whole_group(ek__measure_try *t)
 {
-    if (t->job->states.shard_size <= 0)
+    ek_job_states *states = &t->job->states;
+    bool copies = states->instances > 1 && states->shard_optimizer;
+    if (states->shard_size <= 0 && !copies)
         return refuse(t, "the whole group shares already");
-    t->job->states.shard_size = -1;
-    return say_one(t, "parallel.parallel_optimizer_config.optimizer_weight_shard_size: -1");
+    states->shard_size = -1;
+    states->instances = 1;
+    if (t->job->framework == EK_MINDSPEED) {
+        snprintf(t->out->setting, sizeof t->out->setting, "zero_shard_size: -1");
+        return EK_OK;
+    }
+    return say(t, "parallel.parallel_optimizer_config.optimizer_weight_shard_size: -1",
+               "--num-distributed-optimizer-instances 1");
 }
 
 /* ---- layers, schedule ---- */
@@ -955,8 +963,13 @@ static ek_status change_mask(ek__measure_try *t)
 {
     if (t->job->model.mask_compressed)
         return refuse(t, "%s", already);
+    if (t->job->model.no_mask)
+        return refuse(t, "ring attention takes no mask");
     if (!is_mindformers(t->job) || !t->job->model.flash_attention)
         return refuse(t, "it goes with flash attention of MindFormers");
+    if (t->job->family == EK_FAMILY_GLM)
+        return refuse(t, "ChatGLM's models build the whole mask");
+    t->job->model.mask_given = false;
     t->job->model.mask_compressed = true;
     return say_one(t, "model.model_config.use_attn_mask_compression: True");
 }

@@ -41,6 +41,8 @@ int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter)
         group = group % p->expert == 0 ? group / p->expert : 1;
     if (states->shard_size > 0 && group % states->shard_size == 0)
         group = states->shard_size;
+    if (states->instances > 1 && group % states->instances == 0)
+        group /= states->instances;
     if (parameter->exempt || ((parameter->table || parameter->tied) && !states->shard_table))
         return 1;
     if (parameter->elements * ek__state_bytes(job, parameter, states->weight) < states->shard_threshold)
@@ -178,7 +180,9 @@ int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs,
 
 int64_t ek__mask_bytes(const ek_job *job)
 {
-    if (job->model.mask_compressed || !job->rules.mask_per_micro_batch)
+    const ek_job_model *m = &job->model;
+    bool own = m->mask_given || job->rules.mask_per_micro_batch;
+    if (m->no_mask || m->mask_compressed || !own)
         return 0;
     return ek__aligned((int64_t)job->parallel.batch * job->parallel.seq_length * job->parallel.seq_length);
 }
@@ -186,8 +190,13 @@ int64_t ek__mask_bytes(const ek_job *job)
 /* The mask that all micro-batches share: compressed 2048 x 2048 of a byte, else S x S of compute type. */
 static int64_t shared_mask(const ek_job *job)
 {
-    if (job->model.mask_compressed)
+    const ek_job_model *m = &job->model;
+    if (m->no_mask)
+        return 0;
+    if (m->mask_compressed)
         return INT64_C(4) << 20;
+    if (m->mask_given)
+        return 0;
     return ek__aligned((int64_t)job->parallel.seq_length * job->parallel.seq_length *
                        ek_dtype_bytes(job->types.compute));
 }

@@ -55,7 +55,7 @@ static void stage_order(const ek_shape *shape, int stage, ek_block *blocks)
 const ek_schedule ek__schedule_1f1b = {
     .name = "1f1b",
     .title = "1F1B",
-    .summary = "one chunk a stage; bubble (p-1)/m; stage s holds p - s micro-batches",
+    .summary = "one chunk a stage; bubble (p-1)/m; stage s holds p - s micro-batches, at most m",
     .min_chunks = 1,
     .max_chunks = 1,
     .stage_order = stage_order,

@@ -34,7 +34,9 @@ bool ek__is_train(const ek__doc *doc)
 bool ek__is_pattern_list(const ek__node *node)
 {
     const ek__node *first = node && node->kind == EK__LIST ? node->first : NULL;
-    return first && first->kind == EK__SCALAR && !ek__node_is_int(first, NULL) && !ek__node_is_bool(first, NULL);
+    double number; /* with a fraction it is a wrong count, no name */
+    return first && first->kind == EK__SCALAR && (first->quoted || !ek__text_is_number(first->text, &number)) &&
+           !ek__node_is_bool(first, NULL);
 }
 
 void ek_train_plan_clear(ek_train_plan *train)

@@ -359,8 +359,12 @@ static shape random_shape(ek__random *random)
     if (schedule->placement == EK_PLACE_BOTH_WAYS)
         s.p += s.p % 2;
     s.m = s.p * (1 + ek__random_below(random, 3));
+    if (schedule->max_chunks == 1 && ek__random_below(random, 2)) /* whatever number, fewer than stages too */
+        s.m = 1 + ek__random_below(random, 2 * s.p);
     if (s.m < s.p * schedule->min_micro_batches)
         s.m = s.p * schedule->min_micro_batches;
+    if (schedule->placement == EK_PLACE_BOTH_WAYS)
+        s.m += s.m % 2;
     return s;
 }
 

@@ -121,6 +121,8 @@ static const char *show(const ek_job *job)
                    NUMBER(model.tied),
                    NUMBER(model.flash_attention),
                    NUMBER(model.mask_compressed),
+                   NUMBER(model.mask_given),
+                   NUMBER(model.no_mask),
                    NUMBER(model.position_table),
                    NUMBER(model.hidden_dropout),
                    NUMBER(model.attention_dropout),
@@ -149,6 +151,7 @@ static const char *show(const ek_job *job)
                    NUMBER(parallel.n_accumulation),
                    NUMBER(parallel.n_batch_interleave),
                    NUMBER(parallel.n_pieces),
+                   NUMBER(parallel.chunk_group),
                    NUMBER(parallel.fine_grain),
                    NUMBER(parallel.sequence_parallel),
                    NUMBER(parallel.table_split),
@@ -164,6 +167,7 @@ static const char *show(const ek_job *job)
                    NUMBER(states.shard_optimizer),
                    NUMBER(states.shard_table),
                    NUMBER(states.shard_size),
+                   NUMBER(states.instances),
                    NUMBER(states.shard_threshold),
                    NUMBER(limit_mb),
                    NUMBER(n_patterns),
@@ -403,8 +407,8 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          "parallel.ulysses=1",
          NULL},
         {"ring attention",
-         {"    use_ring_attention: True\n", "  context_parallel: 2\n", NULL},
-         "parallel.context_algorithm=1",
+         {"    use_ring_attention: True\n    use_flash_attention: True\n", "  context_parallel: 2\n", NULL},
+         "parallel.context_algorithm=1 model.no_mask=1 model.mask_compressed=0 model.mask_given=0",
          NULL},
         {"Ulysses",
          {NULL, "  context_parallel: 2\n  context_parallel_algo: ulysses_cp\n", NULL},
@@ -419,7 +423,7 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          "parallel.context_algorithm=0 parallel.ulysses=1",
          NULL},
         {"Ulysses inside a ring",
-         {"    use_ring_attention: True\n",
+         {"    use_ring_attention: True\n    use_flash_attention: True\n",
           "  context_parallel: 4\n  context_parallel_algo: hybrid_cp\n  ulysses_degree_in_cp: 2\n", NULL},
          "parallel.context_algorithm=1 parallel.ulysses=2",
          NULL},
@@ -642,6 +646,16 @@ static void what_is_wrong_is_refused_with_its_place(void **state)
           NULL, "runner_config:\n  batch_size: 65536\n"},
          "the job's tensors together could be"},
         {{NULL, NULL, "runner_config: [1]\n"}, "11:16: runner_config is"},
+        {{"    use_ring_attention: True\n", NULL, NULL},
+         "9:25: model.model_config.use_ring_attention is on, but use_flash_attention is not"},
+        {{"    use_eod_attn_mask_compression: True\n", NULL, NULL},
+         "9:36: model.model_config.use_eod_attn_mask_compression is on, but use_flash_attention is not"},
+        {{"    use_ring_attention: True\n    use_flash_attention: True\n",
+          "  pipeline_stage: 2\n  micro_batch_num: 2\n  seq_split_num: 2\n",
+          "parallel:\n  pipeline_config:\n    pipeline_scheduler: seqpipe\n"},
+         "9:25: model.model_config.use_ring_attention is on, which does not go with pieces of a sequence"},
+        {{NULL, NULL, "moe_config:\n  expert_num: 8.5\n"},
+         "12:15: moe_config.expert_num is 8.5, expected a whole number from 1 to 65536"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_job job = {.limit_mb = 17};
@@ -901,7 +915,8 @@ static void a_job_changed_by_hand_is_checked(void **state)
         CASE(11, job.model.top_k = 9, "num_experts_chosen is 9, expected 1 to 8")
         CASE(12, job.model.hidden = 1 << 21, "hidden_size is 2097152, expected 1 to 1048576")
         CASE(13, job.model.n_heads = 1 << 16; job.model.head_dim = 1024, "head_dim is 1024, expected 1 to 256")
-        CASE(14, job.parallel.n_micro_batches = 1, "micro_batch_num gives 1 micro-batches for 2 stages")
+        CASE(14, job.parallel.n_micro_batches = 1,
+             "micro_batch_num gives 1 micro-batch for 2 stages; MindSpore's pipeline needs at least as many")
         CASE(15, job.schedule = ek_schedule_find("interleaved"), "the schedule interleaved is for 2 to")
         CASE(16, job.model.capacity_factor = (double)INFINITY, "tensors together could be")
         CASE(17, job.model.capacity_factor = 1e30, "tensors together could be")
@@ -1199,6 +1214,131 @@ static const char *const fixtures[] = {"tests/data/job/llama.yaml", "tests/data/
                                        "tests/data/job/glm.yaml", "tests/data/job/newer.yaml"};
 enum { N_FIXTURES = sizeof fixtures / sizeof *fixtures };
 
+/* ---- whole-valued floats ---- */
+
+/* A whole number as the value of a key or in a list: the first byte of the next at or behind `at`, *length of it; NULL
+ * behind the last. Comments and quoted texts are passed over. */
+static const char *next_number(const char *text, const char *at, size_t *length)
+{
+    char quote = 0;
+    for (; *at; at++) {
+        if (quote || *at == '"' || *at == '\'') {
+            quote = quote == *at || *at == '\n' ? 0 : quote ? quote : *at;
+            continue;
+        }
+        if (*at == '#' && (at == text || at[-1] == ' ' || at[-1] == '\n')) {
+            at += strcspn(at, "\n") - 1;
+            continue;
+        }
+        bool starts = at > text && (*at == ' ' || *at == '[');
+        size_t sign = at[0] && at[1] == '-', n = starts ? strspn(at + 1 + sign, "0123456789") : 0;
+        if (n > 0 && strchr(" ,]}\n\r", at[1 + sign + n]) && strchr(":,[- ", at[*at == ' ' ? -1 : 0])) {
+            *length = sign + n;
+            return at + 1;
+        }
+    }
+    return NULL;
+}
+
+static void put_with(const char *text, const char *number, size_t length, const char *more)
+{
+    char *changed = NULL;
+    size_t size = 0, before = (size_t)(number - text);
+    FILE *file = open_memstream(&changed, &size);
+    fprintf(file, "%.*s%.*s%s%s", (int)before, text, (int)length, number, more, number + length);
+    fclose(file);
+    put(changed, size);
+    free(changed);
+}
+
+/* Is the number at this place one that may have a fraction? */
+static bool is_real(const char *text, const char *number)
+{
+    static const char *const keys[] = {"capacity_factor", "ffn_dim_multiplier", "dropout", "max_device_memory"};
+    const char *line = number;
+    while (line > text && line[-1] != '\n')
+        line--;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *key = strstr(line, keys[i]);
+        if (key && key < number && !memchr(key, ',', (size_t)(number - key)))
+            return true;
+    }
+    return false;
+}
+
+/* Every number of a file with ".0" behind it gives the same job; with ".5" it is refused there, or is none of ours.
+ * @return numbers that are counts of the job */
+static int floats_of(const char *name, const char *text)
+{
+    ek_job job;
+    ek_error err = {0};
+    said heard, other;
+    static char before[16384], said_before[16384];
+    int n = 0;
+    size_t length = 0;
+    put(text, strlen(text));
+    if (read_job(scratch(), NULL, &heard, &job, &err))
+        return 0;
+    snprintf(before, sizeof before, "%s", show(&job));
+    snprintf(said_before, sizeof said_before, "%d warnings", heard.n_warnings);
+    ek_job_clear(&job);
+    for (const char *at = text; (at = next_number(text, at, &length)); at += length) {
+        put_with(text, at, length, ".0");
+        if (read_job(scratch(), NULL, &other, &job, &err))
+            fail_msg("%s, %.*s.0: %d:%d: %s", name, (int)length, at, err.line, err.column, err.message);
+        char now[64];
+        snprintf(now, sizeof now, "%d warnings", other.n_warnings);
+        if (strcmp(show(&job), before) != 0 || strcmp(now, said_before) != 0)
+            fail_msg("%s: %.*s.0 before '%.30s' gives another job:%s\nbefore:%s", name, (int)length, at, at + length,
+                     show(&job), before);
+        ek_job_clear(&job);
+        put_with(text, at, length, ".5");
+        int line = 1;
+        for (const char *c = text; c < at; c++)
+            line += *c == '\n';
+        if (read_job(scratch(), NULL, &other, &job, &err) == EK_OK) {
+            if (strcmp(show(&job), before) != 0 && !is_real(text, at))
+                fail_msg("%s: %.*s.5 on line %d is taken", name, (int)length, at, line);
+            ek_job_clear(&job);
+            continue;
+        }
+        if (err.line != line || err.column == 0)
+            fail_msg("%s: %.*s.5 on line %d: %d:%d: %s", name, (int)length, at, line, err.line, err.column,
+                     err.message);
+        n++;
+    }
+    return n;
+}
+
+static int floats_of_file(const char *path)
+{
+    size_t size = 0;
+    char *text = slurp(path, &size);
+    int n = text ? floats_of(path, text) : 0;
+    free(text);
+    return n;
+}
+
+static void a_whole_valued_float_is_its_number(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"llama.yaml", "glm.yaml",       "experts.yaml",
+                                        "newer.yaml", "mindspeed.yaml", "qwen2.json"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "tests/data/job/%s", files[i]);
+        if (floats_of_file(source_path(name)) < 7)
+            fail_msg("%s: few counts", name);
+    }
+    static const char *const published[] = {"finetune_deepseek3_671b.yaml",      "finetune_glm4_9b.yaml",
+                                            "finetune_llama2_70b_bf16_32p.yaml", "finetune_telechat_115b.yaml",
+                                            "pretrain_mixtral-8x7b.yaml",        "pretrain_telechat3_105b_a4b_4k.yaml"};
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        int n = floats_of_file(shared_path(published[i]));
+        assert_true(n == 0 || n >= 10); /* 0: not there */
+    }
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -1325,6 +1465,7 @@ int main(void)
         cmocka_unit_test(rules_are_set_and_shown_by_name),
         cmocka_unit_test(defaults_are_within_the_rules_ranges),
         cmocka_unit_test(published_files_are_read_as_their_index_says),
+        cmocka_unit_test(a_whole_valued_float_is_its_number),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(mutations_are_read_or_refused),
     };

@@ -121,6 +121,11 @@ static ek_lint_kind kind_of(const ek_lint_rule *rule)
 #define LONG_MODEL(tokens)                                                                                             \
     "model: {model_config: {type: LlamaConfig, seq_length: " tokens ", hidden_size: 4096, num_layers: 32, num_heads: " \
     "32, vocab_size: 32000, use_flash_attention: True}}\nparallel_config: {data_parallel: 1}\n"
+#define SHARED                                                                                                         \
+    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: "        \
+    "32000}\n"                                                                                                         \
+    "training_config: {micro_batch_size: 1, global_batch_size: 64, bf16: True}\n"                                      \
+    "accelerate_config: {parallelization: {use_distributed_optimizer: True}}\n"
 #define ALONE    "parallel_config: {data_parallel: 1}\n"
 #define DEGREES  "parallel_config: {data_parallel: 2, model_parallel: 2, use_seq_parallel: True}\n"
 #define PIPELINE "parallel_config: {pipeline_stage: 4, micro_batch_num: 64}\n"
@@ -249,6 +254,8 @@ static const near_miss near_misses[] = {
      "intermediate_size: 6144, vocab_size: 32000}}\nparallel_config: {model_parallel: 6, use_seq_parallel: True}\n"},
     {"not-runnable", EK_LINT_YAML, true, "fewer micro-batches than stages",
      MODEL "parallel_config: {pipeline_stage: 8, micro_batch_num: 4}\n"},
+    {"not-runnable", EK_LINT_SHELL, false, "fewer than stages, which Megatron runs",
+     ARGUMENTS "--pipeline-model-parallel-size 8 --global-batch-size 4\n"},
     /* keys of YAMLs */
     {"deterministic", EK_LINT_YAML, false, "nothing said", "context:\n  mode: 0\n"},
     {"deterministic", EK_LINT_YAML, true, "MindFormers' own switch", "train_precision_sync: True\n"},
@@ -270,6 +277,14 @@ static const near_miss near_misses[] = {
     {"dataset-strategy", EK_LINT_YAML, false, "an entry for each of two inputs, by alias",
      MODEL "train_dataset: {input_columns: ['input_ids', 'labels']}\nparallel_config: {data_parallel: &dp 8}\n"
            "parallel: {full_batch: False, dataset_strategy: [[*dp, 1], [*dp, 1]]}\n"},
+    {"zero-shard-size", EK_LINT_YAML, false, "a divisor, and all of them by -1",
+     SHARED "parallel_config: {tensor_model_parallel_size: 2, data_parallel_size: 8, zero_shard_size: -1}\n"},
+    {"zero-shard-size", EK_LINT_YAML, false, "a file that leaves the data parallelism open",
+     SHARED "parallel_config: {tensor_model_parallel_size: 2, zero_shard_size: 8}\n"},
+    {"zero-shard-size", EK_LINT_YAML, true, "more ranks than there are",
+     SHARED "parallel_config: {tensor_model_parallel_size: 2, data_parallel_size: 8, zero_shard_size: 16}\n"},
+    {"optimizer-parallel", EK_LINT_YAML, false, "the switch in accelerate_config.parallelization",
+     SHARED "parallel_config: {tensor_model_parallel_size: 2, data_parallel_size: 8}\n"},
     {"mask-from-storage", EK_LINT_YAML, false, "only for evaluation",
      "eval_dataset:\n  data_loader:\n    type: MindDataset\n  input_columns: ['input_ids', 'attention_mask']\n"},
     {"mask-from-storage", EK_LINT_YAML, false, "made by the loader",

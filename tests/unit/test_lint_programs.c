@@ -105,6 +105,53 @@ static void a_script_replaces_what_an_environment_file_sets(void **state)
     assert_int_equal(count_in(kinds, two, 2, "allocator-settings-twice"), 0);
 }
 
+#define SHARED                                                                                                         \
+    "model_config: {num_layers: 32, hidden_size: 4096, num_attention_heads: 32, seq_length: 4096, vocab_size: "        \
+    "32000}\n"                                                                                                         \
+    "training_config: {micro_batch_size: 1, global_batch_size: 96, bf16: True, use_distributed_optimizer: True}\n"
+
+/* The size of a program has to divide the data parallelism, which other files of the run tell. */
+static void a_shard_size_divides_what_other_files_say(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what;
+        ek_lint_kind other;
+        const char *text, *call;
+        int n;
+    } cases[] = {
+        {"a divisor of the training file's", EK_LINT_YAML, "data_parallel_size: 12", "zero_shard_size=4", 0},
+        {"no divisor", EK_LINT_YAML, "data_parallel_size: 12", "zero_shard_size=8", 1},
+        {"more than there are", EK_LINT_YAML, "data_parallel_size: 12", "zero_shard_size=24", 1},
+        {"all of them", EK_LINT_YAML, "data_parallel_size: 12", "zero_shard_size=12", 0},
+        {"a file that leaves them open", EK_LINT_YAML, "context_parallel_size: 1", "zero_shard_size=8", 0},
+        {"one, which is out of range and told once", EK_LINT_YAML, "data_parallel_size: 12", "zero_shard_size=1", 1},
+        {"the launcher's ranks over the call's degrees", EK_LINT_SHELL, "msrun --worker_num=24 train.py\n",
+         "tensor_model_parallel_size=2, pipeline_model_parallel_size=2, zero_shard_size=4", 1},
+        {"the same, and a divisor", EK_LINT_SHELL, "msrun --worker_num=24 train.py\n",
+         "tensor_model_parallel_size=2, pipeline_model_parallel_size=2, zero_shard_size=3", 0},
+        {"by position", EK_LINT_SHELL, "msrun --worker_num 24 train.py\n", "2, 2, zero_shard_size=4", 1},
+        {"a degree that is not written out", EK_LINT_SHELL, "msrun --worker_num=24 train.py\n",
+         "tensor_model_parallel_size=t, zero_shard_size=5", 0},
+        {"degrees that are not named", EK_LINT_SHELL, "msrun --worker_num=24 train.py\n",
+         "**degrees, zero_shard_size=5", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char other[512], program[256];
+        const ek_lint_kind kinds[] = {cases[i].other, EK_LINT_PYTHON};
+        const char *const texts[] = {other, program};
+        if (cases[i].other == EK_LINT_YAML)
+            snprintf(other, sizeof other, SHARED "parallel_config: {tensor_model_parallel_size: 2, %s}\n",
+                     cases[i].text);
+        else
+            snprintf(other, sizeof other, "%s", cases[i].text);
+        snprintf(program, sizeof program, "initialize_model_parallel(%s)\n", cases[i].call);
+        int n = count_in(kinds, texts, 2, "zero-shard-size");
+        if (n != cases[i].n)
+            fail_msg("%s: %d findings, expected %d", cases[i].what, n, cases[i].n);
+    }
+}
+
 /* Nothing is found where there is nothing, however much it looks like something. */
 static void texts_that_look_like_it_are_clean(void **state)
 {
@@ -193,6 +240,7 @@ int main(void)
         cmocka_unit_test(rules_find_in_scripts_and_programs_what_the_cases_say),
         cmocka_unit_test(every_rule_on_scripts_and_programs_has_a_near_miss),
         cmocka_unit_test(a_program_replaces_what_a_script_sets),
+        cmocka_unit_test(a_shard_size_divides_what_other_files_say),
         cmocka_unit_test(a_script_replaces_what_an_environment_file_sets),
         cmocka_unit_test(texts_that_look_like_it_are_clean),
     };
