@@ -262,6 +262,18 @@ static void say_gain(const command *c, const cli_cases *cases, double limit)
                  best->step_time > now->step_time ? "more" : "less");
 }
 
+/* What a time limit would bring to a default search, whose proof ends after some seconds. */
+static void say_more_time(const command *c, const ek_balance_result *result)
+{
+    const ek_balance_options *search = &c->search.options;
+    if (result->status == EK_BALANCE_FEASIBLE && isfinite(search->proof_limit) && result->lower_bound > 0 &&
+        result->gap > search->gap)
+        cli_note(
+            "the search for plans is done, its proof ended after %g s with a gap of %.2f %%: -t %g may show a higher "
+            "bound, and seldom finds a shorter step on the way",
+            search->proof_limit, 100 * result->gap, search->time_limit);
+}
+
 /* The one schedule and interleave that were asked for, as a choice among one. */
 static bool balance_one(command *c, const ek_layers *layers, cli_choice *out)
 {
@@ -342,6 +354,7 @@ static int run_model(command *c, const ek_layers *layers)
     cli_stages_report(&stages, &c->model.cluster, c->model.n_stages, &report);
     if (!print_answer(c, &report, choice.order) || !cli_write_pictures(&c->model, &report, cases.file_names))
         goto done;
+    say_more_time(c, result);
     if (feasible)
         say_gain(c, &cases, stages.memory_mb ? 0 : c->search.options.memory_limit_mb);
     if (!feasible && stages.memory_mb)

@@ -36,7 +36,8 @@ typedef struct ek_balance_options {
     bool forbidden[EK_N_RECOMPUTE]; /**< recompute kinds that a plan may not use */
     double time_limit;              /**< seconds, > 0 */
     double gap;                     /**< the search ends when (step - lower bound) / step is at most this, 0..1 */
-    double proof_limit; /**< seconds spent on the lower bound alone, after the search; INFINITY: up to the time limit */
+    double proof_limit; /**< seconds spent on the lower bound alone, after the search, and at most those before it;
+                             INFINITY: up to the time limit */
     int min_layers;     /**< of body layers in a chunk, 0 or more */
     int n_threads;      /**< 0: all cores */
     uint64_t seed;

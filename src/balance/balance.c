@@ -271,9 +271,9 @@ static ek_status search_from(const ek__problem *problem, const ek_balance_option
     if (out->proved_optimal)
         out->lower_bound = best;
     out->gap = best > 0 ? (best - out->lower_bound) / best : 0;
-    out->status = out->proved_optimal           ? EK_BALANCE_OPTIMAL
-                  : ek__search_stopped(&search) ? EK_BALANCE_TIME_LIMIT
-                                                : EK_BALANCE_FEASIBLE;
+    out->status = out->proved_optimal                             ? EK_BALANCE_OPTIMAL
+                  : ek__search_stopped(&search) || search.clocked ? EK_BALANCE_TIME_LIMIT
+                                                                  : EK_BALANCE_FEASIBLE;
     out->step_time = best;
     return ek__state_to_plan(problem, &search.best, &out->plan, err);
 }

@@ -107,7 +107,7 @@ static void explore(tree *t, int position, int placed)
             ek__search_offer(t->search, &t->state, scratch_time, 0);
         return;
     }
-    if (ek__search_stopped(t->search) || t->work > t->budget) {
+    if (ek__proof_over(t->search) || t->work > t->budget) {
         t->cut = true;
         return;
     }
@@ -118,7 +118,7 @@ static void explore(tree *t, int position, int placed)
     int n = 0, capacity = 0;
     double blocks = (double)ek_order_n_blocks(problem->order);
     for (int layers = least; layers <= most; layers++) {
-        if (ek__search_stopped(t->search) || t->work + n * blocks > t->budget) {
+        if (ek__proof_over(t->search) || t->work + n * blocks > t->budget) {
             t->cut = true; /* bounding these children alone would take more than is left */
             goto done;
         }

@@ -449,6 +449,7 @@ ek_status ek__bound_relaxed(ek__search *search, ek_error *err)
         more |= !g->any_order && add_violated_path(g);
     }
     ek_status status = g->no_memory ? ek__no_memory(err) : EK_OK;
+    search->relaxed |= !more;
     program_clear(g);
     free(g);
     return status;

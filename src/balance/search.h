@@ -15,6 +15,8 @@ typedef struct ek__search {
     _Atomic double best_time;   /**< INFINITY while there is no plan; written under the lock */
     _Atomic double lower_bound; /**< no plan is shorter; grows */
     double proof_end;           /**< ek__now() when raising it alone is to end; written before that begins */
+    bool clocked;               /**< the clock cut short what looks for plans, before the time limit */
+    bool relaxed;               /**< the relaxation reached its optimum: once more would show no more */
     pthread_mutex_t lock;       /**< guards the rest */
     ek__state best;
     int best_rank;
@@ -85,7 +87,8 @@ ek_status ek__certify_lone(ek__search *search, ek_error *err);
  */
 ek_status ek__certify(ek__search *search, ek_error *err);
 
-/** Branch and bound with a budget of simulated blocks; sets search->proved when it ran to its end. */
+/** Branch and bound with a budget of simulated blocks, until ek__proof_over(); sets search->proved when it ran to its
+ * end. */
 ek_status ek__branch_and_bound(ek__search *search, double max_work, ek_error *err);
 
 #endif

@@ -4,10 +4,12 @@
  *
  * A stage's F and B follow a *pattern*, and one pass (`lay_out`) places them as early as they can be, with W in gaps, W
  * where memory runs out, and W where waiting would exceed what a target leaves the stage to idle. Patterns come from
- * three families. For one chunk: so many forwards before the first backward, then in turn. For two: *rounds* of a
- * backward and a forward of every stage after a warm-up, best where memory is ample; and one micro-batch's *way* down
- * and up and back, repeated, best where it is scarce. Many patterns and targets are tried, then the best is improved by
- * small changes of its pattern. Everything is counted in passes, nothing looks at a clock, so answers repeat.
+ * four families. For one chunk: so many forwards before the first backward, then in turn. For two: *rounds* of a
+ * backward and a forward of every stage after a warm-up, best where memory is ample; one micro-batch's *way* down and
+ * up and back, repeated, best where it is scarce; and such a way on a grid of equal slots, squeezed at both ends
+ * (schedule/building_block.c), which also says when W run. Many patterns and targets are tried, then the best is
+ * improved by small changes of its pattern. Everything is counted in passes, nothing looks at a clock, so answers
+ * repeat.
  *
  * Why laying out stage by stage from fixed patterns, and not event by event: when a block is placed the arrival of the
  * next one is known exactly, so that W never delays it unless that was decided. */
@@ -15,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "schedule/building_block.h"
 
 #include <assert.h>
 #include <float.h>
@@ -72,11 +75,13 @@ static inline int position(const pipeline *x, int chunk, int stage)
 typedef struct policy {
     double target; /* a wait that makes the stage miss this gives way to a W */
     double share;  /* so does a gap that is at least this share of the W */
-    int most_owed; /* W that may be owed when the next block starts */
+    int most_owed; /* W that may be owed when the next block starts, or AS_WRITTEN beside the pattern */
     int ahead;     /* F of chunk 0 that may run before their turn where they fit into a gap */
 } policy;
 
-static const policy at_once = {DBL_MAX, 1, 0, 0};
+enum { AS_WRITTEN = -1 };
+
+static const policy at_once = {DBL_MAX, 1, 0, 0}, as_written = {DBL_MAX, 1, AS_WRITTEN, 0};
 
 /* Where a stage is while it is laid out. */
 typedef struct lane {
@@ -101,17 +106,19 @@ typedef struct slots {
 
 typedef struct search {
     pipeline x;
-    double *numbers;  /* what all arrays of doubles but `end` lie in */
-    lane *lanes;      /* [p] */
-    double *end;      /* [2][n_positions][m], of F and B; negative before they are placed */
-    int *ready;       /* [p], a stack */
-    uint8_t *laid;    /* [p][n_blocks], classes */
-    int *warm_up;     /* [p] */
-    double *way;      /* [2][n_positions], when one micro-batch's blocks begin, along its way */
-    slots *taken;     /* [p] */
-    double *delay;    /* [2][n_positions], waited before each of them */
-    uint8_t *pattern; /* [p][n_pattern], the one tried */
-    uint8_t *best;    /* [p][n_pattern] */
+    double *numbers;     /* what all arrays of doubles but `end` lie in */
+    lane *lanes;         /* [p] */
+    double *end;         /* [2][n_positions][m], of F and B; negative before they are placed */
+    int *ready;          /* [p], a stack */
+    uint8_t *laid;       /* [p][n_blocks], classes */
+    int *warm_up;        /* [p] */
+    double *way;         /* [2][n_positions], when one micro-batch's blocks begin, along its way */
+    slots *taken;        /* [p] */
+    double *delay;       /* [2][n_positions], waited before each of them */
+    uint8_t *pattern;    /* [p][n_pattern], the one tried */
+    uint8_t *best;       /* [p][n_pattern] */
+    uint16_t *owed;      /* [p][n_pattern], W that may be owed when each block of the pattern starts, if AS_WRITTEN */
+    uint16_t *best_owed; /* [p][n_pattern] */
     policy best_policy;
     score best_score;
 } search;
@@ -227,7 +234,8 @@ static void run_weights_before(search *z, int s, int class, double arrival, cons
     int owed = 0;
     for (int c = 0; c < x->v; c++)
         owed += n_owed(l, c);
-    for (; owed > how->most_owed; owed--)
+    int most = how->most_owed == AS_WRITTEN ? z->owed[(size_t)s * x->n_pattern + l->at] : how->most_owed;
+    for (; owed > most; owed--)
         run_weight(z, s, oldest_weight(z, l));
     double gap = arrival - l->time;
     if (gap <= 0 || (w = oldest_weight(z, l)) < 0)
@@ -363,9 +371,22 @@ static bool is_better(const search *z, score a, score b)
     return a.aim < b.aim - rounding || (a.aim <= b.aim + rounding && a.other < b.other - rounding);
 }
 
+static bool meets_bound(const search *z, score a)
+{
+    return a.aim <= z->x.bound * (1 + EXACT);
+}
+
 static bool is_bound_met(const search *z)
 {
-    return z->best_score.aim <= z->x.bound * (1 + EXACT);
+    return meets_bound(z, z->best_score);
+}
+
+static void copy_pattern(const pipeline *x, uint8_t *to, uint16_t *owed_to, const uint8_t *from,
+                         const uint16_t *owed_from)
+{
+    size_t n = (size_t)x->p * x->n_pattern;
+    memcpy(to, from, n * sizeof *to);
+    memcpy(owed_to, owed_from, n * sizeof *owed_to);
 }
 
 /* Lay out z->pattern and keep it when it is better, or at least as good when `sideways`. */
@@ -378,7 +399,7 @@ static void try_policy(search *z, policy how, bool sideways)
         return;
     z->best_score = got;
     z->best_policy = how;
-    memcpy(z->best, z->pattern, (size_t)z->x.p * z->x.n_pattern);
+    copy_pattern(&z->x, z->best, z->best_owed, z->pattern, z->owed);
 }
 
 static void try_policies(search *z, double target, int ahead)
@@ -776,6 +797,157 @@ static void try_ways(search *z)
     }
 }
 
+/* ---- Patterns for two chunks: building blocks on a grid ---- */
+
+enum {
+    N_STEPS = EK__MOST_STEP,
+    N_TURNS = 3, /* of the last stage; at the first one N_STEPS */
+    N_BUILDING_BLOCKS = N_STEPS * N_STEPS * N_STEPS * N_STEPS * N_TURNS * N_TURNS * N_STEPS,
+    N_KEPT = 6,
+};
+
+/* Orders that are made of building blocks for one period and share, and slots and blocks gone through for them. */
+#define BLOCK_ORDERS 500
+#define BLOCK_SLOTS  1e7
+
+/* An order from a building block, and how good it is with W as written. */
+typedef struct candidate {
+    int block, period;
+    double share;
+    bool weights_first;
+    score score;
+} candidate;
+
+/* The k-th building block. Those come first that take F0 as B1, and F1 as B0, from stage to stage, as the published
+ * ones do. */
+static ek__building_block building_block(int k)
+{
+    int i = k, turn[EK__N_PASSES - 1];
+    turn[0] = 1 + i % N_TURNS;
+    turn[1] = 1 + (i /= N_TURNS) % N_STEPS;
+    turn[2] = 1 + (i /= N_STEPS) % N_TURNS;
+    int down = (i /= N_TURNS) % N_STEPS, up = (i /= N_STEPS) % N_STEPS;
+    int more_down = (i /= N_STEPS) % N_STEPS, more_up = i / N_STEPS;
+    return (ek__building_block){
+        .step = {1 + down, 1 + up, 1 + (down + more_down) % N_STEPS, 1 + (up + more_up) % N_STEPS},
+        .turn = {turn[0], turn[1], turn[2]},
+    };
+}
+
+static void write_grid(search *z, const ek__grid *grid)
+{
+    static const uint8_t class_of_pass[EK__N_PASSES] = {
+        [EK__PASS_F0] = EK_FORWARD * MAX_CHUNKS,
+        [EK__PASS_F1] = EK_FORWARD * MAX_CHUNKS + 1,
+        [EK__PASS_B1] = EK_BACKWARD * MAX_CHUNKS + 1,
+        [EK__PASS_B0] = EK_BACKWARD * MAX_CHUNKS,
+    };
+    size_t n = z->x.n_pattern;
+    for (int s = 0; s < z->x.p; s++) {
+        uint8_t *pattern = z->pattern + (size_t)s * n;
+        ek__grid_order(grid, s, pattern, z->owed + (size_t)s * n);
+        for (size_t k = 0; k < n; k++)
+            pattern[k] = class_of_pass[pattern[k]];
+    }
+}
+
+static void keep_candidate(const search *z, candidate *kept, candidate c)
+{
+    int at = N_KEPT;
+    for (int k = 0; k < N_KEPT; k++) /* blocks that differ often give one order */
+        if (kept[k].score.aim == c.score.aim && kept[k].score.other == c.score.other)
+            return;
+    for (; at > 0 && is_better(z, c.score, kept[at - 1].score); at--)
+        if (at < N_KEPT)
+            kept[at] = kept[at - 1];
+    if (at < N_KEPT)
+        kept[at] = c;
+}
+
+/* Activations of a chunk that the stages may hold; chunks of a stage count alike. */
+static void limits_in_chunks(const pipeline *x, double *limit)
+{
+    for (int s = 0; s < x->p; s++) {
+        double both = x->activation[position(x, 0, s)] + x->activation[position(x, 1, s)];
+        limit[s] = both > 0 ? 2 * x->limit[s] / both : DBL_MAX;
+    }
+}
+
+/* Rank the building blocks that fit. @return how many do, or -1 without memory. */
+static int rank_blocks(search *z, candidate *kept, const double *limit, candidate c)
+{
+    const pipeline *x = &z->x;
+    ek__grid *grid = ek__grid_new(x->p, x->m, c.period, limit, c.share);
+    if (!grid)
+        return -1;
+    int n_fitting = 0;
+    double size = x->p * ((double)x->n_blocks + 4.0 * EK__N_PASSES * x->p),
+           left = fmin(BLOCK_ORDERS, BLOCK_SLOTS / size);
+    for (c.block = 0; c.block < N_BUILDING_BLOCKS && left > 0 && !meets_bound(z, kept[0].score); c.block++) {
+        ek__building_block block = building_block(c.block);
+        if (!ek__grid_fits(grid, &block))
+            continue;
+        n_fitting++;
+        for (int first = 0; first <= 1; first++) {
+            c.weights_first = first;
+            ek__grid_repeat(grid, first);
+            write_grid(z, grid);
+            left--;
+            if (lay_out(z, &as_written, &c.score))
+                keep_candidate(z, kept, c);
+        }
+    }
+    ek__grid_free(grid);
+    return n_fitting;
+}
+
+/* Try one that was kept with all policies. @return false without memory. */
+static bool try_candidate(search *z, const double *limit, const candidate *c)
+{
+    const pipeline *x = &z->x;
+    ek__grid *grid = ek__grid_new(x->p, x->m, c->period, limit, c->share);
+    ek__building_block block = building_block(c->block);
+    if (!grid)
+        return false;
+    if (ek__grid_fits(grid, &block)) {
+        ek__grid_repeat(grid, c->weights_first);
+        write_grid(z, grid);
+        double target = x->bound + (z->best_score.aim - x->bound) / 2;
+        try_policy(z, as_written, false);
+        try_policy(z, (policy){target, 1, AS_WRITTEN, 0}, false);
+        try_policy(z, (policy){DBL_MAX, 0.5, AS_WRITTEN, 0}, false);
+        try_policies(z, target, 0);
+    }
+    ek__grid_free(grid);
+    return true;
+}
+
+/* Building blocks of the shortest period that memory admits, counted as if activations stayed until W, and as they do.
+ */
+static ek_status try_blocks(search *z, ek_error *err)
+{
+    enum { MOST_PERIOD = 12 };
+    const pipeline *x = &z->x;
+    candidate kept[N_KEPT];
+    double *limit = ek__alloc((size_t)x->p, sizeof *limit);
+    bool has_memory = limit != NULL;
+    for (int k = 0; k < N_KEPT; k++)
+        kept[k] = (candidate){.score = {DBL_MAX, DBL_MAX}};
+    if (limit)
+        limits_in_chunks(x, limit);
+    for (int period = EK__LEAST_PERIOD, n = 0; period <= MOST_PERIOD && n == 0 && has_memory; period++)
+        for (int freed = 0; freed <= (x->weight_share < 1) && has_memory; freed++) {
+            candidate c = {.period = period, .share = freed ? x->weight_share : 1};
+            int n_fitting = rank_blocks(z, kept, limit, c);
+            has_memory = n_fitting >= 0;
+            n += n_fitting;
+        }
+    for (int k = 0; k < N_KEPT && has_memory && kept[k].period && !is_bound_met(z); k++)
+        has_memory = try_candidate(z, limit, &kept[k]);
+    free(limit);
+    return has_memory ? EK_OK : ek__no_memory(err);
+}
+
 /* ---- Improving the best ---- */
 
 /* Blocks laid out in this part of the work, and the most passes. */
@@ -804,13 +976,29 @@ static void swap_neighbours(search *z, ek__random *r)
     }
 }
 
+/* From somewhere on, let a W more or a W less be owed. */
+static void shift_weights(search *z, ek__random *r)
+{
+    const pipeline *x = &z->x;
+    int from = ek__random_below(r, x->p), to = ek__random_below(r, 3) ? from : ek__random_below(r, x->p);
+    size_t start = (size_t)ek__random_below(r, (int)x->n_pattern);
+    size_t end = start + 1 + (size_t)ek__random_below(r, ek__random_below(r, 2) ? (int)x->n_pattern : 6);
+    bool more = ek__random_below(r, 2);
+    for (int s = from < to ? from : to; s <= (from < to ? to : from); s++) {
+        uint16_t *owed = z->owed + (size_t)s * x->n_pattern;
+        for (size_t k = start; k < x->n_pattern && k < end; k++)
+            if (more ? owed[k] < UINT16_MAX : owed[k] > 0)
+                owed[k] = (uint16_t)(more ? owed[k] + 1 : owed[k] - 1);
+    }
+}
+
 static void improve(search *z)
 {
     const pipeline *x = &z->x;
     ek__random r = ek__random_seed(1);
     int n = (int)fmin(IMPROVE_PASSES, IMPROVE_BLOCKS / ((double)x->n_blocks * x->p));
     for (int k = 0; k < n && !is_bound_met(z); k++) {
-        memcpy(z->pattern, z->best, (size_t)x->p * x->n_pattern);
+        copy_pattern(x, z->pattern, z->owed, z->best, z->best_owed);
         policy how = z->best_policy;
         int change = ek__random_below(&r, 4);
         if (change == 0)
@@ -821,6 +1009,8 @@ static void improve(search *z)
             how.ahead = ek__random_below(&r, x->p + 1);
         if (change >= 2 || ek__random_below(&r, 2))
             swap_neighbours(z, &r);
+        if (how.most_owed == AS_WRITTEN && ek__random_below(&r, 2))
+            shift_weights(z, &r);
         try_policy(z, how, true);
     }
 }
@@ -914,6 +1104,7 @@ static void search_free(search *z)
     free(z->taken);
     free(z->ready);
     free(z->laid);
+    free(z->owed);
 }
 
 static ek_status search_init(search *z, ek__automatic_aim aim, const ek_shape *shape, const ek_profile *profile,
@@ -935,7 +1126,8 @@ static ek_status search_init(search *z, ek__automatic_aim aim, const ek_shape *s
     z->taken = ek__alloc(p, sizeof *z->taken);
     z->ready = ek__alloc(n + 2 * p, sizeof *z->ready);
     z->laid = ek__alloc(p * (z->x.n_blocks + 2 * z->x.n_pattern), sizeof *z->laid);
-    if (!z->numbers || !z->lanes || !z->end || !z->taken || !z->ready || !z->laid) {
+    z->owed = ek__alloc(2 * p * z->x.n_pattern, sizeof *z->owed);
+    if (!z->numbers || !z->lanes || !z->end || !z->taken || !z->ready || !z->laid || !z->owed) {
         search_free(z);
         return ek__no_memory(err);
     }
@@ -954,6 +1146,8 @@ static ek_status search_init(search *z, ek__automatic_aim aim, const ek_shape *s
     z->x.stage = z->ready + 2 * p;
     z->pattern = z->laid + p * z->x.n_blocks;
     z->best = z->pattern + p * z->x.n_pattern;
+    z->best_owed = z->owed + p * z->x.n_pattern;
+    memset(z->owed, 0, 2 * p * z->x.n_pattern * sizeof *z->owed);
     fill_pipeline(&z->x, profile);
     make_bound(&z->x);
     return EK_OK;
@@ -979,7 +1173,7 @@ static ek_status check_limit(const pipeline *x, const ek_profile *profile, ek_er
 static void write_best(search *z, ek_block *blocks)
 {
     const pipeline *x = &z->x;
-    memcpy(z->pattern, z->best, (size_t)x->p * x->n_pattern);
+    copy_pattern(x, z->pattern, z->owed, z->best, z->best_owed);
     score again;
     bool done = lay_out(z, &z->best_policy, &again);
     assert(done);
@@ -1009,8 +1203,12 @@ ek_status ek__automatic_arrange_for(ek__automatic_aim aim, const ek_shape *shape
             try_warm_ups(&z);
         } else {
             try_rounds(&z);
+            if (!is_bound_met(&z))
+                status = try_blocks(&z, err);
             try_ways(&z);
         }
+    }
+    if (!status) {
         improve(&z);
         write_best(&z, blocks);
     }

@@ -1,0 +1,51 @@
+/* schedule/building_block.h - orders for two chunks a stage in a V: the passes of one micro-batch on a grid of equal
+ * slots, repeated, then squeezed. For schedule/automatic.c, which knows the real times. */
+#ifndef EK_SCHEDULE_BUILDING_BLOCK_H
+#define EK_SCHEDULE_BUILDING_BLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** The passes of a micro-batch on a stage, in the order it takes them. */
+typedef enum ek__pass { EK__PASS_F0, EK__PASS_F1, EK__PASS_B1, EK__PASS_B0 } ek__pass;
+enum { EK__N_PASSES = 4 };
+
+/** F, B and W of both chunks: no period is shorter. */
+enum { EK__LEAST_PERIOD = 6 };
+
+/** How one micro-batch goes through the stages: the least slots between the starts of passes that follow. */
+typedef struct ek__building_block {
+    int step[EK__N_PASSES];     /**< [ek__pass] from a stage to the next one, 1 .. EK__MOST_STEP */
+    int turn[EK__N_PASSES - 1]; /**< between a pass and the next one on the stage where it turns, 1 .. EK__MOST_STEP */
+} ek__building_block;
+enum { EK__MOST_STEP = 4 };
+
+typedef struct ek__grid ek__grid;
+
+/**
+ * @param period  slots until the next micro-batch, >= EK__LEAST_PERIOD
+ * @param limit   [n_stages] of live activations, in activations of a chunk
+ * @param share   of a chunk's activation that stays until the end of W; the rest is free after B
+ * @return NULL without memory
+ */
+ek__grid *ek__grid_new(int n_stages, int n_micro_batches, int period, const double *limit, double share);
+void ek__grid_free(ek__grid *grid);
+
+/** Lay out one micro-batch. @return false when repeating it breaks the limit. O(p^2). */
+bool ek__grid_fits(ek__grid *grid, const ek__building_block *block);
+
+/**
+ * Repeat the block that ek__grid_fits laid out, and squeeze.
+ * @param weights_first  W keep slots of their own while the start and the end are squeezed for the first time
+ * O(p m + p^2 (p + m')) with m' micro-batches in flight.
+ */
+void ek__grid_repeat(ek__grid *grid, bool weights_first);
+
+/**
+ * The order of a stage's F and B.
+ * @param passes  [4 m], ek__pass
+ * @param owed    [4 m], B whose W has not run when the pass starts
+ */
+void ek__grid_order(const ek__grid *grid, int stage, uint8_t *passes, uint16_t *owed);
+
+#endif
