@@ -1,6 +1,7 @@
 /* The shared options: one meaning of -s, --init, --time and the rest for every command. */
 #include "model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,11 +157,15 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
     if (ek_init_wants_profiles(&init, times))
         status = ek_init_read_profiles(&init, model->sapp_compatible, &cli_listener, &notes, &err);
     if (status == EK_OK)
-        status = ek_init_decompose(&init, model->name, times, layers, &err);
+        status = ek_init_decompose(&init, model->name, times, model->sapp_compatible, layers, &err);
     if (status)
         cli_error(&err, "%s", err.message);
     else
         tell_notes(notes);
+    if (status == EK_OK && model->sapp_compatible && layers->const_mb != 0)
+        cli_note("--sapp-compatible: head and tail hold the constant of %g MB too, so the first and the last stage are "
+                 "shown with %g MB %s than they hold",
+                 layers->const_mb, fabs(layers->const_mb), layers->const_mb > 0 ? "more" : "less");
     free(notes);
     model->dry_run_stages = init.n_stages;
     ek_init_clear(&init);

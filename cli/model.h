@@ -19,7 +19,7 @@ typedef struct cli_model {
     double activation_limit;         /**< as given; 0 when not */
     bool activation_limit_per_stage; /**< it was given as "2p": times the stages */
     bool list_schedules;
-    bool sapp_compatible; /**< times from traces as the original takes them */
+    bool sapp_compatible; /**< memory and times of an init file as the original takes them */
     bool memory_given;
     double memory_mb;
     const ek_format *format;
@@ -37,7 +37,7 @@ typedef struct cli_model {
     {"m|model-name|model_name", "NAME", "name of the model (model_name)", NULL},                                       \
     {"time", "TIMES", "forward times of one micro-batch through embedding, one layer, head and loss, for example "     \
      "head=0.1,body=3.1,tail=3.5; they win over the file's", NULL},                                                     \
-    {"sapp-compatible", NULL, "times from the traces of profiling_config as the original takes them, with its faults", NULL}
+    {"sapp-compatible", NULL, "the memory and the times of an init file as the original takes them from its peaks and traces, with its faults", NULL}
 #define CLI_PIPELINE_OPTIONS                                                                                           \
     {"s|stages|stage", "N", "stages (4)", "pipeline"},                                                                 \
     {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline (1)", NULL},               \

@@ -51,7 +51,7 @@ static ek_status read_init(const char *path, ek_error *err)
         assert_null(init.path);
         return status;
     }
-    status = ek_init_decompose(&init, "m", &times, &layers, err);
+    status = ek_init_decompose(&init, "m", &times, false, &layers, err);
     assert_int_equal(layers.body == NULL, status != EK_OK);
     ek_layers_clear(&layers);
     ek_init_clear(&init);

@@ -282,7 +282,7 @@ static void decompose(const ek_guide *guide, const truth *t, double scale, ek_la
     fclose(filled);
     free(text);
     ek_collection_clear(&logs);
-    if (ek_init_read(init_path, NULL, &read, &err) || ek_init_decompose(&read, "m", NULL, layers, &err))
+    if (ek_init_read(init_path, NULL, &read, &err) || ek_init_decompose(&read, "m", NULL, false, layers, &err))
         fail_msg("%s:%d:%d: %s", err.file, err.line, err.column, err.message);
     ek_init_clear(&read);
     unlink(init_path);
