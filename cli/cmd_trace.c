@@ -262,8 +262,11 @@ static bool write_layer_file(const command *c, const ek_trace_run *run)
 {
     ek_layers layers;
     ek_error err;
+    ek_trace_role role;
+    int index;
     char *notes = NULL;
-    if (ek_trace_to_layers(run, &layers, &notes, &err)) {
+    if (ek_trace_check_names(run, c->path, c->n_paths, &c->options, &role, &index, &err) ||
+        ek_trace_to_layers(run, &layers, &notes, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }
