@@ -148,6 +148,22 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* A launch script, or a config.json, in the model's place. @return false without a word when it is no such job */
+static bool say_job(const char *path)
+{
+    ek_error err = {.file = ""};
+    ek_job job;
+    if (strcmp(path, "-") == 0 || ek_job_read(path, NULL, NULL, &job, NULL))
+        return false;
+    ek_job_clear(&job);
+    snprintf(err.file, sizeof err.file, "%s", path);
+    cli_error(&err,
+              "this says how a job is trained, not what its layers take; `evenkeel memory %s --layers-out "
+              "layers.json` makes a model for `--layers layers.json` from it",
+              path);
+    return true;
+}
+
 /* One note for each sentence; cuts them at their line breaks. */
 static void tell_notes(char *notes)
 {
@@ -162,7 +178,9 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
     ek_error err;
     ek_init init;
     if (ek_init_read(path, &cli_listener, &init, &err)) {
-        cli_error(&err, "%s", err.message);
+        /* The reader knows a training YAML itself. */
+        if (ends_with(path, ".yaml") || ends_with(path, ".yml") || !say_job(path))
+            cli_error(&err, "%s", err.message);
         return false;
     }
     char *notes = NULL;
@@ -201,7 +219,8 @@ static bool load_layers(const char *path, const ek_times *times, ek_layers *laye
 {
     ek_error err;
     if (ek_layers_read(path, times, &cli_listener, layers, &err)) {
-        cli_error(&err, "%s", err.message);
+        if (!say_job(path))
+            cli_error(&err, "%s", err.message);
         return false;
     }
     return true;
