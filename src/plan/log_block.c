@@ -56,12 +56,23 @@ static bool is_heading(const line *l)
     return i < l->n && l->text[i] != '#' && find(l, heading);
 }
 
+/* A key of the lists with a list, or with what may stand for one: 0, true or false. */
 static bool is_list(const line *l)
 {
+    static const char *const values[] = {"[", "0", "true", "false", "True", "False"};
     size_t i = indent_of(l);
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    bool known = false;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys && !known; k++) {
         size_t size = strlen(keys[k]);
-        if (i + size < l->n && memcmp(l->text + i, keys[k], size) == 0 && l->text[i + size] == ':')
+        known = i + size < l->n && memcmp(l->text + i, keys[k], size) == 0 && l->text[i + size] == ':';
+        if (known)
+            i += size + 1;
+    }
+    while (i < l->n && l->text[i] == ' ')
+        i++;
+    for (size_t v = 0; v < sizeof values / sizeof *values && known; v++) {
+        size_t size = strlen(values[v]);
+        if (i + size <= l->n && memcmp(l->text + i, values[v], size) == 0)
             return true;
     }
     return false;
