@@ -183,6 +183,7 @@ static void any_allocation_of_the_plan_reader_may_fail(void **state)
 {
     (void)state;
     assert_true(fail_each(read_strategies, "tests/data/llama175b_answer.yaml") > 4);
+    assert_true(fail_each(read_strategies, "tests/data/printed_lists.log") > 4);
 }
 
 static void any_allocation_of_the_training_file_and_its_pieces_may_fail(void **state)
