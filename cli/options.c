@@ -289,16 +289,17 @@ static const char *glued_name(const name_table *table, const char *word)
     return NULL;
 }
 
-/* -s16 as getopt's short options take it: a letter that is an option, and its value. A text that is one letter off a
- * known option is a typing error instead. @return NULL when it is none */
+/* -s16 as getopt's short options take it: a letter that is an option, and its value. A text that is near a known
+ * option is a mistyped one instead. @return NULL when it is none */
 static const cli_option *attached(const cli_spec *spec, const name_table *table, const char *word, const char **value)
 {
     const char *bare = word + 1;
     if (word[0] != '-' || !isalpha((unsigned char)bare[0]) || !bare[1] || glued_name(table, bare))
         return NULL;
     bool number = isdigit((unsigned char)bare[1]) || bare[1] == '.';
+    int n = (int)strlen(bare), wrong = n < 6 ? 1 : n / 3; /* letters that a mistyped name has wrong */
     for (int i = 0; i < table->n && !number; i++)
-        if (edit_distance(bare, table->names[i]) < 2 && strlen(table->names[i]) > 1)
+        if (edit_distance(bare, table->names[i]) <= wrong && strlen(table->names[i]) > 1)
             return NULL;
     for (int i = 0; i < table->n; i++) {
         const cli_option *option = option_at(spec, table, i);

@@ -362,8 +362,12 @@ static ek_status read_root(reader *r, const ek__node *root)
     const ek__node *pipeline = NULL, *memory = NULL, *body = NULL, *recompute = NULL;
     ek_status status = read_maps(r, root, &pipeline, &recompute);
     if (status == EK_OK)
-        status = ek__require_map(&r->in, root, "memory_usage",
-                                 "write head_memory, tail_memory and body_memories below it", &memory);
+        status = ek__require_map(
+            &r->in, root, "memory_usage",
+            ek__get(pipeline, "micro_batch_num")
+                ? "write head_memory, tail_memory and body_memories below it, or give the layers with --layers FILE"
+                : "write head_memory, tail_memory and body_memories below it",
+            &memory);
     if (status == EK_OK)
         status = ek__require_map(&r->in, memory, "body_memories", "write stage_id and memories below it", &body);
     if (status == EK_OK)
