@@ -374,29 +374,35 @@ bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
     return false;
 }
 
+/* One setting that the init file has and the command line has not, for the note. */
+static void say_taken(char *text, size_t size, const char *option, double value)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, " %s %g", option, value);
+}
+
 void cli_model_take_run(cli_model *model, bool open)
 {
     const ek_init_run *run = &model->run;
-    char taken[128] = "", value[32];
+    char taken[256] = "";
     const struct {
         const char *option;
-        int value, *place;
+        int *place;
+        int value;
         bool wanted;
-    } counts[] = {{"-s", run->n_stages, &model->n_stages, !model->n_stages},
-                  {"-mb", run->n_micro_batches, &model->n_micro_batches, !model->n_micro_batches},
-                  {"-i", run->n_chunks, &model->n_chunks, !model->n_chunks && !model->schedule && !open},
-                  {"-lm", run->less_memory, &model->less_memory, model->less_memory < 0 && run->less_memory > 0}};
+    } counts[] = {{"-s", &model->n_stages, run->n_stages, !model->n_stages},
+                  {"-mb", &model->n_micro_batches, run->n_micro_batches, !model->n_micro_batches},
+                  {"-i", &model->n_chunks, run->n_chunks, !model->n_chunks && !model->schedule && !open},
+                  {"-lm", &model->less_memory, run->less_memory, model->less_memory < 0 && run->less_memory > 0}};
     for (size_t i = 0; run->given && i < sizeof counts / sizeof *counts; i++)
         if (counts[i].wanted && counts[i].value > 0) {
             *counts[i].place = counts[i].value;
-            snprintf(value, sizeof value, " %s %d", counts[i].option, counts[i].value);
-            strcat(taken, value);
+            say_taken(taken, sizeof taken, counts[i].option, counts[i].value);
         }
     if (run->given && !model->memory_given && run->memory_mb > 0) {
         model->memory_given = true;
         model->memory_mb = run->memory_mb;
-        snprintf(value, sizeof value, " -mem %g", run->memory_mb);
-        strcat(taken, value);
+        say_taken(taken, sizeof taken, "-mem", run->memory_mb);
     }
     if (taken[0])
         cli_note("from the init file's pipeline_config, since the command line does not say it:%s", taken);
