@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
+
 enum { DEFAULT_MICRO_BATCHES = 4 };
 
 static bool picture_taken(const cli_cases *cases, int n, const char *name)
@@ -159,6 +161,19 @@ bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layer
     }
     ek_strategies_clear(&strategies);
     return fine;
+}
+
+bool cli_cases_report(cli_cases *cases, const cli_model *model, const ek_layers *layers, double memory_limit_mb)
+{
+    ek_report report = {.layers = layers,
+                        .memory_limit_mb = memory_limit_mb,
+                        .train_file = model->n_pieces > 1 ? model->train : NULL,
+                        .n_cases = cases->n,
+                        .cases = cases->cases,
+                        .list = cases->n > 1};
+    if (cases->n > 0) /* lists by stage fit every plan or none */
+        cli_stages_report(&cases->stages[0], &model->cluster, cases->plans[0].n_stages, &report);
+    return cli_print_report(model, &report) && cli_write_pictures(model, &report, cases->file_names);
 }
 
 void cli_cases_clear(cli_cases *cases)

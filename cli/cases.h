@@ -38,6 +38,10 @@ bool cli_cases_add_run(cli_cases *cases, const cli_model *model, const ek_layers
 bool cli_cases_add_file(cli_cases *cases, const cli_model *model, const ek_layers *layers, bool same_chunks,
                         const char *path);
 
+/** Print the cases as a list and draw them. @param memory_limit_mb  to compare the peaks with; 0: none. False after a
+ *  message. */
+bool cli_cases_report(cli_cases *cases, const cli_model *model, const ek_layers *layers, double memory_limit_mb);
+
 void cli_cases_clear(cli_cases *cases);
 
 #endif

@@ -46,6 +46,8 @@ static const cli_option options[] = {
     {"dump|dump-layer|dump_layer", "0|1", NULL, NULL},
     {"cm|compute-memory|compute_memory", "0|1", NULL, NULL},
     {"mf|memory-folder|memory_folder", "DIR", NULL, NULL},
+    {"dual|dualpipe-v|dualpipe_v", "0|1", NULL, NULL},
+    {"auto", NULL, NULL, NULL},
     {"guide", NULL, NULL, NULL},
 };
 /* clang-format on */
@@ -76,7 +78,8 @@ typedef struct command {
     cli_model model;
     cli_search search;
     cli_open open;
-    bool naive, guide, execute, quick;
+    bool naive, guide, automatic, execute, quick;
+    bool dual; /* DualPipe-V, as the original names it */
     const char *manual, *sweep, *from;
     const ek_emitter *emitter; /* NULL: a report */
 } command;
@@ -118,12 +121,18 @@ static bool take_original(command *c, const cli_option *option, const char *text
         c->guide = true;
         return true;
     }
+    if (cli_is(option, "auto")) {
+        c->automatic = true;
+        return true;
+    }
     if (cli_is(option, "mf")) /* for -cm, which is refused itself */
         return true;
     if (!cli_switch(option, text, &on))
         return false;
     if (cli_is(option, "exec"))
         c->execute = on;
+    if (cli_is(option, "dual"))
+        c->dual = on;
     if (cli_is(option, "cm") && on) {
         cli_error(NULL, "-cm 1 (memory from logs) is a command of its own; run `evenkeel collect DIR --init FILE`, and "
                         "give the file with --init");
@@ -375,6 +384,41 @@ done:
     return code;
 }
 
+/* As the original: without a search, the given plans alone. */
+static int run_manual(const command *c, const ek_layers *layers)
+{
+    static cli_cases cases;
+    bool fine = cli_cases_add_file(&cases, &c->model, layers, false, c->manual) &&
+                cli_cases_report(&cases, &c->model, layers, c->search.options.memory_limit_mb);
+    cli_cases_clear(&cases);
+    return fine ? EXIT_DONE : EXIT_WRONG;
+}
+
+/* -dual 1 is a schedule here. */
+static bool take_dual(command *c)
+{
+    const ek_schedule *dual = ek_schedule_find("dualpipev");
+    if (!c->dual)
+        return true;
+    if (c->open.schedules || (c->model.schedule && c->model.schedule != dual)) {
+        cli_error(NULL, "-dual 1 is --schedule %s; leave out one of them", dual->name);
+        return false;
+    }
+    c->model.schedule = dual;
+    return true;
+}
+
+/* -auto makes the dry runs itself, which needs the framework: without a model, say how they are made here. */
+static bool check_auto(const command *c, const char *operand)
+{
+    if (!c->automatic || operand || c->model.init || c->model.layers || c->model.layer_folder)
+        return true;
+    cli_error(NULL, "-auto makes dry runs with the framework, which this program does not start; make them with "
+                    "`evenkeel guide --apply TRAIN.yaml --init-out init.yaml`, `evenkeel dryrun-script` and `evenkeel "
+                    "collect DIR --init init.yaml`, then give --init init.yaml");
+    return false;
+}
+
 /* What belongs to one plan has no meaning for several values. */
 static bool check_sweep(const command *c)
 {
@@ -416,7 +460,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     if (c.model.list_schedules)
         return cli_print_schedules(&c.model) ? EXIT_DONE : EXIT_WRONG;
-    if (!take_today(&c))
+    if (!take_dual(&c) || !check_auto(&c, operand) || !take_today(&c))
         return EXIT_WRONG;
     if (c.sweep && !check_sweep(&c))
         return EXIT_WRONG;
@@ -438,6 +482,7 @@ static int run(int argc, char **argv)
     ek_layers layers;
     if (!cli_model_load(&c.model, operand, &layers))
         return EXIT_WRONG;
+    cli_model_take_run(&c.model, c.open.chunks || c.open.schedules);
     bool stages_open = c.sweep && cli_sweeps(c.sweep, "s");
     if (!c.model.n_stages && !stages_open && c.model.dry_run_stages && c.model.dry_run_stages != 4)
         cli_note("balancing for 4 stages, the default; the dry run had %d (-s %d)", c.model.dry_run_stages,
@@ -452,7 +497,7 @@ static int run(int argc, char **argv)
         c.search.options.memory_limit_mb = c.model.memory_mb;
     c.search.options.activation_limit = cli_activation_limit(&c.model, c.model.n_stages);
 
-    int code = !c.execute ? EXIT_DONE
+    int code = !c.execute ? (c.manual ? run_manual(&c, &layers) : EXIT_DONE)
                : c.quick  ? cli_run_quick(&c.model, &layers, &c.search)
                : c.sweep  ? cli_run_sweep(&c.model, &layers, &c.search, c.sweep)
                           : run_model(&c, &layers);

@@ -235,9 +235,15 @@ static int print(const command *c, const ek_collection *logs, const ek_memory_us
 /* Nothing for a file that somebody may take for complete; JSON says itself what is not there. */
 static int answer_no(const command *c, const ek_collection *logs, int gaps)
 {
+    ek_peak other = c->which == EK_PEAK_USED ? EK_PEAK_ACTUAL : EK_PEAK_USED;
+    int n = logs->n_rounds * logs->n_stages, other_gaps = ek_collection_count_gaps(logs, other);
     say_gaps(logs, c->which);
-    cli_error(NULL, "%d of %d peaks are missing; run those stages again, or take the rest with --allow-missing", gaps,
-              logs->n_rounds * logs->n_stages);
+    if (other_gaps == 0)
+        cli_error(NULL, "%d of %d peaks are missing: there are lines '%s' alone; --which %s takes those", gaps, n,
+                  peak_line(other), other == EK_PEAK_USED ? "used" : "actual");
+    else
+        cli_error(NULL, "%d of %d peaks are missing; run those stages again, or take the rest with --allow-missing",
+                  gaps, n);
     if (strcmp(c->format->name, "json") == 0 && print(c, logs, NULL) != EXIT_DONE)
         return EXIT_WRONG;
     return EXIT_NO;

@@ -116,6 +116,33 @@ static bool ask(command *c)
            cli_ask_yes("consider communication recomputation on further layers", true, &o->kind[EK_RECOMPUTE_COMM]);
 }
 
+static bool is_script(const char *path)
+{
+    size_t n = strlen(path);
+    return (n > 3 && strcmp(path + n - 3, ".sh") == 0) || (n > 5 && strcmp(path + n - 5, ".bash") == 0);
+}
+
+/* A launch script has no lists to write: say what does. @return false without a word when it is none */
+static bool say_script(const char *path)
+{
+    ek_error err = {.file = ""};
+    ek_job job;
+    if (!is_script(path))
+        return false;
+    snprintf(err.file, sizeof err.file, "%s", path);
+    if (ek_job_read(path, NULL, NULL, &job, NULL)) {
+        cli_error(&err, "--apply writes copies of MindFormers' training YAML, not of a launch script; give the YAML "
+                        "that the script starts, or the job's size with --stages N --layers N");
+        return true;
+    }
+    cli_error(&err,
+              "--apply writes copies of MindFormers' training YAML, and this is a launch script of %s; give the "
+              "job's size instead: evenkeel guide --stages %d --layers %d",
+              ek_framework_name[job.framework], job.parallel.pipeline, job.model.n_layers);
+    ek_job_clear(&job);
+    return true;
+}
+
 /* What is not given comes from the training YAML, whose own lists may be wrong. */
 static bool take_from_train(command *c)
 {
@@ -124,7 +151,8 @@ static bool take_from_train(command *c)
     if (!c->apply)
         return true;
     if (ek_train_sizes_read(c->apply, &cli_listener, &train, &err)) {
-        cli_error(&err, "%s", err.message);
+        if (!say_script(c->apply))
+            cli_error(&err, "%s", err.message);
         return false;
     }
     bool same = !c->options.n_layers || c->options.n_layers == train.n_layers;

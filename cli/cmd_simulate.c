@@ -82,22 +82,11 @@ static int run(int argc, char **argv)
     ek_layers layers;
     if (!cli_model_load(&c.model, NULL, &layers))
         return EXIT_WRONG;
-    int code = EXIT_WRONG;
-    if (cli_cases_add_file(&cases, &c.model, &layers, true, plan)) {
-        ek_report report = {.layers = &layers,
-                            .memory_limit_mb = c.model.memory_given ? c.model.memory_mb : 0,
-                            .train_file = c.model.n_pieces > 1 ? c.model.train : NULL,
-                            .n_cases = cases.n,
-                            .cases = cases.cases,
-                            .list = cases.n > 1};
-        if (cases.n > 0) /* lists by stage fit every plan or none */
-            cli_stages_report(&cases.stages[0], &c.model.cluster, cases.plans[0].n_stages, &report);
-        if (cli_print_report(&c.model, &report) && cli_write_pictures(&c.model, &report, cases.file_names))
-            code = EXIT_DONE;
-    }
+    bool fine = cli_cases_add_file(&cases, &c.model, &layers, true, plan) &&
+                cli_cases_report(&cases, &c.model, &layers, c.model.memory_given ? c.model.memory_mb : 0);
     cli_cases_clear(&cases);
     ek_layers_clear(&layers);
-    return code;
+    return fine ? EXIT_DONE : EXIT_WRONG;
 }
 
 const ek_cmd cmd_simulate = {"simulate", "run a given plan through a schedule", run};

@@ -31,7 +31,7 @@ static const cli_option options[] = {
     {"stages", "N", "pipeline stages, when the files do not tell: ranks are split in order", "ranks"},
     {"rank", "N", "show this rank alone, in full", NULL},
     {"head", "NAME", "layer before the body, by a part of its path (found by itself); may be repeated", "layers"},
-    {"body", "NAME", "kind of body layers, as LlamaDecodeLayer of 0-LlamaDecodeLayer; may be repeated", NULL},
+    {"body", "NAME", "kind of body layers, as LLamaDecodeLayer of 0-LLamaDecodeLayer; may be repeated", NULL},
     {"tail", "NAME", "layer after the body; may be repeated", NULL},
     {"mb|micro-batches", "N", "micro-batches of a step (counted)", NULL},
     {"layers-out", "FILE", "write the layers' times as a layer file for evenkeel balance", NULL},
@@ -262,8 +262,11 @@ static bool write_layer_file(const command *c, const ek_trace_run *run)
 {
     ek_layers layers;
     ek_error err;
+    ek_trace_role role;
+    int index;
     char *notes = NULL;
-    if (ek_trace_to_layers(run, &layers, &notes, &err)) {
+    if (ek_trace_check_names(run, c->path, c->n_paths, &c->options, &role, &index, &err) ||
+        ek_trace_to_layers(run, &layers, &notes, &err)) {
         cli_error(&err, "%s", err.message);
         return false;
     }

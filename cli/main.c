@@ -57,6 +57,11 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i]->name) == 0)
             return commands[i]->run(argc - 1, argv + 1);
+    if (name[0] == '-') {
+        cli_error(NULL, "a command comes before options such as '%s'; to balance stages: evenkeel balance %s ...", name,
+                  name);
+        return EXIT_WRONG;
+    }
     const char *names[N_COMMANDS];
     for (int i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i]->name;

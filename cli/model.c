@@ -1,6 +1,7 @@
 /* The shared options: one meaning of -s, --init, --time and the rest for every command. */
 #include "model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,17 +81,28 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
     const struct {
         const char *name;
         const char **place;
-    } words[] = {{"init", &model->init},       {"layers", &model->layers},
-                 {"lf", &model->layer_folder}, {"m", &model->name},
-                 {"time", &model->times},      {"o", &model->output},
-                 {"svg", &model->svg},         {"chrome-trace", &model->chrome_trace},
-                 {"html", &model->html},       {"train", &model->train}};
+    } words[] = {{"init", &model->init},
+                 {"layers", &model->layers},
+                 {"lf", &model->layer_folder},
+                 {"time", &model->times},
+                 {"o", &model->output},
+                 {"svg", &model->svg},
+                 {"chrome-trace", &model->chrome_trace},
+                 {"html", &model->html},
+                 {"train", &model->train}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (cli_is(option, words[i].name)) {
             *words[i].place = text;
             return CLI_OK;
         }
     }
+    if (cli_is(option, "m")) {
+        model->name = text;
+        model->name_given = true;
+        return CLI_OK;
+    }
+    if (cli_is(option, "mc"))
+        return done(cli_double(option, text, 0, 1e9, &model->constant_mb));
     if (cli_is(option, "s"))
         return done(cli_int(option, text, 1, EK_MAX_STAGES, &model->n_stages));
     if (cli_is(option, "i"))
@@ -103,8 +115,10 @@ int cli_model_option(cli_model *model, const cli_option *option, const char *tex
     }
     if (cli_is(option, "lm"))
         return set_less_memory(model, option, text);
-    if (cli_is(option, "p2p-time"))
+    if (cli_is(option, "p2p-time")) {
+        model->p2p_given = true;
         return done(cli_double(option, text, 0, 1e12, &model->comm.p2p_time));
+    }
     if (cli_is(option, "p2p-blocking")) {
         model->comm.blocking = true;
         return CLI_OK;
@@ -134,6 +148,22 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* A launch script, or a config.json, in the model's place. @return false without a word when it is no such job */
+static bool say_job(const char *path)
+{
+    ek_error err = {.file = ""};
+    ek_job job;
+    if (strcmp(path, "-") == 0 || ek_job_read(path, NULL, NULL, &job, NULL))
+        return false;
+    ek_job_clear(&job);
+    snprintf(err.file, sizeof err.file, "%s", path);
+    cli_error(&err,
+              "this says how a job is trained, not what its layers take; `evenkeel memory %s --layers-out "
+              "layers.json` makes a model for `--layers layers.json` from it",
+              path);
+    return true;
+}
+
 /* One note for each sentence; cuts them at their line breaks. */
 static void tell_notes(char *notes)
 {
@@ -148,7 +178,9 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
     ek_error err;
     ek_init init;
     if (ek_init_read(path, &cli_listener, &init, &err)) {
-        cli_error(&err, "%s", err.message);
+        /* The reader knows a training YAML itself. */
+        if (ends_with(path, ".yaml") || ends_with(path, ".yml") || !say_job(path))
+            cli_error(&err, "%s", err.message);
         return false;
     }
     char *notes = NULL;
@@ -156,22 +188,39 @@ static bool load_init(cli_model *model, const char *path, const ek_times *times,
     if (ek_init_wants_profiles(&init, times))
         status = ek_init_read_profiles(&init, model->sapp_compatible, &cli_listener, &notes, &err);
     if (status == EK_OK)
-        status = ek_init_decompose(&init, model->name, times, layers, &err);
+        status = ek_init_decompose(&init, model->name, times, model->sapp_compatible, layers, &err);
     if (status)
         cli_error(&err, "%s", err.message);
     else
         tell_notes(notes);
+    if (status == EK_OK && model->sapp_compatible && layers->const_mb != 0)
+        cli_note("--sapp-compatible: head and tail hold the constant of %g MB too, so the first and the last stage are "
+                 "shown with %g MB %s than they hold",
+                 layers->const_mb, fabs(layers->const_mb), layers->const_mb > 0 ? "more" : "less");
     free(notes);
     model->dry_run_stages = init.n_stages;
+    model->run = init.run;
     ek_init_clear(&init);
     return status == EK_OK;
+}
+
+/* The pipeline of an init file whose layers are given beside it. */
+static bool load_run(cli_model *model)
+{
+    ek_error err;
+    if (ek_init_read_run(model->init, &cli_listener, &model->run, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    return true;
 }
 
 static bool load_layers(const char *path, const ek_times *times, ek_layers *layers)
 {
     ek_error err;
     if (ek_layers_read(path, times, &cli_listener, layers, &err)) {
-        cli_error(&err, "%s", err.message);
+        if (!say_job(path))
+            cli_error(&err, "%s", err.message);
         return false;
     }
     return true;
@@ -207,6 +256,8 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
     }
     const ek_times *given = model->times ? &times : NULL;
     int sources = (model->init != NULL) + (model->layers != NULL) + (operand != NULL);
+    if (sources == 2 && model->init && model->layers) /* as the original's library: pipeline here, layers there */
+        return load_run(model) && load_layers(model->layers, given, layers);
     if (sources > 1) {
         cli_error(NULL,
                   "the model is given more than once: use one of --init FILE, --layers FILE and a positional file");
@@ -218,7 +269,9 @@ static bool load_model(cli_model *model, const char *operand, ek_layers *layers)
         if (!layer_path(model, path, sizeof path))
             return false;
         if (!model->layer_folder && stat(path, &unused) != 0) {
-            cli_error(NULL, "no model: give an init file (--init FILE) or a layer file (--layers FILE)");
+            cli_error(NULL, "no model: give an init file (--init FILE) or a layer file (--layers FILE)%s%s%s",
+                      model->name_given ? "; there is no '" : "", model->name_given ? path : "",
+                      model->name_given ? "' (-m names a file in the folder of -lf, which is 'layers')" : "");
             return false;
         }
         return load_layers(path, given, layers);
@@ -293,17 +346,66 @@ static bool count_transient(ek_layers *layers)
     return true;
 }
 
+/* What every stage holds besides: of -mc and of the init file, on top of a constant that the layers have. */
+static void add_constant(const cli_model *model, ek_layers *layers)
+{
+    double besides = model->constant_mb + model->run.constant_mb;
+    if (besides > 0 && layers->const_mb != 0)
+        cli_note("the layers have a constant of %g MB on every stage; %s %g MB come on top", layers->const_mb,
+                 model->constant_mb > 0 ? "-mc" : "constant_memory", besides);
+    layers->const_mb += besides;
+}
+
 bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers)
 {
     if (model->n_pieces > 1 && !check_pieces(model))
         return false;
     if (!load_model(model, operand, layers))
         return false;
+    if (model->constant_mb > 0) /* the command line wins */
+        model->run.constant_mb = 0;
+    add_constant(model, layers);
+    if (!model->p2p_given)
+        model->comm.p2p_time = model->run.p2p_time;
     if ((model->n_pieces == 1 || cut_into_pieces(model, layers)) &&
         (!model->cluster.recompute_transient || count_transient(layers)))
         return true;
     ek_layers_clear(layers);
     return false;
+}
+
+/* One setting that the init file has and the command line has not, for the note. */
+static void say_taken(char *text, size_t size, const char *option, double value)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, " %s %g", option, value);
+}
+
+void cli_model_take_run(cli_model *model, bool open)
+{
+    const ek_init_run *run = &model->run;
+    char taken[256] = "";
+    const struct {
+        const char *option;
+        int *place;
+        int value;
+        bool wanted;
+    } counts[] = {{"-s", &model->n_stages, run->n_stages, !model->n_stages},
+                  {"-mb", &model->n_micro_batches, run->n_micro_batches, !model->n_micro_batches},
+                  {"-i", &model->n_chunks, run->n_chunks, !model->n_chunks && !model->schedule && !open},
+                  {"-lm", &model->less_memory, run->less_memory, model->less_memory < 0 && run->less_memory > 0}};
+    for (size_t i = 0; run->given && i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].wanted && counts[i].value > 0) {
+            *counts[i].place = counts[i].value;
+            say_taken(taken, sizeof taken, counts[i].option, counts[i].value);
+        }
+    if (run->given && !model->memory_given && run->memory_mb > 0) {
+        model->memory_given = true;
+        model->memory_mb = run->memory_mb;
+        say_taken(taken, sizeof taken, "-mem", run->memory_mb);
+    }
+    if (taken[0])
+        cli_note("from the init file's pipeline_config, since the command line does not say it:%s", taken);
 }
 
 ek_shape cli_model_shape(const cli_model *model, int n_stages, int n_chunks, int n_micro_batches)

@@ -10,23 +10,27 @@
 /** Where the model comes from, and the pipeline it runs in, as given on the command line. */
 typedef struct cli_model {
     const char *init, *layers, *layer_folder, *name, *times, *train;
+    bool name_given;
     int n_stages, n_chunks, n_micro_batches; /**< 0 when not given */
     int n_pieces;                            /**< sequence pieces of a micro-batch, as given, then as the model is */
     int less_memory;                         /**< 0 or 1; -1 when not given */
     const ek_schedule *schedule;             /**< NULL: the original's choice */
     ek_comm comm;
+    bool p2p_given;
     cli_cluster cluster;
     double activation_limit;         /**< as given; 0 when not */
     bool activation_limit_per_stage; /**< it was given as "2p": times the stages */
     bool list_schedules;
-    bool sapp_compatible; /**< times from traces as the original takes them */
+    bool sapp_compatible; /**< memory and times of an init file as the original takes them */
     bool memory_given;
     double memory_mb;
+    double constant_mb; /**< of -mc: held on every stage besides what the model says */
     const ek_format *format;
     bool format_given;
     const char *output, *svg, *chrome_trace, *html;
     bool no_default_folder; /**< pictures only where an option asks for them */
     int dry_run_stages;     /**< of the init file that was loaded; 0 for a layer file */
+    ek_init_run run;        /**< what that file says of the pipeline to balance for */
 } cli_model;
 
 /* clang-format off */
@@ -35,9 +39,10 @@ typedef struct cli_model {
     {"layers", "FILE", "layer file (JSON): what each layer holds and how long it takes", NULL},                        \
     {"lf|layer-folder|layer_folder", "DIR", "folder of layer files; -m names the file in it (with --init: write it there)", NULL},\
     {"m|model-name|model_name", "NAME", "name of the model (model_name)", NULL},                                       \
+    {"mc|constant-memory|constant_memory", "MB", "memory that every stage holds besides what the model says (0)", NULL},\
     {"time", "TIMES", "forward times of one micro-batch through embedding, one layer, head and loss, for example "     \
      "head=0.1,body=3.1,tail=3.5; they win over the file's", NULL},                                                     \
-    {"sapp-compatible", NULL, "times from the traces of profiling_config as the original takes them, with its faults", NULL}
+    {"sapp-compatible", NULL, "the memory and the times of an init file as the original takes them from its peaks and traces, with its faults", NULL}
 #define CLI_PIPELINE_OPTIONS                                                                                           \
     {"s|stages|stage", "N", "stages (4)", "pipeline"},                                                                 \
     {"i|interleave|interleave_degree", "N", "chunks per stage: interleave, virtual pipeline (1)", NULL},               \
@@ -50,7 +55,7 @@ typedef struct cli_model {
     {"p2p-time", "TIME", "time of one send between stages, in the unit of the layer times (0)", NULL},                 \
     {"p2p-blocking", NULL, "a send keeps its sender busy after the block and its receiver before it", NULL},           \
     {"seq|seq_split_num", "N", "sequence pieces of a micro-batch (1); more need -train", NULL},                        \
-    {"train", "FILE", "training file (YAML) with the model's shapes, for -seq", NULL}
+    {"train|training-config|training_config", "FILE", "training file (YAML) with the model's shapes, for -seq", NULL}
 #define CLI_OUTPUT_OPTIONS                                                                                             \
     {"format", "text|yaml|json", "report for people, a plan file, or docs/json.md", "output"},                                   \
     {"o|output|output_folder", "DIR", "folder for pictures (./output with text; with yaml and json none unless given)", NULL},\
@@ -73,6 +78,10 @@ double cli_activation_limit(const cli_model *model, int n_stages);
 
 /** Read the model's layers, those of a sequence piece with -seq; `operand` may name the file. False after a message. */
 bool cli_model_load(cli_model *model, const char *operand, ek_layers *layers);
+
+/** Take from the init file's pipeline_config what the command line does not say: stages, micro-batches, chunks (unless
+ *  `open`, or a schedule is given), the order and the memory limit; a note names them. */
+void cli_model_take_run(cli_model *model, bool open);
 
 /** Size of a pipeline in the pieces that -seq cuts micro-batches into. */
 ek_shape cli_model_shape(const cli_model *model, int n_stages, int n_chunks, int n_micro_batches);

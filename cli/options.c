@@ -1,6 +1,7 @@
 /* Options by table, on top of getopt_long_only, which takes one dash or two. */
 #include "options.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -15,7 +16,7 @@
 
 #include "files.h"
 
-enum { MAX_NAMES = 128, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100, LONGEST_MESSAGE = 8192 };
+enum { MAX_NAMES = 192, NAME_SIZE = 32, HELP_COLUMN = 26, HELP_WIDTH = 100, LONGEST_MESSAGE = 8192 };
 
 /* Every name of every option, as getopt wants them. */
 typedef struct name_table {
@@ -269,14 +270,67 @@ static void print_names(const cli_spec *spec)
     }
 }
 
+/* The option that a table's name is of. */
+static const cli_option *option_at(const cli_spec *spec, const name_table *table, int i)
+{
+    return &spec->options[table->option[i].val - 256];
+}
+
+/* Does `word` begin with a name of several letters that takes a value, and go on with a number? Then it is no value of
+ * a one-letter option: -mb16 is not -m b16. */
+static const char *glued_name(const name_table *table, const char *word)
+{
+    for (int i = 0; i < table->n; i++) {
+        size_t n = strlen(table->names[i]);
+        if (n > 1 && table->option[i].has_arg && strncmp(word, table->names[i], n) == 0 &&
+            isdigit((unsigned char)word[n]))
+            return table->names[i];
+    }
+    return NULL;
+}
+
+/* -s16 as getopt's short options take it: a letter that is an option, and its value. A text that is near a known
+ * option is a mistyped one instead. @return NULL when it is none */
+static const cli_option *attached(const cli_spec *spec, const name_table *table, const char *word, const char **value)
+{
+    const char *bare = word + 1;
+    if (word[0] != '-' || !isalpha((unsigned char)bare[0]) || !bare[1] || glued_name(table, bare))
+        return NULL;
+    bool number = isdigit((unsigned char)bare[1]) || bare[1] == '.';
+    int n = (int)strlen(bare), wrong = n < 6 ? 1 : n / 3; /* letters that a mistyped name has wrong */
+    for (int i = 0; i < table->n && !number; i++)
+        if (edit_distance(bare, table->names[i]) <= wrong && strlen(table->names[i]) > 1)
+            return NULL;
+    for (int i = 0; i < table->n; i++) {
+        const cli_option *option = option_at(spec, table, i);
+        bool text = option->argument && strcmp(option->argument, "N") != 0 && strcmp(option->argument, "SECONDS") != 0;
+        if (table->names[i][0] == bare[0] && !table->names[i][1] && option->argument && (number || text)) {
+            *value = bare + 1;
+            return option;
+        }
+    }
+    return NULL;
+}
+
 static void unknown(const name_table *table, const char *word)
 {
     char bare[2 * NAME_SIZE];
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word + strspn(word, "-"), "="), word + strspn(word, "-"));
+    const char *glued = word[0] == '-' && word[1] != '-' ? glued_name(table, bare) : NULL;
+    if (glued) {
+        cli_error(NULL, "unknown option '%s'; write '-%s %s'", word, glued, bare + strlen(glued));
+        return;
+    }
     /* Any letter is near any other. */
     const char *near = strlen(bare) > 1 ? cli_nearest(bare, table->names, table->n) : NULL;
     cli_error(NULL, "unknown option '%s'%s%s%s", word, near ? "; did you mean '--" : "", near ? near : "",
               near ? "'?" : "; see --help");
+}
+
+/* Is the value that was taken from the next word an option? "-" is standard input or output, -1 a number. */
+static bool is_option_word(const char *text)
+{
+    return text[0] == '-' && text[1] && !isdigit((unsigned char)text[1]) && text[1] != '.';
 }
 
 /* Put an operand into the next free place. */
@@ -316,7 +370,9 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
                       option ? option->argument : "");
             return CLI_WRONG;
         }
-        if (c == '?') {
+        const char *value = optarg;
+        const cli_option *option = c == '?' ? attached(spec, &table, argv[optind - 1], &value) : NULL;
+        if (c == '?' && !option) {
             unknown(&table, argv[optind - 1]);
             return CLI_WRONG;
         }
@@ -325,12 +381,20 @@ int cli_parse(const cli_spec *spec, int argc, char **argv, cli_handler *handle, 
                 return CLI_WRONG;
             continue;
         }
-        const cli_option *option = &spec->options[c - 256];
+        if (!option)
+            option = &spec->options[c - 256];
+        if (value && value == argv[optind - 1] && is_option_word(value)) {
+            cli_error(NULL,
+                      "'%s' needs a value: %s (after it comes '%s'; a value that begins with a dash is given as "
+                      "%s=%s)",
+                      argv[optind - 2], option->argument, value, argv[optind - 2], value);
+            return CLI_WRONG;
+        }
         if (cli_is(option, "h")) {
             print_help(spec);
             return cli_printed(EK_OK, NULL) ? CLI_HELP : CLI_WRONG;
         }
-        if (!handle(user, option, optarg))
+        if (!handle(user, option, value))
             return CLI_WRONG;
     }
     for (; optind < argc; optind++) /* after "--" */

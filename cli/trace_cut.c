@@ -23,7 +23,7 @@ static const cli_option options[] = {
     {"step", "NAME", "this step alone, by its number in the trace", NULL},
     {"rank", "N", "this rank; may be repeated", NULL},
     {"layer", "NAME",
-     "events of this layer: an element of operators' paths (3-LlamaDecodeLayer, or LlamaDecodeLayer for all) or a "
+     "events of this layer: an element of operators' paths (3-LLamaDecodeLayer, or LLamaDecodeLayer for all) or a "
      "module "
      "of PyTorch (LlamaDecoderLayer_3); may be repeated",
      NULL},
@@ -42,7 +42,7 @@ static const cli_spec spec = {
     .examples = "examples:\n"
                 "  evenkeel trace cut profile --rank 3 --step 12 -o step12.json\n"
                 "  evenkeel trace cut trace_view.json --from 1.2s --to 1.25s -o part.json\n"
-                "  evenkeel trace cut profile --layer 0-LlamaDecodeLayer -o layer0.json\n",
+                "  evenkeel trace cut profile --layer 0-LLamaDecodeLayer -o layer0.json\n",
     .operand = "PATH",
     .max_operands = MAX_PATHS,
     .options = options,

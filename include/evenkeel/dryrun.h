@@ -20,6 +20,16 @@ typedef struct ek_measurement {
     ek_origin origin; /**< of the value; its file points at ek_init.path */
 } ek_measurement;
 
+/** What pipeline_config says of the pipeline to balance for, in init files of the original's newest version. */
+typedef struct ek_init_run {
+    bool given;                              /**< any key but pipeline_num, num_layer and offset is there */
+    int n_stages, n_micro_batches, n_chunks; /**< 0 when not given; n_stages is pipeline_num */
+    int less_memory;                         /**< 0 or 1; -1 when not given */
+    double memory_mb;                        /**< limit of a stage; 0 when not given */
+    double constant_mb;                      /**< held on every stage besides what the layers say */
+    double p2p_time;                         /**< sim_comm_time: one transfer between stages */
+} ek_init_run;
+
 /** An init file: what was dry-run and what each stage then held. Per-stage lists are [n_rounds][n_stages]. */
 typedef struct ek_init {
     char *path;
@@ -35,11 +45,13 @@ typedef struct ek_init {
     int profiling_micro_batches; /**< 0 when not given */
     int n_profiling_names[3];    /**< of head, body, tail */
     char **profiling_name[3];    /**< [n_profiling_names[i]] */
+    ek_origin *profiling_at[3];  /**< [n_profiling_names[i]], where each name stands */
     ek_layer *profiled;          /**< [3] head, body, tail with measured times; NULL before ek_init_read_profiles() */
     double head_mb, tail_mb;     /**< peaks of the first and the last stage in round 0 */
     int n_measurements;
     ek_measurement *measurement; /**< [n_measurements], middle stages */
     ek_origin memory_usage;      /**< for errors about the system as a whole */
+    ek_init_run run;
 } ek_init;
 
 /**
@@ -52,6 +64,15 @@ ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *o
 
 void ek_init_clear(ek_init *init);
 
+/**
+ * Read pipeline_config alone, of a file whose layers stand elsewhere: offset, num_layer and memory_usage may be
+ * missing.
+ *
+ * @param listener  told of keys that are not known; may be NULL
+ * @return as ek_init_read()
+ */
+ek_status ek_init_read_run(const char *path, const ek_listener *listener, ek_init_run *out, ek_error *err);
+
 /** Are times missing, of the file and of the caller (may be NULL), that the file's traces may tell? */
 bool ek_init_wants_profiles(const ek_init *init, const ek_times *given);
 
@@ -63,7 +84,8 @@ bool ek_init_wants_profiles(const ek_init *init, const ek_times *given);
  *                         ratios for the backward pass
  * @param listener         told of damaged files; may be NULL
  * @param notes            sentences on what was measured and what assumed, owned by the caller (free)
- * @return EK_OK, EK_ERR_INPUT when the traces show no layers, EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the traces).
+ * @return EK_OK, EK_ERR_INPUT when the traces show no layers or none of a name that profiling_config gives (with the
+ *         name's place and the nearest names of the traces), EK_ERR_SYSTEM, EK_ERR_MEMORY. O(bytes of the traces).
  */
 ek_status ek_init_read_profiles(ek_init *init, bool sapp_compatible, const ek_listener *listener, char **notes,
                                 ek_error *err);
@@ -78,17 +100,20 @@ ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_
  *     M_s = n_s par + (P - s) sum_kind n_{s,kind} act_kind + const   (+ head at s = 0, + tail at s = P - 1)
  *
  * over the given middle stages, least squares by singular values (LAPACK dgelsd); with k modelled kinds k + 1 stages
- * leave const = 0. Then head = M_0 - (n par + P sum n_kind act_kind), tail alike: const stays inside both, as in the
- * original, whose answers this reproduces. Values are cut to whole MB.
+ * leave const = 0. Then head = M_0 - (n par + P sum n_kind act_kind + const), tail alike, so that the model's peaks of
+ * these stages are those measured, and those of the middle stages differ from the measured ones by the residuals, which
+ * are of the values returned: rounded to 1e-6 MB.
  * Source: SAPP pipeline balance documentation, MindFormers r1.5, memory decomposition; docs/models.md.
  *
- * @param name   model name
- * @param times  overrides, or NULL
+ * @param name             model name
+ * @param times            overrides, or NULL
+ * @param sapp_compatible  as the original: const stays inside head and tail though every stage holds it, and values are
+ *                         cut to whole MB
  * @return EK_OK; EK_ERR_INPUT when times are missing, too few stages are given, or the system is singular: the message
  *         names the cause (equal offsets, a kind that never varies) and the remedy. O(stages x kinds^2).
  */
-ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, ek_layers *out,
-                            ek_error *err);
+ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, bool sapp_compatible,
+                            ek_layers *out, ek_error *err);
 
 /** Where the log of stage S as rank R goes below the folder of logs. */
 typedef enum ek_log_layout {

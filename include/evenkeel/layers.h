@@ -57,7 +57,7 @@ typedef struct ek_residual {
     int round; /**< dry-run round, from 0 */
     int stage; /**< from 0 */
     double measured_mb;
-    double predicted_mb; /**< from the values before they are cut to whole MB */
+    double predicted_mb; /**< by the layers' values; as the original: before they are cut */
 } ek_residual;
 
 /** Where the memory figures come from; n_residuals = 0 when a layer file stated them. */

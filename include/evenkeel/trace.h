@@ -691,6 +691,18 @@ enum { EK_TRACE_STEP_WORDS = 200 };
 const char *ek_trace_step_words(const ek_trace_run *run, const ek_trace_step_time *time, char *text, size_t room);
 
 /**
+ * Is every name of layers that `options` gives (head, body, tail) that of a layer of the run? A name that is not would
+ * be left out of the times. A run without layers at all, of which no body is named, has none to miss.
+ *
+ * @param path   what the run was read from; read once more for the names to offer, when one is missing
+ * @param role   of the first name that is missing; untouched on success
+ * @param index  its place in the options' list
+ * @return EK_OK; EK_ERR_INPUT with the nearest names of the traces; as ek_trace_run_read()
+ */
+ek_status ek_trace_check_names(const ek_trace_run *run, const char *const *path, int n_paths,
+                               const ek_trace_options *options, ek_trace_role *role, int *index, ek_error *err);
+
+/**
  * The model that the layers of a run's ranks amount to: times per layer (milliseconds, medians over micro-batches and
  * ranks), with the measured backward and, where the run recomputes, the measured recomputation per kind. What was not
  * measured is filled from the coefficients of docs/models.md and named in `notes`. Memory is not in a trace: the

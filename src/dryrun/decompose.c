@@ -22,6 +22,7 @@ static const double rank_tolerance = 1e-10;
 /* The linear system over the given middle stages: unknowns are par, the activations of the modelled kinds, const. */
 typedef struct lsq {
     const ek_init *init;
+    bool sapp_compatible;
     ek__unknowns unknowns;
     int n_rows, n_columns;
     double *matrix; /* [n_columns][n_rows], LAPACK's column-major order */
@@ -112,6 +113,12 @@ ek_status ek__init_check_peaks(const ek_init *init, ek_error *err)
 }
 
 /* ---- solving ---- */
+
+/* To 1e-6 MB, about a byte: far below what a peak is known to, far above what rounding makes of it. */
+static double nearly(double mb)
+{
+    return round(mb * 1e6) / 1e6;
+}
 
 static ek_status fill_matrix(lsq *q, ek_error *err)
 {
@@ -207,6 +214,9 @@ static ek_status solve(lsq *q, ek_error *err)
         q->condition = singular[0] / singular[q->n_columns - 1];
         for (int c = 0; c < q->n_columns; c++)
             q->value[c] = peaks[c] / q->scale[c];
+        if (!q->sapp_compatible)
+            for (int c = 0; c < q->n_columns; c++)
+                q->value[c] = nearly(q->value[c]);
     }
     free(work);
     return status;
@@ -311,6 +321,19 @@ static ek_layer make_layer(const char *name, double time, const ek_layer *measur
     return layer;
 }
 
+/* Memory as the layers state it. */
+static double stated_mb(const lsq *q, double value)
+{
+    return q->sapp_compatible ? whole_mb(value) : nearly(value);
+}
+
+/* Memory of head or tail: what the layers leave of the end stage's peak. The original leaves the constant inside, and
+ * adds it to the stage again. */
+static double left_over(const lsq *q, double peak_mb, int stage)
+{
+    return stated_mb(q, peak_mb - predict(q, 0, stage, !q->sapp_compatible));
+}
+
 /* `layers->body` and `layers->fit.residual` are allocated. */
 static void fill_layers(const lsq *q, const ek_times *times, const bool from_traces[3], ek_layers *layers)
 {
@@ -320,15 +343,15 @@ static void fill_layers(const lsq *q, const ek_times *times, const bool from_tra
     ek_layer *body = &layers->body[0];
     *body = make_layer("BODY", times->body, from_traces[1] ? &init->profiled[1] : NULL);
     body->n_layers = init->n_layers;
-    body->parameter_mb = whole_mb(q->value[0]);
+    body->parameter_mb = stated_mb(q, q->value[0]);
     for (int k = 0; k < q->unknowns.n_kinds; k++) {
-        body->activation_mb[q->unknowns.kind[k]] = whole_mb(q->value[1 + k]);
+        body->activation_mb[q->unknowns.kind[k]] = stated_mb(q, q->value[1 + k]);
         body->modelled[q->unknowns.kind[k]] = true;
     }
     memcpy(layers->modelled, body->modelled, sizeof layers->modelled);
-    layers->head.parameter_mb = whole_mb(init->head_mb - predict(q, 0, 0, false));
-    layers->tail.parameter_mb = whole_mb(init->tail_mb - predict(q, 0, init->n_stages - 1, false));
-    layers->const_mb = q->unknowns.has_const ? whole_mb(q->value[1 + q->unknowns.n_kinds]) : 0.0;
+    layers->head.parameter_mb = left_over(q, init->head_mb, 0);
+    layers->tail.parameter_mb = left_over(q, init->tail_mb, init->n_stages - 1);
+    layers->const_mb = q->unknowns.has_const ? stated_mb(q, q->value[1 + q->unknowns.n_kinds]) : 0.0;
     layers->n_body = 1;
     layers->n_layers = init->n_layers;
     layers->fit.condition = q->condition;
@@ -360,9 +383,10 @@ static ek_status check_name(const char *name, ek_error *err)
     return EK_OK;
 }
 
-ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, ek_layers *out, ek_error *err)
+ek_status ek_init_decompose(const ek_init *init, const char *name, const ek_times *times, bool sapp_compatible,
+                            ek_layers *out, ek_error *err)
 {
-    lsq q = {.init = init};
+    lsq q = {.init = init, .sapp_compatible = sapp_compatible};
     ek_times chosen;
     bool from_traces[3];
     ek_layers layers = {0};

@@ -182,7 +182,7 @@ static ek_status check_use(const filling *f, const ek_init *init)
     if (status)
         return ek__fail(f->err, status, ((ek_origin){f->path, 0, 0}),
                         "%d peaks are missing, and the others are not enough: %.800s", gaps, why.message);
-    status = ek_init_decompose(init, "model", &times, &layers, &why);
+    status = ek_init_decompose(init, "model", &times, false, &layers, &why);
     if (status == EK_ERR_MEMORY)
         return ek__no_memory(f->err);
     if (status)

@@ -37,6 +37,7 @@ void ek_init_clear(ek_init *init)
         for (int j = 0; j < init->n_profiling_names[i]; j++)
             free(init->profiling_name[i][j]);
         free(init->profiling_name[i]);
+        free(init->profiling_at[i]);
     }
     free(init->profiled);
     *init = (ek_init){0};
@@ -46,9 +47,8 @@ void ek_init_clear(ek_init *init)
 
 static ek_status read_sizes(reader *r, const ek__node *pipeline)
 {
-    static const char *const known[] = {"pipeline_num", "num_layer", "offset", NULL};
     const ek__node *stages, *layers;
-    ek__warn_unknown_keys(&r->in, pipeline, known);
+    ek__warn_unknown_keys(&r->in, pipeline, ek__pipeline_keys);
     ek_status status = ek__require(&r->in, pipeline, "pipeline_num", "give the stages of the dry run", &stages);
     if (status == EK_OK)
         status = ek__int(&r->in, stages, 3, EK_MAX_STAGES, "a dry run needs a stage between the first and the last",
@@ -191,15 +191,18 @@ static ek_status read_scope(reader *r, const ek__node *node, int of)
     char *copy = ek__strdup(name);
     if (!copy)
         return ek__no_memory(r->in.err);
-    r->init.profiling_name[of][r->init.n_profiling_names[of]++] = copy;
+    int i = r->init.n_profiling_names[of]++;
+    r->init.profiling_name[of][i] = copy;
+    r->init.profiling_at[of][i] = (ek_origin){r->init.path, node->line, node->column};
     return EK_OK;
 }
 
 static ek_status read_scopes(reader *r, const ek__node *node, int of)
 {
-    r->init.profiling_name[of] =
-        ek__alloc(node->kind == EK__LIST ? (size_t)node->n : 1, sizeof *r->init.profiling_name[of]);
-    if (!r->init.profiling_name[of])
+    size_t n = node->kind == EK__LIST ? (size_t)node->n : 1;
+    r->init.profiling_name[of] = ek__alloc(n, sizeof *r->init.profiling_name[of]);
+    r->init.profiling_at[of] = ek__alloc(n, sizeof *r->init.profiling_at[of]);
+    if (!r->init.profiling_name[of] || !r->init.profiling_at[of])
         return ek__no_memory(r->in.err);
     if (node->kind != EK__LIST)
         return read_scope(r, node, of);
@@ -341,6 +344,9 @@ static ek_status read_maps(reader *r, const ek__node *root, const ek__node **pip
     ek_status status = ek__expect(&r->in, root, EK__MAP, "an init file has pipeline_config, memory_usage and others");
     if (status)
         return status;
+    status = ek__init_refuse_training_file(r->in.doc, r->in.err);
+    if (status)
+        return status;
     ek__warn_unknown_keys(&r->in, root, known);
     *recompute = ek__get(root, "recompute_config");
     if (*recompute)
@@ -356,12 +362,18 @@ static ek_status read_root(reader *r, const ek__node *root)
     const ek__node *pipeline = NULL, *memory = NULL, *body = NULL, *recompute = NULL;
     ek_status status = read_maps(r, root, &pipeline, &recompute);
     if (status == EK_OK)
-        status = ek__require_map(&r->in, root, "memory_usage",
-                                 "write head_memory, tail_memory and body_memories below it", &memory);
+        status = ek__require_map(
+            &r->in, root, "memory_usage",
+            ek__get(pipeline, "micro_batch_num")
+                ? "write head_memory, tail_memory and body_memories below it, or give the layers with --layers FILE"
+                : "write head_memory, tail_memory and body_memories below it",
+            &memory);
     if (status == EK_OK)
         status = ek__require_map(&r->in, memory, "body_memories", "write stage_id and memories below it", &body);
     if (status == EK_OK)
         status = read_sizes(r, pipeline);
+    if (status == EK_OK)
+        status = ek__init_run_read(&r->in, pipeline, &r->init.run);
     if (status == EK_OK)
         status = measure_rounds(r, recompute, body);
     if (status == EK_OK)
@@ -408,7 +420,7 @@ ek_status ek__init_from_doc(const ek__doc *doc, const ek_listener *listener, ek_
 ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *out, ek_error *err)
 {
     ek__doc *doc;
-    ek_status status = ek__doc_read(path, &doc, err);
+    ek_status status = ek__init_doc_read(path, &doc, err);
     if (status)
         return status;
     status = ek__init_from_doc(doc, listener, out, err);
@@ -416,10 +428,30 @@ ek_status ek_init_read(const char *path, const ek_listener *listener, ek_init *o
     return status;
 }
 
+ek_status ek_init_read_run(const char *path, const ek_listener *listener, ek_init_run *out, ek_error *err)
+{
+    ek__doc *doc;
+    ek_status status = ek__init_doc_read(path, &doc, err);
+    if (status)
+        return status;
+    reader r = {.in = {doc, listener, err}};
+    const ek__node *pipeline = NULL, *recompute = NULL;
+    ek_init_run run = {0};
+    status = read_maps(&r, ek__doc_root(doc), &pipeline, &recompute);
+    if (status == EK_OK) {
+        ek__warn_unknown_keys(&r.in, pipeline, ek__pipeline_keys);
+        status = ek__init_run_read(&r.in, pipeline, &run);
+    }
+    if (status == EK_OK)
+        *out = run;
+    ek__doc_free(doc);
+    return status;
+}
+
 ek_status ek_init_read_shape(const char *path, int *n_stages, int *n_rounds, ek_error *err)
 {
     ek__doc *doc;
-    ek_status status = ek__doc_read(path, &doc, err);
+    ek_status status = ek__init_doc_read(path, &doc, err);
     if (status)
         return status;
     status = ek__init_shape_from_doc(doc, n_stages, n_rounds, err);

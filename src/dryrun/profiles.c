@@ -77,6 +77,27 @@ static ek_status as_original(const ek_trace_run *run, ek_layer *out, char **note
     return EK_OK;
 }
 
+/* A name that no trace has: its layer would count as no time. The original leaves it out without a word. */
+static ek_status check_names(const ek_init *init, const ek_trace_run *run, const char *const *path,
+                             const ek_trace_options *options, const ek_listener *listener, ek_error *err)
+{
+    static const char *const key[] = {"head_layers", "body_layers", "tail_layers"};
+    ek_trace_role role;
+    int index;
+    ek_error own = {.status = EK_OK};
+    ek_status status = ek_trace_check_names(run, path, 1, options, &role, &index, &own);
+    if (status == EK_OK)
+        return EK_OK;
+    if (status == EK_ERR_MEMORY)
+        return ek__no_memory(err);
+    ek_origin at = init->profiling_at[role][index];
+    if (options->sapp_compatible && status == EK_ERR_INPUT) {
+        ek__warn(listener, at, "profiling_config.%s: %.800s", key[role], own.message);
+        return EK_OK;
+    }
+    return ek__fail(err, status, at, "profiling_config.%s: %.800s", key[role], own.message);
+}
+
 static ek_status read_folder(const ek_init *init, bool sapp_compatible, const ek_listener *listener, ek_layer *out,
                              char **notes, ek_error *err)
 {
@@ -95,7 +116,9 @@ static ek_status read_folder(const ek_init *init, bool sapp_compatible, const ek
     ek_status status = ek_trace_run_read(path, 1, &options, listener, &run, err);
     if (status)
         return status;
-    status = (sapp_compatible ? as_original : measured)(&run, out, notes, err);
+    status = check_names(init, &run, path, &options, listener, err);
+    if (status == EK_OK)
+        status = (sapp_compatible ? as_original : measured)(&run, out, notes, err);
     ek_trace_run_clear(&run);
     return status;
 }
@@ -115,6 +138,11 @@ ek_status ek_init_read_profiles(ek_init *init, bool sapp_compatible, const ek_li
         free(layer);
         if (status == EK_ERR_MEMORY)
             return ek__no_memory(err);
+        if (strcmp(own.file, init->path) == 0) {
+            if (err)
+                *err = own;
+            return status;
+        }
         return ek__fail(err, status, init->profiling,
                         "no times can be taken from the traces of profiling_config: %s%s%s; correct folder_path, or "
                         "give times with --time head=0.1,body=3.1,tail=3.5 or a time_config",

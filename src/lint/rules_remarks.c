@@ -256,8 +256,8 @@ const ek__lint_entry ek__lint_remarks[] = {
     {
         .about = {.id = "argument-twice", .level = EK_LINT_WARNING, .kinds = 1U << EK_LINT_SHELL,
                   .title = "An argument is given twice with different values",
-                  .why = "The last one counts, which who reads the first one does not see.",
-                  .cost = "Nothing, or a run with other degrees than were meant.",
+                  .why = "The last value counts. A reader who stops at the first one takes the job for another.",
+                  .cost = "A run with other degrees than were meant, where the first value was the right one.",
                   .fix = "Keep one of them.",
                   .source = "Megatron-LM, arguments by Python's argparse: the last value of a name is kept",
                   .bad = ARGUMENTS "--tensor-model-parallel-size 2 --sequence-parallel\n--tensor-model-parallel-size 4\n",

@@ -1,6 +1,6 @@
-/* Reads plan files: the original's manual format with named strategies, the bare lists that it prints, and the JSON and
- * YAML that Evenkeel writes. All of them hold the same lists, so one reader serves; every plan is checked cell by cell
- * against the model, so that a complaint points at the entry that is wrong. */
+/* Reads plan files: the original's manual format with named strategies, the bare lists that it prints, its log, and the
+ * JSON and YAML that Evenkeel writes. All of them hold the same lists, so one reader serves; every plan is checked cell
+ * by cell against the model, so that a complaint points at the entry that is wrong. */
 #include "plan/strategies.h"
 
 #include <assert.h>
@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/grid.h"
+#include "plan/log_block.h"
 #include "train/train_plan.h"
 
 enum { MAX_STRATEGIES = 256, JSON_VERSION = 1 };
@@ -505,12 +506,28 @@ ek_status ek__strategies_from_doc(const ek__doc *doc, const ek_layers *layers, i
     return status;
 }
 
+/* A plan file, a training YAML that stands for one, in which aliases are usual, or a log with lists in it. */
+static ek_status read_doc(const char *path, ek__doc **out, ek_error *err)
+{
+    char *text, *kept = NULL;
+    size_t size;
+    ek_status status = ek__doc_read_text(path, &text, &size, err);
+    if (status)
+        return status;
+    if (ek__is_balancer_log(text, size))
+        status = ek__balancer_log_lists(ek__path_name(path), text, size, &kept, &size, err);
+    if (status == EK_OK)
+        status = ek__doc_parse_buffer_with_aliases(ek__path_name(path), kept ? kept : text, size, out, err);
+    free(kept);
+    free(text);
+    return status;
+}
+
 ek_status ek_strategies_read(const char *path, const ek_layers *layers, int n_stages, const ek_listener *listener,
                              ek_strategies *out, ek_error *err)
 {
     ek__doc *doc;
-    /* Aliases are usual in the training YAML that may stand for a plan file. */
-    ek_status status = ek__doc_read_with_aliases(path, &doc, err);
+    ek_status status = read_doc(path, &doc, err);
     if (status)
         return status;
     status = ek__strategies_from_doc(doc, layers, n_stages, listener, out, err);

@@ -417,11 +417,6 @@ static void doubts(const ek_report *report, FILE *out)
                     stage, ek__fixed(free_mb, 0).text, ek__fixed(short_mb, 0).text,
                     ek__fixed(floor(ek__stage_limit(report, stage) - short_mb), 0).text);
     }
-    if (fit->const_modelled && report->layers->const_mb < 0)
-        fprintf(out,
-                "  careful        the constant is negative; as in the original tool it is inside head and tail too, so "
-                "the first and the\n                 last stage may hold %s MB more than shown\n",
-                ek__fixed(-report->layers->const_mb, 0).text);
 }
 
 static void memory_model(const ek_report *report, FILE *out)

@@ -351,7 +351,8 @@ ek_status ek__analyse_layers(const ek__trace *trace, const ek_trace_options *opt
     if (status == EK_OK && search.n_passes == 0 && trace->of[EK__EVENT_KERNEL].n > 0)
         status = ek__rank_note(rank, err, "%s",
                                search.named ? "no layers: nothing in the model's names repeats as layers do "
-                                              "(0-Layer, 1-Layer, ...); name them with --body, --head and --tail"
+                                              "(0-Layer, 1-Layer, ...); name them with --body, --head and --tail "
+                                              "of `evenkeel trace`"
                                             : "no layers: neither the operators nor the host name parts of the model; "
                                               "profile with with_modules or with_stack (PyTorch), or in graph mode "
                                               "(MindSpore)");

@@ -555,7 +555,7 @@ static ek_status choose_ranks(rewrite *w, const ek__layout *layout, const ek_lis
     if (!layer_found)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "no event belongs to the layer '%s'; names are whole elements of an operator's path, such as "
-                        "0-LlamaDecodeLayer, or modules; `evenkeel trace` lists them",
+                        "0-LLamaDecodeLayer, or modules; `evenkeel trace` lists them",
                         w->selection->layer[0]);
     return EK_OK;
 }

@@ -254,7 +254,8 @@ static ek_status check_body(const ek_layers *layers, const ek_layer *body, ek_er
 {
     if (body->n_layers < 1 || body->n_layers > EK_MAX_LAYERS - layers->n_layers)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the traces' layers are numbered up to more than %d; name the layers of the body with --body",
+                        "the traces' layers are numbered up to more than %d; name the layers of the body "
+                        "(`evenkeel trace --body`, body_layers of profiling_config)",
                         EK_MAX_LAYERS);
     if (!(body->forward_time >= EK__MIN_TIME) || body->backward_time[EK_RECOMPUTE_FULL] > EK__MAX_TIME)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
@@ -285,7 +286,8 @@ static ek_status make_body(const samples *all, size_t n, ek_layers *out, ek_erro
     int n_stretches = find_stretches(all, n, s);
     if (n_stretches > EK_MAX_BODY_KINDS)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the traces' layers change their kind more than %d times; name one kind with --body",
+                        "the traces' layers change their kind more than %d times; name one kind "
+                        "(`evenkeel trace --body`, body_layers of profiling_config)",
                         EK_MAX_BODY_KINDS);
     for (int i = 0; i < n_stretches; i++) {
         const char *kind = all->at[s[i].first].kind;
@@ -314,8 +316,8 @@ static ek_status make_layers(const samples *all, ek_layers *out, ek_error *err)
         tails++;
     if (heads == 0)
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
-                        "the traces show no layers of a body; name them with --body (in an init file "
-                        "profiling_config.body_layers), or profile with scopes (MindSpore graph mode, PyTorch "
+                        "the traces show no layers of a body; name them (`evenkeel trace --body`, body_layers of "
+                        "profiling_config), or profile with scopes (MindSpore graph mode, PyTorch "
                         "with_modules or with_stack)");
     out->body = ek__alloc(EK_MAX_BODY_KINDS, sizeof *out->body);
     if (!out->body)

@@ -157,7 +157,8 @@ void ek__view_trace_layers(const ek_view_run *run, ek__stream *s)
     for (int i = 0; i < run->trace->n_ranks; i++)
         n += run->trace->rank[i].layers.n;
     if (n == 0)
-        ek__section_note(&x, "No layers are told by these files. Name them with --body, --head and --tail where the "
+        ek__section_note(&x, "No layers are told by these files. Name them with --body, --head and --tail of "
+                             "`evenkeel trace` where the "
                              "model's own names do not repeat as layers do; on Ascend profile at level 1 or higher, of "
                              "PyTorch record modules or stacks (with_modules=True or with_stack=True).");
     put_sources(run->trace, &x);

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const ek_times times = {.head = 1, .body = 10, .tail = 5};
     ek_layers layers;
-    if (ek_init_decompose(&init, "fuzz", &times, &layers, &err))
+    if (ek_init_decompose(&init, "fuzz", &times, size % 2 == 1, &layers, &err))
         assert(err.message[0] != '\0');
     else
         ek_layers_clear(&layers);

@@ -20,7 +20,7 @@ static ek_status read_init(const char *path, const ek_listener *listener, ek_err
     ek_status status = ek_init_read(path, listener, &init, err);
     if (status)
         return status;
-    status = ek_init_decompose(&init, "model", NULL, &layers, err);
+    status = ek_init_decompose(&init, "model", NULL, false, &layers, err);
     if (status == EK_OK)
         ek_layers_clear(&layers);
     ek_init_clear(&init);

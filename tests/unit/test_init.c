@@ -2,6 +2,7 @@
  * stands in tests/data/bad/init. */
 #include "input.h"
 
+#include <dirent.h>
 #include <math.h>
 
 #include "dryrun/init.h"
@@ -166,6 +167,8 @@ static void missing_times_stay_nan_and_profiling_is_remembered(void **state)
     assert_int_equal(init.n_profiling_names[0], 1);
     assert_int_equal(init.n_profiling_names[1], 0);
     assert_int_equal(init.n_profiling_names[2], 2);
+    assert_true(init.profiling_at[0][0].line == 4 && init.profiling_at[0][0].column == 16);
+    assert_true(init.profiling_at[2][1].line == 5 && init.profiling_at[2][1].column == 20);
     assert_string_equal(init.profiling_name[2][1], "C");
     assert_true(ek_init_wants_profiles(&init, NULL));
     assert_false(ek_init_wants_profiles(&init, &(ek_times){1, NAN, 2}));
@@ -200,6 +203,79 @@ static void outputs_stay_untouched_on_failure_and_clear_takes_zeros(void **state
     ek_init_clear(&init);
 }
 
+static const char pipeline_only[] = "pipeline_config:\n  pipeline_num: 6\n%s";
+
+/* Keys: those of the original's newest version, with its defaults. */
+static void the_newest_form_says_the_pipeline_too(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        ek_init_run is;
+    } cases[] = {
+        {"  num_layer: 12\n  offset: 0\n", {false, 6, 0, 0, -1, 0, 0, 0}},
+        {"  micro_batch_num: 32\n", {true, 6, 32, 0, -1, 0, 0, 0}},
+        {"  micro_batch_num: 8\n  num_of_interleave: 2\n  vpp_less_memory: true\n  memory_limit: 80000\n"
+         "  constant_memory: 500\n  sim_comm_time: 0.1\n",
+         {true, 6, 8, 2, 1, 80000, 500, 0.1}},
+        {"  vpp_less_memory: \"no\"\n  enable_simulation: 1\n  use_backward_time: \"False\"\n",
+         {true, 6, 0, 0, 0, 0, 0, 0}},
+        {"  optimization_level: 2\n  vpp_less_memory: \"YES\"\n", {true, 6, 0, 0, 1, 0, 0, 0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        ek__doc *doc;
+        ek_init_run run = {0};
+        ek_error err = {0};
+        snprintf(text, sizeof text, pipeline_only, cases[i].text);
+        assert_int_equal(ek__doc_parse_buffer("run", text, strlen(text), &doc, &err), EK_OK);
+        const ek__in in = {doc, NULL, &err};
+        if (ek__init_run_read(&in, ek__get(ek__doc_root(doc), "pipeline_config"), &run))
+            fail_msg("%s\n%d:%d: %s", text, err.line, err.column, err.message);
+        const ek_init_run *is = &cases[i].is;
+        if (run.given != is->given || run.n_stages != is->n_stages || run.n_micro_batches != is->n_micro_batches ||
+            run.n_chunks != is->n_chunks || run.less_memory != is->less_memory || run.memory_mb != is->memory_mb ||
+            run.constant_mb != is->constant_mb || run.p2p_time != is->p2p_time)
+            fail_msg("read wrongly: %s", text);
+        ek__doc_free(doc);
+    }
+}
+
+/* @return how many of a folder's training files were recognised; those that were not fail */
+static int check_training_files(const char *folder, const char *beginning)
+{
+    int n = 0;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        char path[8192];
+        const char *dot = strrchr(entry->d_name, '.');
+        if (!dot || strcmp(dot, ".yaml") != 0 || strncmp(entry->d_name, beginning, strlen(beginning)) != 0)
+            continue;
+        ek_init init;
+        ek_error err = {0};
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        assert_int_equal(ek_init_read(path, NULL, &init, &err), EK_ERR_INPUT);
+        if (!strstr(err.message, "this is a training file"))
+            fail_msg("%s: %s", path, err.message);
+        n++;
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* All that are shipped, and those of the reference, many of which have aliases. */
+static void training_files_are_told_for_what_they_are(void **state)
+{
+    (void)state;
+    char folder[4200];
+    const char *shared = getenv("EK_SHARED");
+    assert_true(check_training_files(source_path("examples"), "llama2_13b") >= 6);
+    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "");
+    int n = check_training_files(folder, "");
+    print_message("# %d of the reference\n", n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +283,8 @@ int main(void)
         cmocka_unit_test(an_offset_of_zero_is_the_even_split),
         cmocka_unit_test(measurements_keep_round_stage_and_place),
         cmocka_unit_test(missing_times_stay_nan_and_profiling_is_remembered),
+        cmocka_unit_test(the_newest_form_says_the_pipeline_too),
+        cmocka_unit_test(training_files_are_told_for_what_they_are),
         cmocka_unit_test(json_will_do_for_an_init_file),
         cmocka_unit_test(outputs_stay_untouched_on_failure_and_clear_takes_zeros),
     };

@@ -76,7 +76,7 @@ static void try_init(const ek__doc *doc, int counts[2])
         return;
     }
     counts[0]++;
-    status = ek_init_decompose(&init, "m", &times, &layers, &err);
+    status = ek_init_decompose(&init, "m", &times, false, &layers, &err);
     if (status) {
         check_error(status, &err);
     } else {

@@ -120,11 +120,10 @@ static void a_prediction_that_may_be_short_is_doubted(void **state)
         double residual_mb, free_mb, const_mb;
         const char *says, *silent;
     } cases[] = {
-        {1000, 500, 100, "500 MB of head-room, but the model was 1000 MB below a measured peak",
-         "constant is negative"},
+        {1000, 500, 100, "500 MB of head-room, but the model was 1000 MB below a measured peak", "more than shown"},
         {1000, 1500, 100, "worst residual", "careful"},
         {-1000, 500, 100, "worst residual", "careful"}, /* the model was above: the safe side */
-        {0, 500, -700, "last stage may hold 700 MB more than shown", "head-room, but"},
+        {0, 500, -700, "constant       -700 on every stage", "careful"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         f.residual[0].measured_mb = f.residual[0].predicted_mb + cases[i].residual_mb;

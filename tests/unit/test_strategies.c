@@ -2,6 +2,7 @@
  * that Evenkeel writes. What is refused stands in tests/data/bad/strategies. */
 #include "input.h"
 
+#include "plan/log_block.h"
 #include "plan/strategies.h"
 
 /* 12 layers, every kind modelled. */
@@ -267,9 +268,52 @@ static void without_a_model_or_counts_the_number_is_asked_for(void **state)
     }
 }
 
+/* What a log keeps; every list stays on its line. */
+static void logs_keep_their_lists_and_nothing_else(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *log, *kept;
+    } cases[] = {
+        {"the original's log",
+         "INFO a: [1]\n\nTo put in yaml configuration:\n\toffset: [[0, 1]]\n\trecompute: [[0, 0]]\nx\n",
+         "\n\nlog-1:\n offset: [[0, 1]]\n recompute: [[0, 0]]\n\n"},
+        {"our output, with the line of the bubble",
+         "To put in yaml configuration:\n  offset: [[0, 1]]\n--- pp: 2, vp: 1, micro: 16 ---\n--- pp: 2, vp: 1, micro: "
+         "8\n",
+         "log-1:\n  offset: [[0, 1]]\n  micro_batch_num: 16\n\n"},
+        {"line ends of Windows, no indent, no end",
+         "To put in yaml configuration:\r\noffset: [[0, 1]]\r\nrecompute: false",
+         "log-1:\n offset: [[0, 1]]\n recompute: false\n"},
+        {"two blocks, a list apart and a key without a list",
+         "x To put in yaml configuration:\n offset: [[0]]\n\n recompute: [[1]]\nTo put in yaml configuration:\n "
+         "offset: "
+         "[[0]]\n recompute: none\n select_recompute: [[1]]\n",
+         "log-1:\n offset: [[0]]\n\n\nlog-2:\n offset: [[0]]\n\n\n"},
+        {"a comment is no heading", "# To put in yaml configuration:\noffset: [[0]]\n", NULL},
+        {"a plan file", "a:\n  offset: [[0, 1]]\n", NULL},
+        {"nothing", "", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *kept = NULL;
+        size_t size, n = strlen(cases[i].log);
+        ek_error err = {0};
+        if (ek__is_balancer_log(cases[i].log, n) != (cases[i].kept != NULL))
+            fail_msg("%s", cases[i].what);
+        if (!cases[i].kept)
+            continue;
+        assert_int_equal(ek__balancer_log_lists("log", cases[i].log, n, &kept, &size, &err), EK_OK);
+        assert_int_equal(size, strlen(cases[i].kept));
+        if (strcmp(kept, cases[i].kept) != 0)
+            fail_msg("%s:\n%s", cases[i].what, kept);
+        free(kept);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logs_keep_their_lists_and_nothing_else),
         cmocka_unit_test(one_plan_is_read_in_every_shorthand),
         cmocka_unit_test(options_are_read_and_have_defaults),
         cmocka_unit_test(json_cases_follow_the_plan_at_the_top),

@@ -1,0 +1,22 @@
+/* plan/log_block.h - the lists that the balancer prints, among the other lines of its output or log. */
+#ifndef EK_PLAN_LOG_BLOCK_H
+#define EK_PLAN_LOG_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "evenkeel/error.h"
+
+/** Is there a line in this text, none of YAML's comments, below which the balancer prints its lists? */
+bool ek__is_balancer_log(const char *text, size_t size);
+
+/**
+ * Keep of such a text the lists, in the form of a plan file. Nothing moves to another line, so that messages about the
+ * lists name the place in the log. free() *out.
+ *
+ * @return EK_OK; EK_ERR_INPUT when no list follows such a line; EK_ERR_MEMORY. O(size).
+ */
+ek_status ek__balancer_log_lists(const char *name, const char *text, size_t size, char **out, size_t *out_size,
+                                 ek_error *err);
+
+#endif
