@@ -124,7 +124,7 @@ void ek_memory_course_clear(ek_memory_course *course);
 /** A change of settings and what it is predicted to bring. */
 typedef struct ek_measure {
     char name[96];      /**< "recompute SiLU and Mul in every layer" */
-    char setting[1024]; /**< to paste: "recompute_config.recompute: True" */
+    char setting[4096]; /**< to paste: "recompute_config.recompute: True" */
     bool possible;      /**< false: `why` says what stands against it */
     char why[160];
     double saved_mb;    /**< of the largest actual peak: before minus after; may be negative */
@@ -133,9 +133,9 @@ typedef struct ek_measure {
     double step_change; /**< step time with it over today's, minus 1; NAN when not known. Modelled: see ek_cost */
     int effort;         /**< what it takes: 0 a switch, 1 other lists or another split of the layers, 2 another schedule
                              or micro-batch, 3 other degrees, 4 sequences cut that are not long */
-    /** Where it makes room and the job recomputes: the lists of the least recomputation that then fits, to paste; empty
-     *  where that is no less, or was not looked for. */
-    char relieved[1024];
+    /** Where it makes room and the job recomputes: the setting with the lists of the least recomputation that then
+     * fits, to paste; empty where that is no less, or was not looked for. */
+    char relieved[4096];
     double relieved_change, relieved_mb; /**< as step_change and after_mb, with these lists too; NAN without them */
 } ek_measure;
 

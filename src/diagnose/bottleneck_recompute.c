@@ -154,7 +154,7 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
     if (relieved) {
         b.gain_seconds = -relief.relieved_change * d->step_ns / 1e9;
         b.peak_mb = relief.relieved_mb;
-        b.setting = ek__pool_format(pool, "%s\n%s", relief.setting, relief.relieved);
+        b.setting = ek__pool_format(pool, "%s", relief.relieved);
         b.change =
             ek__pool_format(pool, "%c%s makes room to recompute less.", relief.name[0] - 'a' + 'A', relief.name + 1);
         const char *peak = ek__pipeline_peak(p, relief.relieved_mb, pool);

@@ -815,7 +815,22 @@ static void put_patterns(const ek_job *job, ek_pattern_kind kind, const char *ke
     }
 }
 
-static void put_with_patterns(const ek_job *job, const char *settings, FILE *out)
+/* An emission counts the layers of multi-token prediction with the others, which the file has under a key of their own.
+ * @return whether the line is that of the layers */
+static bool put_layer_count(const ek_job *job, const char *line, FILE *out)
+{
+    static const char key[] = "    num_layers: ";
+    if (!job || strncmp(line, key, strlen(key)) != 0)
+        return false;
+    bool newer = job->framework == EK_MINDFORMERS_MCORE;
+    fprintf(out, "    %s: %d\n", newer ? "num_hidden_layers" : "num_layers", job->model.n_layers);
+    if (job->model.n_prediction_layers > 0)
+        fprintf(out, "    %s: %d\n", newer ? "num_nextn_predict_layers" : "mtp_depth", job->model.n_prediction_layers);
+    return true;
+}
+
+/* The emitter's settings in the words of the job's file. */
+static void put_as_in_file(const ek_job *job, const char *settings, FILE *out)
 {
     static const struct {
         const char *key;
@@ -823,7 +838,7 @@ static void put_with_patterns(const ek_job *job, const char *settings, FILE *out
     } keys[] = {{"select_recompute", EK_PATTERN_SELECT}, {"select_comm_recompute", EK_PATTERN_COMM}};
     for (const char *line = settings; *line;) {
         const char *end = strchr(line, '\n'), *next = end ? end + 1 : line + strlen(line);
-        bool put = false;
+        bool put = put_layer_count(job, line, out);
         for (size_t k = 0; k < sizeof keys / sizeof *keys && !put; k++) {
             size_t n = strlen(keys[k].key);
             put = strncmp(line, "  ", 2) == 0 && strncmp(line + 2, keys[k].key, n) == 0 && line[n + 2] == ':' &&
@@ -878,7 +893,7 @@ char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek
     FILE *all = status ? NULL : open_memstream(&named, &named_size);
     if (all) {
         keep_settings(text, p->memory_known);
-        put_with_patterns(p->job, text, all);
+        put_as_in_file(p->job, text, all);
         if (fclose(all) == 0)
             kept = ek__pool_format(pool, "%s", named);
     }

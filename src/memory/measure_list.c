@@ -86,11 +86,12 @@ __attribute__((format(printf, 2, 3))) static ek_status say_one(ek__measure_try *
 
 static const char *const already = "it is in effect already";
 
+static const char too_long[] = ", and lists that are too long to show";
+
 /* Add to the setting. What has no room is left out whole and said in a few words, so that nothing that is half there is
  * pasted. */
 __attribute__((format(printf, 2, 3))) static void say_more(ek__measure_try *t, const char *format, ...)
 {
-    static const char *const too_long = ", and lists that are too long to show";
     const size_t size = sizeof t->out->setting - strlen(too_long), used = strlen(t->out->setting);
     va_list arguments;
     if (used >= size || strstr(t->out->setting, too_long))
@@ -540,12 +541,28 @@ static bool any_partial(const ek_job *job)
     return any;
 }
 
-/* "select_recompute: {'a': True, 'b': [1, 0]}" */
+static bool is_usual(const ek_job *job, ek_pattern_kind kind)
+{
+    bool usual = false;
+    for (int i = 0; i < job->n_patterns; i++)
+        if (job->pattern[i].kind == kind && !job->pattern[i].by_default)
+            return false;
+        else
+            usual = usual || job->pattern[i].kind == kind;
+    return usual;
+}
+
+/* "select_recompute: {'a': True, 'b': [1, 0]}"; a list of counts stands for the framework's own patterns. */
 static void say_map(ek__measure_try *t, const char *key, ek_pattern_kind kind)
 {
     char text[4096];
     const ek_plan *plan = &t->job->plan;
     int n = 0;
+    if (is_usual(t->job, kind)) {
+        const int *list = kind == EK_PATTERN_SELECT ? plan->select : plan->comm;
+        say_more(t, ", recompute_config.%s: %s", key, list_text(plan, list, 0, text, sizeof text));
+        return;
+    }
     for (int i = 0; i < t->job->n_patterns; i++) {
         const ek_pattern *pattern = &t->job->pattern[i];
         if (pattern->kind != kind)
@@ -582,15 +599,23 @@ static void say_lists(ek__measure_try *t)
     say_map(t, "select_comm_recompute_exclude", EK_PATTERN_COMM_EXCLUDE);
 }
 
-void ek__measure_say_recompute(ek__measure_try *t)
+bool ek__measure_say_recompute(ek__measure_try *t)
 {
     const ek_plan *plan = &t->job->plan;
+    bool megatron = t->job->framework == EK_MEGATRON;
     int most = 0, select = 0;
-    if (t->job->framework != EK_MEGATRON) {
+    char *lists = strstr(t->out->setting, megatron ? "--recompute-" : "recompute_config."); /* they stand last */
+    if (lists)
+        *lists = '\0';
+    for (size_t n = strlen(t->out->setting); n > 0 && strchr(", ", t->out->setting[n - 1]); n--)
+        t->out->setting[n - 1] = '\0';
+    if (!megatron) {
         say_lists(t);
-        memmove(t->out->setting, t->out->setting + 2, strlen(t->out->setting) - 1); /* the comma */
-        return;
+        if (t->out->setting[0] == ',')
+            memmove(t->out->setting, t->out->setting + 2, strlen(t->out->setting) - 1);
+        return !strstr(t->out->setting, too_long);
     }
+    say_more(t, "%s", t->out->setting[0] ? " " : "");
     for (int c = 0; c < n_cells(t->job); c++) {
         most = plan->full[c] > most ? plan->full[c] : most;
         select += plan->select[c];
@@ -600,7 +625,8 @@ void ek__measure_say_recompute(ek__measure_try *t)
     else if (most > 0)
         say_more(t, "--recompute-granularity full --recompute-method block --recompute-num-layers %d", most);
     else
-        say_more(t, select > 0 ? "--recompute-granularity selective" : "no --recompute-granularity");
+        say_more(t, select > 0 ? "--recompute-granularity selective" : "(without --recompute-granularity)");
+    return !strstr(t->out->setting, too_long);
 }
 
 static ek_status change_less_recompute(ek__measure_try *t)
@@ -623,7 +649,7 @@ static ek_status change_less_recompute(ek__measure_try *t)
         return status;
     if (!less)
         return refuse(t, "memory has no room for less");
-    ek__measure_say_recompute(t);
+    (void)ek__measure_say_recompute(t);
     return EK_OK;
 }
 

@@ -174,7 +174,11 @@ static ek_status relieve(const search *s, ek__measure_try *t, const ek_layers *l
         t->out->relieved_mb = NAN;
         return status;
     }
-    ek__measure_say_recompute(&more);
+    memcpy(said.setting, t->out->setting, sizeof said.setting);
+    if (!ek__measure_say_recompute(&more)) { /* nobody could paste it */
+        t->out->relieved_mb = NAN;
+        return EK_OK;
+    }
     memcpy(t->out->relieved, said.setting, sizeof t->out->relieved);
     status = step_time(t->job, layers, s->device != NULL, &ms, s->err);
     t->out->relieved_change = ms / s->today_ms - 1;

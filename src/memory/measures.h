@@ -25,8 +25,9 @@ extern const ek__measure_kind ek__measure_kinds[]; /* name NULL at the end */
 /* Actual peaks of a changed job; EK_OK with *fine false, and out->why, where the framework would not run it. */
 ek_status ek__measure_predict(const ek__measure_try *t, ek_memory *memory, bool *fine);
 
-/* Append the plan's recomputation to the setting in the framework's words, all of it. */
-void ek__measure_say_recompute(ek__measure_try *t);
+/* Put the plan's recomputation behind the setting in the framework's words, all of it, in place of any that stands
+ * there. @return false where there is no room for the lists */
+bool ek__measure_say_recompute(ek__measure_try *t);
 /* Put the least recomputation that keeps the limit into the job, by the backward times of `layers`, which may be
  * without a device's: memory that is saved then stands for time. *less says whether that is less than the job
  * recomputes; the job is unchanged otherwise. */
