@@ -153,6 +153,20 @@ struct ek_device;
 ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES], int *n,
                              ek_error *err);
 
+/**
+ * Measures one after the other until the job fits, cheap ones first: switches and other lists or splits (effort 0 and
+ * 1) before the others, in order of effort; of those that make it fit the one with the shortest step, while none does
+ * the one that saves most, a tenth of what is missing at least. What is not needed in the end is left out again.
+ *
+ * @param out  [EK_MAX_MEASURES] in the order they are taken. after_mb is with all before it too, saved_mb from the one
+ *             before, step_change over today
+ * @param n    out: how many; 0 where the job fits, or no limit is known. The last one fits, or nothing more saves
+ * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. As long as ek_memory_measures() for each
+ *         of them.
+ */
+ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES],
+                                    int *n, ek_error *err);
+
 /* ---- the least recomputation ---- */
 
 /**

@@ -150,6 +150,7 @@ typedef struct search {
     const ek_device *device;
     ek_memory today;
     double today_ms;
+    bool relieves; /* is less recomputation looked for? */
     ek_error *err;
 } search;
 
@@ -207,13 +208,14 @@ static ek_status judge(const search *s, const ek__measure_kind *kind, ek__measur
     }
     status = step_time(t->job, &layers, s->device != NULL, &ms, s->err);
     t->out->step_change = ms / s->today_ms - 1;
-    if (!status && kind->makes_room && s->today.limit > 0 && recomputes(t->job))
+    if (!status && kind->makes_room && s->relieves && s->today.limit > 0 && recomputes(t->job))
         status = relieve(s, t, &layers);
     ek_layers_clear(&layers);
     return status;
 }
 
-static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_measure *out)
+/* @param changed  the job with the measure, to be cleared, where it is possible; NULL: not wanted */
+static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_measure *out, ek_job *changed)
 {
     ek_job copy;
     ek_status status = ek_job_copy(s->job, &copy, s->err);
@@ -231,7 +233,10 @@ static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_m
     status = kind->change(&t);
     if (!status && out->possible)
         status = judge(s, kind, &t);
-    ek_job_clear(&copy);
+    if (!status && changed && out->possible)
+        *changed = copy;
+    else
+        ek_job_clear(&copy);
     return status;
 }
 
@@ -272,7 +277,7 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
                              ek_error *err)
 {
     const ek_memory_options options = {.without_top = true};
-    search s = {.job = job, .device = device, .err = err};
+    search s = {.job = job, .device = device, .relieves = true, .err = err};
     ek_measure *found = ek__alloc(EK_MAX_MEASURES, sizeof *found);
     if (!found)
         return ek__no_memory(err);
@@ -286,7 +291,7 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
     for (const ek__measure_kind *kind = ek__measure_kinds; kind->name && !status; kind++) {
         ek_measure one;
         assert(n_found < EK_MAX_MEASURES);
-        status = try_measure(&s, kind, &one);
+        status = try_measure(&s, kind, &one, NULL);
         if (!status)
             insert(found, n_found++, &one);
     }
@@ -296,5 +301,156 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
     }
     ek_memory_clear(&s.today);
     free(found);
+    return status;
+}
+
+/* ---- one after the other ---- */
+
+typedef struct chain {
+    const ek__measure_kind *kind[EK_MAX_MEASURES];
+    int n;
+} chain;
+
+/* Cheap ones are taken together before other degrees are thought of. */
+static int class_of(const ek_measure *m)
+{
+    return m->effort <= 1 ? 0 : m->effort;
+}
+
+/* Is one the better one to go on with? See ek_memory_measures_to_fit(). */
+static bool goes_before(const ek_measure *a, const ek_measure *b)
+{
+    if (class_of(a) != class_of(b))
+        return class_of(a) < class_of(b);
+    if (a->fits != b->fits)
+        return a->fits;
+    if (a->effort != b->effort)
+        return a->effort < b->effort;
+    if (!a->fits)
+        return a->saved_mb > b->saved_mb;
+    if (isnan(a->step_change) || isnan(b->step_change)) /* no more than is needed costs least */
+        return a->saved_mb < b->saved_mb;
+    return a->step_change < b->step_change;
+}
+
+/* Put the best next measure into the job. @return *kind NULL where nothing saves enough */
+static ek_status take_next(search *s, ek_job *job, const ek__measure_kind **kind)
+{
+    ek_job with = {0};
+    ek_measure best = {.effort = 0};
+    ek_status status = EK_OK;
+    double least_mb = 0.1 * (largest_mb(&s->today) - (double)s->today.limit * 0x1p-20);
+    *kind = NULL;
+    for (const ek__measure_kind *k = ek__measure_kinds; k->name && !status; k++) {
+        ek_measure one;
+        ek_job changed;
+        status = try_measure(s, k, &one, &changed);
+        if (status || !one.possible)
+            continue;
+        if (one.saved_mb > least_mb && (!*kind || goes_before(&one, &best))) {
+            ek_job_clear(&with);
+            with = changed;
+            best = one;
+            *kind = k;
+        } else {
+            ek_job_clear(&changed);
+        }
+    }
+    if (!status && *kind) {
+        ek_job_clear(job);
+        *job = with;
+    } else {
+        ek_job_clear(&with);
+    }
+    return status;
+}
+
+/* Take measures until the job fits, or none saves enough. */
+static ek_status make_chain(search *s, const ek_job *job, chain *c)
+{
+    const ek_memory_options options = {.without_top = true};
+    ek_job now;
+    bool more = true;
+    ek_status status = ek_job_copy(job, &now, s->err);
+    if (status)
+        return status;
+    s->job = &now;
+    while (!status && more && c->n < EK_MAX_MEASURES) {
+        status = ek_memory_predict(&now, &options, &s->today, s->err);
+        if (status)
+            break;
+        const ek__measure_kind *kind = NULL;
+        if (!s->today.fits)
+            status = take_next(s, &now, &kind);
+        more = !status && kind;
+        if (more)
+            c->kind[c->n++] = kind;
+        ek_memory_clear(&s->today);
+    }
+    ek_job_clear(&now);
+    return status;
+}
+
+/* What the measures of a chain but one come to; without: -1 for all. */
+static ek_status follow(search *s, const ek_job *job, const chain *c, int without, ek_measure *out, int *n, bool *fits)
+{
+    const ek_memory_options options = {.without_top = true};
+    ek_job now;
+    ek_status status = ek_job_copy(job, &now, s->err);
+    if (status)
+        return status;
+    s->job = &now;
+    *n = 0;
+    *fits = false;
+    for (int i = 0; i < c->n && !status; i++) {
+        ek_job changed;
+        if (i == without)
+            continue;
+        status = ek_memory_predict(&now, &options, &s->today, s->err);
+        if (status)
+            break;
+        status = try_measure(s, c->kind[i], &out[*n], &changed);
+        ek_memory_clear(&s->today);
+        if (status || !out[*n].possible) /* it needed the one that is left out */
+            break;
+        ek_job_clear(&now);
+        now = changed;
+        *fits = out[(*n)++].fits;
+    }
+    ek_job_clear(&now);
+    return status;
+}
+
+/* Leave out what is not needed in the end. */
+static ek_status shorten(search *s, const ek_job *job, chain *c, ek_measure *out, int *n)
+{
+    bool fits;
+    ek_status status = follow(s, job, c, -1, out, n, &fits);
+    for (int i = 0; i < c->n && !status && fits;) {
+        bool still;
+        status = follow(s, job, c, i, out, n, &still);
+        if (!still) {
+            i++;
+            continue;
+        }
+        c->n--;
+        memmove(c->kind + i, c->kind + i + 1, (size_t)(c->n - i) * sizeof *c->kind);
+    }
+    return status ? status : follow(s, job, c, -1, out, n, &fits);
+}
+
+ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES],
+                                    int *n, ek_error *err)
+{
+    search s = {.job = job, .device = device, .err = err};
+    chain c = {.n = 0};
+    int n_taken = 0;
+    ek_status status = time_today(&s);
+    if (!status)
+        status = make_chain(&s, job, &c);
+    if (!status && c.n > 0)
+        status = shorten(&s, job, &c, out, &n_taken);
+    if (!status)
+        *n = n_taken;
     return status;
 }
