@@ -195,6 +195,15 @@ static bool move_limits(within *w, const ek_plan *plan, bool fits)
     return most > least && (!fits || recomputes_any(plan));
 }
 
+/* Lists that end within the layers that are recomputed whole do nothing. */
+static void leave_out_idle(ek_plan *plan)
+{
+    for (int c = 0; c < plan->n_stages * plan->n_chunks; c++) {
+        plan->select[c] = plan->select[c] > plan->full[c] ? plan->select[c] : 0;
+        plan->comm[c] = plan->comm[c] > plan->full[c] ? plan->comm[c] : 0;
+    }
+}
+
 /* A plan of the balancer, as it is and with the least recomputation of its layers. Takes it. @return whether other
  * limits may bring another one */
 static ek_status take_solved(within *w, ek_plan *plan, double ms, bool *again)
@@ -234,8 +243,10 @@ static ek_status balance_within(within *w, const ek_diagnose_options *options)
         double ms;
         status = solve(w->p, w->layers, w->wish, w->limit_mb, &search, &plan, &ms, w->err);
         again = false;
-        if (!status && plan.layers)
+        if (!status && plan.layers) {
+            leave_out_idle(&plan);
             status = take_solved(w, &plan, ms, &again);
+        }
         again = again && (same_shape || !w->found->plan.layers);
         search.time_limit /= 2;
     }
