@@ -177,6 +177,33 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
+/* A plan has one list for each kind; patterns with lists of their own are more than it can say. */
+static bool has_uneven_patterns(const ek_job *job)
+{
+    size_t size = (size_t)(job->plan.n_stages * job->plan.n_chunks) * sizeof(int);
+    for (int i = 0; i < job->n_patterns; i++) {
+        const ek_pattern *pattern = &job->pattern[i];
+        const int *list = pattern->kind == EK_PATTERN_SELECT ? job->plan.select
+                          : pattern->kind == EK_PATTERN_COMM ? job->plan.comm
+                                                             : pattern->layers;
+        if (memcmp(pattern->layers, list, size) != 0)
+            return true;
+    }
+    return false;
+}
+
+static ek_status tell_uneven_patterns(ek__diagnose *d, ek_error *err)
+{
+    if (!has_uneven_patterns(d->input->job))
+        return EK_OK;
+    return ek__bottleneck_note(
+        d,
+        "patterns of recompute_config have lists of their own: today's step is simulated as if "
+        "all of a kind had the longest list, so it may be shorter than is told; peaks are those of "
+        "the lists as they are",
+        err);
+}
+
 static ek_status look_at_plan(ek__diagnose *d, double cost_ns, int rank, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
@@ -256,6 +283,8 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
     if (p->there && p->memory_known) {
         if (!p->measured)
             status = modelled_cost(p, &cost, err);
+        if (!status)
+            status = tell_uneven_patterns(d, err);
         return status ? status : look_at_plan(d, cost, rank, err);
     }
     if (cost > 0 && cost >= ek__least_ns(d))

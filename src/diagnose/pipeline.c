@@ -876,6 +876,8 @@ static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, cons
                                   .n_micro_batches = wish->n_micro_batches / p->n_pieces,
                                   .n_pieces = p->n_pieces};
     ek_status status = emitter ? emitter->write(&emission, out, NULL, err) : EK_ERR_INPUT;
+    if (!status && framework == EK_MEGATRON && recomputes_any(&p->plan) && !recomputes_any(plan))
+        fputs("without --recompute-granularity, --recompute-method and --recompute-num-layers\n", out);
     if (status || wish->batch == 0)
         return status;
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE)

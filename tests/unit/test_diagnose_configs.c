@@ -303,6 +303,63 @@ static void a_printed_peak_is_that_of_the_file_with_the_setting(void **state)
     assert_true(n_checked > 10);
 }
 
+/* The script without the flags that a setting replaces, and with those of the setting. */
+static void put_script(const char *path, const char *setting, const char *name)
+{
+    static const char *const replaced[] = {"    --num-layers", "    --pipeline-model-parallel-size",
+                                           "    --recompute-"};
+    char out[16384] = "";
+    size_t n = 0, size;
+    char *text = slurp(path, &size);
+    const char *end_of_flags = strstr(setting, ")\n") ? strstr(setting, ")\n") + 2 : setting + strlen(setting);
+    assert_non_null(text);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        bool goes = false;
+        for (size_t i = 0; i < sizeof replaced / sizeof *replaced; i++)
+            goes = goes || strncmp(line, replaced[i], strlen(replaced[i])) == 0;
+        if (strncmp(line, "torchrun", 8) == 0)
+            n += (size_t)snprintf(out + n, sizeof out - n, "%.*s\n", (int)(end_of_flags - setting), setting);
+        if (!goes)
+            n += (size_t)snprintf(out + n, sizeof out - n, "%s\n", line);
+        if (strncmp(line, "torchrun", 8) == 0)
+            n += (size_t)snprintf(out + n, sizeof out - n, "    \"${PIPELINE_ARGS[@]}\" \\\n");
+    }
+    free(text);
+    put(name, out);
+}
+
+/* Limits from one that asks for recomputation to one that does not. */
+static void a_printed_peak_is_that_of_the_script_with_the_flags(void **state)
+{
+    (void)state;
+    char path[4096];
+    int n_checked = 0;
+    snprintf(path, sizeof path, "%s", source_path("examples/megatron_13b.sh"));
+    for (double limit_mb = 20000; limit_mb < 40000; limit_mb += 3000) {
+        ek_job job, with;
+        if (!read_config(path, limit_mb, &job))
+            fail_msg("%s cannot be read", path);
+        ek_diagnosis d = diagnose(&job, 1e-6, 0.2);
+        for (int i = 0; i < d.n_bottlenecks; i++) {
+            const ek_bottleneck *b = &d.bottleneck[i];
+            if (!(b->peak_mb > 0) || strncmp(b->setting, "PIPELINE_ARGS", 13) != 0)
+                continue;
+            put_script(path, b->setting, "script.sh");
+            if (!read_config(below("script.sh"), limit_mb, &with))
+                fail_msg("%s cannot be read with\n%s", path, b->setting);
+            if (fabs(largest_mb(&with) - b->peak_mb) >= 0.5)
+                fail_msg("%s within %.0f MB: said %.2f MB, is %.2f\n%s", b->id, limit_mb, b->peak_mb, largest_mb(&with),
+                         b->setting);
+            ek_job_clear(&with);
+            n_checked++;
+        }
+        ek_diagnosis_clear(&d);
+        ek_job_clear(&job);
+    }
+    print_message("# %d peaks of a script\n", n_checked);
+    assert_true(n_checked > 5);
+}
+
 /* ---- the balancer ---- */
 
 static double gain_of(const ek_diagnosis *d, const char *id)
@@ -346,7 +403,7 @@ static bool fits(const ek_job *job, const ek_plan *plan)
 }
 
 /* What `balance --from` does with the layers of `memory --layers-out`. @return false without a plan */
-static bool balance(const ek_job *job, balanced *out)
+static bool balance(const ek_job *job, double seconds, balanced *out)
 {
     ek_layers layers;
     ek_error err = {0};
@@ -360,8 +417,8 @@ static bool balance(const ek_job *job, balanced *out)
     ek_balance_options_init(&options);
     options.memory_limit_mb = job->limit_mb;
     options.gap = 1e-3;
-    options.time_limit = 0.3;
-    options.proof_limit = 0.05;
+    options.time_limit = seconds;
+    options.proof_limit = seconds / 4;
     out->today = simulated_ms(job, &layers, &shape);
     bool there = !ek_balance_arranged(&layers, job->schedule, &shape, &options, &order, &result, &err) &&
                  result.status != EK_BALANCE_INFEASIBLE && result.plan.layers;
@@ -375,29 +432,40 @@ static bool balance(const ek_job *job, balanced *out)
     return there;
 }
 
-/* Both searches are ended by the clock, so they may differ by a per cent of the step. A plan of the balancer may be
- * over the limit as it is predicted from the file, where its model of a layer is not exact; the diagnosis then finds
- * another one, or says that memory needs what is recomputed. */
+/* @return what the diagnosis is short of, as a share of the step */
+static double shortfall(const ek_job *job, double seconds, bool *there, bool *fits_too)
+{
+    balanced found;
+    *there = balance(job, seconds, &found);
+    *fits_too = *there && found.fits;
+    if (!*fits_too)
+        return 0;
+    ek_diagnosis d = diagnose(job, 1e-6, 2 * seconds);
+    int accumulation = job->parallel.pipeline == 1 ? job->parallel.n_accumulation : 1;
+    double gain = 1e3 * (gain_of(&d, "recompute") + gain_of(&d, "load-balance")) / accumulation;
+    ek_diagnosis_clear(&d);
+    return (found.today - found.step - gain) / found.today;
+}
+
+/* Both searches are ended by the clock, so they may differ by a per cent of the step, and by more on a busy machine,
+ * which more time mends. A plan of the balancer may be over the limit as it is predicted from the file, where its model
+ * of a layer is not exact; the diagnosis then finds another one, or says that memory needs what is recomputed. */
 static void recomputation_and_balance_bring_what_the_balancer_finds(void **state)
 {
     (void)state;
     int n_fit = 0, n_over = 0;
     for (int i = 0; i < n_configs; i++) {
         ek_job job;
-        balanced found;
+        bool there, fits_too;
+        double share = 1;
         if (!read_config(config[i], 0, &job))
             continue;
-        if (balance(&job, &found)) {
-            ek_diagnosis d = diagnose(&job, 1e-6, 0.6);
-            int accumulation = job.parallel.pipeline == 1 ? job.parallel.n_accumulation : 1;
-            double gain = 1e3 * (gain_of(&d, "recompute") + gain_of(&d, "load-balance")) / accumulation;
-            n_fit += found.fits;
-            n_over += !found.fits;
-            if (found.fits && gain < found.today - found.step - 1e-2 * found.today)
-                fail_msg("%s: the balancer gains %.2f of %.2f ms, the diagnosis %.2f", config[i],
-                         found.today - found.step, found.today, gain);
-            ek_diagnosis_clear(&d);
-        }
+        for (double seconds = 0.3; seconds < 10 && share > 0.01; seconds *= 3)
+            share = shortfall(&job, seconds, &there, &fits_too);
+        if (share > 0.01)
+            fail_msg("%s: the balancer gains %.1f %% of the step more than the diagnosis", config[i], 100 * share);
+        n_fit += fits_too;
+        n_over += there && !fits_too;
         ek_job_clear(&job);
     }
     print_message("# %d plans of the balancer fit as predicted from the file, %d do not\n", n_fit, n_over);
@@ -491,6 +559,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_printed_peak_is_that_of_the_file_with_the_setting),
+        cmocka_unit_test(a_printed_peak_is_that_of_the_script_with_the_flags),
         cmocka_unit_test(recomputation_and_balance_bring_what_the_balancer_finds),
         cmocka_unit_test(what_costs_a_step_is_told),
         cmocka_unit_test(a_job_over_its_limit_is_offered_cheap_measures_first),
