@@ -293,7 +293,7 @@ static void a_printed_peak_is_that_of_the_file_with_the_setting(void **state)
             ek_job job;
             if (!read_config(config[i], limit_mb, &job))
                 continue;
-            ek_diagnosis d = diagnose(&job, 1e-6, 0.2);
+            ek_diagnosis d = diagnose(&job, 1e-6, 0.05);
             check_peaks(config[i], &d, limit_mb, &n_checked);
             ek_diagnosis_clear(&d);
             ek_job_clear(&job);
@@ -339,7 +339,7 @@ static void a_printed_peak_is_that_of_the_script_with_the_flags(void **state)
         ek_job job, with;
         if (!read_config(path, limit_mb, &job))
             fail_msg("%s cannot be read", path);
-        ek_diagnosis d = diagnose(&job, 1e-6, 0.2);
+        ek_diagnosis d = diagnose(&job, 1e-6, 0.05);
         for (int i = 0; i < d.n_bottlenecks; i++) {
             const ek_bottleneck *b = &d.bottleneck[i];
             if (!(b->peak_mb > 0) || strncmp(b->setting, "PIPELINE_ARGS", 13) != 0)
@@ -460,7 +460,7 @@ static void recomputation_and_balance_bring_what_the_balancer_finds(void **state
         double share = 1;
         if (!read_config(config[i], 0, &job))
             continue;
-        for (double seconds = 0.3; seconds < 10 && share > 0.01; seconds *= 3)
+        for (double seconds = 0.1; seconds < 10 && share > 0.01; seconds *= 3)
             share = shortfall(&job, seconds, &there, &fits_too);
         if (share > 0.01)
             fail_msg("%s: the balancer gains %.1f %% of the step more than the diagnosis", config[i], 100 * share);
@@ -515,7 +515,7 @@ static void what_costs_a_step_is_told(void **state)
             ek_job_clear(&job);
             continue;
         }
-        ek_diagnosis d = diagnose(&job, 0, 0.1);
+        ek_diagnosis d = diagnose(&job, 0, 0.02);
         int p = job.plan.n_stages, v = job.plan.n_chunks, m = job.parallel.n_micro_batches;
         int accumulation = p == 1 ? job.parallel.n_accumulation : 1;
         if (recomputed_share(&job, &layers, 1e3 * d.step_seconds / accumulation) >= 0.01 && job.limit_mb > 0 &&
@@ -539,7 +539,7 @@ static void a_job_over_its_limit_is_offered_cheap_measures_first(void **state)
         if (!read_config(config[i], 0, &job))
             continue;
         job.limit_mb = 0.85 * largest_mb(&job);
-        ek_diagnosis d = diagnose(&job, 0, 0.05);
+        ek_diagnosis d = diagnose(&job, 0, 0.02);
         for (int k = 0; k < d.n_bottlenecks; k++) {
             const ek_bottleneck *b = &d.bottleneck[k];
             if (strcmp(b->id, "memory") != 0 || !strstr(b->title, "over"))
