@@ -75,6 +75,8 @@ typedef struct ek_bottleneck {
     ek_basis basis;       /**< of the gain */
     const char *rests_on; /**< a sentence: how the gain was worked out */
     const char *caution;  /**< what it may cost elsewhere (memory in MB, convergence); NULL */
+    double peak_mb;       /**< largest peak of a stage with the setting, as ek_memory_predict() has it of the job with
+                               it; 0: not predicted */
 } ek_bottleneck;
 
 /** What was not looked at. */

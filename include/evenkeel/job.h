@@ -262,6 +262,22 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
 ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err);
 void ek_job_clear(ek_job *job);
 
+/** Settings of a plan that go into a job's file. All borrowed. */
+typedef struct ek_job_change {
+    const ek_plan *plan;         /**< every layer of the job placed once; may have another number of chunks */
+    const ek_schedule *schedule; /**< for the plan's chunks; NULL: the job's */
+    int n_micro_batches, batch;  /**< 0: the job's */
+} ek_job_change;
+
+/**
+ * The job as it is once ek_train_apply() (or an emitter) has put a plan's settings into its file: every pattern of
+ * select_recompute gets the plan's list, every one of select_comm_recompute likewise, and the framework's usual
+ * patterns where there are none. What those settings say of memory and time is what is predicted from this job.
+ *
+ * @return EK_OK; EK_ERR_INPUT where the framework would not run it; EK_ERR_MEMORY. O(stages x chunks x patterns).
+ */
+ek_status ek_job_with(const ek_job *job, const ek_job_change *change, ek_job *out, ek_error *err);
+
 /**
  * Is the job one that the framework would run: degrees that divide heads and widths, every layer placed once,
  * micro-batches as its pipeline wants them, experts that divide? Readers have called it; who changes a job by hand

@@ -148,13 +148,19 @@ void ek_memory_course_clear(ek_memory_course *course);
 /** A change of settings and what it is predicted to bring. */
 typedef struct ek_measure {
     char name[96];      /**< "recompute SiLU and Mul in every layer" */
-    char setting[1024]; /**< to paste: "recompute_config.recompute: True" */
+    char setting[4096]; /**< to paste: "recompute_config.recompute: True" */
     bool possible;      /**< false: `why` says what stands against it */
     char why[160];
     double saved_mb;    /**< of the largest actual peak: before minus after; may be negative */
     double after_mb;    /**< the largest actual peak with it */
     bool fits;          /**< with it, and nothing else changed */
     double step_change; /**< step time with it over today's, minus 1; NAN when not known. Modelled: see ek_cost */
+    int effort;         /**< what it takes: 0 a switch, 1 other lists or another split of the layers, 2 another schedule
+                             or micro-batch, 3 other degrees, 4 sequences cut that are not long */
+    /** Where it makes room and the job recomputes: the setting with the lists of the least recomputation that then
+     * fits, to paste; empty where that is no less, or was not looked for. */
+    char relieved[4096];
+    double relieved_change, relieved_mb; /**< as step_change and after_mb, with these lists too; NAN without them */
 } ek_measure;
 
 enum { EK_MAX_MEASURES = 32 };
@@ -170,6 +176,43 @@ struct ek_device;
  */
 ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES], int *n,
                              ek_error *err);
+
+/**
+ * Measures one after the other until the job fits, cheap ones first: switches and other lists or splits (effort 0 and
+ * 1) before the others, in order of effort; of those that make it fit the one with the shortest step, while none does
+ * the one that saves most, a tenth of what is missing at least. What is not needed in the end is left out again.
+ *
+ * @param out  [EK_MAX_MEASURES] in the order they are taken. after_mb is with all before it too, saved_mb from the one
+ *             before, step_change over today
+ * @param n    out: how many; 0 where the job fits, or no limit is known. The last one fits, or nothing more saves
+ * @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY. As long as ek_memory_measures() for each
+ *         of them.
+ */
+ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES],
+                                    int *n, ek_error *err);
+
+/* ---- the least recomputation ---- */
+
+/**
+ * The shortest backward passes that memory admits with the layers where they are: for each stage, of two kinds of
+ * recomputation at a time (the first k layers of one, the others of the other kind) the least k with which
+ * ek_memory_predict() of the job with that plan (ek_job_with()) keeps the limit, by bisection; of all pairs the one
+ * with the shortest time. Two kinds are what the relaxed problem (one memory limit, one number of layers) has in its
+ * optimum. A stage's chunks take k from the first on. Where a framework takes one rule for all chunks (Megatron), or
+ * stages share chunks, all stages have the same k.
+ *
+ * @param change  its plan says where the layers are, in its schedule and with its micro-batches; its lists are not read
+ * @param layers  backward times by kind, and which kinds there are
+ * @param plan    out: the plan, ek_plan_clear() frees it; empty when no recomputation keeps the limit
+ * @param peak_mb out: its largest actual peak; NAN when empty
+ * @return EK_OK, EK_ERR_MEMORY. At most 9 log2(layers of a stage) predictions.
+ */
+ek_status ek_memory_least_recompute(const ek_job *job, const ek_job_change *change, const ek_layers *layers,
+                                    double limit_mb, ek_plan *plan, double *peak_mb, ek_error *err);
+
+/** Largest actual peak of every stage of a job with a plan's settings, MB, [n_stages], INFINITY throughout where the
+ *  framework would not run it. @return EK_OK, EK_ERR_MEMORY */
+ek_status ek_memory_peaks_with(const ek_job *job, const ek_job_change *change, double *peak_mb, ek_error *err);
 
 /* ---- calibration ---- */
 

@@ -36,6 +36,7 @@ typedef struct ek__diagnose {
     ek_train_log_summary log; /**< n 0, times NAN: no log with times */
     ek__measured measured;    /**< run NULL: no trace with time in it */
     ek__pipeline pipeline;    /**< there false: no plan, or no times for it */
+    const char *below;        /**< "recompute 0.6 %, bubble 0.2 %": found, but under the least share; NULL */
 } ek__diagnose;
 
 typedef ek_status ek__bottleneck(ek__diagnose *d, ek_error *err);
@@ -48,6 +49,9 @@ EK__BOTTLENECK_LIST(EK__BOTTLENECK_DECLARE)
 ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_error *err);
 /** Add a piece of evidence; more than EK_MAX_EVIDENCE are left out. `text` NULL: EK_ERR_MEMORY. */
 ek_status ek__bottleneck_show(ek_bottleneck *bottleneck, ek_evidence evidence, ek_error *err);
+/** Something was found that is under the least share; a note at the end lists these. Shares under 0.05 % are not told.
+ */
+ek_status ek__bottleneck_below(ek__diagnose *d, const char *id, double share, ek_error *err);
 /** Something could not be looked at. */
 ek_status ek__bottleneck_needs(ek__diagnose *d, const char *what, const char *needs, const char *how, ek_error *err);
 /** Something that was given could not be used. `text` NULL: EK_ERR_MEMORY. */

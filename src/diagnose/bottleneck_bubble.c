@@ -1,10 +1,12 @@
-/* Bubbles that even equal stages have: the simulated step of the balanced plan less that of the balanced plan with more
- * chunks per stage, or with half the micro-batch and twice as many of them. Where neither is possible, more
- * micro-batches of today's size are what is left; the global batch then grows, which is another training, so what that
- * brings for as many sequences is told but no gain is claimed. More chunks than eight are not tried: transfers grow
- * with them. */
+/* Bubbles that even equal stages have: the idle share of the schedule's own order, simulated with equal chunks and the
+ * layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form. The gain is the simulated step of the
+ * balanced plan less that of the balanced plan with more chunks per stage, or with half the micro-batch and twice as
+ * many of them. Where neither is possible, more micro-batches of today's size are what is left; the global batch then
+ * grows, which is another training, so what that brings for as many sequences is told but no gain is claimed. More
+ * chunks than eight are not tried: transfers grow with them. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "diagnose/bottleneck.h"
@@ -12,22 +14,69 @@
 enum { MOST_CHUNKS = 8 };
 
 typedef struct candidate {
-    ek_plan plan;
-    const ek_schedule *schedule;
-    int n_chunks, n_micro_batches;
+    ek__planned found;
+    ek__wish wish;
     double ms;          /* for as many sequences as today */
     bool halves, grows; /* the micro-batch is halved; the global batch grows */
 } candidate;
 
 static void keep_better(candidate *best, candidate *one, double least)
 {
-    if (one->plan.layers && one->ms < best->ms - least) {
-        ek_plan_clear(&best->plan);
+    if (one->found.plan.layers && one->ms < best->ms - least) {
+        ek_plan_clear(&best->found.plan);
         *best = *one;
-        one->plan = (ek_plan){0};
+        one->found.plan = (ek_plan){0};
     }
-    ek_plan_clear(&one->plan);
+    ek_plan_clear(&one->found.plan);
 }
+
+/* ---- the share ---- */
+
+/* Mean times of a layer in the plan, with what it recomputes. */
+static ek_chunk_cost mean_cost(const ek__pipeline *p, ek_chunk_cost *cost)
+{
+    ek_chunk_cost sum = {0};
+    ek_plan_costs(&p->plan, &p->layers, p->schedule->placement, cost);
+    for (int c = 0; c < p->plan.n_stages * p->plan.n_chunks; c++) {
+        sum.forward_time += cost[c].forward_time;
+        sum.backward_time += cost[c].backward_time;
+        sum.weight_time += cost[c].weight_time;
+    }
+    return sum;
+}
+
+/* What each stage idles of a step when all chunks take the same time; NAN where the schedule has no order. */
+static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
+{
+    const ek_shape shape = {p->plan.n_stages, p->plan.n_chunks, p->n_micro_batches, p->n_pieces};
+    int n = p->plan.n_stages * p->plan.n_chunks;
+    ek_order *order = NULL;
+    ek_error why = {0};
+    *share = NAN;
+    ek_chunk_cost *cost = ek__alloc((size_t)n, sizeof *cost);
+    if (!cost)
+        return ek__no_memory(err);
+    ek_chunk_cost mean = mean_cost(p, cost);
+    ek_status status = ek_order_new(p->schedule, &shape, &order, &why);
+    double *scratch = status ? NULL : ek__alloc(ek_order_scratch_size(order), sizeof *scratch);
+    if (!status && !scratch)
+        status = ek__no_memory(&why);
+    if (!status) {
+        for (int c = 0; c < n; c++)
+            cost[c] = mean;
+        double busy = (double)p->n_micro_batches * p->plan.n_chunks * (mean.forward_time + mean.backward_time),
+               step = ek_order_step_time(order, cost, NULL, scratch);
+        *share = fmax(0, 1 - busy / step);
+    }
+    ek_order_free(order);
+    free(scratch);
+    free(cost);
+    if (status && status != EK_ERR_INPUT && err)
+        *err = why;
+    return status == EK_ERR_INPUT ? EK_OK : status;
+}
+
+/* ---- other shapes ---- */
 
 static void scale_times(ek_layer *layer, double factor)
 {
@@ -70,11 +119,11 @@ static ek_status try_chunks(const ek__diagnose *d, ek_layers *layers, candidate 
     ek_status status = EK_OK;
     const double least = 1e-3 * p->best_ms; /* more chunks cost transfers and memory: not for nothing */
     for (int v = p->plan.n_chunks + 1; v <= MOST_CHUNKS && v * p->plan.n_stages <= layers->n_layers && !status; v++) {
-        candidate one = {.schedule = ek_schedule_default(v, 0), .n_chunks = v, .n_micro_batches = p->n_micro_batches};
+        candidate one = {.wish = {ek_schedule_default(v, 0), v, p->n_micro_batches, 0}};
         if (layers->n_layers % (v * p->plan.n_stages) != 0 || p->n_micro_batches % p->plan.n_stages != 0)
             continue;
-        status = ek__pipeline_balance(p, layers, one.schedule, v, one.n_micro_batches, NULL,
-                                      p->memory_known ? p->limit_mb : 1e9, d->options, &one.plan, &one.ms, err);
+        status = ek__pipeline_balance(p, layers, &one.wish, d->options, &one.found, err);
+        one.ms = one.found.ms;
         keep_better(best, &one, least);
     }
     return status;
@@ -83,22 +132,19 @@ static ek_status try_chunks(const ek__diagnose *d, ek_layers *layers, candidate 
 static ek_status try_micro_batches(const ek__diagnose *d, ek_layers *layers, candidate *best, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
-    bool halves = d->input->job && d->input->job->parallel.batch % 2 == 0;
-    candidate one = {.schedule = p->schedule,
-                     .n_chunks = p->plan.n_chunks,
-                     .n_micro_batches = 2 * p->n_micro_batches,
+    int batch = d->input->job ? d->input->job->parallel.batch : 1;
+    bool halves = batch % 2 == 0;
+    candidate one = {.wish = {p->schedule, p->plan.n_chunks, 2 * p->n_micro_batches, halves ? batch / 2 : 0},
                      .halves = halves,
                      .grows = !halves};
-    if (one.n_micro_batches > EK_MAX_MICRO_BATCHES || (!halves && best->plan.layers))
+    if (one.wish.n_micro_batches > EK_MAX_MICRO_BATCHES || (!halves && best->found.plan.layers))
         return EK_OK;
     if (halves)
         scale_layers(layers, 0.5);
-    ek_status status = ek__pipeline_balance(p, layers, one.schedule, one.n_chunks, one.n_micro_batches, NULL,
-                                            p->memory_known ? p->limit_mb : 1e9, d->options, &one.plan, &one.ms, err);
+    ek_status status = ek__pipeline_balance(p, layers, &one.wish, d->options, &one.found, err);
     if (halves)
         scale_layers(layers, 2);
-    else
-        one.ms /= 2;
+    one.ms = one.found.ms / (halves ? 1 : 2);
     keep_better(best, &one, 0);
     return status;
 }
@@ -110,59 +156,53 @@ static const char *change_of(const ek__diagnose *d, const candidate *c)
     struct ek__pool *pool = d->out->pool;
     if (c->halves)
         return ek__pool_format(pool, "Halve the micro-batch and double their number to %d; the global batch stays.",
-                               c->n_micro_batches);
+                               c->wish.n_micro_batches);
     if (c->grows)
         return ek__pool_format(pool, "Use %d micro-batches a step; the global batch doubles with them.",
-                               c->n_micro_batches);
-    return ek__pool_format(pool, "Interleave: %d chunks per stage instead of %d.", c->n_chunks,
+                               c->wish.n_micro_batches);
+    return ek__pool_format(pool, "Interleave: %d chunks per stage instead of %d.", c->wish.n_chunks,
                            d->pipeline.plan.n_chunks);
 }
 
-static const char *setting_of(const ek__diagnose *d, const candidate *c)
+static const char *caution_of(const ek__diagnose *d, const candidate *c, double gain)
 {
-    const ek__pipeline *p = &d->pipeline;
-    ek_framework framework = ek__framework_of(d);
-    bool mindspore = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
-    if (c->n_chunks != p->plan.n_chunks)
-        return ek__pipeline_settings(p, &c->plan, c->schedule, c->n_micro_batches, framework, d->out->pool);
-    if (mindspore)
-        return ek__pool_format(d->out->pool, "parallel_config.micro_batch_num: %d%s", c->n_micro_batches,
-                               c->halves ? "\nrunner_config.batch_size: half of today's" : "");
-    return c->halves ? "--micro-batch-size: half of today's" : "--global-batch-size: twice today's";
+    struct ek__pool *pool = d->out->pool;
+    const char *peak = d->pipeline.memory_known ? ek__pipeline_peak(&d->pipeline, c->found.peak_mb, pool)
+                                                : "no memory limit is known, see `evenkeel memory`";
+    if (!peak)
+        return NULL;
+    if (c->grows)
+        return ek__pool_format(pool,
+                               "The global batch is a setting of the training itself, so this is no gain of the same "
+                               "training; for as many sequences it would be %.1f %%; %s.",
+                               100e9 * gain / d->step_ns, peak);
+    if (c->halves)
+        return ek__pool_format(pool, "Operators of half the size are less efficient, which is not counted; %s.", peak);
+    return ek__pool_format(pool, "More chunks hold more activations and send more between stages; %s.", peak);
 }
 
-static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, ek_error *err)
+static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, double share, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
     double gain = (today_ms - c->ms) / 1e3;
     ek_bottleneck b = {.id = "bubble",
                        .topic = EK_TOPIC_BUBBLE,
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
-                       .gain_seconds = c->grows ? NAN : gain}; /* of the same training */
-    double work = (double)p->n_micro_batches * p->plan.n_chunks,
-           share = (p->plan.n_stages - 1) / (work + p->plan.n_stages - 1);
-    b.cost_seconds = share * today_ms / 1e3;
-    /* Of the measured step, where there is one: the line below gives the same share. */
-    double whole = d->out->step_seconds > 0 ? d->out->step_seconds : today_ms / 1e3;
+                       .cost_seconds = share * d->step_ns / 1e9,
+                       .gain_seconds = c->grows ? NAN : gain, /* of the same training */
+                       .peak_mb = c->found.peak_mb};
     b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step even with equal stages.",
-                              100 * b.cost_seconds / whole);
-    b.setting = setting_of(d, c);
+                              100 * share);
+    b.setting = ek__pipeline_settings(p, &c->found.plan, &c->wish, ek__framework_of(d), d->out->pool);
     b.change = change_of(d, c);
     b.rests_on = p->measured
                      ? "simulated steps of balanced plans with the layers' measured times, today's number of "
-                       "chunks and micro-batches against these"
+                       "chunks and micro-batches against these; the share is that of the schedule with equal stages"
                      : "simulated steps of balanced plans with times modelled for the device, today's number of "
-                       "chunks and micro-batches against these";
-    b.caution = c->grows    ? ek__pool_format(d->out->pool,
-                                              "The global batch is a setting of the training itself, so this is no gain "
-                                                 "of the same training; for as many sequences it would be %.1f %%.",
-                                              100e9 * gain / d->step_ns)
-                : c->halves ? "Operators of half the size are less efficient, which is not counted."
-                : p->memory_known
-                    ? "More chunks hold more activations and send more between stages; the plan is within the limit by "
-                      "the layers' predicted memory."
-                    : "More chunks hold more activations and send more between stages; no memory limit is known, see "
-                      "`evenkeel memory`.";
+                       "chunks and micro-batches against these; the share is that of the schedule with equal stages";
+    b.caution = caution_of(d, c, gain);
+    if (!b.caution)
+        return ek__no_memory(err);
     ek_status status = ek__bottleneck_show(
         &b,
         (ek_evidence){ek__pool_format(d->out->pool,
@@ -175,26 +215,48 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, ek_er
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
+/* Nothing makes them smaller: what they cost is told all the same. */
+static ek_status add_alone(ek__diagnose *d, double share, ek_error *err)
+{
+    const ek__pipeline *p = &d->pipeline;
+    return share >= d->options->least_share
+               ? ek__bottleneck_note(
+                     d,
+                     ek__pool_format(
+                         d->out->pool,
+                         "the pipeline's bubbles take %.1f %% of a step even with equal stages (%d stages, "
+                         "%d chunk%s each, %d micro-batches); neither more chunks nor smaller micro-batches "
+                         "%s a shorter step",
+                         100 * share, p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
+                         p->n_micro_batches, p->memory_known ? "within the memory limit simulate to" : "simulate to"),
+                     err)
+               : EK_OK;
+}
+
 ek_status ek__bottleneck_bubble(ek__diagnose *d, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
     if (!p->there)
         return ek__bottleneck_needs(d, "bubbles of the pipeline", "layers' times and the plan", ek__how_to_times(d),
                                     err);
-    double today = fmin(p->as_it_is_ms, p->best_ms);
-    if (p->plan.n_stages < 2 || !p->best.layers || !(today > 0))
+    double today = fmin(p->as_it_is_ms, p->best_ms), share;
+    if (p->plan.n_stages < 2)
         return EK_OK;
+    ek_status status = idle_share(p, &share, err);
+    if (status || isnan(share) || !p->best.layers || !(today > 0))
+        return status ? status : add_alone(d, share, err);
     candidate best = {.ms = today};
     ek_layers layers;
-    ek_status status = searched_layers(p, &layers, err);
+    status = searched_layers(p, &layers, err);
     if (status)
         return status;
     status = try_chunks(d, &layers, &best, err);
     if (!status)
         status = try_micro_batches(d, &layers, &best, err);
-    if (!status && best.plan.layers && today - best.ms > 0)
-        status = add(d, &best, today, err);
-    ek_plan_clear(&best.plan);
+    if (!status)
+        status =
+            best.found.plan.layers && today - best.ms > 0 ? add(d, &best, today, share, err) : add_alone(d, share, err);
+    ek_plan_clear(&best.found.plan);
     ek_layers_clear(&layers);
     return status;
 }

@@ -40,6 +40,12 @@ static void fill_setting(const ek__diagnose *d, const ek_trace_rank *rank, ek_bo
     b->caution = "Worker processes and read-ahead take memory of the host.";
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE) {
         int data = d->input->job ? d->input->job->parallel.data : 0;
+        if (data == 1) {
+            b->setting = "train_dataset.num_parallel_workers: 16\ntrain_dataset.prefetch_size: 2";
+            b->change = "Raise the number of workers; leave attention_mask out of the stored dataset and make it while "
+                        "reading. With one data-parallel rank every device needs the whole batch.";
+            return;
+        }
         b->setting = data > 0
                          ? ek__pool_format(d->out->pool,
                                            "parallel.full_batch: False\nparallel.dataset_strategy: [[%d, 1], [%d, 1]]\n"

@@ -39,18 +39,24 @@ ek_status ek__bottleneck_load_balance(ek__diagnose *d, ek_error *err)
                        .topic = EK_TOPIC_BALANCE,
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
                        .cost_seconds = gain,
-                       .gain_seconds = gain};
+                       .gain_seconds = gain,
+                       .peak_mb = p->best_peak_mb};
+    const ek__wish today = ek__pipeline_today(p);
     b.title = ek__pool_format(d->out->pool, "The stages are not balanced: %.2f ms of a step, %.1f %%.", gain * 1e3,
                               100e9 * gain / d->step_ns);
-    b.setting = ek__pipeline_settings(p, &p->best, p->schedule, p->n_micro_batches, ek__framework_of(d), d->out->pool);
+    b.setting = ek__pipeline_settings(p, &p->best, &today, ek__framework_of(d), d->out->pool);
     b.change = "Move layers between the stages.";
     b.rests_on = p->measured ? "the simulated step of today's split less that of the best split found, both with the "
                                "layers' measured times"
                              : "the simulated step of today's split less that of the best split found, both with times "
                                "modelled for the device";
-    b.caution = p->memory_known ? NULL
-                                : "No memory limit is known, so the plan may not fit: give the training YAML, or see "
-                                  "`evenkeel memory`.";
+    const char *peak = p->memory_known
+                           ? ek__pipeline_peak(p, p->best_peak_mb, d->out->pool)
+                           : "no memory limit is known, so the plan may not fit: give the training YAML, or "
+                             "see `evenkeel memory`";
+    b.caution = peak ? ek__pool_format(d->out->pool, "%c%s.", peak[0] - 'a' + 'A', peak + 1) : NULL;
+    if (!b.caution)
+        return ek__no_memory(err);
     ek_status status = ek__bottleneck_show(
         &b,
         (ek_evidence){ek__pool_format(d->out->pool, "simulated step %.2f ms with today's split, %.2f ms balanced",

@@ -1,7 +1,7 @@
 /* Memory: peaks over the limit or within a few per cent of it, from the logs of a dry run, else as predicted from the
  * settings; and memory that is reserved but not used. None of it is time, so no gain is claimed, but a run over its
  * limit cannot work, which is why that stands before everything else. What to do about it are the measures that
- * `evenkeel memory` predicts, those first that fit at the least cost. */
+ * `evenkeel memory` predicts, one after the other until it fits: switches and other lists first, other degrees last. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static double limit_of(const ek_run_input *in)
     return in->device && in->device->memory_gib > 0 ? in->device->memory_gib * 1024 : NAN;
 }
 
-/* The measure that fits and costs least time; of unknown cost, the one that saves most. */
+/* A switch before another plan, another plan before other degrees; then the one that costs least time. */
 static const ek_measure *best_measure(const ek_measure *list, int n)
 {
     const ek_measure *best = NULL;
@@ -70,31 +70,91 @@ static const ek_measure *best_measure(const ek_measure *list, int n)
         const ek_measure *m = &list[i];
         if (!m->possible || !(m->saved_mb > 0))
             continue;
-        if (!best || (m->fits && !best->fits) || (m->fits == best->fits && m->step_change < best->step_change))
+        if (!best || m->effort < best->effort || (m->effort == best->effort && m->step_change < best->step_change))
             best = m;
     }
     return best;
 }
 
-static ek_status fill_measure(const ek__diagnose *d, ek_bottleneck *b, ek_error *err)
+/* A job that fits, near the limit: the cheapest measure that makes room. */
+static ek_status find_room(const ek__diagnose *d, ek_measure *list, int *n, ek_error *err)
+{
+    ek_status status = ek_memory_measures(d->input->job, d->input->device, list, n, err);
+    const ek_measure *best = status ? NULL : best_measure(list, *n);
+    if (best)
+        list[0] = *best;
+    *n = best != NULL;
+    return status;
+}
+
+/* "share the embedding table too, then move a layer ... (3 times)" and the settings; where one is taken again its last
+ * setting holds. */
+static void say_measures(const ek__diagnose *d, const ek_measure *list, int n, double limit, ek_bottleneck *b)
+{
+    struct ek__pool *pool = d->out->pool;
+    const ek_measure *last = &list[n - 1];
+    const char *names = "";
+    b->setting = "";
+    for (int i = 0, times = 1; i < n && names && b->setting; i++, times++) {
+        if (i + 1 < n && strcmp(list[i].name, list[i + 1].name) == 0)
+            continue;
+        names = ek__pool_format(pool, "%s%s%s", names, *names ? ", then " : "", list[i].name);
+        if (names && times > 1)
+            names = ek__pool_format(pool, "%s (%d times)", names, times);
+        b->setting = ek__pool_format(pool, "%s%s%s", b->setting, *b->setting ? "\n" : "", list[i].setting);
+        times = 0;
+    }
+    b->peak_mb = last->after_mb;
+    b->change =
+        names
+            ? ek__pool_format(pool, "%c%s%s.", names[0] - 'a' + 'A', names + 1,
+                              last->after_mb > limit ? "; that is not enough yet, and no other measure saves much" : "")
+            : NULL;
+    b->caution =
+        isnan(last->step_change)
+            ? ek__pool_format(pool, "The largest peak is predicted to become %.0f MB of %.0f.", last->after_mb, limit)
+            : ek__pool_format(pool,
+                              "The largest peak is predicted to become %.0f MB of %.0f, and the modelled step "
+                              "%.1f %% %s.",
+                              last->after_mb, limit, 100 * fabs(last->step_change),
+                              last->step_change < 0 ? "shorter" : "longer");
+}
+
+/* Layers and recomputation spread anew: the shortest step of all measures that touch nothing else. */
+static void say_plan(const ek__diagnose *d, ek_bottleneck *b)
+{
+    const ek__pipeline *p = &d->pipeline;
+    const ek__wish today = ek__pipeline_today(p);
+    b->setting = ek__pipeline_settings(p, &p->best, &today, ek__framework_of(d), d->out->pool);
+    b->peak_mb = p->best_peak_mb;
+    b->change = "Spread the layers and their recomputation over the stages anew.";
+    b->caution = ek__pool_format(d->out->pool,
+                                 "The largest peak is predicted to become %.0f MB of %.0f, and the modelled step %.1f "
+                                 "%% %s.",
+                                 p->best_peak_mb, p->limit_mb, 100 * fabs(p->best_ms / p->today_ms - 1),
+                                 p->best_ms < p->today_ms ? "shorter" : "longer");
+}
+
+static ek_status fill_measure(const ek__diagnose *d, bool over, double limit, ek_bottleneck *b, ek_error *err)
 {
     b->setting = "recompute_config, parallel_config";
     b->change = "Give the training YAML, so that `evenkeel memory` predicts what each measure saves.";
     if (!d->input->job)
         return EK_OK;
+    b->change = "No measure that is known here saves memory; it takes more devices, or a smaller model.";
     ek_measure *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
     int n = 0;
     if (!list)
         return ek__no_memory(err);
     ek_error why = {0};
-    ek_status status = ek_memory_measures(d->input->job, d->input->device, list, &n, &why);
-    const ek_measure *best = status ? NULL : best_measure(list, n);
-    if (best) {
-        b->setting = ek__pool_format(d->out->pool, "%s", best->setting);
-        b->change =
-            ek__pool_format(d->out->pool, "%s: saves %.0f MB of the largest peak, which is then %.0f MB%s.", best->name,
-                            best->saved_mb, best->after_mb, best->fits ? "" : "; one measure alone is not enough");
-    }
+    ek_status status = over ? ek_memory_measures_to_fit(d->input->job, d->input->device, list, &n, &why) : EK_OK;
+    if (!status && n == 0) /* a dry run may show more than is predicted */
+        status = find_room(d, list, &n, &why);
+    bool by_switch = n == 1 && list[0].effort == 0 && list[0].fits;
+    if (!status && over && d->pipeline.best.layers && d->pipeline.memory_known && !by_switch)
+        say_plan(d, b);
+    else if (!status && n > 0)
+        say_measures(d, list, n, limit, b);
     free(list);
     if (status == EK_ERR_MEMORY) {
         if (err)
@@ -127,7 +187,7 @@ static ek_status add_peak(ek__diagnose *d, const peak *p, double limit, ek_error
                                           NULL, -1},
                             err);
     if (!status)
-        status = fill_measure(d, &b, err);
+        status = fill_measure(d, over, limit, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 

@@ -1,7 +1,8 @@
-/* Recomputation that memory does not ask for: the simulated step of today's plan less that of the best recomputation of
- * the same layers within the memory limit, whose peak is predicted again from the settings. Where memory is not known
- * the cost is told and the gain is not. What a graph shows to be recomputed without effect keeps memory that others
- * must make up for; that is told without a gain. Not handled: memory that only the running job knows of. */
+/* Recomputation that memory does not ask for: the simulated step of today's plan less that of the least recomputation
+ * of the same layers within the memory limit, whose peak is predicted from the settings. Where that brings nothing, its
+ * cost is told all the same, with why, and with the measure that makes room for less. Where memory is not known the
+ * cost is told and the gain is not. What a graph shows to be recomputed without effect keeps memory that others must
+ * make up for; that is told without a gain. Not handled: memory that only the running job knows of. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,46 +21,23 @@ static double most_recomputing(const ek__measured *m, int *rank)
     return most;
 }
 
-static void modelled_cost(const ek__pipeline *p, double *ms)
+/* Of the stage with most of it. */
+static ek_status modelled_cost(const ek__pipeline *p, double *ns, ek_error *err)
 {
+    ek_chunk_cost *cost = ek__alloc((size_t)(p->plan.n_stages * p->plan.n_chunks), sizeof *cost);
     double most = 0;
+    if (!cost)
+        return ek__no_memory(err);
+    ek_plan_costs(&p->plan, &p->layers, p->schedule->placement, cost);
     for (int s = 0; s < p->plan.n_stages; s++) {
         double sum = 0;
-        for (int i = 0; i < p->plan.n_chunks; i++) {
-            ek_chunk_mix mix = ek_plan_mix(&p->plan, i, s);
-            for (int k = 1; k < EK_N_RECOMPUTE; k++)
-                sum += mix.n[k] * (p->layers.body[0].backward_time[k] - p->layers.body[0].backward_time[0]);
-        }
+        for (int i = 0; i < p->plan.n_chunks; i++)
+            sum += cost[i * p->plan.n_stages + s].recompute_time;
         most = fmax(most, sum);
     }
-    *ms = most * p->n_micro_batches * p->n_accumulation;
-}
-
-/* Largest peak of the job with a plan, MB; NAN where it cannot be predicted. */
-static ek_status peak_of(const ek_job *job, const ek_plan *plan, double *mb, ek_error *err)
-{
-    static const ek_memory_options options = {.without_top = true};
-    ek_job copy;
-    ek_memory memory = {0};
-    ek_error why = {0};
-    *mb = NAN;
-    ek_status status = ek_job_copy(job, &copy, err);
-    if (status)
-        return status;
-    ek_plan_clear(&copy.plan);
-    status = ek_plan_copy(plan, &copy.plan, &why);
-    if (!status)
-        status = ek_memory_predict(&copy, &options, &memory, &why);
-    if (!status) {
-        *mb = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
-        ek_memory_clear(&memory);
-    }
-    ek_job_clear(&copy);
-    if (status == EK_ERR_INPUT)
-        return EK_OK;
-    if (status && err)
-        *err = why;
-    return status;
+    free(cost);
+    *ns = most * p->n_micro_batches * p->n_accumulation * 1e6;
+    return EK_OK;
 }
 
 /* ---- findings ---- */
@@ -76,14 +54,14 @@ static ek_status show_cost(const ek__diagnose *d, double cost_ns, int rank, ek_b
                                err);
 }
 
-static ek_status show_room(const ek__diagnose *d, double peak_mb, ek_bottleneck *b, ek_error *err)
+static ek_status show_room(const ek__diagnose *d, ek_bottleneck *b, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
     return ek__bottleneck_show(
         b,
         (ek_evidence){ek__pool_format(d->out->pool,
                                       "with less recomputation the largest peak is predicted at %.0f MB of %.0f",
-                                      peak_mb, p->limit_mb),
+                                      p->kept_peak_mb, p->limit_mb),
                       d->input->job->path, NULL, -1},
         err);
 }
@@ -91,35 +69,150 @@ static ek_status show_room(const ek__diagnose *d, double peak_mb, ek_bottleneck 
 static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
-    double gain = (p->today_ms - p->kept_layers_ms) / 1e3, peak = NAN;
-    if (!(gain > 0))
-        return EK_OK;
-    ek_status status = peak_of(d->input->job, &p->kept_layers, &peak, err);
-    if (status || !(peak <= p->limit_mb)) /* the layers' memory is a model of the model */
-        return status;
+    const ek__wish today = ek__pipeline_today(p);
+    double gain = (p->today_ms - p->kept_layers_ms) / 1e3;
     ek_bottleneck b = {.id = "recompute",
                        .topic = EK_TOPIC_MEMORY,
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
                        .cost_seconds = cost_ns / 1e9,
-                       .gain_seconds = gain};
+                       .gain_seconds = gain,
+                       .peak_mb = p->kept_peak_mb};
     b.title =
         ek__pool_format(d->out->pool, "Recomputation that memory has room to leave out: %.2f ms of a step, %.1f %%.",
                         gain * 1e3, 100e9 * gain / d->step_ns);
-    b.setting =
-        ek__pipeline_settings(p, &p->kept_layers, p->schedule, p->n_micro_batches, ek__framework_of(d), d->out->pool);
+    b.setting = ek__pipeline_settings(p, &p->kept_layers, &today, ek__framework_of(d), d->out->pool);
     b.change = "Recompute fewer layers, as far as the memory limit admits.";
     b.rests_on = p->measured ? "the simulated step of today's plan less that of the plan with less recomputation, with "
                                "measured times of the layers; memory as predicted from the settings"
                              : "the simulated step of today's plan less that of the plan with less recomputation, with "
                                "times modelled for the device; memory as predicted from the settings";
-    b.caution =
-        ek__pool_format(d->out->pool, "The largest peak is predicted to become %.0f MB of %.0f.", peak, p->limit_mb);
+    const char *peak = ek__pipeline_peak(p, p->kept_peak_mb, d->out->pool);
+    b.caution = peak ? ek__pool_format(d->out->pool, "%c%s.", peak[0] - 'a' + 'A', peak + 1) : NULL;
     if (!b.caution)
         return ek__no_memory(err);
-    status = show_cost(d, cost_ns, rank, &b, err);
+    ek_status status = show_cost(d, cost_ns, rank, &b, err);
     if (!status)
-        status = show_room(d, peak, &b, err);
+        status = show_room(d, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
+}
+
+/* ---- recomputation that memory needs ---- */
+
+/* Why the layers as they are cannot recompute less. */
+static const char *why_needed(const ek__diagnose *d)
+{
+    const ek__pipeline *p = &d->pipeline;
+    if (!p->kept_layers.layers)
+        return ek__pool_format(d->out->pool,
+                               "no other recomputation of the layers as they are spread was found that keeps the limit "
+                               "of %.0f MB",
+                               p->limit_mb);
+    return ek__pool_format(d->out->pool,
+                           "as little recomputation as the limit of %.0f MB admits brings the simulated step from %.2f "
+                           "to %.2f ms, with a largest peak of %.0f MB",
+                           p->limit_mb, p->today_ms, fmin(p->today_ms, p->kept_layers_ms), p->kept_peak_mb);
+}
+
+/* The measure after which the least recomputation brings most. */
+static ek_status find_relief(const ek__diagnose *d, ek_measure *best, ek_error *err)
+{
+    ek_measure *list = ek__alloc(EK_MAX_MEASURES, sizeof *list);
+    int n = 0;
+    ek_error why = {0};
+    *best = (ek_measure){.relieved_change = 0};
+    if (!list)
+        return ek__no_memory(err);
+    ek_status status = ek_memory_measures(d->input->job, d->input->device, list, &n, &why);
+    for (int i = 0; i < n && !status; i++)
+        if (list[i].possible && list[i].relieved[0] && list[i].relieved_change < best->relieved_change)
+            *best = list[i];
+    free(list);
+    if (status == EK_ERR_INPUT)
+        return EK_OK;
+    if (status && err)
+        *err = why;
+    return status;
+}
+
+/* What recomputation costs where the layers cannot do with less, and the measure that makes room. */
+static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error *err)
+{
+    const ek__pipeline *p = &d->pipeline;
+    struct ek__pool *pool = d->out->pool;
+    ek_measure relief;
+    ek_status status = find_relief(d, &relief, err);
+    if (status)
+        return status;
+    ek_bottleneck b = {.id = "recompute",
+                       .topic = EK_TOPIC_MEMORY,
+                       .basis = EK_BASIS_ASSUMED,
+                       .cost_seconds = cost_ns / 1e9,
+                       .gain_seconds = NAN};
+    bool relieved = -relief.relieved_change > d->options->least_share;
+    b.title = ek__pool_format(pool, "Recomputation takes %.2f ms of a step, %.1f %%, and memory needs it.",
+                              cost_ns / 1e6, 100 * cost_ns / d->step_ns);
+    if (relieved) {
+        b.gain_seconds = -relief.relieved_change * d->step_ns / 1e9;
+        b.peak_mb = relief.relieved_mb;
+        b.setting = ek__pool_format(pool, "%s", relief.relieved);
+        b.change =
+            ek__pool_format(pool, "%c%s makes room to recompute less.", relief.name[0] - 'a' + 'A', relief.name + 1);
+        const char *peak = ek__pipeline_peak(p, relief.relieved_mb, pool);
+        b.caution =
+            peak ? ek__pool_format(pool, "Traffic between stages and data-parallel ranks is not modelled; %s.", peak)
+                 : NULL;
+        if (!b.caution)
+            return ek__no_memory(err);
+    } else {
+        b.setting = "recompute_config as it is";
+        b.change = "Nothing to leave out at this memory limit; `evenkeel memory --measures` lists what makes room.";
+    }
+    b.rests_on = relieved
+                     ? "steps simulated with times modelled for the device: today's settings, and the measure with "
+                       "the least recomputation that then fits; memory as predicted from the settings"
+                     : "steps simulated from the settings; memory as predicted from them";
+    status = ek__bottleneck_show(&b, (ek_evidence){why_needed(d), d->input->job->path, NULL, -1}, err);
+    if (!status)
+        status = show_cost(d, cost_ns, rank, &b, err);
+    return status ? status : ek__bottleneck_add(d, &b, err);
+}
+
+/* A plan has one list for each kind; patterns with lists of their own are more than it can say. */
+static bool has_uneven_patterns(const ek_job *job)
+{
+    size_t size = (size_t)(job->plan.n_stages * job->plan.n_chunks) * sizeof(int);
+    for (int i = 0; i < job->n_patterns; i++) {
+        const ek_pattern *pattern = &job->pattern[i];
+        const int *list = pattern->kind == EK_PATTERN_SELECT ? job->plan.select
+                          : pattern->kind == EK_PATTERN_COMM ? job->plan.comm
+                                                             : pattern->layers;
+        if (memcmp(pattern->layers, list, size) != 0)
+            return true;
+    }
+    return false;
+}
+
+static ek_status tell_uneven_patterns(ek__diagnose *d, ek_error *err)
+{
+    if (!has_uneven_patterns(d->input->job))
+        return EK_OK;
+    return ek__bottleneck_note(
+        d,
+        "patterns of recompute_config have lists of their own: today's step is simulated as if "
+        "all of a kind had the longest list, so it may be shorter than is told; peaks are those of "
+        "the lists as they are",
+        err);
+}
+
+static ek_status look_at_plan(ek__diagnose *d, double cost_ns, int rank, ek_error *err)
+{
+    const ek__pipeline *p = &d->pipeline;
+    double gain_ns = (p->today_ms - p->kept_layers_ms) * 1e6;
+    if (p->kept_layers.layers && gain_ns > 0 && gain_ns >= ek__least_ns(d))
+        return add_with_plan(d, cost_ns, rank, err);
+    if (cost_ns >= ek__least_ns(d) && cost_ns > 0)
+        return add_needed(d, cost_ns, rank, err);
+    return ek__bottleneck_below(d, "recompute", cost_ns / d->step_ns, err);
 }
 
 static ek_status add_without_memory(ek__diagnose *d, double cost_ns, int rank, ek_error *err)
@@ -188,11 +281,11 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
         return status;
     double cost = most_recomputing(&d->measured, &rank);
     if (p->there && p->memory_known) {
-        if (!p->measured) {
-            modelled_cost(p, &cost);
-            cost *= 1e6;
-        }
-        return p->kept_layers.layers ? add_with_plan(d, cost, rank, err) : EK_OK;
+        if (!p->measured)
+            status = modelled_cost(p, &cost, err);
+        if (!status)
+            status = tell_uneven_patterns(d, err);
+        return status ? status : look_at_plan(d, cost, rank, err);
     }
     if (cost > 0 && cost >= ek__least_ns(d))
         return add_without_memory(d, cost, rank, err);

@@ -36,6 +36,15 @@ ek_status ek__bottleneck_show(ek_bottleneck *bottleneck, ek_evidence evidence, e
     return EK_OK;
 }
 
+ek_status ek__bottleneck_below(ek__diagnose *d, const char *id, double share, ek_error *err)
+{
+    if (!(share >= 0.0005))
+        return EK_OK;
+    d->below = ek__pool_format(d->out->pool, "%s%s%s %.1f %%", d->below ? d->below : "", d->below ? ", " : "", id,
+                               100 * share);
+    return d->below ? EK_OK : ek__no_memory(err);
+}
+
 ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_error *err)
 {
     ek_diagnosis *out = d->out;
@@ -47,11 +56,13 @@ ek_status ek__bottleneck_add(ek__diagnose *d, ek_bottleneck *bottleneck, ek_erro
         bottleneck->cost_seconds = d->step_ns / 1e9;
     if (bottleneck->gain_seconds != INFINITY && bottleneck->gain_seconds > bottleneck->cost_seconds)
         bottleneck->gain_seconds = bottleneck->cost_seconds;
+    if (!(bottleneck->peak_mb > 0))
+        bottleneck->peak_mb = 0;
     bottleneck->share = bottleneck->cost_seconds * 1e9 / d->step_ns;
     bottleneck->gain_share = bottleneck->gain_seconds * 1e9 / d->step_ns;
     double most = fmax(bottleneck->gain_share, isnan(bottleneck->gain_share) ? bottleneck->share : -INFINITY);
     if (most < d->options->least_share) /* false for NAN */
-        return EK_OK;
+        return ek__bottleneck_below(d, bottleneck->id, most, err);
     if (!bottleneck->title || !bottleneck->setting || !bottleneck->change || !bottleneck->rests_on)
         return ek__no_memory(err);
     ek_bottleneck *list = ek__pool_push(out->pool, out->bottleneck, out->n_bottlenecks, sizeof *list);
@@ -176,6 +187,11 @@ static ek_status search(ek__diagnose *d, ek_error *err)
         status = find_step(d, err);
     for (size_t i = 0; i < sizeof list / sizeof *list && !status; i++)
         status = list[i](d, err);
+    if (!status && d->below)
+        status = ek__bottleneck_note(d,
+                                     ek__pool_format(d->out->pool, "under %g %% of a step, so not listed: %s",
+                                                     100 * d->options->least_share, d->below),
+                                     err);
     if (!status && d->options->interrupt && *d->options->interrupt)
         status = ek__bottleneck_note(d,
                                      "the search of better plans was interrupted: what the bubbles, the balance and "

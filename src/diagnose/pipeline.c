@@ -30,19 +30,15 @@ void ek__pipeline_clear(ek__pipeline *pipeline)
 
 /* ---- simulating ---- */
 
-static ek_shape shape_of(const ek__pipeline *p, const ek_plan *plan, int n_micro_batches)
+ek__wish ek__pipeline_today(const ek__pipeline *p)
 {
-    return (ek_shape){.n_stages = plan->n_stages,
-                      .n_chunks = plan->n_chunks,
-                      .n_micro_batches = n_micro_batches,
-                      .n_pieces = p->n_pieces};
+    return (ek__wish){p->schedule, p->plan.n_chunks, p->n_micro_batches, 0};
 }
 
-static void search_options(const ek__pipeline *p, double limit_mb, const ek_diagnose_options *options,
-                           ek_balance_options *out)
+static void search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out)
 {
     ek_balance_options_init(out);
-    out->memory_limit_mb = limit_mb;
+    out->memory_limit_mb = 1e9; /* not known */
     out->comm = p->comm;
     out->gap = 1e-3;
     out->min_layers = 1;
@@ -54,22 +50,26 @@ static void search_options(const ek__pipeline *p, double limit_mb, const ek_diag
     }
 }
 
-/* Simulated step of a plan with the pipeline's times, milliseconds; NAN where the schedule does not admit the shape. */
-static ek_status simulate(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan,
-                          const ek_schedule *schedule, int n_micro_batches, double *ms, ek_error *err)
+/* Simulated step of a plan with the pipeline's times, milliseconds, and peaks of the stages as the layers' model has
+ * them (may be NULL); NAN where the schedule does not admit the shape. */
+static ek_status simulate(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan, const ek__wish *wish,
+                          double *ms, double *peak_mb, ek_error *err)
 {
-    const ek_shape shape = shape_of(p, plan, n_micro_batches);
+    const ek_shape shape = {plan->n_stages, plan->n_chunks, wish->n_micro_batches, p->n_pieces};
     ek_balance_options options;
     ek_order *order = NULL;
     ek_error why = {0};
-    search_options(p, 0, NULL, &options);
+    search_options(p, NULL, &options);
+    options.memory_limit_mb = 0;
     *ms = NAN;
-    ek_status status = ek_order_for_plan(layers, plan, schedule, &shape, &options, &order, &why);
+    ek_status status = ek_order_for_plan(layers, plan, wish->schedule, &shape, &options, &order, &why);
     if (!status) {
         ek_timeline timeline;
         status = ek_simulate(order, plan, layers, &p->comm, &timeline, &why);
         if (!status) {
             *ms = timeline.step_time * p->n_accumulation;
+            if (peak_mb)
+                memcpy(peak_mb, timeline.peak_mb, (size_t)plan->n_stages * sizeof *peak_mb);
             ek_timeline_clear(&timeline);
         }
         ek_order_free(order);
@@ -81,23 +81,19 @@ static ek_status simulate(const ek__pipeline *p, const ek_layers *layers, const 
     return status;
 }
 
-ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek_schedule *schedule,
-                               int n_chunks, int n_micro_batches, const int *fixed_layers, double limit_mb,
-                               const ek_diagnose_options *options, ek_plan *plan, double *ms, ek_error *err)
+/* The balancer's plan for limits of the stages, NULL: none. Empty where there is none. */
+static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek__wish *wish, const double *limit_mb,
+                       const ek_balance_options *options, ek_plan *plan, double *ms, ek_error *err)
 {
-    ek_shape shape = {.n_stages = p->plan.n_stages,
-                      .n_chunks = n_chunks,
-                      .n_micro_batches = n_micro_batches,
-                      .n_pieces = p->n_pieces};
-    ek_balance_options search;
+    const ek_shape shape = {p->plan.n_stages, wish->n_chunks, wish->n_micro_batches, p->n_pieces};
+    ek_balance_options search = *options;
     ek_balance_result result = {0};
     ek_order *order = NULL;
     ek_error why = {0};
-    search_options(p, limit_mb, options, &search);
-    search.fixed_layers = fixed_layers;
+    search.stage_memory_mb = limit_mb;
     *ms = NAN;
     *plan = (ek_plan){0};
-    ek_status status = ek_balance_arranged(layers, schedule, &shape, &search, &order, &result, &why);
+    ek_status status = ek_balance_arranged(layers, wish->schedule, &shape, &search, &order, &result, &why);
     ek_order_free(order);
     if (!status && result.status != EK_BALANCE_INFEASIBLE && result.plan.layers) {
         *ms = result.step_time * p->n_accumulation;
@@ -110,6 +106,191 @@ ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, c
         return EK_OK;
     if (status && err)
         *err = why;
+    return status;
+}
+
+/* ---- within memory as it is predicted ---- */
+
+/* The balancer's model of a layer's memory is a mean; the peak that counts is that of the job with the plan's settings.
+ * So each plan is predicted anew, and the limits that the balancer keeps are moved by the difference. */
+typedef struct within {
+    const ek__pipeline *p;
+    const ek_layers *layers;
+    const ek__wish *wish;
+    double *limit_mb, *model_mb, *peak_mb; /* [n_stages] */
+    ek__planned *found;
+    ek_error *err;
+} within;
+
+static ek_job_change change_of(const within *w, const ek_plan *plan)
+{
+    return (ek_job_change){.plan = plan,
+                           .schedule = w->wish->schedule,
+                           .n_micro_batches = w->wish->n_micro_batches / w->p->n_pieces,
+                           .batch = w->wish->batch};
+}
+
+/* Takes the plan. */
+static void keep_better(within *w, ek_plan *plan, double ms, double peak_mb)
+{
+    if (plan->layers && ms > 0 && (!w->found->plan.layers || ms < w->found->ms)) {
+        ek_plan_clear(&w->found->plan);
+        *w->found = (ek__planned){*plan, ms, peak_mb};
+    } else {
+        ek_plan_clear(plan);
+    }
+    *plan = (ek_plan){0};
+}
+
+static double largest(const double *mb, int n)
+{
+    double most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, mb[i]);
+    return most;
+}
+
+/* The least recomputation with a plan's layers. */
+static ek_status take_least(within *w, const ek_plan *layers_of, ek_error *err)
+{
+    const ek_job_change change = change_of(w, layers_of);
+    ek_plan plan = {0};
+    double peak_mb, ms = NAN;
+    ek_status status = ek_memory_least_recompute(w->p->job, &change, w->layers, w->p->limit_mb, &plan, &peak_mb, err);
+    if (!status && plan.layers)
+        status = simulate(w->p, w->layers, &plan, w->wish, &ms, NULL, err);
+    if (status)
+        ek_plan_clear(&plan);
+    else
+        keep_better(w, &plan, ms, peak_mb);
+    return status;
+}
+
+static bool recomputes_any(const ek_plan *plan)
+{
+    for (int c = 0; c < plan->n_stages * plan->n_chunks; c++)
+        if (plan->full[c] > 0 || plan->select[c] > 0 || plan->comm[c] > 0)
+            return true;
+    return false;
+}
+
+/* Megatron has one rule for all chunks; its plans come from take_least() alone. */
+static bool can_be_told(const within *w, const ek_plan *plan)
+{
+    return w->p->job->framework != EK_MEGATRON || !recomputes_any(plan);
+}
+
+/* Move the balancer's limits by what its model is off. @return whether that may bring another plan */
+static bool move_limits(within *w, const ek_plan *plan, bool fits)
+{
+    const double least = 0.005 * w->p->limit_mb;
+    double most = 0;
+    for (int s = 0; s < plan->n_stages; s++) {
+        double moved = w->p->limit_mb + w->model_mb[s] - w->peak_mb[s];
+        if (!isfinite(moved) || moved <= 0)
+            return false;
+        most = fmax(most, fabs(moved - w->limit_mb[s]));
+        w->limit_mb[s] = moved;
+    }
+    return most > least && (!fits || recomputes_any(plan));
+}
+
+/* Lists that end within the layers that are recomputed whole do nothing. */
+static void leave_out_idle(ek_plan *plan)
+{
+    for (int c = 0; c < plan->n_stages * plan->n_chunks; c++) {
+        plan->select[c] = plan->select[c] > plan->full[c] ? plan->select[c] : 0;
+        plan->comm[c] = plan->comm[c] > plan->full[c] ? plan->comm[c] : 0;
+    }
+}
+
+/* A plan of the balancer, as it is and with the least recomputation of its layers. Takes it. @return whether other
+ * limits may bring another one */
+static ek_status take_solved(within *w, ek_plan *plan, double ms, bool *again)
+{
+    const ek_job_change change = change_of(w, plan);
+    double modelled;
+    ek_status status = ek_memory_peaks_with(w->p->job, &change, w->peak_mb, w->err);
+    if (!status)
+        status = simulate(w->p, w->layers, plan, w->wish, &modelled, w->model_mb, w->err);
+    if (!status)
+        status = take_least(w, plan, w->err);
+    if (!status) {
+        double peak_mb = largest(w->peak_mb, plan->n_stages);
+        bool fits = peak_mb <= w->p->limit_mb;
+        *again = !isnan(modelled) && move_limits(w, plan, fits);
+        if (fits && can_be_told(w, plan))
+            keep_better(w, plan, ms, peak_mb);
+    }
+    ek_plan_clear(plan);
+    return status;
+}
+
+enum { MOST_ROUNDS = 3 };
+
+/* Rounds after the first move layers by what the model of memory is off, which is worth its time for today's shape, and
+ * elsewhere where nothing fits yet. */
+static ek_status balance_within(within *w, const ek_diagnose_options *options)
+{
+    const ek__wish today = ek__pipeline_today(w->p);
+    bool again = true, same_shape = w->wish->n_chunks == today.n_chunks &&
+                                    w->wish->n_micro_batches == today.n_micro_batches && w->wish->batch == today.batch;
+    ek_status status = EK_OK;
+    ek_balance_options search;
+    search_options(w->p, options, &search);
+    for (int round = 0; round < MOST_ROUNDS && again && !status; round++) {
+        ek_plan plan;
+        double ms;
+        status = solve(w->p, w->layers, w->wish, w->limit_mb, &search, &plan, &ms, w->err);
+        again = false;
+        if (!status && plan.layers) {
+            leave_out_idle(&plan);
+            status = take_solved(w, &plan, ms, &again);
+        }
+        again = again && (same_shape || !w->found->plan.layers);
+        search.time_limit /= 2;
+    }
+    return status;
+}
+
+static ek_status within_start(within *w, int n_stages)
+{
+    w->limit_mb = ek__alloc(3 * (size_t)n_stages, sizeof *w->limit_mb);
+    if (!w->limit_mb)
+        return ek__no_memory(w->err);
+    w->model_mb = w->limit_mb + n_stages;
+    w->peak_mb = w->model_mb + n_stages;
+    for (int s = 0; s < n_stages; s++)
+        w->limit_mb[s] = w->p->limit_mb;
+    return EK_OK;
+}
+
+static void planned_clear(ek__planned *planned)
+{
+    ek_plan_clear(&planned->plan);
+    *planned = (ek__planned){.ms = NAN, .peak_mb = NAN};
+}
+
+ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek__wish *wish,
+                               const ek_diagnose_options *options, ek__planned *out, ek_error *err)
+{
+    ek__planned found = {.ms = NAN, .peak_mb = NAN};
+    within w = {.p = p, .layers = layers, .wish = wish, .found = &found, .err = err};
+    ek_status status;
+    if (!p->memory_known) {
+        ek_balance_options search;
+        search_options(p, options, &search);
+        status = solve(p, layers, wish, NULL, &search, &found.plan, &found.ms, err);
+    } else {
+        status = within_start(&w, p->plan.n_stages);
+        if (!status)
+            status = balance_within(&w, options);
+        free(w.limit_mb);
+    }
+    if (status)
+        planned_clear(&found);
+    else
+        *out = found;
     return status;
 }
 
@@ -428,42 +609,92 @@ static void model_used_kinds(ek__pipeline *p)
         }
 }
 
-static ek_status balance(ek__pipeline *p, const ek_diagnose_options *options, ek_error *err)
+/* The least recomputation with today's layers. */
+static ek_status balance_kept(const ek__pipeline *p, const ek__wish *today, ek__planned *kept, ek_error *err)
 {
-    int *fixed = ek__alloc((size_t)p->plan.n_stages, sizeof *fixed);
+    within w = {.p = p, .layers = &p->layers, .wish = today, .found = kept, .err = err};
+    ek_status status = within_start(&w, p->plan.n_stages);
+    if (!status)
+        status = take_least(&w, &p->plan, err);
+    free(w.limit_mb);
+    return status;
+}
+
+static bool same_layers(const ek_plan *a, const ek_plan *b)
+{
+    return memcmp(a->layers, b->layers, (size_t)(a->n_stages * a->n_chunks) * sizeof *a->layers) == 0;
+}
+
+/* A plan that is free to move layers may leave them, and may be what was found without moving any. */
+static ek_status share(const ek_plan *today, ek__planned *kept, ek__planned *best, ek_error *err)
+{
+    ek__planned *from = best, *to = kept;
+    if (!best->plan.layers || kept->ms < best->ms) {
+        from = kept;
+        to = best;
+    } else if (!same_layers(&best->plan, today) || best->ms == kept->ms) {
+        return EK_OK;
+    }
+    if (!from->plan.layers)
+        return EK_OK;
+    planned_clear(to);
+    to->ms = from->ms;
+    to->peak_mb = from->peak_mb;
+    return ek_plan_copy(&from->plan, &to->plan, err);
+}
+
+static ek_status balance_known(ek__pipeline *p, const ek_diagnose_options *options, ek_error *err)
+{
+    const ek__wish today = ek__pipeline_today(p);
+    ek__planned kept = {.ms = NAN, .peak_mb = NAN}, best = kept;
+    ek_status status = balance_kept(p, &today, &kept, err);
+    if (!status)
+        status = ek__pipeline_balance(p, &p->layers, &today, options, &best, err);
+    if (!status)
+        status = share(&p->plan, &kept, &best, err);
+    if (status) {
+        planned_clear(&kept);
+        planned_clear(&best);
+        return status;
+    }
+    p->kept_layers = kept.plan;
+    p->kept_layers_ms = kept.ms;
+    p->kept_peak_mb = kept.peak_mb;
+    p->best = best.plan;
+    p->best_ms = best.ms;
+    p->best_peak_mb = best.peak_mb;
+    p->as_it_is_ms = fmin(p->today_ms, p->kept_layers_ms);
+    return EK_OK;
+}
+
+static ek_status balance_as_it_is(ek__pipeline *p, const ek_diagnose_options *options, ek_error *err)
+{
+    const ek__wish today = ek__pipeline_today(p);
     ek_layers layers = {0};
     ek_plan plan = {0};
-    if (!fixed)
-        return ek__no_memory(err);
-    for (int i = 0; i < p->plan.n_stages * p->plan.n_chunks; i++)
-        fixed[i % p->plan.n_stages] += p->plan.layers[i];
-    ek_status status = EK_OK;
-    p->kept_layers_ms = NAN;
-    if (p->memory_known) {
-        status = ek__pipeline_balance(p, &p->layers, p->schedule, p->plan.n_chunks, p->n_micro_batches, fixed,
-                                      p->limit_mb, options, &p->kept_layers, &p->kept_layers_ms, err);
-        if (!status)
-            status = ek__pipeline_balance(p, &p->layers, p->schedule, p->plan.n_chunks, p->n_micro_batches, NULL,
-                                          p->limit_mb, options, &p->best, &p->best_ms, err);
-        p->as_it_is_ms = fmin(p->today_ms, p->kept_layers_ms);
-    } else {
-        status = ek__pipeline_as_it_is(p, &layers, &plan, err);
-        if (!status)
-            status = simulate(p, &layers, &plan, p->schedule, p->n_micro_batches, &p->as_it_is_ms, err);
-        if (!status)
-            status = ek__pipeline_balance(p, &layers, p->schedule, p->plan.n_chunks, p->n_micro_batches, NULL, 1e9,
-                                          options, &p->best, &p->best_ms, err);
-        ek_layers_clear(&layers);
-        ek_plan_clear(&plan);
-    }
-    free(fixed);
+    ek__planned best = {0};
+    ek_status status = ek__pipeline_as_it_is(p, &layers, &plan, err);
+    if (!status)
+        status = simulate(p, &layers, &plan, &today, &p->as_it_is_ms, NULL, err);
+    if (!status)
+        status = ek__pipeline_balance(p, &layers, &today, options, &best, err);
+    p->best = best.plan;
+    p->best_ms = best.ms;
+    ek_layers_clear(&layers);
+    ek_plan_clear(&plan);
     return status;
+}
+
+static ek_status balance(ek__pipeline *p, const ek_diagnose_options *options, ek_error *err)
+{
+    p->kept_layers_ms = p->kept_peak_mb = p->best_peak_mb = NAN;
+    return p->memory_known ? balance_known(p, options, err) : balance_as_it_is(p, options, err);
 }
 
 ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measured, const ek_diagnose_options *options,
                             ek__pipeline *out, ek_error *err)
 {
-    ek__pipeline p = {.n_pieces = 1, .n_accumulation = 1, .today_ms = NAN};
+    ek__pipeline p = {.n_pieces = 1, .n_accumulation = 1, .today_ms = NAN, .job = input->job};
     ek_status status = EK_OK;
     ek_error why = {0};
     if (input->job)
@@ -486,8 +717,9 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
         if (ek_plan_check(&p.plan, &p.layers, &why))
             p.why_not = "the plan and the trace's layers do not fit together";
     }
+    const ek__wish today = ek__pipeline_today(&p);
     if (!status && !p.why_not)
-        status = simulate(&p, &p.layers, &p.plan, p.schedule, p.n_micro_batches, &p.today_ms, err);
+        status = simulate(&p, &p.layers, &p.plan, &today, &p.today_ms, NULL, err);
     p.there = !status && !p.why_not && p.today_ms > 0;
     if (!status && p.there && p.plan.n_stages * p.plan.n_chunks <= p.layers.n_layers)
         status = balance(&p, options, err);
@@ -498,7 +730,16 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
     return status;
 }
 
-/* ---- settings ---- */
+/* ---- words ---- */
+
+const char *ek__pipeline_peak(const ek__pipeline *p, double peak_mb, struct ek__pool *pool)
+{
+    static const double near_limit = 0.97; /* of it, as bottleneck_memory.c has it */
+    return ek__pool_format(pool, "the largest peak is predicted to become %.0f MB of %.0f%s", peak_mb, p->limit_mb,
+                           peak_mb > near_limit * p->limit_mb
+                               ? ", which leaves little for what is not predicted: a lower --limit leaves more"
+                               : "");
+}
 
 static const char *emitter_of(ek_framework framework)
 {
@@ -548,31 +789,128 @@ static char *plain_settings(const ek_plan *plan, struct ek__pool *pool)
     return text;
 }
 
-char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek_schedule *schedule,
-                            int n_micro_batches, ek_framework framework, struct ek__pool *pool)
+/* Does the file name patterns of a kind? A list of counts would stand for others. */
+static bool names_patterns(const ek_job *job, ek_pattern_kind kind)
+{
+    for (int i = 0; job && i < job->n_patterns; i++)
+        if (job->pattern[i].kind == kind && !job->pattern[i].by_default)
+            return true;
+    return false;
+}
+
+static char *quoted(const char *text, char *to)
+{
+    *to++ = '\'';
+    for (; *text; text++) {
+        if (*text == '\'')
+            *to++ = '\'';
+        *to++ = *text;
+    }
+    *to++ = '\'';
+    return to;
+}
+
+/* "  select_recompute: LIST" as a list for each of the file's patterns. */
+static void put_patterns(const ek_job *job, ek_pattern_kind kind, const char *key, const char *list, int length,
+                         FILE *out)
+{
+    fprintf(out, "  %s:\n", key);
+    for (int i = 0; i < job->n_patterns; i++) {
+        const ek_pattern *pattern = &job->pattern[i];
+        char *text = pattern->kind == kind ? ek__alloc(2 * strlen(pattern->text) + 3, 1) : NULL;
+        if (!text)
+            continue;
+        *quoted(pattern->text, text) = '\0';
+        fprintf(out, "    %s: %.*s\n", text, length, list);
+        free(text);
+    }
+}
+
+/* An emission counts the layers of multi-token prediction with the others, which the file has under a key of their own.
+ * @return whether the line is that of the layers */
+static bool put_layer_count(const ek_job *job, const char *line, FILE *out)
+{
+    static const char key[] = "    num_layers: ";
+    if (!job || strncmp(line, key, strlen(key)) != 0)
+        return false;
+    bool newer = job->framework == EK_MINDFORMERS_MCORE;
+    fprintf(out, "    %s: %d\n", newer ? "num_hidden_layers" : "num_layers", job->model.n_layers);
+    if (job->model.n_prediction_layers > 0)
+        fprintf(out, "    %s: %d\n", newer ? "num_nextn_predict_layers" : "mtp_depth", job->model.n_prediction_layers);
+    return true;
+}
+
+/* The emitter's settings in the words of the job's file. */
+static void put_as_in_file(const ek_job *job, const char *settings, FILE *out)
+{
+    static const struct {
+        const char *key;
+        ek_pattern_kind kind;
+    } keys[] = {{"select_recompute", EK_PATTERN_SELECT}, {"select_comm_recompute", EK_PATTERN_COMM}};
+    for (const char *line = settings; *line;) {
+        const char *end = strchr(line, '\n'), *next = end ? end + 1 : line + strlen(line);
+        bool put = put_layer_count(job, line, out);
+        for (size_t k = 0; k < sizeof keys / sizeof *keys && !put; k++) {
+            size_t n = strlen(keys[k].key);
+            put = strncmp(line, "  ", 2) == 0 && strncmp(line + 2, keys[k].key, n) == 0 && line[n + 2] == ':' &&
+                  names_patterns(job, keys[k].kind);
+            if (put)
+                put_patterns(job, keys[k].kind, keys[k].key, line + n + 4, (int)((end ? end : next) - line - n - 4),
+                             out);
+        }
+        if (!put)
+            fprintf(out, "%.*s", (int)(next - line), line);
+        line = next;
+    }
+}
+
+/* Settings of the plan, then those of the micro-batch. */
+static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish,
+                                ek_framework framework, FILE *out, ek_error *err)
 {
     const ek_emitter *emitter = ek_emitter_find(emitter_of(framework));
-    ek_emission emission = {.name = "diagnose",
-                            .plan = plan,
-                            .n_layers = p->layers.n_layers,
-                            .schedule = schedule,
-                            .n_micro_batches = n_micro_batches / (p->n_pieces > 1 ? p->n_pieces : 1),
-                            .n_pieces = p->n_pieces};
-    char *text = NULL, *kept = NULL;
-    size_t size = 0;
+    const ek_emission emission = {.name = "diagnose",
+                                  .plan = plan,
+                                  .n_layers = p->layers.n_layers,
+                                  .schedule = wish->schedule,
+                                  .n_micro_batches = wish->n_micro_batches / p->n_pieces,
+                                  .n_pieces = p->n_pieces};
+    ek_status status = emitter ? emitter->write(&emission, out, NULL, err) : EK_ERR_INPUT;
+    if (!status && framework == EK_MEGATRON && recomputes_any(&p->plan) && !recomputes_any(plan))
+        fputs("without --recompute-granularity, --recompute-method and --recompute-num-layers\n", out);
+    if (status || wish->batch == 0)
+        return status;
+    if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE)
+        fprintf(out, "runner_config:\n  batch_size: %d\n", wish->batch);
+    else if (framework == EK_MINDSPEED)
+        fprintf(out, "micro_batch_size: %d\n", wish->batch);
+    else
+        fprintf(out, "--micro-batch-size %d\n", wish->batch);
+    return EK_OK;
+}
+
+char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish, ek_framework framework,
+                            struct ek__pool *pool)
+{
+    char *text = NULL, *kept = NULL, *named = NULL;
+    size_t size = 0, named_size = 0;
     ek_error why;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    ek_status status = emitter ? emitter->write(&emission, out, NULL, &why) : EK_ERR_INPUT;
+    ek_status status = write_settings(p, plan, wish, framework, out, &why);
     if (fclose(out) != 0)
         status = EK_ERR_MEMORY;
-    if (!status) {
-        keep_settings(text, p->memory_known);
-        kept = ek__pool_format(pool, "%s", text);
-    } else if (status == EK_ERR_INPUT) {
+    if (status == EK_ERR_INPUT)
         kept = plain_settings(plan, pool);
+    FILE *all = status ? NULL : open_memstream(&named, &named_size);
+    if (all) {
+        keep_settings(text, p->memory_known);
+        put_as_in_file(p->job, text, all);
+        if (fclose(all) == 0)
+            kept = ek__pool_format(pool, "%s", named);
     }
+    free(named);
     free(text);
     return kept;
 }

@@ -9,10 +9,25 @@
 #include "evenkeel/balance.h"
 #include "evenkeel/diagnose.h"
 
+/** Another shape of the run. */
+typedef struct ek__wish {
+    const ek_schedule *schedule;
+    int n_chunks, n_micro_batches; /**< with pieces of the sequence: pieces */
+    int batch;                     /**< sequences of a micro-batch; 0: today's */
+} ek__wish;
+
+/** A plan that was looked for. */
+typedef struct ek__planned {
+    ek_plan plan;   /**< empty: there is none */
+    double ms;      /**< simulated step; NAN */
+    double peak_mb; /**< largest peak of the job with the plan's settings in its file; NAN where memory is not known */
+} ek__planned;
+
 typedef struct ek__pipeline {
     bool there;
     bool measured;     /**< times are from the trace; else modelled from the device */
     bool memory_known; /**< the layers' memory is predicted and limit_mb is known */
+    const ek_job *job; /**< NULL: the plan is the trace's */
     double limit_mb;   /**< of a device */
     ek_layers layers;  /**< times in milliseconds of one micro-batch */
     ek_plan plan;      /**< of the run */
@@ -21,11 +36,12 @@ typedef struct ek__pipeline {
     int n_pieces, n_accumulation;
     ek_comm comm;        /**< p2p: the measured transfers' median */
     double today_ms;     /**< simulated step of the plan */
-    ek_plan kept_layers; /**< best recomputation with the layers where they are; empty unless memory_known */
-    double kept_layers_ms;
+    ek_plan kept_layers; /**< least recomputation with the layers where they are; empty unless memory_known, and where
+                              no recomputation fits */
+    double kept_layers_ms, kept_peak_mb;
     ek_plan best; /**< layers free; recomputation too where memory is known, else as it is */
-    double best_ms;
-    double as_it_is_ms;  /**< what best_ms is to be held against */
+    double best_ms, best_peak_mb;
+    double as_it_is_ms;  /**< what best_ms is to be compared with */
     const char *why_not; /**< not there: what is missing */
 } ek__pipeline;
 
@@ -34,14 +50,17 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
                             ek__pipeline *out, ek_error *err);
 void ek__pipeline_clear(ek__pipeline *pipeline);
 
-/** Best plan of a shape, recomputation as far as memory admits (memory not known: as it is today, on average).
- *  @param plan  empty when there is none; its step is NAN then */
-ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek_schedule *schedule,
-                               int n_chunks, int n_micro_batches, const int *fixed_layers, double limit_mb,
-                               const ek_diagnose_options *options, ek_plan *plan, double *ms, ek_error *err);
+/** Best plan of a shape that the framework can be told. Where memory is known its peak, predicted from the job with its
+ *  settings, is within the limit; where it is not, recomputation is as it is today, on average. */
+ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, const ek__wish *wish,
+                               const ek_diagnose_options *options, ek__planned *out, ek_error *err);
 /** The plan's settings in the framework's words, in `pool`; NULL when memory is out. */
-char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek_schedule *schedule,
-                            int n_micro_batches, ek_framework framework, struct ek__pool *pool);
+char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish, ek_framework framework,
+                            struct ek__pool *pool);
+/** "the largest peak is predicted to become 55296 MB of 60416", in `pool`; NULL when memory is out. */
+const char *ek__pipeline_peak(const ek__pipeline *p, double peak_mb, struct ek__pool *pool);
+/** Today's shape. */
+ek__wish ek__pipeline_today(const ek__pipeline *p);
 /** Today's layers with what they recompute today in their backward pass, the same for all layers of a kind: the plan's
  *  lists are then empty. For plans that leave recomputation alone. */
 ek_status ek__pipeline_as_it_is(const ek__pipeline *p, ek_layers *layers, ek_plan *plan, ek_error *err);

@@ -86,11 +86,12 @@ __attribute__((format(printf, 2, 3))) static ek_status say_one(ek__measure_try *
 
 static const char *const already = "it is in effect already";
 
+static const char too_long[] = ", and lists that are too long to show";
+
 /* Add to the setting. What has no room is left out whole and said in a few words, so that nothing that is half there is
  * pasted. */
 __attribute__((format(printf, 2, 3))) static void say_more(ek__measure_try *t, const char *format, ...)
 {
-    static const char *const too_long = ", and lists that are too long to show";
     const size_t size = sizeof t->out->setting - strlen(too_long), used = strlen(t->out->setting);
     va_list arguments;
     if (used >= size || strstr(t->out->setting, too_long))
@@ -548,12 +549,28 @@ static bool any_partial(const ek_job *job)
     return any;
 }
 
-/* "select_recompute: {'a': True, 'b': [1, 0]}" */
+static bool is_usual(const ek_job *job, ek_pattern_kind kind)
+{
+    bool usual = false;
+    for (int i = 0; i < job->n_patterns; i++)
+        if (job->pattern[i].kind == kind && !job->pattern[i].by_default)
+            return false;
+        else
+            usual = usual || job->pattern[i].kind == kind;
+    return usual;
+}
+
+/* "select_recompute: {'a': True, 'b': [1, 0]}"; a list of counts stands for the framework's own patterns. */
 static void say_map(ek__measure_try *t, const char *key, ek_pattern_kind kind)
 {
     char text[4096];
     const ek_plan *plan = &t->job->plan;
     int n = 0;
+    if (is_usual(t->job, kind)) {
+        const int *list = kind == EK_PATTERN_SELECT ? plan->select : plan->comm;
+        say_more(t, ", recompute_config.%s: %s", key, list_text(plan, list, 0, text, sizeof text));
+        return;
+    }
     for (int i = 0; i < t->job->n_patterns; i++) {
         const ek_pattern *pattern = &t->job->pattern[i];
         if (pattern->kind != kind)
@@ -588,6 +605,60 @@ static void say_lists(ek__measure_try *t)
     say_map(t, "select_comm_recompute", EK_PATTERN_COMM);
     say_map(t, "select_recompute_exclude", EK_PATTERN_SELECT_EXCLUDE);
     say_map(t, "select_comm_recompute_exclude", EK_PATTERN_COMM_EXCLUDE);
+}
+
+bool ek__measure_say_recompute(ek__measure_try *t)
+{
+    const ek_plan *plan = &t->job->plan;
+    bool megatron = t->job->framework == EK_MEGATRON;
+    int most = 0, select = 0;
+    char *lists = strstr(t->out->setting, megatron ? "--recompute-" : "recompute_config."); /* they stand last */
+    if (lists)
+        *lists = '\0';
+    for (size_t n = strlen(t->out->setting); n > 0 && strchr(", ", t->out->setting[n - 1]); n--)
+        t->out->setting[n - 1] = '\0';
+    if (!megatron) {
+        say_lists(t);
+        if (t->out->setting[0] == ',')
+            memmove(t->out->setting, t->out->setting + 2, strlen(t->out->setting) - 1);
+        return !strstr(t->out->setting, too_long);
+    }
+    say_more(t, "%s", t->out->setting[0] ? " " : "");
+    for (int c = 0; c < n_cells(t->job); c++) {
+        most = plan->full[c] > most ? plan->full[c] : most;
+        select += plan->select[c];
+    }
+    if (is_full(t->job))
+        say_more(t, "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+    else if (most > 0)
+        say_more(t, "--recompute-granularity full --recompute-method block --recompute-num-layers %d", most);
+    else
+        say_more(t, select > 0 ? "--recompute-granularity selective" : "(without --recompute-granularity)");
+    return !strstr(t->out->setting, too_long);
+}
+
+static ek_status change_less_recompute(ek__measure_try *t)
+{
+    const ek_plan *plan = &t->job->plan;
+    ek_layers layers;
+    double peak_mb;
+    bool less;
+    int n = n_cells(t->job);
+    if (t->today->limit <= 0)
+        return refuse(t, "no limit of a device is known");
+    if (total(plan->full, n) + total(plan->select, n) + total(plan->comm, n) == 0)
+        return refuse(t, "nothing is recomputed");
+    ek_status status = ek_memory_to_layers(t->job, t->device, &layers, t->err);
+    if (status)
+        return status == EK_ERR_INPUT ? refuse(t, "the layers cannot be modelled") : status;
+    status = ek__measure_recompute_less(t->job, &layers, (double)t->today->limit * 0x1p-20, &less, &peak_mb, t->err);
+    ek_layers_clear(&layers);
+    if (status)
+        return status;
+    if (!less)
+        return refuse(t, "memory has no room for less");
+    (void)ek__measure_say_recompute(t);
+    return EK_OK;
 }
 
 /* A layer less, or one more, in a cell; lists that held for all its layers still do. */
@@ -895,6 +966,10 @@ static ek_status change_tensor(ek__measure_try *t)
     return say_degree(t, "parallel_config.model_parallel", "tensor-model-parallel-size", p->tensor);
 }
 
+/* Tokens of a rank's part of a sequence under which cutting it further is no usual choice: kernels and messages get
+ * short while other measures are left. Guides cut sequences of 32 K and more. */
+enum { LONG_SEQUENCE = 16 * 1024 };
+
 static ek_status change_context(ek__measure_try *t)
 {
     ek_job_parallel *p = &t->job->parallel;
@@ -904,10 +979,28 @@ static ek_status change_context(ek__measure_try *t)
     if (status || !t->out->possible)
         return status;
     p->context *= 2;
+    if (p->seq_length / p->context < LONG_SEQUENCE)
+        t->out->effort = 4;
     if (p->context_algorithm == EK_CONTEXT_ULYSSES)
         p->ulysses *= 2;
     split_vocabulary(t->job, p->tensor, p->context / 2);
     return say_degree(t, "parallel_config.context_parallel", "context-parallel-size", p->context);
+}
+
+/* A pipeline needs micro-batches to fill it: without one each sequence that is accumulated becomes one of them. Their
+ * gradients are summed in a buffer from then on. @return false where there are too many */
+static bool sequences_as_micro_batches(ek_job *job)
+{
+    ek_job_parallel *p = &job->parallel;
+    if (!is_mindformers(job))
+        return true; /* they are micro-batches with one stage already */
+    if (p->batch > EK_MAX_MICRO_BATCHES / p->n_accumulation)
+        return false;
+    p->n_micro_batches = p->n_accumulation * p->batch;
+    p->n_accumulation = p->batch = 1;
+    if (job->states.gradient == 0)
+        job->states.gradient = job->states.weight;
+    return true;
 }
 
 static ek_status change_pipeline(ek__measure_try *t)
@@ -916,16 +1009,17 @@ static ek_status change_pipeline(ek__measure_try *t)
     const outlines was = outlines_of(t->job);
     if (p->pipeline > EK_MAX_STAGES / 2 || t->job->model.n_layers < 2 * n_cells(t->job))
         return refuse(t, "there are too few layers for so many stages");
-    if (p->pipeline == 1)
-        return refuse(t, "there is no pipeline to make longer");
+    bool first = p->pipeline == 1, accumulated = p->n_accumulation > 1;
     ek_status status = halve_data(t);
     if (status || !t->out->possible)
         return status;
+    if (first && !sequences_as_micro_batches(t->job))
+        return refuse(t, "there would be too many micro-batches");
     p->pipeline *= 2;
     status = spread(t, t->job->plan.n_chunks, t->job->schedule);
     if (status || !t->out->possible)
         return status;
-    char text[160];
+    char text[240];
     if (is_mindformers(t->job))
         snprintf(text, sizeof text, "parallel_config.pipeline_stage: %d, data_parallel: %d, micro_batch_num: %d",
                  p->pipeline, p->data, p->n_micro_batches);
@@ -934,6 +1028,11 @@ static ek_status change_pipeline(ek__measure_try *t)
                  t->job->framework == EK_MINDSPEED ? "--pipeline-model-parallel-size %d --data-parallel-size %d"
                                                    : "--pipeline-model-parallel-size %d",
                  p->pipeline, p->data);
+    if (first && is_mindformers(t->job)) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, ", runner_config.batch_size: %d%s", p->batch,
+                 accumulated ? ", runner_config.gradient_accumulation_steps: 1" : "");
+    }
     return say_spread(t, text, was);
 }
 
@@ -988,29 +1087,30 @@ static ek_status change_pages(ek__measure_try *t)
 }
 
 const ek__measure_kind ek__measure_kinds[] = {
-    {"recompute the activation functions in every layer", change_select},
-    {"repeat the communication behind norms in every layer", change_comm},
-    {"activation functions and that communication in every layer", change_both},
-    {"recompute every layer whole", change_full},
-    {"recompute just enough layers of the stages over the limit", change_full_just_enough},
-    {"sequence parallelism", change_sequence_parallel},
-    {"share weights and optimizer states among data-parallel ranks", change_optimizer_parallel},
-    {"share the gradients' buffers too", change_gradient_shard},
-    {"share the embedding table too", change_table_shard},
-    {"share among all ranks of the group", change_whole_group},
-    {"move a layer from the fullest to the emptiest stage", change_offset},
-    {"twice the chunks per stage", change_interleave},
-    {"interleave with less memory", change_less_memory},
-    {"schedule ZB-V", change_zb_v},
-    {"schedule V-Half", change_v_half},
-    {"schedule V-Min", change_v_min},
-    {"half the micro-batch, twice as many", change_batch},
-    {"twice the tensor parallelism, half the data parallelism", change_tensor},
-    {"twice the context parallelism, half the data parallelism", change_context},
-    {"twice the stages, half the data parallelism", change_pipeline},
-    {"twice the expert parallelism", change_expert},
-    {"flash attention", change_flash},
-    {"compress the attention mask", change_mask},
-    {"map memory in pages", change_pages},
-    {NULL, NULL},
+    {"recompute the activation functions in every layer", change_select, 1, false},
+    {"repeat the communication behind norms in every layer", change_comm, 1, false},
+    {"activation functions and that communication in every layer", change_both, 1, false},
+    {"recompute every layer whole", change_full, 1, false},
+    {"recompute just enough layers of the stages over the limit", change_full_just_enough, 1, false},
+    {"recompute no more than memory needs", change_less_recompute, 1, false},
+    {"sequence parallelism", change_sequence_parallel, 0, true},
+    {"share weights and optimizer states among data-parallel ranks", change_optimizer_parallel, 0, true},
+    {"share the gradients' buffers too", change_gradient_shard, 0, true},
+    {"share the embedding table too", change_table_shard, 0, true},
+    {"share among all ranks of the group", change_whole_group, 0, true},
+    {"move a layer from the fullest to the emptiest stage", change_offset, 1, true},
+    {"twice the chunks per stage", change_interleave, 2, false},
+    {"interleave with less memory", change_less_memory, 2, false},
+    {"schedule ZB-V", change_zb_v, 2, false},
+    {"schedule V-Half", change_v_half, 2, false},
+    {"schedule V-Min", change_v_min, 2, false},
+    {"half the micro-batch, twice as many", change_batch, 2, true},
+    {"twice the tensor parallelism, half the data parallelism", change_tensor, 3, true},
+    {"twice the context parallelism, half the data parallelism", change_context, 3, true},
+    {"twice the stages, half the data parallelism", change_pipeline, 3, true},
+    {"twice the expert parallelism", change_expert, 3, false},
+    {"flash attention", change_flash, 0, false},
+    {"compress the attention mask", change_mask, 0, false},
+    {"map memory in pages", change_pages, 0, false},
+    {NULL, NULL, 0, false},
 };

@@ -71,23 +71,75 @@ static ek_status simulate(const ek_job *job, const ek_layers *layers, double *ms
     return status;
 }
 
-/* Modelled step time; NAN without a device, or where it cannot be modelled. */
-static ek_status step_time(const ek_job *job, const ek_device *device, double *ms, ek_error *err)
+/* Modelled step time of a job with its layers; NAN without times, or where the schedule has no order. */
+static ek_status step_time(const ek_job *job, const ek_layers *layers, bool timed, double *ms, ek_error *err)
 {
-    *ms = NAN;
-    if (!device)
-        return EK_OK;
-    ek_layers layers;
     ek_error why = {0};
-    ek_status status = ek_memory_to_layers(job, device, &layers, &why);
-    if (!status) {
-        status = simulate(job, &layers, ms, &why);
-        ek_layers_clear(&layers);
-    }
+    *ms = NAN;
+    ek_status status = timed ? simulate(job, layers, ms, &why) : EK_OK;
     if (status == EK_ERR_INPUT)
         return EK_OK;
     if (status && err)
         *err = why;
+    return status;
+}
+
+/* ---- less recomputation ---- */
+
+/* Without a device there are no times: what is dropped has to be computed again, so saved bytes stand for them. */
+static void times_of_bytes(ek_layers *layers)
+{
+    for (int b = 0; b < layers->n_body; b++)
+        for (int k = 0; k < EK_N_RECOMPUTE; k++)
+            layers->body[b].backward_time[k] = layers->body[b].activation_mb[0] - layers->body[b].activation_mb[k];
+}
+
+static double backward_of(const ek_job *job, const ek_plan *plan, const ek_layers *layers, ek_chunk_cost *cost)
+{
+    double sum = 0;
+    ek_plan_costs(plan, layers, job->schedule->placement, cost);
+    for (int c = 0; c < plan->n_stages * plan->n_chunks; c++)
+        sum += cost[c].backward_time;
+    return sum;
+}
+
+static ek_status put_if_less(ek_job *job, const ek_layers *layers, const ek_plan *plan, bool *less, ek_error *err)
+{
+    const ek_job_change change = {.plan = plan};
+    ek_job with;
+    ek_chunk_cost *cost = ek__alloc((size_t)(plan->n_stages * plan->n_chunks), sizeof *cost);
+    if (!cost)
+        return ek__no_memory(err);
+    double today = backward_of(job, &job->plan, layers, cost), then = backward_of(job, plan, layers, cost);
+    free(cost);
+    *less = then < today * (1 - 1e-9);
+    ek_status status = *less ? ek_job_with(job, &change, &with, err) : EK_OK;
+    if (!status && *less) {
+        ek_job_clear(job);
+        *job = with;
+    }
+    return status;
+}
+
+ek_status ek__measure_recompute_less(ek_job *job, const ek_layers *layers, double limit_mb, bool *less, double *peak_mb,
+                                     ek_error *err)
+{
+    const ek_job_change change = {.plan = &job->plan};
+    ek_layers times = *layers;
+    ek_plan plan;
+    *less = false;
+    times.body = ek__alloc((size_t)layers->n_body, sizeof *times.body);
+    if (!times.body)
+        return ek__no_memory(err);
+    memcpy(times.body, layers->body, (size_t)layers->n_body * sizeof *times.body);
+    if (layers->body[0].forward_time <= 0)
+        times_of_bytes(&times);
+    ek_status status = ek_memory_least_recompute(job, &change, &times, limit_mb, &plan, peak_mb, err);
+    if (!status && plan.layers) {
+        status = put_if_less(job, &times, &plan, less, err);
+        ek_plan_clear(&plan);
+    }
+    free(times.body);
     return status;
 }
 
@@ -98,40 +150,111 @@ typedef struct search {
     const ek_device *device;
     ek_memory today;
     double today_ms;
+    bool relieves; /* is less recomputation looked for? */
     ek_error *err;
 } search;
 
-static ek_status judge(const search *s, ek__measure_try *t)
+static bool recomputes(const ek_job *job)
+{
+    for (int c = 0; c < job->plan.n_stages * job->plan.n_chunks; c++)
+        if (job->plan.full[c] > 0 || job->plan.select[c] > 0 || job->plan.comm[c] > 0)
+            return true;
+    return false;
+}
+
+/* What the room that a measure makes is good for. */
+static ek_status relieve(const search *s, ek__measure_try *t, const ek_layers *layers)
+{
+    ek_measure said = {.possible = true};
+    ek__measure_try more = {t->job, t->today, s->device, &said, s->err};
+    bool less;
+    double ms;
+    ek_status status = ek__measure_recompute_less(t->job, layers, (double)s->today.limit * 0x1p-20, &less,
+                                                  &t->out->relieved_mb, s->err);
+    if (status || !less) {
+        t->out->relieved_mb = NAN;
+        return status;
+    }
+    memcpy(said.setting, t->out->setting, sizeof said.setting);
+    if (!ek__measure_say_recompute(&more)) { /* nobody could paste it */
+        t->out->relieved_mb = NAN;
+        return EK_OK;
+    }
+    memcpy(t->out->relieved, said.setting, sizeof t->out->relieved);
+    status = step_time(t->job, layers, s->device != NULL, &ms, s->err);
+    t->out->relieved_change = ms / s->today_ms - 1;
+    return status;
+}
+
+static ek_status judge(const search *s, const ek__measure_kind *kind, ek__measure_try *t)
 {
     ek_memory memory;
+    ek_layers layers;
+    ek_error why = {0};
     bool fine;
+    double ms;
     ek_status status = ek__measure_predict(t, &memory, &fine);
     if (status || !fine)
         return status;
-    double ms;
     t->out->after_mb = largest_mb(&memory);
     t->out->saved_mb = largest_mb(&s->today) - t->out->after_mb;
     t->out->fits = memory.fits;
     ek_memory_clear(&memory);
-    status = step_time(t->job, s->device, &ms, s->err);
+    status = ek_memory_to_layers(t->job, s->device, &layers, &why);
+    if (status) {
+        if (status != EK_ERR_INPUT && s->err)
+            *s->err = why;
+        return status == EK_ERR_INPUT ? EK_OK : status;
+    }
+    status = step_time(t->job, &layers, s->device != NULL, &ms, s->err);
     t->out->step_change = ms / s->today_ms - 1;
+    if (!status && kind->makes_room && s->relieves && s->today.limit > 0 && recomputes(t->job))
+        status = relieve(s, t, &layers);
+    ek_layers_clear(&layers);
     return status;
 }
 
-static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_measure *out)
+/* @param changed  the job with the measure, to be cleared, where it is possible; NULL: not wanted */
+static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_measure *out, ek_job *changed)
 {
     ek_job copy;
     ek_status status = ek_job_copy(s->job, &copy, s->err);
     if (status)
         return status;
-    *out = (ek_measure){.possible = true, .after_mb = NAN, .saved_mb = NAN, .step_change = NAN};
+    *out = (ek_measure){.possible = true,
+                        .after_mb = NAN,
+                        .saved_mb = NAN,
+                        .step_change = NAN,
+                        .effort = kind->effort,
+                        .relieved_change = NAN,
+                        .relieved_mb = NAN};
     snprintf(out->name, sizeof out->name, "%s", kind->name);
-    ek__measure_try t = {&copy, &s->today, out, s->err};
+    ek__measure_try t = {&copy, &s->today, s->device, out, s->err};
     status = kind->change(&t);
     if (!status && out->possible)
-        status = judge(s, &t);
-    ek_job_clear(&copy);
+        status = judge(s, kind, &t);
+    if (!status && changed && out->possible)
+        *changed = copy;
+    else
+        ek_job_clear(&copy);
     return status;
+}
+
+static ek_status time_today(search *s)
+{
+    ek_layers layers;
+    ek_error why = {0};
+    s->today_ms = NAN;
+    if (!s->device)
+        return EK_OK;
+    ek_status status = ek_memory_to_layers(s->job, s->device, &layers, &why);
+    if (!status) {
+        status = step_time(s->job, &layers, true, &s->today_ms, s->err);
+        ek_layers_clear(&layers);
+    } else if (status != EK_ERR_INPUT && s->err) {
+        *s->err = why;
+    }
+    return status == EK_ERR_INPUT ? EK_OK : status;
 }
 
 /* Largest saving first, what is not possible last; equals stay as listed. */
@@ -154,7 +277,7 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
                              ek_error *err)
 {
     const ek_memory_options options = {.without_top = true};
-    search s = {.job = job, .device = device, .err = err};
+    search s = {.job = job, .device = device, .relieves = true, .err = err};
     ek_measure *found = ek__alloc(EK_MAX_MEASURES, sizeof *found);
     if (!found)
         return ek__no_memory(err);
@@ -164,11 +287,11 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
         return status;
     }
     int n_found = 0;
-    status = step_time(job, device, &s.today_ms, err);
+    status = time_today(&s);
     for (const ek__measure_kind *kind = ek__measure_kinds; kind->name && !status; kind++) {
         ek_measure one;
         assert(n_found < EK_MAX_MEASURES);
-        status = try_measure(&s, kind, &one);
+        status = try_measure(&s, kind, &one, NULL);
         if (!status)
             insert(found, n_found++, &one);
     }
@@ -178,5 +301,156 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
     }
     ek_memory_clear(&s.today);
     free(found);
+    return status;
+}
+
+/* ---- one after the other ---- */
+
+typedef struct chain {
+    const ek__measure_kind *kind[EK_MAX_MEASURES];
+    int n;
+} chain;
+
+/* Cheap ones are taken together before other degrees are thought of. */
+static int class_of(const ek_measure *m)
+{
+    return m->effort <= 1 ? 0 : m->effort;
+}
+
+/* Is one the better one to go on with? See ek_memory_measures_to_fit(). */
+static bool goes_before(const ek_measure *a, const ek_measure *b)
+{
+    if (class_of(a) != class_of(b))
+        return class_of(a) < class_of(b);
+    if (a->fits != b->fits)
+        return a->fits;
+    if (a->effort != b->effort)
+        return a->effort < b->effort;
+    if (!a->fits)
+        return a->saved_mb > b->saved_mb;
+    if (isnan(a->step_change) || isnan(b->step_change)) /* no more than is needed costs least */
+        return a->saved_mb < b->saved_mb;
+    return a->step_change < b->step_change;
+}
+
+/* Put the best next measure into the job. @return *kind NULL where nothing saves enough */
+static ek_status take_next(search *s, ek_job *job, const ek__measure_kind **kind)
+{
+    ek_job with = {0};
+    ek_measure best = {.effort = 0};
+    ek_status status = EK_OK;
+    double least_mb = 0.1 * (largest_mb(&s->today) - (double)s->today.limit * 0x1p-20);
+    *kind = NULL;
+    for (const ek__measure_kind *k = ek__measure_kinds; k->name && !status; k++) {
+        ek_measure one;
+        ek_job changed;
+        status = try_measure(s, k, &one, &changed);
+        if (status || !one.possible)
+            continue;
+        if (one.saved_mb > least_mb && (!*kind || goes_before(&one, &best))) {
+            ek_job_clear(&with);
+            with = changed;
+            best = one;
+            *kind = k;
+        } else {
+            ek_job_clear(&changed);
+        }
+    }
+    if (!status && *kind) {
+        ek_job_clear(job);
+        *job = with;
+    } else {
+        ek_job_clear(&with);
+    }
+    return status;
+}
+
+/* Take measures until the job fits, or none saves enough. */
+static ek_status make_chain(search *s, const ek_job *job, chain *c)
+{
+    const ek_memory_options options = {.without_top = true};
+    ek_job now;
+    bool more = true;
+    ek_status status = ek_job_copy(job, &now, s->err);
+    if (status)
+        return status;
+    s->job = &now;
+    while (!status && more && c->n < EK_MAX_MEASURES) {
+        status = ek_memory_predict(&now, &options, &s->today, s->err);
+        if (status)
+            break;
+        const ek__measure_kind *kind = NULL;
+        if (!s->today.fits)
+            status = take_next(s, &now, &kind);
+        more = !status && kind;
+        if (more)
+            c->kind[c->n++] = kind;
+        ek_memory_clear(&s->today);
+    }
+    ek_job_clear(&now);
+    return status;
+}
+
+/* What the measures of a chain but one come to; without: -1 for all. */
+static ek_status follow(search *s, const ek_job *job, const chain *c, int without, ek_measure *out, int *n, bool *fits)
+{
+    const ek_memory_options options = {.without_top = true};
+    ek_job now;
+    ek_status status = ek_job_copy(job, &now, s->err);
+    if (status)
+        return status;
+    s->job = &now;
+    *n = 0;
+    *fits = false;
+    for (int i = 0; i < c->n && !status; i++) {
+        ek_job changed;
+        if (i == without)
+            continue;
+        status = ek_memory_predict(&now, &options, &s->today, s->err);
+        if (status)
+            break;
+        status = try_measure(s, c->kind[i], &out[*n], &changed);
+        ek_memory_clear(&s->today);
+        if (status || !out[*n].possible) /* it needed the one that is left out */
+            break;
+        ek_job_clear(&now);
+        now = changed;
+        *fits = out[(*n)++].fits;
+    }
+    ek_job_clear(&now);
+    return status;
+}
+
+/* Leave out what is not needed in the end. */
+static ek_status shorten(search *s, const ek_job *job, chain *c, ek_measure *out, int *n)
+{
+    bool fits;
+    ek_status status = follow(s, job, c, -1, out, n, &fits);
+    for (int i = 0; i < c->n && !status && fits;) {
+        bool still;
+        status = follow(s, job, c, i, out, n, &still);
+        if (!still) {
+            i++;
+            continue;
+        }
+        c->n--;
+        memmove(c->kind + i, c->kind + i + 1, (size_t)(c->n - i) * sizeof *c->kind);
+    }
+    return status ? status : follow(s, job, c, -1, out, n, &fits);
+}
+
+ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *device, ek_measure out[EK_MAX_MEASURES],
+                                    int *n, ek_error *err)
+{
+    search s = {.job = job, .device = device, .err = err};
+    chain c = {.n = 0};
+    int n_taken = 0;
+    ek_status status = time_today(&s);
+    if (!status)
+        status = make_chain(&s, job, &c);
+    if (!status && c.n > 0)
+        status = shorten(&s, job, &c, out, &n_taken);
+    if (!status)
+        *n = n_taken;
     return status;
 }

@@ -6,20 +6,32 @@
 #include "evenkeel/memory.h"
 
 typedef struct ek__measure_try {
-    ek_job *job;            /* a copy, to be changed */
-    const ek_memory *today; /* of the job as it is */
-    ek_measure *out;        /* name is filled; the change adds the setting, or why it is not possible */
+    ek_job *job;                    /* a copy, to be changed */
+    const ek_memory *today;         /* of the job as it is */
+    const struct ek_device *device; /* NULL: none */
+    ek_measure *out;                /* name is filled; the change adds the setting, or why it is not possible */
     ek_error *err;
 } ek__measure_try;
 
 typedef struct ek__measure_kind {
     const char *name;
     ek_status (*change)(ek__measure_try *t); /* EK_OK also where it is not possible */
+    int effort;                              /* of ek_measure; change() may set a higher one */
+    bool makes_room;                         /* to recompute less, which is then looked for */
 } ek__measure_kind;
 
 extern const ek__measure_kind ek__measure_kinds[]; /* name NULL at the end */
 
 /* Actual peaks of a changed job; EK_OK with *fine false, and out->why, where the framework would not run it. */
 ek_status ek__measure_predict(const ek__measure_try *t, ek_memory *memory, bool *fine);
+
+/* Put the plan's recomputation behind the setting in the framework's words, all of it, in place of any that stands
+ * there. @return false where there is no room for the lists */
+bool ek__measure_say_recompute(ek__measure_try *t);
+/* Put the least recomputation that keeps the limit into the job, by the backward times of `layers`, which may be
+ * without a device's: memory that is saved then stands for time. *less says whether that is less than the job
+ * recomputes; the job is unchanged otherwise. */
+ek_status ek__measure_recompute_less(ek_job *job, const ek_layers *layers, double limit_mb, bool *less, double *peak_mb,
+                                     ek_error *err);
 
 #endif

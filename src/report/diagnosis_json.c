@@ -1,5 +1,7 @@
 /* A diagnosis as JSON by docs/diagnose.md: every field of ek_diagnosis under its own name, seconds and shares as
  * numbers with 15 digits, null for what is not known. */
+#include <math.h>
+
 #include "evenkeel/diagnose.h"
 #include "report/json_stream.h"
 #include "report/report_internal.h"
@@ -37,6 +39,7 @@ static void put_bottleneck(ek__stream *s, const ek_bottleneck *b)
     ek__stream_text(s, "basis", ek_basis_name[b->basis]);
     ek__stream_text(s, "rests_on", b->rests_on);
     ek__stream_text(s, "caution", b->caution);
+    ek__stream_fixed(s, "peak_mb", b->peak_mb > 0 ? b->peak_mb : NAN, 0);
     ek__stream_end(s);
 }
 

@@ -443,6 +443,25 @@ static void print_kept(const page *p)
 
 /* ---- measures ---- */
 
+static const char *change_of_step(double change, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s %%", change >= 0 ? "+" : "", ek__fixed(100 * change, 1).text);
+    return isfinite(change) ? text : "-";
+}
+
+/* What the room that it makes is good for, as a row of its own. */
+static void print_relieved(const page *p, const ek_measure *m)
+{
+    char step[64];
+    if (!m->relieved[0])
+        return;
+    fprintf(p->out, "%9s  %9s  %-4s  %9s  and then no more recomputation than memory needs\n", "",
+            ek__grouped(m->relieved_mb).text, "yes", change_of_step(m->relieved_change, step, sizeof step));
+    fputs("                                      ", p->out);
+    ek__print_name(m->relieved, p->out);
+    fputc('\n', p->out);
+}
+
 static void print_measure(const page *p, const ek_measure *m)
 {
     if (!m->possible) {
@@ -453,20 +472,19 @@ static void print_measure(const page *p, const ek_measure *m)
         fputc('\n', p->out);
         return;
     }
-    char step[64] = "-";
-    if (isfinite(m->step_change))
-        snprintf(step, sizeof step, "%s%s %%", m->step_change >= 0 ? "+" : "", ek__fixed(100 * m->step_change, 1).text);
+    char step[64];
     fprintf(p->out, "%9s  %9s  %-4s  %9s  ", ek__grouped(m->saved_mb).text, ek__grouped(m->after_mb).text,
             p->r->memory->limit <= 0 ? "-"
             : m->fits                ? "yes"
                                      : "no",
-            step);
+            change_of_step(m->step_change, step, sizeof step));
     ek__print_name(m->name, p->out);
     if (m->setting[0]) {
         fputs("\n                                      ", p->out);
         ek__print_name(m->setting, p->out);
     }
     fputc('\n', p->out);
+    print_relieved(p, m);
 }
 
 static void print_measures(const page *p)

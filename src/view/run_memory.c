@@ -326,6 +326,19 @@ static const ek__view_column measure_column[] = {
     {"setting", "Setting, or what stands against it", EK__UNIT_TEXT, false},
 };
 
+/* What the room that a measure makes is good for, in a row of its own. */
+static void put_relieved(const ek_measure *m, ek__section *x)
+{
+    ek__row_begin(x);
+    ek__cell_text(x, "... and then no more recomputation than memory needs");
+    ek__cell_real(x, m->saved_mb + m->after_mb - m->relieved_mb);
+    ek__cell_real(x, m->relieved_mb);
+    ek__cell_text(x, "yes");
+    ek__cell_real(x, 100 * m->relieved_change);
+    ek__cell_text(x, m->relieved);
+    ek__row_end(x);
+}
+
 static void put_measures(const ek_memory_report *r, ek__section *x)
 {
     if (!r->measure)
@@ -342,6 +355,8 @@ static void put_measures(const ek_memory_report *r, ek__section *x)
         ek__cell_real(x, m->possible ? 100 * m->step_change : NAN);
         ek__cell_text(x, !m->possible ? m->why : m->setting[0] ? m->setting : NULL);
         ek__row_end(x);
+        if (m->possible && m->relieved[0])
+            put_relieved(m, x);
     }
     ek__table_end(x, -1, false);
 }

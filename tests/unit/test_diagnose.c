@@ -451,6 +451,43 @@ static void every_failed_allocation_is_reported(void **state)
     assert_true(n > 20);
 }
 
+/* Of the predictions that plans are checked with; every so many, since a search makes thousands. */
+static void a_failed_allocation_of_a_search_is_reported(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_layers layers;
+    ek_error err = {0};
+    enum { STEP = 23 };
+    static ek_measure list[EK_MAX_MEASURES];
+    if (ek_job_read(source_path("tests/data/job/llama.yaml"), NULL, NULL, &job, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(ek_memory_to_layers(&job, ek_device_find("910B"), &layers, &err), EK_OK);
+    ek_memory memory;
+    assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
+    job.limit_mb = 0.9 * (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
+    ek_memory_clear(&memory);
+    for (int search = 0; search < 2; search++) {
+        ek_status status = EK_ERR_MEMORY;
+        for (int n = 0; status; n += STEP) {
+            const ek_job_change change = {.plan = &job.plan};
+            ek_plan plan = {0};
+            double peak_mb;
+            int n_measures;
+            allocations_left = n;
+            status = search ? ek_memory_measures_to_fit(&job, NULL, list, &n_measures, &err)
+                            : ek_memory_least_recompute(&job, &change, &layers, job.limit_mb, &plan, &peak_mb, &err);
+            bool failed = allocations_left == 0;
+            allocations_left = -1;
+            assert_int_equal(status, failed ? EK_ERR_MEMORY : EK_OK);
+            assert_true(!failed || !plan.layers);
+            ek_plan_clear(&plan);
+        }
+    }
+    ek_layers_clear(&layers);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +508,7 @@ int main(void)
         cmocka_unit_test(findings_are_ranked_by_gain_and_the_same_every_time),
         cmocka_unit_test(nothing_given_is_refused_and_what_is_missing_is_told),
         cmocka_unit_test(every_failed_allocation_is_reported),
+        cmocka_unit_test(a_failed_allocation_of_a_search_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,11 +154,115 @@ static void a_bubble_costs_what_the_simulator_says(void **state)
     double after = best_ms(&job, &layers, 6);
     const ek_bottleneck *b = find(&d, "bubble");
     assert_near(1e3 * b->gain_seconds, now - after, 1e-9);
-    assert_near(1e3 * b->cost_seconds, now / 4, 2e-3 * now); /* (2 - 1) of (3 + 2 - 1) */
+    assert_near(b->cost_seconds, d.step_seconds / 4, 1e-9); /* (2 - 1) of (3 + 2 - 1) */
     assert_true(b->gain_seconds <= b->cost_seconds && b->cost_seconds <= d.step_seconds);
     ek_diagnosis_clear(&d);
     ek_layers_clear(&layers);
     ek_job_clear(&job);
+}
+
+/* (p - 1) / (v m + p - 1), and nothing else, whatever the limit, the recomputation and the seconds of the search. */
+static void the_bubbles_share_is_the_schedules(void **state)
+{
+    static const struct {
+        int stages, chunks, micro_batches;
+        const char *share;
+    } cases[] = {{16, 1, 16, "48.4 %"}, {8, 1, 16, "30.4 %"}, {16, 2, 16, "31.9 %"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int k = 0; k < 4; k++) {
+            ek_job_overrides overrides = ek_job_overrides_none();
+            ek_error err = {0};
+            ek_job job;
+            overrides.pipeline = cases[i].stages;
+            overrides.n_chunks = cases[i].chunks;
+            overrides.n_micro_batches = cases[i].micro_batches;
+            overrides.recompute = k % 2 ? EK_RECOMPUTE_FULL : EK_RECOMPUTE_NONE;
+            overrides.limit_mb = k < 2 ? 59392 : 200000;
+            if (ek_job_read(source_path("examples/llama175b_train.yaml"), &overrides, NULL, &job, &err))
+                fail_msg("%s", err.message);
+            const ek_run_input input = {.job = &job, .device = device()};
+            const ek_diagnose_options options = {.seconds = 0.05 + 0.1 * k};
+            ek_diagnosis d;
+            assert_int_equal(ek_diagnose(&input, &options, &d, &err), EK_OK);
+            bool told = false;
+            for (int b = 0; b < d.n_bottlenecks; b++)
+                if (strcmp(d.bottleneck[b].id, "bubble") == 0) {
+                    told = true;
+                    assert_non_null(strstr(d.bottleneck[b].title, cases[i].share));
+                    assert_near(d.bottleneck[b].share, atof(cases[i].share) / 100, 6e-4);
+                }
+            for (int n = 0; n < d.n_notes; n++)
+                told = told || (strstr(d.note[n], "bubbles") && strstr(d.note[n], cases[i].share));
+            assert_true(told);
+            ek_diagnosis_clear(&d);
+            ek_job_clear(&job);
+        }
+}
+
+/* Layers stay where they are chunk by chunk, so nothing is won by leaving out what is not there. */
+static void a_job_that_recomputes_nothing_has_no_recomputation_to_leave_out(void **state)
+{
+    (void)state;
+    ek_job_overrides overrides = ek_job_overrides_none();
+    ek_error err = {0};
+    ek_job job;
+    overrides.pipeline = 8;
+    overrides.n_chunks = 3;
+    overrides.recompute = EK_RECOMPUTE_NONE;
+    overrides.limit_mb = 400000;
+    if (ek_job_read(source_path("examples/llama175b_train.yaml"), &overrides, NULL, &job, &err))
+        fail_msg("%s", err.message);
+    job.plan.layers[0] += 3; /* uneven over a stage's chunks, which the balancer would mend */
+    job.plan.layers[8] -= 3;
+    const ek_run_input input = {.job = &job, .device = device()};
+    ek_diagnosis d = diagnose(&input);
+    for (int i = 0; i < d.n_bottlenecks; i++)
+        assert_string_not_equal(d.bottleneck[i].id, "recompute");
+    assert_true(find(&d, "load-balance")->gain_seconds > 0);
+    ek_diagnosis_clear(&d);
+    ek_job_clear(&job);
+}
+
+/* What a full recomputation costs is told where memory needs it, with what makes room. */
+static void recomputation_that_memory_needs_is_told_with_what_makes_room(void **state)
+{
+    (void)state;
+    ek_error err = {0};
+    ek_job job;
+    if (ek_job_read(source_path("examples/llama2_13b_1_dp8.yaml"), NULL, NULL, &job, &err))
+        fail_msg("%s", err.message);
+    const ek_run_input input = {.job = &job, .device = device()};
+    ek_diagnosis d = diagnose(&input);
+    const ek_bottleneck *b = find(&d, "recompute");
+    assert_true(b->share > 0.25 && b->share < 0.27);
+    assert_true(b->gain_share > 0.03 && b->gain_share < b->share);
+    assert_non_null(strstr(b->setting, "pipeline_stage: 2"));
+    assert_non_null(strstr(b->title, "memory needs it"));
+    ek_diagnosis_clear(&d);
+    ek_job_clear(&job);
+}
+
+/* Every rank needs the whole batch where there is one. */
+static void full_batch_is_left_alone_without_data_parallelism(void **state)
+{
+    (void)state;
+    for (int data = 1; data <= 2; data++) {
+        ek_job job = read_job("0", 8, 1, "58GB");
+        job.parallel.data = data;
+        ek_train_log_step step[6];
+        for (int i = 0; i < 6; i++)
+            step[i] = (ek_train_log_step){.seconds = 2, .data_seconds = 0.5, .loss = NAN, .line = i + 1};
+        char name[] = "train.log";
+        const ek_train_log log = {.path = name, .n = 6, .step = step};
+        const ek_run_input input = {.job = &job, .log = &log};
+        ek_diagnosis d = diagnose(&input);
+        const ek_bottleneck *b = find(&d, "data-loading");
+        assert_int_equal(strstr(b->setting, "full_batch") != NULL, data == 2);
+        assert_non_null(strstr(b->setting, "num_parallel_workers"));
+        ek_diagnosis_clear(&d);
+        ek_job_clear(&job);
+    }
 }
 
 static void a_stage_over_its_limit_stands_first_with_its_predicted_peak(void **state)
@@ -428,6 +532,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wrong_offset_costs_what_the_best_of_all_splits_would_save),
         cmocka_unit_test(a_bubble_costs_what_the_simulator_says),
+        cmocka_unit_test(the_bubbles_share_is_the_schedules),
+        cmocka_unit_test(a_job_that_recomputes_nothing_has_no_recomputation_to_leave_out),
+        cmocka_unit_test(recomputation_that_memory_needs_is_told_with_what_makes_room),
+        cmocka_unit_test(full_batch_is_left_alone_without_data_parallelism),
         cmocka_unit_test(a_stage_over_its_limit_stands_first_with_its_predicted_peak),
         cmocka_unit_test(a_peak_of_a_dry_run_goes_before_the_predicted_one),
         cmocka_unit_test(recomputation_not_in_effect_is_told_with_its_bytes),

@@ -188,6 +188,121 @@ static void steps_are_compared_where_a_device_is_given(void **state)
     ek_job_clear(&job);
 }
 
+/* One stage becomes two: as if the file were read with the degrees that the setting names. */
+static void a_pipeline_begins_with_two_stages(void **state)
+{
+    (void)state;
+    ek_job job, other;
+    ek_error err = {0};
+    ek_job_overrides overrides = ek_job_overrides_none();
+    const char *path = source_path("examples/llama2_13b_1_dp8.yaml");
+    if (ek_job_read(path, NULL, NULL, &job, &err))
+        fail_msg("%s", err.message);
+    list l = measures_of(&job, ek_device_find("910B"));
+    const ek_measure *m = named(&l, "twice the stages, half the data parallelism");
+    assert_true(m->possible && m->fits);
+    assert_non_null(strstr(m->setting, "pipeline_stage: 2, data_parallel: 4, micro_batch_num: 8, "
+                                       "runner_config.batch_size: 1, "));
+    overrides.pipeline = 2;
+    overrides.data = 4;
+    overrides.n_micro_batches = 8;
+    overrides.batch = 1;
+    if (ek_job_read(path, &overrides, NULL, &other, &err))
+        fail_msg("%s", err.message);
+    assert_true(fabs(m->after_mb - largest_mb(&other)) < 1e-6);
+    /* Room for less recomputation, and a shorter step: the first list has fewer than all twenty layers. */
+    int first, second;
+    const char *recompute = strstr(m->relieved, "recompute_config.recompute: [");
+    assert_non_null(recompute);
+    assert_int_equal(sscanf(recompute, "recompute_config.recompute: [%d, %d]", &first, &second), 2);
+    assert_true(first < 20 && second < first && m->relieved_change < 0);
+    other.plan.full[0] = first;
+    other.plan.full[1] = second;
+    assert_true(fabs(m->relieved_mb - largest_mb(&other)) < 1e-6);
+    assert_true(m->relieved_mb <= job.limit_mb);
+    other.plan.full[0] = first - 1;
+    assert_true(largest_mb(&other) > job.limit_mb);
+    ek_job_clear(&other);
+    ek_job_clear(&job);
+}
+
+/* Every number of layers that the stages may recompute whole, and every one of them selectively: none that fits has
+ * shorter backward passes. */
+static void the_least_recomputation_is_the_least(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_layers layers;
+    ek_error err = {0};
+    read_model(&job);
+    double full_mb, none_mb, peak_mb;
+    memcpy(job.plan.full, job.plan.layers, 4 * sizeof(int));
+    full_mb = largest_mb(&job);
+    memset(job.plan.full, 0, 4 * sizeof(int));
+    none_mb = largest_mb(&job);
+    assert_int_equal(ek_memory_to_layers(&job, ek_device_find("910B"), &layers, &err), EK_OK);
+    for (int share = 0; share <= 4; share++) {
+        double limit_mb = full_mb + (none_mb - full_mb) * share / 4;
+        const ek_job_change change = {.plan = &job.plan};
+        ek_plan plan;
+        assert_int_equal(ek_memory_least_recompute(&job, &change, &layers, limit_mb, &plan, &peak_mb, &err), EK_OK);
+        assert_non_null(plan.layers);
+        assert_true(peak_mb <= limit_mb);
+        for (int s = 0; s < 4; s++) {
+            double best = INFINITY, peaks[4];
+            ek_chunk_cost cost[4];
+            ek_plan other;
+            assert_int_equal(ek_plan_copy(&plan, &other, &err), EK_OK);
+            ek_plan_costs(&plan, &layers, job.schedule->placement, cost);
+            double found = cost[s].backward_time;
+            for (int all = 0; all < 2; all++)
+                for (int k = 0; k <= plan.layers[s]; k++) {
+                    const ek_job_change tried = {.plan = &other};
+                    other.full[s] = k;
+                    other.select[s] = all ? plan.layers[s] : 0;
+                    other.comm[s] = 0;
+                    assert_int_equal(ek_memory_peaks_with(&job, &tried, peaks, &err), EK_OK);
+                    ek_plan_costs(&other, &layers, job.schedule->placement, cost);
+                    if (peaks[s] <= limit_mb)
+                        best = fmin(best, cost[s].backward_time);
+                }
+            if (!(found <= best * (1 + 1e-9)))
+                fail_msg("stage %d within %.0f MB: %g ms, but %g ms fit too", s, limit_mb, found, best);
+            ek_plan_clear(&other);
+        }
+        ek_plan_clear(&plan);
+    }
+    const ek_job_change change = {.plan = &job.plan};
+    ek_plan plan;
+    assert_int_equal(ek_memory_least_recompute(&job, &change, &layers, 0.5 * full_mb, &plan, &peak_mb, &err), EK_OK);
+    assert_null(plan.layers);
+    assert_true(isnan(peak_mb));
+    ek_layers_clear(&layers);
+    ek_job_clear(&job);
+}
+
+static void less_recomputation_is_a_measure(void **state)
+{
+    (void)state;
+    ek_job job;
+    read_model(&job);
+    static const char name[] = "recompute no more than memory needs";
+    full(&job);
+    job.limit_mb = 2 * largest_mb(&job);
+    list l = measures_of(&job, ek_device_find("910B"));
+    const ek_measure *m = named(&l, name);
+    assert_true(m->possible && m->fits && m->step_change < -0.01 && m->after_mb <= job.limit_mb);
+    assert_non_null(strstr(m->setting, "recompute_config.recompute: ["));
+    job.limit_mb = 0;
+    l = measures_of(&job, NULL);
+    assert_non_null(strstr(named(&l, name)->why, "no limit"));
+    memset(job.plan.full, 0, 4 * sizeof(int));
+    job.limit_mb = 1e6;
+    l = measures_of(&job, NULL);
+    assert_true(named(&l, name)->possible || strstr(named(&l, name)->why, "nothing is recomputed"));
+    ek_job_clear(&job);
+}
+
 /* Of every kind of job: nothing fails, and a framework is not told another one's words. */
 static void every_framework_has_its_words(void **state)
 {
@@ -219,6 +334,9 @@ int main(void)
         cmocka_unit_test(just_enough_is_just_enough),
         cmocka_unit_test(recomputation_survives_other_stages),
         cmocka_unit_test(steps_are_compared_where_a_device_is_given),
+        cmocka_unit_test(a_pipeline_begins_with_two_stages),
+        cmocka_unit_test(the_least_recomputation_is_the_least),
+        cmocka_unit_test(less_recomputation_is_a_measure),
         cmocka_unit_test(every_framework_has_its_words),
     };
     return cmocka_run_group_tests_name("memory measures", tests, NULL, NULL);
