@@ -624,11 +624,11 @@ typedef struct ek_trace_run {
     ek_trace_matrix *matrix; /**< [n_matrices]: the one of all groups first */
     ek_trace_cluster_row *cluster_row;
     int worst_rank_by_interval; /**< of step_trace_raw; EK_TRACE_NO_RANK */
+    int n_databases;            /**< of profilers */
     double worst_over_mean;     /**< that rank's interval over the mean of all, minus 1 */
     ek_trace_sapp sapp;
     ek_trace_finding *finding; /**< [n_findings], most to win first */
-    int n_databases;           /**< of profilers, which are not read */
-    const char *database;      /**< the first of them by path; NULL */
+    const char *database;      /**< the first of the profilers' databases by path, which are not read; NULL */
     struct ek__pool *pool;
 } ek_trace_run;
 

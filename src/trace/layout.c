@@ -511,7 +511,7 @@ static void find_shared(const ek__rank_files *rank, int n, bool shared[EK__N_FIL
 static bool may_join(const ek__rank_files *rank, int n, const ek__rank_files *all)
 {
     bool shared[EK__N_FILE_TYPES] = {0};
-    int number[3], before[3];
+    int number[3], before[3] = {0};
     find_shared(rank, n, shared);
     for (int i = 0; i < all->n_files; i++) {
         const ek__rank_file *f = &all->file[i];

@@ -21,11 +21,12 @@ static bool use_all_weights(const ek__tracker_blocks *blocks, const ek__tracker_
     bool any_weight = false;
     for (size_t i = 0; i < blocks->n; i++) {
         const ek__memory_block *b = &blocks->block[i];
-        size_t n_used = 0, at = 0;
+        size_t n_used = 0;
         if (b->n_users == 0 || blocks->user[b->users + b->n_users - 1] < from)
             continue;
         if (b->n_users < p->n)
             return false;
+        size_t at = 0;
         for (size_t k = 0; k < p->n; k++)
             used[k] = false;
         for (uint32_t u = 0; u < b->n_users; u++) { /* in the order of time, as the tracker writes them */

@@ -127,8 +127,7 @@ static int64_t exposed_by_sums(const part *p, const ek_trace_step *step, unsure 
         least = receives - (own->overlapped > 0 ? own->overlapped : 0);
     if (own->communication_not_overlapped != EK_TRACE_UNKNOWN && own->communication_not_overlapped < most)
         most = own->communication_not_overlapped;
-    least = least < most ? least : most;
-    if (least == most)
+    if (least >= most)
         return most;
     if (open->n++ == 0) {
         open->step = step->name;

@@ -135,7 +135,7 @@ static void halves_find_each_other_across_blocks(void **state)
 
 /* What a thread's events have as begins and ends: one that meets another's exactly, or crosses it, stays complete. */
 typedef struct span {
-    const char *pid, *tid;
+    char *pid, *tid;
     int64_t begin, end;
     json_t *event;
     bool stays;
@@ -290,8 +290,8 @@ static void compare_halved(const char *path)
     free(whole);
     free(halved);
     for (size_t i = 0; i < n; i++) {
-        free((char *)(uintptr_t)at[i].pid);
-        free((char *)(uintptr_t)at[i].tid);
+        free(at[i].pid);
+        free(at[i].tid);
     }
     free(at);
     json_decref(root);

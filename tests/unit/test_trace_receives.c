@@ -358,7 +358,8 @@ static void write_events(const json_t *events, bool split)
         fputs("{", w.communication);
     for (int s = 0; s < run.rank[0].n_steps; s++) {
         const ek_trace_step *step = &run.rank[0].step[s];
-        const double zero = (double)(step->start / 1000000000 * 1000000);
+        const int64_t seconds = step->start / 1000000000;
+        const double zero = 1e6 * (double)seconds;
         size_t i;
         json_t *e;
         w.n_entries = 0;
