@@ -532,10 +532,12 @@ static void print_findings(const page *p)
         if (!shows_finding(p, finding))
             continue;
         fprintf(p->out, "%2d. %s", ++n, finding->id);
-        if (finding->gain_ns != EK_TRACE_UNKNOWN)
+        bool known = finding->gain_ns != EK_TRACE_UNKNOWN, has_share = isfinite(finding->share);
+        if (known)
             fprintf(p->out, ": at most %s ms a step", ms(finding->gain_ns).text);
-        if (isfinite(finding->share))
-            fprintf(p->out, " (%s %%)", ek__fixed(100 * finding->share, 1).text);
+        if (has_share)
+            fprintf(p->out, known ? " (%s %%)" : ": %s %% of the step, gain unknown",
+                    ek__fixed(100 * finding->share, 1).text);
         fputc('\n', p->out);
         ek__print_wrapped(finding->text, 4, p->out);
         if (finding->advice)

@@ -147,6 +147,22 @@ static bool is_collective(const ek__span *name, const ek_trace_options *options)
     return false;
 }
 
+/* Names are few and kernels many: each name is looked through once in a block. `number`: of the name. */
+static bool is_collective_name(ek__part *part, uint32_t number, const ek__span *name, const ek_trace_options *options)
+{
+    if (number >= part->n_judged) {
+        unsigned char *grown = ek__with_room(part->judged, &part->judged_capacity, number + (size_t)1, 1);
+        if (!grown)
+            return is_collective(name, options);
+        part->judged = grown;
+        memset(grown + part->n_judged, 0, number + (size_t)1 - part->n_judged);
+        part->n_judged = number + (size_t)1;
+    }
+    if (!part->judged[number])
+        part->judged[number] = is_collective(name, options) ? 2 : 1;
+    return part->judged[number] == 2;
+}
+
 /* "allreduce|Float|2049000|2049000|2"; 0 without arguments. */
 static uint32_t collective_key(ek__part *part, const details *d)
 {
@@ -191,11 +207,12 @@ static void take_device(ek__part *part, const ek__block *block, const ek__raw_ev
     ek__event_kind kind = meaning == EK__CATEGORY_COPY  ? EK__EVENT_COPY
                           : meaning == EK__CATEGORY_SET ? EK__EVENT_SET
                                                         : EK__EVENT_KERNEL;
-    if (kind == EK__EVENT_KERNEL && is_collective(&raw->name, options)) {
+    uint32_t name = ek__part_text(part, &raw->name);
+    if (kind == EK__EVENT_KERNEL && is_collective_name(part, name, &raw->name, options)) {
         kind = EK__EVENT_COLLECTIVE;
         event->detail = collective_key(part, &d);
     }
-    push(part, raw, event, kind, ek__part_text(part, &raw->name));
+    push(part, raw, event, kind, name);
 }
 
 static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)

@@ -4,7 +4,6 @@
  * (cross_device), FlashInfer's and TensorRT-LLM's all-reduce with a norm behind it, NVSHMEM, MSCCL++,
  * TransformerEngine's userbuffers, quick reduce. Fused kernels count as communication as a whole. Other names that have
  * a collective's word in them may fuse it with computing: those are only pointed out. */
-#include <ctype.h>
 #include <string.h>
 
 #include "trace/device.h"
@@ -26,10 +25,16 @@ static const char *const words[N_LETTERS][MAX_A_LETTER] = {
     ['u' - 'a'] = {"userbuffers"},
 };
 
-static bool begins(const char *at, size_t size, const char *word)
+/* Every letter of every kernel's name comes by here, so no call of the library. */
+static inline char small(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static inline bool begins(const char *at, size_t size, const char *word)
 {
     size_t i = 0;
-    while (word[i] && i < size && tolower((unsigned char)at[i]) == word[i])
+    while (word[i] && i < size && small(at[i]) == word[i])
         i++;
     return !word[i];
 }
@@ -49,8 +54,8 @@ bool ek__is_collective_kernel(const char *name, size_t size)
 {
     bool in_name = true;
     for (size_t i = 0; i < size; i++) {
-        unsigned letter = (unsigned)(tolower((unsigned char)name[i]) - 'a');
-        in_name = in_name && !is_parameters(name + i, size - i);
+        unsigned letter = (unsigned)(small(name[i]) - 'a');
+        in_name = in_name && (name[i] != '(' || !is_parameters(name + i, size - i));
         if (letter >= N_LETTERS)
             continue;
         for (int k = 0; k < MAX_A_LETTER && words[letter][k]; k++)
@@ -68,7 +73,7 @@ static bool has_word(const char *name, size_t size, const char *word)
         for (; i < size && word[k]; i++) {
             if (name[i] == '_' && k > 0)
                 continue;
-            if (tolower((unsigned char)name[i]) != word[k])
+            if (small(name[i]) != word[k])
                 break;
             k++;
         }

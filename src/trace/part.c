@@ -14,6 +14,7 @@ bool ek__part_reset(ek__part *part)
     part->last_track = part->last_category = -1;
     memset(part->by_phase, 0, sizeof part->by_phase);
     part->n_items = part->n_odd = 0;
+    part->n_judged = 0;
     part->n_node_launch = part->n_enqueue = part->n_dequeue = part->n_compile = 0;
     part->n_synchronize = part->n_launch = part->n_gc = 0;
     part->has_full_names = part->has_mindspore_flows = part->has_cuda = part->has_torch = false;
@@ -32,6 +33,7 @@ void ek__part_clear(ek__part *part)
     free(part->category);
     ek__tracks_clear(&part->tracks);
     free(part->scratch);
+    free(part->judged);
     *part = (ek__part){0};
 }
 

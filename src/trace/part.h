@@ -100,6 +100,8 @@ typedef struct ek__part {
     bool has_full_names, has_mindspore_flows, has_cuda, has_torch;
     int64_t damage; /**< byte of the file where the block is damaged; -1 */
     bool out_of_memory, too_many_tracks;
+    unsigned char *judged; /**< [n_judged] by number of a kernel's name: 0 not yet, 1 computes, 2 communicates */
+    size_t n_judged, judged_capacity;
     char *scratch; /**< decoded texts */
     size_t scratch_capacity;
 } ek__part;
