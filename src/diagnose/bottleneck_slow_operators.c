@@ -62,6 +62,17 @@ static ek_status show(const ek__diagnose *d, int rank, double ns, ek_bottleneck 
     return status;
 }
 
+/* Were some compared by their names and surroundings only? */
+static bool knows_no_shapes(const ek_trace_rank *rank)
+{
+    int n;
+    const ek_trace_outlier *slow = slow_of(rank, &n);
+    for (int i = 0; i < n; i++)
+        if (slow[i].shapes_unknown)
+            return true;
+    return false;
+}
+
 static ek_status add(ek__diagnose *d, ek__losses *losses, double cost, int rank, ek_error *err)
 {
     double gain;
@@ -80,6 +91,10 @@ static ek_status add(ek__diagnose *d, ek__losses *losses, double cost, int rank,
                        .rests_on = ek__gain_rests_on(&d->measured)};
     b.title = ek__pool_format(d->out->pool, "Operators are abnormally slow: %.2f ms of a step, %.1f %%.", cost / 1e6,
                               100 * cost / d->step_ns);
+    if (knows_no_shapes(&d->measured.run->rank[rank]))
+        b.caution = "The trace does not tell what these operators worked on: their shapes are not recorded, and where "
+                    "inputs are larger the time is no loss. Record kernel_details.csv with shapes (profiler level 1) "
+                    "to be sure.";
     status = show(d, rank, cost, &b, err);
     return status ? status : ek__bottleneck_add(d, &b, err);
 }

@@ -2,13 +2,12 @@
  * peers are those of its name without the numbers in it (layers/3-Layer/MatMul-op17), on the same core, with inputs of
  * the same shapes and types where a table or the host's operator tells them, and with the same two operators before and
  * behind it on its stream. An operator of a graph outside the layers (an optimizer's, of one parameter) has only its
- * own executions as peers. So has a plain kernel whose shapes nothing tells: those at the same place of other steps,
- * since one kernel serves many shapes. What is expected is the median of the peers. Unlike the outliers, which are
- * rare, these may be as many as just under half of them: an operator slow in every third layer. Not seen: an operator
- * that is slow everywhere, which only its arithmetic could tell, and peers that differ by design, as layers of
- * different kinds do where all operators around are alike. Events lie by their start already, so they are sorted by
- * stream and by key by counting, and medians are selected: O(events), O(events log events) where starts are not in
- * order or shapes are told.
+ * own executions as peers. A plain kernel whose shapes nothing tells has its surroundings alone, and is marked so. What
+ * is expected is the median of the peers. Unlike the outliers, which are rare, these may be as many as just under half
+ * of them: an operator slow in every third layer. Not seen: an operator that is slow everywhere, which only its
+ * arithmetic could tell, and peers that differ by design, as layers of different kinds do where all operators around
+ * are alike. Events lie by their start already, so they are sorted by stream and by key by counting, and medians are
+ * selected: O(events), O(events log events) where starts are not in order or shapes are told.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -26,6 +25,7 @@ typedef struct execution {
     int64_t start, duration;
     uint32_t name, kind;
     uint16_t track;
+    bool shape_unknown;
 } execution;
 
 /* Executions with the same key. */
@@ -107,49 +107,7 @@ typedef struct table {
     ek_trace_outlier *slow; /* [n_slow], room for n; names are the trace's */
 } table;
 
-/* The nth execution of its name in the step, for operators whose shapes nothing tells: the same place of every step has
- * the same ones. */
-typedef struct places {
-    ek__step_finder steps;
-    uint32_t *n;  /* [n_names] so far in the step */
-    int *in_step; /* [n_names]: which step that is, and 1 */
-} places;
-
-static ek_status places_make(const ek__trace *trace, const ek_trace_rank *rank, places *out, ek_error *err)
-{
-    places p = {.n = ek__alloc(trace->n_names, sizeof *p.n), .in_step = ek__alloc(trace->n_names, sizeof *p.in_step)};
-    ek_status status = p.n && p.in_step ? ek__step_finder_make(trace, rank, &p.steps, err) : ek__no_memory(err);
-    *out = p;
-    return status;
-}
-
-static void places_clear(places *p)
-{
-    ek__step_finder_clear(&p->steps);
-    free(p->n);
-    free(p->in_step);
-}
-
-static uint64_t place_of(places *p, const ek__event *e)
-{
-    int step = ek__step_of(&p->steps, e) + 1;
-    if (p->in_step[e->name] != step)
-        p->n[e->name] = 0;
-    p->in_step[e->name] = step;
-    return ++p->n[e->name];
-}
-
-/* What executions must have in common beside name and core: shapes and types, else what stands for them. */
-static uint64_t alike(const table *t, const ek__shape_finder *shapes, places *p, const ek__event *e)
-{
-    uint32_t shape = ek__shape_of(shapes, e);
-    bool kineto = t->trace->producer == EK_PRODUCER_KINETO;
-    if (shape)
-        return (uint64_t)shape << 32;
-    return !kineto && ek__is_of_graph(ek__trace_name(t->trace, e->name)) ? 0 : place_of(p, e);
-}
-
-static ek_status gather(table *t, const ek__shape_finder *shapes, places *p, ek_error *err)
+static ek_status gather(table *t, const ek__shape_finder *shapes, ek_error *err)
 {
     ek__slice slice = t->trace->of[EK__EVENT_KERNEL];
     t->all = ek__alloc(slice.n, sizeof *t->all);
@@ -163,8 +121,13 @@ static ek_status gather(table *t, const ek__shape_finder *shapes, places *p, ek_
             continue;
         if (!t->of_name[e->name])
             t->of_name[e->name] = hash_of(ek__trace_name(t->trace, e->name));
-        uint64_t own = mix(mix(t->of_name[e->name], e->core), alike(t, shapes, p, e));
-        t->all[t->n++] = (execution){own, e->start, e->duration, e->name, 0, e->track};
+        uint32_t shape = ek__shape_of(shapes, e);
+        t->all[t->n++] = (execution){.key = mix(mix(t->of_name[e->name], e->core), (uint64_t)shape << 32),
+                                     .start = e->start,
+                                     .duration = e->duration,
+                                     .name = e->name,
+                                     .track = e->track,
+                                     .shape_unknown = shape == 0};
     }
     return EK_OK;
 }
@@ -323,11 +286,13 @@ static void compare_peers(table *t)
         if (of->n < LEAST_PEERS || (double)e->duration < markedly * (double)of->median ||
             e->duration - of->median < least_loss_ns)
             continue;
-        t->slow[t->n_slow++] = (ek_trace_outlier){.name = ek__trace_name(t->trace, e->name),
-                                                  .start = e->start,
-                                                  .duration = e->duration,
-                                                  .expected = of->median,
-                                                  .n_kind = (int64_t)of->n};
+        t->slow[t->n_slow++] = (ek_trace_outlier){
+            .name = ek__trace_name(t->trace, e->name),
+            .start = e->start,
+            .duration = e->duration,
+            .expected = of->median,
+            .n_kind = (int64_t)of->n,
+            .shapes_unknown = e->shape_unknown && !ek__is_of_graph(ek__trace_name(t->trace, e->name))};
     }
 }
 
@@ -367,14 +332,10 @@ ek_status ek__analyse_slow_executions(const ek__trace *trace, const ek_trace_opt
     if (trace->of[EK__EVENT_KERNEL].n == 0)
         return EK_OK;
     ek__shape_finder shapes = {0};
-    places p = {0};
     ek_status status = ek__shape_finder_make(trace, &shapes, err);
     if (!status)
-        status = places_make(trace, rank, &p, err);
-    if (!status)
-        status = gather(&t, &shapes, &p, err);
+        status = gather(&t, &shapes, err);
     ek__shape_finder_clear(&shapes);
-    places_clear(&p);
     if (!status)
         status = sort_by_stream(&t, err);
     if (!status) {
