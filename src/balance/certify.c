@@ -134,11 +134,11 @@ ek_status ek__certify(ek__search *search, ek_error *err)
     const ek__problem *problem = search->problem;
     ek_status status = EK_OK;
     search->proof_end = ek__now() + search->options->proof_limit;
-    if (!search->relaxed && !ek__search_close_enough(search))
-        status = ek__bound_relaxed(search, err);
-    if (!status && problem->n_chunks > 1 && problem->reserve_mb == 0 && ek__bound_stages_applies(problem) &&
-        !ek__search_close_enough(search) && !ek__proof_over(search))
+    if (problem->n_chunks > 1 && problem->reserve_mb == 0 && ek__bound_stages_applies(problem) &&
+        !ek__search_close_enough(search))
         status = certify_quickly(search, err);
+    if (!status && !search->relaxed && !ek__search_close_enough(search) && !ek__proof_over(search))
+        status = ek__bound_relaxed(search, err);
     if (!status && listed(problem) && !ek__search_close_enough(search) && !ek__proof_over(search))
         status = ek__certify_tree(search, search->options->gap, err);
     return status;

@@ -1,7 +1,7 @@
 /* The default. One chunk a stage: the exact bound gives the plan and its proof in one go. Else the relaxation bounds
  * the step first, since it is strong and cheap and what a short time limit would leave out otherwise; then try to prove
  * at once, which settles small cases in milliseconds, and anneal. How good the answer is, is then shown as for any
- * solver: the last attempt of branch and bound leaves half of the time for that. */
+ * solver: the last attempt of branch and bound leaves most of the time for that. */
 #include <math.h>
 
 #include "balance/relaxed.h"
@@ -13,7 +13,7 @@
 
 /* Of the time limit, for the relaxation before anything else; of the time left, for the last attempt. */
 #define RELAXED_SHARE 0.2
-#define LAST_SHARE    0.5
+#define LAST_SHARE    0.3
 
 static bool over(const ek__search *search)
 {

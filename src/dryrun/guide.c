@@ -1,6 +1,6 @@
 /* Which dry runs to make: how many stages and rounds, and then the lists that dryrun/guide_anneal.c finds. The layer
- * counts are kept as near to the even split as a well-conditioned system allows: the bounds on them are widened until
- * the condition number is a small part of what random lists have. */
+ * counts are kept as near to the even split as exact answers allow: their bounds are the narrowest after which the
+ * peaks of balanced plans are off by little more than after any. */
 #include "dryrun/guide.h"
 
 #include <math.h>
@@ -11,8 +11,9 @@
 #include "base/doc.h"
 #include "base/error.h"
 
-/* The condition number is good enough at this share of the random lists' median. */
-static const double good_share = 1.0 / 11;
+/* Errors this near to the least of all spreads are as good. */
+static const double near_least = 1.25;
+enum { MAX_SPREADS = 9 };
 
 void ek_guide_options_init(ek_guide_options *options)
 {
@@ -140,43 +141,41 @@ static int fullest(const ek__guide_shape *shape, const ek__guide_cell *cell, con
     return worst;
 }
 
-/* Lists within one spread; *good tells whether they will do. `quick` only looks whether they might. */
-static ek_status try_spread(const ek_guide_options *options, const ek__guide_shape *shape, double spread, bool quick,
-                            double enough, ek__guide_cell *cell, bool *good, ek_error *err)
+/* The narrowest of the spreads whose first look promises an error near the least; the widest for none. */
+static ek_status choose_spread(const ek_guide_options *options, const ek__guide_shape *shape, const double *spreads,
+                               int n, ek__guide_cell *cell, int *chosen, ek_error *err)
 {
-    double limit = options->memory_limit_mb > 0 ? options->memory_limit_mb : INFINITY, peak = -INFINITY;
-    ek_status status = ek__guide_anneal(shape, spread, quick, options->layers, options->memory_limit_mb, cell, err);
-    if (status)
-        return status;
-    if (options->layers)
-        fullest(shape, cell, options->layers, &peak);
-    *good = ek__guide_condition(shape, cell, 0) <= (quick ? 1.4 : 1.0) * enough && (quick || peak <= limit);
+    double error[MAX_SPREADS], least = INFINITY;
+    for (int i = 0; i < n; i++) {
+        ek_status status =
+            ek__guide_anneal(shape, spreads[i], true, options->layers, options->memory_limit_mb, cell, &error[i], err);
+        if (status)
+            return status;
+        least = fmin(least, error[i]);
+    }
+    for (*chosen = 0; *chosen < n - 1 && error[*chosen] > near_least * least; ++*chosen)
+        ;
     return EK_OK;
 }
 
-/* Try wider and wider bounds until the lists are good enough; the widest ones have to do where none are. */
-static ek_status find_lists(const ek_guide_options *options, const ek__guide_shape *shape, double enough,
-                            ek__guide_cell *cell, ek_error *err)
+/* From the chosen bounds on, wider ones where the limit asks for them; the widest have to do where none are. */
+static ek_status find_lists(const ek_guide_options *options, const ek__guide_shape *shape, ek__guide_cell *cell,
+                            ek_error *err)
 {
-    static const double spreads[] = {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0};
-    enum { N_SPREADS = sizeof spreads / sizeof *spreads };
+    static const double spreads[MAX_SPREADS] = {0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0};
     bool given = !isnan(options->spread), good = false;
-    double limit = options->memory_limit_mb > 0 ? options->memory_limit_mb : INFINITY, peak = -INFINITY;
-    ek_status status = EK_OK;
-    for (int i = 0; i < N_SPREADS - 1 && !given && !good && status == EK_OK; i++) {
-        status = try_spread(options, shape, spreads[i], true, enough, cell, &good, err);
-        if (status == EK_OK && good)
-            status = try_spread(options, shape, spreads[i], false, enough, cell, &good, err);
+    double limit = options->memory_limit_mb > 0 ? options->memory_limit_mb : INFINITY, peak = -INFINITY, error;
+    int from = MAX_SPREADS - 1;
+    ek_status status = given ? EK_OK : choose_spread(options, shape, spreads, MAX_SPREADS, cell, &from, err);
+    for (int i = from; i < MAX_SPREADS && status == EK_OK && !good; i++) {
+        status = ek__guide_anneal(shape, given ? options->spread : spreads[i], false, options->layers,
+                                  options->memory_limit_mb, cell, &error, err);
+        if (options->layers && status == EK_OK)
+            fullest(shape, cell, options->layers, &peak);
+        good = peak <= limit;
     }
-    if (status == EK_OK && !good)
-        status = try_spread(options, shape, given ? options->spread : spreads[N_SPREADS - 1], false, enough, cell,
-                            &good, err);
-    if (status)
+    if (status || good)
         return status;
-    if (options->layers)
-        fullest(shape, cell, options->layers, &peak);
-    if (peak <= limit)
-        return EK_OK;
     return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                     "no lists were found that keep every stage within %.0f MB: stage %d would hold %.0f MB; a "
                     "simulated dry run need not fit the device, so leave the limit out, or use more stages, or "
@@ -214,7 +213,7 @@ ek_status ek_guide_make(const ek_guide_options *options, ek_guide *out, ek_error
     }
     for (int k = 0; k < shape.unknowns.n_kinds; k++)
         guide.kind[shape.unknowns.kind[k]] = true;
-    status = find_lists(options, &shape, good_share * guide.random_condition, cell, err);
+    status = find_lists(options, &shape, cell, err);
     if (status == EK_OK)
         status = ek__guide_judge(&shape, cell, &guide, err);
     if (status == EK_OK)

@@ -22,16 +22,18 @@ typedef struct ek__guide_shape {
 double ek__guide_peak(const ek_layers *rough, int n_stages, int stage, const ek__guide_cell *cell);
 
 /**
- * Find lists with a small condition number, near the even split, with exact heads and tails.
+ * Find lists after which the peaks of balanced plans are predicted with small errors, near the even split.
  * @param spread    layers of a stage stay within the even split x (1 +- spread), at least one of freedom
  * @param quick     a first look, in a small part of the time
  * @param rough     for the peaks, or NULL
  * @param limit_mb  that the peaks should keep; 0: none
  * @param out       [n_rounds][n_stages]
+ * @param error     standard deviation of those peaks, when every measured peak has one of 1: the root of the mean
+ * square over errors of the same size and errors in proportion to the peak
  * @return EK_OK, EK_ERR_MEMORY. Some tenths of a second; O(rounds x stages) moves of O(unknowns^3).
  */
 ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool quick, const ek_layers *rough,
-                           double limit_mb, ek__guide_cell *out, ek_error *err);
+                           double limit_mb, ek__guide_cell *out, double *error, ek_error *err);
 
 /**
  * 2-norm condition number of the system that the middle stages of all rounds make, or only its first `n_rows`

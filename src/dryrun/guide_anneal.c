@@ -1,7 +1,14 @@
-/* Chooses layer counts and recompute lists by simulated annealing from the even split, with fixed seeds. A move changes
- * one or two rows of the system, so its Gram matrix G (at most 7 x 7) follows by rank-one updates, and the Frobenius
- * condition number sqrt(tr G tr G^-1), which is at least the 2-norm one and at most 7 times that, comes from a Cholesky
- * factor: the cost of a move does not depend on stages or rounds. Head and tail only take the layers that are left. */
+/* Chooses layer counts and recompute lists by simulated annealing from the even split, with fixed seeds. What counts is
+ * how far off the peaks of balanced plans will be that are predicted with the answers. With the rows r_i of the middle
+ * stages, errors of variance w_i^2 in their peaks and G = sum r_i r_i^T the answers have the covariance
+ *
+ *     C = G^-1 (sum w_i^2 r_i r_i^T) G^-1
+ *
+ * and the peak of a plan's middle stage with the row x has the variance x^T C x. An end stage holds the head or the
+ * tail besides, which the answers leave of a measured end stage with the row y and the error w: w^2 + (x - y)^T C (x -
+ * y). That is taken once for errors of the same size in every peak and once for errors in proportion to it. A move
+ * changes one or two rows, so both sums (at most 7 x 7) follow by rank-one updates: its cost does not depend on stages
+ * or rounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +19,22 @@
 
 enum { N_STARTS = 4, N_STEPS = 60000, STEPS_PER_STAGE = 300, MAX_MOVED = 3 };
 
-/* Weights against the logarithm of the condition number: an uneven split and inexact head and tail are worth avoiding
- * where that is cheap, a stage that does not fit always. */
-static const double uneven_weight = 0.1, end_weight = 0.2, overflow_weight = 50.0;
+/* Weights against the logarithm of the error: an uneven split is worth avoiding where that is cheap, a stage that does
+ * not fit always. */
+static const double uneven_weight = 0.1, overflow_weight = 50.0;
+
+/* Balanced plans hold so many times the even split on a stage, all layers of one kind. */
+static const double plan_layers[] = {0.75, 1.0, 1.25};
+enum { N_PLAN_LAYERS = sizeof plan_layers / sizeof *plan_layers };
+
+/* Without a rough model a layer's activations on the first stage take as much as its parameters (assumed), or this part
+ * of that. */
+static const double usual_activation[EK_N_RECOMPUTE] = {
+    [EK_RECOMPUTE_NONE] = 1.0, [EK_RECOMPUTE_SELECT] = 0.6, [EK_RECOMPUTE_COMM] = 0.8,
+    [EK_RECOMPUTE_BOTH] = 0.5, [EK_RECOMPUTE_FULL] = 0.1,
+};
+
+typedef double matrix[EK__MAX_UNKNOWNS][EK__MAX_UNKNOWNS];
 
 typedef struct designer {
     ek__guide_shape shape;
@@ -22,8 +42,11 @@ typedef struct designer {
     int least, most; /* layers of a stage */
     const ek_layers *rough;
     double limit_mb;
-    ek__guide_cell *cell; /* [n_rounds][n_stages] */
-    double gram[EK__MAX_UNKNOWNS][EK__MAX_UNKNOWNS];
+    ek__guide_cell *cell;    /* [n_rounds][n_stages] */
+    matrix gram;             /* sum of r r^T */
+    matrix weighted;         /* sum of w^2 r r^T, w in proportion to the peak */
+    matrix plans;            /* mean of x x^T over the middle stages of balanced plans */
+    double typical;          /* peak that has an error of 1 */
     double uneven, overflow; /* sums over the cells */
     double value;            /* of the design */
     ek__random random;
@@ -68,6 +91,18 @@ static double unevenness(const designer *d, const ek__guide_cell *c)
     return fabs(c->n - even) / even;
 }
 
+/* A stage's peak over the typical one. */
+static double peak_share(const designer *d, int stage, const ek__guide_cell *c)
+{
+    int p = d->shape.n_stages;
+    if (d->rough)
+        return ek__guide_peak(d->rough, p, stage, c) / d->typical;
+    double peak = c->n;
+    for (int k = 0; k < EK_N_RECOMPUTE; k++)
+        peak += c->mix.n[k] * usual_activation[k] * (p - stage) / p;
+    return peak / d->typical;
+}
+
 /* Add (sign 1) or take off (-1) what a cell contributes. */
 static void count_cell(designer *d, int stage, const ek__guide_cell *c, double sign)
 {
@@ -77,26 +112,12 @@ static void count_cell(designer *d, int stage, const ek__guide_cell *c, double s
         return;
     double row[EK__MAX_UNKNOWNS];
     ek__design_row(&d->shape.unknowns, &c->mix, d->shape.n_stages - stage, row);
+    double w = peak_share(d, stage, c);
     for (int i = 0; i < d->n_columns; i++)
-        for (int j = 0; j < d->n_columns; j++)
+        for (int j = 0; j < d->n_columns; j++) {
             d->gram[i][j] += sign * row[i] * row[j];
-}
-
-/* Variance of what is left of an end stage's peak when the answers explain the rest, in (MB of error in a peak)^2:
- * 1 + v^T G^-1 v with v the stage's coefficients without the constant. */
-static double end_variance(const designer *d, const double lower[], int stage)
-{
-    double x[EK__MAX_UNKNOWNS], sum = 1.0;
-    int n = d->n_columns;
-    ek__design_row(&d->shape.unknowns, &d->cell[stage].mix, d->shape.n_stages - stage, x);
-    x[n - 1] = 0.0;
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < i; j++)
-            x[i] -= lower[i * n + j] * x[j];
-        x[i] /= lower[i * n + i];
-        sum += x[i] * x[i];
-    }
-    return sum;
+            d->weighted[i][j] += sign * w * w * row[i] * row[j];
+        }
 }
 
 /* Cholesky factor of the Gram matrix, row by row. Entries are whole numbers, so a small ridge does not touch a design
@@ -114,36 +135,125 @@ static void cholesky(const designer *d, double lower[])
         }
 }
 
-/* Square of the Frobenius norm of the inverse factor: the trace of the inverse Gram matrix. */
-static double inverse_trace(const double lower[], int n)
+/* G^-1 from its Cholesky factor. */
+static void invert(const double lower[], int n, matrix out)
 {
-    double sum = 0.0, x[EK__MAX_UNKNOWNS];
-    for (int c = 0; c < n; c++)
-        for (int i = c; i < n; i++) {
+    for (int c = 0; c < n; c++) {
+        double x[EK__MAX_UNKNOWNS];
+        for (int i = 0; i < n; i++) {
             x[i] = i == c;
-            for (int j = c; j < i; j++)
+            for (int j = 0; j < i; j++)
                 x[i] -= lower[i * n + j] * x[j];
             x[i] /= lower[i * n + i];
-            sum += x[i] * x[i];
         }
-    return sum;
+        for (int i = n - 1; i >= 0; i--) {
+            for (int j = i + 1; j < n; j++)
+                x[i] -= lower[j * n + i] * x[j];
+            x[i] /= lower[i * n + i];
+            out[c][i] = x[i];
+        }
+    }
+}
+
+static void multiply(const matrix a, const matrix b, int n, matrix out)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0.0;
+            for (int k = 0; k < n; k++)
+                sum += a[i][k] * b[k][j];
+            out[i][j] = sum;
+        }
+}
+
+/* Row of a stage of a balanced plan whose layers are all of a kind. */
+static void plan_row(const designer *d, int stage, int kind, double layers, double row[])
+{
+    for (int c = 0; c < d->n_columns; c++)
+        row[c] = 0.0;
+    row[0] = layers;
+    row[1 + kind] = layers * (d->shape.n_stages - stage);
+    row[d->n_columns - 1] = 1.0;
+}
+
+/* Mean variance of the peaks of an end stage, of the plans less what was measured; the constant is in the head. */
+static double end_variance(const designer *d, const matrix covariance, int stage, double own)
+{
+    double y[EK__MAX_UNKNOWNS], x[EK__MAX_UNKNOWNS], sum = 0.0;
+    int n = d->n_columns, n_kinds = d->shape.unknowns.n_kinds;
+    double even = (double)d->shape.n_layers / d->shape.n_stages;
+    ek__design_row(&d->shape.unknowns, &d->cell[stage].mix, d->shape.n_stages - stage, y);
+    for (int kind = 0; kind < n_kinds; kind++)
+        for (int l = 0; l < N_PLAN_LAYERS; l++) {
+            plan_row(d, stage, kind, plan_layers[l] * even, x);
+            for (int i = 0; i < n; i++)
+                x[i] -= i == n - 1 ? 1.0 : y[i];
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++)
+                    sum += x[i] * covariance[i][j] * x[j];
+        }
+    return own * own + sum / (n_kinds * N_PLAN_LAYERS);
+}
+
+/* Mean variance over all stages of the plans. */
+static double plans_variance(const designer *d, const matrix covariance, bool proportional)
+{
+    int p = d->shape.n_stages, n = d->n_columns;
+    double first = proportional ? peak_share(d, 0, &d->cell[0]) : 1.0, sum = 0.0;
+    double last = proportional ? peak_share(d, p - 1, &d->cell[p - 1]) : 1.0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            sum += covariance[i][j] * d->plans[i][j];
+    return ((p - 2) * sum + end_variance(d, covariance, 0, first) + end_variance(d, covariance, p - 1, last)) / p;
+}
+
+/* Standard deviation of the peaks of balanced plans, of both sorts of errors together. */
+static double peak_error(const designer *d)
+{
+    double lower[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS] = {0};
+    matrix inverse, half, covariance;
+    cholesky(d, lower);
+    invert(lower, d->n_columns, inverse);
+    multiply(inverse, d->weighted, d->n_columns, half);
+    multiply(half, inverse, d->n_columns, covariance);
+    double equal = plans_variance(d, inverse, false), proportional = plans_variance(d, covariance, true);
+    return sqrt(fmax(0.5 * (equal + proportional), 0.0));
 }
 
 static double evaluate(const designer *d)
 {
-    double lower[EK__MAX_UNKNOWNS * EK__MAX_UNKNOWNS] = {0}, trace = 0.0;
-    int n_cells = d->shape.n_rounds * d->shape.n_stages, n = d->n_columns;
-    cholesky(d, lower);
-    for (int c = 0; c < n; c++)
-        trace += d->gram[c][c];
-    double ends = end_variance(d, lower, 0) + end_variance(d, lower, d->shape.n_stages - 1);
-    return 0.5 * log(trace * inverse_trace(lower, n)) + 0.5 * end_weight * log(ends) +
-           uneven_weight * d->uneven / n_cells + overflow_weight * d->overflow;
+    int n_cells = d->shape.n_rounds * d->shape.n_stages;
+    return log(peak_error(d)) + uneven_weight * d->uneven / n_cells + overflow_weight * d->overflow;
+}
+
+/* Middle stages of balanced plans, and the mean of their peaks as the one that has an error of 1. */
+static void describe_plans(designer *d)
+{
+    int p = d->shape.n_stages, n_kinds = d->shape.unknowns.n_kinds, n = 0;
+    double even = (double)d->shape.n_layers / p, sum = 0.0;
+    d->typical = 1.0;
+    for (int s = 1; s < p - 1; s++)
+        for (int kind = 0; kind < n_kinds; kind++)
+            for (int l = 0; l < N_PLAN_LAYERS; l++, n++) {
+                double x[EK__MAX_UNKNOWNS];
+                ek__guide_cell cell = {.n = (int)lround(plan_layers[l] * even)};
+                cell.mix.n[d->shape.unknowns.kind[kind]] = cell.n;
+                sum += peak_share(d, s, &cell);
+                plan_row(d, s, kind, plan_layers[l] * even, x);
+                for (int i = 0; i < d->n_columns; i++)
+                    for (int j = 0; j < d->n_columns; j++)
+                        d->plans[i][j] += x[i] * x[j];
+            }
+    for (int i = 0; i < d->n_columns; i++)
+        for (int j = 0; j < d->n_columns; j++)
+            d->plans[i][j] /= n;
+    d->typical = sum > 0 ? sum / n : 1.0;
 }
 
 static void recount(designer *d)
 {
     memset(d->gram, 0, sizeof d->gram);
+    memset(d->weighted, 0, sizeof d->weighted);
     d->uneven = d->overflow = 0.0;
     for (int i = 0; i < d->shape.n_rounds * d->shape.n_stages; i++)
         count_cell(d, i % d->shape.n_stages, &d->cell[i], 1.0);
@@ -195,8 +305,10 @@ static void try_cells(designer *d, int round, int stage_a, ek__guide_cell a, int
 {
     ek__guide_cell *at = d->cell + (size_t)round * (size_t)d->shape.n_stages, old_a = at[stage_a], old_b = at[stage_b];
     bool two = stage_a != stage_b;
-    double gram[EK__MAX_UNKNOWNS][EK__MAX_UNKNOWNS], uneven = d->uneven, over = d->overflow;
+    matrix gram, weighted;
+    double uneven = d->uneven, over = d->overflow;
     memcpy(gram, d->gram, sizeof gram);
+    memcpy(weighted, d->weighted, sizeof weighted);
     count_cell(d, stage_a, &old_a, -1.0);
     count_cell(d, stage_a, &a, 1.0);
     if (two) {
@@ -212,6 +324,7 @@ static void try_cells(designer *d, int round, int stage_a, ek__guide_cell a, int
         return;
     }
     memcpy(d->gram, gram, sizeof gram);
+    memcpy(d->weighted, weighted, sizeof weighted);
     d->uneven = uneven;
     d->overflow = over;
 }
@@ -261,7 +374,7 @@ static void bound_layers(designer *d, double spread)
 }
 
 ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool quick, const ek_layers *rough,
-                           double limit_mb, ek__guide_cell *out, ek_error *err)
+                           double limit_mb, ek__guide_cell *out, double *error, ek_error *err)
 {
     static const double hot = 0.3, cold = 0.002;
     int n_cells = shape->n_rounds * shape->n_stages, n_starts = quick ? 1 : N_STARTS;
@@ -273,6 +386,7 @@ ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool qui
     if (!d.cell)
         return ek__no_memory(err);
     bound_layers(&d, spread);
+    describe_plans(&d);
     for (int s = 0; s < n_starts; s++) {
         d.random = ek__random_seed((uint64_t)s + 1);
         start(&d);
@@ -284,6 +398,7 @@ ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool qui
         recount(&d);
         if (s == 0 || d.value < best) {
             best = d.value;
+            *error = peak_error(&d);
             memcpy(out, d.cell, (size_t)n_cells * sizeof *out);
         }
     }
