@@ -24,7 +24,7 @@ static double most_recomputing(const ek__measured *m, int *rank)
 /* Of the stage with most of it. */
 static ek_status modelled_cost(const ek__pipeline *p, double *ns, ek_error *err)
 {
-    ek_chunk_cost *cost = ek__alloc((size_t)(p->plan.n_stages * p->plan.n_chunks), sizeof *cost);
+    ek_chunk_cost *cost = ek__alloc((size_t)p->plan.n_stages * (size_t)p->plan.n_chunks, sizeof *cost);
     double most = 0;
     if (!cost)
         return ek__no_memory(err);
@@ -180,7 +180,7 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
 /* A plan has one list for each kind; patterns with lists of their own are more than it can say. */
 static bool has_uneven_patterns(const ek_job *job)
 {
-    size_t size = (size_t)(job->plan.n_stages * job->plan.n_chunks) * sizeof(int);
+    size_t size = (size_t)job->plan.n_stages * (size_t)job->plan.n_chunks * sizeof(int);
     for (int i = 0; i < job->n_patterns; i++) {
         const ek_pattern *pattern = &job->pattern[i];
         const int *list = pattern->kind == EK_PATTERN_SELECT ? job->plan.select

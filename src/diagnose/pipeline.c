@@ -622,7 +622,7 @@ static ek_status balance_kept(const ek__pipeline *p, const ek__wish *today, ek__
 
 static bool same_layers(const ek_plan *a, const ek_plan *b)
 {
-    return memcmp(a->layers, b->layers, (size_t)(a->n_stages * a->n_chunks) * sizeof *a->layers) == 0;
+    return memcmp(a->layers, b->layers, (size_t)a->n_stages * (size_t)a->n_chunks * sizeof *a->layers) == 0;
 }
 
 /* A plan that is free to move layers may leave them, and may be what was found without moving any. */

@@ -176,7 +176,7 @@ static void copy_stage(const ek_plan *from, int stage, ek_plan *to)
 static ek_status keep_better(search *s, int pair)
 {
     const ek_schedule *schedule = s->change.schedule ? s->change.schedule : s->job->schedule;
-    ek_chunk_cost *cost = ek__alloc((size_t)(s->plan.n_stages * s->plan.n_chunks), sizeof *cost);
+    ek_chunk_cost *cost = ek__alloc((size_t)s->plan.n_stages * (size_t)s->plan.n_chunks, sizeof *cost);
     if (!cost)
         return ek__no_memory(s->err);
     for (int i = 0; i < s->plan.n_stages; i++)

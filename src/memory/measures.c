@@ -107,7 +107,7 @@ static ek_status put_if_less(ek_job *job, const ek_layers *layers, const ek_plan
 {
     const ek_job_change change = {.plan = plan};
     ek_job with;
-    ek_chunk_cost *cost = ek__alloc((size_t)(plan->n_stages * plan->n_chunks), sizeof *cost);
+    ek_chunk_cost *cost = ek__alloc((size_t)plan->n_stages * (size_t)plan->n_chunks, sizeof *cost);
     if (!cost)
         return ek__no_memory(err);
     double today = backward_of(job, &job->plan, layers, cost), then = backward_of(job, plan, layers, cost);
@@ -387,6 +387,7 @@ static ek_status make_chain(search *s, const ek_job *job, chain *c)
             c->kind[c->n++] = kind;
         ek_memory_clear(&s->today);
     }
+    s->job = job;
     ek_job_clear(&now);
     return status;
 }
@@ -417,6 +418,7 @@ static ek_status follow(search *s, const ek_job *job, const chain *c, int withou
         now = changed;
         *fits = out[(*n)++].fits;
     }
+    s->job = job;
     ek_job_clear(&now);
     return status;
 }
@@ -424,10 +426,10 @@ static ek_status follow(search *s, const ek_job *job, const chain *c, int withou
 /* Leave out what is not needed in the end. */
 static ek_status shorten(search *s, const ek_job *job, chain *c, ek_measure *out, int *n)
 {
-    bool fits;
+    bool fits = false;
     ek_status status = follow(s, job, c, -1, out, n, &fits);
     for (int i = 0; i < c->n && !status && fits;) {
-        bool still;
+        bool still = false;
         status = follow(s, job, c, i, out, n, &still);
         if (!still) {
             i++;
