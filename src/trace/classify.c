@@ -333,17 +333,27 @@ static void take_task(ek__part *part, const ek__raw_event *raw, const details *d
     push(part, raw, event, kind, ek__part_text(part, &raw->name));
 }
 
-/* Shorter waits make no difference, and are most of all tasks. */
-enum { LEAST_WAIT_NS = 10000 };
+bool ek__event_is_too_short(int kind, int64_t duration)
+{
+    /* Shorter waits make no difference, and are most of all tasks. */
+    static const int64_t least_wait_ns = 10000;
+    return kind == EK__EVENT_WAIT ? duration < least_wait_ns : kind == EK__EVENT_TRANSFER && duration <= 0;
+}
+
+/* The duration of a beginning is not known yet: src/trace/halves.c drops what was too short. */
+static bool may_be(int kind, const ek__event *event)
+{
+    return event->duration == EK__HALF_OPEN || !ek__event_is_too_short(kind, event->duration);
+}
 
 /* A task of a collective: what tells its waiting from its transfer. */
 static void take_subtask(ek__part *part, const ek__raw_event *raw, const details *d, ek__event *event)
 {
     bool notify = STARTS(&raw->name, "Notify");
-    if (notify && contains_any_case(&raw->name, "wait") && event->duration >= LEAST_WAIT_NS) {
+    if (notify && contains_any_case(&raw->name, "wait") && may_be(EK__EVENT_WAIT, event)) {
         event->detail = d->peer.at ? ek__part_text(part, &d->peer) : 0;
         push(part, raw, event, EK__EVENT_WAIT, ek__part_text(part, &raw->name));
-    } else if (!notify && event->duration > 0)
+    } else if (!notify && may_be(EK__EVENT_TRANSFER, event))
         push(part, raw, event, EK__EVENT_TRANSFER, ek__part_text(part, &raw->name));
 }
 

@@ -51,7 +51,7 @@ static void close_thread(ek__trace_store *store, const placed *at, size_t n, con
     store->n_unmatched += (int64_t)(n_open + n_lone);
 }
 
-/* Beginnings that nothing has closed. */
+/* Beginnings that nothing has closed, and those that turn out to be too short to keep. */
 static void drop_open(ek__trace_store *store)
 {
     for (int kind = 0; kind <= EK__N_EVENT_KINDS; kind++) {
@@ -60,7 +60,7 @@ static void drop_open(ek__trace_store *store)
         if (kind == EK__EVENT_FLOW)
             continue;
         for (size_t i = 0; i < store->n[kind]; i++)
-            if (event[i].duration != EK__HALF_OPEN)
+            if (event[i].duration != EK__HALF_OPEN && !ek__event_is_too_short(kind, event[i].duration))
                 event[n++] = event[i];
         store->n[kind] = n;
     }

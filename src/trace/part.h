@@ -82,6 +82,8 @@ typedef struct ek__half {
 } ek__half;
 /** Duration of a beginning whose end is not known yet; of kinds other than flows, whose ids take any value. */
 #define EK__HALF_OPEN INT64_MIN
+/** Are events of this kind left out when they last this long? */
+bool ek__event_is_too_short(int kind, int64_t duration);
 
 typedef struct ek__part {
     ek__texts texts; /**< number 0 is "" */
