@@ -72,7 +72,7 @@ static void add_error(ek_guide *guide, const char *name, const double *row, int 
     e->all_mb = sqrt(sum);
 }
 
-/* Head and tail are what the answers leave of the first round's end stages; the constant stays inside, as the
+/* Head and tail are what the answers leave of the first round's end stages, without the constant, as the
  * decomposition has it. `row` is scratch. */
 static void add_end(const ek__guide_shape *shape, const ek__guide_cell *cell, int stage, const char *name,
                     const double *inverse, int m, double *row, ek_guide *guide)
@@ -81,7 +81,7 @@ static void add_end(const ek__guide_shape *shape, const ek__guide_cell *cell, in
     ek__design_row(&shape->unknowns, &cell[stage].mix, shape->n_stages - stage, entry);
     for (int i = 0; i < m; i++) {
         row[i] = 0.0;
-        for (int c = 0; c < ek__unknowns_count(&shape->unknowns) - 1; c++)
+        for (int c = 0; c < ek__unknowns_count(&shape->unknowns); c++)
             row[i] -= entry[c] * inverse[(size_t)c * (size_t)m + (size_t)i];
     }
     add_error(guide, name, row, m, 1.0);
