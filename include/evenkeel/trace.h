@@ -149,6 +149,8 @@ typedef struct ek_trace_dispatch {
     ek_trace_host_gap *gap; /**< [n_gaps], by start: the longest EK_TRACE_MAX_HOST_GAPS; none when all of them together
                                  are under 0.5 % of the steps */
     int64_t gaps_left_out;  /**< nanoseconds in gaps beyond those */
+    int64_t idle;           /**< of a step: the gaps of all causes but data_loading, with the idle time before the first
+                                 kernel of a step; what findings and the diagnosis name; EK_TRACE_UNKNOWN */
 } ek_trace_dispatch;
 
 /* ---- layers ---- */

@@ -136,6 +136,15 @@ static ek_status take_exposed(ek__diagnose *d, ek_error *err)
     if (!advice || named_seconds(d->out, &exposed) * 1e9 >= most_unnamed * most.exposed)
         return EK_OK;
     ek_bottleneck b = bottleneck_of(d, &exposed, most.exposed, most.unknown > 0 ? (double)NAN : most.transfer, advice);
+    if (most.wait > most.transfer + most.unknown) {
+        b.title = ek__pool_format(d->out->pool,
+                                  "Ranks wait for each other in collectives: %.2f ms of a step, %.1f %%; %.2f ms are "
+                                  "transfer.",
+                                  most.wait / 1e6, 100 * most.wait / d->step_ns, most.transfer / 1e6);
+        b.setting = "evenkeel diagnose RUN  # with the traces of all ranks: it names the rank that is late, and why";
+        b.rests_on = "the transfer, which is the most that overlapping can hide; what the waiting would shrink by "
+                     "depends on why a rank is late";
+    }
     ek_status status = EK_OK;
     for (int i = 0; i < run->n_findings && !status; i++)
         if (strcmp(run->finding[i].id, exposed.id) == 0)

@@ -314,6 +314,7 @@ static void put_dispatch(ek__stream *s, const ek_trace_dispatch *dispatch)
     ek__stream_int(s, "launch", dispatch->n_launch);
     ek__stream_int(s, "garbage_collection", dispatch->n_gc);
     ek__stream_us(s, "host_bound_us", dispatch->host_bound);
+    ek__stream_us(s, "idle_us", dispatch->idle);
     ek__stream_us(s, "step_us", dispatch->step_time);
     ek__stream_real(s, "share", dispatch->share);
     ek__stream_bool(s, "host_bound", dispatch->is_host_bound);

@@ -158,7 +158,7 @@ static void print_rank_parts(const page *p, const char *label, const ek_trace_ra
     fprintf(p->out, "  %10s", ms(ek__sum(step, -ek__rank_span(rank))).text);
     fprintf(p->out, "  %10s", ms(b->overlapped).text);
     fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, pipeline_wait))).text);
-    fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, host_bound))).text);
+    fprintf(p->out, "  %10s", ms(rank->dispatch.idle).text);
     fprintf(p->out, "  %10s", ms(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle))).text);
     fputc('\n', p->out);
 }

@@ -110,9 +110,7 @@ void ek__rank_parts(const ek_trace_rank *rank, int64_t value[EK__N_RANK_PARTS])
     value[EK__RANK_EXPOSED] = parts.exposed - value[EK__RANK_WAITING];
     value[EK__RANK_COPIES] = parts.copies;
     value[EK__RANK_DATA] = clip(ek__step_mean(rank, offsetof(ek_trace_step, data_loading_idle)), idle);
-    value[EK__RANK_HOST] =
-        clip(ek__sum(ek__step_mean(rank, offsetof(ek_trace_step, host_bound)), -value[EK__RANK_DATA]),
-             idle - value[EK__RANK_DATA]);
+    value[EK__RANK_HOST] = clip(rank->dispatch.idle, idle - value[EK__RANK_DATA]);
     value[EK__RANK_FREE] = idle - value[EK__RANK_DATA] - value[EK__RANK_HOST];
 }
 

@@ -39,6 +39,7 @@ EK__ANALYSIS_LIST(EK__ANALYSIS)
     X(cluster)   /* cluster_row[] where no file has them */                                                            \
     X(groups)    /* communication.collective[].n_group */                                                              \
     X(slow_rank) /* vote[], gap[], ballot[]; communication.collective[].transit, .last */                              \
+    X(host)      /* rank[].dispatch.idle */                                                                            \
     X(exposure)  /* rank[].exposure */                                                                                 \
     X(links)     /* transport[], slow_link[] */                                                                        \
     X(matrix)    /* matrix[] */                                                                                        \
