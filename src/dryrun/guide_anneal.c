@@ -42,13 +42,15 @@ typedef struct designer {
     int least, most; /* layers of a stage */
     const ek_layers *rough;
     double limit_mb;
-    ek__guide_cell *cell;    /* [n_rounds][n_stages] */
-    matrix gram;             /* sum of r r^T */
-    matrix weighted;         /* sum of w^2 r r^T, w in proportion to the peak */
-    matrix plans;            /* mean of x x^T over the middle stages of balanced plans */
-    double typical;          /* peak that has an error of 1 */
-    double uneven, overflow; /* sums over the cells */
-    double value;            /* of the design */
+    ek__guide_cell *cell;                 /* [n_rounds][n_stages] */
+    matrix gram;                          /* sum of r r^T */
+    matrix weighted;                      /* sum of w^2 r r^T, w in proportion to the peak */
+    matrix plans;                         /* mean of x x^T over the middle stages of balanced plans */
+    matrix end_spread[2];                 /* of the first and the last stage: mean of (x - m) (x - m)^T ... */
+    double end_mean[2][EK__MAX_UNKNOWNS]; /* ... with the mean row m */
+    double typical;                       /* peak that has an error of 1 */
+    double uneven, overflow;              /* sums over the cells */
+    double value;                         /* of the design */
     ek__random random;
 } designer;
 
@@ -176,23 +178,29 @@ static void plan_row(const designer *d, int stage, int kind, double layers, doub
     row[d->n_columns - 1] = 1.0;
 }
 
-/* Mean variance of the peaks of an end stage, of the plans less what was measured; the constant is in the head. */
-static double end_variance(const designer *d, const matrix covariance, int stage, double own)
+/* x^T C x */
+static double quadratic(const matrix c, const double x[], int n)
 {
-    double y[EK__MAX_UNKNOWNS], x[EK__MAX_UNKNOWNS], sum = 0.0;
-    int n = d->n_columns, n_kinds = d->shape.unknowns.n_kinds;
-    double even = (double)d->shape.n_layers / d->shape.n_stages;
+    double sum = 0.0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            sum += x[i] * c[i][j] * x[j];
+    return sum;
+}
+
+/* Mean variance of the peaks of an end stage, of the plans less what was measured: with the mean row m of the plans
+ * tr(C S) + (m - y)^T C (m - y), S being their spread around it. */
+static double end_variance(const designer *d, const matrix covariance, int end, double own)
+{
+    double y[EK__MAX_UNKNOWNS], away[EK__MAX_UNKNOWNS], sum = 0.0;
+    int n = d->n_columns, stage = end ? d->shape.n_stages - 1 : 0;
     ek__design_row(&d->shape.unknowns, &d->cell[stage].mix, d->shape.n_stages - stage, y);
-    for (int kind = 0; kind < n_kinds; kind++)
-        for (int l = 0; l < N_PLAN_LAYERS; l++) {
-            plan_row(d, stage, kind, plan_layers[l] * even, x);
-            for (int i = 0; i < n; i++)
-                x[i] -= i == n - 1 ? 1.0 : y[i];
-            for (int i = 0; i < n; i++)
-                for (int j = 0; j < n; j++)
-                    sum += x[i] * covariance[i][j] * x[j];
-        }
-    return own * own + sum / (n_kinds * N_PLAN_LAYERS);
+    for (int i = 0; i < n; i++) {
+        away[i] = d->end_mean[end][i] - y[i];
+        for (int j = 0; j < n; j++)
+            sum += covariance[i][j] * d->end_spread[end][i][j];
+    }
+    return own * own + sum + quadratic(covariance, away, n);
 }
 
 /* Mean variance over all stages of the plans. */
@@ -204,7 +212,7 @@ static double plans_variance(const designer *d, const matrix covariance, bool pr
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             sum += covariance[i][j] * d->plans[i][j];
-    return ((p - 2) * sum + end_variance(d, covariance, 0, first) + end_variance(d, covariance, p - 1, last)) / p;
+    return ((p - 2) * sum + end_variance(d, covariance, 0, first) + end_variance(d, covariance, 1, last)) / p;
 }
 
 /* Standard deviation of the peaks of balanced plans, of both sorts of errors together. */
@@ -224,6 +232,23 @@ static double evaluate(const designer *d)
 {
     int n_cells = d->shape.n_rounds * d->shape.n_stages;
     return log(peak_error(d)) + uneven_weight * d->uneven / n_cells + overflow_weight * d->overflow;
+}
+
+static void describe_end(designer *d, int end)
+{
+    int p = d->shape.n_stages, n_kinds = d->shape.unknowns.n_kinds, n = d->n_columns, n_rows = 0;
+    double even = (double)d->shape.n_layers / p, row[EK_N_RECOMPUTE * N_PLAN_LAYERS][EK__MAX_UNKNOWNS];
+    double *mean = d->end_mean[end];
+    for (int kind = 0; kind < n_kinds; kind++)
+        for (int l = 0; l < N_PLAN_LAYERS; l++)
+            plan_row(d, end ? p - 1 : 0, kind, plan_layers[l] * even, row[n_rows++]);
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < n_rows; r++)
+            mean[i] += row[r][i] / n_rows;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            for (int r = 0; r < n_rows; r++)
+                d->end_spread[end][i][j] += (row[r][i] - mean[i]) * (row[r][j] - mean[j]) / n_rows;
 }
 
 /* Middle stages of balanced plans, and the mean of their peaks as the one that has an error of 1. */
@@ -387,6 +412,8 @@ ek_status ek__guide_anneal(const ek__guide_shape *shape, double spread, bool qui
         return ek__no_memory(err);
     bound_layers(&d, spread);
     describe_plans(&d);
+    describe_end(&d, 0);
+    describe_end(&d, 1);
     for (int s = 0; s < n_starts; s++) {
         d.random = ek__random_seed((uint64_t)s + 1);
         start(&d);
