@@ -197,11 +197,12 @@ static bool check_options(command *c)
 
 /* ---- reading ---- */
 
-static ek_status read_run(command *c, ek_trace_run *run, ek_error *err)
+static ek_status read_run(const command *c, ek_trace_run *run, ek_error *err)
 {
     cli_progress progress;
-    cli_progress_begin_trace(&progress, &c->options);
-    ek_status status = ek_trace_run_read(c->path, c->n_paths, &c->options, &progress.listener, run, err);
+    ek_trace_options reading = c->options; /* the progress goes with this call, the options do not */
+    cli_progress_begin_trace(&progress, &reading);
+    ek_status status = ek_trace_run_read(c->path, c->n_paths, &reading, &progress.listener, run, err);
     cli_progress_end(&progress);
     return status;
 }

@@ -471,7 +471,7 @@ typedef struct ek_trace_rank {
     ek_trace_exposure exposure;
     ek_trace_data data;
     ek_trace_memory memory;
-    ek_trace_mark *mark;       /**< [n_marks], by start */
+    ek_trace_mark *mark; /**< [n_marks], by start */
     struct ek__pool *pool;
 } ek_trace_rank;
 

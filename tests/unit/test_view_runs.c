@@ -359,8 +359,8 @@ static fixture *new_fixture(void)
     add_memory(f);
     add_links(f);
     for (int i = 0; i < 4; i++)
-        f->pair[i] = (ek_trace_pair){i / 2, i / 2 + 2, i % 2 ? HOSTILE : NULL, 3 + i, i * MS, (i + 1) * MS,
-                                     i / 2, i / 2 + 2};
+        f->pair[i] =
+            (ek_trace_pair){i / 2, i / 2 + 2, i % 2 ? HOSTILE : NULL, 3 + i, i * MS, (i + 1) * MS, i / 2, i / 2 + 2};
     f->run.n_pairs = 4, f->run.pair = f->pair;
     f->finding[0] = (ek_trace_finding){"slow-rank", 1, 0, "11", HOSTILE, "first", 0.2, 20 * MS, 1};
     f->finding[1] = (ek_trace_finding){"host-bound", -1, -1, NULL, "second", HOSTILE, 0.1, 10 * MS, -1};
