@@ -678,10 +678,18 @@ static ek_status read_recompute(reader *r)
                                      job_origin(r, "recompute-activation-function"), r->a.source->err);
     if (status)
         return status;
+    const char *experts = "moe-layer-recompute"; /* Megatron's older way to add the module moe */
+    if (granularity == 0 && given(r, experts))
+        return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, experts),
+                        "--moe-layer-recompute does not go with --recompute-granularity full; leave one of them out");
     if (granularity == 0)
         return read_full(r);
-    if (granularity == 1)
-        return read_modules(r);
+    if (granularity == 1 || given(r, experts))
+        status = read_modules(r);
+    if (status == EK_OK && given(r, experts))
+        status = ek__megatron_module(r->job, "moe", NULL, job_origin(r, experts), r->a.source->err);
+    if (status || granularity == 1 || given(r, experts))
+        return status;
     if (given(r, "recompute-num-layers") || given(r, "recompute-method") || given(r, "recompute-modules"))
         warn_idle(r, given(r, "recompute-method") ? "recompute-method" : "recompute-num-layers",
                   "nothing is recomputed, since --recompute-granularity is not given");

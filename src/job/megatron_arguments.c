@@ -69,6 +69,7 @@ static const struct {
     {"zero-bubble-v-schedule", NONE, NULL},
     {"zero-bubble-v-schedule-mem-setup", ONE, NULL},
     {"recompute-modules", SEVERAL, NULL},
+    {"moe-layer-recompute", NONE, NULL},
     {"make-vocab-size-divisible-by", ONE, NULL},
     {"vocab-size", ONE, NULL},
     {"padded-vocab-size", ONE, NULL},

@@ -406,6 +406,7 @@ static const expectation arguments[] = {
     {MODEL RUN REST "--recompute-granularity selective", first_select, 8, 0},
     {MODEL RUN REST "--recompute-activations", patterns, 1, 0},
     {MODEL RUN REST "--recompute-granularity selective --recompute-modules core_attn layernorm mlp", patterns, 4, 0},
+    {MODEL RUN REST "--moe-layer-recompute", patterns, 3, 0},
     {MODEL RUN REST "--recompute-num-layers 3", first_full, 0, 1},
 };
 
