@@ -180,10 +180,48 @@ static ek_status look_for(ek__diagnose *d, const rule *r, ek_error *err)
     return status;
 }
 
+/* ---- memory ---- */
+
+/* Findings about memory have no time: what they cost a step is not known. */
+static ek_status take_memory(ek__diagnose *d, ek_error *err)
+{
+    static const char *const title[][2] = {
+        {"memory-held", "Memory is held after its last use."},
+        {"memory-growth", "Memory grows from step to step."},
+        {"memory-never-released", "Memory of a step is never released."},
+        {"memory-fragmentation", "Much of the reserved memory is fragments."},
+    };
+    const ek_trace_run *run = d->input->trace;
+    ek_status status = EK_OK;
+    for (int i = 0; i < run->n_findings && !status; i++)
+        for (size_t k = 0; k < sizeof title / sizeof *title && !status; k++) {
+            const ek_trace_finding *f = &run->finding[i];
+            const ek_trace_rank *rank = f->at >= 0 ? &run->rank[f->at] : NULL;
+            if (strcmp(f->id, title[k][0]) != 0)
+                continue;
+            ek_bottleneck b = {.id = title[k][0],
+                               .topic = EK_TOPIC_MEMORY,
+                               .basis = EK_BASIS_MEASURED,
+                               .cost_seconds = NAN,
+                               .gain_seconds = NAN,
+                               .title = title[k][1],
+                               .setting = "evenkeel trace RUN  # the places in the program that hold it",
+                               .change = ek__pool_format(d->out->pool, "%s", f->advice),
+                               .rests_on = "the blocks and figures that the profiler wrote"};
+            status = ek__bottleneck_show(&b,
+                                         (ek_evidence){ek__pool_format(d->out->pool, "%s", f->text),
+                                                       rank ? ek__file_of(rank) : NULL, NULL, rank ? rank->rank : -1},
+                                         err);
+            if (!status)
+                status = ek__bottleneck_add(d, &b, err);
+        }
+    return status;
+}
+
 ek_status ek__bottleneck_traced(ek__diagnose *d, ek_error *err)
 {
     ek_status status = d->measured.run ? take_exposed(d, err) : EK_OK;
     for (size_t i = 0; d->measured.run && i < sizeof rules / sizeof *rules && !status; i++)
         status = look_for(d, &rules[i], err);
-    return status;
+    return status || !d->input->trace ? status : take_memory(d, err);
 }
