@@ -1,35 +1,14 @@
-/* evenkeel/cost.h - how long a layer's operators take on a device: the roofline of docs/models.md. Assumed as a whole,
- * from vendors' figures; measured times, where there are any, replace it. */
+/* evenkeel/cost.h - how long a step of a job takes on a device or cluster, part by part, and how long a layer does
+ * (docs/models.md). */
 #ifndef EVENKEEL_COST_H
 #define EVENKEEL_COST_H
 
+#include "evenkeel/device.h"
 #include "evenkeel/job.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/** A device and its links; the shipped ones are a table, ek_device_read() reads one of one's own. */
-typedef struct ek_device {
-    char name[EK_NAME_SIZE];
-    char source[160];
-    bool certain; /**< false: a figure that is not from a product sheet */
-    int devices_per_node;
-    double memory_gib, memory_gbs;                /**< 2^30 bytes; 10^9 B/s */
-    double peak_tflops[3];                        /**< [EK_N_DTYPES] dense, 10^12 FLOP/s */
-    double eff_matmul, eff_attention, eff_memory; /**< share of the peak reached, 0..1 */
-    double launch_us;
-    double intra_gbs, inter_gbs; /**< per direction and device, 10^9 B/s */
-    double intra_latency_us, inter_latency_us;
-    double eff_link;
-} ek_device;
-
-/** The devices known by name, shipped with the tool. @param n  out: how many */
-const ek_device *ek_devices(int *n);
-/** By name (case does not matter), or NULL. */
-const ek_device *ek_device_find(const char *name);
-/** Read a device from a JSON or YAML file. @return as readers do. */
-ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
 
 /** Milliseconds of one layer and micro-batch. */
 typedef struct ek_layer_times {
@@ -47,10 +26,72 @@ typedef enum ek_layer_place {
     EK_LAYER_TAIL
 } ek_layer_place;
 
-/** Times of a layer by its operators: max(FLOPs / reached peak, bytes / reached bandwidth) + launch for each, and
- *  communication at the link's rate, exposed. O(operators). */
+/** Times of a layer by its operators: each kernel on the device, at least what the host needs to launch them, and
+ *  exposed communication. O(operators). */
 ek_status ek_cost_layer(const ek_job *job, const ek_device *device, ek_layer_place place, ek_layer_times *out,
                         ek_error *err);
+
+/* ---- a step ---- */
+
+/** Parts of a step. */
+typedef enum ek_step_part {
+    EK_STEP_MATRIX,    /**< matrix products */
+    EK_STEP_ATTENTION, /**< fused attention */
+    EK_STEP_GROUPED,   /**< experts' products */
+    EK_STEP_MEMORY,    /**< operators that are bound by memory */
+    EK_STEP_RECOMPUTE, /**< anything that runs again */
+    EK_STEP_TENSOR,    /**< exposed communication of tensor parallel groups */
+    EK_STEP_CONTEXT,
+    EK_STEP_EXPERT,
+    EK_STEP_BUBBLE, /**< of the pipeline: a stage waits for others */
+    EK_STEP_P2P,    /**< sends and receives while nothing is computed */
+    EK_STEP_DATA,   /**< exposed reduction of gradients and gathering of weights */
+    EK_STEP_OPTIMIZER,
+    EK_STEP_HOST, /**< the device waits for launches */
+    EK_STEP_INPUT,
+} ek_step_part;
+enum { EK_N_STEP_PARTS = 14 };
+extern const char *const ek_step_part_name[EK_N_STEP_PARTS];  /**< "matrix", ... as in JSON */
+extern const char *const ek_step_part_title[EK_N_STEP_PARTS]; /**< "matrix products", ... for people */
+
+/** How one stage spends the step; its parts add up to the step. */
+typedef struct ek_step_stage {
+    double seconds[EK_N_STEP_PARTS];
+    double hidden_data;   /**< seconds of gradients and weights that ran behind computing */
+    double hidden_tensor; /**< likewise, of tensor parallel groups */
+} ek_step_stage;
+
+/** A step. */
+typedef struct ek_step {
+    double seconds;
+    int n_stages;
+    ek_step_stage *stage;                 /**< [n_stages] */
+    int slowest;                          /**< the stage that computes longest; its parts are the step's */
+    ek_cost_basis basis[EK_N_STEP_PARTS]; /**< the weakest figure that a part rests on */
+    double error[EK_N_STEP_PARTS]; /**< standard error of each part of the slowest stage, seconds; 0: not known */
+    double standard_error;         /**< of the step, seconds; 0: not known */
+    double nearest;                /**< distance to the nearest measured shape or layer, in powers of e; NAN: none
+                                        is measured */
+    double tokens_per_second;      /**< of one device */
+    double mfu, hfu;               /**< of the peak of the compute type, causal attention counted half */
+    double micro_batch_seconds;    /**< forward and backward of the slowest stage, one micro-batch */
+} ek_step;
+
+/** Layers that were priced before, for searches over layouts: NULL, or one for a device. Not shared by threads. */
+typedef struct ek_cost_cache ek_cost_cache;
+ek_cost_cache *ek_cost_cache_new(const ek_device *device);
+void ek_cost_cache_free(ek_cost_cache *cache);
+
+/**
+ * The step of a job on a cluster. What every command knows of a job's time.
+ *
+ * @param cache  of the same device, or NULL
+ * @param out    ek_step_clear() frees it; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT where the device lacks a figure that the job needs or the framework would not run the
+ *         job; EK_ERR_MEMORY. O(operators + stages x chunks x micro-batches).
+ */
+ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step *out, ek_error *err);
+void ek_step_clear(ek_step *step);
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include "evenkeel/balance.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/cost.h"
+#include "evenkeel/device.h"
 #include "evenkeel/diagnose.h"
 #include "evenkeel/dryrun.h"
 #include "evenkeel/emit.h"

@@ -123,6 +123,44 @@ typedef struct ek_job_states {
     int64_t shard_threshold; /**< bytes; smaller weights stay whole */
 } ek_job_states;
 
+/** Numbers that matrix products run in besides the compute type. */
+typedef enum ek_fp8 {
+    EK_FP8_NONE,
+    EK_FP8_DELAYED,    /**< one scale a tensor, from earlier steps */
+    EK_FP8_TENSORWISE, /**< one scale a tensor, of the tensor itself: its largest value is looked for first */
+    EK_FP8_ROWWISE,
+    EK_FP8_BLOCKWISE, /**< also MXFP8 */
+} ek_fp8;
+enum { EK_N_FP8 = 5 };
+extern const char *const ek_fp8_name[EK_N_FP8]; /**< none, delayed, tensorwise, rowwise, blockwise */
+
+/** How kernels get onto the device. */
+typedef enum ek_launch {
+    EK_LAUNCH_EAGER,    /**< one by one from Python */
+    EK_LAUNCH_COMPILED, /**< fused by a compiler, fewer of them (torch.compile) */
+    EK_LAUNCH_GRAPH,    /**< a whole graph is handed over (MindSpore's graph mode, CUDA graphs) */
+} ek_launch;
+enum { EK_N_LAUNCHES = 3 };
+extern const char *const ek_launch_name[EK_N_LAUNCHES]; /**< eager, compiled, graph */
+
+/** How a step runs: what changes its time and not its memory. Readers set it from their framework's defaults and keys.
+ */
+typedef struct ek_job_run {
+    bool overlap_gradients; /**< gradients are reduced behind the last backward pass, bucket by bucket */
+    bool overlap_weights;   /**< gathered weights come behind the first forward pass */
+    bool overlap_tensor;    /**< collectives of tensor parallel groups behind the products they feed */
+    bool overlap_expert;    /**< all-to-all behind other computing */
+    bool overlap_p2p;       /**< sends and receives beside computing; else they block both stages */
+    double bucket_bytes;    /**< of gradients in one collective; 0: all at once */
+    int reduce_bytes;       /**< bytes an element of a reduced gradient has; 0: as states.gradient */
+    ek_launch launch;
+    bool fused_optimizer;
+    bool offload_optimizer; /**< its states are on the host */
+    ek_fp8 fp8;
+    bool fp8_gather;             /**< weights and activations are gathered in 8 bits */
+    bool sums_every_micro_batch; /**< gradients are reduced after each micro-batch (ZeRO-2 and -3 with accumulation) */
+} ek_job_run;
+
 /** When gathered weights are alive. */
 typedef enum ek_gather { EK_GATHER_STEP, EK_GATHER_LAYER, EK_GATHER_NONE } ek_gather;
 
@@ -214,6 +252,7 @@ typedef struct ek_job {
     ek_job_types types;
     ek_job_parallel parallel;
     ek_job_states states;
+    ek_job_run run;
     ek_rules rules;
     uint64_t rules_told; /**< bit i: the user set the rule ek_rule_names[i], which is then assumed no more */
     /** Layers of every chunk (those of multi-token prediction included) and how many of the first are recomputed whole;

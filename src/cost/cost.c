@@ -7,51 +7,26 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cost/collective.h"
 #include "cost/cost_internal.h"
+#include "cost/kernel.h"
 #include "memory/recompute_kind.h"
 
-#define US_PER_S 1e6
 #define MS_PER_S 1e3
 
 /* ---- collectives ---- */
 
-/* Ranks of a group, and how many of them share a node. Tensor parallel ranks are neighbours, then context, then
- * expert: what needs the most bandwidth is inside a node. */
-typedef struct group {
-    double n, in_node;
-} group;
-
-static group group_of(const ek_job *job, const ek_device *device, ek__group kind)
-{
-    const ek_job_parallel *p = &job->parallel;
-    double n = p->tensor, stride = 1;
-    if (kind == EK__GROUP_CONTEXT) {
-        n = p->context;
-        stride = p->tensor;
-    } else if (kind == EK__GROUP_EXPERT) {
-        n = p->expert;
-        stride = (double)p->expert_tensor;
-    }
-    return (group){n, fmax(1, fmin(n, floor(device->devices_per_node / stride)))};
-}
-
-/* Bytes that pass each device's link: (n-1)/n of the message for a gather, a scatter and an all-to-all, twice that for
- * a sum (ring algorithms). Of an all-to-all only what leaves the node uses the slower link; a ring is as fast as its
- * slowest link. */
 static double comm_seconds(const ek_job *job, const ek_device *device, const ek__op *op)
 {
-    group g = group_of(job, device, op->group);
-    if (g.n <= 1)
-        return 0;
-    double each = op->comm_bytes / g.n, times = op->comm == EK__COMM_REDUCE ? 2 : 1;
-    double intra = device->intra_gbs * device->eff_link * 1e9, inter = device->inter_gbs * device->eff_link * 1e9;
-    double steps = times * (g.n - 1);
-    if (g.in_node >= g.n)
-        return steps * (each / intra + device->intra_latency_us / US_PER_S);
-    if (op->comm == EK__COMM_ALLTOALL)
-        return fmax((g.in_node - 1) * each / intra, (g.n - g.in_node) * each / inter) +
-               device->inter_latency_us / US_PER_S;
-    return steps * (each / inter + device->inter_latency_us / US_PER_S);
+    static const ek_collective what[] = {[EK__COMM_GATHER] = EK_COLLECTIVE_ALL_GATHER,
+                                         [EK__COMM_SCATTER] = EK_COLLECTIVE_REDUCE_SCATTER,
+                                         [EK__COMM_REDUCE] = EK_COLLECTIVE_ALL_REDUCE,
+                                         [EK__COMM_ALLTOALL] = EK_COLLECTIVE_ALL_TO_ALL};
+    static const ek__dimension of[] = {[EK__GROUP_TENSOR] = EK__DIM_TENSOR,
+                                       [EK__GROUP_CONTEXT] = EK__DIM_CONTEXT,
+                                       [EK__GROUP_EXPERT] = EK__DIM_EXPERT};
+    const ek__ranks ranks = ek__placement(job, device, of[op->group]);
+    return ek__collective_seconds(device, what[op->comm], &ranks, op->comm_bytes).seconds;
 }
 
 /* ---- operators ---- */
@@ -67,20 +42,22 @@ static ek_dtype dtype_of(const ek__graph *graph, const ek__op *op, ek_dtype othe
     return op->n_in > 0 ? graph->tensor[op->in[0]].dtype : otherwise;
 }
 
-/* What arithmetic runs at, FLOP/s; 0 where the device has no figure. */
 static double reached_peak(const machine *m, const ek__op *op)
 {
-    double share = op->kind == EK__OP_ATTENTION ? m->device->eff_attention : m->device->eff_matmul;
-    return m->device->peak_tflops[dtype_of(m->graph, op, m->job->types.compute)] * 1e12 * share;
+    return m->device->peak_tflops[dtype_of(m->graph, op, m->job->types.compute)];
 }
 
 static double compute_seconds(const machine *m, const ek__op *op, double flops, double bytes)
 {
     if (flops <= 0 && bytes <= 0)
         return 0;
-    double arithmetic = flops > 0 ? flops / reached_peak(m, op) : 0;
-    double memory = bytes / (m->device->memory_gbs * 1e9 * m->device->eff_memory);
-    return fmax(arithmetic, memory) + m->device->launch_us / US_PER_S;
+    const ek_kernel kernel = {.kind = op->kind == EK__OP_ATTENTION ? EK_KERNEL_ATTENTION_FORWARD
+                                      : flops > 0                  ? EK_KERNEL_MATMUL
+                                                                   : EK_KERNEL_MEMORY,
+                              .type = (int)dtype_of(m->graph, op, m->job->types.compute),
+                              .flops = flops,
+                              .bytes = bytes};
+    return ek__kernel_seconds(m->device, &kernel).seconds;
 }
 
 static double forward_seconds(const machine *m, const ek__op *op)
@@ -153,6 +130,13 @@ static ek__graph_kind graph_kind(ek_layer_place place)
     }
 }
 
+static int comm_ranks(const ek_job *job, const ek__op *op)
+{
+    return op->group == EK__GROUP_TENSOR    ? job->parallel.tensor
+           : op->group == EK__GROUP_CONTEXT ? job->parallel.context
+                                            : job->parallel.expert;
+}
+
 /* Has the device a figure for everything the graph does? */
 static ek_status check_device(const machine *m, ek_error *err)
 {
@@ -163,7 +147,7 @@ static ek_status check_device(const machine *m, ek_error *err)
                             "device '%s' has no peak for %s, which %s runs in; choose another device or another type, "
                             "or give a device file with that peak",
                             m->device->name, ek_dtype_name[dtype_of(m->graph, op, m->job->types.compute)], op->path);
-        if (op->kind == EK__OP_COMM && group_of(m->job, m->device, op->group).n > 1 && m->device->inter_gbs <= 0)
+        if (op->kind == EK__OP_COMM && m->device->tier[0].gbs <= 0 && comm_ranks(m->job, op) > 1)
             return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                             "device '%s' has no link, which %s needs; give its file intra or inter, as in "
                             "intra: {gbs: 300}",

@@ -4,13 +4,9 @@
 
 #include "evenkeel/cost.h"
 
-/* Defaults of a device, assumed (devices.c). */
-#define EK__EFF_MATMUL       0.75
-#define EK__EFF_ATTENTION    0.5
-#define EK__EFF_MEMORY       0.8
-#define EK__LAUNCH_US        5.0
-#define EK__EFF_LINK         0.75
-#define EK__INTRA_LATENCY_US 5.0
-#define EK__INTER_LATENCY_US 10.0
+/* Fill in curves, host and the rest with the assumed defaults (device_default.c). Peaks, memory and tiers stay. */
+void ek__device_default(ek_device *device);
+/* Two tiers, nodes of devices_per_node and the rest, with default shares and latencies. */
+void ek__device_links(ek_device *device, double intra_gbs, double inter_gbs);
 
 #endif

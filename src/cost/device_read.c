@@ -32,30 +32,46 @@ static ek_status read_figure(const ek__in *in, const ek__node *map, const figure
     return status ? status : ek__number(in, node, f->min, f->max, f->advice, f->out);
 }
 
-static ek_status read_figures(const ek__in *in, const ek__node *map, ek_device *device)
+/* One share for all kernels and links, as files had them first. */
+typedef struct scalars {
+    double matmul, attention, memory, launch_us, link;
+} scalars;
+
+static void spread(const scalars *all, ek_device *device)
+{
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
+        bool attention = k == EK_KERNEL_ATTENTION_FORWARD || k == EK_KERNEL_ATTENTION_BACKWARD;
+        device->curve[k].share = attention ? all->attention : all->matmul;
+        device->curve[k].memory_share = all->memory;
+        device->curve[k].launch_us = all->launch_us;
+    }
+    for (int i = 0; i < device->n_tiers; i++)
+        for (int c = 0; c < EK_N_COLLECTIVES; c++)
+            device->tier[i].share[c] = all->link;
+}
+
+static ek_status read_figures(const ek__in *in, const ek__node *map, scalars *all, ek_device *device)
 {
     const struct {
         figure figure;
         bool required;
-    } all[] = {
+    } list[] = {
         {{"memory_gib", 1e-3, MAX_FIGURE, "give the device's memory in units of 2^30 bytes", &device->memory_gib},
          true},
         {{"memory_gbs", 1e-3, MAX_FIGURE, "give the memory's rate in 10^9 bytes a second", &device->memory_gbs}, true},
-        {{"eff_matmul", 1e-3, 1.0, "it is the share of the peak that matrix products reach, 0 to 1",
-          &device->eff_matmul},
+        {{"eff_matmul", 1e-3, 1.0, "it is the share of the peak that matrix products reach, 0 to 1", &all->matmul},
          false},
         {{"eff_attention", 1e-3, 1.0, "it is the share of the peak that fused attention reaches, 0 to 1",
-          &device->eff_attention},
+          &all->attention},
          false},
-        {{"eff_memory", 1e-3, 1.0, "it is the share of the memory's rate that is reached, 0 to 1", &device->eff_memory},
+        {{"eff_memory", 1e-3, 1.0, "it is the share of the memory's rate that is reached, 0 to 1", &all->memory},
          false},
-        {{"eff_link", 1e-3, 1.0, "it is the share of the links' rate that is reached, 0 to 1", &device->eff_link},
-         false},
-        {{"launch_us", 0, 1e6, "it is the time around an operator in microseconds", &device->launch_us}, false},
+        {{"eff_link", 1e-3, 1.0, "it is the share of the links' rate that is reached, 0 to 1", &all->link}, false},
+        {{"launch_us", 0, 1e6, "it is the time around an operator in microseconds", &all->launch_us}, false},
     };
     ek_status status = EK_OK;
-    for (size_t i = 0; i < sizeof all / sizeof *all && status == EK_OK; i++)
-        status = read_figure(in, map, &all[i].figure, all[i].required);
+    for (size_t i = 0; i < sizeof list / sizeof *list && status == EK_OK; i++)
+        status = read_figure(in, map, &list[i].figure, list[i].required);
     return status;
 }
 
@@ -113,14 +129,13 @@ static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *de
 static ek_status read_device(const ek__in *in, const char *path, ek_device *out)
 {
     const ek__node *root = ek__doc_root(in->doc);
-    ek_device device = {.eff_matmul = EK__EFF_MATMUL,
-                        .eff_attention = EK__EFF_ATTENTION,
-                        .eff_memory = EK__EFF_MEMORY,
-                        .launch_us = EK__LAUNCH_US,
-                        .devices_per_node = 8,
-                        .intra_latency_us = EK__INTRA_LATENCY_US,
-                        .inter_latency_us = EK__INTER_LATENCY_US,
-                        .eff_link = EK__EFF_LINK};
+    ek_device device = {.devices_per_node = 8};
+    scalars old;
+    ek__device_default(&device);
+    ek__device_links(&device, 0, 0);
+    old = (scalars){device.curve[EK_KERNEL_MATMUL].share, device.curve[EK_KERNEL_ATTENTION_FORWARD].share,
+                    device.curve[EK_KERNEL_MEMORY].memory_share, device.curve[EK_KERNEL_MATMUL].launch_us,
+                    device.tier[0].share[0]};
     snprintf(device.name, sizeof device.name, "device");
     snprintf(device.source, sizeof device.source, "%.150s", ek__path_name(path));
     ek_status status = ek__expect(in, root, EK__MAP, "write name, memory_gib, memory_gbs, peak_tflops, intra, inter");
@@ -129,20 +144,22 @@ static ek_status read_device(const ek__in *in, const char *path, ek_device *out)
     ek__warn_unknown_keys(in, root, keys);
     status = read_words(in, root, &device);
     if (status == EK_OK)
-        status = read_figures(in, root, &device);
+        status = read_figures(in, root, &old, &device);
     if (status == EK_OK)
         status = read_peaks(in, root, &device);
     if (status == EK_OK)
-        status = read_link(in, root, "intra", &device.intra_gbs, &device.intra_latency_us);
+        status = read_link(in, root, "intra", &device.tier[0].gbs, &device.tier[0].latency_us);
     if (status == EK_OK)
-        status = read_link(in, root, "inter", &device.inter_gbs, &device.inter_latency_us);
+        status = read_link(in, root, "inter", &device.tier[1].gbs, &device.tier[1].latency_us);
     if (status)
         return status;
     /* One link alone serves for both: a single kind of network, or one node. */
-    if (device.intra_gbs <= 0)
-        device.intra_gbs = device.inter_gbs;
-    if (device.inter_gbs <= 0)
-        device.inter_gbs = device.intra_gbs;
+    if (device.tier[0].gbs <= 0)
+        device.tier[0].gbs = device.tier[1].gbs;
+    if (device.tier[1].gbs <= 0)
+        device.tier[1].gbs = device.tier[0].gbs;
+    device.tier[0].size = device.devices_per_node;
+    spread(&old, &device);
     *out = device;
     return EK_OK;
 }
@@ -157,4 +174,10 @@ ek_status ek_device_read(const char *path, const ek_listener *listener, ek_devic
     status = read_device(&in, path, out);
     ek__doc_free(doc);
     return status;
+}
+
+void ek_device_clear(ek_device *device)
+{
+    device->kernels = NULL;
+    device->layers = NULL;
 }

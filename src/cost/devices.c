@@ -4,107 +4,126 @@
  * assumed, the same for all: a measurement belongs into a device file of one's own (device_read.c). */
 #include "evenkeel/cost.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cost/cost_internal.h"
 
-/* Assumed. Large matrix products of training reach 70 to 80 % of the dense peak, fused attention half of it; streams
- * reach most of the memory's rate; a ring over a link about three quarters. */
-#define EFFICIENCY                                                                                                     \
-    .eff_matmul = EK__EFF_MATMUL, .eff_attention = EK__EFF_ATTENTION, .eff_memory = EK__EFF_MEMORY,                    \
-    .launch_us = EK__LAUNCH_US, .eff_link = EK__EFF_LINK, .intra_latency_us = EK__INTRA_LATENCY_US,                    \
-    .inter_latency_us = EK__INTER_LATENCY_US, .devices_per_node = 8
+/* Defaults of every device: ek__device_default(). */
+#define EFFICIENCY .devices_per_node = 8
 #define PEAK(fp32, bf16, fp16)                                                                                         \
     {                                                                                                                  \
         [EK_FP32] = (fp32), [EK_BF16] = (bf16), [EK_FP16] = (fp16)                                                     \
     }
 
-static const ek_device devices[] = {
-    {.name = "V100",
-     .source = "NVIDIA V100 SXM2 32 GB data sheet; no bfloat16; network of the DGX-1, 4 x 100 Gb/s for 8",
-     .certain = true,
-     .memory_gib = 32,
-     .memory_gbs = 900,
-     .peak_tflops = PEAK(15.7, 0, 125),
+/* A device and the rates of its links. */
+typedef struct sheet {
+    ek_device device;
+    double intra_gbs, inter_gbs;
+    int devices_per_node;
+} sheet;
+
+static const sheet sheets[] = {
+    {.device.name = "V100",
+     .device.source = "NVIDIA V100 SXM2 32 GB data sheet; no bfloat16; network of the DGX-1, 4 x 100 Gb/s for 8",
+     .device.certain = true,
+     .device.memory_gib = 32,
+     .device.memory_gbs = 900,
+     .device.peak_tflops = PEAK(15.7, 0, 125),
      .intra_gbs = 150,
      .inter_gbs = 6.25,
      EFFICIENCY},
-    {.name = "A100-40",
-     .source = "NVIDIA A100 SXM 40 GB data sheet; network of the DGX A100, 200 Gb/s a device",
-     .certain = true,
-     .memory_gib = 40,
-     .memory_gbs = 1555,
-     .peak_tflops = PEAK(19.5, 312, 312),
+    {.device.name = "A100-40",
+     .device.source = "NVIDIA A100 SXM 40 GB data sheet; network of the DGX A100, 200 Gb/s a device",
+     .device.certain = true,
+     .device.memory_gib = 40,
+     .device.memory_gbs = 1555,
+     .device.peak_tflops = PEAK(19.5, 312, 312),
      .intra_gbs = 300,
      .inter_gbs = 25,
      EFFICIENCY},
-    {.name = "A100-80",
-     .source = "NVIDIA A100 SXM 80 GB data sheet; network of the DGX A100, 200 Gb/s a device",
-     .certain = true,
-     .memory_gib = 80,
-     .memory_gbs = 2039,
-     .peak_tflops = PEAK(19.5, 312, 312),
+    {.device.name = "A100-80",
+     .device.source = "NVIDIA A100 SXM 80 GB data sheet; network of the DGX A100, 200 Gb/s a device",
+     .device.certain = true,
+     .device.memory_gib = 80,
+     .device.memory_gbs = 2039,
+     .device.peak_tflops = PEAK(19.5, 312, 312),
      .intra_gbs = 300,
      .inter_gbs = 25,
      EFFICIENCY},
-    {.name = "A800",
-     .source = "A100 SXM 80 GB with links of 200 GB/s per direction; network 200 Gb/s a device",
-     .certain = true,
-     .memory_gib = 80,
-     .memory_gbs = 2039,
-     .peak_tflops = PEAK(19.5, 312, 312),
+    {.device.name = "A800",
+     .device.source = "A100 SXM 80 GB with links of 200 GB/s per direction; network 200 Gb/s a device",
+     .device.certain = true,
+     .device.memory_gib = 80,
+     .device.memory_gbs = 2039,
+     .device.peak_tflops = PEAK(19.5, 312, 312),
      .intra_gbs = 200,
      .inter_gbs = 25,
      EFFICIENCY},
-    {.name = "H100",
-     .source = "NVIDIA H100 SXM data sheet; network of the DGX H100, 400 Gb/s a device",
-     .certain = true,
-     .memory_gib = 80,
-     .memory_gbs = 3350,
-     .peak_tflops = PEAK(67, 989, 989),
+    {.device.name = "H100",
+     .device.source = "NVIDIA H100 SXM data sheet; network of the DGX H100, 400 Gb/s a device",
+     .device.certain = true,
+     .device.memory_gib = 80,
+     .device.memory_gbs = 3350,
+     .device.peak_tflops = PEAK(67, 989, 989),
      .intra_gbs = 450,
      .inter_gbs = 50,
      EFFICIENCY},
-    {.name = "H800",
-     .source = "H100 SXM with links of 200 GB/s per direction; network 400 Gb/s a device",
-     .certain = true,
-     .memory_gib = 80,
-     .memory_gbs = 3350,
-     .peak_tflops = PEAK(67, 989, 989),
+    {.device.name = "H800",
+     .device.source = "H100 SXM with links of 200 GB/s per direction; network 400 Gb/s a device",
+     .device.certain = true,
+     .device.memory_gib = 80,
+     .device.memory_gbs = 3350,
+     .device.peak_tflops = PEAK(67, 989, 989),
      .intra_gbs = 200,
      .inter_gbs = 50,
      EFFICIENCY},
-    {.name = "H200",
-     .source = "NVIDIA H200 SXM data sheet; network 400 Gb/s a device",
-     .certain = true,
-     .memory_gib = 141,
-     .memory_gbs = 4800,
-     .peak_tflops = PEAK(67, 989, 989),
+    {.device.name = "H200",
+     .device.source = "NVIDIA H200 SXM data sheet; network 400 Gb/s a device",
+     .device.certain = true,
+     .device.memory_gib = 141,
+     .device.memory_gbs = 4800,
+     .device.peak_tflops = PEAK(67, 989, 989),
      .intra_gbs = 450,
      .inter_gbs = 50,
      EFFICIENCY},
-    {.name = "B200",
-     .source = "NVIDIA HGX B200 data sheet; memory of 180 to 192 GB and its rate differ by product: uncertain",
-     .certain = false,
-     .memory_gib = 180,
-     .memory_gbs = 8000,
-     .peak_tflops = PEAK(75, 2250, 2250),
+    {.device.name = "B200",
+     .device.source = "NVIDIA HGX B200 data sheet; memory of 180 to 192 GB and its rate differ by product: uncertain",
+     .device.certain = false,
+     .device.memory_gib = 180,
+     .device.memory_gbs = 8000,
+     .device.peak_tflops = PEAK(75, 2250, 2250),
      .intra_gbs = 900,
      .inter_gbs = 50,
      EFFICIENCY},
-    {.name = "Atlas 800T A2",
-     .source = "Ascend 910B; 64 GiB from logs; peak implied by published tokens/s and MFU; memory rate, fp32 and links "
-               "assumed",
-     .certain = false,
-     .memory_gib = 64,
-     .memory_gbs = 1600,
-     .peak_tflops = PEAK(90, 360, 360),
+    {.device.name = "Atlas 800T A2",
+     .device.source =
+         "Ascend 910B; 64 GiB from logs; peak implied by published tokens/s and MFU; memory rate, fp32 and links "
+         "assumed",
+     .device.certain = false,
+     .device.memory_gib = 64,
+     .device.memory_gbs = 1600,
+     .device.peak_tflops = PEAK(90, 360, 360),
      .intra_gbs = 196,
      .inter_gbs = 25,
      EFFICIENCY},
 };
-enum { N_DEVICES = sizeof devices / sizeof *devices };
+enum { N_DEVICES = sizeof sheets / sizeof *sheets };
+
+static ek_device devices[N_DEVICES];
+static pthread_once_t made = PTHREAD_ONCE_INIT;
+
+static void make(void)
+{
+    for (int i = 0; i < N_DEVICES; i++) {
+        const sheet *from = &sheets[i];
+        devices[i] = from->device;
+        ek__device_default(&devices[i]);
+        devices[i].devices_per_node = from->devices_per_node;
+        ek__device_links(&devices[i], from->intra_gbs, from->inter_gbs);
+    }
+}
 
 /* What people call them besides. */
 static const char *const aliases[][2] = {
@@ -118,12 +137,14 @@ static const char *const aliases[][2] = {
 
 const ek_device *ek_devices(int *n)
 {
+    pthread_once(&made, make);
     *n = N_DEVICES;
     return devices;
 }
 
 const ek_device *ek_device_find(const char *name)
 {
+    pthread_once(&made, make);
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcasecmp(name, aliases[i][0]) == 0)
             name = aliases[i][1];

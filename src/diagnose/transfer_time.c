@@ -40,7 +40,8 @@ static double of_collectives(const ek_trace_run *run)
 static void of_device(const ek_device *device, int n_ranks, ek__rate *out, ek__pool *pool)
 {
     bool within = n_ranks > 0 && n_ranks <= device->devices_per_node;
-    double reached = device->eff_link * (within ? device->intra_gbs : device->inter_gbs);
+    const ek_tier *tier = &device->tier[within ? 0 : device->n_tiers - 1];
+    double reached = tier->share[EK_COLLECTIVE_ALL_REDUCE] * tier->gbs;
     if (!(reached > 0))
         return;
     out->gbs = reached;

@@ -11,6 +11,10 @@
 
 const char *const ek_dtype_name[EK_N_DTYPES] = {"float32", "bfloat16", "float16"};
 
+const char *const ek_fp8_name[EK_N_FP8] = {"none", "delayed", "tensorwise", "rowwise", "blockwise"};
+
+const char *const ek_launch_name[EK_N_LAUNCHES] = {"eager", "compiled", "graph"};
+
 const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron"};
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */

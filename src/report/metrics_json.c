@@ -72,8 +72,8 @@ static void put_device(ek__stream *s, const char *key, const ek_device *d)
     }
     ek__stream_real(s, "memory_gib", d->memory_gib);
     ek__stream_real(s, "memory_gbs", d->memory_gbs);
-    ek__stream_real(s, "intra_gbs", d->intra_gbs);
-    ek__stream_real(s, "inter_gbs", d->inter_gbs);
+    ek__stream_real(s, "intra_gbs", d->tier[0].gbs);
+    ek__stream_real(s, "inter_gbs", d->tier[d->n_tiers - 1].gbs);
     ek__stream_end(s);
 }
 

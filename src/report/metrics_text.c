@@ -207,8 +207,8 @@ ek_status ek_devices_write_text(FILE *out, ek_error *err)
                                  d->peak_tflops[EK_FP32],
                                  d->memory_gib,
                                  d->memory_gbs,
-                                 d->intra_gbs,
-                                 d->inter_gbs};
+                                 d->tier[0].gbs,
+                                 d->tier[d->n_tiers - 1].gbs};
         fprintf(out, "%-14s", d->name);
         for (size_t k = 0; k < sizeof column / sizeof *column; k++)
             fprintf(out, "%9s", column[k] > 0 ? ek__short(column[k]).text : "-");

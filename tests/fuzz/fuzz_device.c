@@ -16,11 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     assert(device.name[0] != '\0' && device.memory_gib > 0 && device.memory_gbs > 0);
-    assert(device.eff_matmul > 0 && device.eff_matmul <= 1 && device.eff_link > 0 && device.devices_per_node >= 1);
+    assert(device.curve[0].share > 0 && device.curve[0].share <= 1 && device.devices_per_node >= 1);
     double peak = 0;
     for (int i = 0; i < EK_N_DTYPES; i++)
         peak = fmax(peak, device.peak_tflops[i]);
     assert(peak > 0 && isfinite(peak));
-    assert((device.intra_gbs > 0) == (device.inter_gbs > 0));
+    assert((device.tier[0].gbs > 0) == (device.tier[1].gbs > 0));
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "evenkeel/cost.h"
 #include "evenkeel/simulate.h"
+#include "cost/cost_internal.h"
 #include "memory/layer.h"
 
 /* ---- jobs and devices ---- */
@@ -70,20 +71,32 @@ static ek_layer_times times_of(const ek_job *job, const ek_device *device, ek_la
     return times;
 }
 
+/* All tiers' share and latency. */
+static void set_links(ek_device *device, double share, double latency_us)
+{
+    for (int i = 0; i < device->n_tiers; i++) {
+        device->tier[i].latency_us = latency_us;
+        for (int c = 0; c < EK_N_COLLECTIVES; c++)
+            device->tier[i].share[c] = share;
+    }
+}
+
 /* Of arithmetic alone: memory, launches and links cost nothing. */
 static ek_device arithmetic(double tflops)
 {
-    return (ek_device){.name = "arithmetic",
-                       .memory_gib = 1,
-                       .memory_gbs = 1e18,
-                       .peak_tflops = {tflops, tflops, tflops},
-                       .eff_matmul = 0.5,
-                       .eff_attention = 0.25,
-                       .eff_memory = 1,
-                       .devices_per_node = 8,
-                       .intra_gbs = 1e18,
-                       .inter_gbs = 1e18,
-                       .eff_link = 1};
+    ek_device device = {.name = "arithmetic",
+                        .memory_gib = 1,
+                        .memory_gbs = 1e18,
+                        .peak_tflops = {tflops, tflops, tflops},
+                        .devices_per_node = 8};
+    ek__device_default(&device);
+    ek__device_links(&device, 1e18, 1e18);
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
+        bool attention = k == EK_KERNEL_ATTENTION_FORWARD || k == EK_KERNEL_ATTENTION_BACKWARD;
+        device.curve[k] = (ek_curve){.share = attention ? 0.25 : 0.5, .memory_share = 1};
+    }
+    set_links(&device, 1, 0);
+    return device;
 }
 
 /* Of memory alone. */
@@ -134,8 +147,8 @@ static void collectives_take_their_traffic(void **state)
     job.parallel.sequence_parallel = true;
     job.rules.regather = false;
     ek_device device = arithmetic(1e18);
-    device.intra_gbs = 100;
-    device.eff_link = 0.5;
+    device.tier[0].gbs = 100;
+    set_links(&device, 0.5, 0);
     double once = 7.0 / 8 * 2 * 4 * 2048 * 6144 / 50e9 * 1e3;
     ek_layer_times x = times_of(&job, &device, EK_LAYER_DENSE);
     assert_close(x.forward, 4 * once);
@@ -148,12 +161,12 @@ static void collectives_take_their_traffic(void **state)
     assert_close(x.forward, 4 * once);
     assert_close(x.backward[EK_RECOMPUTE_NONE], 4 * once);
     /* Groups larger than a node go at the rate between nodes. */
-    device.devices_per_node = 4;
-    device.inter_gbs = 10;
+    device.devices_per_node = device.tier[0].size = 4;
+    device.tier[1].gbs = 10;
     assert_close(times_of(&job, &device, EK_LAYER_DENSE).forward, 40 * once);
     /* Steps of latency: (t-1) for each gather or scatter, twice that for a sum. */
-    device.inter_gbs = 1e18;
-    device.inter_latency_us = 3;
+    device.tier[1].gbs = 1e18;
+    set_links(&device, 0.5, 3);
     double forward = times_of(&job, &device, EK_LAYER_DENSE).forward;
     assert_true(fabs(forward - 2 * 14 * 3e-3) < 1e-6);
 }
@@ -170,8 +183,8 @@ static void an_all_to_all_is_as_fast_as_its_slower_part(void **state)
     job.model.expert_intermediate = 1024;
     job.model.gated = true;
     ek_device device = arithmetic(1e18);
-    device.intra_gbs = 100;
-    device.inter_gbs = 10;
+    device.tier[0].gbs = 100;
+    device.tier[1].gbs = 10;
     job.parallel.expert = job.parallel.data = 8;
     double bytes = 2.0 * 2 * 4 * 2048 * 6144;
     assert_close(times_of(&job, &device, EK_LAYER_EXPERTS).forward, 2 * bytes * 7 / 8 / 100e9 * 1e3);
@@ -255,8 +268,8 @@ static void shipped_devices_are_found_by_name(void **state)
         const ek_device *d = &devices[i];
         assert_ptr_equal(ek_device_find(d->name), d);
         assert_true(d->source[0] && d->memory_gib > 0 && d->memory_gbs > 0 && d->peak_tflops[EK_FP16] > 0);
-        assert_true(d->intra_gbs > 0 && d->inter_gbs > 0 && d->devices_per_node >= 1 && d->launch_us > 0);
-        const double shares[] = {d->eff_matmul, d->eff_attention, d->eff_memory, d->eff_link};
+        assert_true(d->tier[0].gbs > 0 && d->tier[1].gbs > 0 && d->devices_per_node >= 1);
+        const double shares[] = {d->curve[0].share, d->curve[2].share, d->curve[4].memory_share, d->tier[0].share[0]};
         for (int k = 0; k < 4; k++)
             assert_true(shares[k] > 0 && shares[k] <= 1);
     }
@@ -299,10 +312,10 @@ static void a_device_file_is_read(void **state)
     assert_string_equal(d.name, "mine");
     assert_true(d.certain && d.memory_gib == 48 && d.memory_gbs == 900);
     assert_true(d.peak_tflops[EK_BF16] == 120 && d.peak_tflops[EK_FP16] == 121 && d.peak_tflops[EK_FP32] == 60);
-    assert_true(d.eff_matmul == 0.7 && d.eff_link == 1 && d.devices_per_node == 4);
-    assert_true(d.intra_gbs == 50 && d.intra_latency_us == 2);
-    assert_true(d.inter_gbs == 50); /* one link serves for both */
-    assert_true(d.eff_memory == ek_device_find("A100")->eff_memory);
+    assert_true(d.curve[EK_KERNEL_MATMUL].share == 0.7 && d.tier[1].share[0] == 1 && d.devices_per_node == 4);
+    assert_true(d.tier[0].gbs == 50 && d.tier[0].latency_us == 2);
+    assert_true(d.tier[1].gbs == 50); /* one link serves for both */
+    assert_true(d.curve[EK_KERNEL_MEMORY].memory_share == ek_device_find("A100")->curve[EK_KERNEL_MEMORY].memory_share);
     assert_int_equal(warnings, 1);
     assert_int_equal(
         read_text("{\"memory_gib\": 1, \"memory_gbs\": 2, \"peak_tflops\": {\"fp16\": 3}}", NULL, &d, &err), EK_OK);
@@ -396,10 +409,10 @@ static double predict(const row *r, const ek_device *device)
             layers * body.backward[kind] + (c == 0 ? head.backward[0] : 0) + (c == n - 1 ? tail.backward[0] : 0);
     }
     /* Each tensor rank sends its part of an activation. */
-    double sent = 2.0 * r->batch * 2048 * r->hidden / 8 / (device->inter_gbs * device->eff_link * 1e9) * 1e3;
-    const ek_comm comm = {.p2p_time = sent + device->inter_latency_us / 1e3};
+    double sent = 2.0 * r->batch * 2048 * r->hidden / 8 / (device->tier[1].gbs * device->tier[1].share[0] * 1e9) * 1e3;
+    const ek_comm comm = {.p2p_time = sent + device->tier[1].latency_us / 1e3};
     double elements = 12.0 * r->layers * r->hidden * r->hidden / (8.0 * r->p);
-    double optimizer = 30 * elements / (device->memory_gbs * device->eff_memory * 1e9) * 1e3;
+    double optimizer = 30 * elements / (device->memory_gbs * device->optimizer_share * 1e9) * 1e3;
     double step = ek_order_step_time(order, cost, &comm, scratch) + optimizer;
     free(scratch);
     free(cost);

@@ -392,7 +392,7 @@ static void redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate
         const ek_run_input input = {
             .trace = &run, .ir = reports, .n_ir = 1, .device = cases[i].device ? device() : NULL};
         double gbs =
-            cases[i].gbps_of >= 0 ? link[cases[i].gbps_of].mean_gbps : device()->eff_link * device()->intra_gbs;
+            cases[i].gbps_of >= 0 ? link[cases[i].gbps_of].mean_gbps : device()->tier[0].share[0] * device()->tier[0].gbs;
         ek_diagnosis d = diagnose(&input);
         const ek_bottleneck *b = find(&d, "redistribution");
         assert_near(1e9 * b->gain_seconds, fmin(3 * bytes / gbs, 5000), 1e-3);

@@ -1,0 +1,159 @@
+/* evenkeel/device.h - a device and the cluster it stands in: what kernels reach on it, the tiers of links between
+ * devices, its host. Shipped ones are files under data/, part of the library; ek_device_read() reads one of one's own.
+ * ek_cost_step() turns it and a job into a step (docs/models.md). */
+#ifndef EVENKEEL_DEVICE_H
+#define EVENKEEL_DEVICE_H
+
+#include "evenkeel/job.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a figure rests on, the best first. */
+typedef enum ek_cost_basis {
+    EK_COST_MEASURED, /**< of this shape on this device */
+    EK_COST_FITTED,   /**< to measurements of other shapes or runs */
+    EK_COST_DERIVED,  /**< from a product sheet */
+    EK_COST_ASSUMED,
+} ek_cost_basis;
+enum { EK_N_COST_BASES = 4 };
+extern const char *const ek_cost_basis_name[EK_N_COST_BASES]; /**< measured, fitted, derived, assumed */
+
+/** Number formats that arithmetic runs in: those of tensors, and 8 bits. */
+enum { EK_TYPE_FP8 = EK_N_DTYPES, EK_N_TYPES };
+
+/** Kinds of kernels, each with a curve of its own. */
+typedef enum ek_kernel_kind {
+    EK_KERNEL_MATMUL,
+    EK_KERNEL_GROUPED, /**< one product for each expert, in one launch */
+    EK_KERNEL_ATTENTION_FORWARD,
+    EK_KERNEL_ATTENTION_BACKWARD,
+    EK_KERNEL_MEMORY, /**< norms, sums, activations, casts, copies */
+    EK_KERNEL_LOSS,   /**< softmax and cross entropy over the vocabulary */
+} ek_kernel_kind;
+enum { EK_N_KERNEL_KINDS = 6 };
+extern const char *const ek_kernel_name[EK_N_KERNEL_KINDS]; /**< as in device files */
+
+/** Which product of a linear layer: forward, the gradient of its input, the gradient of its weight. */
+typedef enum ek_pass { EK_PASS_FORWARD, EK_PASS_INPUT, EK_PASS_WEIGHT } ek_pass;
+
+/** One kernel. */
+typedef struct ek_kernel {
+    ek_kernel_kind kind;
+    ek_pass pass;
+    int type;          /**< ek_dtype, or EK_TYPE_FP8 */
+    bool accumulates;  /**< adds its result to one in 32 bits */
+    double flops;      /**< of the whole kernel; 0 for what only moves bytes */
+    double bytes;      /**< read and written */
+    double groups;     /**< products in one launch, 1 */
+    double m, n, k;    /**< matrix products: m x k by k x n, m of one group */
+    double batch, seq; /**< attention: sequences, queries of each */
+    double key_seq;    /**< keys of each sequence */
+    double heads, kv_heads, qk_dim, v_dim;
+} ek_kernel;
+
+/**
+ * What a kind of kernel reaches:
+ *     t = FLOPs / (share peak) (1 + waste(m, n)) (1 + half_k / k) + bytes / (memory_share rate) + launch
+ * waste: the part of the last wave of tiles over ek_device.units that has nothing to do, and of tiles that stand over.
+ */
+typedef struct ek_curve {
+    double share;        /**< of the peak, 0..1 */
+    double memory_share; /**< of the memory's rate, 0..1 */
+    double launch_us;
+    double tile_m, tile_n; /**< 0: no waste */
+    double half_k;
+    ek_cost_basis basis;
+    double error; /**< standard error of the logarithm of a time; 0.1: 10 % */
+} ek_curve;
+
+/** Measured kernels of a device (src/cost/kernel_table.c). */
+typedef struct ek_kernel_table ek_kernel_table;
+/** What whole layers took beside what their kernels add up to (src/cost/layer_table.c). */
+typedef struct ek_layer_table ek_layer_table;
+
+/** What a collective does. */
+typedef enum ek_collective {
+    EK_COLLECTIVE_ALL_REDUCE,
+    EK_COLLECTIVE_ALL_GATHER,
+    EK_COLLECTIVE_REDUCE_SCATTER,
+    EK_COLLECTIVE_ALL_TO_ALL,
+    EK_COLLECTIVE_P2P,
+} ek_collective;
+enum { EK_N_COLLECTIVES = 5 };
+extern const char *const ek_collective_name[EK_N_COLLECTIVES]; /**< all_reduce, all_gather, ... */
+
+typedef enum ek_algorithm {
+    EK_ALGORITHM_RING,
+    EK_ALGORITHM_TREE,       /**< latency grows with log2 n */
+    EK_ALGORITHM_IN_NETWORK, /**< switches add up: half the traffic of an all-reduce */
+} ek_algorithm;
+enum { EK_N_ALGORITHMS = 3 };
+extern const char *const ek_algorithm_name[EK_N_ALGORITHMS];
+
+/** Links that join `size` neighbouring devices: a node, a rack, a supernode, the cluster. */
+typedef struct ek_tier {
+    char name[32];
+    int size;                          /**< devices; 0: all there are. Each a multiple of the one before */
+    double gbs;                        /**< per direction and card, 10^9 B/s */
+    double devices_per_card;           /**< that share a card, 1 */
+    double latency_us;                 /**< of a step of a ring, of a message */
+    double share[EK_N_COLLECTIVES];    /**< of the rate that large messages reach */
+    double start_us[EK_N_COLLECTIVES]; /**< of a collective, besides its steps */
+    double half_bytes;                 /**< message with which half of it is reached; 0: every */
+    double contention;                 /**< share of the rate that is lost with every doubling of the units of the
+                                            tier below that are joined, 0..1 */
+    ek_algorithm algorithm;
+    ek_cost_basis basis;
+    double error; /**< standard error of the logarithm of a time */
+} ek_tier;
+enum { EK_MAX_TIERS = 6 };
+
+/** The host's part: a layer takes at least layer_us + kernel_us kernels, forward and backward each. */
+typedef struct ek_host {
+    double layer_us[EK_N_LAUNCHES], kernel_us[EK_N_LAUNCHES];
+    double step_us; /**< of each step, whatever it does */
+    ek_cost_basis basis;
+    double error;
+} ek_host;
+
+/** A device and its cluster. */
+typedef struct ek_device {
+    char name[EK_NAME_SIZE];
+    char source[320];
+    bool certain; /**< false: a figure that is not from a product sheet */
+    int devices_per_node;
+    double memory_gib, memory_gbs;  /**< 2^30 bytes; 10^9 B/s */
+    double peak_tflops[EK_N_TYPES]; /**< dense, 10^12 FLOP/s; 0: not there */
+    double units;                   /**< that tiles are spread over: multiprocessors, cores; 0: not known */
+    ek_curve curve[EK_N_KERNEL_KINDS];
+    double fp8_share;  /**< of curve's share that products in 8 bits reach of their peak */
+    double cast_share; /**< of the memory's rate that casts to 8 bits reach */
+    int n_tiers;
+    ek_tier tier[EK_MAX_TIERS]; /**< from the innermost; the last one joins all */
+    ek_host host;
+    double overlap_slowdown;  /**< factor on what runs beside communication, 1: none */
+    double overlap_share;     /**< of what could hide behind computing that does, 0..1 */
+    double optimizer_share;   /**< of the memory's rate */
+    double optimizer_us;      /**< of a step */
+    double jitter;            /**< share of a step that is lost with every doubling of the devices */
+    double input_gbs;         /**< of each device's input pipeline; 0: never waited for */
+    ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
+    ek_layer_table *layers;   /**< likewise */
+    double error;             /**< standard error of the logarithm of a step, on runs kept back; 0: not known */
+} ek_device;
+
+/** The devices known by name, shipped with the tool. @param n  out: how many */
+const ek_device *ek_devices(int *n);
+/** By name (case does not matter), or NULL. */
+const ek_device *ek_device_find(const char *name);
+/** Read a device from a JSON or YAML file. @param out  ek_device_clear() frees it. @return as readers do. */
+ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
+/** Free the tables of a device that ek_device_read() made. */
+void ek_device_clear(ek_device *device);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

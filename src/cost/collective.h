@@ -1,0 +1,50 @@
+/* cost/collective.h - how long a collective of a group of ranks takes over tiers of links, and which ranks those are.
+ */
+#ifndef EK_COST_COLLECTIVE_H
+#define EK_COST_COLLECTIVE_H
+
+#include "evenkeel/device.h"
+
+/* A group of ranks as the tiers see it. in[i] ranks of it share one unit of tier i (a node, a rack); in[last] is all of
+ * them. Any in[i] divides the next where the group is regular, which it is for degrees that divide a unit's size.
+ * sharing[i]: groups of the same kind whose traffic leaves a unit of tier i-1 over the same cards at once, counted per
+ * rank of the group in the unit: with t = 8 in a node of 8 and data parallel groups over nodes, 8 groups have one rank
+ * each in the node, and each has a card of its own. */
+typedef struct ek__ranks {
+    int n;
+    int in[EK_MAX_TIERS];
+    int sharing[EK_MAX_TIERS];
+} ek__ranks;
+
+/* The groups a job's ranks form. */
+typedef enum ek__dimension {
+    EK__DIM_TENSOR,
+    EK__DIM_CONTEXT,
+    EK__DIM_EXPERT,
+    EK__DIM_EXPERT_TENSOR,
+    EK__DIM_DATA,         /* ranks with the same slice of a dense parameter: d cp */
+    EK__DIM_SHARD,        /* of those, the ones that share its states (states.shard_size, instances) */
+    EK__DIM_REPLICATE,    /* ranks with the same shard of it: d cp / shard */
+    EK__DIM_EXPERT_DATA,  /* ranks with the same slice of an expert: d cp t / (ep etp) */
+    EK__DIM_EXPERT_SHARD, /* likewise */
+    EK__DIM_EXPERT_REPLICATE,
+    EK__DIM_WORLD,
+} ek__dimension;
+
+/* Ranks of one group, by the framework's order of dimensions (docs/models.md). */
+ek__ranks ek__placement(const ek_job *job, const ek_device *device, ek__dimension dimension);
+/* The tier that joins a rank of stage s with its neighbour on stage s + 1 (s = p - 1: stage 0), as a group of two. */
+ek__ranks ek__placement_edge(const ek_job *job, const ek_device *device, int stage);
+
+typedef struct ek__collective_time {
+    double seconds, latency; /* the latter is part of the former */
+    ek_cost_basis basis;
+    double error;
+} ek__collective_time;
+
+/* @param bytes  the whole message as docs/models.md counts it: the full size of a gather or scatter, the rank's own
+ *               buffer of an all-to-all, one message of a send. 0 seconds for groups of one */
+ek__collective_time ek__collective_seconds(const ek_device *device, ek_collective what, const ek__ranks *ranks,
+                                           double bytes);
+
+#endif

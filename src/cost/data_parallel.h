@@ -1,0 +1,41 @@
+/* cost/data_parallel.h - gradients, weights and the optimizer of one stage: traffic of data parallel groups by bucket,
+ * what of it hides behind computing, and the update of the states. */
+#ifndef EK_COST_DATA_PARALLEL_H
+#define EK_COST_DATA_PARALLEL_H
+
+#include "cost/collective.h"
+#include "evenkeel/cost.h"
+
+/* A layer of a stage, with the embedding and the head as layers of their own. */
+typedef struct ek__data_layer {
+    double dense, expert;     /* elements of its parameters on the rank, tensor parallel ranks' part alone */
+    double forward, backward; /* seconds of one micro-batch */
+} ek__data_layer;
+
+/* A stage in the order of the model, all its chunks. */
+typedef struct ek__data_stage {
+    const ek__data_layer *layer; /* [n_layers] */
+    int n_layers;
+    int n_micro_batches; /* of a step, with gradient accumulation */
+} ek__data_stage;
+
+/* Seconds. */
+typedef struct ek__data_times {
+    double forward, backward; /* exposed in each micro-batch: weights that are gathered layer by layer (ZeRO-3, FSDP),
+                                 gradients that are reduced each time; with what overlap slows computing */
+    double first_forward;     /* exposed before or behind the first forward pass of the step: weights of ZeRO-1 and -2
+                                 that are gathered once */
+    double reduction;         /* exposed behind the stage's last backward pass */
+    double slowdown;          /* added to the last backward and the first forward pass by what runs beside them */
+    double norm;              /* the gradient norm's sum over all ranks, behind the reduction of every stage */
+    double optimizer;         /* the update of the rank's states */
+    double hidden;            /* traffic that ran behind computing, all micro-batches */
+    ek_cost_basis basis, optimizer_basis;
+    double error, optimizer_error; /* standard error of the logarithm */
+} ek__data_times;
+
+/* O(layers + buckets). @return EK_OK, EK_ERR_MEMORY */
+ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek__data_stage *stage,
+                            ek__data_times *out, ek_error *err);
+
+#endif

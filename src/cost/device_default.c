@@ -1,0 +1,54 @@
+/* What a device is assumed to reach where nothing is measured. Large matrix products of training reach 70 to 80 % of
+ * the dense peak, fused attention half of it; streams reach most of the memory's rate; a ring over a link about three
+ * quarters. */
+#include <stdio.h>
+
+#include "cost/cost_internal.h"
+
+const char *const ek_cost_basis_name[EK_N_COST_BASES] = {"measured", "fitted", "derived", "assumed"};
+const char *const ek_kernel_name[EK_N_KERNEL_KINDS] = {"matmul", "grouped", "attention_forward", "attention_backward",
+                                                       "memory", "loss"};
+const char *const ek_collective_name[EK_N_COLLECTIVES] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
+                                                          "p2p"};
+const char *const ek_algorithm_name[EK_N_ALGORITHMS] = {"ring", "tree", "in_network"};
+
+#define SHARE_MATMUL     0.75
+#define SHARE_ATTENTION  0.5
+#define SHARE_MEMORY     0.8
+#define LAUNCH_US        5.0
+#define SHARE_LINK       0.75
+#define INTRA_LATENCY_US 5.0
+#define INTER_LATENCY_US 10.0
+
+void ek__device_default(ek_device *device)
+{
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
+        bool attention = k == EK_KERNEL_ATTENTION_FORWARD || k == EK_KERNEL_ATTENTION_BACKWARD;
+        device->curve[k] = (ek_curve){.share = attention ? SHARE_ATTENTION : SHARE_MATMUL,
+                                      .memory_share = SHARE_MEMORY,
+                                      .launch_us = LAUNCH_US,
+                                      .basis = EK_COST_ASSUMED};
+    }
+    device->fp8_share = 0.8;
+    device->cast_share = SHARE_MEMORY;
+    device->host = (ek_host){.basis = EK_COST_ASSUMED};
+    device->overlap_slowdown = 1;
+    device->overlap_share = 1;
+    device->optimizer_share = SHARE_MEMORY;
+}
+
+static void set_tier(ek_tier *tier, const char *name, int size, double gbs, double latency_us)
+{
+    *tier =
+        (ek_tier){.size = size, .gbs = gbs, .devices_per_card = 1, .latency_us = latency_us, .basis = EK_COST_ASSUMED};
+    snprintf(tier->name, sizeof tier->name, "%s", name);
+    for (int c = 0; c < EK_N_COLLECTIVES; c++)
+        tier->share[c] = SHARE_LINK;
+}
+
+void ek__device_links(ek_device *device, double intra_gbs, double inter_gbs)
+{
+    device->n_tiers = 2;
+    set_tier(&device->tier[0], "node", device->devices_per_node, intra_gbs, INTRA_LATENCY_US);
+    set_tier(&device->tier[1], "cluster", 0, inter_gbs, INTER_LATENCY_US);
+}

@@ -1,0 +1,19 @@
+/* cost/kernel.h - how long one kernel takes on a device. */
+#ifndef EK_COST_KERNEL_H
+#define EK_COST_KERNEL_H
+
+#include "evenkeel/device.h"
+
+typedef struct ek__kernel_time {
+    double seconds;
+    ek_cost_basis basis;
+    double error;   /* standard error of the logarithm; 0: not known */
+    double nearest; /* distance to the nearest measured shape, in powers of e; NAN: none of its class is measured */
+} ek__kernel_time;
+
+/* Three layers of truth, the first with an answer: measured shapes, interpolated; the kind's curve; for a device
+ * without either the data sheet with assumed shares (which is a curve, too). Seconds are NAN where the device has no
+ * peak for the type. O(log of the table). */
+ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *kernel);
+
+#endif
