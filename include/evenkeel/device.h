@@ -57,12 +57,17 @@ typedef struct ek_kernel {
 
 /**
  * What a kind of kernel reaches:
- *     t = FLOPs / (share peak) (1 + waste(m, n)) (1 + half_k / k) + bytes / (memory_share rate) + launch
- * waste: the part of the last wave of tiles over ek_device.units that has nothing to do, and of tiles that stand over.
+ *     arithmetic = FLOPs / (share peak) waste (1 + half_k / k)
+ *     traffic    = bytes / (memory_share rate)
+ *     t          = max(arithmetic, traffic) + (1 - hidden) min(arithmetic, traffic) + launch
+ * waste: the area of the tiles that whole waves over ek_device.units would compute, divided by the result's. Tiles of a
+ * product are tile_m x tile_n of each group's m x n, those of attention tile_m queries of a head. k of attention: keys.
+ * For products in 8 bits share is ek_device.fp8_share of itself. docs/models.md has the fit's reasons.
  */
 typedef struct ek_curve {
     double share;        /**< of the peak, 0..1 */
     double memory_share; /**< of the memory's rate, 0..1 */
+    double hidden;       /**< of the shorter of arithmetic and traffic, what runs behind the longer, 0..1 */
     double launch_us;
     double tile_m, tile_n; /**< 0: no waste */
     double half_k;
@@ -76,7 +81,7 @@ typedef struct ek_kernel_table ek_kernel_table;
 typedef struct ek_kernel_row {
     ek_kernel kernel;
     double seconds;
-    int line; /**< of the file it is from */
+    int line, column; /**< of the file it is from */
 } ek_kernel_row;
 /** What whole layers took beside what their kernels add up to (src/cost/layer_table.c). */
 typedef struct ek_layer_table ek_layer_table;
