@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** Milliseconds of one layer and micro-batch. */
+/** Milliseconds of one layer and micro-batch, of all copies of the batch that run side by side. */
 typedef struct ek_layer_times {
     double forward;
     double backward[EK_N_RECOMPUTE]; /**< with what is recomputed */
