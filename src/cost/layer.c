@@ -440,6 +440,8 @@ static void price(pricer *p, ek__layer_cost *out)
         put_forward(p, op, &out->forward);
         put_gradient(p, op, &gradient);
         put_weight(p, op, &out->weight);
+        if (op->always_recomputed && op->kind == EK__OP_COMM) /* gathered again for the gradient of a weight */
+            put_forward(p, op, &gradient);
     }
     out->backward = gradient;
     ek__pass_add(&out->backward, &out->weight, 1);
@@ -485,9 +487,9 @@ static void price_again(const ek_job *job, const ek_device *device, ek__layer_co
     ek__graph_run_again(job, layer->graph, what, runs);
     for (int i = 0; i < layer->graph->n_ops; i++) {
         const ek__op *op = &layer->graph->op[i];
-        /* Casts that are repeated are part of the operator that reads them; gathers are not. */
-        bool cast = op->always_recomputed && op->kind != EK__OP_COMM && !what.full;
-        if (runs[i] && !cast)
+        /* Casts that are repeated whatever is recomputed are part of the operator that reads them; gathers are part of
+         * the backward pass. */
+        if (runs[i] && (what.full || !op->always_recomputed))
             put_forward(&p, op, &pass);
     }
     finish(&p, layer->factor, &pass);
