@@ -221,13 +221,15 @@ typedef struct sums {
     double weight, ratio, nearest;
 } sums;
 
-static const double reach = EK__KERNEL_REACH * EK__KERNEL_REACH; /* distances here are squares */
+/* Distances here are squares. */
+static const double reach = EK__KERNEL_REACH * EK__KERNEL_REACH, same = EK__KERNEL_SAME * EK__KERNEL_SAME;
 
-/* Takes row i in; false when it and all behind it are out of reach. */
+/* Takes row i in; false when it and all behind it are out of reach, or when the shape itself was found, beside which
+ * nothing counts. */
 static bool take(const ek_kernel_table *table, const ek_device *device, const point *p, int i, sums *s)
 {
     double away = (table->point[i].along - p->along) * (table->point[i].along - p->along);
-    if (away >= reach && away >= s->nearest)
+    if (s->nearest <= same || (away >= reach && away >= s->nearest))
         return false;
     double d = square(p, &table->point[i]);
     s->nearest = fmin(s->nearest, d);

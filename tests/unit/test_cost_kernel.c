@@ -418,8 +418,11 @@ static void a_look_is_fast(void **state)
     enum { N_LOOKS = 6000 };
     double sum = 0;
     clock_t begin = clock();
-    for (int i = 0; i < N_LOOKS; i++)
-        sum += ek__kernel_seconds(&d, &row[i % N_RANDOM].kernel).seconds;
+    for (int i = 0; i < N_LOOKS; i++) {
+        ek_kernel k = row[i % N_RANDOM].kernel;
+        k.m *= i % 2 ? 1 : 1.1; /* half of them measured themselves */
+        sum += ek__kernel_seconds(&d, &k).seconds;
+    }
     double us = (double)(clock() - begin) / CLOCKS_PER_SEC * 1e6 / N_LOOKS;
     print_message("# %.3f us a kernel, 60 of them %.1f us\n", us, 60 * us);
     assert_true(sum > 0 && us < 20 * 50.0 / 60);
