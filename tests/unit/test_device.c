@@ -253,7 +253,7 @@ static void odd_figures_are_written_and_read_back(void **state)
     uint64_t x = 19;
     for (int round = 0; round < 200; round++) {
         ek_device d = *ek_device_find("H100");
-        snprintf(d.name, sizeof d.name, "a \"quoted\" \\ name: %d", round);
+        snprintf(d.name, sizeof d.name, "a \"quoted\" \\ # \xe2\x80\xa8 name: %d ", round);
         double *const figures[] = {&d.memory_gib, &d.memory_gbs, &d.units,           &d.fp8_share,    &d.cast_share,
                                    &d.jitter,     &d.error,      &d.optimizer_share, &d.optimizer_us, &d.overlap_share};
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
