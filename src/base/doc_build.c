@@ -99,6 +99,11 @@ ek_status ek__doc_begin(const char *name, ek_error *err, ek__doc_builder *out)
     return EK_OK;
 }
 
+ek_status ek__doc_no_memory(ek_error *err)
+{
+    return ek__no_memory(err);
+}
+
 ek_status ek__doc_fail(const ek__doc_builder *b, ek__mark at, const char *message)
 {
     return ek__fail(b->err, EK_ERR_INPUT, ((ek_origin){b->doc->name, at.line, at.column}), "%s", message);

@@ -43,6 +43,8 @@ ek_status ek__doc_open(ek__doc_builder *b, ek__node_kind kind, bool flow, ek__ma
 /* Close what was opened last, which ends at byte `end` where it has brackets or nothing in it. */
 ek_status ek__doc_close(ek__doc_builder *b, int end);
 
+/* ek__no_memory() for C++, whose ek_origin is no compound literal. */
+ek_status ek__doc_no_memory(ek_error *err);
 ek_status ek__doc_fail(const ek__doc_builder *b, ek__mark at, const char *message);
 /* Is the text UTF-8 without control characters? `language` is for the message. */
 ek_status ek__doc_check_text(const char *name, const unsigned char *text, size_t size, const char *language,
