@@ -25,7 +25,7 @@
     X(start_us, "us", 0, 2000, false, 20, 0)
 
 #define HOST_CONSTANTS(X)                                                                                              \
-    X(layer_us, "us", 0, 20000, false, 100, 0)                                                                         \
+    X(layer_us, "us", 0, 20000, false, 150, 0)                                                                         \
     X(kernel_us, "us", 0, 200, false, 3, 0)
 
 #define DEVICE_CONSTANTS(X)                                                                                            \
