@@ -30,11 +30,11 @@ static double format_of(const ek_job *job)
     return job->run.fp8 == EK_FP8_NONE ? (double)job->types.compute : (double)EK_N_DTYPES + (double)job->run.fp8;
 }
 
-void ek__layer_coordinates(const ek_job *job, ek_layer_place place, double out[EK__N_LAYER_COORDINATES])
+void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES])
 {
     const ek_job_model *model = &job->model;
     const ek_job_parallel *par = &job->parallel;
-    bool experts = place == EK_LAYER_EXPERTS;
+    bool experts = kind == EK__GRAPH_EXPERTS;
     const double size[EK__N_LAYER_COORDINATES - 2] = {
         model->hidden,
         experts ? model->expert_intermediate : model->intermediate,
@@ -114,6 +114,15 @@ double ek__layer_table_factor(const ek_layer_table *table, const double at[EK__N
         *error = sqrt(s->met_error * s->met_error +
                       unknown * fmax(s->new_error * s->new_error - s->met_error * s->met_error, 0));
     return exp(above / (below + s->lambda));
+}
+
+double ek__layer_factor(const ek_job *job, const ek_device *device, ek__graph_kind kind)
+{
+    double at[EK__N_LAYER_COORDINATES];
+    if (!device->layers || kind == EK__GRAPH_EMBEDDING || kind == EK__GRAPH_HEAD)
+        return 1;
+    ek__layer_coordinates(job, kind, at);
+    return ek__layer_table_factor(device->layers, at, NULL, NULL);
 }
 
 /* ---- device files ---- */

@@ -7,6 +7,7 @@
 
 #include "base/doc.h"
 #include "evenkeel/cost.h"
+#include "memory/graph.h"
 
 /* What layers are compared by, natural logarithms: see ek__layer_coordinate_name. */
 enum { EK__N_LAYER_COORDINATES = 11 };
@@ -28,7 +29,7 @@ typedef struct ek__layer_scale {
     double new_error; /* of layers unlike any */
 } ek__layer_scale;
 
-void ek__layer_coordinates(const ek_job *job, ek_layer_place place, double out[EK__N_LAYER_COORDINATES]);
+void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES]);
 
 /* A table of copies of the rows; NULL when memory is out. */
 ek_layer_table *ek__layer_table_new(const ek__layer_row *row, int n, const ek__layer_scale *scale);
@@ -46,6 +47,9 @@ int ek__layer_table_size(const ek_layer_table *table);
  */
 double ek__layer_table_factor(const ek_layer_table *table, const double at[EK__N_LAYER_COORDINATES], double *nearest,
                               double *error);
+
+/* The factor for a layer of a job on a device; 1 where it has no table, and for what is no decoder layer. */
+double ek__layer_factor(const ek_job *job, const ek_device *device, ek__graph_kind kind);
 
 /* Of a device file: the value of `layers`. @param out  ek__layer_table_free() it */
 ek_status ek__layer_table_read(const ek__in *in, const ek__node *node, ek_layer_table **out);
