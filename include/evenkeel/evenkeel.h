@@ -4,6 +4,7 @@
 
 #include "evenkeel/balance.h"
 #include "evenkeel/calibration.h"
+#include "evenkeel/calibrate.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/device.h"
