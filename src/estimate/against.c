@@ -26,8 +26,10 @@ ek_against_part ek_against_of(ek_step_part part)
 
 /* Constants of a device file that a part of the step hangs on. */
 static const char *const constants[EK_N_AGAINST_PARTS] = {
-    "the curves' share and memory_share, or measured kernels", "the tiers' rates and shares, overlap_share",
-    "the balance of the stages, and rate and latency of the tier between them", "the host's layer_us and kernel_us"};
+    "the curves (share, memory_share) or the measured kernels of the device file",
+    "the tiers (gbs, share) and overlap_share of the device file",
+    "how evenly the stages are loaded, and on gbs and latency_us of the tier between them",
+    "the host (layer_us, kernel_us) of the device file"};
 
 static void say_worst(ek_against *a)
 {
@@ -40,8 +42,7 @@ static void say_worst(ek_against *a)
     double share = 100 * fabs(off[a->worst]) / a->seconds;
     if (share < 0.5)
         return;
-    ek__estimate_say(&a->texts,
-                     "%s differs most: predicted %.1f %% of the step too %s; it hangs on %s of the device file",
+    ek__estimate_say(&a->texts, "%s differs most: predicted %.1f %% of the step too %s; it hangs on %s",
                      ek_against_title[a->worst], share, off[a->worst] > 0 ? "long" : "short", constants[a->worst]);
 }
 

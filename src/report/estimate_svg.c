@@ -61,6 +61,16 @@ static void add_swatch(legend *l, const char *style, const char *text)
     l->x += width;
 }
 
+/* A line of its own, led by what its swatches are of. */
+static void begin_line(legend *l, const char *text)
+{
+    l->x = EK__MARGIN;
+    l->y += LEGEND_LINE;
+    if (l->out)
+        ek__svg_text(l->out, l->x, l->y, 12, EK__START, "t", text);
+    l->x += ek__svg_text_width(text, 12, false) + 12;
+}
+
 /* @return where its last line is */
 static double draw_legend(const ek_estimate_report *r, FILE *out)
 {
@@ -73,15 +83,11 @@ static double draw_legend(const ek_estimate_report *r, FILE *out)
     }
     if (!r->against)
         return l.y;
-    l.x = EK__MARGIN;
-    l.y += LEGEND_LINE;
+    begin_line(&l, "measured and predicted:");
     if (!r->against->has_parts)
-        add_swatch(&l, against_style[WHOLE], "step, measured and predicted");
-    for (int i = 0; i < EK_N_AGAINST_PARTS && r->against->has_parts; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "of both: %s", ek_against_title[i]);
-        add_swatch(&l, against_style[i], text);
-    }
+        add_swatch(&l, against_style[WHOLE], "step");
+    for (int i = 0; i < EK_N_AGAINST_PARTS && r->against->has_parts; i++)
+        add_swatch(&l, against_style[i], ek_against_title[i]);
     return l.y;
 }
 
