@@ -5,6 +5,7 @@
 
 #include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
+#include "evenkeel/metrics.h"
 #include "evenkeel/trace.h"
 #include "evenkeel/train_log.h"
 
@@ -38,11 +39,9 @@ typedef struct ek_estimate_texts {
 typedef struct ek_estimate {
     const ek_job *job;       /**< borrowed */
     const ek_device *device; /**< borrowed */
-    int64_t n_devices;
-    double global_batch;    /**< sequences of a step */
-    double tokens_per_step; /**< of all devices */
-    double samples_per_second;
     ek_step step;
+    ek_metrics metrics;     /**< of that step: throughput, MFU and HFU, causal attention counted half */
+    double tokens_per_step; /**< of all devices */
     double
         basis_share[EK_N_COST_BASES]; /**< shares of the slowest stage's step by what they rest on; they add up to 1 */
     ek_memory memory;
@@ -62,8 +61,9 @@ typedef struct ek_estimate {
  */
 ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double wanted_tokens, ek_estimate *out,
                          ek_error *err);
-/** What follows from a step and a memory prediction that are there already: everything but these two. O(parts). */
-void ek_estimate_conclude(ek_estimate *estimate);
+/** What follows from a step and a memory prediction that are there already: everything but these two.
+ *  @return as ek_metrics_compute() */
+ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err);
 void ek_estimate_clear(ek_estimate *estimate);
 
 /** The distance to what was measured, in words: "new cell: the nearest measured shape is a factor 2.1 away; expect

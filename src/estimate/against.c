@@ -77,9 +77,9 @@ ek_status ek_estimate_against_log(const ek_estimate *estimate, const ek_train_lo
     snprintf(a.words, sizeof a.words, "median of %d step%s%s", summary.n, summary.n == 1 ? "" : "s",
              summary.first > 0 ? ", warm-up left out" : "");
     double batch = log->step[log->n - 1].global_batch;
-    compare(&a, "global batch", isnan(batch) ? (double)log->global_batch : batch, estimate->global_batch);
-    compare(&a, "sequence length", (double)log->seq_length, estimate->job->parallel.seq_length);
-    compare(&a, "devices", (double)log->world_size, (double)estimate->n_devices);
+    compare(&a, "global batch", isnan(batch) ? (double)log->global_batch : batch, estimate->metrics.global_batch);
+    compare(&a, "sequence length", (double)log->seq_length, estimate->metrics.seq_length);
+    compare(&a, "devices", (double)log->world_size, estimate->metrics.n_devices);
     *out = a;
     return EK_OK;
 }

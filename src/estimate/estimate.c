@@ -52,24 +52,17 @@ const char *ek_near_words(double nearest, char *text, size_t size)
     return text;
 }
 
-static double sequences_of(const ek_job *job)
+static ek_status fill_rates(ek_estimate *e, ek_error *err)
 {
-    const ek_job_parallel *p = &job->parallel;
-    int copies = p->n_batch_interleave > 1 ? p->n_batch_interleave : 1;
-    int sums = p->n_accumulation > 1 ? p->n_accumulation : 1;
-    return (double)p->data * p->batch * p->n_micro_batches * sums * copies;
-}
-
-static void fill_rates(ek_estimate *e)
-{
-    const ek_job_parallel *p = &e->job->parallel;
-    e->n_devices = (int64_t)p->data * p->tensor * p->pipeline * p->context;
-    e->global_batch = sequences_of(e->job);
-    e->tokens_per_step = e->global_batch * p->seq_length;
-    e->samples_per_second = e->step.tokens_per_second * (double)e->n_devices / p->seq_length;
+    const ek_metrics_input input = {.job = e->job, .device = e->device, .step_seconds = e->step.seconds};
+    ek_status status = ek_metrics_compute(&input, &e->metrics, err);
+    if (status)
+        return status;
+    e->tokens_per_step = e->metrics.global_batch * e->metrics.seq_length;
     bool wanted = e->wanted_tokens > 0;
     e->days = wanted ? e->wanted_tokens / e->tokens_per_step * e->step.seconds / SECONDS_OF_A_DAY : (double)NAN;
     e->wanted_tokens = wanted ? e->wanted_tokens : (double)NAN;
+    return EK_OK;
 }
 
 static void fill_basis(ek_estimate *e)
@@ -85,14 +78,17 @@ static void fill_basis(ek_estimate *e)
         e->basis_share[i] /= sum;
 }
 
-void ek_estimate_conclude(ek_estimate *estimate)
+ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
 {
-    fill_rates(estimate);
+    ek_status status = fill_rates(estimate, err);
+    if (status)
+        return status;
     fill_basis(estimate);
     estimate->near = near_of(estimate->step.nearest);
     estimate->advice.n = estimate->warnings.n = 0;
     ek__estimate_advise(estimate);
     ek__estimate_doubt(estimate);
+    return EK_OK;
 }
 
 /* Without a limit of its own a job may take what the device has. The copy shares everything else with the job. */
@@ -113,13 +109,13 @@ ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double want
     if (status)
         return status;
     status = predict_memory(&e, err);
-    if (status) {
-        ek_step_clear(&e.step);
-        return status;
-    }
-    ek_estimate_conclude(&e);
-    *out = e;
-    return EK_OK;
+    if (!status)
+        status = ek_estimate_conclude(&e, err);
+    if (status)
+        ek_estimate_clear(&e);
+    else
+        *out = e;
+    return status;
 }
 
 void ek_estimate_clear(ek_estimate *estimate)

@@ -20,7 +20,7 @@ static void put_model(ek__stream *s, const ek_estimate *e)
     ek__stream_text(s, "framework", ek_framework_name[job->framework]);
     ek__stream_int(s, "n_layers", job->model.n_layers);
     ek__stream_int(s, "hidden", job->model.hidden);
-    ek__stream_int(s, "devices", e->n_devices);
+    ek__stream_int(s, "devices", e->metrics.n_devices);
     ek__stream_int(s, "data", d->data);
     ek__stream_int(s, "tensor", d->tensor);
     ek__stream_int(s, "pipeline", d->pipeline);
@@ -150,12 +150,12 @@ static void put_figures(ek__stream *s, const ek_estimate *e)
     ek__stream_real(s, "step_time_s", step->seconds);
     ek__stream_real(s, "standard_error_s", known(step->standard_error));
     ek__stream_real(s, "standard_error", known(step->standard_error) / step->seconds);
-    ek__stream_real(s, "tokens_per_second_per_device", step->tokens_per_second);
-    ek__stream_real(s, "samples_per_second", e->samples_per_second);
+    ek__stream_real(s, "tokens_per_second_per_device", e->metrics.tokens_per_second_per_device);
+    ek__stream_real(s, "samples_per_second", e->metrics.samples_per_second);
     ek__stream_real(s, "tokens_per_step", e->tokens_per_step);
-    ek__stream_real(s, "global_batch", e->global_batch);
-    ek__stream_real(s, "mfu", step->mfu);
-    ek__stream_real(s, "hfu", step->hfu);
+    ek__stream_real(s, "global_batch", e->metrics.global_batch);
+    ek__stream_real(s, "mfu", e->metrics.mfu);
+    ek__stream_real(s, "hfu", e->metrics.hfu);
     ek__stream_real(s, "micro_batch_s", step->micro_batch_seconds);
     ek__stream_real(s, "tokens", e->wanted_tokens);
     ek__stream_real(s, "days", e->days);

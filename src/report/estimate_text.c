@@ -54,7 +54,7 @@ static void print_rates(const page *p)
 {
     const ek_estimate *e = p->e;
     fprintf(p->out, "%s tokens a step, ", ek__grouped(e->tokens_per_step).text);
-    fprintf(p->out, "%s samples/s of all devices", ek__short(e->samples_per_second).text);
+    fprintf(p->out, "%s samples/s of all devices", ek__short(e->metrics.samples_per_second).text);
     if (!isnan(e->days)) {
         fprintf(p->out, "; %s tokens take ", ek__grouped(e->wanted_tokens).text);
         fprintf(p->out, "%s days", ek__fixed(e->days, 1).text);

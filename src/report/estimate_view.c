@@ -38,11 +38,12 @@ void ek__estimate_verdict(const ek_estimate *estimate, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, " ± %s", ek__seconds(step->standard_error).text);
     if (used < size)
         used += (size_t)snprintf(text + used, size - used, " a step: %s tokens/s a device",
-                                 ek__fixed(step->tokens_per_second, 1).text);
+                                 ek__fixed(estimate->metrics.tokens_per_second_per_device, 1).text);
     if (used < size)
-        used += (size_t)snprintf(text + used, size - used, ", MFU %s %%", ek__fixed(100 * step->mfu, 1).text);
+        used +=
+            (size_t)snprintf(text + used, size - used, ", MFU %s %%", ek__fixed(100 * estimate->metrics.mfu, 1).text);
     if (used < size)
-        snprintf(text + used, size - used, ", HFU %s %%", ek__fixed(100 * step->hfu, 1).text);
+        snprintf(text + used, size - used, ", HFU %s %%", ek__fixed(100 * estimate->metrics.hfu, 1).text);
 }
 
 void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)

@@ -29,9 +29,10 @@ static void facts(const ek_view_run *run, ek__stream *s)
     ek__view_fact(s, "estimated step", NS_PER_S * e->step.seconds, EK__UNIT_NS | EK__LESS, NULL, basis);
     if (e->step.standard_error > 0)
         ek__view_fact(s, "its standard error", NS_PER_S * e->step.standard_error, EK__UNIT_NS | EK__LESS, NULL, basis);
-    ek__view_fact(s, "tokens a second and device", e->step.tokens_per_second, EK__UNIT_COUNT | EK__MORE, NULL, basis);
-    ek__view_fact(s, "MFU", 100 * e->step.mfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
-    ek__view_fact(s, "HFU", 100 * e->step.hfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
+    ek__view_fact(s, "tokens a second and device", e->metrics.tokens_per_second_per_device, EK__UNIT_COUNT | EK__MORE,
+                  NULL, basis);
+    ek__view_fact(s, "MFU", 100 * e->metrics.mfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
+    ek__view_fact(s, "HFU", 100 * e->metrics.hfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
     if (run->estimate->against)
         ek__view_fact(s, "measured step", NS_PER_S * run->estimate->against->seconds, EK__UNIT_NS | EK__LESS, NULL,
                       EK__MEASURED);
