@@ -35,6 +35,7 @@ void ek__device_default(ek_device *device)
     device->overlap_slowdown = 1;
     device->overlap_share = 1;
     device->optimizer_share = SHARE_MEMORY;
+    device->host_gbs = 20;
 }
 
 static void set_tier(ek_tier *tier, const char *name, int size, double gbs, double latency_us)
