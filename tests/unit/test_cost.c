@@ -230,7 +230,8 @@ static void full_recomputation_adds_the_forward_pass(void **state)
     }
 }
 
-/* What is recomputed of an attention that is not fused: scores, softmax, dropout, but not its output. */
+/* What is recomputed of an attention that is not fused: scores, softmax, dropout and the product with the values: a
+ * checkpoint of PyTorch runs all of its function again. */
 static void selective_recomputation_adds_what_it_names(void **state)
 {
     (void)state;
@@ -239,7 +240,7 @@ static void selective_recomputation_adds_what_it_names(void **state)
     job.n_patterns = 1;
     const ek_device device = arithmetic(100);
     ek_layer_times x = times_of(&job, &device, EK_LAYER_DENSE);
-    double T = 4.0 * 2048, scores = 2 * T * 2048 * 6144 / 8 / 50e12 * 1e3;
+    double T = 4.0 * 2048, scores = 2 * 2 * T * 2048 * 6144 / 8 / 50e12 * 1e3;
     assert_close(x.backward[EK_RECOMPUTE_SELECT] - x.backward[EK_RECOMPUTE_NONE], scores);
     assert_close(x.backward[EK_RECOMPUTE_COMM], x.backward[EK_RECOMPUTE_NONE]);
 }
