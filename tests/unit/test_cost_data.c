@@ -446,10 +446,288 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
     }
 }
 
+/* ---- closed forms ---- */
+
+enum { EQUAL = 10 };
+static const double all_elements = 3e7;
+
+static void equal_layers(ek__data_layer *layer, double forward, double backward)
+{
+    for (int i = 0; i < EQUAL; i++)
+        layer[i] = (ek__data_layer){.dense = all_elements, .forward = forward, .backward = backward};
+}
+
+/* n layers, a bucket each of g seconds: the last one is exposed behind backward passes that are longer than g; behind
+ * shorter ones of b, g n - b (n - 1). Weights of g before forward passes of f likewise. */
+static void equal_layers_have_closed_forms(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(300, 25, 5);
+    ek_job job = plain(16);
+    job.run.bucket_bytes = 4 * all_elements;
+    double g = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, 4 * all_elements), n = EQUAL;
+    equal_layers(layer, 0.3, 1.5 * g);
+    ek__data_times t = priced(&job, &device, layer, EQUAL, 4);
+    assert_near("behind longer layers", t.reduction, g, g);
+    assert_near("hidden", t.hidden, (n - 1) * g, g);
+    assert_near("weights of a job without sharing", t.first_forward + t.forward + t.backward + t.slowdown, 0, 1);
+    equal_layers(layer, 0.3, 0.25 * g);
+    t = priced(&job, &device, layer, EQUAL, 4);
+    assert_near("behind shorter layers", t.reduction, n * g - (n - 1) * 0.25 * g, g);
+    job.run.overlap_gradients = false;
+    assert_near("behind the pass", priced(&job, &device, layer, EQUAL, 4).reduction, n * g, g);
+    /* One bucket of all waits for all. */
+    job.run.overlap_gradients = true;
+    job.run.bucket_bytes = 0;
+    double all = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, 4 * n * all_elements);
+    assert_near("one bucket", priced(&job, &device, layer, EQUAL, 4).reduction, all, all);
+    /* A layer of 2.5 buckets: two go as it ends. */
+    job.run.bucket_bytes = 4 * all_elements / 2.5;
+    double b = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, 4 * all_elements / 2.5);
+    equal_layers(layer, 0, 100 * g);
+    assert_near("buckets of the last layer", priced(&job, &device, layer, EQUAL, 1).reduction, 3 * b, b);
+}
+
+static void weights_of_zero_1_come_before_or_behind_the_first_forward(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(300, 25, 5);
+    ek_job job = zero(16, 1);
+    job.run.bucket_bytes = 4 * all_elements;
+    double n = EQUAL, g = collective(&job, &device, EK_COLLECTIVE_ALL_GATHER, EK__DIM_SHARD, 2 * all_elements);
+    double r = collective(&job, &device, EK_COLLECTIVE_REDUCE_SCATTER, EK__DIM_SHARD, 4 * all_elements);
+    equal_layers(layer, 1.5 * g, 1.5 * r);
+    ek__data_times t = priced(&job, &device, layer, EQUAL, 4);
+    assert_near("the first bucket", t.first_forward, g, g);
+    assert_near("the last bucket", t.reduction, r, r);
+    equal_layers(layer, 0.25 * g, 1.5 * r);
+    assert_near("shorter layers", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g - (n - 1) * 0.25 * g, g);
+    job.run.overlap_weights = false;
+    assert_near("before", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g, g);
+    job.run.fp8_gather = true;
+    g = collective(&job, &device, EK_COLLECTIVE_ALL_GATHER, EK__DIM_SHARD, all_elements);
+    assert_near("in 8 bits", priced(&job, &device, layer, EQUAL, 4).first_forward, n * g, g);
+    /* ZeRO-2 reduces after every micro-batch; all of them together take as long as with one. */
+    job = zero(16, 2);
+    job.run.overlap_gradients = false;
+    t = priced(&job, &device, layer, EQUAL, 4);
+    assert_true(t.backward > 0 && t.reduction < 1e-12);
+    job.states.shard_gradient = false;
+    assert_near("the last one", priced(&job, &device, layer, EQUAL, 4).reduction, t.backward, r);
+}
+
+/* Weights g, gradients r, passes f and b of n layers. Where g + r <= b and g <= f all but the first gather and the last
+ * reduction hide; where computing is short the stream is never idle: n (g + r) less what is computed. */
+static void layers_of_zero_3_have_closed_forms(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(300, 25, 5);
+    ek_job job = zero(16, 3);
+    double n = EQUAL, g = collective(&job, &device, EK_COLLECTIVE_ALL_GATHER, EK__DIM_SHARD, 2 * all_elements);
+    double r = collective(&job, &device, EK_COLLECTIVE_REDUCE_SCATTER, EK__DIM_SHARD, 4 * all_elements);
+    equal_layers(layer, 1.1 * g, 1.1 * (g + r));
+    ek__data_times t = priced(&job, &device, layer, EQUAL, 4);
+    assert_near("forward", t.forward, g, g);
+    assert_near("backward", t.backward, g + r, g);
+    assert_near("nothing at the end", t.reduction + t.first_forward, 0, 1);
+    assert_near("hidden", t.hidden, 4 * (n - 1) * (2 * g + r), g);
+    equal_layers(layer, 0.5 * g, 0.5 * g);
+    t = priced(&job, &device, layer, EQUAL, 4);
+    assert_near("forward, short", t.forward, n * g - (n - 1) * 0.5 * g, g);
+    assert_near("backward, short", t.backward, n * (g + r) - n * 0.5 * g, g);
+    /* Gradients that are kept whole are reduced with the last micro-batch alone. */
+    job.states.shard_gradient = false;
+    t = priced(&job, &device, layer, EQUAL, 4);
+    assert_near("kept whole", t.backward + t.reduction, n * (g + r) - n * 0.5 * g, g);
+    assert_near("kept whole, others", t.backward, n * g - (n - 1) * 0.5 * g, g);
+    /* Nothing fetched ahead. */
+    job.run.overlap_weights = job.run.overlap_gradients = false;
+    t = priced(&job, &device, layer, EQUAL, 4);
+    assert_near("in turn", t.forward, n * g, g);
+    assert_near("in turn, backward", t.backward, n * g, g);
+    assert_near("in turn, the end", t.reduction, n * r, r);
+}
+
+/* Groups of 8 inside 64: gathers and scatters stay in the node, the parts are summed over 8 copies once. */
+static void hybrid_groups_gather_inside_and_sum_copies_once(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(300, 25, 5);
+    ek_job job = zero(64, 3);
+    job.states.shard_size = 8;
+    job.run.overlap_weights = job.run.overlap_gradients = false;
+    equal_layers(layer, 0, 0);
+    const ek__ranks node = {.n = 8, .in = {8, 8}, .sharing = {1, 1}};
+    double n = EQUAL, g = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &node, 2 * all_elements).seconds;
+    double r = ek__collective_seconds(&device, EK_COLLECTIVE_REDUCE_SCATTER, &node, 4 * all_elements).seconds;
+    double a = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_REPLICATE, 4 * all_elements / 8);
+    const ek__data_times t = priced(&job, &device, layer, EQUAL, 3);
+    assert_near("inside", t.forward, n * g, g);
+    assert_near("inside, backward", t.backward, n * (g + r), g);
+    assert_near("copies", t.reduction, n * a, a);
+    assert_true(a > 0);
+}
+
+/* ---- limits ---- */
+
+static void one_device_exchanges_nothing(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    const ek_device device = cluster(300, 25, 5);
+    equal_layers(layer, 1, 2);
+    for (int level = 0; level <= 3; level++) {
+        const ek_job job = zero(1, level);
+        const ek__data_times t = priced(&job, &device, layer, EQUAL, 2);
+        assert_true(extra(&t, 2) == 0 && t.hidden == 0);
+        assert_near("the norm reads gradients", t.norm, EQUAL * all_elements * 4 / 1e12, 1e-3);
+    }
+}
+
+static void links_without_limit_leave_latency(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(1e15, 1e15, 0);
+    equal_layers(layer, 0, 0);
+    for (int level = 0; level <= 3; level++) {
+        const ek_job job = zero(64, level);
+        const ek__data_times t = priced(&job, &device, layer, EQUAL, 2);
+        assert_true(extra(&t, 2) < 1e-9);
+    }
+    for (int i = 0; i < device.n_tiers; i++)
+        device.tier[i].latency_us = 10;
+    ek_job job = plain(64);
+    const ek__data_times t = priced(&job, &device, layer, EQUAL, 1);
+    const ek__ranks ranks = ek__placement(&job, &device, EK__DIM_DATA);
+    double latency = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_REDUCE, &ranks, 1).latency;
+    assert_true(fabs(t.reduction - latency) < 1e-6 * latency && latency > 0);
+}
+
+static void without_computing_all_traffic_is_exposed(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    const ek_device device = cluster(300, 25, 5);
+    equal_layers(layer, 0, 0);
+    for (int level = 0; level <= 3; level++) {
+        ek_job job = zero(64, level);
+        job.run.bucket_bytes = 5e7;
+        const ek__data_times t = priced(&job, &device, layer, EQUAL, 3);
+        job.run.overlap_gradients = job.run.overlap_weights = false;
+        const ek__data_times all = priced(&job, &device, layer, EQUAL, 3);
+        assert_near("traffic", extra(&t, 3), extra(&all, 3), 1);
+        assert_true(t.hidden < 1e-12 && extra(&t, 3) > 0);
+    }
+}
+
+/* ---- optimizer ---- */
+
+typedef struct optimizer_case {
+    const char *name;
+    int weight, gradient, optimizer;
+    ek_dtype param;
+    int level;
+    bool unfused, offloaded;
+    double bytes; /* for each element of the rank, over 10^12 B/s */
+} optimizer_case;
+
+/* Scaling and zeroing the buffer takes 3 times its bytes; 16 ranks share. */
+static const optimizer_case optimizer_cases[] = {
+    {"32 bits: gradient 4, moments 2 x 8, weight 2 x 4", 4, 4, 8, EK_FP32, 0, false, false, 28 + 12},
+    {"mixed: gradient 4, states 2 x 12, weight written", 2, 4, 12, EK_BF16, 0, false, false, 30 + 12},
+    {"no copy in 32 bits: the weight is read, too", 2, 2, 8, EK_BF16, 0, false, false, 2 + 16 + 4 + 6},
+    {"no buffer of gradients", 4, 0, 8, EK_FP32, 0, false, false, 28},
+    {"states shared, the buffer whole", 2, 4, 12, EK_BF16, 1, false, false, 30.0 / 16 + 12},
+    {"gradients shared, too", 2, 4, 12, EK_BF16, 2, false, false, 42.0 / 16},
+    {"operator by operator: 20 tensors for 7", 4, 0, 8, EK_FP32, 0, true, false, 80},
+    {"on the host, 20 GB/s", 4, 0, 8, EK_FP32, 0, false, true, 28.0 * 1000 / 20},
+};
+
+static void optimizers_move_the_bytes_of_their_states(void **state)
+{
+    (void)state;
+    const ek_device device = cluster(300, 25, 5);
+    const ek__data_layer layer = {.dense = 1e9};
+    for (size_t i = 0; i < sizeof optimizer_cases / sizeof *optimizer_cases; i++) {
+        const optimizer_case *c = &optimizer_cases[i];
+        ek_job job = zero(16, c->level);
+        job.states.weight = c->weight;
+        job.states.gradient = c->gradient;
+        job.states.optimizer = c->optimizer;
+        job.types.param = c->param;
+        job.run.fused_optimizer = !c->unfused;
+        job.run.offload_optimizer = c->offloaded;
+        ek_device other = device;
+        other.optimizer_us = 500;
+        double found = priced(&job, &device, &layer, 1, 1).optimizer;
+        assert_near(c->name, found, c->bytes * 1e9 / 1e12, 1e-3);
+        assert_near(c->name, priced(&job, &other, &layer, 1, 1).optimizer, found + 500e-6, 1e-3);
+    }
+}
+
+static void the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients(void **state)
+{
+    (void)state;
+    const ek_device device = cluster(300, 25, 5);
+    const ek__data_layer layer = {.dense = 1e9, .expert = 1e8};
+    ek_job job = zero(16, 1);
+    job.parallel.expert = 4;
+    job.parallel.expert_tensor = 1;
+    double sum = collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_WORLD, 4);
+    assert_near("norm", priced(&job, &device, &layer, 1, 1).norm, sum + (1e9 / 16 + 1e8 / 4) * 4 / 1e12, 1e-4);
+    assert_true(sum > 0);
+}
+
+static void a_tied_table_is_summed_with_its_copy(void **state)
+{
+    (void)state;
+    const ek_device device = cluster(300, 25, 5);
+    ek__data_layer layer = {.dense = 1e8};
+    ek_job job = plain(1);
+    job.parallel.pipeline = 2;
+    assert_true(priced(&job, &device, &layer, 1, 1).reduction == 0);
+    layer.tied = 1e8;
+    const ek__ranks ends = ek__placement_edge(&job, &device, 1);
+    double sum = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_REDUCE, &ends, 4e8).seconds;
+    assert_near("tied", priced(&job, &device, &layer, 1, 1).reduction, sum, sum);
+    assert_true(sum > 0);
+}
+
+static void a_device_without_a_memory_rate_is_refused(void **state)
+{
+    (void)state;
+    ek_device device = cluster(300, 25, 5);
+    device.optimizer_share = 0;
+    const ek__data_layer layer = {.dense = 1};
+    const ek__data_stage stage = {.layer = &layer, .n_layers = 1, .n_micro_batches = 1};
+    const ek_job job = plain(2);
+    ek__data_times times = {.norm = 7};
+    ek_error err = {0};
+    assert_int_equal(ek__data_parallel(&job, &device, &stage, &times, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "no rate of its memory"));
+    assert_true(times.norm == 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_agree_with_a_simulation_of_every_message),
+        cmocka_unit_test(equal_layers_have_closed_forms),
+        cmocka_unit_test(weights_of_zero_1_come_before_or_behind_the_first_forward),
+        cmocka_unit_test(layers_of_zero_3_have_closed_forms),
+        cmocka_unit_test(hybrid_groups_gather_inside_and_sum_copies_once),
+        cmocka_unit_test(one_device_exchanges_nothing),
+        cmocka_unit_test(links_without_limit_leave_latency),
+        cmocka_unit_test(without_computing_all_traffic_is_exposed),
+        cmocka_unit_test(optimizers_move_the_bytes_of_their_states),
+        cmocka_unit_test(the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients),
+        cmocka_unit_test(a_tied_table_is_summed_with_its_copy),
+        cmocka_unit_test(a_device_without_a_memory_rate_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
