@@ -159,6 +159,9 @@ typedef struct ek_job_run {
     ek_fp8 fp8;
     bool fp8_gather;             /**< weights and activations are gathered in 8 bits */
     bool sums_every_micro_batch; /**< gradients are reduced after each micro-batch (ZeRO-2 and -3 with accumulation) */
+    bool
+        owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
+                            each owner broadcasts its weights after the update (InternEvo, ZeroRedundancyOptimizer) */
 } ek_job_run;
 
 /** When gathered weights are alive. */

@@ -13,7 +13,8 @@ static bool stays_wide(const ek__graph *graph, const ek__parameter *parameter)
 
 static void add(const ek_job *job, const ek__graph *graph, const ek__parameter *parameter, ek__data_layer *out)
 {
-    double n = (double)parameter->elements;
+    double n = (double)parameter->elements, one = (double)(parameter->rows * parameter->columns);
+    out->tensors += one > 0 ? n / one : 1;
     if (parameter->expert) {
         out->expert += n;
         return;

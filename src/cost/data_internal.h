@@ -31,6 +31,7 @@ typedef struct ek__data_routes {
     ek__route once;   /* after the last one only: all-reduce of the part over copies of it */
     ek__route gather; /* weights */
     double shards;    /* ranks that share the optimizer's states, 1 */
+    double owners;    /* that broadcast weights, one after the other, where tensors have owners; else 0 */
 } ek__data_routes;
 
 typedef struct ek__data_plan {

@@ -410,14 +410,6 @@ static void finish(const pricer *p, double factor, ek__pass *pass)
     ek__pass_add(pass, &one, copies_of(p->job));
 }
 
-static void count_parameters(ek__layer_cost *layer)
-{
-    for (int i = 0; i < layer->graph->n_parameters; i++) {
-        const ek__parameter *one = &layer->graph->parameter[i];
-        *(one->expert ? &layer->expert : &layer->dense) += (double)one->elements;
-    }
-}
-
 static ek_status lacks(const pricer *p, ek_error *err)
 {
     const ek__op *op = p->wants;
@@ -460,7 +452,6 @@ ek_status ek__layer_cost_of(const ek_job *job, const ek_device *device, ek__grap
     pricer p = {.job = job, .device = device, .graph = layer.graph, .kind = kind};
     layer.factor = ek__layer_factor(job, device, kind);
     price(&p, &layer);
-    count_parameters(&layer);
     if (p.missing) {
         ek_status status = lacks(&p, err);
         ek__layer_cost_clear(&layer);

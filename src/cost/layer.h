@@ -27,7 +27,6 @@ typedef struct ek__layer_cost {
         ek__recompute what;
         ek__pass pass;
     } again[EK__MAX_AGAIN];
-    double dense, expert; /* elements of parameters on the rank */
     double factor;        /* of all that computes, by the device's measured layers; 1: none */
 } ek__layer_cost;
 

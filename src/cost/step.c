@@ -46,8 +46,9 @@ typedef struct stepper {
     int n_stages, n_cells;
     cell_cost *cell;        /* [n_cells] */
     ek__data_layer *listed; /* layers of one stage at a time */
-    ek__data_times *data;   /* [n_stages] */
-    double *edge;           /* [n_stages] seconds */
+    ek__data_layer elements[EK__N_GRAPH_KINDS];
+    ek__data_times *data; /* [n_stages] */
+    double *edge;         /* [n_stages] seconds */
     double *scratch;
     ek_step out;
     ek_error *err;
@@ -138,11 +139,12 @@ static void list_layer(stepper *s, int cell, ek__graph_kind kind, ek__recompute 
     if (!holds(s, l->stage, cell))
         return;
     passes_of(s, kind, what, &forward, &backward, &layer);
-    bool table = kind == EK__GRAPH_HEAD && s->job->model.tied && s->n_stages == 1;
-    s->listed[l->n++] = (ek__data_layer){.dense = table ? 0 : layer->dense,
-                                         .expert = layer->expert,
-                                         .forward = ek__pass_seconds(&forward),
-                                         .backward = ek__pass_seconds(&backward)};
+    if (s->elements[kind].tensors == 0) /* not of the priced layer: who shares them depends on this job's degrees */
+        s->elements[kind] = ek__data_layer_of(s->job, layer->graph, s->job->parallel.pipeline == 1);
+    ek__data_layer *one = &s->listed[l->n++];
+    *one = s->elements[kind];
+    one->forward = ek__pass_seconds(&forward);
+    one->backward = ek__pass_seconds(&backward);
 }
 
 static int accumulation(const ek_job *job)

@@ -572,6 +572,40 @@ static void hybrid_groups_gather_inside_and_sum_copies_once(void **state)
     assert_true(a > 0);
 }
 
+/* 64 ranks, 20 tensors: gradients are summed whole, and 20 owners broadcast in turn, each behind 63 steps of a ring
+ * that carries everything. */
+static void owners_of_tensors_broadcast_in_turn(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(300, 25, 5);
+    for (int i = 0; i < device.n_tiers; i++)
+        device.tier[i].half_bytes = 0;
+    ek_job job = zero(64, 1);
+    job.run.owned_tensors = true;
+    job.run.overlap_weights = job.run.overlap_gradients = false;
+    equal_layers(layer, 0, 0);
+    for (int i = 0; i < EQUAL; i++)
+        layer[i].tensors = 2;
+    double bytes = 2 * EQUAL * all_elements, sum = 2 * bytes;
+    const ek__ranks ranks = ek__placement(&job, &device, EK__DIM_SHARD);
+    ek__collective_time all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &ranks, bytes * 64 / 63);
+    ek__data_times t = priced(&job, &device, layer, EQUAL, 1);
+    assert_near("broadcasts", t.first_forward, all.seconds + 19 * all.latency, 1e-3);
+    assert_near("sums", t.reduction, collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, sum), sum);
+    /* In a small group every rank owns something. */
+    job.states.shard_size = 4;
+    const ek__ranks few = ek__placement(&job, &device, EK__DIM_SHARD);
+    all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &few, bytes * 4 / 3);
+    t = priced(&job, &device, layer, EQUAL, 1);
+    assert_near("few", t.first_forward, all.seconds + 3 * all.latency, 1e-3);
+    /* Behind the first forward pass each layer waits for its own two. */
+    job.run.overlap_weights = true;
+    equal_layers(layer, 1, 0);
+    t = priced(&job, &device, layer, EQUAL, 1);
+    assert_true(t.first_forward > 0 && t.first_forward < (all.seconds + 3 * all.latency) / 3);
+}
+
 /* ---- limits ---- */
 
 static void one_device_exchanges_nothing(void **state)
@@ -721,6 +755,7 @@ int main(void)
         cmocka_unit_test(weights_of_zero_1_come_before_or_behind_the_first_forward),
         cmocka_unit_test(layers_of_zero_3_have_closed_forms),
         cmocka_unit_test(hybrid_groups_gather_inside_and_sum_copies_once),
+        cmocka_unit_test(owners_of_tensors_broadcast_in_turn),
         cmocka_unit_test(one_device_exchanges_nothing),
         cmocka_unit_test(links_without_limit_leave_latency),
         cmocka_unit_test(without_computing_all_traffic_is_exposed),
