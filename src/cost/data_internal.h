@@ -22,8 +22,9 @@ typedef enum ek__data_class {
     EK__CLASS_DENSE,
     EK__CLASS_WHOLE, /* not cut, though others are */
     EK__CLASS_EXPERT,
+    EK__CLASS_WHOLE_EXPERT,
 } ek__data_class;
-enum { EK__N_CLASSES = 3 };
+enum { EK__N_CLASSES = 4 };
 
 typedef struct ek__data_routes {
     ek__route each;   /* gradients, after each micro-batch where they are reduced each time: reduce-scatter among those

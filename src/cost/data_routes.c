@@ -79,6 +79,7 @@ ek__data_plan ek__data_plan_of(const ek_job *job, const ek_device *device, const
     plan.of[EK__CLASS_DENSE] = routes_of(&plan, false);
     plan.of[EK__CLASS_WHOLE] = (ek__data_routes){.once = whole_route(&plan, false), .shards = 1};
     plan.of[EK__CLASS_EXPERT] = routes_of(&plan, true);
+    plan.of[EK__CLASS_WHOLE_EXPERT] = (ek__data_routes){.once = whole_route(&plan, true), .shards = 1};
     return plan;
 }
 
@@ -101,8 +102,11 @@ double ek__route_seconds(ek__data_plan *plan, ek__route *r, double bytes)
 
 double ek__class_elements(const ek__data_plan *plan, ek__data_class c, const ek__data_layer *layer)
 {
-    double whole = plan->cut ? layer->whole : 0;
-    return c == EK__CLASS_EXPERT ? layer->expert : c == EK__CLASS_WHOLE ? whole : layer->dense - whole;
+    bool expert = c == EK__CLASS_EXPERT || c == EK__CLASS_WHOLE_EXPERT;
+    double all = expert ? layer->expert : layer->dense, whole = expert ? layer->whole_expert : layer->whole;
+    if (!plan->cut)
+        whole = 0;
+    return c == EK__CLASS_WHOLE || c == EK__CLASS_WHOLE_EXPERT ? whole : all - whole;
 }
 
 double ek__class_gather_bytes(const ek__data_plan *plan, ek__data_class c, const ek__data_layer *layer)
