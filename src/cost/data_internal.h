@@ -35,6 +35,13 @@ typedef struct ek__data_routes {
     double owners;    /* that broadcast weights, one after the other, where tensors have owners; else 0 */
 } ek__data_routes;
 
+/* Collectives of one layer, seconds. Layers are alike, so the last ones are kept. */
+enum { EK__LAYERS_KEPT = 4 };
+typedef struct ek__layer_traffic {
+    const ek__data_layer *of;
+    double gather, each, once;
+} ek__layer_traffic;
+
 typedef struct ek__data_plan {
     const ek_job *job;
     const ek_device *device;
@@ -46,6 +53,8 @@ typedef struct ek__data_plan {
     double reduce_bytes; /* of an element of a reduced gradient */
     double gather_bytes; /* of an element of a gathered weight */
     double wide_bytes;   /* of one that is not gathered in 8 bits */
+    ek__layer_traffic layer[EK__LAYERS_KEPT];
+    int next_layer;
     ek_cost_basis basis; /* the weakest of the collectives so far */
     double error;        /* the largest */
 } ek__data_plan;
