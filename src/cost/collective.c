@@ -131,13 +131,19 @@ static double ring_latency(const task *t, int top)
 
 /* ---- together ---- */
 
+/* Of a message that everyone sends at once over tier i: what leaves over a card may go on to the outermost tier. */
+static double message_latency(const task *t, int i, int top)
+{
+    return tier_latency(t, i > 0 ? top : 0);
+}
+
 /* @return the tier that takes longest */
-static int slowest(const task *t, int top, bool with_latency, double *seconds)
+static int slowest(const task *t, int top, bool at_once, double *seconds)
 {
     int which = top;
     *seconds = 0;
     for (int i = 0; i <= top; i++) {
-        double of_tier = traffic_seconds(t, i) + (with_latency ? tier_latency(t, i) : 0);
+        double of_tier = traffic_seconds(t, i) + (at_once ? message_latency(t, i, top) : 0);
         if (of_tier > *seconds)
             *seconds = of_tier, which = i;
     }
@@ -152,14 +158,15 @@ ek__collective_time ek__collective_seconds(const ek_device *device, ek_collectiv
     const task t = {device, ranks, what, bytes};
     int top = outermost(&t);
     bool at_once = what == EK_COLLECTIVE_ALL_TO_ALL;
-    double moving, latency = device->tier[top].start_us[what] * 1e-6;
+    double moving, latency;
     int which = slowest(&t, top, at_once, &moving);
     if (at_once) {
-        latency += tier_latency(&t, which);
-        moving -= tier_latency(&t, which);
+        latency = message_latency(&t, which, top);
+        moving -= latency;
     } else {
-        latency += (what == EK_COLLECTIVE_ALL_REDUCE ? 2 : 1) * ring_latency(&t, top);
+        latency = (what == EK_COLLECTIVE_ALL_REDUCE ? 2 : 1) * ring_latency(&t, top);
     }
+    latency += device->tier[top].start_us[what] * 1e-6;
     return (ek__collective_time){.seconds = latency + moving,
                                  .latency = latency,
                                  .basis = device->tier[which].basis,

@@ -93,34 +93,34 @@ static groups groups_of(const ek_job *job, ek__dimension dimension)
 
 /* ---- which units ---- */
 
-/* The fewest ranks that a group has in a unit when one of its units begins or ends x ranks into, or before the end of,
- * the block that the group is of. */
-static int64_t part(const groups *g, int64_t size, int64_t x)
+/* The fewest ranks that a group has on the side of a unit's boundary where x ranks of its block are: its last column
+ * has x / s of them, or one. What a unit inside the block holds is never less than at the boundary next to it. */
+static int64_t part(const groups *g, int64_t x)
 {
-    int64_t ranks = (x < size ? x : size) / g->stride;
-    return ranks > 1 ? ranks : 1;
+    return x / g->stride > 1 ? x / g->stride : 1;
 }
 
-/* The fewest ranks that any group has in any unit it reaches into: those send the group's traffic. Boundary u of a unit
- * lies u size modulo n s into a block. Over a whole period these are all multiples of the common divisor, of which the
- * smallest decides. A world that ends before is walked, up to the first group with a lone rank. */
+/* How far the boundary of a unit is at least from the nearest end of the block it falls into. Boundary u lies u size
+ * modulo n s into a block: over a whole period all multiples of the common divisor. A world that ends before is walked,
+ * until no group can have fewer than a lone rank on a side. */
+static int64_t nearest_boundary(const groups *g, int64_t block, int64_t step, int64_t size)
+{
+    int64_t boundaries = (g->world - 1) / size, nearest = block, x = 0, on = size % block;
+    if (boundaries >= block / step - 1)
+        return step;
+    for (int64_t u = 1; u <= boundaries && nearest >= 2 * g->stride; u++) {
+        x += x + on < block ? on : on - block;
+        int64_t side = x < block - x ? x : block - x;
+        nearest = side > 0 && side < nearest ? side : nearest;
+    }
+    return nearest;
+}
+
+/* The fewest ranks that any group has in any unit it reaches into: those send the group's traffic. */
 static int64_t fewest_together(const groups *g, int64_t size)
 {
-    int64_t block = g->n * g->stride, step = common_divisor(block, size), boundaries = (g->world - 1) / size;
-    int64_t least = g->n;
-    if (step == block || boundaries == 0)
-        return g->n;
-    if (boundaries >= block / step - 1)
-        return part(g, size, step);
-    for (int64_t u = 1; u <= boundaries && least > 1; u++) {
-        int64_t x = u * size % block;
-        if (x == 0)
-            continue;
-        int64_t before = part(g, size, x), behind = part(g, size, block - x);
-        least = before < least ? before : least;
-        least = behind < least ? behind : least;
-    }
-    return least;
+    int64_t block = g->n * g->stride, step = common_divisor(block, size);
+    return step == block ? g->n : part(g, nearest_boundary(g, block, step, size));
 }
 
 static int devices_on_a_card(const ek_tier *tier, int64_t world)

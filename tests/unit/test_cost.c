@@ -93,7 +93,7 @@ static ek_device arithmetic(double tflops)
     ek__device_links(&device, 1e18, 1e18);
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
         bool attention = k == EK_KERNEL_ATTENTION_FORWARD || k == EK_KERNEL_ATTENTION_BACKWARD;
-        device.curve[k] = (ek_curve){.share = attention ? 0.25 : 0.5, .memory_share = 1};
+        device.curve[k] = (ek_curve){.share = attention ? 0.25 : 0.5, .memory_share = 1, .hidden = 1};
     }
     set_links(&device, 1, 0);
     return device;
