@@ -167,6 +167,8 @@ typedef struct ek_job_run {
     bool p2p_scattered;            /**< tensor parallel ranks send a part of an activation each, and gather it behind */
     bool first_stage_buckets;      /**< only the first chunk of the first stage has buckets, all others reduce at once
                                         (Megatron's DistributedDataParallel) */
+    bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
+                             each owner broadcasts its weights after the update (InternEvo, ZeroRedundancyOptimizer) */
 } ek_job_run;
 
 /** When gathered weights are alive. */
