@@ -121,6 +121,11 @@ typedef struct ek_job_states {
     int instances;  /**< copies of the sharded optimizer, each on a part of the group; 0 and 1: one. Ignored where it
                          does not divide the group */
     int64_t shard_threshold; /**< bytes; smaller weights stay whole */
+    /* What FSDP and ZeRO-3 hold besides, layer by layer. */
+    int gathered_ahead;  /**< layers whose gathered weights are there besides those of the layer that runs */
+    int scattered_bytes; /**< bytes an element of one layer's whole gradients takes in the buffers they are reduced
+                              from; 0: none, a gradient is reduced by itself */
+    bool gathered_ends;  /**< weights of the embedding and the head, once gathered, stay so for the step */
 } ek_job_states;
 
 /** Numbers that matrix products run in besides the compute type. */
@@ -165,6 +170,7 @@ typedef struct ek_job_run {
     bool overlap_p2p_interleaved;  /**< overlap_p2p is true where a stage has several chunks and only there (Megatron);
                                         it is set anew where a plan changes the chunks */
     bool p2p_scattered;            /**< tensor parallel ranks send a part of an activation each, and gather it behind */
+    bool layer_buckets;            /**< a bucket is a layer, whatever bucket_bytes says (FSDP) */
     bool first_stage_buckets;      /**< only the first chunk of the first stage has buckets, all others reduce at once
                                         (Megatron's DistributedDataParallel) */
     bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
