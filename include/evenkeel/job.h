@@ -30,8 +30,9 @@ typedef enum ek_framework {
     EK_MINDFORMERS_MCORE, /**< its newer models with Hugging Face's key names */
     EK_MINDSPEED,         /**< MindSpeed-Core-MS */
     EK_MEGATRON,          /**< Megatron-LM, MindSpeed-LLM */
+    EK_TORCHTITAN,        /**< torchtitan: FSDP, tensor, pipeline, context parallelism of PyTorch */
 } ek_framework;
-enum { EK_N_FRAMEWORKS = 4 };
+enum { EK_N_FRAMEWORKS = 5 };
 extern const char *const ek_framework_name[EK_N_FRAMEWORKS];
 
 /** Names that a model's operators go by in recompute patterns. */
@@ -302,7 +303,8 @@ ek_job_overrides ek_job_overrides_none(void);
 
 /**
  * Read a job: a training YAML of MindFormers or MindSpeed-Core-MS, arguments of Megatron-LM (a script, or a list of
- * arguments), or a Hugging Face config.json (degrees then come from the overrides, 1 where those do not say).
+ * arguments), a TOML of torchtitan, or a Hugging Face config.json (degrees then come from the overrides, 1 where those
+ * do not say).
  *
  * Where an override changes the stages or chunks, offsets and recompute lists of the file no longer fit: the layers are
  * then spread evenly, what held for all layers still does, and the listener is told of what was dropped.
