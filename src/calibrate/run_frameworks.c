@@ -71,14 +71,14 @@ static void shard_all(ek_job *job)
     job->run.fused_optimizer = true;
 }
 
-/* MPT's throughput runs: full shard, "PURE" mixed precision (gathers and sums in 16 bits), every micro-batch reduces;
- * amp_*: weights in 32 bits; else weights and moments in 16. */
+/* MPT's throughput runs (submit_benchmarks.py of llm-foundry): full shard, weights and moments in 32 bits, "PURE" mixed
+ * precision, which gathers and sums in 16, and every micro-batch reduces. "bf16" is the older name of amp_bf16: its
+ * capacity check counts 16 bytes a parameter. */
 static void settle_composer(const ek__run_layout *layout, ek_job *job)
 {
-    bool amp = ek__run_has(layout->precision, "amp");
     shard_all(job);
-    job->states.weight = job->states.gradient = amp ? 4 : 2;
-    job->states.optimizer = amp ? 8 : 4;
+    job->states.weight = job->states.gradient = 4;
+    job->states.optimizer = 8;
     job->run.reduce_bytes = 2;
     job->run.sums_every_micro_batch = true;
     set_fp8(layout, EK_FP8_DELAYED, job);
@@ -101,14 +101,15 @@ static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
 
 /* ---- InternEvo ---- */
 
-/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32; both directions run
- * beside computing, in buckets of 512 MB. */
+/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32; gradients are reduced
+ * beside computing, in buckets of 512 MiB, weights are sent behind the optimizer (configs/7B_sft.py of InternEvo). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {
     job->states.weight = job->states.gradient = 2;
     job->states.optimizer = 12;
     job->states.shard_optimizer = true;
-    job->run.overlap_gradients = job->run.overlap_weights = true;
+    job->run.overlap_gradients = true;
+    job->run.overlap_weights = false;
     job->run.bucket_bytes = 512 * 1048576.0;
     job->run.reduce_bytes = 2;
     job->run.fused_optimizer = true;
