@@ -220,15 +220,17 @@ static void frameworks_have_rules(void **state)
         ek_fp8 fp8;
         ek_launch launch;
     } cases[] = {
-        {"megatron", "", "bf16", EK_BF16, true, false, false, 2, 4, 12, 0, false, false, false, EK_FP8_NONE,
+        {"megatron", "", "bf16", EK_BF16, true, false, false, 2, 4, 12, 4, false, false, false, EK_FP8_NONE,
          EK_LAUNCH_EAGER},
-        {"megatron-2021", "arXiv 2205.05198 table 5", "", EK_FP16, false, false, false, 2, 2, 16, 0, true, false, false,
+        {"megatron-2021", "arXiv 2104.04473 table 1", "", EK_FP16, false, false, false, 2, 2, 16, 2, true, false, false,
          EK_FP8_NONE, EK_LAUNCH_EAGER},
-        {"megatron-deepspeed", "VIA-Research/vTrain@1", "fp16", EK_FP16, false, false, false, 2, 2, 16, 0, false, false,
+        {"megatron-2022", "arXiv 2205.05198 table 5", "", EK_FP16, false, false, false, 2, 2, 16, 2, true, false, false,
+         EK_FP8_NONE, EK_LAUNCH_EAGER},
+        {"megatron-deepspeed", "VIA-Research/vTrain@1", "fp16", EK_FP16, false, false, false, 2, 2, 16, 2, false, false,
          false, EK_FP8_NONE, EK_LAUNCH_EAGER},
-        {"simumax", "MooreThreads/SimuMax@1", "bf16", EK_BF16, true, false, false, 2, 4, 12, 0, false, false, false,
+        {"simumax", "MooreThreads/SimuMax@1", "bf16", EK_BF16, true, false, false, 2, 4, 12, 4, false, false, false,
          EK_FP8_NONE, EK_LAUNCH_EAGER},
-        {"nemo", "NVIDIA/NeMo@1", "fp8", EK_BF16, true, false, true, 2, 4, 12, 0, true, true, false, EK_FP8_DELAYED,
+        {"nemo", "NVIDIA/NeMo@1", "fp8", EK_BF16, true, false, true, 2, 2, 16, 2, true, true, false, EK_FP8_DELAYED,
          EK_LAUNCH_EAGER},
         {"internevo", "InternLM/InternEvo@1", "bf16", EK_BF16, true, false, true, 2, 2, 12, 2, true, false, false,
          EK_FP8_NONE, EK_LAUNCH_EAGER},
