@@ -9,33 +9,14 @@
 #include "cost/cost_internal.h"
 #include "cost/device_sections.h"
 #include "cost/kernel_table.h"
+#include "cost/layer_table.h"
 
-static const char *const keys[] = {"name",
-                                   "source",
-                                   "certain",
-                                   "memory_gib",
-                                   "memory_gbs",
-                                   "peak_tflops",
-                                   "eff_matmul",
-                                   "eff_attention",
-                                   "eff_memory",
-                                   "launch_us",
-                                   "devices_per_node",
-                                   "intra",
-                                   "inter",
-                                   "eff_link",
-                                   "units",
-                                   "jitter",
-                                   "input_gbs",
-                                   "error",
-                                   "curves",
-                                   "fp8",
-                                   "tiers",
-                                   "host",
-                                   "overlap",
-                                   "optimizer",
-                                   "kernels",
-                                   NULL};
+static const char *const keys[] = {
+    "name",       "source",        "certain",    "memory_gib", "memory_gbs",       "peak_tflops",
+    "eff_matmul", "eff_attention", "eff_memory", "launch_us",  "devices_per_node", "intra",
+    "inter",      "eff_link",      "units",      "jitter",     "input_gbs",        "error",
+    "curves",     "fp8",           "tiers",      "host",       "overlap",          "optimizer",
+    "kernels",    "layers",        NULL};
 
 /* One share for all kernels and links, as files had them first. */
 typedef struct scalars {
@@ -168,6 +149,11 @@ static ek_status read_kernels(const ek__in *in, const ek__node *list, ek_device 
     return ek__kernel_table_read_list(in, list, &device->kernels);
 }
 
+static ek_status read_layers(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    return ek__layer_table_read(in, map, &device->layers);
+}
+
 /* What the sections say, in this order. A table of its own is one line here and one in device_write.c. */
 static const struct {
     const char *key;
@@ -175,7 +161,7 @@ static const struct {
 } sections[] = {
     {"curves", ek__read_curves}, {"fp8", read_fp8},         {"tiers", ek__read_tiers},
     {"host", ek__read_host},     {"overlap", read_overlap}, {"optimizer", read_optimizer},
-    {"kernels", read_kernels},
+    {"kernels", read_kernels},   {"layers", read_layers},
 };
 
 static ek_status read_sections(const ek__in *in, const ek__node *root, ek_device *device)
@@ -271,6 +257,7 @@ ek_status ek__device_read_text(const char *name, const char *text, size_t size, 
 void ek_device_clear(ek_device *device)
 {
     ek_kernel_table_free(device->kernels);
+    ek__layer_table_free(device->layers);
     device->kernels = NULL;
     device->layers = NULL;
 }

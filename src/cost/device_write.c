@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cost/device_keys.h"
 #include "cost/kernel_table.h"
+#include "cost/layer_table.h"
 
 void ek__write_pair(const char *before, const char *key, double value, FILE *out)
 {
@@ -144,6 +145,7 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
     write_map("overlap", ek__overlap_figure, 2, device, out);
     write_map("optimizer", ek__optimizer_figure, 2, device, out);
     ek__kernel_table_write_list(device->kernels, out);
+    ek__layer_table_write(device->layers, out);
     if (fflush(out) || ferror(out))
         return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the device cannot be written: %s", strerror(errno));
     return EK_OK;

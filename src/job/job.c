@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doc_toml.h"
 #include "job/job_internal.h"
+#include "job/megatron_arguments.h"
 
 const char *const ek_dtype_name[EK_N_DTYPES] = {"float32", "bfloat16", "float16"};
 
@@ -15,14 +17,12 @@ const char *const ek_fp8_name[EK_N_FP8] = {"none", "delayed", "tensorwise", "row
 
 const char *const ek_launch_name[EK_N_LAUNCHES] = {"eager", "compiled", "graph"};
 
-const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron"};
+const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron",
+                                                        "torchtitan"};
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
-    &ek__job_mindspeed,
-    &ek__job_mindformers,
-    &ek__job_hugging_face,
-    &ek__job_megatron,
+    &ek__job_torchtitan, &ek__job_mindspeed, &ek__job_mindformers, &ek__job_hugging_face, &ek__job_megatron,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -151,6 +151,12 @@ int ek__job_intermediate(int hidden, double multiplier, int multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
+void ek__job_settle_run(ek_job *job)
+{
+    if (job->run.overlap_p2p_interleaved)
+        job->run.overlap_p2p = job->plan.n_chunks > 1;
+}
+
 /* ---- reading ---- */
 
 static bool ends_with(const char *text, const char *end)
@@ -164,7 +170,7 @@ static bool is_meant_as_document(const ek__job_source *source)
 {
     size_t i = strspn(source->text, " \t\r\n");
     return ends_with(source->path, ".yaml") || ends_with(source->path, ".yml") || ends_with(source->path, ".json") ||
-           source->text[i] == '{' || i == source->size;
+           ends_with(source->path, ".toml") || source->toml || source->text[i] == '{' || i == source->size;
 }
 
 static ek_status fail_unrecognised(const ek__job_source *source, const ek_error *parse_error)
@@ -205,6 +211,43 @@ static void fill_in(ek_job *job)
         job->model.value_dim = job->model.head_dim;
 }
 
+/* Is there a line that is nothing but a header, [a] or [[a.b]]? */
+static bool has_toml_header(const char *text)
+{
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *at = line + strspn(line, " \t");
+        size_t opened = strspn(at, "[");
+        at += opened;
+        size_t name = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.\"' ");
+        at += name;
+        if (opened == 0 || opened > 2 || name == 0 || strspn(at, "]") != opened)
+            continue;
+        at += opened + strspn(at + opened, " \t\r");
+        if (*at == '\n' || *at == '#' || *at == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* As TOML by its name, or where it is no YAML but has a header; as YAML or JSON else. */
+static ek_status parse_text(const char *name, const char *text, size_t size, ek__doc **out, bool *toml, ek_error *err)
+{
+    *toml = ends_with(name, ".toml");
+    if (*toml)
+        return ek__doc_parse_toml(name, text, size, out, err);
+    ek_status status = ek__doc_parse_buffer_with_aliases(name, text, size, out, err);
+    bool other = ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json");
+    if (status != EK_ERR_INPUT || other || !has_toml_header(text))
+        return status;
+    ek_error as_toml = {0};
+    status = ek__doc_parse_toml(name, text, size, out, &as_toml);
+    *toml = status == EK_OK || !ek__arguments_are_in(text);
+    if (status && *toml)
+        *err = as_toml;
+    return status;
+}
+
 static ek_status read_source(const ek__job_source *source, const ek_job_overrides *overrides,
                              const ek_error *parse_error, ek_job *job, ek__job_step *step)
 {
@@ -230,16 +273,42 @@ static ek_status read_source(const ek__job_source *source, const ek_job_override
     return ek__job_check(job, source->doc, source->err);
 }
 
-ek_status ek__job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
-                        const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err)
+ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_origin at, const char *taken,
+                             ek__doc **out)
+{
+    char path[1024];
+    ek_error why = {.message = "its path is too long"};
+    ek_status status = EK_ERR_INPUT;
+    *out = NULL;
+    if (!source->folder)
+        return EK_OK;
+    int n = snprintf(path, sizeof path, "%s%s", *name == '/' ? "" : source->folder, name);
+    if (n > 0 && (size_t)n < sizeof path)
+        status = ek__doc_read(path, out, &why);
+    if (status == EK_ERR_MEMORY)
+        return ek__no_memory(source->err);
+    if (status == EK_OK && ek__doc_root(*out)->kind == EK__MAP)
+        return EK_OK;
+    ek__doc_free(*out);
+    *out = NULL;
+    ek__warn(source->listener, at, "%.200s is not read: %s; %s", name,
+             status == EK_OK ? "it is no map of settings" : why.message, taken);
+    return EK_OK;
+}
+
+/* ek__job_parse() for a file that lies in `folder`. */
+static ek_status parse_in(const char *folder, const char *name, const char *text, size_t size,
+                          const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
+                          ek__job_step *step, ek_error *err)
 {
     const ek_job_overrides none = ek_job_overrides_none();
     ek__doc *doc = NULL;
     ek_error parse_error = {0};
     ek_job job = {.full_group = 1};
-    if (ek__doc_parse_buffer_with_aliases(name, text, size, &doc, &parse_error) == EK_ERR_MEMORY)
+    bool toml = false;
+    if (parse_text(name, text, size, &doc, &toml, &parse_error) == EK_ERR_MEMORY)
         return ek__no_memory(err);
-    const ek__job_source source = {name, text, size, doc, listener, err};
+    const ek__job_source source = {name, text, size, doc, folder, toml, listener, err};
     ek_status status = read_source(&source, overrides ? overrides : &none, &parse_error, &job, step);
     ek__doc_free(doc);
     if (status == EK_OK)
@@ -247,6 +316,23 @@ ek_status ek__job_parse(const char *name, const char *text, size_t size, const e
     else
         ek_job_clear(&job);
     return status;
+}
+
+ek_status ek__job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
+                        const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err)
+{
+    return parse_in(NULL, name, text, size, overrides, listener, out, step, err);
+}
+
+/* A path up to its last slash, in `out`; "./" where it has none. */
+static const char *folder_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    if (strcmp(path, "-") == 0 || n >= size)
+        return NULL;
+    snprintf(out, size, "%.*s", n ? (int)n : 2, n ? path : "./");
+    return out;
 }
 
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
@@ -260,7 +346,9 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
         status = ek__doc_read_text(path, &text, &size, err);
     if (status)
         return status;
-    status = ek__job_parse(ek__path_name(path), text, size, overrides, listener, out, &step, err);
+    char folder[1024];
+    status = parse_in(folder_of(path, folder, sizeof folder), ek__path_name(path), text, size, overrides, listener, out,
+                      &step, err);
     free(text);
     return status;
 }

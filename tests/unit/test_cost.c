@@ -160,12 +160,12 @@ static void collectives_take_their_traffic(void **state)
     x = times_of(&job, &device, EK_LAYER_DENSE);
     assert_close(x.forward, 4 * once);
     assert_close(x.backward[EK_RECOMPUTE_NONE], 4 * once);
-    /* Groups larger than a node go at the rate between nodes. */
+    /* Groups larger than a node go over the cards of all their ranks in one: four of a tenth of the rate. */
     device.devices_per_node = device.tier[0].size = 4;
     device.tier[1].gbs = 10;
-    assert_close(times_of(&job, &device, EK_LAYER_DENSE).forward, 40 * once);
+    assert_close(times_of(&job, &device, EK_LAYER_DENSE).forward, 4 * once * 10 / 4);
     /* Steps of latency: (t-1) for each gather or scatter, twice that for a sum. */
-    device.tier[1].gbs = 1e18;
+    device.tier[0].gbs = device.tier[1].gbs = 1e18;
     set_links(&device, 0.5, 3);
     double forward = times_of(&job, &device, EK_LAYER_DENSE).forward;
     assert_true(fabs(forward - 2 * 14 * 3e-3) < 1e-6);
