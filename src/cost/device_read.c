@@ -16,7 +16,7 @@ static const char *const keys[] = {
     "eff_matmul", "eff_attention", "eff_memory", "launch_us",  "devices_per_node", "intra",
     "inter",      "eff_link",      "units",      "jitter",     "input_gbs",        "error",
     "curves",     "fp8",           "tiers",      "host",       "overlap",          "optimizer",
-    "kernels",    "layers",        NULL};
+    "kernels",    "layers",        "host_gbs",   NULL};
 
 /* One share for all kernels and links, as files had them first. */
 typedef struct scalars {

@@ -40,7 +40,7 @@ static void sections_are_read_into_their_parts(void **state)
 {
     (void)state;
     static const char text[] =
-        "units: 108\njitter: 0.01\ninput_gbs: 2\nerror: 0.05\n"
+        "host_gbs: 12\nunits: 108\njitter: 0.01\ninput_gbs: 2\nerror: 0.05\n"
         "curves:\n"
         "  matmul: {share: 0.8, memory_share: 0.7, hidden: 0.5, launch_us: 3, tile_m: 128, tile_n: 256, half_k: 64, "
         "basis: fitted, error: 0.06}\n"
@@ -63,7 +63,7 @@ static void sections_are_read_into_their_parts(void **state)
     if (read_text(start, text, &listener, &d, &err))
         fail_msg("%d:%d: %s", err.line, err.column, err.message);
     assert_int_equal(s.n_warnings, 0);
-    assert_true(d.units == 108 && d.jitter == 0.01 && d.input_gbs == 2 && d.error == 0.05);
+    assert_true(d.units == 108 && d.jitter == 0.01 && d.input_gbs == 2 && d.error == 0.05 && d.host_gbs == 12);
     const ek_curve *c = &d.curve[EK_KERNEL_MATMUL];
     assert_true(c->share == 0.8 && c->memory_share == 0.7 && c->hidden == 0.5 && c->launch_us == 3);
     assert_true(c->tile_m == 128 && c->tile_n == 256 && c->half_k == 64 && c->error == 0.06);
@@ -86,7 +86,7 @@ static void sections_are_read_into_their_parts(void **state)
     assert_int_equal(n, 1);
     assert_true(row->kernel.kind == EK_KERNEL_GROUPED && row->kernel.pass == EK_PASS_WEIGHT &&
                 row->kernel.type == EK_TYPE_FP8 && row->kernel.accumulates && row->kernel.groups == 4);
-    assert_true(row->seconds == 1e-5 && row->line == START_LINES + 17);
+    assert_true(row->seconds == 1e-5 && row->line == START_LINES + 18);
     ek_device_clear(&d);
     assert_null(d.kernels);
 }
@@ -224,7 +224,8 @@ static void assert_same(const ek_device *a, const ek_device *b)
     assert_true(x.host.basis == y.host.basis && x.host.error == y.host.error);
     assert_memory_equal(&x.overlap_slowdown, &y.overlap_slowdown,
                         offsetof(ek_device, kernels) - offsetof(ek_device, overlap_slowdown));
-    assert_true(x.error == y.error && x.certain == y.certain && x.devices_per_node == y.devices_per_node);
+    assert_true(x.error == y.error && x.host_gbs == y.host_gbs && x.certain == y.certain &&
+                x.devices_per_node == y.devices_per_node);
 }
 
 static void shipped_devices_are_written_and_read_back(void **state)
@@ -254,8 +255,9 @@ static void odd_figures_are_written_and_read_back(void **state)
     for (int round = 0; round < 200; round++) {
         ek_device d = *ek_device_find("H100");
         snprintf(d.name, sizeof d.name, "a \"quoted\" \\ # \xe2\x80\xa8 name: %d ", round);
-        double *const figures[] = {&d.memory_gib, &d.memory_gbs, &d.units,           &d.fp8_share,    &d.cast_share,
-                                   &d.jitter,     &d.error,      &d.optimizer_share, &d.optimizer_us, &d.overlap_share};
+        double *const figures[] = {&d.memory_gib,      &d.memory_gbs,   &d.units,        &d.fp8_share,
+                                   &d.cast_share,      &d.jitter,       &d.error,        &d.host_gbs,
+                                   &d.optimizer_share, &d.optimizer_us, &d.overlap_share};
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
             *figures[i] = 0.01 + 0.98 * odd(&x);
         for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
