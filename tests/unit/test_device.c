@@ -224,8 +224,9 @@ static void assert_same(const ek_device *a, const ek_device *b)
     assert_true(x.host.basis == y.host.basis && x.host.error == y.host.error);
     assert_memory_equal(&x.overlap_slowdown, &y.overlap_slowdown,
                         offsetof(ek_device, kernels) - offsetof(ek_device, overlap_slowdown));
-    assert_true(x.error == y.error && x.host_gbs == y.host_gbs && x.certain == y.certain &&
-                x.devices_per_node == y.devices_per_node);
+    assert_true(x.error == y.error && x.host_gbs == y.host_gbs && x.sustained_share == y.sustained_share &&
+                x.overlap_tensor == y.overlap_tensor && x.compiled_traffic == y.compiled_traffic &&
+                x.certain == y.certain && x.devices_per_node == y.devices_per_node);
 }
 
 static void shipped_devices_are_written_and_read_back(void **state)
