@@ -143,6 +143,7 @@ static void list_layer(stepper *s, int cell, ek__graph_kind kind, ek__recompute 
     l->has_table |= kind == EK__GRAPH_EMBEDDING;
     ek__data_layer *to_list = &s->listed[l->n++];
     *to_list = s->kind[kind][kind == EK__GRAPH_HEAD && l->has_table];
+    to_list->chunk = cell / s->n_stages;
     to_list->forward = ek__pass_seconds(&forward);
     to_list->backward = ek__pass_seconds(&backward);
 }
@@ -170,6 +171,7 @@ static ek_status price_data(stepper *s)
         each_layer(s, list_layer, &l);
         const ek__data_stage work = {.layer = s->listed,
                                      .n_layers = l.n,
+                                     .first = stage == 0,
                                      .n_micro_batches = s->job->parallel.n_micro_batches * accumulation(s->job)};
         ek_status status = ek__data_parallel(s->job, s->device, &work, &s->data[stage], s->err);
         if (status)

@@ -50,14 +50,20 @@ static ek_job zero(int data, int level)
 
 enum { MAX_LAYERS = 64 };
 
-static ek__data_times priced(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+static ek__data_times priced_at(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
+                                bool first)
 {
-    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m};
+    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m, .first = first};
     ek__data_times times;
     ek_error err = {0};
     if (ek__data_parallel(job, device, &stage, &times, &err))
         fail_msg("%s", err.message);
     return times;
+}
+
+static ek__data_times priced(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+{
+    return priced_at(job, device, layer, n, m, true);
 }
 
 static double collective(const ek_job *job, const ek_device *device, ek_collective what, ek__dimension group,
@@ -183,7 +189,7 @@ typedef struct setting {
     const ek_device *device;
     const ek__data_layer *layer;
     int n, m;
-    bool cut, layers, each;
+    bool cut, layers, each, first;
 } setting;
 
 enum { DENSE, WHOLE, EXPERT, WHOLE_EXPERT, N_CLASSES };
@@ -231,58 +237,75 @@ static double weight_seconds(const setting *s, int i)
     return sum;
 }
 
-/* Gradients of one backward pass whose pieces are `first`.. in reverse order of the layers: every bucket is a span of
- * all elements in that order, and goes when the layer with its last element is done; a span that is not full goes when
- * all are. Without overlap all go at the end. */
-static void bucket_messages(const setting *s, int first, bool each, bool once)
+/* Elements of a bucket of a chunk. */
+static double bucket_elements(const setting *s, int chunk)
 {
     double size = s->job->run.reduce_bytes ? s->job->run.reduce_bytes : s->job->states.gradient;
-    double bucket = s->job->run.bucket_bytes > 0 ? s->job->run.bucket_bytes / size : INFINITY;
-    int last = first + s->n - 1;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = s->n - 1; i >= 0; i--)
-            for (int class = 0; class < N_CLASSES; class ++) {
-                double before = 0, all = 0;
-                for (int k = s->n - 1; k >= 0; k--) {
-                    before += k > i ? elements(s, k, class) : 0;
-                    all += elements(s, k, class);
-                }
-                double here = before + elements(s, i, class);
-                for (double b = floor(before / bucket); isfinite(bucket) && pass == 0 && (b + 1) * bucket <= here;
-                     b++) {
-                    if ((b + 1) * bucket <= before)
-                        continue;
-                    int piece = s->job->run.overlap_gradients ? first + s->n - 1 - i : last;
-                    if (each)
-                        add_message(gradient_seconds(s, class, bucket, true), AT_END, piece, -1);
-                    if (once)
-                        add_message(gradient_seconds(s, class, bucket, false), AT_END, piece, -1);
-                }
-                double rest = isfinite(bucket) ? all - floor(all / bucket) * bucket : all;
-                if (pass == 1 && i == 0 && each)
-                    add_message(gradient_seconds(s, class, rest, true), AT_END, last, -1);
-                if (pass == 1 && i == 0 && once)
-                    add_message(gradient_seconds(s, class, rest, false), AT_END, last, -1);
-            }
+    bool none = s->job->run.first_stage_buckets && (chunk > 0 || !s->first);
+    return s->job->run.bucket_bytes > 0 && !none ? s->job->run.bucket_bytes / size : INFINITY;
+}
+
+static void gradient_messages(const setting *s, int class, double n, int piece, bool each, bool once)
+{
+    if (each)
+        add_message(gradient_seconds(s, class, n, true), AT_END, piece, -1);
+    if (once)
+        add_message(gradient_seconds(s, class, n, false), AT_END, piece, -1);
+}
+
+/* Gradients of the layers from..to of a chunk in reverse order, from piece number `first` of the pass on: every bucket
+ * is a span of all their elements in that order, and goes when the layer with its last element is done; a span that is
+ * not full goes when all are. Without overlap all go at the end of the pass. */
+static void chunk_messages(const setting *s, int from, int to, int first, bool each, bool once)
+{
+    double bucket = bucket_elements(s, s->layer[from].chunk);
+    bool behind = s->job->run.overlap_gradients;
+    for (int i = to - 1; i >= from && isfinite(bucket); i--)
+        for (int class = 0; class < N_CLASSES; class ++) {
+            double before = 0;
+            for (int k = i + 1; k < to; k++)
+                before += elements(s, k, class);
+            double here = before + elements(s, i, class);
+            for (double b = floor(before / bucket); (b + 1) * bucket <= here; b++)
+                if ((b + 1) * bucket > before)
+                    gradient_messages(s, class, bucket, behind ? first + s->n - 1 - i : first + s->n - 1, each, once);
+        }
+    for (int class = 0; class < N_CLASSES; class ++) {
+        double all = 0;
+        for (int k = from; k < to; k++)
+            all += elements(s, k, class);
+        double rest = isfinite(bucket) ? all - floor(all / bucket) * bucket : all;
+        gradient_messages(s, class, rest, behind ? first + s->n - 1 - from : first + s->n - 1, each, once);
+    }
+}
+
+static void bucket_messages(const setting *s, int first, bool each, bool once)
+{
+    for (int to = s->n, from; to > 0; to = from) {
+        for (from = to - 1; from > 0 && s->layer[from - 1].chunk == s->layer[to - 1].chunk;)
+            from--;
+        chunk_messages(s, from, to, first, each, once);
+    }
+}
+
+static double gathered_bytes(const setting *s, int i, int class)
+{
+    double own = class == DENSE ? s->layer[i].wide : 0, size = s->job->run.fp8_gather ? 1 : 2;
+    return (elements(s, i, class) - own) * size + own * 2;
 }
 
 /* Weights once a step, all asked for at its beginning in the order of the layers that want their buckets first. */
 static void bucket_weights(const setting *s)
 {
-    double size = s->job->run.reduce_bytes ? s->job->run.reduce_bytes : s->job->states.gradient;
-    double wide = s->job->run.fp8_gather ? 1 : 2;
-    double bucket = s->job->run.bucket_bytes > 0 ? s->job->run.bucket_bytes / size * wide : INFINITY;
-    double asked[N_CLASSES] = {0}, wanted[N_CLASSES] = {0}, total[N_CLASSES] = {0};
-    for (int i = 0; i < s->n; i++)
-        for (int class = 0; class < N_CLASSES; class += 2)
-            total[class] += (elements(s, i, class) - (class == DENSE ? s->layer[i].wide : 0)) * wide +
-                            (class == DENSE ? s->layer[i].wide : 0) * 2;
+    double asked[N_CLASSES] = {0}, wanted[N_CLASSES] = {0};
     for (int i = 0; i < s->n; i++)
         for (int class = 0; class < N_CLASSES; class += 2) {
-            double own = class == DENSE ? s->layer[i].wide : 0;
-            wanted[class] += (elements(s, i, class) - own) * wide + own * 2;
+            double bucket = bucket_elements(s, s->layer[i].chunk) * (s->job->run.fp8_gather ? 1 : 2), total = 0;
+            for (int k = 0; k < s->n; k++)
+                total += s->layer[k].chunk <= s->layer[i].chunk ? gathered_bytes(s, k, class) : 0;
+            wanted[class] += gathered_bytes(s, i, class);
             while (asked[class] < wanted[class] - 0.25) {
-                double bytes = fmin(bucket, total[class] - asked[class]);
+                double bytes = fmin(bucket, total - asked[class]);
                 double seconds = collective(s->job, s->device, EK_COLLECTIVE_ALL_GATHER,
                                             class == EXPERT ? EK__DIM_EXPERT_SHARD : EK__DIM_SHARD, bytes);
                 add_message(seconds, AT_END, -1, s->job->run.overlap_weights ? i : 0);
@@ -364,6 +387,7 @@ static double random_elements(void)
 
 static void random_layers(ek__data_layer *layer, int n, bool narrow)
 {
+    int chunk = 0;
     double scale = below(3) == 0 ? 0 : pow(10, -4 + 3 * uniform());
     for (int i = 0; i < n; i++) {
         layer[i] = (ek__data_layer){.dense = random_elements(),
@@ -371,6 +395,7 @@ static void random_layers(ek__data_layer *layer, int n, bool narrow)
                                     .forward = below(5) ? scale * uniform() : 0,
                                     .backward = below(5) ? 2 * scale * uniform() : 0};
         layer[i].whole = below(3) ? 0 : floor(layer[i].dense * uniform());
+        layer[i].chunk = i > 0 && below(4) == 0 ? ++chunk : chunk;
         layer[i].whole_expert = below(3) ? 0 : floor(layer[i].expert * uniform());
         layer[i].wide = narrow ? floor((layer[i].dense - layer[i].whole) * uniform()) : 0;
     }
@@ -392,10 +417,12 @@ static ek_job random_job(void)
     job.run.overlap_weights = below(4) > 0;
     job.run.sums_every_micro_batch = below(3) == 0;
     job.run.fp8_gather = below(3) == 0;
+    job.run.first_stage_buckets = below(2);
     return job;
 }
 
-static setting setting_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+static setting setting_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
+                          bool first)
 {
     const ek_job_states *s = &job->states;
     bool cut = s->shard_optimizer || s->shard_weight;
@@ -404,6 +431,7 @@ static setting setting_of(const ek_job *job, const ek_device *device, const ek__
                      .layer = layer,
                      .n = n,
                      .m = m,
+                     .first = first,
                      .cut = cut,
                      .layers = s->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER,
                      .each = job->run.sums_every_micro_batch || (cut && s->shard_gradient)};
@@ -431,10 +459,11 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         ek_job job = random_job();
         ek_device device = cluster(below(2) ? 300 : 20, 10 + 40 * uniform(), 20 * uniform());
         int n = 1 + below(12), m = 1 + below(4);
+        bool first = below(2);
         random_layers(layer, n, job.run.fp8_gather);
-        const setting s = setting_of(&job, &device, layer, n, m);
+        const setting s = setting_of(&job, &device, layer, n, m, first);
         const lived truth = step_of(&s);
-        const ek__data_times t = priced(&job, &device, layer, n, m);
+        const ek__data_times t = priced_at(&job, &device, layer, n, m, first);
         double expected = truth.end - computed(layer, n, m);
         char what[64];
         snprintf(what, sizeof what, "exposed, seed %d", i + 1);
@@ -444,7 +473,7 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         /* An imperfect overlap: a share hides, and computing beside it slows. */
         device.overlap_share = uniform();
         device.overlap_slowdown = 1 + uniform();
-        const ek__data_times u = priced(&job, &device, layer, n, m);
+        const ek__data_times u = priced_at(&job, &device, layer, n, m, first);
         double hidden = truth.both * device.overlap_share;
         snprintf(what, sizeof what, "imperfect, seed %d", i + 1);
         assert_near(what, extra(&u, m), expected + truth.both - hidden + (device.overlap_slowdown - 1) * hidden,
