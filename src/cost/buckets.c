@@ -57,6 +57,21 @@ static void send_rest(ek__data_plan *plan, reduction *r)
     }
 }
 
+/* Where chunks interleave, the last backward pass of a chunk comes behind those of the other micro-batches of its row,
+ * and the first forward pass of the next chunk behind those of this one's. */
+static double rest_of_row(const ek__data_stage *stage, double seconds)
+{
+    return stage->in_a_row > 1 ? (stage->in_a_row - 1) * seconds : 0;
+}
+
+static double chunk_backward(const ek__data_stage *stage, int last)
+{
+    double sum = 0;
+    for (int i = last; i >= 0 && stage->layer[i].chunk == stage->layer[last].chunk; i--)
+        sum += stage->layer[i].backward;
+    return sum;
+}
+
 ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
 {
     reduction r = {.each = each, .once = once};
@@ -67,8 +82,10 @@ ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
             r.pending[c] += ek__class_elements(plan, (ek__data_class)c, layer) * plan->reduce_bytes;
             send_full(plan, &r, (ek__data_class)c, bucket_of(plan, layer));
         }
-        if (i == 0 || layer[-1].chunk != layer->chunk)
-            send_rest(plan, &r);
+        if (i > 0 && layer[-1].chunk == layer->chunk)
+            continue;
+        send_rest(plan, &r);
+        r.computed += i > 0 ? rest_of_row(plan->stage, chunk_backward(plan->stage, i - 1)) : 0;
     }
     double exposed = plan->job->run.overlap_gradients ? fmax(0, r.sent - r.computed) : r.traffic;
     return (ek__overlap){r.traffic, exposed};
@@ -102,28 +119,35 @@ static void ask(ek__data_plan *plan, gathering *g, ek__data_class c)
     g->arrived[c] = g->sent;
 }
 
-/* The end of the chunk that begins with layer `first`. What owners broadcast is no matter of chunks. */
+/* The end of the chunk that begins with layer `first`. */
 static int chunk_end(const ek__data_plan *plan, int first)
 {
     const ek__data_stage *stage = plan->stage;
     int end = first + 1;
-    while (end < stage->n_layers &&
-           (plan->job->run.owned_tensors || stage->layer[end].chunk == stage->layer[first].chunk))
+    while (end < stage->n_layers && stage->layer[end].chunk == stage->layer[first].chunk)
         end++;
     return end;
 }
 
-/* Buckets of a chunk: as many elements as one of gradients has, or what one owner broadcasts. */
+static double gathered_between(const ek__data_plan *plan, ek__data_class c, int first, int end)
+{
+    double sum = 0;
+    for (int i = first; i < end; i++)
+        sum += ek__class_gather_bytes(plan, c, &plan->stage->layer[i]);
+    return sum;
+}
+
+/* Buckets of a chunk: as many elements as one of gradients has, or what one owner broadcasts of the stage. */
 static void start_chunk(const ek__data_plan *plan, gathering *g, int first, int end)
 {
     double elements = bucket_of(plan, &plan->stage->layer[first]) / plan->reduce_bytes;
-    for (int c = 0; c < EK__N_CLASSES; c++) {
-        g->total[c] = g->wanted[c] = g->asked[c] = 0;
-        for (int i = first; i < end; i++)
-            g->total[c] += ek__class_gather_bytes(plan, (ek__data_class)c, &plan->stage->layer[i]);
+    for (int i = 0; i < EK__N_CLASSES; i++) {
+        ek__data_class c = (ek__data_class)i;
+        g->wanted[c] = g->asked[c] = 0;
+        g->total[c] = gathered_between(plan, c, first, end);
         g->bucket[c] = elements > 0 ? elements * plan->gather_bytes : g->total[c];
         if (plan->of[c].owners > 0)
-            g->bucket[c] = g->total[c] / plan->of[c].owners;
+            g->bucket[c] = gathered_between(plan, c, 0, plan->stage->n_layers) / plan->of[c].owners;
     }
 }
 
@@ -147,8 +171,12 @@ ek__overlap ek__gather_buckets(ek__data_plan *plan)
     for (int first = 0, end; first < plan->stage->n_layers; first = end) {
         end = chunk_end(plan, first);
         start_chunk(plan, &g, first, end);
-        for (int i = first; i < end; i++)
+        double passed = 0;
+        for (int i = first; i < end; i++) {
             run_forward(plan, &g, &plan->stage->layer[i]);
+            passed += plan->stage->layer[i].forward;
+        }
+        g.now += rest_of_row(plan->stage, passed);
     }
     return (ek__overlap){g.sent, plan->job->run.overlap_weights ? g.waited : g.sent};
 }

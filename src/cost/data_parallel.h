@@ -27,6 +27,7 @@ typedef struct ek__data_stage {
     int n_layers;
     int n_micro_batches; /* of a step, with gradient accumulation */
     bool first;          /* of the pipeline: see ek_job_run.first_stage_buckets */
+    int in_a_row;        /* micro-batches that a chunk runs before another one does, where chunks interleave; 0: 1 */
 } ek__data_stage;
 
 /* Seconds. */

@@ -51,9 +51,9 @@ static ek_job zero(int data, int level)
 enum { MAX_LAYERS = 64 };
 
 static ek__data_times priced_at(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
-                                bool first)
+                                bool first, int row)
 {
-    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m, .first = first};
+    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m, .first = first, .in_a_row = row};
     ek__data_times times;
     ek_error err = {0};
     if (ek__data_parallel(job, device, &stage, &times, &err))
@@ -63,7 +63,7 @@ static ek__data_times priced_at(const ek_job *job, const ek_device *device, cons
 
 static ek__data_times priced(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
 {
-    return priced_at(job, device, layer, n, m, true);
+    return priced_at(job, device, layer, n, m, true, 0);
 }
 
 static double collective(const ek_job *job, const ek_device *device, ek_collective what, ek__dimension group,
@@ -130,7 +130,7 @@ static void let_go(moment when, int piece)
 }
 
 typedef struct lived {
-    double end, both; /* and the time in which both streams were at work */
+    double end, computed, both; /* and the time in which both streams were at work */
 } lived;
 
 static lived live(void)
@@ -179,6 +179,8 @@ static lived live(void)
     assert_int_equal(piece, w.n_pieces);
     assert_int_equal(w.head, w.n_messages);
     out.end = now;
+    for (int i = 0; i < w.n_pieces; i++)
+        out.computed += w.piece[i];
     return out;
 }
 
@@ -190,6 +192,7 @@ typedef struct setting {
     const ek__data_layer *layer;
     int n, m;
     bool cut, layers, each, first;
+    int row;
 } setting;
 
 enum { DENSE, WHOLE, EXPERT, WHOLE_EXPERT, N_CLASSES };
@@ -237,6 +240,12 @@ static double weight_seconds(const setting *s, int i)
     return sum;
 }
 
+/* The piece that is the k-th layer of a pass; the one before it is what its chunk waits for. */
+static int piece_of(int first, int k)
+{
+    return first + 2 * k + 1;
+}
+
 /* Elements of a bucket of a chunk. */
 static double bucket_elements(const setting *s, int chunk)
 {
@@ -268,14 +277,14 @@ static void chunk_messages(const setting *s, int from, int to, int first, bool e
             double here = before + elements(s, i, class);
             for (double b = floor(before / bucket); (b + 1) * bucket <= here; b++)
                 if ((b + 1) * bucket > before)
-                    gradient_messages(s, class, bucket, behind ? first + s->n - 1 - i : first + s->n - 1, each, once);
+                    gradient_messages(s, class, bucket, piece_of(first, behind ? s->n - 1 - i : s->n - 1), each, once);
         }
     for (int class = 0; class < N_CLASSES; class ++) {
         double all = 0;
         for (int k = from; k < to; k++)
             all += elements(s, k, class);
         double rest = isfinite(bucket) ? all - floor(all / bucket) * bucket : all;
-        gradient_messages(s, class, rest, behind ? first + s->n - 1 - from : first + s->n - 1, each, once);
+        gradient_messages(s, class, rest, piece_of(first, behind ? s->n - 1 - from : s->n - 1), each, once);
     }
 }
 
@@ -308,7 +317,7 @@ static void bucket_weights(const setting *s)
                 double bytes = fmin(bucket, total - asked[class]);
                 double seconds = collective(s->job, s->device, EK_COLLECTIVE_ALL_GATHER,
                                             class == EXPERT ? EK__DIM_EXPERT_SHARD : EK__DIM_SHARD, bytes);
-                add_message(seconds, AT_END, -1, s->job->run.overlap_weights ? i : 0);
+                add_message(seconds, AT_END, -1, piece_of(0, s->job->run.overlap_weights ? i : 0));
                 asked[class] += bytes;
             }
         }
@@ -318,7 +327,7 @@ static void layer_messages(const setting *s, int first, bool each, bool once)
 {
     int last = s->n - 1;
     for (int k = 0; k < s->n; k++) {
-        int piece = first + (s->job->run.overlap_gradients ? k : last);
+        int piece = piece_of(first, s->job->run.overlap_gradients ? k : last);
         for (int class = 0; class < N_CLASSES; class ++) {
             double n = elements(s, last - k, class);
             if (each)
@@ -336,8 +345,25 @@ static void layer_weights(const setting *s, int first, bool backward)
     for (int k = 0; k < s->n; k++) {
         double seconds = weight_seconds(s, backward ? s->n - 1 - k : k);
         bool ahead = k > 0 && s->job->run.overlap_weights;
-        add_message(seconds, ahead ? AT_START : AT_END, first + k - 1, first + k);
+        add_message(seconds, ahead ? AT_START : AT_END, k > 0 ? piece_of(first, k - 1) : first - 1, piece_of(first, k));
     }
+}
+
+/* What the k-th layer of a pass has before it where its chunk comes behind another one: that pass of the other
+ * micro-batches in a row, of the chunk that ends (forward) or begins (backward). */
+static double rest_of_row(const setting *s, int k, bool backward)
+{
+    int here = backward ? s->n - 1 - k : k, other = backward ? here + 1 : here - 1;
+    if (k == 0 || s->layers || s->layer[here].chunk == s->layer[other].chunk)
+        return 0;
+    double sum = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (backward && s->layer[i].chunk == s->layer[here].chunk)
+            sum += s->layer[i].backward;
+        if (!backward && s->layer[i].chunk == s->layer[other].chunk)
+            sum += s->layer[i].forward;
+    }
+    return s->row > 1 ? (s->row - 1) * sum : 0;
 }
 
 /* A step of all micro-batches, each forward and backward. Between passes everything has arrived. */
@@ -349,8 +375,10 @@ static lived step_of(const setting *s)
         for (int backward = 0; backward < 2; backward++) {
             bool last = b == s->m - 1, each = s->each || last;
             int messages = w.n_messages, first = w.n_pieces;
-            for (int k = 0; k < s->n; k++)
+            for (int k = 0; k < s->n; k++) {
+                add_piece(rest_of_row(s, k, backward));
                 add_piece(backward ? s->layer[s->n - 1 - k].backward : s->layer[k].forward);
+            }
             if (backward)
                 s->layers ? layer_messages(s, first, each, last) : bucket_messages(s, first, each, last);
             if (s->layers)
@@ -422,7 +450,7 @@ static ek_job random_job(void)
 }
 
 static setting setting_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
-                          bool first)
+                          bool first, int row)
 {
     const ek_job_states *s = &job->states;
     bool cut = s->shard_optimizer || s->shard_weight;
@@ -432,17 +460,10 @@ static setting setting_of(const ek_job *job, const ek_device *device, const ek__
                      .n = n,
                      .m = m,
                      .first = first,
+                     .row = row,
                      .cut = cut,
                      .layers = s->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER,
                      .each = job->run.sums_every_micro_batch || (cut && s->shard_gradient)};
-}
-
-static double computed(const ek__data_layer *layer, int n, int m)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += layer[i].forward + layer[i].backward;
-    return m * sum;
 }
 
 static double extra(const ek__data_times *t, int m)
@@ -460,11 +481,12 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         ek_device device = cluster(below(2) ? 300 : 20, 10 + 40 * uniform(), 20 * uniform());
         int n = 1 + below(12), m = 1 + below(4);
         bool first = below(2);
+        int row = below(4);
         random_layers(layer, n, job.run.fp8_gather);
-        const setting s = setting_of(&job, &device, layer, n, m, first);
+        const setting s = setting_of(&job, &device, layer, n, m, first, row);
         const lived truth = step_of(&s);
-        const ek__data_times t = priced_at(&job, &device, layer, n, m, first);
-        double expected = truth.end - computed(layer, n, m);
+        const ek__data_times t = priced_at(&job, &device, layer, n, m, first, row);
+        double expected = truth.end - truth.computed;
         char what[64];
         snprintf(what, sizeof what, "exposed, seed %d", i + 1);
         assert_near(what, extra(&t, m), expected, truth.end);
@@ -473,7 +495,7 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         /* An imperfect overlap: a share hides, and computing beside it slows. */
         device.overlap_share = uniform();
         device.overlap_slowdown = 1 + uniform();
-        const ek__data_times u = priced_at(&job, &device, layer, n, m, first);
+        const ek__data_times u = priced_at(&job, &device, layer, n, m, first, row);
         double hidden = truth.both * device.overlap_share;
         snprintf(what, sizeof what, "imperfect, seed %d", i + 1);
         assert_near(what, extra(&u, m), expected + truth.both - hidden + (device.overlap_slowdown - 1) * hidden,
