@@ -154,13 +154,11 @@ static void start_chunk(const ek__data_plan *plan, gathering *g, int first, int 
 static void run_forward(ek__data_plan *plan, gathering *g, const ek__data_layer *layer)
 {
     for (int c = 0; c < EK__N_CLASSES; c++) {
-        double bytes = ek__class_gather_bytes(plan, (ek__data_class)c, layer);
-        g->wanted[c] += bytes;
+        g->wanted[c] += ek__class_gather_bytes(plan, (ek__data_class)c, layer);
         ask(plan, g, (ek__data_class)c);
-        if (bytes <= 0 || g->arrived[c] <= g->now)
-            continue;
-        g->waited += g->arrived[c] - g->now;
-        g->now = g->arrived[c];
+        double wait = fmax(0, g->arrived[c] - g->now); /* none for what earlier layers have waited for */
+        g->waited += wait;
+        g->now += wait;
     }
     g->now += layer->forward;
 }

@@ -413,6 +413,29 @@ static double random_elements(void)
     return below(4) == 0 ? 0 : floor(uniform() * 4e7);
 }
 
+static void make_alike(ek__data_layer *layer, const ek__data_layer *other)
+{
+    const ek__data_layer own = *layer;
+    *layer = *other;
+    layer->chunk = own.chunk;
+    switch (below(6)) {
+    case 0:
+        layer->whole = floor(layer->whole / 2);
+        break;
+    case 1:
+        layer->wide = floor(layer->wide / 2);
+        break;
+    case 2:
+        layer->whole_expert = floor(layer->whole_expert / 2);
+        break;
+    case 3:
+        layer->forward = own.forward;
+        break;
+    default:
+        break;
+    }
+}
+
 static void random_layers(ek__data_layer *layer, int n, bool narrow)
 {
     int chunk = 0;
@@ -426,6 +449,8 @@ static void random_layers(ek__data_layer *layer, int n, bool narrow)
         layer[i].chunk = i > 0 && below(4) == 0 ? ++chunk : chunk;
         layer[i].whole_expert = below(3) ? 0 : floor(layer[i].expert * uniform());
         layer[i].wide = narrow ? floor((layer[i].dense - layer[i].whole) * uniform()) : 0;
+        if (i > 0 && below(2)) /* like the last one, or nearly */
+            make_alike(&layer[i], &layer[i - 1]);
     }
 }
 
@@ -778,6 +803,35 @@ static void states_take_the_bytes_that_memory_says(void **state)
         }
 }
 
+/* MindFormers leaves norms and the table whole; the head is cut. Qwen2.5-7B has three biases of queries, keys and
+ * values in each layer beside the norms: what matrices have alone is gathered in 8 bits. */
+static void norms_and_tables_stay_whole_or_wide(void **state)
+{
+    (void)state;
+    static ek__graph graph;
+    ek_job job;
+    ek_error err = {0};
+    assert_int_equal(ek_job_read(source_path("examples/llama2_13b_1_dp8.yaml"), NULL, NULL, &job, &err), EK_OK);
+    const double hidden = job.model.hidden, vocab = job.model.vocab, tables = hidden * vocab;
+    ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+    assert_true(ek__data_layer_of(&job, &graph, true).whole == 2 * hidden);
+    ek__graph_build(&job, EK__GRAPH_EMBEDDING, &graph);
+    assert_true(ek__data_layer_of(&job, &graph, true).whole == tables);
+    ek__graph_build(&job, EK__GRAPH_HEAD, &graph);
+    const ek__data_layer head = ek__data_layer_of(&job, &graph, true);
+    assert_true(head.whole == hidden && head.wide == tables && head.dense == tables + hidden);
+    ek_job_clear(&job);
+    assert_int_equal(ek_job_read(source_path("tests/data/job/qwen25_7b.sh"), NULL, NULL, &job, &err), EK_OK);
+    job.parallel.data = 4;
+    ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+    const ek__data_layer layer = ek__data_layer_of(&job, &graph, true);
+    double qkv = job.model.head_dim * (job.model.n_heads + 2.0 * job.model.n_kv_heads) / job.parallel.tensor;
+    assert_true(layer.whole == 0);
+    if (layer.wide != 2.0 * job.model.hidden + qkv)
+        fail_msg("%.0f wide, expected %.0f", layer.wide, 2.0 * job.model.hidden + qkv);
+    ek_job_clear(&job);
+}
+
 /* ---- optimizer ---- */
 
 typedef struct optimizer_case {
@@ -879,6 +933,7 @@ int main(void)
         cmocka_unit_test(links_without_limit_leave_latency),
         cmocka_unit_test(without_computing_all_traffic_is_exposed),
         cmocka_unit_test(states_take_the_bytes_that_memory_says),
+        cmocka_unit_test(norms_and_tables_stay_whole_or_wide),
         cmocka_unit_test(optimizers_move_the_bytes_of_their_states),
         cmocka_unit_test(the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients),
         cmocka_unit_test(a_tied_table_is_summed_with_its_copy),
