@@ -29,6 +29,8 @@ const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES] = {
     {DEVICE(units), 0, RATE, "it is how many multiprocessors or cores tiles are spread over, 0 for not known"},
     {DEVICE(jitter), 0, 1, "it is the share of a step that is lost with every doubling of the devices"},
     {DEVICE(input_gbs), 0, RATE, "it is the rate of a device's input in 10^9 bytes a second, 0 for never waited for"},
+    {DEVICE(host_gbs), 0, RATE,
+     "it is the rate of states that are updated on the host in 10^9 bytes a second, 0 for not known"},
     {DEVICE(error), 0, 10, "it is the standard error of the logarithm of a step, 0.1 for 10 %"},
 };
 const ek__figure ek__fp8_figure[2] = {

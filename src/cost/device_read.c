@@ -12,11 +12,10 @@
 #include "cost/layer_table.h"
 
 static const char *const keys[] = {
-    "name",       "source",        "certain",    "memory_gib", "memory_gbs",       "peak_tflops",
-    "eff_matmul", "eff_attention", "eff_memory", "launch_us",  "devices_per_node", "intra",
-    "inter",      "eff_link",      "units",      "jitter",     "input_gbs",        "error",
-    "curves",     "fp8",           "tiers",      "host",       "overlap",          "optimizer",
-    "kernels",    "layers",        NULL};
+    "name",          "source",     "certain",   "memory_gib",       "memory_gbs", "peak_tflops", "eff_matmul",
+    "eff_attention", "eff_memory", "launch_us", "devices_per_node", "intra",      "inter",       "eff_link",
+    "units",         "jitter",     "input_gbs", "host_gbs",         "error",      "curves",      "fp8",
+    "tiers",         "host",       "overlap",   "optimizer",        "kernels",    "layers",      NULL};
 
 /* One share for all kernels and links, as files had them first. */
 typedef struct scalars {
