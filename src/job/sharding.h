@@ -20,7 +20,8 @@ typedef struct ek__fsdp {
     ek_dtype reduced;  /* of gradients while they are reduced: reduce_dtype, or `gathered` */
     int optimizer;     /* bytes of the optimizer's states of a parameter */
     bool keeps;        /* weights stay gathered behind the forward pass (reshard_after_forward False) */
-    bool sums_whole;   /* whole gradients are summed over the micro-batches and reduced once: pipelines */
+    bool sums_whole;   /* whole gradients are summed over the micro-batches and reduced once: pipelines. Both the sums
+                          and what becomes of them are there then */
     bool gathers_ends; /* the embedding and the head belong to the root, which stays gathered for the step */
     int shard_size;    /* ranks that share; -1: all of the data and context ranks */
 } ek__fsdp;
