@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** Milliseconds of one layer and micro-batch. */
+/** Milliseconds of one layer and micro-batch, of all copies of the batch that run side by side. */
 typedef struct ek_layer_times {
     double forward;
     double backward[EK_N_RECOMPUTE]; /**< with what is recomputed */
@@ -72,8 +72,6 @@ typedef struct ek_step {
     double standard_error;         /**< of the step, seconds; 0: not known */
     double nearest;                /**< distance to the nearest measured shape or layer, in powers of e; NAN: none
                                         is measured */
-    double tokens_per_second;      /**< of one device */
-    double mfu, hfu;               /**< of the peak of the compute type, causal attention counted half */
     double micro_batch_seconds;    /**< forward and backward of the slowest stage, one micro-batch */
 } ek_step;
 
@@ -83,7 +81,8 @@ ek_cost_cache *ek_cost_cache_new(const ek_device *device);
 void ek_cost_cache_free(ek_cost_cache *cache);
 
 /**
- * The step of a job on a cluster. What every command knows of a job's time.
+ * The step of a job on a cluster. What every command knows of a job's time; ek_metrics_compute() turns its seconds
+ * into tokens/s, MFU and HFU.
  *
  * @param cache  of the same device, or NULL
  * @param out    ek_step_clear() frees it; untouched on failure

@@ -4,6 +4,8 @@
 #ifndef EVENKEEL_DEVICE_H
 #define EVENKEEL_DEVICE_H
 
+#include <stdio.h>
+
 #include "evenkeel/job.h"
 
 #ifdef __cplusplus
@@ -55,12 +57,17 @@ typedef struct ek_kernel {
 
 /**
  * What a kind of kernel reaches:
- *     t = FLOPs / (share peak) (1 + waste(m, n)) (1 + half_k / k) + bytes / (memory_share rate) + launch
- * waste: the part of the last wave of tiles over ek_device.units that has nothing to do, and of tiles that stand over.
+ *     arithmetic = FLOPs / (share peak) waste (1 + half_k / k)
+ *     traffic    = bytes / (memory_share rate)
+ *     t          = max(arithmetic, traffic) + (1 - hidden) min(arithmetic, traffic) + launch
+ * waste: the area of the tiles that whole waves over ek_device.units would compute, divided by the result's. Tiles of a
+ * product are tile_m x tile_n of each group's m x n, those of attention tile_m queries of a head. k of attention: keys.
+ * For products in 8 bits share is ek_device.fp8_share of itself. docs/models.md has the fit's reasons.
  */
 typedef struct ek_curve {
     double share;        /**< of the peak, 0..1 */
     double memory_share; /**< of the memory's rate, 0..1 */
+    double hidden;       /**< of the shorter of arithmetic and traffic, what runs behind the longer, 0..1 */
     double launch_us;
     double tile_m, tile_n; /**< 0: no waste */
     double half_k;
@@ -70,6 +77,12 @@ typedef struct ek_curve {
 
 /** Measured kernels of a device (src/cost/kernel_table.c). */
 typedef struct ek_kernel_table ek_kernel_table;
+/** One of them. */
+typedef struct ek_kernel_row {
+    ek_kernel kernel;
+    double seconds;
+    int line, column; /**< of the file it is from */
+} ek_kernel_row;
 /** What whole layers took beside what their kernels add up to (src/cost/layer_table.c). */
 typedef struct ek_layer_table ek_layer_table;
 
@@ -142,6 +155,8 @@ typedef struct ek_device {
     ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
     ek_layer_table *layers;   /**< likewise */
     double error;             /**< standard error of the logarithm of a step, on runs kept back; 0: not known */
+    double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
+                                   updating states there goes at; 0: not known, 20 is taken */
 } ek_device;
 
 /** The devices known by name, shipped with the tool. @param n  out: how many */
@@ -152,6 +167,68 @@ const ek_device *ek_device_find(const char *name);
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err);
 /** Free the tables of a device that ek_device_read() made. */
 void ek_device_clear(ek_device *device);
+/**
+ * Write a device as YAML that ek_device_read() reads back to the same, bit for bit (every number with as many digits as
+ * that needs). Nothing of the machine or the day is written.
+ *
+ * @param comments  lines that go first, each behind "# "; NULL at the end, or NULL: none
+ * @return EK_OK, EK_ERR_SYSTEM
+ */
+ek_status ek_device_write(const ek_device *device, const char *const *comments, FILE *out, ek_error *err);
+
+/* ---- measured kernels ---- */
+
+/**
+ * A table of rows, put in the order that lookups want. Rows of one shape become one, their geometric mean.
+ * @param row  [n], each with seconds > 0
+ * @param out  ek_kernel_table_free() frees it
+ * @return EK_OK, EK_ERR_MEMORY. O(n log n).
+ */
+ek_status ek_kernel_table_new(const ek_kernel_row *row, int n, ek_kernel_table **out, ek_error *err);
+void ek_kernel_table_free(ek_kernel_table *table);
+/** Its rows, in the order of lookups. */
+const ek_kernel_row *ek_kernel_table_rows(const ek_kernel_table *table, int *n);
+
+/**
+ * Read measured kernels from CSV with the columns
+ *     device,operator,batch,m,k,n,layout,accumulate,out_dtype,groups,stage,seq,heads,kv_heads,qk_dim,v_dim,
+ *     qkv_contiguous,peak_tflops,share_of_peak
+ * in any order, one row a shape (docs/device-files.md): operator matmul, group_matmul, sdp_fwd or sdp_bwd; layout TN
+ * (forward), NN (gradient of the input), NT (of the weight). Seconds are FLOPs / (share_of_peak peak_tflops 10^12),
+ * FLOPs of the whole score matrix for attention. Two rows of one shape whose shares differ more than twofold, an
+ * unknown column, a value out of range are errors with file, line and column.
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY
+ */
+ek_status ek_kernel_table_read(const char *path, const ek_listener *listener, ek_kernel_table **out, ek_error *err);
+
+/** What a fit of one kind's curve left. */
+typedef struct ek_kernel_fit {
+    int n;                /**< shapes, 0: the kind has none, and its curve stays */
+    double median, worst; /**< of |predicted / measured - 1| */
+    bool determined;      /**< no constant ended at its bound */
+} ek_kernel_fit;
+
+/**
+ * Fit the curves of a device to measured kernels: least squares on logarithms of times by Levenberg-Marquardt, with a
+ * ridge towards the curve that was there and physical bounds. Sets curve[kind] for every kind with rows: share,
+ * memory_share, launch_us, half_k, basis (fitted) and error (the standard error left). Tiles stay where they are set.
+ * The table is not put into the device.
+ *
+ * @param fit  [EK_N_KERNEL_KINDS], may be NULL
+ * @return EK_OK, EK_ERR_INPUT where the device has no peak for a row's type, EK_ERR_MEMORY. O(iterations x rows).
+ */
+ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table, ek_kernel_fit *fit, ek_error *err);
+
+/**
+ * Read rates of memory-bound operators and of collectives from CSV with the columns
+ *     device,what,tier,operator,gbs,share,latency_us,fixed_latency_us,scale,offset
+ * and set them in a device: what = memory: operator default sets curve[EK_KERNEL_MEMORY], ce_fusion, else ce,
+ * curve[EK_KERNEL_LOSS]; what = collective: operator all_reduce, ..., tier the name, of which those with a number
+ * (..._8x) are tiers of that many devices, inter_node joins all, another one is the node. The device's tiers become
+ * those of the file where it has any. Shares above 1 are cut with a warning.
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY; the device untouched on failure
+ */
+ek_status ek_device_read_rates(const char *path, const ek_listener *listener, ek_device *device, ek_error *err);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,8 @@
 #define EVENKEEL_EVENKEEL_H
 
 #include "evenkeel/balance.h"
+#include "evenkeel/calibration.h"
+#include "evenkeel/calibrate.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/device.h"
@@ -10,6 +12,8 @@
 #include "evenkeel/dryrun.h"
 #include "evenkeel/emit.h"
 #include "evenkeel/error.h"
+#include "evenkeel/estimate.h"
+#include "evenkeel/estimate_report.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/ir.h"
 #include "evenkeel/ir_check.h"

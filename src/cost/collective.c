@@ -1,29 +1,174 @@
-/* How long a collective takes. */
+/* How long a collective takes over tiers of links:
+ *
+ *     seconds = start + latency + max over tiers of traffic / rate
+ *
+ * Rings of n ranks pass chunks of b / n in n - 1 steps, an all-reduce twice. A group with k ranks in a node runs k
+ * rings at once, each over another card, so that what leaves a node is spread over the cards of all the group's ranks
+ * there:
+ *
+ *     inside the innermost unit   (n - 1) / n b (k - 1) / k   of each rank (all of it where nothing leaves)
+ *     over a card of tier i       (n - 1) / n b / k           k ranks of the group in a unit of tier i - 1
+ *
+ * Devices that share a card share its rate. A card carries all that leaves its unit, also what goes on to outer tiers.
+ * All-to-all sends b / n to everyone at once: (k - 1) / n b stay inside, (n - k) / n b leave. Latencies are those of
+ * the links that the last chunk passes; additive, as the communication libraries' own tuning has it. Start and latency
+ * never overlap with traffic here: a pipelined ring hides some of it, at worst a factor of 2 where both are equal, in
+ * groups whose tiers differ. Not handled: congestion among groups of different kinds, and slow links. */
 #include "cost/collective.h"
 
 #include <math.h>
 
+/* A collective of one group. */
+typedef struct task {
+    const ek_device *device;
+    const ek__ranks *ranks;
+    ek_collective what;
+    double bytes;
+} task;
+
+/* Ranks of the group in a unit of the tier below. */
+static double below(const ek__ranks *ranks, int i)
+{
+    return i > 0 ? ranks->in[i - 1] : 1;
+}
+
+/* Units of the tier below that tier i joins. */
+static double joined(const ek__ranks *ranks, int i)
+{
+    return ranks->in[i] / below(ranks, i);
+}
+
+static bool passes(const ek__ranks *ranks, int i)
+{
+    return i == 0 ? ranks->in[0] > 1 : ranks->in[i - 1] < ranks->n;
+}
+
+/* ---- traffic ---- */
+
+static double ring_passes(const task *t, int i)
+{
+    bool twice = t->what == EK_COLLECTIVE_ALL_REDUCE && t->device->tier[i].algorithm != EK_ALGORITHM_IN_NETWORK;
+    return twice ? 2 : 1;
+}
+
+/* Bytes that each rank sends over tier i, all its cards together carrying the group's. */
+static double traffic(const task *t, int i)
+{
+    double n = t->ranks->n, here = t->ranks->in[i], k = below(t->ranks, i), b = t->bytes;
+    bool inside = i == 0, leaves = here < n;
+    switch (t->what) {
+    case EK_COLLECTIVE_P2P:
+        return inside && leaves ? 0 : b;
+    case EK_COLLECTIVE_ALL_TO_ALL:
+        return inside ? (here - 1) / n * b : (n - k) / n * b;
+    case EK_COLLECTIVE_ALL_REDUCE:
+    case EK_COLLECTIVE_ALL_GATHER:
+    case EK_COLLECTIVE_REDUCE_SCATTER:
+    default:
+        return ring_passes(t, i) * (n - 1) / n * b * (!inside ? 1 / k : leaves ? (here - 1) / here : 1);
+    }
+}
+
+/* The whole message, as tests of communication libraries plot their rates over it; of an all-to-all what one rank sends
+ * to another, since each of these is a message of its own. */
+static double message(const task *t)
+{
+    return t->what == EK_COLLECTIVE_ALL_TO_ALL ? t->bytes / t->ranks->n : t->bytes;
+}
+
+/* Bytes per second of one rank over tier i. */
+static double rate(const task *t, int i)
+{
+    const ek_tier *tier = &t->device->tier[i];
+    double on_a_card = t->ranks->sharing[i] > 1                                   ? t->ranks->sharing[i]
+                       : tier->devices_per_card > 0 && tier->devices_per_card < 1 ? tier->devices_per_card
+                                                                                  : 1;
+    double reached = tier->gbs * 1e9 * tier->share[t->what] / on_a_card, units = joined(t->ranks, i);
+    if (tier->half_bytes > 0)
+        reached *= message(t) / (message(t) + tier->half_bytes);
+    return tier->contention > 0 && units > 1 ? reached * pow(1 - tier->contention, log2(units)) : reached;
+}
+
+static double traffic_seconds(const task *t, int i)
+{
+    double bytes = passes(t->ranks, i) ? traffic(t, i) : 0;
+    return bytes > 0 ? bytes / rate(t, i) : 0;
+}
+
+/* ---- latency ---- */
+
+static double tier_latency(const task *t, int i)
+{
+    return joined(t->ranks, i) > 1 ? t->device->tier[i].latency_us * 1e-6 : 0;
+}
+
+/* The outermost tier whose links the group uses. */
+static int outermost(const task *t)
+{
+    int i = 0;
+    while (i + 1 < t->device->n_tiers && t->ranks->in[i] < t->ranks->n)
+        i++;
+    return i;
+}
+
+/* Of the way of a chunk round the ring: n - 1 of its n links, in the worst case all but the fastest. From the outermost
+ * tier: a ring goes through all units of the tier below one after another, a tree through log2 of them at once. */
+static double ring_latency(const task *t, int top)
+{
+    double sum = 0, units = 1, least = INFINITY, outer = tier_latency(t, top);
+    for (int i = top; i >= 0; i--) {
+        double g = joined(t->ranks, i);
+        bool ring = t->device->tier[i].algorithm == EK_ALGORITHM_RING;
+        if (g <= 1)
+            continue;
+        sum += units * (ring ? g - 1 : ceil(log2(g))) * tier_latency(t, i);
+        units *= ring ? g : 1;
+        least = fmin(least, tier_latency(t, i));
+    }
+    bool closed = t->device->tier[top].algorithm == EK_ALGORITHM_RING && isfinite(least);
+    return sum + (closed ? fmax(0, outer - least) : 0);
+}
+
+/* ---- together ---- */
+
+/* Of a message that everyone sends at once over tier i: what leaves over a card may go on to the outermost tier. */
+static double message_latency(const task *t, int i, int top)
+{
+    return tier_latency(t, i > 0 ? top : 0);
+}
+
+/* @return the tier that takes longest */
+static int slowest(const task *t, int top, bool at_once, double *seconds)
+{
+    int which = top;
+    *seconds = 0;
+    for (int i = 0; i <= top; i++) {
+        double of_tier = traffic_seconds(t, i) + (at_once ? message_latency(t, i, top) : 0);
+        if (of_tier > *seconds)
+            *seconds = of_tier, which = i;
+    }
+    return which;
+}
+
 ek__collective_time ek__collective_seconds(const ek_device *device, ek_collective what, const ek__ranks *ranks,
                                            double bytes)
 {
-    ek__collective_time out = {.basis = EK_COST_ASSUMED};
     if (ranks->n <= 1)
-        return out;
-    const ek_tier *near = &device->tier[0], *far = near;
-    for (int i = 0; i < device->n_tiers && ranks->in[i] < ranks->n; i++)
-        far = &device->tier[i + 1 < device->n_tiers ? i + 1 : i];
-    double each = bytes / ranks->n, rate = far->gbs * 1e9 * far->share[what], steps = ranks->n - 1;
-    if (what == EK_COLLECTIVE_P2P)
-        each = bytes, steps = 1;
-    if (what == EK_COLLECTIVE_ALL_REDUCE)
-        steps *= 2;
-    out.latency = steps * far->latency_us * 1e-6;
-    out.seconds = out.latency + steps * each / rate;
-    if (what == EK_COLLECTIVE_ALL_TO_ALL && far != near) {
-        out.latency = far->latency_us * 1e-6;
-        out.seconds = fmax((ranks->in[0] - 1) * each / (near->gbs * 1e9 * near->share[what]),
-                           (ranks->n - ranks->in[0]) * each / rate) +
-                      out.latency;
+        return (ek__collective_time){.basis = EK_COST_MEASURED};
+    const task t = {device, ranks, what, bytes};
+    int top = outermost(&t);
+    bool at_once = what == EK_COLLECTIVE_ALL_TO_ALL;
+    double moving, latency;
+    int which = slowest(&t, top, at_once, &moving);
+    if (at_once) {
+        latency = message_latency(&t, which, top);
+        moving -= latency;
+    } else {
+        latency = (what == EK_COLLECTIVE_ALL_REDUCE ? 2 : 1) * ring_latency(&t, top);
     }
-    return out;
+    latency += device->tier[top].start_us[what] * 1e-6;
+    return (ek__collective_time){.seconds = latency + moving,
+                                 .latency = latency,
+                                 .basis = device->tier[which].basis,
+                                 .error = device->tier[which].error};
 }

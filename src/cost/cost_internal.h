@@ -6,7 +6,11 @@
 
 /* Fill in curves, host and the rest with the assumed defaults (device_default.c). Peaks, memory and tiers stay. */
 void ek__device_default(ek_device *device);
+/* A tier of the assumed shares and latency, without size or rate. */
+void ek__tier_default(ek_tier *tier);
 /* Two tiers, nodes of devices_per_node and the rest, with default shares and latencies. */
 void ek__device_links(ek_device *device, double intra_gbs, double inter_gbs);
+/* ek_device_read() of a text; `name` stands for the file in messages. */
+ek_status ek__device_read_text(const char *name, const char *text, size_t size, ek_device *out, ek_error *err);
 
 #endif

@@ -26,6 +26,7 @@ void ek__device_default(ek_device *device)
         bool attention = k == EK_KERNEL_ATTENTION_FORWARD || k == EK_KERNEL_ATTENTION_BACKWARD;
         device->curve[k] = (ek_curve){.share = attention ? SHARE_ATTENTION : SHARE_MATMUL,
                                       .memory_share = SHARE_MEMORY,
+                                      .hidden = 1,
                                       .launch_us = LAUNCH_US,
                                       .basis = EK_COST_ASSUMED};
     }
@@ -35,15 +36,23 @@ void ek__device_default(ek_device *device)
     device->overlap_slowdown = 1;
     device->overlap_share = 1;
     device->optimizer_share = SHARE_MEMORY;
+    device->host_gbs = 20;
+}
+
+void ek__tier_default(ek_tier *tier)
+{
+    *tier = (ek_tier){.devices_per_card = 1, .latency_us = INTRA_LATENCY_US, .basis = EK_COST_ASSUMED};
+    for (int c = 0; c < EK_N_COLLECTIVES; c++)
+        tier->share[c] = SHARE_LINK;
 }
 
 static void set_tier(ek_tier *tier, const char *name, int size, double gbs, double latency_us)
 {
-    *tier =
-        (ek_tier){.size = size, .gbs = gbs, .devices_per_card = 1, .latency_us = latency_us, .basis = EK_COST_ASSUMED};
+    ek__tier_default(tier);
+    tier->size = size;
+    tier->gbs = gbs;
+    tier->latency_us = latency_us;
     snprintf(tier->name, sizeof tier->name, "%s", name);
-    for (int c = 0; c < EK_N_COLLECTIVES; c++)
-        tier->share[c] = SHARE_LINK;
 }
 
 void ek__device_links(ek_device *device, double intra_gbs, double inter_gbs)

@@ -1,36 +1,22 @@
-/* Reads a device of one's own: one map of figures, JSON or YAML. The peaks and the memory must be there, since nothing
- * could stand in for them; the shares reached, the launch and the links have the defaults of the shipped devices, which
- * are assumed. Keys that nothing uses are told. */
+/* Reads a device of one's own: one map, JSON or YAML (docs/device-files.md). The peaks and the memory must be there,
+ * since nothing could stand in for them; everything else has the assumed defaults. One share for all kernels or links
+ * (eff_*, launch_us, intra, inter: what files had first) goes in before the sections, which say more. Keys that nothing
+ * uses are told. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/doc.h"
 #include "base/error.h"
 #include "cost/cost_internal.h"
-
-#define MAX_FIGURE 1e9 /* of any rate or size: far beyond any device, far below overflow */
+#include "cost/device_sections.h"
+#include "cost/kernel_table.h"
+#include "cost/layer_table.h"
 
 static const char *const keys[] = {
     "name",       "source",        "certain",    "memory_gib", "memory_gbs",       "peak_tflops",
     "eff_matmul", "eff_attention", "eff_memory", "launch_us",  "devices_per_node", "intra",
-    "inter",      "eff_link",      NULL};
-static const char *const link_keys[] = {"gbs", "latency_us", NULL};
-
-typedef struct figure {
-    const char *key;
-    double min, max;
-    const char *advice;
-    double *out;
-} figure;
-
-static ek_status read_figure(const ek__in *in, const ek__node *map, const figure *f, bool required)
-{
-    const ek__node *node = ek__get(map, f->key);
-    if (!node && !required)
-        return EK_OK;
-    ek_status status = node ? EK_OK : ek__require(in, map, f->key, f->advice, &node);
-    return status ? status : ek__number(in, node, f->min, f->max, f->advice, f->out);
-}
+    "inter",      "eff_link",      "units",      "jitter",     "input_gbs",        "error",
+    "curves",     "fp8",           "tiers",      "host",       "overlap",          "optimizer",
+    "kernels",    "layers",        NULL};
 
 /* One share for all kernels and links, as files had them first. */
 typedef struct scalars {
@@ -50,35 +36,35 @@ static void spread(const scalars *all, ek_device *device)
             device->tier[i].share[c] = all->link;
 }
 
-static ek_status read_figures(const ek__in *in, const ek__node *map, scalars *all, ek_device *device)
+static ek_status read_scalars(const ek__in *in, const ek__node *map, scalars *all)
 {
-    const struct {
-        figure figure;
-        bool required;
-    } list[] = {
-        {{"memory_gib", 1e-3, MAX_FIGURE, "give the device's memory in units of 2^30 bytes", &device->memory_gib},
-         true},
-        {{"memory_gbs", 1e-3, MAX_FIGURE, "give the memory's rate in 10^9 bytes a second", &device->memory_gbs}, true},
-        {{"eff_matmul", 1e-3, 1.0, "it is the share of the peak that matrix products reach, 0 to 1", &all->matmul},
-         false},
-        {{"eff_attention", 1e-3, 1.0, "it is the share of the peak that fused attention reaches, 0 to 1",
-          &all->attention},
-         false},
-        {{"eff_memory", 1e-3, 1.0, "it is the share of the memory's rate that is reached, 0 to 1", &all->memory},
-         false},
-        {{"eff_link", 1e-3, 1.0, "it is the share of the links' rate that is reached, 0 to 1", &all->link}, false},
-        {{"launch_us", 0, 1e6, "it is the time around an operator in microseconds", &all->launch_us}, false},
+    static const ek__figure list[] = {
+        {"eff_matmul", offsetof(scalars, matmul), 1e-3, 1.0,
+         "it is the share of the peak that matrix products reach, 0 to 1"},
+        {"eff_attention", offsetof(scalars, attention), 1e-3, 1.0,
+         "it is the share of the peak that fused attention reaches, 0 to 1"},
+        {"eff_memory", offsetof(scalars, memory), 1e-3, 1.0,
+         "it is the share of the memory's rate that is reached, 0 to 1"},
+        {"eff_link", offsetof(scalars, link), 1e-3, 1.0, "it is the share of the links' rate that is reached, 0 to 1"},
+        {"launch_us", offsetof(scalars, launch_us), 0, 1e6, "it is the time around an operator in microseconds"},
     };
+    return ek__read_figures(in, map, list, (int)(sizeof list / sizeof *list), all);
+}
+
+static ek_status read_figures(const ek__in *in, const ek__node *map, ek_device *device)
+{
     ek_status status = EK_OK;
-    for (size_t i = 0; i < sizeof list / sizeof *list && status == EK_OK; i++)
-        status = read_figure(in, map, &list[i].figure, list[i].required);
-    return status;
+    for (int i = 0; i < 2 && status == EK_OK; i++) {
+        const ek__node *node;
+        status = ek__require(in, map, ek__device_figure[i].key, ek__device_figure[i].advice, &node);
+    }
+    return status ? status : ek__read_figures(in, map, ek__device_figure, EK__N_DEVICE_FIGURES, device);
 }
 
 static ek_status read_peaks(const ek__in *in, const ek__node *map, ek_device *device)
 {
     static const char advice[] = "give the dense peak in 10^12 FLOP/s by type, as in peak_tflops: {bfloat16: 312}";
-    static const char *const known[] = {"float32", "bfloat16", "float16", "fp32", "bf16", "fp16", NULL};
+    static const char *const known[] = {"float32", "bfloat16", "float16", "fp8", "fp32", "bf16", "fp16", "fp8", NULL};
     const ek__node *peaks;
     ek_status status = ek__require_map(in, map, "peak_tflops", advice, &peaks);
     if (status)
@@ -89,24 +75,39 @@ static ek_status read_peaks(const ek__in *in, const ek__node *map, ek_device *de
         const ek__node *node = ek__get(peaks, known[k]);
         any |= node != NULL;
         if (node)
-            status = ek__number(in, node, 1e-3, MAX_FIGURE, advice, &device->peak_tflops[k % EK_N_DTYPES]);
+            status = ek__number(in, node, 1e-3, 1e9, advice, &device->peak_tflops[k % EK_N_TYPES]);
     }
     if (status == EK_OK && !any)
         return ek__fail_at(in, peaks, "names no type; %s", advice);
     return status;
 }
 
-static ek_status read_link(const ek__in *in, const ek__node *map, const char *key, double *gbs, double *latency)
+static const ek__figure link_figures[] = {
+    {"gbs", offsetof(ek_tier, gbs), 1e-6, 1e9, "give the rate per direction and device in 10^9 bytes a second"},
+    {"latency_us", offsetof(ek_tier, latency_us), 0, 1e6, "it is the latency of a step in microseconds"},
+};
+
+static ek_status read_link(const ek__in *in, const ek__node *map, const char *key, ek_tier *tier)
 {
-    const ek__node *link;
+    const ek__node *link, *rate;
     ek_status status = ek__optional_map(in, map, key, &link);
     if (status || !link)
         return status;
-    ek__warn_unknown_keys(in, link, link_keys);
-    const figure rate = {"gbs", 1e-6, MAX_FIGURE, "give the rate per direction and device in 10^9 bytes a second", gbs};
-    const figure wait = {"latency_us", 0, 1e6, "it is the latency of a step in microseconds", latency};
-    status = read_figure(in, link, &rate, true);
-    return status ? status : read_figure(in, link, &wait, false);
+    status = ek__require(in, link, "gbs", link_figures[0].advice, &rate);
+    return status ? status : ek__read_map(in, link, link_figures, 2, tier);
+}
+
+/* One link alone serves for both: a single kind of network, or one node. */
+static ek_status read_links(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    ek_status status = read_link(in, map, "intra", &device->tier[0]);
+    if (status == EK_OK)
+        status = read_link(in, map, "inter", &device->tier[1]);
+    if (device->tier[0].gbs <= 0)
+        device->tier[0].gbs = device->tier[1].gbs;
+    if (device->tier[1].gbs <= 0)
+        device->tier[1].gbs = device->tier[0].gbs;
+    return status;
 }
 
 static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *device)
@@ -126,42 +127,109 @@ static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *de
     return status;
 }
 
-static ek_status read_device(const ek__in *in, const char *path, ek_device *out)
+/* ---- sections ---- */
+
+static ek_status read_fp8(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    return ek__read_map(in, map, ek__fp8_figure, 2, device);
+}
+
+static ek_status read_overlap(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    return ek__read_map(in, map, ek__overlap_figure, 2, device);
+}
+
+static ek_status read_optimizer(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    return ek__read_map(in, map, ek__optimizer_figure, 2, device);
+}
+
+static ek_status read_kernels(const ek__in *in, const ek__node *list, ek_device *device)
+{
+    return ek__kernel_table_read_list(in, list, &device->kernels);
+}
+
+static ek_status read_layers(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    return ek__layer_table_read(in, map, &device->layers);
+}
+
+/* What the sections say, in this order. A table of its own is one line here and one in device_write.c. */
+static const struct {
+    const char *key;
+    ek_status (*read)(const ek__in *in, const ek__node *node, ek_device *device);
+} sections[] = {
+    {"curves", ek__read_curves}, {"fp8", read_fp8},         {"tiers", ek__read_tiers},
+    {"host", ek__read_host},     {"overlap", read_overlap}, {"optimizer", read_optimizer},
+    {"kernels", read_kernels},   {"layers", read_layers},
+};
+
+static ek_status read_sections(const ek__in *in, const ek__node *root, ek_device *device)
+{
+    ek_status status = EK_OK;
+    const ek__node *tiers = ek__get(root, "tiers"), *link = ek__get(root, ek__get(root, "intra") ? "intra" : "inter");
+    if (tiers && link)
+        return ek__fail_at(in, link, "and tiers both say what the links are; leave intra and inter out");
+    for (size_t i = 0; i < sizeof sections / sizeof *sections && status == EK_OK; i++) {
+        const ek__node *node = ek__get(root, sections[i].key);
+        if (node)
+            status = sections[i].read(in, node, device);
+    }
+    return status;
+}
+
+/* ---- the file ---- */
+
+/* Figures that one number says for all kernels or links, then the sections. */
+static ek_status read_shares(const ek__in *in, const ek__node *root, ek_device *device)
+{
+    scalars old = {device->curve[EK_KERNEL_MATMUL].share, device->curve[EK_KERNEL_ATTENTION_FORWARD].share,
+                   device->curve[EK_KERNEL_MEMORY].memory_share, device->curve[EK_KERNEL_MATMUL].launch_us,
+                   device->tier[0].share[0]};
+    ek_status status = read_links(in, root, device);
+    if (status == EK_OK)
+        status = read_scalars(in, root, &old);
+    if (status)
+        return status;
+    spread(&old, device);
+    return read_sections(in, root, device);
+}
+
+static ek_status read_device(const ek__in *in, const char *path, ek_device *device)
 {
     const ek__node *root = ek__doc_root(in->doc);
-    ek_device device = {.devices_per_node = 8};
-    scalars old;
-    ek__device_default(&device);
-    ek__device_links(&device, 0, 0);
-    old = (scalars){device.curve[EK_KERNEL_MATMUL].share, device.curve[EK_KERNEL_ATTENTION_FORWARD].share,
-                    device.curve[EK_KERNEL_MEMORY].memory_share, device.curve[EK_KERNEL_MATMUL].launch_us,
-                    device.tier[0].share[0]};
-    snprintf(device.name, sizeof device.name, "device");
-    snprintf(device.source, sizeof device.source, "%.150s", ek__path_name(path));
-    ek_status status = ek__expect(in, root, EK__MAP, "write name, memory_gib, memory_gbs, peak_tflops, intra, inter");
+    *device = (ek_device){.devices_per_node = 8};
+    ek__device_default(device);
+    ek__device_links(device, 0, 0);
+    snprintf(device->name, sizeof device->name, "device");
+    snprintf(device->source, sizeof device->source, "%.150s", ek__path_name(path));
+    ek_status status = ek__expect(in, root, EK__MAP, "write name, memory_gib, memory_gbs, peak_tflops, curves, tiers");
     if (status)
         return status;
     ek__warn_unknown_keys(in, root, keys);
-    status = read_words(in, root, &device);
+    status = read_figures(in, root, device);
     if (status == EK_OK)
-        status = read_figures(in, root, &old, &device);
+        status = read_peaks(in, root, device);
     if (status == EK_OK)
-        status = read_peaks(in, root, &device);
-    if (status == EK_OK)
-        status = read_link(in, root, "intra", &device.tier[0].gbs, &device.tier[0].latency_us);
-    if (status == EK_OK)
-        status = read_link(in, root, "inter", &device.tier[1].gbs, &device.tier[1].latency_us);
+        status = read_shares(in, root, device);
+    if (status == EK_OK) /* the node's size stands above what the first tier says */
+        status = read_words(in, root, device);
+    if (status == EK_OK && !ek__get(root, "tiers"))
+        device->tier[0].size = device->devices_per_node;
+    return status;
+}
+
+static ek_status read_doc(const ek__doc *doc, const char *path, const ek_listener *listener, ek_device *out,
+                          ek_error *err)
+{
+    const ek__in in = {.doc = doc, .listener = listener, .err = err};
+    ek_device device;
+    ek_status status = read_device(&in, path, &device);
     if (status)
-        return status;
-    /* One link alone serves for both: a single kind of network, or one node. */
-    if (device.tier[0].gbs <= 0)
-        device.tier[0].gbs = device.tier[1].gbs;
-    if (device.tier[1].gbs <= 0)
-        device.tier[1].gbs = device.tier[0].gbs;
-    device.tier[0].size = device.devices_per_node;
-    spread(&old, &device);
-    *out = device;
-    return EK_OK;
+        ek_device_clear(&device);
+    else
+        *out = device;
+    return status;
 }
 
 ek_status ek_device_read(const char *path, const ek_listener *listener, ek_device *out, ek_error *err)
@@ -170,14 +238,26 @@ ek_status ek_device_read(const char *path, const ek_listener *listener, ek_devic
     ek_status status = ek__doc_read(path, &doc, err);
     if (status)
         return status;
-    const ek__in in = {.doc = doc, .listener = listener, .err = err};
-    status = read_device(&in, path, out);
+    status = read_doc(doc, path, listener, out, err);
+    ek__doc_free(doc);
+    return status;
+}
+
+ek_status ek__device_read_text(const char *name, const char *text, size_t size, ek_device *out, ek_error *err)
+{
+    ek__doc *doc = NULL;
+    ek_status status = ek__doc_parse_buffer(name, text, size, &doc, err);
+    if (status)
+        return status;
+    status = read_doc(doc, name, NULL, out, err);
     ek__doc_free(doc);
     return status;
 }
 
 void ek_device_clear(ek_device *device)
 {
+    ek_kernel_table_free(device->kernels);
+    ek__layer_table_free(device->layers);
     device->kernels = NULL;
     device->layers = NULL;
 }

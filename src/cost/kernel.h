@@ -13,7 +13,10 @@ typedef struct ek__kernel_time {
 
 /* Three layers of truth, the first with an answer: measured shapes, interpolated; the kind's curve; for a device
  * without either the data sheet with assumed shares (which is a curve, too). Seconds are NAN where the device has no
- * peak for the type. O(log of the table). */
+ * peak for the type. O(log of the table + rows within reach). */
 ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *kernel);
+
+/* The curve alone, as device.h says it. NAN as above. O(1). */
+double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel);
 
 #endif

@@ -118,6 +118,7 @@ static const struct {
     {"ddp-bucket-size", ONE, NULL},
     {"overlap-p2p-communication", NONE, NULL},
     {"no-overlap-p2p-communication", NONE, NULL},
+    {"no-scatter-gather-tensors-in-pipeline", NONE, NULL},
     {"tp-comm-overlap", NONE, NULL},
     {"disable-tp-comm-overlap-ag", NONE, NULL},
     {"disable-tp-comm-overlap-rs", NONE, NULL},

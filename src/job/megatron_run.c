@@ -19,6 +19,8 @@ static const switches table[] = {
     {"use-ascend-coc", offsetof(ek_job_run, overlap_tensor), true},
     {"no-async-tensor-model-parallel-allreduce", offsetof(ek_job_run, overlap_tensor_gradients), false},
     {"no-overlap-p2p-communication", offsetof(ek_job_run, overlap_p2p_interleaved), false},
+    {"no-scatter-gather-tensors-in-pipeline", offsetof(ek_job_run, p2p_scattered), false},
+
     {"moe-shared-expert-overlap", offsetof(ek_job_run, overlap_shared), true},
     {"overlap-moe-expert-parallel-comm", offsetof(ek_job_run, overlap_expert), true},
     {"moe-fb-overlap", offsetof(ek_job_run, overlap_expert), true},
@@ -35,6 +37,7 @@ void ek__megatron_run_defaults(ek_job *job)
                             .overlap_tensor_gradients = true,
                             .overlap_p2p_interleaved = true,
                             .overlap_p2p = job->plan.n_chunks > 1,
+                            .p2p_scattered = true,
                             .first_stage_buckets = true};
 }
 

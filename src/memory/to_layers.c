@@ -113,15 +113,7 @@ static ek_status measure_times(maker *m, ek__graph_kind kind)
     };
     if (!m->device)
         return EK_OK;
-    ek_layer_times *times = &m->kind[kind].times;
-    ek_status status = ek_cost_layer(m->job, m->device, places[kind], times, m->err);
-    if (status)
-        return status;
-    times->forward *= copies_of(m->job);
-    times->weight *= copies_of(m->job);
-    for (int k = 0; k < EK_N_RECOMPUTE; k++)
-        times->backward[k] *= copies_of(m->job);
-    return EK_OK;
+    return ek_cost_layer(m->job, m->device, places[kind], &m->kind[kind].times, m->err);
 }
 
 /* Each micro-batch's mask is held by the stage's chunk 0: a part for each of its layers. */

@@ -93,7 +93,7 @@ static ek_device arithmetic(double tflops)
     ek__device_links(&device, 1e18, 1e18);
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
         bool attention = k == EK_KERNEL_ATTENTION_FORWARD || k == EK_KERNEL_ATTENTION_BACKWARD;
-        device.curve[k] = (ek_curve){.share = attention ? 0.25 : 0.5, .memory_share = 1};
+        device.curve[k] = (ek_curve){.share = attention ? 0.25 : 0.5, .memory_share = 1, .hidden = 1};
     }
     set_links(&device, 1, 0);
     return device;
@@ -160,12 +160,12 @@ static void collectives_take_their_traffic(void **state)
     x = times_of(&job, &device, EK_LAYER_DENSE);
     assert_close(x.forward, 4 * once);
     assert_close(x.backward[EK_RECOMPUTE_NONE], 4 * once);
-    /* Groups larger than a node go at the rate between nodes. */
+    /* Groups larger than a node go over the cards of all their ranks in one: four of a tenth of the rate. */
     device.devices_per_node = device.tier[0].size = 4;
     device.tier[1].gbs = 10;
-    assert_close(times_of(&job, &device, EK_LAYER_DENSE).forward, 40 * once);
+    assert_close(times_of(&job, &device, EK_LAYER_DENSE).forward, 4 * once * 10 / 4);
     /* Steps of latency: (t-1) for each gather or scatter, twice that for a sum. */
-    device.tier[1].gbs = 1e18;
+    device.tier[0].gbs = device.tier[1].gbs = 1e18;
     set_links(&device, 0.5, 3);
     double forward = times_of(&job, &device, EK_LAYER_DENSE).forward;
     assert_true(fabs(forward - 2 * 14 * 3e-3) < 1e-6);
@@ -230,7 +230,8 @@ static void full_recomputation_adds_the_forward_pass(void **state)
     }
 }
 
-/* What is recomputed of an attention that is not fused: scores, softmax, dropout, but not its output. */
+/* What is recomputed of an attention that is not fused: scores, softmax, dropout and the product with the values: a
+ * checkpoint of PyTorch runs all of its function again. */
 static void selective_recomputation_adds_what_it_names(void **state)
 {
     (void)state;
@@ -239,7 +240,7 @@ static void selective_recomputation_adds_what_it_names(void **state)
     job.n_patterns = 1;
     const ek_device device = arithmetic(100);
     ek_layer_times x = times_of(&job, &device, EK_LAYER_DENSE);
-    double T = 4.0 * 2048, scores = 2 * T * 2048 * 6144 / 8 / 50e12 * 1e3;
+    double T = 4.0 * 2048, scores = 2 * 2 * T * 2048 * 6144 / 8 / 50e12 * 1e3;
     assert_close(x.backward[EK_RECOMPUTE_SELECT] - x.backward[EK_RECOMPUTE_NONE], scores);
     assert_close(x.backward[EK_RECOMPUTE_COMM], x.backward[EK_RECOMPUTE_NONE]);
 }

@@ -1,0 +1,193 @@
+/* What rows of a table of measured runs leave out because their framework fixes it: which attention, what is sharded,
+ * what runs beside what. One line a framework; a table names it in the column `framework`, or its source does. Each
+ * line's facts are those of the framework's public code and of the papers; docs/calibrate.md lists them. */
+#include <string.h>
+
+#include "calibrate/run_table.h"
+
+/* ---- number formats of products ---- */
+
+static void set_fp8(const ek__run_layout *layout, ek_fp8 usual, ek_job *job)
+{
+    const char *words = layout->precision;
+    if (!ek__run_has(words, "fp8") && !ek__run_has(words, "float8"))
+        return;
+    job->run.fp8 = ek__run_has(words, "rowwise")      ? EK_FP8_ROWWISE
+                   : ek__run_has(words, "tensorwise") ? EK_FP8_TENSORWISE
+                   : ek__run_has(words, "blockwise")  ? EK_FP8_BLOCKWISE
+                   : ek__run_has(words, "delayed")    ? EK_FP8_DELAYED
+                                                      : usual;
+}
+
+/* ---- Megatron ---- */
+
+/* PyTorch's own data parallel module without a pipeline, which reduces behind the backward pass, Megatron's local one
+ * with it, which reduces at its end: the scripts of the paper (examples/sc21 of Megatron-LM). */
+static void settle_2021(const ek__run_layout *layout, ek_job *job)
+{
+    job->run.overlap_gradients = layout->pp == 1;
+    job->run.bucket_bytes = layout->pp == 1 ? 25 * 1048576.0 : 0;
+    job->run.fused_optimizer = true;
+}
+
+/* The engine of DeepSpeed without ZeRO: gradients in buckets of 5e8 elements once the last micro-batch is done. */
+static void settle_deepspeed(const ek__run_layout *layout, ek_job *job)
+{
+    (void)layout;
+    job->run.overlap_gradients = false;
+    job->run.bucket_bytes = 5e8 * 2;
+    job->run.fused_optimizer = true;
+}
+
+static void settle_megatron(const ek__run_layout *layout, ek_job *job)
+{
+    job->run.fused_optimizer = true;
+    set_fp8(layout, EK_FP8_DELAYED, job);
+}
+
+/* NeMo's performance recipes: everything beside everything, 8 bits by TransformerEngine with scales of earlier steps.
+ */
+static void settle_nemo(const ek__run_layout *layout, ek_job *job)
+{
+    settle_megatron(layout, job);
+    job->run.overlap_gradients = job->run.overlap_weights = job->run.overlap_p2p = true;
+    job->run.overlap_tensor = layout->tp > 1;
+    job->run.bucket_bytes = 40e6 * 4;
+    job->run.fp8_gather = job->run.fp8 != EK_FP8_NONE;
+}
+
+/* ---- FSDP of PyTorch ---- */
+
+static void shard_all(ek_job *job)
+{
+    ek_job_states *s = &job->states;
+    s->shard_weight = s->shard_gradient = s->shard_optimizer = s->shard_table = true;
+    s->gathered = 2;
+    job->rules.weight_gather = EK_GATHER_LAYER;
+    job->rules.gather_buffer = false;
+    job->rules.weight_gradient_fused = false;
+    job->run.overlap_gradients = job->run.overlap_weights = true;
+    job->run.bucket_bytes = 0;
+    job->run.fused_optimizer = true;
+}
+
+/* MPT's throughput runs: full shard, "PURE" mixed precision (gathers and sums in 16 bits), every micro-batch reduces;
+ * amp_*: weights in 32 bits; else weights and moments in 16. */
+static void settle_composer(const ek__run_layout *layout, ek_job *job)
+{
+    bool amp = ek__run_has(layout->precision, "amp");
+    shard_all(job);
+    job->states.weight = job->states.gradient = amp ? 4 : 2;
+    job->states.optimizer = amp ? 8 : 4;
+    job->run.reduce_bytes = 2;
+    job->run.sums_every_micro_batch = true;
+    set_fp8(layout, EK_FP8_DELAYED, job);
+}
+
+/* torchtitan: weights, gradients and moments in 32 bits, gathered in 16 (8 with tensorwise scales), reduced in 32. With
+ * a pipeline weights stay gathered between micro-batches. */
+static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
+{
+    shard_all(job);
+    job->states.weight = job->states.gradient = 4;
+    job->states.optimizer = 8;
+    job->run.reduce_bytes = 4;
+    job->run.launch = ek__run_has(layout->precision, "eager") ? EK_LAUNCH_EAGER : EK_LAUNCH_COMPILED;
+    job->run.overlap_tensor = ek__run_has(layout->precision, "async");
+    job->rules.weight_gather = layout->pp > 1 ? EK_GATHER_STEP : EK_GATHER_LAYER;
+    set_fp8(layout, EK_FP8_TENSORWISE, job);
+    job->run.fp8_gather = job->run.fp8 == EK_FP8_TENSORWISE;
+}
+
+/* ---- InternEvo ---- */
+
+/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32; both directions run
+ * beside computing, in buckets of 512 MB. */
+static void settle_internevo(const ek__run_layout *layout, ek_job *job)
+{
+    job->states.weight = job->states.gradient = 2;
+    job->states.optimizer = 12;
+    job->states.shard_optimizer = true;
+    job->run.overlap_gradients = job->run.overlap_weights = true;
+    job->run.bucket_bytes = 512 * 1048576.0;
+    job->run.reduce_bytes = 2;
+    job->run.fused_optimizer = true;
+    if (layout->fsdp) {
+        job->states.shard_weight = job->states.shard_gradient = true;
+        job->states.gathered = 2;
+        job->rules.weight_gather = EK_GATHER_LAYER;
+    }
+}
+
+/* ---- the list ---- */
+
+#define LOSS " --cross-entropy-loss-fusion"
+
+/* The first line is taken where nothing is said. */
+static const ek__run_framework frameworks[] = {
+    {.name = "megatron",
+     .arguments = " --transformer-impl transformer_engine" LOSS " --moe-grouped-gemm",
+     .settle = settle_megatron},
+    {.name = "megatron-2021",
+     .sources = {"2205.05198", "2104.04473", "calculon"},
+     .half = true,
+     .arguments = " --transformer-impl local",
+     .settle = settle_2021},
+    {.name = "megatron-deepspeed",
+     .sources = {"vTrain", "Megatron-DeepSpeed"},
+     .half = true,
+     .arguments = " --transformer-impl local",
+     .settle = settle_deepspeed},
+    {.name = "simumax",
+     .sources = {"SimuMax"},
+     .arguments = " --transformer-impl transformer_engine" LOSS " --cross-entropy-fusion-impl te --cp-comm-type a2a"
+                  " --moe-grouped-gemm --moe-expert-capacity-factor 1 --moe-pad-expert-input-to-capacity",
+     .settle = settle_megatron},
+    {.name = "nemo",
+     .sources = {"NVIDIA/NeMo"},
+     .arguments = " --transformer-impl transformer_engine" LOSS " --use-distributed-optimizer --sequence-parallel"
+                  " --moe-grouped-gemm",
+     .settle = settle_nemo},
+    {.name = "internevo",
+     .sources = {"InternEvo"},
+     .arguments = " --transformer-impl local --use-flash-attn" LOSS,
+     .settle = settle_internevo},
+    {.name = "composer",
+     .sources = {"llm-foundry"},
+     .arguments = " --transformer-impl local --use-flash-attn" LOSS,
+     .settle = settle_composer},
+    {.name = "torchtitan",
+     .sources = {"pytorch/torchtitan"},
+     .arguments = " --transformer-impl local --use-flash-attn --sequence-parallel --no-bias-swiglu-fusion",
+     .settle = settle_torchtitan},
+    {.name = "mindformers", .sources = {"mindformers"}, .mindformers = true},
+};
+enum { N_FRAMEWORKS = sizeof frameworks / sizeof *frameworks };
+
+static ek_status fail_unknown(const ek__run_row *row, const char *name)
+{
+    char names[240];
+    size_t n = 0;
+    for (int i = 0; i < N_FRAMEWORKS; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", frameworks[i].name);
+    return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_FRAMEWORK),
+                    "'%.60s' is no framework that is known here; give one of %s", name, names);
+}
+
+ek_status ek__run_framework_of(const ek__run_row *row, const ek__run_framework **out)
+{
+    const char *name = ek__run_cell(row, EK__RUN_FRAMEWORK), *source = ek__run_cell(row, EK__RUN_SOURCE);
+    *out = NULL;
+    for (int i = 0; i < N_FRAMEWORKS && name[0] && !*out; i++)
+        if (strcmp(name, frameworks[i].name) == 0)
+            *out = &frameworks[i];
+    if (name[0])
+        return *out ? EK_OK : fail_unknown(row, name);
+    for (int i = 0; i < N_FRAMEWORKS && !*out; i++)
+        for (int k = 0; k < 3 && frameworks[i].sources[k] && !*out; k++)
+            if (ek__run_has(source, frameworks[i].sources[k]))
+                *out = &frameworks[i];
+    if (!*out)
+        *out = &frameworks[0];
+    return EK_OK;
+}

@@ -1,0 +1,133 @@
+/* A device as YAML. Every figure is written, defaults too, so that a file stays what it was when defaults change. */
+#include "cost/device_write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cost/device_keys.h"
+#include "cost/kernel_table.h"
+#include "cost/layer_table.h"
+
+void ek__write_pair(const char *before, const char *key, double value, FILE *out)
+{
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fprintf(out, "%s%s: %s", before, key, text);
+}
+
+static void write_text(const char *key, const char *text, const char *end, FILE *out)
+{
+    fprintf(out, "%s: \"", key);
+    for (; *text; text++)
+        fprintf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+    fprintf(out, "\"%s", end);
+}
+
+static void write_figures(const ek__figure *figure, int n, const void *base, FILE *out)
+{
+    for (int i = 0; i < n; i++)
+        ek__write_pair(i ? ", " : "{", figure[i].key, *(const double *)((const char *)base + figure[i].at), out);
+}
+
+/* One number where all are the same, else a map. */
+static void write_many(const char *key, const char *const *name, const double *value, int n, FILE *out)
+{
+    bool same = true;
+    for (int i = 1; i < n; i++)
+        same = same && value[i] == value[0];
+    if (same) {
+        ek__write_pair(", ", key, value[0], out);
+        return;
+    }
+    fprintf(out, ", %s: ", key);
+    for (int i = 0; i < n; i++)
+        ek__write_pair(i ? ", " : "{", name[i], value[i], out);
+    fputs("}", out);
+}
+
+static void write_map(const char *key, const ek__figure *figure, int n, const void *base, FILE *out)
+{
+    fprintf(out, "%s: ", key);
+    write_figures(figure, n, base, out);
+    fputs("}\n", out);
+}
+
+static void write_curves(const ek_device *device, FILE *out)
+{
+    fputs("curves:\n", out);
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
+        fprintf(out, "  %s: ", ek_kernel_name[k]);
+        write_figures(ek__curve_figure, EK__N_CURVE_FIGURES, &device->curve[k], out);
+        fprintf(out, ", basis: %s}\n", ek_cost_basis_name[device->curve[k].basis]);
+    }
+}
+
+static void write_tiers(const ek_device *device, FILE *out)
+{
+    fputs("tiers:\n", out);
+    for (int i = 0; i < device->n_tiers; i++) {
+        const ek_tier *tier = &device->tier[i];
+        write_text("  - {name", tier->name, "", out);
+        fprintf(out, ", size: %d", tier->size);
+        for (int f = 0; f < EK__N_TIER_FIGURES; f++)
+            ek__write_pair(", ", ek__tier_figure[f].key, *(const double *)((const char *)tier + ek__tier_figure[f].at),
+                           out);
+        write_many("share", ek_collective_name, tier->share, EK_N_COLLECTIVES, out);
+        write_many("start_us", ek_collective_name, tier->start_us, EK_N_COLLECTIVES, out);
+        fprintf(out, ", algorithm: %s, basis: %s}\n", ek_algorithm_name[tier->algorithm],
+                ek_cost_basis_name[tier->basis]);
+    }
+}
+
+static void write_peaks(const ek_device *device, FILE *out)
+{
+    const char *before = "peak_tflops: {";
+    for (int t = 0; t < EK_N_TYPES; t++)
+        if (device->peak_tflops[t] > 0) {
+            ek__write_pair(before, ek__type_name[t], device->peak_tflops[t], out);
+            before = ", ";
+        }
+    fputs("}\n", out);
+}
+
+static void write_host(const ek_device *device, FILE *out)
+{
+    fputs("host: ", out);
+    write_figures(ek__host_figure, 2, &device->host, out);
+    write_many("layer_us", ek_launch_name, device->host.layer_us, EK_N_LAUNCHES, out);
+    write_many("kernel_us", ek_launch_name, device->host.kernel_us, EK_N_LAUNCHES, out);
+    fprintf(out, ", basis: %s}\n", ek_cost_basis_name[device->host.basis]);
+}
+
+ek_status ek_device_write(const ek_device *device, const char *const *comments, FILE *out, ek_error *err)
+{
+    for (; comments && *comments; comments++)
+        fprintf(out, "# %s\n", *comments);
+    write_text("name", device->name, "\n", out);
+    write_text("source", device->source, "\n", out);
+    fprintf(out, "certain: %s\ndevices_per_node: %d\n", device->certain ? "yes" : "no", device->devices_per_node);
+    for (int i = 0; i < EK__N_DEVICE_FIGURES; i++) {
+        const ek__figure *f = &ek__device_figure[i];
+        ek__write_pair("", f->key, *(const double *)((const char *)device + f->at), out);
+        fputs("\n", out);
+    }
+    write_peaks(device, out);
+    write_curves(device, out);
+    write_map("fp8", ek__fp8_figure, 2, device, out);
+    if (device->tier[0].gbs > 0)
+        write_tiers(device, out);
+    write_host(device, out);
+    write_map("overlap", ek__overlap_figure, 2, device, out);
+    write_map("optimizer", ek__optimizer_figure, 2, device, out);
+    ek__kernel_table_write_list(device->kernels, out);
+    ek__layer_table_write(device->layers, out);
+    if (fflush(out) || ferror(out))
+        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "the device cannot be written: %s", strerror(errno));
+    return EK_OK;
+}

@@ -1,0 +1,43 @@
+/* cost/kernel_table.h - measured kernels of a device, and what those of near shapes say of its curves. */
+#ifndef EK_COST_KERNEL_TABLE_H
+#define EK_COST_KERNEL_TABLE_H
+
+#include <stdio.h>
+
+#include "base/doc.h"
+#include "evenkeel/device.h"
+
+enum { EK__MAX_KERNEL_ROWS = 100000 };
+
+/* Shapes that are this near are one shape: roundings of a logarithm. */
+#define EK__KERNEL_SAME 1e-6
+
+typedef struct ek__kernel_near {
+    double ratio;   /* factor on the curve's time, 1 where nothing is near */
+    double weight;  /* of what is measured in it, 0..1 */
+    double nearest; /* distance, in powers of e; NAN: no kernel of the class is there */
+} ek__kernel_near;
+
+/*
+ * Rows of a class (kind, pass, bits of the type) within reach, in the space of logarithms of the shape:
+ *     ln ratio = sum w_i ln(measured_i / curve_i) / (sum w_i + w_0), w_i = 1 / d_i^2 - 1 / reach^2
+ * so that a shape that was measured is met, near ones are weighed by their distance, and far ones leave the curve as it
+ * is. weight = sum w_i / (sum w_i + w_0). Adding to a result in 32 bits is a coordinate, too. O(log n + rows within
+ * reach).
+ */
+ek__kernel_near ek__kernel_table_look(const ek_kernel_table *table, const ek_device *device, const ek_kernel *kernel);
+
+/* How far two kernels of one class may be for the one to say something of the other, in powers of e. */
+#define EK__KERNEL_REACH 1.0
+/* The distance of two kernels, NAN for those of different classes. */
+double ek__kernel_distance(const ek_kernel *a, const ek_kernel *b);
+
+/* ek_kernel_table_new(); rows of one shape whose times differ more than twofold are told instead: clash[0] and [1] are
+ * their indices, *out is NULL and EK_OK returned. */
+ek_status ek__kernel_table_make(const ek_kernel_row *row, int n, ek_kernel_table **out, int clash[2], ek_error *err);
+
+/* The `kernels` list of a device file, read and written (kernel_table_file.c). */
+ek_status ek__kernel_table_read_list(const ek__in *in, const ek__node *list, ek_kernel_table **out);
+void ek__kernel_table_write_list(const ek_kernel_table *table, FILE *out);
+
+#endif

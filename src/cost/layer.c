@@ -1,0 +1,532 @@
+/* A layer's passes by its operators: each kernel on the device, collectives of its groups, what of them hides.
+ * Operators run one after the other on the device; the host launches them ahead, so a pass takes the longer of the two.
+ * Numbers in 8 bits add casts. Not handled: kernels of one pass side by side. */
+#include "cost/layer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cost/collective.h"
+#include "cost/kernel.h"
+#include "cost/layer_table.h"
+
+typedef struct pricer {
+    const ek_job *job;
+    const ek_device *device;
+    const ek__graph *graph;
+    ek__graph_kind kind;
+    bool missing;        /* a figure that the device lacks */
+    const ek__op *wants; /* the operator that needs it */
+} pricer;
+
+/* ---- passes ---- */
+
+void ek__pass_add(ek__pass *sum, const ek__pass *pass, double times)
+{
+    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
+        sum->part[i] += times * pass->part[i];
+        sum->error[i] += times * pass->error[i];
+        if (pass->part[i] > 0 && pass->basis[i] > sum->basis[i])
+            sum->basis[i] = pass->basis[i];
+    }
+    sum->hidden_tensor += times * pass->hidden_tensor;
+    sum->kernels += times * pass->kernels;
+    sum->near += times * pass->near;
+    sum->weight += times * pass->weight;
+}
+
+double ek__pass_seconds(const ek__pass *pass)
+{
+    double sum = 0;
+    for (int i = 0; i < EK_N_STEP_PARTS; i++)
+        sum += pass->part[i];
+    return sum;
+}
+
+void ek__pass_launch(const ek_job *job, const ek_device *device, ek__pass *pass)
+{
+    const ek_host *host = &device->host;
+    double busy = ek__pass_seconds(pass);
+    double launch = 1e-6 * (host->layer_us[job->run.launch] + host->kernel_us[job->run.launch] * pass->kernels);
+    if (pass->kernels <= 0 || launch <= busy)
+        return;
+    pass->part[EK_STEP_HOST] += launch - busy;
+    pass->error[EK_STEP_HOST] += host->error * launch;
+    pass->basis[EK_STEP_HOST] = host->basis > pass->basis[EK_STEP_HOST] ? host->basis : pass->basis[EK_STEP_HOST];
+}
+
+static void put(ek__pass *pass, ek_step_part part, double seconds, double error, ek_cost_basis basis)
+{
+    pass->part[part] += seconds;
+    pass->error[part] += seconds * error;
+    if (seconds > 0 && basis > pass->basis[part])
+        pass->basis[part] = basis;
+}
+
+/* ---- kernels ---- */
+
+static void put_kernel(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
+{
+    static const ek_step_part parts[EK_N_KERNEL_KINDS] = {
+        [EK_KERNEL_MATMUL] = EK_STEP_MATRIX,
+        [EK_KERNEL_GROUPED] = EK_STEP_GROUPED,
+        [EK_KERNEL_ATTENTION_FORWARD] = EK_STEP_ATTENTION,
+        [EK_KERNEL_ATTENTION_BACKWARD] = EK_STEP_ATTENTION,
+        [EK_KERNEL_MEMORY] = EK_STEP_MEMORY,
+        [EK_KERNEL_LOSS] = EK_STEP_MEMORY,
+    };
+    if (!(kernel->flops > 0) && !(kernel->bytes > 0))
+        return;
+    ek__kernel_time time = ek__kernel_seconds(p->device, kernel);
+    if (!isfinite(time.seconds)) {
+        p->missing = true;
+        p->wants = op;
+        return;
+    }
+    put(pass, parts[kernel->kind], time.seconds, time.error, time.basis);
+    pass->kernels++;
+    if (!isnan(time.nearest)) {
+        pass->near += time.nearest * time.seconds;
+        pass->weight += time.seconds;
+    }
+}
+
+static ek_dtype type_of(const pricer *p, const ek__op *op)
+{
+    return op->n_in > 0 ? p->graph->tensor[op->in[0]].dtype : p->job->types.compute;
+}
+
+/* Products of linear layers run in 8 bits; the head, the router and products without weights do not. */
+static bool in_fp8(const pricer *p, const ek__op *op)
+{
+    return p->job->run.fp8 != EK_FP8_NONE && op->kind == EK__OP_MATMUL && op->parameter >= 0 &&
+           p->graph->parameter[op->parameter].rows > 0 && p->kind != EK__GRAPH_HEAD;
+}
+
+/* What moves bytes only. */
+static void put_stream(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
+{
+    const ek_kernel kernel = {.kind = EK_KERNEL_MEMORY, .type = (int)p->job->types.compute, .bytes = bytes};
+    put_kernel(p, op, &kernel, pass);
+}
+
+/* The bytes that a cast of n elements to 8 bits moves: read once and written as it is and turned over, since each of a
+ * layer's three products wants its operands in rows; one scale a tensor of its own is found in a pass before; scales a
+ * row differ by direction, so the turned copy is cast apart. */
+static double cast_bytes(ek_fp8 recipe, double n, double size)
+{
+    switch (recipe) {
+    case EK_FP8_TENSORWISE:
+        return n * (2 * size + 2);
+    case EK_FP8_ROWWISE:
+        return n * (3 * size + 2);
+    case EK_FP8_BLOCKWISE:
+        return n * (size + 2);
+    case EK_FP8_DELAYED:
+    case EK_FP8_NONE:
+    default:
+        return n * (size + 2);
+    }
+}
+
+/* Casts of a product's two operands, its input or its output's gradient and its weight, which is cast once a step where
+ * its scale is known and else in each micro-batch. */
+static void put_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
+{
+    double size = ek_dtype_bytes(p->job->types.compute), elements = kernel->groups * kernel->m * kernel->k;
+    ek_kernel cast = {.kind = EK_KERNEL_MEMORY, .type = (int)p->job->types.compute};
+    if (kernel->pass == EK_PASS_WEIGHT) /* both were cast for the other products */
+        return;
+    cast.bytes = cast_bytes(p->job->run.fp8, elements, size);
+    if (kernel->pass == EK_PASS_FORWARD)
+        cast.bytes += cast_bytes(p->job->run.fp8, kernel->groups * kernel->k * kernel->n, size) /
+                      (p->job->parallel.n_micro_batches > 0 ? p->job->parallel.n_micro_batches : 1);
+    put_kernel(p, op, &cast, pass);
+}
+
+/* Shapes of a product: tokens x in by in x out. What has no weight multiplies activations of each head. */
+static void set_shape(const pricer *p, const ek__op *op, ek_kernel *kernel)
+{
+    const ek__graph *g = p->graph;
+    double rows = 0, columns = 0, groups = 1, tokens;
+    if (op->parameter >= 0) {
+        const ek__parameter *weight = &g->parameter[op->parameter];
+        rows = (double)weight->rows;
+        columns = (double)weight->columns;
+        if (rows > 0 && columns > 0)
+            groups = fmax(1, round((double)weight->elements / (rows * columns)));
+    }
+    if (rows <= 0) {
+        const ek_job_model *m = &p->job->model;
+        groups = fmax(1, (double)p->job->parallel.batch * m->n_heads / p->job->parallel.tensor);
+        tokens = (double)p->job->parallel.seq_length / p->job->parallel.context;
+        columns = m->head_dim;
+        rows = op->flops / (2 * groups * tokens * columns);
+    } else {
+        tokens = op->flops / (2 * groups * rows * columns);
+    }
+    kernel->groups = groups;
+    const double forward[] = {tokens, columns, rows}, input[] = {tokens, rows, columns},
+                 weight[] = {rows, tokens, columns};
+    const double *shape = kernel->pass == EK_PASS_FORWARD ? forward : kernel->pass == EK_PASS_INPUT ? input : weight;
+    kernel->m = shape[0];
+    kernel->k = shape[1];
+    kernel->n = shape[2];
+}
+
+static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops, double bytes, ek__pass *pass)
+{
+    bool expert = op->parameter >= 0 && p->graph->parameter[op->parameter].expert;
+    ek_kernel kernel = {.kind = expert ? EK_KERNEL_GROUPED : EK_KERNEL_MATMUL,
+                        .pass = which,
+                        .type = in_fp8(p, op) ? EK_TYPE_FP8 : (int)type_of(p, op),
+                        .flops = flops,
+                        .bytes = bytes};
+    if (!(flops > 0)) {
+        put_stream(p, op, bytes, pass);
+        return;
+    }
+    set_shape(p, op, &kernel);
+    if (which == EK_PASS_WEIGHT) {
+        kernel.accumulates = p->job->rules.weight_gradient_fused && p->job->states.gradient == 4;
+        kernel.bytes += kernel.groups * kernel.m * kernel.n * (kernel.accumulates ? 6 : 0);
+    }
+    /* A product of two activations has two gradients, each like the product itself. */
+    if (op->parameter < 0 && which == EK_PASS_INPUT) {
+        kernel.flops /= 2;
+        kernel.bytes /= 2;
+        put_kernel(p, op, &kernel, pass);
+    }
+    put_kernel(p, op, &kernel, pass);
+    if (in_fp8(p, op))
+        put_casts(p, op, &kernel, pass);
+}
+
+static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
+{
+    const ek_job_model *m = &p->job->model;
+    const ek_job_parallel *a = &p->job->parallel;
+    const ek_kernel kernel = {.kind = backward ? EK_KERNEL_ATTENTION_BACKWARD : EK_KERNEL_ATTENTION_FORWARD,
+                              .type = (int)type_of(p, op),
+                              .flops = backward ? op->backward_flops : op->flops,
+                              .bytes = backward ? op->backward_bytes_moved : op->bytes_moved,
+                              .groups = 1,
+                              .batch = a->batch,
+                              .seq = (double)a->seq_length / a->context,
+                              .key_seq = a->seq_length,
+                              .heads = fmax(1, (double)m->n_heads / a->tensor),
+                              .kv_heads = fmax(1, (double)m->n_kv_heads / a->tensor),
+                              .qk_dim = m->head_dim,
+                              .v_dim = m->value_dim};
+    put_kernel(p, op, &kernel, pass);
+}
+
+static bool is_loss(const ek__op *op)
+{
+    return strncmp(op->path, "loss.", 5) == 0;
+}
+
+static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
+{
+    const ek_kernel kernel = {
+        .kind = is_loss(op) ? EK_KERNEL_LOSS : EK_KERNEL_MEMORY, .type = (int)p->job->types.compute, .bytes = bytes};
+    put_kernel(p, op, &kernel, pass);
+}
+
+/* ---- communication ---- */
+
+static void put_collective(pricer *p, const ek__op *op, ek__dimension group, ek_step_part part, ek_collective what,
+                           double bytes, ek__pass *pass)
+{
+    const ek__ranks ranks = ek__placement(p->job, p->device, group);
+    ek__collective_time time = ek__collective_seconds(p->device, what, &ranks, bytes);
+    if (!isfinite(time.seconds)) {
+        p->missing = true;
+        p->wants = op;
+        return;
+    }
+    put(pass, part, time.seconds, time.error, time.basis);
+    pass->kernels += ranks.n > 1;
+}
+
+static ek_collective opposite(ek_collective what)
+{
+    return what == EK_COLLECTIVE_ALL_GATHER       ? EK_COLLECTIVE_REDUCE_SCATTER
+           : what == EK_COLLECTIVE_REDUCE_SCATTER ? EK_COLLECTIVE_ALL_GATHER
+                                                  : what;
+}
+
+/* Bytes of a gather or scatter of activations in 8 bits, where the product behind it takes those. */
+static double message(const pricer *p, const ek__op *op, ek_collective what)
+{
+    bool narrow = p->job->run.fp8_gather && op->group == EK__GROUP_TENSOR && what == EK_COLLECTIVE_ALL_GATHER;
+    return narrow ? op->comm_bytes / ek_dtype_bytes(p->job->types.compute) : op->comm_bytes;
+}
+
+/* Sums of inputs' gradients: of what was gathered forward, or of what is whole on each rank. */
+static bool runs_beside_products(const ek__op *op)
+{
+    return op->group == EK__GROUP_TENSOR && (op->comm == EK__COMM_GATHER || op->comm == EK__COMM_REDUCE);
+}
+
+static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
+{
+    static const ek_collective of[] = {[EK__COMM_GATHER] = EK_COLLECTIVE_ALL_GATHER,
+                                       [EK__COMM_SCATTER] = EK_COLLECTIVE_REDUCE_SCATTER,
+                                       [EK__COMM_REDUCE] = EK_COLLECTIVE_ALL_REDUCE,
+                                       [EK__COMM_ALLTOALL] = EK_COLLECTIVE_ALL_TO_ALL};
+    static const struct {
+        ek__dimension group;
+        ek_step_part part;
+    } to[] = {[EK__GROUP_TENSOR] = {EK__DIM_TENSOR, EK_STEP_TENSOR},
+              [EK__GROUP_CONTEXT] = {EK__DIM_CONTEXT, EK_STEP_CONTEXT},
+              [EK__GROUP_EXPERT] = {EK__DIM_EXPERT, EK_STEP_EXPERT}};
+    ek_collective what = backward ? opposite(of[op->comm]) : of[op->comm];
+    put_collective(p, op, to[op->group].group, to[op->group].part, what, message(p, op, what), pass);
+}
+
+/* Ring attention passes keys and values on while it computes with those it has: (n-1)/n of the attention hides them.
+ * Backward their gradients travel, too. */
+static void put_ring(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
+{
+    const ek_job_parallel *a = &p->job->parallel;
+    if (a->context <= 1 || a->context_algorithm != EK_CONTEXT_RING)
+        return;
+    double n = a->context / (a->ulysses > 1 ? a->ulysses : 1), bytes = 0, before = pass->part[EK_STEP_CONTEXT];
+    for (int i = 1; i < op->n_in; i++) /* keys and values */
+        bytes += (double)p->graph->tensor[op->in[i]].bytes;
+    ek__pass attention = {.kernels = 0};
+    put_attention(p, op, backward, &attention);
+    put_collective(p, op, EK__DIM_CONTEXT, EK_STEP_CONTEXT, EK_COLLECTIVE_ALL_GATHER, n * bytes * (backward ? 2 : 1),
+                   pass);
+    double added = pass->part[EK_STEP_CONTEXT] - before;
+    double hidden = p->device->overlap_share * fmin(added, (n - 1) / n * attention.part[EK_STEP_ATTENTION]);
+    pass->part[EK_STEP_CONTEXT] -= hidden;
+}
+
+/* ---- operators ---- */
+
+static void put_forward(pricer *p, const ek__op *op, ek__pass *pass)
+{
+    switch (op->kind) {
+    case EK__OP_VIEW:
+        return;
+    case EK__OP_COMM:
+        put_comm(p, op, false, pass);
+        return;
+    case EK__OP_MATMUL:
+        put_product(p, op, EK_PASS_FORWARD, op->flops, op->bytes_moved, pass);
+        return;
+    case EK__OP_ATTENTION:
+        put_attention(p, op, false, pass);
+        put_ring(p, op, false, pass);
+        return;
+    case EK__OP_NORM:
+    case EK__OP_ELEMENTWISE:
+    case EK__OP_LOOKUP:
+    default:
+        put_memory(p, op, op->bytes_moved, pass);
+    }
+}
+
+static void put_gradient(pricer *p, const ek__op *op, ek__pass *pass)
+{
+    switch (op->kind) {
+    case EK__OP_VIEW:
+        return;
+    case EK__OP_COMM:
+        put_comm(p, op, true, pass);
+        return;
+    case EK__OP_MATMUL:
+        put_product(p, op, EK_PASS_INPUT, op->backward_flops, op->backward_bytes_moved, pass);
+        return;
+    case EK__OP_ATTENTION:
+        put_attention(p, op, true, pass);
+        put_ring(p, op, true, pass);
+        return;
+    case EK__OP_NORM:
+    case EK__OP_ELEMENTWISE:
+    case EK__OP_LOOKUP:
+    default:
+        put_memory(p, op, op->backward_bytes_moved, pass);
+    }
+}
+
+/* The gradient of a weight reads what the forward pass reads, the activation and the output's gradient, and writes the
+ * weight's size: as many bytes as forward. */
+static void put_weight(pricer *p, const ek__op *op, ek__pass *pass)
+{
+    if (op->weight_flops > 0)
+        put_product(p, op, EK_PASS_WEIGHT, op->weight_flops, op->bytes_moved, pass);
+}
+
+/* ---- overlap ---- */
+
+/* Tensor parallel communication behind the products that it feeds, or behind the other copy of the batch: at most the
+ * shorter of the two; of n copies that take turns the last one's has nothing beside it. */
+static void hide_tensor(const pricer *p, ek__pass *pass)
+{
+    const ek_job_parallel *a = &p->job->parallel;
+    int copies = a->n_batch_interleave > 1 ? a->n_batch_interleave : a->fine_grain;
+    double share = p->job->run.overlap_tensor ? 1 : copies > 1 ? (copies - 1.0) / copies : 0;
+    double beside = pass->part[EK_STEP_MATRIX];
+    if (copies > 1)
+        beside += pass->part[EK_STEP_ATTENTION] + pass->part[EK_STEP_MEMORY];
+    double hidden = share * p->device->overlap_share * fmin(pass->part[EK_STEP_TENSOR], beside);
+    pass->part[EK_STEP_TENSOR] -= hidden;
+    pass->hidden_tensor += hidden;
+}
+
+/* In the backward pass a product that is cut by columns gathers its input again and sums its input's gradient beside
+ * the products of the gradients. Of a layer's products about half are cut so. */
+static void hide_gradients(const pricer *p, double behind, ek__pass *pass)
+{
+    if (!p->job->run.overlap_tensor_gradients || p->job->run.overlap_tensor)
+        return;
+    double hidden = p->device->overlap_share * fmin(behind, pass->part[EK_STEP_MATRIX] / 2);
+    pass->part[EK_STEP_TENSOR] -= hidden;
+    pass->hidden_tensor += hidden;
+}
+
+/* All-to-all behind other computing of the layer, or behind the shared experts' products alone. */
+static void hide_expert(const pricer *p, ek__pass *pass)
+{
+    const ek_job_model *m = &p->job->model;
+    if (p->job->run.overlap_shared && !p->job->run.overlap_expert) {
+        double all = 2.0 * m->hidden + 2.0 * m->n_kv_heads * m->head_dim + 3.0 * m->shared_intermediate,
+               share = 3.0 * m->shared_intermediate / all;
+        pass->part[EK_STEP_EXPERT] -=
+            p->device->overlap_share * fmin(pass->part[EK_STEP_EXPERT], share * pass->part[EK_STEP_MATRIX]);
+    }
+    if (!p->job->run.overlap_expert)
+        return;
+    double beside = pass->part[EK_STEP_MATRIX] + pass->part[EK_STEP_ATTENTION] + pass->part[EK_STEP_MEMORY] +
+                    pass->part[EK_STEP_GROUPED];
+    pass->part[EK_STEP_EXPERT] -= p->device->overlap_share * fmin(pass->part[EK_STEP_EXPERT], beside);
+}
+
+static void scale_computing(ek__pass *pass, double factor)
+{
+    static const ek_step_part computing[] = {EK_STEP_MATRIX, EK_STEP_ATTENTION, EK_STEP_GROUPED, EK_STEP_MEMORY,
+                                             EK_STEP_RECOMPUTE};
+    for (size_t i = 0; i < sizeof computing / sizeof *computing; i++) {
+        pass->part[computing[i]] *= factor;
+        pass->error[computing[i]] *= factor;
+    }
+}
+
+/* ---- a layer ---- */
+
+static double copies_of(const ek_job *job)
+{
+    return job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1;
+}
+
+static void finish(const pricer *p, double factor, ek__pass *pass)
+{
+    ek__pass one = *pass;
+    hide_tensor(p, &one);
+    hide_expert(p, &one);
+    scale_computing(&one, factor);
+    *pass = (ek__pass){.kernels = 0};
+    ek__pass_add(pass, &one, copies_of(p->job));
+}
+
+static ek_status lacks(const pricer *p, ek_error *err)
+{
+    const ek__op *op = p->wants;
+    if (op->kind == EK__OP_COMM || op->kind == EK__OP_ATTENTION)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "device '%s' has no link, which %s needs; give its file tiers, as in tiers: [{size: 8, gbs: "
+                        "300}, {gbs: 25}]",
+                        p->device->name, op->path);
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                    "device '%s' has no peak for %s, which %s runs in; choose another device or another type, or give "
+                    "a device file with that peak",
+                    p->device->name, in_fp8(p, op) ? "fp8" : ek_dtype_name[type_of(p, op)], op->path);
+}
+
+static void price(pricer *p, ek__layer_cost *out)
+{
+    ek__pass gradient = {.kernels = 0};
+    double behind = 0; /* seconds that may run beside products */
+    for (int i = 0; i < p->graph->n_ops; i++) {
+        const ek__op *op = &p->graph->op[i];
+        double before = gradient.part[EK_STEP_TENSOR];
+        put_forward(p, op, &out->forward);
+        put_gradient(p, op, &gradient);
+        put_weight(p, op, &out->weight);
+        if (op->always_recomputed && op->kind == EK__OP_COMM) /* gathered again for the gradient of a weight */
+            put_forward(p, op, &gradient);
+        if (op->kind == EK__OP_COMM && runs_beside_products(op))
+            behind += gradient.part[EK_STEP_TENSOR] - before;
+    }
+    out->backward = gradient;
+    ek__pass_add(&out->backward, &out->weight, 1);
+    hide_gradients(p, behind, &out->backward);
+    finish(p, out->factor, &out->forward);
+    finish(p, out->factor, &out->backward);
+    finish(p, out->factor, &out->weight);
+}
+
+ek_status ek__layer_cost_of(const ek_job *job, const ek_device *device, ek__graph_kind kind, ek__layer_cost *out,
+                            ek_error *err)
+{
+    ek__layer_cost layer = {.graph = ek__alloc(1, sizeof *layer.graph), .factor = 1};
+    if (!layer.graph)
+        return ek__no_memory(err);
+    ek__graph_build(job, kind, layer.graph);
+    pricer p = {.job = job, .device = device, .graph = layer.graph, .kind = kind};
+    layer.factor = ek__layer_factor(job, device, kind);
+    price(&p, &layer);
+    if (p.missing) {
+        ek_status status = lacks(&p, err);
+        ek__layer_cost_clear(&layer);
+        return status;
+    }
+    *out = layer;
+    return EK_OK;
+}
+
+void ek__layer_cost_clear(ek__layer_cost *layer)
+{
+    free(layer->graph);
+    *layer = (ek__layer_cost){.factor = 1};
+}
+
+/* ---- recomputation ---- */
+
+static void price_again(const ek_job *job, const ek_device *device, ek__layer_cost *layer, ek__recompute what,
+                        ek__pass *out)
+{
+    bool runs[EK__MAX_OPS];
+    ek__pass pass = {.kernels = 0};
+    pricer p = {.job = job, .device = device, .graph = layer->graph};
+    ek__graph_run_again(job, layer->graph, what, runs);
+    for (int i = 0; i < layer->graph->n_ops; i++) {
+        const ek__op *op = &layer->graph->op[i];
+        /* Casts that are repeated whatever is recomputed are part of the operator that reads them; gathers are part of
+         * the backward pass. */
+        if (runs[i] && (what.full || !op->always_recomputed))
+            put_forward(&p, op, &pass);
+    }
+    finish(&p, layer->factor, &pass);
+    *out = (ek__pass){
+        .kernels = pass.kernels, .near = pass.near, .weight = pass.weight, .hidden_tensor = pass.hidden_tensor};
+    for (int i = 0; i < EK_N_STEP_PARTS; i++)
+        if (pass.part[i] > 0)
+            put(out, EK_STEP_RECOMPUTE, pass.part[i], pass.error[i] / pass.part[i], pass.basis[i]);
+}
+
+const ek__pass *ek__layer_again(const ek_job *job, const ek_device *device, ek__layer_cost *layer, ek__recompute what)
+{
+    for (int i = 0; i < layer->n_again; i++)
+        if (layer->again[i].what.full == what.full && layer->again[i].what.patterns == what.patterns)
+            return &layer->again[i].pass;
+    int at = layer->n_again < EK__MAX_AGAIN ? layer->n_again++ : EK__MAX_AGAIN - 1;
+    layer->again[at].what = what;
+    price_again(job, device, layer, what, &layer->again[at].pass);
+    return &layer->again[at].pass;
+}

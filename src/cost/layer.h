@@ -1,0 +1,48 @@
+/* cost/layer.h - the passes of one layer as parts of a step. */
+#ifndef EK_COST_LAYER_H
+#define EK_COST_LAYER_H
+
+#include "evenkeel/cost.h"
+#include "memory/recompute_kind.h"
+
+/* One pass of a layer over one micro-batch on one rank. */
+typedef struct ek__pass {
+    double part[EK_N_STEP_PARTS];  /* seconds; kernels and exposed communication, EK_STEP_HOST once it is known */
+    double error[EK_N_STEP_PARTS]; /* standard error, seconds; kernels of one kind err together */
+    ek_cost_basis basis[EK_N_STEP_PARTS]; /* the weakest of what is in a part */
+    double hidden_tensor;                 /* seconds of tensor parallel groups behind computing */
+    double kernels;                       /* that the host launches */
+    double near, weight;                  /* sums over kernels with measured neighbours: distance x seconds, seconds */
+} ek__pass;
+
+enum { EK__MAX_AGAIN = 12 };
+
+/* A layer. */
+typedef struct ek__layer_cost {
+    ek__graph *graph;
+    ek__pass forward, backward; /* backward with the gradients of inputs and weights, without recomputation */
+    ek__pass weight;            /* the part of backward that is the gradient of the weights */
+    int n_again;                /* recomputations asked for so far */
+    struct {
+        ek__recompute what;
+        ek__pass pass;
+    } again[EK__MAX_AGAIN];
+    double factor; /* of all that computes, by the device's measured layers; 1: none */
+} ek__layer_cost;
+
+/* Price a layer's graph. O(operators). @param out  ek__layer_cost_clear() frees it. @return EK_OK; EK_ERR_INPUT where
+ * the device has no peak or link for it; EK_ERR_MEMORY */
+ek_status ek__layer_cost_of(const ek_job *job, const ek_device *device, ek__graph_kind kind, ek__layer_cost *out,
+                            ek_error *err);
+void ek__layer_cost_clear(ek__layer_cost *layer);
+/* What a recomputation runs again in the backward pass. Borrowed from the layer. O(operators) for the first asking. */
+const ek__pass *ek__layer_again(const ek_job *job, const ek_device *device, ek__layer_cost *layer, ek__recompute what);
+
+/* Add `times` of a pass. */
+void ek__pass_add(ek__pass *sum, const ek__pass *pass, double times);
+/* Seconds of all its parts. */
+double ek__pass_seconds(const ek__pass *pass);
+/* What the device waits for the host, by ek_device.host: into EK_STEP_HOST. */
+void ek__pass_launch(const ek_job *job, const ek_device *device, ek__pass *pass);
+
+#endif

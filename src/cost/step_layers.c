@@ -1,0 +1,173 @@
+/* The cache behind ek_cost_step(): what a layer costs depends on a part of the job only, which is the key; the oldest
+ * entry makes room. Orders are kept likewise, by schedule and shape. */
+#include "cost/step_layers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "memory/program.h"
+
+enum { N_ENTRIES = 64, N_ORDERS = 16 };
+
+/* What a layer's cost depends on. Compared as bytes, so it is zeroed before it is filled. */
+typedef struct key {
+    ek_job_model model;
+    ek_job_types types;
+    ek_job_parallel parallel; /* without data, pipeline and micro-batches */
+    ek_job_states states;
+    ek_job_run run;
+    ek_rules rules;
+    ek_framework framework;
+    ek_family family;
+    int n_patterns;
+    uint64_t patterns; /* hash of their texts and kinds */
+    double casts;      /* products in 8 bits cast their weights once a step */
+} key;
+
+struct ek__step_layers {
+    ek_cost_cache *cache;
+    key key;
+    bool priced[EK__N_GRAPH_KINDS];
+    ek__layer_cost layer[EK__N_GRAPH_KINDS];
+};
+
+typedef struct kept_order {
+    const ek_schedule *schedule;
+    ek_shape shape;
+    ek_order *order;
+} kept_order;
+
+struct ek_cost_cache {
+    const ek_device *device;
+    int n, next;
+    ek__step_layers *entry[N_ENTRIES];
+    int n_orders, next_order;
+    kept_order order[N_ORDERS];
+};
+
+ek_cost_cache *ek_cost_cache_new(const ek_device *device)
+{
+    ek_cost_cache *cache = ek__alloc(1, sizeof *cache);
+    if (cache)
+        cache->device = device;
+    return cache;
+}
+
+static void clear_layers(ek__step_layers *layers)
+{
+    for (int k = 0; layers && k < EK__N_GRAPH_KINDS; k++)
+        ek__layer_cost_clear(&layers->layer[k]);
+    free(layers);
+}
+
+void ek_cost_cache_free(ek_cost_cache *cache)
+{
+    if (!cache)
+        return;
+    for (int i = 0; i < cache->n; i++)
+        clear_layers(cache->entry[i]);
+    for (int i = 0; i < cache->n_orders; i++)
+        ek_order_free(cache->order[i].order);
+    free(cache);
+}
+
+/* ---- layers ---- */
+
+static uint64_t hash_patterns(const ek_job *job)
+{
+    uint64_t hash = 14695981039346656037U; /* FNV-1a */
+    for (int i = 0; i < job->n_patterns; i++) {
+        for (const char *c = job->pattern[i].text; *c; c++)
+            hash = (hash ^ (unsigned char)*c) * 1099511628211U;
+        hash = (hash ^ (0x100u + (unsigned)job->pattern[i].kind)) * 1099511628211U;
+    }
+    return hash;
+}
+
+static void make_key(const ek_job *job, key *out)
+{
+    memset(out, 0, sizeof *out);
+    memcpy(&out->model, &job->model, sizeof out->model);
+    memcpy(&out->types, &job->types, sizeof out->types);
+    memcpy(&out->parallel, &job->parallel, sizeof out->parallel);
+    memcpy(&out->states, &job->states, sizeof out->states);
+    memcpy(&out->run, &job->run, sizeof out->run);
+    memcpy(&out->rules, &job->rules, sizeof out->rules);
+    out->casts = job->run.fp8 == EK_FP8_NONE ? 0 : job->parallel.n_micro_batches;
+    out->parallel.data = out->parallel.pipeline = out->parallel.n_micro_batches = 0;
+    out->parallel.n_accumulation = out->parallel.chunk_group = 0;
+    out->framework = job->framework;
+    out->family = job->family;
+    out->n_patterns = job->n_patterns;
+    out->patterns = hash_patterns(job);
+}
+
+ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job)
+{
+    key wanted;
+    make_key(job, &wanted);
+    for (int i = 0; i < cache->n; i++)
+        if (memcmp(&cache->entry[i]->key, &wanted, sizeof wanted) == 0)
+            return cache->entry[i];
+    ek__step_layers *made = ek__alloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    memcpy(&made->key, &wanted, sizeof wanted);
+    made->cache = cache;
+    int at = cache->n < N_ENTRIES ? cache->n++ : cache->next++ % N_ENTRIES;
+    clear_layers(cache->entry[at]);
+    cache->entry[at] = made;
+    return made;
+}
+
+static ek_status price(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_error *err)
+{
+    if (layers->priced[kind])
+        return EK_OK;
+    ek_status status = ek__layer_cost_of(job, layers->cache->device, kind, &layers->layer[kind], err);
+    layers->priced[kind] = status == EK_OK;
+    return status;
+}
+
+ek_status ek__step_layers_price(ek__step_layers *layers, const ek_job *job, ek_error *err)
+{
+    int n = job->model.n_layers + job->model.n_prediction_layers;
+    ek_status status = price(layers, job, EK__GRAPH_EMBEDDING, err);
+    for (int i = 0; i < n && !status; i++)
+        status = price(layers, job, ek__layer_kind(job, i), err);
+    return status ? status : price(layers, job, EK__GRAPH_HEAD, err);
+}
+
+ek__layer_cost *ek__step_layer(ek__step_layers *layers, ek__graph_kind kind)
+{
+    return &layers->layer[kind];
+}
+
+/* ---- orders ---- */
+
+static bool same_shape(const ek_shape *a, const ek_shape *b)
+{
+    return a->n_stages == b->n_stages && a->n_chunks == b->n_chunks && a->n_micro_batches == b->n_micro_batches &&
+           a->n_pieces == b->n_pieces;
+}
+
+ek_status ek__step_order(ek__step_layers *layers, const ek_schedule *schedule, const ek_shape *shape, ek_order **out,
+                         ek_error *err)
+{
+    ek_cost_cache *cache = layers->cache;
+    for (int i = 0; i < cache->n_orders; i++)
+        if (cache->order[i].schedule == schedule && same_shape(&cache->order[i].shape, shape)) {
+            *out = cache->order[i].order;
+            return EK_OK;
+        }
+    ek_order *order;
+    ek_status status = ek_order_new(schedule, shape, &order, err);
+    if (status)
+        return status;
+    int at = cache->n_orders < N_ORDERS ? cache->n_orders++ : cache->next_order++ % N_ORDERS;
+    ek_order_free(cache->order[at].order);
+    cache->order[at] = (kept_order){schedule, *shape, order};
+    *out = order;
+    return EK_OK;
+}

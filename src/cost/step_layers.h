@@ -1,0 +1,22 @@
+/* cost/step_layers.h - layers of a job priced once for all layouts that have the same ones, and orders of blocks laid
+ * out once for all that have the same shape. */
+#ifndef EK_COST_STEP_LAYERS_H
+#define EK_COST_STEP_LAYERS_H
+
+#include "cost/layer.h"
+#include "evenkeel/simulate.h"
+
+typedef struct ek__step_layers ek__step_layers;
+
+/* The cache's place for the job's layers, made when it is not there. NULL: no memory. Valid until the cache is asked
+ * for other layers. */
+ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job);
+/* Price those kinds of layers that the job has and that are not priced yet. */
+ek_status ek__step_layers_price(ek__step_layers *layers, const ek_job *job, ek_error *err);
+/* A priced layer. */
+ek__layer_cost *ek__step_layer(ek__step_layers *layers, ek__graph_kind kind);
+/* An order, owned by the cache. */
+ek_status ek__step_order(ek__step_layers *layers, const ek_schedule *schedule, const ek_shape *shape, ek_order **out,
+                         ek_error *err);
+
+#endif

@@ -1,0 +1,441 @@
+/* Fits: constants that made runs are found again within their standard errors, those that no run tells are named,
+ * leaving out agrees with refitting, the design with trying every run. The model here is a formula with the shape of a
+ * step, so that what is right is known. */
+#include "input.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "calibrate/fit.h"
+#include "cost/cost_internal.h"
+#include "cost/layer_table.h"
+
+enum { N = 60 };
+
+/* A run is so much arithmetic, memory traffic, messages of two tiers, and layers for the host. */
+typedef struct formula_run {
+    double flops, bytes, inside, outside, layers;
+    double gather; /* moves with all_gather's and reduce_scatter's shares alike */
+} formula_run;
+
+static double formula(const formula_run *r, const ek_device *d)
+{
+    double device = r->flops / (d->curve[EK_KERNEL_MATMUL].share * 312e12) +
+                    r->bytes / (d->curve[EK_KERNEL_MEMORY].memory_share * 2e12);
+    double host = r->layers * d->host.layer_us[EK_LAUNCH_EAGER] * 1e-6;
+    const double *far = d->tier[1].share;
+    double links = r->inside / (d->tier[0].share[EK_COLLECTIVE_ALL_REDUCE] * 300e9) +
+                   r->outside / (far[EK_COLLECTIVE_ALL_REDUCE] * 25e9) +
+                   r->gather / 25e9 * (0.5 / far[EK_COLLECTIVE_ALL_GATHER] + 0.5 / far[EK_COLLECTIVE_REDUCE_SCATTER]);
+    return fmax(device, host) + links + d->host.step_us * 1e-6;
+}
+
+typedef struct runs {
+    const formula_run *list; /* what `predict` looks at */
+    int n;
+    formula_run run[N];
+    double seconds[N];
+    int group[N];
+    bool held[N];
+} runs;
+
+static ek_status predict_runs(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err)
+{
+    const runs *all = user;
+    (void)err;
+    for (int i = 0; i < all->n; i++)
+        if (wanted[i])
+            out[i] = log(formula(&all->list[i], device));
+    return EK_OK;
+}
+
+static double normal(ek__random *r)
+{
+    return sqrt(-2 * log(1 - ek__random_unit(r))) * cos(6.283185307179586 * ek__random_unit(r));
+}
+
+static double between(ek__random *r, double least, double most)
+{
+    return least * pow(most / least, ek__random_unit(r));
+}
+
+static ek_device start_device(void)
+{
+    ek_device d = {.devices_per_node = 8, .memory_gib = 80, .memory_gbs = 2000};
+    ek__device_default(&d);
+    ek__device_links(&d, 300, 25);
+    return d;
+}
+
+/* Constants that the runs are made with. */
+static ek_device true_device(void)
+{
+    ek_device d = start_device();
+    d.curve[EK_KERNEL_MATMUL].share = 0.62;
+    d.curve[EK_KERNEL_MEMORY].memory_share = 0.66;
+    d.tier[0].share[EK_COLLECTIVE_ALL_REDUCE] = 0.55;
+    d.tier[1].share[EK_COLLECTIVE_ALL_REDUCE] = 0.9;
+    d.host.layer_us[EK_LAUNCH_EAGER] = 180;
+    d.host.step_us = 9000;
+    return d;
+}
+
+static void make(runs *all, uint64_t seed, double noise)
+{
+    ek__random random = ek__random_seed(seed);
+    ek_device truth = true_device();
+    *all = (runs){.n = N};
+    all->list = all->run;
+    for (int i = 0; i < N; i++) {
+        bool far = i % 3 == 0;
+        all->run[i] = (formula_run){.flops = between(&random, 1e12, 1e15),
+                                    .bytes = between(&random, 1e10, 3e12),
+                                    .inside = between(&random, 1e9, 3e11),
+                                    .outside = far ? between(&random, 1e9, 1e11) : 0,
+                                    .layers = between(&random, 10, 4000)};
+        all->seconds[i] = formula(&all->run[i], &truth) * exp(noise * normal(&random));
+        all->group[i] = i / 5;
+    }
+}
+
+static ek__fit_problem problem_of(runs *all)
+{
+    return (ek__fit_problem){
+        .n = all->n, .seconds = all->seconds, .group = all->group, .predict = predict_runs, .user = all};
+}
+
+static ek__fit fitted(runs *all, const bool *held)
+{
+    ek__fit fit;
+    ek_error err = {0};
+    ek_device start = start_device();
+    ek__fit_problem problem = problem_of(all);
+    problem.held = held;
+    if (ek__fit_run(&problem, &start, &fit, &err))
+        fail_msg("%s", err.message);
+    return fit;
+}
+
+static int constant_of(const ek__fit *fit, const char *name)
+{
+    for (int k = 0; k < fit->n_constants; k++)
+        if (strcmp(fit->constant[k].name, name) == 0)
+            return k;
+    fail_msg("no constant %s", name);
+    return -1;
+}
+
+static void constants_that_made_the_runs_are_found_within_their_errors(void **state)
+{
+    static const char *const names[] = {"curve.matmul.share",      "curve.memory.memory_share",
+                                        "tier.0.share.all_reduce", "tier.1.share.all_reduce",
+                                        "host.layer_us.eager",     "host.step_us"};
+    (void)state;
+    ek_device truth = true_device();
+    double sum = 0;
+    int n = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        runs all;
+        make(&all, seed, 0.03);
+        ek__fit fit = fitted(&all, NULL);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            int k = constant_of(&fit, names[i]);
+            const ek__constant *c = &fit.constant[k];
+            double off = (fit.scaled[k] - ek__constant_scaled(c, ek__constant_get(c, &truth))) / fit.spread[k];
+            if (fit.state[k] != EK_FIT_DETERMINED || !(fabs(off) < 4))
+                fail_msg("seed %d: %s is %g, %g errors off", (int)seed, names[i], ek__constant_get(c, &fit.device),
+                         off);
+            sum += off * off;
+            n++;
+        }
+        assert_true(fit.noise > 0.02 && fit.noise < 0.04);
+        ek__fit_clear(&fit);
+    }
+    /* Chi squared of 60: errors that are stated half as large as they are would give 240. */
+    print_message("# mean squared error over stated variance: %.2f\n", sum / n);
+    assert_true(sum / n > 0.4 && sum / n < 1.7);
+}
+
+static void what_no_run_tells_is_named_and_left_alone(void **state)
+{
+    (void)state;
+    runs all;
+    make(&all, 3, 0.03);
+    for (int i = 0; i < N; i++) {
+        all.run[i].gather = 1e4; /* far too little to be seen */
+        all.run[i].outside = 0;
+        ek_device truth = true_device();
+        all.seconds[i] = formula(&all.run[i], &truth);
+    }
+    ek__fit fit = fitted(&all, NULL);
+    ek_device start = start_device();
+    static const struct {
+        const char *name;
+        ek_fit_state state;
+    } expected[] = {{"tier.1.share.all_gather", EK_FIT_NO_EFFECT},
+                    {"tier.1.share.all_reduce", EK_FIT_NO_EFFECT},
+                    {"jitter", EK_FIT_NO_EFFECT},
+                    {"curve.matmul.share", EK_FIT_DETERMINED}};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        int k = constant_of(&fit, expected[i].name);
+        assert_string_equal(ek_fit_state_name[fit.state[k]], ek_fit_state_name[expected[i].state]);
+        if (fit.state[k] != EK_FIT_DETERMINED)
+            assert_true(ek__constant_get(&fit.constant[k], &fit.device) == ek__constant_get(&fit.constant[k], &start));
+    }
+    ek__fit_clear(&fit);
+}
+
+/* Two that only together are seen are both moved, by the same share of their widths. */
+static void what_is_seen_too_little_is_wide(void **state)
+{
+    (void)state;
+    runs all;
+    make(&all, 4, 0.05);
+    ek_device truth = true_device();
+    truth.tier[1].share[EK_COLLECTIVE_ALL_GATHER] = truth.tier[1].share[EK_COLLECTIVE_REDUCE_SCATTER] = 0.5;
+    for (int i = 0; i < N; i++) {
+        all.run[i].gather = i < 2 ? 2e8 : 0;
+        all.seconds[i] = formula(&all.run[i], &truth) * (i % 2 ? 1.03 : 0.97);
+    }
+    ek__fit fit = fitted(&all, NULL);
+    int k = constant_of(&fit, "tier.1.share.all_gather");
+    assert_string_equal(ek_fit_state_name[fit.state[k]], "wide");
+    assert_true(ek__constant_get(&fit.constant[k], &fit.device) ==
+                start_device().tier[1].share[EK_COLLECTIVE_ALL_GATHER]);
+    ek__fit_clear(&fit);
+    for (int i = 0; i < N; i++) {
+        all.run[i].gather = i < 20 ? 3e10 : 0;
+        all.seconds[i] = formula(&all.run[i], &truth) * (i % 2 ? 1.01 : 0.99);
+    }
+    fit = fitted(&all, NULL);
+    const double *share = fit.device.tier[1].share;
+    assert_string_equal(ek_fit_state_name[fit.state[k]], "determined");
+    assert_true(fabs(log(share[EK_COLLECTIVE_ALL_GATHER] / share[EK_COLLECTIVE_REDUCE_SCATTER])) < 0.02);
+    assert_true(fabs(log(share[EK_COLLECTIVE_ALL_GATHER] / 0.5)) < 0.05);
+    ek__fit_clear(&fit);
+}
+
+static void what_ends_at_a_bound_is_not_determined(void **state)
+{
+    (void)state;
+    runs all;
+    make(&all, 5, 0);
+    ek_device truth = true_device();
+    truth.curve[EK_KERNEL_MEMORY].memory_share = 3; /* beyond the memory's rate */
+    for (int i = 0; i < N; i++)
+        all.seconds[i] = formula(&all.run[i], &truth);
+    ek__fit fit = fitted(&all, NULL);
+    int k = constant_of(&fit, "curve.memory.memory_share");
+    assert_string_equal(ek_fit_state_name[fit.state[k]], "at_bound");
+    assert_true(fit.device.curve[EK_KERNEL_MEMORY].memory_share == start_device().curve[EK_KERNEL_MEMORY].memory_share);
+    for (int i = 0; i < fit.n_constants; i++) {
+        double v = ek__constant_get(&fit.constant[i], &fit.device);
+        assert_true(fit.state[i] != EK_FIT_DETERMINED || (v > fit.constant[i].least && v < fit.constant[i].most));
+    }
+    ek__fit_clear(&fit);
+}
+
+static void a_disturbed_run_is_no_more_than_a_disturbed_run(void **state)
+{
+    (void)state;
+    runs all;
+    make(&all, 6, 0.02);
+    ek__fit clean = fitted(&all, NULL);
+    all.seconds[7] *= 3;
+    ek__fit disturbed = fitted(&all, NULL);
+    int k = constant_of(&clean, "curve.matmul.share");
+    assert_true(disturbed.weight[7] < 0.15);
+    assert_true(fabs(clean.scaled[k] - disturbed.scaled[k]) < 2 * clean.spread[k]);
+    ek__fit_clear(&clean);
+    ek__fit_clear(&disturbed);
+}
+
+/* Without noise of other sources the linearised answer and that of a fit without the run differ by the model's
+ * curvature and by the noise's own estimate only. */
+static void leaving_out_agrees_with_refitting(void **state)
+{
+    (void)state;
+    runs all;
+    make(&all, 7, 0.03);
+    all.n = 20;
+    for (int i = 0; i < N; i++)
+        all.group[i] = i / 4;
+    ek__fit fit = fitted(&all, NULL);
+    double worst = 0, moved = 0;
+    for (int i = 0; i < all.n; i++) {
+        bool held[N] = {false};
+        held[i] = true;
+        ek__fit without = fitted(&all, held);
+        worst = fmax(worst, fabs(fit.left_out[i] - (without.after[i] - without.measured[i])));
+        moved = fmax(moved, fabs(fit.left_out[i] - (fit.after[i] - fit.measured[i])));
+        ek__fit_clear(&without);
+    }
+    print_message("# leave-one-out: at most %.4f from a refit; leaving out moves a residual by %.4f\n", worst, moved);
+    assert_true(worst < 0.2 * moved);
+    worst = moved = 0;
+    for (int g = 0; g < 5; g++) {
+        bool held[N] = {false};
+        for (int i = 0; i < 4; i++)
+            held[4 * g + i] = true;
+        ek__fit without = fitted(&all, held);
+        for (int i = 4 * g; i < 4 * g + 4; i++) {
+            worst = fmax(worst, fabs(fit.group_out[i] - (without.after[i] - without.measured[i])));
+            moved = fmax(moved, fabs(fit.group_out[i] - (fit.after[i] - fit.measured[i])));
+        }
+        ek__fit_clear(&without);
+    }
+    print_message("# leave-group-out: at most %.4f from a refit; leaving out moves a residual by %.4f\n", worst, moved);
+    assert_true(worst < 0.3 * moved);
+    ek__fit_clear(&fit);
+}
+
+static void runs_that_are_held_back_change_nothing(void **state)
+{
+    (void)state;
+    runs all, other;
+    bool held[N] = {false};
+    make(&all, 8, 0.03);
+    for (int i = 40; i < N; i++)
+        held[i] = true;
+    other = all;
+    other.list = other.run;
+    for (int i = 40; i < N; i++)
+        other.seconds[i] *= 1.7;
+    ek__fit a = fitted(&all, held), b = fitted(&other, held);
+    assert_memory_equal(a.scaled, b.scaled, sizeof a.scaled);
+    assert_true(!a.used[45] && isnan(a.left_out[45]) && a.after[45] == b.after[45]);
+    ek__fit_clear(&a);
+    ek__fit_clear(&b);
+}
+
+/* A candidate that alone tells of the unknown constant is chosen first, and a fit with it has the spread that was
+ * foretold. */
+static void the_design_foretells_what_a_run_narrows(void **state)
+{
+    (void)state;
+    runs all;
+    make(&all, 9, 0.03);
+    for (int i = 0; i < N; i++)
+        all.run[i].outside = 0;
+    ek_device truth = true_device();
+    for (int i = 0; i < N; i++)
+        all.seconds[i] = formula(&all.run[i], &truth) * (i % 2 ? 1.03 : 0.97);
+    all.n = 40;
+    ek__fit fit = fitted(&all, NULL);
+    runs candidates = all;
+    candidates.list = candidates.run;
+    candidates.n = 6;
+    candidates.run[4].outside = 2e10;
+    candidates.run[5].outside = 1e9;
+    double *gradient = calloc((size_t)6 * (size_t)fit.n_constants, sizeof *gradient), value[6], spread[3];
+    int chosen[2], n = 2;
+    ek_error err = {0};
+    assert_int_equal(ek__fit_jacobian(&fit, 6, predict_runs, &candidates, value, gradient, &err), EK_OK);
+    assert_int_equal(ek__fit_design(&fit, 6, gradient, &n, chosen, spread, &err), EK_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(chosen[0], 4);
+    assert_true(spread[1] < spread[0] && spread[2] < spread[1]);
+    /* By hand: the same covariance with the run's row added to the information. */
+    int k = fit.n_constants;
+    double *c = malloc((size_t)k * (size_t)k * sizeof *c);
+    memcpy(c, fit.covariance, (size_t)k * (size_t)k * sizeof *c);
+    assert_true(ek__fit_invert(k, c));
+    const double *g = gradient + (size_t)4 * (size_t)k;
+    for (int a = 0; a < k; a++)
+        for (int b = 0; b < k; b++)
+            c[a * k + b] += g[a] * g[b] / (fit.noise * fit.noise);
+    assert_true(ek__fit_invert(k, c));
+    ek__fit with = fit;
+    with.covariance = c;
+    double sum = 0;
+    for (int i = 0; i < 6; i++)
+        sum += pow(ek__fit_spread(&with, gradient + (size_t)i * (size_t)k), 2) / 6;
+    assert_true(fabs(sqrt(sum) / spread[1] - 1) < 1e-6);
+    free(c);
+    free(gradient);
+    ek__fit_clear(&fit);
+}
+
+/* ---- layers ---- */
+
+static void a_layer_table_is_a_shrunken_mean_of_what_is_near(void **state)
+{
+    (void)state;
+    enum { ROWS = 40 };
+    ek__random random = ek__random_seed(11);
+    ek__layer_row row[ROWS];
+    const ek__layer_scale scale = {0.4, 0.3, 0.01, 0.1};
+    for (int i = 0; i < ROWS; i++) {
+        for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
+            row[i].at[k] = 0.5 * ek__random_unit(&random);
+        row[i].value = 0.2 * ek__random_unit(&random) - 0.1;
+        row[i].weight = ek__random_unit(&random) + 0.1;
+    }
+    ek_layer_table *table = ek__layer_table_new(row, ROWS, &scale);
+    assert_non_null(table);
+    for (int t = 0; t < 20; t++) {
+        double x[EK__N_LAYER_COORDINATES], above = 0, below = scale.lambda, near = 1e9, nearest, error;
+        for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
+            x[k] = 0.5 * ek__random_unit(&random);
+        for (int i = 0; i < ROWS; i++) {
+            double d = 0;
+            for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
+                d += pow(x[k] - row[i].at[k], 2);
+            near = fmin(near, sqrt(d));
+            above += row[i].weight * exp(-d / 0.32) * row[i].value;
+            below += row[i].weight * exp(-d / 0.32);
+        }
+        assert_true(fabs(log(ek__layer_table_factor(table, x, &nearest, &error)) - above / below) < 1e-12);
+        assert_true(fabs(nearest - near) < 1e-12 && error > 0.01 && error < 0.1);
+    }
+    double far[EK__N_LAYER_COORDINATES] = {50}, nearest, error;
+    assert_true(ek__layer_table_factor(table, far, &nearest, &error) == 1 && fabs(error - 0.1) < 1e-9 && nearest > 49);
+    assert_true(ek__layer_table_factor(NULL, far, &nearest, &error) == 1 && isnan(nearest) && error == 0);
+    ek__layer_table_free(table);
+}
+
+static void a_layer_table_survives_its_file(void **state)
+{
+    (void)state;
+    const ek__layer_row row[2] = {{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 0.05, 1.5}, {{0.1}, -0.03, 0.7}};
+    const ek__layer_scale scale = {0.35, 0.1, 0.012, 0.098};
+    ek_layer_table *table = ek__layer_table_new(row, 2, &scale), *back = NULL;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    ek__layer_table_write(table, out);
+    fclose(out);
+    ek__doc *doc = NULL;
+    ek_error err = {0};
+    assert_int_equal(ek__doc_parse_buffer("device.yaml", text, size, &doc, &err), EK_OK);
+    const ek__in in = {.doc = doc, .err = &err};
+    if (ek__layer_table_read(&in, ek__get(ek__doc_root(doc), "layers"), &back))
+        fail_msg("%s", err.message);
+    double at[EK__N_LAYER_COORDINATES] = {0.3, 0.2}, error[2], nearest[2];
+    assert_true(ek__layer_table_factor(table, at, &nearest[0], &error[0]) ==
+                ek__layer_table_factor(back, at, &nearest[1], &error[1]));
+    assert_true(nearest[0] == nearest[1] && error[0] == error[1]);
+    ek__doc_free(doc);
+    ek__layer_table_free(table);
+    ek__layer_table_free(back);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constants_that_made_the_runs_are_found_within_their_errors),
+        cmocka_unit_test(what_no_run_tells_is_named_and_left_alone),
+        cmocka_unit_test(what_is_seen_too_little_is_wide),
+        cmocka_unit_test(what_ends_at_a_bound_is_not_determined),
+        cmocka_unit_test(a_disturbed_run_is_no_more_than_a_disturbed_run),
+        cmocka_unit_test(leaving_out_agrees_with_refitting),
+        cmocka_unit_test(runs_that_are_held_back_change_nothing),
+        cmocka_unit_test(the_design_foretells_what_a_run_narrows),
+        cmocka_unit_test(a_layer_table_is_a_shrunken_mean_of_what_is_near),
+        cmocka_unit_test(a_layer_table_survives_its_file),
+    };
+    return cmocka_run_group_tests_name("calibrate", tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* The step of a job: its parts add up on every stage, over all shipped and reference configurations and devices; its
+ * pipeline is the one that the simulator runs; without a pipeline or communication it is a closed form; layers that were
+ * priced before give the same figures. */
+#include "input.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "cost/cost_internal.h"
+#include "evenkeel/cost.h"
+#include "evenkeel/memory.h"
+#include "evenkeel/simulate.h"
+
+enum { MOST_CONFIGS = 128 };
+static char config[MOST_CONFIGS][1024];
+static int n_configs;
+
+static void list_folder(const char *folder)
+{
+    DIR *files = opendir(folder);
+    for (struct dirent *entry; files && (entry = readdir(files));)
+        if ((strstr(entry->d_name, ".yaml") || strstr(entry->d_name, ".sh")) && n_configs < MOST_CONFIGS)
+            snprintf(config[n_configs++], sizeof config[0], "%s/%s", folder, entry->d_name);
+    if (files)
+        closedir(files);
+}
+
+static int list_configs(void **state)
+{
+    const char *shared = getenv("EK_SHARED");
+    char folder[1000];
+    (void)state;
+    list_folder(source_path("examples"));
+    list_folder(source_path("tests/data/job"));
+    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "../shared");
+    list_folder(folder);
+    return 0;
+}
+
+static bool read_job(const char *path, ek_job *job)
+{
+    return ek_job_read(path, NULL, NULL, job, NULL) == EK_OK;
+}
+
+/* Infinite links, no launches, no host, no optimizer: arithmetic and memory alone. */
+static ek_device bare(const char *name)
+{
+    ek_device device = *ek_device_find(name);
+    device.kernels = NULL;
+    device.layers = NULL;
+    device.host = (ek_host){.step_us = 0};
+    device.jitter = device.optimizer_us = 0;
+    device.overlap_slowdown = 1;
+    for (int i = 0; i < device.n_tiers; i++) {
+        device.tier[i].gbs = 1e15;
+        device.tier[i].latency_us = 0;
+        for (int c = 0; c < EK_N_COLLECTIVES; c++)
+            device.tier[i].start_us[c] = 0;
+    }
+    return device;
+}
+
+/* ---- parts ---- */
+
+static void check_sums(const char *path, const ek_device *device, const ek_step *step)
+{
+    if (!(step->seconds > 0) || !isfinite(step->seconds))
+        fail_msg("%s on %s: a step of %g s", path, device->name, step->seconds);
+    for (int s = 0; s < step->n_stages; s++) {
+        double sum = 0;
+        for (int i = 0; i < EK_N_STEP_PARTS; i++) {
+            if (!(step->stage[s].seconds[i] >= 0))
+                fail_msg("%s on %s, stage %d: %s is %g s", path, device->name, s, ek_step_part_name[i],
+                         step->stage[s].seconds[i]);
+            sum += step->stage[s].seconds[i];
+        }
+        if (fabs(sum - step->seconds) > 1e-9 * step->seconds)
+            fail_msg("%s on %s, stage %d: parts are %.12g s, the step %.12g", path, device->name, s, sum,
+                     step->seconds);
+    }
+}
+
+static void parts_add_up_to_the_step(void **state)
+{
+    int n, tried = 0;
+    (void)state;
+    const ek_device *device = ek_devices(&n);
+    for (int c = 0; c < n_configs; c++) {
+        ek_job job;
+        if (!read_job(config[c], &job))
+            continue;
+        for (int d = 0; d < n; d++) {
+            ek_step step;
+            ek_error err = {0};
+            ek_status status = ek_cost_step(&job, &device[d], NULL, &step, &err);
+            if (status == EK_ERR_INPUT) /* the device has no such type */
+                continue;
+            assert_int_equal(status, EK_OK);
+            check_sums(config[c], &device[d], &step);
+            ek_step_clear(&step);
+            tried++;
+        }
+        ek_job_clear(&job);
+    }
+    assert_true(tried > 50);
+}
+
+/* ---- the pipeline ---- */
+
+/* Layers as the balancer has them, run by the simulator. */
+static double simulated(const ek_job *job, const ek_device *device)
+{
+    ek_layers layers;
+    ek_order *order;
+    const ek_shape shape = {.n_stages = job->plan.n_stages,
+                            .n_chunks = job->plan.n_chunks,
+                            .n_micro_batches = job->parallel.n_micro_batches};
+    assert_int_equal(ek_memory_to_layers(job, device, &layers, NULL), EK_OK);
+    assert_int_equal(ek_order_new(job->schedule, &shape, &order, NULL), EK_OK);
+    ek_chunk_cost *cost = calloc((size_t)shape.n_stages * (size_t)shape.n_chunks, sizeof *cost);
+    double *scratch = calloc(ek_order_scratch_size(order), sizeof *scratch);
+    ek_plan_costs(&job->plan, &layers, job->schedule->placement, cost);
+    double ms = ek_order_step_time(order, cost, NULL, scratch);
+    free(cost);
+    free(scratch);
+    ek_order_free(order);
+    ek_layers_clear(&layers);
+    return ms / 1e3;
+}
+
+static void the_pipeline_is_the_simulators(void **state)
+{
+    const ek_device device = bare("910B");
+    int tried = 0;
+    (void)state;
+    for (int c = 0; c < n_configs; c++) {
+        ek_job job;
+        ek_step step;
+        if (!read_job(config[c], &job))
+            continue;
+        bool plain = job.parallel.pipeline > 1 && job.parallel.n_pieces <= 1 && !job.states.shard_weight;
+        if (plain && ek_cost_step(&job, &device, NULL, &step, NULL) == EK_OK) {
+            double after = 0, pipeline = simulated(&job, &device), most = 0;
+            for (int s = 0; s < step.n_stages; s++)
+                after = fmax(after, step.stage[s].seconds[EK_STEP_OPTIMIZER] + step.stage[s].seconds[EK_STEP_DATA]);
+            most = pipeline + after + 1e-6 * pipeline;
+            if (step.seconds < pipeline * (1 - 1e-3) || step.seconds > most * (1 + 1e-3))
+                fail_msg("%s: %.9g s, simulated %.9g and at most %.9g behind it", config[c], step.seconds, pipeline,
+                         after);
+            ek_step_clear(&step);
+            tried++;
+        }
+        ek_job_clear(&job);
+    }
+    assert_true(tried > 3);
+}
+
+/* One stage, nobody to talk to: micro-batches times layers, and the update. */
+static void one_device_is_a_sum(void **state)
+{
+    ek_job_overrides overrides = ek_job_overrides_none();
+    const ek_device device = bare("A100-80");
+    ek_job job;
+    ek_step step;
+    ek_layer_times head, body, tail;
+    (void)state;
+    overrides.data = overrides.tensor = overrides.pipeline = overrides.context = 1;
+    overrides.n_micro_batches = 3;
+    assert_int_equal(ek_job_read(source_path("tests/data/job/qwen2.json"), &overrides, NULL, &job, NULL), EK_OK);
+    assert_int_equal(ek_cost_step(&job, &device, NULL, &step, NULL), EK_OK);
+    assert_int_equal(ek_cost_layer(&job, &device, EK_LAYER_HEAD, &head, NULL), EK_OK);
+    assert_int_equal(ek_cost_layer(&job, &device, EK_LAYER_DENSE, &body, NULL), EK_OK);
+    assert_int_equal(ek_cost_layer(&job, &device, EK_LAYER_TAIL, &tail, NULL), EK_OK);
+    double once = head.forward + head.backward[0] + tail.forward + tail.backward[0] +
+                  job.model.n_layers * (body.forward + body.backward[0]);
+    const double *part = step.stage[0].seconds;
+    double rest = part[EK_STEP_OPTIMIZER] + part[EK_STEP_DATA];
+    assert_true(part[EK_STEP_OPTIMIZER] > 0);
+    assert_true(fabs(step.seconds - rest - 3 * once / 1e3) < 1e-9 * step.seconds);
+    assert_true(part[EK_STEP_BUBBLE] < 1e-9 * step.seconds);
+    assert_true(part[EK_STEP_TENSOR] + part[EK_STEP_CONTEXT] + part[EK_STEP_EXPERT] + part[EK_STEP_P2P] == 0);
+    ek_step_clear(&step);
+    ek_job_clear(&job);
+}
+
+/* ---- the cache ---- */
+
+static void layers_priced_before_give_the_same(void **state)
+{
+    const ek_device *device = ek_device_find("910B");
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    (void)state;
+    assert_non_null(cache);
+    for (int round = 0; round < 2; round++)
+        for (int c = 0; c < n_configs; c++) {
+            ek_job job;
+            ek_step fresh, kept;
+            if (!read_job(config[c], &job))
+                continue;
+            if (ek_cost_step(&job, device, NULL, &fresh, NULL) == EK_OK) {
+                assert_int_equal(ek_cost_step(&job, device, cache, &kept, NULL), EK_OK);
+                assert_true(fresh.seconds == kept.seconds);
+                assert_memory_equal(fresh.stage, kept.stage, (size_t)fresh.n_stages * sizeof *fresh.stage);
+                ek_step_clear(&kept);
+                ek_step_clear(&fresh);
+            }
+            ek_job_clear(&job);
+        }
+    ek_cost_cache_free(cache);
+}
+
+/* ---- the host ---- */
+
+/* A host that takes longer than the device is all that counts, and its wait is a part of its own. */
+static void a_slow_host_decides(void **state)
+{
+    ek_device device = bare("A100-80");
+    ek_job_overrides overrides = ek_job_overrides_none();
+    ek_job job;
+    ek_step fast, slow;
+    (void)state;
+    overrides.data = overrides.tensor = overrides.pipeline = overrides.context = 1;
+    overrides.n_micro_batches = 2;
+    assert_int_equal(ek_job_read(source_path("tests/data/job/qwen2.json"), &overrides, NULL, &job, NULL), EK_OK);
+    assert_int_equal(ek_cost_step(&job, &device, NULL, &fast, NULL), EK_OK);
+    for (int i = 0; i < EK_N_LAUNCHES; i++)
+        device.host.layer_us[i] = 10e6;
+    assert_int_equal(ek_cost_step(&job, &device, NULL, &slow, NULL), EK_OK);
+    /* forward and backward of every layer, the embedding and the head, two micro-batches */
+    double launches = 2.0 * 2 * (job.model.n_layers + 2) * 10;
+    double rest = slow.stage[0].seconds[EK_STEP_OPTIMIZER] + slow.stage[0].seconds[EK_STEP_DATA];
+    assert_true(fabs(slow.seconds - rest - launches) < 1e-9 * launches);
+    assert_true(fast.stage[0].seconds[EK_STEP_HOST] == 0);
+    assert_true(fabs(slow.seconds - fast.seconds - slow.stage[0].seconds[EK_STEP_HOST]) < 1e-9 * launches);
+    ek_step_clear(&fast);
+    ek_step_clear(&slow);
+    ek_job_clear(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_add_up_to_the_step),   cmocka_unit_test(the_pipeline_is_the_simulators),
+        cmocka_unit_test(one_device_is_a_sum),        cmocka_unit_test(layers_priced_before_give_the_same),
+        cmocka_unit_test(a_slow_host_decides),
+    };
+    return cmocka_run_group_tests(tests, list_configs, NULL);
+}
