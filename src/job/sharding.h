@@ -26,6 +26,9 @@ typedef struct ek__fsdp {
     int shard_size;    /* ranks that share; -1: all of the data and context ranks */
 } ek__fsdp;
 
+/* Elements of a decoder layer's matrices on a rank (of the layers with experts where there are any), which FSDP gathers
+ * and reduces as one. */
+double ek__job_layer_elements(const ek_job *job);
 /* Put it into job->states, ->types (of weights), ->rules and ->run. The degrees and the other types are known; a group
  * of one rank shares nothing, and only the types matter. */
 void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job);
