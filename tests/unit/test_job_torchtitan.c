@@ -555,6 +555,83 @@ static void what_does_nothing_is_warned_of(void **state)
     free(text);
 }
 
+/* Whatever a measure changes is said with a key of the TOML, and the file with that key is the job that was predicted.
+ */
+static void measures_are_said_with_keys_that_give_the_job(void **state)
+{
+    (void)state;
+    static const char model[] = "[model]\nname = \"llama3\"\nflavor = \"70B\"\n";
+    static const char *const runs[] = {
+        "[parallelism]\ndata_parallel_shard_degree = 32\ntensor_parallel_degree = 4\n",
+        "[parallelism]\ndata_parallel_shard_degree = 16\npipeline_parallel_degree = 4\n",
+        "[parallelism]\ndata_parallel_shard_degree = 16\ndata_parallel_replicate_degree = 2\n",
+    };
+    static const struct {
+        int run;
+        const char *name, *setting; /* NULL: not possible */
+    } cases[] = {
+        {0, "recompute every layer whole", "mode = \"full\" of [activation_checkpoint]"},
+        {0, "recompute the activation functions in every layer", NULL},
+        {0, "twice the tensor parallelism, half the data parallelism",
+         "tensor_parallel_degree = 8, data_parallel_shard_degree = 16"},
+        {0, "half the micro-batch, twice as many", "local_batch_size = 4, global_batch_size = 256"},
+        {1, "twice the chunks per stage", "pipeline_parallel_schedule = \"Interleaved1F1B\""},
+        {1, "schedule ZB-V", "pipeline_parallel_schedule = \"ZBVZeroBubble\""},
+        {1, "schedule V-Half", NULL},
+        {2, "twice the context parallelism, half the data parallelism",
+         "context_parallel_degree = 2, data_parallel_shard_degree = 8"},
+        {2, "map memory in pages", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (environment)"},
+    };
+    for (int r = 0; r < 3; r++) {
+        char text[1024];
+        ek_job job;
+        said s;
+        ek_error err = {0};
+        ek_measure measure[EK_MAX_MEASURES];
+        int n = 0;
+        snprintf(text, sizeof text, "%s%s[activation_checkpoint]\nmode = \"none\"\n", model, runs[r]);
+        assert_int_equal(read_text(text, &none, &s, &job), EK_OK);
+        assert_int_equal(ek_memory_measures(&job, NULL, measure, &n, &err), EK_OK);
+        for (int i = 0; i < n; i++)
+            if (measure[i].possible &&
+                (!measure[i].setting[0] || strstr(measure[i].setting, "--") || strstr(measure[i].setting, "_config")))
+                fail_msg("%s: %s", measure[i].name, measure[i].setting);
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            int i = 0;
+            while (i < n && strcmp(measure[i].name, cases[c].name) != 0)
+                i++;
+            if (cases[c].run == r && (i == n || measure[i].possible != (cases[c].setting != NULL) ||
+                                      (cases[c].setting && !strstr(measure[i].setting, cases[c].setting))))
+                fail_msg("run %d, %s: '%s' %s", r, cases[c].name, i < n ? measure[i].setting : "absent",
+                         i < n ? measure[i].why : "");
+        }
+        ek_job_clear(&job);
+    }
+    /* The keys of one, put into the file. */
+    ek_job job;
+    said s;
+    ek_error err = {0};
+    ek_measure measure[EK_MAX_MEASURES];
+    ek_memory memory;
+    int n = 0, i = 0;
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s", model, runs[0]);
+    assert_int_equal(read_text(text, &none, &s, &job), EK_OK);
+    assert_int_equal(ek_memory_measures(&job, NULL, measure, &n, &err), EK_OK);
+    ek_job_clear(&job);
+    while (strcmp(measure[i].name, "twice the tensor parallelism, half the data parallelism") != 0)
+        i++;
+    snprintf(text, sizeof text, "%s[parallelism]\ndata_parallel_shard_degree = 16\ntensor_parallel_degree = 8\n",
+             model);
+    assert_int_equal(read_text(text, &none, &s, &job), EK_OK);
+    assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
+    double mb = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
+    if (fabs(mb - measure[i].after_mb) > 1)
+        fail_msg("%.1f MB, the measure promised %.1f", mb, measure[i].after_mb);
+    ek_memory_clear(&memory);
+    ek_job_clear(&job);
+}
+
 /* ---- published runs ---- */
 
 static void the_published_runs_are_read_and_predicted(void **state)
@@ -609,6 +686,7 @@ int main(void)
         cmocka_unit_test(toml_is_known_by_its_headers),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),
         cmocka_unit_test(what_does_nothing_is_warned_of),
+        cmocka_unit_test(measures_are_said_with_keys_that_give_the_job),
         cmocka_unit_test(the_published_runs_are_read_and_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
