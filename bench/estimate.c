@@ -1,6 +1,6 @@
-/* Estimates: the step of every published run beside the measured one, on devices as they ship, and on devices fitted to
- * a table's other models and layouts. The tables are read from the folder EK_SHARED names; without it that part says so
- * and is left out. */
+/* Estimates (ESTIMATE_FOLDS=5; 1: no fits): the step of every published run beside the measured one, on devices as they
+ * ship, and on devices fitted to a table's other models and layouts. The tables are read from the folder EK_SHARED
+ * names; without it that part says so and is left out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,9 @@ static const struct table {
     {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0},
     {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0},
 };
-enum { N_TABLES = sizeof tables / sizeof *tables, N_FOLDS = 5 };
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+static int n_parts; /* that groups are dealt into */
 
 /* Runs of a table that can be priced. */
 typedef struct priced {
@@ -147,7 +149,7 @@ static void fit_fold(fold_runs *runs, const ek_device *device, int fold, int n_f
  * device does. Runs of a device with one group cannot be judged so: they are not priced. */
 static void fit_device(fold_runs *runs, const ek_device *device)
 {
-    int n_groups = number_groups(runs), n_folds = n_groups < N_FOLDS ? n_groups : N_FOLDS;
+    int n_groups = number_groups(runs), n_folds = n_groups < n_parts ? n_groups : n_parts;
     for (int i = 0; i < runs->n; i++) {
         runs->seconds[i] = runs->row[i]->run->step_seconds;
         runs->row[i]->predicted = NAN;
@@ -202,6 +204,8 @@ static void judge_table(const struct table *t, const priced *p)
     bench_hold(shipped.n_failed == 0, "%s: every run has an estimate", t->title);
     bench_hold(t->shipped == 0 || 100 * shipped.mean <= t->shipped, "%s: as shipped a mean error of at most %g %%",
                t->title, t->shipped);
+    if (n_parts < 2)
+        return;
     judged_run *row = kept_back(p);
     judged fitted = judge_all(row, p->n);
     say_line(t->title, "kept back", &fitted, t->fitted);
@@ -224,7 +228,7 @@ static void all_tables(const char *shared)
         "shortest.\n\n"
         "| table | device | runs | without | mean | most | median | worst | bias | order | first |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        N_FOLDS);
+        n_parts);
     for (int i = 0; i < N_TABLES; i++) {
         snprintf(path, sizeof path, "%s/reference/measured/%s", shared, tables[i].file);
         priced p = price_table(path);
@@ -280,7 +284,7 @@ void bench_estimate(double seconds)
 {
     const char *shared = getenv("EK_SHARED");
     char path[1024];
-    (void)seconds;
+    n_parts = (int)seconds;
     bench_say("## Estimates: steps beside published ones\n\n");
     snprintf(path, sizeof path, "%s/reference/measured", shared ? shared : "");
     if (!shared || access(path, R_OK) != 0) {

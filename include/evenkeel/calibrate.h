@@ -1,5 +1,5 @@
 /* evenkeel/calibrate.h - measured runs as jobs, which constants of a device are fitted to and judged by
- * (docs/calibrate.md). */
+ * (docs/measured-runs.md). */
 #ifndef EVENKEEL_CALIBRATE_H
 #define EVENKEEL_CALIBRATE_H
 
@@ -42,7 +42,7 @@ typedef struct ek_measured_runs {
 } ek_measured_runs;
 
 /**
- * Read a table of measured runs (CSV with a header, docs/calibrate.md). Columns may come in any order; a row names a
+ * Read a table of measured runs (CSV with a header, docs/measured-runs.md). Columns may come in any order; a row names a
  * job file, or shapes and degrees, which are composed into a job by the rules of its framework. What a row does not say
  * comes from the public model that it names (ek_public_models()). A step is taken from step_time_s, step_seconds or
  * derived_step_time_s, else from tokens/s of a device: sequences x length / (devices x rate), else from TFLOP/s: the

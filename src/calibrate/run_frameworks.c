@@ -1,6 +1,6 @@
 /* What rows of a table of measured runs leave out because their framework fixes it: which attention, what is sharded,
  * what runs beside what. One line a framework; a table names it in the column `framework`, or its source does. Each
- * line's facts are those of the framework's public code and of the papers; docs/calibrate.md lists them. */
+ * line's facts are those of the framework's public code and of the papers; docs/measured-runs.md lists them. */
 #include <string.h>
 
 #include "calibrate/run_table.h"

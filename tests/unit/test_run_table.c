@@ -207,7 +207,7 @@ static void job_files_are_read_beside_the_table(void **state)
 
 /* ---- frameworks ---- */
 
-/* Bytes of states and what overlaps, as the frameworks' own scripts and papers say (docs/calibrate.md). */
+/* Bytes of states and what overlaps, as the frameworks' own scripts and papers say (docs/measured-runs.md). */
 static void frameworks_have_rules(void **state)
 {
     (void)state;
