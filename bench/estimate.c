@@ -61,7 +61,7 @@ static void priced_clear(priced *p)
 
 /* ---- fits ---- */
 
-/* Runs of one device of a table. */
+/* Runs of one hardware of a table. */
 typedef struct fold_runs {
     judged_run **row;
     int n;
@@ -147,15 +147,18 @@ static void fit_fold(fold_runs *runs, const ek_device *device, int fold, int n_f
 
 /* Every group is kept back once, several at a time; what a fit to the others predicts of it replaces what the shipped
  * device does. Runs of a device with one group cannot be judged so: they are not priced. */
-static void fit_device(fold_runs *runs, const ek_device *device)
+static void fit_device(fold_runs *runs)
 {
+    ek_device device;
     int n_groups = number_groups(runs), n_folds = n_groups < n_parts ? n_groups : n_parts;
+    if (!ek_device_of_run(runs->row[0]->run, &device))
+        return;
     for (int i = 0; i < runs->n; i++) {
         runs->seconds[i] = runs->row[i]->run->step_seconds;
         runs->row[i]->predicted = NAN;
     }
     for (int fold = 0; fold < n_folds && n_folds > 1; fold++)
-        fit_fold(runs, device, fold, n_folds);
+        fit_fold(runs, &device, fold, n_folds);
 }
 
 /* @return rows as `of`, each predicted by a fit to other groups of its table and device. The caller frees them. */
@@ -170,13 +173,13 @@ static judged_run *kept_back(const priced *of)
     for (int i = 0; i < of->n; i++) {
         bool first = true;
         for (int k = 0; k < i; k++)
-            first = first && of->row[k].device != of->row[i].device;
+            first = first && strcmp(of->row[k].run->device, of->row[i].run->device) != 0;
         runs.n = 0;
         for (int k = i; k < of->n && first; k++)
-            if (of->row[k].device == of->row[i].device && !isnan(of->row[k].predicted))
+            if (strcmp(of->row[k].run->device, of->row[i].run->device) == 0 && !isnan(of->row[k].predicted))
                 runs.row[runs.n++] = &row[k];
         if (runs.n > 0)
-            fit_device(&runs, of->row[i].device);
+            fit_device(&runs);
     }
     runs_free(&runs);
     return row;

@@ -454,6 +454,16 @@ static void hardware_is_found_by_words(void **state)
         assert_non_null(device);
         assert_string_equal(device->name, cases[i].device);
     }
+    ek_measured_run run = {.device = "A100-SXM4-80GB 4x100Gb RoCE"};
+    ek_device device;
+    assert_true(ek_device_of_run(&run, &device));
+    assert_float_equal(device.tier[device.n_tiers - 1].gbs, 12.5, 0);
+    assert_float_equal(device.tier[device.n_tiers - 1].devices_per_card, 2, 0);
+    strcpy(run.device, "A100");
+    assert_true(ek_device_of_run(&run, &device));
+    assert_float_equal(device.tier[device.n_tiers - 1].gbs, 25, 0);
+    strcpy(run.device, "abacus");
+    assert_false(ek_device_of_run(&run, &device));
     assert_null(ek_device_of_hardware(""));
     assert_null(ek_device_of_hardware("abacus"));
 }
