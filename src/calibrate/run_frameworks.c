@@ -75,7 +75,7 @@ static void shard_all(ek_job *job)
     job->rules.gather_buffer = false;
     job->rules.weight_gradient_fused = false;
     job->run.overlap_gradients = job->run.overlap_weights = true;
-    job->run.bucket_bytes = 0;
+    job->run.layer_buckets = true;
     job->run.first_stage_buckets = job->run.p2p_scattered = job->run.overlap_tensor_gradients = false;
 }
 
@@ -109,8 +109,9 @@ static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
 
 /* ---- InternEvo ---- */
 
-/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32; gradients are reduced
- * beside computing, in buckets of 512 MiB, weights are sent behind the optimizer (configs/7B_sft.py of InternEvo). */
+/* ZeRO-1 within groups of shard_size ranks, by whole tensors, whose owners broadcast them: weights and gradients in 16
+ * bits, the rest in 32; gradients are reduced beside computing, in buckets of 512 MiB, weights are sent behind the
+ * optimizer (configs/7B_sft.py of InternEvo). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {
     job->states.weight = job->states.gradient = 2;
@@ -121,6 +122,7 @@ static void settle_internevo(const ek__run_layout *layout, ek_job *job)
     job->run.bucket_bytes = 512 * 1048576.0;
     job->run.reduce_bytes = 2;
     job->run.first_stage_buckets = job->run.p2p_scattered = false;
+    job->run.owned_tensors = !layout->fsdp;
     if (layout->fsdp) {
         job->states.shard_weight = job->states.shard_gradient = true;
         job->states.gathered = 2;
