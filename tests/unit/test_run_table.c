@@ -237,8 +237,8 @@ static void frameworks_have_rules(void **state)
         {"composer", "mosaicml/llm-foundry@1", "amp_fp8", EK_BF16, true, true, true, 4, 4, 8, 2, true, true, true,
          EK_FP8_DELAYED, EK_LAUNCH_EAGER},
         {"torchtitan", "pytorch/torchtitan@1", "float8 rowwise compile", EK_BF16, true, true, true, 4, 4, 8, 4, true,
-         true, false, EK_FP8_ROWWISE, EK_LAUNCH_COMPILED},
-        {"torchtitan", "pytorch/torchtitan@1", "bf16 eager", EK_BF16, true, true, true, 4, 4, 8, 4, true, true, false,
+         true, true, EK_FP8_ROWWISE, EK_LAUNCH_COMPILED},
+        {"torchtitan", "pytorch/torchtitan@1", "bf16 eager", EK_BF16, true, true, true, 4, 4, 8, 4, true, true, true,
          EK_FP8_NONE, EK_LAUNCH_EAGER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
