@@ -10,6 +10,7 @@
     X(convert)                                                                                                         \
     X(diagnose)                                                                                                        \
     X(dryrun_script)                                                                                                   \
+    X(estimate)                                                                                                        \
     X(guide)                                                                                                           \
     X(ir)                                                                                                              \
     X(lint)                                                                                                            \

@@ -16,6 +16,7 @@
 #include "model.h"
 #include "options.h"
 #include "page.h"
+#include "warnings.h"
 
 static const cli_option options[] = {
     CLI_JOB_OPTIONS,
@@ -202,40 +203,12 @@ static bool check_options(const command *c)
     return false;
 }
 
-/* ---- warnings ---- */
-
-/* What the readers warned of: said at once, and kept for the JSON. */
-typedef struct warnings {
-    const cli_spool *spool;
-    ek_error *at;
-    int n, room;
-    bool quiet;
-} warnings;
-
-static void take_warning(void *user, const ek_error *warning)
-{
-    warnings *w = user;
-    ek_error copy = *warning;
-    cli_spool_rename(w->spool, &copy);
-    if (!w->quiet)
-        cli_listener.warn(cli_listener.user, &copy);
-    if (w->n == w->room) {
-        int room = w->room ? 2 * w->room : 8;
-        ek_error *at = realloc(w->at, (size_t)room * sizeof *at);
-        if (!at)
-            return;
-        w->at = at;
-        w->room = room;
-    }
-    w->at[w->n++] = copy;
-}
-
 /* ---- predicting ---- */
 
 /* Everything that is found out, cleared by clear_found(). */
 typedef struct found {
     cli_spool spool;
-    warnings warnings;
+    cli_warnings warnings;
     ek_job job, literal_job;
     ek_memory memory, literal;
     bool has_literal, has_device;
@@ -281,7 +254,7 @@ static bool said(found *f, ek_status status, ek_error *err)
 static bool read_jobs(const command *c, found *f)
 {
     ek_error err;
-    const ek_listener listener = {take_warning, &f->warnings};
+    const ek_listener listener = {cli_take_warning, &f->warnings};
     if (strcmp(c->source, "-") == 0 && !cli_spool_stdin(&f->spool))
         return false;
     const char *path = f->spool.path[0] ? f->spool.path : c->source;
@@ -306,7 +279,7 @@ static bool read_jobs(const command *c, found *f)
 static bool find_device(const command *c, found *f)
 {
     ek_error err;
-    const ek_listener listener = {take_warning, &f->warnings};
+    const ek_listener listener = {cli_take_warning, &f->warnings};
     f->has_device = c->device != NULL;
     return !c->device || said(f, cli_find_device(c->device, &listener, &f->device, &err), &err);
 }
@@ -526,7 +499,7 @@ static int run(int argc, char **argv)
         cli_error(NULL, "out of memory");
         return EXIT_WRONG;
     }
-    f->warnings = (warnings){.spool = &f->spool, .quiet = c.quiet};
+    f->warnings = (cli_warnings){.spool = &f->spool, .quiet = c.quiet};
     int code = run_found(&c, f);
     clear_found(f);
     free(f);

@@ -112,23 +112,6 @@ static bool take_baseline(command *c, const char *text)
     return true;
 }
 
-/* 38e9, or as models are named: 38B, 560M, 1.2T. */
-static bool take_parameters(command *c, const char *text)
-{
-    char *end = NULL;
-    double value = strtod(text, &end);
-    if (end != text && *end && !end[1])
-        value *= *end == 'M' ? 1e6 : *end == 'B' ? 1e9 : *end == 'T' ? 1e12 : NAN;
-    else if (end == text || *end)
-        value = NAN;
-    if (!(value >= 1 && value <= 1e18)) {
-        cli_error(NULL, "--parameters must be a number from 1 to 1e+18, as 38e9 or 38B, 560M, 1.2T (got '%s')", text);
-        return false;
-    }
-    c->input.parameters = value;
-    return true;
-}
-
 static bool take_trace(command *c, const char *path)
 {
     if (c->n_traces == 2 * MAX_PATHS) {
@@ -163,7 +146,7 @@ static bool handle(void *user, const cli_option *option, const char *text)
     if (cli_is(option, "devices"))
         return cli_int(option, text, 1, EK_MAX_RANKS, &c->input.n_devices);
     if (cli_is(option, "parameters"))
-        return take_parameters(c, text);
+        return cli_amount(option, text, &c->input.parameters);
     if (cli_is(option, "baseline"))
         return take_baseline(c, text);
     if (cli_is(option, "trace"))

@@ -433,6 +433,23 @@ bool cli_double(const cli_option *option, const char *text, double least, double
     return true;
 }
 
+bool cli_amount(const cli_option *option, const char *text, double *out)
+{
+    char *end = NULL, name[NAME_SIZE];
+    double value = strtod(text, &end);
+    if (end != text && *end && !end[1])
+        value *= *end == 'M' ? 1e6 : *end == 'B' ? 1e9 : *end == 'T' ? 1e12 : NAN;
+    else if (end == text || *end)
+        value = NAN;
+    if (!(value >= 1 && value <= 1e18)) {
+        cli_error(NULL, "%s must be a number from 1 to 1e+18, as 38e9 or 38B, 560M, 1.2T (got '%s')",
+                  shown(option, name, sizeof name), text);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
 bool cli_switch(const cli_option *option, const char *text, bool *out)
 {
     static const char *const on[] = {"1", "true", "True", "yes"}, *const off[] = {"0", "false", "False", "no"};

@@ -45,6 +45,8 @@ bool cli_is(const cli_option *option, const char *name);
 /** Numbers and switches with the range in the message; false after an error message. */
 bool cli_int(const cli_option *option, const char *text, int least, int most, int *out);
 bool cli_double(const cli_option *option, const char *text, double least, double most, double *out);
+/** 38e9, or as models and their data are named: 560M, 38B, 1.2T. At least 1. */
+bool cli_amount(const cli_option *option, const char *text, double *out);
 bool cli_switch(const cli_option *option, const char *text, bool *out);
 
 /** "evenkeel: error: MESSAGE", or "FILE:LINE:COLUMN: error: MESSAGE" for an error with a place. */

@@ -10,6 +10,7 @@ import { sectionTab } from "./tabs/section.js";
 const known = [
     timelineTab,
     sectionTab("findings"),
+    sectionTab("estimate"),
     sectionTab("plan"),
     sectionTab("breakdown"),
     sectionTab("layers"),
@@ -27,6 +28,7 @@ const first_of = [
     ["plan", "timeline"],
     ["trace", "timeline"],
     ["index", "timeline"],
+    ["estimate", "estimate"],
     ["memory", "memory"],
 ];
 

@@ -155,6 +155,8 @@ typedef struct ek_device {
     ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
     ek_layer_table *layers;   /**< likewise */
     double error;             /**< standard error of the logarithm of a step, on runs kept back; 0: not known */
+    double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
+                                   updating states there goes at; 0: not known, 20 is taken */
 } ek_device;
 
 /** The devices known by name, shipped with the tool. @param n  out: how many */

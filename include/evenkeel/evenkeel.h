@@ -12,6 +12,8 @@
 #include "evenkeel/dryrun.h"
 #include "evenkeel/emit.h"
 #include "evenkeel/error.h"
+#include "evenkeel/estimate.h"
+#include "evenkeel/estimate_report.h"
 #include "evenkeel/guide.h"
 #include "evenkeel/ir.h"
 #include "evenkeel/ir_check.h"

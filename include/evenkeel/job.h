@@ -159,6 +159,14 @@ typedef struct ek_job_run {
     ek_fp8 fp8;
     bool fp8_gather;             /**< weights and activations are gathered in 8 bits */
     bool sums_every_micro_batch; /**< gradients are reduced after each micro-batch (ZeRO-2 and -3 with accumulation) */
+    bool overlap_tensor_gradients; /**< in the backward pass of a column-cut product its input is gathered again, and
+                                        its input's gradient exchanged, behind the products of the gradients */
+    bool overlap_shared;           /**< all-to-all behind the products of the shared experts, and nothing else */
+    bool overlap_p2p_interleaved;  /**< overlap_p2p is true where a stage has several chunks and only there (Megatron);
+                                        it is set anew where a plan changes the chunks */
+    bool p2p_scattered;            /**< tensor parallel ranks send a part of an activation each, and gather it behind */
+    bool first_stage_buckets;      /**< only the first chunk of the first stage has buckets, all others reduce at once
+                                        (Megatron's DistributedDataParallel) */
 } ek_job_run;
 
 /** When gathered weights are alive. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "evenkeel/diagnose.h"
+#include "evenkeel/estimate_report.h"
 #include "evenkeel/memory_report.h"
 #include "evenkeel/report.h"
 #include "evenkeel/trace.h"
@@ -26,6 +27,7 @@ typedef struct ek_view_run {
     const ek_report *plans; /**< with case_index: a plan and its simulation */
     int case_index;         /**< of plans->cases */
     const ek_sweep *sweep;
+    const ek_estimate_report *estimate;
     const ek_memory_report *memory;
     const ek_trace_run *trace; /**< figures of a trace */
     ek_trace_index *index;     /**< its events: the timeline */

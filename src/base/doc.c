@@ -1,32 +1,17 @@
-/* Builds the positioned tree from libyaml's events. The text is checked for size, encoding and control characters
- * first, because libyaml gives no position for those; nodes and texts then live in an arena that is freed as a whole.
- * One pass over the events, no recursion but for copying what an alias stands for, so the depth limit is the only thing
- * that bounds nesting. */
+/* Reads YAML and JSON: makes the positioned tree from libyaml's events. The text is checked for size, encoding and
+ * control characters first, because libyaml gives no position for those. One pass over the events, no recursion but for
+ * copying what an alias stands for. */
 #include "base/doc.h"
 
 #include <errno.h>
-#include <stdalign.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
+#include "base/doc_build.h"
 #include "base/error.h"
-
-enum { BLOCK_SIZE = 64 << 10 };
-
-typedef struct block {
-    struct block *next;
-    size_t used, size;
-    alignas(max_align_t) char bytes[];
-} block;
-
-struct ek__doc {
-    char *name;
-    ek__node *root;
-    block *blocks; /* the newest first */
-};
 
 typedef struct anchor {
     const struct anchor *before;
@@ -34,17 +19,12 @@ typedef struct anchor {
     const ek__node *node;
 } anchor;
 
-/* The state of a build: the container being filled and the key that waits for its value. */
+/* The state of a build, besides the tree. */
 typedef struct builder {
-    ek__doc *doc;
-    ek_error *err;
+    ek__doc_builder tree;
     bool aliases;          /* are allowed */
     const anchor *anchors; /* the newest first, since a name may be used again */
     yaml_parser_t parser;
-    ek__node *open;
-    const char *key;
-    int key_line, key_column, key_begin, key_end;
-    int depth, n_nodes;
     size_t n_characters; /* of the text, to tell a truncated file from a wrong one */
     const char *text;
     size_t size;
@@ -61,67 +41,7 @@ char *ek__strdup(const char *text)
     return copy;
 }
 
-static void *arena_alloc(ek__doc *doc, size_t size)
-{
-    size_t aligned = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
-    block *b = doc->blocks;
-    if (!b || b->size - b->used < aligned) {
-        size_t room = aligned > BLOCK_SIZE ? aligned : BLOCK_SIZE;
-        b = ek__alloc(1, sizeof *b + room);
-        if (!b)
-            return NULL;
-        b->size = room;
-        b->next = doc->blocks;
-        doc->blocks = b;
-    }
-    void *p = b->bytes + b->used;
-    b->used += aligned;
-    return p;
-}
-
 /* ---- the text, before libyaml sees it ---- */
-
-/* Length of the UTF-8 sequence at `s`, or 0 when it is none (overlong, surrogate, beyond U+10FFFF, cut off). */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
-    if (n == 0 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) || (s[0] == 0xF0 && s[1] < 0x90) ||
-        (s[0] == 0xF4 && s[1] > 0x8F))
-        return 0;
-    return n;
-}
-
-static ek_status check_text(const char *name, const unsigned char *text, size_t size, ek_error *err)
-{
-    ek_origin at = {name, 1, 1};
-    for (size_t i = 0; i < size;) {
-        size_t n = utf8_length(text + i, size - i);
-        if (n == 0)
-            return ek__fail(
-                err, EK_ERR_INPUT, at,
-                "byte 0x%02X is not UTF-8 text: the file is damaged, binary or in another encoding; save it "
-                "as UTF-8",
-                text[i]);
-        if ((text[i] < 0x20 && text[i] != '\n' && text[i] != '\r' && text[i] != '\t') || text[i] == 0x7F)
-            return ek__fail(err, EK_ERR_INPUT, at,
-                            "control character 0x%02X: the file is damaged or binary; expected YAML or JSON text",
-                            text[i]);
-        if (text[i] == '\n') {
-            at.line++;
-            at.column = 0;
-        }
-        at.column++;
-        i += n;
-    }
-    return EK_OK;
-}
 
 static int hex4(const char *s, const char *end)
 {
@@ -193,36 +113,6 @@ static void rewrite_json(char *text, size_t size)
 
 /* ---- the tree ---- */
 
-static ek_status fail_mark(builder *b, const yaml_mark_t *mark, const char *message)
-{
-    ek_origin at = {b->doc->name, (int)mark->line + 1, (int)mark->column + 1};
-    return ek__fail(b->err, EK_ERR_INPUT, at, "%s", message);
-}
-
-static ek_status fail_limit(builder *b, const yaml_mark_t *mark, const char *what, int limit)
-{
-    ek_origin at = {b->doc->name, (int)mark->line + 1, (int)mark->column + 1};
-    return ek__fail(b->err, EK_ERR_INPUT, at, "more than %d %s, the limit; this is no file of this kind", limit, what);
-}
-
-static ek_status fail_syntax(builder *b)
-{
-    const yaml_parser_t *p = &b->parser;
-    if (p->error == YAML_MEMORY_ERROR)
-        return ek__no_memory(b->err);
-    const char *problem = p->problem ? p->problem : "unknown problem";
-    const char *remedy = p->problem_mark.index >= b->n_characters ? "the text ends too early; is the file complete?"
-                                                                  : "correct the text there";
-    if (strstr(problem, "cannot start any token"))
-        remedy = "indent with spaces, not tabs, and quote text that begins with a special character";
-    ek_origin at = {b->doc->name, (int)p->problem_mark.line + 1, (int)p->problem_mark.column + 1};
-    if (p->context)
-        return ek__fail(b->err, EK_ERR_INPUT, at,
-                        "not valid YAML or JSON: %s %s that begins at line %zu, column %zu; %s", problem, p->context,
-                        p->context_mark.line + 1, p->context_mark.column + 1, remedy);
-    return ek__fail(b->err, EK_ERR_INPUT, at, "not valid YAML or JSON: %s; %s", problem, remedy);
-}
-
 static bool continues(char byte)
 {
     return ((unsigned char)byte & 0xC0) == 0x80;
@@ -246,59 +136,45 @@ static int byte_of(builder *b, const yaml_mark_t *mark)
     return (int)(b->n_skipped + b->mark_byte);
 }
 
-static void append(builder *b, ek__node *node)
+static ek__mark mark_of(builder *b, const yaml_mark_t *mark)
 {
-    ek__node *parent = b->open;
-    node->parent = parent;
-    if (!parent) {
-        b->doc->root = node;
-        return;
-    }
-    node->index = parent->n++;
-    if (parent->last)
-        parent->last->next = node;
-    else
-        parent->first = node;
-    parent->last = node;
-    node->key = b->key;
-    node->key_line = b->key_line;
-    node->key_column = b->key_column;
-    node->key_begin = b->key_begin;
-    node->key_end = b->key_end;
-    b->key = NULL;
+    return (ek__mark){(int)mark->line + 1, (int)mark->column + 1, byte_of(b, mark)};
 }
 
-static ek_status add_node(builder *b, ek__node_kind kind, const yaml_mark_t *mark, ek__node **out)
+static ek_status fail_mark(builder *b, const yaml_mark_t *mark, const char *message)
 {
-    if (++b->n_nodes > EK__DOC_MAX_NODES)
-        return fail_limit(b, mark, "values", EK__DOC_MAX_NODES);
-    if (b->open && b->open->kind == EK__MAP && !b->key)
-        return fail_mark(b, mark, "a list or map cannot be a key; write 'key: value'");
-    ek__node *node = arena_alloc(b->doc, sizeof *node);
-    if (!node)
-        return ek__no_memory(b->err);
-    node->kind = kind;
-    node->line = (int)mark->line + 1;
-    node->column = (int)mark->column + 1;
-    append(b, node);
-    *out = node;
-    return EK_OK;
+    return ek__doc_fail(&b->tree, mark_of(b, mark), message);
 }
 
-static char *arena_strdup(ek__doc *doc, const char *text)
+static ek_status fail_syntax(builder *b)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = arena_alloc(doc, size);
-    return copy ? memcpy(copy, text, size) : NULL;
+    const yaml_parser_t *p = &b->parser;
+    if (p->error == YAML_MEMORY_ERROR)
+        return ek__no_memory(b->tree.err);
+    const char *problem = p->problem ? p->problem : "unknown problem";
+    const char *remedy = p->problem_mark.index >= b->n_characters ? "the text ends too early; is the file complete?"
+                                                                  : "correct the text there";
+    if (strstr(problem, "cannot start any token"))
+        remedy = "indent with spaces, not tabs, and quote text that begins with a special character";
+    ek_origin at = {ek__doc_name(b->tree.doc), (int)p->problem_mark.line + 1, (int)p->problem_mark.column + 1};
+    if (p->context)
+        return ek__fail(b->tree.err, EK_ERR_INPUT, at,
+                        "not valid YAML or JSON: %s %s that begins at line %zu, column %zu; %s", problem, p->context,
+                        p->context_mark.line + 1, p->context_mark.column + 1, remedy);
+    return ek__fail(b->tree.err, EK_ERR_INPUT, at, "not valid YAML or JSON: %s; %s", problem, remedy);
 }
 
 static ek_status add_anchor(builder *b, const yaml_char_t *name, ek__node *node)
 {
     if (!name || !b->aliases)
         return EK_OK;
-    anchor *a = arena_alloc(b->doc, sizeof *a);
-    if (!a || !(a->name = arena_strdup(b->doc, (const char *)name)))
-        return ek__no_memory(b->err);
+    const char *text = (const char *)name;
+    anchor *a = ek__doc_alloc(b->tree.doc, sizeof *a);
+    if (!a)
+        return ek__no_memory(b->tree.err);
+    ek_status status = ek__doc_text(&b->tree, (ek__mark){0}, text, strlen(text), &a->name);
+    if (status)
+        return status;
     node->anchor = a->name;
     a->node = node;
     a->before = b->anchors;
@@ -307,36 +183,28 @@ static ek_status add_anchor(builder *b, const yaml_char_t *name, ek__node *node)
 }
 
 /* Value by value, so that aliases of aliases run into the limits instead of filling the memory. */
-static ek_status add_copy(builder *b, const ek__node *from, const yaml_mark_t *mark)
+static ek_status add_copy(builder *b, const ek__node *from, ek__mark mark)
 {
     ek__node *node;
-    ek_status status = add_node(b, from->kind, mark, &node);
+    ek_status status = from->kind == EK__SCALAR
+                           ? ek__doc_add_scalar(&b->tree, from->text, from->quoted, mark, from->end, &node)
+                           : ek__doc_open(&b->tree, from->kind, from->flow, mark, &node);
     if (status)
         return status;
     node->line = from->line;
     node->column = from->column;
     node->begin = from->begin;
-    node->end = from->end;
-    node->quoted = from->quoted;
-    node->flow = from->flow;
-    node->text = from->text;
     node->original = from;
     if (from->kind == EK__SCALAR)
         return EK_OK;
-    if (b->depth == EK__DOC_MAX_DEPTH)
-        return fail_limit(b, mark, "levels of nesting", EK__DOC_MAX_DEPTH);
-    b->depth++;
-    b->open = node;
     for (const ek__node *child = from->first; child && status == EK_OK; child = child->next) {
-        b->key = child->key;
-        b->key_line = child->key_line;
-        b->key_column = child->key_column;
-        b->key_begin = child->key_begin;
-        b->key_end = child->key_end;
+        ek__mark key = {child->key_line, child->key_column, child->key_begin};
+        ek__doc_key(&b->tree, child->key, key, child->key_end);
         status = add_copy(b, child, mark);
     }
-    b->open = node->parent;
-    b->depth--;
+    if (status == EK_OK)
+        status = ek__doc_close(&b->tree, from->end);
+    node->end = from->end;
     return status;
 }
 
@@ -344,7 +212,7 @@ static ek_status add_alias(builder *b, const yaml_event_t *event)
 {
     if (!b->aliases)
         return fail_mark(b, &event->start_mark, "aliases (a word after '*') are not supported; write the value out");
-    if (b->key && strcmp(b->key, "<<") == 0)
+    if (b->tree.key && strcmp(b->tree.key, "<<") == 0)
         return fail_mark(b, &event->start_mark,
                          "merging a map into another ('<<') is not supported; write its keys out");
     const anchor *a = b->anchors;
@@ -353,12 +221,12 @@ static ek_status add_alias(builder *b, const yaml_event_t *event)
     if (!a)
         return fail_mark(b, &event->start_mark,
                          "no value before this alias has its name after an '&'; write the value out");
-    for (const ek__node *outer = b->open; outer; outer = outer->parent)
+    for (const ek__node *outer = b->tree.open; outer; outer = outer->parent)
         if (outer == a->node)
             return fail_mark(b, &event->start_mark,
                              "this alias stands for a value that it is itself a part of; write it out");
-    ek__node *open = b->open;
-    ek_status status = add_copy(b, a->node, &event->start_mark);
+    ek__node *open = b->tree.open;
+    ek_status status = add_copy(b, a->node, mark_of(b, &event->start_mark));
     if (status == EK_OK && open) { /* at the root no anchor comes before */
         open->last->begin = byte_of(b, &event->start_mark);
         open->last->end = byte_of(b, &event->end_mark);
@@ -371,104 +239,36 @@ static ek_status add_container(builder *b, ek__node_kind kind, bool flow, const 
 {
     if (tag)
         return fail_mark(b, &event->start_mark, "tags (a word after '!') are not supported; remove it");
-    if (++b->depth > EK__DOC_MAX_DEPTH)
-        return fail_limit(b, &event->start_mark, "levels of nesting", EK__DOC_MAX_DEPTH);
     ek__node *node;
-    ek_status status = add_node(b, kind, &event->start_mark, &node);
-    if (status)
-        return status;
-    node->flow = flow;
-    node->begin = byte_of(b, &event->start_mark);
-    b->open = node;
-    return add_anchor(b, name, node);
+    ek_status status = ek__doc_open(&b->tree, kind, flow, mark_of(b, &event->start_mark), &node);
+    return status ? status : add_anchor(b, name, node);
 }
 
 static ek_status add_scalar(builder *b, const yaml_event_t *event)
 {
-    const char *value = (const char *)event->data.scalar.value;
-    size_t length = event->data.scalar.length;
+    ek__doc_builder *tree = &b->tree;
     if (event->data.scalar.tag)
         return fail_mark(b, &event->start_mark, "tags (a word after '!') are not supported; remove it");
-    if (strlen(value) != length)
-        return fail_mark(b, &event->start_mark, "the text contains a NUL character; remove it");
-    char *text = arena_alloc(b->doc, length + 1);
-    if (!text)
-        return ek__no_memory(b->err);
-    memcpy(text, value, length + 1);
-    if (b->open && b->open->kind == EK__MAP && !b->key) {
-        b->key = text;
-        b->key_line = (int)event->start_mark.line + 1;
-        b->key_column = (int)event->start_mark.column + 1;
-        b->key_begin = byte_of(b, &event->start_mark);
-        b->key_end = byte_of(b, &event->end_mark);
+    const ek__mark at = mark_of(b, &event->start_mark);
+    const int end = byte_of(b, &event->end_mark);
+    const char *text = NULL;
+    ek_status status = ek__doc_text(tree, at, (const char *)event->data.scalar.value, event->data.scalar.length, &text);
+    if (status)
+        return status;
+    if (tree->open && tree->open->kind == EK__MAP && !tree->key) {
+        ek__doc_key(tree, text, at, end);
         return EK_OK;
     }
     ek__node *node;
-    ek_status status = add_node(b, EK__SCALAR, &event->start_mark, &node);
-    if (status)
-        return status;
-    node->text = text;
-    node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    node->begin = byte_of(b, &event->start_mark);
-    node->end = byte_of(b, &event->end_mark);
-    return add_anchor(b, event->data.scalar.anchor, node);
-}
-
-typedef struct key_ref {
-    const ek__node *node;
-} key_ref;
-
-static int by_key(const void *a, const void *b)
-{
-    const ek__node *x = ((const key_ref *)a)->node, *y = ((const key_ref *)b)->node;
-    int order = strcmp(x->key, y->key);
-    return order ? order : (x->index > y->index) - (x->index < y->index);
-}
-
-/* Sorted rather than compared pairwise, so that a hostile map of a million keys stays cheap. */
-static ek_status check_duplicates(builder *b, const ek__node *map)
-{
-    key_ref *keys = ek__alloc((size_t)map->n, sizeof *keys);
-    if (!keys)
-        return ek__no_memory(b->err);
-    size_t n = 0;
-    for (const ek__node *node = map->first; node; node = node->next)
-        keys[n++].node = node;
-    qsort(keys, n, sizeof *keys, by_key);
-    const ek__node *first = NULL, *second = NULL;
-    for (size_t i = 1; i < n; i++) {
-        const ek__node *x = keys[i - 1].node, *y = keys[i].node;
-        if (strcmp(x->key, y->key) == 0 && (!second || y->index < second->index)) {
-            first = x;
-            second = y;
-        }
-    }
-    ek_status status = EK_OK;
-    if (second) {
-        char path[256];
-        ek__node_path(second, path, sizeof path);
-        status = ek__fail(b->err, EK_ERR_INPUT, (ek_origin){b->doc->name, second->key_line, second->key_column},
-                          "%s is given twice, first at line %d, column %d; keep one", path, first->key_line,
-                          first->key_column);
-    }
-    free(keys);
-    return status;
-}
-
-static ek_status close_container(builder *b, const yaml_mark_t *end)
-{
-    ek__node *closed = b->open;
-    closed->end = closed->flow || !closed->last ? byte_of(b, end) : closed->last->end;
-    b->depth--;
-    b->open = closed->parent;
-    return closed->kind == EK__MAP ? check_duplicates(b, closed) : EK_OK;
+    status = ek__doc_add_scalar(tree, text, event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE, at, end, &node);
+    return status ? status : add_anchor(b, event->data.scalar.anchor, node);
 }
 
 static ek_status add_event(builder *b, const yaml_event_t *event)
 {
     switch (event->type) {
     case YAML_DOCUMENT_START_EVENT:
-        if (b->doc->root)
+        if (ek__doc_root(b->tree.doc))
             return fail_mark(b, &event->start_mark, "a second document begins here; keep one per file");
         return EK_OK;
     case YAML_ALIAS_EVENT:
@@ -483,7 +283,7 @@ static ek_status add_event(builder *b, const yaml_event_t *event)
                              event->data.mapping_start.tag, event->data.mapping_start.anchor);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        return close_container(b, &event->end_mark);
+        return ek__doc_close(&b->tree, byte_of(b, &event->end_mark));
     default:
         return EK_OK;
     }
@@ -492,7 +292,7 @@ static ek_status add_event(builder *b, const yaml_event_t *event)
 static ek_status build(builder *b, const char *text, size_t size)
 {
     if (!yaml_parser_initialize(&b->parser))
-        return ek__no_memory(b->err);
+        return ek__no_memory(b->tree.err);
     yaml_parser_set_encoding(&b->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&b->parser, (const unsigned char *)text, size);
     for (size_t i = 0; i < size; i++)
@@ -510,8 +310,8 @@ static ek_status build(builder *b, const char *text, size_t size)
         yaml_event_delete(&event);
     }
     yaml_parser_delete(&b->parser);
-    if (status == EK_OK && !b->doc->root)
-        status = ek__fail(b->err, EK_ERR_INPUT, (ek_origin){b->doc->name, 1, 1}, "%s",
+    if (status == EK_OK && !ek__doc_root(b->tree.doc))
+        status = ek__fail(b->tree.err, EK_ERR_INPUT, (ek_origin){ek__doc_name(b->tree.doc), 1, 1}, "%s",
                           size == 0 ? "the file is empty" : "the file holds nothing but comments or white space");
     return status;
 }
@@ -525,21 +325,19 @@ static ek_status parse(const char *name, char *text, size_t size, bool aliases, 
         text += n_skipped;
         size -= n_skipped;
     }
-    ek_status status = check_text(name, (const unsigned char *)text, size, err);
+    ek_status status = ek__doc_check_text(name, (const unsigned char *)text, size, "YAML or JSON", err);
     if (status)
         return status;
     rewrite_json(text, size);
-    ek__doc *doc = ek__alloc(1, sizeof *doc);
-    if (!doc || !(doc->name = ek__strdup(name))) {
-        ek__doc_free(doc);
-        return ek__no_memory(err);
-    }
-    builder b = {.doc = doc, .err = err, .aliases = aliases, .text = text, .size = size, .n_skipped = n_skipped};
+    builder b = {.aliases = aliases, .text = text, .size = size, .n_skipped = n_skipped};
+    status = ek__doc_begin(name, err, &b.tree);
+    if (status)
+        return status;
     status = build(&b, text, size);
     if (status)
-        ek__doc_free(doc);
+        ek__doc_free(b.tree.doc);
     else
-        *out = doc;
+        *out = b.tree.doc;
     return status;
 }
 
@@ -642,27 +440,4 @@ ek_status ek__doc_read(const char *path, ek__doc **out, ek_error *err)
 ek_status ek__doc_read_with_aliases(const char *path, ek__doc **out, ek_error *err)
 {
     return read_file(path, true, out, err);
-}
-
-void ek__doc_free(ek__doc *doc)
-{
-    if (!doc)
-        return;
-    while (doc->blocks) {
-        block *next = doc->blocks->next;
-        free(doc->blocks);
-        doc->blocks = next;
-    }
-    free(doc->name);
-    free(doc);
-}
-
-const ek__node *ek__doc_root(const ek__doc *doc)
-{
-    return doc->root;
-}
-
-const char *ek__doc_name(const ek__doc *doc)
-{
-    return doc->name;
 }

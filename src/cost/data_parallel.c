@@ -1,20 +1,88 @@
-/* Gradients, weights and the optimizer of one stage. */
-#include "cost/data_parallel.h"
+/* Gradients, weights and the optimizer of one stage. Who exchanges what comes from the job's states (data_routes.c);
+ * what of it computing waits for from buckets.c and gather.c, each pass alone; here it becomes times of a step: the
+ * pass that every micro-batch has, and what the last backward and the first forward have beyond that.
+ *
+ * Two constants of the device correct a perfect overlap: of what could hide, the share overlap_share does; while that
+ * runs, computing is slower by overlap_slowdown, so that h hidden seconds cost (overlap_slowdown - 1) h more. */
+#include <math.h>
+
+#include "base/error.h"
+#include "cost/data_internal.h"
+
+typedef struct cost {
+    double exposed, hidden, slower;
+} cost;
+
+static cost settle(const ek_device *device, ek__overlap overlap)
+{
+    double could = fmax(0, overlap.traffic - overlap.exposed), hidden = could * device->overlap_share;
+    return (cost){overlap.exposed + could - hidden, hidden, hidden * (device->overlap_slowdown - 1)};
+}
+
+static cost sum_of(cost a, cost b, double factor)
+{
+    return (cost){a.exposed + factor * b.exposed, a.hidden + factor * b.hidden, a.slower + factor * b.slower};
+}
+
+static ek__overlap backward_of(ek__data_plan *plan, bool each, bool once)
+{
+    return plan->gathers_layers ? ek__gather_backward(plan, each, once) : ek__reduce_buckets(plan, each, once);
+}
+
+static void add_gradients(ek__data_plan *plan, ek__data_times *out)
+{
+    const ek_device *device = plan->device;
+    cost every = settle(device, backward_of(plan, plan->sums_each, false));
+    cost last = sum_of(settle(device, backward_of(plan, true, true)), every, -1);
+    double tied = ek__tied_seconds(plan);
+    out->backward = every.exposed + every.slower;
+    out->reduction = fmax(0, last.exposed) + tied;
+    out->slowdown += last.slower;
+    out->hidden += plan->stage->n_micro_batches * every.hidden + last.hidden;
+}
+
+static void add_weights(ek__data_plan *plan, ek__data_times *out)
+{
+    if (!plan->cut)
+        return;
+    cost pass = settle(plan->device, plan->gathers_layers ? ek__gather_forward(plan) : ek__gather_buckets(plan));
+    if (plan->gathers_layers) {
+        out->forward = pass.exposed + pass.slower;
+        out->hidden += plan->stage->n_micro_batches * pass.hidden;
+    } else {
+        out->first_forward = pass.exposed;
+        out->slowdown += pass.slower;
+        out->hidden += pass.hidden;
+    }
+}
+
+static void add_norm(ek__data_plan *plan, ek__data_times *out)
+{
+    ek__route all = {.on = true,
+                     .what = EK_COLLECTIVE_ALL_REDUCE,
+                     .ranks = ek__placement(plan->job, plan->device, EK__DIM_WORLD),
+                     .part = 1};
+    all.on = all.ranks.n > 1;
+    out->norm = ek__norm_read_seconds(plan) + ek__route_seconds(plan, &all, sizeof(float));
+}
 
 ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek__data_stage *stage,
                             ek__data_times *out, ek_error *err)
 {
-    double elements = 0;
-    (void)err;
-    for (int i = 0; i < stage->n_layers; i++)
-        elements += stage->layer[i].dense + stage->layer[i].expert;
-    const ek__ranks ranks = ek__placement(job, device, EK__DIM_DATA);
-    ek__collective_time sum = ek__collective_seconds(device, EK_COLLECTIVE_ALL_REDUCE, &ranks, 4 * elements);
-    double rate = device->memory_gbs * 1e9 * device->optimizer_share;
-    *out = (ek__data_times){.reduction = sum.seconds,
-                            .optimizer = 30 * elements / rate + device->optimizer_us * 1e-6,
-                            .basis = sum.basis,
-                            .error = sum.error,
-                            .optimizer_basis = EK_COST_ASSUMED};
+    if (!(device->memory_gbs > 0) || !(device->optimizer_share > 0))
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                        "device '%s' has no rate of its memory for the optimizer; give it memory_gbs and "
+                        "optimizer_share above 0",
+                        device->name);
+    ek__data_plan plan = ek__data_plan_of(job, device, stage);
+    const ek_curve *memory = &device->curve[EK_KERNEL_MEMORY];
+    ek__data_times times = {.optimizer_basis = memory->basis, .optimizer_error = memory->error};
+    add_gradients(&plan, &times);
+    add_weights(&plan, &times);
+    times.optimizer = ek__optimizer_seconds(&plan);
+    times.basis = plan.basis;
+    times.error = plan.error;
+    add_norm(&plan, &times);
+    *out = times;
     return EK_OK;
 }

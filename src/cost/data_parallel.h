@@ -5,11 +5,17 @@
 
 #include "cost/collective.h"
 #include "evenkeel/cost.h"
+#include "memory/graph.h"
 
-/* A layer of a stage, with the embedding and the head as layers of their own. */
+/* A layer of a stage, with the embedding and the head as layers of their own. ek__data_layer_of() fills in the
+ * elements.
+ */
 typedef struct ek__data_layer {
     double dense, expert;     /* elements of its parameters on the rank, tensor parallel ranks' part alone */
     double forward, backward; /* seconds of one micro-batch */
+    double whole; /* of `dense`: those that nobody cuts where states are shared (ek__parameter_shards is 1) */
+    double wide;  /* of `dense` without `whole`: not gathered in 8 bits (tables, norms, biases) */
+    double tied;  /* of a table with a copy on the other end of the pipeline: their gradients are summed */
 } ek__data_layer;
 
 /* A stage in the order of the model, all its chunks. */
@@ -34,8 +40,13 @@ typedef struct ek__data_times {
     double error, optimizer_error; /* standard error of the logarithm */
 } ek__data_times;
 
-/* O(layers + buckets). @return EK_OK, EK_ERR_MEMORY */
+/* Formulas: docs/models.md, "Data parallel work". O(layers), allocates nothing.
+ * @return EK_OK; EK_ERR_INPUT where the device has no rate of its memory */
 ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek__data_stage *stage,
                             ek__data_times *out, ek_error *err);
+
+/* Elements of a layer of this kind, times 0. Which of them are cut, and by whom, is what memory's prediction says of
+ * the same parameters. @param has_table  the stage holds the table that a tied head uses */
+ek__data_layer ek__data_layer_of(const ek_job *job, const ek__graph *graph, bool has_table);
 
 #endif

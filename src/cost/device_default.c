@@ -36,6 +36,7 @@ void ek__device_default(ek_device *device)
     device->overlap_slowdown = 1;
     device->overlap_share = 1;
     device->optimizer_share = SHARE_MEMORY;
+    device->host_gbs = 20;
 }
 
 void ek__tier_default(ek_tier *tier)

@@ -265,6 +265,12 @@ static double message(const pricer *p, const ek__op *op, ek_collective what)
     return narrow ? op->comm_bytes / ek_dtype_bytes(p->job->types.compute) : op->comm_bytes;
 }
 
+/* Sums of inputs' gradients: of what was gathered forward, or of what is whole on each rank. */
+static bool runs_beside_products(const ek__op *op)
+{
+    return op->group == EK__GROUP_TENSOR && (op->comm == EK__COMM_GATHER || op->comm == EK__COMM_REDUCE);
+}
+
 static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     static const ek_collective of[] = {[EK__COMM_GATHER] = EK_COLLECTIVE_ALL_GATHER,
@@ -373,9 +379,27 @@ static void hide_tensor(const pricer *p, ek__pass *pass)
     pass->hidden_tensor += hidden;
 }
 
-/* All-to-all behind other computing of the layer. */
+/* In the backward pass a product that is cut by columns gathers its input again and sums its input's gradient beside
+ * the products of the gradients. Of a layer's products about half are cut so. */
+static void hide_gradients(const pricer *p, double behind, ek__pass *pass)
+{
+    if (!p->job->run.overlap_tensor_gradients || p->job->run.overlap_tensor)
+        return;
+    double hidden = p->device->overlap_share * fmin(behind, pass->part[EK_STEP_MATRIX] / 2);
+    pass->part[EK_STEP_TENSOR] -= hidden;
+    pass->hidden_tensor += hidden;
+}
+
+/* All-to-all behind other computing of the layer, or behind the shared experts' products alone. */
 static void hide_expert(const pricer *p, ek__pass *pass)
 {
+    const ek_job_model *m = &p->job->model;
+    if (p->job->run.overlap_shared && !p->job->run.overlap_expert) {
+        double all = 2.0 * m->hidden + 2.0 * m->n_kv_heads * m->head_dim + 3.0 * m->shared_intermediate,
+               share = 3.0 * m->shared_intermediate / all;
+        pass->part[EK_STEP_EXPERT] -=
+            p->device->overlap_share * fmin(pass->part[EK_STEP_EXPERT], share * pass->part[EK_STEP_MATRIX]);
+    }
     if (!p->job->run.overlap_expert)
         return;
     double beside = pass->part[EK_STEP_MATRIX] + pass->part[EK_STEP_ATTENTION] + pass->part[EK_STEP_MEMORY] +
@@ -410,14 +434,6 @@ static void finish(const pricer *p, double factor, ek__pass *pass)
     ek__pass_add(pass, &one, copies_of(p->job));
 }
 
-static void count_parameters(ek__layer_cost *layer)
-{
-    for (int i = 0; i < layer->graph->n_parameters; i++) {
-        const ek__parameter *one = &layer->graph->parameter[i];
-        *(one->expert ? &layer->expert : &layer->dense) += (double)one->elements;
-    }
-}
-
 static ek_status lacks(const pricer *p, ek_error *err)
 {
     const ek__op *op = p->wants;
@@ -435,16 +451,21 @@ static ek_status lacks(const pricer *p, ek_error *err)
 static void price(pricer *p, ek__layer_cost *out)
 {
     ek__pass gradient = {.kernels = 0};
+    double behind = 0; /* seconds that may run beside products */
     for (int i = 0; i < p->graph->n_ops; i++) {
         const ek__op *op = &p->graph->op[i];
+        double before = gradient.part[EK_STEP_TENSOR];
         put_forward(p, op, &out->forward);
         put_gradient(p, op, &gradient);
         put_weight(p, op, &out->weight);
         if (op->always_recomputed && op->kind == EK__OP_COMM) /* gathered again for the gradient of a weight */
             put_forward(p, op, &gradient);
+        if (op->kind == EK__OP_COMM && runs_beside_products(op))
+            behind += gradient.part[EK_STEP_TENSOR] - before;
     }
     out->backward = gradient;
     ek__pass_add(&out->backward, &out->weight, 1);
+    hide_gradients(p, behind, &out->backward);
     finish(p, out->factor, &out->forward);
     finish(p, out->factor, &out->backward);
     finish(p, out->factor, &out->weight);
@@ -460,7 +481,6 @@ ek_status ek__layer_cost_of(const ek_job *job, const ek_device *device, ek__grap
     pricer p = {.job = job, .device = device, .graph = layer.graph, .kind = kind};
     layer.factor = ek__layer_factor(job, device, kind);
     price(&p, &layer);
-    count_parameters(&layer);
     if (p.missing) {
         ek_status status = lacks(&p, err);
         ek__layer_cost_clear(&layer);

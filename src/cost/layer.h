@@ -27,8 +27,7 @@ typedef struct ek__layer_cost {
         ek__recompute what;
         ek__pass pass;
     } again[EK__MAX_AGAIN];
-    double dense, expert; /* elements of parameters on the rank */
-    double factor;        /* of all that computes, by the device's measured layers; 1: none */
+    double factor; /* of all that computes, by the device's measured layers; 1: none */
 } ek__layer_cost;
 
 /* Price a layer's graph. O(operators). @param out  ek__layer_cost_clear() frees it. @return EK_OK; EK_ERR_INPUT where

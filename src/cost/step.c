@@ -44,10 +44,11 @@ typedef struct stepper {
     ek__step_layers *layers;
     ek_order *order;
     int n_stages, n_cells;
-    cell_cost *cell;        /* [n_cells] */
-    ek__data_layer *listed; /* layers of one stage at a time */
-    ek__data_times *data;   /* [n_stages] */
-    double *edge;           /* [n_stages] seconds */
+    cell_cost *cell;                           /* [n_cells] */
+    ek__data_layer kind[EK__N_GRAPH_KINDS][2]; /* parameters, also of a head on a stage that has the table */
+    ek__data_layer *listed;                    /* layers of one stage at a time */
+    ek__data_times *data;                      /* [n_stages] */
+    double *edge;                              /* [n_stages] seconds */
     double *scratch;
     ek_step out;
     ek_error *err;
@@ -122,6 +123,7 @@ static void add_to_cell(stepper *s, int cell, ek__graph_kind kind, ek__recompute
 
 typedef struct listing {
     int stage, n;
+    bool has_table;
 } listing;
 
 static bool holds(const stepper *s, int stage, int cell)
@@ -138,11 +140,21 @@ static void list_layer(stepper *s, int cell, ek__graph_kind kind, ek__recompute 
     if (!holds(s, l->stage, cell))
         return;
     passes_of(s, kind, what, &forward, &backward, &layer);
-    bool table = kind == EK__GRAPH_HEAD && s->job->model.tied && s->n_stages == 1;
-    s->listed[l->n++] = (ek__data_layer){.dense = table ? 0 : layer->dense,
-                                         .expert = layer->expert,
-                                         .forward = ek__pass_seconds(&forward),
-                                         .backward = ek__pass_seconds(&backward)};
+    l->has_table |= kind == EK__GRAPH_EMBEDDING;
+    ek__data_layer *to_list = &s->listed[l->n++];
+    *to_list = s->kind[kind][kind == EK__GRAPH_HEAD && l->has_table];
+    to_list->forward = ek__pass_seconds(&forward);
+    to_list->backward = ek__pass_seconds(&backward);
+}
+
+static void count_parameters(stepper *s)
+{
+    for (int kind = 0; kind < EK__N_GRAPH_KINDS; kind++)
+        for (int table = 0; table < 2; table++) {
+            const ek__graph *graph = ek__step_layer(s->layers, (ek__graph_kind)kind)->graph;
+            if (graph)
+                s->kind[kind][table] = ek__data_layer_of(s->job, graph, table);
+        }
 }
 
 static int accumulation(const ek_job *job)
@@ -152,6 +164,7 @@ static int accumulation(const ek_job *job)
 
 static ek_status price_data(stepper *s)
 {
+    count_parameters(s);
     for (int stage = 0; stage < s->n_stages; stage++) {
         listing l = {.stage = stage};
         each_layer(s, list_layer, &l);
@@ -202,14 +215,15 @@ static ek_status lay_out(stepper *s)
     return EK_OK;
 }
 
-/* Bytes between stages: a micro-batch's residual stream, each tensor rank its part with sequence parallelism. */
+/* Bytes between stages: a micro-batch's residual stream, each tensor rank its part with sequence parallelism or where
+ * parts are sent and gathered inside the node, which is far faster. */
 static double border_bytes(const ek_job *job)
 {
     const ek_job_parallel *p = &job->parallel;
     double pieces = p->n_pieces > 1 ? p->n_pieces : 1, copies = p->n_batch_interleave > 1 ? p->n_batch_interleave : 1;
     double tokens = (double)p->batch * p->seq_length / p->context / pieces;
     return copies * tokens * job->model.hidden * ek_dtype_bytes(job->types.compute) /
-           (p->sequence_parallel ? p->tensor : 1);
+           (p->sequence_parallel || job->run.p2p_scattered ? p->tensor : 1);
 }
 
 static void price_edges(stepper *s)

@@ -864,6 +864,27 @@ static void put_as_in_file(const ek_job *job, const char *settings, FILE *out)
     }
 }
 
+/* Does the file recompute whole experts (--moe-layer-recompute, or the module moe)? */
+static bool recomputes_experts(const ek_job *job)
+{
+    for (int i = 0; job && i < job->n_patterns; i++)
+        if (job->pattern[i].kind == EK_PATTERN_SELECT && strcmp(job->pattern[i].text, "mlp\\.experts") == 0)
+            return true;
+    return false;
+}
+
+/* Arguments of Megatron that must go where the plan recomputes less than the file, or otherwise: experts' own switch
+ * stands apart from the rest and does not go with whole layers. */
+static void put_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
+{
+    bool experts = recomputes_experts(p->job);
+    if (recomputes_any(&p->plan) && !recomputes_any(plan))
+        fprintf(out, "without --recompute-granularity, --recompute-method%s --recompute-num-layers%s\n",
+                experts ? "," : " and", experts ? " and --moe-layer-recompute" : "");
+    else if (experts && recomputes_any(plan))
+        fputs("without --moe-layer-recompute\n", out);
+}
+
 /* Settings of the plan, then those of the micro-batch. */
 static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish,
                                 ek_framework framework, FILE *out, ek_error *err)
@@ -876,8 +897,8 @@ static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, cons
                                   .n_micro_batches = wish->n_micro_batches / p->n_pieces,
                                   .n_pieces = p->n_pieces};
     ek_status status = emitter ? emitter->write(&emission, out, NULL, err) : EK_ERR_INPUT;
-    if (!status && framework == EK_MEGATRON && recomputes_any(&p->plan) && !recomputes_any(plan))
-        fputs("without --recompute-granularity, --recompute-method and --recompute-num-layers\n", out);
+    if (!status && framework == EK_MEGATRON)
+        put_left_out(p, plan, out);
     if (status || wish->batch == 0)
         return status;
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE)

@@ -151,6 +151,12 @@ int ek__job_intermediate(int hidden, double multiplier, int multiple)
     return (x + multiple - 1) / multiple * multiple;
 }
 
+void ek__job_settle_run(ek_job *job)
+{
+    if (job->run.overlap_p2p_interleaved)
+        job->run.overlap_p2p = job->plan.n_chunks > 1;
+}
+
 /* ---- reading ---- */
 
 static bool ends_with(const char *text, const char *end)
@@ -230,8 +236,33 @@ static ek_status read_source(const ek__job_source *source, const ek_job_override
     return ek__job_check(job, source->doc, source->err);
 }
 
-ek_status ek__job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
-                        const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err)
+ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_origin at, const char *taken,
+                             ek__doc **out)
+{
+    char path[1024];
+    ek_error why = {.message = "its path is too long"};
+    ek_status status = EK_ERR_INPUT;
+    *out = NULL;
+    if (!source->folder)
+        return EK_OK;
+    int n = snprintf(path, sizeof path, "%s%s", *name == '/' ? "" : source->folder, name);
+    if (n > 0 && (size_t)n < sizeof path)
+        status = ek__doc_read(path, out, &why);
+    if (status == EK_ERR_MEMORY)
+        return ek__no_memory(source->err);
+    if (status == EK_OK && ek__doc_root(*out)->kind == EK__MAP)
+        return EK_OK;
+    ek__doc_free(*out);
+    *out = NULL;
+    ek__warn(source->listener, at, "%.200s is not read: %s; %s", name,
+             status == EK_OK ? "it is no map of settings" : why.message, taken);
+    return EK_OK;
+}
+
+/* ek__job_parse() for a file that lies in `folder`. */
+static ek_status parse_in(const char *folder, const char *name, const char *text, size_t size,
+                          const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
+                          ek__job_step *step, ek_error *err)
 {
     const ek_job_overrides none = ek_job_overrides_none();
     ek__doc *doc = NULL;
@@ -239,7 +270,7 @@ ek_status ek__job_parse(const char *name, const char *text, size_t size, const e
     ek_job job = {.full_group = 1};
     if (ek__doc_parse_buffer_with_aliases(name, text, size, &doc, &parse_error) == EK_ERR_MEMORY)
         return ek__no_memory(err);
-    const ek__job_source source = {name, text, size, doc, listener, err};
+    const ek__job_source source = {name, text, size, doc, folder, listener, err};
     ek_status status = read_source(&source, overrides ? overrides : &none, &parse_error, &job, step);
     ek__doc_free(doc);
     if (status == EK_OK)
@@ -247,6 +278,23 @@ ek_status ek__job_parse(const char *name, const char *text, size_t size, const e
     else
         ek_job_clear(&job);
     return status;
+}
+
+ek_status ek__job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
+                        const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err)
+{
+    return parse_in(NULL, name, text, size, overrides, listener, out, step, err);
+}
+
+/* A path up to its last slash, in `out`; "./" where it has none. */
+static const char *folder_of(const char *path, char *out, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) + 1 : 0;
+    if (strcmp(path, "-") == 0 || n >= size)
+        return NULL;
+    snprintf(out, size, "%.*s", n ? (int)n : 2, n ? path : "./");
+    return out;
 }
 
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
@@ -260,7 +308,9 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
         status = ek__doc_read_text(path, &text, &size, err);
     if (status)
         return status;
-    status = ek__job_parse(ek__path_name(path), text, size, overrides, listener, out, &step, err);
+    char folder[1024];
+    status = parse_in(folder_of(path, folder, sizeof folder), ek__path_name(path), text, size, overrides, listener, out,
+                      &step, err);
     free(text);
     return status;
 }

@@ -229,6 +229,19 @@ static ek_status read_experts(reader *r)
 
 /* ---- the run ---- */
 
+/* What PyTorch's DistributedDataParallel does without being told: gradients are reduced behind the backward pass in
+ * buckets of 25 MiB (bucket_cap_mb). */
+static void read_overlaps(ek_job *job)
+{
+    job->run = (ek_job_run){.overlap_gradients = true,
+                            .bucket_bytes = 25 * 1048576.,
+                            .reduce_bytes = job->states.gradient,
+                            .overlap_tensor_gradients = true,
+                            .overlap_p2p_interleaved = true,
+                            .launch = EK_LAUNCH_EAGER,
+                            .fused_optimizer = true};
+}
+
 static ek_status read_run(reader *r)
 {
     ek_job_model *m = &r->job->model;
@@ -256,6 +269,7 @@ static ek_status read_run(reader *r)
     m->vocab = ek__megatron_padded(r->vocab, 128, p->tensor);
     ek__megatron_derive(r->job);
     ek__megatron_states(&types, r->job);
+    read_overlaps(r->job);
     return ek__job_spread(r->job, 1, r->in.err);
 }
 

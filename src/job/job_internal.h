@@ -13,9 +13,17 @@ typedef struct ek__job_source {
     const char *text; /* `size` bytes, NUL behind them */
     size_t size;
     const ek__doc *doc; /* NULL when the text is no YAML or JSON */
+    const char
+        *folder; /* that other files of the job lie in, with a slash; NULL: none may be read (a text in memory) */
     const ek_listener *listener;
     ek_error *err;
 } ek__job_source;
+
+/* Another file that the job's names, from the job's folder unless it begins with a slash. *out is NULL, and the
+ * listener told what is taken instead (`taken`, "its switches are taken as off"), where it cannot be read or is no map.
+ * ek__doc_free() it. @return EK_OK or EK_ERR_MEMORY */
+ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_origin at, const char *taken,
+                             ek__doc **out);
 
 typedef struct ek__job_format {
     const char *name; /* for messages: "a training YAML of MindFormers" */
@@ -58,6 +66,8 @@ void ek__job_override_sizes(const ek_job_overrides *overrides, ek_job *job);
 /* What is left of the overrides, after a reader: spread the layers where plan and degrees disagree, schedule,
  * recomputation, limit, rules. */
 ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job);
+/* What of job->run depends on the plan's chunks. */
+void ek__job_settle_run(ek_job *job);
 /* Are the overrides within the limits? */
 ek_status ek__job_check_overrides(const ek_job_overrides *overrides, ek_error *err);
 /* ek_job_check() that points at the setting's place in `doc`, which may be NULL. */

@@ -8,6 +8,7 @@
 
 #include "job/megatron.h"
 #include "job/megatron_arguments.h"
+#include "job/megatron_run.h"
 
 typedef struct reader {
     ek__arguments a;
@@ -39,10 +40,9 @@ static bool given(const reader *r, const char *name)
     return ek__argument_given(&r->a, name);
 }
 
-/* Warn of an argument that does nothing. */
 static void warn_idle(const reader *r, const char *name, const char *text)
 {
-    ek__warn_of(r->a.source->listener, "setting-without-effect", ek__argument_at(&r->a, name), "%s", text);
+    ek__argument_warn_idle(&r->a, name, text);
 }
 
 /* On Ascend devices flash attention keeps a maximum and a sum of eight columns per head and token, and under MindSpore
@@ -719,7 +719,7 @@ static ek_status finish(reader *r)
             "a chunk runs %d micro-batches in a row, which is not modelled; they are simulated in rounds of %d, one "
             "for each stage",
             p->chunk_group, p->pipeline);
-    return EK_OK;
+    return ek__megatron_read_run(&r->a, r->job);
 }
 
 static bool recognises(const ek__job_source *source)

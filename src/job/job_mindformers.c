@@ -430,7 +430,9 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
         job->rules.token_order_copy = false;
     ek__mf_warn_near_keys(&in, &file);
     status = read_run(&in, &file, &facts, overrides, job);
-    return status ? status : read_expert_tensor(&in, &file, job);
+    if (status == EK_OK)
+        status = read_expert_tensor(&in, &file, job);
+    return status ? status : ek__mf_read_run(source, &file, job);
 }
 
 const ek__job_format ek__job_mindformers = {"a training YAML of MindFormers", recognises, read};

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "job/megatron.h"
+#include "job/megatron_run.h"
 
 enum { MAX_SECTIONS = 24 };
 
@@ -478,6 +479,44 @@ static ek_status read_recompute(reader *r)
                                true, at, r->in.err);
 }
 
+/* ---- how a step runs ---- */
+
+/* Kernels come one by one from Python (PyNative mode); a graph's do where the file says context.mode 0. */
+static ek_status read_launch(const reader *r, ek_launch *out)
+{
+    const ek__node *context = ek__get(ek__doc_root(r->in.doc), "context");
+    const ek__node *mode = context && context->kind == EK__MAP ? ek__get(context, "mode") : NULL;
+    int value = 1;
+    ek_status status = mode ? ek__int(&r->in, mode, 0, 1, "0 is graph mode, 1 PyNative mode", &value) : EK_OK;
+    *out = value == 0 ? EK_LAUNCH_GRAPH : EK_LAUNCH_EAGER;
+    return status;
+}
+
+static ek_status read_run(reader *r)
+{
+    ek_job_run *run = &r->job->run;
+    ek__megatron_run_defaults(r->job);
+    const ek__node *size = find(r, "bucket_size");
+    const struct {
+        const char *key, *other;
+        bool *out;
+    } switches[] = {{"overlap_grad_reduce", NULL, &run->overlap_gradients},
+                    {"overlap_param_gather", NULL, &run->overlap_weights},
+                    {"overlap_p2p_comm", "overlap_p2p_communication", &run->overlap_p2p_interleaved},
+                    {"moe_shared_expert_overlap", NULL, &run->overlap_shared}};
+    double elements = ek__megatron_bucket(r->job);
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof switches / sizeof *switches && status == EK_OK; i++)
+        status = read_switch(r, switches[i].key, switches[i].other, switches[i].out);
+    if (status == EK_OK && size && !ek__node_is_null(size))
+        status = ek__number(&r->in, size, 1, 1e12, "it is a number of parameters", &elements);
+    run->overlap_weights = run->overlap_weights && run->overlap_gradients && r->job->states.shard_optimizer;
+    if (run->overlap_gradients)
+        run->bucket_bytes = elements * run->reduce_bytes;
+    ek__job_settle_run(r->job);
+    return status ? status : read_launch(r, &run->launch);
+}
+
 /* ---- all of it ---- */
 
 /* A size that the data-parallel ranks are no multiple of does nothing there (set_zero_shard_size). */
@@ -532,7 +571,7 @@ static ek_status finish(reader *r)
         r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, r->divisible > 1 ? p->tensor : 1);
     ek__megatron_derive(r->job);
     settle_shard_size(r);
-    return EK_OK;
+    return read_run(r);
 }
 
 static void add_section(reader *r, const ek__node *node)

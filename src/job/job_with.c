@@ -102,6 +102,7 @@ static ek_status fill(const ek_job *job, const ek_job_change *change, ek_job *ou
     if (!status)
         ek__job_sum_patterns(out);
     out->parallel.pipeline = plan->n_stages;
+    ek__job_settle_run(out);
     if (change->schedule)
         out->schedule = change->schedule;
     if (change->n_micro_batches > 0)

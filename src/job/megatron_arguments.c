@@ -113,6 +113,34 @@ static const struct {
     {"num-layer-list", ONE, NULL},
     {"account-for-embedding-in-pipeline-split", NONE, NULL},
     {"account-for-loss-in-pipeline-split", NONE, NULL},
+    {"overlap-grad-reduce", NONE, NULL},
+    {"overlap-param-gather", NONE, NULL},
+    {"ddp-bucket-size", ONE, NULL},
+    {"overlap-p2p-communication", NONE, NULL},
+    {"no-overlap-p2p-communication", NONE, NULL},
+    {"no-scatter-gather-tensors-in-pipeline", NONE, NULL},
+    {"tp-comm-overlap", NONE, NULL},
+    {"disable-tp-comm-overlap-ag", NONE, NULL},
+    {"disable-tp-comm-overlap-rs", NONE, NULL},
+    {"no-async-tensor-model-parallel-allreduce", NONE, NULL},
+    {"use-ascend-mc2", NONE, NULL},
+    {"use-mc2", NONE, "use-ascend-mc2"},
+    {"use-ascend-coc", NONE, NULL},
+    {"moe-shared-expert-overlap", NONE, NULL},
+    {"overlap-moe-expert-parallel-comm", NONE, NULL},
+    {"moe-fb-overlap", NONE, NULL},
+    {"moe-alltoall-overlap-comm", NONE, NULL},
+    {"moe-allgather-overlap-comm", NONE, NULL},
+    {"fp8-format", ONE, NULL},
+    {"fp8", ONE, "fp8-format"},
+    {"fp8-hybrid", NONE, NULL},
+    {"fp8-e4m3", NONE, NULL},
+    {"fp8-recipe", ONE, NULL},
+    {"fp8-param-gather", NONE, NULL},
+    {"enable-cuda-graph", NONE, NULL},
+    {"external-cuda-graph", NONE, NULL},
+    {"cuda-graph-impl", ONE, NULL},
+    {"optimizer-cpu-offload", NONE, NULL},
     {"nproc_per_node", ONE, NULL},
     {"nproc-per-node", ONE, "nproc_per_node"},
     {"local_worker_num", ONE, "nproc_per_node"},
@@ -127,15 +155,25 @@ static const struct {
     const char *name, *effect;
 } not_modelled[] = {
     {"cpu-offloading", "activations are predicted as if they stayed on the device"},
-    {"optimizer-cpu-offload", "states of the optimizer are predicted as if they stayed on the device"},
     {"swap-optimizer", "states of the optimizer are predicted as if they stayed on the device"},
     {"swap-attention", "activations are predicted as if they stayed on the device"},
     {"use-torch-fsdp2", "weights are predicted as if every data-parallel rank held them"},
     {"use-megatron-fsdp", "weights are predicted as if every data-parallel rank held them"},
     {"use-custom-fsdp", "weights are predicted as if every data-parallel rank held them"},
     {"reuse-fp32-param", "16-bit and 32-bit weights are predicted as if both were held"},
-    {"fp8-format", "everything is predicted as if it were 16-bit"},
-    {"fp8", "everything is predicted as if it were 16-bit"},
+    {"no-fp8-wgrad", "gradients of weights are taken to be computed in 8 bits like the rest"},
+    {"first-last-layers-bf16", "all layers are taken to compute in 8 bits"},
+    {"delay-wgrad-compute", "gradients of weights are timed where they are without it"},
+    {"defer-embedding-wgrad-compute", "the head's gradient is timed where it is without it"},
+    {"overlap-param-gather-with-optimizer-step", "weights are timed as gathered behind the optimizer"},
+    {"overlap-p2p-communication-warmup-flush", "transfers of the first and last micro-batches are timed without it"},
+    {"ddp-num-buckets", "gradients are timed in buckets of the usual size"},
+    {"use-nccl-ub", "collectives are timed without it"},
+    {"use-sharp", "collectives are timed as sums of the ranks, not of the switches"},
+    {"no-rope-fusion", "the rotary embedding is timed as one operator"},
+    {"no-masked-softmax-fusion", "the softmax is timed as one operator"},
+    {"no-bias-dropout-fusion", "bias and dropout are timed as one operator"},
+    {"no-bias-gelu-fusion", "bias and activation are timed as one operator"},
     {"fp4-format", "everything is predicted as if it were 16-bit"},
     {"distribute-saved-activations", "kept inputs are predicted whole"},
     {"recompute-norm", "norms' outputs are predicted as kept"},
@@ -324,6 +362,11 @@ ek_status ek__argument_missing(const ek__arguments *a, const char *name, const c
 {
     return ek__fail(a->source->err, EK_ERR_INPUT, ((ek_origin){a->source->path, 0, 0}), "--%s is missing; give %s",
                     name, what);
+}
+
+void ek__argument_warn_idle(const ek__arguments *a, const char *name, const char *text)
+{
+    ek__warn_of(a->source->listener, "setting-without-effect", ek__argument_at(a, name), "%s", text);
 }
 
 /* The first value as text, which has to be known. */

@@ -5,7 +5,7 @@
 #include "job/arguments.h"
 #include "job/job_internal.h"
 
-enum { EK__MAX_ARGUMENTS = 128 };
+enum { EK__MAX_ARGUMENTS = 192 };
 
 /* What a script gives for one of them. */
 typedef struct ek__argument {
@@ -41,6 +41,8 @@ ek_status ek__argument_number(const ek__arguments *a, const char *name, double m
 ek_status ek__argument_text(const ek__arguments *a, const char *name, const char **out);
 /* One of `words`, NULL at the end: its index. */
 ek_status ek__argument_word(const ek__arguments *a, const char *name, const char *const *words, int *out);
+/* Warn of an argument that is given and does nothing. */
+void ek__argument_warn_idle(const ek__arguments *a, const char *name, const char *text);
 /* EK_ERR_INPUT that it is missing; `what` says what it is. */
 ek_status ek__argument_missing(const ek__arguments *a, const char *name, const char *what);
 

@@ -34,6 +34,8 @@ ek_status ek__mf_read_model(const ek__in *in, const ek__mf_sections *file, const
                             ek__mf_facts *facts, ek_job *job);
 /* Plan, patterns, schedule and m, for the stages and chunks of the file. The model is read. */
 ek_status ek__mf_read_plan(const ek__in *in, const ek__mf_sections *file, ek_job *job);
+/* How a step runs: job->run. The states and the plan are read. */
+ek_status ek__mf_read_run(const ek__job_source *source, const ek__mf_sections *file, ek_job *job);
 /* Warn of keys of the file that the framework ignores although they look like known ones that memory depends on. */
 void ek__mf_warn_near_keys(const ek__in *in, const ek__mf_sections *file);
 

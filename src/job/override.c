@@ -213,6 +213,7 @@ ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides 
     if (status)
         return status;
     choose_schedule(overrides, file_chunks, job);
+    ek__job_settle_run(job);
     if (overrides->recompute >= 0)
         override_recompute((ek_recompute)overrides->recompute, job);
     if (overrides->limit_mb > 0)

@@ -18,6 +18,8 @@ void ek__mix_text(const ek_chunk_mix *mix, char *text, size_t size);
 
 /** Ranks of the whole job. */
 int64_t ek__job_devices(const ek_job *job);
+/** What the job is, for people, three lines: the model, its degrees, its micro-batches (job_text.c). */
+void ek__print_job(const ek_job *job, FILE *out);
 
 /** Layers of the chunk that the stage's peak is in, and where its first one is in the model. */
 typedef struct ek__place {

@@ -86,42 +86,6 @@ static void verdict(const page *p)
         fputs("--measures shows what would help\n", p->out);
 }
 
-static void print_degrees(const page *p)
-{
-    const ek_job_parallel *d = &p->r->job->parallel;
-    int64_t devices = ek__job_devices(p->r->job);
-    fprintf(p->out, "%" PRId64 " device%s: data %d, tensor %d%s, pipeline %d", devices, devices == 1 ? "" : "s",
-            d->data, d->tensor, d->sequence_parallel ? " with sequence parallel" : "", d->pipeline);
-    if (p->r->job->plan.n_chunks > 1)
-        fprintf(p->out, " x %d chunks", p->r->job->plan.n_chunks);
-    if (d->context > 1)
-        fprintf(p->out, ", context %d", d->context);
-    if (d->expert > 1)
-        fprintf(p->out, ", expert %d", d->expert);
-    fputc('\n', p->out);
-}
-
-static void print_job(const page *p)
-{
-    const ek_job *job = p->r->job;
-    const ek_job_model *m = &job->model;
-    ek__print_name(job->name[0] ? job->name : "model", p->out);
-    fprintf(p->out, " (%s): %d layers", ek_framework_name[job->framework], m->n_layers);
-    if (m->n_prediction_layers > 0)
-        fprintf(p->out, " and %d of multi-token prediction", m->n_prediction_layers);
-    fprintf(p->out, ", hidden %d, %d heads", m->hidden, m->n_heads);
-    if (m->n_kv_heads != m->n_heads)
-        fprintf(p->out, " (%d of keys and values)", m->n_kv_heads);
-    fprintf(p->out, ", vocabulary %d, %s", m->vocab, ek_dtype_name[job->types.compute]);
-    if (m->n_experts > 0)
-        fprintf(p->out, ", %d experts", m->n_experts);
-    fputc('\n', p->out);
-    print_degrees(p);
-    fprintf(p->out, "%d micro-batch%s of %d x %d tokens, schedule %s\n", job->parallel.n_micro_batches,
-            job->parallel.n_micro_batches == 1 ? "" : "es", job->parallel.batch, job->parallel.seq_length,
-            job->schedule->name);
-}
-
 /* ---- a row a stage ---- */
 
 static const char *const part_title[EK_N_MEMORY_PARTS] = {"params", "grads", "optim.", "activ.", "transient", "other"};
@@ -591,7 +555,7 @@ ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_err
     verdict(&p);
     if (report->verdict_only)
         return ek__finish(out, err);
-    print_job(&p);
+    ek__print_job(p.r->job, p.out);
     measure_columns(&p);
     print_table(&p);
     print_reading(&p);

@@ -28,7 +28,7 @@ static const char *stage_name(int stage, char text[32])
 
 /* ---- facts ---- */
 
-static void put_job(const ek_job *job, ek__stream *s)
+void ek__view_job(const ek_job *job, ek__stream *s)
 {
     const ek_job_parallel *d = &job->parallel;
     char text[256];
@@ -65,7 +65,7 @@ static void facts(const ek_view_run *run, ek__stream *s)
         ek__view_fact(s, "room below the limit", mb(m->margin), EK__UNIT_MB | EK__MORE, NULL, EK__DERIVED);
     }
     if (!run->trace && !run->diagnosis) /* whose own facts are more to the point */
-        put_job(run->memory->job, s);
+        ek__view_job(run->memory->job, s);
 }
 
 static void notes(const ek_view_run *run, ek__stream *s)

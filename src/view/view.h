@@ -110,6 +110,9 @@ typedef struct ek__view_column {
 void ek__view_fact(ek__stream *s, const char *label, double value, ek__view_unit unit, const char *text,
                    const char *basis);
 
+/** Facts of a job: the model, its degrees, its schedule (run_memory.c). */
+void ek__view_job(const ek_job *job, ek__stream *s);
+
 /** A section is a tab, written to a stream as its pieces come. Pieces of one kind stand together: all notes, all bars,
  * and so on in any order of the kinds; the lists are opened and closed as the kind changes. */
 typedef struct ek__section {
@@ -162,6 +165,7 @@ void ek__finding_end(ek__section *x);
 #define EK__VIEW_PART_LIST(X)                                                                                          \
     X(plan)      /* a plan and its simulation: timeline, breakdown, layers, memory */                                  \
     X(sweep)     /* best plans over a swept value */                                                                   \
+    X(estimate)  /* the step of a job, from the job alone */                                                           \
     X(memory)    /* a prediction of memory */                                                                          \
     X(trace)     /* figures of a trace: breakdown, layers, operators, communication, memory */                         \
     X(index)     /* events of a trace: the timeline */                                                                 \

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/pool.h"
+#include "diagnose/pipeline.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/diagnose.h"
 #include "near.h"
@@ -391,8 +393,8 @@ static void redistribution_the_trace_does_not_name_takes_its_bytes_over_the_rate
         run.n_transports = cases[i].n_transports;
         const ek_run_input input = {
             .trace = &run, .ir = reports, .n_ir = 1, .device = cases[i].device ? device() : NULL};
-        double gbs =
-            cases[i].gbps_of >= 0 ? link[cases[i].gbps_of].mean_gbps : device()->tier[0].share[0] * device()->tier[0].gbs;
+        double gbs = cases[i].gbps_of >= 0 ? link[cases[i].gbps_of].mean_gbps
+                                           : device()->tier[0].share[0] * device()->tier[0].gbs;
         ek_diagnosis d = diagnose(&input);
         const ek_bottleneck *b = find(&d, "redistribution");
         assert_near(1e9 * b->gain_seconds, fmin(3 * bytes / gbs, 5000), 1e-3);
@@ -511,6 +513,60 @@ static void what_is_missing_is_told_once_in_the_words_of_the_framework(void **st
     }
 }
 
+/* What a plan without recomputation asks of Megatron's arguments: also the switch of whole experts goes, where the file
+ * has it. */
+static void arguments_that_recompute_are_left_out_with_that_of_experts(void **state)
+{
+    (void)state;
+    static const char model[] =
+        "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 "
+        "--global-batch-size 8 --vocab-size 32000 --data-parallel-size 1 --pipeline-model-parallel-size 2 --bf16 "
+        "--num-experts 8 ";
+    static const struct {
+        const char *more;
+        int full; /* layers of the new plan that are recomputed whole */
+        const char *has, *not ;
+    } cases[] = {
+        {"--moe-layer-recompute", 0,
+         "without --recompute-granularity, --recompute-method, --recompute-num-layers and --moe-layer-recompute", NULL},
+        {"--moe-layer-recompute", 4, "without --moe-layer-recompute", "without --recompute-granularity"},
+        {"--recompute-activations", 0, "without --recompute-granularity, --recompute-method and --recompute-num-layers",
+         "--moe-layer-recompute"},
+        {"", 4, "--recompute-granularity full", "without"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        fprintf(f, "%s%s\n", model, cases[i].more);
+        assert_int_equal(fclose(f), 0);
+        ek_job job;
+        ek_error err = {0};
+        assert_int_equal(ek_job_read(path, NULL, NULL, &job, &err), EK_OK);
+        ek_plan plan;
+        assert_int_equal(ek_plan_copy(&job.plan, &plan, &err), EK_OK);
+        for (int c = 0; c < plan.n_stages; c++) {
+            plan.full[c] = cases[i].full;
+            plan.select[c] = plan.comm[c] = 0;
+        }
+        const ek__pipeline p = {.there = true,
+                                .memory_known = true,
+                                .job = &job,
+                                .plan = job.plan,
+                                .layers = {.n_layers = 8},
+                                .schedule = job.schedule,
+                                .n_micro_batches = 8,
+                                .n_pieces = 1};
+        const ek__wish wish = {.schedule = job.schedule, .n_micro_batches = 8, .n_chunks = 1};
+        ek__pool *pool = ek__pool_new();
+        const char *text = ek__pipeline_settings(&p, &plan, &wish, EK_MEGATRON, pool);
+        if (!text || !strstr(text, cases[i].has) || (cases[i].not &&strstr(text, cases[i].not )))
+            fail_msg("%zu: %s", i, text ? text : "nothing");
+        ek__pool_free(pool);
+        ek_plan_clear(&plan);
+        ek_job_clear(&job);
+    }
+}
+
 static void an_interrupt_ends_the_search_and_is_told(void **state)
 {
     (void)state;
@@ -543,6 +599,7 @@ int main(void)
         cmocka_unit_test(slow_steps_cost_what_they_take_beyond_the_median),
         cmocka_unit_test(one_step_of_a_log_is_called_one),
         cmocka_unit_test(what_is_missing_is_told_once_in_the_words_of_the_framework),
+        cmocka_unit_test(arguments_that_recompute_are_left_out_with_that_of_experts),
         cmocka_unit_test(an_interrupt_ends_the_search_and_is_told),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -1,0 +1,320 @@
+/* `evenkeel estimate`: how long a step of a training job takes on a device, and whether it fits, from its file alone.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "job_options.h"
+#include "memory.h"
+#include "model.h"
+#include "options.h"
+#include "page.h"
+#include "progress.h"
+#include "run_files.h"
+#include "warnings.h"
+
+static const cli_option options[] = {
+    {"device", "NAME|FILE", "device to run on, with its links; a file describes one of your own", "the machine"},
+    {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL},
+    CLI_JOB_OPTIONS,
+    {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
+    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL},
+    {"against", "LOG|TRACE", "measured run beside the prediction: a training log, or a profiler trace's file or folder",
+     "output"},
+    {"tokens", "N", "days that training on so many tokens takes, as 1T or 300B", NULL},
+    {"format", "text|json|csv", "for people, docs/estimate-json.md, or a row for every stage and part", NULL},
+    {"svg", "FILE", "picture: how every stage spends the step", NULL},
+    {"html", "FILE", "page for a browser: the step and the memory; - for standard output, instead of the report", NULL},
+    {"q|quiet", NULL, "one line, and no warnings", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel estimate [OPTIONS] --device NAME|FILE JOB",
+    .summary =
+        "Says how long a step of a training job takes on a device, part by part, with tokens/s, MFU and HFU, whether\n"
+        "its memory fits, how large an error to expect and what to measure to make it smaller. JOB is any file that\n"
+        "`evenkeel memory` reads; - is standard input. Options take one dash or two.\n\n"
+        "Exit status: 0 it fits (or no limit is known), 1 it does not, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel estimate train.yaml --device 910B\n"
+                "  evenkeel estimate train.yaml --cluster ours.yaml --against worker_0.log\n"
+                "  evenkeel estimate config.json --device H100 --dp 8 --tp 2 -mb 16 --format json\n"
+                "  evenkeel estimate pretrain.sh --device A100-80 --tokens 1T --html estimate.html --svg estimate.svg\n"
+                "  evenkeel metrics --devices-list\n",
+    .operand = "JOB",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *source, *device, *cluster, *against, *format, *svg, *html;
+    cli_job_options job;
+    double tokens;
+    bool quiet;
+} command;
+
+typedef struct found {
+    cli_spool spool;
+    cli_warnings warnings;
+    ek_job job;
+    ek_device device;
+    bool owns_device; /* read from a file: its tables are ours */
+    ek_estimate estimate;
+    ek_memory_course course;
+    ek_train_log log;
+    ek_trace_run trace;
+    ek_against against;
+} found;
+
+static void clear_found(found *f)
+{
+    ek_memory_course_clear(&f->course);
+    ek_estimate_clear(&f->estimate);
+    ek_train_log_clear(&f->log);
+    ek_trace_run_clear(&f->trace);
+    if (f->owns_device)
+        ek_device_clear(&f->device);
+    ek_job_clear(&f->job);
+    cli_spool_remove(&f->spool);
+    free(f->warnings.at);
+}
+
+/* ---- options ---- */
+
+static bool take_format(command *c, const cli_option *option, const char *text)
+{
+    static const char *const formats[] = {"text", "json", "csv"};
+    int i = cli_word(option, text, formats, 3);
+    c->format = i >= 0 ? formats[i] : c->format;
+    return i >= 0;
+}
+
+static bool take_text(command *c, const cli_option *option, const char *text)
+{
+    const struct {
+        const char *name;
+        const char **place;
+    } texts[] = {{"device", &c->device},
+                 {"cluster", &c->cluster},
+                 {"against", &c->against},
+                 {"svg", &c->svg},
+                 {"html", &c->html}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (cli_is(option, texts[i].name))
+            *texts[i].place = text;
+    if (cli_is(option, "literal"))
+        c->job.overrides.literal = true;
+    if (cli_is(option, "q"))
+        c->quiet = true;
+    return true;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    if (cli_is_job_option(option))
+        return cli_take_job_option(&c->job, option, text);
+    if (cli_is(option, "mem"))
+        return cli_memory_mb("--mem", text, &c->job.overrides.limit_mb);
+    if (cli_is(option, "rule"))
+        return cli_take_rule(&c->job, text);
+    if (cli_is(option, "tokens"))
+        return cli_amount(option, text, &c->tokens);
+    if (cli_is(option, "format"))
+        return take_format(c, option, text);
+    return take_text(c, option, text);
+}
+
+static bool on_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+static bool check_options(const command *c)
+{
+    if (!c->source)
+        cli_error(NULL, "no job: give a training file, for example `evenkeel estimate train.yaml --device A100-80`");
+    else if (!c->device && !c->cluster)
+        cli_error(NULL, "no device: a step is as fast as what it runs on; give --device NAME (`evenkeel metrics "
+                        "--devices-list` names them) or --cluster FILE");
+    else if (c->device && c->cluster)
+        cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
+    else if (on_stdout(c->svg) && on_stdout(c->html))
+        cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
+    else if (on_stdout(c->source) && on_stdout(c->against))
+        cli_error(NULL, "standard input (-) can be read once; save the job or the log to a file");
+    else
+        return true;
+    return false;
+}
+
+/* ---- input ---- */
+
+static bool said(found *f, ek_status status, ek_error *err)
+{
+    if (status == EK_OK)
+        return true;
+    cli_spool_rename(&f->spool, err);
+    cli_error(err, "%s", err->message);
+    return false;
+}
+
+static bool read_job(const command *c, found *f)
+{
+    ek_error err;
+    const ek_listener listener = {cli_take_warning, &f->warnings};
+    if (on_stdout(c->source) && !cli_spool_stdin(&f->spool))
+        return false;
+    const char *path = f->spool.path[0] ? f->spool.path : c->source;
+    if (!said(f, ek_job_read(path, &c->job.overrides, &listener, &f->job, &err), &err))
+        return false;
+    ek_memory_lint(&f->job, &listener);
+    return true;
+}
+
+static bool find_device(const command *c, found *f)
+{
+    ek_error err;
+    const ek_listener listener = {cli_take_warning, &f->warnings};
+    ek_status status = c->cluster ? ek_device_read(c->cluster, &listener, &f->device, &err)
+                                  : cli_find_device(c->device, &listener, &f->device, &err);
+    f->owns_device = status == EK_OK && (c->cluster || !ek_device_find(c->device));
+    return said(f, status, &err);
+}
+
+/* ---- the measured run ---- */
+
+static bool compare_log(const command *c, found *f)
+{
+    ek_error err;
+    const ek_listener *listener = c->quiet ? NULL : &cli_listener;
+    return said(f, ek_train_log_read(c->against, listener, &f->log, &err), &err) &&
+           said(f, ek_estimate_against_log(&f->estimate, &f->log, &f->against, &err), &err);
+}
+
+static bool compare_trace(const command *c, found *f)
+{
+    ek_error err;
+    ek_trace_options how = {0};
+    cli_progress progress;
+    cli_progress_begin_trace(&progress, &how);
+    ek_status status = ek_trace_run_read(&c->against, 1, &how, c->quiet ? NULL : &progress.listener, &f->trace, &err);
+    cli_progress_end(&progress);
+    return said(f, status, &err) &&
+           said(f, ek_estimate_against_trace(&f->estimate, &f->trace, &f->against, &err), &err);
+}
+
+/* A folder is of traces; a file is what is in it. */
+static bool compare(const command *c, found *f)
+{
+    struct stat info;
+    if (!c->against)
+        return true;
+    if (!on_stdout(c->against) && stat(c->against, &info) != 0) {
+        cli_error(NULL, "'%s' is not there; --against takes a training log, or a profiler trace's file or folder",
+                  c->against);
+        return false;
+    }
+    bool folder = !on_stdout(c->against) && S_ISDIR(info.st_mode);
+    if (folder || (!on_stdout(c->against) && cli_run_kind_of(c->against) == CLI_RUN_TRACE))
+        return compare_trace(c, f);
+    return compare_log(c, f);
+}
+
+/* ---- output ---- */
+
+static ek_status write_svg(const void *user, FILE *out, ek_error *err)
+{
+    return ek_estimate_write_svg(user, out, err);
+}
+
+/* The memory has a tab of its own, as a page of `evenkeel memory`. */
+static bool write_page(const command *c, found *f, const ek_estimate_report *report)
+{
+    ek_error err;
+    char title[EK_NAME_SIZE + 64];
+    const char *name = f->job.name[0] ? f->job.name : "model";
+    if (!said(f, ek_memory_course_of(&f->job, &f->course, &err), &err))
+        return false;
+    const ek_memory_report memory = {.job = &f->job,
+                                     .memory = &f->estimate.memory,
+                                     .n_warnings = f->warnings.n,
+                                     .warning = f->warnings.at,
+                                     .course = &f->course,
+                                     .stage = -1};
+    snprintf(title, sizeof title, "Estimated step of %s", name);
+    const ek_view_run run = {.name = name, .estimate = report, .memory = &memory};
+    return cli_write_page(c->html, title, &run, 1);
+}
+
+static bool print(const command *c, const ek_estimate_report *report)
+{
+    ek_error err;
+    ek_status status;
+    if (on_stdout(c->svg) || on_stdout(c->html)) /* no room for a report */
+        return true;
+    if (strcmp(c->format, "json") == 0)
+        status = ek_estimate_write_json(report, stdout, &err);
+    else if (strcmp(c->format, "csv") == 0)
+        status = ek_estimate_write_csv(report, stdout, &err);
+    else
+        status = ek_estimate_write_text(report, stdout, &err);
+    return cli_printed(status, &err);
+}
+
+static bool answer(const command *c, found *f)
+{
+    const ek_estimate_report report = {.estimate = &f->estimate,
+                                       .against = c->against ? &f->against : NULL,
+                                       .against_source = c->against,
+                                       .n_warnings = f->warnings.n,
+                                       .warning = f->warnings.at,
+                                       .verdict_only = c->quiet,
+                                       .color = cli_color(STDOUT_FILENO)};
+    return (!c->svg || cli_write_output(c->svg, write_svg, &report)) && (!c->html || write_page(c, f, &report)) &&
+           print(c, &report);
+}
+
+static int run_found(const command *c, found *f)
+{
+    ek_error err;
+    if (!read_job(c, f) || !find_device(c, f) ||
+        !said(f, ek_estimate_of(&f->job, &f->device, c->tokens, &f->estimate, &err), &err) || !compare(c, f) ||
+        !answer(c, f))
+        return EXIT_WRONG;
+    return f->estimate.memory.fits ? EXIT_DONE : EXIT_NO;
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {.format = "text"};
+    const char *operand[1] = {NULL};
+    cli_job_options_init(&c.job);
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    c.source = operand[0];
+    if (!check_options(&c))
+        return EXIT_WRONG;
+    found *f = calloc(1, sizeof *f);
+    if (!f) {
+        cli_error(NULL, "out of memory");
+        return EXIT_WRONG;
+    }
+    f->warnings = (cli_warnings){.spool = &f->spool, .quiet = c.quiet};
+    int code = run_found(&c, f);
+    clear_found(f);
+    free(f);
+    return code;
+}
+
+const ek_cmd cmd_estimate = {"estimate", "say how long a step of a job takes on a device, and whether it fits", run};

@@ -1,0 +1,19 @@
+/* cli/warnings.h - warnings of readers: said at once, and kept for reports. */
+#ifndef EK_CLI_WARNINGS_H
+#define EK_CLI_WARNINGS_H
+
+#include "evenkeel/evenkeel.h"
+
+#include "memory.h"
+
+typedef struct cli_warnings {
+    const cli_spool *spool; /**< standard input's copy, which people know by another name; NULL: none */
+    ek_error *at;           /**< [n], freed by the owner */
+    int n, room;
+    bool quiet; /**< kept and not said */
+} cli_warnings;
+
+/** For ek_listener.warn, whose user is a cli_warnings. */
+void cli_take_warning(void *user, const ek_error *warning);
+
+#endif

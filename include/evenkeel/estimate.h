@@ -1,0 +1,111 @@
+/* evenkeel/estimate.h - how fast a job runs on a device and whether it fits: the step with its parts, the memory, how
+ * far the figures can be trusted, what to measure to trust them more, and how a measured run compares. */
+#ifndef EVENKEEL_ESTIMATE_H
+#define EVENKEEL_ESTIMATE_H
+
+#include "evenkeel/cost.h"
+#include "evenkeel/memory.h"
+#include "evenkeel/metrics.h"
+#include "evenkeel/trace.h"
+#include "evenkeel/train_log.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** How near the job is to what was measured on the device. */
+typedef enum ek_near {
+    EK_NEAR_UNKNOWN, /**< nothing of the device was measured */
+    EK_NEAR_MET,     /**< this shape was measured, within 5 % */
+    EK_NEAR_CLOSE,   /**< one within a factor of 1.5 was */
+    EK_NEAR_NEW,     /**< none near it was: a new cell, expect an error of 10 % */
+} ek_near;
+enum { EK_N_NEARS = 4 };
+extern const char *const ek_near_name[EK_N_NEARS]; /**< unknown, met, close, new */
+
+/** Error to expect of a step in a new cell, as a share: the mean on layouts of which no layer was measured
+ *  (docs/estimate.md). */
+#define EK_NEW_CELL_ERROR 0.10
+
+enum { EK_MAX_ESTIMATE_TEXTS = 16, EK_ESTIMATE_TEXT = 400 };
+
+/** Sentences. */
+typedef struct ek_estimate_texts {
+    int n;
+    char text[EK_MAX_ESTIMATE_TEXTS][EK_ESTIMATE_TEXT];
+} ek_estimate_texts;
+
+/** The answer. */
+typedef struct ek_estimate {
+    const ek_job *job;       /**< borrowed */
+    const ek_device *device; /**< borrowed */
+    ek_step step;
+    ek_metrics metrics;     /**< of that step: throughput, MFU and HFU, causal attention counted half */
+    double tokens_per_step; /**< of all devices */
+    double
+        basis_share[EK_N_COST_BASES]; /**< shares of the slowest stage's step by what they rest on; they add up to 1 */
+    ek_memory memory;
+    bool limit_of_device; /**< the limit is the device's memory: neither the file nor the user tells another */
+    ek_near near;
+    ek_estimate_texts advice;   /**< what to measure to make the error smaller, the most useful first */
+    ek_estimate_texts warnings; /**< figures that deserve doubt, and what is not modelled */
+    double wanted_tokens, days; /**< of a training run of so many tokens; NAN */
+} ek_estimate;
+
+/**
+ * Estimate a job on a device: ek_cost_step() and ek_memory_predict(), and what follows from them.
+ *
+ * @param wanted_tokens  of a whole training run, for ek_estimate.days; NAN or 0: none
+ * @param out  ek_estimate_clear() frees it; untouched on failure. It borrows job and device
+ * @return as ek_cost_step() and ek_memory_predict()
+ */
+ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double wanted_tokens, ek_estimate *out,
+                         ek_error *err);
+/** What follows from a step and a memory prediction that are there already: everything but these two.
+ *  @return as ek_metrics_compute() */
+ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err);
+void ek_estimate_clear(ek_estimate *estimate);
+
+/** The distance to what was measured, in words: "new cell: the nearest measured shape is a factor 2.1 away; expect
+ *  10 %". @return text */
+const char *ek_near_words(double nearest, char *text, size_t size);
+
+/* ---- a measured run beside it ---- */
+
+/** What parts of a step a trace can tell apart, each with the parts of ek_step that it is held against. */
+typedef enum ek_against_part {
+    EK_AGAINST_COMPUTE,  /**< something is computed: matrix, attention, grouped, memory, recompute, optimizer */
+    EK_AGAINST_EXPOSED,  /**< communication with nothing computed beside it: tensor, context, expert, data */
+    EK_AGAINST_PIPELINE, /**< receives from other stages with nothing computed beside them: bubble, p2p */
+    EK_AGAINST_IDLE,     /**< neither: host, input */
+} ek_against_part;
+enum { EK_N_AGAINST_PARTS = 4 };
+extern const char *const ek_against_name[EK_N_AGAINST_PARTS];  /**< compute, exposed, pipeline, idle */
+extern const char *const ek_against_title[EK_N_AGAINST_PARTS]; /**< for people */
+/** Which of them a part of a step belongs to. */
+ek_against_part ek_against_of(ek_step_part part);
+
+/** A measured run. */
+typedef struct ek_against {
+    double seconds;                  /**< of a step, measured */
+    double error;                    /**< predicted over measured, minus 1 */
+    bool has_parts;                  /**< from a trace; a log tells no parts */
+    double part[EK_N_AGAINST_PARTS]; /**< measured seconds; NAN: not known. Those known add up to `seconds` */
+    double predicted[EK_N_AGAINST_PARTS];
+    ek_against_part worst;           /**< differs most; with has_parts */
+    ek_estimate_texts texts;         /**< what that points to, and where the run is not the job */
+    char words[EK_TRACE_STEP_WORDS]; /**< what the step is: "median of 40 steps" */
+} ek_against;
+
+/** Beside the median step of a training log, warm-up left out (ek_train_log_summarise()).
+ *  @return EK_OK; EK_ERR_INPUT where no step of it counts */
+ek_status ek_estimate_against_log(const ek_estimate *estimate, const ek_train_log *log, ek_against *out, ek_error *err);
+/** Beside the step of a profiler's trace (ek_trace_run_step()), of the rank with the longest.
+ *  @return EK_OK; EK_ERR_INPUT where no step has a length */
+ek_status ek_estimate_against_trace(const ek_estimate *estimate, const ek_trace_run *run, ek_against *out,
+                                    ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,38 @@
+/* evenkeel/estimate_report.h - an estimate as text, JSON, a table and a picture. Writers only print: every figure is
+ * computed by evenkeel/estimate.h. */
+#ifndef EVENKEEL_ESTIMATE_REPORT_H
+#define EVENKEEL_ESTIMATE_REPORT_H
+
+#include <stdio.h>
+
+#include "evenkeel/estimate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What is printed. All borrowed; NULL for what there is not. */
+typedef struct ek_estimate_report {
+    const ek_estimate *estimate;
+    const ek_against *against;
+    const char *against_source; /**< name of the measured run's log or trace */
+    int n_warnings;
+    const ek_error *warning; /**< [n_warnings] of the readers */
+    bool verdict_only;       /**< text: one line */
+    bool color;              /**< ANSI colours, for a terminal that wants them */
+} ek_estimate_report;
+
+/** For people: the verdict, the measured run, the parts of the step, a row a stage, memory, the error to expect and
+ * what makes it smaller. O(stages). All writers: EK_ERR_SYSTEM when the output cannot be written. */
+ek_status ek_estimate_write_text(const ek_estimate_report *report, FILE *out, ek_error *err);
+/** Everything, by docs/estimate-json.md. */
+ek_status ek_estimate_write_json(const ek_estimate_report *report, FILE *out, ek_error *err);
+/** A header line and a row for every stage and part, comma-separated. */
+ek_status ek_estimate_write_csv(const ek_estimate_report *report, FILE *out, ek_error *err);
+/** A bar of parts for every stage on one time axis; with a measured run, measured beside predicted. */
+ek_status ek_estimate_write_svg(const ek_estimate_report *report, FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

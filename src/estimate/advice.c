@@ -1,0 +1,77 @@
+/* What to measure to make the error of an estimate smaller. Parts of the slowest stage in the order of what is not
+ * known of them: the standard error where there is one; nothing where the figure was measured; else the whole part,
+ * since nothing bounds it. Each part has one measurement, several parts may have the same. */
+#include "estimate/texts.h"
+
+enum { MOST = 3 };
+
+static double unknown_seconds(const ek_step *step, int part)
+{
+    if (step->error[part] > 0)
+        return step->error[part];
+    return step->basis[part] == EK_COST_MEASURED ? 0 : step->stage[step->slowest].seconds[part];
+}
+
+typedef enum measurement {
+    PROFILE_A_LAYER,
+    TEST_COLLECTIVES,
+    PROFILE_A_STEP,
+    TIME_THE_INPUT,
+    NOTHING, /* follows from the others */
+    N_MEASUREMENTS
+} measurement;
+
+static const measurement measurement_of[EK_N_STEP_PARTS] = {
+    [EK_STEP_MATRIX] = PROFILE_A_LAYER,   [EK_STEP_ATTENTION] = PROFILE_A_LAYER, [EK_STEP_GROUPED] = PROFILE_A_LAYER,
+    [EK_STEP_MEMORY] = PROFILE_A_LAYER,   [EK_STEP_RECOMPUTE] = PROFILE_A_LAYER, [EK_STEP_TENSOR] = TEST_COLLECTIVES,
+    [EK_STEP_CONTEXT] = TEST_COLLECTIVES, [EK_STEP_EXPERT] = TEST_COLLECTIVES,   [EK_STEP_BUBBLE] = NOTHING,
+    [EK_STEP_P2P] = TEST_COLLECTIVES,     [EK_STEP_DATA] = TEST_COLLECTIVES,     [EK_STEP_OPTIMIZER] = PROFILE_A_STEP,
+    [EK_STEP_HOST] = PROFILE_A_LAYER,     [EK_STEP_INPUT] = TIME_THE_INPUT,
+};
+
+static void say(ek_estimate *e, measurement what)
+{
+    const ek_job_parallel *p = &e->job->parallel;
+    switch (what) {
+    case PROFILE_A_LAYER:
+        ek__estimate_say(&e->advice,
+                         "profile a few steps on one node with hidden %d, tensor %d, %d x %d tokens (fewer layers will "
+                         "do): times of kernels, layers and launches, for evenkeel calibrate",
+                         e->job->model.hidden, p->tensor, p->batch, p->seq_length);
+        break;
+    case TEST_COLLECTIVES:
+        ek__estimate_say(&e->advice,
+                         "run nccl-tests or hccl_test over the groups of this layout (tensor %d, context %d, data %d), "
+                         "1 MB to 1 GB: rates and latencies of links, for evenkeel calibrate",
+                         p->tensor, p->context, p->data);
+        break;
+    case PROFILE_A_STEP:
+        ek__estimate_say(&e->advice, "profile the end of a step with all layers of a stage: the optimizer's time, for "
+                                     "evenkeel calibrate");
+        break;
+    case TIME_THE_INPUT:
+        ek__estimate_say(&e->advice, "time the input pipeline alone, without a model: its rate is input_gbs in the "
+                                     "device file");
+        break;
+    case NOTHING:
+    case N_MEASUREMENTS:
+    default:
+        break;
+    }
+}
+
+void ek__estimate_advise(ek_estimate *e)
+{
+    double unknown[N_MEASUREMENTS] = {0};
+    for (int i = 0; i < EK_N_STEP_PARTS; i++)
+        unknown[measurement_of[i]] += unknown_seconds(&e->step, i);
+    for (int k = 0; k < MOST; k++) {
+        int best = 0;
+        for (int i = 1; i < NOTHING; i++)
+            best = unknown[i] > unknown[best] ? i : best;
+        if (unknown[best] < 0.002 * e->step.seconds || unknown[best] <= 0)
+            return; /* less than what a run's own steps differ by */
+        say(e, (measurement)best);
+        unknown[best] = 0;
+    }
+}

@@ -1,0 +1,62 @@
+/* What deserves doubt in an estimate: figures that nobody has a source for and that much of the step hangs on, a device
+ * that is not sure, and what the model leaves out of this job. */
+#include <stdio.h>
+#include <string.h>
+
+#include "estimate/texts.h"
+
+#define DOMINATES 0.2 /* of the step */
+#define NAMED     0.05
+
+static void doubt_basis(ek_estimate *e)
+{
+    const ek_step *step = &e->step;
+    const ek_step_stage *slowest = &step->stage[step->slowest];
+    char names[200] = "";
+    if (e->basis_share[EK_COST_ASSUMED] < DOMINATES)
+        return;
+    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
+        double share = slowest->seconds[i] / step->seconds;
+        size_t used = strlen(names);
+        if (step->basis[i] == EK_COST_ASSUMED && share >= NAMED)
+            snprintf(names + used, sizeof names - used, "%s%s (%.0f %%)", used ? ", " : ": ", ek_step_part_title[i],
+                     100 * share);
+    }
+    ek__estimate_say(&e->warnings, "%.0f %% of the step rests on assumed figures%s",
+                     100 * e->basis_share[EK_COST_ASSUMED], names);
+}
+
+static void doubt_device(ek_estimate *e)
+{
+    if (!e->device->certain)
+        ek__estimate_say(&e->warnings, "figures of %.60s are not from a product sheet: %.250s", e->device->name,
+                         e->device->source);
+}
+
+static void doubt_limit(ek_estimate *e)
+{
+    if (e->limit_of_device)
+        ek__estimate_say(&e->warnings,
+                         "the memory's limit is all that %.60s has; driver and communication keep a part of it: --mem "
+                         "says what the framework may take",
+                         e->device->name);
+}
+
+static void doubt_model(ek_estimate *e)
+{
+    const ek_job *job = e->job;
+    if (job->model.n_experts > 0 && job->rules.moe_imbalance == 1)
+        ek__estimate_say(&e->warnings, "routing is taken as even: every rank's experts get as many tokens; --rule "
+                                       "moe_imbalance= says otherwise");
+    if (e->device->input_gbs <= 0)
+        ek__estimate_say(&e->warnings, "the step is taken as never waiting for its input: the device file gives no "
+                                       "input_gbs");
+}
+
+void ek__estimate_doubt(ek_estimate *e)
+{
+    doubt_basis(e);
+    doubt_device(e);
+    doubt_limit(e);
+    doubt_model(e);
+}

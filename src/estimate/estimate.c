@@ -1,0 +1,125 @@
+/* An estimate: the step and the memory of a job, each by the one function that knows it, and what follows from both by
+ * one line of arithmetic each. Not handled: what a run does besides its steps (checkpoints, evaluation, restarts). */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "estimate/texts.h"
+
+const char *const ek_near_name[EK_N_NEARS] = {"unknown", "met", "close", "new"};
+
+#define SECONDS_OF_A_DAY 86400.0
+#define MET              0.05              /* in powers of e: a shape within 5 % */
+#define CLOSE            0.405465108108164 /* log 1.5 */
+
+void ek__estimate_say(ek_estimate_texts *texts, const char *format, ...)
+{
+    if (texts->n == EK_MAX_ESTIMATE_TEXTS)
+        return;
+    va_list list;
+    va_start(list, format);
+    vsnprintf(texts->text[texts->n++], EK_ESTIMATE_TEXT, format, list);
+    va_end(list);
+}
+
+static ek_near near_of(double nearest)
+{
+    return isnan(nearest)     ? EK_NEAR_UNKNOWN
+           : nearest <= MET   ? EK_NEAR_MET
+           : nearest <= CLOSE ? EK_NEAR_CLOSE
+                              : EK_NEAR_NEW;
+}
+
+const char *ek_near_words(double nearest, char *text, size_t size)
+{
+    switch (near_of(nearest)) {
+    case EK_NEAR_MET:
+        snprintf(text, size, "met cell: shapes like these were measured on the device");
+        break;
+    case EK_NEAR_CLOSE:
+        snprintf(text, size, "between measured cells: the nearest measured shape is a factor %.2f away", exp(nearest));
+        break;
+    case EK_NEAR_NEW:
+        snprintf(text, size, "new cell: the nearest measured shape is a factor %.1f away; expect %.0f %%", exp(nearest),
+                 100 * EK_NEW_CELL_ERROR);
+        break;
+    case EK_NEAR_UNKNOWN:
+    default:
+        snprintf(text, size, "no shape of this device was measured");
+    }
+    return text;
+}
+
+static ek_status fill_rates(ek_estimate *e, ek_error *err)
+{
+    const ek_metrics_input input = {.job = e->job, .device = e->device, .step_seconds = e->step.seconds};
+    ek_status status = ek_metrics_compute(&input, &e->metrics, err);
+    if (status)
+        return status;
+    e->tokens_per_step = e->metrics.global_batch * e->metrics.seq_length;
+    bool wanted = e->wanted_tokens > 0;
+    e->days = wanted ? e->wanted_tokens / e->tokens_per_step * e->step.seconds / SECONDS_OF_A_DAY : (double)NAN;
+    e->wanted_tokens = wanted ? e->wanted_tokens : (double)NAN;
+    return EK_OK;
+}
+
+static void fill_basis(ek_estimate *e)
+{
+    const ek_step_stage *slowest = &e->step.stage[e->step.slowest];
+    double sum = 0;
+    memset(e->basis_share, 0, sizeof e->basis_share);
+    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
+        e->basis_share[e->step.basis[i]] += slowest->seconds[i];
+        sum += slowest->seconds[i];
+    }
+    for (int i = 0; i < EK_N_COST_BASES && sum > 0; i++)
+        e->basis_share[i] /= sum;
+}
+
+ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
+{
+    ek_status status = fill_rates(estimate, err);
+    if (status)
+        return status;
+    fill_basis(estimate);
+    estimate->near = near_of(estimate->step.nearest);
+    estimate->advice.n = estimate->warnings.n = 0;
+    ek__estimate_advise(estimate);
+    ek__estimate_doubt(estimate);
+    return EK_OK;
+}
+
+/* Without a limit of its own a job may take what the device has. The copy shares everything else with the job. */
+static ek_status predict_memory(ek_estimate *e, ek_error *err)
+{
+    ek_job limited = *e->job;
+    e->limit_of_device = limited.limit_mb <= 0 && e->device->memory_gib > 0;
+    if (e->limit_of_device)
+        limited.limit_mb = e->device->memory_gib * 1024;
+    return ek_memory_predict(&limited, NULL, &e->memory, err);
+}
+
+ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double wanted_tokens, ek_estimate *out,
+                         ek_error *err)
+{
+    ek_estimate e = {.job = job, .device = device, .wanted_tokens = wanted_tokens};
+    ek_status status = ek_cost_step(job, device, NULL, &e.step, err);
+    if (status)
+        return status;
+    status = predict_memory(&e, err);
+    if (!status)
+        status = ek_estimate_conclude(&e, err);
+    if (status)
+        ek_estimate_clear(&e);
+    else
+        *out = e;
+    return status;
+}
+
+void ek_estimate_clear(ek_estimate *estimate)
+{
+    ek_step_clear(&estimate->step);
+    ek_memory_clear(&estimate->memory);
+}

@@ -1,0 +1,16 @@
+/* job/megatron_run.h - how a step of a job with Megatron's rules runs: what overlaps, buckets, 8-bit products,
+ * launches. */
+#ifndef EK_JOB_MEGATRON_RUN_H
+#define EK_JOB_MEGATRON_RUN_H
+
+#include "job/megatron_arguments.h"
+
+/* What a run of Megatron does without any argument. job->states and the degrees are known. */
+void ek__megatron_run_defaults(ek_job *job);
+/* Elements of a bucket where none are said: 40 million, or a million for each data-parallel rank where that is more
+ * (DistributedDataParallel of Megatron Core). */
+double ek__megatron_bucket(const ek_job *job);
+/* job->run from the arguments; all else of the job was read. */
+ek_status ek__megatron_read_run(const ek__arguments *a, ek_job *job);
+
+#endif

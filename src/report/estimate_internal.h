@@ -1,0 +1,25 @@
+/* report/estimate_internal.h - what the writers of an estimate share. */
+#ifndef EK_REPORT_ESTIMATE_INTERNAL_H
+#define EK_REPORT_ESTIMATE_INTERNAL_H
+
+#include "evenkeel/estimate_report.h"
+#include "report/memory_internal.h"
+
+/** A time for people: "12.345 s", "123.45 ms". */
+ek__digits ek__seconds(double seconds);
+/** Does any stage spend time on a part? */
+bool ek__estimate_has(const ek_estimate *estimate, int part);
+/** "4.321 s a step: 3 210 tokens/s a device, MFU 43.2 %, HFU 56.1 %" */
+void ek__estimate_verdict(const ek_estimate *estimate, char *text, size_t size);
+/** "fits: fullest is stage 0 with 56 320 MB of 59 392 MB" */
+void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size);
+/** What the error to expect is, one sentence: fitted, on runs kept back, or not known; and the nearest measured cell.
+ */
+void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size);
+/** The name of the job's model. */
+const char *ek__estimate_name(const ek_estimate *estimate);
+
+/** What the figures are of, one sentence, for every writer. */
+extern const char ek__estimate_basis[];
+
+#endif

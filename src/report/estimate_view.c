@@ -1,0 +1,78 @@
+/* What several writers of an estimate say alike. */
+#include <math.h>
+#include <string.h>
+
+#include "report/estimate_internal.h"
+
+const char ek__estimate_basis[] =
+    "a step of the steady run: saving checkpoints, evaluation, the first steps and devices slower than the others are "
+    "not in it";
+
+ek__digits ek__seconds(double seconds)
+{
+    bool whole = fabs(seconds) >= 1;
+    ek__digits text = whole ? ek__fixed(seconds, 3) : ek__fixed(1e3 * seconds, 2);
+    size_t used = strlen(text.text);
+    snprintf(text.text + used, sizeof text.text - used, whole ? " s" : " ms");
+    return text;
+}
+
+bool ek__estimate_has(const ek_estimate *estimate, int part)
+{
+    for (int s = 0; s < estimate->step.n_stages; s++)
+        if (estimate->step.stage[s].seconds[part] > 0)
+            return true;
+    return false;
+}
+
+const char *ek__estimate_name(const ek_estimate *estimate)
+{
+    return estimate->job->name[0] ? estimate->job->name : "model";
+}
+
+void ek__estimate_verdict(const ek_estimate *estimate, char *text, size_t size)
+{
+    const ek_step *step = &estimate->step;
+    size_t used = (size_t)snprintf(text, size, "%s", ek__seconds(step->seconds).text);
+    if (step->standard_error > 0 && used < size)
+        used += (size_t)snprintf(text + used, size - used, " ± %s", ek__seconds(step->standard_error).text);
+    if (used < size)
+        used += (size_t)snprintf(text + used, size - used, " a step: %s tokens/s a device",
+                                 ek__fixed(estimate->metrics.tokens_per_second_per_device, 1).text);
+    if (used < size)
+        used +=
+            (size_t)snprintf(text + used, size - used, ", MFU %s %%", ek__fixed(100 * estimate->metrics.mfu, 1).text);
+    if (used < size)
+        snprintf(text + used, size - used, ", HFU %s %%", ek__fixed(100 * estimate->metrics.hfu, 1).text);
+}
+
+void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)
+{
+    const ek_memory *m = &estimate->memory;
+    ek__digits peak = ek__whole_mb(ek__memory_peak(&m->stage[m->fullest]));
+    const char *reserved = ek__is_reserved(estimate->job) ? " reserved" : "";
+    if (m->limit == 0)
+        snprintf(text, size, "no limit is known: fullest is stage %d with %s MB%s; --mem says what a device has",
+                 m->fullest, peak.text, reserved);
+    else
+        snprintf(text, size, "%s: fullest is stage %d with %s MB%s of %s MB", m->fits ? "fits" : "does not fit",
+                 m->fullest, peak.text, reserved, ek__whole_mb(m->limit).text);
+}
+
+void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size)
+{
+    const ek_step *step = &estimate->step;
+    char near[200];
+    size_t used;
+    ek_near_words(step->nearest, near, sizeof near);
+    if (step->standard_error > 0)
+        used = (size_t)snprintf(text, size, "%s %% by the standard errors of the fitted constants",
+                                ek__fixed(100 * step->standard_error / step->seconds, 1).text);
+    else
+        used = (size_t)snprintf(text, size, "not known: nothing was fitted for this device");
+    if (estimate->device->error > 0 && used < size)
+        used += (size_t)snprintf(text + used, size - used, "; %s %% on runs kept back from the fit of %s",
+                                 ek__fixed(100 * estimate->device->error, 1).text, estimate->device->name);
+    if (used < size)
+        snprintf(text + used, size - used, "; %s", near);
+}

@@ -1,0 +1,195 @@
+/* An estimate: how long a step takes, how every stage spends it, what each part rests on, the measured run beside it,
+ * and what would make the error smaller. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/estimate_internal.h"
+#include "view/view.h"
+
+#define NS_PER_S 1e9
+
+static bool present(const ek_view_run *run)
+{
+    return run->estimate != NULL;
+}
+
+/* What a figure of the step rests on, in the words of facts. */
+static const char *basis_of(const ek_estimate *e)
+{
+    return e->basis_share[EK_COST_ASSUMED] >= 0.2 ? EK__ASSUMED : EK__DERIVED;
+}
+
+static void facts(const ek_view_run *run, ek__stream *s)
+{
+    const ek_estimate *e = run->estimate->estimate;
+    const char *basis = basis_of(e);
+    if (!run->memory) /* which tells the job, too */
+        ek__view_job(e->job, s);
+    ek__view_fact(s, "device", NAN, EK__UNIT_TEXT, e->device->name, NULL);
+    ek__view_fact(s, "estimated step", NS_PER_S * e->step.seconds, EK__UNIT_NS | EK__LESS, NULL, basis);
+    if (e->step.standard_error > 0)
+        ek__view_fact(s, "its standard error", NS_PER_S * e->step.standard_error, EK__UNIT_NS | EK__LESS, NULL, basis);
+    ek__view_fact(s, "tokens a second and device", e->metrics.tokens_per_second_per_device, EK__UNIT_COUNT | EK__MORE,
+                  NULL, basis);
+    ek__view_fact(s, "MFU", 100 * e->metrics.mfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
+    ek__view_fact(s, "HFU", 100 * e->metrics.hfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
+    if (run->estimate->against)
+        ek__view_fact(s, "measured step", NS_PER_S * run->estimate->against->seconds, EK__UNIT_NS | EK__LESS, NULL,
+                      EK__MEASURED);
+}
+
+static void notes(const ek_view_run *run, ek__stream *s)
+{
+    const ek_estimate_report *r = run->estimate;
+    for (int i = 0; i < r->estimate->warnings.n; i++)
+        ek__stream_text(s, NULL, r->estimate->warnings.text[i]);
+    if (run->memory) /* which tells what readers warned of */
+        return;
+    for (int i = 0; i < r->n_warnings; i++)
+        ek__stream_text(s, NULL, r->warning[i].message);
+}
+
+/* ---- stages ---- */
+
+static void put_stages(const ek_estimate *e, ek__section *x)
+{
+    const ek_step *step = &e->step;
+    ek__bars_begin(x, "stages", "How every stage spends the step", EK__UNIT_NS);
+    for (int i = 0; i < EK_N_STEP_PARTS; i++)
+        if (ek__estimate_has(e, i))
+            ek__bars_series(x, ek_step_part_title[i], -1);
+    for (int s = 0; s < step->n_stages; s++) {
+        double value[EK_N_STEP_PARTS];
+        char label[48];
+        int n = 0;
+        for (int i = 0; i < EK_N_STEP_PARTS; i++)
+            if (ek__estimate_has(e, i))
+                value[n++] = NS_PER_S * step->stage[s].seconds[i];
+        snprintf(label, sizeof label, "stage %d%s", s, step->n_stages > 1 && s == step->slowest ? ", slowest" : "");
+        ek__bars_bar(x, label, s, value, n);
+    }
+    ek__bars_end(x, NAN);
+}
+
+static const ek__view_column part_column[] = {
+    {"part", "Part", EK__UNIT_TEXT, false},
+    {"time", "Time", EK__UNIT_NS | EK__LESS, false},
+    {"share", "Of the step", EK__UNIT_PERCENT, false},
+    {"error", "Standard error", EK__UNIT_NS, false},
+    {"basis", "Rests on", EK__UNIT_TEXT, false},
+};
+
+static void put_parts(const ek_estimate *e, ek__section *x)
+{
+    const ek_step *step = &e->step;
+    char title[80];
+    snprintf(title, sizeof title,
+             step->n_stages > 1 ? "Where the step goes on stage %d, the slowest" : "Where the step goes",
+             step->slowest);
+    ek__table_begin(x, "parts", title, part_column, sizeof part_column / sizeof *part_column);
+    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
+        double seconds = step->stage[step->slowest].seconds[i];
+        if (!(seconds > 0))
+            continue;
+        ek__row_begin(x);
+        ek__cell_text(x, ek_step_part_title[i]);
+        ek__cell_real(x, NS_PER_S * seconds);
+        ek__cell_real(x, 100 * seconds / step->seconds);
+        ek__cell_real(x, step->error[i] > 0 ? NS_PER_S * step->error[i] : NAN);
+        ek__cell_text(x, ek_cost_basis_name[step->basis[i]]);
+        ek__row_end(x);
+    }
+    ek__table_end(x, -1, false);
+}
+
+/* ---- a measured run ---- */
+
+static void put_against_bars(const ek_estimate_report *r, ek__section *x)
+{
+    const ek_against *a = r->against;
+    const double whole[] = {NS_PER_S * a->seconds, NS_PER_S * r->estimate->step.seconds};
+    ek__bars_begin(x, "against", "Measured and predicted", EK__UNIT_NS);
+    for (int i = 0; i < EK_N_AGAINST_PARTS && a->has_parts; i++)
+        ek__bars_series(x, ek_against_title[i], -1);
+    if (!a->has_parts)
+        ek__bars_series(x, "step", -1);
+    for (int k = 0; k < 2; k++) {
+        double value[EK_N_AGAINST_PARTS];
+        for (int i = 0; i < EK_N_AGAINST_PARTS; i++)
+            value[i] = NS_PER_S * (k == 0 ? a->part[i] : a->predicted[i]);
+        ek__bars_bar(x, k == 0 ? "measured" : "predicted", -1, a->has_parts ? value : &whole[k],
+                     a->has_parts ? EK_N_AGAINST_PARTS : 1);
+    }
+    ek__bars_end(x, NAN);
+}
+
+static const ek__view_column against_column[] = {
+    {"what", "Of the step", EK__UNIT_TEXT, false},
+    {"measured", "Measured", EK__UNIT_NS, false},
+    {"predicted", "Predicted", EK__UNIT_NS, false},
+    {"error", "Error", EK__UNIT_PERCENT, false},
+};
+
+static void put_pair(const char *name, double measured, double predicted, ek__section *x)
+{
+    ek__row_begin(x);
+    ek__cell_text(x, name);
+    ek__cell_real(x, NS_PER_S * measured);
+    ek__cell_real(x, NS_PER_S * predicted);
+    ek__cell_real(x, measured > 0 ? 100 * (predicted / measured - 1) : NAN);
+    ek__row_end(x);
+}
+
+static void put_against_table(const ek_estimate_report *r, ek__section *x)
+{
+    const ek_against *a = r->against;
+    ek__table_begin(x, "errors", "How far the prediction is off", against_column,
+                    sizeof against_column / sizeof *against_column);
+    for (int i = 0; i < EK_N_AGAINST_PARTS && a->has_parts; i++)
+        if (a->part[i] > 0 || a->predicted[i] > 0)
+            put_pair(ek_against_title[i], a->part[i], a->predicted[i], x);
+    put_pair("the whole", a->seconds, r->estimate->step.seconds, x);
+    ek__table_end(x, -1, false);
+}
+
+/* ---- the section ---- */
+
+static void put_notes(const ek_estimate_report *r, ek__section *x)
+{
+    const ek_estimate *e = r->estimate;
+    char text[700];
+    ek__estimate_error(e, text, sizeof text - 32);
+    char line[760];
+    snprintf(line, sizeof line, "Error to expect: %s.", text);
+    ek__section_note(x, line);
+    snprintf(line, sizeof line, "It is %s.", ek__estimate_basis);
+    ek__section_note(x, line);
+    for (int i = 0; i < e->advice.n; i++) {
+        snprintf(line, sizeof line, "To make the error smaller: %s.", e->advice.text[i]);
+        ek__section_note(x, line);
+    }
+    if (!r->against)
+        return;
+    snprintf(line, sizeof line, "Measured: %.256s, %s.", r->against_source, r->against->words);
+    ek__section_note(x, line);
+    for (int i = 0; i < r->against->texts.n; i++)
+        ek__section_note(x, r->against->texts.text[i]);
+}
+
+static ek_status sections(const ek_view_run *run, ek__stream *s, ek_error *err)
+{
+    const ek_estimate_report *r = run->estimate;
+    ek__section x = ek__section_begin(s, "estimate");
+    (void)err;
+    put_notes(r, &x);
+    if (r->against)
+        put_against_bars(r, &x);
+    put_stages(r->estimate, &x);
+    put_parts(r->estimate, &x);
+    if (r->against)
+        put_against_table(r, &x);
+    ek__section_end(&x);
+    return EK_OK;
+}
+
+const ek__view_part ek__view_part_estimate = {.present = present, .facts = facts, .notes = notes, .sections = sections};

@@ -1,0 +1,401 @@
+/* How a step runs, as each kind of file says it: every argument and key flips its own field of ek_job_run and no other,
+ * and what a framework refuses or ignores is told. */
+#include "input.h"
+
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading ---- */
+
+static char folder[] = "/tmp/ek_job_run_XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    return rmdir(folder);
+}
+
+static void write_file(const char *name, const char *text, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static ek_job read_job(const char *name, const char *text, const ek_job_overrides *overrides, said *s)
+{
+    char path[256];
+    ek_job job;
+    ek_error err = {0};
+    const ek_listener listener = {say_warning, s};
+    *s = (said){0};
+    write_file(name, text, path, sizeof path);
+    ek_status status = ek_job_read(path, overrides, &listener, &job, &err);
+    unlink(path);
+    if (status)
+        fail_msg("%s: %d:%d: %s", text, err.line, err.column, err.message);
+    return job;
+}
+
+/* ---- a field by name ---- */
+
+typedef enum type { SWITCH, NUMBER, BYTES } type;
+
+static const struct {
+    const char *name;
+    size_t at;
+    type type;
+} fields[] = {
+#define FIELD(name, type)                                                                                              \
+    {                                                                                                                  \
+#name, offsetof(ek_job_run, name), type                                                                        \
+    }
+    FIELD(overlap_gradients, SWITCH),
+    FIELD(overlap_weights, SWITCH),
+    FIELD(overlap_tensor, SWITCH),
+    FIELD(overlap_expert, SWITCH),
+    FIELD(overlap_p2p, SWITCH),
+    FIELD(bucket_bytes, BYTES),
+    FIELD(reduce_bytes, NUMBER),
+    FIELD(launch, NUMBER),
+    FIELD(fused_optimizer, SWITCH),
+    FIELD(offload_optimizer, SWITCH),
+    FIELD(fp8, NUMBER),
+    FIELD(fp8_gather, SWITCH),
+    FIELD(sums_every_micro_batch, SWITCH),
+    FIELD(overlap_tensor_gradients, SWITCH),
+    FIELD(overlap_shared, SWITCH),
+    FIELD(overlap_p2p_interleaved, SWITCH),
+    FIELD(first_stage_buckets, SWITCH),
+};
+enum { N_FIELDS = sizeof fields / sizeof *fields };
+
+static double value_of(const ek_job_run *run, int i)
+{
+    const char *at = (const char *)run + fields[i].at;
+    if (fields[i].type == SWITCH)
+        return *(const bool *)at;
+    return fields[i].type == NUMBER ? *(const int *)at : *(const double *)at;
+}
+
+typedef struct expected {
+    const char *text;     /* behind the base */
+    const char *field[3]; /* those that change, NULL at the end */
+    double value[3];
+    const char *warning; /* part of one; NULL: none */
+} expected;
+
+/* Against `base`, the fields named change to their values and no other field changes. */
+static void check_line(const char *name, const ek_job_run *base, const expected *e, const ek_job *job, const said *s)
+{
+    for (int i = 0; i < N_FIELDS; i++) {
+        double wanted = value_of(base, i);
+        for (int k = 0; k < 3 && e->field[k]; k++)
+            if (strcmp(e->field[k], fields[i].name) == 0)
+                wanted = e->value[k];
+        if (value_of(&job->run, i) != wanted)
+            fail_msg("%s: '%s': %s is %g, expected %g", name, e->text, fields[i].name, value_of(&job->run, i), wanted);
+    }
+    if (e->warning ? !strstr(s->text, e->warning) : s->n_warnings > 0)
+        fail_msg("%s: '%s': expected %s, got %s", name, e->text, e->warning ? e->warning : "no warning", s->text);
+}
+
+/* ---- Megatron ---- */
+
+#define BASE                                                                                                           \
+    "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 "               \
+    "--global-batch-size 64 --vocab-size 32000 --data-parallel-size 8 --tensor-model-parallel-size 2 "                 \
+    "--sequence-parallel --pipeline-model-parallel-size 2 --num-experts 8 --use-flash-attn "
+#define BF16  BASE "--bf16 "
+#define SHARE "--use-distributed-optimizer "
+
+static const expected megatron[] = {
+    {"", {NULL}, {0}, NULL},
+    {"--overlap-grad-reduce", {"overlap_gradients", "bucket_bytes"}, {1, 40e6 * 4}, NULL},
+    {"--overlap-grad-reduce --ddp-bucket-size 1000", {"overlap_gradients", "bucket_bytes"}, {1, 4000}, NULL},
+    {"--overlap-grad-reduce --grad-reduce-in-bf16",
+     {"overlap_gradients", "bucket_bytes", "reduce_bytes"},
+     {1, 80e6, 2},
+     NULL},
+    {"--grad-reduce-in-bf16", {"reduce_bytes"}, {2}, NULL},
+    {"--ddp-bucket-size 1000", {NULL}, {0}, "--ddp-bucket-size does nothing without --overlap-grad-reduce"},
+    {SHARE "--overlap-grad-reduce --overlap-param-gather",
+     {"overlap_gradients", "bucket_bytes", "overlap_weights"},
+     {1, 40e6 * 4, 1},
+     NULL},
+    {SHARE "--overlap-param-gather", {NULL}, {0}, "--overlap-param-gather needs --overlap-grad-reduce"},
+    {"--overlap-grad-reduce --overlap-param-gather",
+     {"overlap_gradients", "bucket_bytes"},
+     {1, 40e6 * 4},
+     "--overlap-param-gather needs --use-distributed-optimizer"},
+    {"--tp-comm-overlap", {"overlap_tensor"}, {1}, NULL},
+    {"--tp-comm-overlap --disable-tp-comm-overlap-ag", {"overlap_tensor"}, {1}, NULL},
+    {"--tp-comm-overlap --disable-tp-comm-overlap-ag --disable-tp-comm-overlap-rs", {NULL}, {0}, NULL},
+    {"--use-ascend-mc2", {"overlap_tensor"}, {1}, NULL},
+    {"--use-mc2", {"overlap_tensor"}, {1}, NULL},
+    {"--use-ascend-coc", {"overlap_tensor"}, {1}, NULL},
+    {"--no-async-tensor-model-parallel-allreduce", {"overlap_tensor_gradients"}, {0}, NULL},
+    {"--num-layers-per-virtual-pipeline-stage 2", {"overlap_p2p"}, {1}, NULL},
+    {"--num-layers-per-virtual-pipeline-stage 2 --overlap-p2p-communication", {"overlap_p2p"}, {1}, NULL},
+    {"--num-layers-per-virtual-pipeline-stage 2 --no-overlap-p2p-communication",
+     {"overlap_p2p_interleaved"},
+     {0},
+     NULL},
+    {"--no-overlap-p2p-communication", {"overlap_p2p_interleaved"}, {0}, NULL},
+    {"--overlap-p2p-communication", {NULL}, {0}, "--overlap-p2p-communication does nothing without interleaved"},
+    {"--moe-shared-expert-overlap", {"overlap_shared"}, {1}, NULL},
+    {"--overlap-moe-expert-parallel-comm", {"overlap_expert"}, {1}, NULL},
+    {"--moe-fb-overlap", {"overlap_expert"}, {1}, NULL},
+    {"--moe-alltoall-overlap-comm", {"overlap_expert"}, {1}, NULL},
+    {"--moe-allgather-overlap-comm", {"overlap_expert"}, {1}, NULL},
+    {"--fp8-format hybrid", {"fp8"}, {EK_FP8_DELAYED}, "as if everything were 16-bit"},
+    {"--fp8 e4m3", {"fp8"}, {EK_FP8_DELAYED}, "as if everything were 16-bit"},
+    {"--fp8-hybrid", {"fp8"}, {EK_FP8_DELAYED}, "as if everything were 16-bit"},
+    {"--fp8-format e4m3 --fp8-recipe tensorwise", {"fp8"}, {EK_FP8_TENSORWISE}, "as if everything were 16-bit"},
+    {"--fp8-format e4m3 --fp8-recipe rowwise", {"fp8"}, {EK_FP8_ROWWISE}, "as if everything were 16-bit"},
+    {"--fp8-format e4m3 --fp8-recipe blockwise", {"fp8"}, {EK_FP8_BLOCKWISE}, "as if everything were 16-bit"},
+    {"--fp8-format e4m3 --fp8-recipe mxfp8", {"fp8"}, {EK_FP8_BLOCKWISE}, "as if everything were 16-bit"},
+    {"--fp8-format hybrid --fp8-param-gather", {"fp8", "fp8_gather"}, {EK_FP8_DELAYED, 1}, "16-bit"},
+    {"--fp8-recipe mxfp8", {NULL}, {0}, "--fp8-format is not given"},
+    {"--fp8-format hybrid --transformer-impl local", {NULL}, {0}, "8-bit products need"},
+    {"--enable-cuda-graph", {"launch"}, {EK_LAUNCH_GRAPH}, NULL},
+    {"--external-cuda-graph", {"launch"}, {EK_LAUNCH_GRAPH}, NULL},
+    {"--cuda-graph-impl transformer_engine", {"launch"}, {EK_LAUNCH_GRAPH}, NULL},
+    {"--cuda-graph-impl none", {NULL}, {0}, NULL},
+    {"--optimizer-cpu-offload", {"offload_optimizer"}, {1}, "--optimizer-cpu-offload is not modelled"},
+    {"--delay-wgrad-compute", {NULL}, {0}, "--delay-wgrad-compute is not modelled"},
+    {"--use-sharp", {NULL}, {0}, "--use-sharp is not modelled"},
+};
+
+static void every_argument_of_megatron_flips_its_field(void **state)
+{
+    (void)state;
+    const ek_job_run base = {.reduce_bytes = 4,
+                             .fused_optimizer = true,
+                             .overlap_tensor_gradients = true,
+                             .overlap_p2p_interleaved = true,
+                             .first_stage_buckets = true};
+    for (size_t i = 0; i < sizeof megatron / sizeof *megatron; i++) {
+        char text[2048];
+        said s;
+        snprintf(text, sizeof text, BF16 "%s\n", megatron[i].text);
+        ek_job job = read_job("run.sh", text, NULL, &s);
+        check_line("Megatron", &base, &megatron[i], &job, &s);
+        ek_job_clear(&job);
+    }
+}
+
+/* Buckets grow with the data-parallel ranks, those of the command line included; 16-bit gradients halve them. */
+static void buckets_of_megatron_grow_with_the_ranks(void **state)
+{
+    (void)state;
+    said s;
+    ek_job_overrides overrides = ek_job_overrides_none();
+    overrides.data = 64;
+    ek_job job = read_job("run.sh", BF16 "--overlap-grad-reduce\n", &overrides, &s);
+    assert_true(job.run.bucket_bytes == 64e6 * 4);
+    ek_job_clear(&job);
+    job = read_job("run.sh", BASE "--fp16 --overlap-grad-reduce\n", NULL, &s);
+    assert_true(job.run.bucket_bytes == 40e6 * 2);
+    ek_job_clear(&job);
+}
+
+/* Transfers run beside computing only with interleaved stages; also where a plan or the command line makes them. */
+static void transfers_overlap_where_stages_interleave(void **state)
+{
+    (void)state;
+    said s;
+    ek_error err;
+    ek_job_overrides overrides = ek_job_overrides_none();
+    overrides.n_chunks = 2;
+    ek_job job = read_job("run.sh", BF16 "\n", &overrides, &s);
+    assert_true(job.run.overlap_p2p);
+    ek_job_clear(&job);
+    job = read_job("run.sh", BF16 "--no-overlap-p2p-communication\n", &overrides, &s);
+    assert_false(job.run.overlap_p2p);
+    ek_job_clear(&job);
+    job = read_job("run.sh", BF16 "\n", NULL, &s);
+    assert_false(job.run.overlap_p2p);
+    ek_plan plan;
+    assert_int_equal(ek_plan_init(&plan, 2, 2, &err), EK_OK);
+    for (int c = 0; c < 4; c++)
+        plan.layers[c] = 2;
+    const ek_job_change change = {.plan = &plan, .schedule = ek_schedule_find("interleaved")};
+    ek_job with;
+    assert_int_equal(ek_job_with(&job, &change, &with, &err), EK_OK);
+    assert_true(with.run.overlap_p2p);
+    ek_job_clear(&with);
+    ek_plan_clear(&plan);
+    ek_job_clear(&job);
+}
+
+/* ---- MindFormers ---- */
+
+/* %s: behind the root, context, parallel, optimizer. */
+#define MINDFORMERS                                                                                                    \
+    "context:\n  max_device_memory: \"58GB\"\n%srunner_config:\n  batch_size: 1\noptimizer:\n  type: %s\n"             \
+    "parallel:\n  enable_parallel_optimizer: True\n%sparallel_config:\n  data_parallel: 2\n  pipeline_stage: 2\n"      \
+    "  micro_batch_num: 4\nmodel:\n  model_config:\n    type: LlamaConfig\n    seq_length: 4096\n"                     \
+    "    hidden_size: 4096\n    num_layers: 8\n    num_heads: 32\n    vocab_size: 32000\n    multiple_of: 256\n"       \
+    "    compute_dtype: bfloat16\n    param_init_type: float32\n    use_flash_attention: True\n"                       \
+    "recompute_config:\n  recompute: False\n"
+
+#define SPEED_UP "  ascend_config:\n    parallel_speed_up_json:\n      "
+
+static const struct {
+    const char *context, *optimizer, *parallel;
+    expected e;
+} mindformers[] = {
+    {"", "AdamW", "", {"", {NULL}, {0}, NULL}},
+    {"  mode: 0\n", "AdamW", "", {"mode 0", {NULL}, {0}, NULL}},
+    {"  mode: GRAPH_MODE\n", "AdamW", "", {"GRAPH_MODE", {NULL}, {0}, NULL}},
+    {"  mode: 1\n", "AdamW", "", {"mode 1", {"launch"}, {EK_LAUNCH_EAGER}, NULL}},
+    {"  mode: PYNATIVE_MODE\n", "AdamW", "", {"PYNATIVE_MODE", {"launch"}, {EK_LAUNCH_EAGER}, NULL}},
+    {"", "FusedAdamWeightDecay", "", {"fused", {"fused_optimizer"}, {1}, NULL}},
+    {"", "AdamW\n  use_fused: True", "", {"use_fused", {"fused_optimizer"}, {1}, NULL}},
+    {"", "AdamW\n  swap: True", "", {"swap", {"offload_optimizer"}, {1}, NULL}},
+    {"", "AdamW", "  gradient_fp32_sync: False\n", {"gradient_fp32_sync", {"reduce_bytes"}, {2}, NULL}},
+    {"",
+     "AdamW",
+     "  comm_fusion: {reducescatter: {mode: size, config: 32}}\n",
+     {"comm_fusion", {"bucket_bytes"}, {32 * 1048576.}, NULL}},
+    {"", "AdamW", "  comm_fusion: {allreduce: {mode: size, config: 32}}\n", {"other fusion", {NULL}, {0}, NULL}},
+    {"",
+     "AdamW",
+     "  parallel_optimizer_config: {gradient_accumulation_shard: True}\n",
+     {"sharded gradients", {"sums_every_micro_batch"}, {1}, NULL}},
+    {SPEED_UP "matmul_grad_comm_overlap: True\n", "AdamW", "", {"dw", {"overlap_tensor_gradients"}, {1}, NULL}},
+    {SPEED_UP "grad_matmul_communication_overlap: True\n",
+     "AdamW",
+     "",
+     {"dw, newer", {"overlap_tensor_gradients"}, {1}, NULL}},
+    {SPEED_UP "compute_communicate_fusion_level: 3\n", "AdamW", "", {"MC2", {"overlap_tensor"}, {1}, NULL}},
+    {SPEED_UP "computation_communication_fusion_level: 1\n", "AdamW", "", {"MC2", {"overlap_tensor"}, {1}, NULL}},
+    {SPEED_UP "computation_communication_fusion_level: 0\n", "AdamW", "", {"MC2 off", {NULL}, {0}, NULL}},
+    {"  ascend_config:\n    parallel_speed_up_json_path: ./none.json\n",
+     "AdamW",
+     "",
+     {"no file", {NULL}, {0}, "./none.json is not read: "}},
+};
+
+static const ek_job_run of_mindformers = {.overlap_gradients = true,
+                                          .overlap_weights = true,
+                                          .overlap_p2p = true,
+                                          .bucket_bytes = 64 * 1048576.,
+                                          .reduce_bytes = 4,
+                                          .launch = EK_LAUNCH_GRAPH};
+
+static void every_key_of_mindformers_flips_its_field(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof mindformers / sizeof *mindformers; i++) {
+        char text[4096];
+        said s;
+        snprintf(text, sizeof text, MINDFORMERS, mindformers[i].context, mindformers[i].optimizer,
+                 mindformers[i].parallel);
+        ek_job job = read_job("run.yaml", text, NULL, &s);
+        check_line("MindFormers", &of_mindformers, &mindformers[i].e, &job, &s);
+        ek_job_clear(&job);
+    }
+}
+
+/* The file of switches lies beside the job's. */
+static void the_file_of_switches_is_read_from_the_jobs_folder(void **state)
+{
+    (void)state;
+    char text[4096], path[256];
+    said s;
+    const expected e = {"file", {"overlap_tensor", "overlap_tensor_gradients"}, {1, 1}, NULL};
+    snprintf(text, sizeof text, MINDFORMERS, "  ascend_config:\n    parallel_speed_up_json_path: ./speed.json\n",
+             "AdamW", "");
+    write_file("speed.json", "{\"compute_communicate_fusion_level\": 2, \"matmul_grad_comm_overlap\": true}", path,
+               sizeof path);
+    ek_job job = read_job("run.yaml", text, NULL, &s);
+    check_line("MindFormers", &of_mindformers, &e, &job, &s);
+    ek_job_clear(&job);
+    unlink(path);
+    write_file("speed.json", "[1]", path, sizeof path);
+    job = read_job("run.yaml", text, NULL, &s);
+    assert_non_null(strstr(s.text, "it is no map of settings; its switches are taken as off"));
+    ek_job_clear(&job);
+    unlink(path);
+}
+
+/* ---- MindSpeed-Core-MS, Hugging Face ---- */
+
+#define MINDSPEED                                                                                                      \
+    "parallel_config:\n  tensor_model_parallel_size: 2\n  pipeline_model_parallel_size: 2\n  data_parallel_size: 4\n"  \
+    "model_config:\n  num_layers: 8\n  hidden_size: 1024\n  num_attention_heads: 16\n  seq_length: 2048\n"             \
+    "  vocab_size: 32000\n  ffn_hidden_size: 4096\ntraining_config:\n  micro_batch_size: 1\n  global_batch_size: 64\n" \
+    "  bf16: True\n"
+
+static const expected mindspeed[] = {
+    {"", {NULL}, {0}, NULL},
+    {"  overlap_grad_reduce: True\n", {"overlap_gradients", "bucket_bytes"}, {1, 40e6 * 4}, NULL},
+    {"  overlap_grad_reduce: True\n  bucket_size: 1000\n", {"overlap_gradients", "bucket_bytes"}, {1, 4000}, NULL},
+    {"  overlap_grad_reduce: True\n  bucket_size: null\n", {"overlap_gradients", "bucket_bytes"}, {1, 40e6 * 4}, NULL},
+    {"  overlap_grad_reduce: True\n  overlap_param_gather: True\n  use_distributed_optimizer: True\n",
+     {"overlap_gradients", "bucket_bytes", "overlap_weights"},
+     {1, 40e6 * 4, 1},
+     NULL},
+    {"  moe_shared_expert_overlap: True\n", {"overlap_shared"}, {1}, NULL},
+    {"  virtual_pipeline_model_parallel_size: 2\n", {"overlap_p2p"}, {1}, NULL},
+    {"context:\n  mode: 0\n", {"launch"}, {EK_LAUNCH_GRAPH}, NULL},
+};
+
+static void every_key_of_mindspeed_flips_its_field(void **state)
+{
+    (void)state;
+    const ek_job_run base = {.reduce_bytes = 4,
+                             .fused_optimizer = true,
+                             .overlap_tensor_gradients = true,
+                             .overlap_p2p_interleaved = true,
+                             .first_stage_buckets = true};
+    for (size_t i = 0; i < sizeof mindspeed / sizeof *mindspeed; i++) {
+        char text[4096];
+        said s;
+        snprintf(text, sizeof text, MINDSPEED "%s", mindspeed[i].text);
+        ek_job job = read_job("run.yaml", text, NULL, &s);
+        check_line("MindSpeed-Core-MS", &base, &mindspeed[i], &job, &s);
+        ek_job_clear(&job);
+    }
+}
+
+static void a_model_alone_runs_as_pytorchs_data_parallelism(void **state)
+{
+    (void)state;
+    said s;
+    ek_job job = read_job("config.json",
+                          "{\"model_type\": \"llama\", \"num_hidden_layers\": 4, \"hidden_size\": 256, "
+                          "\"num_attention_heads\": 8, \"intermediate_size\": 512, \"vocab_size\": 32000, "
+                          "\"max_position_embeddings\": 2048}",
+                          NULL, &s);
+    assert_true(job.run.overlap_gradients && !job.run.overlap_weights && !job.run.overlap_tensor);
+    assert_true(job.run.bucket_bytes == 25 * 1048576.);
+    assert_int_equal(job.run.launch, EK_LAUNCH_EAGER);
+    assert_int_equal(job.run.fp8, EK_FP8_NONE);
+    ek_job_clear(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_argument_of_megatron_flips_its_field),
+        cmocka_unit_test(buckets_of_megatron_grow_with_the_ranks),
+        cmocka_unit_test(transfers_overlap_where_stages_interleave),
+        cmocka_unit_test(every_key_of_mindformers_flips_its_field),
+        cmocka_unit_test(the_file_of_switches_is_read_from_the_jobs_folder),
+        cmocka_unit_test(every_key_of_mindspeed_flips_its_field),
+        cmocka_unit_test(a_model_alone_runs_as_pytorchs_data_parallelism),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
