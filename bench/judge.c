@@ -27,13 +27,18 @@ double judged_error(const judged_run *run)
     return run->predicted / run->run->step_seconds - 1;
 }
 
-/* ---- groups ---- */
-
 static double sequences_of(const ek_job *job)
 {
     const ek_job_parallel *p = &job->parallel;
     return (double)p->data * p->batch * p->n_micro_batches * p->n_accumulation * p->n_batch_interleave;
 }
+
+double judge_tokens(const ek_measured_run *run)
+{
+    return sequences_of(&run->job) * run->job.parallel.seq_length / run->n_devices;
+}
+
+/* ---- groups ---- */
 
 /* Runs that somebody could choose between: the same model trained by the same devices on as many sequences. */
 static int by_choice(const void *a, const void *b)

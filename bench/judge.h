@@ -17,6 +17,8 @@ typedef struct judged_run {
 
 /* Price a run. @param device  NULL: the shipped one of its hardware */
 judged_run judge_run(const ek_measured_run *run, const ek_device *device);
+/* Tokens of a device in a step. */
+double judge_tokens(const ek_measured_run *run);
 /* predicted / measured - 1 */
 double judged_error(const judged_run *run);
 

@@ -103,8 +103,10 @@ static ek_status read_job_file(const ek__run_row *row, ek_job *out)
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == EK_OK; i++)
         status = ek__run_whole(row, sizes[i].column, 1, sizes[i].most, sizes[i].out);
-    int n = snprintf(path, sizeof path, "%.*s%s", slash && file[0] != '/' ? (int)(slash - row->path) + 1 : 0, row->path,
-                     file);
+    /* "./" keeps a file from being taken for standard input. */
+    int n = file[0] == '/' ? snprintf(path, sizeof path, "%s", file)
+            : slash        ? snprintf(path, sizeof path, "%.*s%s", (int)(slash - row->path) + 1, row->path, file)
+                           : snprintf(path, sizeof path, "./%s", file);
     if (status == EK_OK && n >= (int)sizeof path)
         return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_JOB), "the path is too long");
     return status ? status : ek_job_read(path, &o, row->listener, out, row->err);
