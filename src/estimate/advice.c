@@ -6,6 +6,7 @@
 #include "estimate/texts.h"
 
 enum { MOST = 3 };
+#define LEAST 0.02 /* of the step: less is not worth a measurement */
 
 static double unknown_seconds(const ek_step *step, int part)
 {
@@ -92,8 +93,8 @@ void ek__estimate_advise(ek_estimate *e)
         int best = 0;
         for (int i = 1; i < NOTHING; i++)
             best = unknown[i] > unknown[best] ? i : best;
-        if (unknown[best] < 0.002 * e->step.seconds || unknown[best] <= 0)
-            return; /* less than what a run's own steps differ by */
+        if (unknown[best] < LEAST * e->step.seconds || unknown[best] <= 0)
+            return;
         say(e, (measurement)best);
         unknown[best] = 0;
     }

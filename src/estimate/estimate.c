@@ -47,7 +47,7 @@ const char *ek_near_words(double nearest, char *text, size_t size)
         break;
     case EK_NEAR_UNKNOWN:
     default:
-        snprintf(text, size, "no shape of this device was measured");
+        snprintf(text, size, "the device file has no measured shapes");
     }
     return text;
 }
