@@ -138,6 +138,8 @@ static void rates_are_those_of_the_closed_forms(void **state)
     assert_near(m.e.basis_share[EK_COST_MEASURED], 0.25, 1e-15);
     assert_near(m.e.basis_share[EK_COST_FITTED], 0.75, 1e-15);
     assert_near(m.e.basis_share[EK_COST_ASSUMED], 0, 0);
+    /* Attention and tensor parallel groups have an error. */
+    assert_near(m.e.share_without_error, 0.75 - (0.25 + 0.0625) / 2, 1e-15);
     m.job.parallel.n_accumulation = 4;
     m.job.parallel.n_batch_interleave = 2;
     m.e.wanted_tokens = 0;
