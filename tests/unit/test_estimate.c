@@ -107,7 +107,7 @@ static void make(made *m)
     snprintf(m->device.source, sizeof m->device.source, "made up for a test");
     m->device.certain = true;
     m->device.input_gbs = 1;
-    m->device.error = 0.04;
+    m->device.error = 0.03125;
     m->e.job = &m->job;
     m->e.device = &m->device;
     m->e.wanted_tokens = 1e9;
@@ -199,8 +199,8 @@ static void the_advice_is_to_measure_what_is_known_least(void **state)
     conclude(&m);
     assert_int_equal(m.e.advice.n, 3);
     assert_non_null(strstr(m.e.advice.text[0], "nccl-tests or hccl_test over the groups of this layout (tensor 2, "));
-    assert_non_null(strstr(m.e.advice.text[1], "profile a few steps on one node with hidden 4096, tensor 2, 2 x 2048"));
-    assert_non_null(strstr(m.e.advice.text[2], "the optimizer's time"));
+    assert_non_null(strstr(m.e.advice.text[1], "run some steps on one node with hidden 4096, tensor 2, 2 x 2048"));
+    assert_non_null(strstr(m.e.advice.text[2], "with fewer and with more micro-batches"));
 }
 
 static void what_deserves_doubt_is_said(void **state)
