@@ -133,7 +133,7 @@ static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *de
 
 static ek_status read_fp8(const ek__in *in, const ek__node *map, ek_device *device)
 {
-    return ek__read_map(in, map, ek__fp8_figure, 2, device);
+    return ek__read_map(in, map, ek__fp8_figure, 3, device);
 }
 
 static ek_status read_overlap(const ek__in *in, const ek__node *map, ek_device *device)

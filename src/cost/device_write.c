@@ -138,7 +138,7 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
     }
     write_peaks(device, out);
     write_curves(device, out);
-    write_map("fp8", ek__fp8_figure, 2, device, out);
+    write_map("fp8", ek__fp8_figure, 3, device, out);
     if (device->tier[0].gbs > 0)
         write_tiers(device, out);
     write_host(device, out);

@@ -189,6 +189,7 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
         put_stream(p, op, bytes, pass);
         return;
     }
+    kernel.fine_scales = p->job->run.fp8 == EK_FP8_ROWWISE || p->job->run.fp8 == EK_FP8_BLOCKWISE;
     set_shape(p, op, &kernel);
     if (which == EK_PASS_WEIGHT) {
         kernel.accumulates = p->job->rules.weight_gradient_fused && p->job->states.gradient == 4;
