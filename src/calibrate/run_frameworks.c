@@ -101,6 +101,7 @@ static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
     job->states.weight = job->states.gradient = 4;
     job->states.optimizer = 8;
     job->run.reduce_bytes = 4;
+    job->run.context_uneven = true;
     job->run.attention = EK_ATTENTION_FLASH2;
     job->run.launch = ek__run_has(layout->precision, "eager") ? EK_LAUNCH_EAGER : EK_LAUNCH_COMPILED;
     job->run.overlap_tensor = ek__run_has(layout->precision, "async");
