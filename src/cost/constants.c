@@ -21,7 +21,7 @@
     X(contention, "", 0, 0.9, false, 0.1, 0)
 
 #define TIER_COLLECTIVE_CONSTANTS(X)                                                                                   \
-    X(share, "", 0.01, 2.0, true, 0.35, 0)                                                                             \
+    X(share, "", 0.01, 1.0, true, 0.35, 0)                                                                             \
     X(start_us, "us", 0, 2000, false, 20, 0)
 
 #define HOST_CONSTANTS(X)                                                                                              \
