@@ -19,6 +19,7 @@ typedef struct ek__data_layer {
     double tied;    /* of a table with a copy on the other end of the pipeline: their gradients are summed */
     double tensors; /* that `dense` and `expert` come in */
     int chunk;      /* of the stage, from 0; no bucket has layers of two */
+    bool end;       /* the embedding or the head: see ek_job_states.gathered_ends */
 } ek__data_layer;
 
 /* A stage in the order of the model, all its chunks. */
