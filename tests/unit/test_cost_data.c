@@ -3,6 +3,7 @@
 #include "input.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "cost/cost_internal.h"
 #include "cost/data_parallel.h"
@@ -894,6 +895,51 @@ static void optimizers_move_the_bytes_of_their_states(void **state)
     }
 }
 
+static void the_update_rests_on_what_the_device_says(void **state)
+{
+    (void)state;
+    ek_device device = cluster(300, 25, 5);
+    const ek__data_layer layer = {.dense = 1e9, .kept = 1e9};
+    ek_job job = plain(16);
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_ASSUMED);
+    device.optimizer_basis = EK_COST_FITTED;
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_FITTED);
+    job.run.offload_optimizer = true; /* at a rate that nobody fits */
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_ASSUMED);
+    /* Gradients: the weakest of the links they go over. */
+    job = zero(64, 1);
+    job.states.shard_size = 8;
+    device.tier[0].basis = EK_COST_MEASURED;
+    device.tier[1].basis = EK_COST_DERIVED;
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).basis, EK_COST_DERIVED);
+    job.parallel.data = 8;
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).basis, EK_COST_MEASURED);
+}
+
+static void device_files_say_what_the_optimizer_reaches(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/optimizerXXXXXX";
+    ek_device device = cluster(300, 25, 5), read;
+    device.peak_tflops[EK_FP32] = 10;
+    snprintf(device.source, sizeof device.source, "a test");
+    device.host_gbs = 12.5;
+    device.optimizer_share = 0.625;
+    device.optimizer_us = 300;
+    device.optimizer_basis = EK_COST_FITTED;
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+    ek_error err = {0};
+    assert_int_equal(ek_device_write(&device, NULL, file, &err), EK_OK);
+    fclose(file);
+    if (ek_device_read(path, NULL, &read, &err))
+        fail_msg("%s", err.message);
+    assert_true(read.host_gbs == 12.5 && read.optimizer_share == 0.625 && read.optimizer_us == 300);
+    assert_int_equal(read.optimizer_basis, EK_COST_FITTED);
+    ek_device_clear(&read);
+    unlink(path);
+}
+
 static void the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients(void **state)
 {
     (void)state;
@@ -952,6 +998,8 @@ int main(void)
         cmocka_unit_test(states_take_the_bytes_that_memory_says),
         cmocka_unit_test(norms_and_tables_stay_whole_or_wide),
         cmocka_unit_test(optimizers_move_the_bytes_of_their_states),
+        cmocka_unit_test(the_update_rests_on_what_the_device_says),
+        cmocka_unit_test(device_files_say_what_the_optimizer_reaches),
         cmocka_unit_test(the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients),
         cmocka_unit_test(a_tied_table_is_summed_with_its_copy),
         cmocka_unit_test(a_device_without_a_memory_rate_is_refused),
