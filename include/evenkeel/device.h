@@ -165,6 +165,7 @@ typedef struct ek_device {
                                    fuses them, 0..1 */
     double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
                                    updating states there goes at; 0: not known, 20 is taken */
+    ek_cost_basis optimizer_basis; /**< of optimizer_share and optimizer_us */
 } ek_device;
 
 /** The devices known by name, shipped with the tool. @param n  out: how many */

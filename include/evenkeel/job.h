@@ -183,9 +183,9 @@ typedef struct ek_job_run {
     bool layer_buckets;            /**< a bucket is a layer, whatever bucket_bytes says (FSDP) */
     bool first_stage_buckets;      /**< only the first chunk of the first stage has buckets, all others reduce at once
                                         (Megatron's DistributedDataParallel) */
-    bool
-        owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
-                            each owner broadcasts its weights after the update (InternEvo, ZeroRedundancyOptimizer) */
+    bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced
+                             whole, and each owner broadcasts its weights after the update (InternEvo,
+                             ZeroRedundancyOptimizer) */
     ek_attention_kernels attention;
 } ek_job_run;
 

@@ -103,6 +103,13 @@ static void add_host(list *l)
     }
 }
 
+/* Where the device says what a constant of its own rests on; -1: nowhere. */
+static ptrdiff_t device_basis(size_t at)
+{
+    bool optimizer = at == offsetof(ek_device, optimizer_share) || at == offsetof(ek_device, optimizer_us);
+    return optimizer ? (ptrdiff_t)offsetof(ek_device, optimizer_basis) : -1;
+}
+
 int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS])
 {
     list l = {out, 0};
@@ -110,7 +117,8 @@ int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS
     for (int t = 0; t < device->n_tiers; t++)
         add_tier(&l, t);
     add_host(&l);
-#define X(field, ...) ADD(&l, (size_t)0, -1, offsetof(ek_device, field), __VA_ARGS__, "%s", #field);
+#define X(field, ...)                                                                                                  \
+    ADD(&l, (size_t)0, device_basis(offsetof(ek_device, field)), offsetof(ek_device, field), __VA_ARGS__, "%s", #field);
     DEVICE_CONSTANTS(X)
 #undef X
     return l.n;

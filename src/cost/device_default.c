@@ -46,6 +46,7 @@ void ek__device_default(ek_device *device)
     device->compiled_traffic = 0.6;
     device->optimizer_share = SHARE_MEMORY;
     device->host_gbs = 20;
+    device->optimizer_basis = EK_COST_ASSUMED;
 }
 
 void ek__tier_default(ek_tier *tier)
