@@ -547,6 +547,11 @@ static void the_file_of_switches_is_read_from_the_jobs_folder(void **state)
     assert_non_null(strstr(s.text, "it is no map of settings; its switches are taken as off"));
     ek_job_clear(&job);
     unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    job = read_job("run.yaml", text, NULL, &s);
+    assert_non_null(strstr(s.text, "./speed.json is not read: it is no file"));
+    ek_job_clear(&job);
+    unlink(path);
 }
 
 /* ---- MindSpeed-Core-MS, Hugging Face ---- */
