@@ -1,9 +1,9 @@
 /* The bench: simulation speed and its growth, every balancing case with default options, the linear method beside the
  * default on those the original tool was run on, how far the certificates reach, the way from a training YAML back, and
- * traces from 10 MB to 20 GB, graphs as text, memory as predicted and as published, what the linter finds in shipped
- * files, faults injected in runs against what the diagnosis makes of them, and the page in a browser.
- * Prints tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and
- * fails where a bound that the project promises does not hold.
+ * traces from 10 MB to 20 GB, graphs as text, memory and steps as predicted and as published, what the linter finds in
+ * shipped files, faults injected in runs against what the diagnosis makes of them, and the page in a browser. Prints
+ * tables with ratios, so that a noisy machine moves both sides, writes them as Markdown to the file given, and fails
+ * where a bound that the project promises does not hold.
  *
  * usage: [BENCH_PARTS="gaps bounds"] [MILP_SECONDS=60] ... bench [FILE.md [COMMIT]]
  * BENCH_PARTS names the parts to run, by default all, in the order of the table below; the seconds of its last column
@@ -37,6 +37,7 @@ static const struct part {
     {"ask", bench_ask, NULL, 1},
     {"ir", bench_ir, NULL, 1},
     {"memory", bench_memory, NULL, 1},
+    {"estimate", bench_estimate, "ESTIMATE_FOLDS", 5},
     {"lint", bench_lint, NULL, 1},
     {"faults", bench_faults, NULL, 1},
     {"frames", bench_frames, NULL, 1},

@@ -106,6 +106,7 @@ void bench_index(double seconds);
 void bench_ask(double seconds);
 void bench_ir(double seconds);
 void bench_memory(double seconds);
+void bench_estimate(double seconds);
 void bench_lint(double seconds);
 void bench_faults(double seconds);
 void bench_frames(double seconds);

@@ -30,8 +30,9 @@ typedef enum ek_framework {
     EK_MINDFORMERS_MCORE, /**< its newer models with Hugging Face's key names */
     EK_MINDSPEED,         /**< MindSpeed-Core-MS */
     EK_MEGATRON,          /**< Megatron-LM, MindSpeed-LLM */
+    EK_TORCHTITAN,        /**< torchtitan: FSDP, tensor, pipeline, context parallelism of PyTorch */
 } ek_framework;
-enum { EK_N_FRAMEWORKS = 4 };
+enum { EK_N_FRAMEWORKS = 5 };
 extern const char *const ek_framework_name[EK_N_FRAMEWORKS];
 
 /** Names that a model's operators go by in recompute patterns. */
@@ -148,6 +149,13 @@ typedef enum ek_launch {
 enum { EK_N_LAUNCHES = 3 };
 extern const char *const ek_launch_name[EK_N_LAUNCHES]; /**< eager, compiled, graph */
 
+/** Whose fused attention runs. */
+typedef enum ek_attention_kernels {
+    EK_ATTENTION_OWN,    /**< written for the device: what its curves are of */
+    EK_ATTENTION_FLASH2, /**< FlashAttention-2: for the instructions before Hopper's (arXiv 2307.08691) */
+    EK_ATTENTION_TRITON, /**< FlashAttention in Triton, before that */
+} ek_attention_kernels;
+
 /** How a step runs: what changes its time and not its memory. Readers set it from their framework's defaults and keys.
  */
 typedef struct ek_job_run {
@@ -170,8 +178,12 @@ typedef struct ek_job_run {
     bool overlap_p2p_interleaved;  /**< overlap_p2p is true where a stage has several chunks and only there (Megatron);
                                         it is set anew where a plan changes the chunks */
     bool p2p_scattered;            /**< tensor parallel ranks send a part of an activation each, and gather it behind */
+    bool layer_buckets;            /**< a bucket is a layer, whatever bucket_bytes says (FSDP) */
     bool first_stage_buckets;      /**< only the first chunk of the first stage has buckets, all others reduce at once
                                         (Megatron's DistributedDataParallel) */
+    bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
+                             each owner broadcasts its weights after the update (InternEvo, ZeroRedundancyOptimizer) */
+    ek_attention_kernels attention;
 } ek_job_run;
 
 /** When gathered weights are alive. */
@@ -299,7 +311,8 @@ ek_job_overrides ek_job_overrides_none(void);
 
 /**
  * Read a job: a training YAML of MindFormers or MindSpeed-Core-MS, arguments of Megatron-LM (a script, or a list of
- * arguments), or a Hugging Face config.json (degrees then come from the overrides, 1 where those do not say).
+ * arguments), a TOML of torchtitan, or a Hugging Face config.json (degrees then come from the overrides, 1 where those
+ * do not say).
  *
  * Where an override changes the stages or chunks, offsets and recompute lists of the file no longer fit: the layers are
  * then spread evenly, what held for all layers still does, and the listener is told of what was dropped.

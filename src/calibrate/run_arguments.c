@@ -1,29 +1,12 @@
 /* A layout as arguments of Megatron, read as a user's script would be, and then what such arguments cannot say: who
  * shares states, what runs beside what. So a row's job has every default that a script's job has. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calibrate/run_table.h"
 
-enum { MAX_ARGUMENTS = 8192 };
-
-typedef struct text {
-    char bytes[MAX_ARGUMENTS];
-    size_t n;
-} text;
-
-static void __attribute__((format(printf, 2, 3))) add(text *t, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(t->bytes + t->n, sizeof t->bytes - t->n, format, arguments);
-    va_end(arguments);
-    t->n += n > 0 && (size_t)n < sizeof t->bytes - t->n ? (size_t)n : 0;
-}
-
-static void add_model(text *t, const ek__run_layout *l)
+static void add_model(ek__run_text *t, const ek__run_layout *l)
 {
     static const char *const styles[EK_N_MODEL_STYLES] = {
         [EK_STYLE_GPT] = "",
@@ -37,52 +20,54 @@ static void add_model(text *t, const ek__run_layout *l)
         [EK_STYLE_NEMOTRON] = " --disable-bias-linear --untie-embeddings-and-output-weights"
                               " --position-embedding-type rope --attention-dropout 0 --hidden-dropout 0",
     };
-    add(t, "--num-layers %d --hidden-size %d --ffn-hidden-size %d --num-attention-heads %d --padded-vocab-size %d",
+    ek__run_write(
+        t, "--num-layers %d --hidden-size %d --ffn-hidden-size %d --num-attention-heads %d --padded-vocab-size %d",
         l->layers, l->hidden, l->ffn, l->heads, l->vocab);
     if (l->kv_heads != l->heads)
-        add(t, " --group-query-attention --num-query-groups %d", l->kv_heads);
-    add(t, "%s", styles[l->style]);
+        ek__run_write(t, " --group-query-attention --num-query-groups %d", l->kv_heads);
+    ek__run_write(t, "%s", styles[l->style]);
 }
 
 /* Of the layers that are left of a model, those without experts: the model's first ones, one where it is cut short. */
-static void add_experts(text *t, const ek__run_layout *l)
+static void add_experts(ek__run_text *t, const ek__run_layout *l)
 {
     const ek_public_model *m = l->model;
     if (!m || m->experts == 0)
         return;
     int dense = l->layers < m->layers && m->dense_layers > 1 ? 1 : m->dense_layers;
-    add(t, " --num-experts %d --moe-router-topk %d --moe-ffn-hidden-size %d", m->experts, m->top_k, m->expert_ffn);
+    ek__run_write(t, " --num-experts %d --moe-router-topk %d --moe-ffn-hidden-size %d", m->experts, m->top_k,
+                  m->expert_ffn);
     if (m->shared_ffn > 0)
-        add(t, " --moe-shared-expert-intermediate-size %d", m->shared_ffn);
+        ek__run_write(t, " --moe-shared-expert-intermediate-size %d", m->shared_ffn);
     if (dense > 0 && dense < l->layers)
-        add(t, " --moe-layer-freq ([0]*%d+[1]*%d)", dense, l->layers - dense);
+        ek__run_write(t, " --moe-layer-freq ([0]*%d+[1]*%d)", dense, l->layers - dense);
     if (m->kv_lora > 0)
-        add(t,
-            " --multi-latent-attention --qk-layernorm --q-lora-rank %d --kv-lora-rank %d --qk-head-dim 128"
-            " --qk-pos-emb-head-dim 64 --v-head-dim 128",
-            m->q_lora, m->kv_lora);
+        ek__run_write(t,
+                      " --multi-latent-attention --qk-layernorm --q-lora-rank %d --kv-lora-rank %d --qk-head-dim 128"
+                      " --qk-pos-emb-head-dim 64 --v-head-dim 128",
+                      m->q_lora, m->kv_lora);
 }
 
 /* Even chunks; where layers do not divide, the first chunks have one more. */
-static void add_stages(text *t, const ek__run_layout *l)
+static void add_stages(ek__run_text *t, const ek__run_layout *l)
 {
     int chunks = l->pp * l->vpp;
-    add(t, " --pipeline-model-parallel-size %d", l->pp);
+    ek__run_write(t, " --pipeline-model-parallel-size %d", l->pp);
     if (l->layers % chunks == 0 && l->vpp > 1)
-        add(t, " --num-layers-per-virtual-pipeline-stage %d", l->layers / chunks);
+        ek__run_write(t, " --num-layers-per-virtual-pipeline-stage %d", l->layers / chunks);
     if (l->layers % chunks == 0)
         return;
-    add(t, " --pipeline-model-parallel-layout E");
+    ek__run_write(t, " --pipeline-model-parallel-layout E");
     for (int c = 0; c < chunks; c++) {
         int n = l->layers / chunks + (c < l->layers % chunks);
-        add(t, "%s", c ? "|" : "");
+        ek__run_write(t, "%s", c ? "|" : "");
         if (n > 0)
-            add(t, "t*%d", n);
+            ek__run_write(t, "t*%d", n);
     }
-    add(t, "L");
+    ek__run_write(t, "L");
 }
 
-static void add_run(text *t, const ek__run_layout *l)
+static void add_run(ek__run_text *t, const ek__run_layout *l)
 {
     static const char *const recompute[] = {
         [EK__RUN_KEEP] = "",
@@ -90,14 +75,15 @@ static void add_run(text *t, const ek__run_layout *l)
         [EK__RUN_ATTENTION] = " --recompute-granularity selective",
         [EK__RUN_OPERATORS] = "",
     };
-    add(t, " --seq-length %d --max-position-embeddings %d --micro-batch-size %d --global-batch-size %lld", l->seq,
-        l->seq, l->micro_batch, (long long)l->micro_batch * l->n_micro_batches * l->dp);
-    add(t,
-        " --tensor-model-parallel-size %d --context-parallel-size %d --expert-model-parallel-size %d"
-        " --data-parallel-size %d%s%s%s%s",
-        l->tp, l->cp, l->ep, l->dp, l->half ? " --fp16" : " --bf16", recompute[l->recompute],
-        l->sequence_parallel ? " --sequence-parallel" : "", l->zero > 0 ? " --use-distributed-optimizer" : "");
-    add(t, "%s", l->framework->arguments);
+    ek__run_write(t, " --seq-length %d --max-position-embeddings %d --micro-batch-size %d --global-batch-size %lld",
+                  l->seq, l->seq, l->micro_batch, (long long)l->micro_batch * l->n_micro_batches * l->dp);
+    ek__run_write(t,
+                  " --tensor-model-parallel-size %d --context-parallel-size %d --expert-model-parallel-size %d"
+                  " --data-parallel-size %d%s%s%s%s",
+                  l->tp, l->cp, l->ep, l->dp, l->half ? " --fp16" : " --bf16", recompute[l->recompute],
+                  l->sequence_parallel ? " --sequence-parallel" : "",
+                  l->zero > 0 ? " --use-distributed-optimizer" : "");
+    ek__run_write(t, "%s", l->framework->arguments);
 }
 
 /* What PyTorch's per-operator policy of torchtitan drops: everything but attention, collectives and every second matrix
@@ -133,8 +119,7 @@ static void set_sharding(const ek__run_layout *l, ek_job *job)
 
 ek_status ek__run_arguments(const ek__run_row *row, const ek__run_layout *layout, ek_job *out)
 {
-    text *t = ek__alloc(1, sizeof *t);
-    ek__job_step step;
+    ek__run_text *t = ek__alloc(1, sizeof *t);
     ek_job job;
     if (!t)
         return ek__no_memory(row->err);
@@ -142,7 +127,7 @@ ek_status ek__run_arguments(const ek__run_row *row, const ek__run_layout *layout
     add_experts(t, layout);
     add_stages(t, layout);
     add_run(t, layout);
-    ek_status status = ek__job_parse(row->path, t->bytes, t->n, NULL, NULL, &job, &step, row->err);
+    ek_status status = ek__run_parse(row, t, &job);
     free(t);
     if (status)
         return status;

@@ -1,6 +1,6 @@
 /* What rows of a table of measured runs leave out because their framework fixes it: which attention, what is sharded,
  * what runs beside what. One line a framework; a table names it in the column `framework`, or its source does. Each
- * line's facts are those of the framework's public code and of the papers; docs/calibrate.md lists them. */
+ * line's facts are those of the framework's public code and of the papers; docs/measured-runs.md lists them. */
 #include <string.h>
 
 #include "calibrate/run_table.h"
@@ -21,38 +21,46 @@ static void set_fp8(const ek__run_layout *layout, ek_fp8 usual, ek_job *job)
 
 /* ---- Megatron ---- */
 
-/* PyTorch's own data parallel module without a pipeline, which reduces behind the backward pass, Megatron's local one
- * with it, which reduces at its end: the scripts of the paper (examples/sc21 of Megatron-LM). */
-static void settle_2021(const ek__run_layout *layout, ek_job *job)
-{
-    job->run.overlap_gradients = layout->pp == 1;
-    job->run.bucket_bytes = layout->pp == 1 ? 25 * 1048576.0 : 0;
-    job->run.fused_optimizer = true;
-}
-
-/* The engine of DeepSpeed without ZeRO: gradients in buckets of 5e8 elements once the last micro-batch is done. */
-static void settle_deepspeed(const ek__run_layout *layout, ek_job *job)
-{
-    (void)layout;
-    job->run.overlap_gradients = false;
-    job->run.bucket_bytes = 5e8 * 2;
-    job->run.fused_optimizer = true;
-}
-
 static void settle_megatron(const ek__run_layout *layout, ek_job *job)
 {
-    job->run.fused_optimizer = true;
     set_fp8(layout, EK_FP8_DELAYED, job);
 }
 
-/* NeMo's performance recipes: everything beside everything, 8 bits by TransformerEngine with scales of earlier steps.
- */
+/* Before interleaved stages sent beside computing. PyTorch's own data parallel module without a pipeline, which reduces
+ * behind the backward pass, Megatron's local one with it, which reduces at its end: examples/sc21 of Megatron-LM. */
+static void settle_2022(const ek__run_layout *layout, ek_job *job)
+{
+    job->run.overlap_gradients = layout->pp == 1;
+    job->run.bucket_bytes = layout->pp == 1 ? 25 * 1048576.0 : 0;
+    job->run.first_stage_buckets = false;
+    job->run.overlap_p2p = job->run.overlap_p2p_interleaved = false;
+}
+
+/* Before --async-tensor-model-parallel-allreduce. */
+static void settle_2021(const ek__run_layout *layout, ek_job *job)
+{
+    settle_2022(layout, job);
+    job->run.overlap_tensor_gradients = false;
+}
+
+/* The engine of DeepSpeed without ZeRO: gradients in buckets of 5e8 elements once the last micro-batch is done. Its
+ * stages send a part of an activation from each tensor-parallel rank, as Megatron's do. */
+static void settle_deepspeed(const ek__run_layout *layout, ek_job *job)
+{
+    (void)layout;
+    job->run.overlap_gradients = job->run.first_stage_buckets = false;
+    job->run.bucket_bytes = 5e8 * job->run.reduce_bytes;
+    job->run.overlap_p2p = job->run.overlap_p2p_interleaved = false;
+    job->run.overlap_tensor_gradients = false;
+}
+
+/* NeMo's performance recipes of 24.07: everything beside everything, gradients in 16 bits and buckets of 400 MB, 8 bits
+ * by TransformerEngine with scales of earlier steps, weights gathered in them. */
 static void settle_nemo(const ek__run_layout *layout, ek_job *job)
 {
-    settle_megatron(layout, job);
-    job->run.overlap_gradients = job->run.overlap_weights = job->run.overlap_p2p = true;
-    job->run.overlap_tensor = layout->tp > 1;
-    job->run.bucket_bytes = 40e6 * 4;
+    set_fp8(layout, EK_FP8_DELAYED, job);
+    job->run.bucket_bytes = 400 * 1048576.0;
+    job->run.first_stage_buckets = false;
     job->run.fp8_gather = job->run.fp8 != EK_FP8_NONE;
 }
 
@@ -67,52 +75,61 @@ static void shard_all(ek_job *job)
     job->rules.gather_buffer = false;
     job->rules.weight_gradient_fused = false;
     job->run.overlap_gradients = job->run.overlap_weights = true;
-    job->run.bucket_bytes = 0;
-    job->run.fused_optimizer = true;
+    job->run.layer_buckets = true;
+    job->run.first_stage_buckets = job->run.p2p_scattered = job->run.overlap_tensor_gradients = false;
 }
 
-/* MPT's throughput runs: full shard, "PURE" mixed precision (gathers and sums in 16 bits), every micro-batch reduces;
- * amp_*: weights in 32 bits; else weights and moments in 16. */
+/* MPT's throughput runs (submit_benchmarks.py of llm-foundry): full shard, weights and moments in 32 bits, "PURE" mixed
+ * precision, which gathers and sums in 16, and every micro-batch reduces. "bf16" is the older name of amp_bf16: its
+ * capacity check counts 16 bytes a parameter. */
 static void settle_composer(const ek__run_layout *layout, ek_job *job)
 {
-    bool amp = ek__run_has(layout->precision, "amp");
     shard_all(job);
-    job->states.weight = job->states.gradient = amp ? 4 : 2;
-    job->states.optimizer = amp ? 8 : 4;
+    job->states.weight = job->states.gradient = 4;
+    job->states.optimizer = 8;
     job->run.reduce_bytes = 2;
+    job->run.attention = EK_ATTENTION_TRITON;
     job->run.sums_every_micro_batch = true;
     set_fp8(layout, EK_FP8_DELAYED, job);
 }
 
 /* torchtitan: weights, gradients and moments in 32 bits, gathered in 16 (8 with tensorwise scales), reduced in 32. With
- * a pipeline weights stay gathered between micro-batches. */
+ * a pipeline weights stay gathered and gradients whole between micro-batches. */
 static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
 {
     shard_all(job);
     job->states.weight = job->states.gradient = 4;
     job->states.optimizer = 8;
     job->run.reduce_bytes = 4;
+    job->run.attention = EK_ATTENTION_FLASH2;
     job->run.launch = ek__run_has(layout->precision, "eager") ? EK_LAUNCH_EAGER : EK_LAUNCH_COMPILED;
     job->run.overlap_tensor = ek__run_has(layout->precision, "async");
     job->rules.weight_gather = layout->pp > 1 ? EK_GATHER_STEP : EK_GATHER_LAYER;
+    job->states.shard_gradient = layout->pp == 1;
+    job->run.sums_every_micro_batch = layout->pp == 1;
     set_fp8(layout, EK_FP8_TENSORWISE, job);
     job->run.fp8_gather = job->run.fp8 == EK_FP8_TENSORWISE;
 }
 
 /* ---- InternEvo ---- */
 
-/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32; both directions run
- * beside computing, in buckets of 512 MB. */
+/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32. Each rank of a group owns
+ * whole tensors. Gradients are summed beside computing, 2^29 in a bucket (reduce_bucket_size counts elements); owners
+ * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {
     job->states.weight = job->states.gradient = 2;
     job->states.optimizer = 12;
     job->states.shard_optimizer = true;
-    job->run.overlap_gradients = job->run.overlap_weights = true;
-    job->run.bucket_bytes = 512 * 1048576.0;
+    job->run.overlap_gradients = true;
+    job->run.overlap_weights = false;
+    job->run.bucket_bytes = 2 * 512 * 1048576.0;
     job->run.reduce_bytes = 2;
-    job->run.fused_optimizer = true;
+    job->run.first_stage_buckets = job->run.p2p_scattered = false;
+    job->run.owned_tensors = !layout->fsdp;
+    job->run.attention = EK_ATTENTION_FLASH2;
     if (layout->fsdp) {
+        job->run.overlap_weights = true;
         job->states.shard_weight = job->states.shard_gradient = true;
         job->states.gathered = 2;
         job->rules.weight_gather = EK_GATHER_LAYER;
@@ -129,10 +146,15 @@ static const ek__run_framework frameworks[] = {
      .arguments = " --transformer-impl transformer_engine" LOSS " --moe-grouped-gemm",
      .settle = settle_megatron},
     {.name = "megatron-2021",
-     .sources = {"2205.05198", "2104.04473", "calculon"},
+     .sources = {"2104.04473"},
      .half = true,
      .arguments = " --transformer-impl local",
      .settle = settle_2021},
+    {.name = "megatron-2022",
+     .sources = {"2205.05198", "calculon"},
+     .half = true,
+     .arguments = " --transformer-impl local",
+     .settle = settle_2022},
     {.name = "megatron-deepspeed",
      .sources = {"vTrain", "Megatron-DeepSpeed"},
      .half = true,
@@ -146,7 +168,8 @@ static const ek__run_framework frameworks[] = {
     {.name = "nemo",
      .sources = {"NVIDIA/NeMo"},
      .arguments = " --transformer-impl transformer_engine" LOSS " --use-distributed-optimizer --sequence-parallel"
-                  " --moe-grouped-gemm",
+                  " --moe-grouped-gemm --overlap-grad-reduce --overlap-param-gather --tp-comm-overlap"
+                  " --grad-reduce-in-bf16",
      .settle = settle_nemo},
     {.name = "internevo",
      .sources = {"InternEvo"},

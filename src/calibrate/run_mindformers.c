@@ -1,28 +1,11 @@
 /* A layout as a training YAML of MindFormers, read as a user's file would be. Rows are joined with the columns of such
  * files: lists of layers that are recomputed, offsets, how the vocabulary is cut. What they leave out is as in the
  * files that ship with the models: flash attention, and formats by the file's name. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "calibrate/run_table.h"
-
-enum { MAX_YAML = 8192 };
-
-typedef struct text {
-    char bytes[MAX_YAML];
-    size_t n;
-} text;
-
-static void __attribute__((format(printf, 2, 3))) add(text *t, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int n = vsnprintf(t->bytes + t->n, sizeof t->bytes - t->n, format, arguments);
-    va_end(arguments);
-    t->n += n > 0 && (size_t)n < sizeof t->bytes - t->n ? (size_t)n : 0;
-}
 
 /* A switch or a list of whole numbers, as it is written in YAML, and nothing else. */
 static ek_status list_of(const ek__run_row *row, ek__run_column column, const char *usual, const char **out)
@@ -38,20 +21,20 @@ static ek_status list_of(const ek__run_row *row, ek__run_column column, const ch
 }
 
 /* Column ffn_or_mult: a width, or the factor that Llama's width is derived with. */
-static ek_status add_feed_forward(const ek__run_row *row, const ek__run_layout *l, text *t)
+static ek_status add_feed_forward(const ek__run_row *row, const ek__run_layout *l, ek__run_text *t)
 {
     double ffn = l->ffn;
     ek_status status = ek__run_number(row, EK__RUN_FFN_OR_MULTIPLIER, 0.1, EK__JOB_MAX_WIDTH, &ffn);
     if (ffn >= 16)
-        add(t, "    intermediate_size: %d\n", (int)ffn);
+        ek__run_write(t, "    intermediate_size: %d\n", (int)ffn);
     else if (ffn > 0) /* shipped with the models of 70 billion parameters, beside this multiple */
-        add(t, "    multiple_of: 4096\n    ffn_dim_multiplier: %.6g\n", ffn);
+        ek__run_write(t, "    multiple_of: 4096\n    ffn_dim_multiplier: %.6g\n", ffn);
     else
-        add(t, "    multiple_of: 256\n");
+        ek__run_write(t, "    multiple_of: 256\n");
     return status;
 }
 
-static ek_status add_model(const ek__run_row *row, const ek__run_layout *l, text *t)
+static ek_status add_model(const ek__run_row *row, const ek__run_layout *l, ek__run_text *t)
 {
     const ek_public_model *m = l->model;
     const char *offset, *dtype = l->half ? "float16" : "bfloat16";
@@ -59,28 +42,29 @@ static ek_status add_model(const ek__run_row *row, const ek__run_layout *l, text
     ek_status status = list_of(row, EK__RUN_OFFSET, "0", &offset);
     if (status)
         return status;
-    add(t,
-        "model:\n  model_config:\n    type: %s\n    seq_length: %d\n    hidden_size: %d\n    num_layers: %d\n"
-        "    num_heads: %d\n    vocab_size: %d\n    use_flash_attention: True\n    compute_dtype: %s\n"
-        "    param_init_type: %s\n    softmax_compute_type: float32\n    layernorm_compute_type: float32\n",
-        latent ? "DeepseekV2Config" : "LlamaConfig", l->seq, l->hidden, l->layers, l->heads, l->vocab, dtype, dtype);
+    ek__run_write(t,
+                  "model:\n  model_config:\n    type: %s\n    seq_length: %d\n    hidden_size: %d\n    num_layers: %d\n"
+                  "    num_heads: %d\n    vocab_size: %d\n    use_flash_attention: True\n    compute_dtype: %s\n"
+                  "    param_init_type: %s\n    softmax_compute_type: float32\n    layernorm_compute_type: float32\n",
+                  latent ? "DeepseekV2Config" : "LlamaConfig", l->seq, l->hidden, l->layers, l->heads, l->vocab, dtype,
+                  dtype);
     if (!latent && l->kv_heads != l->heads)
-        add(t, "    n_kv_heads: %d\n", l->kv_heads);
+        ek__run_write(t, "    n_kv_heads: %d\n", l->kv_heads);
     if (l->style == EK_STYLE_QWEN || gelu)
-        add(t, "    qkv_has_bias: True\n");
+        ek__run_write(t, "    qkv_has_bias: True\n");
     if (gelu)
-        add(t, "    hidden_act: gelu\n");
-    add(t, "    offset: %s\n", offset);
+        ek__run_write(t, "    hidden_act: gelu\n");
+    ek__run_write(t, "    offset: %s\n", offset);
     status = add_feed_forward(row, l, t);
     if (m && m->experts > 0)
-        add(t,
-            "moe_config:\n  expert_num: %d\n  num_experts_chosen: %d\n  shared_expert_num: %d\n"
-            "  moe_intermediate_size: %d\n  first_k_dense_replace: %d\n",
-            m->experts, m->top_k, m->shared_ffn / m->expert_ffn, m->expert_ffn, m->dense_layers);
+        ek__run_write(t,
+                      "moe_config:\n  expert_num: %d\n  num_experts_chosen: %d\n  shared_expert_num: %d\n"
+                      "  moe_intermediate_size: %d\n  first_k_dense_replace: %d\n",
+                      m->experts, m->top_k, m->shared_ffn / m->expert_ffn, m->expert_ffn, m->dense_layers);
     return status;
 }
 
-static ek_status add_run(const ek__run_row *row, const ek__run_layout *l, text *t)
+static ek_status add_run(const ek__run_row *row, const ek__run_layout *l, ek__run_text *t)
 {
     const char *recompute, *select;
     bool whole_table = true, shard = true;
@@ -93,24 +77,24 @@ static ek_status add_run(const ek__run_row *row, const ek__run_layout *l, text *
         status = list_of(row, EK__RUN_SELECT, "False", &select);
     if (status)
         return status;
-    add(t,
-        "context:\n  mode: 0\nuse_parallel: True\nparallel:\n  parallel_mode: 1\n  full_batch: True\n"
-        "  enable_parallel_optimizer: %s\nrunner_config:\n  batch_size: %d\nmicro_batch_interleave_num: %d\n",
-        shard ? "True" : "False", l->micro_batch, l->copies);
-    add(t,
+    ek__run_write(t,
+                  "context:\n  mode: 0\nuse_parallel: True\nparallel:\n  parallel_mode: 1\n  full_batch: True\n"
+                  "  enable_parallel_optimizer: %s\nrunner_config:\n  batch_size: %d\nmicro_batch_interleave_num: %d\n",
+                  shard ? "True" : "False", l->micro_batch, l->copies);
+    ek__run_write(
+        t,
         "parallel_config:\n  data_parallel: %d\n  model_parallel: %d\n  pipeline_stage: %d\n  context_parallel: %d\n"
         "  expert_parallel: %d\n  micro_batch_num: %d\n  use_seq_parallel: %s\n  vocab_emb_dp: %s\n",
         l->dp, l->tp, l->pp, l->cp, l->ep, l->n_micro_batches, l->sequence_parallel ? "True" : "False",
         whole_table ? "True" : "False");
-    add(t, "recompute_config:\n  recompute: %s\n  select_recompute: %s\n", recompute, select);
+    ek__run_write(t, "recompute_config:\n  recompute: %s\n  select_recompute: %s\n", recompute, select);
     return EK_OK;
 }
 
 ek_status ek__run_mindformers(const ek__run_row *row, const ek__run_layout *layout, ek_job *out)
 {
-    text *t = ek__alloc(1, sizeof *t);
+    ek__run_text *t = ek__alloc(1, sizeof *t);
     ek__run_layout l = *layout;
-    ek__job_step step;
     if (!t)
         return ek__no_memory(row->err);
     if (l.precision[0] == '\0')
@@ -119,7 +103,7 @@ ek_status ek__run_mindformers(const ek__run_row *row, const ek__run_layout *layo
     if (status == EK_OK)
         status = add_model(row, &l, t);
     if (status == EK_OK)
-        status = ek__job_parse(row->path, t->bytes, t->n, NULL, NULL, out, &step, row->err);
+        status = ek__run_parse(row, t, out);
     free(t);
     return status;
 }

@@ -103,8 +103,10 @@ static ek_status read_job_file(const ek__run_row *row, ek_job *out)
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == EK_OK; i++)
         status = ek__run_whole(row, sizes[i].column, 1, sizes[i].most, sizes[i].out);
-    int n = snprintf(path, sizeof path, "%.*s%s", slash && file[0] != '/' ? (int)(slash - row->path) + 1 : 0, row->path,
-                     file);
+    /* "./" keeps a file from being taken for standard input. */
+    int n = file[0] == '/' ? snprintf(path, sizeof path, "%s", file)
+            : slash        ? snprintf(path, sizeof path, "%.*s%s", (int)(slash - row->path) + 1, row->path, file)
+                           : snprintf(path, sizeof path, "./%s", file);
     if (status == EK_OK && n >= (int)sizeof path)
         return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_JOB), "the path is too long");
     return status ? status : ek_job_read(path, &o, row->listener, out, row->err);
@@ -414,20 +416,4 @@ void ek_measured_runs_clear(ek_measured_runs *runs)
 bool ek_measured_run_counts(const ek_measured_run *run)
 {
     return run->has_job && !run->suspect && run->step_seconds > 0;
-}
-
-const ek_device *ek_device_of_hardware(const char *hardware)
-{
-    /* Words of hardware, and the device that they mean, the more special first. */
-    static const struct {
-        const char *word[2], *device;
-    } known[] = {{{"a100", "40gb"}, "A100-40"},   {{"a100", "pcie"}, "A100-PCIe"}, {{"a100", ""}, "A100-80"},
-                 {{"a800", ""}, "A800"},          {{"h100", ""}, "H100"},          {{"h200", ""}, "H200"},
-                 {{"h800", ""}, "H800"},          {{"b200", ""}, "B200"},          {{"v100", ""}, "V100"},
-                 {{"atlas 800t a2", ""}, "910B"}, {{"atlas 900 a2", ""}, "910B"},  {{"atlas", ""}, "910B"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (ek__run_has(hardware, known[i].word[0]) &&
-            (known[i].word[1][0] == '\0' || ek__run_has(hardware, known[i].word[1])))
-            return ek_device_find(known[i].device);
-    return ek_device_find(hardware);
 }

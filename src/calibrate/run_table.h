@@ -117,6 +117,16 @@ struct ek__run_layout {
     const char *precision; /* as written, "" */
 };
 
+/* Arguments or a file as they are composed. */
+typedef struct ek__run_text {
+    size_t n;
+    bool cut; /* there was more than fits */
+    char bytes[1 << 16];
+} ek__run_text;
+void ek__run_write(ek__run_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Read what was composed as a job. */
+ek_status ek__run_parse(const ek__run_row *row, const ek__run_text *text, ek_job *out);
+
 /* Read a row's layout. `why` gets what is missing for a job, "" when nothing is. */
 ek_status ek__run_layout_read(const ek__run_row *row, ek__run_layout *out, size_t size, char *why);
 /* Compose a job of the layout: as arguments of Megatron, or as a training YAML of MindFormers. */

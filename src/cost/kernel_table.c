@@ -14,11 +14,11 @@
 
 enum { N_AXES = 5, N_PASSES = 3, N_WIDTHS = 3, N_CLASSES = EK_N_KERNEL_KINDS * N_PASSES * N_WIDTHS };
 
-#define CURVE_WEIGHT   1.0  /* w_0, in the unit of 1 / distance^2 */
-#define ACCUMULATES    0.3  /* distance of a product that adds in 32 bits from one that writes */
-#define HEAD_SHARE     0.25 /* queries' heads over keys' heads hardly change the time */
-#define CLASH          2.0  /* of two times of one shape, that no noise explains */
-#define LEAST_DISTANCE 1e-9
+#define CURVE_WEIGHT 1.0  /* w_0, in the unit of 1 / distance^2 */
+#define ACCUMULATES  0.3  /* distance of a product that adds in 32 bits from one that writes */
+#define HEAD_SHARE   0.25 /* queries' heads over keys' heads hardly change the time */
+#define CLASH        2.0  /* of two times of one shape, that no noise explains */
+#define LEAST_SQUARE 1e-18
 
 typedef struct point {
     int class;
@@ -75,12 +75,17 @@ static point point_of(const ek_kernel *k)
     return p;
 }
 
-static double distance(const point *a, const point *b)
+static double square(const point *a, const point *b)
 {
     double sum = 0;
     for (int i = 0; i < N_AXES; i++)
         sum += (a->at[i] - b->at[i]) * (a->at[i] - b->at[i]);
-    return sqrt(sum);
+    return sum;
+}
+
+static double distance(const point *a, const point *b)
+{
+    return sqrt(square(a, b));
 }
 
 double ek__kernel_distance(const ek_kernel *a, const ek_kernel *b)
@@ -216,21 +221,24 @@ typedef struct sums {
     double weight, ratio, nearest;
 } sums;
 
-/* Takes row i in; false when it and all behind it are out of reach. */
+/* Distances here are squares. */
+static const double reach = EK__KERNEL_REACH * EK__KERNEL_REACH, same = EK__KERNEL_SAME * EK__KERNEL_SAME;
+
+/* Takes row i in; false when it and all behind it are out of reach, or when the shape itself was found, beside which
+ * nothing counts. */
 static bool take(const ek_kernel_table *table, const ek_device *device, const point *p, int i, sums *s)
 {
-    double away = fabs(table->point[i].along - p->along);
-    if (away >= EK__KERNEL_REACH && away >= s->nearest)
+    double away = (table->point[i].along - p->along) * (table->point[i].along - p->along);
+    if (s->nearest <= same || (away >= reach && away >= s->nearest))
         return false;
-    double d = distance(p, &table->point[i]);
+    double d = square(p, &table->point[i]);
     s->nearest = fmin(s->nearest, d);
-    if (d >= EK__KERNEL_REACH)
+    if (d >= reach)
         return true;
     double curve = ek__kernel_curve(device, &table->row[i].kernel);
     if (!(curve > 0)) /* of a type that the device has no peak for */
         return true;
-    d = fmax(d, LEAST_DISTANCE);
-    double w = 1 / (d * d) - 1 / (EK__KERNEL_REACH * EK__KERNEL_REACH);
+    double w = 1 / fmax(d, LEAST_SQUARE) - 1 / reach;
     s->weight += w;
     s->ratio += w * log(table->row[i].seconds / curve);
     return true;
@@ -262,5 +270,5 @@ ek__kernel_near ek__kernel_table_look(const ek_kernel_table *table, const ek_dev
     for (int i = middle - 1; i >= begin && take(table, device, &p, i, &s); i--)
         ;
     double all = s.weight + CURVE_WEIGHT;
-    return (ek__kernel_near){exp(s.ratio / all), s.weight / all, s.nearest};
+    return (ek__kernel_near){exp(s.ratio / all), s.weight / all, sqrt(s.nearest)};
 }

@@ -50,14 +50,20 @@ static ek_job zero(int data, int level)
 
 enum { MAX_LAYERS = 64 };
 
-static ek__data_times priced(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+static ek__data_times priced_at(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
+                                bool first, int row)
 {
-    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m};
+    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m, .first = first, .in_a_row = row};
     ek__data_times times;
     ek_error err = {0};
     if (ek__data_parallel(job, device, &stage, &times, &err))
         fail_msg("%s", err.message);
     return times;
+}
+
+static ek__data_times priced(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+{
+    return priced_at(job, device, layer, n, m, true, 0);
 }
 
 static double collective(const ek_job *job, const ek_device *device, ek_collective what, ek__dimension group,
@@ -124,7 +130,7 @@ static void let_go(moment when, int piece)
 }
 
 typedef struct lived {
-    double end, both; /* and the time in which both streams were at work */
+    double end, computed, both; /* and the time in which both streams were at work */
 } lived;
 
 static lived live(void)
@@ -173,6 +179,8 @@ static lived live(void)
     assert_int_equal(piece, w.n_pieces);
     assert_int_equal(w.head, w.n_messages);
     out.end = now;
+    for (int i = 0; i < w.n_pieces; i++)
+        out.computed += w.piece[i];
     return out;
 }
 
@@ -183,19 +191,25 @@ typedef struct setting {
     const ek_device *device;
     const ek__data_layer *layer;
     int n, m;
-    bool cut, layers, each;
+    bool cut, layers, each, first;
+    int row;
 } setting;
 
-enum { DENSE, WHOLE, EXPERT, N_CLASSES };
+enum { DENSE, WHOLE, EXPERT, WHOLE_EXPERT, N_CLASSES };
 
 static double elements(const setting *s, int i, int class)
 {
     const ek__data_layer *l = &s->layer[i];
-    if (class == EXPERT)
-        return l->expert;
-    if (!s->cut)
-        return class == DENSE ? l->dense : 0;
-    return class == WHOLE ? l->whole : l->dense - l->whole;
+    switch (class) {
+    case WHOLE:
+        return s->cut ? l->whole : 0;
+    case WHOLE_EXPERT:
+        return s->cut ? l->whole_expert : 0;
+    case EXPERT:
+        return l->expert - (s->cut ? l->whole_expert : 0);
+    default:
+        return l->dense - (s->cut ? l->whole : 0);
+    }
 }
 
 /* A gradient's message after each micro-batch (`first`) or only after the last one. */
@@ -203,11 +217,12 @@ static double gradient_seconds(const setting *s, int class, double n, bool first
 {
     const ek_job_states *states = &s->job->states;
     double bytes = n * (s->job->run.reduce_bytes ? s->job->run.reduce_bytes : states->gradient);
-    ek__dimension all = class == EXPERT ? EK__DIM_EXPERT_DATA : EK__DIM_DATA;
+    ek__dimension all = class >= EXPERT ? EK__DIM_EXPERT_DATA : EK__DIM_DATA;
     ek__dimension shard = class == EXPERT ? EK__DIM_EXPERT_SHARD : EK__DIM_SHARD;
     ek__dimension copies = class == EXPERT ? EK__DIM_EXPERT_REPLICATE : EK__DIM_REPLICATE;
-    if (!s->cut || class == WHOLE)
-        return first == (class == WHOLE) ? 0 : collective(s->job, s->device, EK_COLLECTIVE_ALL_REDUCE, all, bytes);
+    bool whole = class == WHOLE || class == WHOLE_EXPERT;
+    if (!s->cut || whole)
+        return first == whole ? 0 : collective(s->job, s->device, EK_COLLECTIVE_ALL_REDUCE, all, bytes);
     if (first)
         return collective(s->job, s->device, EK_COLLECTIVE_REDUCE_SCATTER, shard, bytes);
     double ranks = ek__placement(s->job, s->device, shard).n;
@@ -225,61 +240,84 @@ static double weight_seconds(const setting *s, int i)
     return sum;
 }
 
-/* Gradients of one backward pass whose pieces are `first`.. in reverse order of the layers: every bucket is a span of
- * all elements in that order, and goes when the layer with its last element is done; a span that is not full goes when
- * all are. Without overlap all go at the end. */
-static void bucket_messages(const setting *s, int first, bool each, bool once)
+/* The piece that is the k-th layer of a pass; the one before it is what its chunk waits for. */
+static int piece_of(int first, int k)
+{
+    return first + 2 * k + 1;
+}
+
+/* Elements of a bucket of a chunk. */
+static double bucket_elements(const setting *s, int chunk)
 {
     double size = s->job->run.reduce_bytes ? s->job->run.reduce_bytes : s->job->states.gradient;
-    double bucket = s->job->run.bucket_bytes > 0 ? s->job->run.bucket_bytes / size : INFINITY;
-    int last = first + s->n - 1;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = s->n - 1; i >= 0; i--)
-            for (int class = 0; class < N_CLASSES; class ++) {
-                double before = 0, all = 0;
-                for (int k = s->n - 1; k >= 0; k--) {
-                    before += k > i ? elements(s, k, class) : 0;
-                    all += elements(s, k, class);
-                }
-                double here = before + elements(s, i, class);
-                for (double b = floor(before / bucket); isfinite(bucket) && pass == 0 && (b + 1) * bucket <= here;
-                     b++) {
-                    if ((b + 1) * bucket <= before)
-                        continue;
-                    int piece = s->job->run.overlap_gradients ? first + s->n - 1 - i : last;
-                    if (each)
-                        add_message(gradient_seconds(s, class, bucket, true), AT_END, piece, -1);
-                    if (once)
-                        add_message(gradient_seconds(s, class, bucket, false), AT_END, piece, -1);
-                }
-                double rest = isfinite(bucket) ? all - floor(all / bucket) * bucket : all;
-                if (pass == 1 && i == 0 && each)
-                    add_message(gradient_seconds(s, class, rest, true), AT_END, last, -1);
-                if (pass == 1 && i == 0 && once)
-                    add_message(gradient_seconds(s, class, rest, false), AT_END, last, -1);
-            }
+    bool none = s->job->run.first_stage_buckets && (chunk > 0 || !s->first);
+    return s->job->run.bucket_bytes > 0 && !none ? s->job->run.bucket_bytes / size : INFINITY;
+}
+
+static void gradient_messages(const setting *s, int class, double n, int piece, bool each, bool once)
+{
+    if (each)
+        add_message(gradient_seconds(s, class, n, true), AT_END, piece, -1);
+    if (once)
+        add_message(gradient_seconds(s, class, n, false), AT_END, piece, -1);
+}
+
+/* Gradients of the layers from..to of a chunk in reverse order, from piece number `first` of the pass on: every bucket
+ * is a span of all their elements in that order, and goes when the layer with its last element is done; a span that is
+ * not full goes when all are. Without overlap all go at the end of the pass. */
+static void chunk_messages(const setting *s, int from, int to, int first, bool each, bool once)
+{
+    double bucket = bucket_elements(s, s->layer[from].chunk);
+    bool behind = s->job->run.overlap_gradients;
+    for (int i = to - 1; i >= from && isfinite(bucket); i--)
+        for (int class = 0; class < N_CLASSES; class ++) {
+            double before = 0;
+            for (int k = i + 1; k < to; k++)
+                before += elements(s, k, class);
+            double here = before + elements(s, i, class);
+            for (double b = floor(before / bucket); (b + 1) * bucket <= here; b++)
+                if ((b + 1) * bucket > before)
+                    gradient_messages(s, class, bucket, piece_of(first, behind ? s->n - 1 - i : s->n - 1), each, once);
+        }
+    for (int class = 0; class < N_CLASSES; class ++) {
+        double all = 0;
+        for (int k = from; k < to; k++)
+            all += elements(s, k, class);
+        double rest = isfinite(bucket) ? all - floor(all / bucket) * bucket : all;
+        gradient_messages(s, class, rest, piece_of(first, behind ? s->n - 1 - from : s->n - 1), each, once);
+    }
+}
+
+static void bucket_messages(const setting *s, int first, bool each, bool once)
+{
+    for (int to = s->n, from; to > 0; to = from) {
+        for (from = to - 1; from > 0 && s->layer[from - 1].chunk == s->layer[to - 1].chunk;)
+            from--;
+        chunk_messages(s, from, to, first, each, once);
+    }
+}
+
+static double gathered_bytes(const setting *s, int i, int class)
+{
+    double own = class == DENSE ? s->layer[i].wide : 0, size = s->job->run.fp8_gather ? 1 : 2;
+    return (elements(s, i, class) - own) * size + own * 2;
 }
 
 /* Weights once a step, all asked for at its beginning in the order of the layers that want their buckets first. */
 static void bucket_weights(const setting *s)
 {
-    double size = s->job->run.reduce_bytes ? s->job->run.reduce_bytes : s->job->states.gradient;
-    double wide = s->job->run.fp8_gather ? 1 : 2;
-    double bucket = s->job->run.bucket_bytes > 0 ? s->job->run.bucket_bytes / size * wide : INFINITY;
-    double asked[N_CLASSES] = {0}, wanted[N_CLASSES] = {0}, total[N_CLASSES] = {0};
-    for (int i = 0; i < s->n; i++)
-        for (int class = 0; class < N_CLASSES; class += 2)
-            total[class] += (elements(s, i, class) - (class == DENSE ? s->layer[i].wide : 0)) * wide +
-                            (class == DENSE ? s->layer[i].wide : 0) * 2;
+    double asked[N_CLASSES] = {0}, wanted[N_CLASSES] = {0};
     for (int i = 0; i < s->n; i++)
         for (int class = 0; class < N_CLASSES; class += 2) {
-            double own = class == DENSE ? s->layer[i].wide : 0;
-            wanted[class] += (elements(s, i, class) - own) * wide + own * 2;
+            double bucket = bucket_elements(s, s->layer[i].chunk) * (s->job->run.fp8_gather ? 1 : 2), total = 0;
+            for (int k = 0; k < s->n; k++)
+                total += s->layer[k].chunk <= s->layer[i].chunk ? gathered_bytes(s, k, class) : 0;
+            wanted[class] += gathered_bytes(s, i, class);
             while (asked[class] < wanted[class] - 0.25) {
-                double bytes = fmin(bucket, total[class] - asked[class]);
+                double bytes = fmin(bucket, total - asked[class]);
                 double seconds = collective(s->job, s->device, EK_COLLECTIVE_ALL_GATHER,
                                             class == EXPERT ? EK__DIM_EXPERT_SHARD : EK__DIM_SHARD, bytes);
-                add_message(seconds, AT_END, -1, s->job->run.overlap_weights ? i : 0);
+                add_message(seconds, AT_END, -1, piece_of(0, s->job->run.overlap_weights ? i : 0));
                 asked[class] += bytes;
             }
         }
@@ -289,7 +327,7 @@ static void layer_messages(const setting *s, int first, bool each, bool once)
 {
     int last = s->n - 1;
     for (int k = 0; k < s->n; k++) {
-        int piece = first + (s->job->run.overlap_gradients ? k : last);
+        int piece = piece_of(first, s->job->run.overlap_gradients ? k : last);
         for (int class = 0; class < N_CLASSES; class ++) {
             double n = elements(s, last - k, class);
             if (each)
@@ -307,8 +345,25 @@ static void layer_weights(const setting *s, int first, bool backward)
     for (int k = 0; k < s->n; k++) {
         double seconds = weight_seconds(s, backward ? s->n - 1 - k : k);
         bool ahead = k > 0 && s->job->run.overlap_weights;
-        add_message(seconds, ahead ? AT_START : AT_END, first + k - 1, first + k);
+        add_message(seconds, ahead ? AT_START : AT_END, k > 0 ? piece_of(first, k - 1) : first - 1, piece_of(first, k));
     }
+}
+
+/* What the k-th layer of a pass has before it where its chunk comes behind another one: that pass of the other
+ * micro-batches in a row, of the chunk that ends (forward) or begins (backward). */
+static double rest_of_row(const setting *s, int k, bool backward)
+{
+    int here = backward ? s->n - 1 - k : k, other = backward ? here + 1 : here - 1;
+    if (k == 0 || s->layers || s->layer[here].chunk == s->layer[other].chunk)
+        return 0;
+    double sum = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (backward && s->layer[i].chunk == s->layer[here].chunk)
+            sum += s->layer[i].backward;
+        if (!backward && s->layer[i].chunk == s->layer[other].chunk)
+            sum += s->layer[i].forward;
+    }
+    return s->row > 1 ? (s->row - 1) * sum : 0;
 }
 
 /* A step of all micro-batches, each forward and backward. Between passes everything has arrived. */
@@ -320,8 +375,10 @@ static lived step_of(const setting *s)
         for (int backward = 0; backward < 2; backward++) {
             bool last = b == s->m - 1, each = s->each || last;
             int messages = w.n_messages, first = w.n_pieces;
-            for (int k = 0; k < s->n; k++)
+            for (int k = 0; k < s->n; k++) {
+                add_piece(rest_of_row(s, k, backward));
                 add_piece(backward ? s->layer[s->n - 1 - k].backward : s->layer[k].forward);
+            }
             if (backward)
                 s->layers ? layer_messages(s, first, each, last) : bucket_messages(s, first, each, last);
             if (s->layers)
@@ -356,8 +413,32 @@ static double random_elements(void)
     return below(4) == 0 ? 0 : floor(uniform() * 4e7);
 }
 
+static void make_alike(ek__data_layer *layer, const ek__data_layer *other)
+{
+    const ek__data_layer own = *layer;
+    *layer = *other;
+    layer->chunk = own.chunk;
+    switch (below(6)) {
+    case 0:
+        layer->whole = floor(layer->whole / 2);
+        break;
+    case 1:
+        layer->wide = floor(layer->wide / 2);
+        break;
+    case 2:
+        layer->whole_expert = floor(layer->whole_expert / 2);
+        break;
+    case 3:
+        layer->forward = own.forward;
+        break;
+    default:
+        break;
+    }
+}
+
 static void random_layers(ek__data_layer *layer, int n, bool narrow)
 {
+    int chunk = 0;
     double scale = below(3) == 0 ? 0 : pow(10, -4 + 3 * uniform());
     for (int i = 0; i < n; i++) {
         layer[i] = (ek__data_layer){.dense = random_elements(),
@@ -365,7 +446,11 @@ static void random_layers(ek__data_layer *layer, int n, bool narrow)
                                     .forward = below(5) ? scale * uniform() : 0,
                                     .backward = below(5) ? 2 * scale * uniform() : 0};
         layer[i].whole = below(3) ? 0 : floor(layer[i].dense * uniform());
+        layer[i].chunk = i > 0 && below(4) == 0 ? ++chunk : chunk;
+        layer[i].whole_expert = below(3) ? 0 : floor(layer[i].expert * uniform());
         layer[i].wide = narrow ? floor((layer[i].dense - layer[i].whole) * uniform()) : 0;
+        if (i > 0 && below(2)) /* like the last one, or nearly */
+            make_alike(&layer[i], &layer[i - 1]);
     }
 }
 
@@ -385,10 +470,12 @@ static ek_job random_job(void)
     job.run.overlap_weights = below(4) > 0;
     job.run.sums_every_micro_batch = below(3) == 0;
     job.run.fp8_gather = below(3) == 0;
+    job.run.first_stage_buckets = below(2);
     return job;
 }
 
-static setting setting_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+static setting setting_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
+                          bool first, int row)
 {
     const ek_job_states *s = &job->states;
     bool cut = s->shard_optimizer || s->shard_weight;
@@ -397,17 +484,11 @@ static setting setting_of(const ek_job *job, const ek_device *device, const ek__
                      .layer = layer,
                      .n = n,
                      .m = m,
+                     .first = first,
+                     .row = row,
                      .cut = cut,
                      .layers = s->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER,
                      .each = job->run.sums_every_micro_batch || (cut && s->shard_gradient)};
-}
-
-static double computed(const ek__data_layer *layer, int n, int m)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += layer[i].forward + layer[i].backward;
-    return m * sum;
 }
 
 static double extra(const ek__data_times *t, int m)
@@ -424,11 +505,13 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         ek_job job = random_job();
         ek_device device = cluster(below(2) ? 300 : 20, 10 + 40 * uniform(), 20 * uniform());
         int n = 1 + below(12), m = 1 + below(4);
+        bool first = below(2);
+        int row = below(4);
         random_layers(layer, n, job.run.fp8_gather);
-        const setting s = setting_of(&job, &device, layer, n, m);
+        const setting s = setting_of(&job, &device, layer, n, m, first, row);
         const lived truth = step_of(&s);
-        const ek__data_times t = priced(&job, &device, layer, n, m);
-        double expected = truth.end - computed(layer, n, m);
+        const ek__data_times t = priced_at(&job, &device, layer, n, m, first, row);
+        double expected = truth.end - truth.computed;
         char what[64];
         snprintf(what, sizeof what, "exposed, seed %d", i + 1);
         assert_near(what, extra(&t, m), expected, truth.end);
@@ -437,7 +520,7 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         /* An imperfect overlap: a share hides, and computing beside it slows. */
         device.overlap_share = uniform();
         device.overlap_slowdown = 1 + uniform();
-        const ek__data_times u = priced(&job, &device, layer, n, m);
+        const ek__data_times u = priced_at(&job, &device, layer, n, m, first, row);
         double hidden = truth.both * device.overlap_share;
         snprintf(what, sizeof what, "imperfect, seed %d", i + 1);
         assert_near(what, extra(&u, m), expected + truth.both - hidden + (device.overlap_slowdown - 1) * hidden,
@@ -454,7 +537,8 @@ static const double all_elements = 3e7;
 static void equal_layers(ek__data_layer *layer, double forward, double backward)
 {
     for (int i = 0; i < EQUAL; i++)
-        layer[i] = (ek__data_layer){.dense = all_elements, .forward = forward, .backward = backward};
+        layer[i] =
+            (ek__data_layer){.dense = all_elements, .kept = all_elements, .forward = forward, .backward = backward};
 }
 
 /* n layers, a bucket each of g seconds: the last one is exposed behind backward passes that are longer than g; behind
@@ -572,6 +656,40 @@ static void hybrid_groups_gather_inside_and_sum_copies_once(void **state)
     assert_true(a > 0);
 }
 
+/* 64 ranks, 20 tensors: gradients are summed whole, and 20 owners broadcast in turn, each behind 63 steps of a ring
+ * that carries everything. */
+static void owners_of_tensors_broadcast_in_turn(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(300, 25, 5);
+    for (int i = 0; i < device.n_tiers; i++)
+        device.tier[i].half_bytes = 0;
+    ek_job job = zero(64, 1);
+    job.run.owned_tensors = true;
+    job.run.overlap_weights = job.run.overlap_gradients = false;
+    equal_layers(layer, 0, 0);
+    for (int i = 0; i < EQUAL; i++)
+        layer[i].tensors = 2;
+    double bytes = 2 * EQUAL * all_elements, sum = 2 * bytes;
+    const ek__ranks ranks = ek__placement(&job, &device, EK__DIM_SHARD);
+    ek__collective_time all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &ranks, bytes * 64 / 63);
+    ek__data_times t = priced(&job, &device, layer, EQUAL, 1);
+    assert_near("broadcasts", t.first_forward, all.seconds + 19 * all.latency, 1e-3);
+    assert_near("sums", t.reduction, collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, sum), sum);
+    /* In a small group every rank owns something. */
+    job.states.shard_size = 4;
+    const ek__ranks few = ek__placement(&job, &device, EK__DIM_SHARD);
+    all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &few, bytes * 4 / 3);
+    t = priced(&job, &device, layer, EQUAL, 1);
+    assert_near("few", t.first_forward, all.seconds + 3 * all.latency, 1e-3);
+    /* Behind the first forward pass each layer waits for its own two. */
+    job.run.overlap_weights = true;
+    equal_layers(layer, 1, 0);
+    t = priced(&job, &device, layer, EQUAL, 1);
+    assert_true(t.first_forward > 0 && t.first_forward < (all.seconds + 3 * all.latency) / 3);
+}
+
 /* ---- limits ---- */
 
 static void one_device_exchanges_nothing(void **state)
@@ -625,6 +743,95 @@ static void without_computing_all_traffic_is_exposed(void **state)
     }
 }
 
+/* ---- groups and elements as memory has them ---- */
+
+static const char *const files[] = {
+    "tests/data/job/moe.args",   "tests/data/job/qwen25_7b.sh",    "tests/data/job/experts.yaml",
+    "tests/data/job/newer.yaml", "tests/data/job/mindspeed.yaml",  "examples/megatron_13b.sh",
+    "tests/data/job/llama.yaml", "examples/llama2_13b_1_dp8.yaml", "examples/llama175b_train.yaml",
+};
+
+/* Elements of whose states a rank keeps, by the groups of this side. */
+static double kept_by_groups(const ek_job *job, const ek_device *device, const ek__data_layer *layer)
+{
+    double dense = ek__placement(job, device, EK__DIM_SHARD).n,
+           expert = ek__placement(job, device, EK__DIM_EXPERT_SHARD).n;
+    return layer->whole + (layer->dense - layer->whole) / dense + layer->whole_expert +
+           (layer->expert - layer->whole_expert) / expert;
+}
+
+/* A rank's part is rounded up to whole elements and blocks of memory. Groups: of jobs that cut flat buffers;
+ * MindFormers also cuts what all tensor parallel ranks hold over those, and a part by what divides its first dimension.
+ */
+static void compare_kind(const char *name, const ek_job *job, int kind)
+{
+    static ek__graph graph;
+    const ek_device device = cluster(300, 25, 5);
+    ek__graph_build(job, (ek__graph_kind)kind, &graph);
+    const ek__data_layer layer = ek__data_layer_of(job, &graph, job->parallel.pipeline == 1);
+    const ek__static_bytes bytes = ek__graph_static(job, &graph);
+    double kept = job->states.shard_optimizer ? layer.kept : layer.dense + layer.expert;
+    double slack = 2048.0 * graph.n_parameters;
+    if (fabs(kept * job->states.optimizer - (double)bytes.optimizer) > slack)
+        fail_msg("%s, kind %d: states of %.0f elements, memory says %lld bytes", name, kind, kept,
+                 (long long)bytes.optimizer);
+    double groups = kept_by_groups(job, &device, &layer);
+    bool flat = job->framework == EK_MEGATRON || job->framework == EK_MINDSPEED;
+    if (flat && fabs(groups - layer.kept) > 0.5 * graph.n_parameters)
+        fail_msg("%s, kind %d: groups leave %.0f elements, memory %.0f", name, kind, groups, layer.kept);
+}
+
+static void states_take_the_bytes_that_memory_says(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++)
+        for (int variant = 0; variant < 3; variant++) {
+            ek_job job;
+            ek_error err = {0};
+            if (ek_job_read(source_path(files[f]), NULL, NULL, &job, &err))
+                fail_msg("%s: %s", files[f], err.message);
+            if (variant > 0) {
+                job.parallel.data = 16;
+                job.states.shard_optimizer = true;
+                job.states.shard_size = variant == 1 ? 4 : -1;
+                job.states.instances = variant == 2 ? 2 : 1;
+            }
+            for (int k = 0; k < EK__N_GRAPH_KINDS; k++)
+                if (k != EK__GRAPH_EXPERTS || job.model.n_experts > 1)
+                    compare_kind(files[f], &job, k);
+            ek_job_clear(&job);
+        }
+}
+
+/* MindFormers leaves norms and the table whole; the head is cut. Qwen2.5-7B has three biases of queries, keys and
+ * values in each layer beside the norms: what matrices have alone is gathered in 8 bits. */
+static void norms_and_tables_stay_whole_or_wide(void **state)
+{
+    (void)state;
+    static ek__graph graph;
+    ek_job job;
+    ek_error err = {0};
+    assert_int_equal(ek_job_read(source_path("examples/llama2_13b_1_dp8.yaml"), NULL, NULL, &job, &err), EK_OK);
+    const double hidden = job.model.hidden, vocab = job.model.vocab, tables = hidden * vocab;
+    ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+    assert_true(ek__data_layer_of(&job, &graph, true).whole == 2 * hidden);
+    ek__graph_build(&job, EK__GRAPH_EMBEDDING, &graph);
+    assert_true(ek__data_layer_of(&job, &graph, true).whole == tables);
+    ek__graph_build(&job, EK__GRAPH_HEAD, &graph);
+    const ek__data_layer head = ek__data_layer_of(&job, &graph, true);
+    assert_true(head.whole == hidden && head.wide == tables && head.dense == tables + hidden);
+    ek_job_clear(&job);
+    assert_int_equal(ek_job_read(source_path("tests/data/job/qwen25_7b.sh"), NULL, NULL, &job, &err), EK_OK);
+    job.parallel.data = 4;
+    ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+    const ek__data_layer layer = ek__data_layer_of(&job, &graph, true);
+    double qkv = job.model.head_dim * (job.model.n_heads + 2.0 * job.model.n_kv_heads) / job.parallel.tensor;
+    assert_true(layer.whole == 0);
+    if (layer.wide != 2.0 * job.model.hidden + qkv)
+        fail_msg("%.0f wide, expected %.0f", layer.wide, 2.0 * job.model.hidden + qkv);
+    ek_job_clear(&job);
+}
+
 /* ---- optimizer ---- */
 
 typedef struct optimizer_case {
@@ -652,7 +859,7 @@ static void optimizers_move_the_bytes_of_their_states(void **state)
 {
     (void)state;
     const ek_device device = cluster(300, 25, 5);
-    const ek__data_layer layer = {.dense = 1e9};
+    const ek__data_layer layer = {.dense = 1e9, .kept = 1e9 / 16};
     for (size_t i = 0; i < sizeof optimizer_cases / sizeof *optimizer_cases; i++) {
         const optimizer_case *c = &optimizer_cases[i];
         ek_job job = zero(16, c->level);
@@ -674,7 +881,7 @@ static void the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients(void **st
 {
     (void)state;
     const ek_device device = cluster(300, 25, 5);
-    const ek__data_layer layer = {.dense = 1e9, .expert = 1e8};
+    const ek__data_layer layer = {.dense = 1e9, .expert = 1e8, .kept = 1e9 / 16 + 1e8 / 4};
     ek_job job = zero(16, 1);
     job.parallel.expert = 4;
     job.parallel.expert_tensor = 1;
@@ -721,9 +928,12 @@ int main(void)
         cmocka_unit_test(weights_of_zero_1_come_before_or_behind_the_first_forward),
         cmocka_unit_test(layers_of_zero_3_have_closed_forms),
         cmocka_unit_test(hybrid_groups_gather_inside_and_sum_copies_once),
+        cmocka_unit_test(owners_of_tensors_broadcast_in_turn),
         cmocka_unit_test(one_device_exchanges_nothing),
         cmocka_unit_test(links_without_limit_leave_latency),
         cmocka_unit_test(without_computing_all_traffic_is_exposed),
+        cmocka_unit_test(states_take_the_bytes_that_memory_says),
+        cmocka_unit_test(norms_and_tables_stay_whole_or_wide),
         cmocka_unit_test(optimizers_move_the_bytes_of_their_states),
         cmocka_unit_test(the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients),
         cmocka_unit_test(a_tied_table_is_summed_with_its_copy),

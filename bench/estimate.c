@@ -1,0 +1,300 @@
+/* Estimates (ESTIMATE_FOLDS=5; 1: no fits): the step of every published run beside the measured one, on devices as they
+ * ship, and on devices fitted to a table's other models and layouts. The tables are read from the folder EK_SHARED
+ * names; without it that part says so and is left out. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "calibrate/fit.h"
+#include "judge.h"
+
+/* Errors that must not be exceeded, in per cent; 0: only reported. */
+static const struct table {
+    const char *file, *title;
+    double shipped, fitted, worst; /* mean as shipped; mean and worst of what was kept back from a fit */
+} tables[] = {
+    {"korthikanti_tab5.csv", "Korthikanti (22B to 1T, A100)", 12, 3.5, 0},
+    {"megatron_sc21_table1_from_memory.csv", "Megatron SC21 (1.7B to 1T, A100)", 12, 8, 0},
+    {"vtrain_a100_sample150.csv", "vTrain, most on one node (A100)", 12, 3, 0},
+    {"vtrain_a100_multi33.csv", "vTrain, 64 and 512 devices (A100)", 12, 6, 0},
+    {"simumax_b200.csv", "SimuMax (B200)", 12, 3, 7},
+    {"internevo_a100.csv", "InternEvo (7B on 8 to 512, A100)", 12, 8, 0},
+    {"mpt_fsdp.csv", "MPT (FSDP, A100 and H100)", 12, 8, 0},
+    {"torchtitan_h100_h200.csv", "torchtitan (8B to 405B, H100)", 12, 10, 0},
+    {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0},
+    {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0},
+};
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+static int n_parts; /* that groups are dealt into */
+
+/* Runs of a table that can be priced. */
+typedef struct priced {
+    ek_measured_runs runs;
+    judged_run *row; /* [n] on the shipped device */
+    int n;
+} priced;
+
+static priced price_table(const char *path)
+{
+    priced out = {0};
+    ek_error err;
+    if (ek_run_table_read(path, NULL, &out.runs, &err))
+        bench_give_up("%s:%d: %s", err.file, err.line, err.message);
+    out.row = calloc((size_t)out.runs.n + 1, sizeof *out.row);
+    if (!out.row)
+        bench_give_up("out of memory");
+    for (int i = 0; i < out.runs.n; i++)
+        if (ek_measured_run_counts(&out.runs.run[i]) && ek_device_of_hardware(out.runs.run[i].device))
+            out.row[out.n++] = judge_run(&out.runs.run[i], NULL);
+    return out;
+}
+
+static void priced_clear(priced *p)
+{
+    free(p->row);
+    ek_measured_runs_clear(&p->runs);
+}
+
+/* ---- fits ---- */
+
+/* Runs of one hardware of a table. */
+typedef struct fold_runs {
+    judged_run **row;
+    int n;
+    double *seconds;
+    int *group;
+    bool *held;
+} fold_runs;
+
+static ek_status predict(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err)
+{
+    const fold_runs *runs = user;
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    (void)err;
+    for (int i = 0; i < runs->n; i++) {
+        ek_step step;
+        if (!wanted[i])
+            continue;
+        out[i] = NAN;
+        if (ek_cost_step(&runs->row[i]->run->job, device, cache, &step, NULL))
+            continue;
+        out[i] = log(step.seconds);
+        ek_step_clear(&step);
+    }
+    ek_cost_cache_free(cache);
+    return EK_OK;
+}
+
+/* Numbers of groups in the order of their first run; @return how many */
+static int number_groups(fold_runs *runs)
+{
+    int n = 0;
+    for (int i = 0; i < runs->n; i++) {
+        runs->group[i] = n;
+        for (int k = 0; k < i; k++)
+            if (strcmp(runs->row[k]->run->group, runs->row[i]->run->group) == 0)
+                runs->group[i] = runs->group[k];
+        n += runs->group[i] == n;
+    }
+    return n;
+}
+
+static void runs_alloc(fold_runs *runs, int most)
+{
+    size_t n = (size_t)most + 1;
+    runs->row = calloc(n, sizeof(*runs->row));
+    runs->seconds = calloc(n, sizeof *runs->seconds);
+    runs->group = calloc(n, sizeof *runs->group);
+    runs->held = calloc(n, sizeof *runs->held);
+    if (!runs->row || !runs->seconds || !runs->group || !runs->held)
+        bench_give_up("out of memory");
+}
+
+static void runs_free(fold_runs *runs)
+{
+    free(runs->row);
+    free(runs->seconds);
+    free(runs->group);
+    free(runs->held);
+}
+
+/* One fit without the groups of a fold, which it then predicts. */
+static void fit_fold(fold_runs *runs, const ek_device *device, int fold, int n_folds)
+{
+    ek_error err;
+    ek__fit fit;
+    const ek__fit_problem problem = {.n = runs->n,
+                                     .seconds = runs->seconds,
+                                     .group = runs->group,
+                                     .held = runs->held,
+                                     .predict = predict,
+                                     .user = runs};
+    for (int i = 0; i < runs->n; i++)
+        runs->held[i] = runs->group[i] % n_folds == fold;
+    if (ek__fit_run(&problem, device, &fit, &err)) {
+        fprintf(stderr, "bench: no fit: %s\n", err.message);
+        return;
+    }
+    for (int i = 0; i < runs->n; i++)
+        if (runs->held[i])
+            *runs->row[i] = judge_run(runs->row[i]->run, &fit.device);
+    ek__fit_clear(&fit);
+}
+
+/* Every group is kept back once, several at a time; what a fit to the others predicts of it replaces what the shipped
+ * device does. Runs of a device with one group cannot be judged so: they are not priced. */
+static void fit_device(fold_runs *runs)
+{
+    ek_device device;
+    int n_groups = number_groups(runs), n_folds = n_groups < n_parts ? n_groups : n_parts;
+    if (!ek_device_of_run(runs->row[0]->run, &device))
+        return;
+    for (int i = 0; i < runs->n; i++) {
+        runs->seconds[i] = runs->row[i]->run->step_seconds;
+        runs->row[i]->predicted = NAN;
+    }
+    for (int fold = 0; fold < n_folds && n_folds > 1; fold++)
+        fit_fold(runs, &device, fold, n_folds);
+}
+
+/* @return rows as `of`, each predicted by a fit to other groups of its table and device. The caller frees them. */
+static judged_run *kept_back(const priced *of)
+{
+    judged_run *row = calloc((size_t)of->n + 1, sizeof *row);
+    fold_runs runs = {0};
+    runs_alloc(&runs, of->n);
+    if (!row)
+        bench_give_up("out of memory");
+    memcpy(row, of->row, (size_t)of->n * sizeof *row);
+    for (int i = 0; i < of->n; i++) {
+        bool first = true;
+        for (int k = 0; k < i; k++)
+            first = first && strcmp(of->row[k].run->device, of->row[i].run->device) != 0;
+        runs.n = 0;
+        for (int k = i; k < of->n && first; k++)
+            if (strcmp(of->row[k].run->device, of->row[i].run->device) == 0 && !isnan(of->row[k].predicted))
+                runs.row[runs.n++] = &row[k];
+        if (runs.n > 0)
+            fit_device(&runs);
+    }
+    runs_free(&runs);
+    return row;
+}
+
+/* ---- tables ---- */
+
+static void say_line(const char *title, const char *how, const judged *j, double most)
+{
+    char order[32] = "-", first[32] = "-", bound[16] = "-";
+    if (j->n_groups > 0) {
+        snprintf(order, sizeof order, "%.3f", j->spearman);
+        snprintf(first, sizeof first, "%+.1f %%", 100 * j->first_choice);
+    }
+    if (most > 0)
+        snprintf(bound, sizeof bound, "%g %%", most);
+    bench_say("| %s | %s | %d | %d | %.2f %% | %s | %.2f %% | %.2f %% | %+.2f %% | %s | %s |\n", title, how, j->n,
+              j->n_failed, 100 * j->mean, bound, 100 * j->median, 100 * j->worst, 100 * j->bias, order, first);
+}
+
+static void judge_table(const struct table *t, const priced *p)
+{
+    judged shipped = judge_all(p->row, p->n);
+    say_line(t->title, "shipped", &shipped, t->shipped);
+    bench_hold(shipped.n_failed == 0, "%s: every run has an estimate", t->title);
+    bench_hold(t->shipped == 0 || 100 * shipped.mean <= t->shipped, "%s: as shipped a mean error of at most %g %%",
+               t->title, t->shipped);
+    if (n_parts < 2)
+        return;
+    judged_run *row = kept_back(p);
+    judged fitted = judge_all(row, p->n);
+    say_line(t->title, "kept back", &fitted, t->fitted);
+    bench_hold(t->fitted == 0 || 100 * fitted.mean <= t->fitted, "%s: kept back, a mean error of at most %g %%",
+               t->title, t->fitted);
+    bench_hold(t->worst == 0 || 100 * fitted.worst <= t->worst, "%s: kept back, no error above %g %%", t->title,
+               t->worst);
+    free(row);
+}
+
+static void all_tables(const char *shared)
+{
+    char path[1024];
+    bench_say(
+        "*Shipped*: on the device file of the run's hardware, as it is in the library. *Kept back*: on that device\n"
+        "fitted to other models and layouts of the same table: its groups (model and layout) are dealt into at most\n"
+        "%d parts, each of which is predicted by a fit that saw the others only. *Most*: what\n"
+        "the mean must not exceed. *Order*: Spearman's coefficient inside groups of equal model, devices and\n"
+        "sequences; *first*: how much longer than the shortest measured step the one takes that is predicted\n"
+        "shortest.\n\n"
+        "| table | device | runs | without | mean | most | median | worst | bias | order | first |\n"
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        n_parts);
+    for (int i = 0; i < N_TABLES; i++) {
+        snprintf(path, sizeof path, "%s/reference/measured/%s", shared, tables[i].file);
+        priced p = price_table(path);
+        judge_table(&tables[i], &p);
+        priced_clear(&p);
+    }
+    bench_say("\n");
+}
+
+/* ---- effects ---- */
+
+/* Sharding states over 8 of 512 devices instead of all, the same otherwise. */
+static void sharding_group(const char *shared)
+{
+    char path[1024];
+    const judged_run *all = NULL, *few = NULL;
+    snprintf(path, sizeof path, "%s/reference/measured/internevo_a100.csv", shared);
+    priced p = price_table(path);
+    for (int i = 0; i < p.n; i++) {
+        const ek_job *job = &p.row[i].run->job;
+        if (job->parallel.data != 512 || job->parallel.batch != 2 || job->parallel.n_micro_batches != 4)
+            continue;
+        if (job->states.shard_size == 8 && !few)
+            few = &p.row[i];
+        else if (job->states.shard_size < 0 && !all)
+            all = &p.row[i];
+    }
+    if (all && few)
+        bench_say("Sharding over 8 instead of all of 512 devices (InternEvo): %.2f times as fast measured, %.2f "
+                  "predicted as shipped.\n\n",
+                  all->run->step_seconds / few->run->step_seconds, all->predicted / few->predicted);
+    priced_clear(&p);
+}
+
+/* The published tuning of the 13B model, whose jobs are examples. */
+static void tuning_story(void)
+{
+    priced p = price_table("examples/llama2_13b_runs.csv");
+    bench_say("### Llama2-13B, a published tuning\n\n"
+              "| step | measured s | predicted s | error | tokens/s/p measured | predicted |\n"
+              "|---|--:|--:|--:|--:|--:|\n");
+    for (int i = 0; i < p.n; i++) {
+        const judged_run *row = &p.row[i];
+        double tokens = judge_tokens(row->run);
+        bench_say("| %s | %.2f | %.2f | %+.1f %% | %.0f | %.0f |\n", row->run->name, row->run->step_seconds,
+                  row->predicted, 100 * judged_error(row), tokens / row->run->step_seconds, tokens / row->predicted);
+    }
+    bench_say("\n");
+    priced_clear(&p);
+}
+
+void bench_estimate(double seconds)
+{
+    const char *shared = getenv("EK_SHARED");
+    char path[1024];
+    n_parts = (int)seconds;
+    bench_say("## Estimates: steps beside published ones\n\n");
+    snprintf(path, sizeof path, "%s/reference/measured", shared ? shared : "");
+    if (!shared || access(path, R_OK) != 0) {
+        bench_say("EK_SHARED names no folder with measured runs: left out.\n\n");
+    } else {
+        all_tables(shared);
+        sharding_group(shared);
+    }
+    tuning_story();
+}
