@@ -113,9 +113,9 @@ static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
 
 /* ---- InternEvo ---- */
 
-/* ZeRO-1 within groups of shard_size ranks, by whole tensors, whose owners broadcast them: weights and gradients in 16
- * bits, the rest in 32; gradients are reduced beside computing, in buckets of 512 MiB, weights are sent behind the
- * optimizer (configs/7B_sft.py of InternEvo). */
+/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32. Each rank of a group owns
+ * whole tensors. Gradients are summed beside computing, 2^29 in a bucket (reduce_bucket_size counts elements); owners
+ * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {
     job->states.weight = job->states.gradient = 2;
@@ -123,12 +123,13 @@ static void settle_internevo(const ek__run_layout *layout, ek_job *job)
     job->states.shard_optimizer = true;
     job->run.overlap_gradients = true;
     job->run.overlap_weights = false;
-    job->run.bucket_bytes = 512 * 1048576.0;
+    job->run.bucket_bytes = 2 * 512 * 1048576.0;
     job->run.reduce_bytes = 2;
     job->run.first_stage_buckets = job->run.p2p_scattered = false;
     job->run.owned_tensors = !layout->fsdp;
     job->run.attention = EK_ATTENTION_FLASH2;
     if (layout->fsdp) {
+        job->run.overlap_weights = true;
         job->states.shard_weight = job->states.shard_gradient = true;
         job->states.gathered = 2;
         job->rules.weight_gather = EK_GATHER_LAYER;
