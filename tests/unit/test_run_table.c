@@ -444,7 +444,7 @@ static void hardware_is_found_by_words(void **state)
                  {"A100-80GB (Selene)", "A100-80"},
                  {"A100", "A100-80"},
                  {"h100_80gb", "H100"},
-                 {"H100 96GB HBM2e 500W", "H100"},
+                 {"H100 96GB HBM2e 500W", "H100-HBM2e"},
                  {"H200", "H200"},
                  {"DGX-B200", "B200"},
                  {"Atlas 900 A2 PoDc", "Atlas 800T A2"},
