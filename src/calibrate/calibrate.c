@@ -515,7 +515,7 @@ static ek_status propose(calibrating *k)
     if (!candidates)
         return ek__no_memory(k->err);
     tell(k, 0.92, "choosing the next runs");
-    ek_status status = ek__candidates_make(k->job, k->n, candidates, k->err);
+    ek_status status = ek__candidates_make(k->job, k->n, k->out.device.devices_per_node, candidates, k->err);
     if (status == EK_OK && candidates->n > 0)
         status = design(k, candidates);
     ek__candidates_clear(candidates);

@@ -74,11 +74,11 @@ static void print_names(const ek_calibration *c, ek_fit_state state, const char 
 
 static void print_others(const ek_calibration *c, bool color, FILE *out)
 {
-    ek__print_heading(color, "constants that are not determined and keep their start", out);
+    ek__print_heading(color, "constants that are not determined", out);
     fputc('\n', out);
-    print_names(c, EK_FIT_AT_BOUND, "would leave what is possible", out);
-    print_names(c, EK_FIT_WIDE, "narrowed by less than a fifth", out);
-    print_names(c, EK_FIT_NO_EFFECT, "no run depends on them", out);
+    print_names(c, EK_FIT_AT_BOUND, "held at a bound of what is possible", out);
+    print_names(c, EK_FIT_WIDE, "narrowed by less than a fifth, at their start", out);
+    print_names(c, EK_FIT_NO_EFFECT, "no run depends on them, at their start", out);
 }
 
 /* ---- kernels, links, layers ---- */
