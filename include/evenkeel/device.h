@@ -155,6 +155,11 @@ typedef struct ek_device {
     ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
     ek_layer_table *layers;   /**< likewise */
     double error;             /**< standard error of the logarithm of a step, on runs kept back; 0: not known */
+    double sustained_share;   /**< of the peak that products reach in the course of a step at most, where clocks sink
+                                   under the load and a kernel timed by itself is faster; 1: no such limit */
+    double overlap_tensor;    /**< of tensor parallel communication that could hide behind products that does, 0..1 */
+    double compiled_traffic;  /**< of the bytes that memory-bound operators move, those that are left where a compiler
+                                   fuses them, 0..1 */
     double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
                                    updating states there goes at; 0: not known, 20 is taken */
 } ek_device;

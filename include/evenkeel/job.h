@@ -30,8 +30,9 @@ typedef enum ek_framework {
     EK_MINDFORMERS_MCORE, /**< its newer models with Hugging Face's key names */
     EK_MINDSPEED,         /**< MindSpeed-Core-MS */
     EK_MEGATRON,          /**< Megatron-LM, MindSpeed-LLM */
+    EK_TORCHTITAN,        /**< torchtitan: FSDP, tensor, pipeline, context parallelism of PyTorch */
 } ek_framework;
-enum { EK_N_FRAMEWORKS = 4 };
+enum { EK_N_FRAMEWORKS = 5 };
 extern const char *const ek_framework_name[EK_N_FRAMEWORKS];
 
 /** Names that a model's operators go by in recompute patterns. */
@@ -121,6 +122,11 @@ typedef struct ek_job_states {
     int instances;  /**< copies of the sharded optimizer, each on a part of the group; 0 and 1: one. Ignored where it
                          does not divide the group */
     int64_t shard_threshold; /**< bytes; smaller weights stay whole */
+    /* What FSDP and ZeRO-3 hold besides, layer by layer. */
+    int gathered_ahead;  /**< layers whose gathered weights are there besides those of the layer that runs */
+    int scattered_bytes; /**< bytes an element of one layer's whole gradients takes in the buffers they are reduced
+                              from; 0: none, a gradient is reduced by itself */
+    bool gathered_ends;  /**< weights of the embedding and the head, once gathered, stay so for the step */
 } ek_job_states;
 
 /** Numbers that matrix products run in besides the compute type. */
@@ -165,8 +171,11 @@ typedef struct ek_job_run {
     bool overlap_p2p_interleaved;  /**< overlap_p2p is true where a stage has several chunks and only there (Megatron);
                                         it is set anew where a plan changes the chunks */
     bool p2p_scattered;            /**< tensor parallel ranks send a part of an activation each, and gather it behind */
+    bool layer_buckets;            /**< a bucket is a layer, whatever bucket_bytes says (FSDP) */
     bool first_stage_buckets;      /**< only the first chunk of the first stage has buckets, all others reduce at once
                                         (Megatron's DistributedDataParallel) */
+    bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
+                             each owner broadcasts its weights after the update (InternEvo, ZeroRedundancyOptimizer) */
 } ek_job_run;
 
 /** When gathered weights are alive. */
@@ -294,7 +303,8 @@ ek_job_overrides ek_job_overrides_none(void);
 
 /**
  * Read a job: a training YAML of MindFormers or MindSpeed-Core-MS, arguments of Megatron-LM (a script, or a list of
- * arguments), or a Hugging Face config.json (degrees then come from the overrides, 1 where those do not say).
+ * arguments), a TOML of torchtitan, or a Hugging Face config.json (degrees then come from the overrides, 1 where those
+ * do not say).
  *
  * Where an override changes the stages or chunks, offsets and recompute lists of the file no longer fit: the layers are
  * then spread evenly, what held for all layers still does, and the listener is told of what was dropped.

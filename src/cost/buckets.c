@@ -69,11 +69,19 @@ typedef struct gathering {
     double arrived[EK__N_CLASSES]; /* when the last bucket is there */
 } gathering;
 
+/* As many elements as a bucket of gradients has, or what one owner broadcasts. */
+static double weight_bucket(const ek__data_plan *plan, double total, ek__data_class c)
+{
+    double elements = plan->job->run.bucket_bytes / plan->reduce_bytes;
+    if (plan->of[c].owners > 0)
+        return total / plan->of[c].owners;
+    return elements > 0 ? elements * plan->gather_bytes : total;
+}
+
 /* Buckets until all that is wanted is in one: whole ones, then the stage's last. */
 static void ask(ek__data_plan *plan, gathering *g, ek__data_class c)
 {
-    double elements = plan->job->run.bucket_bytes / plan->reduce_bytes;
-    double bucket = elements > 0 ? elements * plan->gather_bytes : g->total[c];
+    double bucket = weight_bucket(plan, g->total[c], c);
     double left = g->total[c] - g->asked[c], missing = g->wanted[c] - g->asked[c];
     if (missing <= LEAST_BYTES)
         return;

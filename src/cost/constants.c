@@ -34,6 +34,9 @@
     X(cast_share, "", 0.02, 1.0, true, 0.25, 0)                                                                        \
     X(overlap_slowdown, "", 1, 2, false, 0.1, 0)                                                                       \
     X(overlap_share, "", 0, 1, false, 0.3, 0)                                                                          \
+    X(sustained_share, "", 0.1, 1, true, 0.25, 0)                                                                      \
+    X(overlap_tensor, "", 0, 1, false, 0.3, 0)                                                                         \
+    X(compiled_traffic, "", 0.1, 1, true, 0.25, 0)                                                                     \
     X(optimizer_share, "", 0.02, 1.0, true, 0.25, 0)                                                                   \
     X(optimizer_us, "us", 0, 2e6, false, 5e3, 0)                                                                       \
     X(jitter, "", 0, 0.2, false, 0.01, 0)

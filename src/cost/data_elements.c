@@ -13,15 +13,14 @@ static bool stays_wide(const ek__graph *graph, const ek__parameter *parameter)
 
 static void add(const ek_job *job, const ek__graph *graph, const ek__parameter *parameter, ek__data_layer *out)
 {
-    double n = (double)parameter->elements;
-    if (parameter->expert) {
-        out->expert += n;
-        return;
-    }
-    out->dense += n;
-    if (ek__parameter_shards(job, parameter) == 1)
-        out->whole += n;
-    else if (stays_wide(graph, parameter))
+    double n = (double)parameter->elements, one = (double)(parameter->rows * parameter->columns);
+    int64_t shards = ek__parameter_shards(job, parameter);
+    out->tensors += one > 0 ? n / one : 1;
+    out->kept += n / (double)shards;
+    *(parameter->expert ? &out->expert : &out->dense) += n;
+    if (shards == 1)
+        *(parameter->expert ? &out->whole_expert : &out->whole) += n;
+    else if (!parameter->expert && stays_wide(graph, parameter))
         out->wide += n;
     if (job->model.tied && job->parallel.pipeline > 1 && (parameter->table || parameter->tied))
         out->tied += n;

@@ -22,8 +22,9 @@ typedef enum ek__data_class {
     EK__CLASS_DENSE,
     EK__CLASS_WHOLE, /* not cut, though others are */
     EK__CLASS_EXPERT,
+    EK__CLASS_WHOLE_EXPERT,
 } ek__data_class;
-enum { EK__N_CLASSES = 3 };
+enum { EK__N_CLASSES = 4 };
 
 typedef struct ek__data_routes {
     ek__route each;   /* gradients, after each micro-batch where they are reduced each time: reduce-scatter among those
@@ -31,7 +32,15 @@ typedef struct ek__data_routes {
     ek__route once;   /* after the last one only: all-reduce of the part over copies of it */
     ek__route gather; /* weights */
     double shards;    /* ranks that share the optimizer's states, 1 */
+    double owners;    /* that broadcast weights, one after the other, where tensors have owners; else 0 */
 } ek__data_routes;
+
+/* Collectives of one layer, seconds. Layers are alike, so the last ones are kept. */
+enum { EK__LAYERS_KEPT = 4 };
+typedef struct ek__layer_traffic {
+    const ek__data_layer *of;
+    double gather, each, once;
+} ek__layer_traffic;
 
 typedef struct ek__data_plan {
     const ek_job *job;
@@ -44,6 +53,8 @@ typedef struct ek__data_plan {
     double reduce_bytes; /* of an element of a reduced gradient */
     double gather_bytes; /* of an element of a gathered weight */
     double wide_bytes;   /* of one that is not gathered in 8 bits */
+    ek__layer_traffic layer[EK__LAYERS_KEPT];
+    int next_layer;
     ek_cost_basis basis; /* the weakest of the collectives so far */
     double error;        /* the largest */
 } ek__data_plan;

@@ -26,6 +26,8 @@ static cost sum_of(cost a, cost b, double factor)
 
 static ek__overlap backward_of(ek__data_plan *plan, bool each, bool once)
 {
+    if (!each && !once && !plan->gathers_layers)
+        return (ek__overlap){0, 0};
     return plan->gathers_layers ? ek__gather_backward(plan, each, once) : ek__reduce_buckets(plan, each, once);
 }
 

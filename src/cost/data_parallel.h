@@ -11,11 +11,13 @@
  * elements.
  */
 typedef struct ek__data_layer {
-    double dense, expert;     /* elements of its parameters on the rank, tensor parallel ranks' part alone */
-    double forward, backward; /* seconds of one micro-batch */
-    double whole; /* of `dense`: those that nobody cuts where states are shared (ek__parameter_shards is 1) */
-    double wide;  /* of `dense` without `whole`: not gathered in 8 bits (tables, norms, biases) */
-    double tied;  /* of a table with a copy on the other end of the pipeline: their gradients are summed */
+    double dense, expert;       /* elements of its parameters on the rank, tensor parallel ranks' part alone */
+    double forward, backward;   /* seconds of one micro-batch */
+    double whole, whole_expert; /* of these: in parameters that nobody cuts where states are shared */
+    double wide;                /* of `dense` without `whole`: not gathered in 8 bits (tables, norms, biases) */
+    double kept;                /* elements that are left of all of them where they are cut (ek__parameter_shards) */
+    double tied;    /* of a table with a copy on the other end of the pipeline: their gradients are summed */
+    double tensors; /* that `dense` and `expert` come in */
 } ek__data_layer;
 
 /* A stage in the order of the model, all its chunks. */

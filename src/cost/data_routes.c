@@ -25,10 +25,31 @@ static ek__data_routes cut_routes(const ek__data_plan *plan, bool expert)
     return r;
 }
 
-static ek__data_routes whole_routes(const ek__data_plan *plan, bool expert, bool last_only)
+static ek__route whole_route(const ek__data_plan *plan, bool expert)
 {
-    ek__route sum = route(plan, EK_COLLECTIVE_ALL_REDUCE, expert ? EK__DIM_EXPERT_DATA : EK__DIM_DATA);
-    return last_only ? (ek__data_routes){.once = sum, .shards = 1} : (ek__data_routes){.each = sum, .shards = 1};
+    return route(plan, EK_COLLECTIVE_ALL_REDUCE, expert ? EK__DIM_EXPERT_DATA : EK__DIM_DATA);
+}
+
+/* Tensors with owners: gradients are summed whole, and every rank that owns one broadcasts its part. In a ring each
+ * link carries all of a broadcast behind n - 1 steps, which is a gather of n / (n - 1) times as much. */
+static ek__data_routes owned_routes(const ek__data_plan *plan, bool expert)
+{
+    ek__data_routes r = cut_routes(plan, expert);
+    double n = r.shards, tensors = 0;
+    for (int i = 0; i < plan->stage->n_layers; i++)
+        tensors += plan->stage->layer[i].tensors;
+    r.each = whole_route(plan, expert);
+    r.once.on = false;
+    r.gather.part = n > 1 ? n / (n - 1) : 1;
+    r.owners = tensors > 0 ? fmin(n, tensors) : n;
+    return r;
+}
+
+static ek__data_routes routes_of(const ek__data_plan *plan, bool expert)
+{
+    if (!plan->cut)
+        return (ek__data_routes){.each = whole_route(plan, expert), .shards = 1};
+    return plan->job->run.owned_tensors ? owned_routes(plan, expert) : cut_routes(plan, expert);
 }
 
 static double or_else(double value, double otherwise)
@@ -55,9 +76,10 @@ ek__data_plan ek__data_plan_of(const ek_job *job, const ek_device *device, const
     plan.gathers_layers = s->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER;
     plan.sums_each = job->run.sums_every_micro_batch || (plan.cut && s->shard_gradient);
     set_bytes(&plan);
-    plan.of[EK__CLASS_DENSE] = plan.cut ? cut_routes(&plan, false) : whole_routes(&plan, false, false);
-    plan.of[EK__CLASS_WHOLE] = whole_routes(&plan, false, true);
-    plan.of[EK__CLASS_EXPERT] = plan.cut ? cut_routes(&plan, true) : whole_routes(&plan, true, false);
+    plan.of[EK__CLASS_DENSE] = routes_of(&plan, false);
+    plan.of[EK__CLASS_WHOLE] = (ek__data_routes){.once = whole_route(&plan, false), .shards = 1};
+    plan.of[EK__CLASS_EXPERT] = routes_of(&plan, true);
+    plan.of[EK__CLASS_WHOLE_EXPERT] = (ek__data_routes){.once = whole_route(&plan, true), .shards = 1};
     return plan;
 }
 
@@ -80,8 +102,11 @@ double ek__route_seconds(ek__data_plan *plan, ek__route *r, double bytes)
 
 double ek__class_elements(const ek__data_plan *plan, ek__data_class c, const ek__data_layer *layer)
 {
-    double whole = plan->cut ? layer->whole : 0;
-    return c == EK__CLASS_EXPERT ? layer->expert : c == EK__CLASS_WHOLE ? whole : layer->dense - whole;
+    bool expert = c == EK__CLASS_EXPERT || c == EK__CLASS_WHOLE_EXPERT;
+    double all = expert ? layer->expert : layer->dense, whole = expert ? layer->whole_expert : layer->whole;
+    if (!plan->cut)
+        whole = 0;
+    return c == EK__CLASS_WHOLE || c == EK__CLASS_WHOLE_EXPERT ? whole : all - whole;
 }
 
 double ek__class_gather_bytes(const ek__data_plan *plan, ek__data_class c, const ek__data_layer *layer)

@@ -35,6 +35,9 @@ void ek__device_default(ek_device *device)
     device->host = (ek_host){.basis = EK_COST_ASSUMED};
     device->overlap_slowdown = 1;
     device->overlap_share = 1;
+    device->sustained_share = 1;
+    device->overlap_tensor = 0.5;
+    device->compiled_traffic = 0.6;
     device->optimizer_share = SHARE_MEMORY;
     device->host_gbs = 20;
 }

@@ -28,6 +28,9 @@ const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES] = {
     {DEVICE(memory_gbs), NO_SHARE, RATE, "give the memory's rate in 10^9 bytes a second"},
     {DEVICE(units), 0, RATE, "it is how many multiprocessors or cores tiles are spread over, 0 for not known"},
     {DEVICE(jitter), 0, 1, "it is the share of a step that is lost with every doubling of the devices"},
+    {DEVICE(sustained_share), NO_SHARE, 1, "it is the share of the peak that products reach under load, 0 to 1"},
+    {DEVICE(compiled_traffic), NO_SHARE, 1,
+     "it is the share of memory-bound operators' bytes that is left where a compiler fuses them, 0 to 1"},
     {DEVICE(input_gbs), 0, RATE, "it is the rate of a device's input in 10^9 bytes a second, 0 for never waited for"},
     {DEVICE(error), 0, 10, "it is the standard error of the logarithm of a step, 0.1 for 10 %"},
 };
@@ -36,11 +39,13 @@ const ek__figure ek__fp8_figure[2] = {
      "it is what products in 8 bits reach of their peak, in units of the curve's share, 0 to 1"},
     {DEVICE(cast_share), NO_SHARE, 1, "it is the share of the memory's rate that casts to 8 bits reach, 0 to 1"},
 };
-const ek__figure ek__overlap_figure[2] = {
+const ek__figure ek__overlap_figure[3] = {
     {"slowdown", offsetof(ek_device, overlap_slowdown), 1, 100,
      "it is the factor on what runs beside communication, 1 for none"},
     {"share", offsetof(ek_device, overlap_share), 0, 1,
      "it is the share of what could hide behind computing that does, 0 to 1"},
+    {"tensor", offsetof(ek_device, overlap_tensor), 0, 1,
+     "it is the share of tensor parallel communication beside products that hides behind them, 0 to 1"},
 };
 const ek__figure ek__optimizer_figure[2] = {
     {"share", offsetof(ek_device, optimizer_share), NO_SHARE, 1,

@@ -11,12 +11,35 @@
 #include "cost/kernel_table.h"
 #include "cost/layer_table.h"
 
-static const char *const keys[] = {
-    "name",       "source",        "certain",    "memory_gib", "memory_gbs",       "peak_tflops",
-    "eff_matmul", "eff_attention", "eff_memory", "launch_us",  "devices_per_node", "intra",
-    "inter",      "eff_link",      "units",      "jitter",     "input_gbs",        "error",
-    "curves",     "fp8",           "tiers",      "host",       "overlap",          "optimizer",
-    "kernels",    "layers",        NULL};
+static const char *const keys[] = {"name",
+                                   "source",
+                                   "certain",
+                                   "memory_gib",
+                                   "memory_gbs",
+                                   "peak_tflops",
+                                   "eff_matmul",
+                                   "eff_attention",
+                                   "eff_memory",
+                                   "launch_us",
+                                   "devices_per_node",
+                                   "intra",
+                                   "inter",
+                                   "eff_link",
+                                   "units",
+                                   "jitter",
+                                   "input_gbs",
+                                   "compiled_traffic",
+                                   "sustained_share",
+                                   "error",
+                                   "curves",
+                                   "fp8",
+                                   "tiers",
+                                   "host",
+                                   "overlap",
+                                   "optimizer",
+                                   "kernels",
+                                   "layers",
+                                   NULL};
 
 /* One share for all kernels and links, as files had them first. */
 typedef struct scalars {
@@ -136,7 +159,7 @@ static ek_status read_fp8(const ek__in *in, const ek__node *map, ek_device *devi
 
 static ek_status read_overlap(const ek__in *in, const ek__node *map, ek_device *device)
 {
-    return ek__read_map(in, map, ek__overlap_figure, 2, device);
+    return ek__read_map(in, map, ek__overlap_figure, 3, device);
 }
 
 static ek_status read_optimizer(const ek__in *in, const ek__node *map, ek_device *device)

@@ -123,7 +123,7 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
     if (device->tier[0].gbs > 0)
         write_tiers(device, out);
     write_host(device, out);
-    write_map("overlap", ek__overlap_figure, 2, device, out);
+    write_map("overlap", ek__overlap_figure, 3, device, out);
     write_map("optimizer", ek__optimizer_figure, 2, device, out);
     ek__kernel_table_write_list(device->kernels, out);
     ek__layer_table_write(device->layers, out);

@@ -19,24 +19,40 @@ static double send(clock *k, double seconds)
     return k->sent = fmax(k->sent, k->now) + seconds;
 }
 
-static double gather_seconds(ek__data_plan *plan, int i)
+static bool alike(const ek__data_layer *a, const ek__data_layer *b)
 {
-    double sum = 0;
-    for (int c = 0; c < EK__N_CLASSES && i >= 0 && i < plan->stage->n_layers; c++)
-        sum += ek__route_seconds(plan, &plan->of[c].gather,
-                                 ek__class_gather_bytes(plan, (ek__data_class)c, &plan->stage->layer[i]));
+    return a->dense == b->dense && a->expert == b->expert && a->whole == b->whole &&
+           a->whole_expert == b->whole_expert && a->wide == b->wide;
+}
+
+static ek__layer_traffic price(ek__data_plan *plan, const ek__data_layer *layer)
+{
+    ek__layer_traffic sum = {.of = layer};
+    for (int i = 0; i < EK__N_CLASSES; i++) {
+        ek__data_class c = (ek__data_class)i;
+        double bytes = ek__class_elements(plan, c, layer) * plan->reduce_bytes;
+        sum.gather += ek__route_seconds(plan, &plan->of[c].gather, ek__class_gather_bytes(plan, c, layer));
+        sum.each += ek__route_seconds(plan, &plan->of[c].each, bytes);
+        sum.once += ek__route_seconds(plan, &plan->of[c].once, bytes);
+    }
     return sum;
 }
 
-static double reduce_seconds(ek__data_plan *plan, int i, bool each, bool once)
+static const ek__layer_traffic *traffic_of(ek__data_plan *plan, int i)
 {
-    double sum = 0;
-    for (int c = 0; c < EK__N_CLASSES; c++) {
-        double bytes = ek__class_elements(plan, (ek__data_class)c, &plan->stage->layer[i]) * plan->reduce_bytes;
-        sum += each ? ek__route_seconds(plan, &plan->of[c].each, bytes) : 0;
-        sum += once ? ek__route_seconds(plan, &plan->of[c].once, bytes) : 0;
-    }
-    return sum;
+    const ek__data_layer *layer = &plan->stage->layer[i];
+    for (int k = 0; k < EK__LAYERS_KEPT && plan->layer[k].of; k++)
+        if (alike(plan->layer[k].of, layer))
+            return &plan->layer[k];
+    ek__layer_traffic *slot = &plan->layer[plan->next_layer];
+    *slot = price(plan, layer);
+    plan->next_layer = (plan->next_layer + 1) % EK__LAYERS_KEPT;
+    return slot;
+}
+
+static double gather_seconds(ek__data_plan *plan, int i)
+{
+    return i >= 0 && i < plan->stage->n_layers ? traffic_of(plan, i)->gather : 0;
 }
 
 /* Layer i starts once its weights are there; then the next one's are asked for, unless nothing is fetched ahead.
@@ -69,7 +85,8 @@ ek__overlap ek__gather_backward(ek__data_plan *plan, bool each, bool once)
     for (int i = last; i >= 0; i--) {
         run_layer(plan, &k, i, i - 1, plan->stage->layer[i].backward, &there);
         computed += plan->stage->layer[i].backward;
-        double seconds = reduce_seconds(plan, i, each, once);
+        const ek__layer_traffic *traffic = traffic_of(plan, i);
+        double seconds = (each ? traffic->each : 0) + (once ? traffic->once : 0);
         if (behind)
             send(&k, seconds);
         else

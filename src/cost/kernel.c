@@ -1,7 +1,5 @@
 /* How long one kernel takes: the curve of its kind, and what measured kernels of near shapes say of that curve. Curves
- * have a closed form, so a limit (one tile, endless memory) can be told by hand; device.h has it. Not handled: clocks
- * that sink under long load, which measured tables show on the newest devices as a spread of a quarter between kernels
- * of nearly one shape. */
+ * have a closed form, so a limit (one tile, endless memory) can be told by hand; device.h has it. */
 #include "cost/kernel.h"
 
 #include <math.h>
@@ -47,6 +45,15 @@ double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel)
     return fmax(arithmetic, traffic) + (1 - curve->hidden) * fmin(arithmetic, traffic) + curve->launch_us * US;
 }
 
+/* A product timed by itself runs at clocks that a device does not hold for a whole step: measured kernels of nearly one
+ * shape differ by a quarter for that. Seconds that one takes at least. */
+static double under_load(const ek_device *device, const ek_kernel *kernel)
+{
+    bool product = kernel->kind == EK_KERNEL_MATMUL || kernel->kind == EK_KERNEL_GROUPED;
+    double peak = device->peak_tflops[kernel->type] * 1e12;
+    return product && device->sustained_share < 1 ? kernel->flops / (device->sustained_share * peak) : 0;
+}
+
 ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *kernel)
 {
     const ek_curve *curve = &device->curve[kernel->kind];
@@ -57,6 +64,7 @@ ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *ker
     const ek__kernel_near near = ek__kernel_table_look(device->kernels, device, kernel);
     t.nearest = near.nearest;
     t.seconds *= near.ratio;
+    t.seconds = fmax(t.seconds, under_load(device, kernel));
     if (near.weight >= 0.5)
         t.basis = near.nearest <= EK__KERNEL_SAME ? EK_COST_MEASURED : EK_COST_FITTED;
     t.error = sqrt(1 - near.weight) * curve->error;

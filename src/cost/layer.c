@@ -143,6 +143,7 @@ static void put_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__
     if (kernel->pass == EK_PASS_FORWARD)
         cast.bytes += cast_bytes(p->job->run.fp8, kernel->groups * kernel->k * kernel->n, size) /
                       (p->job->parallel.n_micro_batches > 0 ? p->job->parallel.n_micro_batches : 1);
+    cast.bytes *= p->device->curve[EK_KERNEL_MEMORY].memory_share / p->device->cast_share;
     put_kernel(p, op, &cast, pass);
 }
 
@@ -230,8 +231,10 @@ static bool is_loss(const ek__op *op)
 
 static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
 {
-    const ek_kernel kernel = {
-        .kind = is_loss(op) ? EK_KERNEL_LOSS : EK_KERNEL_MEMORY, .type = (int)p->job->types.compute, .bytes = bytes};
+    double left = p->job->run.launch == EK_LAUNCH_COMPILED ? p->device->compiled_traffic : 1;
+    const ek_kernel kernel = {.kind = is_loss(op) ? EK_KERNEL_LOSS : EK_KERNEL_MEMORY,
+                              .type = (int)p->job->types.compute,
+                              .bytes = left * bytes};
     put_kernel(p, op, &kernel, pass);
 }
 
@@ -374,7 +377,7 @@ static void hide_tensor(const pricer *p, ek__pass *pass)
     double beside = pass->part[EK_STEP_MATRIX];
     if (copies > 1)
         beside += pass->part[EK_STEP_ATTENTION] + pass->part[EK_STEP_MEMORY];
-    double hidden = share * p->device->overlap_share * fmin(pass->part[EK_STEP_TENSOR], beside);
+    double hidden = share * p->device->overlap_tensor * fmin(pass->part[EK_STEP_TENSOR], beside);
     pass->part[EK_STEP_TENSOR] -= hidden;
     pass->hidden_tensor += hidden;
 }
@@ -385,7 +388,7 @@ static void hide_gradients(const pricer *p, double behind, ek__pass *pass)
 {
     if (!p->job->run.overlap_tensor_gradients || p->job->run.overlap_tensor)
         return;
-    double hidden = p->device->overlap_share * fmin(behind, pass->part[EK_STEP_MATRIX] / 2);
+    double hidden = p->device->overlap_tensor * fmin(behind, pass->part[EK_STEP_MATRIX] / 2);
     pass->part[EK_STEP_TENSOR] -= hidden;
     pass->hidden_tensor += hidden;
 }

@@ -23,14 +23,14 @@ static double update_bytes(const ek_job *job)
     return gradient_bytes(s) + 2.0 * s->optimizer + (copy ? 1 : 2) * s->weight;
 }
 
-/* Elements on the rank, each class over those who share it. */
-static double rank_elements(const ek__data_plan *plan, bool shared)
+/* Elements on the rank; `cut`: those left to it where parameters are cut. */
+static double rank_elements(const ek__data_plan *plan, bool cut)
 {
     double sum = 0;
-    for (int i = 0; i < plan->stage->n_layers; i++)
-        for (int c = 0; c < EK__N_CLASSES; c++)
-            sum +=
-                ek__class_elements(plan, (ek__data_class)c, &plan->stage->layer[i]) / (shared ? plan->of[c].shards : 1);
+    for (int i = 0; i < plan->stage->n_layers; i++) {
+        const ek__data_layer *layer = &plan->stage->layer[i];
+        sum += cut ? layer->kept : layer->dense + layer->expert;
+    }
     return sum;
 }
 

@@ -749,6 +749,8 @@ static const char *emitter_of(ek_framework framework)
         return "mindformers";
     case EK_MINDSPEED:
         return "mindspeed";
+    case EK_TORCHTITAN:
+        return "torchtitan";
     case EK_MEGATRON:
         break;
     }

@@ -1,6 +1,8 @@
 /* What to measure to make the error of an estimate smaller. Parts of the slowest stage in the order of what is not
  * known of them: the standard error where there is one; nothing where the figure was measured; else the whole part,
  * since nothing bounds it. Each part has one measurement, several parts may have the same. */
+#include <stdio.h>
+
 #include "estimate/texts.h"
 
 enum { MOST = 3 };
@@ -29,9 +31,30 @@ static const measurement measurement_of[EK_N_STEP_PARTS] = {
     [EK_STEP_HOST] = PROFILE_A_LAYER,     [EK_STEP_INPUT] = TIME_THE_INPUT,
 };
 
+/* The groups of ranks that the job has, "tensor 8, data 128". */
+static void name_groups(const ek_job_parallel *p, char *text, size_t size)
+{
+    const struct {
+        const char *name;
+        int n;
+    } groups[] = {{"tensor", p->tensor},
+                  {"context", p->context},
+                  {"expert", p->expert},
+                  {"data", p->data},
+                  {"pipeline", p->pipeline}};
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (groups[i].n > 1 && used < size)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s %d", used ? ", " : "", groups[i].name, groups[i].n);
+}
+
 static void say(ek_estimate *e, measurement what)
 {
     const ek_job_parallel *p = &e->job->parallel;
+    char groups[160];
+    name_groups(p, groups, sizeof groups);
     switch (what) {
     case PROFILE_A_LAYER:
         ek__estimate_say(&e->advice,
@@ -41,9 +64,9 @@ static void say(ek_estimate *e, measurement what)
         break;
     case TEST_COLLECTIVES:
         ek__estimate_say(&e->advice,
-                         "run nccl-tests or hccl_test over the groups of this layout (tensor %d, context %d, data %d), "
+                         "run nccl-tests or hccl_test over the groups of this layout (%s), "
                          "1 MB to 1 GB: rates and latencies of links, for evenkeel calibrate",
-                         p->tensor, p->context, p->data);
+                         groups);
         break;
     case PROFILE_A_STEP:
         ek__estimate_say(&e->advice, "profile the end of a step with all layers of a stage: the optimizer's time, for "

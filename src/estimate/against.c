@@ -46,6 +46,17 @@ static void say_worst(ek_against *a)
                      ek_against_title[a->worst], share, off[a->worst] > 0 ? "long" : "short", constants[a->worst]);
 }
 
+/* No constant is that wrong. */
+#define ANOTHER_JOB 3.0
+
+static void say_doubt(const ek_estimate *e, ek_against *a)
+{
+    double factor = fmax(e->step.seconds / a->seconds, a->seconds / e->step.seconds);
+    if (factor > ANOTHER_JOB)
+        ek__estimate_say(&a->texts, "measured and predicted step differ by a factor of %.1f: is the run of this job?",
+                         factor);
+}
+
 /* Both sides of a row add up to their step. */
 static void fill_predicted(const ek_estimate *e, ek_against *a)
 {
@@ -53,6 +64,7 @@ static void fill_predicted(const ek_estimate *e, ek_against *a)
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         a->predicted[ek_against_of((ek_step_part)i)] += slowest->seconds[i];
     a->error = e->step.seconds / a->seconds - 1;
+    say_doubt(e, a);
 }
 
 /* ---- a log ---- */

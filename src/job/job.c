@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doc_toml.h"
 #include "job/job_internal.h"
+#include "job/megatron_arguments.h"
 
 const char *const ek_dtype_name[EK_N_DTYPES] = {"float32", "bfloat16", "float16"};
 
@@ -15,14 +17,12 @@ const char *const ek_fp8_name[EK_N_FP8] = {"none", "delayed", "tensorwise", "row
 
 const char *const ek_launch_name[EK_N_LAUNCHES] = {"eager", "compiled", "graph"};
 
-const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron"};
+const char *const ek_framework_name[EK_N_FRAMEWORKS] = {"mindformers", "mindformers-mcore", "mindspeed", "megatron",
+                                                        "torchtitan"};
 
 /* A kind of file that jobs are read from adds a line; the first that recognises a file reads it. */
 static const ek__job_format *const formats[] = {
-    &ek__job_mindspeed,
-    &ek__job_mindformers,
-    &ek__job_hugging_face,
-    &ek__job_megatron,
+    &ek__job_torchtitan, &ek__job_mindspeed, &ek__job_mindformers, &ek__job_hugging_face, &ek__job_megatron,
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -170,7 +170,7 @@ static bool is_meant_as_document(const ek__job_source *source)
 {
     size_t i = strspn(source->text, " \t\r\n");
     return ends_with(source->path, ".yaml") || ends_with(source->path, ".yml") || ends_with(source->path, ".json") ||
-           source->text[i] == '{' || i == source->size;
+           ends_with(source->path, ".toml") || source->toml || source->text[i] == '{' || i == source->size;
 }
 
 static ek_status fail_unrecognised(const ek__job_source *source, const ek_error *parse_error)
@@ -209,6 +209,43 @@ static void fill_in(ek_job *job)
         job->model.max_position = p->seq_length;
     if (job->model.value_dim == 0)
         job->model.value_dim = job->model.head_dim;
+}
+
+/* Is there a line that is nothing but a header, [a] or [[a.b]]? */
+static bool has_toml_header(const char *text)
+{
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *at = line + strspn(line, " \t");
+        size_t opened = strspn(at, "[");
+        at += opened;
+        size_t name = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.\"' ");
+        at += name;
+        if (opened == 0 || opened > 2 || name == 0 || strspn(at, "]") != opened)
+            continue;
+        at += opened + strspn(at + opened, " \t\r");
+        if (*at == '\n' || *at == '#' || *at == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* As TOML by its name, or where it is no YAML but has a header; as YAML or JSON else. */
+static ek_status parse_text(const char *name, const char *text, size_t size, ek__doc **out, bool *toml, ek_error *err)
+{
+    *toml = ends_with(name, ".toml");
+    if (*toml)
+        return ek__doc_parse_toml(name, text, size, out, err);
+    ek_status status = ek__doc_parse_buffer_with_aliases(name, text, size, out, err);
+    bool other = ends_with(name, ".yaml") || ends_with(name, ".yml") || ends_with(name, ".json");
+    if (status != EK_ERR_INPUT || other || !has_toml_header(text))
+        return status;
+    ek_error as_toml = {0};
+    status = ek__doc_parse_toml(name, text, size, out, &as_toml);
+    *toml = status == EK_OK || !ek__arguments_are_in(text);
+    if (status && *toml)
+        *err = as_toml;
+    return status;
 }
 
 static ek_status read_source(const ek__job_source *source, const ek_job_overrides *overrides,
@@ -268,9 +305,10 @@ static ek_status parse_in(const char *folder, const char *name, const char *text
     ek__doc *doc = NULL;
     ek_error parse_error = {0};
     ek_job job = {.full_group = 1};
-    if (ek__doc_parse_buffer_with_aliases(name, text, size, &doc, &parse_error) == EK_ERR_MEMORY)
+    bool toml = false;
+    if (parse_text(name, text, size, &doc, &toml, &parse_error) == EK_ERR_MEMORY)
         return ek__no_memory(err);
-    const ek__job_source source = {name, text, size, doc, folder, listener, err};
+    const ek__job_source source = {name, text, size, doc, folder, toml, listener, err};
     ek_status status = read_source(&source, overrides ? overrides : &none, &parse_error, &job, step);
     ek__doc_free(doc);
     if (status == EK_OK)

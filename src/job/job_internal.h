@@ -12,9 +12,10 @@ typedef struct ek__job_source {
     const char *path;
     const char *text; /* `size` bytes, NUL behind them */
     size_t size;
-    const ek__doc *doc; /* NULL when the text is no YAML or JSON */
+    const ek__doc *doc; /* NULL when the text is no YAML, JSON or TOML */
     const char
         *folder; /* that other files of the job lie in, with a slash; NULL: none may be read (a text in memory) */
+    bool toml;   /* it is TOML */
     const ek_listener *listener;
     ek_error *err;
 } ek__job_source;
@@ -33,7 +34,8 @@ typedef struct ek__job_format {
     ek_status (*read)(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job);
 } ek__job_format;
 
-extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face;
+extern const ek__job_format ek__job_mindformers, ek__job_mindspeed, ek__job_megatron, ek__job_hugging_face,
+    ek__job_torchtitan;
 
 /* How far the reading of a job came. */
 typedef enum ek__job_step {

@@ -118,8 +118,29 @@ static const ek_rules megatron = {
     .page_bytes = INT64_C(2) << 20,
 };
 
+/* PyTorch's own modules: weights are gathered layer by layer in compute type (FSDP2), what tensor parallelism gathers
+ * is kept whole, and each weight's gradient is a tensor until it is reduced. Three fp32 buffers in a loss that is not
+ * compiled are assumed: the logits cast to fp32, their logarithm, its gradient. cuBLAS has the workspace that PyTorch
+ * gives it. */
+static const ek_rules torchtitan = {
+    .weight_gather = EK_GATHER_LAYER,
+    .gather_after_cast = true,
+    .statistics_width = 0,
+    .norm_statistics_bytes = 4,
+    .loss_buffers = 3,
+    .workspace_mb = EK__CUBLAS_MB,
+    .activation_scale = 1,
+    .transient_scale = 1,
+    .moe_imbalance = 1,
+    .allocation = EK_ALLOCATION_CACHING,
+    .block_bytes = INT64_C(1) << 30,
+    .page_bytes = INT64_C(2) << 20,
+};
+
 ek_rules ek_rules_default(ek_framework framework)
 {
+    if (framework == EK_TORCHTITAN)
+        return torchtitan;
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE)
         return mindformers;
     ek_rules rules = megatron;

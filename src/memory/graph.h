@@ -54,6 +54,7 @@ typedef struct ek__parameter {
     bool exempt; /* never sharded: norms' gammas, in MindFormers; small ones go by the threshold */
     bool table;  /* the embedding table */
     int64_t rows, columns; /* of one matrix of it, as it stands on the rank; 0: no weight of a linear layer */
+    bool end;              /* of the embedding's or the head's graph */
     bool tied; /* the head's matrix where that is the table: on a stage that has the table it is no second one */
 } ek__parameter;
 

@@ -286,7 +286,7 @@ int ek__build_reshape_last(const ek__layer_builder *b, const char *cell, int x)
     return out;
 }
 
-void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out)
+static void build_kind(const ek_job *job, ek__graph_kind kind, ek__graph *out)
 {
     static const char *const names[] = {
         [EK__GRAPH_EMBEDDING] = "embedding",
@@ -316,4 +316,11 @@ void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out)
         ek__build_head(&b, out->input);
         return;
     }
+}
+
+void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out)
+{
+    build_kind(job, kind, out);
+    for (int i = 0; i < out->n_parameters; i++)
+        out->parameter[i].end = kind == EK__GRAPH_EMBEDDING || kind == EK__GRAPH_HEAD;
 }

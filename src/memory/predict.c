@@ -85,6 +85,8 @@ static void add_buffers_top(const predictor *p, int s, ek_memory_stage *stage)
     for (int i = ek__stage_dummies(p->job, p->programs, s, dummy) - 1; i >= 0; i--)
         all += dummy[i];
     add_static_top(stage, "stand-ins for gradients, one of each shape", "", EK_PART_OTHER, all, 1);
+    add_static_top(stage, "a layer's weights gathered ahead, and its gradients while they are reduced", "",
+                   EK_PART_OTHER, ek__stage_layer_buffers(p->job, p->programs, s), 1);
     add_static_top(stage, "buffer of the head's gathered input", "", EK_PART_OTHER,
                    ek__stage_elsewhere(p->job, p->programs, s), 1);
     add_static_top(stage, "workspace", "", EK_PART_OTHER, (int64_t)(p->job->rules.workspace_mb * 0x1p20), 1);
@@ -120,6 +122,7 @@ int64_t ek__stage_other(const ek_job *job, const ek__job_programs *programs, int
     for (int i = 0; i < ek__stage_n_chunks(job); i++)
         receives = receives || programs->chunk[ek__stage_cell(job, s, i)].receives;
     int64_t dummy[EK__MAX_DUMMIES], kept = ek__stage_elsewhere(job, programs, s);
+    kept += ek__stage_layer_buffers(job, programs, s);
     for (int i = ek__stage_dummies(job, programs, s, dummy) - 1; i >= 0; i--)
         kept += dummy[i];
     return kept + ek__stage_constants(job, s) + mb(rules->workspace_mb) + mb(rules->constant_mb) +

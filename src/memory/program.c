@@ -26,6 +26,7 @@ typedef struct compiler {
     int cast[EK__MAX_OPS];            /* weight in compute type that stays from forward to backward; -1: none */
     int gathered[EK__MAX_PARAMETERS]; /* weight gathered in the current part; -1: not yet */
     int summed[EK__MAX_PARAMETERS];   /* gradient that stays to the end of the step; -1: none yet */
+    int whole[EK__MAX_PARAMETERS];    /* gradient that waits for the layer's others to be reduced; -1: none */
     int n_deferred;                   /* gradients of weights that run apart */
     struct {
         int op, gradient;
@@ -57,7 +58,8 @@ static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *we
 {
     const ek_job *job = c->job;
     bool cut = job->states.shard_weight && ek__parameter_shards(job, weight) > 1;
-    if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0)
+    if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0 ||
+        ek__gathered_for_step(job, weight))
         return;
     bool after_cast = job->rules.gather_after_cast && ek__op_in_compute_type(op);
     int64_t bytes =
@@ -88,9 +90,43 @@ static void take_weight(compiler *c, int o)
         c->cast[o] = buffer;
 }
 
+/* Bytes of an element of a weight's gradient that stays: those of the stored weight. */
+static int64_t staying_bytes(const ek_job *job, const ek__parameter *weight)
+{
+    return ek__state_bytes(job, weight, job->states.weight);
+}
+
+/* Are a layer's gradients reduced together, at the end of its backward pass? */
+static bool waits_for_layer(const ek_job *job, const ek__parameter *weight)
+{
+    return job->states.scattered_bytes > 0 && job->states.gradient == 0 && ek__parameter_shards(job, weight) > 1;
+}
+
+/* The shards of the gradients that waited. The buffer they are reduced in is the stage's. */
+static void scatter_gradients(compiler *c)
+{
+    bool any = false;
+    for (int w = 0; w < c->graph->n_parameters; w++) {
+        const ek__parameter *weight = &c->graph->parameter[w];
+        if (c->whole[w] < 0)
+            continue;
+        if (!any)
+            ek__record_step(c->r, -1);
+        any = true;
+        ek__record_use(c->r, c->whole[w]);
+        c->whole[w] = -1;
+        if (c->summed[w] >= 0)
+            continue;
+        int64_t bytes = weight->elements * staying_bytes(c->job, weight) / ek__parameter_shards(c->job, weight);
+        c->summed[w] = ek__record_take(c->r, bytes, weight->name, "gradient, to the end");
+        c->r->buffer[c->summed[w]].stays = true;
+    }
+}
+
 /* Gathered weights of a part live to its end. */
 static void end_part(compiler *c)
 {
+    scatter_gradients(c);
     for (int w = 0; w < c->graph->n_parameters; w++) {
         ek__record_use(c->r, c->gathered[w]);
         c->gathered[w] = -1;
@@ -105,7 +141,12 @@ static void take_weight_gradient(compiler *c, int o)
     const ek_job *job = c->job;
     bool summed = job->states.gradient > 0;
     int64_t own = ek__op_in_compute_type(op) ? ek_dtype_bytes(job->types.compute) : ek_dtype_bytes(weight->dtype);
-    int64_t type = summed ? ek__state_bytes(job, weight, job->states.gradient) : ek_dtype_bytes(weight->dtype);
+    if (waits_for_layer(job, weight)) {
+        if (c->whole[op->parameter] < 0)
+            c->whole[op->parameter] = ek__record_take(c->r, weight->elements * own, op->path, "gradient of weight");
+        return;
+    }
+    int64_t type = summed ? ek__state_bytes(job, weight, job->states.gradient) : staying_bytes(job, weight);
     /* Who shares the weight gets its part of the gradient as soon as there is one. */
     bool scattered = job->states.shard_gradient || job->states.shard_weight;
     int64_t shards = !summed && scattered ? ek__parameter_shards(job, weight) : 1;
@@ -537,6 +578,7 @@ static void begin(compiler *c, const ek_job *job, const ek__graph *graph, int64_
     memset(c->cast, -1, sizeof c->cast);
     memset(c->gathered, -1, sizeof c->gathered);
     memset(c->summed, -1, sizeof c->summed);
+    memset(c->whole, -1, sizeof c->whole);
     find_readers(c);
     ek__record_begin(c->r, border_bytes);
 }

@@ -70,6 +70,12 @@ static int64_t gathered_bytes(const ek_job *job, const ek__graph *graph, int par
     return ek__state_bytes(job, &graph->parameter[parameter], job->states.gathered);
 }
 
+bool ek__gathered_for_step(const ek_job *job, const ek__parameter *parameter)
+{
+    ek_gather when = job->rules.weight_gather;
+    return when == EK_GATHER_STEP || (when == EK_GATHER_LAYER && job->states.gathered_ends && parameter->end);
+}
+
 static void add_parameter(const ek_job *job, const ek__graph *graph, int number, ek__static_bytes *sum)
 {
     const ek__parameter *parameter = &graph->parameter[number];
@@ -79,7 +85,7 @@ static void add_parameter(const ek_job *job, const ek__graph *graph, int number,
     sum->weight += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), states->shard_weight ? shards : 1);
     sum->gradient += shard_bytes(n, gradient, states->shard_gradient ? shards : 1);
     sum->optimizer += shard_bytes(n, states->optimizer, states->shard_optimizer ? shards : 1);
-    if (states->shard_weight && shards > 1 && states->gathered > 0 && job->rules.weight_gather == EK_GATHER_STEP)
+    if (states->shard_weight && shards > 1 && states->gathered > 0 && ek__gathered_for_step(job, parameter))
         sum->gathered += ek__aligned(n * gathered_bytes(job, graph, number));
 }
 
@@ -162,6 +168,29 @@ int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int s
     for (int i = 0; i < s.n; i++)
         bytes[i] = ek__aligned(s.rows[i] * s.columns[i] * ek_dtype_bytes(job->types.compute));
     return s.n;
+}
+
+/* The largest layer's, not the ends': where the memory of a stage is at its most, layers run. */
+int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    static const ek__graph_kind layers[] = {EK__GRAPH_DENSE, EK__GRAPH_EXPERTS, EK__GRAPH_PREDICTION};
+    const ek_job_states *states = &job->states;
+    int64_t most = 0;
+    for (size_t k = 0; k < sizeof layers / sizeof *layers; k++) {
+        if (!has_kind(job, programs, stage, layers[k]))
+            continue;
+        const ek__graph *graph = programs->graph[layers[k]];
+        int64_t sum = 0;
+        for (int i = 0; i < graph->n_parameters; i++) {
+            const ek__parameter *parameter = &graph->parameter[i];
+            bool cut = ek__parameter_shards(job, parameter) > 1;
+            bool gathers = cut && states->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER;
+            sum += gathers ? states->gathered_ahead * parameter->elements * gathered_bytes(job, graph, i) : 0;
+            sum += cut ? states->scattered_bytes * parameter->elements : 0;
+        }
+        most = sum > most ? sum : most;
+    }
+    return ek__aligned(most);
 }
 
 int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage)

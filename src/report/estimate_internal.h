@@ -16,6 +16,9 @@ void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size);
 /** What the error to expect is, one sentence: fitted, on runs kept back, or not known; and the nearest measured cell.
  */
 void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size);
+/** How the framework runs the step, as far as the job's groups make it matter: "kernels launched one by one; behind
+ * computing: gradients in buckets of 40 MB; exposed: tensor parallel" */
+void ek__estimate_run(const ek_job *job, char *text, size_t size);
 /** The name of the job's model. */
 const char *ek__estimate_name(const ek_estimate *estimate);
 

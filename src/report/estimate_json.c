@@ -34,6 +34,21 @@ static void put_model(ek__stream *s, const ek_estimate *e)
     ek__stream_end(s);
 }
 
+static void put_run(ek__stream *s, const ek_job_run *run)
+{
+    ek__stream_object(s, "run", false);
+    ek__stream_text(s, "launch", ek_launch_name[run->launch]);
+    ek__stream_bool(s, "overlap_gradients", run->overlap_gradients);
+    ek__stream_bool(s, "overlap_weights", run->overlap_weights);
+    ek__stream_bool(s, "overlap_tensor", run->overlap_tensor);
+    ek__stream_bool(s, "overlap_tensor_gradients", run->overlap_tensor_gradients);
+    ek__stream_bool(s, "overlap_expert", run->overlap_expert);
+    ek__stream_bool(s, "overlap_p2p", run->overlap_p2p);
+    ek__stream_real(s, "bucket_bytes", run->bucket_bytes);
+    ek__stream_text(s, "fp8", ek_fp8_name[run->fp8]);
+    ek__stream_end(s);
+}
+
 static void put_device(ek__stream *s, const ek_device *d)
 {
     ek__stream_object(s, "device", false);
@@ -181,6 +196,7 @@ ek_status ek_estimate_write_json(const ek_estimate_report *report, FILE *out, ek
     put_memory(&s, e);
     put_against(&s, report);
     put_model(&s, e);
+    put_run(&s, &e->job->run);
     put_device(&s, e->device);
     put_texts(&s, "advice", &e->advice);
     put_warnings(&s, report);

@@ -64,6 +64,9 @@ static void print_rates(const page *p)
 
 static void print_device(const page *p)
 {
+    char text[400];
+    ek__estimate_run(p->e->job, text, sizeof text);
+    fprintf(p->out, "%s\n", text);
     fprintf(p->out, "device %s: ", p->e->device->name);
     ek__print_name(p->e->device->source, p->out);
     fputs(p->e->device->certain ? "\n" : " (uncertain)\n", p->out);

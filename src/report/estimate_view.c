@@ -46,6 +46,49 @@ void ek__estimate_verdict(const ek_estimate *estimate, char *text, size_t size)
         snprintf(text + used, size - used, ", HFU %s %%", ek__fixed(100 * estimate->metrics.hfu, 1).text);
 }
 
+/* What may run beside computing, where the job has such groups. */
+typedef struct overlap {
+    const char *name;
+    bool there, hidden;
+} overlap;
+
+static size_t add_overlaps(const overlap *all, int n, bool hidden, const char *title, char *text, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < n; i++)
+        if (all[i].there && all[i].hidden == hidden && used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : title, all[i].name);
+    return used < size ? used : size;
+}
+
+static const char *const launches[EK_N_LAUNCHES] = {"kernels launched one by one", "compiled kernels",
+                                                    "launched as a whole graph"};
+
+void ek__estimate_run(const ek_job *job, char *text, size_t size)
+{
+    const ek_job_parallel *p = &job->parallel;
+    const ek_job_run *run = &job->run;
+    char gradients[96] = "gradients";
+    if (run->bucket_bytes > 0 && run->overlap_gradients)
+        snprintf(gradients, sizeof gradients, "gradients in buckets of %s MB",
+                 ek__short(run->bucket_bytes / EK__MB).text);
+    bool of_gradients = p->tensor > 1 && run->overlap_tensor_gradients && !run->overlap_tensor;
+    const overlap all[] = {
+        {gradients, p->data * p->context > 1, run->overlap_gradients},
+        {"gathered weights", p->data * p->context > 1 && job->states.shard_optimizer, run->overlap_weights},
+        {"tensor parallel", p->tensor > 1 && !of_gradients, run->overlap_tensor},
+        {"tensor parallel in backward passes", of_gradients, true},
+        {"tensor parallel in forward passes", of_gradients, false},
+        {"expert parallel", p->expert > 1, run->overlap_expert},
+        {"sends between stages", p->pipeline > 1, run->overlap_p2p}};
+    int n = sizeof all / sizeof *all;
+    size_t used = (size_t)snprintf(text, size, "%s", launches[run->launch]);
+    if (run->fp8 != EK_FP8_NONE && used < size)
+        used += (size_t)snprintf(text + used, size - used, ", products in 8 bits (%s)", ek_fp8_name[run->fp8]);
+    used += add_overlaps(all, n, true, "; behind computing: ", text + used, size - used);
+    add_overlaps(all, n, false, "; exposed: ", text + used, size - used);
+}
+
 void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)
 {
     const ek_memory *m = &estimate->memory;

@@ -23,13 +23,16 @@ static void facts(const ek_view_run *run, ek__stream *s)
 {
     const ek_estimate *e = run->estimate->estimate;
     const char *basis = basis_of(e);
+    char text[400];
     if (!run->memory) /* which tells the job, too */
         ek__view_job(e->job, s);
     ek__view_fact(s, "device", NAN, EK__UNIT_TEXT, e->device->name, NULL);
+    ek__estimate_run(e->job, text, sizeof text);
+    ek__view_fact(s, "runs", NAN, EK__UNIT_TEXT, text, NULL);
     ek__view_fact(s, "estimated step", NS_PER_S * e->step.seconds, EK__UNIT_NS | EK__LESS, NULL, basis);
     if (e->step.standard_error > 0)
         ek__view_fact(s, "its standard error", NS_PER_S * e->step.standard_error, EK__UNIT_NS | EK__LESS, NULL, basis);
-    ek__view_fact(s, "tokens a second and device", e->metrics.tokens_per_second_per_device, EK__UNIT_COUNT | EK__MORE,
+    ek__view_fact(s, "tokens a second and device", e->metrics.tokens_per_second_per_device, EK__UNIT_NONE | EK__MORE,
                   NULL, basis);
     ek__view_fact(s, "MFU", 100 * e->metrics.mfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
     ek__view_fact(s, "HFU", 100 * e->metrics.hfu, EK__UNIT_PERCENT | EK__MORE, NULL, basis);
@@ -51,13 +54,36 @@ static void notes(const ek_view_run *run, ek__stream *s)
 
 /* ---- stages ---- */
 
+/* Colours that these have in other tabs. */
+static int type_of(int part)
+{
+    switch (part) {
+    case EK_STEP_MATRIX:
+        return EK_VIEW_COMPUTING;
+    case EK_STEP_RECOMPUTE:
+        return EK_VIEW_RECOMPUTE;
+    case EK_STEP_TENSOR:
+        return EK_VIEW_COMMUNICATION;
+    case EK_STEP_BUBBLE:
+        return EK_VIEW_IDLE;
+    case EK_STEP_P2P:
+        return EK_VIEW_TRANSFER;
+    case EK_STEP_OPTIMIZER:
+        return EK_VIEW_OPTIMIZER;
+    case EK_STEP_INPUT:
+        return EK_VIEW_DATA_LOADING;
+    default:
+        return -1;
+    }
+}
+
 static void put_stages(const ek_estimate *e, ek__section *x)
 {
     const ek_step *step = &e->step;
     ek__bars_begin(x, "stages", "How every stage spends the step", EK__UNIT_NS);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         if (ek__estimate_has(e, i))
-            ek__bars_series(x, ek_step_part_title[i], -1);
+            ek__bars_series(x, ek_step_part_title[i], type_of(i));
     for (int s = 0; s < step->n_stages; s++) {
         double value[EK_N_STEP_PARTS];
         char label[48];
@@ -107,10 +133,12 @@ static void put_parts(const ek_estimate *e, ek__section *x)
 static void put_against_bars(const ek_estimate_report *r, ek__section *x)
 {
     const ek_against *a = r->against;
+    static const int against_type[EK_N_AGAINST_PARTS] = {EK_VIEW_COMPUTING, EK_VIEW_COMMUNICATION, EK_VIEW_WAIT,
+                                                         EK_VIEW_IDLE};
     const double whole[] = {NS_PER_S * a->seconds, NS_PER_S * r->estimate->step.seconds};
     ek__bars_begin(x, "against", "Measured and predicted", EK__UNIT_NS);
     for (int i = 0; i < EK_N_AGAINST_PARTS && a->has_parts; i++)
-        ek__bars_series(x, ek_against_title[i], -1);
+        ek__bars_series(x, ek_against_title[i], against_type[i]);
     if (!a->has_parts)
         ek__bars_series(x, "step", -1);
     for (int k = 0; k < 2; k++) {

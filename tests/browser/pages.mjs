@@ -30,6 +30,11 @@ export const pages = {
         make: () => page_of("memory", ["memory", "examples/llama175b_train.yaml", "--measures", "--format", "json", "--html", "PAGE"]),
         tabs: ["Memory"],
     },
+    estimate: {
+        make: () => page_of("estimate", ["estimate", "examples/run/train.yaml", "--device", "910B", "--against", "examples/run/profile",
+            "--format", "json", "--html", "PAGE"]),
+        tabs: ["Estimate", "Memory"],
+    },
     trace: {
         make: () => page_of("trace", ["trace", "examples/trace", "--format", "json", "--html", "PAGE"]),
         tabs: ["Timeline", "Breakdown", "Layers", "Operators", "Communication", "Memory"],
@@ -79,7 +84,7 @@ for (const [kind, { make, tabs }] of Object.entries(pages)) {
 }
 
 test("the tab that says most of a page opens first, unless the address names another", async (open) => {
-    const first = { simulation: "Timeline", sweep: "Sweep", memory: "Memory", trace: "Timeline", diagnosis: "Findings", compare: "Timeline" };
+    const first = { simulation: "Timeline", sweep: "Sweep", estimate: "Estimate", memory: "Memory", trace: "Timeline", diagnosis: "Findings", compare: "Timeline" };
     for (const [kind, title] of Object.entries(first)) {
         const page = await open(pages[kind].make());
         equal(await page.textContent("[role=tab][aria-selected=true]"), title, `first tab of ${kind}`);

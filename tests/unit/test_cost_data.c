@@ -186,16 +186,21 @@ typedef struct setting {
     bool cut, layers, each;
 } setting;
 
-enum { DENSE, WHOLE, EXPERT, N_CLASSES };
+enum { DENSE, WHOLE, EXPERT, WHOLE_EXPERT, N_CLASSES };
 
 static double elements(const setting *s, int i, int class)
 {
     const ek__data_layer *l = &s->layer[i];
-    if (class == EXPERT)
-        return l->expert;
-    if (!s->cut)
-        return class == DENSE ? l->dense : 0;
-    return class == WHOLE ? l->whole : l->dense - l->whole;
+    switch (class) {
+    case WHOLE:
+        return s->cut ? l->whole : 0;
+    case WHOLE_EXPERT:
+        return s->cut ? l->whole_expert : 0;
+    case EXPERT:
+        return l->expert - (s->cut ? l->whole_expert : 0);
+    default:
+        return l->dense - (s->cut ? l->whole : 0);
+    }
 }
 
 /* A gradient's message after each micro-batch (`first`) or only after the last one. */
@@ -203,11 +208,12 @@ static double gradient_seconds(const setting *s, int class, double n, bool first
 {
     const ek_job_states *states = &s->job->states;
     double bytes = n * (s->job->run.reduce_bytes ? s->job->run.reduce_bytes : states->gradient);
-    ek__dimension all = class == EXPERT ? EK__DIM_EXPERT_DATA : EK__DIM_DATA;
+    ek__dimension all = class >= EXPERT ? EK__DIM_EXPERT_DATA : EK__DIM_DATA;
     ek__dimension shard = class == EXPERT ? EK__DIM_EXPERT_SHARD : EK__DIM_SHARD;
     ek__dimension copies = class == EXPERT ? EK__DIM_EXPERT_REPLICATE : EK__DIM_REPLICATE;
-    if (!s->cut || class == WHOLE)
-        return first == (class == WHOLE) ? 0 : collective(s->job, s->device, EK_COLLECTIVE_ALL_REDUCE, all, bytes);
+    bool whole = class == WHOLE || class == WHOLE_EXPERT;
+    if (!s->cut || whole)
+        return first == whole ? 0 : collective(s->job, s->device, EK_COLLECTIVE_ALL_REDUCE, all, bytes);
     if (first)
         return collective(s->job, s->device, EK_COLLECTIVE_REDUCE_SCATTER, shard, bytes);
     double ranks = ek__placement(s->job, s->device, shard).n;
@@ -365,6 +371,7 @@ static void random_layers(ek__data_layer *layer, int n, bool narrow)
                                     .forward = below(5) ? scale * uniform() : 0,
                                     .backward = below(5) ? 2 * scale * uniform() : 0};
         layer[i].whole = below(3) ? 0 : floor(layer[i].dense * uniform());
+        layer[i].whole_expert = below(3) ? 0 : floor(layer[i].expert * uniform());
         layer[i].wide = narrow ? floor((layer[i].dense - layer[i].whole) * uniform()) : 0;
     }
 }
@@ -454,7 +461,8 @@ static const double all_elements = 3e7;
 static void equal_layers(ek__data_layer *layer, double forward, double backward)
 {
     for (int i = 0; i < EQUAL; i++)
-        layer[i] = (ek__data_layer){.dense = all_elements, .forward = forward, .backward = backward};
+        layer[i] =
+            (ek__data_layer){.dense = all_elements, .kept = all_elements, .forward = forward, .backward = backward};
 }
 
 /* n layers, a bucket each of g seconds: the last one is exposed behind backward passes that are longer than g; behind
@@ -572,6 +580,40 @@ static void hybrid_groups_gather_inside_and_sum_copies_once(void **state)
     assert_true(a > 0);
 }
 
+/* 64 ranks, 20 tensors: gradients are summed whole, and 20 owners broadcast in turn, each behind 63 steps of a ring
+ * that carries everything. */
+static void owners_of_tensors_broadcast_in_turn(void **state)
+{
+    (void)state;
+    ek__data_layer layer[EQUAL];
+    ek_device device = cluster(300, 25, 5);
+    for (int i = 0; i < device.n_tiers; i++)
+        device.tier[i].half_bytes = 0;
+    ek_job job = zero(64, 1);
+    job.run.owned_tensors = true;
+    job.run.overlap_weights = job.run.overlap_gradients = false;
+    equal_layers(layer, 0, 0);
+    for (int i = 0; i < EQUAL; i++)
+        layer[i].tensors = 2;
+    double bytes = 2 * EQUAL * all_elements, sum = 2 * bytes;
+    const ek__ranks ranks = ek__placement(&job, &device, EK__DIM_SHARD);
+    ek__collective_time all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &ranks, bytes * 64 / 63);
+    ek__data_times t = priced(&job, &device, layer, EQUAL, 1);
+    assert_near("broadcasts", t.first_forward, all.seconds + 19 * all.latency, 1e-3);
+    assert_near("sums", t.reduction, collective(&job, &device, EK_COLLECTIVE_ALL_REDUCE, EK__DIM_DATA, sum), sum);
+    /* In a small group every rank owns something. */
+    job.states.shard_size = 4;
+    const ek__ranks few = ek__placement(&job, &device, EK__DIM_SHARD);
+    all = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_GATHER, &few, bytes * 4 / 3);
+    t = priced(&job, &device, layer, EQUAL, 1);
+    assert_near("few", t.first_forward, all.seconds + 3 * all.latency, 1e-3);
+    /* Behind the first forward pass each layer waits for its own two. */
+    job.run.overlap_weights = true;
+    equal_layers(layer, 1, 0);
+    t = priced(&job, &device, layer, EQUAL, 1);
+    assert_true(t.first_forward > 0 && t.first_forward < (all.seconds + 3 * all.latency) / 3);
+}
+
 /* ---- limits ---- */
 
 static void one_device_exchanges_nothing(void **state)
@@ -625,6 +667,66 @@ static void without_computing_all_traffic_is_exposed(void **state)
     }
 }
 
+/* ---- groups and elements as memory has them ---- */
+
+static const char *const files[] = {
+    "tests/data/job/moe.args",   "tests/data/job/qwen25_7b.sh",    "tests/data/job/experts.yaml",
+    "tests/data/job/newer.yaml", "tests/data/job/mindspeed.yaml",  "examples/megatron_13b.sh",
+    "tests/data/job/llama.yaml", "examples/llama2_13b_1_dp8.yaml", "examples/llama175b_train.yaml",
+};
+
+/* Elements of whose states a rank keeps, by the groups of this side. */
+static double kept_by_groups(const ek_job *job, const ek_device *device, const ek__data_layer *layer)
+{
+    double dense = ek__placement(job, device, EK__DIM_SHARD).n,
+           expert = ek__placement(job, device, EK__DIM_EXPERT_SHARD).n;
+    return layer->whole + (layer->dense - layer->whole) / dense + layer->whole_expert +
+           (layer->expert - layer->whole_expert) / expert;
+}
+
+/* A rank's part is rounded up to whole elements and blocks of memory. Groups: of jobs that cut flat buffers;
+ * MindFormers also cuts what all tensor parallel ranks hold over those, and a part by what divides its first dimension.
+ */
+static void compare_kind(const char *name, const ek_job *job, int kind)
+{
+    static ek__graph graph;
+    const ek_device device = cluster(300, 25, 5);
+    ek__graph_build(job, (ek__graph_kind)kind, &graph);
+    const ek__data_layer layer = ek__data_layer_of(job, &graph, job->parallel.pipeline == 1);
+    const ek__static_bytes bytes = ek__graph_static(job, &graph);
+    double kept = job->states.shard_optimizer ? layer.kept : layer.dense + layer.expert;
+    double slack = 2048.0 * graph.n_parameters;
+    if (fabs(kept * job->states.optimizer - (double)bytes.optimizer) > slack)
+        fail_msg("%s, kind %d: states of %.0f elements, memory says %lld bytes", name, kind, kept,
+                 (long long)bytes.optimizer);
+    double groups = kept_by_groups(job, &device, &layer);
+    bool flat = job->framework == EK_MEGATRON || job->framework == EK_MINDSPEED;
+    if (flat && fabs(groups - layer.kept) > 0.5 * graph.n_parameters)
+        fail_msg("%s, kind %d: groups leave %.0f elements, memory %.0f", name, kind, groups, layer.kept);
+}
+
+static void states_take_the_bytes_that_memory_says(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++)
+        for (int variant = 0; variant < 3; variant++) {
+            ek_job job;
+            ek_error err = {0};
+            if (ek_job_read(source_path(files[f]), NULL, NULL, &job, &err))
+                fail_msg("%s: %s", files[f], err.message);
+            if (variant > 0) {
+                job.parallel.data = 16;
+                job.states.shard_optimizer = true;
+                job.states.shard_size = variant == 1 ? 4 : -1;
+                job.states.instances = variant == 2 ? 2 : 1;
+            }
+            for (int k = 0; k < EK__N_GRAPH_KINDS; k++)
+                if (k != EK__GRAPH_EXPERTS || job.model.n_experts > 1)
+                    compare_kind(files[f], &job, k);
+            ek_job_clear(&job);
+        }
+}
+
 /* ---- optimizer ---- */
 
 typedef struct optimizer_case {
@@ -652,7 +754,7 @@ static void optimizers_move_the_bytes_of_their_states(void **state)
 {
     (void)state;
     const ek_device device = cluster(300, 25, 5);
-    const ek__data_layer layer = {.dense = 1e9};
+    const ek__data_layer layer = {.dense = 1e9, .kept = 1e9 / 16};
     for (size_t i = 0; i < sizeof optimizer_cases / sizeof *optimizer_cases; i++) {
         const optimizer_case *c = &optimizer_cases[i];
         ek_job job = zero(16, c->level);
@@ -674,7 +776,7 @@ static void the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients(void **st
 {
     (void)state;
     const ek_device device = cluster(300, 25, 5);
-    const ek__data_layer layer = {.dense = 1e9, .expert = 1e8};
+    const ek__data_layer layer = {.dense = 1e9, .expert = 1e8, .kept = 1e9 / 16 + 1e8 / 4};
     ek_job job = zero(16, 1);
     job.parallel.expert = 4;
     job.parallel.expert_tensor = 1;
@@ -721,9 +823,11 @@ int main(void)
         cmocka_unit_test(weights_of_zero_1_come_before_or_behind_the_first_forward),
         cmocka_unit_test(layers_of_zero_3_have_closed_forms),
         cmocka_unit_test(hybrid_groups_gather_inside_and_sum_copies_once),
+        cmocka_unit_test(owners_of_tensors_broadcast_in_turn),
         cmocka_unit_test(one_device_exchanges_nothing),
         cmocka_unit_test(links_without_limit_leave_latency),
         cmocka_unit_test(without_computing_all_traffic_is_exposed),
+        cmocka_unit_test(states_take_the_bytes_that_memory_says),
         cmocka_unit_test(optimizers_move_the_bytes_of_their_states),
         cmocka_unit_test(the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients),
         cmocka_unit_test(a_tied_table_is_summed_with_its_copy),

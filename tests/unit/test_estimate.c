@@ -315,6 +315,11 @@ static void a_log_gives_the_median_behind_its_warm_up(void **state)
     a = against_log(&m, &log);
     assert_int_equal(a.texts.n, 3);
     assert_string_equal(a.texts.text[0], "not the same run: the log has global batch 128, the job 64");
+    for (int i = 1; i < 6; i++)
+        step[i].seconds /= 4;
+    a = against_log(&m, &log);
+    assert_string_equal(a.texts.text[0],
+                        "measured and predicted step differ by a factor of 5.0: is the run of this job?");
     ek_error err = {0};
     for (int i = 0; i < 6; i++)
         step[i].overflow = true;

@@ -1,0 +1,42 @@
+/* Fully sharded data parallelism, as PyTorch documents it (torch.distributed.fsdp): a layer's weights are gathered in
+ * front of its forward and of its backward pass, the next layer's meanwhile; its gradients, whole until the layer's
+ * backward pass has ended, are copied into a buffer of the type they are reduced in, which stays until the next layer's
+ * are. Shards are what the optimizer works on. */
+#include "job/sharding.h"
+
+#include "job/job_internal.h"
+
+static ek_job_states states_of(const ek__fsdp *fsdp)
+{
+    int reduced = ek_dtype_bytes(fsdp->reduced);
+    return (ek_job_states){.weight = ek_dtype_bytes(fsdp->stored),
+                           .gradient = fsdp->sums_whole ? reduced : 0,
+                           .optimizer = fsdp->optimizer,
+                           .gathered = ek_dtype_bytes(fsdp->gathered),
+                           .shard_weight = true,
+                           .shard_optimizer = true,
+                           .shard_gradient = !fsdp->sums_whole,
+                           .shard_table = true,
+                           .shard_size = fsdp->shard_size,
+                           .gathered_ahead = fsdp->keeps ? 0 : 1,
+                           .scattered_bytes = reduced,
+                           .gathered_ends = fsdp->gathers_ends};
+}
+
+void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job)
+{
+    ek_rules *rules = &job->rules;
+    ek_job_run *run = &job->run;
+    job->states = states_of(fsdp);
+    job->types.param = fsdp->stored;
+    job->types.embedding = job->types.norm = fsdp->gathered;
+    rules->weight_gather = fsdp->keeps ? EK_GATHER_STEP : EK_GATHER_LAYER;
+    rules->gather_after_cast = true;
+    rules->weight_gradient_fused = rules->dummy_gradients = rules->gather_buffer = false;
+    rules->workspace_mb = EK__CUBLAS_MB;
+    run->overlap_gradients = run->overlap_weights = run->layer_buckets = true;
+    run->first_stage_buckets = false;
+    run->bucket_bytes = 0;
+    run->reduce_bytes = ek_dtype_bytes(fsdp->reduced);
+    run->sums_every_micro_batch = !fsdp->sums_whole;
+}

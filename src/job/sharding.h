@@ -1,0 +1,32 @@
+/* job/sharding.h - states of jobs whose data-parallel ranks share weights, gradients and optimizer states as PyTorch's
+ * FSDP, Megatron-FSDP and DeepSpeed's ZeRO do. */
+#ifndef EK_JOB_SHARDING_H
+#define EK_JOB_SHARDING_H
+
+#include "evenkeel/job.h"
+
+/* What is shared: each level also what the ones before it are. */
+typedef enum ek__sharding {
+    EK__SHARE_NOTHING,
+    EK__SHARE_OPTIMIZER, /* ZeRO-1 */
+    EK__SHARE_GRADIENTS, /* ZeRO-2 */
+    EK__SHARE_WEIGHTS,   /* ZeRO-3 */
+} ek__sharding;
+
+/* PyTorch's fully_shard() (FSDP2) and FullyShardedDataParallel: every layer is a unit of its own. */
+typedef struct ek__fsdp {
+    ek_dtype stored;   /* of the shards, on which the optimizer works */
+    ek_dtype gathered; /* of gathered weights and of their gradients: param_dtype of the mixed precision, or `stored` */
+    ek_dtype reduced;  /* of gradients while they are reduced: reduce_dtype, or `gathered` */
+    int optimizer;     /* bytes of the optimizer's states of a parameter */
+    bool keeps;        /* weights stay gathered behind the forward pass (reshard_after_forward False) */
+    bool sums_whole;   /* whole gradients are summed over the micro-batches and reduced once: pipelines */
+    bool gathers_ends; /* the embedding and the head belong to the root, which stays gathered for the step */
+    int shard_size;    /* ranks that share; -1: all of the data and context ranks */
+} ek__fsdp;
+
+/* Put it into job->states, ->types (of weights), ->rules and ->run. The degrees and the other types are known; a group
+ * of one rank shares nothing, and only the types matter. */
+void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job);
+
+#endif
