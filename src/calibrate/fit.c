@@ -455,23 +455,29 @@ static double huber_cost(const work *w, const double *value)
     return sum;
 }
 
-/* The best of a few values, given all others; its prior's where none is better by more than chance. */
+/* The best of a few values, given all others; its prior's where none is better by more than chance. Upwards, or down
+ * from an upper bound. */
 static ek_status scan(work *w, int constant, bool *better)
 {
     static const double grid[] = {0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8};
     ek__fit *fit = w->fit;
     const ek__constant *c = &fit->constant[constant];
+    range r = range_of(c);
     double prior = fit->prior[constant], least = huber_cost(w, w->value) - 1, best = prior;
+    double unit = prior + grid[0] * c->width < r.most ? c->width : -c->width;
     ek_device device = fit->device;
-    for (size_t i = 0; i < sizeof grid / sizeof *grid && prior + grid[i] * c->width < range_of(c).most; i++) {
-        put(fit, constant, prior + grid[i] * c->width, &device);
+    for (size_t i = 0; i < sizeof grid / sizeof *grid; i++) {
+        double u = prior + grid[i] * unit;
+        if (u <= r.least || u >= r.most)
+            break;
+        put(fit, constant, u, &device);
         ek_status status = predict(w, &device, fit->used, w->shifted);
         if (status)
             return status;
         double cost = huber_cost(w, w->shifted) + grid[i] * grid[i];
         if (cost < least) {
             least = cost;
-            best = prior + grid[i] * c->width;
+            best = u;
         }
     }
     *better = best != prior;
