@@ -214,20 +214,24 @@ static bool compare_trace(const command *c, found *f)
 }
 
 /* A folder is of traces; a file is what is in it. */
-static bool compare(const command *c, found *f)
+static bool is_trace(const char *path)
 {
     struct stat info;
+    return stat(path, &info) == 0 && (S_ISDIR(info.st_mode) || cli_run_kind_of(path) == CLI_RUN_TRACE);
+}
+
+static bool compare(const command *c, found *f)
+{
     if (!c->against)
         return true;
-    if (!on_stdout(c->against) && stat(c->against, &info) != 0) {
+    if (on_stdout(c->against))
+        return compare_log(c, f);
+    if (access(c->against, F_OK) != 0) {
         cli_error(NULL, "'%s' is not there; --against takes a training log, or a profiler trace's file or folder",
                   c->against);
         return false;
     }
-    bool folder = !on_stdout(c->against) && S_ISDIR(info.st_mode);
-    if (folder || (!on_stdout(c->against) && cli_run_kind_of(c->against) == CLI_RUN_TRACE))
-        return compare_trace(c, f);
-    return compare_log(c, f);
+    return is_trace(c->against) ? compare_trace(c, f) : compare_log(c, f);
 }
 
 /* ---- output ---- */

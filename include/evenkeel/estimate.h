@@ -44,6 +44,7 @@ typedef struct ek_estimate {
     double tokens_per_step; /**< of all devices */
     double
         basis_share[EK_N_COST_BASES]; /**< shares of the slowest stage's step by what they rest on; they add up to 1 */
+    double share_without_error;       /**< of it, of which no error is known: not measured, and no standard error */
     ek_memory memory;
     bool limit_of_device; /**< the limit is the device's memory: neither the file nor the user tells another */
     ek_near near;

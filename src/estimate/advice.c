@@ -6,6 +6,7 @@
 #include "estimate/texts.h"
 
 enum { MOST = 3 };
+#define LEAST 0.02 /* of the step: less is not worth a measurement */
 
 static double unknown_seconds(const ek_step *step, int part)
 {
@@ -15,20 +16,20 @@ static double unknown_seconds(const ek_step *step, int part)
 }
 
 typedef enum measurement {
-    PROFILE_A_LAYER,
+    RUN_A_LAYER,
     TEST_COLLECTIVES,
-    PROFILE_A_STEP,
+    VARY_MICRO_BATCHES,
     TIME_THE_INPUT,
     NOTHING, /* follows from the others */
     N_MEASUREMENTS
 } measurement;
 
 static const measurement measurement_of[EK_N_STEP_PARTS] = {
-    [EK_STEP_MATRIX] = PROFILE_A_LAYER,   [EK_STEP_ATTENTION] = PROFILE_A_LAYER, [EK_STEP_GROUPED] = PROFILE_A_LAYER,
-    [EK_STEP_MEMORY] = PROFILE_A_LAYER,   [EK_STEP_RECOMPUTE] = PROFILE_A_LAYER, [EK_STEP_TENSOR] = TEST_COLLECTIVES,
-    [EK_STEP_CONTEXT] = TEST_COLLECTIVES, [EK_STEP_EXPERT] = TEST_COLLECTIVES,   [EK_STEP_BUBBLE] = NOTHING,
-    [EK_STEP_P2P] = TEST_COLLECTIVES,     [EK_STEP_DATA] = TEST_COLLECTIVES,     [EK_STEP_OPTIMIZER] = PROFILE_A_STEP,
-    [EK_STEP_HOST] = PROFILE_A_LAYER,     [EK_STEP_INPUT] = TIME_THE_INPUT,
+    [EK_STEP_MATRIX] = RUN_A_LAYER,       [EK_STEP_ATTENTION] = RUN_A_LAYER,   [EK_STEP_GROUPED] = RUN_A_LAYER,
+    [EK_STEP_MEMORY] = RUN_A_LAYER,       [EK_STEP_RECOMPUTE] = RUN_A_LAYER,   [EK_STEP_TENSOR] = TEST_COLLECTIVES,
+    [EK_STEP_CONTEXT] = TEST_COLLECTIVES, [EK_STEP_EXPERT] = TEST_COLLECTIVES, [EK_STEP_BUBBLE] = NOTHING,
+    [EK_STEP_P2P] = TEST_COLLECTIVES,     [EK_STEP_DATA] = TEST_COLLECTIVES,   [EK_STEP_OPTIMIZER] = VARY_MICRO_BATCHES,
+    [EK_STEP_HOST] = RUN_A_LAYER,         [EK_STEP_INPUT] = TIME_THE_INPUT,
 };
 
 /* The groups of ranks that the job has, "tensor 8, data 128". */
@@ -56,21 +57,21 @@ static void say(ek_estimate *e, measurement what)
     char groups[160];
     name_groups(p, groups, sizeof groups);
     switch (what) {
-    case PROFILE_A_LAYER:
+    case RUN_A_LAYER:
         ek__estimate_say(&e->advice,
-                         "profile a few steps on one node with hidden %d, tensor %d, %d x %d tokens (fewer layers will "
-                         "do): times of kernels, layers and launches, for evenkeel calibrate",
+                         "run some steps on one node with hidden %d, tensor %d, %d x %d tokens (fewer layers will do), "
+                         "and give the log beside its job file to evenkeel calibrate: kernels, memory rate, launches",
                          e->job->model.hidden, p->tensor, p->batch, p->seq_length);
         break;
     case TEST_COLLECTIVES:
         ek__estimate_say(&e->advice,
-                         "run nccl-tests or hccl_test over the groups of this layout (%s), "
-                         "1 MB to 1 GB: rates and latencies of links, for evenkeel calibrate",
+                         "run nccl-tests or hccl_test over the groups of this layout (%s), 1 MB to 1 GB, and give the "
+                         "logs to evenkeel calibrate: rates and latencies of links",
                          groups);
         break;
-    case PROFILE_A_STEP:
-        ek__estimate_say(&e->advice, "profile the end of a step with all layers of a stage: the optimizer's time, for "
-                                     "evenkeel calibrate");
+    case VARY_MICRO_BATCHES:
+        ek__estimate_say(&e->advice, "run the layout with fewer and with more micro-batches a step, for evenkeel "
+                                     "calibrate: what does not grow with them is the optimizer's");
         break;
     case TIME_THE_INPUT:
         ek__estimate_say(&e->advice, "time the input pipeline alone, without a model: its rate is input_gbs in the "
@@ -92,8 +93,8 @@ void ek__estimate_advise(ek_estimate *e)
         int best = 0;
         for (int i = 1; i < NOTHING; i++)
             best = unknown[i] > unknown[best] ? i : best;
-        if (unknown[best] < 0.002 * e->step.seconds || unknown[best] <= 0)
-            return; /* less than what a run's own steps differ by */
+        if (unknown[best] < LEAST * e->step.seconds || unknown[best] <= 0)
+            return;
         say(e, (measurement)best);
         unknown[best] = 0;
     }

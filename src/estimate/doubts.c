@@ -29,7 +29,7 @@ static void doubt_basis(ek_estimate *e)
 static void doubt_device(ek_estimate *e)
 {
     if (!e->device->certain)
-        ek__estimate_say(&e->warnings, "figures of %.60s are not from a product sheet: %.250s", e->device->name,
+        ek__estimate_say(&e->warnings, "not every figure of %.60s is certain: %.250s", e->device->name,
                          e->device->source);
 }
 

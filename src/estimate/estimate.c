@@ -47,7 +47,7 @@ const char *ek_near_words(double nearest, char *text, size_t size)
         break;
     case EK_NEAR_UNKNOWN:
     default:
-        snprintf(text, size, "no shape of this device was measured");
+        snprintf(text, size, "the device file has no measured shapes");
     }
     return text;
 }
@@ -65,17 +65,22 @@ static ek_status fill_rates(ek_estimate *e, ek_error *err)
     return EK_OK;
 }
 
-static void fill_basis(ek_estimate *e)
+static void fill_shares(ek_estimate *e)
 {
-    const ek_step_stage *slowest = &e->step.stage[e->step.slowest];
+    const ek_step *step = &e->step;
     double sum = 0;
     memset(e->basis_share, 0, sizeof e->basis_share);
+    e->share_without_error = 0;
     for (int i = 0; i < EK_N_STEP_PARTS; i++) {
-        e->basis_share[e->step.basis[i]] += slowest->seconds[i];
-        sum += slowest->seconds[i];
+        double seconds = step->stage[step->slowest].seconds[i];
+        e->basis_share[step->basis[i]] += seconds;
+        if (step->basis[i] != EK_COST_MEASURED && !(step->error[i] > 0))
+            e->share_without_error += seconds;
+        sum += seconds;
     }
     for (int i = 0; i < EK_N_COST_BASES && sum > 0; i++)
         e->basis_share[i] /= sum;
+    e->share_without_error = sum > 0 ? e->share_without_error / sum : 0;
 }
 
 ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
@@ -83,7 +88,7 @@ ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
     ek_status status = fill_rates(estimate, err);
     if (status)
         return status;
-    fill_basis(estimate);
+    fill_shares(estimate);
     estimate->near = near_of(estimate->step.nearest);
     estimate->advice.n = estimate->warnings.n = 0;
     ek__estimate_advise(estimate);

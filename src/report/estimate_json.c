@@ -177,6 +177,7 @@ static void put_figures(ek__stream *s, const ek_estimate *e)
     ek__stream_real(s, "nearest_measured", step->nearest);
     ek__stream_text(s, "nearest", ek_near_name[e->near]);
     ek__stream_text(s, "nearest_words", ek_near_words(step->nearest, near, sizeof near));
+    ek__stream_real(s, "share_without_error", e->share_without_error);
     ek__stream_int(s, "slowest_stage", step->slowest);
     ek__stream_object(s, "basis_share", false);
     for (int i = 0; i < EK_N_COST_BASES; i++)

@@ -43,8 +43,12 @@ static void print_memory_line(const page *p)
 static void print_verdict(const page *p)
 {
     char text[256];
+    const ek_against *a = p->r->against;
     ek__estimate_verdict(p->e, text, sizeof text);
     fputs(text, p->out);
+    if (a)
+        fprintf(p->out, "; measured %s, so %s%s %%", ek__seconds(a->seconds).text, a->error > 0 ? "+" : "",
+                ek__fixed(100 * a->error, 1).text);
     fputs(p->r->verdict_only ? "; " : "\n", p->out);
     print_memory_line(p);
     fputc('\n', p->out);
@@ -67,7 +71,9 @@ static void print_device(const page *p)
     char text[400];
     ek__estimate_run(p->e->job, text, sizeof text);
     fprintf(p->out, "%s\n", text);
-    fprintf(p->out, "device %s: ", p->e->device->name);
+    fputs("device ", p->out);
+    ek__print_name(p->e->device->name, p->out);
+    fputs(": ", p->out);
     ek__print_name(p->e->device->source, p->out);
     fputs(p->e->device->certain ? "\n" : " (uncertain)\n", p->out);
 }

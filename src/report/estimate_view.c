@@ -105,17 +105,19 @@ void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)
 void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size)
 {
     const ek_step *step = &estimate->step;
+    double share = 100 * step->standard_error / step->seconds, without = estimate->share_without_error;
     char near[200];
     size_t used;
-    ek_near_words(step->nearest, near, sizeof near);
-    if (step->standard_error > 0)
-        used = (size_t)snprintf(text, size, "%s %% by the standard errors of the fitted constants",
-                                ek__fixed(100 * step->standard_error / step->seconds, 1).text);
+    if (estimate->device->error > 0)
+        used = (size_t)snprintf(text, size, "%s %%: what the fit of %s missed on runs kept back from it",
+                                ek__fixed(share, 1).text, estimate->device->name);
+    else if (step->standard_error > 0)
+        used = (size_t)snprintf(text, size, "%s %% by the standard errors of its parts", ek__fixed(share, 1).text);
     else
         used = (size_t)snprintf(text, size, "not known: nothing was fitted for this device");
-    if (estimate->device->error > 0 && used < size)
-        used += (size_t)snprintf(text + used, size - used, "; %s %% on runs kept back from the fit of %s",
-                                 ek__fixed(100 * estimate->device->error, 1).text, estimate->device->name);
+    if (estimate->device->error <= 0 && step->standard_error > 0 && without >= 0.005 && used < size)
+        used += (size_t)snprintf(text + used, size - used, ", which %s %% of the step do not have",
+                                 ek__fixed(100 * without, 1).text);
     if (used < size)
-        snprintf(text + used, size - used, "; %s", near);
+        snprintf(text + used, size - used, "; %s", ek_near_words(step->nearest, near, sizeof near));
 }
