@@ -12,6 +12,7 @@
 #define CURVE_CONSTANTS(X)                                                                                             \
     X(share, "", 0.02, 1.0, true, 0.25, 0)                                                                             \
     X(memory_share, "", 0.02, 1.0, true, 0.25, 0)                                                                      \
+    X(hidden, "", 0, 1, false, 0.3, 0)                                                                                 \
     X(launch_us, "us", 0, 200, false, 5, 0)                                                                            \
     X(half_k, "", 0, 8192, false, 128, 0)
 
@@ -33,6 +34,9 @@
     X(fp8_share, "", 0.05, 1.2, true, 0.2, 0)                                                                          \
     X(fp8_fine_share, "", 0.1, 1, true, 0.25, 0)                                                                       \
     X(cast_share, "", 0.02, 1.0, true, 0.25, 0)                                                                        \
+    X(sustained_share, "", 0.1, 1.0, true, 0.15, 0)                                                                    \
+    X(compiled_traffic, "", 0.05, 1.0, true, 0.25, 0)                                                                  \
+    X(overlap_tensor, "", 0, 1, false, 0.3, 0)                                                                         \
     X(overlap_slowdown, "", 1, 2, false, 0.1, 0)                                                                       \
     X(overlap_share, "", 0, 1, false, 0.3, 0)                                                                          \
     X(sustained_share, "", 0.1, 1, true, 0.25, 0)                                                                      \
