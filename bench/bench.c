@@ -37,7 +37,7 @@ static const struct part {
     {"ask", bench_ask, NULL, 1},
     {"ir", bench_ir, NULL, 1},
     {"memory", bench_memory, NULL, 1},
-    {"estimate", bench_estimate, NULL, 1},
+    {"estimate", bench_estimate, "ESTIMATE_FOLDS", 5},
     {"lint", bench_lint, NULL, 1},
     {"faults", bench_faults, NULL, 1},
     {"frames", bench_frames, NULL, 1},

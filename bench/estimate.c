@@ -1,6 +1,6 @@
-/* Estimates: the step of every published run beside the measured one, on devices as they ship, and on devices fitted to
- * a table's other models and layouts. The tables are read from the folder EK_SHARED names; without it that part says so
- * and is left out. */
+/* Estimates (ESTIMATE_FOLDS=5; 1: no fits): the step of every published run beside the measured one, on devices as they
+ * ship, and on devices fitted to a table's other models and layouts. The tables are read from the folder EK_SHARED
+ * names; without it that part says so and is left out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,9 @@ static const struct table {
     {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0},
     {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0},
 };
-enum { N_TABLES = sizeof tables / sizeof *tables, N_FOLDS = 5 };
+enum { N_TABLES = sizeof tables / sizeof *tables };
+
+static int n_parts; /* that groups are dealt into */
 
 /* Runs of a table that can be priced. */
 typedef struct priced {
@@ -59,7 +61,7 @@ static void priced_clear(priced *p)
 
 /* ---- fits ---- */
 
-/* Runs of one device of a table. */
+/* Runs of one hardware of a table. */
 typedef struct fold_runs {
     judged_run **row;
     int n;
@@ -145,15 +147,18 @@ static void fit_fold(fold_runs *runs, const ek_device *device, int fold, int n_f
 
 /* Every group is kept back once, several at a time; what a fit to the others predicts of it replaces what the shipped
  * device does. Runs of a device with one group cannot be judged so: they are not priced. */
-static void fit_device(fold_runs *runs, const ek_device *device)
+static void fit_device(fold_runs *runs)
 {
-    int n_groups = number_groups(runs), n_folds = n_groups < N_FOLDS ? n_groups : N_FOLDS;
+    ek_device device;
+    int n_groups = number_groups(runs), n_folds = n_groups < n_parts ? n_groups : n_parts;
+    if (!ek_device_of_run(runs->row[0]->run, &device))
+        return;
     for (int i = 0; i < runs->n; i++) {
         runs->seconds[i] = runs->row[i]->run->step_seconds;
         runs->row[i]->predicted = NAN;
     }
     for (int fold = 0; fold < n_folds && n_folds > 1; fold++)
-        fit_fold(runs, device, fold, n_folds);
+        fit_fold(runs, &device, fold, n_folds);
 }
 
 /* @return rows as `of`, each predicted by a fit to other groups of its table and device. The caller frees them. */
@@ -168,13 +173,13 @@ static judged_run *kept_back(const priced *of)
     for (int i = 0; i < of->n; i++) {
         bool first = true;
         for (int k = 0; k < i; k++)
-            first = first && of->row[k].device != of->row[i].device;
+            first = first && strcmp(of->row[k].run->device, of->row[i].run->device) != 0;
         runs.n = 0;
         for (int k = i; k < of->n && first; k++)
-            if (of->row[k].device == of->row[i].device && !isnan(of->row[k].predicted))
+            if (strcmp(of->row[k].run->device, of->row[i].run->device) == 0 && !isnan(of->row[k].predicted))
                 runs.row[runs.n++] = &row[k];
         if (runs.n > 0)
-            fit_device(&runs, of->row[i].device);
+            fit_device(&runs);
     }
     runs_free(&runs);
     return row;
@@ -202,6 +207,8 @@ static void judge_table(const struct table *t, const priced *p)
     bench_hold(shipped.n_failed == 0, "%s: every run has an estimate", t->title);
     bench_hold(t->shipped == 0 || 100 * shipped.mean <= t->shipped, "%s: as shipped a mean error of at most %g %%",
                t->title, t->shipped);
+    if (n_parts < 2)
+        return;
     judged_run *row = kept_back(p);
     judged fitted = judge_all(row, p->n);
     say_line(t->title, "kept back", &fitted, t->fitted);
@@ -224,7 +231,7 @@ static void all_tables(const char *shared)
         "shortest.\n\n"
         "| table | device | runs | without | mean | most | median | worst | bias | order | first |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        N_FOLDS);
+        n_parts);
     for (int i = 0; i < N_TABLES; i++) {
         snprintf(path, sizeof path, "%s/reference/measured/%s", shared, tables[i].file);
         priced p = price_table(path);
@@ -280,7 +287,7 @@ void bench_estimate(double seconds)
 {
     const char *shared = getenv("EK_SHARED");
     char path[1024];
-    (void)seconds;
+    n_parts = (int)seconds;
     bench_say("## Estimates: steps beside published ones\n\n");
     snprintf(path, sizeof path, "%s/reference/measured", shared ? shared : "");
     if (!shared || access(path, R_OK) != 0) {

@@ -9,12 +9,13 @@
 judged_run judge_run(const ek_measured_run *run, const ek_device *device)
 {
     judged_run out = {.run = run, .device = device ? device : ek_device_of_hardware(run->device), .predicted = NAN};
+    ek_device own;
     ek_step step;
-    if (!out.device) {
+    if (!out.device || (!device && !ek_device_of_run(run, &own))) {
         snprintf(out.error.message, sizeof out.error.message, "no device is known for '%.60s'", run->device);
         return out;
     }
-    if (ek_cost_step(&run->job, out.device, NULL, &step, &out.error))
+    if (ek_cost_step(&run->job, device ? device : &own, NULL, &step, &out.error))
         return out;
     out.predicted = step.seconds > 0 ? step.seconds : NAN;
     memcpy(out.part, step.stage[step.slowest].seconds, sizeof out.part);

@@ -15,7 +15,7 @@ typedef struct judged_run {
     ek_error error;
 } judged_run;
 
-/* Price a run. @param device  NULL: the shipped one of its hardware */
+/* Price a run. @param device  NULL: the shipped one of its hardware, with the network that the run says */
 judged_run judge_run(const ek_measured_run *run, const ek_device *device);
 /* Tokens of a device in a step. */
 double judge_tokens(const ek_measured_run *run);

@@ -5,6 +5,7 @@
 
 #define CMD_LIST(X)                                                                                                    \
     X(balance)                                                                                                         \
+    X(calibrate)                                                                                                       \
     X(collect)                                                                                                         \
     X(convert)                                                                                                         \
     X(diagnose)                                                                                                        \

@@ -18,7 +18,7 @@ static const cli_option options[] = {
     {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL},
     {"off", "RULE", "without these rules; may be repeated", NULL},
     {"devices", "N", "devices of the run, where the files do not tell", NULL},
-    {"kind", "yaml|shell|python", "what to take files for whose names do not tell, standard input (-) among them",
+    {"kind", "yaml|shell|python|toml", "what to take files for whose names do not tell, standard input (-) among them",
      NULL},
     {"explain", "RULE", "what a rule looks for, why, what it costs, how to fix it, and its source; and end", "output"},
     {"list", NULL, "name the rules, with level and title, and end", NULL},

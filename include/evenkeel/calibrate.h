@@ -1,5 +1,5 @@
 /* evenkeel/calibrate.h - measured runs as jobs, which constants of a device are fitted to and judged by
- * (docs/calibrate.md). */
+ * (docs/measured-runs.md). */
 #ifndef EVENKEEL_CALIBRATE_H
 #define EVENKEEL_CALIBRATE_H
 
@@ -42,9 +42,9 @@ typedef struct ek_measured_runs {
 } ek_measured_runs;
 
 /**
- * Read a table of measured runs (CSV with a header, docs/calibrate.md). Columns may come in any order; a row names a
- * job file, or shapes and degrees, which are composed into a job by the rules of its framework. What a row does not say
- * comes from the public model that it names (ek_public_models()). A step is taken from step_time_s, step_seconds or
+ * Read a table of measured runs (CSV with a header, docs/measured-runs.md). Columns may come in any order; a row names
+ * a job file, or shapes and degrees, which are composed into a job by the rules of its framework. What a row does not
+ * say comes from the public model that it names (ek_public_models()). A step is taken from step_time_s, step_seconds or
  * derived_step_time_s, else from tokens/s of a device: sequences x length / (devices x rate), else from TFLOP/s: the
  * model's FLOPs (all of attention counted) / (devices x rate).
  *
@@ -65,6 +65,9 @@ bool ek_measured_run_counts(const ek_measured_run *run);
 
 /** The shipped device that a table's words for hardware mean ("A100-SXM4-80GB", "Atlas 800T A2"), NULL: none known. */
 const ek_device *ek_device_of_hardware(const char *hardware);
+/** A copy of that device with the network that a run's hardware says: "4x100Gb" are four cards of 100 Gb/s in each
+ * node. Its tables are the shipped device's: it is not cleared. @return false: none is known */
+bool ek_device_of_run(const ek_measured_run *run, ek_device *out);
 
 /* ---- shapes of public models ---- */
 

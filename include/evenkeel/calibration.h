@@ -13,6 +13,54 @@
 extern "C" {
 #endif
 
+/* ---- sources ---- */
+
+/** What a file is. */
+typedef enum ek_source_kind {
+    EK_SOURCE_RUNS,    /**< a table of measured runs (ek_run_table_read) */
+    EK_SOURCE_KERNELS, /**< a table of measured kernels (ek_kernel_table_read) */
+    EK_SOURCE_RATES,   /**< rates of memory and collectives (ek_device_read_rates) */
+    EK_SOURCE_LINKS,   /**< a log of nccl-tests or hccl_test */
+    EK_SOURCE_LOG,     /**< a training log; its job file is a source, too */
+    EK_SOURCE_JOB,
+} ek_source_kind;
+enum { EK_N_SOURCE_KINDS = 6 };
+extern const char *const ek_source_kind_name[EK_N_SOURCE_KINDS]; /**< "measured runs", ... */
+
+/** By its content. @return EK_OK; EK_ERR_INPUT when it is none of them; EK_ERR_SYSTEM, EK_ERR_MEMORY */
+ek_status ek_source_kind_of(const char *path, ek_source_kind *out, ek_error *err);
+
+/** A collective that a link test timed. */
+typedef struct ek_link_time {
+    ek_collective what;
+    int n_ranks, per_node; /**< per_node: ranks of a node */
+    double bytes;          /**< the whole message, as ek_cost_step() counts it: the full size of a gather or scatter */
+    double seconds;
+    int line;
+} ek_link_time;
+
+typedef struct ek_link_log {
+    int n;
+    ek_link_time *time; /**< [n] in the order of the file */
+} ek_link_log;
+
+/**
+ * Read a log of nccl-tests (size, count, type, redop, root, time, algbw, busbw; out of place, in place where only that
+ * is there) or of hccl_test (data_size, aveg_time, alg_bandwidth). The collective is the name of the program in the
+ * log (all_reduce_perf, all_reduce_test), else in the file's name. The ranks are those that the log lists, else what
+ * its bandwidths imply, else what `-np`, `-n` or `-p` says in a command that it repeats.
+ *
+ * @param per_node  devices of a node where the log does not list them
+ * @return EK_OK; EK_ERR_INPUT with the line: no rows, a collective that is not modelled, a size or time that is none
+ */
+ek_status ek_link_log_read(const char *path, int per_node, ek_link_log *out, ek_error *err);
+/** The same over bytes in memory. */
+ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int per_node, ek_link_log *out,
+                            ek_error *err);
+void ek_link_log_clear(ek_link_log *log);
+
+/* ---- calibration ---- */
+
 /** What became of a constant. */
 typedef enum ek_fit_state {
     EK_FIT_DETERMINED,
@@ -22,6 +70,113 @@ typedef enum ek_fit_state {
 } ek_fit_state;
 enum { EK_N_FIT_STATES = 4 };
 extern const char *const ek_fit_state_name[EK_N_FIT_STATES]; /**< determined, at_bound, wide, no_effect */
+
+typedef struct ek_calibrated_constant {
+    char name[48];
+    const char *unit; /**< "" for a share */
+    double start, value;
+    double error; /**< standard error of the value, in its unit */
+    ek_fit_state state;
+} ek_calibrated_constant;
+
+/** A run, with what is said of it. */
+typedef struct ek_calibrated_run {
+    char name[160], group[160];
+    char file[256];
+    int line;
+    double measured;      /**< seconds of a step, as are: */
+    double before, after; /**< predicted with the start and with the result; NAN: cannot be */
+    double left_out;      /**< predicted without the run, NAN: it was not fitted */
+    double group_out;     /**< predicted without its group */
+    double weight;        /**< in the fit, below 1 for one that is off */
+    bool used, held;      /**< fitted; kept back */
+    char why[200];        /**< neither: why */
+} ek_calibrated_run;
+
+/** Of |predicted / measured - 1|. */
+typedef struct ek_calibration_error {
+    int n;
+    double mean, median, worst;
+    double bias; /**< mean of predicted / measured - 1 */
+} ek_calibration_error;
+
+/** A collective of a tier as link tests say. */
+typedef struct ek_calibrated_link {
+    int tier;
+    ek_collective what;
+    int n; /**< times */
+    double share, start_us;
+    double median_error; /**< of |predicted / measured - 1| */
+} ek_calibrated_link;
+
+/** A run worth measuring. */
+typedef struct ek_proposed_run {
+    char what[200];
+    double seconds;  /**< predicted */
+    double expected; /**< standard error of the prediction's logarithm */
+    double after;    /**< root mean square of all candidates' once this and those before are measured */
+} ek_proposed_run;
+enum { EK_N_PROPOSED = 3, EK_MAX_LINK_FITS = EK_MAX_TIERS * EK_N_COLLECTIVES };
+
+typedef struct ek_calibration {
+    ek_device device; /**< the result */
+    char start[EK_NAME_SIZE];
+    int n_sources;
+    struct ek_calibration_source {
+        char path[256];
+        ek_source_kind kind;
+        int n; /**< rows, times, steps */
+    } * source;
+    int n_runs;
+    ek_calibrated_run *run; /**< [n_runs] */
+    int n_groups;           /**< of the runs that are fitted */
+    int n_used, n_held;
+    int n_left; /**< neither fitted nor held back */
+    ek_calibration_error before, fit, leave_one_out, leave_group_out;
+    ek_calibration_error held_before, held;
+    double noise; /**< standard deviation of a run's logarithm, the constants being known */
+    int n_constants;
+    ek_calibrated_constant *constant; /**< [n_constants] */
+    bool has_kernels;
+    ek_kernel_fit kernels[EK_N_KERNEL_KINDS];
+    int n_links;
+    ek_calibrated_link link[EK_MAX_LINK_FITS];
+    int n_layers; /**< rows of the table of layers, 0: none */
+    double layer_width, layer_lambda;
+    double met_error, new_error; /**< standard errors of the logarithm of a step: layers that were met, and others */
+    int n_candidates, n_proposed;
+    double candidate_error; /**< root mean square over the candidates, before any of them is measured */
+    ek_proposed_run proposed[EK_N_PROPOSED];
+} ek_calibration;
+
+typedef struct ek_calibrate_input {
+    const char *const *path; /**< [n_paths] of any kind and order */
+    int n_paths;
+    const ek_device *start; /**< borrowed; NULL: the shipped device that the runs name */
+    double holdout;         /**< share of the groups kept back, 0..0.9 */
+    const ek_listener *listener;
+    void (*progress)(void *user, double share, const char *what); /**< may be NULL */
+    void *progress_user;
+    const bool *interrupted; /**< may be NULL */
+} ek_calibrate_input;
+
+/**
+ * Fit a device to sources of any mixture: kernels and rates as they are, links fitted to their tests, then constants to
+ * the steps of runs, then a table of what layers took besides. Groups of runs are kept back by a hash of their names.
+ *
+ * @param out  ek_calibration_clear() frees it, its device too; untouched on failure
+ * @return EK_OK; EK_ERR_INPUT naming the file, or what is missing (a start, a log's job, runs that can be predicted);
+ *         EK_ERR_SYSTEM, EK_ERR_MEMORY. About 2000 predictions of each run.
+ */
+ek_status ek_calibrate(const ek_calibrate_input *input, ek_calibration *out, ek_error *err);
+void ek_calibration_clear(ek_calibration *calibration);
+
+/** The device as a file, with what it was fitted to and the errors left as comments. */
+ek_status ek_calibration_write_device(const ek_calibration *calibration, FILE *out, ek_error *err);
+/** For people. @param color  with terminal colours */
+ek_status ek_calibration_write_text(const ek_calibration *calibration, bool color, FILE *out, ek_error *err);
+/** docs/calibrate.md has the fields. */
+ek_status ek_calibration_write_json(const ek_calibration *calibration, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

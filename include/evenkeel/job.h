@@ -149,6 +149,13 @@ typedef enum ek_launch {
 enum { EK_N_LAUNCHES = 3 };
 extern const char *const ek_launch_name[EK_N_LAUNCHES]; /**< eager, compiled, graph */
 
+/** Whose fused attention runs. */
+typedef enum ek_attention_kernels {
+    EK_ATTENTION_OWN,    /**< written for the device: what its curves are of */
+    EK_ATTENTION_FLASH2, /**< FlashAttention-2: for the instructions before Hopper's (arXiv 2307.08691) */
+    EK_ATTENTION_TRITON, /**< FlashAttention in Triton, before that */
+} ek_attention_kernels;
+
 /** How a step runs: what changes its time and not its memory. Readers set it from their framework's defaults and keys.
  */
 typedef struct ek_job_run {
@@ -176,6 +183,7 @@ typedef struct ek_job_run {
                                         (Megatron's DistributedDataParallel) */
     bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
                              each owner broadcasts its weights after the update (InternEvo, ZeroRedundancyOptimizer) */
+    ek_attention_kernels attention;
 } ek_job_run;
 
 /** When gathered weights are alive. */

@@ -23,9 +23,10 @@ typedef enum ek_lint_kind {
     EK_LINT_YAML,   /**< training YAML of MindFormers or MindSpeed-Core-MS */
     EK_LINT_SHELL,  /**< launch script or environment file; Megatron's arguments in it */
     EK_LINT_PYTHON, /**< training program */
+    EK_LINT_TOML,   /**< TOML of torchtitan */
 } ek_lint_kind;
-enum { EK_N_LINT_KINDS = 3 };
-extern const char *const ek_lint_kind_name[EK_N_LINT_KINDS]; /**< "yaml", "shell", "python" */
+enum { EK_N_LINT_KINDS = 4 };
+extern const char *const ek_lint_kind_name[EK_N_LINT_KINDS]; /**< "yaml", "shell", "python", "toml" */
 
 /** A rule, for people. */
 typedef struct ek_lint_rule {

@@ -23,6 +23,7 @@ static const double huber = 1.345;                          /* 95 % efficient wh
 static const double step_share = 0.01;                      /* of a width, for differences */
 static const double inside_share = 0.05;                    /* of a width that a start keeps from a bound */
 static const double bound_share = 0.02;                     /* of a width: at the bound */
+static const double known_share = 0.5;                      /* of a width, where the start was fitted to something */
 static const double wide_share = 0.8;
 static const double least_effect = 1e-5; /* of a width on any run's logarithm */
 static const double tolerance = 1e-5;
@@ -623,6 +624,15 @@ static void clear_work(work *w)
     free(w->wanted);
 }
 
+/* Does the start rest on measurements there? */
+static bool is_known(const ek__constant *c, const ek_device *start)
+{
+    ek_cost_basis basis = EK_COST_ASSUMED;
+    if (c->basis_at >= 0)
+        memcpy(&basis, (const char *)start + c->basis_at, sizeof basis);
+    return basis == EK_COST_MEASURED || basis == EK_COST_FITTED;
+}
+
 ek_status ek__fit_run(const ek__fit_problem *problem, const ek_device *start, ek__fit *out, ek_error *err)
 {
     ek__fit fit = {.n = problem->n, .device = *start, .noise = first_noise};
@@ -630,6 +640,8 @@ ek_status ek__fit_run(const ek__fit_problem *problem, const ek_device *start, ek
     fit.n_constants = ek__constants_of(start, fit.constant);
     for (int k = 0; k < fit.n_constants; k++) {
         fit.start[k] = ek__constant_get(&fit.constant[k], start);
+        if (is_known(&fit.constant[k], start))
+            fit.constant[k].width *= known_share;
         fit.prior[k] = fit.scaled[k] = ek__constant_prior(&fit.constant[k], fit.start[k]);
     }
     double *covariance = ek__alloc((size_t)fit.n_constants * (size_t)fit.n_constants, sizeof *covariance);

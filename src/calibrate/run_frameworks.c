@@ -1,6 +1,6 @@
 /* What rows of a table of measured runs leave out because their framework fixes it: which attention, what is sharded,
  * what runs beside what. One line a framework; a table names it in the column `framework`, or its source does. Each
- * line's facts are those of the framework's public code and of the papers; docs/calibrate.md lists them. */
+ * line's facts are those of the framework's public code and of the papers; docs/measured-runs.md lists them. */
 #include <string.h>
 
 #include "calibrate/run_table.h"
@@ -75,7 +75,7 @@ static void shard_all(ek_job *job)
     job->rules.gather_buffer = false;
     job->rules.weight_gradient_fused = false;
     job->run.overlap_gradients = job->run.overlap_weights = true;
-    job->run.bucket_bytes = 0;
+    job->run.layer_buckets = true;
     job->run.first_stage_buckets = job->run.p2p_scattered = job->run.overlap_tensor_gradients = false;
 }
 
@@ -88,29 +88,34 @@ static void settle_composer(const ek__run_layout *layout, ek_job *job)
     job->states.weight = job->states.gradient = 4;
     job->states.optimizer = 8;
     job->run.reduce_bytes = 2;
+    job->run.attention = EK_ATTENTION_TRITON;
     job->run.sums_every_micro_batch = true;
     set_fp8(layout, EK_FP8_DELAYED, job);
 }
 
 /* torchtitan: weights, gradients and moments in 32 bits, gathered in 16 (8 with tensorwise scales), reduced in 32. With
- * a pipeline weights stay gathered between micro-batches. */
+ * a pipeline weights stay gathered and gradients whole between micro-batches. */
 static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
 {
     shard_all(job);
     job->states.weight = job->states.gradient = 4;
     job->states.optimizer = 8;
     job->run.reduce_bytes = 4;
+    job->run.attention = EK_ATTENTION_FLASH2;
     job->run.launch = ek__run_has(layout->precision, "eager") ? EK_LAUNCH_EAGER : EK_LAUNCH_COMPILED;
     job->run.overlap_tensor = ek__run_has(layout->precision, "async");
     job->rules.weight_gather = layout->pp > 1 ? EK_GATHER_STEP : EK_GATHER_LAYER;
+    job->states.shard_gradient = layout->pp == 1;
+    job->run.sums_every_micro_batch = layout->pp == 1;
     set_fp8(layout, EK_FP8_TENSORWISE, job);
     job->run.fp8_gather = job->run.fp8 == EK_FP8_TENSORWISE;
 }
 
 /* ---- InternEvo ---- */
 
-/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32; gradients are reduced
- * beside computing, in buckets of 512 MiB, weights are sent behind the optimizer (configs/7B_sft.py of InternEvo). */
+/* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32. Each rank of a group owns
+ * whole tensors. Gradients are summed beside computing, 2^29 in a bucket (reduce_bucket_size counts elements); owners
+ * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {
     job->states.weight = job->states.gradient = 2;
@@ -118,10 +123,13 @@ static void settle_internevo(const ek__run_layout *layout, ek_job *job)
     job->states.shard_optimizer = true;
     job->run.overlap_gradients = true;
     job->run.overlap_weights = false;
-    job->run.bucket_bytes = 512 * 1048576.0;
+    job->run.bucket_bytes = 2 * 512 * 1048576.0;
     job->run.reduce_bytes = 2;
     job->run.first_stage_buckets = job->run.p2p_scattered = false;
+    job->run.owned_tensors = !layout->fsdp;
+    job->run.attention = EK_ATTENTION_FLASH2;
     if (layout->fsdp) {
+        job->run.overlap_weights = true;
         job->states.shard_weight = job->states.shard_gradient = true;
         job->states.gathered = 2;
         job->rules.weight_gather = EK_GATHER_LAYER;

@@ -37,7 +37,7 @@ ek_origin ek__run_place(const ek__run_row *row, ek__run_column column)
 bool ek__run_has(const char *text, const char *word)
 {
     size_t n = strlen(word);
-    for (; *text; text++)
+    for (; *text || n == 0; text++)
         if (strncasecmp(text, word, n) == 0)
             return true;
     return false;

@@ -417,19 +417,3 @@ bool ek_measured_run_counts(const ek_measured_run *run)
 {
     return run->has_job && !run->suspect && run->step_seconds > 0;
 }
-
-const ek_device *ek_device_of_hardware(const char *hardware)
-{
-    /* Words of hardware, and the device that they mean, the more special first. */
-    static const struct {
-        const char *word[2], *device;
-    } known[] = {{{"a100", "40gb"}, "A100-40"},   {{"a100", "pcie"}, "A100-PCIe"}, {{"a100", ""}, "A100-80"},
-                 {{"a800", ""}, "A800"},          {{"h100", ""}, "H100"},          {{"h200", ""}, "H200"},
-                 {{"h800", ""}, "H800"},          {{"b200", ""}, "B200"},          {{"v100", ""}, "V100"},
-                 {{"atlas 800t a2", ""}, "910B"}, {{"atlas 900 a2", ""}, "910B"},  {{"atlas", ""}, "910B"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (ek__run_has(hardware, known[i].word[0]) &&
-            (known[i].word[1][0] == '\0' || ek__run_has(hardware, known[i].word[1])))
-            return ek_device_find(known[i].device);
-    return ek_device_find(hardware);
-}

@@ -32,13 +32,44 @@ static void send(reduction *r, double seconds)
     r->traffic += seconds;
 }
 
-static void send_full(ek__data_plan *plan, reduction *r, ek__data_class c)
+/* Bytes of a bucket that this layer goes into, 0: its whole chunk's. */
+static double bucket_of(const ek__data_plan *plan, const ek__data_layer *layer)
 {
-    double bucket = plan->job->run.bucket_bytes, n = bucket > 0 ? floor(r->pending[c] / bucket) : 0;
+    bool apart = plan->job->run.first_stage_buckets && !(plan->stage->first && layer->chunk == 0);
+    return apart ? 0 : plan->job->run.bucket_bytes;
+}
+
+static void send_full(ek__data_plan *plan, reduction *r, ek__data_class c, double bucket)
+{
+    double n = bucket > 0 ? floor(r->pending[c] / bucket) : 0;
     if (n < 1)
         return;
     send(r, n * bucket_seconds(plan, c, bucket, r->each, r->once));
     r->pending[c] = fmax(0, r->pending[c] - n * bucket);
+}
+
+static void send_rest(ek__data_plan *plan, reduction *r)
+{
+    for (int c = 0; c < EK__N_CLASSES; c++) {
+        if (r->pending[c] > LEAST_BYTES)
+            send(r, bucket_seconds(plan, (ek__data_class)c, r->pending[c], r->each, r->once));
+        r->pending[c] = 0;
+    }
+}
+
+/* Where chunks interleave, the last backward pass of a chunk comes behind those of the other micro-batches of its row,
+ * and the first forward pass of the next chunk behind those of this one's. */
+static double rest_of_row(const ek__data_stage *stage, double seconds)
+{
+    return stage->in_a_row > 1 ? (stage->in_a_row - 1) * seconds : 0;
+}
+
+static double chunk_backward(const ek__data_stage *stage, int last)
+{
+    double sum = 0;
+    for (int i = last; i >= 0 && stage->layer[i].chunk == stage->layer[last].chunk; i--)
+        sum += stage->layer[i].backward;
+    return sum;
 }
 
 ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
@@ -49,12 +80,13 @@ ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
         r.computed += layer->backward;
         for (int c = 0; c < EK__N_CLASSES; c++) {
             r.pending[c] += ek__class_elements(plan, (ek__data_class)c, layer) * plan->reduce_bytes;
-            send_full(plan, &r, (ek__data_class)c);
+            send_full(plan, &r, (ek__data_class)c, bucket_of(plan, layer));
         }
+        if (i > 0 && layer[-1].chunk == layer->chunk)
+            continue;
+        send_rest(plan, &r);
+        r.computed += i > 0 ? rest_of_row(plan->stage, chunk_backward(plan->stage, i - 1)) : 0;
     }
-    for (int c = 0; c < EK__N_CLASSES; c++)
-        if (r.pending[c] > LEAST_BYTES)
-            send(&r, bucket_seconds(plan, (ek__data_class)c, r.pending[c], each, once));
     double exposed = plan->job->run.overlap_gradients ? fmax(0, r.sent - r.computed) : r.traffic;
     return (ek__overlap){r.traffic, exposed};
 }
@@ -62,27 +94,19 @@ ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
 /* ---- weights ---- */
 
 typedef struct gathering {
+    double now, waited;            /* of computing */
     double sent;                   /* seconds on the stream so far */
-    double wanted[EK__N_CLASSES];  /* bytes that layers up to here have */
-    double asked[EK__N_CLASSES];   /* bytes in buckets so far */
-    double total[EK__N_CLASSES];   /* of the stage */
+    double wanted[EK__N_CLASSES];  /* bytes of the chunk that layers up to here have */
+    double asked[EK__N_CLASSES];   /* bytes of it in buckets so far */
+    double total[EK__N_CLASSES];   /* of it */
+    double bucket[EK__N_CLASSES];  /* bytes */
     double arrived[EK__N_CLASSES]; /* when the last bucket is there */
 } gathering;
 
-/* As many elements as a bucket of gradients has, or what one owner broadcasts. */
-static double weight_bucket(const ek__data_plan *plan, double total, ek__data_class c)
-{
-    double elements = plan->job->run.bucket_bytes / plan->reduce_bytes;
-    if (plan->of[c].owners > 0)
-        return total / plan->of[c].owners;
-    return elements > 0 ? elements * plan->gather_bytes : total;
-}
-
-/* Buckets until all that is wanted is in one: whole ones, then the stage's last. */
+/* Buckets until all that is wanted is in one: whole ones, then the chunk's last. */
 static void ask(ek__data_plan *plan, gathering *g, ek__data_class c)
 {
-    double bucket = weight_bucket(plan, g->total[c], c);
-    double left = g->total[c] - g->asked[c], missing = g->wanted[c] - g->asked[c];
+    double bucket = g->bucket[c], left = g->total[c] - g->asked[c], missing = g->wanted[c] - g->asked[c];
     if (missing <= LEAST_BYTES)
         return;
     double n = fmin(ceil(missing / bucket), floor(left / bucket));
@@ -95,31 +119,62 @@ static void ask(ek__data_plan *plan, gathering *g, ek__data_class c)
     g->arrived[c] = g->sent;
 }
 
-static gathering start_gathering(const ek__data_plan *plan)
+/* The end of the chunk that begins with layer `first`. */
+static int chunk_end(const ek__data_plan *plan, int first)
 {
-    gathering g = {0};
-    for (int i = 0; i < plan->stage->n_layers; i++)
-        for (int c = 0; c < EK__N_CLASSES; c++)
-            g.total[c] += ek__class_gather_bytes(plan, (ek__data_class)c, &plan->stage->layer[i]);
-    return g;
+    const ek__data_stage *stage = plan->stage;
+    int end = first + 1;
+    while (end < stage->n_layers && stage->layer[end].chunk == stage->layer[first].chunk)
+        end++;
+    return end;
+}
+
+static double gathered_between(const ek__data_plan *plan, ek__data_class c, int first, int end)
+{
+    double sum = 0;
+    for (int i = first; i < end; i++)
+        sum += ek__class_gather_bytes(plan, c, &plan->stage->layer[i]);
+    return sum;
+}
+
+/* Buckets of a chunk: as many elements as one of gradients has, or what one owner broadcasts of the stage. */
+static void start_chunk(const ek__data_plan *plan, gathering *g, int first, int end)
+{
+    double elements = bucket_of(plan, &plan->stage->layer[first]) / plan->reduce_bytes;
+    for (int i = 0; i < EK__N_CLASSES; i++) {
+        ek__data_class c = (ek__data_class)i;
+        g->wanted[c] = g->asked[c] = 0;
+        g->total[c] = gathered_between(plan, c, first, end);
+        g->bucket[c] = elements > 0 ? elements * plan->gather_bytes : g->total[c];
+        if (plan->of[c].owners > 0)
+            g->bucket[c] = gathered_between(plan, c, 0, plan->stage->n_layers) / plan->of[c].owners;
+    }
+}
+
+static void run_forward(ek__data_plan *plan, gathering *g, const ek__data_layer *layer)
+{
+    for (int c = 0; c < EK__N_CLASSES; c++) {
+        g->wanted[c] += ek__class_gather_bytes(plan, (ek__data_class)c, layer);
+        ask(plan, g, (ek__data_class)c);
+        double wait = fmax(0, g->arrived[c] - g->now); /* none for what earlier layers have waited for */
+        g->waited += wait;
+        g->now += wait;
+    }
+    g->now += layer->forward;
 }
 
 ek__overlap ek__gather_buckets(ek__data_plan *plan)
 {
-    gathering g = start_gathering(plan);
-    double now = 0, waited = 0;
-    for (int i = 0; i < plan->stage->n_layers; i++) {
-        const ek__data_layer *layer = &plan->stage->layer[i];
-        for (int c = 0; c < EK__N_CLASSES; c++) {
-            double bytes = ek__class_gather_bytes(plan, (ek__data_class)c, layer);
-            g.wanted[c] += bytes;
-            ask(plan, &g, (ek__data_class)c);
-            if (bytes <= 0 || g.arrived[c] <= now)
-                continue;
-            waited += g.arrived[c] - now;
-            now = g.arrived[c];
+    gathering g = {0};
+    for (int first = 0, end; first < plan->stage->n_layers; first = end) {
+        end = chunk_end(plan, first);
+        start_chunk(plan, &g, first, end);
+        double passed = 0;
+        for (int i = first; i < end; i++) {
+            run_forward(plan, &g, &plan->stage->layer[i]);
+            passed += plan->stage->layer[i].forward;
         }
-        now += layer->forward;
+        g.now += rest_of_row(plan->stage, passed);
     }
-    return (ek__overlap){g.sent, plan->job->run.overlap_weights ? waited : g.sent};
+    return (ek__overlap){g.sent, plan->job->run.overlap_weights ? g.waited : g.sent};
 }

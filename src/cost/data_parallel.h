@@ -18,6 +18,7 @@ typedef struct ek__data_layer {
     double kept;                /* elements that are left of all of them where they are cut (ek__parameter_shards) */
     double tied;    /* of a table with a copy on the other end of the pipeline: their gradients are summed */
     double tensors; /* that `dense` and `expert` come in */
+    int chunk;      /* of the stage, from 0; no bucket has layers of two */
 } ek__data_layer;
 
 /* A stage in the order of the model, all its chunks. */
@@ -25,6 +26,8 @@ typedef struct ek__data_stage {
     const ek__data_layer *layer; /* [n_layers] */
     int n_layers;
     int n_micro_batches; /* of a step, with gradient accumulation */
+    bool first;          /* of the pipeline: see ek_job_run.first_stage_buckets */
+    int in_a_row;        /* micro-batches that a chunk runs before another one does, where chunks interleave; 0: 1 */
 } ek__data_stage;
 
 /* Seconds. */

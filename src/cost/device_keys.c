@@ -32,11 +32,13 @@ const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES] = {
     {DEVICE(compiled_traffic), NO_SHARE, 1,
      "it is the share of memory-bound operators' bytes that is left where a compiler fuses them, 0 to 1"},
     {DEVICE(input_gbs), 0, RATE, "it is the rate of a device's input in 10^9 bytes a second, 0 for never waited for"},
+    {DEVICE(host_gbs), 0, RATE,
+     "it is the rate of a device's link to its host in 10^9 bytes a second, 0 for not known"},
     {DEVICE(error), 0, 10, "it is the standard error of the logarithm of a step, 0.1 for 10 %"},
 };
 const ek__figure ek__fp8_figure[2] = {
-    {"share", offsetof(ek_device, fp8_share), NO_SHARE, 1,
-     "it is what products in 8 bits reach of their peak, in units of the curve's share, 0 to 1"},
+    {"share", offsetof(ek_device, fp8_share), NO_SHARE, 1.5,
+     "it is what products in 8 bits reach of their peak, in units of the curve's share, 0 to 1.5"},
     {DEVICE(cast_share), NO_SHARE, 1, "it is the share of the memory's rate that casts to 8 bits reach, 0 to 1"},
 };
 const ek__figure ek__overlap_figure[3] = {

@@ -11,35 +11,14 @@
 #include "cost/kernel_table.h"
 #include "cost/layer_table.h"
 
-static const char *const keys[] = {"name",
-                                   "source",
-                                   "certain",
-                                   "memory_gib",
-                                   "memory_gbs",
-                                   "peak_tflops",
-                                   "eff_matmul",
-                                   "eff_attention",
-                                   "eff_memory",
-                                   "launch_us",
-                                   "devices_per_node",
-                                   "intra",
-                                   "inter",
-                                   "eff_link",
-                                   "units",
-                                   "jitter",
-                                   "input_gbs",
-                                   "compiled_traffic",
-                                   "sustained_share",
-                                   "error",
-                                   "curves",
-                                   "fp8",
-                                   "tiers",
-                                   "host",
-                                   "overlap",
-                                   "optimizer",
-                                   "kernels",
-                                   "layers",
-                                   NULL};
+/* Besides the figures of ek__device_figure. */
+static const char *const keys[] = {"name",        "source",     "certain",
+                                   "peak_tflops", "eff_matmul", "eff_attention",
+                                   "eff_memory",  "launch_us",  "devices_per_node",
+                                   "intra",       "inter",      "eff_link",
+                                   "curves",      "fp8",        "tiers",
+                                   "host",        "overlap",    "optimizer",
+                                   "kernels",     "layers",     NULL};
 
 /* One share for all kernels and links, as files had them first. */
 typedef struct scalars {
@@ -229,7 +208,7 @@ static ek_status read_device(const ek__in *in, const char *path, ek_device *devi
     ek_status status = ek__expect(in, root, EK__MAP, "write name, memory_gib, memory_gbs, peak_tflops, curves, tiers");
     if (status)
         return status;
-    ek__warn_unknown_keys(in, root, keys);
+    ek__warn_keys(in, root, ek__device_figure, EK__N_DEVICE_FIGURES, keys);
     status = read_figures(in, root, device);
     if (status == EK_OK)
         status = read_peaks(in, root, device);

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "cost/cost_internal.h"
 
-enum { MAX_KEYS = 24 };
+enum { MAX_KEYS = 48 };
 
 /* ---- helpers ---- */
 
@@ -41,8 +41,7 @@ ek_status ek__read_word(const ek__in *in, const ek__node *node, const char *cons
     return ek__fail_at(in, node, "is '%s'; %s", text, all);
 }
 
-/* Known keys of a section: its figures and these, NULL at the end. */
-static void warn_keys(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, const char *const *more)
+void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, const char *const *more)
 {
     const char *known[MAX_KEYS];
     int all = 0;
@@ -59,7 +58,7 @@ ek_status ek__read_map(const ek__in *in, const ek__node *map, const ek__figure *
     ek_status status = ek__expect(in, map, EK__MAP, "write its figures as in {share: 0.8}");
     if (status)
         return status;
-    warn_keys(in, map, figure, n, NULL);
+    ek__warn_keys(in, map, figure, n, NULL);
     return ek__read_figures(in, map, figure, n, base);
 }
 
@@ -113,7 +112,7 @@ static ek_status read_curve(const ek__in *in, const ek__node *map, ek_curve *cur
     ek_status status = ek__expect(in, map, EK__MAP, "write what the kind reaches, as in {share: 0.8, launch_us: 4}");
     if (status)
         return status;
-    warn_keys(in, map, ek__curve_figure, EK__N_CURVE_FIGURES, more);
+    ek__warn_keys(in, map, ek__curve_figure, EK__N_CURVE_FIGURES, more);
     status = ek__read_figures(in, map, ek__curve_figure, EK__N_CURVE_FIGURES, curve);
     return status ? status : read_basis(in, map, &curve->basis);
 }
@@ -172,7 +171,7 @@ static ek_status read_tier(const ek__in *in, const ek__node *map, int i, ek_tier
     if (status)
         return status;
     const ek__node *rate;
-    warn_keys(in, map, ek__tier_figure, EK__N_TIER_FIGURES, more);
+    ek__warn_keys(in, map, ek__tier_figure, EK__N_TIER_FIGURES, more);
     ek__tier_default(tier);
     status = ek__require(in, map, "gbs", advice, &rate);
     if (status == EK_OK)
@@ -231,7 +230,7 @@ ek_status ek__read_host(const ek__in *in, const ek__node *map, ek_device *device
     ek_status status = ek__expect(in, map, EK__MAP, "write its times, as in {layer_us: {eager: 40}, step_us: 1000}");
     if (status)
         return status;
-    warn_keys(in, map, ek__host_figure, 2, more);
+    ek__warn_keys(in, map, ek__host_figure, 2, more);
     status = ek__read_figures(in, map, ek__host_figure, 2, &device->host);
     if (status == EK_OK)
         status = read_many(in, map, &layer, device->host.layer_us);

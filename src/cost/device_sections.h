@@ -7,6 +7,8 @@
 
 /* Figures of a map that are there, into the struct at `base`. */
 ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, void *base);
+/* Warn of keys that are neither figures nor among `more`, NULL at the end or NULL. */
+void ek__warn_keys(const ek__in *in, const ek__node *map, const ek__figure *figure, int n, const char *const *more);
 /* One of n words. */
 ek_status ek__read_word(const ek__in *in, const ek__node *node, const char *const *words, int n, int *out);
 /* A flat map of figures, the value of a key. */

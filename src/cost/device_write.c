@@ -21,11 +21,30 @@ void ek__write_pair(const char *before, const char *key, double value, FILE *out
     fprintf(out, "%s%s: %s", before, key, text);
 }
 
+/* What ends a line to YAML besides a line feed, inside quotes too: NEL, LS, PS. */
+static const struct {
+    const char *bytes, *escape;
+} breaks[] = {{"\xc2\x85", "\\N"}, {"\xe2\x80\xa8", "\\L"}, {"\xe2\x80\xa9", "\\P"}};
+
+/* One character or a break. @return how many bytes it had. */
+static size_t write_character(const char *text, FILE *out)
+{
+    for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+        size_t n = strlen(breaks[i].bytes);
+        if (strncmp(text, breaks[i].bytes, n) == 0) {
+            fputs(breaks[i].escape, out);
+            return n;
+        }
+    }
+    fprintf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+    return 1;
+}
+
 static void write_text(const char *key, const char *text, const char *end, FILE *out)
 {
     fprintf(out, "%s: \"", key);
-    for (; *text; text++)
-        fprintf(out, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+    while (*text)
+        text += write_character(text, out);
     fprintf(out, "\"%s", end);
 }
 

@@ -81,6 +81,17 @@ int ek__layer_table_size(const ek_layer_table *table)
     return table ? table->n : 0;
 }
 
+const ek__layer_scale *ek__layer_table_scale(const ek_layer_table *table)
+{
+    return &table->scale;
+}
+
+int ek__layer_table_rows(const ek_layer_table *table, const ek__layer_row **row)
+{
+    *row = table ? table->row : NULL;
+    return ek__layer_table_size(table);
+}
+
 static double squared_distance(const double *a, const double *b)
 {
     double sum = 0;

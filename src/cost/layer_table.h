@@ -35,6 +35,9 @@ void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK
 ek_layer_table *ek__layer_table_new(const ek__layer_row *row, int n, const ek__layer_scale *scale);
 void ek__layer_table_free(ek_layer_table *table);
 int ek__layer_table_size(const ek_layer_table *table);
+const ek__layer_scale *ek__layer_table_scale(const ek_layer_table *table);
+/* Its rows. @return how many; 0 for NULL */
+int ek__layer_table_rows(const ek_layer_table *table, const ek__layer_row **row);
 
 /*
  * The factor on the computing time of a layer there:

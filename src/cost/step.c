@@ -143,6 +143,7 @@ static void list_layer(stepper *s, int cell, ek__graph_kind kind, ek__recompute 
     l->has_table |= kind == EK__GRAPH_EMBEDDING;
     ek__data_layer *to_list = &s->listed[l->n++];
     *to_list = s->kind[kind][kind == EK__GRAPH_HEAD && l->has_table];
+    to_list->chunk = cell / s->n_stages;
     to_list->forward = ek__pass_seconds(&forward);
     to_list->backward = ek__pass_seconds(&backward);
 }
@@ -162,6 +163,17 @@ static int accumulation(const ek_job *job)
     return job->parallel.pipeline == 1 && job->parallel.n_accumulation > 1 ? job->parallel.n_accumulation : 1;
 }
 
+/* Micro-batches that a chunk runs in a row where chunks interleave one after another; with other placements passes of a
+ * stage's chunks take turns one by one. */
+static int in_a_row(const stepper *s)
+{
+    const ek_job_parallel *p = &s->job->parallel;
+    int row = p->chunk_group > 0 ? p->chunk_group : s->n_stages;
+    if (s->job->plan.n_chunks == 1 || s->job->schedule->placement != EK_PLACE_WRAP)
+        return 1;
+    return row < p->n_micro_batches ? row : p->n_micro_batches;
+}
+
 static ek_status price_data(stepper *s)
 {
     count_parameters(s);
@@ -170,6 +182,8 @@ static ek_status price_data(stepper *s)
         each_layer(s, list_layer, &l);
         const ek__data_stage work = {.layer = s->listed,
                                      .n_layers = l.n,
+                                     .first = stage == 0,
+                                     .in_a_row = in_a_row(s),
                                      .n_micro_batches = s->job->parallel.n_micro_batches * accumulation(s->job)};
         ek_status status = ek__data_parallel(s->job, s->device, &work, &s->data[stage], s->err);
         if (status)

@@ -274,7 +274,9 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
     const ek__pipeline *p = &d->pipeline;
     int rank = -1;
     ek_status status = look_at_graphs(d, err);
-    if (!status && d->input->n_ir == 0 && ek__framework_of(d) != EK_MEGATRON && ek__framework_of(d) != EK_MINDSPEED)
+    const ek_framework framework = ek__framework_of(d);
+    bool has_graphs = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
+    if (!status && d->input->n_ir == 0 && has_graphs)
         status = ek__bottleneck_needs(d, "whether recomputation is in effect", "the IR of the compiled graph",
                                       ek__how_to_graph(d), err);
     if (status)

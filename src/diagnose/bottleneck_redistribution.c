@@ -166,7 +166,7 @@ static bool trace_has_them(const ek__diagnose *d, const ek__comm_classes *classe
 ek_status ek__bottleneck_redistribution(ek__diagnose *d, ek_error *err)
 {
     ek_framework framework = ek__framework_of(d);
-    if (framework == EK_MEGATRON || framework == EK_MINDSPEED)
+    if (framework == EK_MEGATRON || framework == EK_MINDSPEED || framework == EK_TORCHTITAN)
         return EK_OK; /* nothing is redistributed by itself */
     if (d->input->n_ir == 0)
         return ek__bottleneck_needs(d, "redistribution between operators' layouts", "the IR of the compiled graph",

@@ -27,6 +27,8 @@ static words words_of(const ek__diagnose *d)
 {
     const ek_run_input *in = d->input;
     words found = WORDS_GENERAL;
+    if (in->job && in->job->framework == EK_TORCHTITAN)
+        return WORDS_PYTORCH;
     if (in->job)
         return in->job->framework == EK_MEGATRON || in->job->framework == EK_MINDSPEED ? WORDS_MEGATRON
                                                                                        : WORDS_MINDFORMERS;

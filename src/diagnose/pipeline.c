@@ -174,10 +174,11 @@ static bool recomputes_any(const ek_plan *plan)
     return false;
 }
 
-/* Megatron has one rule for all chunks; its plans come from take_least() alone. */
+/* Megatron and torchtitan have one rule for all chunks; their plans come from take_least() alone. */
 static bool can_be_told(const within *w, const ek_plan *plan)
 {
-    return w->p->job->framework != EK_MEGATRON || !recomputes_any(plan);
+    const ek_framework framework = w->p->job->framework;
+    return (framework != EK_MEGATRON && framework != EK_TORCHTITAN) || !recomputes_any(plan);
 }
 
 /* Move the balancer's limits by what its model is off. @return whether that may bring another plan */
@@ -907,6 +908,8 @@ static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, cons
         fprintf(out, "runner_config:\n  batch_size: %d\n", wish->batch);
     else if (framework == EK_MINDSPEED)
         fprintf(out, "micro_batch_size: %d\n", wish->batch);
+    else if (framework == EK_TORCHTITAN)
+        fprintf(out, "pipeline_parallel_microbatch_size = %d\n", wish->batch);
     else
         fprintf(out, "--micro-batch-size %d\n", wish->batch);
     return EK_OK;

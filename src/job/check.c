@@ -94,6 +94,33 @@ static const setting_names megatron[N_SETTINGS] = {
     [INSTANCES] = {{"num-distributed-optimizer-instances", "num_distributed_optimizer_instances"}},
 };
 
+static const setting_names torchtitan[N_SETTINGS] = {
+    [DATA] = {{"data_parallel_shard_degree", "data_parallel_replicate_degree"}},
+    [TENSOR] = {{"tensor_parallel_degree"}},
+    [STAGES] = {{"pipeline_parallel_degree"}},
+    [CONTEXT] = {{"context_parallel_degree"}},
+    [ULYSSES] = {{"context_parallel_degree"}},
+    [EXPERT] = {{"expert_parallel_degree", "expert_tensor_parallel_degree"}},
+    [CHUNKS] = {{"pipeline_parallel_schedule"}},
+    [MICRO_BATCHES] = {{"pipeline_parallel_microbatch_size", "pipeline_parallel_microbatches", "local_batch_size"}},
+    [ACCUMULATION] = {{"global_batch_size"}},
+    [BATCH] = {{"local_batch_size", "batch_size"}},
+    [SEQUENCE] = {{"seq_len"}},
+    [PIECES] = {{"seq_len"}},
+    [LAYERS] = {{"n_layers of the flavor", "flavor"}}, /* a model's shapes are named, not given */
+    [HIDDEN] = {{"dim of the flavor", "flavor"}},
+    [HEADS] = {{"n_heads of the flavor", "flavor"}},
+    [KV_HEADS] = {{"n_kv_heads of the flavor", "flavor"}},
+    [HEAD_DIM] = {{"head_dim of the flavor", "flavor"}},
+    [INTERMEDIATE] = {{"hidden_dim of the flavor", "flavor"}},
+    [VOCABULARY] = {{"vocab_size of the flavor", "flavor"}},
+    [EXPERTS] = {{"num_experts of the flavor", "flavor"}},
+    [TOP_K] = {{"top_k of the flavor", "flavor"}},
+    [EXPERT_INTERMEDIATE] = {{"moe_inter_dim of the flavor", "flavor"}},
+    [FLASH] = {{"flavor"}},
+    [INSTANCES] = {{"data_parallel_replicate_degree"}},
+};
+
 /* A check in progress. */
 typedef struct checker {
     const ek_job *job;
@@ -103,8 +130,10 @@ typedef struct checker {
 
 static const setting_names *names_of(const checker *c, setting which)
 {
-    return c->job->framework == EK_MEGATRON || c->job->framework == EK_MINDSPEED ? &megatron[which]
-                                                                                 : &mindformers[which];
+    const ek_framework framework = c->job->framework;
+    return framework == EK_TORCHTITAN                              ? &torchtitan[which]
+           : framework == EK_MEGATRON || framework == EK_MINDSPEED ? &megatron[which]
+                                                                   : &mindformers[which];
 }
 
 static const char *name_of(const checker *c, setting which)
@@ -134,8 +163,11 @@ static const ek__node *locate(const checker *c, setting which)
     const ek__node *root = c->doc ? ek__doc_root(c->doc) : NULL, *node = NULL;
     if (!root || root->kind != EK__MAP)
         return NULL;
+    static const char *const torch_sections[] = {"parallelism", "training", "experimental", "model", "model"};
+    _Static_assert(sizeof torch_sections == sizeof sections, "as many of each");
+    const char *const *of = c->job->framework == EK_TORCHTITAN ? torch_sections : sections;
     for (size_t i = 0; i < sizeof sections / sizeof *sections && !node; i++)
-        node = find(ek__get(root, sections[i]), names_of(c, which));
+        node = find(ek__get(root, of[i]), names_of(c, which));
     return node ? node : find(root, names_of(c, which));
 }
 

@@ -666,6 +666,16 @@ static ek_status read_modules(reader *r)
     return status;
 }
 
+/* Whole layers, as Megatron-DeepSpeed and older versions say it. */
+static ek_status read_checkpoints(reader *r)
+{
+    int n = 1;
+    ek_status status = ek__argument_int(&r->a, "checkpoint-num-layers", 1, EK_MAX_LAYERS, &n);
+    if (status == EK_OK)
+        ek__megatron_full(EK__FULL_UNIFORM, n, r->job);
+    return status;
+}
+
 static ek_status read_recompute(reader *r)
 {
     static const char *const words[] = {"full", "selective", NULL};
@@ -678,6 +688,8 @@ static ek_status read_recompute(reader *r)
                                      job_origin(r, "recompute-activation-function"), r->a.source->err);
     if (status)
         return status;
+    if (granularity < 0 && given(r, "checkpoint-activations"))
+        return read_checkpoints(r);
     const char *experts = "moe-layer-recompute"; /* Megatron's older way to add the module moe */
     if (granularity == 0 && given(r, experts))
         return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, experts),

@@ -528,6 +528,7 @@ static ek_status read_states(reader *r)
     bool keeps = policy == 2 || (policy == 0 && piped);
     r->job->rules.weight_gather = !sharded ? EK_GATHER_NONE : keeps ? EK_GATHER_STEP : EK_GATHER_LAYER;
     run->reduce_bytes = ek_dtype_bytes(sharded ? reduce : param);
+    run->attention = EK_ATTENTION_FLASH2; /* what scaled_dot_product_attention() chooses first */
     run->overlap_gradients = true;
     run->overlap_weights = sharded;
     run->sums_every_micro_batch = sharded && !piped && r->job->parallel.n_micro_batches > 1;
@@ -552,7 +553,7 @@ static ek_status read_compile(reader *r)
          loss = r->compiled && (!what || has_word(what, "loss"));
     r->job->run.launch = model ? EK_LAUNCH_COMPILED : EK_LAUNCH_EAGER;
     r->job->model.fused_swiglu = model;
-    r->job->rules.loss_in_place = loss;
+    r->job->rules.loss_fused = loss;
     r->job->run.overlap_tensor = overlaps && model;
     if (overlaps && !model)
         return ek__fail(r->in.err, EK_ERR_INPUT, origin_of(r, &async),
@@ -782,18 +783,14 @@ static void recompute_every(ek_job *job, int n)
 }
 
 /* Per-operator: what attention's kernel and every second matrix product gives is kept, in the order of a layer
- * (queries, values, the first feed-forward matrix, the last), all else is recomputed. */
+ * (queries, values, the first feed-forward matrix, the last), all else is recomputed. No gradient reads what the last
+ * one gives, and it is kept all the same; the sum behind the attention, of the same size, is left to stand for it. */
 static ek_status recompute_operators(reader *r, ek_origin at)
 {
-    static const char *const patterns[] = {"attention_norm\\.norm",
-                                           "attention\\.wk\\.matmul",
-                                           "attention\\.apply_rotary_emb\\..*",
-                                           "attention\\.wo\\.matmul",
-                                           "add",
-                                           "ffn_norm\\.norm",
-                                           "feed_forward\\.w1\\.activation\\.silu",
-                                           "feed_forward\\.w3\\.matmul",
-                                           "feed_forward\\.mul"};
+    static const char *const patterns[] = {
+        "attention_norm\\.norm",      "attention\\.wk\\.matmul", "attention\\.apply_rotary_emb\\..*",
+        "attention\\.wo\\.matmul",    "ffn_norm\\.norm",         "feed_forward\\.w1\\.activation\\.silu",
+        "feed_forward\\.w3\\.matmul", "feed_forward\\.mul"};
     ek_status status = EK_OK;
     r->job->model.fused_swiglu = false; /* its two inputs are told apart */
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns && status == EK_OK; i++)

@@ -26,7 +26,6 @@ static const switches table[] = {
     {"moe-fb-overlap", offsetof(ek_job_run, overlap_expert), true},
     {"moe-alltoall-overlap-comm", offsetof(ek_job_run, overlap_expert), true},
     {"moe-allgather-overlap-comm", offsetof(ek_job_run, overlap_expert), true},
-    {"optimizer-cpu-offload", offsetof(ek_job_run, offload_optimizer), true},
 };
 
 void ek__megatron_run_defaults(ek_job *job)
@@ -76,7 +75,8 @@ static ek_status read_buckets(const ek__arguments *a, ek_job *job)
 static void check_weights(const ek__arguments *a, ek_job *job)
 {
     ek_job_run *run = &job->run;
-    if (!run->overlap_weights || (job->states.shard_optimizer && run->overlap_gradients))
+    if (!run->overlap_weights || ek__argument_given(a, "use-megatron-fsdp") ||
+        (job->states.shard_optimizer && run->overlap_gradients))
         return;
     run->overlap_weights = false;
     ek__argument_warn_idle(a, "overlap-param-gather",
@@ -159,6 +159,23 @@ static ek_status read_fp8(const ek__arguments *a, ek_job *job)
     return EK_OK;
 }
 
+/* ---- the optimizer ---- */
+
+/* All of the states on the host, or none: a part of them is not told apart. */
+static ek_status read_offload(const ek__arguments *a, ek_job_run *run)
+{
+    static const char name[] = "optimizer-cpu-offload", part[] = "optimizer-offload-fraction";
+    double fraction = 1;
+    ek_status status = ek__argument_number(a, part, 0, 1, &fraction);
+    run->offload_optimizer = status == EK_OK && ek__argument_given(a, name) && fraction == 1;
+    if (status == EK_OK && ek__argument_given(a, name) && fraction > 0 && fraction < 1)
+        ek__warn(a->source->listener, ek__argument_at(a, part),
+                 "--optimizer-offload-fraction is %g; states of the optimizer are predicted as if all stayed on the "
+                 "device",
+                 fraction);
+    return status;
+}
+
 /* ---- launches ---- */
 
 static ek_status read_launch(const ek__arguments *a, ek_job_run *run)
@@ -177,11 +194,11 @@ ek_status ek__megatron_read_run(const ek__arguments *a, ek_job *job)
     read_switches(a, &job->run);
     check_overlaps(a, job);
     check_weights(a, job);
-    if (job->run.offload_optimizer)
-        ek__warn(a->source->listener, ek__argument_at(a, "optimizer-cpu-offload"),
-                 "--optimizer-cpu-offload is not modelled: states of the optimizer are predicted as if they stayed on "
-                 "the device");
     ek_status status = read_buckets(a, job);
+    if (status == EK_OK)
+        status = read_offload(a, &job->run);
+    if (status == EK_OK)
+        status = ek__megatron_read_sharding(a, job);
     if (status == EK_OK)
         status = read_fp8(a, job);
     return status ? status : read_launch(a, &job->run);

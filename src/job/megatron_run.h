@@ -12,5 +12,8 @@ void ek__megatron_run_defaults(ek_job *job);
 double ek__megatron_bucket(const ek_job *job);
 /* job->run from the arguments; all else of the job was read. */
 ek_status ek__megatron_read_run(const ek__arguments *a, ek_job *job);
+/* States, and what of job->run goes with them, of --use-torch-fsdp2, --use-megatron-fsdp and --deepspeed; nothing
+ * without them. The rest of job->run was read. @return EK_ERR_INPUT for what Megatron refuses */
+ek_status ek__megatron_read_sharding(const ek__arguments *a, ek_job *job);
 
 #endif

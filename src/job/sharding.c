@@ -23,20 +23,41 @@ static ek_job_states states_of(const ek__fsdp *fsdp)
                            .gathered_ends = fsdp->gathers_ends};
 }
 
+double ek__job_layer_elements(const ek_job *job)
+{
+    const ek_job_model *m = &job->model;
+    double q = (double)m->n_heads * m->head_dim, kv = (double)m->n_kv_heads * (m->head_dim + m->value_dim);
+    double attention = m->hidden * (q + kv + (double)m->n_heads * m->value_dim) / job->parallel.tensor;
+    if (m->kv_lora_rank > 0)
+        attention = (double)m->hidden * (m->q_lora_rank + m->kv_lora_rank + m->rope_dim) +
+                    ((m->q_lora_rank > 0 ? m->q_lora_rank : m->hidden) * q +
+                     m->kv_lora_rank * (double)m->n_heads * (m->nope_dim + m->value_dim) +
+                     (double)m->n_heads * m->value_dim * m->hidden) /
+                        job->parallel.tensor;
+    double matrices = m->gated ? 3 : 2, dense = matrices * m->hidden * m->intermediate / job->parallel.tensor;
+    if (m->n_experts == 0)
+        return attention + dense;
+    double one = matrices * m->hidden * m->expert_intermediate / job->parallel.expert_tensor;
+    return attention + one * m->n_experts / job->parallel.expert +
+           matrices * m->hidden * m->shared_intermediate / job->parallel.tensor;
+}
+
 void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job)
 {
     ek_rules *rules = &job->rules;
     ek_job_run *run = &job->run;
+    int instances = job->states.instances;
     job->states = states_of(fsdp);
+    job->states.instances = instances;
     job->types.param = fsdp->stored;
     job->types.embedding = job->types.norm = fsdp->gathered;
     rules->weight_gather = fsdp->keeps ? EK_GATHER_STEP : EK_GATHER_LAYER;
     rules->gather_after_cast = true;
     rules->weight_gradient_fused = rules->dummy_gradients = rules->gather_buffer = false;
     rules->workspace_mb = EK__CUBLAS_MB;
-    run->overlap_gradients = run->overlap_weights = run->layer_buckets = true;
+    run->overlap_gradients = run->overlap_weights = true;
     run->first_stage_buckets = false;
-    run->bucket_bytes = 0;
     run->reduce_bytes = ek_dtype_bytes(fsdp->reduced);
+    run->bucket_bytes = ek__job_layer_elements(job) * run->reduce_bytes;
     run->sums_every_micro_batch = !fsdp->sums_whole;
 }

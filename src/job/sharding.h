@@ -20,11 +20,15 @@ typedef struct ek__fsdp {
     ek_dtype reduced;  /* of gradients while they are reduced: reduce_dtype, or `gathered` */
     int optimizer;     /* bytes of the optimizer's states of a parameter */
     bool keeps;        /* weights stay gathered behind the forward pass (reshard_after_forward False) */
-    bool sums_whole;   /* whole gradients are summed over the micro-batches and reduced once: pipelines */
+    bool sums_whole;   /* whole gradients are summed over the micro-batches and reduced once: pipelines. Both the sums
+                          and what becomes of them are there then */
     bool gathers_ends; /* the embedding and the head belong to the root, which stays gathered for the step */
     int shard_size;    /* ranks that share; -1: all of the data and context ranks */
 } ek__fsdp;
 
+/* Elements of a decoder layer's matrices on a rank (of the layers with experts where there are any), which FSDP gathers
+ * and reduces as one. */
+double ek__job_layer_elements(const ek_job *job);
 /* Put it into job->states, ->types (of weights), ->rules and ->run. The degrees and the other types are known; a group
  * of one rank shares nothing, and only the types matter. */
 void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job);

@@ -27,3 +27,29 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
         return none; /* of Megatron's gathers only the rank's part is kept anyway */
     return job->family == EK_FAMILY_MEGATRON ? newer_norms : norms;
 }
+
+/* Every primitive, whatever cells it is in, and what is kept of them: the fused attention and every second product of
+ * matrices in the order in which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Of the last one nothing reads the
+ * output, which PyTorch keeps all the same: the sum behind the attention, as large, is left out of what is recomputed
+ * for it. */
+static const struct {
+    const char *text;
+    ek_pattern_kind kind;
+} products[] = {
+    {".*\\..*", EK_PATTERN_SELECT},
+    {".*\\..*\\..*", EK_PATTERN_SELECT},
+    {".*\\..*\\..*\\..*", EK_PATTERN_SELECT},
+    {"attention\\.wq\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
+    {"attention\\.wv\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
+    {"attention\\.flash_attention\\.flash_attention", EK_PATTERN_SELECT_EXCLUDE},
+    {"feed_forward\\.w1\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
+    {"feed_forward\\.w2\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
+};
+
+ek_status ek__job_keep_products(ek_job *job, ek_origin at, ek_error *err)
+{
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof products / sizeof *products && status == EK_OK; i++)
+        status = ek__job_add_pattern(job, products[i].text, products[i].kind, NULL, true, at, err);
+    return status;
+}

@@ -15,7 +15,7 @@
 enum { MAX_FILES = 100000, EXCERPT = 160, MESSAGE = 1200 };
 
 const char *const ek_lint_level_name[3] = {"note", "warning", "error"};
-const char *const ek_lint_kind_name[EK_N_LINT_KINDS] = {"yaml", "shell", "python"};
+const char *const ek_lint_kind_name[EK_N_LINT_KINDS] = {"yaml", "shell", "python", "toml"};
 
 /* A finding while the run goes on. */
 struct ek__lint_found {
@@ -241,7 +241,7 @@ static ek_status read_file(const char *path, bool may_skip, const ek_lint_option
     }
     if (status && err)
         *err = reason;
-    if (status == EK_OK && file->kind == EK_LINT_YAML && !file->job && !file->refusal)
+    if (status == EK_OK && (file->kind == EK_LINT_YAML || file->kind == EK_LINT_TOML) && !file->job && !file->refusal)
         ek__warn(listener, (ek_origin){.file = file->path},
                  "holds no training job that is known here; only rules about single keys look at it");
     return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/doc_toml.h"
 #include "base/error.h"
 #include "evenkeel/memory.h"
 #include "job/job_internal.h"
@@ -26,8 +27,8 @@ int ek_lint_kind_by_name(const char *path)
     static const struct {
         const char *end;
         ek_lint_kind kind;
-    } names[] = {{".yaml", EK_LINT_YAML}, {".yml", EK_LINT_YAML},   {".sh", EK_LINT_SHELL},
-                 {".env", EK_LINT_SHELL}, {".bash", EK_LINT_SHELL}, {".py", EK_LINT_PYTHON}};
+    } names[] = {{".yaml", EK_LINT_YAML},  {".yml", EK_LINT_YAML},  {".sh", EK_LINT_SHELL}, {".env", EK_LINT_SHELL},
+                 {".bash", EK_LINT_SHELL}, {".py", EK_LINT_PYTHON}, {".toml", EK_LINT_TOML}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (ends_with(path, names[i].end))
             return (int)names[i].kind;
@@ -135,6 +136,10 @@ static ek_status read_as(ek__lint_file *file, const ek_lint_options *options, ek
         status = ek__doc_parse_buffer_with_aliases(file->path, file->text, file->size, &doc, err);
         file->doc = doc;
         file->yaml = doc ? ek__doc_root(doc) : NULL;
+    } else if (file->kind == EK_LINT_TOML) {
+        status = ek__doc_parse_toml(file->path, file->text, file->size, &doc, err);
+        file->doc = doc;
+        file->yaml = doc ? ek__doc_root(doc) : NULL;
     } else if (file->kind == EK_LINT_SHELL) {
         status = ek__shell_read(file->path, file->text, file->size, pool, &shell, err);
         file->shell = shell;
@@ -165,7 +170,7 @@ ek_status ek__lint_file_read(const char *path, const ek_lint_options *options, e
     if (kind < 0)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){.file = out->path}),
                         "is none of the kinds of files that are looked at, by its name or its first line; say which it "
-                        "is with --kind yaml, shell or python");
+                        "is with --kind yaml, shell, python or toml");
     out->kind = (ek_lint_kind)kind;
     status = ek__comments_read(text, size, pool, out->comments, err);
     return status ? status : read_as(out, options, pool, err);

@@ -122,9 +122,10 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
         snprintf(figure, sizeof figure, "; they take up to %.0f MB on a device (predicted)", now.optimizer_mb);
     return REPORT_AT(either(file, &setting, &data_setting), fix_of(file, &setting, "True"),
                      "each of %d data-parallel ranks holds all optimizer states%s; share them with %s", group, figure,
-                     job->framework == EK_MEGATRON    ? "--use-distributed-optimizer"
-                     : job->framework == EK_MINDSPEED ? "use_distributed_optimizer: True"
-                                                      : "enable_parallel_optimizer: True");
+                     job->framework == EK_MEGATRON     ? "--use-distributed-optimizer"
+                     : job->framework == EK_MINDSPEED  ? "use_distributed_optimizer: True"
+                     : job->framework == EK_TORCHTITAN ? "data_parallel_shard_degree"
+                                                       : "enable_parallel_optimizer: True");
 }
 
 /* Devices of a machine: as the launcher in the script says, else as the guides have them. */

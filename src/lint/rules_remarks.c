@@ -6,8 +6,9 @@
 #include "lint/checks.h"
 #include "lint/place.h"
 
-#define JOBS             (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL)
-#define CHECKS(function) .check = {[EK_LINT_YAML] = (function), [EK_LINT_SHELL] = (function)}
+#define JOBS (1U << EK_LINT_YAML | 1U << EK_LINT_SHELL | 1U << EK_LINT_TOML)
+#define CHECKS(function)                                                                                               \
+    .check = {[EK_LINT_YAML] = (function), [EK_LINT_SHELL] = (function), [EK_LINT_TOML] = (function)}
 
 /* Where a warning about the whole job belongs. */
 static const struct {

@@ -611,6 +611,8 @@ bool ek__measure_say_recompute(ek__measure_try *t)
 {
     const ek_plan *plan = &t->job->plan;
     bool megatron = t->job->framework == EK_MEGATRON;
+    if (t->job->framework == EK_TORCHTITAN)
+        return false; /* it has one word for the whole model */
     int most = 0, select = 0;
     char *lists = strstr(t->out->setting, megatron ? "--recompute-" : "recompute_config."); /* they stand last */
     if (lists)

@@ -231,6 +231,8 @@ static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_m
     snprintf(out->name, sizeof out->name, "%s", kind->name);
     ek__measure_try t = {&copy, &s->today, s->device, out, s->err};
     status = kind->change(&t);
+    if (!status && out->possible && s->job->framework == EK_TORCHTITAN)
+        ek__measure_say_torchtitan(s->job, &t);
     if (!status && out->possible)
         status = judge(s, kind, &t);
     if (!status && changed && out->possible)

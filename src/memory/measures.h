@@ -28,6 +28,9 @@ ek_status ek__measure_predict(const ek__measure_try *t, ek_memory *memory, bool 
 /* Put the plan's recomputation behind the setting in the framework's words, all of it, in place of any that stands
  * there. @return false where there is no room for the lists */
 bool ek__measure_say_recompute(ek__measure_try *t);
+/* Put torchtitan's keys in the setting's place, for what the measure changed of the job; a change that has none is not
+ * possible. */
+void ek__measure_say_torchtitan(const ek_job *was, ek__measure_try *t);
 /* Put the least recomputation that keeps the limit into the job, by the backward times of `layers`, which may be
  * without a device's: memory that is saved then stands for time. *less says whether that is less than the job
  * recomputes; the job is unchanged otherwise. */

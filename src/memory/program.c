@@ -96,10 +96,12 @@ static int64_t staying_bytes(const ek_job *job, const ek__parameter *weight)
     return ek__state_bytes(job, weight, job->states.weight);
 }
 
-/* Are a layer's gradients reduced together, at the end of its backward pass? */
+/* Are a layer's gradients reduced together, at the end of its backward pass, and made as tensors of their own? */
 static bool waits_for_layer(const ek_job *job, const ek__parameter *weight)
 {
-    return job->states.scattered_bytes > 0 && job->states.gradient == 0 && ek__parameter_shards(job, weight) > 1;
+    bool shared = job->states.shard_weight || job->states.shard_gradient;
+    return shared && job->states.scattered_bytes > 0 && !job->rules.weight_gradient_fused &&
+           ek__parameter_shards(job, weight) > 1;
 }
 
 /* The shards of the gradients that waited. The buffer they are reduced in is the stage's. */
@@ -115,7 +117,7 @@ static void scatter_gradients(compiler *c)
         any = true;
         ek__record_use(c->r, c->whole[w]);
         c->whole[w] = -1;
-        if (c->summed[w] >= 0)
+        if (c->summed[w] >= 0 || c->job->states.gradient > 0)
             continue;
         int64_t bytes = weight->elements * staying_bytes(c->job, weight) / ek__parameter_shards(c->job, weight);
         c->summed[w] = ek__record_take(c->r, bytes, weight->name, "gradient, to the end");

@@ -84,7 +84,10 @@ static void add_parameter(const ek_job *job, const ek__graph *graph, int number,
     int64_t gradient = states->gradient > 0 ? ek__state_bytes(job, parameter, states->gradient) : 0;
     sum->weight += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), states->shard_weight ? shards : 1);
     sum->gradient += shard_bytes(n, gradient, states->shard_gradient ? shards : 1);
-    sum->optimizer += shard_bytes(n, states->optimizer, states->shard_optimizer ? shards : 1);
+    if (gradient > 0 && shards > 1 && states->shard_weight && !states->shard_gradient && states->scattered_bytes > 0)
+        sum->gradient += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), shards); /* once reduced */
+    int optimizer = job->run.offload_optimizer ? 0 : states->optimizer;
+    sum->optimizer += shard_bytes(n, optimizer, states->shard_optimizer ? shards : 1);
     if (states->shard_weight && shards > 1 && states->gathered > 0 && ek__gathered_for_step(job, parameter))
         sum->gathered += ek__aligned(n * gathered_bytes(job, graph, number));
 }

@@ -61,6 +61,7 @@ static void put_bubble(ek__stream *s, const ek_metrics *m)
 
 static void put_device(ek__stream *s, const char *key, const ek_device *d)
 {
+    const ek_tier *last = &d->tier[d->n_tiers - 1];
     ek__stream_object(s, key, false);
     ek__stream_text(s, "name", d->name);
     ek__stream_text(s, "source", d->source);
@@ -72,8 +73,8 @@ static void put_device(ek__stream *s, const char *key, const ek_device *d)
     }
     ek__stream_real(s, "memory_gib", d->memory_gib);
     ek__stream_real(s, "memory_gbs", d->memory_gbs);
-    ek__stream_real(s, "intra_gbs", d->tier[0].gbs);
-    ek__stream_real(s, "inter_gbs", d->tier[d->n_tiers - 1].gbs);
+    ek__stream_real(s, "intra_gbs", d->tier[0].gbs / d->tier[0].devices_per_card);
+    ek__stream_real(s, "inter_gbs", last->gbs / last->devices_per_card);
     ek__stream_end(s);
 }
 

@@ -202,13 +202,14 @@ ek_status ek_devices_write_text(FILE *out, ek_error *err)
             "source");
     for (int i = 0; i < n; i++) {
         const ek_device *d = &device[i];
+        const ek_tier *last = &d->tier[d->n_tiers - 1];
         const double column[] = {d->peak_tflops[EK_BF16],
                                  d->peak_tflops[EK_FP16],
                                  d->peak_tflops[EK_FP32],
                                  d->memory_gib,
                                  d->memory_gbs,
-                                 d->tier[0].gbs,
-                                 d->tier[d->n_tiers - 1].gbs};
+                                 d->tier[0].gbs / d->tier[0].devices_per_card,
+                                 last->gbs / last->devices_per_card};
         fprintf(out, "%-14s", d->name);
         for (size_t k = 0; k < sizeof column / sizeof *column; k++)
             fprintf(out, "%9s", column[k] > 0 ? ek__short(column[k]).text : "-");

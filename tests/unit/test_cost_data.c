@@ -50,14 +50,20 @@ static ek_job zero(int data, int level)
 
 enum { MAX_LAYERS = 64 };
 
-static ek__data_times priced(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+static ek__data_times priced_at(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
+                                bool first, int row)
 {
-    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m};
+    const ek__data_stage stage = {.layer = layer, .n_layers = n, .n_micro_batches = m, .first = first, .in_a_row = row};
     ek__data_times times;
     ek_error err = {0};
     if (ek__data_parallel(job, device, &stage, &times, &err))
         fail_msg("%s", err.message);
     return times;
+}
+
+static ek__data_times priced(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+{
+    return priced_at(job, device, layer, n, m, true, 0);
 }
 
 static double collective(const ek_job *job, const ek_device *device, ek_collective what, ek__dimension group,
@@ -124,7 +130,7 @@ static void let_go(moment when, int piece)
 }
 
 typedef struct lived {
-    double end, both; /* and the time in which both streams were at work */
+    double end, computed, both; /* and the time in which both streams were at work */
 } lived;
 
 static lived live(void)
@@ -173,6 +179,8 @@ static lived live(void)
     assert_int_equal(piece, w.n_pieces);
     assert_int_equal(w.head, w.n_messages);
     out.end = now;
+    for (int i = 0; i < w.n_pieces; i++)
+        out.computed += w.piece[i];
     return out;
 }
 
@@ -183,7 +191,8 @@ typedef struct setting {
     const ek_device *device;
     const ek__data_layer *layer;
     int n, m;
-    bool cut, layers, each;
+    bool cut, layers, each, first;
+    int row;
 } setting;
 
 enum { DENSE, WHOLE, EXPERT, WHOLE_EXPERT, N_CLASSES };
@@ -231,61 +240,84 @@ static double weight_seconds(const setting *s, int i)
     return sum;
 }
 
-/* Gradients of one backward pass whose pieces are `first`.. in reverse order of the layers: every bucket is a span of
- * all elements in that order, and goes when the layer with its last element is done; a span that is not full goes when
- * all are. Without overlap all go at the end. */
-static void bucket_messages(const setting *s, int first, bool each, bool once)
+/* The piece that is the k-th layer of a pass; the one before it is what its chunk waits for. */
+static int piece_of(int first, int k)
+{
+    return first + 2 * k + 1;
+}
+
+/* Elements of a bucket of a chunk. */
+static double bucket_elements(const setting *s, int chunk)
 {
     double size = s->job->run.reduce_bytes ? s->job->run.reduce_bytes : s->job->states.gradient;
-    double bucket = s->job->run.bucket_bytes > 0 ? s->job->run.bucket_bytes / size : INFINITY;
-    int last = first + s->n - 1;
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = s->n - 1; i >= 0; i--)
-            for (int class = 0; class < N_CLASSES; class ++) {
-                double before = 0, all = 0;
-                for (int k = s->n - 1; k >= 0; k--) {
-                    before += k > i ? elements(s, k, class) : 0;
-                    all += elements(s, k, class);
-                }
-                double here = before + elements(s, i, class);
-                for (double b = floor(before / bucket); isfinite(bucket) && pass == 0 && (b + 1) * bucket <= here;
-                     b++) {
-                    if ((b + 1) * bucket <= before)
-                        continue;
-                    int piece = s->job->run.overlap_gradients ? first + s->n - 1 - i : last;
-                    if (each)
-                        add_message(gradient_seconds(s, class, bucket, true), AT_END, piece, -1);
-                    if (once)
-                        add_message(gradient_seconds(s, class, bucket, false), AT_END, piece, -1);
-                }
-                double rest = isfinite(bucket) ? all - floor(all / bucket) * bucket : all;
-                if (pass == 1 && i == 0 && each)
-                    add_message(gradient_seconds(s, class, rest, true), AT_END, last, -1);
-                if (pass == 1 && i == 0 && once)
-                    add_message(gradient_seconds(s, class, rest, false), AT_END, last, -1);
-            }
+    bool none = s->job->run.first_stage_buckets && (chunk > 0 || !s->first);
+    return s->job->run.bucket_bytes > 0 && !none ? s->job->run.bucket_bytes / size : INFINITY;
+}
+
+static void gradient_messages(const setting *s, int class, double n, int piece, bool each, bool once)
+{
+    if (each)
+        add_message(gradient_seconds(s, class, n, true), AT_END, piece, -1);
+    if (once)
+        add_message(gradient_seconds(s, class, n, false), AT_END, piece, -1);
+}
+
+/* Gradients of the layers from..to of a chunk in reverse order, from piece number `first` of the pass on: every bucket
+ * is a span of all their elements in that order, and goes when the layer with its last element is done; a span that is
+ * not full goes when all are. Without overlap all go at the end of the pass. */
+static void chunk_messages(const setting *s, int from, int to, int first, bool each, bool once)
+{
+    double bucket = bucket_elements(s, s->layer[from].chunk);
+    bool behind = s->job->run.overlap_gradients;
+    for (int i = to - 1; i >= from && isfinite(bucket); i--)
+        for (int class = 0; class < N_CLASSES; class ++) {
+            double before = 0;
+            for (int k = i + 1; k < to; k++)
+                before += elements(s, k, class);
+            double here = before + elements(s, i, class);
+            for (double b = floor(before / bucket); (b + 1) * bucket <= here; b++)
+                if ((b + 1) * bucket > before)
+                    gradient_messages(s, class, bucket, piece_of(first, behind ? s->n - 1 - i : s->n - 1), each, once);
+        }
+    for (int class = 0; class < N_CLASSES; class ++) {
+        double all = 0;
+        for (int k = from; k < to; k++)
+            all += elements(s, k, class);
+        double rest = isfinite(bucket) ? all - floor(all / bucket) * bucket : all;
+        gradient_messages(s, class, rest, piece_of(first, behind ? s->n - 1 - from : s->n - 1), each, once);
+    }
+}
+
+static void bucket_messages(const setting *s, int first, bool each, bool once)
+{
+    for (int to = s->n, from; to > 0; to = from) {
+        for (from = to - 1; from > 0 && s->layer[from - 1].chunk == s->layer[to - 1].chunk;)
+            from--;
+        chunk_messages(s, from, to, first, each, once);
+    }
+}
+
+static double gathered_bytes(const setting *s, int i, int class)
+{
+    double own = class == DENSE ? s->layer[i].wide : 0, size = s->job->run.fp8_gather ? 1 : 2;
+    return (elements(s, i, class) - own) * size + own * 2;
 }
 
 /* Weights once a step, all asked for at its beginning in the order of the layers that want their buckets first. */
 static void bucket_weights(const setting *s)
 {
-    double size = s->job->run.reduce_bytes ? s->job->run.reduce_bytes : s->job->states.gradient;
-    double wide = s->job->run.fp8_gather ? 1 : 2;
-    double bucket = s->job->run.bucket_bytes > 0 ? s->job->run.bucket_bytes / size * wide : INFINITY;
-    double asked[N_CLASSES] = {0}, wanted[N_CLASSES] = {0}, total[N_CLASSES] = {0};
-    for (int i = 0; i < s->n; i++)
-        for (int class = 0; class < N_CLASSES; class += 2)
-            total[class] += (elements(s, i, class) - (class == DENSE ? s->layer[i].wide : 0)) * wide +
-                            (class == DENSE ? s->layer[i].wide : 0) * 2;
+    double asked[N_CLASSES] = {0}, wanted[N_CLASSES] = {0};
     for (int i = 0; i < s->n; i++)
         for (int class = 0; class < N_CLASSES; class += 2) {
-            double own = class == DENSE ? s->layer[i].wide : 0;
-            wanted[class] += (elements(s, i, class) - own) * wide + own * 2;
+            double bucket = bucket_elements(s, s->layer[i].chunk) * (s->job->run.fp8_gather ? 1 : 2), total = 0;
+            for (int k = 0; k < s->n; k++)
+                total += s->layer[k].chunk <= s->layer[i].chunk ? gathered_bytes(s, k, class) : 0;
+            wanted[class] += gathered_bytes(s, i, class);
             while (asked[class] < wanted[class] - 0.25) {
-                double bytes = fmin(bucket, total[class] - asked[class]);
+                double bytes = fmin(bucket, total - asked[class]);
                 double seconds = collective(s->job, s->device, EK_COLLECTIVE_ALL_GATHER,
                                             class == EXPERT ? EK__DIM_EXPERT_SHARD : EK__DIM_SHARD, bytes);
-                add_message(seconds, AT_END, -1, s->job->run.overlap_weights ? i : 0);
+                add_message(seconds, AT_END, -1, piece_of(0, s->job->run.overlap_weights ? i : 0));
                 asked[class] += bytes;
             }
         }
@@ -295,7 +327,7 @@ static void layer_messages(const setting *s, int first, bool each, bool once)
 {
     int last = s->n - 1;
     for (int k = 0; k < s->n; k++) {
-        int piece = first + (s->job->run.overlap_gradients ? k : last);
+        int piece = piece_of(first, s->job->run.overlap_gradients ? k : last);
         for (int class = 0; class < N_CLASSES; class ++) {
             double n = elements(s, last - k, class);
             if (each)
@@ -313,8 +345,25 @@ static void layer_weights(const setting *s, int first, bool backward)
     for (int k = 0; k < s->n; k++) {
         double seconds = weight_seconds(s, backward ? s->n - 1 - k : k);
         bool ahead = k > 0 && s->job->run.overlap_weights;
-        add_message(seconds, ahead ? AT_START : AT_END, first + k - 1, first + k);
+        add_message(seconds, ahead ? AT_START : AT_END, k > 0 ? piece_of(first, k - 1) : first - 1, piece_of(first, k));
     }
+}
+
+/* What the k-th layer of a pass has before it where its chunk comes behind another one: that pass of the other
+ * micro-batches in a row, of the chunk that ends (forward) or begins (backward). */
+static double rest_of_row(const setting *s, int k, bool backward)
+{
+    int here = backward ? s->n - 1 - k : k, other = backward ? here + 1 : here - 1;
+    if (k == 0 || s->layers || s->layer[here].chunk == s->layer[other].chunk)
+        return 0;
+    double sum = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (backward && s->layer[i].chunk == s->layer[here].chunk)
+            sum += s->layer[i].backward;
+        if (!backward && s->layer[i].chunk == s->layer[other].chunk)
+            sum += s->layer[i].forward;
+    }
+    return s->row > 1 ? (s->row - 1) * sum : 0;
 }
 
 /* A step of all micro-batches, each forward and backward. Between passes everything has arrived. */
@@ -326,8 +375,10 @@ static lived step_of(const setting *s)
         for (int backward = 0; backward < 2; backward++) {
             bool last = b == s->m - 1, each = s->each || last;
             int messages = w.n_messages, first = w.n_pieces;
-            for (int k = 0; k < s->n; k++)
+            for (int k = 0; k < s->n; k++) {
+                add_piece(rest_of_row(s, k, backward));
                 add_piece(backward ? s->layer[s->n - 1 - k].backward : s->layer[k].forward);
+            }
             if (backward)
                 s->layers ? layer_messages(s, first, each, last) : bucket_messages(s, first, each, last);
             if (s->layers)
@@ -362,8 +413,32 @@ static double random_elements(void)
     return below(4) == 0 ? 0 : floor(uniform() * 4e7);
 }
 
+static void make_alike(ek__data_layer *layer, const ek__data_layer *other)
+{
+    const ek__data_layer own = *layer;
+    *layer = *other;
+    layer->chunk = own.chunk;
+    switch (below(6)) {
+    case 0:
+        layer->whole = floor(layer->whole / 2);
+        break;
+    case 1:
+        layer->wide = floor(layer->wide / 2);
+        break;
+    case 2:
+        layer->whole_expert = floor(layer->whole_expert / 2);
+        break;
+    case 3:
+        layer->forward = own.forward;
+        break;
+    default:
+        break;
+    }
+}
+
 static void random_layers(ek__data_layer *layer, int n, bool narrow)
 {
+    int chunk = 0;
     double scale = below(3) == 0 ? 0 : pow(10, -4 + 3 * uniform());
     for (int i = 0; i < n; i++) {
         layer[i] = (ek__data_layer){.dense = random_elements(),
@@ -371,8 +446,11 @@ static void random_layers(ek__data_layer *layer, int n, bool narrow)
                                     .forward = below(5) ? scale * uniform() : 0,
                                     .backward = below(5) ? 2 * scale * uniform() : 0};
         layer[i].whole = below(3) ? 0 : floor(layer[i].dense * uniform());
+        layer[i].chunk = i > 0 && below(4) == 0 ? ++chunk : chunk;
         layer[i].whole_expert = below(3) ? 0 : floor(layer[i].expert * uniform());
         layer[i].wide = narrow ? floor((layer[i].dense - layer[i].whole) * uniform()) : 0;
+        if (i > 0 && below(2)) /* like the last one, or nearly */
+            make_alike(&layer[i], &layer[i - 1]);
     }
 }
 
@@ -392,10 +470,12 @@ static ek_job random_job(void)
     job.run.overlap_weights = below(4) > 0;
     job.run.sums_every_micro_batch = below(3) == 0;
     job.run.fp8_gather = below(3) == 0;
+    job.run.first_stage_buckets = below(2);
     return job;
 }
 
-static setting setting_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m)
+static setting setting_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, int n, int m,
+                          bool first, int row)
 {
     const ek_job_states *s = &job->states;
     bool cut = s->shard_optimizer || s->shard_weight;
@@ -404,17 +484,11 @@ static setting setting_of(const ek_job *job, const ek_device *device, const ek__
                      .layer = layer,
                      .n = n,
                      .m = m,
+                     .first = first,
+                     .row = row,
                      .cut = cut,
                      .layers = s->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER,
                      .each = job->run.sums_every_micro_batch || (cut && s->shard_gradient)};
-}
-
-static double computed(const ek__data_layer *layer, int n, int m)
-{
-    double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += layer[i].forward + layer[i].backward;
-    return m * sum;
 }
 
 static double extra(const ek__data_times *t, int m)
@@ -431,11 +505,13 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         ek_job job = random_job();
         ek_device device = cluster(below(2) ? 300 : 20, 10 + 40 * uniform(), 20 * uniform());
         int n = 1 + below(12), m = 1 + below(4);
+        bool first = below(2);
+        int row = below(4);
         random_layers(layer, n, job.run.fp8_gather);
-        const setting s = setting_of(&job, &device, layer, n, m);
+        const setting s = setting_of(&job, &device, layer, n, m, first, row);
         const lived truth = step_of(&s);
-        const ek__data_times t = priced(&job, &device, layer, n, m);
-        double expected = truth.end - computed(layer, n, m);
+        const ek__data_times t = priced_at(&job, &device, layer, n, m, first, row);
+        double expected = truth.end - truth.computed;
         char what[64];
         snprintf(what, sizeof what, "exposed, seed %d", i + 1);
         assert_near(what, extra(&t, m), expected, truth.end);
@@ -444,7 +520,7 @@ static void steps_agree_with_a_simulation_of_every_message(void **state)
         /* An imperfect overlap: a share hides, and computing beside it slows. */
         device.overlap_share = uniform();
         device.overlap_slowdown = 1 + uniform();
-        const ek__data_times u = priced(&job, &device, layer, n, m);
+        const ek__data_times u = priced_at(&job, &device, layer, n, m, first, row);
         double hidden = truth.both * device.overlap_share;
         snprintf(what, sizeof what, "imperfect, seed %d", i + 1);
         assert_near(what, extra(&u, m), expected + truth.both - hidden + (device.overlap_slowdown - 1) * hidden,
@@ -727,6 +803,35 @@ static void states_take_the_bytes_that_memory_says(void **state)
         }
 }
 
+/* MindFormers leaves norms and the table whole; the head is cut. Qwen2.5-7B has three biases of queries, keys and
+ * values in each layer beside the norms: what matrices have alone is gathered in 8 bits. */
+static void norms_and_tables_stay_whole_or_wide(void **state)
+{
+    (void)state;
+    static ek__graph graph;
+    ek_job job;
+    ek_error err = {0};
+    assert_int_equal(ek_job_read(source_path("examples/llama2_13b_1_dp8.yaml"), NULL, NULL, &job, &err), EK_OK);
+    const double hidden = job.model.hidden, vocab = job.model.vocab, tables = hidden * vocab;
+    ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+    assert_true(ek__data_layer_of(&job, &graph, true).whole == 2 * hidden);
+    ek__graph_build(&job, EK__GRAPH_EMBEDDING, &graph);
+    assert_true(ek__data_layer_of(&job, &graph, true).whole == tables);
+    ek__graph_build(&job, EK__GRAPH_HEAD, &graph);
+    const ek__data_layer head = ek__data_layer_of(&job, &graph, true);
+    assert_true(head.whole == hidden && head.wide == tables && head.dense == tables + hidden);
+    ek_job_clear(&job);
+    assert_int_equal(ek_job_read(source_path("tests/data/job/qwen25_7b.sh"), NULL, NULL, &job, &err), EK_OK);
+    job.parallel.data = 4;
+    ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+    const ek__data_layer layer = ek__data_layer_of(&job, &graph, true);
+    double qkv = job.model.head_dim * (job.model.n_heads + 2.0 * job.model.n_kv_heads) / job.parallel.tensor;
+    assert_true(layer.whole == 0);
+    if (layer.wide != 2.0 * job.model.hidden + qkv)
+        fail_msg("%.0f wide, expected %.0f", layer.wide, 2.0 * job.model.hidden + qkv);
+    ek_job_clear(&job);
+}
+
 /* ---- optimizer ---- */
 
 typedef struct optimizer_case {
@@ -828,6 +933,7 @@ int main(void)
         cmocka_unit_test(links_without_limit_leave_latency),
         cmocka_unit_test(without_computing_all_traffic_is_exposed),
         cmocka_unit_test(states_take_the_bytes_that_memory_says),
+        cmocka_unit_test(norms_and_tables_stay_whole_or_wide),
         cmocka_unit_test(optimizers_move_the_bytes_of_their_states),
         cmocka_unit_test(the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients),
         cmocka_unit_test(a_tied_table_is_summed_with_its_copy),

@@ -544,7 +544,8 @@ static const refusal warnings[] = {
      "--tensor-model-parallel-size?"},
     {MODEL RUN REST "--num-layers 8 --hidden-size 2048",
      "--hidden-size is given again, before on line 1; the last one"},
-    {MODEL RUN REST "--optimizer-cpu-offload", "--optimizer-cpu-offload is not modelled: states of the optimizer"},
+    {MODEL RUN REST "--optimizer-cpu-offload --optimizer-offload-fraction 0.5",
+     "--optimizer-offload-fraction is 0.5; states of the optimizer are predicted as if all stayed on the device"},
     {MODEL "--micro-batch-size 1 --data-parallel-size 1 --tokenizer-type GPT2BPETokenizer " REST,
      "no --vocab-size is given; 50257 is taken, which a GPT2BPETokenizer usually has"},
 };

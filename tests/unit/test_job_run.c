@@ -171,7 +171,10 @@ static const expected megatron[] = {
     {"--external-cuda-graph", {"launch"}, {EK_LAUNCH_GRAPH}, NULL},
     {"--cuda-graph-impl transformer_engine", {"launch"}, {EK_LAUNCH_GRAPH}, NULL},
     {"--cuda-graph-impl none", {NULL}, {0}, NULL},
-    {"--optimizer-cpu-offload", {"offload_optimizer"}, {1}, "--optimizer-cpu-offload is not modelled"},
+    {"--optimizer-cpu-offload", {"offload_optimizer"}, {1}, NULL},
+    {"--optimizer-cpu-offload --optimizer-offload-fraction 1.0", {"offload_optimizer"}, {1}, NULL},
+    {"--optimizer-cpu-offload --optimizer-offload-fraction 0.5", {NULL}, {0}, "as if all stayed on the device"},
+    {"--optimizer-cpu-offload --optimizer-offload-fraction 0", {NULL}, {0}, NULL},
     {"--delay-wgrad-compute", {NULL}, {0}, "--delay-wgrad-compute is not modelled"},
     {"--use-sharp", {NULL}, {0}, "--use-sharp is not modelled"},
 };
@@ -235,6 +238,163 @@ static void transfers_overlap_where_stages_interleave(void **state)
     assert_true(with.run.overlap_p2p);
     ek_job_clear(&with);
     ek_plan_clear(&plan);
+    ek_job_clear(&job);
+}
+
+/* ---- who shares states ---- */
+
+#define ALONE                                                                                                          \
+    "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 1 "               \
+    "--global-batch-size 64 --vocab-size 32000 --data-parallel-size 8 --tensor-model-parallel-size 2 "                 \
+    "--use-flash-attn --untie-embeddings-and-output-weights "
+/* Of a layer's matrices on a rank: 12 H^2 / t. */
+#define LAYER (12.0 * 1024 * 1024 / 2)
+
+static const struct {
+    const char *text;
+    int weight, gradient, optimizer, gathered;
+    bool shard_weight, shard_gradient, shard_optimizer;
+    int ahead, scattered;
+    ek_gather gather;
+    double bucket;
+    bool every_micro_batch;
+    const char *warning;
+} sharded[] = {
+    {"--bf16", 2, 4, 12, 0, false, false, false, 0, 0, EK_GATHER_NONE, 0, false, NULL},
+    /* FSDP2 of 16-bit weights, and of fp32 ones */
+    {"--bf16 --use-torch-fsdp2", 2, 0, 16, 2, true, true, true, 1, 2, EK_GATHER_LAYER, 2 * LAYER, true, NULL},
+    {"--use-torch-fsdp2", 4, 0, 8, 4, true, true, true, 1, 4, EK_GATHER_LAYER, 4 * LAYER, true, NULL},
+    {"--bf16 --use-torch-fsdp2 --torch-fsdp2-no-reshard-after-forward", 2, 0, 16, 2, true, true, true, 0, 2,
+     EK_GATHER_STEP, 2 * LAYER, true, NULL},
+    /* Megatron-FSDP by its levels */
+    {"--bf16 --use-megatron-fsdp", 2, 4, 12, 0, false, false, false, 0, 0, EK_GATHER_NONE, 0, false, NULL},
+    {"--bf16 --use-megatron-fsdp --use-distributed-optimizer", 2, 4, 12, 0, false, false, true, 0, 0, EK_GATHER_NONE, 0,
+     false, NULL},
+    {"--bf16 --use-custom-fsdp --data-parallel-sharding-strategy optim", 2, 4, 12, 0, false, false, true, 0, 0,
+     EK_GATHER_NONE, 0, false, NULL},
+    {"--bf16 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads", 2, 4, 12, 0, false, true, true, 0, 8,
+     EK_GATHER_NONE, 4 * LAYER, true, NULL},
+    {"--bf16 --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params", 2, 4, 12, 2, true, true, true,
+     1, 8, EK_GATHER_LAYER, 4 * LAYER, true, NULL},
+    {"--bf16 --data-parallel-sharding-strategy optim", 2, 4, 12, 0, false, false, false, 0, 0, EK_GATHER_NONE, 0, false,
+     "--data-parallel-sharding-strategy does nothing without --use-megatron-fsdp"},
+    /* ZeRO of Megatron-DeepSpeed */
+    {"--fp16 --deepspeed --zero-stage 0", 2, 2, 16, 0, false, false, false, 0, 0, EK_GATHER_NONE, 0, false, NULL},
+    {"--fp16 --deepspeed", 2, 2, 16, 0, false, false, true, 0, 0, EK_GATHER_NONE, 0, false, NULL},
+    {"--bf16 --deepspeed --zero-stage 1", 2, 4, 12, 0, false, false, true, 0, 0, EK_GATHER_NONE, 0, false, NULL},
+    {"--bf16 --deepspeed --zero-stage 2", 2, 2, 16, 0, false, true, true, 0, 0, EK_GATHER_NONE, 0, true, NULL},
+    {"--fp16 --deepspeed --zero-stage 3", 2, 2, 16, 2, true, true, true, 1, 0, EK_GATHER_LAYER, 2 * 5e8, true, NULL},
+    {"--fp16 --zero-stage 3", 2, 2, 16, 0, false, false, false, 0, 0, EK_GATHER_NONE, 0, false,
+     "--zero-stage does nothing without --deepspeed"},
+};
+
+static void every_level_of_sharing_sets_the_states(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sharded / sizeof *sharded; i++) {
+        char text[2048];
+        said s;
+        snprintf(text, sizeof text, ALONE "%s\n", sharded[i].text);
+        ek_job job = read_job("run.sh", text, NULL, &s);
+        const ek_job_states *is = &job.states;
+        const struct {
+            const char *name;
+            double is, expected;
+        } values[] = {{"weight", is->weight, sharded[i].weight},
+                      {"gradient", is->gradient, sharded[i].gradient},
+                      {"optimizer", is->optimizer, sharded[i].optimizer},
+                      {"gathered", is->gathered, sharded[i].gathered},
+                      {"shard_weight", is->shard_weight, sharded[i].shard_weight},
+                      {"shard_gradient", is->shard_gradient, sharded[i].shard_gradient},
+                      {"shard_optimizer", is->shard_optimizer, sharded[i].shard_optimizer},
+                      {"gathered_ahead", is->gathered_ahead, sharded[i].ahead},
+                      {"scattered_bytes", is->scattered_bytes, sharded[i].scattered},
+                      {"weight_gather", job.rules.weight_gather, sharded[i].gather},
+                      {"bucket_bytes", job.run.bucket_bytes, sharded[i].bucket},
+                      {"sums_every_micro_batch", job.run.sums_every_micro_batch, sharded[i].every_micro_batch}};
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+            if (values[k].is != values[k].expected)
+                fail_msg("'%s': %s is %g, expected %g", sharded[i].text, values[k].name, values[k].is,
+                         values[k].expected);
+        if (sharded[i].warning ? !strstr(s.text, sharded[i].warning) : s.n_warnings > 0)
+            fail_msg("'%s' says %s", sharded[i].text, s.text);
+        ek_job_clear(&job);
+    }
+}
+
+static void what_does_not_go_with_sharing_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } refusals[] = {
+        {"--bf16 --use-torch-fsdp2 --pipeline-model-parallel-size 2", "--use-torch-fsdp2 does not go with pipeline"},
+        {"--bf16 --use-torch-fsdp2 --num-experts 8 --expert-model-parallel-size 2",
+         "--use-torch-fsdp2 does not go with expert parallelism"},
+        {"--bf16 --use-torch-fsdp2 --use-distributed-optimizer", "leave that out, the states are shared anyway"},
+        {"--bf16 --use-torch-fsdp2 --use-megatron-fsdp", "--use-megatron-fsdp does not go with --use-torch-fsdp2"},
+        {"--bf16 --use-megatron-fsdp --data-parallel-sharding-strategy all",
+         "--data-parallel-sharding-strategy is 'all', expected one of no_shard, optim, optim_grads"},
+        {"--bf16 --deepspeed --zero-stage 4", "--zero-stage is '4', expected a whole number from 0 to 3"},
+    };
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        char text[2048], path[256];
+        ek_job job;
+        ek_error err = {0};
+        snprintf(text, sizeof text, ALONE "%s\n", refusals[i].text);
+        write_file("run.sh", text, path, sizeof path);
+        ek_status status = ek_job_read(path, NULL, NULL, &job, &err);
+        unlink(path);
+        assert_int_equal(status, EK_ERR_INPUT);
+        if (!strstr(err.message, refusals[i].message) || err.line != 1)
+            fail_msg("'%s': %d: %s", refusals[i].text, err.line, err.message);
+    }
+}
+
+/* DeepSpeed's JSON beside the script goes before --zero-stage. */
+static void the_stage_of_zero_is_read_from_deepspeeds_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        bool weight, gradient, offload, overlap;
+        double bucket;
+        const char *warning;
+    } files[] = {
+        {"{\"zero_optimization\": {\"stage\": 3}}", true, true, false, true, 1e9, NULL},
+        {"{\"zero_optimization\": {\"stage\": 2, \"overlap_comm\": true, \"reduce_bucket_size\": 1e6}}", false, true,
+         false, true, 2e6, NULL},
+        {"{\"zero_optimization\": {\"stage\": 3, \"overlap_comm\": false, \"reduce_bucket_size\": \"auto\"}}", true,
+         true, false, false, 0, NULL},
+        {"{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"cpu\"}}}", false, true, true,
+         false, 0, NULL},
+        {"{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": \"none\"}}}", false, true, false,
+         false, 0, NULL},
+        {"{\"zero_optimization\": {\"stage\": 3, \"offload_param\": {\"device\": \"cpu\"}}}", true, true, false, true,
+         1e9, "keeps weights on the host, which is not modelled"},
+        {"{}", false, false, false, false, 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[256];
+        said s;
+        write_file("zero.json", files[i].json, path, sizeof path);
+        ek_job job =
+            read_job("run.sh", ALONE "--fp16 --deepspeed --zero-stage 1 --deepspeed_config zero.json\n", NULL, &s);
+        unlink(path);
+        if (job.states.shard_weight != files[i].weight || job.states.shard_gradient != files[i].gradient ||
+            job.run.offload_optimizer != files[i].offload || job.run.overlap_gradients != files[i].overlap ||
+            job.run.bucket_bytes != files[i].bucket)
+            fail_msg("%s: weights %d, gradients %d, offload %d, overlap %d, bucket %g", files[i].json,
+                     job.states.shard_weight, job.states.shard_gradient, job.run.offload_optimizer,
+                     job.run.overlap_gradients, job.run.bucket_bytes);
+        if (files[i].warning ? !strstr(s.text, files[i].warning) : s.n_warnings > 0)
+            fail_msg("%s says %s", files[i].json, s.text);
+        ek_job_clear(&job);
+    }
+    said s;
+    ek_job job = read_job("run.sh", ALONE "--fp16 --deepspeed --zero-stage 2 --deepspeed_config none.json\n", NULL, &s);
+    assert_true(job.states.shard_gradient && !job.states.shard_weight);
+    assert_non_null(strstr(s.text, "none.json is not read: "));
     ek_job_clear(&job);
 }
 
@@ -392,6 +552,9 @@ int main(void)
         cmocka_unit_test(every_argument_of_megatron_flips_its_field),
         cmocka_unit_test(buckets_of_megatron_grow_with_the_ranks),
         cmocka_unit_test(transfers_overlap_where_stages_interleave),
+        cmocka_unit_test(every_level_of_sharing_sets_the_states),
+        cmocka_unit_test(what_does_not_go_with_sharing_is_refused),
+        cmocka_unit_test(the_stage_of_zero_is_read_from_deepspeeds_file),
         cmocka_unit_test(every_key_of_mindformers_flips_its_field),
         cmocka_unit_test(the_file_of_switches_is_read_from_the_jobs_folder),
         cmocka_unit_test(every_key_of_mindspeed_flips_its_field),

@@ -47,7 +47,7 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-static const char *const ending[EK_N_LINT_KINDS] = {"yaml", "sh", "py"};
+static const char *const ending[EK_N_LINT_KINDS] = {"yaml", "sh", "py", "toml"};
 
 /* The path of a file with this text, in one of four places that take turns. */
 static const char *write_text(const char *name, ek_lint_kind kind, const char *text)
@@ -495,7 +495,7 @@ static void files_that_are_not_what_they_seem_are_refused(void **state)
     ek_lint lint;
     ek_error err;
     assert_int_equal(ek_lint_run(&at, 1, NULL, NULL, &lint, &err), EK_ERR_INPUT);
-    assert_non_null(strstr(err.message, "yaml, shell or python"));
+    assert_non_null(strstr(err.message, "yaml, shell, python or toml"));
     ek_lint_options options = ek_lint_options_default();
     options.kind = EK_LINT_SHELL;
     lint = lint_with(&at, 1, &options);
@@ -836,7 +836,7 @@ static void memory_that_runs_out_is_told(void **state)
 
 static void print_rule(const ek_lint_rule *r, FILE *out)
 {
-    static const char *const language[EK_N_LINT_KINDS] = {"yaml", "sh", "python"};
+    static const char *const language[EK_N_LINT_KINDS] = {"yaml", "sh", "python", "toml"};
     const char *fence = language[kind_of(r)];
     fprintf(out, "\n### %s\n\n%s. Level: %s. Looks at:", r->id, r->title, ek_lint_level_name[r->level]);
     for (int k = 0; k < EK_N_LINT_KINDS; k++)

@@ -25,7 +25,7 @@ static int remove_folder(void **state)
 /* Findings of a rule, or of all with NULL, in files with these texts. */
 static int count_in(const ek_lint_kind *kind, const char *const *text, int n_files, const char *id)
 {
-    static const char *const ending[EK_N_LINT_KINDS] = {"yaml", "sh", "py"};
+    static const char *const ending[EK_N_LINT_KINDS] = {"yaml", "sh", "py", "toml"};
     char path[4][128];
     const char *paths[4];
     ek_lint lint;

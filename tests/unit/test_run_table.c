@@ -207,7 +207,7 @@ static void job_files_are_read_beside_the_table(void **state)
 
 /* ---- frameworks ---- */
 
-/* Bytes of states and what overlaps, as the frameworks' own scripts and papers say (docs/calibrate.md). */
+/* Bytes of states and what overlaps, as the frameworks' own scripts and papers say (docs/measured-runs.md). */
 static void frameworks_have_rules(void **state)
 {
     (void)state;
@@ -237,8 +237,8 @@ static void frameworks_have_rules(void **state)
         {"composer", "mosaicml/llm-foundry@1", "amp_fp8", EK_BF16, true, true, true, 4, 4, 8, 2, true, true, true,
          EK_FP8_DELAYED, EK_LAUNCH_EAGER},
         {"torchtitan", "pytorch/torchtitan@1", "float8 rowwise compile", EK_BF16, true, true, true, 4, 4, 8, 4, true,
-         true, false, EK_FP8_ROWWISE, EK_LAUNCH_COMPILED},
-        {"torchtitan", "pytorch/torchtitan@1", "bf16 eager", EK_BF16, true, true, true, 4, 4, 8, 4, true, true, false,
+         true, true, EK_FP8_ROWWISE, EK_LAUNCH_COMPILED},
+        {"torchtitan", "pytorch/torchtitan@1", "bf16 eager", EK_BF16, true, true, true, 4, 4, 8, 4, true, true, true,
          EK_FP8_NONE, EK_LAUNCH_EAGER},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -454,6 +454,16 @@ static void hardware_is_found_by_words(void **state)
         assert_non_null(device);
         assert_string_equal(device->name, cases[i].device);
     }
+    ek_measured_run run = {.device = "A100-SXM4-80GB 4x100Gb RoCE"};
+    ek_device device;
+    assert_true(ek_device_of_run(&run, &device));
+    assert_float_equal(device.tier[device.n_tiers - 1].gbs, 12.5, 0);
+    assert_float_equal(device.tier[device.n_tiers - 1].devices_per_card, 2, 0);
+    strcpy(run.device, "A100");
+    assert_true(ek_device_of_run(&run, &device));
+    assert_float_equal(device.tier[device.n_tiers - 1].gbs, 25, 0);
+    strcpy(run.device, "abacus");
+    assert_false(ek_device_of_run(&run, &device));
     assert_null(ek_device_of_hardware(""));
     assert_null(ek_device_of_hardware("abacus"));
 }

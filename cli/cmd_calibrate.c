@@ -1,0 +1,211 @@
+/* `evenkeel calibrate`: a device or cluster file from what was measured on it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "cmd.h"
+#include "files.h"
+#include "job_options.h"
+#include "options.h"
+#include "progress.h"
+#include "run_files.h"
+
+enum { MAX_SOURCES = 1024 };
+
+static const cli_option options[] = {
+    {"o|output", "FILE", "device file to write; - is standard output, the report then goes nowhere", "what to make"},
+    {"start", "NAME|FILE", "device to start from (the shipped one that the runs name)", NULL},
+    {"name", "NAME", "what the device is called in the file (that of the start)", NULL},
+    {"holdout", "SHARE", "share of the groups of runs, 0 to 0.9, to keep back and judge by (0)", NULL},
+    {"format", "text|json", "of the report: for people, or docs/calibrate.md", "output"},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel calibrate [OPTIONS] SOURCE... -o FILE",
+    .summary =
+        "Fits a device or cluster to what was measured on it, for every command's --device. SOURCEs, in any mixture\n"
+        "and order, each told by its content: tables of measured runs (CSV), tables of measured kernels and of rates,\n"
+        "logs of nccl-tests and hccl_test, a training log beside its job file, or a folder that holds both. The "
+        "report\n"
+        "says how far off the fit is on runs that it has not seen, which constants the runs determine and which not,\n"
+        "and which runs to measure next. Options take one dash or two.\n\n"
+        "Exit status: 0 done, 2 wrong usage or input; then nothing is written.",
+    .examples = "examples:\n"
+                "  evenkeel calibrate runs.csv -o cluster.yaml --holdout 0.25\n"
+                "  evenkeel calibrate all_reduce_perf.log all_gather_perf.log --start A800 -o cluster.yaml\n"
+                "  evenkeel calibrate run1/ run2/ run3/ --start H100 -o cluster.yaml\n"
+                "  evenkeel calibrate kernels.csv rates.csv runs.csv --start B200 -o b200.yaml --format json\n",
+    .operand = "SOURCE",
+    .max_operands = MAX_SOURCES,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *output, *start, *name;
+    const char *operand[MAX_SOURCES];
+    double holdout;
+    bool json;
+    cli_run_files files; /* of folders */
+    int n;
+    const char *path[MAX_SOURCES + CLI_MAX_RUN_FILES];
+    ek_device device;
+} command;
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    static const char *const formats[] = {"text", "json"};
+    command *c = user;
+    if (cli_is(option, "holdout"))
+        return cli_double(option, text, 0, 0.9, &c->holdout);
+    if (cli_is(option, "format")) {
+        int i = cli_word(option, text, formats, 2);
+        c->json = i == 1;
+        return i >= 0;
+    }
+    if (cli_is(option, "o"))
+        c->output = text;
+    else if (cli_is(option, "start"))
+        c->start = text;
+    else
+        c->name = text;
+    return true;
+}
+
+static bool check(const command *c)
+{
+    if (!c->operand[0])
+        cli_error(NULL, "no source: give what was measured, for example `evenkeel calibrate runs.csv -o cluster.yaml`");
+    else if (!c->output)
+        cli_error(NULL, "no output: give the device file to write with -o FILE");
+    else if (c->name && (strlen(c->name) >= EK_NAME_SIZE || c->name[0] == '\0'))
+        cli_error(NULL, "--name must have 1 to %d bytes", EK_NAME_SIZE - 1);
+    else
+        return true;
+    return false;
+}
+
+/* ---- sources ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* Of what a run left, its settings and its log. */
+static bool take_folder(command *c, const char *path)
+{
+    int first = c->files.n, n = 0;
+    if (!cli_run_take(&c->files, path, CLI_RUN_UNKNOWN))
+        return false;
+    for (int i = first; i < c->files.n; i++)
+        n += c->files.file[i].kind == CLI_RUN_CONFIG || c->files.file[i].kind == CLI_RUN_LOG;
+    if (n == 0)
+        cli_error(NULL, "the folder '%s' has neither a job file nor a training log; give tables and logs by name",
+                  path);
+    return n > 0;
+}
+
+static bool take_sources(command *c)
+{
+    for (int i = 0; i < MAX_SOURCES && c->operand[i]; i++) {
+        if (is_folder(c->operand[i])) {
+            if (!take_folder(c, c->operand[i]))
+                return false;
+        } else {
+            c->path[c->n++] = c->operand[i];
+        }
+    }
+    for (int i = 0; i < c->files.n; i++)
+        if (c->files.file[i].kind == CLI_RUN_CONFIG || c->files.file[i].kind == CLI_RUN_LOG)
+            c->path[c->n++] = c->files.file[i].path;
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static ek_status write_device(const void *user, FILE *out, ek_error *err)
+{
+    return ek_calibration_write_device(user, out, err);
+}
+
+static bool write_all(const command *c, ek_calibration *calibration)
+{
+    ek_error err;
+    if (c->name)
+        snprintf(calibration->device.name, sizeof calibration->device.name, "%s", c->name);
+    if (!cli_write_output(c->output, write_device, calibration))
+        return false;
+    if (strcmp(c->output, "-") == 0)
+        return true;
+    if (c->json)
+        return cli_printed(ek_calibration_write_json(calibration, stdout, &err), &err);
+    if (!cli_printed(ek_calibration_write_text(calibration, cli_color(STDOUT_FILENO), stdout, &err), &err))
+        return false;
+    printf("\nwritten: %s; use it with --device %s\n", c->output, c->output);
+    return cli_printed(EK_OK, NULL);
+}
+
+static bool find_start(command *c)
+{
+    ek_error err;
+    if (!c->start || cli_find_device(c->start, &cli_listener, &c->device, &err) == EK_OK)
+        return true;
+    cli_error(&err, "%s", err.message);
+    return false;
+}
+
+static bool answer(command *c)
+{
+    ek_calibration calibration;
+    cli_progress progress;
+    ek_error err;
+    if (!check(c) || !take_sources(c) || !find_start(c))
+        return false;
+    cli_progress_begin(&progress);
+    const ek_calibrate_input input = {.path = c->path,
+                                      .n_paths = c->n,
+                                      .start = c->start ? &c->device : NULL,
+                                      .holdout = c->holdout,
+                                      .listener = &progress.listener,
+                                      .progress = cli_progress_show,
+                                      .progress_user = &progress,
+                                      .interrupted = &progress.interrupted};
+    ek_status status = ek_calibrate(&input, &calibration, &err);
+    cli_progress_end(&progress);
+    if (status) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    bool fine = write_all(c, &calibration);
+    ek_calibration_clear(&calibration);
+    return fine;
+}
+
+static int run(int argc, char **argv)
+{
+    command *c = calloc(1, sizeof *c);
+    int code = EXIT_WRONG;
+    if (!c) {
+        cli_error(NULL, "out of memory");
+        return code;
+    }
+    int parsed = cli_parse(&spec, argc, argv, handle, c, c->operand);
+    if (parsed == CLI_HELP)
+        code = EXIT_DONE;
+    else if (parsed == CLI_OK)
+        code = answer(c) ? EXIT_DONE : EXIT_WRONG;
+    if (c->start && !ek_device_find(c->start))
+        ek_device_clear(&c->device);
+    cli_run_clear(&c->files);
+    free(c);
+    return code;
+}
+
+const ek_cmd cmd_calibrate = {"calibrate", "fit a device or cluster to measured runs, kernels and links", run};

@@ -1,0 +1,183 @@
+/* Sources of any kind and order: rows of tables as they come, a training log with the job that stands in its folder. */
+#include "calibrate/collect.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static ek__run_item *add_item(ek__collected *c)
+{
+    ek__run_item *grown = ek__with_room(c->item, &c->room, (size_t)c->n + 1, sizeof *grown);
+    if (!grown)
+        return NULL;
+    c->item = grown;
+    grown[c->n] = (ek__run_item){.seconds = NAN};
+    return &grown[c->n++];
+}
+
+/* ---- tables ---- */
+
+static ek_status take_table(ek__collected *c, int source, const ek_listener *listener, ek_error *err)
+{
+    ek_measured_runs *table = &c->table[source];
+    ek_status status = ek_run_table_read(c->source[source].path, listener, table, err);
+    if (status)
+        return status;
+    c->source[source].n = table->n;
+    for (int i = 0; i < table->n; i++) {
+        const ek_measured_run *run = &table->run[i];
+        ek__run_item *item = add_item(c);
+        if (!item)
+            return ek__no_memory(err);
+        item->job = run->has_job ? &run->job : NULL;
+        item->seconds = run->step_seconds;
+        item->origin = run->origin;
+        item->suspect = run->suspect;
+        snprintf(item->name, sizeof item->name, "%s", run->name);
+        snprintf(item->group, sizeof item->group, "%s", run->group);
+        snprintf(item->device, sizeof item->device, "%s", run->device);
+        snprintf(item->why, sizeof item->why, "%s", run->why);
+    }
+    return EK_OK;
+}
+
+/* ---- logs beside jobs ---- */
+
+static size_t folder_size(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    size_t n = folder_size(a);
+    return n == folder_size(b) && strncmp(a, b, n) == 0;
+}
+
+/* The one job in the folder of a log, else the only one there is; -1 when that is not one. */
+static int job_of(const ek__collected *c, int log)
+{
+    int beside = -1, any = -1, n_beside = 0, n_any = 0;
+    for (int i = 0; i < c->n_sources; i++) {
+        if (c->source[i].kind != EK_SOURCE_JOB)
+            continue;
+        n_any++;
+        any = i;
+        if (same_folder(c->source[i].path, c->source[log].path)) {
+            n_beside++;
+            beside = i;
+        }
+    }
+    return n_beside == 1 ? beside : n_beside == 0 && n_any == 1 ? any : -1;
+}
+
+static ek_status take_log(ek__collected *c, int source, ek_error *err)
+{
+    const char *path = c->source[source].path;
+    int of = job_of(c, source);
+    ek_train_log_summary summary;
+    if (of < 0)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                        "a training log needs the job that it is of: give one job file (a training YAML, a launch "
+                        "script) in the log's folder as a source, too");
+    if (!ek_train_log_summarise(&c->log[source], &summary))
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "has no step with a time");
+    const ek_job *job = &c->job[of];
+    const ek_job_parallel *p = &job->parallel;
+    double devices = (double)p->data * p->tensor * p->pipeline * p->context;
+    if (c->log[source].world_size > 0 && (double)c->log[source].world_size != devices)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                        "the log is of %lld devices, but the job '%.200s' of %.0f; give the job that it is of",
+                        (long long)c->log[source].world_size, c->source[of].path, devices);
+    ek__run_item *item = add_item(c);
+    if (!item)
+        return ek__no_memory(err);
+    item->job = job;
+    item->seconds = summary.median_seconds;
+    item->origin = (ek_origin){path, 0, 0};
+    c->source[source].n = summary.n;
+    snprintf(item->group, sizeof item->group, "%.60s|t%d p%d v%d cp%d ep%d", job->name, p->tensor, p->pipeline,
+             job->plan.n_chunks, p->context, p->expert);
+    snprintf(item->name, sizeof item->name, "%.100s: %.40s", path + folder_size(path), job->name);
+    return EK_OK;
+}
+
+/* ---- all ---- */
+
+static ek_status read_one(ek__collected *c, int i, const ek_calibrate_input *input, ek_error *err)
+{
+    struct ek_calibration_source *s = &c->source[i];
+    ek_status status = EK_OK;
+    if (strlen(input->path[i]) >= sizeof s->path)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the path '%.80s...' is too long; give a shorter one",
+                        input->path[i]);
+    snprintf(s->path, sizeof s->path, "%s", input->path[i]);
+    status = ek_source_kind_of(s->path, &s->kind, err);
+    if (status)
+        return status;
+    if (s->kind == EK_SOURCE_JOB) {
+        s->n = 1;
+        return ek_job_read(s->path, NULL, input->listener, &c->job[i], err);
+    }
+    if (s->kind == EK_SOURCE_LOG)
+        return ek_train_log_read(s->path, input->listener, &c->log[i], err);
+    return s->kind == EK_SOURCE_RUNS ? take_table(c, i, input->listener, err) : EK_OK;
+}
+
+ek_status ek__collect(const ek_calibrate_input *input, ek__collected *out, ek_error *err)
+{
+    size_t n = (size_t)input->n_paths;
+    ek__collected c = {.n_sources = input->n_paths,
+                       .source = ek__alloc(n, sizeof *c.source),
+                       .table = ek__alloc(n, sizeof *c.table),
+                       .job = ek__alloc(n, sizeof *c.job),
+                       .log = ek__alloc(n, sizeof *c.log),
+                       .link = ek__alloc(n, sizeof *c.link)};
+    ek_status status = c.source && c.table && c.job && c.log && c.link ? EK_OK : ek__no_memory(err);
+    for (int i = 0; i < c.n_sources && status == EK_OK; i++)
+        status = read_one(&c, i, input, err);
+    for (int i = 0; i < c.n_sources && status == EK_OK; i++)
+        if (c.source[i].kind == EK_SOURCE_LOG)
+            status = take_log(&c, i, err);
+    if (status)
+        ek__collected_clear(&c);
+    else
+        *out = c;
+    return status;
+}
+
+ek_status ek__collect_links(int per_node, ek__collected *c, ek_error *err)
+{
+    ek_status status = EK_OK;
+    for (int i = 0; i < c->n_sources && status == EK_OK; i++)
+        if (c->source[i].kind == EK_SOURCE_LINKS) {
+            status = ek_link_log_read(c->source[i].path, per_node, &c->link[i], err);
+            c->source[i].n = status == EK_OK ? c->link[i].n : 0;
+        }
+    return status;
+}
+
+void ek__collected_clear(ek__collected *c)
+{
+    for (int i = 0; i < c->n_sources; i++) {
+        if (c->table)
+            ek_measured_runs_clear(&c->table[i]);
+        if (c->job)
+            ek_job_clear(&c->job[i]);
+        if (c->log)
+            ek_train_log_clear(&c->log[i]);
+        if (c->link)
+            ek_link_log_clear(&c->link[i]);
+    }
+    free(c->source);
+    free(c->table);
+    free(c->job);
+    free(c->log);
+    free(c->link);
+    free(c->item);
+    *c = (ek__collected){0};
+}

@@ -1,0 +1,36 @@
+/* calibrate/collect.h - what sources say, side by side. */
+#ifndef EK_CALIBRATE_COLLECT_H
+#define EK_CALIBRATE_COLLECT_H
+
+#include "evenkeel/calibrate.h"
+#include "evenkeel/calibration.h"
+#include "evenkeel/train_log.h"
+
+/* A run of a table, or of a log and its job. */
+typedef struct ek__run_item {
+    const ek_job *job; /* NULL: the row says too little */
+    double seconds;    /* NAN: not measured */
+    char name[160], group[160], device[96], why[200];
+    ek_origin origin;
+    bool suspect;
+} ek__run_item;
+
+typedef struct ek__collected {
+    int n_sources;
+    struct ek_calibration_source *source; /* [n_sources] */
+    ek_measured_runs *table;              /* [n_sources], some empty */
+    ek_job *job;                          /* [n_sources], where source is a job */
+    ek_train_log *log;                    /* [n_sources] */
+    ek_link_log *link;                    /* [n_sources] */
+    int n;
+    size_t room;
+    ek__run_item *item; /* [n] */
+} ek__collected;
+
+/* Read all but kernels and rates, which need a device. @param per_node  devices of a node, for link tests; 0: not known
+ * yet, which leaves them unread */
+ek_status ek__collect(const ek_calibrate_input *input, ek__collected *out, ek_error *err);
+ek_status ek__collect_links(int per_node, ek__collected *collected, ek_error *err);
+void ek__collected_clear(ek__collected *collected);
+
+#endif

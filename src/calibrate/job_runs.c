@@ -1,0 +1,40 @@
+/* Steps of jobs for a fit. One cache a device, so that runs with the same layers price them once. */
+#include "calibrate/job_runs.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "evenkeel/cost.h"
+
+ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err)
+{
+    ek__job_runs *runs = user;
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    ek_status status = cache ? EK_OK : ek__no_memory(err);
+    for (int i = 0; i < runs->n && status == EK_OK; i++) {
+        ek_step step;
+        ek_error why = {0};
+        if (!wanted[i])
+            continue;
+        status = ek_cost_step(runs->job[i], device, cache, &step, &why);
+        out[i] = status == EK_OK && step.seconds > 0 ? log(step.seconds) : NAN;
+        if (status == EK_OK)
+            ek_step_clear(&step);
+        else if (status == EK_ERR_INPUT) {
+            runs->why = why;
+            status = EK_OK;
+        } else if (err) {
+            *err = why;
+        }
+    }
+    ek_cost_cache_free(cache);
+    return status;
+}
+
+ek__graph_kind ek__job_layer_kind(const ek_job *job)
+{
+    const ek_job_model *m = &job->model;
+    int period = m->expert_period > 0 ? m->expert_period : 1;
+    int n_experts = m->n_experts > 0 ? (m->n_layers - m->n_dense_layers) / period : 0;
+    return 2 * n_experts >= m->n_layers ? EK__GRAPH_EXPERTS : EK__GRAPH_DENSE;
+}

@@ -1,0 +1,21 @@
+/* calibrate/job_runs.h - steps of jobs on a device, as a fit asks for them. */
+#ifndef EK_CALIBRATE_JOB_RUNS_H
+#define EK_CALIBRATE_JOB_RUNS_H
+
+#include "calibrate/fit.h"
+#include "evenkeel/job.h"
+#include "memory/graph.h"
+
+typedef struct ek__job_runs {
+    int n;
+    const ek_job *const *job; /* [n] */
+    ek_error why;             /* of a job that could not be priced last */
+} ek__job_runs;
+
+/* ek__predict over jobs; `user` is an ek__job_runs. What cannot be priced is NAN. */
+ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err);
+
+/* The graph whose times are most of a job's computing. */
+ek__graph_kind ek__job_layer_kind(const ek_job *job);
+
+#endif

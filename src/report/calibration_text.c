@@ -1,0 +1,233 @@
+/* A calibration for people: errors first, since they say whether the rest is to be believed; then what the data
+ * determine and what they do not, and what to measure next. And as the comments of the device file that it makes. */
+#include <math.h>
+#include <string.h>
+
+#include "evenkeel/calibration.h"
+#include "report/page.h"
+#include "report/report_internal.h"
+
+enum { MAX_LEFT = 8 };
+
+static void print_error(FILE *out, const char *what, const ek_calibration_error *e)
+{
+    if (e->n == 0)
+        return;
+    fprintf(out, "  %-24s %5d  %6.2f %%  %6.2f %%  %6.1f %%  %+6.2f %%\n", what, e->n, 100 * e->mean, 100 * e->median,
+            100 * e->worst, 100 * e->bias);
+}
+
+static void print_errors(const ek_calibration *c, bool color, FILE *out)
+{
+    ek__print_heading(color, "error of the step time", out);
+    fprintf(out, "\n  %-24s  runs      mean    median     worst      bias\n", "");
+    print_error(out, "start, the fitted runs", &c->before);
+    print_error(out, "fit", &c->fit);
+    print_error(out, "leave one out", &c->leave_one_out);
+    print_error(out, "leave group out", &c->leave_group_out);
+    print_error(out, "start, runs kept back", &c->held_before);
+    print_error(out, "runs kept back", &c->held);
+    fprintf(
+        out,
+        "\n  to expect: %.1f %% for layers that were met, %.1f %% for a new cell (standard errors; noise %.1f %%)\n",
+        100 * c->met_error, 100 * c->new_error, 100 * c->noise);
+}
+
+/* ---- constants ---- */
+
+static void print_determined(const ek_calibration *c, bool color, FILE *out)
+{
+    int n = 0;
+    for (int i = 0; i < c->n_constants; i++)
+        n += c->constant[i].state == EK_FIT_DETERMINED;
+    ek__print_heading(color, "constants that the runs determine", out);
+    if (n == 0)
+        fprintf(out, "\n  none");
+    else
+        fprintf(out, "\n  %-34s %12s %12s    error", "", "start", "value");
+    fputc('\n', out);
+    for (int i = 0; i < c->n_constants; i++) {
+        const ek_calibrated_constant *k = &c->constant[i];
+        if (k->state == EK_FIT_DETERMINED)
+            fprintf(out, "  %-34s %12.5g %12.5g +- %.3g%s%s\n", k->name, k->start, k->value, k->error,
+                    k->unit[0] ? " " : "", k->unit);
+    }
+}
+
+static void print_names(const ek_calibration *c, ek_fit_state state, const char *why, FILE *out)
+{
+    size_t column = 0;
+    int n = 0;
+    for (int i = 0; i < c->n_constants; i++) {
+        const char *name = c->constant[i].name;
+        if (c->constant[i].state != state)
+            continue;
+        if (n++ == 0)
+            fprintf(out, "  %s:\n", why);
+        if (column > 0 && column + strlen(name) > 100)
+            column = 0;
+        column += (size_t)fprintf(out, "%s%s", column == 0 ? (n > 1 ? "\n    " : "    ") : " ", name);
+    }
+    if (n > 0)
+        fputc('\n', out);
+}
+
+static void print_others(const ek_calibration *c, bool color, FILE *out)
+{
+    ek__print_heading(color, "constants that are not determined and keep their start", out);
+    fputc('\n', out);
+    print_names(c, EK_FIT_AT_BOUND, "would leave what is possible", out);
+    print_names(c, EK_FIT_WIDE, "narrowed by less than a fifth", out);
+    print_names(c, EK_FIT_NO_EFFECT, "no run depends on them", out);
+}
+
+/* ---- kernels, links, layers ---- */
+
+static void print_kernels(const ek_calibration *c, bool color, FILE *out)
+{
+    if (!c->has_kernels)
+        return;
+    ek__print_heading(color, "measured kernels", out);
+    fprintf(out, ": error of the fitted curves; shapes that were measured keep their times\n");
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        if (c->kernels[k].n > 0)
+            fprintf(out, "  %-20s %4d shapes  median %5.1f %%  worst %5.1f %%%s\n", ek_kernel_name[k], c->kernels[k].n,
+                    100 * c->kernels[k].median, 100 * c->kernels[k].worst,
+                    c->kernels[k].determined ? "" : "  not determined");
+}
+
+static void print_links(const ek_calibration *c, bool color, FILE *out)
+{
+    if (c->n_links == 0)
+        return;
+    ek__print_heading(color, "links", out);
+    fputc('\n', out);
+    for (int i = 0; i < c->n_links; i++) {
+        const ek_calibrated_link *l = &c->link[i];
+        fprintf(out, "  %-10s %-15s %4d times  %6.1f GB/s of %.1f  start %.1f us  median error %.1f %%\n",
+                c->device.tier[l->tier].name, ek_collective_name[l->what], l->n, l->share * c->device.tier[l->tier].gbs,
+                c->device.tier[l->tier].gbs, l->start_us, 100 * l->median_error);
+    }
+}
+
+static void print_layers(const ek_calibration *c, bool color, FILE *out)
+{
+    if (c->n_runs == 0)
+        return;
+    ek__print_heading(color, "layers", out);
+    if (c->n_layers > 0)
+        fprintf(out, ": %d, alike within a factor of %.2g in size, shrunken by %.2g\n", c->n_layers,
+                exp(c->layer_width), c->layer_lambda);
+    else
+        fprintf(out, ": what they took beside their kernels does not carry over to runs that are left out\n");
+}
+
+/* ---- runs ---- */
+
+static void print_proposed(const ek_calibration *c, bool color, FILE *out)
+{
+    if (c->n_proposed == 0)
+        return;
+    ek__print_heading(color, "what to measure next", out);
+    fprintf(out, ": of %d layouts beside the measured ones, whose steps are known to %.1f %%\n", c->n_candidates,
+            100 * c->candidate_error);
+    for (int i = 0; i < c->n_proposed; i++)
+        fprintf(out, "  %d. %s\n     predicted %.4g s, known to %.1f %%; then all to %.1f %%\n", i + 1,
+                c->proposed[i].what, c->proposed[i].seconds, 100 * c->proposed[i].expected, 100 * c->proposed[i].after);
+}
+
+static void print_left(const ek_calibration *c, bool color, FILE *out)
+{
+    int n = 0;
+    for (int i = 0; i < c->n_runs; i++) {
+        const ek_calibrated_run *r = &c->run[i];
+        if (r->used || r->held)
+            continue;
+        if (n++ == 0) {
+            ek__print_heading(color, "rows left out", out);
+            fprintf(out, ": %d\n", c->n_left);
+        }
+        if (n <= MAX_LEFT)
+            fprintf(out, "  %s:%d: %.60s: %.120s\n", r->file, r->line, r->name, r->why);
+    }
+    if (n > MAX_LEFT)
+        fprintf(out, "  and %d more\n", n - MAX_LEFT);
+}
+
+/* The runs that the fit is worst at, when they are left out. */
+static void print_worst(const ek_calibration *c, bool color, FILE *out)
+{
+    const ek_calibrated_run *shown[3] = {NULL};
+    for (int w = 0; w < 3; w++)
+        for (int i = 0; i < c->n_runs; i++) {
+            const ek_calibrated_run *r = &c->run[i];
+            bool taken = r == shown[0] || r == shown[1];
+            if (r->used && !taken &&
+                (!shown[w] ||
+                 fabs(log(r->left_out / r->measured)) > fabs(log(shown[w]->left_out / shown[w]->measured))))
+                shown[w] = r;
+        }
+    if (!shown[0])
+        return;
+    ek__print_heading(color, "furthest off when left out", out);
+    fputc('\n', out);
+    for (int w = 0; w < 3 && shown[w]; w++)
+        fprintf(out, "  %s:%d: %.80s: %.4g s measured, %.4g s predicted, %+.1f %%\n", shown[w]->file, shown[w]->line,
+                shown[w]->name, shown[w]->measured, shown[w]->left_out,
+                100 * (shown[w]->left_out / shown[w]->measured - 1));
+}
+
+ek_status ek_calibration_write_text(const ek_calibration *c, bool color, FILE *out, ek_error *err)
+{
+    fprintf(out, "%s, from %s\n", c->device.name, c->start);
+    for (int i = 0; i < c->n_sources; i++)
+        fprintf(out, "  %s: %s, %d\n", c->source[i].path, ek_source_kind_name[c->source[i].kind], c->source[i].n);
+    print_kernels(c, color, out);
+    print_links(c, color, out);
+    if (c->n_runs > 0) {
+        fprintf(out, "\n%d run%s in %d group%s %s fitted, %d kept back, %d left out\n", c->n_used,
+                c->n_used == 1 ? "" : "s", c->n_groups, c->n_groups == 1 ? "" : "s", c->n_used == 1 ? "is" : "are",
+                c->n_held, c->n_left);
+        print_errors(c, color, out);
+        print_determined(c, color, out);
+        print_others(c, color, out);
+        print_layers(c, color, out);
+        print_worst(c, color, out);
+        print_proposed(c, color, out);
+        print_left(c, color, out);
+    }
+    return ek__finish(out, err);
+}
+
+/* ---- the file ---- */
+
+static void comment_error(char *text, size_t size, const char *what, const ek_calibration_error *e)
+{
+    snprintf(text, size, "%s: %d runs, mean error %.2f %%, median %.2f %%, worst %.1f %%, bias %+.2f %%", what, e->n,
+             100 * e->mean, 100 * e->median, 100 * e->worst, 100 * e->bias);
+}
+
+ek_status ek_calibration_write_device(const ek_calibration *c, FILE *out, ek_error *err)
+{
+    enum { LINES = 5 };
+    char text[LINES][200];
+    const char *line[LINES + 1] = {NULL};
+    const struct {
+        const char *what;
+        const ek_calibration_error *error;
+    } errors[] = {{"fit", &c->fit},
+                  {"leave one out", &c->leave_one_out},
+                  {"leave group out", &c->leave_group_out},
+                  {"kept back", &c->held}};
+    int n = 0;
+    snprintf(text[n], sizeof text[n], "made by evenkeel calibrate, from %s", c->start);
+    line[0] = text[0];
+    n = 1;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (errors[i].error->n > 0) {
+            comment_error(text[n], sizeof text[n], errors[i].what, errors[i].error);
+            line[n] = text[n];
+            n++;
+        }
+    return ek_device_write(&c->device, line, out, err);
+}
