@@ -238,7 +238,7 @@ static void parts_of_every_stage_add_up_to_the_step(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof trained / sizeof *trained; i++) {
         ek_job job;
-        ek_estimate e;
+        ek_estimate e = {0};
         ek_error err = {0};
         if (ek_job_read(source_path(trained[i]), NULL, NULL, &job, &err) ||
             ek_estimate_of(&job, ek_device_find("A800"), NAN, &e, &err))
