@@ -589,7 +589,7 @@ static void wrong_link_logs_are_refused(void **state)
 /* The example's jobs with the steps that a device of known constants takes, as a table in `path`. */
 static void write_made_runs(const char *path, const ek_device *truth)
 {
-    ek_measured_runs runs;
+    ek_measured_runs table;
     ek_error err = {0};
     size_t size;
     char *text = slurp(source_path("examples/calibrate/runs.csv"), &size), *line = text;
@@ -597,9 +597,9 @@ static void write_made_runs(const char *path, const ek_device *truth)
     FILE *out = fopen(path, "w");
     assert_non_null(text);
     assert_non_null(out);
-    if (ek_run_table_read(source_path("examples/calibrate/runs.csv"), NULL, &runs, &err))
+    if (ek_run_table_read(source_path("examples/calibrate/runs.csv"), NULL, &table, &err))
         fail_msg("%s", err.message);
-    for (int i = -1; i < runs.n; i++, line += strcspn(line, "\n") + 1) {
+    for (int i = -1; i < table.n; i++, line += strcspn(line, "\n") + 1) {
         int length = (int)strcspn(line, "\n");
         ek_step step;
         if (i < 0) {
@@ -608,14 +608,14 @@ static void write_made_runs(const char *path, const ek_device *truth)
         }
         while (line[length - 1] != ',')
             length--;
-        if (ek_cost_step(&runs.run[i].job, truth, NULL, &step, &err))
+        if (ek_cost_step(&table.run[i].job, truth, NULL, &step, &err))
             fail_msg("%s", err.message);
         fprintf(out, "%.*s%.9g\n", length, line, step.seconds * exp(0.01 * normal(&random)));
         ek_step_clear(&step);
     }
     fclose(out);
     free(text);
-    ek_measured_runs_clear(&runs);
+    ek_measured_runs_clear(&table);
 }
 
 static void made_runs_come_back(void **state)
