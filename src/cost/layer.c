@@ -177,6 +177,21 @@ static void set_shape(const pricer *p, const ek__op *op, ek_kernel *kernel)
     kernel->n = shape[2];
 }
 
+/* A weight's gradient that the product does not add to the buffer itself is added by a kernel of its own, in every
+ * micro-batch; where the buffer has the gradient's type, the first one's is the buffer. Gradients that are reduced
+ * after each micro-batch are added as shards, which is little. */
+static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__pass *pass)
+{
+    const ek_job *job = p->job;
+    double n = (double)job->parallel.n_micro_batches * fmax(1, job->parallel.n_accumulation);
+    double size = ek_dtype_bytes(job->types.compute);
+    if (job->rules.weight_gradient_fused || job->states.gradient == 0 || job->run.sums_every_micro_batch)
+        return;
+    double times = job->states.gradient > size ? 1 : (n - 1) / n;
+    if (times > 0)
+        put_stream(p, op, times * elements * (size + 2.0 * job->states.gradient), pass);
+}
+
 static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops, double bytes, ek__pass *pass)
 {
     bool expert = op->parameter >= 0 && p->graph->parameter[op->parameter].expert;
@@ -193,6 +208,8 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
     if (which == EK_PASS_WEIGHT) {
         kernel.accumulates = p->job->rules.weight_gradient_fused && p->job->states.gradient == 4;
         kernel.bytes += kernel.groups * kernel.m * kernel.n * (kernel.accumulates ? 6 : 0);
+        if (op->parameter >= 0)
+            put_accumulation(p, op, kernel.groups * kernel.m * kernel.n, pass);
     }
     /* A product of two activations has two gradients, each like the product itself. */
     if (op->parameter < 0 && which == EK_PASS_INPUT) {
