@@ -322,10 +322,19 @@ static void shipped_files_say_what_they_rest_on(void **state)
     static const struct {
         const char *name;
         double units, fp8, per_card, network;
-    } known[] = {{"V100", 80, 0, 2, 12.5},     {"A100-40", 108, 0, 1, 25}, {"A100-80", 108, 0, 1, 25},
-                 {"A100-PCIe", 108, 0, 1, 25}, {"A800", 108, 0, 1, 25},    {"H100", 132, 1979, 1, 50},
-                 {"H800", 132, 1979, 1, 50},   {"H200", 132, 1979, 1, 50}, {"B200", 148, 4500, 1, 50},
-                 {"910A", 32, 0, 1, 12.5},     {"910B", 0, 0, 1, 25},      {"910C", 0, 0, 1, 25}};
+    } known[] = {{"V100", 80, 0, 2, 12.5},
+                 {"A100-40", 108, 0, 1, 25},
+                 {"A100-80", 108, 0, 1, 25},
+                 {"A100-PCIe", 108, 0, 1, 25},
+                 {"A800", 108, 0, 1, 25},
+                 {"H100", 132, 1979, 1, 50},
+                 {"H100-HBM2e", 132, 1824, 1, 50},
+                 {"H800", 132, 1979, 1, 50},
+                 {"H200", 132, 1979, 1, 50},
+                 {"B200", 148, 4500, 1, 50},
+                 {"910A", 32, 0, 1, 12.5},
+                 {"910B", 0, 0, 1, 25},
+                 {"910C", 0, 0, 1, 25}};
     assert_int_equal(sizeof known / sizeof *known, ek__n_device_files);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const ek_device *d = ek_device_find(known[i].name);
