@@ -77,6 +77,7 @@ static const struct {
     FIELD(overlap_shared, SWITCH),
     FIELD(overlap_p2p_interleaved, SWITCH),
     FIELD(first_stage_buckets, SWITCH),
+    FIELD(layer_buckets, SWITCH),
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields };
 
@@ -312,6 +313,7 @@ static void every_level_of_sharing_sets_the_states(void **state)
                       {"scattered_bytes", is->scattered_bytes, sharded[i].scattered},
                       {"weight_gather", job.rules.weight_gather, sharded[i].gather},
                       {"bucket_bytes", job.run.bucket_bytes, sharded[i].bucket},
+                      {"layer_buckets", job.run.layer_buckets, sharded[i].bucket > 0 && sharded[i].bucket < 1e9},
                       {"sums_every_micro_batch", job.run.sums_every_micro_batch, sharded[i].every_micro_batch}};
         for (size_t k = 0; k < sizeof values / sizeof *values; k++)
             if (values[k].is != values[k].expected)
