@@ -78,6 +78,7 @@ static const struct {
     FIELD(overlap_p2p_interleaved, SWITCH),
     FIELD(first_stage_buckets, SWITCH),
     FIELD(layer_buckets, SWITCH),
+    FIELD(p2p_scattered, SWITCH),
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields };
 
@@ -154,6 +155,7 @@ static const expected megatron[] = {
      NULL},
     {"--no-overlap-p2p-communication", {"overlap_p2p_interleaved"}, {0}, NULL},
     {"--overlap-p2p-communication", {NULL}, {0}, "--overlap-p2p-communication does nothing without interleaved"},
+    {"--no-scatter-gather-tensors-in-pipeline", {"p2p_scattered"}, {0}, NULL},
     {"--moe-shared-expert-overlap", {"overlap_shared"}, {1}, NULL},
     {"--overlap-moe-expert-parallel-comm", {"overlap_expert"}, {1}, NULL},
     {"--moe-fb-overlap", {"overlap_expert"}, {1}, NULL},
@@ -188,6 +190,7 @@ static void every_argument_of_megatron_flips_its_field(void **state)
                              .fused_optimizer = true,
                              .overlap_tensor_gradients = true,
                              .overlap_p2p_interleaved = true,
+                             .p2p_scattered = true,
                              .first_stage_buckets = true};
     for (size_t i = 0; i < sizeof megatron / sizeof *megatron; i++) {
         char text[2048];
@@ -585,6 +588,7 @@ static void every_key_of_mindspeed_flips_its_field(void **state)
                              .fused_optimizer = true,
                              .overlap_tensor_gradients = true,
                              .overlap_p2p_interleaved = true,
+                             .p2p_scattered = true,
                              .first_stage_buckets = true};
     for (size_t i = 0; i < sizeof mindspeed / sizeof *mindspeed; i++) {
         char text[4096];
