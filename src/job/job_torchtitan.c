@@ -538,7 +538,7 @@ static ek_status read_states(reader *r)
     run->context_uneven = true;           /* as its published runs with long sequences show */
     run->attention = EK_ATTENTION_FLASH2; /* what scaled_dot_product_attention() chooses first */
     run->overlap_gradients = true;
-    run->overlap_weights = sharded;
+    run->overlap_weights = run->layer_buckets = sharded;
     run->sums_every_micro_batch = sharded && !piped && r->job->parallel.n_micro_batches > 1;
     run->bucket_bytes = sharded ? layer_elements(r->job) * run->reduce_bytes : 100 * 1048576.0; /* replicate()'s */
     return EK_OK;

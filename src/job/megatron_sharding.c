@@ -72,7 +72,7 @@ static ek_status read_own(const ek__arguments *a, ek_job *job)
     share((ek__sharding)level, job);
     if (level >= EK__SHARE_GRADIENTS) {
         job->states.scattered_bytes = 2 * job->states.gradient;
-        job->run.overlap_gradients = true;
+        job->run.overlap_gradients = job->run.layer_buckets = true;
         job->run.bucket_bytes = ek__job_layer_elements(job) * job->run.reduce_bytes;
     }
     job->run.first_stage_buckets = false;

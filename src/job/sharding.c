@@ -55,7 +55,7 @@ void ek__job_fsdp(const ek__fsdp *fsdp, ek_job *job)
     rules->gather_after_cast = true;
     rules->weight_gradient_fused = rules->dummy_gradients = rules->gather_buffer = false;
     rules->workspace_mb = EK__CUBLAS_MB;
-    run->overlap_gradients = run->overlap_weights = true;
+    run->overlap_gradients = run->overlap_weights = run->layer_buckets = true;
     run->first_stage_buckets = false;
     run->reduce_bytes = ek_dtype_bytes(fsdp->reduced);
     run->bucket_bytes = ek__job_layer_elements(job) * run->reduce_bytes;

@@ -77,6 +77,8 @@ static const struct {
     FIELD(overlap_shared, SWITCH),
     FIELD(overlap_p2p_interleaved, SWITCH),
     FIELD(first_stage_buckets, SWITCH),
+    FIELD(layer_buckets, SWITCH),
+    FIELD(p2p_scattered, SWITCH),
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields };
 
@@ -153,6 +155,7 @@ static const expected megatron[] = {
      NULL},
     {"--no-overlap-p2p-communication", {"overlap_p2p_interleaved"}, {0}, NULL},
     {"--overlap-p2p-communication", {NULL}, {0}, "--overlap-p2p-communication does nothing without interleaved"},
+    {"--no-scatter-gather-tensors-in-pipeline", {"p2p_scattered"}, {0}, NULL},
     {"--moe-shared-expert-overlap", {"overlap_shared"}, {1}, NULL},
     {"--overlap-moe-expert-parallel-comm", {"overlap_expert"}, {1}, NULL},
     {"--moe-fb-overlap", {"overlap_expert"}, {1}, NULL},
@@ -187,6 +190,7 @@ static void every_argument_of_megatron_flips_its_field(void **state)
                              .fused_optimizer = true,
                              .overlap_tensor_gradients = true,
                              .overlap_p2p_interleaved = true,
+                             .p2p_scattered = true,
                              .first_stage_buckets = true};
     for (size_t i = 0; i < sizeof megatron / sizeof *megatron; i++) {
         char text[2048];
@@ -312,6 +316,7 @@ static void every_level_of_sharing_sets_the_states(void **state)
                       {"scattered_bytes", is->scattered_bytes, sharded[i].scattered},
                       {"weight_gather", job.rules.weight_gather, sharded[i].gather},
                       {"bucket_bytes", job.run.bucket_bytes, sharded[i].bucket},
+                      {"layer_buckets", job.run.layer_buckets, sharded[i].bucket > 0 && sharded[i].bucket < 1e9},
                       {"sums_every_micro_batch", job.run.sums_every_micro_batch, sharded[i].every_micro_batch}};
         for (size_t k = 0; k < sizeof values / sizeof *values; k++)
             if (values[k].is != values[k].expected)
@@ -583,6 +588,7 @@ static void every_key_of_mindspeed_flips_its_field(void **state)
                              .fused_optimizer = true,
                              .overlap_tensor_gradients = true,
                              .overlap_p2p_interleaved = true,
+                             .p2p_scattered = true,
                              .first_stage_buckets = true};
     for (size_t i = 0; i < sizeof mindspeed / sizeof *mindspeed; i++) {
         char text[4096];
