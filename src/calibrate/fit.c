@@ -564,6 +564,9 @@ static ek_status screen(work *w)
     ek__fit *fit = w->fit;
     ek_status status = EK_OK;
     for (int k = 0; k < fit->n_constants && status == EK_OK; k++) {
+        fit->state[k] = EK_FIT_NO_EFFECT;
+        if (w->problem->leaves && w->problem->leaves(w->problem->user, &fit->constant[k]))
+            continue;
         status = differentiate(w, k, fit->before, true, fit->jacobian, 1);
         double most, all = effect_of(fit, k, &most);
         w->asleep[k] = most <= least_effect;

@@ -17,6 +17,7 @@ typedef struct ek__fit_problem {
     const bool *held;      /* [n] not to be fitted; NULL: none */
     ek__predict *predict;
     void *user;
+    bool (*leaves)(void *user, const ek__constant *constant);     /* constants not to be fitted; NULL: none */
     void (*progress)(void *user, double share, const char *what); /* may be NULL */
     void *progress_user;
     const bool *interrupted; /* may be NULL */

@@ -34,9 +34,6 @@
     X(fp8_share, "", 0.05, 1.2, true, 0.2, 0)                                                                          \
     X(fp8_fine_share, "", 0.1, 1, true, 0.25, 0)                                                                       \
     X(cast_share, "", 0.02, 1.0, true, 0.25, 0)                                                                        \
-    X(sustained_share, "", 0.1, 1.0, true, 0.15, 0)                                                                    \
-    X(compiled_traffic, "", 0.05, 1.0, true, 0.25, 0)                                                                  \
-    X(overlap_tensor, "", 0, 1, false, 0.3, 0)                                                                         \
     X(overlap_slowdown, "", 1, 2, false, 0.1, 0)                                                                       \
     X(overlap_share, "", 0, 1, false, 0.3, 0)                                                                          \
     X(sustained_share, "", 0.1, 1, true, 0.25, 0)                                                                      \
