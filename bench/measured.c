@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "evenkeel/calibrate.h"
 #include "trace/csv.h"
 
 typedef struct collector {
@@ -22,7 +23,9 @@ typedef struct collector {
 typedef struct table {
     ek__csv *csv;
     collector *to;
-    double states_mb; /* of the line before, where rows come in pairs */
+    double states_mb;      /* of the line before, where rows come in pairs */
+    ek_measured_runs runs; /* as jobs, of a table of runs */
+    int n_rows;            /* of them so far */
 } table;
 
 /* ---- rows ---- */
@@ -78,7 +81,7 @@ static const char llama_arguments[] =
     " --swiglu --normalization RMSNorm --disable-bias-linear --untie-embeddings-and-output-weights"
     " --position-embedding-type rope --attention-dropout 0 --hidden-dropout 0 --use-flash-attn --sequence-parallel";
 
-static ek_status read_table(collector *c, const char *name, ek_status (*row)(table *))
+static ek_status read_table(collector *c, const char *name, bool of_runs, ek_status (*row)(table *))
 {
     char path[1024];
     ek__csv *csv;
@@ -88,6 +91,8 @@ static ek_status read_table(collector *c, const char *name, ek_status (*row)(tab
         return status;
     table t = {.csv = csv, .to = c};
     bool more = true;
+    if (of_runs)
+        status = ek_run_table_read(path, NULL, &t.runs, c->err);
     while (status == EK_OK) {
         status = ek__csv_next(csv, &more, c->err);
         if (status || !more)
@@ -95,6 +100,7 @@ static ek_status read_table(collector *c, const char *name, ek_status (*row)(tab
         status = row(&t);
     }
     ek__csv_close(csv);
+    ek_measured_runs_clear(&t.runs);
     return status;
 }
 
@@ -147,21 +153,7 @@ static ek_status pair_row(table *t)
 
 /* ---- Megatron on B200 ---- */
 
-static void simumax_experts(const table *t, char *out, size_t size)
-{
-    /* Sizes of the models as published with them; the table gives the dense ones only. Of the 4 layers that are left
-     * the first one is taken to be dense, which the lower figure of the first stage fits. */
-    bool v3 = strcmp(cell(t, "model"), "deepseekv3") == 0;
-    snprintf(out, size,
-             " --num-experts %d --moe-router-topk %d --moe-ffn-hidden-size %d --moe-shared-expert-intermediate-size %d"
-             " --moe-layer-freq ([0]+[1]*3) --moe-grouped-gemm --moe-expert-capacity-factor 1"
-             " --moe-pad-expert-input-to-capacity --multi-latent-attention --qk-layernorm --q-lora-rank 1536 "
-             "--kv-lora-rank 512 --qk-head-dim 128"
-             " --qk-pos-emb-head-dim 64 --v-head-dim 128",
-             v3 ? 256 : 160, v3 ? 8 : 6, v3 ? 2048 : 1536, v3 ? 2048 : 3072);
-}
-
-static ek_status simumax_add(table *t, const char *text, int stage, const char *column, double scale, bool actual)
+static ek_status simumax_add(table *t, const ek_job *job, int stage, const char *column, double scale, bool actual)
 {
     measured_row row = {.table = MEASURED_SIMUMAX, .stage = stage, .actual = actual, .mb = number(t, column) * scale};
     row.kind = strncmp(cell(t, "model"), "deepseek", 8) == 0 ? MEASURED_EXPERTS
@@ -170,32 +162,20 @@ static ek_status simumax_add(table *t, const char *text, int stage, const char *
     snprintf(row.name, sizeof row.name, "%s L%d d%d t%d p%d cp%d ep%d S%d m%d%s", cell(t, "model"), whole(t, "layers"),
              whole(t, "dp"), whole(t, "tp"), whole(t, "pp"), whole(t, "cp"), whole(t, "ep"), whole(t, "seq"),
              whole(t, "num_microbatches"), stage >= 0 ? ", first stage" : "");
-    ek_status status = read_arguments(t->to, text, &row.job);
+    ek_status status = ek_job_copy(job, &row.job, t->to->err);
     return status ? status : add(t->to, row);
 }
 
+/* Jobs are those that steps are judged by: the reader of tables of measured runs makes them of the same rows. */
 static ek_status simumax_row(table *t)
 {
-    char text[2048], experts[512] = "";
-    if (strncmp(cell(t, "model"), "deepseek", 8) == 0)
-        simumax_experts(t, experts, sizeof experts);
-    snprintf(text, sizeof text,
-             "--num-layers %d --hidden-size %d --ffn-hidden-size %d --num-attention-heads %d --group-query-attention"
-             " --num-query-groups %d --padded-vocab-size %d --seq-length %d --max-position-embeddings %d"
-             " --micro-batch-size %d --global-batch-size %d --tensor-model-parallel-size %d"
-             " --pipeline-model-parallel-size %d --context-parallel-size %d --expert-model-parallel-size %d"
-             " --data-parallel-size %d --bf16 --use-distributed-optimizer --cross-entropy-loss-fusion "
-             "--cross-entropy-fusion-impl te"
-             " --transformer-impl transformer_engine --cp-comm-type a2a%s%s",
-             whole(t, "layers"), whole(t, "hidden"), whole(t, "ffn_hidden"), whole(t, "heads"), whole(t, "kv_heads"),
-             whole(t, "vocab"), whole(t, "seq"), whole(t, "seq"), whole(t, "micro_batch"), whole(t, "global_batch"),
-             whole(t, "tp"), whole(t, "pp"), whole(t, "cp"), whole(t, "ep"), whole(t, "dp"), llama_arguments, experts);
-    ek_status status = simumax_add(t, text, -1, "mem_alloc_gib", 1024, false);
+    const ek_job *job = &t->runs.run[t->n_rows++].job;
+    ek_status status = simumax_add(t, job, -1, "mem_alloc_gib", 1024, false);
     if (status == EK_OK)
-        status = simumax_add(t, text, -1, "mem_reserved_gib", 1024, true);
+        status = simumax_add(t, job, -1, "mem_reserved_gib", 1024, true);
     /* With two stages the emptier ranks are those of the first one. */
     if (status == EK_OK && whole(t, "pp") == 2)
-        status = simumax_add(t, text, 0, "rank_min_alloc_mib", 1, false);
+        status = simumax_add(t, job, 0, "rank_min_alloc_mib", 1, false);
     return status;
 }
 
@@ -245,11 +225,12 @@ ek_status measured_read(const char *shared, measured_rows *out, ek_error *err)
 {
     static const struct {
         const char *name;
+        bool of_runs;
         ek_status (*row)(table *);
-    } tables[] = {{"sapp_demo_stage_memory.csv", sapp_row},
-                  {"mindspore_dryrun_vs_real.csv", pair_row},
-                  {"simumax_b200.csv", simumax_row},
-                  {"galvatron_llama2_7b_memory_profile.csv", galvatron_row}};
+    } tables[] = {{"sapp_demo_stage_memory.csv", false, sapp_row},
+                  {"mindspore_dryrun_vs_real.csv", false, pair_row},
+                  {"simumax_b200.csv", true, simumax_row},
+                  {"galvatron_llama2_7b_memory_profile.csv", false, galvatron_row}};
     collector c = {.shared = shared, .err = err};
     char path[1024];
     ek_status status = EK_OK;
@@ -257,7 +238,7 @@ ek_status measured_read(const char *shared, measured_rows *out, ek_error *err)
         snprintf(path, sizeof path, "%s/reference/measured", shared);
     if (shared && access(path, R_OK) == 0)
         for (size_t i = 0; i < sizeof tables / sizeof *tables && status == EK_OK; i++)
-            status = read_table(&c, tables[i].name, tables[i].row);
+            status = read_table(&c, tables[i].name, tables[i].of_runs, tables[i].row);
     if (status == EK_OK)
         *out = c.out;
     else
