@@ -110,6 +110,7 @@ static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
     job->run.attention = EK_ATTENTION_FLASH2;
     job->run.launch = compiled ? EK_LAUNCH_COMPILED : EK_LAUNCH_EAGER;
     job->run.overlap_tensor = ek__run_has(layout->precision, "async");
+    job->run.context_uneven = true;
     set_fp8(layout, EK_FP8_TENSORWISE, job);
     job->run.fp8_gather = job->run.fp8 == EK_FP8_TENSORWISE;
 }

@@ -528,6 +528,7 @@ static ek_status read_states(reader *r)
     bool keeps = policy == 2 || (policy == 0 && piped);
     r->job->rules.weight_gather = !sharded ? EK_GATHER_NONE : keeps ? EK_GATHER_STEP : EK_GATHER_LAYER;
     run->reduce_bytes = ek_dtype_bytes(sharded ? reduce : param);
+    run->context_uneven = true;           /* as its published runs with long sequences show */
     run->attention = EK_ATTENTION_FLASH2; /* what scaled_dot_product_attention() chooses first */
     run->overlap_gradients = true;
     run->overlap_weights = sharded;
