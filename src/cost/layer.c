@@ -45,11 +45,12 @@ double ek__pass_seconds(const ek__pass *pass)
     return sum;
 }
 
-void ek__pass_launch(const ek_job *job, const ek_device *device, ek__pass *pass)
+void ek__pass_launch(const ek_job *job, const ek_device *device, double factor, ek__pass *pass)
 {
     const ek_host *host = &device->host;
     double busy = ek__pass_seconds(pass);
-    double launch = 1e-6 * (host->layer_us[job->run.launch] + host->kernel_us[job->run.launch] * pass->kernels);
+    double launch =
+        factor * 1e-6 * (host->layer_us[job->run.launch] + host->kernel_us[job->run.launch] * pass->kernels);
     if (pass->kernels <= 0 || launch <= busy)
         return;
     pass->part[EK_STEP_HOST] += launch - busy;
@@ -450,14 +451,14 @@ static void hide_expert(const pricer *p, ek__pass *pass)
     pass->part[EK_STEP_EXPERT] -= p->device->overlap_share * fmin(pass->part[EK_STEP_EXPERT], beside);
 }
 
-static void scale_computing(ek__pass *pass, double factor)
+/* A measured layer's time is told as a whole, with the communication inside it. */
+static void scale(ek__pass *pass, double factor)
 {
-    static const ek_step_part computing[] = {EK_STEP_MATRIX, EK_STEP_ATTENTION, EK_STEP_GROUPED, EK_STEP_MEMORY,
-                                             EK_STEP_RECOMPUTE};
-    for (size_t i = 0; i < sizeof computing / sizeof *computing; i++) {
-        pass->part[computing[i]] *= factor;
-        pass->error[computing[i]] *= factor;
+    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
+        pass->part[i] *= factor;
+        pass->error[i] *= factor;
     }
+    pass->hidden_tensor *= factor;
 }
 
 /* ---- a layer ---- */
@@ -472,7 +473,7 @@ static void finish(const pricer *p, double factor, ek__pass *pass)
     ek__pass one = *pass;
     hide_tensor(p, &one);
     hide_expert(p, &one);
-    scale_computing(&one, factor);
+    scale(&one, factor);
     *pass = (ek__pass){.kernels = 0};
     ek__pass_add(pass, &one, copies_of(p->job));
 }

@@ -42,7 +42,7 @@ const ek__pass *ek__layer_again(const ek_job *job, const ek_device *device, ek__
 void ek__pass_add(ek__pass *sum, const ek__pass *pass, double times);
 /* Seconds of all its parts. */
 double ek__pass_seconds(const ek__pass *pass);
-/* What the device waits for the host, by ek_device.host: into EK_STEP_HOST. */
-void ek__pass_launch(const ek_job *job, const ek_device *device, ek__pass *pass);
+/* What the device waits for the host, by ek_device.host times the layer's factor: into EK_STEP_HOST. */
+void ek__pass_launch(const ek_job *job, const ek_device *device, double factor, ek__pass *pass);
 
 #endif
