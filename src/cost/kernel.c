@@ -8,23 +8,42 @@
 
 #define US 1e-6
 
+enum { MOST_HALVINGS = 3 };
+static const double smaller_tile = 0.9;
+
 static bool is_attention(ek_kernel_kind kind)
 {
     return kind == EK_KERNEL_ATTENTION_FORWARD || kind == EK_KERNEL_ATTENTION_BACKWARD;
 }
 
-/* What whole waves of whole tiles compute over what is asked for, 1 or more. */
+/* What whole waves of whole tiles of this size compute over what is asked for, 1 or more. */
+static double waste_of(const ek_device *device, double rows, double columns, double many, double tile_m, double tile_n)
+{
+    double tiles = many * ceil(rows / tile_m) * ceil(columns / tile_n);
+    if (device->units > 0)
+        tiles = ceil(tiles / device->units) * device->units;
+    return tiles * tile_m * tile_n / (many * rows * columns);
+}
+
+/* Libraries choose among tiles: where the large one would leave most of a wave idle a half or a quarter of it runs,
+ * each halving at smaller_tile of the rate, since a tile's reads grow with its edge and its products with its area. */
 static double waste(const ek_device *device, const ek_curve *curve, const ek_kernel *k)
 {
     bool attention = is_attention(k->kind);
     double rows = attention ? k->seq : k->m, columns = attention ? 1 : k->n, tile_n = attention ? 1 : curve->tile_n;
-    double many = attention ? k->batch * k->heads : fmax(k->groups, 1);
-    if (curve->tile_m <= 0 || tile_n <= 0 || rows <= 0 || columns <= 0 || many <= 0)
+    double many = attention ? k->batch * k->heads : fmax(k->groups, 1), tile_m = curve->tile_m, best = INFINITY;
+    if (tile_m <= 0 || tile_n <= 0 || rows <= 0 || columns <= 0 || many <= 0)
         return 1;
-    double tiles = many * ceil(rows / curve->tile_m) * ceil(columns / tile_n);
-    if (device->units > 0)
-        tiles = ceil(tiles / device->units) * device->units;
-    return tiles * curve->tile_m * tile_n / (many * rows * columns);
+    double rate = 1;
+    for (int halvings = 0; halvings <= (attention ? 0 : MOST_HALVINGS); halvings++) {
+        best = fmin(best, waste_of(device, rows, columns, many, tile_m, tile_n) / rate);
+        if (tile_n >= tile_m)
+            tile_n /= 2;
+        else
+            tile_m /= 2;
+        rate *= smaller_tile;
+    }
+    return best;
 }
 
 double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel)

@@ -88,13 +88,14 @@ static void traffic_hides_behind_arithmetic_as_far_as_told(void **state)
     assert_close(ek__kernel_curve(&d, &k), traffic);
 }
 
-/* 4 x 3 tiles of 128 x 256 on 10 units: two waves, 20 tiles. */
+/* 4 x 3 tiles of 128 x 256 on 10 units are two waves, 20 tiles; halved, 4 x 6 tiles three at 0.9 of the rate; a
+ * quarter, 4 x 11 tiles of 128 x 64 five at 0.81, which is the least, as are 8 x 11 of 64 x 64. */
 static void whole_waves_of_whole_tiles_are_paid(void **state)
 {
     (void)state;
     ek_device d = device_of((ek_curve){.share = 0.5, .memory_share = 1, .hidden = 1, .tile_m = 128, .tile_n = 256});
     ek_kernel k = product(500, 700, 8192);
-    assert_close(ek__kernel_curve(&d, &k), 2 * 20.0 * 128 * 256 * 8192 / 50e12);
+    assert_close(ek__kernel_curve(&d, &k), 2 * 50.0 * 128 * 64 / 0.81 * 8192 / 50e12);
     d.units = 0; /* not known: tiles that stand over alone */
     assert_close(ek__kernel_curve(&d, &k), 2 * 12.0 * 128 * 256 * 8192 / 50e12);
     d.units = 10;
