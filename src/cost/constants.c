@@ -1,7 +1,7 @@
 /* Which figures of a device a fit may move. Bounds are physical: a share is above 0 and rarely beyond 1, no time is
  * below 0. Widths are assumed; they say how far a data sheet with assumed shares has been seen to be off on published
- * runs: a quarter for kernels, a third for links, and for times that a data sheet does not know about as much as they
- * usually are. */
+ * runs: a quarter for kernels, a third for links, a factor of e for the host, and for times that a data sheet does not
+ * know about as much as they usually are. */
 #include "cost/constants.h"
 
 #include <math.h>
@@ -26,8 +26,8 @@
     X(start_us, "us", 0, 2000, false, 20, 0)
 
 #define HOST_CONSTANTS(X)                                                                                              \
-    X(layer_us, "us", 0, 20000, false, 150, 0)                                                                         \
-    X(kernel_us, "us", 0, 200, false, 3, 0)
+    X(layer_us, "us", 1, 20000, true, 1, 200)                                                                          \
+    X(kernel_us, "us", 0.1, 200, true, 0.7, 5)
 
 #define DEVICE_CONSTANTS(X)                                                                                            \
     X(host.step_us, "us", 0, 2e6, false, 1e4, 0)                                                                       \
