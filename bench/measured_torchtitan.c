@@ -1,8 +1,8 @@
 /* Rows of a table as files of torchtitan, so that they take the way a user's file takes. What the table does not say is
  * the default of the model's published TOML, noted beside it: sequences of 8192, per-operator recomputation where it
- * says "selective" or "config default", micro-batches of one sequence in pipelines, float8 scales per tensor, which are
- * then gathered in 8 bits. At the end of 2024 the loss was not compiled with the model (pull request 755 of
- * torchtitan), in 2025 it was (1033). */
+ * says "selective" or "config default", as many micro-batches as stages in pipelines (torchtitan's default then),
+ * float8 scales per tensor, which are then gathered in 8 bits. At the end of 2024 the loss was not compiled with the
+ * model (pull request 755 of torchtitan), in 2025 it was (1033). */
 #include "measured_torchtitan.h"
 
 #include <stdlib.h>
@@ -57,16 +57,18 @@ static void put_toml(const ek__csv *csv, measured_torchtitan_row *row)
              "[training]\nlocal_batch_size = %d\nseq_len = %d\n\n"
              "[parallelism]\ndata_parallel_replicate_degree = 1\ndata_parallel_shard_degree = %d\n"
              "tensor_parallel_degree = %d\nenable_async_tensor_parallel = %s\npipeline_parallel_degree = %d\n"
-             "pipeline_parallel_schedule = \"%s\"\npipeline_parallel_microbatch_size = 1\n"
+             "pipeline_parallel_schedule = \"%s\"\npipeline_parallel_microbatch_size = %d\n"
              "context_parallel_degree = %d\n\n"
              "[activation_checkpoint]\nmode = \"%s\"\nselective_ac_option = \"op\"\n\n"
              "[compile]\nenable = %s\ncomponents = [\"model\"%s]\n\n"
              "[float8]\nrecipe_name = \"%s\"\nenable_fsdp_float8_all_gather = %s\n",
              flavor_of(csv), float8 ? "\"float8\"" : "", whole(csv, "local_batch", 1), whole(csv, "seq", 8192),
              whole(csv, "dp", row->devices / (t * p * cp)), t, async ? "true" : "false", p,
-             says(csv, "precision", "Interleaved") ? "Interleaved1F1B" : "1F1B", cp, full ? "full" : "selective",
-             compiled ? "true" : "false", says(csv, "source", "_202412_") ? "" : ", \"loss\"",
-             rowwise ? "rowwise" : "tensorwise", float8 && !rowwise ? "true" : "false");
+             says(csv, "precision", "Interleaved") ? "Interleaved1F1B" : "1F1B",
+             p > 1 && whole(csv, "local_batch", 1) >= p ? whole(csv, "local_batch", 1) / p : 1, cp,
+             full ? "full" : "selective", compiled ? "true" : "false",
+             says(csv, "source", "_202412_") ? "" : ", \"loss\"", rowwise ? "rowwise" : "tensorwise",
+             float8 && !rowwise ? "true" : "false");
 }
 
 static void fill(const ek__csv *csv, measured_torchtitan_row *row)

@@ -115,6 +115,7 @@ typedef struct ek_proposed_run {
     double seconds;  /**< predicted */
     double expected; /**< standard error of the prediction's logarithm */
     double after;    /**< root mean square of all candidates' once this and those before are measured */
+    bool new_cell;   /**< its layers are unlike any that were measured */
 } ek_proposed_run;
 enum { EK_N_PROPOSED = 3, EK_MAX_LINK_FITS = EK_MAX_TIERS * EK_N_COLLECTIVES };
 

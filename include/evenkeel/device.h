@@ -45,6 +45,7 @@ typedef struct ek_kernel {
     ek_kernel_kind kind;
     ek_pass pass;
     int type;          /**< ek_dtype, or EK_TYPE_FP8 */
+    bool fine_scales;  /**< of EK_TYPE_FP8: a scale for each row or block */
     bool accumulates;  /**< adds its result to one in 32 bits */
     double flops;      /**< of the whole kernel; 0 for what only moves bytes */
     double bytes;      /**< read and written */
@@ -155,6 +156,8 @@ typedef struct ek_device {
     ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
     ek_layer_table *layers;   /**< likewise */
     double error;             /**< standard error of the logarithm of a step, on runs kept back; 0: not known */
+    double fp8_fine_share;    /**< of what products in 8 bits with one scale a tensor reach, what those with a scale for
+                                   each row or block do */
     double sustained_share;   /**< of the peak that products reach in the course of a step at most, where clocks sink
                                    under the load and a kernel timed by itself is faster; 1: no such limit */
     double overlap_tensor;    /**< of tensor parallel communication that could hide behind products that does, 0..1 */
@@ -162,6 +165,7 @@ typedef struct ek_device {
                                    fuses them, 0..1 */
     double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
                                    updating states there goes at; 0: not known, 20 is taken */
+    ek_cost_basis optimizer_basis; /**< of optimizer_share and optimizer_us */
 } ek_device;
 
 /** The devices known by name, shipped with the tool. @param n  out: how many */

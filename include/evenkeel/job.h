@@ -177,12 +177,15 @@ typedef struct ek_job_run {
     bool overlap_shared;           /**< all-to-all behind the products of the shared experts, and nothing else */
     bool overlap_p2p_interleaved;  /**< overlap_p2p is true where a stage has several chunks and only there (Megatron);
                                         it is set anew where a plan changes the chunks */
+    bool context_uneven;           /**< each context rank has neighbouring tokens, so that with a causal mask the last
+                                        one attends to all and is the slowest */
     bool p2p_scattered;            /**< tensor parallel ranks send a part of an activation each, and gather it behind */
     bool layer_buckets;            /**< a bucket is a layer, whatever bucket_bytes says (FSDP) */
     bool first_stage_buckets;      /**< only the first chunk of the first stage has buckets, all others reduce at once
                                         (Megatron's DistributedDataParallel) */
-    bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced whole, and
-                             each owner broadcasts its weights after the update (InternEvo, ZeroRedundancyOptimizer) */
+    bool owned_tensors; /**< shared optimizer states are dealt out by whole tensors: gradients are all-reduced
+                             whole, and each owner broadcasts its weights after the update (InternEvo,
+                             ZeroRedundancyOptimizer) */
     ek_attention_kernels attention;
 } ek_job_run;
 

@@ -479,6 +479,20 @@ static ek_status fill_constants(calibrating *k)
 
 /* ---- the next runs ---- */
 
+/* Layers unlike any measured ones have the error of new cells; the constants' part of it is known apart. */
+static void expect(const calibrating *k, const ek_job *job, double spread, ek_proposed_run *out)
+{
+    double at[EK__N_LAYER_COORDINATES], nearest = 0;
+    if (k->out.n_layers > 0) {
+        ek__layer_coordinates(job, ek__job_layer_kind(job), at);
+        ek__layer_table_factor(k->out.device.layers, at, &nearest, NULL);
+        out->new_cell = nearest > 2 * k->out.layer_width;
+    }
+    out->expected = hypot(spread, k->fit.noise);
+    if (out->new_cell)
+        out->expected = fmax(out->expected, k->out.new_error);
+}
+
 static ek_status design(calibrating *k, const ek__candidates *candidates)
 {
     const ek_job *job[EK__MAX_CANDIDATES];
@@ -501,7 +515,7 @@ static ek_status design(calibrating *k, const ek__candidates *candidates)
             ek_proposed_run *p = &k->out.proposed[i];
             ek__candidate_name(job[chosen[i]], p->what, sizeof p->what);
             p->seconds = exp(value[chosen[i]]);
-            p->expected = hypot(ek__fit_spread(&k->fit, gradient + (size_t)chosen[i] * (size_t)m), k->fit.noise);
+            expect(k, job[chosen[i]], ek__fit_spread(&k->fit, gradient + (size_t)chosen[i] * (size_t)m), p);
             p->after = hypot(spread[i + 1], k->fit.noise);
         }
     }
@@ -515,7 +529,7 @@ static ek_status propose(calibrating *k)
     if (!candidates)
         return ek__no_memory(k->err);
     tell(k, 0.92, "choosing the next runs");
-    ek_status status = ek__candidates_make(k->job, k->n, candidates, k->err);
+    ek_status status = ek__candidates_make(k->job, k->n, k->out.device.devices_per_node, candidates, k->err);
     if (status == EK_OK && candidates->n > 0)
         status = design(k, candidates);
     ek__candidates_clear(candidates);

@@ -86,29 +86,33 @@ static bool change(ek_job_parallel *p, int how)
     }
 }
 
-static ek_status add(const ek_job *job, int how, const ek_job *const *measured, int n, ek__candidates *out,
-                     ek_error *err)
+static ek_status add(const ek_job *job, int how, const ek_job *const *measured, int n, int most_tensor,
+                     ek__candidates *out, ek_error *err)
 {
     ek_job copy;
     ek_status status = ek_job_copy(job, &copy, err);
     if (status)
         return status;
-    if (change(&copy.parallel, how) && ek_job_check(&copy, NULL) == EK_OK && is_new(&copy, measured, n, out))
+    if (change(&copy.parallel, how) && copy.parallel.tensor <= most_tensor && ek_job_check(&copy, NULL) == EK_OK &&
+        is_new(&copy, measured, n, out))
         out->job[out->n++] = copy;
     else
         ek_job_clear(&copy);
     return EK_OK;
 }
 
-ek_status ek__candidates_make(const ek_job *const *job, int n, ek__candidates *out, ek_error *err)
+ek_status ek__candidates_make(const ek_job *const *job, int n, int per_node, ek__candidates *out, ek_error *err)
 {
+    int most_tensor = per_node;
     ek_status status = EK_OK;
     /* With many jobs every so many of them, so that no model is left out for standing last. */
     int every = 1 + (n * N_CHANGES - 1) / EK__MAX_CANDIDATES;
     out->n = 0;
+    for (int i = 0; i < n; i++)
+        most_tensor = job[i]->parallel.tensor > most_tensor ? job[i]->parallel.tensor : most_tensor;
     for (int i = 0; i < n && status == EK_OK; i += every)
         for (int how = 0; how < N_CHANGES && status == EK_OK && out->n < EK__MAX_CANDIDATES; how++)
-            status = add(job[i], how, job, n, out, err);
+            status = add(job[i], how, job, n, most_tensor, out, err);
     if (status)
         ek__candidates_clear(out);
     return status;

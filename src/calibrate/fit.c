@@ -16,16 +16,18 @@
 
 const char *const ek_fit_state_name[EK_N_FIT_STATES] = {"determined", "at_bound", "wide", "no_effect"};
 
-enum { MAX_ROUNDS = 6, MAX_TURNS = 4, MAX_EVALUATIONS = 60 };
+enum { MAX_ROUNDS = 10, MAX_TURNS = 4, MAX_EVALUATIONS = 60 };
 
 static const double first_noise = 0.05, least_noise = 1e-3; /* of a logarithm */
 static const double huber = 1.345;                          /* 95 % efficient where errors are normal */
+static const double huber_mean = 0.7101645;                 /* of min(z^2, huber^2) for a normal z */
 static const double step_share = 0.01;                      /* of a width, for differences */
 static const double inside_share = 0.05;                    /* of a width that a start keeps from a bound */
 static const double bound_share = 0.02;                     /* of a width: at the bound */
 static const double known_share = 0.5;                      /* of a width, where the start was fitted to something */
 static const double wide_share = 0.8;
 static const double least_effect = 1e-5; /* of a width on any run's logarithm */
+static const double least_sum = 3e-3;    /* of a width on all runs: no noise is small enough for less to be seen */
 static const double tolerance = 1e-5;
 
 /* ---- where a constant may be ---- */
@@ -80,7 +82,8 @@ typedef struct work {
     double *value;    /* [n] predicted last */
     ek_status status;
     ek_error *err;
-    bool asleep[EK__MAX_CONSTANTS]; /* no run depends on it at the start */
+    bool asleep[EK__MAX_CONSTANTS]; /* no run depends on it where it is */
+    int woken[EK__MAX_CONSTANTS];   /* how often it was found to matter further on */
     double done;                    /* of progress */
 } work;
 
@@ -303,28 +306,33 @@ static double degrees_used(const work *w, const double *covariance)
     return used;
 }
 
-static double deviation(const work *w, double degrees)
+static void weigh(ek__fit *fit, const double *value)
 {
-    const ek__fit *fit = w->fit;
-    double sum = 0;
-    int n = 0;
     for (int i = 0; i < fit->n; i++) {
-        double r = fit->used[i] ? w->value[i] - fit->measured[i] : 0;
-        sum += fit->weight[i] * r * r;
-        n += fit->used[i];
-    }
-    /* With nearly as many constants as runs the residuals say nothing of the noise: half of the runs at most are used
-       up. */
-    return fmax(sqrt(sum / fmax(n - degrees, 0.5 * n)), least_noise);
-}
-
-static void weigh(work *w)
-{
-    ek__fit *fit = w->fit;
-    for (int i = 0; i < fit->n; i++) {
-        double r = fabs(w->value[i] - fit->measured[i]), limit = huber * fit->noise;
+        double r = fabs(value[i] - fit->measured[i]), limit = huber * fit->noise;
         fit->weight[i] = !fit->used[i] ? 0 : r <= limit ? 1 : limit / r;
     }
+}
+
+/* The noise and the weights that belong together (Huber's proposal 2): residuals count up to the limit, so that a few
+ * disturbed runs do not make all others look noisy. With nearly as many constants as runs the residuals say nothing of
+ * the noise: half of the runs at most are used up. */
+static void find_noise(work *w, double degrees)
+{
+    ek__fit *fit = w->fit;
+    for (int turn = 0; turn < 100; turn++) {
+        double sum = 0, was = fit->noise;
+        int n = 0;
+        for (int i = 0; i < fit->n; i++) {
+            double r = fit->used[i] ? fabs(w->value[i] - fit->measured[i]) : 0;
+            sum += pow(fmin(r, huber * was), 2);
+            n += fit->used[i];
+        }
+        fit->noise = fmax(sqrt(sum / (huber_mean * fmax(n - degrees, 0.5 * n))), least_noise);
+        if (fabs(log(fit->noise / was)) < 1e-6)
+            break;
+    }
+    weigh(fit, w->value);
 }
 
 /* Constants, noise and weights in turns, since each needs the others. */
@@ -340,8 +348,7 @@ static ek_status settle(work *w, double *covariance)
         if (!active_covariance(w, covariance))
             return ek__fail(w->err, EK_ERR_INPUT, EK__NOWHERE, "the fit's matrix has no inverse");
         double was = fit->noise;
-        fit->noise = deviation(w, degrees_used(w, covariance));
-        weigh(w);
+        find_noise(w, degrees_used(w, covariance));
         tell(w, w->done + (1 - w->done) * 0.15);
         if (fabs(log(fit->noise / was)) < 0.02)
             break;
@@ -353,25 +360,53 @@ static ek_status settle(work *w, double *covariance)
 
 /* ---- what is determined ---- */
 
-static void drop(ek__fit *fit, int a, ek_fit_state why)
+static void put_aside(ek__fit *fit, int a, ek_fit_state why)
 {
-    int k = fit->active[a];
-    fit->state[k] = why;
-    fit->scaled[k] = fit->prior[k];
-    ek__constant_set(&fit->constant[k], fit->start[k], &fit->device);
+    fit->state[fit->active[a]] = why;
     for (int b = a + 1; b < fit->n_active; b++)
         fit->active[b - 1] = fit->active[b];
     fit->n_active--;
 }
 
-static bool drop_at_bounds(ek__fit *fit)
+/* Back to what it starts with. */
+static void drop(ek__fit *fit, int a, ek_fit_state why)
 {
+    int k = fit->active[a];
+    fit->scaled[k] = fit->prior[k];
+    ek__constant_set(&fit->constant[k], fit->start[k], &fit->device);
+    put_aside(fit, a, why);
+}
+
+/* Stays at the bound, for what pushes it there is in the runs and would push something else; a start that is out of
+ * what is fitted, as a rate that every message reaches, stands for its bound. */
+static void hold(ek__fit *fit, int a)
+{
+    int k = fit->active[a];
+    const ek__constant *c = &fit->constant[k];
+    range r = range_of(c);
+    double bound = fit->scaled[k] - r.least < r.most - fit->scaled[k] ? r.least : r.most;
+    if (c->typical > 0 && bound == r.least && fit->start[k] < c->least) {
+        drop(fit, a, EK_FIT_AT_BOUND);
+        return;
+    }
+    fit->scaled[k] = bound;
+    put(fit, k, bound, &fit->device);
+    put_aside(fit, a, EK_FIT_AT_BOUND);
+}
+
+/* One that was woken and went to sleep again may still be right elsewhere: it is looked for once more. */
+static bool drop_at_bounds(work *w)
+{
+    ek__fit *fit = w->fit;
     bool any = false;
-    for (int a = fit->n_active - 1; a >= 0; a--)
-        if (at_bound(&fit->constant[fit->active[a]], fit->scaled[fit->active[a]])) {
-            drop(fit, a, EK_FIT_AT_BOUND);
-            any = true;
-        }
+    for (int a = fit->n_active - 1; a >= 0; a--) {
+        int k = fit->active[a];
+        if (!at_bound(&fit->constant[k], fit->scaled[k]))
+            continue;
+        hold(fit, a);
+        w->asleep[k] = w->woken[k] == 1;
+        any = true;
+    }
     return any;
 }
 
@@ -420,23 +455,29 @@ static double huber_cost(const work *w, const double *value)
     return sum;
 }
 
-/* The best of a few values, given all others; its prior's where none is better by more than chance. */
+/* The best of a few values, given all others; its prior's where none is better by more than chance. Upwards, or down
+ * from an upper bound. */
 static ek_status scan(work *w, int constant, bool *better)
 {
     static const double grid[] = {0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8};
     ek__fit *fit = w->fit;
     const ek__constant *c = &fit->constant[constant];
+    range r = range_of(c);
     double prior = fit->prior[constant], least = huber_cost(w, w->value) - 1, best = prior;
+    double unit = prior + grid[0] * c->width < r.most ? c->width : -c->width;
     ek_device device = fit->device;
-    for (size_t i = 0; i < sizeof grid / sizeof *grid && prior + grid[i] * c->width < range_of(c).most; i++) {
-        put(fit, constant, prior + grid[i] * c->width, &device);
+    for (size_t i = 0; i < sizeof grid / sizeof *grid; i++) {
+        double u = prior + grid[i] * unit;
+        if (u <= r.least || u >= r.most)
+            break;
+        put(fit, constant, u, &device);
         ek_status status = predict(w, &device, fit->used, w->shifted);
         if (status)
             return status;
         double cost = huber_cost(w, w->shifted) + grid[i] * grid[i];
         if (cost < least) {
             least = cost;
-            best = prior + grid[i] * c->width;
+            best = u;
         }
     }
     *better = best != prior;
@@ -449,42 +490,49 @@ static ek_status scan(work *w, int constant, bool *better)
 
 /* A limit that is not reached at the start has no slope there, as a host that is never waited for: whether runs reach
  * it shows only further on. */
-static ek_status wake(work *w)
+static ek_status wake(work *w, bool *any)
 {
     ek__fit *fit = w->fit;
     ek_status status = EK_OK;
+    *any = false;
     for (int k = 0; k < fit->n_constants && status == EK_OK; k++) {
         bool better = false;
         if (w->asleep[k])
             status = scan(w, k, &better);
         if (!better)
             continue;
+        *any = true;
         w->asleep[k] = false;
+        w->woken[k]++;
         fit->state[k] = EK_FIT_DETERMINED;
         fit->active[fit->n_active++] = k;
     }
     return status;
 }
 
+/* What is asleep is looked for before anything else can stand in for it, and again once the rest is where it belongs.
+ */
 static ek_status refine(work *w, double *covariance)
 {
-    ek_status first = w->fit->n_active > 0 ? settle(w, covariance) : EK_OK;
-    if (first == EK_OK)
-        first = wake(w);
-    if (first)
-        return first;
-    for (int round = 0; round < MAX_ROUNDS && w->fit->n_active > 0; round++) {
-        ek_status status = settle(w, covariance);
-        if (status)
-            return status;
-        bool bound = drop_at_bounds(w->fit);
+    bool woke;
+    ek_status status = wake(w, &woke);
+    for (int round = 0; round < MAX_ROUNDS && w->fit->n_active > 0 && status == EK_OK; round++) {
+        status = settle(w, covariance);
+        if (status == EK_OK)
+            status = wake(w, &woke);
+        if (status || woke)
+            continue;
+        bool bound = drop_at_bounds(w);
         if (!bound && !drop_wide(w, covariance))
             return EK_OK;
     }
+    if (status)
+        return status;
     if (w->fit->n_active > 0)
         return settle(w, covariance);
-    ek_status status = predict(w, &w->fit->device, w->fit->used, w->value);
-    w->fit->noise = deviation(w, 0);
+    status = predict(w, &w->fit->device, w->fit->used, w->value);
+    if (status == EK_OK)
+        find_noise(w, 0);
     return status;
 }
 
@@ -497,12 +545,17 @@ static ek_status predict_all(work *w, double *out)
     return predict(w, &w->fit->device, w->wanted, out);
 }
 
-static double most_effect(const ek__fit *fit, int constant)
+/* What a width of the constant does to all runs together, and the most to one. */
+static double effect_of(const ek__fit *fit, int constant, double *most)
 {
-    double most = 0;
-    for (int i = 0; i < fit->n; i++)
-        most = fmax(most, fit->used[i] ? fabs(fit->jacobian[i]) * fit->constant[constant].width : 0);
-    return most;
+    double sum = 0;
+    *most = 0;
+    for (int i = 0; i < fit->n; i++) {
+        double one = fit->used[i] ? fit->jacobian[i] * fit->constant[constant].width : 0;
+        *most = fmax(*most, fabs(one));
+        sum += one * one;
+    }
+    return sqrt(sum);
 }
 
 /* Constants that move a run at all. */
@@ -511,11 +564,14 @@ static ek_status screen(work *w)
     ek__fit *fit = w->fit;
     ek_status status = EK_OK;
     for (int k = 0; k < fit->n_constants && status == EK_OK; k++) {
+        fit->state[k] = EK_FIT_NO_EFFECT;
+        if (w->problem->leaves && w->problem->leaves(w->problem->user, &fit->constant[k]))
+            continue;
         status = differentiate(w, k, fit->before, true, fit->jacobian, 1);
-        double most = most_effect(fit, k);
+        double most, all = effect_of(fit, k, &most);
         w->asleep[k] = most <= least_effect;
-        fit->state[k] = most > least_effect ? EK_FIT_DETERMINED : EK_FIT_NO_EFFECT;
-        if (most > least_effect)
+        fit->state[k] = w->asleep[k] ? EK_FIT_NO_EFFECT : all > least_sum ? EK_FIT_DETERMINED : EK_FIT_WIDE;
+        if (fit->state[k] == EK_FIT_DETERMINED)
             fit->active[fit->n_active++] = k;
         tell(w, 0.2 * k / fit->n_constants);
     }

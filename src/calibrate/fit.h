@@ -17,6 +17,7 @@ typedef struct ek__fit_problem {
     const bool *held;      /* [n] not to be fitted; NULL: none */
     ek__predict *predict;
     void *user;
+    bool (*leaves)(void *user, const ek__constant *constant);     /* constants not to be fitted; NULL: none */
     void (*progress)(void *user, double share, const char *what); /* may be NULL */
     void *progress_user;
     const bool *interrupted; /* may be NULL */
@@ -46,8 +47,8 @@ typedef struct ek__fit {
  * Fit the constants of a device:
  *     minimise sum w_i (log f_i(u) - log y_i)^2 / s^2 + sum ((u_j - prior_j) / width_j)^2
  * by Levenberg and Marquardt (MINPACK), bounds by u = least + (most - least) (1 + sin z) / 2, w Huber's weights, s the
- * residuals' own deviation, both found in turns. Constants that end at a bound, or whose spread stays above 0.8 widths,
- * keep what they start with; the rest is fitted anew.
+ * residuals' own deviation, both found in turns. Constants that end at a bound are held there; those whose spread stays
+ * above 0.8 widths go back to what they start with; neither is determined, and the rest is fitted anew.
  * @return EK_OK; EK_ERR_INPUT when no run can be predicted; EK_ERR_MEMORY. O(rounds x constants x predictions)
  */
 ek_status ek__fit_run(const ek__fit_problem *problem, const ek_device *start, ek__fit *out, ek_error *err);

@@ -24,10 +24,10 @@ typedef struct reader {
     int n_hosts; /* of those */
     char *host;  /* [n_hosts] names behind one another, NUL between */
     size_t host_bytes, host_room;
-    int told_ranks; /* by a command */
-    bool hccl;      /* its header was seen */
-    bool nccl;
-    int collective; /* -1: not told */
+    int told_ranks;  /* by a command */
+    bool hccl;       /* its header was seen */
+    bool nccl, root; /* likewise; it has a column of roots, as newer versions do */
+    int collective;  /* -1: not told */
     ek_error *err;
 } reader;
 
@@ -143,25 +143,21 @@ static ek_status add(reader *r, double bytes, double seconds, double ratio, doub
 /* size count type redop [root] time algbw busbw error [time algbw busbw error] */
 static ek_status take_nccl(reader *r, char **word, int n, int line)
 {
-    double bytes, count, first, time, algbw, busbw;
-    if (n < 8 || !number(word[0], &bytes) || !number(word[1], &count) || number(word[2], &first))
+    double bytes, count, type, time, algbw, busbw;
+    if (n < 8 || !number(word[0], &bytes) || !number(word[1], &count) || number(word[2], &type))
         return EK_OK;
-    /* A root is -1 or a rank; older versions have none, and then the first number is a time with decimals. */
-    bool root = n >= 9 && !strchr(word[4], '.') && number(word[4], &first) && number(word[8], &first);
-    int at = root ? 5 : 4;
+    int at = r->root ? 5 : 4;
     if (at + 2 >= n || !number(word[at], &time) || !number(word[at + 1], &algbw) || !number(word[at + 2], &busbw))
         return fail_line(r, line, "has no time, algbw and busbw where nccl-tests prints them; mend or remove the row");
     return add(r, bytes, time * 1e-6, algbw > 1 ? busbw / algbw : 0, 1, line);
 }
 
-/* data_size | aveg_time | alg_bandwidth | check_result, bars between or not */
+/* data_size | aveg_time | alg_bandwidth | check_result */
 static ek_status take_hccl(reader *r, char **word, int n, int line)
 {
     double cell[3];
     int n_cells = 0;
     for (int i = 0; i < n && n_cells < 3; i++) {
-        if (strcmp(word[i], "|") == 0)
-            continue;
         if (!number(word[i], &cell[n_cells]))
             return n_cells == 0 ? EK_OK : fail_line(r, line, "has no size, time and bandwidth; mend or remove the row");
         n_cells++;
@@ -174,18 +170,16 @@ static ek_status take_hccl(reader *r, char **word, int n, int line)
 
 /* ---- lines ---- */
 
+/* Words between blanks and bars. */
 static int split(char *text, char **word)
 {
+    static const char between[] = " \t\r\v\f|";
     int n = 0;
-    for (char *at = text; *at && n < MAX_WORDS;) {
-        while (isspace((unsigned char)*at))
-            *at++ = '\0';
+    for (char *at = text + strspn(text, between); *at && n < MAX_WORDS; at += strspn(at, between)) {
+        word[n++] = at;
+        at += strcspn(at, between);
         if (*at)
-            word[n++] = at;
-        while (*at && !isspace((unsigned char)*at) && *at != '|')
-            at++;
-        if (*at == '|')
-            *at = ' ';
+            *at++ = '\0';
     }
     return n;
 }
@@ -197,7 +191,10 @@ static ek_status take_line(reader *r, const char *text, size_t size, int line)
     memcpy(copy, text, n);
     copy[n] = '\0';
     r->hccl |= strstr(copy, "aveg_time") != NULL;
-    r->nccl |= strstr(copy, "algbw") != NULL;
+    if (strstr(copy, "algbw")) {
+        r->nccl = true;
+        r->root = strstr(copy, "root") != NULL;
+    }
     int what = r->collective < 0 ? collective_in(copy, true) : -2;
     if (what == -1 && !r->hccl && !r->nccl)
         r->collective = -1;

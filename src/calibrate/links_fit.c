@@ -15,6 +15,7 @@
 typedef struct times {
     const ek_link_time *time;
     int n;
+    const ek_device *device; /* whose tiers they are of */
 } times;
 
 static int at_most(int a, int b)
@@ -66,6 +67,23 @@ static ek_status predict(void *user, const ek_device *device, const bool *wanted
     return EK_OK;
 }
 
+/* With groups of one size a tier's contention cannot be told from its share. */
+static bool leaves(void *user, const ek__constant *constant)
+{
+    const times *t = user;
+    int tier, size = 0;
+    if (sscanf(constant->name, "tier.%d.", &tier) != 1 || !strstr(constant->name, "contention"))
+        return false;
+    for (int i = 0; i < t->n; i++) {
+        if (tier_of(t->device, &t->time[i]) != tier)
+            continue;
+        if (size > 0 && size != t->time[i].n_ranks)
+            return false;
+        size = t->time[i].n_ranks;
+    }
+    return true;
+}
+
 static ek_status summarise(const times *t, const ek__fit *fit, ek_calibrated_link *link, int *n_links, ek_error *err)
 {
     double *error = ek__alloc((size_t)t->n, sizeof *error);
@@ -111,7 +129,7 @@ static void mark(const times *t, const ek__fit *fit, ek_device *device)
 ek_status ek__links_fit(const ek_link_time *time, int n, ek_device *device, ek_calibrated_link *link, int *n_links,
                         ek_error *err)
 {
-    times t = {time, n};
+    times t = {time, n, device};
     double *seconds = ek__alloc((size_t)n, sizeof *seconds);
     int *group = ek__alloc((size_t)n, sizeof *group);
     ek__fit fit;
@@ -120,7 +138,8 @@ ek_status ek__links_fit(const ek_link_time *time, int n, ek_device *device, ek_c
         seconds[i] = time[i].seconds;
         group[i] = i;
     }
-    const ek__fit_problem problem = {.n = n, .seconds = seconds, .group = group, .predict = predict, .user = &t};
+    const ek__fit_problem problem = {
+        .n = n, .seconds = seconds, .group = group, .predict = predict, .user = &t, .leaves = leaves};
     if (status == EK_OK)
         status = ek__fit_run(&problem, device, &fit, err);
     if (status == EK_OK) {

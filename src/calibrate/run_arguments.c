@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "calibrate/run_table.h"
+#include "job/sharding.h"
 
 static void add_model(ek__run_text *t, const ek__run_layout *l)
 {
@@ -86,16 +87,12 @@ static void add_run(ek__run_text *t, const ek__run_layout *l)
     ek__run_write(t, "%s", l->framework->arguments);
 }
 
-/* What PyTorch's per-operator policy of torchtitan drops: everything but attention, collectives and every second matrix
- * product. Of the layer's products in order (q, k, v, output, gate, up, down) those are k, output and up. */
+/* What PyTorch's per-operator policy drops, in the names that it is written in. */
 static ek_status drop_operators(const ek__run_row *row, ek_job *job)
 {
-    static const char *const patterns[] = {"input_layernorm", "pre_mlp_layernorm", "self_attention\\.linear_proj",
-                                           "mlp\\.activation_func"};
-    ek_status status = EK_OK;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && status == EK_OK; i++)
-        status = ek__job_add_pattern(job, patterns[i], EK_PATTERN_SELECT, NULL, true, EK__NOWHERE, row->err);
-    return status;
+    job->family = EK_FAMILY_LLAMA;
+    job->model.qkv_concat = job->model.fused_swiglu = false;
+    return ek__job_keep_products(job, EK__NOWHERE, row->err);
 }
 
 /* ZeRO by number, and FSDP, whatever the framework's default is. */
@@ -110,11 +107,13 @@ static void set_sharding(const ek__run_layout *l, ek_job *job)
     }
     if (l->zero < 3 && !l->fsdp)
         return;
-    s->shard_weight = s->shard_gradient = s->shard_optimizer = true;
-    if (s->gathered == 0)
-        s->gathered = 2;
-    if (job->rules.weight_gather == EK_GATHER_NONE)
-        job->rules.weight_gather = EK_GATHER_LAYER;
+    const ek__fsdp fsdp = {.stored = s->weight == 4 ? EK_FP32 : job->types.compute,
+                           .gathered = job->types.compute,
+                           .reduced = s->gradient == 4 ? EK_FP32 : job->types.compute,
+                           .optimizer = s->optimizer,
+                           .shard_size = l->shard_size};
+    ek__job_fsdp(&fsdp, job);
+    job->run.layer_buckets = true;
 }
 
 ek_status ek__run_arguments(const ek__run_row *row, const ek__run_layout *layout, ek_job *out)
@@ -136,6 +135,8 @@ ek_status ek__run_arguments(const ek__run_row *row, const ek__run_layout *layout
     set_sharding(layout, &job);
     if (layout->recompute == EK__RUN_OPERATORS)
         status = drop_operators(row, &job);
+    if (status == EK_OK)
+        status = ek_job_check(&job, row->err); /* by the rules of the framework that it now is of */
     if (status == EK_OK)
         *out = job;
     else

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "calibrate/run_table.h"
+#include "job/sharding.h"
 
 /* ---- number formats of products ---- */
 
@@ -66,30 +67,21 @@ static void settle_nemo(const ek__run_layout *layout, ek_job *job)
 
 /* ---- FSDP of PyTorch ---- */
 
-static void shard_all(ek_job *job)
-{
-    ek_job_states *s = &job->states;
-    s->shard_weight = s->shard_gradient = s->shard_optimizer = s->shard_table = true;
-    s->gathered = 2;
-    job->rules.weight_gather = EK_GATHER_LAYER;
-    job->rules.gather_buffer = false;
-    job->rules.weight_gradient_fused = false;
-    job->run.overlap_gradients = job->run.overlap_weights = true;
-    job->run.layer_buckets = true;
-    job->run.first_stage_buckets = job->run.p2p_scattered = job->run.overlap_tensor_gradients = false;
-}
-
 /* MPT's throughput runs (submit_benchmarks.py of llm-foundry): full shard, weights and moments in 32 bits, "PURE" mixed
  * precision, which gathers and sums in 16, and every micro-batch reduces. "bf16" is the older name of amp_bf16: its
  * capacity check counts 16 bytes a parameter. */
 static void settle_composer(const ek__run_layout *layout, ek_job *job)
 {
-    shard_all(job);
-    job->states.weight = job->states.gradient = 4;
-    job->states.optimizer = 8;
-    job->run.reduce_bytes = 2;
+    const ek__fsdp fsdp = {.stored = EK_FP32,
+                           .gathered = job->types.compute,
+                           .reduced = job->types.compute,
+                           .optimizer = 8,
+                           .gathers_ends = true,
+                           .shard_size = -1};
+    ek__job_fsdp(&fsdp, job);
+    job->run.layer_buckets = true;
+    job->run.p2p_scattered = job->run.overlap_tensor_gradients = false;
     job->run.attention = EK_ATTENTION_TRITON;
-    job->run.sums_every_micro_batch = true;
     set_fp8(layout, EK_FP8_DELAYED, job);
 }
 
@@ -97,16 +89,28 @@ static void settle_composer(const ek__run_layout *layout, ek_job *job)
  * a pipeline weights stay gathered and gradients whole between micro-batches. */
 static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
 {
-    shard_all(job);
-    job->states.weight = job->states.gradient = 4;
-    job->states.optimizer = 8;
-    job->run.reduce_bytes = 4;
+    bool compiled = !ek__run_has(layout->precision, "eager"), piped = layout->pp > 1;
+    const ek__fsdp fsdp = {.stored = EK_FP32,
+                           .gathered = job->types.compute,
+                           .reduced = EK_FP32,
+                           .optimizer = 8,
+                           .keeps = piped,
+                           .sums_whole = piped,
+                           .gathers_ends = true,
+                           .shard_size = -1};
+    job->framework = EK_TORCHTITAN;
+    job->family = EK_FAMILY_LLAMA;
+    job->model.qkv_concat = false;
+    job->model.fused_swiglu = compiled;
+    job->rules = ek_rules_default(EK_TORCHTITAN);
+    job->rules.loss_fused = compiled;
+    ek__job_fsdp(&fsdp, job);
+    job->run.layer_buckets = true;
+    job->run.p2p_scattered = job->run.overlap_tensor_gradients = false;
     job->run.attention = EK_ATTENTION_FLASH2;
-    job->run.launch = ek__run_has(layout->precision, "eager") ? EK_LAUNCH_EAGER : EK_LAUNCH_COMPILED;
+    job->run.launch = compiled ? EK_LAUNCH_COMPILED : EK_LAUNCH_EAGER;
     job->run.overlap_tensor = ek__run_has(layout->precision, "async");
-    job->rules.weight_gather = layout->pp > 1 ? EK_GATHER_STEP : EK_GATHER_LAYER;
-    job->states.shard_gradient = layout->pp == 1;
-    job->run.sums_every_micro_batch = layout->pp == 1;
+    job->run.context_uneven = true;
     set_fp8(layout, EK_FP8_TENSORWISE, job);
     job->run.fp8_gather = job->run.fp8 == EK_FP8_TENSORWISE;
 }
@@ -128,12 +132,6 @@ static void settle_internevo(const ek__run_layout *layout, ek_job *job)
     job->run.first_stage_buckets = job->run.p2p_scattered = false;
     job->run.owned_tensors = !layout->fsdp;
     job->run.attention = EK_ATTENTION_FLASH2;
-    if (layout->fsdp) {
-        job->run.overlap_weights = true;
-        job->states.shard_weight = job->states.shard_gradient = true;
-        job->states.gathered = 2;
-        job->rules.weight_gather = EK_GATHER_LAYER;
-    }
 }
 
 /* ---- the list ---- */
@@ -148,7 +146,7 @@ static const ek__run_framework frameworks[] = {
     {.name = "megatron-2021",
      .sources = {"2104.04473"},
      .half = true,
-     .arguments = " --transformer-impl local",
+     .arguments = " --transformer-impl local --no-gradient-accumulation-fusion",
      .settle = settle_2021},
     {.name = "megatron-2022",
      .sources = {"2205.05198", "calculon"},
@@ -158,7 +156,7 @@ static const ek__run_framework frameworks[] = {
     {.name = "megatron-deepspeed",
      .sources = {"vTrain", "Megatron-DeepSpeed"},
      .half = true,
-     .arguments = " --transformer-impl local",
+     .arguments = " --transformer-impl local --no-gradient-accumulation-fusion",
      .settle = settle_deepspeed},
     {.name = "simumax",
      .sources = {"SimuMax"},
@@ -173,7 +171,7 @@ static const ek__run_framework frameworks[] = {
      .settle = settle_nemo},
     {.name = "internevo",
      .sources = {"InternEvo"},
-     .arguments = " --transformer-impl local --use-flash-attn" LOSS,
+     .arguments = " --transformer-impl local --use-flash-attn --no-gradient-accumulation-fusion" LOSS,
      .settle = settle_internevo},
     {.name = "composer",
      .sources = {"llm-foundry"},

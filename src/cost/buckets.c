@@ -32,11 +32,11 @@ static void send(reduction *r, double seconds)
     r->traffic += seconds;
 }
 
-/* Bytes of a bucket that this layer goes into, 0: its whole chunk's. */
+/* Bytes of a bucket that this layer goes into, 0: all that span_end() says. */
 static double bucket_of(const ek__data_plan *plan, const ek__data_layer *layer)
 {
     bool apart = plan->job->run.first_stage_buckets && !(plan->stage->first && layer->chunk == 0);
-    return apart ? 0 : plan->job->run.bucket_bytes;
+    return apart || plan->job->run.layer_buckets ? 0 : plan->job->run.bucket_bytes;
 }
 
 static void send_full(ek__data_plan *plan, reduction *r, ek__data_class c, double bucket)
@@ -64,12 +64,19 @@ static double rest_of_row(const ek__data_stage *stage, double seconds)
     return stage->in_a_row > 1 ? (stage->in_a_row - 1) * seconds : 0;
 }
 
-static double chunk_backward(const ek__data_stage *stage, int last)
+/* The layers of a chunk up to `last`. */
+static double chunk_seconds(const ek__data_stage *stage, int last, bool backward)
 {
     double sum = 0;
     for (int i = last; i >= 0 && stage->layer[i].chunk == stage->layer[last].chunk; i--)
-        sum += stage->layer[i].backward;
+        sum += backward ? stage->layer[i].backward : stage->layer[i].forward;
     return sum;
+}
+
+/* Does a chunk begin with layer i? */
+static bool begins(const ek__data_stage *stage, int i)
+{
+    return i == 0 || stage->layer[i - 1].chunk != stage->layer[i].chunk;
 }
 
 ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
@@ -82,10 +89,10 @@ ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
             r.pending[c] += ek__class_elements(plan, (ek__data_class)c, layer) * plan->reduce_bytes;
             send_full(plan, &r, (ek__data_class)c, bucket_of(plan, layer));
         }
-        if (i > 0 && layer[-1].chunk == layer->chunk)
-            continue;
-        send_rest(plan, &r);
-        r.computed += i > 0 ? rest_of_row(plan->stage, chunk_backward(plan->stage, i - 1)) : 0;
+        if (plan->job->run.layer_buckets || begins(plan->stage, i))
+            send_rest(plan, &r);
+        if (i > 0 && begins(plan->stage, i))
+            r.computed += rest_of_row(plan->stage, chunk_seconds(plan->stage, i - 1, true));
     }
     double exposed = plan->job->run.overlap_gradients ? fmax(0, r.sent - r.computed) : r.traffic;
     return (ek__overlap){r.traffic, exposed};
@@ -96,14 +103,14 @@ ek__overlap ek__reduce_buckets(ek__data_plan *plan, bool each, bool once)
 typedef struct gathering {
     double now, waited;            /* of computing */
     double sent;                   /* seconds on the stream so far */
-    double wanted[EK__N_CLASSES];  /* bytes of the chunk that layers up to here have */
+    double wanted[EK__N_CLASSES];  /* bytes of the span that layers up to here have */
     double asked[EK__N_CLASSES];   /* bytes of it in buckets so far */
     double total[EK__N_CLASSES];   /* of it */
     double bucket[EK__N_CLASSES];  /* bytes */
     double arrived[EK__N_CLASSES]; /* when the last bucket is there */
 } gathering;
 
-/* Buckets until all that is wanted is in one: whole ones, then the chunk's last. */
+/* Buckets until all that is wanted is in one: whole ones, then the span's last. */
 static void ask(ek__data_plan *plan, gathering *g, ek__data_class c)
 {
     double bucket = g->bucket[c], left = g->total[c] - g->asked[c], missing = g->wanted[c] - g->asked[c];
@@ -119,12 +126,11 @@ static void ask(ek__data_plan *plan, gathering *g, ek__data_class c)
     g->arrived[c] = g->sent;
 }
 
-/* The end of the chunk that begins with layer `first`. */
-static int chunk_end(const ek__data_plan *plan, int first)
+/* The end of the layers that may share buckets with layer `first`. */
+static int span_end(const ek__data_plan *plan, int first)
 {
-    const ek__data_stage *stage = plan->stage;
     int end = first + 1;
-    while (end < stage->n_layers && stage->layer[end].chunk == stage->layer[first].chunk)
+    while (end < plan->stage->n_layers && !plan->job->run.layer_buckets && !begins(plan->stage, end))
         end++;
     return end;
 }
@@ -137,8 +143,8 @@ static double gathered_between(const ek__data_plan *plan, ek__data_class c, int 
     return sum;
 }
 
-/* Buckets of a chunk: as many elements as one of gradients has, or what one owner broadcasts of the stage. */
-static void start_chunk(const ek__data_plan *plan, gathering *g, int first, int end)
+/* Buckets of a span: as many elements as one of gradients has, or what one owner broadcasts of the stage. */
+static void start_span(const ek__data_plan *plan, gathering *g, int first, int end)
 {
     double elements = bucket_of(plan, &plan->stage->layer[first]) / plan->reduce_bytes;
     for (int i = 0; i < EK__N_CLASSES; i++) {
@@ -167,14 +173,12 @@ ek__overlap ek__gather_buckets(ek__data_plan *plan)
 {
     gathering g = {0};
     for (int first = 0, end; first < plan->stage->n_layers; first = end) {
-        end = chunk_end(plan, first);
-        start_chunk(plan, &g, first, end);
-        double passed = 0;
-        for (int i = first; i < end; i++) {
+        end = span_end(plan, first);
+        start_span(plan, &g, first, end);
+        for (int i = first; i < end; i++)
             run_forward(plan, &g, &plan->stage->layer[i]);
-            passed += plan->stage->layer[i].forward;
-        }
-        g.now += rest_of_row(plan->stage, passed);
+        if (end < plan->stage->n_layers && begins(plan->stage, end))
+            g.now += rest_of_row(plan->stage, chunk_seconds(plan->stage, end - 1, false));
     }
     return (ek__overlap){g.sent, plan->job->run.overlap_weights ? g.waited : g.sent};
 }

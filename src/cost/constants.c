@@ -12,6 +12,7 @@
 #define CURVE_CONSTANTS(X)                                                                                             \
     X(share, "", 0.02, 1.0, true, 0.25, 0)                                                                             \
     X(memory_share, "", 0.02, 1.0, true, 0.25, 0)                                                                      \
+    X(hidden, "", 0, 1, false, 0.3, 0)                                                                                 \
     X(launch_us, "us", 0, 200, false, 5, 0)                                                                            \
     X(half_k, "", 0, 8192, false, 128, 0)
 
@@ -31,6 +32,7 @@
 #define DEVICE_CONSTANTS(X)                                                                                            \
     X(host.step_us, "us", 0, 2e6, false, 1e4, 0)                                                                       \
     X(fp8_share, "", 0.05, 1.2, true, 0.2, 0)                                                                          \
+    X(fp8_fine_share, "", 0.1, 1, true, 0.25, 0)                                                                       \
     X(cast_share, "", 0.02, 1.0, true, 0.25, 0)                                                                        \
     X(overlap_slowdown, "", 1, 2, false, 0.1, 0)                                                                       \
     X(overlap_share, "", 0, 1, false, 0.3, 0)                                                                          \
@@ -102,6 +104,13 @@ static void add_host(list *l)
     }
 }
 
+/* Where the device says what a constant of its own rests on; -1: nowhere. */
+static ptrdiff_t device_basis(size_t at)
+{
+    bool optimizer = at == offsetof(ek_device, optimizer_share) || at == offsetof(ek_device, optimizer_us);
+    return optimizer ? (ptrdiff_t)offsetof(ek_device, optimizer_basis) : -1;
+}
+
 int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS])
 {
     list l = {out, 0};
@@ -109,7 +118,8 @@ int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS
     for (int t = 0; t < device->n_tiers; t++)
         add_tier(&l, t);
     add_host(&l);
-#define X(field, ...) ADD(&l, (size_t)0, -1, offsetof(ek_device, field), __VA_ARGS__, "%s", #field);
+#define X(field, ...)                                                                                                  \
+    ADD(&l, (size_t)0, device_basis(offsetof(ek_device, field)), offsetof(ek_device, field), __VA_ARGS__, "%s", #field);
     DEVICE_CONSTANTS(X)
 #undef X
     return l.n;

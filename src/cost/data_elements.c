@@ -16,6 +16,7 @@ static void add(const ek_job *job, const ek__graph *graph, const ek__parameter *
     double n = (double)parameter->elements, one = (double)(parameter->rows * parameter->columns);
     int64_t shards = ek__parameter_shards(job, parameter);
     out->tensors += one > 0 ? n / one : 1;
+    out->end = out->end || parameter->end;
     out->kept += n / (double)shards;
     *(parameter->expert ? &out->expert : &out->dense) += n;
     if (shards == 1)

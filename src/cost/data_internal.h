@@ -49,6 +49,7 @@ typedef struct ek__data_plan {
     ek__data_routes of[EK__N_CLASSES];
     bool cut;            /* optimizer's states or weights are shared */
     bool gathers_layers; /* weights are gathered layer by layer in every pass; else, where cut, once a step */
+    bool keeps;          /* layers gathered in a forward pass stay so until their backward pass */
     bool sums_each;      /* gradients are reduced after each micro-batch */
     double reduce_bytes; /* of an element of a reduced gradient */
     double gather_bytes; /* of an element of a gathered weight */

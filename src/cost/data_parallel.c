@@ -77,8 +77,9 @@ ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek
                         "optimizer_share above 0",
                         device->name);
     ek__data_plan plan = ek__data_plan_of(job, device, stage);
-    const ek_curve *memory = &device->curve[EK_KERNEL_MEMORY];
-    ek__data_times times = {.optimizer_basis = memory->basis, .optimizer_error = memory->error};
+    ek__data_times times = {.optimizer_basis = device->optimizer_basis};
+    if (job->run.offload_optimizer)
+        times.optimizer_basis = EK_COST_ASSUMED; /* host_gbs */
     add_gradients(&plan, &times);
     add_weights(&plan, &times);
     times.optimizer = ek__optimizer_seconds(&plan);

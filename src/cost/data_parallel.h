@@ -19,6 +19,7 @@ typedef struct ek__data_layer {
     double tied;    /* of a table with a copy on the other end of the pipeline: their gradients are summed */
     double tensors; /* that `dense` and `expert` come in */
     int chunk;      /* of the stage, from 0; no bucket has layers of two */
+    bool end;       /* the embedding or the head: see ek_job_states.gathered_ends */
 } ek__data_layer;
 
 /* A stage in the order of the model, all its chunks. */
@@ -42,7 +43,7 @@ typedef struct ek__data_times {
     double optimizer;         /* the update of the rank's states */
     double hidden;            /* traffic that ran behind computing, all micro-batches */
     ek_cost_basis basis, optimizer_basis;
-    double error, optimizer_error; /* standard error of the logarithm */
+    double error, optimizer_error; /* standard error of the logarithm; 0: not known, as of the optimizer */
 } ek__data_times;
 
 /* Formulas: docs/models.md, "Data parallel work". O(layers), allocates nothing.

@@ -73,8 +73,11 @@ ek__data_plan ek__data_plan_of(const ek_job *job, const ek_device *device, const
     const ek_job_states *s = &job->states;
     ek__data_plan plan = {.job = job, .device = device, .stage = stage, .basis = EK_COST_MEASURED};
     plan.cut = s->shard_optimizer || s->shard_weight;
-    plan.gathers_layers = s->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER;
     plan.sums_each = job->run.sums_every_micro_batch || (plan.cut && s->shard_gradient);
+    /* FSDP lets go of a layer after its backward pass, of kept ones, too; unless it sums gradients whole. */
+    plan.keeps = job->rules.weight_gather == EK_GATHER_STEP;
+    plan.gathers_layers = s->shard_weight && (job->rules.weight_gather == EK_GATHER_LAYER ||
+                                              (plan.keeps && job->run.layer_buckets && plan.sums_each));
     set_bytes(&plan);
     plan.of[EK__CLASS_DENSE] = routes_of(&plan, false);
     plan.of[EK__CLASS_WHOLE] = (ek__data_routes){.once = whole_route(&plan, false), .shards = 1};

@@ -31,15 +31,22 @@ void ek__device_default(ek_device *device)
                                       .basis = EK_COST_ASSUMED};
     }
     device->fp8_share = 0.8;
+    device->fp8_fine_share = 0.7;
     device->cast_share = SHARE_MEMORY;
-    device->host = (ek_host){.basis = EK_COST_ASSUMED};
+    /* A launch from Python takes 5 to 10 us, a layer's modules as much again; compilers halve both, graphs leave next
+     * to nothing. */
+    device->host = (ek_host){.layer_us = {[EK_LAUNCH_EAGER] = 200, [EK_LAUNCH_COMPILED] = 100, [EK_LAUNCH_GRAPH] = 10},
+                             .kernel_us = {[EK_LAUNCH_EAGER] = 8, [EK_LAUNCH_COMPILED] = 4, [EK_LAUNCH_GRAPH] = 0.5},
+                             .step_us = 3000,
+                             .basis = EK_COST_ASSUMED};
     device->overlap_slowdown = 1;
-    device->overlap_share = 1;
+    device->overlap_share = 0.8;
     device->sustained_share = 1;
     device->overlap_tensor = 0.5;
     device->compiled_traffic = 0.6;
     device->optimizer_share = SHARE_MEMORY;
     device->host_gbs = 20;
+    device->optimizer_basis = EK_COST_ASSUMED;
 }
 
 void ek__tier_default(ek_tier *tier)

@@ -36,9 +36,11 @@ const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES] = {
      "it is the rate of a device's link to its host in 10^9 bytes a second, 0 for not known"},
     {DEVICE(error), 0, 10, "it is the standard error of the logarithm of a step, 0.1 for 10 %"},
 };
-const ek__figure ek__fp8_figure[2] = {
+const ek__figure ek__fp8_figure[3] = {
     {"share", offsetof(ek_device, fp8_share), NO_SHARE, 1.5,
      "it is what products in 8 bits reach of their peak, in units of the curve's share, 0 to 1.5"},
+    {"fine_share", offsetof(ek_device, fp8_fine_share), NO_SHARE, 1,
+     "it is what products with a scale for each row or block reach of those with one scale a tensor, 0 to 1"},
     {DEVICE(cast_share), NO_SHARE, 1, "it is the share of the memory's rate that casts to 8 bits reach, 0 to 1"},
 };
 const ek__figure ek__overlap_figure[3] = {

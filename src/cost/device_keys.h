@@ -21,7 +21,7 @@ extern const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES]; /* of ek_device
                                                                    two must be there */
 extern const ek__figure ek__tier_figure[EK__N_TIER_FIGURES];     /* of ek_tier */
 /* Maps of an ek_device's own figures. */
-extern const ek__figure ek__fp8_figure[2], ek__overlap_figure[3], ek__optimizer_figure[2];
+extern const ek__figure ek__fp8_figure[3], ek__overlap_figure[3], ek__optimizer_figure[2];
 extern const ek__figure ek__host_figure[2]; /* of ek_host, besides those by launch */
 
 extern const char *const ek__type_name[EK_N_TYPES]; /* float32, bfloat16, float16, fp8 */

@@ -133,17 +133,12 @@ static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *de
 
 static ek_status read_fp8(const ek__in *in, const ek__node *map, ek_device *device)
 {
-    return ek__read_map(in, map, ek__fp8_figure, 2, device);
+    return ek__read_map(in, map, ek__fp8_figure, 3, device);
 }
 
 static ek_status read_overlap(const ek__in *in, const ek__node *map, ek_device *device)
 {
     return ek__read_map(in, map, ek__overlap_figure, 3, device);
-}
-
-static ek_status read_optimizer(const ek__in *in, const ek__node *map, ek_device *device)
-{
-    return ek__read_map(in, map, ek__optimizer_figure, 2, device);
 }
 
 static ek_status read_kernels(const ek__in *in, const ek__node *list, ek_device *device)
@@ -162,7 +157,7 @@ static const struct {
     ek_status (*read)(const ek__in *in, const ek__node *node, ek_device *device);
 } sections[] = {
     {"curves", ek__read_curves}, {"fp8", read_fp8},         {"tiers", ek__read_tiers},
-    {"host", ek__read_host},     {"overlap", read_overlap}, {"optimizer", read_optimizer},
+    {"host", ek__read_host},     {"overlap", read_overlap}, {"optimizer", ek__read_optimizer},
     {"kernels", read_kernels},   {"layers", read_layers},
 };
 

@@ -238,3 +238,16 @@ ek_status ek__read_host(const ek__in *in, const ek__node *map, ek_device *device
         status = read_many(in, map, &kernel, device->host.kernel_us);
     return status ? status : read_basis(in, map, &device->host.basis);
 }
+
+/* ---- optimizer ---- */
+
+ek_status ek__read_optimizer(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    static const char *const more[] = {"basis", NULL};
+    ek_status status = ek__expect(in, map, EK__MAP, "write a map, as in {share: 0.8, us: 100}");
+    if (status)
+        return status;
+    ek__warn_keys(in, map, ek__optimizer_figure, 2, more);
+    status = ek__read_figures(in, map, ek__optimizer_figure, 2, device);
+    return status ? status : read_basis(in, map, &device->optimizer_basis);
+}

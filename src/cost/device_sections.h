@@ -17,5 +17,6 @@ ek_status ek__read_map(const ek__in *in, const ek__node *map, const ek__figure *
 ek_status ek__read_curves(const ek__in *in, const ek__node *curves, ek_device *device);
 ek_status ek__read_tiers(const ek__in *in, const ek__node *tiers, ek_device *device);
 ek_status ek__read_host(const ek__in *in, const ek__node *host, ek_device *device);
+ek_status ek__read_optimizer(const ek__in *in, const ek__node *map, ek_device *device);
 
 #endif

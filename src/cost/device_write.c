@@ -117,6 +117,13 @@ static void write_peaks(const ek_device *device, FILE *out)
     fputs("}\n", out);
 }
 
+static void write_optimizer(const ek_device *device, FILE *out)
+{
+    fputs("optimizer: ", out);
+    write_figures(ek__optimizer_figure, 2, device, out);
+    fprintf(out, ", basis: %s}\n", ek_cost_basis_name[device->optimizer_basis]);
+}
+
 static void write_host(const ek_device *device, FILE *out)
 {
     fputs("host: ", out);
@@ -140,12 +147,12 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
     }
     write_peaks(device, out);
     write_curves(device, out);
-    write_map("fp8", ek__fp8_figure, 2, device, out);
+    write_map("fp8", ek__fp8_figure, 3, device, out);
     if (device->tier[0].gbs > 0)
         write_tiers(device, out);
     write_host(device, out);
     write_map("overlap", ek__overlap_figure, 3, device, out);
-    write_map("optimizer", ek__optimizer_figure, 2, device, out);
+    write_optimizer(device, out);
     ek__kernel_table_write_list(device->kernels, out);
     ek__layer_table_write(device->layers, out);
     if (fflush(out) || ferror(out))

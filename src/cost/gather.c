@@ -50,47 +50,61 @@ static const ek__layer_traffic *traffic_of(ek__data_plan *plan, int i)
     return slot;
 }
 
-static double gather_seconds(ek__data_plan *plan, int i)
+static double gather_seconds(ek__data_plan *plan, int i, bool backward)
 {
-    return i >= 0 && i < plan->stage->n_layers ? traffic_of(plan, i)->gather : 0;
+    if (i < 0 || i >= plan->stage->n_layers)
+        return 0;
+    bool kept = plan->keeps || (plan->job->states.gathered_ends && plan->stage->layer[i].end);
+    return backward && kept ? 0 : traffic_of(plan, i)->gather;
 }
 
-/* Layer i starts once its weights are there; then the next one's are asked for, unless nothing is fetched ahead.
- * @param there  when those of layer i are, where they were fetched ahead; out: likewise of the next one */
-static void run_layer(ek__data_plan *plan, clock *k, int i, int next, double seconds, double *there)
+typedef struct pass {
+    clock k;
+    bool backward;
+    double there; /* when the weights of the next layer are, where they are fetched ahead */
+    double computed;
+} pass;
+
+/* Layer i starts once its weights are there; then the next one's are asked for, unless nothing is fetched ahead. */
+static void run_layer(ek__data_plan *plan, pass *p, int i)
 {
+    const ek__data_layer *layer = &plan->stage->layer[i];
     bool ahead = plan->job->run.overlap_weights;
-    k->now = fmax(k->now, ahead ? *there : send(k, gather_seconds(plan, i)));
-    *there = ahead ? send(k, gather_seconds(plan, next)) : 0;
-    k->now += seconds;
+    double seconds = p->backward ? layer->backward : layer->forward;
+    p->k.now = fmax(p->k.now, ahead ? p->there : send(&p->k, gather_seconds(plan, i, p->backward)));
+    p->there = ahead ? send(&p->k, gather_seconds(plan, p->backward ? i - 1 : i + 1, p->backward)) : 0;
+    p->k.now += seconds;
+    p->computed += seconds;
+}
+
+static pass start(ek__data_plan *plan, bool backward)
+{
+    pass p = {.backward = backward};
+    if (plan->job->run.overlap_weights)
+        p.there = send(&p.k, gather_seconds(plan, backward ? plan->stage->n_layers - 1 : 0, backward));
+    return p;
 }
 
 ek__overlap ek__gather_forward(ek__data_plan *plan)
 {
-    clock k = {0};
-    double computed = 0, there = plan->job->run.overlap_weights ? send(&k, gather_seconds(plan, 0)) : 0;
-    for (int i = 0; i < plan->stage->n_layers; i++) {
-        run_layer(plan, &k, i, i + 1, plan->stage->layer[i].forward, &there);
-        computed += plan->stage->layer[i].forward;
-    }
-    return (ek__overlap){k.traffic, k.now - computed};
+    pass p = start(plan, false);
+    for (int i = 0; i < plan->stage->n_layers; i++)
+        run_layer(plan, &p, i);
+    return (ek__overlap){p.k.traffic, p.k.now - p.computed};
 }
 
 ek__overlap ek__gather_backward(ek__data_plan *plan, bool each, bool once)
 {
-    clock k = {0};
-    int last = plan->stage->n_layers - 1;
-    double computed = 0, kept = 0, there = plan->job->run.overlap_weights ? send(&k, gather_seconds(plan, last)) : 0;
-    bool behind = plan->job->run.overlap_gradients;
-    for (int i = last; i >= 0; i--) {
-        run_layer(plan, &k, i, i - 1, plan->stage->layer[i].backward, &there);
-        computed += plan->stage->layer[i].backward;
+    pass p = start(plan, true);
+    double behind = 0; /* seconds of gradients that wait for the end of the pass */
+    for (int i = plan->stage->n_layers - 1; i >= 0; i--) {
+        run_layer(plan, &p, i);
         const ek__layer_traffic *traffic = traffic_of(plan, i);
         double seconds = (each ? traffic->each : 0) + (once ? traffic->once : 0);
-        if (behind)
-            send(&k, seconds);
+        if (plan->job->run.overlap_gradients)
+            send(&p.k, seconds);
         else
-            kept += seconds;
+            behind += seconds;
     }
-    return (ek__overlap){k.traffic + kept, fmax(k.now, k.sent) + kept - computed};
+    return (ek__overlap){p.k.traffic + behind, fmax(p.k.now, p.k.sent) + behind - p.computed};
 }

@@ -37,7 +37,7 @@ double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel)
         if (!(peak > 0))
             return NAN;
         if (kernel->type == EK_TYPE_FP8)
-            share *= device->fp8_share;
+            share *= device->fp8_share * (kernel->fine_scales ? device->fp8_fine_share : 1);
         arithmetic = kernel->flops / (share * peak) * waste(device, curve, kernel);
         if (k > 0)
             arithmetic *= 1 + curve->half_k / k;

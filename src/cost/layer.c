@@ -143,6 +143,8 @@ static void put_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__
     if (kernel->pass == EK_PASS_FORWARD)
         cast.bytes += cast_bytes(p->job->run.fp8, kernel->groups * kernel->k * kernel->n, size) /
                       (p->job->parallel.n_micro_batches > 0 ? p->job->parallel.n_micro_batches : 1);
+    if (p->job->run.launch == EK_LAUNCH_COMPILED)
+        cast.bytes *= p->device->compiled_traffic;
     cast.bytes *= p->device->curve[EK_KERNEL_MEMORY].memory_share / p->device->cast_share;
     put_kernel(p, op, &cast, pass);
 }
@@ -177,6 +179,21 @@ static void set_shape(const pricer *p, const ek__op *op, ek_kernel *kernel)
     kernel->n = shape[2];
 }
 
+/* A weight's gradient that the product does not add to the buffer itself is added by a kernel of its own, in every
+ * micro-batch; where the buffer has the gradient's type, the first one's is the buffer. Gradients that are reduced
+ * after each micro-batch are added as shards, which is little. */
+static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__pass *pass)
+{
+    const ek_job *job = p->job;
+    double n = (double)job->parallel.n_micro_batches * fmax(1, job->parallel.n_accumulation);
+    double size = ek_dtype_bytes(job->types.compute);
+    if (job->rules.weight_gradient_fused || job->states.gradient == 0 || job->run.sums_every_micro_batch)
+        return;
+    double times = job->states.gradient > size ? 1 : (n - 1) / n;
+    if (times > 0)
+        put_stream(p, op, times * elements * (size + 2.0 * job->states.gradient), pass);
+}
+
 static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops, double bytes, ek__pass *pass)
 {
     bool expert = op->parameter >= 0 && p->graph->parameter[op->parameter].expert;
@@ -189,10 +206,13 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
         put_stream(p, op, bytes, pass);
         return;
     }
+    kernel.fine_scales = p->job->run.fp8 == EK_FP8_ROWWISE || p->job->run.fp8 == EK_FP8_BLOCKWISE;
     set_shape(p, op, &kernel);
     if (which == EK_PASS_WEIGHT) {
         kernel.accumulates = p->job->rules.weight_gradient_fused && p->job->states.gradient == 4;
         kernel.bytes += kernel.groups * kernel.m * kernel.n * (kernel.accumulates ? 6 : 0);
+        if (op->parameter >= 0)
+            put_accumulation(p, op, kernel.groups * kernel.m * kernel.n, pass);
     }
     /* A product of two activations has two gradients, each like the product itself. */
     if (op->parameter < 0 && which == EK_PASS_INPUT) {
@@ -217,13 +237,21 @@ static double attention_factor(const pricer *p, bool backward)
     return kernels == EK_ATTENTION_TRITON ? older * (backward ? 2 : 1.4) : older;
 }
 
+/* FLOPs of the slowest context rank over the mean: of n ranks with neighbouring tokens the last one attends to all of
+ * the sequence, 2 - 1/n of the mean under a causal mask. */
+static double slowest_rank(const pricer *p)
+{
+    return p->job->run.context_uneven ? 2 - 1.0 / p->job->parallel.context : 1;
+}
+
 static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     const ek_job_model *m = &p->job->model;
     const ek_job_parallel *a = &p->job->parallel;
     const ek_kernel kernel = {.kind = backward ? EK_KERNEL_ATTENTION_BACKWARD : EK_KERNEL_ATTENTION_FORWARD,
                               .type = (int)type_of(p, op),
-                              .flops = (backward ? op->backward_flops : op->flops) * attention_factor(p, backward),
+                              .flops = (backward ? op->backward_flops : op->flops) * attention_factor(p, backward) *
+                                       slowest_rank(p),
                               .bytes = backward ? op->backward_bytes_moved : op->bytes_moved,
                               .groups = 1,
                               .batch = a->batch,

@@ -48,6 +48,7 @@ typedef struct stepper {
     ek__data_layer kind[EK__N_GRAPH_KINDS][2]; /* parameters, also of a head on a stage that has the table */
     ek__data_layer *listed;                    /* layers of one stage at a time */
     ek__data_times *data;                      /* [n_stages] */
+    double edge_error;                         /* of the edges, the largest standard error of a logarithm */
     double *edge;                              /* [n_stages] seconds */
     double *scratch;
     ek_step out;
@@ -240,13 +241,22 @@ static double border_bytes(const ek_job *job)
            (p->sequence_parallel || job->run.p2p_scattered ? p->tensor : 1);
 }
 
+static void weaken(ek_step *step, ek_step_part part, ek_cost_basis basis)
+{
+    if (basis > step->basis[part])
+        step->basis[part] = basis;
+}
+
 static void price_edges(stepper *s)
 {
     for (int stage = 0; stage < s->n_stages; stage++) {
         const ek__ranks ranks = ek__placement_edge(s->job, s->device, stage);
-        s->edge[stage] =
-            s->n_stages > 1 ? ek__collective_seconds(s->device, EK_COLLECTIVE_P2P, &ranks, border_bytes(s->job)).seconds
-                            : 0;
+        ek__collective_time sent = {.seconds = 0};
+        if (s->n_stages > 1)
+            sent = ek__collective_seconds(s->device, EK_COLLECTIVE_P2P, &ranks, border_bytes(s->job));
+        s->edge[stage] = sent.seconds;
+        s->edge_error = fmax(s->edge_error, sent.error);
+        weaken(&s->out, EK_STEP_P2P, sent.basis);
     }
 }
 
@@ -285,9 +295,12 @@ static void add_blocks(stepper *s, const double *count, const ek__delays *delays
             add_pass(&s->out, to->seconds, errors[stage], &s->cell[c].backward, times[s->n_cells + c]);
             to->hidden_tensor +=
                 times[c] * s->cell[c].forward.hidden_tensor + times[s->n_cells + c] * s->cell[c].backward.hidden_tensor;
-            for (int slot = c; slot < n_slots; slot += s->n_cells)
-                to->seconds[EK_STEP_P2P] +=
+            for (int slot = c; slot < n_slots; slot += s->n_cells) {
+                double sent =
                     times[slot] * (delays->before[way * n_slots + slot] + delays->after[way * n_slots + slot]);
+                to->seconds[EK_STEP_P2P] += sent;
+                errors[stage][EK_STEP_P2P] += sent * s->edge_error;
+            }
         }
 }
 
@@ -311,12 +324,6 @@ static double work_of(const ek_step_stage *stage)
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         sum += i == EK_STEP_BUBBLE ? 0 : stage->seconds[i];
     return sum;
-}
-
-static void weaken(ek_step *step, ek_step_part part, ek_cost_basis basis)
-{
-    if (basis > step->basis[part])
-        step->basis[part] = basis;
 }
 
 /* What follows the pipeline on a stage: its gradients, the barrier of the norm, the update, the weights.

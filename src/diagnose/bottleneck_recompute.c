@@ -164,7 +164,8 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
         if (!b.caution)
             return ek__no_memory(err);
     } else {
-        b.setting = "recompute_config as it is";
+        b.setting =
+            ek__framework_of(d) == EK_TORCHTITAN ? "[activation_checkpoint] as it is" : "recompute_config as it is";
         b.change = "Nothing to leave out at this memory limit; `evenkeel memory --measures` lists what makes room.";
     }
     b.rests_on = relieved

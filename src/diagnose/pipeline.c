@@ -151,12 +151,27 @@ static double largest(const double *mb, int n)
 }
 
 /* The least recomputation with a plan's layers. */
+/* torchtitan recomputes all layers, none, or as the file has it: no other plan can be told. */
+static bool is_one_mode(const ek_plan *today, const ek_plan *plan)
+{
+    int n = plan->n_stages * plan->n_chunks;
+    bool none = true, all = true, same = n == today->n_stages * today->n_chunks;
+    for (int c = 0; c < n; c++) {
+        none = none && plan->full[c] == 0 && plan->select[c] == 0 && plan->comm[c] == 0;
+        all = all && plan->full[c] == plan->layers[c];
+        same = same && plan->full[c] == today->full[c] && plan->select[c] == today->select[c];
+    }
+    return none || all || same;
+}
+
 static ek_status take_least(within *w, const ek_plan *layers_of, ek_error *err)
 {
     const ek_job_change change = change_of(w, layers_of);
     ek_plan plan = {0};
     double peak_mb, ms = NAN;
     ek_status status = ek_memory_least_recompute(w->p->job, &change, w->layers, w->p->limit_mb, &plan, &peak_mb, err);
+    if (!status && plan.layers && w->p->job->framework == EK_TORCHTITAN && !is_one_mode(&w->p->plan, &plan))
+        ek_plan_clear(&plan);
     if (!status && plan.layers)
         status = simulate(w->p, w->layers, &plan, w->wish, &ms, NULL, err);
     if (status)

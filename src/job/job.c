@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/doc_toml.h"
 #include "job/job_internal.h"
@@ -282,8 +283,12 @@ ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_
     *out = NULL;
     if (!source->folder)
         return EK_OK;
+    struct stat file;
     int n = snprintf(path, sizeof path, "%s%s", *name == '/' ? "" : source->folder, name);
-    if (n > 0 && (size_t)n < sizeof path)
+    bool fits = n > 0 && (size_t)n < sizeof path;
+    if (fits && stat(path, &file) == 0 && !S_ISREG(file.st_mode))
+        snprintf(why.message, sizeof why.message, "it is no file"); /* a pipe would be waited for */
+    else if (fits)
         status = ek__doc_read(path, out, &why);
     if (status == EK_ERR_MEMORY)
         return ek__no_memory(source->err);

@@ -395,7 +395,7 @@ static ek_status read_states(reader *r)
     status = ek__argument_int(&r->a, "num-distributed-optimizer-instances", 1, EK_MAX_RANKS, &r->job->states.instances);
     if (status)
         return status;
-    if (r->job->states.instances > 1 && !types.distributed)
+    if (r->job->states.instances > 1 && !types.distributed && !given(r, "use-megatron-fsdp"))
         warn_idle(r, "num-distributed-optimizer-instances",
                   "--num-distributed-optimizer-instances does nothing without --use-distributed-optimizer");
     ek_job_types *t = &r->job->types;

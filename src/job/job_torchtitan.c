@@ -510,8 +510,8 @@ static ek_status read_states(reader *r)
     bool piped = r->job->parallel.pipeline > 1, sharded = is_sharded(r);
     *t = (ek_job_types){.compute = compute,
                         .param = param,
-                        .embedding = param,
-                        .norm = param,
+                        .embedding = sharded ? compute : param, /* gathered in this type like all others */
+                        .norm = sharded ? compute : param,
                         .softmax = EK_FP32,
                         .rotary = compute,
                         .router = compute,
@@ -523,11 +523,19 @@ static ek_status read_states(reader *r)
     s->shard_weight = s->shard_optimizer = sharded;
     /* Between the micro-batches of a pipeline gradients stay whole, in the type they are reduced in. */
     s->shard_gradient = sharded && !piped;
-    s->gradient = sharded && piped ? ek_dtype_bytes(reduce) : s->gradient;
+    s->gradient = !sharded ? s->gradient : piped ? ek_dtype_bytes(reduce) : 0; /* 0: tensors of the backward pass */
     s->gathered = sharded ? ek_dtype_bytes(compute) : 0;
     bool keeps = policy == 2 || (policy == 0 && piped);
+    s->gathered_ahead = sharded && !keeps;
+    s->scattered_bytes = sharded ? ek_dtype_bytes(reduce) : 0;
+    s->gathered_ends = sharded; /* units of the root, or kept behind the forward pass */
+    /* Over tensor parallel ranks the loss works on its input, the gradient, exponentials and their sum (loss.py of
+     * PyTorch's tensor.parallel). */
+    if (r->job->parallel.tensor > 1)
+        r->job->rules.loss_buffers = 4;
     r->job->rules.weight_gather = !sharded ? EK_GATHER_NONE : keeps ? EK_GATHER_STEP : EK_GATHER_LAYER;
     run->reduce_bytes = ek_dtype_bytes(sharded ? reduce : param);
+    run->context_uneven = true;           /* as its published runs with long sequences show */
     run->attention = EK_ATTENTION_FLASH2; /* what scaled_dot_product_attention() chooses first */
     run->overlap_gradients = true;
     run->overlap_weights = sharded;
@@ -787,15 +795,8 @@ static void recompute_every(ek_job *job, int n)
  * one gives, and it is kept all the same; the sum behind the attention, of the same size, is left to stand for it. */
 static ek_status recompute_operators(reader *r, ek_origin at)
 {
-    static const char *const patterns[] = {
-        "attention_norm\\.norm",      "attention\\.wk\\.matmul", "attention\\.apply_rotary_emb\\..*",
-        "attention\\.wo\\.matmul",    "ffn_norm\\.norm",         "feed_forward\\.w1\\.activation\\.silu",
-        "feed_forward\\.w3\\.matmul", "feed_forward\\.mul"};
-    ek_status status = EK_OK;
     r->job->model.fused_swiglu = false; /* its two inputs are told apart */
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && status == EK_OK; i++)
-        status = ek__job_add_pattern(r->job, patterns[i], EK_PATTERN_SELECT, NULL, true, at, r->in.err);
-    return status;
+    return ek__job_keep_products(r->job, at, r->in.err);
 }
 
 static ek_status read_recompute(reader *r)

@@ -119,15 +119,15 @@ static const ek_rules megatron = {
 };
 
 /* PyTorch's own modules: weights are gathered layer by layer in compute type (FSDP2), what tensor parallelism gathers
- * is kept whole, and each weight's gradient is a tensor until it is reduced. Three fp32 buffers in a loss that is not
- * compiled are assumed: the logits cast to fp32, their logarithm, its gradient. cuBLAS has the workspace that PyTorch
- * gives it. */
+ * is kept whole, and each weight's gradient is a tensor until it is reduced. A loss that is not compiled has two fp32
+ * buffers forward, the logits and their logarithm, and three backward, the logarithm and two gradients; over tensor
+ * parallel ranks the reader says four. cuBLAS has the workspace that PyTorch gives it. */
 static const ek_rules torchtitan = {
     .weight_gather = EK_GATHER_LAYER,
     .gather_after_cast = true,
     .statistics_width = 0,
     .norm_statistics_bytes = 4,
-    .loss_buffers = 3,
+    .loss_buffers = 2,
     .workspace_mb = EK__CUBLAS_MB,
     .activation_scale = 1,
     .transient_scale = 1,

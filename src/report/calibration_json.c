@@ -129,6 +129,7 @@ static void put_design(ek__stream *s, const ek_calibration *c)
         ek__stream_text(s, "layout", c->proposed[i].what);
         ek__stream_real(s, "predicted_s", c->proposed[i].seconds);
         ek__stream_real(s, "standard_error", c->proposed[i].expected);
+        ek__stream_bool(s, "new_cell", c->proposed[i].new_cell);
         ek__stream_real(s, "candidate_error_after", c->proposed[i].after);
         ek__stream_end(s);
     }

@@ -74,11 +74,11 @@ static void print_names(const ek_calibration *c, ek_fit_state state, const char 
 
 static void print_others(const ek_calibration *c, bool color, FILE *out)
 {
-    ek__print_heading(color, "constants that are not determined and keep their start", out);
+    ek__print_heading(color, "constants that are not determined", out);
     fputc('\n', out);
-    print_names(c, EK_FIT_AT_BOUND, "would leave what is possible", out);
-    print_names(c, EK_FIT_WIDE, "narrowed by less than a fifth", out);
-    print_names(c, EK_FIT_NO_EFFECT, "no run depends on them", out);
+    print_names(c, EK_FIT_AT_BOUND, "held at a bound of what is possible", out);
+    print_names(c, EK_FIT_WIDE, "narrowed by less than a fifth, at their start", out);
+    print_names(c, EK_FIT_NO_EFFECT, "no run depends on them, at their start", out);
 }
 
 /* ---- kernels, links, layers ---- */
@@ -132,8 +132,9 @@ static void print_proposed(const ek_calibration *c, bool color, FILE *out)
     fprintf(out, ": of %d layouts beside the measured ones, whose steps are known to %.1f %%\n", c->n_candidates,
             100 * c->candidate_error);
     for (int i = 0; i < c->n_proposed; i++)
-        fprintf(out, "  %d. %s\n     predicted %.4g s, known to %.1f %%; then all to %.1f %%\n", i + 1,
-                c->proposed[i].what, c->proposed[i].seconds, 100 * c->proposed[i].expected, 100 * c->proposed[i].after);
+        fprintf(out, "  %d. %s\n     predicted %.4g s, %s %.1f %%; then all are known to %.1f %%\n", i + 1,
+                c->proposed[i].what, c->proposed[i].seconds, c->proposed[i].new_cell ? "new cell: expect" : "known to",
+                100 * c->proposed[i].expected, 100 * c->proposed[i].after);
 }
 
 static void print_left(const ek_calibration *c, bool color, FILE *out)

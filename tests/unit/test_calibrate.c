@@ -9,6 +9,9 @@
 
 #include "base/random.h"
 #include "calibrate/fit.h"
+#include "calibrate/layers_fit.h"
+#include "calibrate/links_fit.h"
+#include "cost/collective.h"
 #include "cost/cost_internal.h"
 #include "cost/layer_table.h"
 
@@ -229,7 +232,7 @@ static void what_ends_at_a_bound_is_not_determined(void **state)
     ek__fit fit = fitted(&all, NULL);
     int k = constant_of(&fit, "curve.memory.memory_share");
     assert_string_equal(ek_fit_state_name[fit.state[k]], "at_bound");
-    assert_true(fit.device.curve[EK_KERNEL_MEMORY].memory_share == start_device().curve[EK_KERNEL_MEMORY].memory_share);
+    assert_true(fit.device.curve[EK_KERNEL_MEMORY].memory_share == 1);
     for (int i = 0; i < fit.n_constants; i++) {
         double v = ek__constant_get(&fit.constant[i], &fit.device);
         assert_true(fit.state[i] != EK_FIT_DETERMINED || (v > fit.constant[i].least && v < fit.constant[i].most));
@@ -423,6 +426,256 @@ static void a_layer_table_survives_its_file(void **state)
     free(text);
 }
 
+/* Samples of five layers in three layouts each: the correction of a sample is the closed sum over the others, and the
+ * table made of all gives each layer its mean. */
+static void layers_are_learned_from_the_other_runs(void **state)
+{
+    (void)state;
+    enum { LAYERS = 5, EACH = 3, ALL = LAYERS * EACH };
+    ek__random random = ek__random_seed(21);
+    ek__layer_sample sample[ALL] = {0};
+    for (int i = 0; i < ALL; i++) {
+        ek__layer_sample *s = &sample[i];
+        int layer = i / EACH;
+        s->at[0] = layer;
+        s->share = 0.5 + 0.5 * ek__random_unit(&random);
+        s->residual = -(0.05 * (layer - 2)) * s->share + 0.002 * normal(&random);
+        s->left_out = s->group_out = s->residual;
+        s->weight = 1;
+        s->group = i % EACH;
+    }
+    const ek__layer_scale scale = {.width = 0.3, .lambda = 0.2};
+    for (int i = 0; i < ALL; i++) {
+        double above = 0, below = scale.lambda;
+        for (int k = 0; k < ALL; k++) {
+            double d = sample[i].at[0] - sample[k].at[0];
+            double w = sample[k].share * sample[k].share * exp(-d * d / 0.18);
+            above += k == i ? 0 : w * -sample[k].residual / sample[k].share;
+            below += k == i ? 0 : w;
+        }
+        double got = ek__layers_fit_correction(sample, ALL, NULL, &scale, i, false);
+        assert_true(fabs(got - sample[i].share * above / below) < 1e-12);
+    }
+    ek_layer_table *table;
+    ek__layers_fit fit;
+    ek_error err = {0};
+    assert_int_equal(ek__layers_fit_run(sample, ALL, NULL, &table, &fit, &err), EK_OK);
+    assert_non_null(table);
+    assert_int_equal(ek__layer_table_size(table), LAYERS);
+    assert_true(fit.left_out < 0.2 * fit.without);
+    for (int layer = 0; layer < LAYERS; layer++) {
+        const double at[EK__N_LAYER_COORDINATES] = {layer};
+        assert_true(fabs(log(ek__layer_table_factor(table, at, NULL, NULL)) - 0.05 * (layer - 2)) < 0.01);
+    }
+    ek__layer_table_free(table);
+    /* Nothing but noise: no table. */
+    for (int i = 0; i < ALL; i++)
+        sample[i].residual = sample[i].left_out = sample[i].group_out = 0.05 * normal(&random);
+    assert_int_equal(ek__layers_fit_run(sample, ALL, NULL, &table, &fit, &err), EK_OK);
+    assert_null(table);
+}
+
+/* ---- link tests ---- */
+
+static void constants_of_links_come_back(void **state)
+{
+    (void)state;
+    enum { SIZES = 12 };
+    ek_device truth = start_device(), device = start_device();
+    truth.tier[0].share[EK_COLLECTIVE_ALL_REDUCE] = 0.6;
+    truth.tier[0].start_us[EK_COLLECTIVE_ALL_REDUCE] = 30;
+    truth.tier[1].share[EK_COLLECTIVE_ALL_REDUCE] = 0.9;
+    ek_link_time time[2 * SIZES];
+    for (int i = 0; i < 2 * SIZES; i++) {
+        bool far = i >= SIZES;
+        ek__ranks ranks = {.n = far ? 32 : 8, .in = {8, far ? 32 : 8}, .sharing = {1, 1}};
+        double bytes = 1e5 * pow(3, i % SIZES);
+        time[i] = (ek_link_time){.what = EK_COLLECTIVE_ALL_REDUCE, .n_ranks = ranks.n, .per_node = 8, .bytes = bytes};
+        time[i].seconds = ek__collective_seconds(&truth, EK_COLLECTIVE_ALL_REDUCE, &ranks, bytes).seconds;
+    }
+    ek_calibrated_link link[EK_MAX_LINK_FITS];
+    int n_links;
+    ek_error err = {0};
+    if (ek__links_fit(time, 2 * SIZES, &device, link, &n_links, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(n_links, 2);
+    for (int i = 0; i < 2; i++)
+        print_message("# tier %d: share %.3f, start %.1f us, latency %.1f us, half %.3g bytes, median error %.4f\n", i,
+                      device.tier[i].share[0], device.tier[i].start_us[0], device.tier[i].latency_us,
+                      device.tier[i].half_bytes, link[i].median_error);
+    assert_true(fabs(device.tier[0].share[EK_COLLECTIVE_ALL_REDUCE] / 0.6 - 1) < 0.03);
+    assert_true(fabs(device.tier[1].share[EK_COLLECTIVE_ALL_REDUCE] / 0.9 - 1) < 0.03);
+    assert_true(link[0].n == SIZES && link[0].median_error < 0.02 && link[1].median_error < 0.02);
+    assert_true(device.tier[0].basis == EK_COST_FITTED);
+}
+
+static ek_link_log parsed(const char *name, const char *text)
+{
+    ek_link_log log;
+    ek_error err = {0};
+    if (ek_link_log_parse(name, text, strlen(text), 8, &log, &err))
+        fail_msg("%s", err.message);
+    return log;
+}
+
+static void logs_of_nccl_tests_are_read(void **state)
+{
+    (void)state;
+    /* Columns as in nccl-tests 2.13 and newer, with a root; before that without one. */
+    ek_link_log log = parsed("x.log", "# Collective test starting: reduce_scatter_perf\n"
+                                      "#  Rank  0 Group  0 Pid 11 on node-a device  0 [0x07] A100\n"
+                                      "#  Rank  1 Group  0 Pid 12 on node-a device  1 [0x0f] A100\n"
+                                      "#  Rank  2 Group  0 Pid 13 on node-b device  0 [0x07] A100\n"
+                                      "#  Rank  3 Group  0 Pid 14 on node-b device  1 [0x0f] A100\n"
+                                      "#       size   count   type  redop  root   time   algbw  busbw #wrong\n"
+                                      "  0 0 float sum -1 10.0 0.00 0.00 0 10.0 0.00 0.00 0\n"
+                                      "  4096 1024 float sum -1 20.5 0.20 0.15 0 21.0 0.20 0.15 0\n"
+                                      "  8192 2048 float sum -1 25 0.33 0.25 N/A 21.0 0.20 0.15 N/A\n");
+    assert_int_equal(log.n, 2);
+    assert_true(log.time[0].what == EK_COLLECTIVE_REDUCE_SCATTER && log.time[0].bytes == 4096);
+    assert_true(log.time[0].n_ranks == 4 && log.time[0].per_node == 2 && log.time[0].line == 8);
+    assert_true(fabs(log.time[0].seconds - 20.5e-6) < 1e-12 && fabs(log.time[1].seconds - 25e-6) < 1e-12);
+    ek_link_log_clear(&log);
+    log = parsed("dir/all_reduce_perf.txt", "#  size count type redop time algbw busbw error time algbw busbw error\n"
+                                            "1048576 262144 float sum 100.0 10.49 18.35 1e-06 101.0 10.4 18.2 1e-06\n");
+    assert_true(log.n == 1 && log.time[0].what == EK_COLLECTIVE_ALL_REDUCE && log.time[0].n_ranks == 8);
+    assert_true(fabs(log.time[0].seconds - 1e-4) < 1e-12);
+    ek_link_log_clear(&log);
+}
+
+static void logs_of_hccl_test_are_read(void **state)
+{
+    (void)state;
+    ek_link_log log = parsed("log", "mpirun -n 16 ./bin/all_gather_test -b 1M -e 2M -f 2 -d fp16 -p 8\n"
+                                    "the minbytes is 1048576, maxbytes is 2097152, iters is 20, warmup_iters is 5\n"
+                                    "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
+                                    "1048576 | 200.00 | 83.88608 | success\n"
+                                    "2097152           | 300.00         | 111.848107         | NULL\n");
+    assert_int_equal(log.n, 2);
+    assert_true(log.time[0].what == EK_COLLECTIVE_ALL_GATHER && log.time[0].n_ranks == 16 && log.time[0].per_node == 8);
+    /* The bandwidth is that of all 16 parts. */
+    assert_true(log.time[0].bytes == 16 * 1048576.0 && log.time[1].bytes == 16 * 2097152.0);
+    assert_true(fabs(log.time[1].seconds - 3e-4) < 1e-12);
+    ek_link_log_clear(&log);
+}
+
+static void wrong_link_logs_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *message;
+        int line;
+    } wrong[] = {
+        {"all_reduce.log", "nothing\n", "no row of nccl-tests or hccl_test", 0},
+        {"x.log", "# size count type redop root time algbw busbw\n1 1 float sum -1 5.0 1.0 1.5 0\n", "which collective",
+         0},
+        {"all_gather.log", "# root algbw\n1024 1 float none -1 5.0 0.2 0.2 0\n", "how many ranks", 0},
+        {"all_reduce.log", "# root algbw\n1024 1 float sum -1 0.0 2.0 3.5 0\n", "above 0", 2},
+        {"all_reduce.log", "# root algbw\n\n1024 1 float sum -1 abc 2.0 3.5 0\n", "has no time", 3},
+        {"broadcast_perf.log", "# root algbw\n1024 1 float none 0 5.0 2.0 2.0 0\n", "no step has", 0},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ek_link_log log;
+        ek_error err = {0};
+        assert_int_equal(ek_link_log_parse(wrong[i].name, wrong[i].text, strlen(wrong[i].text), 8, &log, &err),
+                         EK_ERR_INPUT);
+        if (!strstr(err.message, wrong[i].message) || err.line != wrong[i].line)
+            fail_msg("%s: line %d: %s", wrong[i].message, err.line, err.message);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* The example's jobs with the steps that a device of known constants takes, as a table in `path`. */
+static void write_made_runs(const char *path, const ek_device *truth)
+{
+    ek_measured_runs table;
+    ek_error err = {0};
+    size_t size;
+    char *text = slurp(source_path("examples/calibrate/runs.csv"), &size), *line = text;
+    ek__random random = ek__random_seed(31);
+    FILE *out = fopen(path, "w");
+    assert_non_null(text);
+    assert_non_null(out);
+    if (ek_run_table_read(source_path("examples/calibrate/runs.csv"), NULL, &table, &err))
+        fail_msg("%s", err.message);
+    for (int i = -1; i < table.n; i++, line += strcspn(line, "\n") + 1) {
+        int length = (int)strcspn(line, "\n");
+        ek_step step;
+        if (i < 0) {
+            fprintf(out, "%.*s\n", length, line);
+            continue;
+        }
+        while (line[length - 1] != ',')
+            length--;
+        if (ek_cost_step(&table.run[i].job, truth, NULL, &step, &err))
+            fail_msg("%s", err.message);
+        fprintf(out, "%.*s%.9g\n", length, line, step.seconds * exp(0.01 * normal(&random)));
+        ek_step_clear(&step);
+    }
+    fclose(out);
+    free(text);
+    ek_measured_runs_clear(&table);
+}
+
+static void made_runs_come_back(void **state)
+{
+    (void)state;
+    static const char path[] = "test_calibrate_runs.csv";
+    ek_device truth = *ek_device_find("A100-80");
+    truth.curve[EK_KERNEL_MATMUL].share *= 0.85;
+    truth.curve[EK_KERNEL_MEMORY].memory_share *= 0.85;
+    truth.tier[1].share[EK_COLLECTIVE_ALL_REDUCE] = 0.9;
+    write_made_runs(path, &truth);
+    const char *const paths[] = {path};
+    const ek_calibrate_input input = {.path = paths, .n_paths = 1, .holdout = 0.25};
+    ek_calibration c;
+    ek_error err = {0};
+    ek_status status = ek_calibrate(&input, &c, &err);
+    remove(path);
+    if (status)
+        fail_msg("%s", err.message);
+    print_message("# made runs: start %.1f %%, fit %.1f %%, groups left out %.1f %%, kept back %.1f %%\n",
+                  100 * c.before.mean, 100 * c.fit.mean, 100 * c.leave_group_out.mean, 100 * c.held.mean);
+    assert_true(c.n_used == 16 && c.n_held == 8 && c.n_left == 0 && c.n_runs == 24);
+    assert_true(c.held.mean < 0.03 && c.held.mean < 0.4 * c.held_before.mean);
+    assert_true(c.fit.mean < 0.015 && c.leave_one_out.mean >= c.fit.mean);
+    assert_true(c.n_proposed == EK_N_PROPOSED && c.proposed[2].after < c.candidate_error);
+    for (int i = 0; i < c.n_runs; i++) /* whole groups are kept back */
+        for (int k = 0; k < c.n_runs; k++)
+            assert_true(strcmp(c.run[i].group, c.run[k].group) != 0 || c.run[i].held == c.run[k].held);
+    for (int i = 0; i < c.n_constants; i++)
+        if (strcmp(c.constant[i].name, "curve.matmul.share") == 0 && c.constant[i].state == EK_FIT_DETERMINED)
+            assert_true(fabs(c.constant[i].value - truth.curve[EK_KERNEL_MATMUL].share) < 4 * c.constant[i].error);
+    ek_calibration_clear(&c);
+}
+
+/* Runs of tables that were measured: groups left out are met better than by what is shipped. */
+static void measured_runs_are_met_when_left_out(void **state)
+{
+    (void)state;
+    const char *shared = getenv("EK_SHARED");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/reference/measured/korthikanti_tab5.csv", shared ? shared : "");
+    FILE *there = shared ? fopen(path, "r") : NULL;
+    if (!there) {
+        print_message("# skipped: no reference data\n");
+        skip();
+    }
+    fclose(there);
+    snprintf(path, sizeof path, "%s/reference/measured/simumax_b200.csv", shared);
+    const char *const paths[] = {path};
+    const ek_calibrate_input input = {.path = paths, .n_paths = 1, .holdout = 0.2};
+    ek_calibration c;
+    ek_error err = {0};
+    if (ek_calibrate(&input, &c, &err))
+        fail_msg("%s", err.message);
+    print_message("# SimuMax: start %.1f %%, fit %.1f %%, groups left out %.1f %%, kept back %.1f %%\n",
+                  100 * c.before.mean, 100 * c.fit.mean, 100 * c.leave_group_out.mean, 100 * c.held.mean);
+    assert_true(c.leave_one_out.mean < 0.06 && c.leave_group_out.mean < 0.12 && c.held.mean < 0.08);
+    ek_calibration_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,6 +689,13 @@ int main(void)
         cmocka_unit_test(the_design_foretells_what_a_run_narrows),
         cmocka_unit_test(a_layer_table_is_a_shrunken_mean_of_what_is_near),
         cmocka_unit_test(a_layer_table_survives_its_file),
+        cmocka_unit_test(layers_are_learned_from_the_other_runs),
+        cmocka_unit_test(constants_of_links_come_back),
+        cmocka_unit_test(logs_of_nccl_tests_are_read),
+        cmocka_unit_test(logs_of_hccl_test_are_read),
+        cmocka_unit_test(wrong_link_logs_are_refused),
+        cmocka_unit_test(made_runs_come_back),
+        cmocka_unit_test(measured_runs_are_met_when_left_out),
     };
     return cmocka_run_group_tests_name("calibrate", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "input.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "cost/cost_internal.h"
 #include "cost/data_parallel.h"
@@ -251,6 +252,7 @@ static double bucket_elements(const setting *s, int chunk)
 {
     double size = s->job->run.reduce_bytes ? s->job->run.reduce_bytes : s->job->states.gradient;
     bool none = s->job->run.first_stage_buckets && (chunk > 0 || !s->first);
+    none = none || s->job->run.layer_buckets;
     return s->job->run.bucket_bytes > 0 && !none ? s->job->run.bucket_bytes / size : INFINITY;
 }
 
@@ -291,7 +293,8 @@ static void chunk_messages(const setting *s, int from, int to, int first, bool e
 static void bucket_messages(const setting *s, int first, bool each, bool once)
 {
     for (int to = s->n, from; to > 0; to = from) {
-        for (from = to - 1; from > 0 && s->layer[from - 1].chunk == s->layer[to - 1].chunk;)
+        for (from = to - 1;
+             from > 0 && !s->job->run.layer_buckets && s->layer[from - 1].chunk == s->layer[to - 1].chunk;)
             from--;
         chunk_messages(s, from, to, first, each, once);
     }
@@ -311,7 +314,9 @@ static void bucket_weights(const setting *s)
         for (int class = 0; class < N_CLASSES; class += 2) {
             double bucket = bucket_elements(s, s->layer[i].chunk) * (s->job->run.fp8_gather ? 1 : 2), total = 0;
             for (int k = 0; k < s->n; k++)
-                total += s->layer[k].chunk <= s->layer[i].chunk ? gathered_bytes(s, k, class) : 0;
+                total += (s->job->run.layer_buckets ? k <= i : s->layer[k].chunk <= s->layer[i].chunk)
+                             ? gathered_bytes(s, k, class)
+                             : 0;
             wanted[class] += gathered_bytes(s, i, class);
             while (asked[class] < wanted[class] - 0.25) {
                 double bytes = fmin(bucket, total - asked[class]);
@@ -343,7 +348,10 @@ static void layer_messages(const setting *s, int first, bool each, bool once)
 static void layer_weights(const setting *s, int first, bool backward)
 {
     for (int k = 0; k < s->n; k++) {
-        double seconds = weight_seconds(s, backward ? s->n - 1 - k : k);
+        int layer = backward ? s->n - 1 - k : k;
+        bool kept =
+            s->job->rules.weight_gather == EK_GATHER_STEP || (s->job->states.gathered_ends && s->layer[layer].end);
+        double seconds = backward && kept ? 0 : weight_seconds(s, layer);
         bool ahead = k > 0 && s->job->run.overlap_weights;
         add_message(seconds, ahead ? AT_START : AT_END, k > 0 ? piece_of(first, k - 1) : first - 1, piece_of(first, k));
     }
@@ -418,6 +426,7 @@ static void make_alike(ek__data_layer *layer, const ek__data_layer *other)
     const ek__data_layer own = *layer;
     *layer = *other;
     layer->chunk = own.chunk;
+    layer->end = own.end;
     switch (below(6)) {
     case 0:
         layer->whole = floor(layer->whole / 2);
@@ -443,6 +452,7 @@ static void random_layers(ek__data_layer *layer, int n, bool narrow)
     for (int i = 0; i < n; i++) {
         layer[i] = (ek__data_layer){.dense = random_elements(),
                                     .expert = below(2) ? random_elements() : 0,
+                                    .end = i == 0 || i == n - 1,
                                     .forward = below(5) ? scale * uniform() : 0,
                                     .backward = below(5) ? 2 * scale * uniform() : 0};
         layer[i].whole = below(3) ? 0 : floor(layer[i].dense * uniform());
@@ -471,6 +481,12 @@ static ek_job random_job(void)
     job.run.sums_every_micro_batch = below(3) == 0;
     job.run.fp8_gather = below(3) == 0;
     job.run.first_stage_buckets = below(2);
+    job.run.layer_buckets = below(3) == 0;
+    job.states.gathered_ends = below(2);
+    if (job.states.shard_weight && below(3) == 0)
+        job.rules.weight_gather = EK_GATHER_STEP;
+    if (job.states.shard_weight && below(3) == 0)
+        job.states.shard_gradient = false;
     return job;
 }
 
@@ -479,6 +495,7 @@ static setting setting_of(const ek_job *job, const ek_device *device, const ek__
 {
     const ek_job_states *s = &job->states;
     bool cut = s->shard_optimizer || s->shard_weight;
+    bool each = job->run.sums_every_micro_batch || (cut && s->shard_gradient);
     return (setting){.job = job,
                      .device = device,
                      .layer = layer,
@@ -487,8 +504,9 @@ static setting setting_of(const ek_job *job, const ek_device *device, const ek__
                      .first = first,
                      .row = row,
                      .cut = cut,
-                     .layers = s->shard_weight && job->rules.weight_gather == EK_GATHER_LAYER,
-                     .each = job->run.sums_every_micro_batch || (cut && s->shard_gradient)};
+                     .layers = s->shard_weight &&
+                               (job->rules.weight_gather == EK_GATHER_LAYER || (job->run.layer_buckets && each)),
+                     .each = each};
 }
 
 static double extra(const ek__data_times *t, int m)
@@ -877,6 +895,51 @@ static void optimizers_move_the_bytes_of_their_states(void **state)
     }
 }
 
+static void the_update_rests_on_what_the_device_says(void **state)
+{
+    (void)state;
+    ek_device device = cluster(300, 25, 5);
+    const ek__data_layer layer = {.dense = 1e9, .kept = 1e9};
+    ek_job job = plain(16);
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_ASSUMED);
+    device.optimizer_basis = EK_COST_FITTED;
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_FITTED);
+    job.run.offload_optimizer = true; /* at a rate that nobody fits */
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).optimizer_basis, EK_COST_ASSUMED);
+    /* Gradients: the weakest of the links they go over. */
+    job = zero(64, 1);
+    job.states.shard_size = 8;
+    device.tier[0].basis = EK_COST_MEASURED;
+    device.tier[1].basis = EK_COST_DERIVED;
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).basis, EK_COST_DERIVED);
+    job.parallel.data = 8;
+    assert_int_equal(priced(&job, &device, &layer, 1, 1).basis, EK_COST_MEASURED);
+}
+
+static void device_files_say_what_the_optimizer_reaches(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/optimizerXXXXXX";
+    ek_device device = cluster(300, 25, 5), read;
+    device.peak_tflops[EK_FP32] = 10;
+    snprintf(device.source, sizeof device.source, "a test");
+    device.host_gbs = 12.5;
+    device.optimizer_share = 0.625;
+    device.optimizer_us = 300;
+    device.optimizer_basis = EK_COST_FITTED;
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+    ek_error err = {0};
+    assert_int_equal(ek_device_write(&device, NULL, file, &err), EK_OK);
+    fclose(file);
+    if (ek_device_read(path, NULL, &read, &err))
+        fail_msg("%s", err.message);
+    assert_true(read.host_gbs == 12.5 && read.optimizer_share == 0.625 && read.optimizer_us == 300);
+    assert_int_equal(read.optimizer_basis, EK_COST_FITTED);
+    ek_device_clear(&read);
+    unlink(path);
+}
+
 static void the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients(void **state)
 {
     (void)state;
@@ -935,6 +998,8 @@ int main(void)
         cmocka_unit_test(states_take_the_bytes_that_memory_says),
         cmocka_unit_test(norms_and_tables_stay_whole_or_wide),
         cmocka_unit_test(optimizers_move_the_bytes_of_their_states),
+        cmocka_unit_test(the_update_rests_on_what_the_device_says),
+        cmocka_unit_test(device_files_say_what_the_optimizer_reaches),
         cmocka_unit_test(the_norm_is_a_sum_over_all_ranks_and_a_pass_over_gradients),
         cmocka_unit_test(a_tied_table_is_summed_with_its_copy),
         cmocka_unit_test(a_device_without_a_memory_rate_is_refused),

@@ -273,12 +273,49 @@ static void older_attention_takes_longer(void **state)
     ek_job_clear(&job);
 }
 
+/* Memory-bound seconds that adding the gradients of n micro-batches by kernels of their own takes: n E (2 + 2 x 4)
+ * bytes into a buffer of 32 bits, (n - 1) E (2 + 2 x 2) into one of 16, none where products or shards add them. */
+static double added(ek_job *job, const ek_device *device, int gradient)
+{
+    double seconds[2];
+    for (int fused = 0; fused < 2; fused++) {
+        ek_step step;
+        job->rules.weight_gradient_fused = fused;
+        job->states.gradient = gradient;
+        assert_int_equal(ek_cost_step(job, device, NULL, &step, NULL), EK_OK);
+        seconds[fused] = step.stage[step.slowest].seconds[EK_STEP_MEMORY];
+        ek_step_clear(&step);
+    }
+    return seconds[0] - seconds[1];
+}
+
+static void gradients_are_added_by_somebody(void **state)
+{
+    (void)state;
+    ek_job job;
+    ek_device device = bare("A100-80");
+    device.curve[EK_KERNEL_MEMORY] = (ek_curve){.share = 1, .memory_share = 1, .hidden = 1};
+    assert_true(read_job(source_path("examples/megatron_13b.sh"), &job));
+    double n = job.parallel.n_micro_batches * job.parallel.n_accumulation;
+    assert_true(n > 1);
+    double wide = added(&job, &device, 4), narrow = added(&job, &device, 2);
+    assert_true(narrow > 0);
+    assert_float_equal(wide / narrow, n * 10 / ((n - 1) * 6), 1e-6);
+    job.run.sums_every_micro_batch = true;
+    assert_float_equal(added(&job, &device, 4), 0, 1e-9);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_add_up_to_the_step), cmocka_unit_test(the_pipeline_is_the_simulators),
-        cmocka_unit_test(one_device_is_a_sum),      cmocka_unit_test(layers_priced_before_give_the_same),
-        cmocka_unit_test(a_slow_host_decides),      cmocka_unit_test(older_attention_takes_longer),
+        cmocka_unit_test(parts_add_up_to_the_step),
+        cmocka_unit_test(the_pipeline_is_the_simulators),
+        cmocka_unit_test(one_device_is_a_sum),
+        cmocka_unit_test(layers_priced_before_give_the_same),
+        cmocka_unit_test(a_slow_host_decides),
+        cmocka_unit_test(older_attention_takes_longer),
+        cmocka_unit_test(gradients_are_added_by_somebody),
     };
     return cmocka_run_group_tests(tests, list_configs, NULL);
 }

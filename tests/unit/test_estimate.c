@@ -238,7 +238,7 @@ static void parts_of_every_stage_add_up_to_the_step(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof trained / sizeof *trained; i++) {
         ek_job job;
-        ek_estimate e;
+        ek_estimate e = {0};
         ek_error err = {0};
         if (ek_job_read(source_path(trained[i]), NULL, NULL, &job, &err) ||
             ek_estimate_of(&job, ek_device_find("A800"), NAN, &e, &err))
@@ -597,6 +597,35 @@ static void text_and_picture_match_their_golden_files(void **state)
     free(text);
 }
 
+static void names_of_any_bytes_stay_text(void **state)
+{
+    (void)state;
+    static const char name[] = "<b>&\"\x1b[31m\xff</b>";
+    made m;
+    make(&m);
+    snprintf(m.job.name, sizeof m.job.name, "%s", name);
+    snprintf(m.device.name, sizeof m.device.name, "%s", name);
+    snprintf(m.device.source, sizeof m.device.source, "%s", name);
+    m.device.certain = false;
+    m.e.limit_of_device = true;
+    conclude(&m);
+    ek_against a = against_trace(&m, 0);
+    const ek_estimate_report r = {.estimate = &m.e, .against = &a, .against_source = name};
+    char *text = text_of(&r, ek_estimate_write_svg);
+    assert_null(strstr(text, "<b>"));
+    assert_null(strchr(text, 0x1b));
+    free(text);
+    text = text_of(&r, ek_estimate_write_text);
+    assert_null(strchr(text, 0x1b));
+    assert_null(strchr(text, 0xff));
+    free(text);
+    text = text_of(&r, ek_estimate_write_json);
+    json_t *root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    json_decref(root);
+    free(text);
+}
+
 static void a_full_disk_is_said_so(void **state)
 {
     (void)state;
@@ -673,6 +702,7 @@ int main(void)
         {"CSV has a row for every stage and part", csv_has_a_row_for_every_stage_and_part, NULL, NULL, NULL},
         {"bars of a picture are as long as the step", bars_of_a_picture_are_as_long_as_the_step, NULL, NULL, NULL},
         {"text and picture match their golden files", text_and_picture_match_their_golden_files, NULL, NULL, NULL},
+        {"names of any bytes stay text", names_of_any_bytes_stay_text, NULL, NULL, NULL},
         {"a full disk is said so", a_full_disk_is_said_so, NULL, NULL, NULL},
         {"bars of the page add up to the step", bars_of_the_page_add_up_to_the_step, NULL, NULL, NULL},
     };

@@ -2,6 +2,7 @@
  * and what a framework refuses or ignores is told. */
 #include "input.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -398,6 +399,64 @@ static void the_stage_of_zero_is_read_from_deepspeeds_file(void **state)
     ek_job_clear(&job);
 }
 
+/* ---- fewer micro-batches than stages ---- */
+
+/* Every schedule runs them: memory grows with the micro-batches up to as many as stages, and the parts of a step add
+ * up. A schedule that needs more says so when the job is read. */
+static void fewer_micro_batches_than_stages_run(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"1f1b",   "gpipe", "interleaved", "interleaved-less-memory",
+                                        "zb-h1",  "zb-1p", "zb-2p",       "zb-v",
+                                        "v-half", "v-min", "dualpipe",    "dualpipev"};
+    enum { STAGES = 4 };
+    int n_run = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        for (int m = 1; m <= STAGES; m++) {
+            char text[2048], path[256];
+            ek_job job;
+            ek_job_overrides overrides = ek_job_overrides_none();
+            ek_memory memory;
+            ek_step step;
+            ek_error err = {0};
+            overrides.schedule = ek_schedule_find(names[i]);
+            assert_non_null(overrides.schedule);
+            overrides.n_chunks = i >= 2 && i != 4 && i != 5 && i != 6 && i != 10 ? 2 : 1;
+            snprintf(text, sizeof text,
+                     "--num-layers 16 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "
+                     "--micro-batch-size 1 --global-batch-size %d --vocab-size 32000 --data-parallel-size 1 --bf16 "
+                     "--use-flash-attn --pipeline-model-parallel-size %d\n",
+                     m, STAGES);
+            write_file("run.sh", text, path, sizeof path);
+            ek_status status = ek_job_read(path, &overrides, NULL, &job, &err);
+            unlink(path);
+            if (status == EK_ERR_INPUT &&
+                (strstr(err.message, "needs at least") || strstr(err.message, "no multiple of")))
+                continue; /* told, not run */
+            if (status || ek_memory_predict(&job, NULL, &memory, &err))
+                fail_msg("%s, %d micro-batches: %s", names[i], m, err.message);
+            for (int k = 0; k < STAGES; k++)
+                if (memory.stage[k].alive <= 0 || memory.stage[k].alive > m)
+                    fail_msg("%s: %g micro-batches alive of %d", names[i], memory.stage[k].alive, m);
+            ek_memory_clear(&memory);
+            if (ek_cost_step(&job, ek_device_find("H100"), NULL, &step, &err))
+                fail_msg("%s, %d micro-batches: %s", names[i], m, err.message);
+            for (int s = 0; s < step.n_stages; s++) {
+                double sum = 0;
+                for (int k = 0; k < EK_N_STEP_PARTS; k++)
+                    sum += step.stage[s].seconds[k];
+                if (!(fabs(sum / step.seconds - 1) < 1e-9))
+                    fail_msg("%s, %d micro-batches, stage %d: parts are %g of %g s", names[i], m, s, sum, step.seconds);
+            }
+            ek_step_clear(&step);
+            ek_job_clear(&job);
+            n_run += m < STAGES;
+        }
+    }
+    print_message("%d of %zu run with fewer\n", n_run, 3 * sizeof names / sizeof *names);
+    assert_true(n_run >= 3 * 8);
+}
+
 /* ---- MindFormers ---- */
 
 /* %s: behind the root, context, parallel, optimizer. */
@@ -488,6 +547,11 @@ static void the_file_of_switches_is_read_from_the_jobs_folder(void **state)
     assert_non_null(strstr(s.text, "it is no map of settings; its switches are taken as off"));
     ek_job_clear(&job);
     unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    job = read_job("run.yaml", text, NULL, &s);
+    assert_non_null(strstr(s.text, "./speed.json is not read: it is no file"));
+    ek_job_clear(&job);
+    unlink(path);
 }
 
 /* ---- MindSpeed-Core-MS, Hugging Face ---- */
@@ -555,6 +619,7 @@ int main(void)
         cmocka_unit_test(every_level_of_sharing_sets_the_states),
         cmocka_unit_test(what_does_not_go_with_sharing_is_refused),
         cmocka_unit_test(the_stage_of_zero_is_read_from_deepspeeds_file),
+        cmocka_unit_test(fewer_micro_batches_than_stages_run),
         cmocka_unit_test(every_key_of_mindformers_flips_its_field),
         cmocka_unit_test(the_file_of_switches_is_read_from_the_jobs_folder),
         cmocka_unit_test(every_key_of_mindspeed_flips_its_field),

@@ -621,7 +621,9 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
     ek_job_clear(&job);
     while (strcmp(measure[i].name, "twice the tensor parallelism, half the data parallelism") != 0)
         i++;
-    snprintf(text, sizeof text, "%s[parallelism]\ndata_parallel_shard_degree = 16\ntensor_parallel_degree = 8\n",
+    snprintf(text, sizeof text,
+             "%s[parallelism]\ndata_parallel_shard_degree = 16\ntensor_parallel_degree = 8\n"
+             "[training]\nlocal_batch_size = 8\nglobal_batch_size = 256\n",
              model);
     assert_int_equal(read_text(text, &none, &s, &job), EK_OK);
     assert_int_equal(ek_memory_predict(&job, NULL, &memory, &err), EK_OK);
@@ -662,6 +664,9 @@ static void the_published_runs_are_read_and_predicted(void **state)
             double error = gib / rows.row[i].mem_gib - 1;
             print_message("# %-95s measured %6.2f GiB, predicted %6.2f (used %6.2f): %+.1f %%\n", rows.row[i].name,
                           rows.row[i].mem_gib, gib, used, 100 * error);
+            /* How the largest model's stages are cut is told by nothing in the table. */
+            if (!(fabs(error) <= (job.parallel.pipeline > 1 ? 0.20 : 0.10)))
+                fail_msg("%s: %+.1f %%", rows.row[i].name, 100 * error);
             sum += fabs(error);
             n++;
             ek_memory_clear(&memory);
@@ -669,7 +674,7 @@ static void the_published_runs_are_read_and_predicted(void **state)
         ek_job_clear(&job);
     }
     print_message("# mean error of %d rows: %.1f %%\n", n, 100 * sum / n);
-    assert_true(n > 0 && sum / n < 0.12);
+    assert_true(n > 0 && sum / n < 0.06);
     measured_torchtitan_clear(&rows);
 }
 
