@@ -344,7 +344,7 @@ static void shipped_files_say_what_they_rest_on(void **state)
         const ek_tier *last = &d->tier[d->n_tiers - 1];
         assert_true(d->units == known[i].units && d->peak_tflops[EK_TYPE_FP8] == known[i].fp8);
         assert_true(last->devices_per_card == known[i].per_card && last->gbs == known[i].network && last->size == 0);
-        bool fitted = known[i].name[0] == 'A' || known[i].name[0] == 'B';
+        bool fitted = strcmp(known[i].name, "V100") && strcmp(known[i].name, "910A") && strcmp(known[i].name, "910C");
         const ek_curve *c = &d->curve[EK_KERNEL_MATMUL];
         assert_true(c->basis == (fitted ? EK_COST_FITTED : EK_COST_ASSUMED) && (!fitted || c->error > 0));
         assert_null(d->kernels);
