@@ -6,9 +6,9 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "cost/cost_internal.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/simulate.h"
-#include "cost/cost_internal.h"
 #include "memory/layer.h"
 
 /* ---- jobs and devices ---- */
@@ -91,6 +91,7 @@ static ek_device arithmetic(double tflops)
                         .devices_per_node = 8};
     ek__device_default(&device);
     ek__device_links(&device, 1e18, 1e18);
+    device.host = (ek_host){.basis = EK_COST_ASSUMED};
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
         bool attention = k == EK_KERNEL_ATTENTION_FORWARD || k == EK_KERNEL_ATTENTION_BACKWARD;
         device.curve[k] = (ek_curve){.share = attention ? 0.25 : 0.5, .memory_share = 1, .hidden = 1};
