@@ -343,22 +343,22 @@ static void shipped_files_say_what_they_rest_on(void **state)
         const ek_tier *last = &d->tier[d->n_tiers - 1];
         assert_true(d->units == known[i].units && d->peak_tflops[EK_TYPE_FP8] == known[i].fp8);
         assert_true(last->devices_per_card == known[i].per_card && last->gbs == known[i].network && last->size == 0);
-        bool fitted =
-            strstr(known[i].name, "A100") || strcmp(known[i].name, "A800") == 0 || strcmp(known[i].name, "B200") == 0;
+        bool fitted = strstr(known[i].name, "00") && strcmp(known[i].name, "V100") != 0; /* A100 to B200 */
         const ek_curve *c = &d->curve[EK_KERNEL_MATMUL];
-        assert_true(c->basis == (fitted ? EK_COST_FITTED : EK_COST_ASSUMED) && (!fitted || c->error > 0));
+        assert_true(c->basis == (fitted ? EK_COST_FITTED : EK_COST_ASSUMED) && (c->error > 0) == fitted);
         assert_null(d->kernels);
     }
 }
 
-/* What the shipped curves leave on the tables they were fitted to, as their files say. */
+/* What the shipped curves leave on the tables they were fitted to. Some of B200's shares are fitted to steps after
+ * that, in which products are slower by a twentieth, grouped ones by a quarter. */
 static void shipped_curves_meet_the_kernels_they_were_fitted_to(void **state)
 {
     (void)state;
     static const struct {
         const char *device, *table;
         double most;
-    } cases[] = {{"A100-PCIe", "a100_pcie.csv", 0.03}, {"A100-80", "a100_pcie.csv", 0.04}, {"B200", "b200.csv", 0.06}};
+    } cases[] = {{"A100-PCIe", "a100_pcie.csv", 0.03}, {"B200", "b200.csv", 0.09}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[4096];
         const char *shared = getenv("EK_SHARED");
