@@ -182,13 +182,15 @@ static void set_shape(const pricer *p, const ek__op *op, ek_kernel *kernel)
 
 /* A weight's gradient that the product does not add to the buffer itself is added by a kernel of its own, in every
  * micro-batch; where the buffer has the gradient's type, the first one's is the buffer. Gradients that are reduced
- * after each micro-batch are added as shards, which is little. */
+ * after each micro-batch are added as shards, which is little. A graph that is compiled as a whole adds beside other
+ * kernels: assumed, since MindFormers' published steps with many micro-batches are no slower than those with one. */
 static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__pass *pass)
 {
     const ek_job *job = p->job;
     double n = (double)job->parallel.n_micro_batches * fmax(1, job->parallel.n_accumulation);
     double size = ek_dtype_bytes(job->types.compute);
-    if (job->rules.weight_gradient_fused || job->states.gradient == 0 || job->run.sums_every_micro_batch)
+    if (job->rules.weight_gradient_fused || job->states.gradient == 0 || job->run.sums_every_micro_batch ||
+        job->run.launch == EK_LAUNCH_GRAPH)
         return;
     double times = job->states.gradient > size ? 1 : (n - 1) / n;
     if (times > 0)

@@ -22,7 +22,8 @@ typedef struct key {
     ek_family family;
     int n_patterns;
     uint64_t patterns; /* hash of their texts and kinds */
-    double casts;      /* products in 8 bits cast their weights once a step */
+    double n; /* micro-batches, where a layer's cost depends on them: weights are cast once a step, gradients are added
+                 from the second one on */
 } key;
 
 struct ek__step_layers {
@@ -94,7 +95,9 @@ static void make_key(const ek_job *job, key *out)
     memcpy(&out->states, &job->states, sizeof out->states);
     memcpy(&out->run, &job->run, sizeof out->run);
     memcpy(&out->rules, &job->rules, sizeof out->rules);
-    out->casts = job->run.fp8 == EK_FP8_NONE ? 0 : job->parallel.n_micro_batches;
+    if (job->run.fp8 != EK_FP8_NONE || (!job->rules.weight_gradient_fused && job->states.gradient > 0))
+        out->n = (double)job->parallel.n_micro_batches *
+                 (job->parallel.n_accumulation > 1 ? job->parallel.n_accumulation : 1);
     out->parallel.data = out->parallel.pipeline = out->parallel.n_micro_batches = 0;
     out->parallel.n_accumulation = out->parallel.chunk_group = 0;
     out->framework = job->framework;
