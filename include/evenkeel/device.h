@@ -102,8 +102,9 @@ typedef enum ek_algorithm {
     EK_ALGORITHM_RING,
     EK_ALGORITHM_TREE,       /**< latency grows with log2 n */
     EK_ALGORITHM_IN_NETWORK, /**< switches add up: half the traffic of an all-reduce */
+    EK_ALGORITHM_MESH,       /**< a link for each pair of devices: k of the tier's n reach (k-1)/(n-1) of its rate */
 } ek_algorithm;
-enum { EK_N_ALGORITHMS = 3 };
+enum { EK_N_ALGORITHMS = 4 };
 extern const char *const ek_algorithm_name[EK_N_ALGORITHMS];
 
 /** Links that join `size` neighbouring devices: a node, a rack, a supernode, the cluster. */

@@ -77,13 +77,23 @@ static double message(const task *t)
 }
 
 /* Bytes per second of one rank over tier i. */
+/* Of links for each pair of devices, those that a group has both ends of. */
+static double of_mesh(const task *t, int i)
+{
+    const ek_tier *tier = &t->device->tier[i];
+    double units = (double)tier->size / (i > 0 ? t->device->tier[i - 1].size : 1);
+    if (tier->algorithm != EK_ALGORITHM_MESH || units <= 2)
+        return 1;
+    return (fmax(2, joined(t->ranks, i)) - 1) / (units - 1);
+}
+
 static double rate(const task *t, int i)
 {
     const ek_tier *tier = &t->device->tier[i];
     double on_a_card = t->ranks->sharing[i] > 1                                   ? t->ranks->sharing[i]
                        : tier->devices_per_card > 0 && tier->devices_per_card < 1 ? tier->devices_per_card
                                                                                   : 1;
-    double reached = tier->gbs * 1e9 * tier->share[t->what] / on_a_card, units = joined(t->ranks, i);
+    double reached = of_mesh(t, i) * tier->gbs * 1e9 * tier->share[t->what] / on_a_card, units = joined(t->ranks, i);
     if (tier->half_bytes > 0)
         reached *= message(t) / (message(t) + tier->half_bytes);
     return tier->contention > 0 && units > 1 ? reached * pow(1 - tier->contention, log2(units)) : reached;
@@ -111,6 +121,11 @@ static int outermost(const task *t)
     return i;
 }
 
+static bool is_ring(const ek_tier *tier)
+{
+    return tier->algorithm == EK_ALGORITHM_RING || tier->algorithm == EK_ALGORITHM_MESH;
+}
+
 /* Of the way of a chunk round the ring: n - 1 of its n links, in the worst case all but the fastest. From the outermost
  * tier: a ring goes through all units of the tier below one after another, a tree through log2 of them at once. */
 static double ring_latency(const task *t, int top)
@@ -118,14 +133,14 @@ static double ring_latency(const task *t, int top)
     double sum = 0, units = 1, least = INFINITY, outer = tier_latency(t, top);
     for (int i = top; i >= 0; i--) {
         double g = joined(t->ranks, i);
-        bool ring = t->device->tier[i].algorithm == EK_ALGORITHM_RING;
+        bool ring = is_ring(&t->device->tier[i]);
         if (g <= 1)
             continue;
         sum += units * (ring ? g - 1 : ceil(log2(g))) * tier_latency(t, i);
         units *= ring ? g : 1;
         least = fmin(least, tier_latency(t, i));
     }
-    bool closed = t->device->tier[top].algorithm == EK_ALGORITHM_RING && isfinite(least);
+    bool closed = is_ring(&t->device->tier[top]) && isfinite(least);
     return sum + (closed ? fmax(0, outer - least) : 0);
 }
 

@@ -10,7 +10,7 @@ const char *const ek_kernel_name[EK_N_KERNEL_KINDS] = {"matmul", "grouped", "att
                                                        "memory", "loss"};
 const char *const ek_collective_name[EK_N_COLLECTIVES] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                                                           "p2p"};
-const char *const ek_algorithm_name[EK_N_ALGORITHMS] = {"ring", "tree", "in_network"};
+const char *const ek_algorithm_name[EK_N_ALGORITHMS] = {"ring", "tree", "in_network", "mesh"};
 
 #define SHARE_MATMUL     0.75
 #define SHARE_ATTENTION  0.5

@@ -632,7 +632,7 @@ static void algorithms_differ_in_latency_and_passes(void **state)
         cluster(2, (ek_tier[]){tier_of(8, 1e6, 1), tier_of(0, 1, 100)}); /* the outer tier decides the traffic */
     const ek_job job = spread(1, 1, 64, 1);
     const ek__ranks ranks = ek__placement(&job, &device, EK__DIM_TENSOR);
-    const double lat[] = {800 + 55, 300 + 7, 300 + 7}, passes[] = {2, 2, 1};
+    const double lat[] = {800 + 55, 300 + 7, 300 + 7, 800 + 55}, passes[] = {2, 2, 1, 2};
     for (int a = 0; a < EK_N_ALGORITHMS; a++) {
         device.tier[1].algorithm = (ek_algorithm)a;
         const ek__collective_time sum = ek__collective_seconds(&device, EK_COLLECTIVE_ALL_REDUCE, &ranks, 8e9);
@@ -642,6 +642,24 @@ static void algorithms_differ_in_latency_and_passes(void **state)
         assert_close(sum.seconds - sum.latency, passes[a] * 63.0 / 64, 1e-9);
         assert_close(gather.seconds - gather.latency, 63.0 / 64, 1e-9);
     }
+}
+
+/* Seven links of 10 GB/s a device, one to each of the others: a group of k has both ends of k - 1 of them. */
+static void a_mesh_gives_a_group_its_own_links(void **state)
+{
+    (void)state;
+    ek_device device = nodes_of_8(70, 25);
+    device.tier[0].algorithm = EK_ALGORITHM_MESH;
+    for (int k = 2; k <= 8; k *= 2) {
+        const ek_job job = spread(8 / k, 1, k, 1);
+        assert_close(seconds_of(&device, EK_COLLECTIVE_ALL_GATHER, &job, EK__DIM_TENSOR, 8e9),
+                     (k - 1.0) / k * 8e9 / ((k - 1) * 10e9), 1e-12);
+        assert_close(seconds_of(&device, EK_COLLECTIVE_ALL_TO_ALL, &job, EK__DIM_TENSOR, 8e9),
+                     (k - 1.0) / k * 8e9 / ((k - 1) * 10e9), 1e-12);
+    }
+    const ek_job stages = spread(1, 1, 1, 2);
+    const ek__ranks edge = ek__placement_edge(&stages, &device, 0);
+    assert_close(ek__collective_seconds(&device, EK_COLLECTIVE_P2P, &edge, 1e9).seconds, 0.1, 1e-12);
 }
 
 static void the_tier_that_decides_says_what_it_rests_on(void **state)
@@ -738,6 +756,7 @@ int main(void)
         cmocka_unit_test(sizes_of_a_published_test_are_met),
         cmocka_unit_test(contention_takes_its_share_with_every_doubling),
         cmocka_unit_test(algorithms_differ_in_latency_and_passes),
+        cmocka_unit_test(a_mesh_gives_a_group_its_own_links),
         cmocka_unit_test(the_tier_that_decides_says_what_it_rests_on),
         cmocka_unit_test(links_of_measured_devices_are_a_case_of_it),
     };

@@ -210,6 +210,49 @@ static void layers_priced_before_give_the_same(void **state)
     ek_cost_cache_free(cache);
 }
 
+/* ---- the tuning of a 13B model ---- */
+
+static double step_of(const char *name, const ek_job_overrides *overrides)
+{
+    ek_job job;
+    ek_step step;
+    ek_error err;
+    if (ek_job_read(source_path(name), overrides, NULL, &job, &err) ||
+        ek_cost_step(&job, ek_device_find("910B"), NULL, &step, &err))
+        fail_msg("%s: %s", name, err.message);
+    double tokens =
+        (double)job.parallel.data * job.parallel.batch * job.parallel.n_micro_batches * job.parallel.seq_length;
+    double devices = (double)job.parallel.data * job.parallel.tensor * job.parallel.pipeline;
+    double rate = tokens / devices / step.seconds;
+    ek_step_clear(&step);
+    ek_job_clear(&job);
+    return rate;
+}
+
+/* The published steps of the guide come out in their order: 1860, 2136, 2189, 2210 and 2562 tokens/s a device. The
+ * fifth (2353) also fuses graph kernels, which is not modelled. Its rule, measured: two tensor parallel ranks without
+ * recomputation are slower than data parallel ranks with it. */
+static void the_13b_story_keeps_its_order(void **state)
+{
+    static const char *const steps[] = {"examples/llama2_13b_1_dp8.yaml", "examples/llama2_13b_2_pp2.yaml",
+                                        "examples/llama2_13b_3_select.yaml", "examples/llama2_13b_4_by_stage.yaml",
+                                        "examples/llama2_13b_6_full_4_0.yaml"};
+    double before = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        double rate = step_of(steps[i], NULL);
+        if (rate <= before)
+            fail_msg("%s: %.0f tokens/s, the step before %.0f", steps[i], rate, before);
+        before = rate;
+    }
+    ek_job_overrides tensor = ek_job_overrides_none();
+    tensor.data = 4;
+    tensor.tensor = 2;
+    tensor.recompute = EK_RECOMPUTE_NONE;
+    for (tensor.sequence_parallel = 0; tensor.sequence_parallel < 2; tensor.sequence_parallel++)
+        assert_true(step_of(steps[0], &tensor) < step_of(steps[0], NULL));
+}
+
 /* ---- the host ---- */
 
 /* A host that takes longer than the device is all that counts, and its wait is a part of its own. */
@@ -309,13 +352,10 @@ static void gradients_are_added_by_somebody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_add_up_to_the_step),
-        cmocka_unit_test(the_pipeline_is_the_simulators),
-        cmocka_unit_test(one_device_is_a_sum),
-        cmocka_unit_test(layers_priced_before_give_the_same),
-        cmocka_unit_test(a_slow_host_decides),
-        cmocka_unit_test(older_attention_takes_longer),
-        cmocka_unit_test(gradients_are_added_by_somebody),
+        cmocka_unit_test(parts_add_up_to_the_step),     cmocka_unit_test(the_pipeline_is_the_simulators),
+        cmocka_unit_test(one_device_is_a_sum),          cmocka_unit_test(layers_priced_before_give_the_same),
+        cmocka_unit_test(a_slow_host_decides),          cmocka_unit_test(the_13b_story_keeps_its_order),
+        cmocka_unit_test(older_attention_takes_longer), cmocka_unit_test(gradients_are_added_by_somebody),
     };
     return cmocka_run_group_tests(tests, list_configs, NULL);
 }
