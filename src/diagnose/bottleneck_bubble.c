@@ -1,9 +1,10 @@
 /* Bubbles that even equal stages have: the idle share of the schedule's own order, simulated with equal chunks and the
- * layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form. The gain is the simulated step of the
- * balanced plan less that of the balanced plan with more chunks per stage, or with half the micro-batch and twice as
- * many of them. Where neither is possible, more micro-batches of today's size are what is left; the global batch then
- * grows, which is another training, so what that brings for as many sequences is told but no gain is claimed. More
- * chunks than eight are not tried: transfers grow with them. */
+ * measured layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form; of a predicted step the
+ * bubble of the stage that computes longest. The gain is the step of the balanced plan less that of the balanced plan
+ * with more chunks per stage, or with half the micro-batch and twice as many of them. Where neither is possible, more
+ * micro-batches of today's size are what is left; the global batch then grows, which is another training, so what that
+ * brings for as many sequences is told but no gain is claimed. More chunks than eight are not tried: transfers grow
+ * with them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static ek_chunk_cost mean_cost(const ek__pipeline *p, ek_chunk_cost *cost)
 }
 
 /* What each stage idles of a step when all chunks take the same time; NAN where the schedule has no order. */
-static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
+static ek_status equal_share(const ek__pipeline *p, double *share, ek_error *err)
 {
     const ek_shape shape = {p->plan.n_stages, p->plan.n_chunks, p->n_micro_batches, p->n_pieces};
     int n = p->plan.n_stages * p->plan.n_chunks;
@@ -74,6 +75,15 @@ static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
     if (status && status != EK_ERR_INPUT && err)
         *err = why;
     return status == EK_ERR_INPUT ? EK_OK : status;
+}
+
+static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
+{
+    const ek_step *step = &p->step;
+    if (step->n_stages == 0)
+        return equal_share(p, share, err);
+    *share = step->stage[step->slowest].seconds[EK_STEP_BUBBLE] / step->seconds;
+    return EK_OK;
 }
 
 /* ---- other shapes ---- */
@@ -151,6 +161,11 @@ static ek_status try_micro_batches(const ek__diagnose *d, ek_layers *layers, can
 
 /* ---- the finding ---- */
 
+static const char *where(const ek__pipeline *p)
+{
+    return p->measured ? "even with equal stages" : "on the stage that computes longest";
+}
+
 static const char *change_of(const ek__diagnose *d, const candidate *c)
 {
     struct ek__pool *pool = d->out->pool;
@@ -177,7 +192,9 @@ static const char *caution_of(const ek__diagnose *d, const candidate *c, double 
                                "training; for as many sequences it would be %.1f %%; %s.",
                                100e9 * gain / d->step_ns, peak);
     if (c->halves)
-        return ek__pool_format(pool, "Operators of half the size are less efficient, which is not counted; %s.", peak);
+        return ek__pool_format(pool, "Operators of half the size are less efficient, %s; %s.",
+                               d->pipeline.measured ? "which is not counted" : "as far as the device's curves have it",
+                               peak);
     return ek__pool_format(pool, "More chunks hold more activations and send more between stages; %s.", peak);
 }
 
@@ -191,25 +208,24 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
                        .cost_seconds = share * d->step_ns / 1e9,
                        .gain_seconds = c->grows ? NAN : gain, /* of the same training */
                        .peak_mb = c->found.peak_mb};
-    b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step even with equal stages.",
-                              100 * share);
+    b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step %s.", 100 * share, where(p));
     b.setting = ek__pipeline_settings(p, &c->found.plan, &c->wish, ek__framework_of(d), d->out->pool);
     b.change = change_of(d, c);
     b.rests_on = p->measured
                      ? "simulated steps of balanced plans with the layers' measured times, today's number of "
                        "chunks and micro-batches against these; the share is that of the schedule with equal stages"
-                     : "simulated steps of balanced plans with times modelled for the device, today's number of "
-                       "chunks and micro-batches against these; the share is that of the schedule with equal stages";
+                     : "predicted steps of balanced plans, today's number of chunks and micro-batches against these; "
+                       "the share is that of the predicted step";
     b.caution = caution_of(d, c, gain);
     if (!b.caution)
         return ek__no_memory(err);
     ek_status status = ek__bottleneck_show(
         &b,
         (ek_evidence){ek__pool_format(d->out->pool,
-                                      "%d stages, %d chunk%s per stage, %d micro-batches: simulated step %.2f ms, %.2f "
+                                      "%d stages, %d chunk%s per stage, %d micro-batches: %s step %.2f ms, %.2f "
                                       "ms with the change",
                                       p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
-                                      p->n_micro_batches, today_ms, c->ms),
+                                      p->n_micro_batches, p->measured ? "simulated" : "predicted", today_ms, c->ms),
                       NULL, NULL, -1},
         err);
     return status ? status : ek__bottleneck_add(d, &b, err);
@@ -224,10 +240,10 @@ static ek_status add_alone(ek__diagnose *d, double share, ek_error *err)
                      d,
                      ek__pool_format(
                          d->out->pool,
-                         "the pipeline's bubbles take %.1f %% of a step even with equal stages (%d stages, "
+                         "the pipeline's bubbles take %.1f %% of a step %s (%d stages, "
                          "%d chunk%s each, %d micro-batches); neither more chunks nor smaller micro-batches "
                          "%s a shorter step",
-                         100 * share, p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
+                         100 * share, where(p), p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
                          p->n_micro_batches, p->memory_known ? "within the memory limit simulate to" : "simulate to"),
                      err)
                : EK_OK;
