@@ -1,10 +1,10 @@
 /* Bubbles that even equal stages have: the idle share of the schedule's own order, simulated with equal chunks and the
- * measured layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form; of a predicted step the
- * bubble of the stage that computes longest. The gain is the step of the balanced plan less that of the balanced plan
- * with more chunks per stage, or with half the micro-batch and twice as many of them. Where neither is possible, more
- * micro-batches of today's size are what is left; the global batch then grows, which is another training, so what that
- * brings for as many sequences is told but no gain is claimed. More chunks than eight are not tried: transfers grow
- * with them. */
+ * layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form. What bubbles cost of a predicted step
+ * is the bubble of its slowest stage; of a measured one that share. The gain is the step of the balanced plan less that
+ * of the balanced plan with more chunks per stage, or with half the micro-batch and twice as many of them. Where
+ * neither is possible, more micro-batches of today's size are what is left; the global batch then grows, which is
+ * another training, so what that brings for as many sequences is told but no gain is claimed. More chunks than eight
+ * are not tried: transfers grow with them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static ek_chunk_cost mean_cost(const ek__pipeline *p, ek_chunk_cost *cost)
 }
 
 /* What each stage idles of a step when all chunks take the same time; NAN where the schedule has no order. */
-static ek_status equal_share(const ek__pipeline *p, double *share, ek_error *err)
+static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
 {
     const ek_shape shape = {p->plan.n_stages, p->plan.n_chunks, p->n_micro_batches, p->n_pieces};
     int n = p->plan.n_stages * p->plan.n_chunks;
@@ -77,13 +77,11 @@ static ek_status equal_share(const ek__pipeline *p, double *share, ek_error *err
     return status == EK_ERR_INPUT ? EK_OK : status;
 }
 
-static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
+/* Share of a step that bubbles take today. */
+static double today_share(const ek__pipeline *p, double schedule_share)
 {
     const ek_step *step = &p->step;
-    if (step->n_stages == 0)
-        return equal_share(p, share, err);
-    *share = step->stage[step->slowest].seconds[EK_STEP_BUBBLE] / step->seconds;
-    return EK_OK;
+    return step->n_stages == 0 ? schedule_share : step->stage[step->slowest].seconds[EK_STEP_BUBBLE] / step->seconds;
 }
 
 /* ---- other shapes ---- */
@@ -161,9 +159,18 @@ static ek_status try_micro_batches(const ek__diagnose *d, ek_layers *layers, can
 
 /* ---- the finding ---- */
 
-static const char *where(const ek__pipeline *p)
+/* "the pipeline's bubbles take 24.1 % of a step, ..." */
+static const char *say_shares(const ek__diagnose *d, const char *the, double share)
 {
-    return p->measured ? "even with equal stages" : "on the stage that computes longest";
+    const ek__pipeline *p = &d->pipeline;
+    double today = today_share(p, share);
+    return p->measured
+               ? ek__pool_format(d->out->pool, "%s pipeline's bubbles take %.1f %% of a step even with equal stages",
+                                 the, 100 * share)
+               : ek__pool_format(d->out->pool,
+                                 "%s pipeline's bubbles take %.1f %% of a step; with equal stages the schedule idles "
+                                 "%.1f %% of the pipeline's time",
+                                 the, 100 * today, 100 * share);
 }
 
 static const char *change_of(const ek__diagnose *d, const candidate *c)
@@ -205,17 +212,18 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
     ek_bottleneck b = {.id = "bubble",
                        .topic = EK_TOPIC_BUBBLE,
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
-                       .cost_seconds = share * d->step_ns / 1e9,
+                       .cost_seconds = today_share(p, share) * d->step_ns / 1e9,
                        .gain_seconds = c->grows ? NAN : gain, /* of the same training */
                        .peak_mb = c->found.peak_mb};
-    b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step %s.", 100 * share, where(p));
+    const char *shares = say_shares(d, "The", share);
+    b.title = shares ? ek__pool_format(d->out->pool, "%s.", shares) : NULL;
     b.setting = ek__pipeline_settings(p, &c->found.plan, &c->wish, ek__framework_of(d), d->out->pool);
     b.change = change_of(d, c);
     b.rests_on = p->measured
                      ? "simulated steps of balanced plans with the layers' measured times, today's number of "
                        "chunks and micro-batches against these; the share is that of the schedule with equal stages"
                      : "predicted steps of balanced plans, today's number of chunks and micro-batches against these; "
-                       "the share is that of the predicted step";
+                       "the share is that of the slowest stage";
     b.caution = caution_of(d, c, gain);
     if (!b.caution)
         return ek__no_memory(err);
@@ -235,18 +243,19 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
 static ek_status add_alone(ek__diagnose *d, double share, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
-    return share >= d->options->least_share
-               ? ek__bottleneck_note(
-                     d,
-                     ek__pool_format(
-                         d->out->pool,
-                         "the pipeline's bubbles take %.1f %% of a step %s (%d stages, "
-                         "%d chunk%s each, %d micro-batches); neither more chunks nor smaller micro-batches "
-                         "%s a shorter step",
-                         100 * share, where(p), p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
-                         p->n_micro_batches, p->memory_known ? "within the memory limit simulate to" : "simulate to"),
-                     err)
-               : EK_OK;
+    if (today_share(p, share) < d->options->least_share)
+        return EK_OK;
+    const char *shares = say_shares(d, "the", share);
+    return ek__bottleneck_note(
+        d,
+        shares ? ek__pool_format(d->out->pool,
+                                 "%s (%d stages, %d chunk%s each, %d micro-batches); neither more chunks nor smaller "
+                                 "micro-batches %s%s a shorter step",
+                                 shares, p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
+                                 p->n_micro_batches, p->memory_known ? "within the memory limit " : "",
+                                 p->measured ? "simulate to" : "are predicted to have")
+               : NULL,
+        err);
 }
 
 ek_status ek__bottleneck_bubble(ek__diagnose *d, ek_error *err)
