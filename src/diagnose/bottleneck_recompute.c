@@ -104,6 +104,14 @@ static const char *why_needed(const ek__diagnose *d)
                            fmin(p->today_ms, p->kept_layers_ms), p->kept_peak_mb);
 }
 
+/* Share of the step that is won since the measure lets recompute less: not more than the measure and that win together,
+ * nor than what comes on top of the measure alone, which is no matter of recomputation. */
+static double relief_of(const ek_measure *m)
+{
+    double without = isnan(m->step_change) ? 0 : m->step_change;
+    return m->possible && m->relieved[0] ? fmin(-m->relieved_change, without - m->relieved_change) : 0;
+}
+
 /* The measure after which the least recomputation brings most. */
 static ek_status find_relief(const ek__diagnose *d, ek_measure *best, ek_error *err)
 {
@@ -115,7 +123,7 @@ static ek_status find_relief(const ek__diagnose *d, ek_measure *best, ek_error *
         return ek__no_memory(err);
     ek_status status = ek_memory_measures(d->input->job, d->input->device, list, &n, &why);
     for (int i = 0; i < n && !status; i++)
-        if (list[i].possible && list[i].relieved[0] && list[i].relieved_change < best->relieved_change)
+        if (relief_of(&list[i]) > relief_of(best))
             *best = list[i];
     free(list);
     if (status == EK_ERR_INPUT)
@@ -139,11 +147,11 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
                        .basis = EK_BASIS_ASSUMED,
                        .cost_seconds = cost_ns / 1e9,
                        .gain_seconds = NAN};
-    bool relieved = -relief.relieved_change > d->options->least_share;
+    bool relieved = relief_of(&relief) > d->options->least_share;
     b.title = ek__pool_format(pool, "Recomputation takes %.2f ms of a step, %.1f %%, and memory needs it.",
                               cost_ns / 1e6, 100 * cost_ns / d->step_ns);
     if (relieved) {
-        b.gain_seconds = -relief.relieved_change * d->step_ns / 1e9;
+        b.gain_seconds = relief_of(&relief) * d->step_ns / 1e9;
         b.peak_mb = relief.relieved_mb;
         b.setting = ek__pool_format(pool, "%s", relief.relieved);
         b.change =
