@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "estimate/texts.h"
@@ -65,25 +64,12 @@ static ek_status fill_rates(ek_estimate *e, ek_error *err)
     return EK_OK;
 }
 
-static void fill_basis(ek_estimate *e)
-{
-    const ek_step_stage *slowest = &e->step.stage[e->step.slowest];
-    double sum = 0;
-    memset(e->basis_share, 0, sizeof e->basis_share);
-    for (int i = 0; i < EK_N_STEP_PARTS; i++) {
-        e->basis_share[e->step.basis[i]] += slowest->seconds[i];
-        sum += slowest->seconds[i];
-    }
-    for (int i = 0; i < EK_N_COST_BASES && sum > 0; i++)
-        e->basis_share[i] /= sum;
-}
-
 ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
 {
     ek_status status = fill_rates(estimate, err);
     if (status)
         return status;
-    fill_basis(estimate);
+    ek_step_basis_share(&estimate->step, estimate->basis_share);
     estimate->near = near_of(estimate->step.nearest);
     estimate->advice.n = estimate->warnings.n = 0;
     ek__estimate_advise(estimate);
