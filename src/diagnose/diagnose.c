@@ -128,7 +128,7 @@ static ek_status find_step(ek__diagnose *d, ek_error *err)
     } else if (seconds > 0) {
         out->step_source = source_of_log(d);
     } else if (d->pipeline.there) {
-        seconds = d->pipeline.today_ms / 1e3;
+        seconds = d->pipeline.step.seconds; /* without a trace nothing is measured of layers */
         out->step_source = "predicted from the settings; nothing was measured";
     } else {
         out->step_source = "not known";
