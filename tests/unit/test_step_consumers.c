@@ -407,6 +407,47 @@ static void degrees_are_compared_with_their_traffic(void **state)
     ek_job_clear(&job);
 }
 
+/* A measure's step is that of the file with its setting. Degrees are changed with half the data-parallel ranks. */
+static void measures_are_what_their_arguments_are(void **state)
+{
+    static const char model[] = "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 32768 "
+                                "--global-batch-size 256 --vocab-size 32000 --bf16 --use-flash-attn ";
+    static const char *const jobs[] = {"", "--tensor-model-parallel-size 2", "--use-distributed-optimizer",
+                                       "--pipeline-model-parallel-size 2"};
+    static ek_measure list[EK_MAX_MEASURES];
+    const ek_device device = slow_device();
+    int tried = 0;
+    (void)state;
+    for (size_t j = 0; j < sizeof jobs / sizeof *jobs; j++) {
+        char text[2000], with[8000];
+        ek_job job, read;
+        int n;
+        snprintf(text, sizeof text, "%s%s --micro-batch-size 2 --data-parallel-size 16", model, jobs[j]);
+        assert_true(read_text(text, &job));
+        double today = step_of(&job, &device);
+        assert_int_equal(ek_memory_measures(&job, &device, list, &n, NULL), EK_OK);
+        ek_job_clear(&job);
+        for (int i = 0; i < n; i++) {
+            const ek_measure *m = &list[i];
+            char option[80];
+            snprintf(option, sizeof option, "%.*s", (int)strcspn(m->setting, " "), m->setting);
+            bool half = strstr(m->name, "half the data"), batch = strcmp(option, "--micro-batch-size") == 0;
+            if (!m->possible || option[0] != '-' || strstr(jobs[j], option))
+                continue;
+            snprintf(with, sizeof with, "%s%s%s --data-parallel-size %d %s", model, jobs[j],
+                     batch ? "" : " --micro-batch-size 2", half ? 8 : 16, m->setting);
+            assert_true(read_text(with, &read));
+            double change = step_of(&read, &device) / today - 1;
+            if (!(fabs(change - m->step_change) < 1e-9))
+                fail_msg("%s, %s: %.12g, read from the file %.12g", jobs[j], m->setting, m->step_change, change);
+            tried += m->step_change != 0;
+            ek_job_clear(&read);
+        }
+    }
+    print_message("# %d measures\n", tried);
+    assert_true(tried >= 12);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +456,7 @@ int main(void)
         cmocka_unit_test(remedies_are_what_their_keys_are),
         cmocka_unit_test(large_parts_of_the_step_are_named),
         cmocka_unit_test(degrees_are_compared_with_their_traffic),
+        cmocka_unit_test(measures_are_what_their_arguments_are),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
