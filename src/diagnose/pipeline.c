@@ -853,6 +853,16 @@ static void put_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
         fputs("without --moe-layer-recompute\n", out);
 }
 
+/* Where micro-batches are no key of their own, their number follows from the global batch. */
+static void put_global_batch(const ek__pipeline *p, const ek__wish *wish, ek_framework framework, FILE *out)
+{
+    bool counts = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
+    if (!p->job || counts || wish->batch > 0 || wish->n_micro_batches == p->n_micro_batches)
+        return;
+    fprintf(out, "%s %d\n", framework == EK_MINDSPEED ? "global_batch_size:" : "--global-batch-size",
+            p->job->parallel.data * p->job->parallel.batch * wish->n_micro_batches / p->n_pieces);
+}
+
 /* Settings of the plan, then those of the micro-batch. */
 static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish,
                                 ek_framework framework, FILE *out, ek_error *err)
@@ -867,6 +877,8 @@ static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, cons
     ek_status status = emitter ? emitter->write(&emission, out, NULL, err) : EK_ERR_INPUT;
     if (!status && framework == EK_MEGATRON)
         put_left_out(p, plan, out);
+    if (!status)
+        put_global_batch(p, wish, framework, out);
     if (status || wish->batch == 0)
         return status;
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE)

@@ -131,7 +131,7 @@ ek_status ek__predicted_part(ek__diagnose *d, ek_step_part part, const char *id,
                        .change = otherwise,
                        .rests_on = "the predicted step of today's settings"};
     b.title = ek__pool_format(d->out->pool, "%s is predicted to take %.2f ms of a step, %.1f %%.", title, 1e3 * seconds,
-                              100 * share);
+                              100e9 * seconds / d->step_ns);
     if (helps)
         status = fill_remedy(d, &best, &b, err);
     if (!status)
