@@ -8,6 +8,7 @@
 
 #include "cmd.h"
 #include "files.h"
+#include "job_options.h"
 #include "lint_files.h"
 #include "options.h"
 
@@ -18,6 +19,7 @@ static const cli_option options[] = {
     {"only", "RULE", "these rules alone, separated by commas; may be repeated", NULL},
     {"off", "RULE", "without these rules; may be repeated", NULL},
     {"devices", "N", "devices of the run, where the files do not tell", NULL},
+    {"device", "NAME|FILE", "what the run is on: rules on the time of a step then say what is predicted for it", NULL},
     {"kind", "yaml|shell|python|toml", "what to take files for whose names do not tell, standard input (-) among them",
      NULL},
     {"explain", "RULE", "what a rule looks for, why, what it costs, how to fix it, and its source; and end", "output"},
@@ -59,6 +61,7 @@ typedef struct ids {
 typedef struct command {
     const char *path[MAX_PATHS];
     ids only, off;
+    ek_device device;
     ek_lint_options options;
     ek_lint_level counts; /* from this level on */
     const char *format, *explain;
@@ -112,6 +115,17 @@ static bool handle_word(command *c, const cli_option *option, const char *text)
     return found >= 0;
 }
 
+static bool take_device(command *c, const char *text)
+{
+    ek_error err;
+    if (cli_find_device(text, &cli_listener, &c->device, &err)) {
+        cli_error(&err, "%s", err.message);
+        return false;
+    }
+    c->options.device = &c->device;
+    return true;
+}
+
 static bool handle(void *user, const cli_option *option, const char *text)
 {
     command *c = user;
@@ -121,6 +135,8 @@ static bool handle(void *user, const cli_option *option, const char *text)
         return take_ids(option, &c->off, text);
     if (cli_is(option, "devices"))
         return cli_int(option, text, 1, MAX_DEVICES, &c->options.n_devices);
+    if (cli_is(option, "device"))
+        return take_device(c, text);
     if (cli_is(option, "explain")) {
         c->explain = text;
         return true;

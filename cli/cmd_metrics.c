@@ -43,9 +43,9 @@ static const cli_spec spec = {
     .usage = "evenkeel metrics [OPTIONS] [PATH...]",
     .summary =
         "Says how well a training run uses its devices: throughput, FLOPs of a token term by term, MFU and HFU,\n"
-        "linearity, bubbles. PATHs are logs, traces and model files, or a run's folder, told apart by what is in them; "
-        "numbers\n"
-        "alone do too. Options take one dash or two.\n\n"
+        "linearity, bubbles; with a model file and a device also the step that is predicted. PATHs are logs,\n"
+        "traces and model files, or a run's folder, told apart by what is in them; numbers alone do too.\n"
+        "Options take one dash or two.\n\n"
         "Exit status: 0 done, 2 wrong usage or input.",
     .examples = "examples:\n"
                 "  evenkeel metrics --model train.yaml --log worker_0.log --device A800\n"
@@ -76,6 +76,9 @@ typedef struct found {
     ek_train_log_summary summary;
     bool has_job, has_log, has_summary, log_batch, log_devices, log_length;
     ek_metrics metrics;
+    ek_metrics_prediction predicted;
+    bool has_prediction;
+    char not_predicted[256]; /* why, where a job and a device are known */
     int n_trace_steps;
     char trace_step[EK_TRACE_STEP_WORDS];
     const char *source;
@@ -425,6 +428,8 @@ static bool print(const command *c, const found *f)
     ek_error err;
     const ek_metrics_report report = {.input = &c->input,
                                       .metrics = &f->metrics,
+                                      .predicted = f->has_prediction ? &f->predicted : NULL,
+                                      .not_predicted = f->not_predicted[0] ? f->not_predicted : NULL,
                                       .source = f->source,
                                       .log = f->has_log ? &f->log : NULL,
                                       .summary = f->has_summary ? &f->summary : NULL,
@@ -446,6 +451,20 @@ static bool list_devices(const command *c)
     return cli_printed(json ? ek_devices_write_json(stdout, &err) : ek_devices_write_text(stdout, &err), &err);
 }
 
+/* A job that cannot be predicted is measured all the same. */
+static bool predict(const command *c, found *f)
+{
+    ek_error err;
+    if (!c->input.job || !c->input.device)
+        return true;
+    ek_status status = ek_metrics_predict(&c->input, &f->predicted, &err);
+    f->has_prediction = status == EK_OK;
+    if (status != EK_ERR_INPUT)
+        return said(status, &err);
+    snprintf(f->not_predicted, sizeof f->not_predicted, "%.*s", (int)sizeof f->not_predicted - 1, err.message);
+    return true;
+}
+
 static bool answer(command *c, found *f)
 {
     ek_error err;
@@ -456,7 +475,7 @@ static bool answer(command *c, found *f)
     if (f->has_log)
         take_log(c, f);
     c->input.job = f->has_job ? &f->job : NULL;
-    return said(ek_metrics_compute(&c->input, &f->metrics, &err), &err) && print(c, f);
+    return said(ek_metrics_compute(&c->input, &f->metrics, &err), &err) && predict(c, f) && print(c, f);
 }
 
 static int run(int argc, char **argv)
@@ -476,6 +495,8 @@ static int run(int argc, char **argv)
         else if (parsed == CLI_OK)
             code = (c->list_devices ? list_devices(c) : answer(c, f)) ? EXIT_DONE : EXIT_WRONG;
         ek_job_clear(&f->job);
+        if (f->has_prediction)
+            ek_metrics_prediction_clear(&f->predicted);
         ek_train_log_clear(&f->log);
         cli_run_clear(&f->files);
     }

@@ -76,5 +76,13 @@ check 'folders of src include what the table in docs/architecture.md allows' \
         done
     done)"
 
+# Layers priced from a job are for the balancer; run through a schedule they would be a second figure of the job's step.
+check 'steps of a job and a device are predicted in src/cost alone' \
+    "$(for file in src/*/*.c cli/*.c; do
+        case $file in src/cost/*) continue ;; esac
+        grep -qE '\b(ek_cost_layer|ek_memory_to_layers|ek__layer_cost_of)\(' "$file" || continue
+        grep -nE '\b(ek_simulate|ek__?order_step_time|ek_quick_[a-z_]*)\(' "$file" | sed "s#^#$file:#"
+    done)"
+
 echo "1..$number"
 [ $failed = 0 ]

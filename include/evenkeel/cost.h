@@ -91,6 +91,8 @@ void ek_cost_cache_free(ek_cost_cache *cache);
  */
 ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step *out, ek_error *err);
 void ek_step_clear(ek_step *step);
+/** Shares of the slowest stage's step by what its parts rest on; they add up to 1. */
+void ek_step_basis_share(const ek_step *step, double share[EK_N_COST_BASES]);
 
 #ifdef __cplusplus
 }

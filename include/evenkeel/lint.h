@@ -66,12 +66,15 @@ typedef struct ek_lint {
     struct ek__pool *pool;
 } ek_lint;
 
+struct ek_device;
 typedef struct ek_lint_options {
     ek_lint_level least;     /**< findings below it are left out */
     const char *const *only; /**< [n_only] ids; none: all */
     const char *const *off;  /**< [n_off] ids */
     int n_only, n_off;
     int n_devices; /**< of the run, where the files do not tell; 0 */
+    /** What the run is on: rules on the time of a step then name what is predicted for it; NULL: not known. */
+    const struct ek_device *device;
     /** What to take a file for whose name does not tell; -1: its content decides. */
     int kind;
     /** [n_paths] files that become a warning and are left out where they cannot be read, or are wrong as what they

@@ -154,7 +154,7 @@ typedef struct ek_measure {
     double saved_mb;    /**< of the largest actual peak: before minus after; may be negative */
     double after_mb;    /**< the largest actual peak with it */
     bool fits;          /**< with it, and nothing else changed */
-    double step_change; /**< step time with it over today's, minus 1; NAN when not known. Modelled: see ek_cost */
+    double step_change; /**< step time with it over today's, minus 1; NAN when not known: ek_cost_step() of both */
     int effort;         /**< what it takes: 0 a switch, 1 other lists or another split of the layers, 2 another schedule
                              or micro-batch, 3 other degrees, 4 sequences cut that are not long */
     /** Where it makes room and the job recomputes: the setting with the lists of the least recomputation that then

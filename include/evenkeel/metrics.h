@@ -107,6 +107,21 @@ typedef struct ek_metrics {
  */
 ek_status ek_metrics_compute(const ek_metrics_input *input, ek_metrics *out, ek_error *err);
 
+/** What the run's step is predicted to be: ek_cost_step() of its job on its device, which is no measurement. */
+typedef struct ek_metrics_prediction {
+    ek_step step;
+    ek_metrics metrics;                  /**< of that step */
+    double basis_share[EK_N_COST_BASES]; /**< ek_step_basis_share() */
+    double error;                        /**< predicted over measured step, minus 1; NAN: nothing was measured */
+} ek_metrics_prediction;
+
+/** Predict the step of a run; what is measured or given in `input` does not go into it.
+ *  @param input  with a job and a device
+ *  @param out    ek_metrics_prediction_clear() frees it; untouched on failure
+ *  @return as ek_metrics_compute() and ek_cost_step() */
+ek_status ek_metrics_predict(const ek_metrics_input *input, ek_metrics_prediction *out, ek_error *err);
+void ek_metrics_prediction_clear(ek_metrics_prediction *prediction);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,8 +16,10 @@ extern "C" {
 typedef struct ek_metrics_report {
     const ek_metrics_input *input;
     const ek_metrics *metrics;
-    const char *source;      /**< where the measured time or rate comes from: "given", or a file */
-    const ek_train_log *log; /**< with its summary */
+    const ek_metrics_prediction *predicted; /**< NULL: no job, no device, or not to be predicted */
+    const char *not_predicted;              /**< why it is not, where both are known; NULL */
+    const char *source;                     /**< where the measured time or rate comes from: "given", or a file */
+    const ek_train_log *log;                /**< with its summary */
     const ek_train_log_summary *summary;
     bool log_batch, log_devices, log_length; /**< these sizes come from the log */
     int n_trace_steps;                       /**< steps that a trace's time is the mean of; 0: no trace */

@@ -1,9 +1,10 @@
 /* Bubbles that even equal stages have: the idle share of the schedule's own order, simulated with equal chunks and the
- * layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form. The gain is the simulated step of the
- * balanced plan less that of the balanced plan with more chunks per stage, or with half the micro-batch and twice as
- * many of them. Where neither is possible, more micro-batches of today's size are what is left; the global batch then
- * grows, which is another training, so what that brings for as many sequences is told but no gain is claimed. More
- * chunks than eight are not tried: transfers grow with them. */
+ * layers' mean times, (p - 1) / (v m + p - 1) for 1F1B and its interleaved form. What bubbles cost of a predicted step
+ * is the bubble of its slowest stage; of a measured one that share. The gain is the step of the balanced plan less that
+ * of the balanced plan with more chunks per stage, or with half the micro-batch and twice as many of them. Where
+ * neither is possible, more micro-batches of today's size are what is left; the global batch then grows, which is
+ * another training, so what that brings for as many sequences is told but no gain is claimed. More chunks than eight
+ * are not tried: transfers grow with them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,13 @@ static ek_status idle_share(const ek__pipeline *p, double *share, ek_error *err)
     if (status && status != EK_ERR_INPUT && err)
         *err = why;
     return status == EK_ERR_INPUT ? EK_OK : status;
+}
+
+/* Share of a step that bubbles take today. */
+static double today_share(const ek__pipeline *p, double schedule_share)
+{
+    const ek_step *step = &p->step;
+    return step->n_stages == 0 ? schedule_share : step->stage[step->slowest].seconds[EK_STEP_BUBBLE] / step->seconds;
 }
 
 /* ---- other shapes ---- */
@@ -151,6 +159,20 @@ static ek_status try_micro_batches(const ek__diagnose *d, ek_layers *layers, can
 
 /* ---- the finding ---- */
 
+/* "the pipeline's bubbles take 24.1 % of a step, ..." */
+static const char *say_shares(const ek__diagnose *d, const char *the, double share)
+{
+    const ek__pipeline *p = &d->pipeline;
+    double today = today_share(p, share);
+    return p->measured
+               ? ek__pool_format(d->out->pool, "%s pipeline's bubbles take %.1f %% of a step even with equal stages",
+                                 the, 100 * share)
+               : ek__pool_format(d->out->pool,
+                                 "%s pipeline's bubbles take %.1f %% of a step; with equal stages the schedule idles "
+                                 "%.1f %% of the pipeline's time",
+                                 the, 100 * today, 100 * share);
+}
+
 static const char *change_of(const ek__diagnose *d, const candidate *c)
 {
     struct ek__pool *pool = d->out->pool;
@@ -177,7 +199,9 @@ static const char *caution_of(const ek__diagnose *d, const candidate *c, double 
                                "training; for as many sequences it would be %.1f %%; %s.",
                                100e9 * gain / d->step_ns, peak);
     if (c->halves)
-        return ek__pool_format(pool, "Operators of half the size are less efficient, which is not counted; %s.", peak);
+        return ek__pool_format(pool, "Operators of half the size are less efficient, %s; %s.",
+                               d->pipeline.measured ? "which is not counted" : "as far as the device's curves have it",
+                               peak);
     return ek__pool_format(pool, "More chunks hold more activations and send more between stages; %s.", peak);
 }
 
@@ -188,28 +212,28 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
     ek_bottleneck b = {.id = "bubble",
                        .topic = EK_TOPIC_BUBBLE,
                        .basis = p->measured ? EK_BASIS_SIMULATED : EK_BASIS_ASSUMED,
-                       .cost_seconds = share * d->step_ns / 1e9,
+                       .cost_seconds = today_share(p, share) * d->step_ns / 1e9,
                        .gain_seconds = c->grows ? NAN : gain, /* of the same training */
                        .peak_mb = c->found.peak_mb};
-    b.title = ek__pool_format(d->out->pool, "The pipeline's bubbles take %.1f %% of a step even with equal stages.",
-                              100 * share);
+    const char *shares = say_shares(d, "The", share);
+    b.title = shares ? ek__pool_format(d->out->pool, "%s.", shares) : NULL;
     b.setting = ek__pipeline_settings(p, &c->found.plan, &c->wish, ek__framework_of(d), d->out->pool);
     b.change = change_of(d, c);
     b.rests_on = p->measured
                      ? "simulated steps of balanced plans with the layers' measured times, today's number of "
                        "chunks and micro-batches against these; the share is that of the schedule with equal stages"
-                     : "simulated steps of balanced plans with times modelled for the device, today's number of "
-                       "chunks and micro-batches against these; the share is that of the schedule with equal stages";
+                     : "predicted steps of balanced plans, today's number of chunks and micro-batches against these; "
+                       "the share is that of the slowest stage";
     b.caution = caution_of(d, c, gain);
     if (!b.caution)
         return ek__no_memory(err);
     ek_status status = ek__bottleneck_show(
         &b,
         (ek_evidence){ek__pool_format(d->out->pool,
-                                      "%d stages, %d chunk%s per stage, %d micro-batches: simulated step %.2f ms, %.2f "
+                                      "%d stages, %d chunk%s per stage, %d micro-batches: %s step %.2f ms, %.2f "
                                       "ms with the change",
                                       p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
-                                      p->n_micro_batches, today_ms, c->ms),
+                                      p->n_micro_batches, p->measured ? "simulated" : "predicted", today_ms, c->ms),
                       NULL, NULL, -1},
         err);
     return status ? status : ek__bottleneck_add(d, &b, err);
@@ -219,18 +243,19 @@ static ek_status add(ek__diagnose *d, const candidate *c, double today_ms, doubl
 static ek_status add_alone(ek__diagnose *d, double share, ek_error *err)
 {
     const ek__pipeline *p = &d->pipeline;
-    return share >= d->options->least_share
-               ? ek__bottleneck_note(
-                     d,
-                     ek__pool_format(
-                         d->out->pool,
-                         "the pipeline's bubbles take %.1f %% of a step even with equal stages (%d stages, "
-                         "%d chunk%s each, %d micro-batches); neither more chunks nor smaller micro-batches "
-                         "%s a shorter step",
-                         100 * share, p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
-                         p->n_micro_batches, p->memory_known ? "within the memory limit simulate to" : "simulate to"),
-                     err)
-               : EK_OK;
+    if (today_share(p, share) < d->options->least_share)
+        return EK_OK;
+    const char *shares = say_shares(d, "the", share);
+    return ek__bottleneck_note(
+        d,
+        shares ? ek__pool_format(d->out->pool,
+                                 "%s (%d stages, %d chunk%s each, %d micro-batches); neither more chunks nor smaller "
+                                 "micro-batches %s%s a shorter step",
+                                 shares, p->plan.n_stages, p->plan.n_chunks, p->plan.n_chunks == 1 ? "" : "s",
+                                 p->n_micro_batches, p->memory_known ? "within the memory limit " : "",
+                                 p->measured ? "simulate to" : "are predicted to have")
+               : NULL,
+        err);
 }
 
 ek_status ek__bottleneck_bubble(ek__diagnose *d, ek_error *err)

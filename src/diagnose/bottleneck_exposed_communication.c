@@ -1,15 +1,16 @@
 /* Communication with nothing computed beside it, by what it is for, and what could hide it. Gradients hide behind the
  * last micro-batch's backward passes but for their last bucket; weights behind the first micro-batch's forward passes
  * but for the first; communication of layers and experts behind the other half of the batch, which hides the lesser of
- * both halves' computing and communication. What is hidden is never more than there is computing to hide it. Left
- * out: receives of the pipeline, which are bubbles; waits for a late rank; redistribution between layouts, which can be
- * avoided altogether. */
+ * both halves' computing and communication. Without a trace it is what the predicted step has of it. What is hidden is
+ * never more than there is computing to hide it. Left out: receives of the pipeline, which are bubbles; waits for a
+ * late rank; redistribution between layouts, which can be avoided altogether. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "diagnose/communication.h"
+#include "diagnose/predicted.h"
 
 typedef struct exposure {
     ek__diagnose *d;
@@ -155,12 +156,40 @@ static ek_status look_at(exposure *x, ek__comm_use use, ek_error *err)
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
+/* ---- without a trace ---- */
+
+static const struct {
+    ek_step_part part;
+    const char *title, *otherwise;
+} predicted[] = {
+    {EK_STEP_DATA, "Reducing gradients and gathering weights",
+     "More micro-batches a step, or fewer data-parallel ranks, leave more computing for each exchange; `evenkeel "
+     "memory --measures` compares degrees."},
+    {EK_STEP_TENSOR, "Communication of tensor parallel groups",
+     "Groups inside a node, and no larger than memory asks for; more stages make room as well; `evenkeel memory "
+     "--measures` compares degrees."},
+    {EK_STEP_CONTEXT, "Communication of context parallel groups",
+     "Groups inside a node, and no larger than memory asks for; `evenkeel memory --measures` compares degrees."},
+    {EK_STEP_EXPERT, "Exchanging tokens between experts",
+     "Groups inside a node; less expert parallelism where memory has room for more experts a rank."},
+};
+
+static ek_status look_at_prediction(ek__diagnose *d, ek_error *err)
+{
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof predicted / sizeof *predicted && !status; i++)
+        status = ek__predicted_part(d, predicted[i].part, "exposed-communication", EK_TOPIC_COMMUNICATION,
+                                    predicted[i].title, predicted[i].otherwise, err);
+    return status ? status
+                  : ek__bottleneck_needs(d, "communication that is not overlapped", "a trace of all ranks",
+                                         ek__how_to_trace(d), err);
+}
+
 ek_status ek__bottleneck_exposed_communication(ek__diagnose *d, ek_error *err)
 {
     exposure x = {.d = d};
     if (!d->measured.run)
-        return ek__bottleneck_needs(d, "communication that is not overlapped", "a trace of all ranks",
-                                    ek__how_to_trace(d), err);
+        return look_at_prediction(d, err);
     ek_status status = ek__comm_classes_make(&d->measured, &x.classes, err);
     if (status)
         return status;

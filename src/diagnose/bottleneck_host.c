@@ -1,13 +1,14 @@
 /* The host is late: the device idles for operators that are not launched yet. Each such gap goes to what the host did
  * for most of it (garbage collection, a synchronisation, compilation, else plain dispatch), each cause is a finding of
  * its own with its own setting, and the gain is the step without those gaps. Waits for data are left to the bottleneck
- * of that name. Not seen: gaps whose ending operator has no launch in the trace. */
+ * of that name. Without a trace it is what the predicted step has of launches. Not seen: gaps whose ending operator has
+ * no launch in the trace. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "diagnose/bottleneck.h"
+#include "diagnose/predicted.h"
 
 typedef struct cause {
     const char *name, *title, *setting, *change, *caution;
@@ -126,11 +127,20 @@ static ek_status look_for(ek__diagnose *d, const cause *what, ek_error *err)
     return status ? status : ek__bottleneck_add(d, &b, err);
 }
 
+static ek_status look_at_prediction(ek__diagnose *d, ek_error *err)
+{
+    ek_status status = ek__predicted_part(
+        d, EK_STEP_HOST, "host", EK_TOPIC_HOST, "Waiting for launches of the host",
+        "Fewer and longer kernels: fused operators, a larger micro-batch, less tensor parallelism.", err);
+    return status ? status
+                  : ek__bottleneck_needs(d, "whether the host keeps up", "a trace with the host's side",
+                                         ek__how_to_trace(d), err);
+}
+
 ek_status ek__bottleneck_host(ek__diagnose *d, ek_error *err)
 {
     if (!d->measured.run)
-        return ek__bottleneck_needs(d, "whether the host keeps up", "a trace with the host's side", ek__how_to_trace(d),
-                                    err);
+        return look_at_prediction(d, err);
     bool linked = false;
     for (int r = 0; r < d->measured.run->n_ranks; r++)
         linked |= d->measured.run->rank[r].idle.n_linked_tasks > 0;

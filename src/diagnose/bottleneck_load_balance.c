@@ -1,7 +1,7 @@
-/* Stages that do not take the same time: the simulated step of today's split of the layers less that of the best split
- * that the balancer finds under the same times, schedule and memory limit. Where memory is known recomputation may move
- * with the layers, and what recomputation alone could bring is not counted here again; where it is not, layers keep
- * what they recompute today on average. Needs times of layers and a pipeline. */
+/* Stages that do not take the same time: the step of today's split of the layers less that of the best split that the
+ * balancer finds under the same times, schedule and memory limit, simulated or predicted both (plan_step.h). Where
+ * memory is known recomputation may move with the layers, and what recomputation alone could bring is not counted here
+ * again; where it is not, layers keep what they recompute today on average. Needs times of layers and a pipeline. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -48,8 +48,7 @@ ek_status ek__bottleneck_load_balance(ek__diagnose *d, ek_error *err)
     b.change = "Move layers between the stages.";
     b.rests_on = p->measured ? "the simulated step of today's split less that of the best split found, both with the "
                                "layers' measured times"
-                             : "the simulated step of today's split less that of the best split found, both with times "
-                               "modelled for the device";
+                             : "the predicted step of today's split less that of the best split found";
     const char *peak = p->memory_known
                            ? ek__pipeline_peak(p, p->best_peak_mb, d->out->pool)
                            : "no memory limit is known, so the plan may not fit: give the training YAML, or "
@@ -59,8 +58,8 @@ ek_status ek__bottleneck_load_balance(ek__diagnose *d, ek_error *err)
         return ek__no_memory(err);
     ek_status status = ek__bottleneck_show(
         &b,
-        (ek_evidence){ek__pool_format(d->out->pool, "simulated step %.2f ms with today's split, %.2f ms balanced",
-                                      p->as_it_is_ms, p->best_ms),
+        (ek_evidence){ek__pool_format(d->out->pool, "%s step %.2f ms with today's split, %.2f ms balanced",
+                                      p->measured ? "simulated" : "predicted", p->as_it_is_ms, p->best_ms),
                       NULL, NULL, -1},
         err);
     if (!status)

@@ -114,7 +114,7 @@ static void say_measures(const ek__diagnose *d, const ek_measure *list, int n, d
         isnan(last->step_change)
             ? ek__pool_format(pool, "The largest peak is predicted to become %.0f MB of %.0f.", last->after_mb, limit)
             : ek__pool_format(pool,
-                              "The largest peak is predicted to become %.0f MB of %.0f, and the modelled step "
+                              "The largest peak is predicted to become %.0f MB of %.0f, and the predicted step "
                               "%.1f %% %s.",
                               last->after_mb, limit, 100 * fabs(last->step_change),
                               last->step_change < 0 ? "shorter" : "longer");
@@ -129,7 +129,7 @@ static void say_plan(const ek__diagnose *d, ek_bottleneck *b)
     b->peak_mb = p->best_peak_mb;
     b->change = "Spread the layers and their recomputation over the stages anew.";
     b->caution = ek__pool_format(d->out->pool,
-                                 "The largest peak is predicted to become %.0f MB of %.0f, and the modelled step %.1f "
+                                 "The largest peak is predicted to become %.0f MB of %.0f, and the predicted step %.1f "
                                  "%% %s.",
                                  p->best_peak_mb, p->limit_mb, 100 * fabs(p->best_ms / p->today_ms - 1),
                                  p->best_ms < p->today_ms ? "shorter" : "longer");

@@ -1,8 +1,8 @@
-/* Recomputation that memory does not ask for: the simulated step of today's plan less that of the least recomputation
- * of the same layers within the memory limit, whose peak is predicted from the settings. Where that brings nothing, its
- * cost is told all the same, with why, and with the measure that makes room for less. Where memory is not known the
- * cost is told and the gain is not. What a graph shows to be recomputed without effect keeps memory that others must
- * make up for; that is told without a gain. Not handled: memory that only the running job knows of. */
+/* Recomputation that memory does not ask for: today's step less that of the least recomputation of the same layers
+ * within the memory limit, whose peak is predicted from the settings. Where that brings nothing, its cost is told all
+ * the same, with why, and with the measure that makes room for less. Where memory is not known the cost is told and the
+ * gain is not. What a graph shows to be recomputed without effect keeps memory that others must make up for; that is
+ * told without a gain. Not handled: memory that only the running job knows of. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +21,13 @@ static double most_recomputing(const ek__measured *m, int *rank)
     return most;
 }
 
-/* Of the stage with most of it. */
-static ek_status modelled_cost(const ek__pipeline *p, double *ns, ek_error *err)
+/* Of the stage with most of it, nanoseconds. */
+static double predicted_cost(const ek_step *step)
 {
-    ek_chunk_cost *cost = ek__alloc((size_t)p->plan.n_stages * (size_t)p->plan.n_chunks, sizeof *cost);
     double most = 0;
-    if (!cost)
-        return ek__no_memory(err);
-    ek_plan_costs(&p->plan, &p->layers, p->schedule->placement, cost);
-    for (int s = 0; s < p->plan.n_stages; s++) {
-        double sum = 0;
-        for (int i = 0; i < p->plan.n_chunks; i++)
-            sum += cost[i * p->plan.n_stages + s].recompute_time;
-        most = fmax(most, sum);
-    }
-    free(cost);
-    *ns = most * p->n_micro_batches * p->n_accumulation * 1e6;
-    return EK_OK;
+    for (int s = 0; s < step->n_stages; s++)
+        most = fmax(most, step->stage[s].seconds[EK_STEP_RECOMPUTE]);
+    return most * 1e9;
 }
 
 /* ---- findings ---- */
@@ -84,8 +74,8 @@ static ek_status add_with_plan(ek__diagnose *d, double cost_ns, int rank, ek_err
     b.change = "Recompute fewer layers, as far as the memory limit admits.";
     b.rests_on = p->measured ? "the simulated step of today's plan less that of the plan with less recomputation, with "
                                "measured times of the layers; memory as predicted from the settings"
-                             : "the simulated step of today's plan less that of the plan with less recomputation, with "
-                               "times modelled for the device; memory as predicted from the settings";
+                             : "the predicted step of today's plan less that of the plan with less recomputation; "
+                               "memory as predicted from the settings";
     const char *peak = ek__pipeline_peak(p, p->kept_peak_mb, d->out->pool);
     b.caution = peak ? ek__pool_format(d->out->pool, "%c%s.", peak[0] - 'a' + 'A', peak + 1) : NULL;
     if (!b.caution)
@@ -108,9 +98,18 @@ static const char *why_needed(const ek__diagnose *d)
                                "of %.0f MB",
                                p->limit_mb);
     return ek__pool_format(d->out->pool,
-                           "as little recomputation as the limit of %.0f MB admits brings the simulated step from %.2f "
+                           "as little recomputation as the limit of %.0f MB admits brings the %s step from %.2f "
                            "to %.2f ms, with a largest peak of %.0f MB",
-                           p->limit_mb, p->today_ms, fmin(p->today_ms, p->kept_layers_ms), p->kept_peak_mb);
+                           p->limit_mb, p->measured ? "simulated" : "predicted", p->today_ms,
+                           fmin(p->today_ms, p->kept_layers_ms), p->kept_peak_mb);
+}
+
+/* Share of the step that is won since the measure lets recompute less: not more than the measure and that win together,
+ * nor than what comes on top of the measure alone, which is no matter of recomputation. */
+static double relief_of(const ek_measure *m)
+{
+    double without = isnan(m->step_change) ? 0 : m->step_change;
+    return m->possible && m->relieved[0] ? fmin(-m->relieved_change, without - m->relieved_change) : 0;
 }
 
 /* The measure after which the least recomputation brings most. */
@@ -124,7 +123,7 @@ static ek_status find_relief(const ek__diagnose *d, ek_measure *best, ek_error *
         return ek__no_memory(err);
     ek_status status = ek_memory_measures(d->input->job, d->input->device, list, &n, &why);
     for (int i = 0; i < n && !status; i++)
-        if (list[i].possible && list[i].relieved[0] && list[i].relieved_change < best->relieved_change)
+        if (relief_of(&list[i]) > relief_of(best))
             *best = list[i];
     free(list);
     if (status == EK_ERR_INPUT)
@@ -148,19 +147,17 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
                        .basis = EK_BASIS_ASSUMED,
                        .cost_seconds = cost_ns / 1e9,
                        .gain_seconds = NAN};
-    bool relieved = -relief.relieved_change > d->options->least_share;
+    bool relieved = relief_of(&relief) > d->options->least_share;
     b.title = ek__pool_format(pool, "Recomputation takes %.2f ms of a step, %.1f %%, and memory needs it.",
                               cost_ns / 1e6, 100 * cost_ns / d->step_ns);
     if (relieved) {
-        b.gain_seconds = -relief.relieved_change * d->step_ns / 1e9;
+        b.gain_seconds = relief_of(&relief) * d->step_ns / 1e9;
         b.peak_mb = relief.relieved_mb;
         b.setting = ek__pool_format(pool, "%s", relief.relieved);
         b.change =
             ek__pool_format(pool, "%c%s makes room to recompute less.", relief.name[0] - 'a' + 'A', relief.name + 1);
         const char *peak = ek__pipeline_peak(p, relief.relieved_mb, pool);
-        b.caution =
-            peak ? ek__pool_format(pool, "Traffic between stages and data-parallel ranks is not modelled; %s.", peak)
-                 : NULL;
+        b.caution = peak ? ek__pool_format(pool, "%c%s.", peak[0] - 'a' + 'A', peak + 1) : NULL;
         if (!b.caution)
             return ek__no_memory(err);
     } else {
@@ -168,10 +165,9 @@ static ek_status add_needed(ek__diagnose *d, double cost_ns, int rank, ek_error 
             ek__framework_of(d) == EK_TORCHTITAN ? "[activation_checkpoint] as it is" : "recompute_config as it is";
         b.change = "Nothing to leave out at this memory limit; `evenkeel memory --measures` lists what makes room.";
     }
-    b.rests_on = relieved
-                     ? "steps simulated with times modelled for the device: today's settings, and the measure with "
-                       "the least recomputation that then fits; memory as predicted from the settings"
-                     : "steps simulated from the settings; memory as predicted from them";
+    b.rests_on = relieved ? "predicted steps: today's settings, and the measure with the least recomputation that then "
+                            "fits; memory as predicted from the settings"
+                          : "steps predicted from the settings; memory as predicted from them";
     status = ek__bottleneck_show(&b, (ek_evidence){why_needed(d), d->input->job->path, NULL, -1}, err);
     if (!status)
         status = show_cost(d, cost_ns, rank, &b, err);
@@ -284,10 +280,10 @@ ek_status ek__bottleneck_recompute(ek__diagnose *d, ek_error *err)
         return status;
     double cost = most_recomputing(&d->measured, &rank);
     if (p->there && p->memory_known) {
-        if (!p->measured)
-            status = modelled_cost(p, &cost, err);
-        if (!status)
+        if (p->measured)
             status = tell_uneven_patterns(d, err);
+        else
+            cost = predicted_cost(&p->step);
         return status ? status : look_at_plan(d, cost, rank, err);
     }
     if (cost > 0 && cost >= ek__least_ns(d))

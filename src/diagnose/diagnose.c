@@ -115,7 +115,7 @@ static const char *source_of_log(const ek__diagnose *d)
     return n == 1 ? "one step of the log" : ek__pool_format(d->out->pool, "median of %d steps of the log", n);
 }
 
-/* The trace's own step, since losses are measured in it; else the log's; else what the simulator makes of the job. */
+/* The trace's own step, since losses are measured in it; else the log's; else the job's predicted step. */
 static ek_status find_step(ek__diagnose *d, ek_error *err)
 {
     ek_diagnosis *out = d->out;
@@ -128,8 +128,8 @@ static ek_status find_step(ek__diagnose *d, ek_error *err)
     } else if (seconds > 0) {
         out->step_source = source_of_log(d);
     } else if (d->pipeline.there) {
-        seconds = d->pipeline.today_ms / 1e3;
-        out->step_source = "simulated from the settings; nothing was measured";
+        seconds = d->pipeline.step.seconds; /* without a trace nothing is measured of layers */
+        out->step_source = "predicted from the settings; nothing was measured";
     } else {
         out->step_source = "not known";
     }
@@ -183,6 +183,8 @@ static ek_status search(ek__diagnose *d, ek_error *err)
         status = ek__measured_new(d->input->trace, &d->measured, err);
     if (!status)
         status = ek__pipeline_make(d->input, &d->measured, d->options, &d->pipeline, err);
+    if (!status && d->pipeline.refused[0])
+        status = ek__bottleneck_note(d, ek__pool_format(d->out->pool, "%s", d->pipeline.refused), err);
     if (!status)
         status = find_step(d, err);
     for (size_t i = 0; i < sizeof list / sizeof *list && !status; i++)

@@ -1,7 +1,8 @@
 /* The run's pipeline as the simulator sees it. The plan is the training YAML's, or what the trace's layers show: which
  * numbers sit on which stage, and which of them run again before their backward pass. Times are the trace's where it
- * has layers, else modelled from the device; memory is predicted from the YAML. Not made where the trace lacks a stage,
- * numbers its layers in a way that is no plan, or nothing tells times. */
+ * has layers: plans are then simulated with them. Else the balancer looks for plans with times of layers predicted for
+ * the device, and what a plan takes is ek_cost_step() of the job with it. Memory is predicted from the YAML. Not made
+ * where the trace lacks a stage, numbers its layers in a way that is no plan, or nothing tells times. */
 #include "diagnose/pipeline.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@
 #include "base/error.h"
 #include "base/median.h"
 #include "base/pool.h"
+#include "diagnose/plan_step.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/emit.h"
 #include "layers/layers.h"
@@ -25,17 +27,17 @@ void ek__pipeline_clear(ek__pipeline *pipeline)
     ek_plan_clear(&pipeline->plan);
     ek_plan_clear(&pipeline->kept_layers);
     ek_plan_clear(&pipeline->best);
+    ek_step_clear(&pipeline->step);
+    ek_cost_cache_free(pipeline->cache);
     *pipeline = (ek__pipeline){0};
 }
-
-/* ---- simulating ---- */
 
 ek__wish ek__pipeline_today(const ek__pipeline *p)
 {
     return (ek__wish){p->schedule, p->plan.n_chunks, p->n_micro_batches, 0};
 }
 
-static void search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out)
+void ek__pipeline_search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out)
 {
     ek_balance_options_init(out);
     out->memory_limit_mb = 1e9; /* not known */
@@ -50,36 +52,7 @@ static void search_options(const ek__pipeline *p, const ek_diagnose_options *opt
     }
 }
 
-/* Simulated step of a plan with the pipeline's times, milliseconds, and peaks of the stages as the layers' model has
- * them (may be NULL); NAN where the schedule does not admit the shape. */
-static ek_status simulate(const ek__pipeline *p, const ek_layers *layers, const ek_plan *plan, const ek__wish *wish,
-                          double *ms, double *peak_mb, ek_error *err)
-{
-    const ek_shape shape = {plan->n_stages, plan->n_chunks, wish->n_micro_batches, p->n_pieces};
-    ek_balance_options options;
-    ek_order *order = NULL;
-    ek_error why = {0};
-    search_options(p, NULL, &options);
-    options.memory_limit_mb = 0;
-    *ms = NAN;
-    ek_status status = ek_order_for_plan(layers, plan, wish->schedule, &shape, &options, &order, &why);
-    if (!status) {
-        ek_timeline timeline;
-        status = ek_simulate(order, plan, layers, &p->comm, &timeline, &why);
-        if (!status) {
-            *ms = timeline.step_time * p->n_accumulation;
-            if (peak_mb)
-                memcpy(peak_mb, timeline.peak_mb, (size_t)plan->n_stages * sizeof *peak_mb);
-            ek_timeline_clear(&timeline);
-        }
-        ek_order_free(order);
-    }
-    if (status == EK_ERR_INPUT)
-        return EK_OK;
-    if (status && err)
-        *err = why;
-    return status;
-}
+/* ---- searching ---- */
 
 /* The balancer's plan for limits of the stages, NULL: none. Empty where there is none. */
 static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek__wish *wish, const double *limit_mb,
@@ -102,6 +75,8 @@ static ek_status solve(const ek__pipeline *p, const ek_layers *layers, const ek_
     }
     if (!status)
         ek_balance_result_clear(&result);
+    if (!status && plan->layers && p->cache)
+        status = ek__plan_predicted(p, plan, wish, ms, &why);
     if (status == EK_ERR_INPUT)
         return EK_OK;
     if (status && err)
@@ -121,14 +96,6 @@ typedef struct within {
     ek__planned *found;
     ek_error *err;
 } within;
-
-static ek_job_change change_of(const within *w, const ek_plan *plan)
-{
-    return (ek_job_change){.plan = plan,
-                           .schedule = w->wish->schedule,
-                           .n_micro_batches = w->wish->n_micro_batches / w->p->n_pieces,
-                           .batch = w->wish->batch};
-}
 
 /* Takes the plan. */
 static void keep_better(within *w, ek_plan *plan, double ms, double peak_mb)
@@ -166,14 +133,14 @@ static bool is_one_mode(const ek_plan *today, const ek_plan *plan)
 
 static ek_status take_least(within *w, const ek_plan *layers_of, ek_error *err)
 {
-    const ek_job_change change = change_of(w, layers_of);
+    const ek_job_change change = ek__plan_change(w->p, layers_of, w->wish);
     ek_plan plan = {0};
     double peak_mb, ms = NAN;
     ek_status status = ek_memory_least_recompute(w->p->job, &change, w->layers, w->p->limit_mb, &plan, &peak_mb, err);
     if (!status && plan.layers && w->p->job->framework == EK_TORCHTITAN && !is_one_mode(&w->p->plan, &plan))
         ek_plan_clear(&plan);
     if (!status && plan.layers)
-        status = simulate(w->p, w->layers, &plan, w->wish, &ms, NULL, err);
+        status = ek__plan_step(w->p, w->layers, &plan, w->wish, &ms, err);
     if (status)
         ek_plan_clear(&plan);
     else
@@ -224,11 +191,11 @@ static void leave_out_idle(ek_plan *plan)
  * limits may bring another one */
 static ek_status take_solved(within *w, ek_plan *plan, double ms, bool *again)
 {
-    const ek_job_change change = change_of(w, plan);
+    const ek_job_change change = ek__plan_change(w->p, plan, w->wish);
     double modelled;
     ek_status status = ek_memory_peaks_with(w->p->job, &change, w->peak_mb, w->err);
     if (!status)
-        status = simulate(w->p, w->layers, plan, w->wish, &modelled, w->model_mb, w->err);
+        status = ek__plan_simulated(w->p, w->layers, plan, w->wish, &modelled, w->model_mb, w->err);
     if (!status)
         status = take_least(w, plan, w->err);
     if (!status) {
@@ -253,7 +220,7 @@ static ek_status balance_within(within *w, const ek_diagnose_options *options)
                                     w->wish->n_micro_batches == today.n_micro_batches && w->wish->batch == today.batch;
     ek_status status = EK_OK;
     ek_balance_options search;
-    search_options(w->p, options, &search);
+    ek__pipeline_search_options(w->p, options, &search);
     for (int round = 0; round < MOST_ROUNDS && again && !status; round++) {
         ek_plan plan;
         double ms;
@@ -295,7 +262,7 @@ ek_status ek__pipeline_balance(const ek__pipeline *p, const ek_layers *layers, c
     ek_status status;
     if (!p->memory_known) {
         ek_balance_options search;
-        search_options(p, options, &search);
+        ek__pipeline_search_options(p, options, &search);
         status = solve(p, layers, wish, NULL, &search, &found.plan, &found.ms, err);
     } else {
         status = within_start(&w, p->plan.n_stages);
@@ -691,7 +658,7 @@ static ek_status balance_as_it_is(ek__pipeline *p, const ek_diagnose_options *op
     ek__planned best = {0};
     ek_status status = ek__pipeline_as_it_is(p, &layers, &plan, err);
     if (!status)
-        status = simulate(p, &layers, &plan, &today, &p->as_it_is_ms, NULL, err);
+        status = ek__plan_step(p, &layers, &plan, &today, &p->as_it_is_ms, err);
     if (!status)
         status = ek__pipeline_balance(p, &layers, &today, options, &best, err);
     p->best = best.plan;
@@ -710,7 +677,7 @@ static ek_status balance(ek__pipeline *p, const ek_diagnose_options *options, ek
 ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measured, const ek_diagnose_options *options,
                             ek__pipeline *out, ek_error *err)
 {
-    ek__pipeline p = {.n_pieces = 1, .n_accumulation = 1, .today_ms = NAN, .job = input->job};
+    ek__pipeline p = {.n_pieces = 1, .n_accumulation = 1, .today_ms = NAN, .job = input->job, .device = input->device};
     ek_status status = EK_OK;
     ek_error why = {0};
     if (input->job)
@@ -735,7 +702,8 @@ ek_status ek__pipeline_make(const ek_run_input *input, const ek__measured *measu
     }
     const ek__wish today = ek__pipeline_today(&p);
     if (!status && !p.why_not)
-        status = simulate(&p, &p.layers, &p.plan, &today, &p.today_ms, NULL, err);
+        status = p.measured ? ek__plan_simulated(&p, &p.layers, &p.plan, &today, &p.today_ms, NULL, err)
+                            : ek__plan_predict_today(&p, err);
     p.there = !status && !p.why_not && p.today_ms > 0;
     if (!status && p.there && p.plan.n_stages * p.plan.n_chunks <= p.layers.n_layers)
         status = balance(&p, options, err);
@@ -903,6 +871,16 @@ static void put_left_out(const ek__pipeline *p, const ek_plan *plan, FILE *out)
         fputs("without --moe-layer-recompute\n", out);
 }
 
+/* Where micro-batches are no key of their own, their number follows from the global batch. */
+static void put_global_batch(const ek__pipeline *p, const ek__wish *wish, ek_framework framework, FILE *out)
+{
+    bool counts = framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE;
+    if (!p->job || counts || wish->batch > 0 || wish->n_micro_batches == p->n_micro_batches)
+        return;
+    fprintf(out, "%s %d\n", framework == EK_MINDSPEED ? "global_batch_size:" : "--global-batch-size",
+            p->job->parallel.data * p->job->parallel.batch * wish->n_micro_batches / p->n_pieces);
+}
+
 /* Settings of the plan, then those of the micro-batch. */
 static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, const ek__wish *wish,
                                 ek_framework framework, FILE *out, ek_error *err)
@@ -917,6 +895,8 @@ static ek_status write_settings(const ek__pipeline *p, const ek_plan *plan, cons
     ek_status status = emitter ? emitter->write(&emission, out, NULL, err) : EK_ERR_INPUT;
     if (!status && framework == EK_MEGATRON)
         put_left_out(p, plan, out);
+    if (!status)
+        put_global_batch(p, wish, framework, out);
     if (status || wish->batch == 0)
         return status;
     if (framework == EK_MINDFORMERS || framework == EK_MINDFORMERS_MCORE)

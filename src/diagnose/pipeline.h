@@ -1,7 +1,8 @@
 /* diagnose/pipeline.h - the run's plan with its layers' times, and other plans for it.
  *
- * Plans are compared with one another in the simulator, under the same times: what a change of the plan brings is the
- * difference of two simulated steps, not of a simulated and a measured one. */
+ * Plans are compared with one another under the same times: what a change of the plan brings is the difference of two
+ * steps of one kind, never of a measured one and another. With measured layers both are simulated; else both are
+ * ek_cost_step() of the job with the plan. */
 #ifndef EK_DIAGNOSE_PIPELINE_H
 #define EK_DIAGNOSE_PIPELINE_H
 
@@ -19,23 +20,26 @@ typedef struct ek__wish {
 /** A plan that was looked for. */
 typedef struct ek__planned {
     ek_plan plan;   /**< empty: there is none */
-    double ms;      /**< simulated step; NAN */
+    double ms;      /**< step; NAN */
     double peak_mb; /**< largest peak of the job with the plan's settings in its file; NAN where memory is not known */
 } ek__planned;
 
 typedef struct ek__pipeline {
     bool there;
-    bool measured;     /**< times are from the trace; else modelled from the device */
+    bool measured;     /**< times are from the trace; else predicted for the device */
     bool memory_known; /**< the layers' memory is predicted and limit_mb is known */
     const ek_job *job; /**< NULL: the plan is the trace's */
-    double limit_mb;   /**< of a device */
-    ek_layers layers;  /**< times in milliseconds of one micro-batch */
-    ek_plan plan;      /**< of the run */
+    const ek_device *device;
+    ek_cost_cache *cache; /**< of the device; NULL where times are measured */
+    ek_step step;         /**< of the job, where times are predicted; else n_stages is 0 */
+    double limit_mb;      /**< of a device */
+    ek_layers layers;     /**< times in milliseconds of one micro-batch */
+    ek_plan plan;         /**< of the run */
     const ek_schedule *schedule;
     int n_micro_batches; /**< with pieces of the sequence: pieces */
     int n_pieces, n_accumulation;
     ek_comm comm;        /**< p2p: the measured transfers' median */
-    double today_ms;     /**< simulated step of the plan */
+    double today_ms;     /**< step of the plan */
     ek_plan kept_layers; /**< least recomputation with the layers where they are; empty unless memory_known, and where
                               no recomputation fits */
     double kept_layers_ms, kept_peak_mb;
@@ -43,6 +47,7 @@ typedef struct ek__pipeline {
     double best_ms, best_peak_mb;
     double as_it_is_ms;  /**< what best_ms is to be compared with */
     const char *why_not; /**< not there: what is missing */
+    char refused[256];   /**< not there: why ek_cost_step() has no step of the job; empty: that is not it */
 } ek__pipeline;
 
 /** Put it together from what is given. EK_OK with there false when something is missing; EK_ERR_MEMORY. */
@@ -59,6 +64,8 @@ char *ek__pipeline_settings(const ek__pipeline *p, const ek_plan *plan, const ek
                             struct ek__pool *pool);
 /** "the largest peak is predicted to become 55296 MB of 60416", in `pool`; NULL when memory is out. */
 const char *ek__pipeline_peak(const ek__pipeline *p, double peak_mb, struct ek__pool *pool);
+/** What the balancer is called with. @param options  may be NULL */
+void ek__pipeline_search_options(const ek__pipeline *p, const ek_diagnose_options *options, ek_balance_options *out);
 /** Today's shape. */
 ek__wish ek__pipeline_today(const ek__pipeline *p);
 /** Today's layers with what they recompute today in their backward pass, the same for all layers of a kind: the plan's

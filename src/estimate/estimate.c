@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "estimate/texts.h"
@@ -65,22 +64,17 @@ static ek_status fill_rates(ek_estimate *e, ek_error *err)
     return EK_OK;
 }
 
-static void fill_shares(ek_estimate *e)
+/* The part of the step that has no error of its own. */
+static double without_error(const ek_step *step)
 {
-    const ek_step *step = &e->step;
-    double sum = 0;
-    memset(e->basis_share, 0, sizeof e->basis_share);
-    e->share_without_error = 0;
+    const double *seconds = step->stage[step->slowest].seconds;
+    double sum = 0, none = 0;
     for (int i = 0; i < EK_N_STEP_PARTS; i++) {
-        double seconds = step->stage[step->slowest].seconds[i];
-        e->basis_share[step->basis[i]] += seconds;
         if (step->basis[i] != EK_COST_MEASURED && !(step->error[i] > 0))
-            e->share_without_error += seconds;
-        sum += seconds;
+            none += seconds[i];
+        sum += seconds[i];
     }
-    for (int i = 0; i < EK_N_COST_BASES && sum > 0; i++)
-        e->basis_share[i] /= sum;
-    e->share_without_error = sum > 0 ? e->share_without_error / sum : 0;
+    return sum > 0 ? none / sum : 0;
 }
 
 ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
@@ -88,7 +82,8 @@ ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
     ek_status status = fill_rates(estimate, err);
     if (status)
         return status;
-    fill_shares(estimate);
+    ek_step_basis_share(&estimate->step, estimate->basis_share);
+    estimate->share_without_error = without_error(&estimate->step);
     estimate->near = near_of(estimate->step.nearest);
     estimate->advice.n = estimate->warnings.n = 0;
     ek__estimate_advise(estimate);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
 #include "lint/place.h"
 #include "lint/shell.h"
@@ -128,6 +129,38 @@ static ek_status check_optimizer_parallel(ek__lint_run *run, const ek__lint_entr
                                                        : "enable_parallel_optimizer: True");
 }
 
+/* Step of a job on the run's device, seconds; NAN where none is known, or it cannot be predicted. @param bubble  its
+ * share of the slowest stage, may be NULL */
+static ek_status predict_step(const ek__lint_run *run, const ek_job *job, double *seconds, double *bubble)
+{
+    ek_step step;
+    ek_error reason;
+    *seconds = NAN;
+    if (!run->options->device)
+        return EK_OK;
+    ek_status status = ek_cost_step(job, run->options->device, NULL, &step, &reason);
+    if (status == EK_ERR_MEMORY)
+        return ek__no_memory(run->err);
+    if (status)
+        return EK_OK;
+    *seconds = step.seconds;
+    if (bubble)
+        *bubble = step.stage[step.slowest].seconds[EK_STEP_BUBBLE] / step.seconds;
+    ek_step_clear(&step);
+    return EK_OK;
+}
+
+/* Of a changed job over that of the job, minus 1; NAN. */
+static ek_status predict_change(const ek__lint_run *run, const ek_job *job, const ek_job *changed, double *change)
+{
+    double now, then = NAN;
+    ek_status status = predict_step(run, job, &now, NULL);
+    if (!status)
+        status = predict_step(run, changed, &then, NULL);
+    *change = then / now - 1;
+    return status;
+}
+
 /* Devices of a machine: as the launcher in the script says, else as the guides have them. */
 static int node_devices(const ek__lint_file *file)
 {
@@ -239,13 +272,20 @@ static ek_status check_bubble(ek__lint_run *run, const ek__lint_entry *entry, co
     double bubble = bubble_of(job, m), wanted = (1 - most_bubble) / most_bubble * (p - 1);
     if (bubble <= most_bubble)
         return EK_OK;
-    char chunks[40] = ""; /* more of them want whole rounds of micro-batches */
+    char chunks[40] = "", figure[160] = ""; /* more of them want whole rounds of micro-batches */
     if (m % p == 0)
         snprintf(chunks, sizeof chunks, ", or %.0f chunks", ceil(wanted / m));
+    double seconds, share = NAN;
+    ek_status status = predict_step(run, job, &seconds, &share);
+    if (status)
+        return status;
+    if (!isnan(seconds))
+        snprintf(figure, sizeof figure, "; on %s the step is predicted as %.2f s, of which bubbles take %.0f %%",
+                 run->options->device->name, seconds, 100 * share);
     return REPORT_AT(&setting, NULL,
                      "%d stages idle for %.0f %% of a step with %d micro-batches and %d chunk%s, by (p-1)/(v m+p-1); "
-                     "from %.0f micro-batches on%s, it is at most %.0f %%",
-                     p, 100 * bubble, m, v, v == 1 ? "" : "s", ceil(wanted / v), chunks, 100 * most_bubble);
+                     "from %.0f micro-batches on%s, it is at most %.0f %%%s",
+                     p, 100 * bubble, m, v, v == 1 ? "" : "s", ceil(wanted / v), chunks, 100 * most_bubble, figure);
 }
 
 static ek_status check_one_chunk(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
@@ -302,18 +342,27 @@ static ek_status check_micro_batch(ek__lint_run *run, const ek__lint_entry *entr
     if (job->parallel.pipeline > 1 && after > most_bubble)
         return EK_OK;
     held then;
+    double change = NAN;
     ek_status status = predict(&changed, run->err, &then);
-    if (status || !has_room(job, &then))
+    if (!status && has_room(job, &then))
+        status = predict_change(run, job, &changed, &change);
+    if (status || !has_room(job, &then) || change >= 0)
         return status;
+    char pays[200];
+    if (isnan(change))
+        snprintf(pays, sizeof pays, "so 2 pays if a token then takes %.1f %% less time",
+                 100 * (1 - (1 - after) / (1 - before)));
+    else
+        snprintf(pays, sizeof pays, "and on %s the step is predicted %.1f %% shorter", run->options->device->name,
+                 -100 * change);
     ek__place at = ek__place_of_node(ek__lint_get(file->yaml, "runner_config.batch_size"));
     if (!at.node)
         at = ek__place_of(file, &setting);
     return ek__lint_report(
         run, entry, file, at.line, at.column, at.end_column, NULL,
         "micro-batches of 1 sequence, though with 2 and half as many the fullest stage would hold %.0f "
-        "MB of %.0f MB (predicted); the bubble goes from %.1f %% to %.1f %%, so 2 pays if a token then "
-        "takes %.1f %% less time",
-        then.peak_mb, job->limit_mb, 100 * before, 100 * after, 100 * (1 - (1 - after) / (1 - before)));
+        "MB of %.0f MB (predicted); the bubble goes from %.1f %% to %.1f %%, %s",
+        then.peak_mb, job->limit_mb, 100 * before, 100 * after, pays);
 }
 
 static ek_status check_spare(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
@@ -330,16 +379,23 @@ static ek_status check_spare(ek__lint_run *run, const ek__lint_entry *entry, con
     if (!changed.plan.full)
         return ek__no_memory(run->err);
     held then;
+    double change = NAN;
+    char figure[160] = "";
     ek_status status = predict(&changed, run->err, &then);
+    if (!status && has_room(job, &then))
+        status = predict_change(run, job, &changed, &change);
     if (status || !has_room(job, &then))
         return status;
+    if (!isnan(change))
+        snprintf(figure, sizeof figure, "; on %s the step is predicted %.1f %% shorter then",
+                 run->options->device->name, -100 * change);
     const ek__node *node = ek__lint_get(file->yaml, "recompute_config.recompute");
     ek__place at = node ? ek__place_of_node(node) : ek__place_of(file, &setting);
     return ek__lint_report(
         run, entry, file, at.line, at.column, at.end_column, at.node && at.node->kind == EK__SCALAR ? "False" : NULL,
         "%d layers are recomputed whole, though without that the fullest stage would hold %.0f MB of "
-        "%.0f MB (predicted); recompute fewer",
-        whole, then.peak_mb, job->limit_mb);
+        "%.0f MB (predicted); recompute fewer%s",
+        whole, then.peak_mb, job->limit_mb, figure);
 }
 
 static ek_status check_attention(ek__lint_run *run, const ek__lint_entry *entry, const ek__lint_file *file)
@@ -443,7 +499,8 @@ const ek__lint_entry ek__lint_job[] = {
         .about = {.id = "pipeline-bubble", .level = EK_LINT_WARNING, .kinds = JOBS,
                   .title = "Stages idle for much of a step",
                   .why = "While a pipeline fills and drains, stages wait: (p-1)/(v m+p-1) of a step for p stages, m micro-batches and v "
-                         "chunks. Fires above 20 %, a limit of this rule; no source names one.",
+                         "chunks. Fires above 20 %, a limit of this rule; no source names one. With --device the predicted step and its "
+                         "bubble stand beside.",
                   .cost = "The share of the step that the finding names.",
                   .fix = "More micro-batches (a larger global batch, or smaller ones), interleaving, or fewer stages.",
                   .source = "MindFormers performance guide, 'Too many bubbles in the pp scenario' and Llama multi-card case (p 16, m 16)",
@@ -483,8 +540,8 @@ const ek__lint_entry ek__lint_job[] = {
                   .title = "Micro-batches of one sequence where memory has room for two",
                   .why = "Larger micro-batches run operators more efficiently, but halve the micro-batches of a step and so enlarge the "
                          "bubble. With memory to spare 2 is likely better. Fires where the predicted peak with 2 stays below 95 % of "
-                         "max_device_memory and the bubble below 20 %.",
-                  .cost = "Efficiency of kernels; measure both.",
+                         "max_device_memory and the bubble below 20 %; with --device, where the step is predicted to get shorter.",
+                  .cost = "Efficiency of kernels; measure both, or give --device for a prediction.",
                   .fix = "Try batch_size: 2 with half of micro_batch_num; --micro-batch-size 2 in Megatron, whose global batch stays.",
                   .source = "MindSpore dynamic graph guide, performance settings, micro-batch-size",
                   .bad = MODEL "context: {max_device_memory: '58GB'}\n"

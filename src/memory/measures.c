@@ -1,6 +1,6 @@
 /* What settings could be changed and what each would bring: every measure of a list is put into a copy of the job, the
- * copy is checked and predicted like any job, and its step simulated where a device is given. One change at a time:
- * what two bring together is not the sum of what each does. */
+ * copy is checked and predicted like any job, and so is its step (ek_cost_step()) where a device is given. One change
+ * at a time: what two bring together is not the sum of what each does. */
 #include "memory/measures.h"
 
 #include <assert.h>
@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "evenkeel/cost.h"
-#include "evenkeel/simulate.h"
 
 static void refuse(const ek__measure_try *t, const ek_error *why)
 {
@@ -39,49 +38,6 @@ ek_status ek__measure_predict(const ek__measure_try *t, ek_memory *memory, bool 
 static double largest_mb(const ek_memory *memory)
 {
     return (double)memory->stage[memory->fullest].actual_peak * 0x1p-20;
-}
-
-/* ---- step time ---- */
-
-static ek_status simulate(const ek_job *job, const ek_layers *layers, double *ms, ek_error *err)
-{
-    int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1,
-        n_cells = job->plan.n_stages * job->plan.n_chunks;
-    ek_shape shape = {.n_stages = job->plan.n_stages,
-                      .n_chunks = job->plan.n_chunks,
-                      .n_micro_batches = job->parallel.n_micro_batches * pieces,
-                      .n_pieces = pieces};
-    ek_order *order;
-    ek_status status = ek_order_new(job->schedule, &shape, &order, err);
-    if (status)
-        return status;
-    ek_chunk_cost *cost = ek__alloc((size_t)n_cells, sizeof *cost);
-    double *scratch = ek__alloc(ek_order_scratch_size(order), sizeof *scratch);
-    if (cost && scratch) {
-        int accumulation =
-            job->parallel.pipeline == 1 && job->parallel.n_accumulation > 1 ? job->parallel.n_accumulation : 1;
-        ek_plan_costs(&job->plan, layers, job->schedule->placement, cost);
-        *ms = ek_order_step_time(order, cost, NULL, scratch) * accumulation;
-    } else {
-        status = ek__no_memory(err);
-    }
-    free(cost);
-    free(scratch);
-    ek_order_free(order);
-    return status;
-}
-
-/* Modelled step time of a job with its layers; NAN without times, or where the schedule has no order. */
-static ek_status step_time(const ek_job *job, const ek_layers *layers, bool timed, double *ms, ek_error *err)
-{
-    ek_error why = {0};
-    *ms = NAN;
-    ek_status status = timed ? simulate(job, layers, ms, &why) : EK_OK;
-    if (status == EK_ERR_INPUT)
-        return EK_OK;
-    if (status && err)
-        *err = why;
-    return status;
 }
 
 /* ---- less recomputation ---- */
@@ -143,16 +99,45 @@ ek_status ek__measure_recompute_less(ek_job *job, const ek_layers *layers, doubl
     return status;
 }
 
-/* ---- one measure ---- */
-
 typedef struct search {
     const ek_job *job;
     const ek_device *device;
+    ek_cost_cache *cache; /* NULL: no device */
     ek_memory today;
-    double today_ms;
-    bool relieves; /* is less recomputation looked for? */
+    double today_seconds; /* of a step; NAN */
+    bool relieves;        /* is less recomputation looked for? */
     ek_error *err;
 } search;
+
+/* ---- step time ---- */
+
+/* Step of a job; NAN without a device, or where it cannot be predicted. */
+static ek_status step_time(const search *s, const ek_job *job, double *seconds)
+{
+    ek_step step;
+    ek_error why = {0};
+    *seconds = NAN;
+    if (!s->device)
+        return EK_OK;
+    ek_status status = ek_cost_step(job, s->device, s->cache, &step, &why);
+    if (!status) {
+        *seconds = step.seconds;
+        ek_step_clear(&step);
+    } else if (status != EK_ERR_INPUT && s->err) {
+        *s->err = why;
+    }
+    return status == EK_ERR_INPUT ? EK_OK : status;
+}
+
+static ek_status time_today(search *s)
+{
+    s->cache = s->device ? ek_cost_cache_new(s->device) : NULL;
+    if (s->device && !s->cache)
+        return ek__no_memory(s->err);
+    return step_time(s, s->job, &s->today_seconds);
+}
+
+/* ---- a measure ---- */
 
 static bool recomputes(const ek_job *job)
 {
@@ -168,7 +153,7 @@ static ek_status relieve(const search *s, ek__measure_try *t, const ek_layers *l
     ek_measure said = {.possible = true};
     ek__measure_try more = {t->job, t->today, s->device, &said, s->err};
     bool less;
-    double ms;
+    double seconds;
     ek_status status = ek__measure_recompute_less(t->job, layers, (double)s->today.limit * 0x1p-20, &less,
                                                   &t->out->relieved_mb, s->err);
     if (status || !less) {
@@ -181,18 +166,31 @@ static ek_status relieve(const search *s, ek__measure_try *t, const ek_layers *l
         return EK_OK;
     }
     memcpy(t->out->relieved, said.setting, sizeof t->out->relieved);
-    status = step_time(t->job, layers, s->device != NULL, &ms, s->err);
-    t->out->relieved_change = ms / s->today_ms - 1;
+    status = step_time(s, t->job, &seconds);
+    t->out->relieved_change = seconds / s->today_seconds - 1;
     return status;
+}
+
+/* The layers' backward times say what recomputation to leave out; where they cannot be modelled none is. */
+static ek_status try_to_relieve(const search *s, ek__measure_try *t)
+{
+    ek_layers layers;
+    ek_error why = {0};
+    ek_status status = ek_memory_to_layers(t->job, s->device, &layers, &why);
+    if (!status) {
+        status = relieve(s, t, &layers);
+        ek_layers_clear(&layers);
+    } else if (status != EK_ERR_INPUT && s->err) {
+        *s->err = why;
+    }
+    return status == EK_ERR_INPUT ? EK_OK : status;
 }
 
 static ek_status judge(const search *s, const ek__measure_kind *kind, ek__measure_try *t)
 {
     ek_memory memory;
-    ek_layers layers;
-    ek_error why = {0};
     bool fine;
-    double ms;
+    double seconds;
     ek_status status = ek__measure_predict(t, &memory, &fine);
     if (status || !fine)
         return status;
@@ -200,17 +198,10 @@ static ek_status judge(const search *s, const ek__measure_kind *kind, ek__measur
     t->out->saved_mb = largest_mb(&s->today) - t->out->after_mb;
     t->out->fits = memory.fits;
     ek_memory_clear(&memory);
-    status = ek_memory_to_layers(t->job, s->device, &layers, &why);
-    if (status) {
-        if (status != EK_ERR_INPUT && s->err)
-            *s->err = why;
-        return status == EK_ERR_INPUT ? EK_OK : status;
-    }
-    status = step_time(t->job, &layers, s->device != NULL, &ms, s->err);
-    t->out->step_change = ms / s->today_ms - 1;
+    status = step_time(s, t->job, &seconds);
+    t->out->step_change = seconds / s->today_seconds - 1;
     if (!status && kind->makes_room && s->relieves && s->today.limit > 0 && recomputes(t->job))
-        status = relieve(s, t, &layers);
-    ek_layers_clear(&layers);
+        status = try_to_relieve(s, t);
     return status;
 }
 
@@ -240,23 +231,6 @@ static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_m
     else
         ek_job_clear(&copy);
     return status;
-}
-
-static ek_status time_today(search *s)
-{
-    ek_layers layers;
-    ek_error why = {0};
-    s->today_ms = NAN;
-    if (!s->device)
-        return EK_OK;
-    ek_status status = ek_memory_to_layers(s->job, s->device, &layers, &why);
-    if (!status) {
-        status = step_time(s->job, &layers, true, &s->today_ms, s->err);
-        ek_layers_clear(&layers);
-    } else if (status != EK_ERR_INPUT && s->err) {
-        *s->err = why;
-    }
-    return status == EK_ERR_INPUT ? EK_OK : status;
 }
 
 /* Largest saving first, what is not possible last; equals stay as listed. */
@@ -302,6 +276,7 @@ ek_status ek_memory_measures(const ek_job *job, const struct ek_device *device, 
         *n = n_found;
     }
     ek_memory_clear(&s.today);
+    ek_cost_cache_free(s.cache);
     free(found);
     return status;
 }
@@ -456,5 +431,6 @@ ek_status ek_memory_measures_to_fit(const ek_job *job, const struct ek_device *d
         status = shorten(&s, job, &c, out, &n_taken);
     if (!status)
         *n = n_taken;
+    ek_cost_cache_free(s.cache);
     return status;
 }

@@ -78,6 +78,27 @@ static void put_device(ek__stream *s, const char *key, const ek_device *d)
     ek__stream_end(s);
 }
 
+static void put_predicted(ek__stream *s, const ek_metrics_prediction *p, const char *not_predicted)
+{
+    ek__stream_text(s, "not_predicted", not_predicted);
+    if (!p) {
+        ek__stream_null(s, "predicted");
+        return;
+    }
+    ek__stream_object(s, "predicted", true);
+    ek__stream_real(s, "step_seconds", p->step.seconds);
+    ek__stream_real(s, "standard_error_seconds", p->step.standard_error > 0 ? p->step.standard_error : NAN);
+    ek__stream_real(s, "tokens_per_second_per_device", p->metrics.tokens_per_second_per_device);
+    ek__stream_real(s, "mfu", p->metrics.mfu);
+    ek__stream_real(s, "hfu", p->metrics.hfu);
+    ek__stream_real(s, "error", p->error);
+    ek__stream_object(s, "basis", false);
+    for (int i = 0; i < EK_N_COST_BASES; i++)
+        ek__stream_real(s, ek_cost_basis_name[i], p->basis_share[i]);
+    ek__stream_end(s);
+    ek__stream_end(s);
+}
+
 static void put_baseline(ek__stream *s, const ek_metrics_input *in)
 {
     if (!(in->baseline > 0)) {
@@ -125,6 +146,7 @@ ek_status ek_metrics_write_json(const ek_metrics_report *report, FILE *out, ek_e
     for (int i = 0; i < n; i++)
         if (strncmp(figure[i].key, "bubble_", strlen("bubble_")) != 0)
             ek__stream_real(&s, figure[i].key, figure[i].value);
+    put_predicted(&s, report->predicted, report->not_predicted);
     put_bubble(&s, report->metrics);
     put_flops(&s, report);
     put_baseline(&s, report->input);

@@ -40,10 +40,46 @@ static void print_verdict(const ek_metrics_report *r, FILE *out)
               "--devices, --seq-length and --parameters)\n",
               out);
     } else {
-        fputs("no step time and no rate is known: give --log, --trace, --step-seconds or a rate\n", out);
+        fprintf(out, "nothing was measured%s: give --log, --trace, --step-seconds or a rate\n",
+                r->predicted ? ", so the step is predicted" : ", no step time and no rate is known");
     }
     if (m->mfu > 1 || m->hfu > 1)
         fputs("more than the device can do: the peak, the number of devices or the batch is wrong\n", out);
+}
+
+/* ---- the prediction ---- */
+
+/* "assumed 93.0 %, derived 7.0 %" */
+static void print_basis(const ek_metrics_prediction *p, FILE *out)
+{
+    const char *between = "rests on ";
+    for (int i = EK_N_COST_BASES - 1; i >= 0; i--)
+        if (p->basis_share[i] >= 0.0005) {
+            fprintf(out, "%s%s %s %%", between, ek_cost_basis_name[i], ek__fixed(100 * p->basis_share[i], 1).text);
+            between = ", ";
+        }
+}
+
+/* Marked as what it is, beside a measured step where there is one. */
+static void print_predicted(const ek_metrics_report *r, FILE *out)
+{
+    const ek_metrics_prediction *p = r->predicted;
+    if (r->not_predicted)
+        fprintf(out, "not predicted: %s\n", r->not_predicted);
+    if (!p)
+        return;
+    bool brief = p->step.seconds < 1;
+    fprintf(out, "predicted: %s %s a step", ek__fixed(p->step.seconds * (brief ? 1e3 : 1), 3).text, brief ? "ms" : "s");
+    if (p->step.standard_error > 0)
+        fprintf(out, " +- %s %%", ek__fixed(100 * p->step.standard_error / p->step.seconds, 1).text);
+    fprintf(out, ", %s tokens/s a device", ek__fixed(p->metrics.tokens_per_second_per_device, 1).text);
+    fprintf(out, ", MFU %s %%", ek__fixed(100 * p->metrics.mfu, 1).text);
+    fprintf(out, ", HFU %s %%\n           ", ek__fixed(100 * p->metrics.hfu, 1).text);
+    print_basis(p, out);
+    if (!isnan(p->error))
+        fprintf(out, "\n           %s %% %s than the measured step", ek__fixed(100 * fabs(p->error), 1).text,
+                p->error < 0 ? "shorter" : "longer");
+    fputs("; evenkeel estimate has its parts\n", out);
 }
 
 /* ---- where it comes from ---- */
@@ -187,6 +223,7 @@ ek_status ek_metrics_write_text(const ek_metrics_report *report, FILE *out, ek_e
 {
     print_verdict(report, out);
     print_sources(report, out);
+    print_predicted(report, out);
     print_figures(report, out);
     print_notes(report, out);
     if (report->metrics->flops.n > 0)

@@ -345,8 +345,14 @@ static void a_printed_peak_is_that_of_the_script_with_the_flags(void **state)
             const ek_bottleneck *b = &d.bottleneck[i];
             if (!(b->peak_mb > 0) || strncmp(b->setting, "PIPELINE_ARGS", 13) != 0)
                 continue;
+            ek_job_overrides overrides = ek_job_overrides_none();
+            const char *global = strstr(b->setting, "--global-batch-size ");
+            overrides.limit_mb = limit_mb;
+            if (global)
+                overrides.n_micro_batches =
+                    atoi(global + strlen("--global-batch-size ")) / (job.parallel.data * job.parallel.batch);
             put_script(path, b->setting, "script.sh");
-            if (!read_config(below("script.sh"), limit_mb, &with))
+            if (ek_job_read(below("script.sh"), &overrides, NULL, &with, NULL))
                 fail_msg("%s cannot be read with\n%s", path, b->setting);
             if (fabs(largest_mb(&with) - b->peak_mb) >= 0.5)
                 fail_msg("%s within %.0f MB: said %.2f MB, is %.2f\n%s", b->id, limit_mb, b->peak_mb, largest_mb(&with),
@@ -376,19 +382,17 @@ typedef struct balanced {
     bool fits;          /* as `memory` predicts the file with the plan */
 } balanced;
 
-static double simulated_ms(const ek_job *job, const ek_layers *layers, const ek_shape *shape)
+/* Of the job with a plan, or as it is. */
+static double predicted_ms(const ek_job *job, const ek_plan *plan)
 {
-    ek_balance_options options;
-    ek_order *order;
-    ek_timeline timeline;
-    ek_error err = {0};
-    ek_balance_options_init(&options);
-    options.memory_limit_mb = 0;
-    assert_int_equal(ek_order_for_plan(layers, &job->plan, job->schedule, shape, &options, &order, &err), EK_OK);
-    assert_int_equal(ek_simulate(order, &job->plan, layers, NULL, &timeline, &err), EK_OK);
-    double ms = timeline.step_time;
-    ek_timeline_clear(&timeline);
-    ek_order_free(order);
+    const ek_job_change change = {.plan = plan};
+    ek_job with;
+    ek_step step;
+    assert_int_equal(plan ? ek_job_with(job, &change, &with, NULL) : ek_job_copy(job, &with, NULL), EK_OK);
+    assert_int_equal(ek_cost_step(&with, device(), NULL, &step, NULL), EK_OK);
+    double ms = 1e3 * step.seconds;
+    ek_step_clear(&step);
+    ek_job_clear(&with);
     return ms;
 }
 
@@ -403,7 +407,8 @@ static bool fits(const ek_job *job, const ek_plan *plan)
     return true;
 }
 
-/* What `balance --from` does with the layers of `memory --layers-out`. @return false without a plan */
+/* What `balance --from` does with the layers of `memory --layers-out`, and what the job with its plan is predicted to
+ * take. @return false without a plan */
 static bool balance(const ek_job *job, double seconds, balanced *out)
 {
     ek_layers layers;
@@ -420,11 +425,11 @@ static bool balance(const ek_job *job, double seconds, balanced *out)
     options.gap = 1e-3;
     options.time_limit = seconds;
     options.proof_limit = seconds / 4;
-    out->today = simulated_ms(job, &layers, &shape);
+    out->today = predicted_ms(job, NULL);
     bool there = !ek_balance_arranged(&layers, job->schedule, &shape, &options, &order, &result, &err) &&
                  result.status != EK_BALANCE_INFEASIBLE && result.plan.layers;
     if (there) {
-        out->step = result.step_time;
+        out->step = predicted_ms(job, &result.plan);
         out->fits = fits(job, &result.plan);
     }
     ek_order_free(order);
@@ -442,8 +447,7 @@ static double shortfall(const ek_job *job, double seconds, bool *there, bool *fi
     if (!*fits_too)
         return 0;
     ek_diagnosis d = diagnose(job, 1e-6, 2 * seconds);
-    int accumulation = job->parallel.pipeline == 1 ? job->parallel.n_accumulation : 1;
-    double gain = 1e3 * (gain_of(&d, "recompute") + gain_of(&d, "load-balance")) / accumulation;
+    double gain = 1e3 * (gain_of(&d, "recompute") + gain_of(&d, "load-balance"));
     ek_diagnosis_clear(&d);
     return (found.today - found.step - gain) / found.today;
 }

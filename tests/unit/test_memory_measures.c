@@ -182,7 +182,8 @@ static void steps_are_compared_where_a_device_is_given(void **state)
     read_model(&job);
     list l = measures_of(&job, ek_device_find("910B"));
     assert_true(named(&l, "recompute every layer whole")->step_change > 0.05);
-    assert_true(fabs(named(&l, "share the gradients' buffers too")->step_change) < 1e-9);
+    assert_true(named(&l, "share the gradients' buffers too")->step_change > 0); /* reduced after each micro-batch */
+    assert_true(fabs(named(&l, "map memory in pages")->step_change) < 1e-12);
     for (int i = 0; i < l.n; i++)
         assert_true(!l.measure[i].possible || isfinite(l.measure[i].step_change));
     ek_job_clear(&job);

@@ -1,0 +1,13 @@
+/* The optimizer's update takes long: predicted, since a trace has no name for it. What would make it smaller is among
+ * the remedies. */
+#include "diagnose/predicted.h"
+
+ek_status ek__bottleneck_optimizer(ek__diagnose *d, ek_error *err)
+{
+    if (d->measured.run)
+        return EK_OK;
+    return ek__predicted_part(d, EK_STEP_OPTIMIZER, "optimizer", EK_TOPIC_OPERATORS, "The optimizer's update",
+                              "More micro-batches a step spread it over more computing; more stages or tensor-parallel "
+                              "ranks leave each rank fewer states.",
+                              err);
+}

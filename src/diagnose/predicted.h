@@ -1,0 +1,30 @@
+/* diagnose/predicted.h - parts of a predicted step that are large, and what could make them smaller. Without a trace
+ * they are all that is known of them. A way to make one smaller is a line in remedies.c. */
+#ifndef EK_DIAGNOSE_PREDICTED_H
+#define EK_DIAGNOSE_PREDICTED_H
+
+#include "diagnose/bottleneck.h"
+
+enum { EK__REMEDY_SETTING = 200 };
+
+/** A change of a job for the sake of a part of its step. */
+typedef struct ek__remedy {
+    ek_step_part part;
+    const char *change;  /**< a sentence */
+    const char *caution; /**< likewise */
+    /** Put it into a copy of the job, and the setting in its framework's words. @return false: it is in effect, does
+     *  nothing here, or the framework has no such setting */
+    bool (*apply)(ek_job *job, const ek_device *device, char setting[EK__REMEDY_SETTING]);
+} ek__remedy;
+extern const ek__remedy ek__remedies[]; /* apply NULL at the end */
+
+/** Tell of a part of the predicted step: where it takes more than a tenth, or a change is predicted to bring the least
+ *  share. The gain is ek_cost_step() of the job less that of the job with the remedy that brings most and fits in
+ *  memory. Nothing where the step is not predicted.
+ *
+ * @param title      "Reducing gradients and gathering weights"
+ * @param otherwise  what would help where no remedy does */
+ek_status ek__predicted_part(ek__diagnose *d, ek_step_part part, const char *id, ek_diagnose_topic topic,
+                             const char *title, const char *otherwise, ek_error *err);
+
+#endif
