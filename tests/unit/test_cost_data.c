@@ -19,7 +19,7 @@ static ek_device cluster(double intra_gbs, double inter_gbs, double latency_us)
     ek__device_links(&device, intra_gbs, inter_gbs);
     for (int i = 0; i < device.n_tiers; i++)
         device.tier[i].latency_us = latency_us;
-    device.optimizer_share = 1;
+    device.optimizer_share = device.overlap_share = 1;
     return device;
 }
 

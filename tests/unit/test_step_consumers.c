@@ -164,7 +164,7 @@ static ek_device slow_device(void)
     device.host = (ek_host){.layer_us = {9000, 4000, 1000}, .kernel_us = {100, 50, 5}};
     device.optimizer_share = 0.01;
     for (int i = 0; i < device.n_tiers; i++)
-        device.tier[i].gbs /= 50;
+        device.tier[i].gbs /= 200;
     return device;
 }
 
@@ -396,6 +396,7 @@ static void degrees_are_compared_with_their_traffic(void **state)
         int n;
         device.kernels = NULL;
         device.layers = NULL;
+        device.host = (ek_host){.step_us = 0}; /* which would hide the links */
         for (int t = 0; t < device.n_tiers; t++)
             device.tier[t].gbs = slow ? 0.5 : 1e9;
         assert_int_equal(ek_memory_measures(&job, &device, list, &n, NULL), EK_OK);
