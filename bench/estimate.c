@@ -68,13 +68,18 @@ typedef struct fold_runs {
     double *seconds;
     int *group;
     bool *held;
+    ek_cost_cache *cache; /* schedules laid out */
 } fold_runs;
 
 static ek_status predict(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err)
 {
-    const fold_runs *runs = user;
-    ek_cost_cache *cache = ek_cost_cache_new(device);
+    fold_runs *runs = user;
     (void)err;
+    if (runs->cache)
+        ek_cost_cache_reset(runs->cache, device);
+    else
+        runs->cache = ek_cost_cache_new(device);
+    ek_cost_cache *cache = runs->cache;
     for (int i = 0; i < runs->n; i++) {
         ek_step step;
         if (!wanted[i])
@@ -85,7 +90,6 @@ static ek_status predict(void *user, const ek_device *device, const bool *wanted
         out[i] = log(step.seconds);
         ek_step_clear(&step);
     }
-    ek_cost_cache_free(cache);
     return EK_OK;
 }
 
@@ -116,6 +120,7 @@ static void runs_alloc(fold_runs *runs, int most)
 
 static void runs_free(fold_runs *runs)
 {
+    ek_cost_cache_free(runs->cache);
     free(runs->row);
     free(runs->seconds);
     free(runs->group);

@@ -79,6 +79,8 @@ typedef struct ek_step {
 typedef struct ek_cost_cache ek_cost_cache;
 ek_cost_cache *ek_cost_cache_new(const ek_device *device);
 void ek_cost_cache_free(ek_cost_cache *cache);
+/** Forget what a device priced, keep schedules that were laid out: for a fit, which asks for the same jobs on many. */
+void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
 
 /**
  * The step of a job on a cluster. What every command knows of a job's time; ek_metrics_compute() turns its seconds

@@ -520,6 +520,7 @@ static ek_status design(calibrating *k, const ek__candidates *candidates)
         }
     }
     free(gradient);
+    ek__job_runs_clear(&runs);
     return status;
 }
 
@@ -632,6 +633,7 @@ ek_status ek_calibrate(const ek_calibrate_input *input, ek_calibration *out, ek_
         k.out.source = k.c.source;
         k.c.source = NULL;
     }
+    ek__job_runs_clear(&k.runs);
     ek__fit_clear(&k.fit);
     ek__collected_clear(&k.c);
     free(k.item);

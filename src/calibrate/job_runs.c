@@ -1,4 +1,4 @@
-/* Steps of jobs for a fit. One cache a device, so that runs with the same layers price them once. */
+/* Steps of jobs for a fit. Layers are priced once for all runs on a device, schedules laid out once for all devices. */
 #include "calibrate/job_runs.h"
 
 #include <math.h>
@@ -6,10 +6,20 @@
 #include "base/error.h"
 #include "evenkeel/cost.h"
 
+void ek__job_runs_clear(ek__job_runs *runs)
+{
+    ek_cost_cache_free(runs->cache);
+    runs->cache = NULL;
+}
+
 ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err)
 {
     ek__job_runs *runs = user;
-    ek_cost_cache *cache = ek_cost_cache_new(device);
+    if (runs->cache)
+        ek_cost_cache_reset(runs->cache, device);
+    else
+        runs->cache = ek_cost_cache_new(device);
+    ek_cost_cache *cache = runs->cache;
     ek_status status = cache ? EK_OK : ek__no_memory(err);
     for (int i = 0; i < runs->n && status == EK_OK; i++) {
         ek_step step;
@@ -27,7 +37,6 @@ ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *
             *err = why;
         }
     }
-    ek_cost_cache_free(cache);
     return status;
 }
 

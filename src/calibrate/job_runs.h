@@ -3,6 +3,7 @@
 #define EK_CALIBRATE_JOB_RUNS_H
 
 #include "calibrate/fit.h"
+#include "evenkeel/cost.h"
 #include "evenkeel/job.h"
 #include "memory/graph.h"
 
@@ -10,7 +11,10 @@ typedef struct ek__job_runs {
     int n;
     const ek_job *const *job; /* [n] */
     ek_error why;             /* of a job that could not be priced last */
+    ek_cost_cache *cache;     /* schedules that were laid out; ek__job_runs_clear() frees it */
 } ek__job_runs;
+
+void ek__job_runs_clear(ek__job_runs *runs);
 
 /* ek__predict over jobs; `user` is an ek__job_runs. What cannot be priced is NAN. */
 ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err);

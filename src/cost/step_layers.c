@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "memory/program.h"
 
-enum { N_ENTRIES = 64, N_ORDERS = 16 };
+enum { N_ENTRIES = 64, N_ORDERS = 64 };
 
 /* What a layer's cost depends on. Compared as bytes, so it is zeroed before it is filled. */
 typedef struct key {
@@ -71,6 +71,16 @@ void ek_cost_cache_free(ek_cost_cache *cache)
     for (int i = 0; i < cache->n_orders; i++)
         ek_order_free(cache->order[i].order);
     free(cache);
+}
+
+void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device)
+{
+    for (int i = 0; i < cache->n; i++) {
+        clear_layers(cache->entry[i]);
+        cache->entry[i] = NULL;
+    }
+    cache->n = cache->next = 0;
+    cache->device = device;
 }
 
 /* ---- layers ---- */
