@@ -119,8 +119,10 @@ static void describe_layout(const ek_job *job, ek_measured_run *run)
     if (job->states.shard_size > 0)
         snprintf(shard, sizeof shard, " z%d", job->states.shard_size);
     int v = job->plan.n_chunks;
-    snprintf(run->group, sizeof run->group, "%s|t%d p%d v%d cp%d ep%d%s", run->model[0] ? run->model : job->name,
-             p->tensor, p->pipeline, v, p->context, p->expert, shard);
+    /* With the shape, since tables call models of many sizes "GPT". */
+    snprintf(run->group, sizeof run->group, "%s %dx%d|t%d p%d v%d cp%d ep%d%s",
+             run->model[0] ? run->model : job->name, job->model.n_layers, job->model.hidden, p->tensor, p->pipeline, v,
+             p->context, p->expert, shard);
     if (run->name[0] == '\0')
         snprintf(run->name, sizeof run->name, "%.40s d%d t%d p%d v%d cp%d ep%d%s S%d B%d m%d%s",
                  run->model[0] ? run->model : job->name, p->data, p->tensor, p->pipeline, v, p->context, p->expert,

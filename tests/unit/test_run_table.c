@@ -62,7 +62,7 @@ static void a_row_is_a_job(void **state)
     assert_float_equal(run->memory_mb, 3584, 0);
     assert_float_equal(run->parameters, 5e8, 0);
     assert_string_equal(run->device, "H100 80GB");
-    assert_string_equal(run->group, "Own-1|t2 p2 v2 cp1 ep1");
+    assert_string_equal(run->group, "Own-1 4x256|t2 p2 v2 cp1 ep1");
     assert_int_equal(run->origin.line, 2);
     assert_true(ek_measured_run_counts(run));
     ek_measured_runs_clear(&runs);
