@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "cost/collective.h"
 #include "memory/program.h"
 
 enum { N_ENTRIES = 64, N_ORDERS = 64 };
@@ -18,6 +19,8 @@ typedef struct key {
     ek_job_states states;
     ek_job_run run;
     ek_rules rules;
+    ek__ranks
+        group[3]; /* where a layer's groups lie: which of them straddle nodes hangs on how many devices there are */
     ek_framework framework;
     ek_family family;
     int n_patterns;
@@ -96,9 +99,12 @@ static uint64_t hash_patterns(const ek_job *job)
     return hash;
 }
 
-static void make_key(const ek_job *job, key *out)
+static void make_key(const ek_job *job, const ek_device *device, key *out)
 {
+    static const ek__dimension groups[] = {EK__DIM_TENSOR, EK__DIM_CONTEXT, EK__DIM_EXPERT};
     memset(out, 0, sizeof *out);
+    for (int i = 0; i < 3; i++)
+        out->group[i] = ek__placement(job, device, groups[i]);
     memcpy(&out->model, &job->model, sizeof out->model);
     memcpy(&out->types, &job->types, sizeof out->types);
     memcpy(&out->parallel, &job->parallel, sizeof out->parallel);
@@ -119,7 +125,7 @@ static void make_key(const ek_job *job, key *out)
 ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job)
 {
     key wanted;
-    make_key(job, &wanted);
+    make_key(job, cache->device, &wanted);
     for (int i = 0; i < cache->n; i++)
         if (memcmp(&cache->entry[i]->key, &wanted, sizeof wanted) == 0)
             return cache->entry[i];

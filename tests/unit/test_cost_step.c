@@ -253,6 +253,35 @@ static void the_13b_story_keeps_its_order(void **state)
         assert_true(step_of(steps[0], &tensor) < step_of(steps[0], NULL));
 }
 
+/* Tensor groups of 3 and 6 straddle nodes of 8 or not by how many other ranks there are, so a layer of fewer devices is
+ * not one of more. */
+static void layers_kept_know_where_their_groups_lie(void **state)
+{
+    const ek_device *device = ek_device_find("910B");
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    ek_job job;
+    (void)state;
+    assert_non_null(cache);
+    assert_true(read_job(source_path("tests/data/job/qwen2.json"), &job));
+    job.model.n_heads = job.model.n_kv_heads = 24;
+    job.model.vocab = job.model.intermediate = 48000;
+    for (int data = 1; data <= 8; data++)
+        for (int tensor = 3; tensor <= 6; tensor += 3) {
+            ek_step fresh, kept;
+            job.parallel.data = data;
+            job.parallel.tensor = job.parallel.head_split = job.parallel.table_split = tensor;
+            assert_int_equal(ek_cost_step(&job, device, NULL, &fresh, NULL), EK_OK);
+            assert_int_equal(ek_cost_step(&job, device, cache, &kept, NULL), EK_OK);
+            if (fresh.seconds != kept.seconds)
+                fail_msg("data %d, tensor %d: %.12g s, from the cache %.12g", data, tensor, fresh.seconds,
+                         kept.seconds);
+            ek_step_clear(&fresh);
+            ek_step_clear(&kept);
+        }
+    ek_job_clear(&job);
+    ek_cost_cache_free(cache);
+}
+
 /* ---- the host ---- */
 
 /* A host that takes longer than the device is all that counts, and its wait is a part of its own. */
@@ -352,10 +381,15 @@ static void gradients_are_added_by_somebody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_add_up_to_the_step),     cmocka_unit_test(the_pipeline_is_the_simulators),
-        cmocka_unit_test(one_device_is_a_sum),          cmocka_unit_test(layers_priced_before_give_the_same),
-        cmocka_unit_test(a_slow_host_decides),          cmocka_unit_test(the_13b_story_keeps_its_order),
-        cmocka_unit_test(older_attention_takes_longer), cmocka_unit_test(gradients_are_added_by_somebody),
+        cmocka_unit_test(parts_add_up_to_the_step),
+        cmocka_unit_test(the_pipeline_is_the_simulators),
+        cmocka_unit_test(one_device_is_a_sum),
+        cmocka_unit_test(layers_priced_before_give_the_same),
+        cmocka_unit_test(layers_kept_know_where_their_groups_lie),
+        cmocka_unit_test(a_slow_host_decides),
+        cmocka_unit_test(the_13b_story_keeps_its_order),
+        cmocka_unit_test(older_attention_takes_longer),
+        cmocka_unit_test(gradients_are_added_by_somebody),
     };
     return cmocka_run_group_tests(tests, list_configs, NULL);
 }
