@@ -1,6 +1,7 @@
 /* The sections of a device file: curves by kind, tiers from the innermost, the host. What a section does not say stays
  * as it is, which is the assumed default; a section that says something and not its basis is assumed, too. */
 #include "cost/device_sections.h"
+#include "base/field.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,8 +19,8 @@ ek_status ek__read_figures(const ek__in *in, const ek__node *map, const ek__figu
     for (int i = 0; i < n && status == EK_OK; i++) {
         const ek__node *node = ek__get(map, figure[i].key);
         if (node)
-            status = ek__number(in, node, figure[i].min, figure[i].max, figure[i].advice,
-                                (double *)((char *)base + figure[i].at));
+            status =
+                ek__number(in, node, figure[i].min, figure[i].max, figure[i].advice, ek__field(base, figure[i].at));
     }
     return status;
 }

@@ -1,5 +1,6 @@
 /* A device as YAML. Every figure is written, defaults too, so that a file stays what it was when defaults change. */
 #include "cost/device_write.h"
+#include "base/field.h"
 
 #include <errno.h>
 #include <math.h>
@@ -53,7 +54,7 @@ static void write_text(const char *key, const char *text, const char *end, FILE 
 static void write_figures(const ek__figure *figure, int n, const void *base, FILE *out)
 {
     for (int i = 0; i < n; i++)
-        ek__write_pair(i ? ", " : "{", figure[i].key, *(const double *)((const char *)base + figure[i].at), out);
+        ek__write_pair(i ? ", " : "{", figure[i].key, *ek__const_field(base, figure[i].at), out);
 }
 
 /* One number where all are the same, else a map. */
@@ -97,8 +98,7 @@ static void write_tiers(const ek_device *device, FILE *out)
         write_text("  - {name", tier->name, "", out);
         fprintf(out, ", size: %d", tier->size);
         for (int f = 0; f < EK__N_TIER_FIGURES; f++)
-            ek__write_pair(", ", ek__tier_figure[f].key, *(const double *)((const char *)tier + ek__tier_figure[f].at),
-                           out);
+            ek__write_pair(", ", ek__tier_figure[f].key, *ek__const_field(tier, ek__tier_figure[f].at), out);
         write_many("share", ek_collective_name, tier->share, EK_N_COLLECTIVES, out);
         write_many("start_us", ek_collective_name, tier->start_us, EK_N_COLLECTIVES, out);
         fprintf(out, ", algorithm: %s, basis: %s}\n", ek_algorithm_name[tier->algorithm],
@@ -142,7 +142,7 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
     fprintf(out, "certain: %s\ndevices_per_node: %d\n", device->certain ? "yes" : "no", device->devices_per_node);
     for (int i = 0; i < EK__N_DEVICE_FIGURES; i++) {
         const ek__figure *f = &ek__device_figure[i];
-        ek__write_pair("", f->key, *(const double *)((const char *)device + f->at), out);
+        ek__write_pair("", f->key, *ek__const_field(device, f->at), out);
         fputs("\n", out);
     }
     write_peaks(device, out);

@@ -11,6 +11,7 @@
 #include <cminpack.h>
 
 #include "base/error.h"
+#include "base/field.h"
 #include "cost/kernel.h"
 #include "cost/kernel_table.h"
 
@@ -43,7 +44,7 @@ typedef struct problem {
 
 static double *constant(ek_curve *curve, int i)
 {
-    return (double *)((char *)curve + constants[i].at);
+    return ek__field(curve, constants[i].at);
 }
 
 static double place(const struct constant *c, double value)
@@ -130,7 +131,7 @@ static void judge(const problem *p, double *scratch, ek_kernel_fit *fit, double 
     *error = sqrt(squares / (p->n > N_CONSTANTS ? p->n - N_CONSTANTS : 1));
     *fit = (ek_kernel_fit){.n = p->n, .median = scratch[p->n / 2], .worst = scratch[p->n - 1], .determined = true};
     for (int i = 0; i < N_CONSTANTS; i++) {
-        double x = place(&constants[i], *(const double *)((const char *)curve + constants[i].at));
+        double x = place(&constants[i], *ek__const_field(curve, constants[i].at));
         fit->determined = fit->determined && x > AT_BOUND && x < 1 - AT_BOUND;
     }
 }
@@ -183,7 +184,7 @@ ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table,
         return status;
     problem p = {.device = *device};
     p.row = ek__alloc((size_t)n, sizeof *p.row);
-    double *scratch = ek__alloc((size_t)(n + N_CONSTANTS), (N_CONSTANTS + 2) * sizeof *scratch);
+    double *scratch = ek__alloc((size_t)n + N_CONSTANTS, (N_CONSTANTS + 2) * sizeof *scratch);
     if (!p.row || !scratch) {
         free(p.row);
         free(scratch);

@@ -1,4 +1,5 @@
 /* Measured kernels as the `kernels` list of a device file: a map a shape, zeroes left out. */
+#include "base/field.h"
 #include "cost/kernel_table.h"
 
 #include <stdlib.h>
@@ -127,7 +128,7 @@ void ek__kernel_table_write_list(const ek_kernel_table *table, FILE *out)
         fprintf(out, "  - {kind: %s, pass: %s, type: %s, accumulates: %s", ek_kernel_name[k->kind],
                 ek__product_name[k->pass], ek__type_name[k->type], k->accumulates ? "yes" : "no");
         for (int f = 0; f < N_FIGURES; f++) {
-            double value = *(const double *)((const char *)&row[i] + figures[f].at);
+            double value = *ek__const_field(&row[i], figures[f].at);
             if (value != 0)
                 ek__write_pair(", ", figures[f].key, value, out);
         }

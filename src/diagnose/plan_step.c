@@ -50,7 +50,7 @@ ek_status ek__plan_predicted(const ek__pipeline *p, const ek_plan *plan, const e
 {
     const ek_job_change change = ek__plan_change(p, plan, wish);
     ek_job job;
-    ek_step step;
+    ek_step step = {0};
     ek_error why = {0};
     *ms = NAN;
     ek_status status = ek_job_with(p->job, &change, &job, &why);

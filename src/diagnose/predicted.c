@@ -28,7 +28,7 @@ static ek_status fits(const ek__diagnose *d, const ek_job *job, double *peak_mb,
 {
     static const ek_memory_options options = {.without_top = true};
     const ek__pipeline *p = &d->pipeline;
-    ek_memory memory;
+    ek_memory memory = {0};
     ek_error why = {0};
     *fine = false;
     ek_status status = ek_job_check(job, &why);

@@ -351,7 +351,7 @@ static ek_status make_chain(search *s, const ek_job *job, chain *c)
     ek_status status = ek_job_copy(job, &now, s->err);
     if (status)
         return status;
-    s->job = &now;
+    s->job = &now; /* cppcheck-suppress autoVariables ; the end of this function sets it back */
     while (!status && more && c->n < EK_MAX_MEASURES) {
         status = ek_memory_predict(&now, &options, &s->today, s->err);
         if (status)
@@ -377,7 +377,7 @@ static ek_status follow(search *s, const ek_job *job, const chain *c, int withou
     ek_status status = ek_job_copy(job, &now, s->err);
     if (status)
         return status;
-    s->job = &now;
+    s->job = &now; /* cppcheck-suppress autoVariables ; the end of this function sets it back */
     *n = 0;
     *fits = false;
     for (int i = 0; i < c->n && !status; i++) {

@@ -130,7 +130,8 @@ static ek_status ask_buffers(starter *s, bool experts)
 /* fp32 copies come first, where there are any; the moments share what is left. */
 static ek_status ask_states(starter *s, int64_t elements)
 {
-    int64_t bytes = s->job->run.offload_optimizer ? 0 : s->job->states.optimizer, master = bytes >= 4 && s->job->types.param != EK_FP32 ? 4 : 0;
+    int64_t bytes = s->job->run.offload_optimizer ? 0 : s->job->states.optimizer,
+            master = bytes >= 4 && s->job->types.param != EK_FP32 ? 4 : 0;
     ek_status status = ask(s, EK__START_MASTERS, elements * master);
     int n_moments = bytes - master > 4 ? 2 : 1;
     for (int i = 0; i < n_moments && !status; i++)

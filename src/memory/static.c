@@ -5,8 +5,8 @@
 #include "memory/program.h"
 
 /* Megatron's distributed optimizer cuts flat buffers of all parameters over the data and context ranks: shapes do not
- * matter to it, and each tensor rank keeps states of the parameters that all of them hold. PyTorch's FSDP pads what does
- * not divide, and shares among the same ranks. */
+ * matter to it, and each tensor rank keeps states of the parameters that all of them hold. PyTorch's FSDP pads what
+ * does not divide, and shares among the same ranks. */
 static bool cuts_flat_buffers(const ek_job *job)
 {
     return job->framework == EK_MEGATRON || job->framework == EK_MINDSPEED || job->framework == EK_TORCHTITAN;

@@ -1,5 +1,6 @@
 /* A calibration for people: errors first, since they say whether the rest is to be believed; then what the data
  * determine and what they do not, and what to measure next. And as the comments of the device file that it makes. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -159,6 +160,7 @@ static void print_left(const ek_calibration *c, bool color, FILE *out)
 static void print_worst(const ek_calibration *c, bool color, FILE *out)
 {
     const ek_calibrated_run *shown[3] = {NULL};
+    assert(c->run || c->n_runs == 0);
     for (int w = 0; w < 3; w++)
         for (int i = 0; i < c->n_runs; i++) {
             const ek_calibrated_run *r = &c->run[i];

@@ -936,7 +936,7 @@ static ek_status try_blocks(search *z, ek_error *err)
     if (limit)
         limits_in_chunks(x, limit);
     for (int period = EK__LEAST_PERIOD, n = 0; period <= MOST_PERIOD && n == 0 && has_memory; period++)
-        for (int freed = 0; freed <= (x->weight_share < 1) && has_memory; freed++) {
+        for (int freed = 0; freed < (x->weight_share < 1 ? 2 : 1) && has_memory; freed++) {
             candidate c = {.period = period, .share = freed ? x->weight_share : 1};
             int n_fitting = rank_blocks(z, kept, limit, c);
             has_memory = n_fitting >= 0;

@@ -34,7 +34,7 @@ static inline char small(char c)
 static inline bool begins(const char *at, size_t size, const char *word)
 {
     size_t i = 0;
-    while (word[i] && i < size && small(at[i]) == word[i])
+    while (i < size && word[i] && small(at[i]) == word[i])
         i++;
     return !word[i];
 }

@@ -2,6 +2,7 @@
  * every rank, names the one that it hits hardest with figures, says how many others it hits too, and what setting to
  * change. Gains are what a step could be shortened by at most if the cause were gone, so they must not be added up.
  * Figures that the files do not tell make no finding. */
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -161,6 +162,7 @@ static ek_status find_host_bound(judge *j, ek_error *err)
 static ek_status find_data_loading(judge *j, ek_error *err)
 {
     worst w = {0};
+    assert(j->run->rank || j->run->n_ranks == 0);
     for (int i = 0; i < j->run->n_ranks; i++)
         consider(&w, &j->run->rank[i], ek__data_wait(&j->run->rank[i]), LEAST_DATA);
     if (w.rank) {

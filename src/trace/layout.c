@@ -555,11 +555,12 @@ static ek_status join_ranks(grouping *g, ek__layout *out)
         ek__rank_files *rank = &out->rank[from];
         for (to = from + 1; to < out->n_ranks && rank->rank >= 0 && out->rank[to].rank == rank->rank;)
             to++;
-        ek__rank_files all;
-        bool one = to - from > 1;
-        if (one)
+        ek__rank_files all = {0};
+        bool one = false;
+        if (to - from > 1) {
             status = put_together(g, rank, to - from, &all);
-        one = one && status == EK_OK && may_join(rank, to - from, &all);
+            one = status == EK_OK && may_join(rank, to - from, &all);
+        }
         if (one)
             *rank = all;
         for (int i = from; i < (one ? from + 1 : to); i++)

@@ -733,8 +733,8 @@ int main(void)
         {"mixed lists recompute their layers only", mixed_lists_recompute_their_layers_only, NULL, NULL, NULL},
         {"published models have their parameters", published_models_have_their_parameters, NULL, NULL, NULL},
         {"a tied head is no second table", a_tied_head_is_no_second_table, NULL, NULL, NULL},
-        {"the step of a trace is the median over ranks", the_step_of_a_trace_is_the_longest_mean_of_its_ranks, NULL, NULL,
-         NULL},
+        {"the step of a trace is the median over ranks", the_step_of_a_trace_is_the_longest_mean_of_its_ranks, NULL,
+         NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
         {"published throughputs are possible", published_throughputs_are_possible, NULL, NULL, NULL},
     };
