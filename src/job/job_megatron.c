@@ -136,6 +136,9 @@ static ek_status read_attention(reader *r)
     bool fused = given(r, "attention-backend") ? backend < 3 : implementation < 2;
     r->job->model.flash_attention = given(r, "use-flash-attn") || fused;
     r->job->model.mask_compressed = r->job->model.flash_attention;
+    if (given(r, "no-masked-softmax-fusion") && !r->job->model.flash_attention)
+        ek__warn(r->a.source->listener, ek__argument_at(&r->a, "no-masked-softmax-fusion"),
+                 "--no-masked-softmax-fusion is not modelled: the softmax is timed as one operator");
     if (!given(r, "use-flash-attn") && !given(r, "attention-backend") && !given(r, "transformer-impl"))
         ek__warn(
             r->a.source->listener, (ek_origin){r->a.source->path, 0, 0},

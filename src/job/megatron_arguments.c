@@ -46,6 +46,7 @@ static const struct {
     {"use-distributed-optimizer", NONE, NULL},
     {"num-distributed-optimizer-instances", ONE, NULL},
     {"use-flash-attn", NONE, NULL},
+    {"no-masked-softmax-fusion", NONE, NULL},
     {"attention-backend", ONE, NULL},
     {"transformer-impl", ONE, NULL},
     {"swiglu", NONE, NULL},
@@ -184,7 +185,6 @@ static const struct {
     {"use-nccl-ub", "collectives are timed without it"},
     {"use-sharp", "collectives are timed as sums of the ranks, not of the switches"},
     {"no-rope-fusion", "the rotary embedding is timed as one operator"},
-    {"no-masked-softmax-fusion", "the softmax is timed as one operator"},
     {"no-bias-dropout-fusion", "bias and dropout are timed as one operator"},
     {"no-bias-gelu-fusion", "bias and activation are timed as one operator"},
     {"fp4-format", "everything is predicted as if it were 16-bit"},
@@ -198,7 +198,8 @@ static const struct {
     {"train-samples", NULL},
     {"decoder-seq-length", "the decoder of an encoder-decoder model is not modelled"},
     {"encoder-num-layers", "the encoder of an encoder-decoder model is not modelled"},
-    {"window-size", NULL},
+    {"window-size", "attention is predicted over the whole sequence"},
+    {"vocab-file", NULL},
     {"num-floating-point-operations-file", NULL},
 };
 enum { N_NOT_MODELLED = sizeof not_modelled / sizeof *not_modelled };

@@ -428,6 +428,8 @@ static void arguments_do_what_megatron_does(void **state)
 
 /* ---- scripts ---- */
 
+#define BRANCH(CONDITION) "N=2\nA=\"" MODEL RUN REST "\"\nif " CONDITION "; then\n"
+
 static const expectation scripts[] = {
     /* variables, with and without braces, defaults, arithmetic */
     {"TP=2\nargs=\"" MODEL RUN REST "--tensor-model-parallel-size ${TP}\"\nrun $args\n", tensor, 2, 0},
@@ -448,6 +450,28 @@ static const expectation scripts[] = {
     /* unknown variables matter only where their value does */
     {"run " MODEL RUN REST "--data-path $DATA --lr $LR\n", tensor, 1, 0},
     {"if [ x ]; then TP=2; else TP=4; fi\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor, 4, 1},
+    {"export TP=${TP:-\"4\"}\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor, 4, 0},
+    {"B=2\nTP=${OURS:-\"${THEIRS:-$((B * 2))}\"}\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor, 4,
+     0},
+    /* branches that the script's own values decide */
+    {BRANCH("[ \"$N\" -eq 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ \"$N\" -gt 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
+    {BRANCH("[[ $N == \"1\" ]]") "A=\"$A --swiglu\"\nelif [ $N = 2 ]; then :\nelse A=\"$A --swiglu\"\nfi\nrun $A\n",
+     gated, 0, 0},
+    {BRANCH("[ $N -eq 2 ]") ":\nelse A+=(--swiglu)\n if [ 1 = 1 ]; then A=\"$A --swiglu\"; fi\nfi\nrun $A\n", gated, 0,
+     0},
+    {BRANCH("[ $N -lt 2 ] || [ -n \"$N\" ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ $N -lt 2 ] && [ -n \"$N\" ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
+    {BRANCH("[ ! -z $N ]") ":\nelse\nA=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
+    {"N=2\nif [ $N -eq 2 ]; then TP=2; else TP=4; fi\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor,
+     2, 0},
+    /* and branches that only a run would tell: both count */
+    {BRANCH("[ $1 -eq 3 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ -d $N ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ $N = 1* ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    /* another language's if is none of the shell's */
+    {"python - <<E\nif x:\n  pass\nelse:\n  y\nE\nN=2\n" BRANCH("[ $N -eq 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n",
+     gated, 1, 0},
     /* the world */
     {"GPUS_PER_NODE=8\nNNODES=2\nrun " MODEL "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST,
      data, 16, 0},
