@@ -559,20 +559,64 @@ static ek_status derive_micro_batches(reader *r)
 
 /* ---- layers and recomputation ---- */
 
-/* The schedules in a V, two chunks a stage: which one says how much memory it may take. */
+/* The schedules in a V, two chunks a stage: MindSpeed's by name, or how much memory a zero-bubble one may take. */
 static ek_status read_v_schedule(reader *r, ek__megatron_cut *cut)
 {
     static const char *const setups[] = {"zb", "half", "min", NULL}, *const schedules[] = {"zb-v", "v-half", "v-min"};
-    int setup = 0;
-    if (!given(r, "zero-bubble-v-schedule"))
-        return EK_OK;
-    ek_status status = ek__argument_word(&r->a, "zero-bubble-v-schedule-mem-setup", setups, &setup);
-    if (status)
+    static const char *const methods[] = {"dualpipev", NULL};
+    int setup = 0, method = -1;
+    ek_status status = ek__argument_word(&r->a, "schedules-method", methods, &method);
+    if (status == EK_OK)
+        status = ek__argument_word(&r->a, "zero-bubble-v-schedule-mem-setup", setups, &setup);
+    if (status || (method < 0 && !given(r, "zero-bubble-v-schedule")))
         return status;
-    r->job->schedule = ek_schedule_find(schedules[setup]);
+    r->job->schedule = ek_schedule_find(method == 0 ? methods[0] : schedules[setup]);
     if (cut->chunk_layers == 0)
         cut->n_chunks = 2;
     return EK_OK;
+}
+
+/* The chunk that layer `index` of the model is in, by its place in job->plan. */
+static int chunk_of_layer(const ek_job *job, int index)
+{
+    ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
+    int p = job->plan.n_stages, n = p * job->plan.n_chunks, begin = 0;
+    for (int i = 0; i + 1 < n; i++) {
+        int cell = ek_cell_at(placement, p, i);
+        if (index < begin + job->plan.layers[cell])
+            return cell;
+        begin += job->plan.layers[cell];
+    }
+    return ek_cell_at(placement, p, n - 1);
+}
+
+/* --noop-layers "0,61,62" of MindSpeed-LLM: --num-layers counts layers that nothing is computed in. */
+static ek_status drop_layers(reader *r)
+{
+    static const char name[] = "noop-layers";
+    ek_job_model *m = &r->job->model;
+    const char *text = NULL;
+    bool dropped[EK_MAX_LAYERS] = {false};
+    int n = m->n_layers, n_dense = m->n_dense_layers;
+    ek_status status = ek__argument_text(&r->a, name, &text);
+    for (const char *at = text; status == EK_OK && at && *at; at += *at == ',') {
+        int index = 0, digits = 0;
+        for (; *at >= '0' && *at <= '9'; at++, digits++)
+            index = index < n ? 10 * index + (*at - '0') : index;
+        if (digits == 0 || index >= n || dropped[index] || (*at && *at != ','))
+            return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, name),
+                            "--noop-layers is '%.60s', expected different layers from 0 to %d with commas; correct it",
+                            text, n - 1);
+        dropped[index] = true;
+    }
+    for (int i = n - 1; i >= 0; i--) { /* from the end, so that the layers before keep their places */
+        if (!dropped[i])
+            continue;
+        r->job->plan.layers[chunk_of_layer(r->job, i)]--;
+        m->n_layers--;
+        m->n_dense_layers -= i < n_dense;
+    }
+    return status;
 }
 
 /* In a V the last chunk of the model, and with it multi-token prediction, is on the first stage. */
@@ -613,7 +657,7 @@ static ek_status read_layers(reader *r)
     status = ek__megatron_layers(&cut, r->job, r->a.source->err);
     if (status == EK_OK)
         move_predictions(r->job);
-    return status;
+    return status ? status : drop_layers(r);
 }
 
 static ek_origin job_origin(const reader *r, const char *name)
@@ -713,6 +757,17 @@ static ek_status read_recompute(reader *r)
 
 /* ---- all of it ---- */
 
+/* --moe-tp-extend-ep of MindSpeed-LLM: experts are whole, and dealt out over the tensor parallel ranks, too. */
+static void extend_experts(reader *r)
+{
+    ek_job_parallel *p = &r->job->parallel;
+    if (!given(r, "moe-tp-extend-ep"))
+        return;
+    p->expert_tensor = 1;
+    if (r->overrides->expert == 0 && p->expert <= EK_MAX_RANKS / p->tensor)
+        p->expert *= p->tensor;
+}
+
 static ek_status finish(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
@@ -722,6 +777,7 @@ static ek_status finish(reader *r)
         status = derive_micro_batches(r);
     if (status)
         return status;
+    extend_experts(r);
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;
     r->job->model.vocab = r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, p->tensor);

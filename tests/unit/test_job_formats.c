@@ -78,6 +78,11 @@ static int expert_tensor(const ek_job *j)
 {
     return j->parallel.expert_tensor;
 }
+static int expert_ranks(const ek_job *j)
+{
+    return j->parallel.expert;
+}
+
 static int micro_batches(const ek_job *j)
 {
     return j->parallel.n_micro_batches;
@@ -217,6 +222,17 @@ static int v_last_layers(const ek_job *job)
     return job->plan.layers[job->plan.n_stages];
 }
 
+static int layers_of_model(const ek_job *j)
+{
+    return j->model.n_layers;
+}
+
+/* Named by a schedule in which the model ends on the first stage: layers of its last chunk. */
+static int dualpipev_last_layers(const ek_job *j)
+{
+    return j->schedule && strcmp(j->schedule->name, "dualpipev") == 0 && j->plan.n_chunks == 2 ? j->plan.layers[2] : -1;
+}
+
 static int last_layers(const ek_job *j)
 {
     return j->plan.layers[j->plan.n_stages * j->plan.n_chunks - 1];
@@ -300,6 +316,20 @@ static const expectation arguments[] = {
     {MODEL RUN REST "--hidden-dropout 0.0", dropout_percent, 0, 0},
     {MODEL RUN REST "--fp32-residual-connection", residual_fp32, 1, 0},
     {MODEL RUN REST "--cross-entropy-loss-fusion", loss_fused, 1, 0},
+    /* arguments of MindSpeed-LLM */
+    {MODEL RUN REST "--noop-layers 0,7", layers_of_model, 6, 0},
+    {MODEL RUN REST "--noop-layers 6,7 --pipeline-model-parallel-size 2", last_layers, 2, 0},
+    {MODEL RUN REST "--noop-layers 0,7 --num-experts 8 --first-k-dense-replace 3", dense, 2, 0},
+    {MODEL RUN REST "--schedules-method dualpipev --pipeline-model-parallel-size 2", dualpipev_last_layers, 2, 0},
+    {MODEL RUN REST "--schedules-method dualpipev --pipeline-model-parallel-size 2 --noop-layers 7",
+     dualpipev_last_layers, 1, 0},
+    {MODEL RUN REST "--tensor-model-parallel-size 4 --expert-model-parallel-size 1 --num-experts 8 --moe-tp-extend-ep",
+     expert_ranks, 4, 0},
+    {MODEL RUN REST "--tensor-model-parallel-size 4 --expert-model-parallel-size 1 --num-experts 8 --moe-tp-extend-ep",
+     expert_tensor, 1, 0},
+    {MODEL RUN REST "--window-size 128", seq, 2048, 1},
+    {MODEL RUN REST "--no-masked-softmax-fusion", seq, 2048, 0},
+    {MODEL RUN "--bf16 --transformer-impl local --no-masked-softmax-fusion", seq, 2048, 1},
     /* attention */
     {MODEL RUN "--bf16 --use-flash-attn", flash, 1, 0},
     {MODEL RUN "--bf16", flash, 1, 1},
@@ -517,6 +547,10 @@ static const refusal refusals[] = {
     {"run --num-layers \"8", "1:18: begins with \" and does not end; close it with \""},
     {"A=( --num-layers 8", "1:1: is an array that does not end; close it with )"},
     {"run --num-layers 8 ${A", "1:20: begins with ${ and does not end"},
+    {"run " MODEL RUN REST "--noop-layers 3,8", "1:191: --noop-layers is '3,8', expected different layers from 0 to 7"},
+    {"run " MODEL RUN REST "--noop-layers 3,3", "1:191: --noop-layers is '3,3', expected different layers from 0 to 7"},
+    {"run " MODEL RUN REST "--schedules-method dualpipe",
+     "1:210: --schedules-method is 'dualpipe', expected one of dua"},
     {"run " MODEL RUN "--bf16 --fp16", "1:174: --fp16 and --bf16 are both given; give one"},
     {"run " MODEL "--micro-batch-size 1", "0:0: --vocab-size is missing, and the tokenizer's files"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 3", "1:5: 8 layers cannot be spread over 3 stages"},
