@@ -3,6 +3,7 @@
  * that is; and damaged files are read or refused, never more. */
 #include "input.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -847,6 +848,76 @@ static void configs_of_hugging_face_are_read(void **state)
     ek_job_clear(&job);
 }
 
+/* Published models: what the type alone says (gates, biases, one head of keys, shared experts, a tied head) shows in
+ * the count of parameters. */
+static const struct {
+    const char *text;
+    double parameters;
+    int n_warnings; /* the sequence and the micro-batches, and a window that is shorter */
+} published[] = {
+    {"{\"model_type\": \"opt\", \"hidden_size\": 5120, \"num_attention_heads\": 40, \"num_hidden_layers\": 40, "
+     "\"vocab_size\": 50272, \"max_position_embeddings\": 2048, \"ffn_dim\": 20480}",
+     12853473280, 2},
+    {"{\"model_type\": \"falcon\", \"hidden_size\": 8192, \"num_attention_heads\": 128, \"num_hidden_layers\": 60, "
+     "\"vocab_size\": 65024, \"num_kv_heads\": 8, \"multi_query\": true, \"new_decoder_architecture\": true, \"bias\": "
+     "false}",
+     41303293952, 2},
+    {"{\"model_type\": \"bloom\", \"num_attention_heads\": 112, \"vocab_size\": 250880, \"n_embed\": 14336, "
+     "\"n_layer\": 70, \"seq_length\": 2048}",
+     176247271424, 2},
+    {"{\"model_type\": \"gpt_neox\", \"hidden_size\": 6144, \"intermediate_size\": 24576, \"num_attention_heads\": 64, "
+     "\"num_hidden_layers\": 44, \"vocab_size\": 50432, \"max_position_embeddings\": 2048, \"tie_word_embeddings\": "
+     "false}",
+     20554567680, 2},
+    {"{\"model_type\": \"starcoder2\", \"hidden_size\": 6144, \"intermediate_size\": 24576, \"num_attention_heads\": "
+     "48, \"num_hidden_layers\": 40, \"vocab_size\": 49152, \"max_position_embeddings\": 16384, "
+     "\"num_key_value_heads\": 4, \"tie_word_embeddings\": false, \"use_bias\": true}",
+     15957889024, 2},
+    {"{\"model_type\": \"gemma2\", \"hidden_size\": 3584, \"intermediate_size\": 14336, \"num_attention_heads\": 16, "
+     "\"num_hidden_layers\": 42, \"vocab_size\": 256000, \"max_position_embeddings\": 8192, \"num_key_value_heads\": "
+     "8, \"head_dim\": 256}",
+     9241705984, 2},
+    {"{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"intermediate_size\": 8192, \"num_attention_heads\": 32, "
+     "\"num_hidden_layers\": 32, \"vocab_size\": 32064, \"max_position_embeddings\": 4096, \"sliding_window\": 2047, "
+     "\"tie_word_embeddings\": false}",
+     3821079552, 3},
+    {"{\"model_type\": \"gpt_oss\", \"hidden_size\": 2880, \"intermediate_size\": 2880, \"num_attention_heads\": 64, "
+     "\"num_hidden_layers\": 24, \"vocab_size\": 201088, \"max_position_embeddings\": 131072, \"num_key_value_heads\": "
+     "8, \"head_dim\": 64, \"num_local_experts\": 32, \"num_experts_per_tok\": 4, \"sliding_window\": 128}",
+     20914757184, 3},
+    {"{\"model_type\": \"llama4_text\", \"hidden_size\": 5120, \"intermediate_size\": 8192, \"num_attention_heads\": "
+     "40, \"num_hidden_layers\": 48, \"vocab_size\": 202048, \"max_position_embeddings\": 10485760, "
+     "\"num_key_value_heads\": 8, \"head_dim\": 128, \"num_local_experts\": 16, \"num_experts_per_tok\": 1}",
+     107770839040, 2},
+    {"{\"model_type\": \"qwen2_moe\", \"hidden_size\": 2048, \"intermediate_size\": 5632, \"num_attention_heads\": 16, "
+     "\"num_hidden_layers\": 24, \"vocab_size\": 151936, \"max_position_embeddings\": 8192, \"num_experts\": 60, "
+     "\"num_experts_per_tok\": 4, \"moe_intermediate_size\": 1408, \"shared_expert_intermediate_size\": 5632, "
+     "\"tie_word_embeddings\": false}",
+     14315784192, 2},
+    {"{\"model_type\": \"gpt2\", \"n_embd\": 1600, \"n_head\": 25, \"n_layer\": 48, \"n_positions\": 1024, "
+     "\"vocab_size\": 50257}",
+     1557611200, 2},
+    {"{\"model_type\": \"falcon\", \"hidden_size\": 4544, \"num_attention_heads\": 71, \"num_hidden_layers\": 32, "
+     "\"vocab_size\": 65024, \"multi_query\": true, \"bias\": false}",
+     6921720704, 2},
+};
+
+static void published_models_have_their_parameters(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        said s;
+        ek_job job;
+        double all = 0, active = 0;
+        read_good(published[i].text, NULL, &s, &job);
+        assert_int_equal(ek_job_count_parameters(&job, &all, &active, NULL), EK_OK);
+        if (fabs(all / published[i].parameters - 1) > 0.004 || s.n_warnings != published[i].n_warnings)
+            fail_msg("model %zu has %.0f parameters, expected %.0f; %d warnings: %s", i, all, published[i].parameters,
+                     s.n_warnings, s.text);
+        ek_job_clear(&job);
+    }
+}
+
 /* ---- overrides ---- */
 
 static void overrides_change_what_follows_from_degrees(void **state)
@@ -1071,6 +1142,7 @@ int main(void)
         cmocka_unit_test(mindspeed_file_is_read),
         cmocka_unit_test(mindspeed_sections_and_lists),
         cmocka_unit_test(configs_of_hugging_face_are_read),
+        cmocka_unit_test(published_models_have_their_parameters),
         cmocka_unit_test(overrides_change_what_follows_from_degrees),
         cmocka_unit_test(megatron_settings_are_read_back),
         cmocka_unit_test(mindspeed_settings_are_read_back),
