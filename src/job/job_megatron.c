@@ -133,13 +133,16 @@ static ek_status read_attention(reader *r)
         status = ek__argument_word(&r->a, "transformer-impl", implementations, &implementation);
     if (status)
         return status;
-    bool fused = given(r, "attention-backend") ? backend < 3 : implementation < 2;
+    /* Megatron-DeepSpeed has no TransformerEngine: without a flag its attention is a softmax between two products. */
+    bool fused = given(r, "attention-backend")                            ? backend < 3
+                 : given(r, "deepspeed") && !given(r, "transformer-impl") ? false
+                                                                          : implementation < 2;
     r->job->model.flash_attention = given(r, "use-flash-attn") || fused;
     r->job->model.mask_compressed = r->job->model.flash_attention;
     if (given(r, "no-masked-softmax-fusion") && !r->job->model.flash_attention)
         ek__warn(r->a.source->listener, ek__argument_at(&r->a, "no-masked-softmax-fusion"),
                  "--no-masked-softmax-fusion is not modelled: the softmax is timed as one operator");
-    if (!given(r, "use-flash-attn") && !given(r, "attention-backend") && !given(r, "transformer-impl"))
+    if (fused && !given(r, "use-flash-attn") && !given(r, "attention-backend") && !given(r, "transformer-impl"))
         ek__warn(
             r->a.source->listener, (ek_origin){r->a.source->path, 0, 0},
             "nothing says which attention is used; a fused one is taken, as Megatron does since --transformer-impl "
@@ -270,7 +273,14 @@ static ek_status read_experts(reader *r)
     if (status || m->n_experts == 0)
         return status;
     m->expert_intermediate = m->intermediate;
+    if (given(r,
+              "deepspeed")) { /* arguments.py of Megatron-DeepSpeed: topk, expert_interval, moe_train_capacity_factor */
+        m->top_k = 1;
+        m->expert_period = 2;
+        m->capacity_factor = given(r, "disable-moe-token-dropping") ? 0 : 1;
+    }
     const number numbers[] = {
+        {"expert-interval", 1, EK_MAX_LAYERS, &m->expert_period},
         {"moe-router-topk", 1, EK__JOB_MAX_EXPERTS, &m->top_k},
         {"moe-ffn-hidden-size", 1, EK__JOB_MAX_WIDTH, &m->expert_intermediate},
         {"moe-shared-expert-intermediate-size", 1, EK__JOB_MAX_WIDTH, &m->shared_intermediate},
@@ -320,6 +330,8 @@ static ek_status read_vocabulary(reader *r)
         status = ek__argument_text(&r->a, "tokenizer-type", &tokenizer);
     if (status)
         return status;
+    if (!tokenizer && given(r, "merge-file")) /* pretrain_gpt.py's own default */
+        tokenizer = "GPT2BPETokenizer";
     r->vocab = known_vocabulary(tokenizer);
     if (r->vocab == 0)
         return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, "tokenizer-type"),
@@ -465,7 +477,7 @@ static int64_t number_in_launcher(const reader *r, const char *name, ek_origin *
 static void read_world(reader *r)
 {
     static const char *const per_node_names[] = {"GPUS_PER_NODE", "NPUS_PER_NODE", "NPROC_PER_NODE"};
-    static const char *const node_names[] = {"NNODES", "NUM_NODES"};
+    static const char *const node_names[] = {"NNODES", "NUM_NODES"}, *const all_names[] = {"WORLD_SIZE", "NUM_GPUS"};
     ek_origin at = {0};
     int64_t workers = number_in_launcher(r, "worker_num", &r->world_at);
     int64_t per_node = number_in_launcher(r, "nproc_per_node", &r->world_at),
@@ -478,8 +490,8 @@ static void read_world(reader *r)
     if (nodes == 0 && given(r, "nproc_per_node") && !given(r, "nnodes"))
         nodes = 1;
     r->world = workers > 0 ? workers : per_node * nodes;
-    if (r->world == 0)
-        r->world = number_in_variable(r, "WORLD_SIZE", &r->world_at);
+    for (size_t i = 0; i < sizeof all_names / sizeof *all_names && r->world == 0; i++)
+        r->world = number_in_variable(r, all_names[i], &r->world_at);
 }
 
 static ek_status read_degrees(reader *r)

@@ -79,6 +79,11 @@ static int expert_tensor(const ek_job *j)
 {
     return j->parallel.expert_tensor;
 }
+static int chosen_experts(const ek_job *j)
+{
+    return j->model.top_k;
+}
+
 static int expert_ranks(const ek_job *j)
 {
     return j->parallel.expert;
@@ -317,6 +322,17 @@ static const expectation arguments[] = {
     {MODEL RUN REST "--hidden-dropout 0.0", dropout_percent, 0, 0},
     {MODEL RUN REST "--fp32-residual-connection", residual_fp32, 1, 0},
     {MODEL RUN REST "--cross-entropy-loss-fusion", loss_fused, 1, 0},
+    /* Megatron-DeepSpeed's own defaults and names */
+    {MODEL RUN "--fp16 --deepspeed", flash, 0, 0},
+    {MODEL RUN "--fp16 --deepspeed --use-flash-attn-v2", flash, 1, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8", period, 2, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8 --expert-interval 4", period, 4, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8 --topk 2", chosen_experts, 2, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8", chosen_experts, 1, 0},
+    {MODEL RUN REST "--num-experts 8", chosen_experts, 2, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8 --moe-expert-parallel-size 1", expert_ranks, 1, 0},
+    {MODEL "--micro-batch-size 1 --data-parallel-size 1 --merge-file gpt2-merges.txt " REST, vocab, 50304, 1},
+    {"NUM_GPUS=16\nrun " MODEL "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST, data, 16, 0},
     /* arguments of MindSpeed-LLM */
     {MODEL RUN REST "--noop-layers 0,7", layers_of_model, 6, 0},
     {MODEL RUN REST "--noop-layers 6,7 --pipeline-model-parallel-size 2", last_layers, 2, 0},
