@@ -13,6 +13,7 @@
 #include "options.h"
 #include "progress.h"
 #include "run_files.h"
+#include "warnings.h"
 
 enum { MAX_SOURCES = 1024 };
 
@@ -161,24 +162,45 @@ static bool find_start(command *c)
     return false;
 }
 
+/* Rows of a table name the same job file again and again: what its reader says is said once. */
+typedef struct once {
+    cli_warnings said;
+    const ek_listener *to;
+} once;
+
+static void warn_once(void *user, const ek_error *warning)
+{
+    once *o = user;
+    for (int i = 0; i < o->said.n; i++)
+        if (o->said.at[i].line == warning->line && o->said.at[i].column == warning->column &&
+            strcmp(o->said.at[i].message, warning->message) == 0 && strcmp(o->said.at[i].file, warning->file) == 0)
+            return;
+    cli_take_warning(&o->said, warning);
+    o->to->warn(o->to->user, warning);
+}
+
 static bool answer(command *c)
 {
     ek_calibration calibration;
+    once heard = {.said = {.quiet = true}};
     cli_progress progress;
     ek_error err;
     if (!check(c) || !take_sources(c) || !find_start(c))
         return false;
     cli_progress_begin(&progress);
+    heard.to = &progress.listener;
+    const ek_listener listener = {warn_once, &heard};
     const ek_calibrate_input input = {.path = c->path,
                                       .n_paths = c->n,
                                       .start = c->start ? &c->device : NULL,
                                       .holdout = c->holdout,
-                                      .listener = &progress.listener,
+                                      .listener = &listener,
                                       .progress = cli_progress_show,
                                       .progress_user = &progress,
                                       .interrupted = &progress.interrupted};
     ek_status status = ek_calibrate(&input, &calibration, &err);
     cli_progress_end(&progress);
+    free(heard.said.at);
     if (status) {
         cli_error(&err, "%s", err.message);
         return false;

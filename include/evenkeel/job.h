@@ -171,6 +171,7 @@ typedef struct ek_job_run {
     bool offload_optimizer; /**< its states are on the host */
     ek_fp8 fp8;
     bool fp8_gather;             /**< weights and activations are gathered in 8 bits */
+    bool gathers_once;           /**< a weight's gathering serves all micro-batches, however long memory keeps it */
     bool sums_every_micro_batch; /**< gradients are reduced after each micro-batch (ZeRO-2 and -3 with accumulation) */
     bool overlap_tensor_gradients; /**< in the backward pass of a column-cut product its input is gathered again, and
                                         its input's gradient exchanged, behind the products of the gradients */

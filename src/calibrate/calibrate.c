@@ -65,6 +65,12 @@ static ek_status start_of_runs(calibrating *k, const ek_device **out)
             words = k->c.item[i].device;
         }
     }
+    for (int i = 0; i < k->c.n && !found; i++)
+        if (is_priced(&k->c.item[i]) && k->c.item[i].device[0])
+            return ek__fail(k->err, EK_ERR_INPUT, k->c.item[i].origin,
+                            "the hardware '%.80s' is no shipped device; give the one to start from with --start "
+                            "NAME|FILE",
+                            k->c.item[i].device);
     if (!found)
         return ek__fail(k->err, EK_ERR_INPUT, EK__NOWHERE,
                         "no source says on which device it was measured; give the one to start from with --start "

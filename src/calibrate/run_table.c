@@ -3,6 +3,7 @@
  * run_mindformers.c). A column that is not known is an error, since a misspelt one would silently change what a row
  * means. */
 #include "calibrate/run_table.h"
+#include "base/doc.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -44,9 +45,31 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
+/* The column that a misspelt one is nearest to, in `near`; empty when none is near. */
+static void find_near(const char *typed, size_t size, char *near)
+{
+    enum { MOST = 2 };
+    size_t nearest = MOST + 1;
+    near[0] = '\0';
+    for (int i = 0; i < EK__N_RUN_COLUMNS; i++) {
+        for (const char *at = columns[i]; *at; at += *at == ',') {
+            char name[40];
+            size_t n = strcspn(at, ",");
+            snprintf(name, sizeof name, "%.*s", (int)n, at);
+            size_t d = ek__edit_distance(typed, name);
+            if (d < nearest && n > 3) {
+                nearest = d;
+                snprintf(near, size, "; did you mean %s?", name);
+            }
+            at += n;
+        }
+    }
+}
+
 static ek_status fail_unknown(const table *t, int column)
 {
-    char names[800];
+    char names[800], near[64];
+    find_near(ek__csv_header(t->csv, column), sizeof near, near);
     size_t n = 0;
     const char *text = t->row.text, *at = text;
     for (int i = 0; i < EK__N_RUN_COLUMNS; i++)
@@ -54,8 +77,8 @@ static ek_status fail_unknown(const table *t, int column)
     for (int left = column; *at && left > 0; at++)
         left -= *at == ',';
     return ek__fail(t->row.err, EK_ERR_INPUT, ((ek_origin){t->row.path, 1, (int)(at - text) + 1}),
-                    "'%.60s' is no column that is known; correct or remove it. Known are %s",
-                    ek__csv_header(t->csv, column), names);
+                    "'%.60s' is no column that is known%s%s. Known are %s", ek__csv_header(t->csv, column), near,
+                    near[0] ? " Correct or remove it" : "; correct or remove it", names);
 }
 
 static ek_status find_columns(table *t)
@@ -80,6 +103,15 @@ static ek_status find_columns(table *t)
 }
 
 /* ---- a row's job ---- */
+
+static ek_status fail_job_file(const ek__run_row *row, const char *file)
+{
+    char why[96] = "";
+    if (row->err)
+        snprintf(why, sizeof why, "%.90s", row->err->message);
+    return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_JOB),
+                    "job is '%.200s', a file that %s; give its path from the table's folder", file, why);
+}
 
 /* A job file beside the table, with what else the row says put over it. */
 static ek_status read_job_file(const ek__run_row *row, ek_job *out)
@@ -109,7 +141,9 @@ static ek_status read_job_file(const ek__run_row *row, ek_job *out)
                            : snprintf(path, sizeof path, "./%s", file);
     if (status == EK_OK && n >= (int)sizeof path)
         return ek__fail(row->err, EK_ERR_INPUT, ek__run_place(row, EK__RUN_JOB), "the path is too long");
-    return status ? status : ek_job_read(path, &o, row->listener, out, row->err);
+    if (status == EK_OK)
+        status = ek_job_read(path, &o, row->listener, out, row->err);
+    return status == EK_ERR_SYSTEM ? fail_job_file(row, file) : status;
 }
 
 static void describe_layout(const ek_job *job, ek_measured_run *run)
@@ -120,9 +154,8 @@ static void describe_layout(const ek_job *job, ek_measured_run *run)
         snprintf(shard, sizeof shard, " z%d", job->states.shard_size);
     int v = job->plan.n_chunks;
     /* With the shape, since tables call models of many sizes "GPT". */
-    snprintf(run->group, sizeof run->group, "%s %dx%d|t%d p%d v%d cp%d ep%d%s",
-             run->model[0] ? run->model : job->name, job->model.n_layers, job->model.hidden, p->tensor, p->pipeline, v,
-             p->context, p->expert, shard);
+    snprintf(run->group, sizeof run->group, "%s %dx%d|t%d p%d v%d cp%d ep%d%s", run->model[0] ? run->model : job->name,
+             job->model.n_layers, job->model.hidden, p->tensor, p->pipeline, v, p->context, p->expert, shard);
     if (run->name[0] == '\0')
         snprintf(run->name, sizeof run->name, "%.40s d%d t%d p%d v%d cp%d ep%d%s S%d B%d m%d%s",
                  run->model[0] ? run->model : job->name, p->data, p->tensor, p->pipeline, v, p->context, p->expert,

@@ -51,7 +51,8 @@ static bool is_runs(const char *head)
     for (size_t i = 0; i < sizeof step / sizeof *step; i++)
         if (has_column(head, step[i]))
             return true;
-    return false;
+    /* A misspelt column of the step is the table's mistake, not another kind of file. */
+    return has_column(head, "hardware") && (has_column(head, "job") || has_column(head, "model"));
 }
 
 static ek_status by_readers(const char *path, ek_source_kind *out, ek_error *err)

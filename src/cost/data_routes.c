@@ -76,8 +76,9 @@ ek__data_plan ek__data_plan_of(const ek_job *job, const ek_device *device, const
     plan.sums_each = job->run.sums_every_micro_batch || (plan.cut && s->shard_gradient);
     /* FSDP lets go of a layer after its backward pass, of kept ones, too; unless it sums gradients whole. */
     plan.keeps = job->rules.weight_gather == EK_GATHER_STEP;
-    plan.gathers_layers = s->shard_weight && (job->rules.weight_gather == EK_GATHER_LAYER ||
-                                              (plan.keeps && job->run.layer_buckets && plan.sums_each));
+    plan.gathers_layers =
+        s->shard_weight && !job->run.gathers_once &&
+        (job->rules.weight_gather == EK_GATHER_LAYER || (plan.keeps && job->run.layer_buckets && plan.sums_each));
     set_bytes(&plan);
     plan.of[EK__CLASS_DENSE] = routes_of(&plan, false);
     plan.of[EK__CLASS_WHOLE] = (ek__data_routes){.once = whole_route(&plan, false), .shards = 1};

@@ -376,13 +376,17 @@ static double add_whole(stepper *s, double step)
     return step + host + late + input;
 }
 
+/* Of a step: what sums of its parts leave by rounding, which is no waiting. */
+#define ROUNDING 1e-12
+
 /* The part of a stage that nothing else explains is its bubble; the slowest stage is the one that has the least. */
 static void close_stages(stepper *s, double (*errors)[EK_N_STEP_PARTS])
 {
     ek_step *step = &s->out;
     for (int i = 0; i < s->n_stages; i++) {
         double *seconds = step->stage[i].seconds;
-        seconds[EK_STEP_BUBBLE] = fmax(0, step->seconds - work_of(&step->stage[i]));
+        double left = step->seconds - work_of(&step->stage[i]);
+        seconds[EK_STEP_BUBBLE] = left > ROUNDING * step->seconds ? left : 0;
         if (work_of(&step->stage[i]) > work_of(&step->stage[step->slowest]))
             step->slowest = i;
     }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "job/branches.h"
+
 /* What ends a word, and whether line ends and comments mean something. */
 typedef enum scan_mode { IN_SHELL, IN_ARRAY, IN_TEXT, IN_LIST } scan_mode;
 
@@ -17,6 +19,7 @@ typedef struct scanner {
     int line, column, group, owner;
     scan_mode mode;
     bool from_word_start; /* nothing of the statement yet, so that NAME= is an assignment */
+    ek__branches *branches;
     ek__words out;
     ek_error *err;
 } scanner;
@@ -134,7 +137,7 @@ static ek_status put_unknown(scanner *s, word_text *w, const char *text, size_t 
 static ek_status put_variable(scanner *s, word_text *w, int variable, const char *shown, size_t n_shown)
 {
     ek__variable *v = variable < 0 ? NULL : &s->out.variable[variable];
-    if (v && variable != s->owner)
+    if (v && variable != s->owner && !s->branches->skip)
         v->referred = true;
     if (!v || !v->value)
         return put_unknown(s, w, v && v->unknown ? v->unknown : shown, v && v->unknown ? strlen(v->unknown) : n_shown);
@@ -179,23 +182,53 @@ static ek_status put_arithmetic(scanner *s, word_text *w, size_t length)
     return EK_OK;
 }
 
+static ek_status put_dollar(scanner *s, word_text *w);
+static ek_status put_backticks(scanner *s, word_text *w);
+static void put_escaped(scanner *s, word_text *w);
+
+/* VALUE of ${NAME:-VALUE}, which has quotes and variables of its own. */
+static ek_status put_default(const scanner *s, word_text *w, const char *text, size_t n)
+{
+    scanner inner = *s;
+    ek_status status = EK_OK;
+    inner.text = text;
+    inner.size = n;
+    inner.at = 0;
+    while (status == EK_OK && inner.at < n) {
+        char c = text[inner.at];
+        if (c == '$') {
+            status = put_dollar(&inner, w);
+        } else if (c == '`') {
+            status = put_backticks(&inner, w);
+        } else if (c == '\\') {
+            put_escaped(&inner, w);
+        } else {
+            if (c != '"' && c != '\'')
+                put(w, &c, 1);
+            advance(&inner, 1);
+        }
+    }
+    return status;
+}
+
 /* ${...}, `length` bytes from s->at. */
 static ek_status put_braced(scanner *s, word_text *w, size_t length)
 {
     const char *begin = s->text + s->at, *inside = begin + 2;
     size_t n_inside = length - 3, n = ek__name_length(inside, n_inside);
     int variable = n > 0 ? ek__words_find(&s->out, inside, n) : -1;
+    while (variable < 0 && n < n_inside && is_digit(inside[n])) /* an argument of the script, which is not there */
+        n++;
     const char *rest = inside + n;
     size_t n_rest = n_inside - n;
     size_t skip = n_rest >= 2 && rest[0] == ':' && rest[1] == '-' ? 2 : n_rest >= 1 && rest[0] == '-' ? 1 : 0;
     bool known = variable >= 0 && s->out.variable[variable].value;
     if (n > 0 && (n_rest == 0 || (skip && known)))
         return put_variable(s, w, variable, begin, length);
-    if (n > 0 && skip && !memchr(rest, '$', n_rest) && !memchr(rest, '`', n_rest)) {
-        put(w, rest + skip, n_rest - skip);
-        return EK_OK;
-    }
-    if (variable >= 0 && variable != s->owner)
+    bool assigned = variable >= 0 && s->out.variable[variable].line > 0;
+    if (n > 0 && skip && !assigned)
+        return put_default(s, w, rest + skip, n_rest - skip);
+    if (variable >= 0 && variable != s->owner && !s->branches->skip)
         s->out.variable[variable].referred = true;
     return put_unknown(s, w, begin, length);
 }
@@ -356,6 +389,8 @@ static const char *why_unknown(const word_text *w)
 
 static ek_status add_word(scanner *s, const word_text *w)
 {
+    if (s->branches->skip)
+        return EK_OK;
     ek__word *all = ek__pool_push(s->out.pool, s->out.word, s->out.n, sizeof *all);
     if (!all)
         return ek__no_memory(s->err);
@@ -519,16 +554,30 @@ static bool introduces_assignment(const word_text *w)
     return false;
 }
 
+/* Tell the branches of a statement's first word; words of conditions and commands are kept as before. */
+static ek_status first_word(scanner *s, const word_text *w, size_t begin)
+{
+    char text[8];
+    bool fits = w->n < sizeof text;
+    memcpy(text, w->text, fits ? w->n : 0);
+    text[fits ? w->n : 0] = '\0';
+    ek__branches_word(s->branches, text, &s->out, s->text, begin);
+    bool of_branch = strcmp(text, "if") == 0 || strcmp(text, "elif") == 0;
+    return of_branch || w->n == 0 ? EK_OK : add_word(s, w);
+}
+
 static ek_status scan_word(scanner *s)
 {
-    size_t length = s->mode == IN_SHELL && s->from_word_start ? assignment_length(s) : 0;
-    if (length > 0)
+    size_t begin = s->at, length = s->mode == IN_SHELL && s->from_word_start ? assignment_length(s) : 0;
+    if (length > 0 && !s->branches->skip)
         return read_assignment(s, length);
     if ((s->text[s->at] == '"' || s->text[s->at] == '\'') && s->mode != IN_TEXT && quotes_arguments(s))
         return scan_quoted(s, s->owner);
     word_text w = {.line = s->line, .column = s->column};
     ek_status status = read_word(s, &w);
-    if (status == EK_OK && (w.n > 0 || w.quoted || w.unknown || w.too_long || w.twice))
+    if (status == EK_OK && s->mode == IN_SHELL && s->from_word_start && !w.quoted && !w.unknown && s->owner < 0)
+        status = first_word(s, &w, begin);
+    else if (status == EK_OK && (w.n > 0 || w.quoted || w.unknown || w.too_long || w.twice))
         status = add_word(s, &w);
     s->from_word_start = s->from_word_start && introduces_assignment(&w);
     return status;
@@ -574,7 +623,15 @@ static bool is_list(const char *text, size_t size)
 
 ek_status ek__words_read(const char *path, const char *text, size_t size, ek__words *out, ek_error *err)
 {
-    scanner s = {.path = path, .text = text, .size = size, .line = 1, .column = 1, .owner = -1, .err = err};
+    ek__branches branches = {.n = 0};
+    scanner s = {.path = path,
+                 .text = text,
+                 .size = size,
+                 .line = 1,
+                 .column = 1,
+                 .owner = -1,
+                 .branches = &branches,
+                 .err = err};
     if (size > EK__ARGUMENTS_MAX_BYTES)
         return fail_here(&s, 0, 0,
                          "is larger than 1 MiB, too large for a script; give the one that starts the training");

@@ -59,8 +59,9 @@ typedef struct ek__words {
 /**
  * Split a text into words as a shell would: blanks, line ends, quotes, comments, backslashes; NAME=VALUE, NAME="WORDS",
  * NAME=(WORDS). Variables assigned as plain values further up, and whole-number arithmetic $((..)) of them, are
- * substituted; ${NAME:-VALUE} is the variable or else the value. Everything else that a shell would work out is left as
- * unknown. Where a variable is assigned in several branches, the last above its use counts.
+ * substituted; ${NAME:-VALUE} is the variable or else the value. Branches that these values say are not run are left
+ * out (job/branches.h). Everything else that a shell would work out is left as unknown. Where a variable is assigned in
+ * several branches, the last above its use counts.
  *
  * Not handled: here-documents (their lines are words), functions' arguments, arrays' elements.
  *

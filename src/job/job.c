@@ -166,6 +166,22 @@ static bool ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* What to do with a file of a kind that people have beside their job; NULL: none of those. */
+static const char *kin_of(const ek__job_source *source)
+{
+    const ek__node *root = source->doc ? ek__doc_root(source->doc) : NULL;
+    if (!root || root->kind != EK__MAP)
+        return NULL;
+    if (ek__get(root, "zero_optimization") || ek__get(root, "train_micro_batch_size_per_gpu"))
+        return "is a configuration of DeepSpeed, which does not say the model; give the launch script that names it "
+               "with --deepspeed_config, or the model's config.json with degrees as options";
+    const ek__node *model = ek__get(root, "model");
+    if (model && model->kind == EK__MAP && ek__get(model, "tensor_model_parallel_size"))
+        return "is a configuration of NeMo, which is not read; give the model's config.json with degrees as options, "
+               "or the same settings as arguments of Megatron-LM";
+    return NULL;
+}
+
 /* Was the text meant to be YAML or JSON, so that what is wrong with it as such is what to tell? */
 static bool is_meant_as_document(const ek__job_source *source)
 {
@@ -189,8 +205,10 @@ static ek_status fail_unrecognised(const ek__job_source *source, const ek_error 
                                    : i + 1 < N_FORMATS ? ", "
                                                        : " or ",
                                    formats[i]->name);
-    return ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}),
-                    "is no training job that is known here; give %s", names);
+    const char *near = kin_of(source);
+    return near ? ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}), "%s", near)
+                : ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}),
+                           "is no training job that is known here; give %s", names);
 }
 
 /* What a reader had no reason to set. */

@@ -8,12 +8,20 @@
 
 enum { USUAL_LENGTH = 4096 };
 
-/* What a model type has where its file says nothing. */
+/* What a model type has where its file says nothing. `dropout` is that of PretrainedConfig's subclass, for both. */
 typedef struct kind {
     const char *type;
     bool qkv_bias, linear_bias, qk_norm, tied;
-    bool old; /* as GPT-2: layer norms, GELU, learned positions */
+    bool plain; /* two matrices around an activation, not three with a gate */
+    bool layer_norm, position_table;
+    double dropout;
+    bool one_kv_head;   /* unless num_kv_heads counts (new_decoder_architecture) */
+    bool shared_expert; /* as wide as intermediate_size */
+    bool no_attention;  /* state spaces or linear attention in place of it, in some layers or all */
 } kind;
+
+#define LIKE_GPT .plain = true, .layer_norm = true
+#define BIASES   .qkv_bias = true, .linear_bias = true
 
 static const kind kinds[] = {
     {.type = "llama"},
@@ -23,14 +31,46 @@ static const kind kinds[] = {
     {.type = "qwen2_moe", .qkv_bias = true},
     {.type = "qwen3", .qk_norm = true},
     {.type = "qwen3_moe", .qk_norm = true},
+    {.type = "qwen3_next", .qk_norm = true, .no_attention = true},
     {.type = "deepseek_v2"},
     {.type = "deepseek_v3"},
     {.type = "glm4"},
     {.type = "glm"},
+    {.type = "glm4_moe"},
     {.type = "chatglm", .qkv_bias = true},
     {.type = "internlm2"},
     {.type = "baichuan"},
-    {.type = "gpt2", .qkv_bias = true, .linear_bias = true, .tied = true, .old = true},
+    {.type = "phi3"},
+    {.type = "gemma", .tied = true},
+    {.type = "gemma2", .tied = true},
+    {.type = "gemma3_text", .qk_norm = true, .tied = true},
+    {.type = "cohere", .layer_norm = true, .tied = true},
+    {.type = "olmo", .layer_norm = true},
+    {.type = "olmo2", .qk_norm = true},
+    {.type = "granite"},
+    {.type = "stablelm", .layer_norm = true},
+    {.type = "gpt_oss", BIASES},
+    {.type = "llama4_text", .shared_expert = true},
+    {.type = "gpt2", LIKE_GPT, BIASES, .tied = true, .position_table = true, .dropout = 0.1},
+    {.type = "gpt_bigcode",
+     LIKE_GPT,
+     BIASES,
+     .tied = true,
+     .position_table = true,
+     .dropout = 0.1,
+     .one_kv_head = true},
+    {.type = "gpt_neox", LIKE_GPT, BIASES},
+    {.type = "gptj", LIKE_GPT},
+    {.type = "phi", LIKE_GPT, BIASES},
+    {.type = "opt", LIKE_GPT, BIASES, .tied = true, .position_table = true},
+    {.type = "bloom", LIKE_GPT, BIASES, .tied = true},
+    {.type = "falcon", LIKE_GPT, .tied = true, .one_kv_head = true},
+    {.type = "starcoder2", LIKE_GPT, BIASES, .tied = true},
+    {.type = "mamba", .no_attention = true},
+    {.type = "mamba2", .no_attention = true},
+    {.type = "falcon_mamba", .no_attention = true},
+    {.type = "jamba", .no_attention = true},
+    {.type = "rwkv", .no_attention = true},
 };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
@@ -45,15 +85,15 @@ typedef struct reader {
 
 /* A number that goes by several names. */
 typedef struct number {
-    const char *name[4]; /* NULL behind the last */
+    const char *name[5]; /* NULL behind the last */
     int min, max;
     int *out;
 } number;
 
-static const ek__node *find(const reader *r, const char *const name[4])
+static const ek__node *find(const reader *r, const char *const name[5])
 {
     const ek__node *node = NULL;
-    for (int i = 0; i < 4 && name[i] && !node; i++)
+    for (int i = 0; i < 5 && name[i] && !node; i++)
         node = ek__get(r->map, name[i]);
     return node;
 }
@@ -83,6 +123,20 @@ static ek_origin place_of(const reader *r, const char *key)
 
 /* ---- the model ---- */
 
+/* A model without any attention is none that can be read as one; one with some is, which is told. */
+static ek_status read_mixture(const reader *r, const ek__node *type)
+{
+    if (!ek__get(r->map, "num_attention_heads"))
+        return ek__fail(r->in.err, EK_ERR_INPUT, ek__node_origin(r->in.doc, type),
+                        "model_type is '%s', whose layers have no attention; such models are not predicted",
+                        type->text);
+    ek__warn_at(&r->in, type,
+                "is '%s', in which layers have a state space or linear attention; all are predicted as attention with "
+                "a feed-forward part, so that memory and time are too large",
+                type->text);
+    return EK_OK;
+}
+
 static ek_status read_kind(reader *r)
 {
     const ek__node *type = ek__get(r->map, "model_type");
@@ -95,12 +149,25 @@ static ek_status read_kind(reader *r)
     for (int i = 0; i < N_KINDS && status == EK_OK; i++) {
         if (strcmp(kinds[i].type, type->text) == 0) {
             r->kind = kinds[i];
-            return EK_OK;
+            return r->kind.no_attention ? read_mixture(r, type) : EK_OK;
         }
     }
     if (status == EK_OK)
         ek__warn_at(&r->in, type,
                     "is '%s', which is not known here; what only the type would tell is taken as in llama", type->text);
+    return status;
+}
+
+/* Falcon's and StarCoder's one head of keys and values, unless multi_query is off or Falcon's new blocks count them. */
+static ek_status read_one_head(const reader *r, bool *one)
+{
+    bool counted = false;
+    if (!*one)
+        return EK_OK;
+    ek_status status = read_switch(r, "multi_query", one);
+    if (status == EK_OK)
+        status = read_switch(r, "new_decoder_architecture", &counted);
+    *one = *one && !counted;
     return status;
 }
 
@@ -110,11 +177,11 @@ static ek_status read_shapes(reader *r)
     int length = 0;
     const number numbers[] = {
         {{"num_hidden_layers", "num_layers", "n_layer"}, 1, EK_MAX_LAYERS, &m->n_layers},
-        {{"hidden_size", "n_embd"}, 1, EK__JOB_MAX_HIDDEN, &m->hidden},
+        {{"hidden_size", "n_embd", "n_embed"}, 1, EK__JOB_MAX_HIDDEN, &m->hidden},
         {{"num_attention_heads", "n_head"}, 1, EK__JOB_MAX_HEADS, &m->n_heads},
-        {{"num_key_value_heads", "multi_query_group_num"}, 1, EK__JOB_MAX_HEADS, &m->n_kv_heads},
+        {{"num_key_value_heads", "multi_query_group_num", "num_kv_heads"}, 1, EK__JOB_MAX_HEADS, &m->n_kv_heads},
         {{"head_dim", "kv_channels"}, 1, EK__JOB_MAX_HIDDEN, &m->head_dim},
-        {{"intermediate_size", "ffn_hidden_size", "n_inner"}, 1, EK__JOB_MAX_WIDTH, &m->intermediate},
+        {{"intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim"}, 1, EK__JOB_MAX_WIDTH, &m->intermediate},
         {{"padded_vocab_size", "vocab_size"}, 1, EK__JOB_MAX_WIDTH, &r->vocab},
         {{"max_position_embeddings", "seq_length", "n_positions"}, 1, EK__JOB_MAX_SEQUENCE, &length},
         {{"num_nextn_predict_layers"}, 0, EK_MAX_LAYERS, &m->n_prediction_layers},
@@ -133,8 +200,12 @@ static ek_status read_shapes(reader *r)
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i].value == 0)
             return ek__require(&r->in, r->map, needed[i].key, "it is a size that every model has", &unused);
-    if (m->n_kv_heads == 0)
-        m->n_kv_heads = m->n_heads;
+    bool one = r->kind.one_kv_head;
+    status = read_one_head(r, &one);
+    if (status)
+        return status;
+    if (one || m->n_kv_heads == 0)
+        m->n_kv_heads = one ? 1 : m->n_heads;
     if (m->head_dim == 0)
         m->head_dim = m->hidden / m->n_heads > 0 ? m->hidden / m->n_heads : 1;
     m->value_dim = m->head_dim;
@@ -144,23 +215,38 @@ static ek_status read_shapes(reader *r)
     return EK_OK;
 }
 
+/* Keys that stand for the biases of all linear layers. */
+static ek_status read_all_biases(const reader *r)
+{
+    static const char *const keys[] = {"use_bias", "enable_bias", "bias"};
+    ek_job_model *m = &r->job->model;
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && status == EK_OK; i++) {
+        bool all = m->linear_bias;
+        if (!ek__get(r->map, keys[i]) || !r->kind.plain)
+            continue;
+        status = read_switch(r, keys[i], &all);
+        m->qkv_bias = m->linear_bias = all;
+    }
+    return status;
+}
+
 static ek_status read_layer(reader *r)
 {
     ek_job_model *m = &r->job->model;
-    const ek__node *attention = ek__get(r->map, "attention_dropout"), *hidden = ek__get(r->map, "hidden_dropout");
-    m->gated = !r->kind.old;
+    const char *const attention_names[5] = {"attention_dropout", "attn_pdrop"};
+    const char *const hidden_names[5] = {"hidden_dropout", "resid_pdrop", "dropout"};
+    const ek__node *attention = find(r, attention_names), *hidden = find(r, hidden_names);
+    m->gated = !r->kind.plain;
     m->fused_swiglu = m->gated;
-    m->layer_norm = m->position_table = r->kind.old;
+    m->layer_norm = r->kind.layer_norm;
+    m->position_table = r->kind.position_table;
     m->qkv_bias = r->kind.qkv_bias;
     m->linear_bias = r->kind.linear_bias;
     m->qk_norm = r->kind.qk_norm;
     m->tied = r->kind.tied;
     m->flash_attention = m->mask_compressed = true;
-    if (r->kind.old) {
-        m->attention_dropout = m->hidden_dropout = 0.1;
-        attention = ek__get(r->map, "attn_pdrop");
-        hidden = ek__get(r->map, "resid_pdrop");
-    }
+    m->attention_dropout = m->hidden_dropout = r->kind.dropout;
     ek_status status = read_switch(r, "tie_word_embeddings", &m->tied);
     if (status == EK_OK)
         status = read_switch(r, "attention_bias", &m->qkv_bias);
@@ -170,6 +256,8 @@ static ek_status read_layer(reader *r)
         status = read_switch(r, "mlp_bias", &m->linear_bias);
     if (status == EK_OK)
         status = read_switch(r, "add_bias_linear", &m->linear_bias);
+    if (status == EK_OK)
+        status = read_all_biases(r);
     if (status == EK_OK && attention)
         status = ek__number(&r->in, attention, 0, 1, "it is a probability", &m->attention_dropout);
     if (status == EK_OK && hidden)
@@ -215,6 +303,8 @@ static ek_status read_experts(reader *r)
         return status;
     if (m->expert_intermediate == 0)
         m->expert_intermediate = m->intermediate;
+    if (r->kind.shared_expert && m->n_shared_experts == 0)
+        m->n_shared_experts = 1;
     int64_t shared = (int64_t)m->n_shared_experts * m->expert_intermediate;
     if (m->shared_intermediate == 0)
         m->shared_intermediate = shared <= EK__JOB_MAX_WIDTH ? (int)shared : EK__JOB_MAX_WIDTH + 1;
@@ -242,6 +332,19 @@ static void read_overlaps(ek_job *job)
                             .fused_optimizer = true};
 }
 
+/* Attention to the last tokens alone, in some layers or all. */
+static void warn_window(const reader *r)
+{
+    const ek__node *window = ek__get(r->map, "sliding_window"), *on = ek__get(r->map, "use_sliding_window");
+    double tokens = 0;
+    bool off = on && on->kind == EK__SCALAR && strcmp(on->text, "false") == 0;
+    if (window && !off && window->kind == EK__SCALAR && ek__text_is_number(window->text, &tokens) &&
+        tokens < r->job->parallel.seq_length)
+        ek__warn_at(&r->in, window,
+                    "is %.40s, fewer than the %d tokens of a sequence; attention is predicted over all of them",
+                    window->text, r->job->parallel.seq_length);
+}
+
 static ek_status read_run(reader *r)
 {
     ek_job_model *m = &r->job->model;
@@ -259,6 +362,7 @@ static ek_status read_run(reader *r)
     if (m->max_position == 0)
         m->max_position = p->seq_length;
     ek__job_override_sizes(r->overrides, r->job);
+    warn_window(r);
     if (p->n_micro_batches == 0) {
         p->n_micro_batches = p->pipeline;
         ek__warn(r->in.listener, (ek_origin){ek__doc_name(r->in.doc), 0, 0},
@@ -286,7 +390,7 @@ static const ek__node *find_map(const ek__job_source *source)
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 3; i++)
             if (maps[k] && maps[k]->kind == EK__MAP && ek__get(maps[k], layers[i]) &&
-                (ek__get(maps[k], "hidden_size") || ek__get(maps[k], "n_embd")))
+                (ek__get(maps[k], "hidden_size") || ek__get(maps[k], "n_embd") || ek__get(maps[k], "n_embed")))
                 return maps[k];
     return NULL;
 }

@@ -133,10 +133,16 @@ static ek_status read_attention(reader *r)
         status = ek__argument_word(&r->a, "transformer-impl", implementations, &implementation);
     if (status)
         return status;
-    bool fused = given(r, "attention-backend") ? backend < 3 : implementation < 2;
+    /* Megatron-DeepSpeed has no TransformerEngine: without a flag its attention is a softmax between two products. */
+    bool fused = given(r, "attention-backend")                            ? backend < 3
+                 : given(r, "deepspeed") && !given(r, "transformer-impl") ? false
+                                                                          : implementation < 2;
     r->job->model.flash_attention = given(r, "use-flash-attn") || fused;
     r->job->model.mask_compressed = r->job->model.flash_attention;
-    if (!given(r, "use-flash-attn") && !given(r, "attention-backend") && !given(r, "transformer-impl"))
+    if (given(r, "no-masked-softmax-fusion") && !r->job->model.flash_attention)
+        ek__warn(r->a.source->listener, ek__argument_at(&r->a, "no-masked-softmax-fusion"),
+                 "--no-masked-softmax-fusion is not modelled: the softmax is timed as one operator");
+    if (fused && !given(r, "use-flash-attn") && !given(r, "attention-backend") && !given(r, "transformer-impl"))
         ek__warn(
             r->a.source->listener, (ek_origin){r->a.source->path, 0, 0},
             "nothing says which attention is used; a fused one is taken, as Megatron does since --transformer-impl "
@@ -267,7 +273,14 @@ static ek_status read_experts(reader *r)
     if (status || m->n_experts == 0)
         return status;
     m->expert_intermediate = m->intermediate;
+    if (given(r,
+              "deepspeed")) { /* arguments.py of Megatron-DeepSpeed: topk, expert_interval, moe_train_capacity_factor */
+        m->top_k = 1;
+        m->expert_period = 2;
+        m->capacity_factor = given(r, "disable-moe-token-dropping") ? 0 : 1;
+    }
     const number numbers[] = {
+        {"expert-interval", 1, EK_MAX_LAYERS, &m->expert_period},
         {"moe-router-topk", 1, EK__JOB_MAX_EXPERTS, &m->top_k},
         {"moe-ffn-hidden-size", 1, EK__JOB_MAX_WIDTH, &m->expert_intermediate},
         {"moe-shared-expert-intermediate-size", 1, EK__JOB_MAX_WIDTH, &m->shared_intermediate},
@@ -317,6 +330,8 @@ static ek_status read_vocabulary(reader *r)
         status = ek__argument_text(&r->a, "tokenizer-type", &tokenizer);
     if (status)
         return status;
+    if (!tokenizer && given(r, "merge-file")) /* pretrain_gpt.py's own default */
+        tokenizer = "GPT2BPETokenizer";
     r->vocab = known_vocabulary(tokenizer);
     if (r->vocab == 0)
         return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, "tokenizer-type"),
@@ -462,7 +477,7 @@ static int64_t number_in_launcher(const reader *r, const char *name, ek_origin *
 static void read_world(reader *r)
 {
     static const char *const per_node_names[] = {"GPUS_PER_NODE", "NPUS_PER_NODE", "NPROC_PER_NODE"};
-    static const char *const node_names[] = {"NNODES", "NUM_NODES"};
+    static const char *const node_names[] = {"NNODES", "NUM_NODES"}, *const all_names[] = {"WORLD_SIZE", "NUM_GPUS"};
     ek_origin at = {0};
     int64_t workers = number_in_launcher(r, "worker_num", &r->world_at);
     int64_t per_node = number_in_launcher(r, "nproc_per_node", &r->world_at),
@@ -475,8 +490,8 @@ static void read_world(reader *r)
     if (nodes == 0 && given(r, "nproc_per_node") && !given(r, "nnodes"))
         nodes = 1;
     r->world = workers > 0 ? workers : per_node * nodes;
-    if (r->world == 0)
-        r->world = number_in_variable(r, "WORLD_SIZE", &r->world_at);
+    for (size_t i = 0; i < sizeof all_names / sizeof *all_names && r->world == 0; i++)
+        r->world = number_in_variable(r, all_names[i], &r->world_at);
 }
 
 static ek_status read_degrees(reader *r)
@@ -556,20 +571,64 @@ static ek_status derive_micro_batches(reader *r)
 
 /* ---- layers and recomputation ---- */
 
-/* The schedules in a V, two chunks a stage: which one says how much memory it may take. */
+/* The schedules in a V, two chunks a stage: MindSpeed's by name, or how much memory a zero-bubble one may take. */
 static ek_status read_v_schedule(reader *r, ek__megatron_cut *cut)
 {
     static const char *const setups[] = {"zb", "half", "min", NULL}, *const schedules[] = {"zb-v", "v-half", "v-min"};
-    int setup = 0;
-    if (!given(r, "zero-bubble-v-schedule"))
-        return EK_OK;
-    ek_status status = ek__argument_word(&r->a, "zero-bubble-v-schedule-mem-setup", setups, &setup);
-    if (status)
+    static const char *const methods[] = {"dualpipev", NULL};
+    int setup = 0, method = -1;
+    ek_status status = ek__argument_word(&r->a, "schedules-method", methods, &method);
+    if (status == EK_OK)
+        status = ek__argument_word(&r->a, "zero-bubble-v-schedule-mem-setup", setups, &setup);
+    if (status || (method < 0 && !given(r, "zero-bubble-v-schedule")))
         return status;
-    r->job->schedule = ek_schedule_find(schedules[setup]);
+    r->job->schedule = ek_schedule_find(method == 0 ? methods[0] : schedules[setup]);
     if (cut->chunk_layers == 0)
         cut->n_chunks = 2;
     return EK_OK;
+}
+
+/* The chunk that layer `index` of the model is in, by its place in job->plan. */
+static int chunk_of_layer(const ek_job *job, int index)
+{
+    ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
+    int p = job->plan.n_stages, n = p * job->plan.n_chunks, begin = 0;
+    for (int i = 0; i + 1 < n; i++) {
+        int cell = ek_cell_at(placement, p, i);
+        if (index < begin + job->plan.layers[cell])
+            return cell;
+        begin += job->plan.layers[cell];
+    }
+    return ek_cell_at(placement, p, n - 1);
+}
+
+/* --noop-layers "0,61,62" of MindSpeed-LLM: --num-layers counts layers that nothing is computed in. */
+static ek_status drop_layers(reader *r)
+{
+    static const char name[] = "noop-layers";
+    ek_job_model *m = &r->job->model;
+    const char *text = NULL;
+    bool dropped[EK_MAX_LAYERS] = {false};
+    int n = m->n_layers, n_dense = m->n_dense_layers;
+    ek_status status = ek__argument_text(&r->a, name, &text);
+    for (const char *at = text; status == EK_OK && at && *at; at += *at == ',') {
+        int index = 0, digits = 0;
+        for (; *at >= '0' && *at <= '9'; at++, digits++)
+            index = index < n ? 10 * index + (*at - '0') : index;
+        if (digits == 0 || index >= n || dropped[index] || (*at && *at != ','))
+            return ek__fail(r->a.source->err, EK_ERR_INPUT, ek__argument_at(&r->a, name),
+                            "--noop-layers is '%.60s', expected different layers from 0 to %d with commas; correct it",
+                            text, n - 1);
+        dropped[index] = true;
+    }
+    for (int i = n - 1; i >= 0; i--) { /* from the end, so that the layers before keep their places */
+        if (!dropped[i])
+            continue;
+        r->job->plan.layers[chunk_of_layer(r->job, i)]--;
+        m->n_layers--;
+        m->n_dense_layers -= i < n_dense;
+    }
+    return status;
 }
 
 /* In a V the last chunk of the model, and with it multi-token prediction, is on the first stage. */
@@ -610,7 +669,7 @@ static ek_status read_layers(reader *r)
     status = ek__megatron_layers(&cut, r->job, r->a.source->err);
     if (status == EK_OK)
         move_predictions(r->job);
-    return status;
+    return status ? status : drop_layers(r);
 }
 
 static ek_origin job_origin(const reader *r, const char *name)
@@ -710,6 +769,17 @@ static ek_status read_recompute(reader *r)
 
 /* ---- all of it ---- */
 
+/* --moe-tp-extend-ep of MindSpeed-LLM: experts are whole, and dealt out over the tensor parallel ranks, too. */
+static void extend_experts(reader *r)
+{
+    ek_job_parallel *p = &r->job->parallel;
+    if (!given(r, "moe-tp-extend-ep"))
+        return;
+    p->expert_tensor = 1;
+    if (r->overrides->expert == 0 && p->expert <= EK_MAX_RANKS / p->tensor)
+        p->expert *= p->tensor;
+}
+
 static ek_status finish(reader *r)
 {
     ek_job_parallel *p = &r->job->parallel;
@@ -719,6 +789,7 @@ static ek_status finish(reader *r)
         status = derive_micro_batches(r);
     if (status)
         return status;
+    extend_experts(r);
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;
     r->job->model.vocab = r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, p->tensor);

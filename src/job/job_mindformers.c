@@ -263,6 +263,9 @@ static ek_status read_states(const ek__in *in, const ek__mf_sections *file, cons
                              "it switches the second gathering of shared weights", &again);
     if (optimizer.level == 3 || (share && again))
         job->rules.weight_gather = EK_GATHER_LAYER;
+    /* MindSpore puts one gathering of a parameter before all its users, the micro-batches' passes, unless it is level 3
+     * (InsertParallelOpt, frontend/parallel/step_parallel.cc). */
+    job->run.gathers_once = optimizer.level < 3;
     return status;
 }
 

@@ -135,7 +135,8 @@ ek_status ek__mf_read_run(const ek__job_source *source, const ek__mf_sections *f
 {
     const ek__in in = {source->doc, source->listener, source->err};
     ek_job_run *run = &job->run;
-    *run = (ek_job_run){.overlap_gradients = true, .overlap_weights = true, .overlap_p2p = true};
+    *run = (ek_job_run){
+        .overlap_gradients = true, .overlap_weights = true, .overlap_p2p = true, .gathers_once = run->gathers_once};
     ek_status status = read_launch(&in, file, &run->launch);
     if (status == EK_OK)
         status = read_optimizer(&in, file, run);

@@ -31,25 +31,41 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
 /* Every primitive, whatever cells it is in, and what is kept of them: the fused attention and every second product of
  * matrices in the order in which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Of the last one nothing reads the
  * output, which PyTorch keeps all the same: the sum behind the attention, as large, is left out of what is recomputed
- * for it. */
-static const struct {
-    const char *text;
-    ek_pattern_kind kind;
-} products[] = {
-    {".*\\..*", EK_PATTERN_SELECT},
-    {".*\\..*\\..*", EK_PATTERN_SELECT},
-    {".*\\..*\\..*\\..*", EK_PATTERN_SELECT},
-    {"attention\\.wq\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
-    {"attention\\.wv\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
-    {"attention\\.flash_attention\\.flash_attention", EK_PATTERN_SELECT_EXCLUDE},
-    {"feed_forward\\.w1\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
-    {"feed_forward\\.w2\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
-};
+ * for it. Latent attention runs wq or wq_a, wq_b, then wkv_a, wkv_b, wo; experts' products are no such operators. */
+static const char *const primitives[] = {".*\\..*", ".*\\..*\\..*", ".*\\..*\\..*\\..*", NULL};
+static const char *const grouped_products[] = {"attention\\.wq\\.matmul", "attention\\.wv\\.matmul",
+                                               "attention\\.flash_attention\\.flash_attention", NULL};
+static const char *const latent_products[] = {"attention\\.linear_q_proj\\.matmul",
+                                              "attention\\.linear_kv_up_proj\\.matmul",
+                                              "attention\\.core_attention\\.flash_attention", NULL};
+static const char *const narrow_products[] = {
+    "attention\\.linear_q_down_proj\\.matmul", "attention\\.linear_kv_down_proj\\.matmul",
+    "attention\\.linear_proj\\.matmul", "attention\\.core_attention\\.flash_attention", NULL};
+
+static const char *const dense_products[] = {"feed_forward\\.w1\\.matmul", "feed_forward\\.w2\\.matmul", NULL};
+static const char *const dense_behind_five[] = {"feed_forward\\.w3\\.matmul", NULL};
+
+static ek_status add_all(ek_job *job, const char *const *text, ek_pattern_kind kind, ek_origin at, ek_error *err)
+{
+    ek_status status = EK_OK;
+    for (; *text && status == EK_OK; text++)
+        status = ek__job_add_pattern(job, *text, kind, NULL, true, at, err);
+    return status;
+}
 
 ek_status ek__job_keep_products(ek_job *job, ek_origin at, ek_error *err)
 {
-    ek_status status = EK_OK;
-    for (size_t i = 0; i < sizeof products / sizeof *products && status == EK_OK; i++)
-        status = ek__job_add_pattern(job, products[i].text, products[i].kind, NULL, true, at, err);
+    const ek_job_model *m = &job->model;
+    bool latent = m->kv_lora_rank > 0, narrow = latent && m->q_lora_rank > 0;
+    bool dense = m->n_experts == 0 || m->n_dense_layers > 0 || m->expert_period > 1;
+    ek_status status = add_all(job, primitives, EK_PATTERN_SELECT, at, err);
+    if (status == EK_OK)
+        status = add_all(job,
+                         narrow   ? narrow_products
+                         : latent ? latent_products
+                                  : grouped_products,
+                         EK_PATTERN_SELECT_EXCLUDE, at, err);
+    if (status == EK_OK && dense)
+        status = add_all(job, narrow ? dense_behind_five : dense_products, EK_PATTERN_SELECT_EXCLUDE, at, err);
     return status;
 }

@@ -71,7 +71,7 @@ void ek__estimate_run(const ek_job *job, char *text, size_t size)
     char gradients[96] = "gradients";
     if (run->bucket_bytes > 0 && run->overlap_gradients)
         snprintf(gradients, sizeof gradients, "gradients in buckets of %s MB",
-                 ek__short(run->bucket_bytes / EK__MB).text);
+                 ek__short(round(10 * run->bucket_bytes / EK__MB) / 10).text);
     bool of_gradients = p->tensor > 1 && run->overlap_tensor_gradients && !run->overlap_tensor;
     const overlap all[] = {
         {gradients, p->data * p->context > 1, run->overlap_gradients},

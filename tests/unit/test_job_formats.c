@@ -3,6 +3,7 @@
  * that is; and damaged files are read or refused, never more. */
 #include "input.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -78,6 +79,16 @@ static int expert_tensor(const ek_job *j)
 {
     return j->parallel.expert_tensor;
 }
+static int chosen_experts(const ek_job *j)
+{
+    return j->model.top_k;
+}
+
+static int expert_ranks(const ek_job *j)
+{
+    return j->parallel.expert;
+}
+
 static int micro_batches(const ek_job *j)
 {
     return j->parallel.n_micro_batches;
@@ -217,6 +228,17 @@ static int v_last_layers(const ek_job *job)
     return job->plan.layers[job->plan.n_stages];
 }
 
+static int layers_of_model(const ek_job *j)
+{
+    return j->model.n_layers;
+}
+
+/* Named by a schedule in which the model ends on the first stage: layers of its last chunk. */
+static int dualpipev_last_layers(const ek_job *j)
+{
+    return j->schedule && strcmp(j->schedule->name, "dualpipev") == 0 && j->plan.n_chunks == 2 ? j->plan.layers[2] : -1;
+}
+
 static int last_layers(const ek_job *j)
 {
     return j->plan.layers[j->plan.n_stages * j->plan.n_chunks - 1];
@@ -300,6 +322,31 @@ static const expectation arguments[] = {
     {MODEL RUN REST "--hidden-dropout 0.0", dropout_percent, 0, 0},
     {MODEL RUN REST "--fp32-residual-connection", residual_fp32, 1, 0},
     {MODEL RUN REST "--cross-entropy-loss-fusion", loss_fused, 1, 0},
+    /* Megatron-DeepSpeed's own defaults and names */
+    {MODEL RUN "--fp16 --deepspeed", flash, 0, 0},
+    {MODEL RUN "--fp16 --deepspeed --use-flash-attn-v2", flash, 1, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8", period, 2, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8 --expert-interval 4", period, 4, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8 --topk 2", chosen_experts, 2, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8", chosen_experts, 1, 0},
+    {MODEL RUN REST "--num-experts 8", chosen_experts, 2, 0},
+    {MODEL RUN REST "--deepspeed --num-experts 8 --moe-expert-parallel-size 1", expert_ranks, 1, 0},
+    {MODEL "--micro-batch-size 1 --data-parallel-size 1 --merge-file gpt2-merges.txt " REST, vocab, 50304, 1},
+    {"NUM_GPUS=16\nrun " MODEL "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST, data, 16, 0},
+    /* arguments of MindSpeed-LLM */
+    {MODEL RUN REST "--noop-layers 0,7", layers_of_model, 6, 0},
+    {MODEL RUN REST "--noop-layers 6,7 --pipeline-model-parallel-size 2", last_layers, 2, 0},
+    {MODEL RUN REST "--noop-layers 0,7 --num-experts 8 --first-k-dense-replace 3", dense, 2, 0},
+    {MODEL RUN REST "--schedules-method dualpipev --pipeline-model-parallel-size 2", dualpipev_last_layers, 2, 0},
+    {MODEL RUN REST "--schedules-method dualpipev --pipeline-model-parallel-size 2 --noop-layers 7",
+     dualpipev_last_layers, 1, 0},
+    {MODEL RUN REST "--tensor-model-parallel-size 4 --expert-model-parallel-size 1 --num-experts 8 --moe-tp-extend-ep",
+     expert_ranks, 4, 0},
+    {MODEL RUN REST "--tensor-model-parallel-size 4 --expert-model-parallel-size 1 --num-experts 8 --moe-tp-extend-ep",
+     expert_tensor, 1, 0},
+    {MODEL RUN REST "--window-size 128", seq, 2048, 1},
+    {MODEL RUN REST "--no-masked-softmax-fusion", seq, 2048, 0},
+    {MODEL RUN "--bf16 --transformer-impl local --no-masked-softmax-fusion", seq, 2048, 1},
     /* attention */
     {MODEL RUN "--bf16 --use-flash-attn", flash, 1, 0},
     {MODEL RUN "--bf16", flash, 1, 1},
@@ -428,6 +475,8 @@ static void arguments_do_what_megatron_does(void **state)
 
 /* ---- scripts ---- */
 
+#define BRANCH(CONDITION) "N=2\nA=\"" MODEL RUN REST "\"\nif " CONDITION "; then\n"
+
 static const expectation scripts[] = {
     /* variables, with and without braces, defaults, arithmetic */
     {"TP=2\nargs=\"" MODEL RUN REST "--tensor-model-parallel-size ${TP}\"\nrun $args\n", tensor, 2, 0},
@@ -448,6 +497,28 @@ static const expectation scripts[] = {
     /* unknown variables matter only where their value does */
     {"run " MODEL RUN REST "--data-path $DATA --lr $LR\n", tensor, 1, 0},
     {"if [ x ]; then TP=2; else TP=4; fi\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor, 4, 1},
+    {"export TP=${TP:-\"4\"}\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor, 4, 0},
+    {"B=2\nTP=${OURS:-\"${THEIRS:-$((B * 2))}\"}\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor, 4,
+     0},
+    /* branches that the script's own values decide */
+    {BRANCH("[ \"$N\" -eq 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ \"$N\" -gt 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
+    {BRANCH("[[ $N == \"1\" ]]") "A=\"$A --swiglu\"\nelif [ $N = 2 ]; then :\nelse A=\"$A --swiglu\"\nfi\nrun $A\n",
+     gated, 0, 0},
+    {BRANCH("[ $N -eq 2 ]") ":\nelse A+=(--swiglu)\n if [ 1 = 1 ]; then A=\"$A --swiglu\"; fi\nfi\nrun $A\n", gated, 0,
+     0},
+    {BRANCH("[ $N -lt 2 ] || [ -n \"$N\" ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ $N -lt 2 ] && [ -n \"$N\" ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
+    {BRANCH("[ ! -z $N ]") ":\nelse\nA=\"$A --swiglu\"\nfi\nrun $A\n", gated, 0, 0},
+    {"N=2\nif [ $N -eq 2 ]; then TP=2; else TP=4; fi\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n", tensor,
+     2, 0},
+    /* and branches that only a run would tell: both count */
+    {BRANCH("[ $1 -eq 3 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ -d $N ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    {BRANCH("[ $N = 1* ]") "A=\"$A --swiglu\"\nfi\nrun $A\n", gated, 1, 0},
+    /* another language's if is none of the shell's */
+    {"python - <<E\nif x:\n  pass\nelse:\n  y\nE\nN=2\n" BRANCH("[ $N -eq 2 ]") "A=\"$A --swiglu\"\nfi\nrun $A\n",
+     gated, 1, 0},
     /* the world */
     {"GPUS_PER_NODE=8\nNNODES=2\nrun " MODEL "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST,
      data, 16, 0},
@@ -493,6 +564,10 @@ static const refusal refusals[] = {
     {"run --num-layers \"8", "1:18: begins with \" and does not end; close it with \""},
     {"A=( --num-layers 8", "1:1: is an array that does not end; close it with )"},
     {"run --num-layers 8 ${A", "1:20: begins with ${ and does not end"},
+    {"run " MODEL RUN REST "--noop-layers 3,8", "1:191: --noop-layers is '3,8', expected different layers from 0 to 7"},
+    {"run " MODEL RUN REST "--noop-layers 3,3", "1:191: --noop-layers is '3,3', expected different layers from 0 to 7"},
+    {"run " MODEL RUN REST "--schedules-method dualpipe",
+     "1:210: --schedules-method is 'dualpipe', expected one of dua"},
     {"run " MODEL RUN "--bf16 --fp16", "1:174: --fp16 and --bf16 are both given; give one"},
     {"run " MODEL "--micro-batch-size 1", "0:0: --vocab-size is missing, and the tokenizer's files"},
     {"run " MODEL RUN REST "--pipeline-model-parallel-size 3", "1:5: 8 layers cannot be spread over 3 stages"},
@@ -789,6 +864,76 @@ static void configs_of_hugging_face_are_read(void **state)
     ek_job_clear(&job);
 }
 
+/* Published models: what the type alone says (gates, biases, one head of keys, shared experts, a tied head) shows in
+ * the count of parameters. */
+static const struct {
+    const char *text;
+    double parameters;
+    int n_warnings; /* the sequence and the micro-batches, and a window that is shorter */
+} published[] = {
+    {"{\"model_type\": \"opt\", \"hidden_size\": 5120, \"num_attention_heads\": 40, \"num_hidden_layers\": 40, "
+     "\"vocab_size\": 50272, \"max_position_embeddings\": 2048, \"ffn_dim\": 20480}",
+     12853473280, 2},
+    {"{\"model_type\": \"falcon\", \"hidden_size\": 8192, \"num_attention_heads\": 128, \"num_hidden_layers\": 60, "
+     "\"vocab_size\": 65024, \"num_kv_heads\": 8, \"multi_query\": true, \"new_decoder_architecture\": true, \"bias\": "
+     "false}",
+     41303293952, 2},
+    {"{\"model_type\": \"bloom\", \"num_attention_heads\": 112, \"vocab_size\": 250880, \"n_embed\": 14336, "
+     "\"n_layer\": 70, \"seq_length\": 2048}",
+     176247271424, 2},
+    {"{\"model_type\": \"gpt_neox\", \"hidden_size\": 6144, \"intermediate_size\": 24576, \"num_attention_heads\": 64, "
+     "\"num_hidden_layers\": 44, \"vocab_size\": 50432, \"max_position_embeddings\": 2048, \"tie_word_embeddings\": "
+     "false}",
+     20554567680, 2},
+    {"{\"model_type\": \"starcoder2\", \"hidden_size\": 6144, \"intermediate_size\": 24576, \"num_attention_heads\": "
+     "48, \"num_hidden_layers\": 40, \"vocab_size\": 49152, \"max_position_embeddings\": 16384, "
+     "\"num_key_value_heads\": 4, \"tie_word_embeddings\": false, \"use_bias\": true}",
+     15957889024, 2},
+    {"{\"model_type\": \"gemma2\", \"hidden_size\": 3584, \"intermediate_size\": 14336, \"num_attention_heads\": 16, "
+     "\"num_hidden_layers\": 42, \"vocab_size\": 256000, \"max_position_embeddings\": 8192, \"num_key_value_heads\": "
+     "8, \"head_dim\": 256}",
+     9241705984, 2},
+    {"{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"intermediate_size\": 8192, \"num_attention_heads\": 32, "
+     "\"num_hidden_layers\": 32, \"vocab_size\": 32064, \"max_position_embeddings\": 4096, \"sliding_window\": 2047, "
+     "\"tie_word_embeddings\": false}",
+     3821079552, 3},
+    {"{\"model_type\": \"gpt_oss\", \"hidden_size\": 2880, \"intermediate_size\": 2880, \"num_attention_heads\": 64, "
+     "\"num_hidden_layers\": 24, \"vocab_size\": 201088, \"max_position_embeddings\": 131072, \"num_key_value_heads\": "
+     "8, \"head_dim\": 64, \"num_local_experts\": 32, \"num_experts_per_tok\": 4, \"sliding_window\": 128}",
+     20914757184, 3},
+    {"{\"model_type\": \"llama4_text\", \"hidden_size\": 5120, \"intermediate_size\": 8192, \"num_attention_heads\": "
+     "40, \"num_hidden_layers\": 48, \"vocab_size\": 202048, \"max_position_embeddings\": 10485760, "
+     "\"num_key_value_heads\": 8, \"head_dim\": 128, \"num_local_experts\": 16, \"num_experts_per_tok\": 1}",
+     107770839040, 2},
+    {"{\"model_type\": \"qwen2_moe\", \"hidden_size\": 2048, \"intermediate_size\": 5632, \"num_attention_heads\": 16, "
+     "\"num_hidden_layers\": 24, \"vocab_size\": 151936, \"max_position_embeddings\": 8192, \"num_experts\": 60, "
+     "\"num_experts_per_tok\": 4, \"moe_intermediate_size\": 1408, \"shared_expert_intermediate_size\": 5632, "
+     "\"tie_word_embeddings\": false}",
+     14315784192, 2},
+    {"{\"model_type\": \"gpt2\", \"n_embd\": 1600, \"n_head\": 25, \"n_layer\": 48, \"n_positions\": 1024, "
+     "\"vocab_size\": 50257}",
+     1557611200, 2},
+    {"{\"model_type\": \"falcon\", \"hidden_size\": 4544, \"num_attention_heads\": 71, \"num_hidden_layers\": 32, "
+     "\"vocab_size\": 65024, \"multi_query\": true, \"bias\": false}",
+     6921720704, 2},
+};
+
+static void published_models_have_their_parameters(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        said s;
+        ek_job job;
+        double all = 0, active = 0;
+        read_good(published[i].text, NULL, &s, &job);
+        assert_int_equal(ek_job_count_parameters(&job, &all, &active, NULL), EK_OK);
+        if (fabs(all / published[i].parameters - 1) > 0.004 || s.n_warnings != published[i].n_warnings)
+            fail_msg("model %zu has %.0f parameters, expected %.0f; %d warnings: %s", i, all, published[i].parameters,
+                     s.n_warnings, s.text);
+        ek_job_clear(&job);
+    }
+}
+
 /* ---- overrides ---- */
 
 static void overrides_change_what_follows_from_degrees(void **state)
@@ -1013,6 +1158,7 @@ int main(void)
         cmocka_unit_test(mindspeed_file_is_read),
         cmocka_unit_test(mindspeed_sections_and_lists),
         cmocka_unit_test(configs_of_hugging_face_are_read),
+        cmocka_unit_test(published_models_have_their_parameters),
         cmocka_unit_test(overrides_change_what_follows_from_degrees),
         cmocka_unit_test(megatron_settings_are_read_back),
         cmocka_unit_test(mindspeed_settings_are_read_back),
