@@ -106,7 +106,7 @@ static void batches_follow_from_one_another(void **state)
         {"dp,pp,num_microbatches,global_batch", "4,2,3,24", 2, 3},
         {"dp,pp,global_batch", "4,2,24", 1, 6},       /* nothing said: one sequence a micro-batch */
         {"dp,pp,local_batch", "4,2,6", 3, 2},         /* as many micro-batches as stages */
-        {"dp,pp,vpp,local_batch", "4,2,>=2,8", 2, 4}, /* as chunks */
+        {"dp,pp,vpp,local_batch", "4,2,>=2,8", 4, 2}, /* of which each has several chunks */
         {"dp,local_batch", "8,6", 6, 1},              /* without a pipeline one */
     };
     char text[512];
