@@ -132,15 +132,46 @@ static double cast_bytes(ek_fp8 recipe, double n, double size)
     }
 }
 
+/* Does a product before this one read the same tensor? Its cast is there then. */
+static bool is_cast_before(const pricer *p, const ek__op *op)
+{
+    for (const ek__op *other = p->graph->op; other < op; other++)
+        if (in_fp8(p, other) && other->flops > 0 && other->in[0] == op->in[0])
+            return true;
+    return false;
+}
+
+/* Is a product's input what tensor parallel ranks gather in 8 bits? */
+static bool is_gathered_narrow(const pricer *p, const ek__op *op)
+{
+    int maker = op->n_in > 0 ? p->graph->tensor[op->in[0]].producer : -1;
+    const ek__op *from = maker >= 0 ? &p->graph->op[maker] : NULL;
+    return p->job->run.fp8_gather && from && from->kind == EK__OP_COMM && from->group == EK__GROUP_TENSOR &&
+           from->comm == EK__COMM_GATHER;
+}
+
+/* Bytes that the cast of a product's input moves. What is gathered in 8 bits each rank casts a part of, and turns over
+ * all of. */
+static double input_bytes(const pricer *p, const ek__op *op, double n, double size)
+{
+    double t = p->job->parallel.tensor;
+    if (is_cast_before(p, op))
+        return 0;
+    if (!is_gathered_narrow(p, op))
+        return cast_bytes(p->job->run.fp8, n, size);
+    return (cast_bytes(p->job->run.fp8, n, size) - n) / t + 2 * n;
+}
+
 /* Casts of a product's two operands, its input or its output's gradient and its weight, which is cast once a step where
- * its scale is known and else in each micro-batch. */
+ * its scale is known and else in each micro-batch. Products that read one input share its cast. */
 static void put_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
 {
     double size = ek_dtype_bytes(p->job->types.compute), elements = kernel->groups * kernel->m * kernel->k;
     ek_kernel cast = {.kind = EK_KERNEL_MEMORY, .type = (int)p->job->types.compute};
     if (kernel->pass == EK_PASS_WEIGHT) /* both were cast for the other products */
         return;
-    cast.bytes = cast_bytes(p->job->run.fp8, elements, size);
+    cast.bytes = kernel->pass == EK_PASS_FORWARD ? input_bytes(p, op, elements, size)
+                                                 : cast_bytes(p->job->run.fp8, elements, size);
     if (kernel->pass == EK_PASS_FORWARD)
         cast.bytes += cast_bytes(p->job->run.fp8, kernel->groups * kernel->k * kernel->n, size) /
                       (p->job->parallel.n_micro_batches > 0 ? p->job->parallel.n_micro_batches : 1);
@@ -209,8 +240,11 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
         put_stream(p, op, bytes, pass);
         return;
     }
-    kernel.fine_scales = p->job->run.fp8 == EK_FP8_ROWWISE || p->job->run.fp8 == EK_FP8_BLOCKWISE;
     set_shape(p, op, &kernel);
+    if (kernel.type == EK_TYPE_FP8) /* both operands are a byte an element */
+        kernel.bytes = fmax(0, kernel.bytes - kernel.groups * kernel.k * (kernel.m + kernel.n) *
+                                                  (ek_dtype_bytes(p->job->types.compute) - 1));
+    kernel.fine_scales = p->job->run.fp8 == EK_FP8_ROWWISE || p->job->run.fp8 == EK_FP8_BLOCKWISE;
     if (which == EK_PASS_WEIGHT) {
         kernel.accumulates = p->job->rules.weight_gradient_fused && p->job->states.gradient == 4;
         kernel.bytes += kernel.groups * kernel.m * kernel.n * (kernel.accumulates ? 6 : 0);
@@ -270,6 +304,17 @@ static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *
 static bool is_loss(const ek__op *op)
 {
     return strncmp(op->path, "loss.", 5) == 0;
+}
+
+/* torchtitan's norm without a compiler is a row of operators, x.float(), squares, their mean, its root, products, a
+ * cast, that each read and write: 36 bytes an element forward where one kernel moves 4, and 72 backward for 6. */
+#define NORM_FORWARD  9.0
+#define NORM_BACKWARD 12.0
+
+static double norm_factor(const pricer *p, const ek__op *op, bool backward)
+{
+    bool apart = op->kind == EK__OP_NORM && p->job->framework == EK_TORCHTITAN && p->job->run.launch == EK_LAUNCH_EAGER;
+    return !apart ? 1 : backward ? NORM_BACKWARD : NORM_FORWARD;
 }
 
 static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
@@ -373,7 +418,7 @@ static void put_forward(pricer *p, const ek__op *op, ek__pass *pass)
     case EK__OP_ELEMENTWISE:
     case EK__OP_LOOKUP:
     default:
-        put_memory(p, op, op->bytes_moved, pass);
+        put_memory(p, op, norm_factor(p, op, false) * op->bytes_moved, pass);
     }
 }
 
@@ -396,7 +441,7 @@ static void put_gradient(pricer *p, const ek__op *op, ek__pass *pass)
     case EK__OP_ELEMENTWISE:
     case EK__OP_LOOKUP:
     default:
-        put_memory(p, op, op->backward_bytes_moved, pass);
+        put_memory(p, op, norm_factor(p, op, true) * op->backward_bytes_moved, pass);
     }
 }
 

@@ -31,7 +31,7 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
 /* Every primitive, whatever cells it is in, and what is kept of them: the fused attention and every second product of
  * matrices in the order in which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Of the last one nothing reads the
  * output, which PyTorch keeps all the same: the sum behind the attention, as large, is left out of what is recomputed
- * for it. */
+ * for it. Of collectives the policy keeps what reduce-scatters give; inputs are gathered again behind the norms. */
 static const struct {
     const char *text;
     ek_pattern_kind kind;
@@ -44,12 +44,14 @@ static const struct {
     {"attention\\.flash_attention\\.flash_attention", EK_PATTERN_SELECT_EXCLUDE},
     {"feed_forward\\.w1\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
     {"feed_forward\\.w2\\.matmul", EK_PATTERN_SELECT_EXCLUDE},
+    {".*norm\\.norm", EK_PATTERN_COMM},
 };
 
 ek_status ek__job_keep_products(ek_job *job, ek_origin at, ek_error *err)
 {
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof products / sizeof *products && status == EK_OK; i++)
-        status = ek__job_add_pattern(job, products[i].text, products[i].kind, NULL, true, at, err);
+        if (products[i].kind != EK_PATTERN_COMM || job->parallel.tensor > 1)
+            status = ek__job_add_pattern(job, products[i].text, products[i].kind, NULL, true, at, err);
     return status;
 }
