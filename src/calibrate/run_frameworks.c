@@ -119,7 +119,9 @@ static void settle_titan_2024(const ek__run_layout *layout, ek_job *job)
 
 /* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32. Each rank of a group owns
  * whole tensors. Gradients are summed beside computing, 2^29 in a bucket (reduce_bucket_size counts elements); owners
- * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). */
+ * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). FlashAttention 1.0.5 (doc/en/install.md,
+ * and its images); both feed-forward inputs are matrices of their own, their activation and product one operator
+ * (FeedForward of internlm/model/linear.py). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {
     job->states.weight = job->states.gradient = 2;
@@ -131,7 +133,8 @@ static void settle_internevo(const ek__run_layout *layout, ek_job *job)
     job->run.reduce_bytes = 2;
     job->run.first_stage_buckets = job->run.p2p_scattered = false;
     job->run.owned_tensors = !layout->fsdp;
-    job->run.attention = EK_ATTENTION_FLASH2;
+    job->run.attention = EK_ATTENTION_FLASH1;
+    job->model.gate_apart = job->model.gated;
 }
 
 /* ---- the list ---- */

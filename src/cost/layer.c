@@ -263,7 +263,8 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
 }
 
 /* How much longer fused attention takes than kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as
- * fast forward and twice as fast backward as FlashAttention in Triton (arXiv 2307.08691, section 4.1). Kernels with the
+ * fast forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention
+ * (arXiv 2307.08691, abstract and section 4.1). Kernels with the
  * instructions before Hopper's reach 0.63 of its peak (arXiv 2402.13499, table VIII); FlashAttention-2 35 to 40 % where
  * kernels of its own reach 58 (arXiv 2407.08608). Devices of that generation and later are those with 8-bit products.
  */
@@ -271,6 +272,8 @@ static double attention_factor(const pricer *p, bool backward)
 {
     ek_attention_kernels kernels = p->job->run.attention;
     double older = kernels != EK_ATTENTION_OWN && p->device->peak_tflops[EK_TYPE_FP8] > 0 ? 1 / 0.65 : 1;
+    if (kernels == EK_ATTENTION_FLASH1)
+        return older * 2;
     return kernels == EK_ATTENTION_TRITON ? older * (backward ? 2 : 1.4) : older;
 }
 

@@ -48,6 +48,7 @@ static ek_job file_of(const char *name, const char *text)
     X(model.max_position)                                                                                              \
     X(model.gated)                                                                                                     \
     X(model.fused_swiglu)                                                                                              \
+    X(model.gate_apart)                                                                                                \
     X(model.qkv_concat)                                                                                                \
     X(model.qkv_bias)                                                                                                  \
     X(model.linear_bias)                                                                                               \
