@@ -109,7 +109,7 @@ static void add_run(ek__run_text *t, const ek__run_layout *l)
 static ek_status drop_operators(const ek__run_row *row, ek_job *job)
 {
     job->family = EK_FAMILY_LLAMA;
-    job->model.qkv_concat = job->model.fused_swiglu = false;
+    job->model.qkv_concat = job->model.fused_swiglu = job->model.gate_apart = false;
     return ek__job_keep_products(job, EK__NOWHERE, row->err);
 }
 

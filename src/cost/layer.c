@@ -228,6 +228,41 @@ static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__p
         put_stream(p, op, times * elements * (size + 2.0 * job->states.gradient), pass);
 }
 
+static bool is_tensor_comm(const pricer *p, int op)
+{
+    return op >= 0 && p->graph->op[op].kind == EK__OP_COMM && p->graph->op[op].group == EK__GROUP_TENSOR;
+}
+
+/* Is the next operator that is no view a collective of the tensor parallel ranks? */
+static bool feeds_comm(const pricer *p, const ek__op *op)
+{
+    int next = (int)(op - p->graph->op) + 1;
+    while (next < p->graph->n_ops && p->graph->op[next].kind == EK__OP_VIEW)
+        next++;
+    return next < p->graph->n_ops && is_tensor_comm(p, next);
+}
+
+/* PyTorch's asynchronous tensor parallelism cuts a product beside a collective into a piece for each rank of the group,
+ * whose inputs arrive, or whose results are sent, one after the other (_pipelined_all_gather_and_consume() and
+ * _pipelined_produce_and_all2all() of torch.distributed._symmetric_memory): products of fewer rows, which fill whole
+ * waves worse. The gradient of a weight is whole. */
+static int pieces_of(const pricer *p, const ek__op *op, ek_pass which)
+{
+    if (!p->job->run.overlap_tensor || p->job->framework != EK_TORCHTITAN || which == EK_PASS_WEIGHT || op->n_in < 1)
+        return 1;
+    bool beside = is_tensor_comm(p, p->graph->tensor[op->in[0]].producer) || feeds_comm(p, op);
+    return beside && p->job->parallel.tensor > 1 ? p->job->parallel.tensor : 1;
+}
+
+static void put_pieces(pricer *p, const ek__op *op, int n, ek_kernel kernel, ek__pass *pass)
+{
+    kernel.bytes /= n;
+    kernel.flops /= n;
+    kernel.m /= n;
+    for (int i = 0; i < n; i++)
+        put_kernel(p, op, &kernel, pass);
+}
+
 static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops, double bytes, ek__pass *pass)
 {
     bool expert = op->parameter >= 0 && p->graph->parameter[op->parameter].expert;
@@ -257,7 +292,7 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
         kernel.bytes /= 2;
         put_kernel(p, op, &kernel, pass);
     }
-    put_kernel(p, op, &kernel, pass);
+    put_pieces(p, op, pieces_of(p, op, which), kernel, pass);
     if (in_fp8(p, op))
         put_casts(p, op, &kernel, pass);
 }

@@ -720,7 +720,7 @@ static void recompute_every(ek_job *job, int n)
  * one gives, and it is kept all the same; the sum behind the attention, of the same size, is left to stand for it. */
 static ek_status recompute_operators(reader *r, ek_origin at)
 {
-    r->job->model.fused_swiglu = false; /* its two inputs are told apart */
+    r->job->model.fused_swiglu = r->job->model.gate_apart = false; /* every operator is told apart */
     return ek__job_keep_products(r->job, at, r->in.err);
 }
 

@@ -66,7 +66,7 @@ void ek__torchtitan_settle(const ek__torchtitan_run *run, ek_job *job)
     job->framework = EK_TORCHTITAN;
     job->family = EK_FAMILY_LLAMA;
     job->model.qkv_concat = false;
-    job->model.fused_swiglu = run->compiled;
+    job->model.fused_swiglu = job->model.gate_apart = run->compiled; /* two products, and one kernel behind them */
     job->rules = ek_rules_default(EK_TORCHTITAN);
     job->rules.loss_fused = run->compiled_loss;
     /* Over tensor parallel ranks the loss works on its input, the gradient, exponentials and their sum (loss.py of

@@ -434,6 +434,35 @@ static void norms_without_a_compiler_are_many_operators(void **state)
     assert_float_equal(more / (65 * 2 * 4096 * 4096.0 * (32 + 66) / 1e12), 1, 0.01);
 }
 
+/* Asynchronous tensor parallelism of four ranks cuts each product beside a collective, and the gradient of its input,
+ * into four: seven of a layer and the head's. Where a kernel costs nothing but its launch and rates, that is three
+ * launches more for each. */
+static void asynchronous_products_are_cut(void **state)
+{
+    (void)state;
+    static const char text[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n"
+                               "seq_len = 4096\n[parallelism]\ndata_parallel_shard_degree = 2\n"
+                               "tensor_parallel_degree = 4\nenable_async_tensor_parallel = true\n"
+                               "[activation_checkpoint]\nmode = \"none\"\n[compile]\nenable = true\n";
+    const double launch = 20e-6;
+    double seconds[2];
+    ek_job job;
+    ek__job_step come;
+    ek_device device = bare("H100");
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        device.curve[k] = (ek_curve){.share = 1, .memory_share = 1, .hidden = 1, .launch_us = launch * 1e6};
+    assert_int_equal(ek__job_parse("job.toml", text, strlen(text), NULL, NULL, &job, &come, NULL), EK_OK);
+    for (int async = 0; async < 2; async++) {
+        ek_step step;
+        job.run.overlap_tensor = async;
+        assert_int_equal(ek_cost_step(&job, &device, NULL, &step, NULL), EK_OK);
+        seconds[async] = step.stage[0].seconds[EK_STEP_MATRIX];
+        ek_step_clear(&step);
+    }
+    assert_float_equal((seconds[1] - seconds[0]) / (3 * launch * (32 * 14 + 2)), 1, 1e-6);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +477,7 @@ int main(void)
         cmocka_unit_test(gradients_are_added_by_somebody),
         cmocka_unit_test(products_share_casts_and_ranks_cast_parts),
         cmocka_unit_test(norms_without_a_compiler_are_many_operators),
+        cmocka_unit_test(asynchronous_products_are_cut),
     };
     return cmocka_run_group_tests(tests, list_configs, NULL);
 }
