@@ -25,8 +25,8 @@ typedef struct ek_measured_run {
     char device[96];     /**< hardware as the table names it */
     char framework[32];  /**< which framework's rules the row was read by */
     char model[64];      /**< as the table names it */
-    char group[160];     /**< model with its shape and layout, for leaving groups out: rows of a group differ in batch, length,
-                              recomputation and number format only */
+    char group[160];     /**< model with its shape and layout, for leaving groups out: rows of a group differ in batch,
+                            length,     recomputation and number format only */
     char name[160];      /**< for people, one line */
     bool suspect;        /**< said by the table: not to be fitted or judged */
     char why[200];       /**< why a row is suspect or has no job */
@@ -66,7 +66,8 @@ bool ek_measured_run_counts(const ek_measured_run *run);
 /** The shipped device that a table's words for hardware mean ("A100-SXM4-80GB", "Atlas 800T A2"), NULL: none known. */
 const ek_device *ek_device_of_hardware(const char *hardware);
 /** A copy of that device with the network that a run's hardware says: "4x100Gb" are four cards of 100 Gb/s in each
- * node. Its tables are the shipped device's: it is not cleared. @return false: none is known */
+ * node, of which as much is reached as is assumed without a fit. Its tables are the shipped device's: it is not
+ * cleared. @return false: none is known */
 bool ek_device_of_run(const ek_measured_run *run, ek_device *out);
 
 /* ---- shapes of public models ---- */

@@ -61,6 +61,7 @@ typedef struct ek_job_model {
     bool gated;        /**< SwiGLU: three matrices; else two and GELU */
     bool fused_swiglu; /**< one operator for activation and product, its input one tensor of 2 I */
     bool qkv_concat;   /**< one matmul for q, k, v, and with `gated` one for both feed-forward inputs */
+    bool gate_apart;   /**< with `gated`, the feed-forward inputs are two matmuls whatever qkv_concat says */
     bool qkv_bias, linear_bias;
     bool layer_norm; /**< with a mean and a bias; else RMS norm */
     bool qk_norm;    /**< a norm on queries and keys of each head */
@@ -154,6 +155,7 @@ typedef enum ek_attention_kernels {
     EK_ATTENTION_OWN,    /**< written for the device: what its curves are of */
     EK_ATTENTION_FLASH2, /**< FlashAttention-2: for the instructions before Hopper's (arXiv 2307.08691) */
     EK_ATTENTION_TRITON, /**< FlashAttention in Triton, before that */
+    EK_ATTENTION_FLASH1, /**< FlashAttention, the first one */
 } ek_attention_kernels;
 
 /** How a step runs: what changes its time and not its memory. Readers set it from their framework's defaults and keys.

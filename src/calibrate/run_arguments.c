@@ -6,6 +6,7 @@
 
 #include "calibrate/run_table.h"
 #include "job/sharding.h"
+#include "job/torchtitan_run.h"
 
 static void add_model(ek__run_text *t, const ek__run_layout *l)
 {
@@ -68,6 +69,23 @@ static void add_stages(ek__run_text *t, const ek__run_layout *l)
     ek__run_write(t, "L");
 }
 
+/* What is shared beyond the optimizer's states is said by arguments where the framework has some. */
+static bool says_sharding(const ek__run_layout *l)
+{
+    return l->framework->shares && (l->zero >= 2 || l->fsdp);
+}
+
+static void add_sharding(ek__run_text *t, const ek__run_layout *l)
+{
+    if (!says_sharding(l))
+        ek__run_write(t, "%s", l->zero > 0 ? " --use-distributed-optimizer" : "");
+    else if (l->zero >= 2)
+        ek__run_write(t, " --use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy %s",
+                      l->zero == 2 ? "optim_grads" : "optim_grads_params");
+    else
+        ek__run_write(t, " --use-torch-fsdp2");
+}
+
 static void add_run(ek__run_text *t, const ek__run_layout *l)
 {
     static const char *const recompute[] = {
@@ -80,10 +98,10 @@ static void add_run(ek__run_text *t, const ek__run_layout *l)
                   l->seq, l->seq, l->micro_batch, (long long)l->micro_batch * l->n_micro_batches * l->dp);
     ek__run_write(t,
                   " --tensor-model-parallel-size %d --context-parallel-size %d --expert-model-parallel-size %d"
-                  " --data-parallel-size %d%s%s%s%s",
+                  " --data-parallel-size %d%s%s%s",
                   l->tp, l->cp, l->ep, l->dp, l->half ? " --fp16" : " --bf16", recompute[l->recompute],
-                  l->sequence_parallel ? " --sequence-parallel" : "",
-                  l->zero > 0 ? " --use-distributed-optimizer" : "");
+                  l->sequence_parallel ? " --sequence-parallel" : "");
+    add_sharding(t, l);
     ek__run_write(t, "%s", l->framework->arguments);
 }
 
@@ -91,15 +109,29 @@ static void add_run(ek__run_text *t, const ek__run_layout *l)
 static ek_status drop_operators(const ek__run_row *row, ek_job *job)
 {
     job->family = EK_FAMILY_LLAMA;
-    job->model.qkv_concat = job->model.fused_swiglu = false;
+    job->model.qkv_concat = job->model.fused_swiglu = job->model.gate_apart = false;
     return ek__job_keep_products(job, EK__NOWHERE, row->err);
 }
 
-/* ZeRO by number, and FSDP, whatever the framework's default is. */
+/* Layers as torchtitan cuts them, and what is recomputed of them. */
+static ek_status cut_as_torchtitan(const ek__run_row *row, const ek__run_layout *l, ek_job *job)
+{
+    const ek__torchtitan_split split = {.schedule = job->schedule, .n_chunks = l->vpp, .first_less = 1, .last_less = 1};
+    bool full = job->plan.full[0] > 0;
+    ek_plan_clear(&job->plan);
+    ek_status status = ek__torchtitan_spread(&split, EK__NOWHERE, job, row->err);
+    for (int c = 0; status == EK_OK && full && c < job->plan.n_stages * job->plan.n_chunks; c++)
+        job->plan.full[c] = job->plan.layers[c];
+    return status;
+}
+
+/* ZeRO by number, and FSDP, whatever the framework's default is, where no arguments have said it. */
 static void set_sharding(const ek__run_layout *l, ek_job *job)
 {
     ek_job_states *s = &job->states;
     s->shard_size = l->shard_size;
+    if (says_sharding(l))
+        return;
     if (l->zero >= 0) {
         s->shard_optimizer = l->zero >= 1;
         s->shard_gradient = l->zero >= 2;
@@ -133,7 +165,9 @@ ek_status ek__run_arguments(const ek__run_row *row, const ek__run_layout *layout
     if (layout->framework->settle)
         layout->framework->settle(layout, &job);
     set_sharding(layout, &job);
-    if (layout->recompute == EK__RUN_OPERATORS)
+    if (layout->framework->titan)
+        status = cut_as_torchtitan(row, layout, &job);
+    if (status == EK_OK && layout->recompute == EK__RUN_OPERATORS)
         status = drop_operators(row, &job);
     if (status == EK_OK)
         status = ek_job_check(&job, row->err); /* by the rules of the framework that it now is of */

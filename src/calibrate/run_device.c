@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "calibrate/run_table.h"
+#include "cost/cost_internal.h"
 
 /* Words of hardware, both of which must be there, and the device that they mean, the more special first. */
 static const struct {
@@ -30,6 +31,22 @@ const ek_device *ek_device_of_hardware(const char *hardware)
     return ek_device_find(hardware);
 }
 
+/* A network of so many bytes per second and card. What was fitted to the one that the device usually stands in does not
+ * hold for another: what is reached of it is as assumed where nothing was fitted. */
+static void put_network(double gbs, double devices_per_card, ek_tier *tier)
+{
+    ek_tier other;
+    ek__tier_default(&other);
+    memcpy(other.name, tier->name, sizeof other.name);
+    other.size = tier->size;
+    other.latency_us = tier->latency_us;
+    other.algorithm = tier->algorithm;
+    other.gbs = gbs;
+    other.devices_per_card = devices_per_card;
+    other.basis = EK_COST_DERIVED;
+    *tier = other;
+}
+
 /* "4x100Gb": four cards of 100 Gb/s in a node. */
 static void read_network(const char *hardware, ek_device *device)
 {
@@ -39,9 +56,7 @@ static void read_network(const char *hardware, ek_device *device)
         double gbits;
         if (sscanf(at, "%2dx%4lfGb%n", &cards, &gbits, &length) != 2 || length == 0 || cards < 1 || gbits <= 0)
             continue;
-        outer->gbs = gbits / 8;
-        outer->devices_per_card = (double)device->devices_per_node / cards;
-        outer->basis = EK_COST_DERIVED;
+        put_network(gbits / 8, (double)device->devices_per_node / cards, outer);
         return;
     }
 }

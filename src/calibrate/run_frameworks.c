@@ -5,6 +5,7 @@
 
 #include "calibrate/run_table.h"
 #include "job/sharding.h"
+#include "job/torchtitan_run.h"
 
 /* ---- number formats of products ---- */
 
@@ -85,41 +86,42 @@ static void settle_composer(const ek__run_layout *layout, ek_job *job)
     set_fp8(layout, EK_FP8_DELAYED, job);
 }
 
-/* torchtitan: weights, gradients and moments in 32 bits, gathered in 16 (8 with tensorwise scales), reduced in 32. With
- * a pipeline weights stay gathered and gradients whole between micro-batches. */
+/* As torchtitan's TOML settles it without a key, but for what the row's words say: eager or compiled, the loss with the
+ * model, asynchronous tensor parallelism and 8 bits, whose scales are one a tensor where nothing is said, and which are
+ * then gathered, too. */
+static void settle_titan(const ek__run_layout *layout, bool loss, ek_job *job)
+{
+    ek__torchtitan_run run = ek__torchtitan_run_default();
+    set_fp8(layout, EK_FP8_TENSORWISE, job);
+    run.sharded = layout->dp * layout->cp > 1;
+    run.shard_size = layout->shard_size;
+    run.compiled = !ek__run_has(layout->precision, "eager");
+    run.compiled_loss = run.compiled && loss;
+    run.async_tensor = ek__run_has(layout->precision, "async");
+    run.fp8 = job->run.fp8;
+    run.fp8_gather = run.fp8 == EK_FP8_TENSORWISE;
+    ek__torchtitan_settle(&run, job);
+    job->parallel.context_algorithm = EK_CONTEXT_GATHER; /* context_parallel_rotate_method */
+}
+
 static void settle_torchtitan(const ek__run_layout *layout, ek_job *job)
 {
-    bool compiled = !ek__run_has(layout->precision, "eager"), piped = layout->pp > 1;
-    const ek__fsdp fsdp = {.stored = EK_FP32,
-                           .gathered = job->types.compute,
-                           .reduced = EK_FP32,
-                           .optimizer = 8,
-                           .keeps = piped,
-                           .sums_whole = piped,
-                           .gathers_ends = true,
-                           .shard_size = -1};
-    job->framework = EK_TORCHTITAN;
-    job->family = EK_FAMILY_LLAMA;
-    job->model.qkv_concat = false;
-    job->model.fused_swiglu = compiled;
-    job->rules = ek_rules_default(EK_TORCHTITAN);
-    job->rules.loss_fused = compiled;
-    ek__job_fsdp(&fsdp, job);
-    job->run.layer_buckets = true;
-    job->run.p2p_scattered = job->run.overlap_tensor_gradients = false;
-    job->run.attention = EK_ATTENTION_FLASH2;
-    job->run.launch = compiled ? EK_LAUNCH_COMPILED : EK_LAUNCH_EAGER;
-    job->run.overlap_tensor = ek__run_has(layout->precision, "async");
-    job->run.context_uneven = true;
-    set_fp8(layout, EK_FP8_TENSORWISE, job);
-    job->run.fp8_gather = job->run.fp8 == EK_FP8_TENSORWISE;
+    settle_titan(layout, true, job);
+}
+
+/* Before the loss was compiled with the model (pull request 1033 of torchtitan). */
+static void settle_titan_2024(const ek__run_layout *layout, ek_job *job)
+{
+    settle_titan(layout, false, job);
 }
 
 /* ---- InternEvo ---- */
 
 /* ZeRO-1 within groups of shard_size ranks: weights and gradients in 16 bits, the rest in 32. Each rank of a group owns
  * whole tensors. Gradients are summed beside computing, 2^29 in a bucket (reduce_bucket_size counts elements); owners
- * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). */
+ * broadcast their weights behind the update (configs/7B_sft.py of InternEvo). FlashAttention 1.0.5 (doc/en/install.md,
+ * and its images); both feed-forward inputs are matrices of their own, their activation and product one operator
+ * (FeedForward of internlm/model/linear.py). */
 static void settle_internevo(const ek__run_layout *layout, ek_job *job)
 {
     job->states.weight = job->states.gradient = 2;
@@ -131,17 +133,20 @@ static void settle_internevo(const ek__run_layout *layout, ek_job *job)
     job->run.reduce_bytes = 2;
     job->run.first_stage_buckets = job->run.p2p_scattered = false;
     job->run.owned_tensors = !layout->fsdp;
-    job->run.attention = EK_ATTENTION_FLASH2;
+    job->run.attention = EK_ATTENTION_FLASH1;
+    job->model.gate_apart = job->model.gated;
 }
 
 /* ---- the list ---- */
 
-#define LOSS " --cross-entropy-loss-fusion"
+#define LOSS  " --cross-entropy-loss-fusion"
+#define TITAN " --transformer-impl local --use-flash-attn --sequence-parallel --no-bias-swiglu-fusion"
 
 /* The first line is taken where nothing is said. */
 static const ek__run_framework frameworks[] = {
     {.name = "megatron",
      .arguments = " --transformer-impl transformer_engine" LOSS " --moe-grouped-gemm",
+     .shares = true,
      .settle = settle_megatron},
     {.name = "megatron-2021",
      .sources = {"2104.04473"},
@@ -177,9 +182,15 @@ static const ek__run_framework frameworks[] = {
      .sources = {"llm-foundry"},
      .arguments = " --transformer-impl local --use-flash-attn" LOSS,
      .settle = settle_composer},
+    {.name = "torchtitan-2024",
+     .sources = {"h100_202412_torchtitan"},
+     .arguments = TITAN,
+     .titan = true,
+     .settle = settle_titan_2024},
     {.name = "torchtitan",
      .sources = {"pytorch/torchtitan"},
-     .arguments = " --transformer-impl local --use-flash-attn --sequence-parallel --no-bias-swiglu-fusion",
+     .arguments = TITAN,
+     .titan = true,
      .settle = settle_torchtitan},
     {.name = "mindformers", .sources = {"mindformers"}, .mindformers = true},
 };

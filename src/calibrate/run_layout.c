@@ -186,10 +186,11 @@ static ek_status read_degrees(const ek__run_row *row, ek__run_layout *l)
 }
 
 /* Sequences of a data-parallel rank in a step: one micro-batch without a pipeline, else as many micro-batches as there
- * are chunks of the model, the fewest that fill an interleaved pipeline. */
+ * are stages, the fewest that fill a pipeline: torchtitan's default while it counted micro-batches
+ * (pipeline_parallel_microbatches), which is when its published tables were made. */
 static void cut_local_batch(int local, ek__run_layout *l)
 {
-    int chunks = l->pp * l->vpp, n = l->pp == 1 ? 1 : local % chunks == 0 ? chunks : local;
+    int n = l->pp == 1 ? 1 : local % l->pp == 0 ? l->pp : local;
     l->n_micro_batches = n;
     l->micro_batch = local / n;
 }

@@ -87,6 +87,8 @@ typedef struct ek__run_framework {
     const char *name;       /* in the column framework */
     const char *sources[3]; /* words of the column source that mean it */
     bool mindformers;       /* rows are composed into a training YAML, else into arguments of Megatron */
+    bool shares;            /* Megatron's own arguments say who shares states */
+    bool titan;             /* layers are cut into stages as torchtitan does */
     bool half;              /* fp16 where nothing is said, else bf16 */
     const char *arguments;  /* of Megatron, besides the layout's */
     void (*settle)(const ek__run_layout *layout, ek_job *job); /* what arguments cannot say; may be NULL */

@@ -132,15 +132,46 @@ static double cast_bytes(ek_fp8 recipe, double n, double size)
     }
 }
 
+/* Does a product before this one read the same tensor? Its cast is there then. */
+static bool is_cast_before(const pricer *p, const ek__op *op)
+{
+    for (const ek__op *other = p->graph->op; other < op; other++)
+        if (in_fp8(p, other) && other->flops > 0 && other->in[0] == op->in[0])
+            return true;
+    return false;
+}
+
+/* Is a product's input what tensor parallel ranks gather in 8 bits? */
+static bool is_gathered_narrow(const pricer *p, const ek__op *op)
+{
+    int maker = op->n_in > 0 ? p->graph->tensor[op->in[0]].producer : -1;
+    const ek__op *from = maker >= 0 ? &p->graph->op[maker] : NULL;
+    return p->job->run.fp8_gather && from && from->kind == EK__OP_COMM && from->group == EK__GROUP_TENSOR &&
+           from->comm == EK__COMM_GATHER;
+}
+
+/* Bytes that the cast of a product's input moves. What is gathered in 8 bits each rank casts a part of, and turns over
+ * all of. */
+static double input_bytes(const pricer *p, const ek__op *op, double n, double size)
+{
+    double t = p->job->parallel.tensor;
+    if (is_cast_before(p, op))
+        return 0;
+    if (!is_gathered_narrow(p, op))
+        return cast_bytes(p->job->run.fp8, n, size);
+    return (cast_bytes(p->job->run.fp8, n, size) - n) / t + 2 * n;
+}
+
 /* Casts of a product's two operands, its input or its output's gradient and its weight, which is cast once a step where
- * its scale is known and else in each micro-batch. */
+ * its scale is known and else in each micro-batch. Products that read one input share its cast. */
 static void put_casts(pricer *p, const ek__op *op, const ek_kernel *kernel, ek__pass *pass)
 {
     double size = ek_dtype_bytes(p->job->types.compute), elements = kernel->groups * kernel->m * kernel->k;
     ek_kernel cast = {.kind = EK_KERNEL_MEMORY, .type = (int)p->job->types.compute};
     if (kernel->pass == EK_PASS_WEIGHT) /* both were cast for the other products */
         return;
-    cast.bytes = cast_bytes(p->job->run.fp8, elements, size);
+    cast.bytes = kernel->pass == EK_PASS_FORWARD ? input_bytes(p, op, elements, size)
+                                                 : cast_bytes(p->job->run.fp8, elements, size);
     if (kernel->pass == EK_PASS_FORWARD)
         cast.bytes += cast_bytes(p->job->run.fp8, kernel->groups * kernel->k * kernel->n, size) /
                       (p->job->parallel.n_micro_batches > 0 ? p->job->parallel.n_micro_batches : 1);
@@ -197,6 +228,41 @@ static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__p
         put_stream(p, op, times * elements * (size + 2.0 * job->states.gradient), pass);
 }
 
+static bool is_tensor_comm(const pricer *p, int op)
+{
+    return op >= 0 && p->graph->op[op].kind == EK__OP_COMM && p->graph->op[op].group == EK__GROUP_TENSOR;
+}
+
+/* Is the next operator that is no view a collective of the tensor parallel ranks? */
+static bool feeds_comm(const pricer *p, const ek__op *op)
+{
+    int next = (int)(op - p->graph->op) + 1;
+    while (next < p->graph->n_ops && p->graph->op[next].kind == EK__OP_VIEW)
+        next++;
+    return next < p->graph->n_ops && is_tensor_comm(p, next);
+}
+
+/* PyTorch's asynchronous tensor parallelism cuts a product beside a collective into a piece for each rank of the group,
+ * whose inputs arrive, or whose results are sent, one after the other (_pipelined_all_gather_and_consume() and
+ * _pipelined_produce_and_all2all() of torch.distributed._symmetric_memory): products of fewer rows, which fill whole
+ * waves worse. The gradient of a weight is whole. */
+static int pieces_of(const pricer *p, const ek__op *op, ek_pass which)
+{
+    if (!p->job->run.overlap_tensor || p->job->framework != EK_TORCHTITAN || which == EK_PASS_WEIGHT || op->n_in < 1)
+        return 1;
+    bool beside = is_tensor_comm(p, p->graph->tensor[op->in[0]].producer) || feeds_comm(p, op);
+    return beside && p->job->parallel.tensor > 1 ? p->job->parallel.tensor : 1;
+}
+
+static void put_pieces(pricer *p, const ek__op *op, int n, ek_kernel kernel, ek__pass *pass)
+{
+    kernel.bytes /= n;
+    kernel.flops /= n;
+    kernel.m /= n;
+    for (int i = 0; i < n; i++)
+        put_kernel(p, op, &kernel, pass);
+}
+
 static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops, double bytes, ek__pass *pass)
 {
     bool expert = op->parameter >= 0 && p->graph->parameter[op->parameter].expert;
@@ -209,8 +275,11 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
         put_stream(p, op, bytes, pass);
         return;
     }
-    kernel.fine_scales = p->job->run.fp8 == EK_FP8_ROWWISE || p->job->run.fp8 == EK_FP8_BLOCKWISE;
     set_shape(p, op, &kernel);
+    if (kernel.type == EK_TYPE_FP8) /* both operands are a byte an element */
+        kernel.bytes = fmax(0, kernel.bytes - kernel.groups * kernel.k * (kernel.m + kernel.n) *
+                                                  (ek_dtype_bytes(p->job->types.compute) - 1));
+    kernel.fine_scales = p->job->run.fp8 == EK_FP8_ROWWISE || p->job->run.fp8 == EK_FP8_BLOCKWISE;
     if (which == EK_PASS_WEIGHT) {
         kernel.accumulates = p->job->rules.weight_gradient_fused && p->job->states.gradient == 4;
         kernel.bytes += kernel.groups * kernel.m * kernel.n * (kernel.accumulates ? 6 : 0);
@@ -223,13 +292,14 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
         kernel.bytes /= 2;
         put_kernel(p, op, &kernel, pass);
     }
-    put_kernel(p, op, &kernel, pass);
+    put_pieces(p, op, pieces_of(p, op, which), kernel, pass);
     if (in_fp8(p, op))
         put_casts(p, op, &kernel, pass);
 }
 
 /* How much longer fused attention takes than kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as
- * fast forward and twice as fast backward as FlashAttention in Triton (arXiv 2307.08691, section 4.1). Kernels with the
+ * fast forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention
+ * (arXiv 2307.08691, abstract and section 4.1). Kernels with the
  * instructions before Hopper's reach 0.63 of its peak (arXiv 2402.13499, table VIII); FlashAttention-2 35 to 40 % where
  * kernels of its own reach 58 (arXiv 2407.08608). Devices of that generation and later are those with 8-bit products.
  */
@@ -237,6 +307,8 @@ static double attention_factor(const pricer *p, bool backward)
 {
     ek_attention_kernels kernels = p->job->run.attention;
     double older = kernels != EK_ATTENTION_OWN && p->device->peak_tflops[EK_TYPE_FP8] > 0 ? 1 / 0.65 : 1;
+    if (kernels == EK_ATTENTION_FLASH1)
+        return older * 2;
     return kernels == EK_ATTENTION_TRITON ? older * (backward ? 2 : 1.4) : older;
 }
 
@@ -270,6 +342,17 @@ static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *
 static bool is_loss(const ek__op *op)
 {
     return strncmp(op->path, "loss.", 5) == 0;
+}
+
+/* torchtitan's norm without a compiler is a row of operators, x.float(), squares, their mean, its root, products, a
+ * cast, that each read and write: 36 bytes an element forward where one kernel moves 4, and 72 backward for 6. */
+#define NORM_FORWARD  9.0
+#define NORM_BACKWARD 12.0
+
+static double norm_factor(const pricer *p, const ek__op *op, bool backward)
+{
+    bool apart = op->kind == EK__OP_NORM && p->job->framework == EK_TORCHTITAN && p->job->run.launch == EK_LAUNCH_EAGER;
+    return !apart ? 1 : backward ? NORM_BACKWARD : NORM_FORWARD;
 }
 
 static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
@@ -373,7 +456,7 @@ static void put_forward(pricer *p, const ek__op *op, ek__pass *pass)
     case EK__OP_ELEMENTWISE:
     case EK__OP_LOOKUP:
     default:
-        put_memory(p, op, op->bytes_moved, pass);
+        put_memory(p, op, norm_factor(p, op, false) * op->bytes_moved, pass);
     }
 }
 
@@ -396,7 +479,7 @@ static void put_gradient(pricer *p, const ek__op *op, ek__pass *pass)
     case EK__OP_ELEMENTWISE:
     case EK__OP_LOOKUP:
     default:
-        put_memory(p, op, op->backward_bytes_moved, pass);
+        put_memory(p, op, norm_factor(p, op, true) * op->backward_bytes_moved, pass);
     }
 }
 

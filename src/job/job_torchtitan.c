@@ -15,6 +15,7 @@
 
 #include "job/megatron.h"
 #include "job/torchtitan_flavors.h"
+#include "job/torchtitan_run.h"
 
 typedef struct reader {
     const ek__job_source *source;
@@ -27,7 +28,7 @@ typedef struct reader {
     int micro_batch,
         n_parts;     /* of a pipeline: sequences, and how many a batch is cut into in older versions; 0: not told */
     int file_stages; /* as the file has them, for its lists of modules */
-    bool compiled, float8;
+    ek__torchtitan_run run;
 } reader;
 
 /* A key and the sections it has been in, the newest first. */
@@ -453,15 +454,7 @@ static ek_status read_dtype(const reader *r, const char *key, ek_dtype *out)
     return status;
 }
 
-/* Elements of a decoder layer's matrices on a rank, which FSDP gathers and reduces as one. */
-static double layer_elements(const ek_job *job)
-{
-    const ek_job_model *m = &job->model;
-    double heads = (double)m->n_heads * m->head_dim, kv = (double)m->n_kv_heads * m->head_dim;
-    return m->hidden * (2 * heads + 2 * kv + 3.0 * m->intermediate) / job->parallel.tensor;
-}
-
-/* Optimizers by the bytes of their states for a parameter. */
+/* Optimizers by the states that they keep of a parameter. */
 static ek_status read_optimizer(reader *r)
 {
     static const char *const names[] = {"Adam", "AdamW", "SGD", NULL};
@@ -477,8 +470,8 @@ static ek_status read_optimizer(reader *r)
         status = read_bool(r, &fused, &is_fused);
     if (status == EK_OK)
         status = read_bool(r, &early, &in_backward);
-    r->job->states.optimizer = which == 2 ? 0 : 8;
-    r->job->run.fused_optimizer = how == 2 && is_fused;
+    r->run.n_moments = which == 2 ? 0 : 2;
+    r->run.fused_optimizer = how == 2 && is_fused;
     if (in_backward)
         ek__warn(r->in.listener, origin_of(r, &early),
                  "each gradient is used and freed within the backward pass, which is not modelled: gradients are "
@@ -488,60 +481,24 @@ static ek_status read_optimizer(reader *r)
 
 static ek_status read_states(reader *r)
 {
-    ek_job_states *s = &r->job->states;
-    ek_job_types *t = &r->job->types;
-    ek_job_run *run = &r->job->run;
-    ek_dtype compute = EK_BF16, param = EK_FP32, reduce = EK_FP32;
     static const place offload = {"enable_cpu_offload", {"training"}},
                        reshard_at = {"fsdp_reshard_after_forward", {PARALLEL}};
     static const char *const policies[] = {"default", "always", "never", NULL};
+    static const ek__reshard reshard[] = {EK__RESHARD_DEFAULT, EK__RESHARD_ALWAYS, EK__RESHARD_NEVER};
     int policy = 0;
-    ek_status status = read_dtype(r, "mixed_precision_param", &compute);
+    ek_status status = read_dtype(r, "mixed_precision_param", &r->run.gathered);
     if (status == EK_OK)
-        status = read_dtype(r, "mixed_precision_reduce", &reduce);
+        status = read_dtype(r, "mixed_precision_reduce", &r->run.reduced);
     if (status == EK_OK)
-        status = read_dtype(r, "dtype", &param);
+        status = read_dtype(r, "dtype", &r->run.stored);
     if (status == EK_OK)
-        status = read_bool(r, &offload, &run->offload_optimizer);
+        status = read_bool(r, &offload, &r->run.offloads);
     if (status == EK_OK)
         status = read_word(r, &reshard_at, policies, &policy);
-    if (status)
-        return status;
-    bool piped = r->job->parallel.pipeline > 1, sharded = is_sharded(r);
-    *t = (ek_job_types){.compute = compute,
-                        .param = param,
-                        .embedding = sharded ? compute : param, /* gathered in this type like all others */
-                        .norm = sharded ? compute : param,
-                        .softmax = EK_FP32,
-                        .rotary = compute,
-                        .router = compute,
-                        .residual = compute};
-    s->weight = s->gradient = ek_dtype_bytes(param);
-    s->optimizer = s->optimizer / 4 * s->weight;
-    s->shard_table = true;
-    s->shard_size = r->replicate > 1 ? r->shard * r->job->parallel.context : -1;
-    s->shard_weight = s->shard_optimizer = sharded;
-    /* Between the micro-batches of a pipeline gradients stay whole, in the type they are reduced in. */
-    s->shard_gradient = sharded && !piped;
-    s->gradient = !sharded ? s->gradient : piped ? ek_dtype_bytes(reduce) : 0; /* 0: tensors of the backward pass */
-    s->gathered = sharded ? ek_dtype_bytes(compute) : 0;
-    bool keeps = policy == 2 || (policy == 0 && piped);
-    s->gathered_ahead = sharded && !keeps;
-    s->scattered_bytes = sharded ? ek_dtype_bytes(reduce) : 0;
-    s->gathered_ends = sharded; /* units of the root, or kept behind the forward pass */
-    /* Over tensor parallel ranks the loss works on its input, the gradient, exponentials and their sum (loss.py of
-     * PyTorch's tensor.parallel). */
-    if (r->job->parallel.tensor > 1)
-        r->job->rules.loss_buffers = 4;
-    r->job->rules.weight_gather = !sharded ? EK_GATHER_NONE : keeps ? EK_GATHER_STEP : EK_GATHER_LAYER;
-    run->reduce_bytes = ek_dtype_bytes(sharded ? reduce : param);
-    run->context_uneven = true;           /* as its published runs with long sequences show */
-    run->attention = EK_ATTENTION_FLASH2; /* what scaled_dot_product_attention() chooses first */
-    run->overlap_gradients = true;
-    run->overlap_weights = run->layer_buckets = sharded;
-    run->sums_every_micro_batch = sharded && !piped && r->job->parallel.n_micro_batches > 1;
-    run->bucket_bytes = sharded ? layer_elements(r->job) * run->reduce_bytes : 100 * 1048576.0; /* replicate()'s */
-    return EK_OK;
+    r->run.reshard = reshard[policy];
+    r->run.sharded = is_sharded(r);
+    r->run.shard_size = r->replicate > 1 ? r->shard * r->job->parallel.context : -1;
+    return status;
 }
 
 /* ---- compiler, 8 bits ---- */
@@ -550,20 +507,16 @@ static ek_status read_compile(reader *r)
 {
     static const place places[] = {{"enable", {"compile"}}, {"compile", {"training"}}},
                        components = {"components", {"compile"}}, async = {"enable_async_tensor_parallel", {PARALLEL}};
-    bool overlaps = false;
-    ek_status status = read_bool(r, &places[find(r, &places[0]) ? 0 : 1], &r->compiled);
+    bool compiles = false;
+    ek_status status = read_bool(r, &places[find(r, &places[0]) ? 0 : 1], &compiles);
     if (status == EK_OK)
-        status = read_bool(r, &async, &overlaps);
+        status = read_bool(r, &async, &r->run.async_tensor);
     if (status)
         return status;
     const ek__node *what = find(r, &components);
-    bool model = r->compiled && (!what || has_word(what, "model")),
-         loss = r->compiled && (!what || has_word(what, "loss"));
-    r->job->run.launch = model ? EK_LAUNCH_COMPILED : EK_LAUNCH_EAGER;
-    r->job->model.fused_swiglu = model;
-    r->job->rules.loss_fused = loss;
-    r->job->run.overlap_tensor = overlaps && model;
-    if (overlaps && !model)
+    r->run.compiled = compiles && (!what || has_word(what, "model"));
+    r->run.compiled_loss = compiles && (!what || has_word(what, "loss"));
+    if (r->run.async_tensor && !r->run.compiled)
         return ek__fail(r->in.err, EK_ERR_INPUT, origin_of(r, &async),
                         "enable_async_tensor_parallel is true, but the model is not compiled, without which torchtitan "
                         "stops; set enable = true in [compile]");
@@ -580,12 +533,11 @@ static ek_status read_float8(reader *r)
                        gather = {"enable_fsdp_float8_all_gather", {FLOAT8}}, scaling = {"scaling_type_input", {FLOAT8}},
                        linear[] = {{"enable_float8_linear", {"float8", "training"}},
                                    {"enable_fp8_linear", {"training"}}};
-    ek_job_run *run = &r->job->run;
     const ek__node *list = find(r, &converters);
     int which = 0, scales = 0;
-    bool gathers = false, mx = has_word(list, "mx") || has_word(list, "quantize.linear.mx");
-    r->float8 = has_word(list, "float8") || has_word(list, "quantize.linear.float8");
-    ek_status status = r->float8 ? EK_OK : read_bool(r, &linear[find(r, &linear[0]) ? 0 : 1], &r->float8);
+    bool gathers = false, float8, mx = has_word(list, "mx") || has_word(list, "quantize.linear.mx");
+    float8 = has_word(list, "float8") || has_word(list, "quantize.linear.float8");
+    ek_status status = float8 ? EK_OK : read_bool(r, &linear[find(r, &linear[0]) ? 0 : 1], &float8);
     if (status == EK_OK)
         status = read_word(r, &recipe, recipes, &which);
     if (status == EK_OK)
@@ -594,9 +546,9 @@ static ek_status read_float8(reader *r)
         status = read_bool(r, &gather, &gathers);
     if (status)
         return status;
-    run->fp8 = mx ? EK_FP8_BLOCKWISE : !r->float8 ? EK_FP8_NONE : scales == 1 ? EK_FP8_DELAYED : kinds[which];
-    run->fp8_gather = r->float8 && gathers;
-    if (!r->float8 && !mx && (find(r, &recipe) || gathers))
+    r->run.fp8 = mx ? EK_FP8_BLOCKWISE : !float8 ? EK_FP8_NONE : scales == 1 ? EK_FP8_DELAYED : kinds[which];
+    r->run.fp8_gather = float8 && gathers;
+    if (!float8 && !mx && (find(r, &recipe) || gathers))
         ek__warn_of(r->in.listener, "setting-without-effect", origin_of(r, gathers ? &gather : &recipe),
                     "does nothing, since no matrix product is in 8 bits: converters of [model] does not name float8");
     return EK_OK;
@@ -604,11 +556,7 @@ static ek_status read_float8(reader *r)
 
 /* ---- layers ---- */
 
-typedef struct split {
-    const ek_schedule *schedule;
-    int n_chunks;
-    int first_less, last_less;
-} split;
+typedef ek__torchtitan_split split;
 
 /* Names of schedules, of the older versions and of PyTorch, the one here that is it or comes nearest, and chunks. */
 static const struct {
@@ -670,30 +618,6 @@ static ek_status read_chunks(reader *r, split *s)
                         per_stage, n, counted, s->first_less + s->last_less, p,
                         single ? "one" : "a whole number, at least two,");
     s->n_chunks = n / p;
-    return EK_OK;
-}
-
-/* The split of torchtitan: the embedding and the output count as so many layers, all parts have as many, and the first
- * ones have the rest. */
-static ek_status spread(reader *r, const split *s)
-{
-    ek_job *job = r->job;
-    int p = job->parallel.pipeline, n_chunks = p == 1 ? 1 : s->n_chunks, n = p * n_chunks;
-    int counted = job->model.n_layers + s->first_less + s->last_less;
-    ek_status status = ek_plan_init(&job->plan, p, n_chunks, r->in.err);
-    if (status)
-        return status;
-    ek_placement placement = s->schedule->placement;
-    for (int q = 0; q < n; q++) {
-        int less = n == 1 ? s->first_less + s->last_less : q == 0 ? s->first_less : q == n - 1 ? s->last_less : 0;
-        int layers = counted / n + (q < counted % n) - less;
-        if (layers < 0)
-            return ek__fail(r->in.err, EK_ERR_INPUT, (ek_origin){r->source->path, 0, 0},
-                            "%d layers, with %d for the embedding and %d for the output, leave nothing for part %d of "
-                            "%d; give fewer stages",
-                            job->model.n_layers, s->first_less, s->last_less, q, n);
-        job->plan.layers[ek_cell_at(n == 1 ? EK_PLACE_WRAP : placement, p, q)] = layers;
-    }
     return EK_OK;
 }
 
@@ -771,7 +695,8 @@ static ek_status read_layers(reader *r)
         r->job->schedule = s.schedule;
     if (r->overrides->schedule)
         s.schedule = r->overrides->schedule;
-    return by_hand ? cut_by_hand(r, &s, parts && parts->n > 0 ? parts : NULL, points) : spread(r, &s);
+    return by_hand ? cut_by_hand(r, &s, parts && parts->n > 0 ? parts : NULL, points)
+                   : ek__torchtitan_spread(&s, (ek_origin){r->source->path, 0, 0}, r->job, r->in.err);
 }
 
 /* ---- recomputation ---- */
@@ -795,7 +720,7 @@ static void recompute_every(ek_job *job, int n)
  * one gives, and it is kept all the same; the sum behind the attention, of the same size, is left to stand for it. */
 static ek_status recompute_operators(reader *r, ek_origin at)
 {
-    r->job->model.fused_swiglu = false; /* its two inputs are told apart */
+    r->job->model.fused_swiglu = r->job->model.gate_apart = false; /* every operator is told apart */
     return ek__job_keep_products(r->job, at, r->in.err);
 }
 
@@ -848,6 +773,12 @@ static ek_status put_overrides(reader *r)
     return EK_OK;
 }
 
+static ek_status settle(reader *r)
+{
+    ek__torchtitan_settle(&r->run, r->job);
+    return EK_OK;
+}
+
 static bool recognises(const ek__job_source *source)
 {
     const ek__node *root = source->toml && source->doc ? ek__doc_root(source->doc) : NULL;
@@ -856,19 +787,18 @@ static bool recognises(const ek__job_source *source)
 
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
-    static ek_status (*const steps[])(reader *) = {check_keys,    read_model,   read_degrees,  read_batch,
-                                                   put_overrides, read_compile, read_float8,   read_optimizer,
-                                                   read_states,   read_layers,  read_recompute};
+    static ek_status (*const steps[])(reader *) = {check_keys,    read_model,   read_degrees, read_batch,
+                                                   put_overrides, read_compile, read_float8,  read_optimizer,
+                                                   read_states,   settle,       read_layers,  read_recompute};
     reader r = {.source = source,
                 .in = {source->doc, source->listener, source->err},
                 .overrides = overrides,
                 .job = job,
                 .root = ek__doc_root(source->doc),
                 .replicate = 1,
-                .shard = -1};
+                .shard = -1,
+                .run = ek__torchtitan_run_default()};
     ek__megatron_defaults(job, EK_TORCHTITAN);
-    job->family = EK_FAMILY_LLAMA;
-    job->model.qkv_concat = false;
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](&r);

@@ -31,7 +31,8 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
 /* Every primitive, whatever cells it is in, and what is kept of them: the fused attention and every second product of
  * matrices in the order in which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Of the last one nothing reads the
  * output, which PyTorch keeps all the same: the sum behind the attention, as large, is left out of what is recomputed
- * for it. Latent attention runs wq or wq_a, wq_b, then wkv_a, wkv_b, wo; experts' products are no such operators. */
+ * for it. Latent attention runs wq or wq_a, wq_b, then wkv_a, wkv_b, wo; experts' products are no such operators. Of
+ * collectives the policy keeps what reduce-scatters give; inputs are gathered again behind the norms. */
 static const char *const primitives[] = {".*\\..*", ".*\\..*\\..*", ".*\\..*\\..*\\..*", NULL};
 static const char *const grouped_products[] = {"attention\\.wq\\.matmul", "attention\\.wv\\.matmul",
                                                "attention\\.flash_attention\\.flash_attention", NULL};
@@ -44,6 +45,8 @@ static const char *const narrow_products[] = {
 
 static const char *const dense_products[] = {"feed_forward\\.w1\\.matmul", "feed_forward\\.w2\\.matmul", NULL};
 static const char *const dense_behind_five[] = {"feed_forward\\.w3\\.matmul", NULL};
+
+static const char *const gathered_inputs[] = {".*norm\\.norm", NULL};
 
 static ek_status add_all(ek_job *job, const char *const *text, ek_pattern_kind kind, ek_origin at, ek_error *err)
 {
@@ -67,5 +70,7 @@ ek_status ek__job_keep_products(ek_job *job, ek_origin at, ek_error *err)
                          EK_PATTERN_SELECT_EXCLUDE, at, err);
     if (status == EK_OK && dense)
         status = add_all(job, narrow ? dense_behind_five : dense_products, EK_PATTERN_SELECT_EXCLUDE, at, err);
+    if (status == EK_OK && job->parallel.tensor > 1)
+        status = add_all(job, gathered_inputs, EK_PATTERN_COMM, at, err);
     return status;
 }

@@ -120,8 +120,10 @@ typedef struct ek__recompute {
 /* Which operators are really recomputed for a layer's settings: matches, minus excluded, minus those whose `requires`
  * is not recomputed, plus always_recomputed. With `full` all but the excluded. O(patterns x operators). */
 void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS]);
-/* Which operators run a second time. The same, but for Megatron's modules: a checkpoint of PyTorch runs all of its
- * function again, with the last operator, whose result was kept. O(patterns x operators). */
+/* Which operators run a second time. The same, but for Megatron's modules, whose checkpoints are reentrant: those run
+ * all of their function again, with the last operator, whose result was kept; and but for torchtitan's, which stop once
+ * all is there that a gradient reads (set_checkpoint_early_stop() of torch.utils.checkpoint), as its compiler does: a
+ * layer's last product does not run again. O(patterns x operators). */
 void ek__graph_run_again(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS]);
 
 /* ---- kept.c ---- */

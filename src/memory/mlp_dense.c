@@ -78,6 +78,13 @@ static int build_two(const ek__layer_builder *b, const words *w, int x, int64_t 
     return build_mul(b, w, gate, up, width);
 }
 
+/* Two matrices, and one operator for activation and product. */
+static int build_apart(const ek__layer_builder *b, const words *w, int x, int64_t width)
+{
+    int gate = build_first(b, w->first, x, width), up = build_first(b, w->second, x, width);
+    return build_mul(b, w, gate, up, width);
+}
+
 /* Gate and up cut from what one matrix makes: copies, but in Megatron, which works on the halves where they are. */
 static int build_one(const ek__layer_builder *b, const words *w, int x, int64_t width)
 {
@@ -117,7 +124,9 @@ int ek__build_mlp_dense(const ek__layer_builder *b, int x, int intermediate)
         x = build_activation(b, w.gelu, build_first(b, w.first, x, width), width);
         x = ek__build_reshape_out(b, path(b, w.first), x);
     } else {
-        x = one ? build_one(b, &w, x, width) : build_two(b, &w, x, width);
+        x = m->gate_apart ? build_apart(b, &w, x, width)
+            : one         ? build_one(b, &w, x, width)
+                          : build_two(b, &w, x, width);
     }
     x = ek__build_reshape_last(b, path(b, w.last), x);
     int out = build_matrix(b, w.last, x, width, m->hidden);

@@ -222,9 +222,29 @@ void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompu
         out[i] |= graph->op[i].always_recomputed;
 }
 
+/* Of what is recomputed, operators whose results no gradient reads, nor another operator that runs again. */
+static void drop_unread(const ek__graph *graph, bool *runs)
+{
+    bool read[EK__MAX_TENSORS] = {false};
+    for (int i = 0; i < graph->n_ops; i++)
+        for (int k = 0; k < graph->op[i].n_needs; k++)
+            read[graph->op[i].needs[k]] = true;
+    for (int i = graph->n_ops - 1; i >= 0; i--) {
+        const ek__op *op = &graph->op[i];
+        bool wanted = false;
+        for (int k = 0; k < op->n_out; k++)
+            wanted |= read[op->out[k]];
+        runs[i] &= wanted || op->always_recomputed;
+        for (int k = 0; k < op->n_in && runs[i]; k++)
+            read[op->in[k]] = true;
+    }
+}
+
 void ek__graph_run_again(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS])
 {
     ek__graph_recomputed(job, graph, recompute, out);
+    if (job->framework == EK_TORCHTITAN)
+        drop_unread(graph, out);
     for (int k = 0; k < job->n_patterns && job->framework == EK_MEGATRON; k++) {
         compiled c;
         if (!(recompute.patterns >> k & 1) || job->pattern[k].kind != EK_PATTERN_SELECT ||

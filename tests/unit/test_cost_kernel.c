@@ -120,6 +120,18 @@ static void eight_bits_have_a_peak_and_a_share_of_their_own(void **state)
     assert_true(isnan(ek__kernel_seconds(&d, &k).seconds));
 }
 
+/* What a tile costs besides its products takes as long in 8 bits, and they are twice as fast. */
+static void eight_bits_want_longer_sums(void **state)
+{
+    (void)state;
+    const ek_device d = device_of((ek_curve){.share = 0.8, .memory_share = 1, .hidden = 1, .half_k = 64});
+    ek_kernel k = product(8192, 8192, 512);
+    double bf16 = ek__kernel_curve(&d, &k);
+    assert_close(bf16, k.flops / 80e12 * (1 + 64.0 / 512));
+    k.type = EK_TYPE_FP8;
+    assert_close(ek__kernel_curve(&d, &k), k.flops / 80e12 * (1 + 128.0 / 512));
+}
+
 /* ---- tables ---- */
 
 /* A generator of our own, so that the same shapes come everywhere. */
@@ -437,6 +449,7 @@ int main(void)
         cmocka_unit_test(traffic_hides_behind_arithmetic_as_far_as_told),
         cmocka_unit_test(whole_waves_of_whole_tiles_are_paid),
         cmocka_unit_test(eight_bits_have_a_peak_and_a_share_of_their_own),
+        cmocka_unit_test(eight_bits_want_longer_sums),
         cmocka_unit_test(a_table_gives_what_all_its_rows_do),
         cmocka_unit_test(measured_shapes_are_met_and_far_ones_are_left_to_the_curve),
         cmocka_unit_test(rows_of_one_shape_become_their_mean_or_are_refused),

@@ -11,6 +11,7 @@
 #include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/simulate.h"
+#include "job/job_internal.h"
 
 enum { MOST_CONFIGS = 128 };
 static char config[MOST_CONFIGS][1024];
@@ -313,8 +314,8 @@ static void a_slow_host_decides(void **state)
 }
 
 /* Attention alone, on a device without launches or traffic: kernels of the generation before take 1 / 0.65 of the time
- * on devices with 8-bit products and the same on others, those in Triton 1.4 times as long forward and twice backward.
- */
+ * on devices with 8-bit products and the same on others, those in Triton 1.4 times as long forward and twice backward,
+ * and the first ones twice as long both ways. */
 static void older_attention_takes_longer(void **state)
 {
     (void)state;
@@ -326,14 +327,14 @@ static void older_attention_takes_longer(void **state)
     assert_true(read_job(source_path("examples/llama2_13b_1_dp8.yaml"), &job));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_device device = bare(cases[i].device);
-        double seconds[3];
+        double seconds[4];
         for (int backward = 0; backward < 2; backward++) {
             ek_curve *forward_curve = &device.curve[EK_KERNEL_ATTENTION_FORWARD],
                      *backward_curve = &device.curve[EK_KERNEL_ATTENTION_BACKWARD];
             *forward_curve = *backward_curve = (ek_curve){.share = 1, .memory_share = 1, .hidden = 1};
             (backward ? forward_curve : backward_curve)->share = 1e9; /* the other pass takes no time */
             device.memory_gbs = 1e15;
-            for (int k = 0; k < 3; k++) {
+            for (int k = 0; k < 4; k++) {
                 ek_step step;
                 job.run.attention = (ek_attention_kernels)k;
                 assert_int_equal(ek_cost_step(&job, &device, NULL, &step, NULL), EK_OK);
@@ -342,6 +343,7 @@ static void older_attention_takes_longer(void **state)
             }
             assert_float_equal(seconds[EK_ATTENTION_FLASH2] / seconds[0], cases[i].flash2, 1e-6);
             assert_float_equal(seconds[EK_ATTENTION_TRITON] / seconds[0], cases[i].flash2 * (backward ? 2 : 1.4), 1e-6);
+            assert_float_equal(seconds[EK_ATTENTION_FLASH1] / seconds[0], cases[i].flash2 * 2, 1e-6);
         }
     }
     ek_job_clear(&job);
@@ -380,6 +382,89 @@ static void gradients_are_added_by_somebody(void **state)
     ek_job_clear(&job);
 }
 
+/* ---- what torchtitan moves ---- */
+
+/* Seconds of memory-bound operators of llama3 8B, 2 x 4096 tokens on 4 data-parallel ranks, where these do 1 TB/s. */
+static double memory_seconds(const char *tensor, const char *more, bool compiled)
+{
+    char text[1024];
+    ek_job job;
+    ek_step step;
+    ek__job_step come;
+    ek_device device = bare("H100");
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        device.curve[k] = (ek_curve){.share = 1, .memory_share = 1, .hidden = 1};
+    device.memory_gbs = 1000;
+    device.cast_share = device.compiled_traffic = 1;
+    snprintf(text, sizeof text,
+             "[model]\nname = \"llama3\"\nflavor = \"8B\"\n%s[training]\nlocal_batch_size = 2\nseq_len = 4096\n"
+             "[parallelism]\ndata_parallel_shard_degree = 4\ntensor_parallel_degree = %s\n"
+             "[activation_checkpoint]\nmode = \"none\"\n",
+             more, tensor);
+    assert_int_equal(ek__job_parse("job.toml", text, strlen(text), NULL, NULL, &job, &come, NULL), EK_OK);
+    job.run.launch = compiled ? EK_LAUNCH_COMPILED : EK_LAUNCH_EAGER;
+    assert_int_equal(ek_cost_step(&job, &device, NULL, &step, NULL), EK_OK);
+    double seconds = step.stage[0].seconds[EK_STEP_MEMORY];
+    ek_step_clear(&step);
+    ek_job_clear(&job);
+    return seconds;
+}
+
+/* Bytes of casts, six an element with one scale a tensor. Of a layer: inputs of three products in common, of one, of
+ * two in common and of one; gradients of all outputs; weights. Where inputs are gathered in 8 bits, each rank casts its
+ * part with five bytes and turns all of it over with two. */
+static void products_share_casts_and_ranks_cast_parts(void **state)
+{
+    (void)state;
+    static const char eight[] = "converters = [\"float8\"]\n[float8]\nenable_fsdp_float8_all_gather = true\n";
+    const double n = 32 * 2 * 4096.0, h = 4096, k = 1024, i = 14336, weights = 32 * (2 * h * h + 2 * h * k + 3 * h * i);
+    double gradients = h + 2 * k + h + 2 * i + h;
+    double added = memory_seconds("1", eight, true) - memory_seconds("1", "", true);
+    assert_float_equal(added / ((6 * n * (2 * h + h + i + gradients) + 6 * weights) / 1e12), 1, 1e-6);
+    added = memory_seconds("4", eight, true) - memory_seconds("4", "", true);
+    double gathered = n * 2 * h * (5.0 / 4 + 2), cut = 6 * n * (h / 4 + i / 4);
+    gradients = (h + 2 * k) / 4 + h + 2 * i / 4 + h;
+    assert_float_equal(added / ((gathered + cut + 6 * n * gradients + 6 * weights / 4) / 1e12), 1, 1e-6);
+}
+
+/* Two norms a layer and one in front of the head, 36 bytes an element instead of 4 and 72 instead of 6, and each
+ * token's statistics as many times. */
+static void norms_without_a_compiler_are_many_operators(void **state)
+{
+    (void)state;
+    double more = memory_seconds("1", "", false) - memory_seconds("1", "", true);
+    assert_float_equal(more / (65 * 2 * 4096 * 4096.0 * (32 + 66) / 1e12), 1, 0.01);
+}
+
+/* Asynchronous tensor parallelism of four ranks cuts each product beside a collective, and the gradient of its input,
+ * into four: seven of a layer and the head's. Where a kernel costs nothing but its launch and rates, that is three
+ * launches more for each. */
+static void asynchronous_products_are_cut(void **state)
+{
+    (void)state;
+    static const char text[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 1\n"
+                               "seq_len = 4096\n[parallelism]\ndata_parallel_shard_degree = 2\n"
+                               "tensor_parallel_degree = 4\nenable_async_tensor_parallel = true\n"
+                               "[activation_checkpoint]\nmode = \"none\"\n[compile]\nenable = true\n";
+    const double launch = 20e-6;
+    double seconds[2];
+    ek_job job;
+    ek__job_step come;
+    ek_device device = bare("H100");
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        device.curve[k] = (ek_curve){.share = 1, .memory_share = 1, .hidden = 1, .launch_us = launch * 1e6};
+    assert_int_equal(ek__job_parse("job.toml", text, strlen(text), NULL, NULL, &job, &come, NULL), EK_OK);
+    for (int async = 0; async < 2; async++) {
+        ek_step step;
+        job.run.overlap_tensor = async;
+        assert_int_equal(ek_cost_step(&job, &device, NULL, &step, NULL), EK_OK);
+        seconds[async] = step.stage[0].seconds[EK_STEP_MATRIX];
+        ek_step_clear(&step);
+    }
+    assert_float_equal((seconds[1] - seconds[0]) / (3 * launch * (32 * 14 + 2)), 1, 1e-6);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +477,9 @@ int main(void)
         cmocka_unit_test(the_13b_story_keeps_its_order),
         cmocka_unit_test(older_attention_takes_longer),
         cmocka_unit_test(gradients_are_added_by_somebody),
+        cmocka_unit_test(products_share_casts_and_ranks_cast_parts),
+        cmocka_unit_test(norms_without_a_compiler_are_many_operators),
+        cmocka_unit_test(asynchronous_products_are_cut),
     };
     return cmocka_run_group_tests(tests, list_configs, NULL);
 }

@@ -228,6 +228,32 @@ static void what_deserves_doubt_is_said(void **state)
     assert_true(has_text(&m.e.warnings, "input_gbs"));
 }
 
+/* PyTorch's allocator near its limit: from 88 % on, and only where it fits and the allocator caches. */
+static void memory_that_is_nearly_full_is_doubted(void **state)
+{
+    (void)state;
+    static const struct {
+        double share;
+        bool fits;
+        ek_allocation allocation;
+        int n;
+    } cases[] = {{0.95, true, EK_ALLOCATION_CACHING, 1},
+                 {0.87, true, EK_ALLOCATION_CACHING, 0},
+                 {1.1, false, EK_ALLOCATION_CACHING, 0},
+                 {0.95, true, EK_ALLOCATION_WHOLE, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        made m;
+        make(&m);
+        m.job.rules.allocation = cases[i].allocation;
+        m.e.memory.fits = cases[i].fits;
+        m.memory[0].actual_peak = (int64_t)(cases[i].share * (double)m.e.memory.limit);
+        conclude(&m);
+        assert_int_equal(m.e.warnings.n, cases[i].n);
+        if (cases[i].n > 0)
+            assert_true(has_text(&m.e.warnings, "95 % of the memory's limit are reserved"));
+    }
+}
+
 /* ---- the whole ---- */
 
 static const char *const trained[] = {"examples/llama175b_train.yaml", "tests/data/job/moe.args",
@@ -690,6 +716,7 @@ int main(void)
         {"the advice is to measure what is known least", the_advice_is_to_measure_what_is_known_least, NULL, NULL,
          NULL},
         {"assumed figures and what is not modelled are said", what_deserves_doubt_is_said, NULL, NULL, NULL},
+        {"memory that is nearly full is doubted", memory_that_is_nearly_full_is_doubted, NULL, NULL, NULL},
         {"parts of every stage add up to the step", parts_of_every_stage_add_up_to_the_step, NULL, NULL, NULL},
         {"memory that runs out anywhere is said so", memory_that_runs_out_anywhere_is_said_so, NULL, NULL, NULL},
         {"without a limit of its own a job has the device's memory", without_a_limit_the_device_is_the_limit, NULL,

@@ -9,6 +9,8 @@
 #include "base/doc_toml.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "job/job_internal.h"
+#include "memory/graph.h"
 
 /* ---- TOML as a document ---- */
 
@@ -634,6 +636,46 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
     ek_job_clear(&job);
 }
 
+/* ---- what runs again ---- */
+
+/* Of a layer that is recomputed whole all that a gradient reads: not its last product, nor the sum behind it. Of one
+ * recomputed by operators the inputs of products are gathered again, and what is kept does not run. */
+static void layers_run_again_as_far_as_gradients_read(void **state)
+{
+    (void)state;
+    static const char text[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n"
+                               "data_parallel_shard_degree = 2\ntensor_parallel_degree = 4\n"
+                               "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n";
+    static ek__graph graph;
+    bool whole[EK__MAX_OPS], some[EK__MAX_OPS];
+    ek_job job;
+    ek__job_step step;
+    int n_products = 0, n_again = 0, n_gathers = 0;
+    assert_int_equal(ek__job_parse("job.toml", text, strlen(text), NULL, NULL, &job, &step, NULL), EK_OK);
+    ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+    ek__graph_run_again(&job, &graph, (ek__recompute){.full = true}, whole);
+    ek__graph_run_again(&job, &graph, (ek__recompute){.patterns = ~UINT64_C(0)}, some);
+    for (int i = 0; i < graph.n_ops; i++) {
+        const ek__op *op = &graph.op[i];
+        bool last = i == graph.n_ops - 1 || strncmp(op->path, "feed_forward.w2.", 16) == 0;
+        if (op->kind != EK__OP_VIEW && whole[i] == last)
+            fail_msg("%s: %s again", op->path, whole[i] ? "runs" : "does not run");
+        n_products += op->kind == EK__OP_MATMUL;
+        n_again += op->kind == EK__OP_MATMUL && some[i];
+        n_gathers += op->kind == EK__OP_COMM && op->comm == EK__COMM_GATHER && some[i];
+        if (op->kind == EK__OP_ATTENTION || (op->kind == EK__OP_COMM && op->comm == EK__COMM_SCATTER))
+            assert_false(some[i]);
+    }
+    assert_int_equal(n_products, 7);
+    assert_int_equal(n_again, 2); /* of keys and of the second input; what the attention gives is kept scattered */
+    assert_int_equal(n_gathers, 2);
+    job.framework = EK_MEGATRON;
+    ek__graph_run_again(&job, &graph, (ek__recompute){.full = true}, whole);
+    for (int i = 0; i < graph.n_ops; i++)
+        assert_true(whole[i]);
+    ek_job_clear(&job);
+}
+
 /* ---- published runs ---- */
 
 static void the_published_runs_are_read_and_predicted(void **state)
@@ -692,6 +734,7 @@ int main(void)
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),
         cmocka_unit_test(what_does_nothing_is_warned_of),
         cmocka_unit_test(measures_are_said_with_keys_that_give_the_job),
+        cmocka_unit_test(layers_run_again_as_far_as_gradients_read),
         cmocka_unit_test(the_published_runs_are_read_and_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

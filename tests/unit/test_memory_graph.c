@@ -338,6 +338,24 @@ static void variations_keep_what_their_operators_read(void **state)
     m.job.model.fused_swiglu = true; /* three of T I instead of four */
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), plain - c * T * I);
 
+    /* Two matmuls of the feed-forward part again, and one operator behind them. */
+    static ek__graph graph;
+    m.job.model.gate_apart = true;
+    assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), plain - c * T * I);
+    for (int apart = 0; apart < 2; apart++) {
+        int n = 0;
+        double flops = 0;
+        m.job.model.gate_apart = apart;
+        ek__graph_build(&m.job, EK__GRAPH_DENSE, &graph);
+        for (int i = 0; i < graph.n_ops; i++)
+            if (graph.op[i].kind == EK__OP_MATMUL && strstr(graph.op[i].path, "feed_forward")) {
+                n++;
+                flops += graph.op[i].flops;
+            }
+        assert_int_equal(n, 2 + apart);
+        assert_float_equal(flops, 6.0 * T * H * I, 0);
+    }
+
     make_llama(&m);
     m.job.model.qk_norm = true; /* q and k before their norms, in compute type, and statistics for each head */
     assert_int_equal(kept_bytes(&m.job, EK__GRAPH_DENSE, false), plain + 2 * c * T * H + 2 * 4 * T * N);

@@ -106,7 +106,7 @@ static void batches_follow_from_one_another(void **state)
         {"dp,pp,num_microbatches,global_batch", "4,2,3,24", 2, 3},
         {"dp,pp,global_batch", "4,2,24", 1, 6},       /* nothing said: one sequence a micro-batch */
         {"dp,pp,local_batch", "4,2,6", 3, 2},         /* as many micro-batches as stages */
-        {"dp,pp,vpp,local_batch", "4,2,>=2,8", 2, 4}, /* as chunks */
+        {"dp,pp,vpp,local_batch", "4,2,>=2,8", 4, 2}, /* of which each has several chunks */
         {"dp,local_batch", "8,6", 6, 1},              /* without a pipeline one */
     };
     char text[512];
@@ -459,6 +459,15 @@ static void hardware_is_found_by_words(void **state)
     assert_true(ek_device_of_run(&run, &device));
     assert_float_equal(device.tier[device.n_tiers - 1].gbs, 12.5, 0);
     assert_float_equal(device.tier[device.n_tiers - 1].devices_per_card, 2, 0);
+    /* What was fitted to the usual network does not go with it, the node's links stay. */
+    const ek_device *usual = ek_device_find("A100-80");
+    for (int c = 0; c < EK_N_COLLECTIVES; c++)
+        assert_float_equal(device.tier[1].share[c], 0.75, 0);
+    assert_float_equal(device.tier[1].contention, 0, 0);
+    assert_int_equal(device.tier[1].basis, EK_COST_DERIVED);
+    assert_float_equal(device.tier[1].latency_us, usual->tier[1].latency_us, 0);
+    assert_true(usual->tier[1].contention > 0);
+    assert_memory_equal(&device.tier[0], &usual->tier[0], sizeof device.tier[0]);
     strcpy(run.device, "A100");
     assert_true(ek_device_of_run(&run, &device));
     assert_float_equal(device.tier[device.n_tiers - 1].gbs, 25, 0);
