@@ -141,6 +141,7 @@ typedef struct ek_calibrated_profile {
     int n_ranks;
     int n_shapes[EK_N_KERNEL_KINDS];          /**< that were measured, of each kind */
     bool fitted[EK_N_KERNEL_KINDS];           /**< enough of them for the kind's curve */
+    double start_error[EK_N_KERNEL_KINDS];    /**< median of |predicted / measured - 1| of the start over the shapes */
     long long n_operators[EK_N_PROFILE_LEFT]; /**< executions */
     long long n_causal_assumed;               /**< of attention: nothing tells, so a causal mask was assumed */
     long long n_layout_assumed;               /**< of products: nothing tells, so forward was assumed */

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/median.h"
+#include "cost/kernel.h"
 
 #define COMPILED 0.1 /* share of kernels that a compiler made, above which the run is a compiled one */
 
@@ -190,10 +191,23 @@ typedef struct taking {
     ek__profile_rows rows;
 } taking;
 
-static void count_shapes(const ek__profile_rows *rows, ek_calibrated_profile *p)
+/* Of each kind, and how far the start is off on them. */
+static ek_status count_shapes(const ek__profile_rows *rows, const ek_device *start, ek_calibrated_profile *p,
+                              ek_error *err)
 {
-    for (int i = 0; i < rows->n; i++)
-        p->n_shapes[rows->at[i].kernel.kind]++;
+    double *error = ek__alloc((size_t)rows->n, sizeof *error);
+    if (!error)
+        return ek__no_memory(err);
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
+        size_t n = 0;
+        for (int i = 0; i < rows->n; i++)
+            if ((int)rows->at[i].kernel.kind == k)
+                error[n++] = fabs(ek__kernel_seconds(start, &rows->at[i].kernel).seconds / rows->at[i].seconds - 1);
+        p->n_shapes[k] = (int)n;
+        p->start_error[k] = ek__median(error, n);
+    }
+    free(error);
+    return EK_OK;
 }
 
 /* Rows of this run alone are merged first, so that the report counts its own shapes. */
@@ -203,7 +217,7 @@ static ek_status take_operators(taking *t, const ek_trace_run *run, ek_calibrate
     ek_status status = ek__profile_operators(run, &t->out->device, &own, p, err);
     if (status == EK_OK) {
         ek__profile_merge(&own);
-        count_shapes(&own, p);
+        status = count_shapes(&own, &t->out->device, p, err);
     }
     for (int i = 0; i < own.n && status == EK_OK; i++) {
         ek__profile_row *grown = ek__with_room(t->rows.at, &t->rows.room, (size_t)t->rows.n + 1, sizeof *grown);

@@ -102,6 +102,7 @@ static void put_shapes(ek__stream *s, const ek_calibrated_profile *p)
             ek__stream_text(s, "kind", ek_kernel_name[k]);
             ek__stream_int(s, "n", p->n_shapes[k]);
             ek__stream_bool(s, "curve_fitted", p->fitted[k]);
+            ek__stream_real(s, "start_error", p->start_error[k]);
             ek__stream_end(s);
         }
     ek__stream_end(s);

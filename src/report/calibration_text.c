@@ -88,7 +88,7 @@ static void print_kernels(const ek_calibration *c, bool color, FILE *out)
     int n = 0;
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
         n += c->kernels[k].n;
-    if (!c->has_kernels || n == 0)
+    if (n == 0)
         return;
     ek__print_heading(color, "measured kernels", out);
     fprintf(out, ": error of the fitted curves; shapes that were measured keep their times\n");
@@ -114,15 +114,11 @@ static void print_counts(const char *title, const long long *count, const char *
 
 static void print_shapes(const ek_calibrated_profile *p, FILE *out)
 {
-    bool any = false;
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
-        if (p->n_shapes[k] > 0) {
-            fprintf(out, "%s%d of %s%s", any ? ", " : "    shapes: ", p->n_shapes[k], ek_kernel_name[k],
-                    p->fitted[k] ? "" : " (too few for its curve)");
-            any = true;
-        }
-    if (any)
-        fputc('\n', out);
+        if (p->n_shapes[k] > 0)
+            fprintf(out, "    %d shape%s of %s, the start is off by %.1f %% in the median%s\n", p->n_shapes[k],
+                    p->n_shapes[k] == 1 ? "" : "s", ek_kernel_name[k], 100 * p->start_error[k],
+                    p->fitted[k] ? "" : "; too few for its curve");
 }
 
 static void print_profile(const ek_calibrated_profile *p, FILE *out)

@@ -105,6 +105,12 @@ static const char *text_of(const void *user, uint32_t number)
     return ek__trace_name(user, number);
 }
 
+/* All kernels of a graph share one launch, whose operator none of them is of. */
+static bool is_graph(const ek__trace *trace, const ek__event *launch)
+{
+    return launch && strstr(ek__trace_name(trace, launch->name), "GraphLaunch");
+}
+
 static bool is_compiled(const ek__trace *trace, const ek__event *e)
 {
     return strncmp(ek__trace_name(trace, e->name), "triton_", strlen("triton_")) == 0;
@@ -121,10 +127,11 @@ static size_t gather(const ek__trace *trace, const ek__shapes *shapes, ek_trace_
         if (!ek__measured_counts(rank, launch ? launch->start : e->start))
             continue;
         bool sets = e->kind == EK__EVENT_SET;
-        uint32_t what = launch ? told(shapes, launch->detail) : 0;
+        bool graph = is_graph(trace, launch);
+        uint32_t what = launch && !graph ? told(shapes, launch->detail) : 0;
         n_kernels += !sets;
         n_compiled += !sets && is_compiled(trace, e);
-        n_graph += !sets && launch && strstr(ek__trace_name(trace, launch->name), "GraphLaunch");
+        n_graph += !sets && graph;
         m->n_without_shapes += !sets && what == 0;
         if (what)
             out[n++] = (part){launch->detail, what, e->name, e->duration, sets};
