@@ -13,7 +13,9 @@
 #include "base/median.h"
 #include "cost/kernel.h"
 
-#define COMPILED 0.1 /* share of kernels that a compiler made, above which the run is a compiled one */
+#define MOST_LAUNCH_US 200 /* as src/cost/constants.c has it: beyond it the host did something else between launches   \
+                            */
+#define COMPILED 0.1       /* share of kernels that a compiler made, above which the run is a compiled one */
 
 /* ---- which files are one run ---- */
 
@@ -115,7 +117,8 @@ static ek_status take_launches(const ek_trace_run *run, ek_device *device, ek_ca
     for (int r = 0; r < run->n_ranks; r++) {
         const ek_trace_measured *m = &run->rank[r].measured;
         compiled += m->share_compiled / run->n_ranks;
-        if (m->n_intervals < EK_TRACE_LEAST_LAUNCHES || m->graphs || !(m->launch > 0))
+        if (m->n_intervals < EK_TRACE_LEAST_LAUNCHES || m->graphs ||
+            !(m->launch > 0 && m->launch * 1e-3 <= MOST_LAUNCH_US))
             continue;
         time[n++] = m->launch * 1e-3;
         p->n_intervals += m->n_intervals;

@@ -51,7 +51,9 @@ void ek__profile_attention(ek_kernel *kernel, bool causal);
 /* Add a run's operators to the rows, and count them in `out`. O(operators). */
 ek_status ek__profile_operators(const ek_trace_run *run, const ek_device *device, ek__profile_rows *rows,
                                 ek_calibrated_profile *out, ek_error *err);
-/* Rows of equal shape become one with the median over all executions; in the order of shapes. O(n log n). */
+enum { EK__PROFILE_MOST_SHAPES = 4096 };
+/* Rows of equal shape become one with the median over all executions; in the order of shapes. Of more shapes than
+ * EK__PROFILE_MOST_SHAPES those stay that took most time. O(n log n). */
 void ek__profile_merge(ek__profile_rows *rows);
 /* Put the rows into the device's table and its curves, as ek__profiles_take() says. `fitted` [EK_N_KERNEL_KINDS]. */
 ek_status ek__profile_fit(const ek__profile_rows *rows, ek_calibration *out, bool *fitted, ek_error *err);
@@ -78,6 +80,11 @@ int ek__profile_arguments(const ek_trace_shaped *op, ek__profile_tensor out[EK__
 int ek__profile_cells(const char *shapes, const char *types, ek__profile_tensor out[EK__PROFILE_MAX_TENSORS]);
 
 /* ---- collectives ---- */
+
+/* How long the transfer of each collective took, without waiting, where messages name all ranks of its group and all of
+ * them are in the run: nanoseconds, 0 where that is not so. @param out  [collectives of all ranks, in their order];
+ * free() it. O(n log n). */
+ek_status ek__profile_arrivals(const ek_trace_run *run, int64_t **out, ek_error *err);
 
 /* Times of a run's collectives, for the fit of links: of each operation, size and group one. Adds to *log. */
 ek_status ek__profile_links(const ek_trace_run *run, int per_node, ek_link_log *log, ek_calibrated_profile *out,

@@ -166,7 +166,7 @@ static int placed(const ek_trace_run *run, const ek_trace_rank *rank, const ek_t
 /* ---- samples ---- */
 
 static ek_profile_collective describe(const ek_trace_run *run, const ek_trace_rank *rank, const ek_trace_collective *c,
-                                      int node, sample *out)
+                                      int64_t transfer, int node, sample *out)
 {
     message m = {.name = c->name};
     bool told = c->message && parse(c->message, &m);
@@ -190,8 +190,9 @@ static ek_profile_collective describe(const ek_trace_run *run, const ek_trace_ra
         return EK_PROFILE_UNPLACED;
     bool transit = c->transit != EK_TRACE_UNKNOWN && c->transit > 0;
     /* Ascend's transit is the profiler's own; of GPUs it is the shortest of the ranks that are there. */
-    out->whole = transit && !c->at_most && (rank->producer != EK_PRODUCER_KINETO || c->n_here >= out->n_ranks);
-    out->seconds = (double)(transit ? c->transit : c->duration) * 1e-9;
+    out->whole =
+        transfer > 0 || (transit && !c->at_most && (rank->producer != EK_PRODUCER_KINETO || c->n_here >= out->n_ranks));
+    out->seconds = (double)(transfer > 0 ? transfer : transit ? c->transit : c->duration) * 1e-9;
     return out->seconds > 0 ? EK_PROFILE_WHOLE : EK_PROFILE_UNSIZED;
 }
 
@@ -201,15 +202,18 @@ static bool is_warm_up(const ek_trace_rank *rank, const ek_trace_collective *c)
     return c->step >= 0 && c->step < rank->n_steps && rank->step[c->step].warm_up;
 }
 
-static ek_status gather(const ek_trace_run *run, int node, samples *all, ek_calibrated_profile *out, ek_error *err)
+/* @param transfer  of each collective, as ek__profile_arrivals() has it */
+static ek_status gather(const ek_trace_run *run, const int64_t *transfer, int node, samples *all,
+                        ek_calibrated_profile *out, ek_error *err)
 {
+    size_t at = 0;
     for (int r = 0; r < run->n_ranks; r++)
-        for (int i = 0; i < run->rank[r].communication.n_collectives; i++) {
+        for (int i = 0; i < run->rank[r].communication.n_collectives; i++, at++) {
             const ek_trace_collective *c = &run->rank[r].communication.collective[i];
             sample one;
             if (!c->name || is_warm_up(&run->rank[r], c))
                 continue;
-            ek_profile_collective became = describe(run, &run->rank[r], c, node, &one);
+            ek_profile_collective became = describe(run, &run->rank[r], c, transfer[at], node, &one);
             if (became != EK_PROFILE_WHOLE) {
                 out->n_collectives[became]++;
                 continue;
@@ -285,9 +289,13 @@ ek_status ek__profile_links(const ek_trace_run *run, int per_node, ek_link_log *
                             ek_error *err)
 {
     samples all = {0};
-    ek_status status = gather(run, per_node > 0 ? per_node : 1, &all, out, err);
+    int64_t *transfer = NULL;
+    ek_status status = ek__profile_arrivals(run, &transfer, err);
+    if (status == EK_OK)
+        status = gather(run, transfer, per_node > 0 ? per_node : 1, &all, out, err);
     if (status == EK_OK)
         status = bring_together(&all, log, out, err);
     free(all.at);
+    free(transfer);
     return status;
 }

@@ -138,6 +138,23 @@ static double weighted_median(const ek__profile_row *row, int n, long long weigh
     return row[n - 1].seconds;
 }
 
+static int longest_first(const void *a, const void *b)
+{
+    const ek__profile_row *x = a, *y = b;
+    double left = x->seconds * (double)x->weight, right = y->seconds * (double)y->weight;
+    return left != right ? (left > right ? -1 : 1) : by_shape(a, b);
+}
+
+/* A program whose shapes change with every call has more than a table needs: those that take most of the time stay. */
+static void limit(ek__profile_rows *rows)
+{
+    if (rows->n <= EK__PROFILE_MOST_SHAPES)
+        return;
+    qsort(rows->at, (size_t)rows->n, sizeof *rows->at, longest_first);
+    rows->n = EK__PROFILE_MOST_SHAPES;
+    qsort(rows->at, (size_t)rows->n, sizeof *rows->at, by_shape_and_time);
+}
+
 void ek__profile_merge(ek__profile_rows *rows)
 {
     int kept = 0;
@@ -151,6 +168,7 @@ void ek__profile_merge(ek__profile_rows *rows)
         rows->at[kept++] = one;
     }
     rows->n = kept;
+    limit(rows);
 }
 
 /* ---- into the device ---- */

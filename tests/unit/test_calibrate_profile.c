@@ -286,6 +286,31 @@ static void streams_count_what_they_read_and_write(void **state)
     clear(&r);
 }
 
+/* The median over executions, not over rows, wherever they were seen. */
+static void equal_shapes_become_one_row(void **state)
+{
+    (void)state;
+    const ek_kernel a = {.kind = EK_KERNEL_MATMUL, .type = EK_BF16, .groups = 1, .m = 8, .n = 8, .k = 8, .flops = 1024};
+    ek_kernel b = a, c = a, d = a;
+    b.pass = EK_PASS_WEIGHT;
+    c.type = EK_FP16;
+    d.k = 16;
+    ek__profile_row row[] = {{a, 10e-6, 1}, {b, 5e-6, 2}, {a, 2e-6, 3}, {c, 6e-6, 1},
+                             {a, 1e-6, 1},  {d, 7e-6, 1}, {b, 3e-6, 2}};
+    ek__profile_rows rows = {.n = (int)(sizeof row / sizeof *row), .at = row};
+    ek__profile_merge(&rows);
+    assert_int_equal(rows.n, 4);
+    int found = 0;
+    for (int i = 0; i < rows.n; i++) {
+        const ek__profile_row *r = &rows.at[i];
+        bool is_a = r->kernel.pass == EK_PASS_FORWARD && r->kernel.type == EK_BF16 && r->kernel.k == 8;
+        bool is_b = r->kernel.pass == EK_PASS_WEIGHT;
+        found += is_a && fabs(r->seconds - 2e-6) < 1e-15 && r->weight == 5;
+        found += is_b && fabs(r->seconds - 4e-6) < 1e-15 && r->weight == 4; /* between both halves */
+    }
+    assert_int_equal(found, 2);
+}
+
 /* ---- operators of Ascend ---- */
 
 static void tables_of_ascend_are_rows(void **state)
@@ -415,6 +440,35 @@ static void places_and_waiting_of_collectives(void **state)
         assert_int_equal(l->per_node, time[i].per_node);
         assert_true(l->bytes == time[i].bytes && fabs(l->seconds - time[i].us * 1e-6) < 1e-12);
     }
+    clear(&r);
+}
+
+/* Groups of two among four ranks: each has its own last rank; where one of the ranks is not there, the shortest counts.
+ */
+static void groups_have_their_own_last_rank(void **state)
+{
+    (void)state;
+    char path[512];
+    for (int r = 0; r < 3; r++) {
+        char name[64];
+        snprintf(name, sizeof name, "groups");
+        mkdir(file_of(name, path, sizeof path), 0777);
+        snprintf(name, sizeof name, "groups/rank%d.json", r);
+        trace t = begin(name, r, 4);
+        for (int i = 0; i < 5; i++) /* of 0 and 1, who come last in turn */
+            if (r < 2)
+                put_collective(&t, "allreduce", 1e6, 2, "[0, 1]", 1e5 + 1e4 * i, 100 + i + (i % 2 == r ? 0 : 70));
+        for (int i = 0; i < 3; i++) /* of 2 and 3, who is not there */
+            if (r == 2)
+                put_collective(&t, "allreduce", 3e6, 2, "[2, 3]", 1e5 + 1e4 * i, 300 - 10 * i);
+        end(&t);
+    }
+    result r = take(file_of("groups", path, sizeof path), ek_device_find("H100"));
+    assert_int_equal(r.profile.n_collectives[EK_PROFILE_WHOLE], 10);
+    assert_int_equal(r.profile.n_collectives[EK_PROFILE_SHORTEST], 3);
+    assert_int_equal(r.log.n, 2);
+    assert_true(fabs(r.log.time[0].seconds - 102e-6) < 1e-12); /* of 100 to 104 */
+    assert_true(fabs(r.log.time[1].seconds - 280e-6) < 1e-12);
     clear(&r);
 }
 
@@ -640,8 +694,10 @@ int main(void)
         cmocka_unit_test(products_are_rows_with_the_median),
         cmocka_unit_test(attention_has_its_mask_and_all_its_kernels),
         cmocka_unit_test(streams_count_what_they_read_and_write),
+        cmocka_unit_test(equal_shapes_become_one_row),
         cmocka_unit_test(tables_of_ascend_are_rows),
         cmocka_unit_test(places_and_waiting_of_collectives),
+        cmocka_unit_test(groups_have_their_own_last_rank),
         cmocka_unit_test(a_hidden_device_is_found_again),
         cmocka_unit_test(launches_are_the_hosts),
         cmocka_unit_test(few_shapes_leave_the_curve),
