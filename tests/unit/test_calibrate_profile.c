@@ -7,11 +7,50 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/pool.h"
 #include "base/random.h"
 #include "calibrate/profile.h"
 #include "cost/collective.h"
 #include "cost/cost_internal.h"
 #include "cost/kernel.h"
+
+/* ---- allocations that fail ---- */
+
+void *__real_ek__alloc(size_t count, size_t size);
+void *__wrap_ek__alloc(size_t count, size_t size);
+void *__real_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
+void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size);
+void *__real_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
+void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size);
+char *__real_ek__pool_text(ek__pool *pool, const char *text, size_t size);
+char *__wrap_ek__pool_text(ek__pool *pool, const char *text, size_t size);
+
+static _Atomic int left = -1; /* until one fails; negative: none does */
+
+static bool fails(void)
+{
+    return left >= 0 && left-- == 0;
+}
+
+void *__wrap_ek__alloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_ek__alloc(count, size);
+}
+
+void *__wrap_ek__with_room(void *array, size_t *capacity, size_t needed, size_t size)
+{
+    return fails() ? NULL : __real_ek__with_room(array, capacity, needed, size);
+}
+
+void *__wrap_ek__pool_alloc(ek__pool *pool, size_t count, size_t size)
+{
+    return fails() ? NULL : __real_ek__pool_alloc(pool, count, size);
+}
+
+char *__wrap_ek__pool_text(ek__pool *pool, const char *text, size_t size)
+{
+    return fails() ? NULL : __real_ek__pool_text(pool, text, size);
+}
 
 /* ---- a folder with files ---- */
 
@@ -659,6 +698,39 @@ static void few_shapes_leave_the_curve(void **state)
     ek_kernel_table_free(start.kernels);
 }
 
+/* Each once, of reading and of taking; the sanitizer sees whether anything leaks. */
+static void any_allocation_may_fail(void **state)
+{
+    (void)state;
+    char path[512];
+    const char *paths[] = {file_of("memory.json", path, sizeof path)};
+    trace t = begin("memory.json", 0, 8);
+    for (int i = 0; i < 8; i++)
+        put_mm(&t, 512 << (i % 4), 1024, 512 << (i / 4), EK_PASS_FORWARD, 100 + 10 * i);
+    for (int i = 0; i < 3; i++)
+        put_collective(&t, "allreduce", 1e7, 8, "[0, 1, 2, 3, 4, 5, 6, 7]", 1e6 + 1e4 * i, 400);
+    end(&t);
+    int n_failed = 0, n = 0;
+    for (;; n++) {
+        ek_calibration c;
+        ek_error err = {.message = ""};
+        left = n;
+        ek_status status = run_calibration(paths, 1, ek_device_find("A100-80"), &c, &err);
+        bool over = left >= 0;
+        left = -1;
+        n_failed += status == EK_ERR_MEMORY;
+        if (status == EK_OK)
+            ek_calibration_clear(&c);
+        else if (status != EK_ERR_MEMORY || strcmp(err.message, "out of memory") != 0)
+            fail_msg("allocation %d: status %d, '%s'", n, (int)status, err.message);
+        if (over)
+            break;
+        assert_true(n < 20000);
+    }
+    print_message("# %d allocations, %d of them needed\n", n, n_failed);
+    assert_true(n_failed > 100);
+}
+
 static void nothing_to_calibrate_to_is_an_error(void **state)
 {
     static const struct {
@@ -701,6 +773,7 @@ int main(void)
         cmocka_unit_test(a_hidden_device_is_found_again),
         cmocka_unit_test(launches_are_the_hosts),
         cmocka_unit_test(few_shapes_leave_the_curve),
+        cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(nothing_to_calibrate_to_is_an_error),
     };
     return cmocka_run_group_tests_name("calibrate_profile", tests, make_folder, remove_folder);
