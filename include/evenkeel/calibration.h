@@ -148,7 +148,8 @@ typedef struct ek_calibrated_profile {
     long long n_collectives[EK_N_PROFILE_COLLECTIVES];
     int n_link_times;      /**< operation, bytes and ranks, each once */
     long long n_intervals; /**< between launches of one thread */
-    double launch_us;      /**< their median, now the device's; NAN: not known */
+    double launch_us;      /**< their median; NAN: not known */
+    bool launch_used;      /**< it is now the device's */
     int launch;            /**< ek_launch that it is of */
     double step_seconds;   /**< NAN: not known */
     bool step_used;        /**< as a measured run of a job */

@@ -13,9 +13,10 @@
 #include "base/median.h"
 #include "cost/kernel.h"
 
-#define MOST_LAUNCH_US 200 /* as src/cost/constants.c has it: beyond it the host did something else between launches   \
-                            */
-#define COMPILED 0.1       /* share of kernels that a compiler made, above which the run is a compiled one */
+#define MOST_LAUNCH_US                                                                                                 \
+    200              /* as src/cost/constants.c has it: beyond it the host did something else between launches         \
+                      */
+#define COMPILED 0.1 /* share of kernels that a compiler made, above which the run is a compiled one */
 
 /* ---- which files are one run ---- */
 
@@ -107,6 +108,20 @@ static void note_missing(const ek_trace_run *run, ek_calibrated_profile *p)
 
 /* ---- the host ---- */
 
+/* Recording Python's stacks takes the host several times as long as what it records. */
+static bool has_stacks(const ek_trace_run *run)
+{
+    for (int r = 0; r < run->n_ranks; r++) {
+        const ek_trace_rank *rank = &run->rank[r];
+        if (rank->profiler_info && strstr(rank->profiler_info, "\"with_stack\": true"))
+            return true;
+        for (int i = 0; i < rank->counts.n_categories; i++)
+            if (strcmp(rank->counts.category[i].name, "python_function") == 0)
+                return true;
+    }
+    return false;
+}
+
 /* Median over the ranks. The host's time of a layer stays: it is what comes on top of its launches. */
 static ek_status take_launches(const ek_trace_run *run, ek_device *device, ek_calibrated_profile *p, ek_error *err)
 {
@@ -125,7 +140,8 @@ static ek_status take_launches(const ek_trace_run *run, ek_device *device, ek_ca
     }
     p->launch = compiled > COMPILED ? EK_LAUNCH_COMPILED : EK_LAUNCH_EAGER;
     p->launch_us = n > 0 ? ek__median(time, n) : (double)NAN;
-    if (n > 0)
+    p->launch_used = n > 0 && !has_stacks(run);
+    if (p->launch_used)
         device->host.kernel_us[p->launch] = p->launch_us;
     free(time);
     return EK_OK;
@@ -294,7 +310,7 @@ static int count_profiles(const ek__collected *c)
 
 static bool gave_something(const ek_calibrated_profile *p)
 {
-    return p->n_operators[EK_PROFILE_TAKEN] > 0 || p->n_link_times > 0 || !isnan(p->launch_us) || p->step_used;
+    return p->n_operators[EK_PROFILE_TAKEN] > 0 || p->n_link_times > 0 || p->launch_used || p->step_used;
 }
 
 /* Profiles that say nothing are no error beside other sources. */

@@ -126,6 +126,7 @@ static void put_profiles(ek__stream *s, const ek_calibration *c)
         ek__stream_int(s, "launches", p->n_intervals);
         ek__stream_real(s, "launch_us", p->launch_us);
         ek__stream_text(s, "launch", launches ? ek_launch_name[p->launch] : NULL);
+        ek__stream_bool(s, "launch_used", p->launch_used);
         ek__stream_real(s, "step_s", p->step_seconds);
         ek__stream_bool(s, "step_used", p->step_used);
         ek__stream_list(s, "notes", false);

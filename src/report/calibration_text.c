@@ -146,8 +146,10 @@ static void print_profile(const ek_calibrated_profile *p, FILE *out)
     if (p->n_link_times > 0)
         fprintf(out, "    times of collectives for the links: %d\n", p->n_link_times);
     if (!isnan(p->launch_us))
-        fprintf(out, "    a launch takes the host %.3g us (%s, median of %lld), the profiler's own time included\n",
-                p->launch_us, ek_launch_name[p->launch], p->n_intervals);
+        fprintf(out, "    a launch takes the host %.3g us (%s, median of %lld), %s\n", p->launch_us,
+                ek_launch_name[p->launch], p->n_intervals,
+                p->launch_used ? "the profiler's own time included"
+                               : "not taken: recording Python's stacks (with_stack) slowed it");
     if (!isnan(p->step_seconds))
         fprintf(out, "    step: %.4g s%s\n", p->step_seconds,
                 p->step_used ? ", a measured run of the job beside it" : "");

@@ -632,14 +632,11 @@ static void a_hidden_device_is_found_again(void **state)
     ek_calibration_clear(&c);
 }
 
-/* Launches 15 us apart, with pauses between layers, a synchronisation and calls that wait for a full queue. */
-static void launches_are_the_hosts(void **state)
+/* Launches 15 us apart, with pauses between layers and calls that wait for a full queue. */
+static void write_launches(const char *name, const char *first)
 {
-    (void)state;
-    char path[512];
-    const char *paths[] = {file_of("launches.json", path, sizeof path)};
-    FILE *file = open_file("launches.json");
-    fprintf(file, "{\"schemaVersion\":1,\"traceEvents\":[\n");
+    FILE *file = open_file(name);
+    fprintf(file, "{\"schemaVersion\":1,\"traceEvents\":[\n%s", first);
     double host = 1000;
     for (int i = 0; i < 300; i++) {
         double call = i % 3 == 2 ? 400 : 5;
@@ -654,9 +651,17 @@ static void launches_are_the_hosts(void **state)
     }
     fprintf(file, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"python\"}}]}\n");
     fclose(file);
+}
+
+static void launches_are_the_hosts(void **state)
+{
+    (void)state;
+    char path[512];
+    const char *paths[] = {file_of("launches.json", path, sizeof path)};
     ek_calibration c;
     ek_error err;
     const ek_device *start = ek_device_find("A100-80");
+    write_launches("launches.json", "");
     if (run_calibration(paths, 1, start, &c, &err))
         fail_msg("%s", err.message);
     /* Of three calls one waits, which ends its own interval and the next: 15 us is what is left, and few pauses. */
@@ -667,6 +672,20 @@ static void launches_are_the_hosts(void **state)
     assert_string_equal(c.profile[0].note[0],
                         "no operator tells its shapes: profile with torch.profiler.profile(record_shapes=True)");
     ek_calibration_clear(&c);
+}
+
+/* Recording stacks slows the host: its launches are no measure then, and this profile has nothing else. */
+static void launches_under_stacks_are_not_taken(void **state)
+{
+    (void)state;
+    char path[512];
+    const char *paths[] = {file_of("stacks.json", path, sizeof path)};
+    ek_calibration c;
+    ek_error err;
+    write_launches("stacks.json", "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train.py(1): main\",\"pid\":1,"
+                                  "\"tid\":1,\"ts\":900,\"dur\":9000,\"args\":{}},\n");
+    assert_int_equal(run_calibration(paths, 1, ek_device_find("A100-80"), &c, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "nothing to calibrate to"));
 }
 
 /* Few shapes are kept as they are; the kind's curve and the other shapes of the start stay. */
@@ -772,6 +791,7 @@ int main(void)
         cmocka_unit_test(groups_have_their_own_last_rank),
         cmocka_unit_test(a_hidden_device_is_found_again),
         cmocka_unit_test(launches_are_the_hosts),
+        cmocka_unit_test(launches_under_stacks_are_not_taken),
         cmocka_unit_test(few_shapes_leave_the_curve),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(nothing_to_calibrate_to_is_an_error),
