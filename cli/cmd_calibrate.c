@@ -31,8 +31,9 @@ static const cli_spec spec = {
     .summary =
         "Fits a device or cluster to what was measured on it, for every command's --device. SOURCEs, in any mixture\n"
         "and order, each told by its content: tables of measured runs (CSV), tables of measured kernels and of rates,\n"
-        "logs of nccl-tests and hccl_test, a training log beside its job file, or a folder that holds both. The "
-        "report\n"
+        "logs of nccl-tests and hccl_test, profiles (all that `evenkeel trace` reads: their operators, collectives "
+        "and\n"
+        "launches), a training log or a profile beside its job file, or a folder that holds them. The report\n"
         "says how far off the fit is on runs that it has not seen, which constants the runs determine and which not,\n"
         "and which runs to measure next. Options take one dash or two.\n\n"
         "Exit status: 0 done, 2 wrong usage or input; then nothing is written.",
@@ -99,17 +100,24 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Of what a run left, its settings and its log. */
+static bool is_source(const cli_run_file *file)
+{
+    return file->kind == CLI_RUN_CONFIG || file->kind == CLI_RUN_LOG || file->kind == CLI_RUN_TRACE;
+}
+
+/* Of what a run left, its settings, its log and its profile. */
 static bool take_folder(command *c, const char *path)
 {
     int first = c->files.n, n = 0;
     if (!cli_run_take(&c->files, path, CLI_RUN_UNKNOWN))
         return false;
     for (int i = first; i < c->files.n; i++)
-        n += c->files.file[i].kind == CLI_RUN_CONFIG || c->files.file[i].kind == CLI_RUN_LOG;
+        n += is_source(&c->files.file[i]);
     if (n == 0)
-        cli_error(NULL, "the folder '%s' has neither a job file nor a training log; give tables and logs by name",
-                  path);
+        cli_error(
+            NULL,
+            "the folder '%s' has neither a job file nor a training log nor a profile; give tables and logs by name",
+            path);
     return n > 0;
 }
 
@@ -124,7 +132,7 @@ static bool take_sources(command *c)
         }
     }
     for (int i = 0; i < c->files.n; i++)
-        if (c->files.file[i].kind == CLI_RUN_CONFIG || c->files.file[i].kind == CLI_RUN_LOG)
+        if (is_source(&c->files.file[i]))
             c->path[c->n++] = c->files.file[i].path;
     return true;
 }
@@ -230,4 +238,5 @@ static int run(int argc, char **argv)
     return code;
 }
 
-const ek_cmd cmd_calibrate = {"calibrate", "fit a device or cluster to measured runs, kernels and links", run};
+const ek_cmd cmd_calibrate = {"calibrate", "fit a device or cluster to measured runs, profiles, kernels and links",
+                              run};

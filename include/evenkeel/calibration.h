@@ -23,8 +23,9 @@ typedef enum ek_source_kind {
     EK_SOURCE_LINKS,   /**< a log of nccl-tests or hccl_test */
     EK_SOURCE_LOG,     /**< a training log; its job file is a source, too */
     EK_SOURCE_JOB,
+    EK_SOURCE_PROFILE, /**< what a profiler wrote: anything ek_trace_run_read() reads, a folder too */
 } ek_source_kind;
-enum { EK_N_SOURCE_KINDS = 6 };
+enum { EK_N_SOURCE_KINDS = 7 };
 extern const char *const ek_source_kind_name[EK_N_SOURCE_KINDS]; /**< "measured runs", ... */
 
 /** By its content. @return EK_OK; EK_ERR_INPUT when it is none of them; EK_ERR_SYSTEM, EK_ERR_MEMORY */
@@ -109,6 +110,53 @@ typedef struct ek_calibrated_link {
     double median_error; /**< of |predicted / measured - 1| */
 } ek_calibrated_link;
 
+/** Why operators of a profile tell nothing of a device's kernels. */
+typedef enum ek_profile_left {
+    EK_PROFILE_TAKEN,
+    EK_PROFILE_NO_SHAPES, /**< nothing tells their shapes */
+    EK_PROFILE_OTHER,     /**< operators whose work does not follow from their shapes */
+    EK_PROFILE_UNCLEAR,   /**< shapes that do not fit the operator, or types that nothing is known of */
+    EK_PROFILE_NO_PEAK,   /**< a type that the device has no peak for, or products of TF32 */
+    EK_PROFILE_PACKED,    /**< attention of packed sequences, whose lengths a profile does not tell */
+    EK_PROFILE_TOO_FAST,  /**< beyond the device's peak or memory rate: served by a cache, or of another device */
+} ek_profile_left;
+enum { EK_N_PROFILE_LEFT = 7 };
+extern const char *const ek_profile_left_name[EK_N_PROFILE_LEFT]; /**< taken, no_shapes, ... */
+
+/** Collectives of a profile, by what became of them. */
+typedef enum ek_profile_collective {
+    EK_PROFILE_WHOLE,     /**< waiting is known, so that their time is that of the transfer */
+    EK_PROFILE_SHORTEST,  /**< waiting may be inside: of each size the shortest was taken */
+    EK_PROFILE_UNSIZED,   /**< nothing tells operation, bytes or ranks of the group */
+    EK_PROFILE_UNPLACED,  /**< nothing tells on which nodes their ranks are */
+    EK_PROFILE_TOO_FEW,   /**< waiting may be inside, and too few of their size to hold one without */
+    EK_PROFILE_UNMODELLED /**< broadcasts and others that no step is priced with */
+} ek_profile_collective;
+enum { EK_N_PROFILE_COLLECTIVES = 6 };
+extern const char *const ek_profile_collective_name[EK_N_PROFILE_COLLECTIVES]; /**< whole, shortest, ... */
+
+/** What a profile gave. */
+typedef struct ek_calibrated_profile {
+    char path[256]; /**< the first of its sources */
+    int n_ranks;
+    int n_shapes[EK_N_KERNEL_KINDS];          /**< that were measured, of each kind */
+    bool fitted[EK_N_KERNEL_KINDS];           /**< enough of them for the kind's curve */
+    double start_error[EK_N_KERNEL_KINDS];    /**< median of |predicted / measured - 1| of the start over the shapes */
+    long long n_operators[EK_N_PROFILE_LEFT]; /**< executions */
+    long long n_causal_assumed;               /**< of attention: nothing tells, so a causal mask was assumed */
+    long long n_layout_assumed;               /**< of products: nothing tells, so forward was assumed */
+    long long n_collectives[EK_N_PROFILE_COLLECTIVES];
+    int n_link_times;      /**< operation, bytes and ranks, each once */
+    long long n_intervals; /**< between launches of one thread */
+    double launch_us;      /**< their median; NAN: not known */
+    bool launch_used;      /**< it is now the device's */
+    int launch;            /**< ek_launch that it is of */
+    double step_seconds;   /**< NAN: not known */
+    bool step_used;        /**< as a measured run of a job */
+    char note[3][240];     /**< what was missing and how to have it; "" behind the last */
+} ek_calibrated_profile;
+enum { EK_PROFILE_LEAST_SHAPES = 6 }; /* more than a curve has constants */
+
 /** A run worth measuring. */
 typedef struct ek_proposed_run {
     char what[200];
@@ -126,7 +174,7 @@ typedef struct ek_calibration {
     struct ek_calibration_source {
         char path[256];
         ek_source_kind kind;
-        int n; /**< rows, times, steps */
+        int n; /**< rows, times, steps, operators and collectives */
     } * source;
     int n_runs;
     ek_calibrated_run *run; /**< [n_runs] */
@@ -142,7 +190,9 @@ typedef struct ek_calibration {
     ek_kernel_fit kernels[EK_N_KERNEL_KINDS];
     int n_links;
     ek_calibrated_link link[EK_MAX_LINK_FITS];
-    int n_layers; /**< rows of the table of layers, 0: none */
+    int n_profiles;
+    ek_calibrated_profile *profile; /**< [n_profiles], one a run; files of one folder are of one run */
+    int n_layers;                   /**< rows of the table of layers, 0: none */
     double layer_width, layer_lambda;
     double met_error, new_error; /**< standard errors of the logarithm of a step: layers that were met, and others */
     int n_candidates, n_proposed;
@@ -162,7 +212,8 @@ typedef struct ek_calibrate_input {
 } ek_calibrate_input;
 
 /**
- * Fit a device to sources of any mixture: kernels and rates as they are, links fitted to their tests, then constants to
+ * Fit a device to sources of any mixture: kernels and rates as they are, profiles' operators, collectives and launches,
+ * links fitted to their tests, then constants to
  * the steps of runs, then a table of what layers took besides. Groups of runs are kept back by a hash of their names.
  *
  * @param out  ek_calibration_clear() frees it, its device too; untouched on failure

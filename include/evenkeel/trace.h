@@ -248,6 +248,35 @@ typedef struct ek_trace_operators {
     double share_matmul, share_attention, share_vector; /**< of the compute time */
 } ek_trace_operators;
 
+/* ---- measured operators ---- */
+
+/** Executions of one operator on inputs of one shape, with ek_trace_options.measure. Texts are the profiler's; "" where
+ *  it tells nothing. */
+typedef struct ek_trace_shaped {
+    const char *name;      /**< "aten::mm"; Ascend: the type, "MatMulV3" */
+    const char *kernel;    /**< PyTorch: the kernel that took longest of an execution */
+    const char *shapes;    /**< of the inputs: [[4096, 1024], [1024, 512]]; Ascend: "4096,1024;1024,512" */
+    const char *types;     /**< of the inputs: ["float", "float"]; Ascend: DT_BF16;DT_BF16 */
+    const char *layout;    /**< strides of the inputs; Ascend: their formats */
+    const char *values;    /**< PyTorch: arguments that are no tensors, by place; Ascend: shapes of the outputs */
+    const char *out_types; /**< Ascend: types of the outputs */
+    int64_t count;
+    double median; /**< nanoseconds of the device for one execution, the sum over its kernels */
+} ek_trace_shaped;
+
+/** What a device did, by the shapes of its work, and how fast the host launched it; warm-up steps left out. */
+typedef struct ek_trace_measured {
+    int n;
+    ek_trace_shaped *op;      /**< [n], by name, shape and kernel */
+    int64_t n_executions;     /**< in `op` */
+    int64_t n_without_shapes; /**< operators or kernels whose shapes nothing tells */
+    int64_t n_intervals;      /**< times from one launch of a kernel to the next by one thread that does nothing else */
+    double launch;            /**< their median, nanoseconds; NAN with fewer than EK_TRACE_LEAST_LAUNCHES */
+    double share_compiled;    /**< of the kernels, those that a compiler made (Triton) */
+    bool graphs;              /**< most kernels were launched as part of graphs, which have no launch of their own */
+} ek_trace_measured;
+enum { EK_TRACE_LEAST_LAUNCHES = 100 };
+
 /* ---- communication ---- */
 
 /** What an exchange made of sends and receives (Kineto's SendRecv kernels) is for. */
@@ -272,6 +301,9 @@ typedef struct ek_trace_collective {
     int last;            /**< index of the rank that came last and so made this one wait; -1: not known, or not there */
     int last_in_group;   /**< its place in the group, where the trace's own waits tell; -1 */
     int n_here, n_group; /**< ranks of the group with this collective in the run; of the group; 0 when not known */
+    double moved_mb;     /**< 10^6 bytes that the rank sent, of communication.json; 0 when not known */
+    const char *message; /**< with ek_trace_options.measure: "allreduce|Float|2049000|2049000|2|[0, 1]", the last part
+                              the ranks of the group, which may be empty; NULL when not known */
 } ek_trace_collective;
 
 /** Exposed communication of a rank but pipeline traffic, nanoseconds of the mean step: exposed = transfer + wait +
@@ -467,6 +499,7 @@ typedef struct ek_trace_rank {
     ek_trace_layers layers;
     ek_trace_recompute recompute;
     ek_trace_operators operators;
+    ek_trace_measured measured;
     ek_trace_communication communication;
     ek_trace_exposure exposure;
     ek_trace_data data;
@@ -647,6 +680,7 @@ typedef struct ek_trace_options {
     const char *const *receive;    /**< names' beginnings that wait for another stage; none: docs/trace.md's list */
     const char *const *collective; /**< texts in names of GPU kernels that communicate, beside docs/trace.md's list */
     bool sapp_compatible;
+    bool measure;            /**< keep operators with their shapes, messages of collectives and launches */
     double host_bound_share; /**< 0: 0.10 */
     int stages;              /**< ranks are split into that many stages in order; 0: as the files say */
     /** Called now and then, from any thread but never from two at once; NULL without. */

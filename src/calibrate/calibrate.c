@@ -15,6 +15,7 @@
 #include "calibrate/job_runs.h"
 #include "calibrate/layers_fit.h"
 #include "calibrate/links_fit.h"
+#include "calibrate/profile.h"
 
 typedef struct calibrating {
     const ek_calibrate_input *input;
@@ -595,7 +596,7 @@ static ek_status check_any(const calibrating *k)
     bool device = false;
     for (int i = 0; i < k->c.n_sources; i++)
         device |= k->c.source[i].kind == EK_SOURCE_KERNELS || k->c.source[i].kind == EK_SOURCE_RATES ||
-                  k->c.source[i].kind == EK_SOURCE_LINKS;
+                  k->c.source[i].kind == EK_SOURCE_LINKS || k->c.source[i].kind == EK_SOURCE_PROFILE;
     if (k->n == 0 && !device)
         return ek__fail(k->err, EK_ERR_INPUT, EK__NOWHERE,
                         "no source has a run with a job and a step time (%d rows, all suspect, of another device or "
@@ -614,6 +615,8 @@ static ek_status calibrate(calibrating *k)
         status = take_rates(k);
     if (status == EK_OK)
         status = copy_tables(k);
+    if (status == EK_OK)
+        status = ek__profiles_take(k->input, &k->c, &k->out, k->err);
     if (status == EK_OK)
         status = take_links(k);
     if (status == EK_OK)
@@ -661,6 +664,7 @@ void ek_calibration_clear(ek_calibration *calibration)
     ek_device_clear(&calibration->device);
     free(calibration->source);
     free(calibration->run);
+    free(calibration->profile);
     free(calibration->constant);
     *calibration = (ek_calibration){0};
 }

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-static ek__run_item *add_item(ek__collected *c)
+ek__run_item *ek__collected_add(ek__collected *c)
 {
     ek__run_item *grown = ek__with_room(c->item, &c->room, (size_t)c->n + 1, sizeof *grown);
     if (!grown)
@@ -29,7 +29,7 @@ static ek_status take_table(ek__collected *c, int source, const ek_listener *lis
     c->source[source].n = table->n;
     for (int i = 0; i < table->n; i++) {
         const ek_measured_run *run = &table->run[i];
-        ek__run_item *item = add_item(c);
+        ek__run_item *item = ek__collected_add(c);
         if (!item)
             return ek__no_memory(err);
         item->job = run->has_job ? &run->job : NULL;
@@ -52,14 +52,14 @@ static size_t folder_size(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-static bool same_folder(const char *a, const char *b)
+/* A folder is in itself, too. */
+static bool same_folder(const char *job, const char *of)
 {
-    size_t n = folder_size(a);
-    return n == folder_size(b) && strncmp(a, b, n) == 0;
+    size_t n = folder_size(job), whole = strlen(of);
+    return (n == folder_size(of) && strncmp(job, of, n) == 0) || (n == whole + 1 && strncmp(job, of, whole) == 0);
 }
 
-/* The one job in the folder of a log, else the only one there is; -1 when that is not one. */
-static int job_of(const ek__collected *c, int log)
+int ek__collected_job(const ek__collected *c, int source)
 {
     int beside = -1, any = -1, n_beside = 0, n_any = 0;
     for (int i = 0; i < c->n_sources; i++) {
@@ -67,7 +67,7 @@ static int job_of(const ek__collected *c, int log)
             continue;
         n_any++;
         any = i;
-        if (same_folder(c->source[i].path, c->source[log].path)) {
+        if (same_folder(c->source[i].path, c->source[source].path)) {
             n_beside++;
             beside = i;
         }
@@ -75,10 +75,29 @@ static int job_of(const ek__collected *c, int log)
     return n_beside == 1 ? beside : n_beside == 0 && n_any == 1 ? any : -1;
 }
 
+bool ek__collected_has_log(const ek__collected *c, const ek_job *job)
+{
+    for (int i = 0; i < c->n_sources; i++) {
+        int of = c->source[i].kind == EK_SOURCE_LOG ? ek__collected_job(c, i) : -1;
+        if (of >= 0 && &c->job[of] == job)
+            return true;
+    }
+    return false;
+}
+
+void ek__collected_name(const ek__collected *c, int source, const ek_job *job, ek__run_item *item)
+{
+    const char *path = c->source[source].path;
+    const ek_job_parallel *p = &job->parallel;
+    snprintf(item->group, sizeof item->group, "%.60s|t%d p%d v%d cp%d ep%d", job->name, p->tensor, p->pipeline,
+             job->plan.n_chunks, p->context, p->expert);
+    snprintf(item->name, sizeof item->name, "%.100s: %.40s", path + folder_size(path), job->name);
+}
+
 static ek_status take_log(ek__collected *c, int source, ek_error *err)
 {
     const char *path = c->source[source].path;
-    int of = job_of(c, source);
+    int of = ek__collected_job(c, source);
     ek_train_log_summary summary;
     if (of < 0)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
@@ -93,16 +112,14 @@ static ek_status take_log(ek__collected *c, int source, ek_error *err)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                         "the log is of %lld devices, but the job '%.200s' of %.0f; give the job that it is of",
                         (long long)c->log[source].world_size, c->source[of].path, devices);
-    ek__run_item *item = add_item(c);
+    ek__run_item *item = ek__collected_add(c);
     if (!item)
         return ek__no_memory(err);
     item->job = job;
     item->seconds = summary.median_seconds;
     item->origin = (ek_origin){path, 0, 0};
     c->source[source].n = summary.n;
-    snprintf(item->group, sizeof item->group, "%.60s|t%d p%d v%d cp%d ep%d", job->name, p->tensor, p->pipeline,
-             job->plan.n_chunks, p->context, p->expert);
-    snprintf(item->name, sizeof item->name, "%.100s: %.40s", path + folder_size(path), job->name);
+    ek__collected_name(c, source, job, item);
     return EK_OK;
 }
 

@@ -31,6 +31,13 @@ typedef struct ek__collected {
  * yet, which leaves them unread */
 ek_status ek__collect(const ek_calibrate_input *input, ek__collected *out, ek_error *err);
 ek_status ek__collect_links(int per_node, ek__collected *collected, ek_error *err);
+/* A run behind those before; NULL when memory is out. */
+ek__run_item *ek__collected_add(ek__collected *collected);
+/* The job that a log or profile is of: the one in its folder, else the only one there is; -1 when that is not one. */
+int ek__collected_job(const ek__collected *collected, int source);
+/* Is the job's time known from a log? */
+bool ek__collected_has_log(const ek__collected *collected, const ek_job *job);
+void ek__collected_name(const ek__collected *collected, int source, const ek_job *job, ek__run_item *item);
 void ek__collected_clear(ek__collected *collected);
 
 #endif

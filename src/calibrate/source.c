@@ -1,7 +1,9 @@
 /* What a source is, by its content: a table by its header, a link test by its columns, a training log by its steps, a
- * job by what reads it. */
+ * job by what reads it, a profile by its events or columns. A folder is that of a profile, whose reader looks into it.
+ */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/doc.h"
 #include "base/error.h"
@@ -10,7 +12,7 @@
 #include "evenkeel/train_log.h"
 
 const char *const ek_source_kind_name[EK_N_SOURCE_KINDS] = {
-    "measured runs", "measured kernels", "rates", "link test", "training log", "job",
+    "measured runs", "measured kernels", "rates", "link test", "training log", "job", "profile",
 };
 
 enum { HEAD = 1 << 16 };
@@ -55,6 +57,29 @@ static bool is_runs(const char *head)
     return has_column(head, "hardware") && (has_column(head, "job") || has_column(head, "model"));
 }
 
+/* Packed, events or times of collectives as JSON, or a table of what a device did. */
+static bool is_profile(const char *head)
+{
+    static const char *const json[] = {"\"traceEvents\"", "\"ph\"", "\"Communication Time Info\""};
+    static const char *const column[] = {"Duration(us)", "Task Duration(us)", "Communication(Not Overlapped)"};
+    const char *at = head + strspn(head, "\xef\xbb\xbf \t\r\n");
+    if (head[0] == '\x1f' && head[1] == '\x8b')
+        return true;
+    for (size_t i = 0; i < 3 && (*at == '{' || *at == '['); i++)
+        if (strstr(at, json[i]))
+            return true;
+    for (size_t i = 0; i < 3; i++)
+        if (has_column(head, column[i]))
+            return true;
+    return false;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 static ek_status by_readers(const char *path, ek_source_kind *out, ek_error *err)
 {
     ek_train_log log;
@@ -77,7 +102,8 @@ static ek_status by_readers(const char *path, ek_source_kind *out, ek_error *err
     return ek__fail(
         err, EK_ERR_INPUT, EK__NOWHERE,
         "'%.256s' is no source that is known: no table of runs (a column step_time_s or tokens_per_s_per_gpu), "
-        "kernels or rates, no link test (nccl-tests, hccl_test), no training log with steps; and as a job: "
+        "kernels or rates, no link test (nccl-tests, hccl_test), no profile, no training log with steps; and as a "
+        "job: "
         "%.300s",
         path, why.message);
 }
@@ -87,10 +113,13 @@ ek_status ek_source_kind_of(const char *path, ek_source_kind *out, ek_error *err
     char *head = ek__alloc(HEAD, 1);
     if (!head)
         return ek__no_memory(err);
-    ek_status status = read_head(path, head, err);
+    bool folder = is_folder(path);
+    ek_status status = folder ? EK_OK : read_head(path, head, err);
     if (status == EK_OK) {
         bool table = strchr(head, ',') != NULL;
-        if (table && has_column(head, "share_of_peak"))
+        if (folder || is_profile(head))
+            *out = EK_SOURCE_PROFILE;
+        else if (table && has_column(head, "share_of_peak"))
             *out = EK_SOURCE_KERNELS;
         else if (table && has_column(head, "what") && has_column(head, "operator"))
             *out = EK_SOURCE_RATES;

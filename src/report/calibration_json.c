@@ -85,6 +85,59 @@ static void put_runs(ek__stream *s, const ek_calibration *c)
     ek__stream_end(s);
 }
 
+static void put_counts(ek__stream *s, const char *key, const long long *count, const char *const *name, int n)
+{
+    ek__stream_object(s, key, false);
+    for (int i = 0; i < n; i++)
+        ek__stream_int(s, name[i], count[i]);
+    ek__stream_end(s);
+}
+
+static void put_shapes(ek__stream *s, const ek_calibrated_profile *p)
+{
+    ek__stream_list(s, "shapes", false);
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        if (p->n_shapes[k] > 0) {
+            ek__stream_object(s, NULL, false);
+            ek__stream_text(s, "kind", ek_kernel_name[k]);
+            ek__stream_int(s, "n", p->n_shapes[k]);
+            ek__stream_bool(s, "curve_fitted", p->fitted[k]);
+            ek__stream_real(s, "start_error", p->start_error[k]);
+            ek__stream_end(s);
+        }
+    ek__stream_end(s);
+}
+
+static void put_profiles(ek__stream *s, const ek_calibration *c)
+{
+    ek__stream_list(s, "profiles", true);
+    for (int i = 0; i < c->n_profiles; i++) {
+        const ek_calibrated_profile *p = &c->profile[i];
+        bool launches = !isnan(p->launch_us);
+        ek__stream_object(s, NULL, true);
+        ek__stream_text(s, "path", p->path);
+        ek__stream_int(s, "ranks", p->n_ranks);
+        put_counts(s, "operators", p->n_operators, ek_profile_left_name, EK_N_PROFILE_LEFT);
+        put_shapes(s, p);
+        ek__stream_int(s, "causal_assumed", p->n_causal_assumed);
+        ek__stream_int(s, "layout_assumed", p->n_layout_assumed);
+        put_counts(s, "collectives", p->n_collectives, ek_profile_collective_name, EK_N_PROFILE_COLLECTIVES);
+        ek__stream_int(s, "link_times", p->n_link_times);
+        ek__stream_int(s, "launches", p->n_intervals);
+        ek__stream_real(s, "launch_us", p->launch_us);
+        ek__stream_text(s, "launch", launches ? ek_launch_name[p->launch] : NULL);
+        ek__stream_bool(s, "launch_used", p->launch_used);
+        ek__stream_real(s, "step_s", p->step_seconds);
+        ek__stream_bool(s, "step_used", p->step_used);
+        ek__stream_list(s, "notes", false);
+        for (size_t n = 0; n < sizeof p->note / sizeof *p->note && p->note[n][0]; n++)
+            ek__stream_text(s, NULL, p->note[n]);
+        ek__stream_end(s);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
 static void put_links(ek__stream *s, const ek_calibration *c)
 {
     ek__stream_list(s, "links", true);
@@ -149,6 +202,7 @@ ek_status ek_calibration_write_json(const ek_calibration *c, FILE *out, ek_error
     ek__stream_int(&s, "left_out", c->n_left);
     put_errors(&s, c);
     put_constants(&s, c);
+    put_profiles(&s, c);
     put_links(&s, c);
     put_design(&s, c);
     put_runs(&s, c);

@@ -86,7 +86,10 @@ static void print_others(const ek_calibration *c, bool color, FILE *out)
 
 static void print_kernels(const ek_calibration *c, bool color, FILE *out)
 {
-    if (!c->has_kernels)
+    int n = 0;
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        n += c->kernels[k].n;
+    if (n == 0)
         return;
     ek__print_heading(color, "measured kernels", out);
     fprintf(out, ": error of the fitted curves; shapes that were measured keep their times\n");
@@ -95,6 +98,74 @@ static void print_kernels(const ek_calibration *c, bool color, FILE *out)
             fprintf(out, "  %-20s %4d shapes  median %5.1f %%  worst %5.1f %%%s\n", ek_kernel_name[k], c->kernels[k].n,
                     100 * c->kernels[k].median, 100 * c->kernels[k].worst,
                     c->kernels[k].determined ? "" : "  not determined");
+}
+
+/* What a profile's operators and collectives came to, in the order of their enums. */
+static void print_counts(const char *title, const long long *count, const char *const *word, int n, FILE *out)
+{
+    bool any = false;
+    fprintf(out, "    %s:", title);
+    for (int i = 0; i < n; i++)
+        if (count[i] > 0) {
+            fprintf(out, "%s %lld %s", any ? "," : "", count[i], word[i]);
+            any = true;
+        }
+    fputs(any ? "\n" : " none\n", out);
+}
+
+static void print_shapes(const ek_calibrated_profile *p, FILE *out)
+{
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        if (p->n_shapes[k] > 0)
+            fprintf(out, "    %d shape%s of %s, the start is off by %.1f %% in the median%s\n", p->n_shapes[k],
+                    p->n_shapes[k] == 1 ? "" : "s", ek_kernel_name[k], 100 * p->start_error[k],
+                    p->fitted[k] ? "" : "; too few for its curve");
+}
+
+static void print_profile(const ek_calibrated_profile *p, FILE *out)
+{
+    static const char *const left[EK_N_PROFILE_LEFT] = {"taken",
+                                                        "without shapes",
+                                                        "that are not priced by their shapes",
+                                                        "of unclear shapes or types",
+                                                        "of a type without a peak",
+                                                        "of packed sequences",
+                                                        "faster than the data sheet allows"};
+    static const char *const became[EK_N_PROFILE_COLLECTIVES] = {
+        "whose waiting is known",     "of which the shortest of each size is taken",
+        "without a size or group",    "whose ranks' nodes are not known",
+        "of which there are too few", "of kinds that are not modelled"};
+    fprintf(out, "  %s: %d rank%s\n", p->path, p->n_ranks, p->n_ranks == 1 ? "" : "s");
+    print_counts("operators", p->n_operators, left, EK_N_PROFILE_LEFT, out);
+    print_shapes(p, out);
+    if (p->n_causal_assumed > 0)
+        fprintf(out, "    a causal mask is assumed for %lld executions of attention: the profile does not tell\n",
+                p->n_causal_assumed);
+    if (p->n_layout_assumed > 0)
+        fprintf(out, "    forward is assumed for %lld products: the profile does not tell\n", p->n_layout_assumed);
+    print_counts("collectives", p->n_collectives, became, EK_N_PROFILE_COLLECTIVES, out);
+    if (p->n_link_times > 0)
+        fprintf(out, "    times of collectives for the links: %d\n", p->n_link_times);
+    if (!isnan(p->launch_us))
+        fprintf(out, "    a launch takes the host %.3g us (%s, median of %lld), %s\n", p->launch_us,
+                ek_launch_name[p->launch], p->n_intervals,
+                p->launch_used ? "the profiler's own time included"
+                               : "not taken: recording Python's stacks (with_stack) slowed it");
+    if (!isnan(p->step_seconds))
+        fprintf(out, "    step: %.4g s%s\n", p->step_seconds,
+                p->step_used ? ", a measured run of the job beside it" : "");
+    for (size_t i = 0; i < sizeof p->note / sizeof *p->note && p->note[i][0]; i++)
+        fprintf(out, "    %s\n", p->note[i]);
+}
+
+static void print_profiles(const ek_calibration *c, bool color, FILE *out)
+{
+    if (c->n_profiles == 0)
+        return;
+    ek__print_heading(color, "profiles", out);
+    fputc('\n', out);
+    for (int i = 0; i < c->n_profiles; i++)
+        print_profile(&c->profile[i], out);
 }
 
 static void print_links(const ek_calibration *c, bool color, FILE *out)
@@ -185,6 +256,7 @@ ek_status ek_calibration_write_text(const ek_calibration *c, bool color, FILE *o
     fprintf(out, "%s, from %s\n", c->device.name, c->start);
     for (int i = 0; i < c->n_sources; i++)
         fprintf(out, "  %s: %s, %d\n", c->source[i].path, ek_source_kind_name[c->source[i].kind], c->source[i].n);
+    print_profiles(c, color, out);
     print_kernels(c, color, out);
     print_links(c, color, out);
     if (c->n_runs > 0) {

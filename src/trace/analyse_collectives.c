@@ -216,6 +216,7 @@ static bool fill_one(table *t, const ek__event *e, size_t i)
     } else
         c->p2p = ek__is_p2p(t->options, c->name) || (told && told->p2p);
     c->transit = told ? told->transit : EK_TRACE_UNKNOWN;
+    c->moved_mb = told ? told->moved_mb : 0;
     if (c->transit == EK_TRACE_UNKNOWN)
         c->transit = transit_of_tasks(t, e);
     if (c->transit > c->duration)

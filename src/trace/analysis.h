@@ -19,6 +19,7 @@
     X(operators)          /* operators, from events where no table told */                                             \
     X(slow_executions)    /* operators.slow */                                                                         \
     X(collectives)        /* communication.collective, .sum */                                                         \
+    X(measured)           /* measured, communication.collective[].message: with options->measure */                    \
     X(recompute)          /* recompute, of PyTorch */                                                                  \
     X(layers)             /* layers */                                                                                 \
     X(likely_collectives) /* a note on operators named like collectives that count as computing */

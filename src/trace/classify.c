@@ -88,8 +88,8 @@ static uint32_t link_number(const ek__span *span)
 /* The arguments that decide something. */
 typedef struct details {
     ek__span task_type, correlation, operator_name, full_name;
-    ek__span external, dims, types; /* of PyTorch */
-    ek__span collective, dtype, in_elements, out_elements, group_size, peer;
+    ek__span external, dims, types, strides, values; /* of PyTorch */
+    ek__span collective, dtype, in_elements, out_elements, group_size, ranks, peer;
     bool is_subtask;
 } details;
 
@@ -105,6 +105,10 @@ static void take_detail(details *d, const ek__span *key, const ek__span *value)
         d->dims = *value;
     else if (EQUALS(key, "Input type"))
         d->types = *value;
+    else if (EQUALS(key, "Input Strides"))
+        d->strides = *value;
+    else if (EQUALS(key, "Concrete Inputs"))
+        d->values = *value;
     else if (EQUALS(key, "mindspore_op"))
         d->operator_name = *value;
     else if (EQUALS(key, "fullname"))
@@ -119,6 +123,8 @@ static void take_detail(details *d, const ek__span *key, const ek__span *value)
         d->out_elements = *value;
     else if (EQUALS(key, "Group size"))
         d->group_size = *value;
+    else if (EQUALS(key, "Process Group Ranks"))
+        d->ranks = *value;
     else if (EQUALS(key, "dst rank"))
         d->peer = *value;
     else if (EQUALS(key, "notify_id") || EQUALS(key, "task type"))
@@ -163,26 +169,34 @@ static bool is_collective_name(ek__part *part, uint32_t number, const ek__span *
     return part->judged[number] == 2;
 }
 
-/* "allreduce|Float|2049000|2049000|2"; 0 without arguments. */
-static uint32_t collective_key(ek__part *part, const details *d)
+/* Texts one behind the other, whose control characters become blanks so that `between` stays the only line break; 0
+ * where they do not fit. */
+static uint32_t joined(ek__part *part, const ek__span *const *field, size_t n_fields, char between, char *text,
+                       size_t room)
 {
-    const ek__span *field[] = {&d->collective, &d->dtype, &d->in_elements, &d->out_elements, &d->group_size};
-    char key[512];
     size_t n = 0;
-    if (!d->collective.at || d->collective.size == 0)
-        return 0;
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+    for (size_t i = 0; i < n_fields; i++) {
         size_t size = field[i]->at ? field[i]->size : 0;
-        if (n + size + 1 > sizeof key)
+        if (n + size + 1 > room)
             return 0;
         if (i > 0)
-            key[n++] = '|';
-        if (size > 0)
-            memcpy(key + n, field[i]->at, size);
-        n += size;
+            text[n++] = between;
+        for (size_t c = 0; c < size; c++)
+            text[n++] = (unsigned char)field[i]->at[c] < ' ' ? ' ' : field[i]->at[c];
     }
-    ek__span span = {key, (uint32_t)n, false};
+    ek__span span = {text, (uint32_t)n, false};
     return ek__part_text(part, &span);
+}
+
+/* "allreduce|Float|2049000|2049000|2", with "|[0, 1]" behind it where ranks are wanted; 0 without arguments. */
+static uint32_t collective_key(ek__part *part, const details *d, bool ranks)
+{
+    const ek__span *const field[] = {&d->collective,   &d->dtype,      &d->in_elements,
+                                     &d->out_elements, &d->group_size, &d->ranks};
+    char key[16384];
+    if (!d->collective.at || d->collective.size == 0)
+        return 0;
+    return joined(part, field, ranks ? 6 : 5, '|', key, ranks ? sizeof key : 512);
 }
 
 /* Keep an event. Its start is worked out here, since most events of the host are never kept. */
@@ -195,6 +209,15 @@ static void push(ek__part *part, const ek__raw_event *raw, ek__event *event, ek_
     event->kind = (uint8_t)kind;
     event->name = name;
     ek__part_push(part, event);
+}
+
+/* What a collective sends, of the host's call or of its kernel, beside the event itself. */
+static void take_message(ek__part *part, const ek__raw_event *raw, const details *d, uint32_t link, bool kernel)
+{
+    ek__event event = {.track = (uint16_t)part->last_track, .link = link, .core = kernel};
+    event.detail = link ? collective_key(part, d, true) : 0;
+    if (event.detail)
+        push(part, raw, &event, EK__EVENT_MESSAGE, 0);
 }
 
 static void take_device(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__category meaning,
@@ -210,9 +233,11 @@ static void take_device(ek__part *part, const ek__block *block, const ek__raw_ev
     uint32_t name = ek__part_text(part, &raw->name);
     if (kind == EK__EVENT_KERNEL && is_collective_name(part, name, &raw->name, options)) {
         kind = EK__EVENT_COLLECTIVE;
-        event->detail = collective_key(part, &d);
+        event->detail = collective_key(part, &d, false);
     }
     push(part, raw, event, kind, name);
+    if (kind == EK__EVENT_COLLECTIVE && options && options->measure)
+        take_message(part, raw, &d, event->link, true);
 }
 
 static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
@@ -229,22 +254,36 @@ static void take_runtime(ek__part *part, const ek__block *block, const ek__raw_e
         push(part, raw, event, waits ? EK__EVENT_SYNC : EK__EVENT_LAUNCH, ek__part_text(part, &raw->name));
 }
 
-/* An operator of the host that tells the shapes it was called with. @return false for others */
-static bool take_shapes(ek__part *part, const ek__block *block, const ek__raw_event *raw, ek__event *event)
+/* Name, shapes, types, strides and values, a line each. Lists of very many tensors are of no operator that is priced.
+ */
+static uint32_t shape_text(ek__part *part, const ek__raw_event *raw, const details *d)
+{
+    const ek__span *const field[] = {&raw->name, &d->dims, &d->types, &d->strides, &d->values};
+    char text[4096];
+    return joined(part, field, sizeof field / sizeof *field, '\n', text, sizeof text);
+}
+
+/* An operator of the host that tells the shapes it was called with, or a collective's call. @return false for others */
+static bool take_shapes(ek__part *part, const ek__block *block, const ek__raw_event *raw,
+                        const ek_trace_options *options, ek__event *event)
 {
     details d;
-    if (!raw->args.at || !CONTAINS(&raw->args, "Input "))
+    bool measure = options && options->measure;
+    if (!raw->args.at || !(CONTAINS(&raw->args, "Input ") || (measure && CONTAINS(&raw->args, "Collective name"))))
         return false;
     take_details(block, raw, &d);
     event->link = link_number(&d.external);
-    if (!event->link || !d.dims.at)
-        return false;
-    event->detail = ek__shape_number(d.dims.at, d.dims.size);
-    if (d.types.at)
-        event->detail = 31 * event->detail + ek__shape_number(d.types.at, d.types.size);
-    event->detail += event->detail == 0;
-    push(part, raw, event, EK__EVENT_SHAPE, 0);
-    return true;
+    bool shaped = event->link && d.dims.at;
+    if (shaped) {
+        event->detail = ek__shape_number(d.dims.at, d.dims.size);
+        if (d.types.at)
+            event->detail = 31 * event->detail + ek__shape_number(d.types.at, d.types.size);
+        event->detail += event->detail == 0;
+        push(part, raw, event, EK__EVENT_SHAPE, measure ? shape_text(part, raw, &d) : 0);
+    }
+    if (measure && d.collective.at)
+        take_message(part, raw, &d, event->link, false);
+    return shaped;
 }
 
 /* ---- device events of Ascend ---- */
@@ -499,7 +538,7 @@ static void take_lasting(ek__part *part, const ek__block *block, const ek__raw_e
         break;
     case EK__CATEGORY_HOST_OP:
         if (!take_host(part, raw, &event))
-            take_shapes(part, block, raw, &event);
+            take_shapes(part, block, raw, options, &event);
         break;
     case EK__CATEGORY_PYTHON:
         take_python(part, raw, &event);

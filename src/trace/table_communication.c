@@ -89,8 +89,9 @@ static int64_t transit_of(double elapse_ms, double transit_ms)
 }
 
 /* Its start keeps a tenth of a microsecond in the file, and less as a double. */
-static bool keep_one(sums *s, const char *name, const json_t *start, double elapse_ms, double transit_ms, bool p2p)
+static bool keep_one(sums *s, const char *name, const json_t *start, const ek_trace_comm_sum *one, bool p2p)
 {
+    const double elapse_ms = one->elapse_ms, transit_ms = one->transit_ms;
     const char *at = strrchr(name, '@');
     double us = json_is_number(start) ? json_number_value(start) : -1;
     if (!(us >= 0 && us < 4e15) || elapse_ms < 0)
@@ -108,6 +109,7 @@ static bool keep_one(sums *s, const char *name, const json_t *start, double elap
                                                 .duration = ns < 4e18 ? (int64_t)llround(ns) : INT64_MAX / 2,
                                                 .exposed = EK_TRACE_UNKNOWN,
                                                 .transit = transit_of(elapse_ms, transit_ms),
+                                                .moved_mb = one->size_mb,
                                                 .p2p = p2p,
                                                 .step = -1,
                                                 .sum = -1,
@@ -146,8 +148,7 @@ static ek_status add_section(void *user, const char *step, bool p2p, json_t *sec
         ek_trace_comm_sum *sum = sum_of(s, step, p2p, name);
         const json_t *times = json_object_get(operator_info, "Communication Time Info");
         int n_before = s->n_ones;
-        if (!sum ||
-            !keep_one(s, name, json_object_get(times, "Start Timestamp(us)"), one.elapse_ms, one.transit_ms, p2p))
+        if (!sum || !keep_one(s, name, json_object_get(times, "Start Timestamp(us)"), &one, p2p))
             return ek__no_memory(err);
         if (s->in->times && s->n_ones > n_before && !add_time(s, step, s->one[n_before].name))
             return ek__no_memory(err);

@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "trace/kernels.h"
+#include "trace/measured.h"
 #include "trace/shapes.h"
 #include "trace/table_rows.h"
 
 typedef struct columns {
-    int name, type, core, start, duration, wait, step, shapes, types, formats;
+    int name, type, core, start, duration, wait, step, shapes, types, formats, out_shapes, out_types;
 } columns;
 
 /* The reader's state: a row's keys are put together in `key`. */
@@ -25,6 +26,11 @@ typedef struct reading {
     ek__texts in_step; /* "name\nstep", and how often each was there */
     uint32_t *n_in_step;
     size_t n_room;
+    bool measure;       /* keep executions by shape */
+    ek__texts measured; /* what they worked on: trace/measured.h */
+    ek__execution *one; /* [n_ones] */
+    size_t n_ones, ones_room;
+    int64_t n_without_shapes;
 } reading;
 
 static void find_columns(const ek__csv *csv, columns *c)
@@ -39,9 +45,11 @@ static void find_columns(const ek__csv *csv, columns *c)
     c->shapes = ek__csv_column(csv, "Input Shapes", NULL);
     c->types = ek__csv_column(csv, "Input Data Types", NULL);
     c->formats = ek__csv_column(csv, "Input Formats", NULL);
+    c->out_shapes = ek__csv_column(csv, "Output Shapes", NULL);
+    c->out_types = ek__csv_column(csv, "Output Data Types", NULL);
 }
 
-enum { MAX_PARTS = 5 };
+enum { MAX_PARTS = 6 };
 
 /* The number of "a\nb\nc"; a NULL ends it. UINT32_MAX when memory is out. */
 static uint32_t intern_key(reading *r, ek__texts *texts, const char *const part[MAX_PARTS])
@@ -106,6 +114,33 @@ static bool note_shapes(reading *r, const ek__kernel *k)
     return ek__shapes_add(r->shapes, &(ek__shape){k->start, k->duration, ek__shape_number(kind, strlen(kind))});
 }
 
+/* An execution with all that the row tells of its shapes. @return false when memory is out */
+static bool note_execution(reading *r, const ek__kernel *k, const char *type, const char *shapes)
+{
+    const ek__csv *csv = r->csv;
+    if (!r->measure || k->communication)
+        return true;
+    if (!is_known(shapes)) {
+        r->n_without_shapes++;
+        return true;
+    }
+    const char *const part[MAX_PARTS] = {type,
+                                         shapes,
+                                         ek__csv_cell(csv, r->column.types),
+                                         ek__csv_cell(csv, r->column.formats),
+                                         ek__csv_cell(csv, r->column.out_shapes),
+                                         ek__csv_cell(csv, r->column.out_types)};
+    uint32_t what = intern_key(r, &r->measured, part), none = intern(&r->measured, "");
+    ek__execution *grown = ek__with_room(r->one, &r->ones_room, r->n_ones + 1, sizeof *grown);
+    if (!grown || what == UINT32_MAX || none == UINT32_MAX) {
+        r->one = grown ? grown : r->one;
+        return false;
+    }
+    r->one = grown;
+    r->one[r->n_ones++] = (ek__execution){what, none, k->duration};
+    return true;
+}
+
 static bool intern_texts(reading *r, ek__kernel *k)
 {
     const ek__csv *csv = r->csv;
@@ -119,7 +154,7 @@ static bool intern_texts(reading *r, ek__kernel *k)
     k->shape = is_known(shapes) ? intern(&all->name, shapes) : 0;
     k->step = intern(&all->step, ek__csv_cell(csv, r->column.step));
     return k->group != UINT32_MAX && k->kind != UINT32_MAX && k->name != UINT32_MAX && k->shape != UINT32_MAX &&
-           k->step != UINT32_MAX && note_shapes(r, k);
+           k->step != UINT32_MAX && note_shapes(r, k) && note_execution(r, k, type, shapes);
 }
 
 static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek_error *err)
@@ -144,6 +179,17 @@ static ek_status take_row(void *user, const ek__csv *csv, ek__left_out *left, ek
     return EK_OK;
 }
 
+static const char *text_of(const void *user, uint32_t number)
+{
+    return ek__texts_at(user, number);
+}
+
+static ek_status keep_executions(const ek__table_in *in, reading *r, ek_error *err)
+{
+    in->rank->measured.n_without_shapes = r->n_without_shapes;
+    return r->measure ? ek__measured_keep(r->one, r->n_ones, text_of, &r->measured, in->rank, err) : EK_OK;
+}
+
 static ek_status read_table(const ek__table_in *in, ek__csv *csv, reading *r, const char *source, ek_error *err)
 {
     ek_trace_operators *ops = &in->rank->operators;
@@ -163,6 +209,8 @@ static ek_status read_table(const ek__table_in *in, ek__csv *csv, reading *r, co
     status = ek__kernels_operators(r->kernels, source, in->rank, err);
     if (!status)
         status = ek__kernels_steps(r->kernels, in, source, err);
+    if (!status)
+        status = keep_executions(in, r, err);
     ops->n_rows = status ? 0 : in->source->items;
     return status;
 }
@@ -174,9 +222,9 @@ static ek_status read_kernels(const ek__table_in *in, const char *source, ek_err
     ek_status status = ek__csv_open(in->path, &csv, err);
     if (status)
         return status;
-    reading r = {.kernels = &kernels, .csv = csv, .shapes = in->shapes};
+    reading r = {.kernels = &kernels, .csv = csv, .shapes = in->shapes, .measure = in->options && in->options->measure};
     if (ek__texts_reset(&kernels.group) && ek__texts_reset(&kernels.kind) && ek__texts_reset(&kernels.name) &&
-        ek__texts_reset(&kernels.step) && ek__texts_reset(&r.in_step))
+        ek__texts_reset(&kernels.step) && ek__texts_reset(&r.in_step) && ek__texts_reset(&r.measured))
         status = read_table(in, csv, &r, source, err);
     else
         status = ek__no_memory(err);
@@ -184,6 +232,8 @@ static ek_status read_kernels(const ek__table_in *in, const char *source, ek_err
     ek__kernels_clear(&kernels);
     ek__texts_clear(&r.in_step);
     free(r.n_in_step);
+    ek__texts_clear(&r.measured);
+    free(r.one);
     free(r.key);
     return status;
 }

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ek__table_reader *reader = readers[data[0] % (sizeof readers / sizeof *readers)];
     ek_trace_run run = {.n_ranks = 1, .pool = ek__pool_new()};
     ek_trace_rank rank = {.rank = EK_TRACE_NO_RANK, .stage = -1, .device_id = -1, .pool = ek__pool_new()};
-    const ek_trace_options options = {0};
+    const ek_trace_options options = {.measure = true};
     run.rank = &rank;
     assert(run.pool && rank.pool);
     ek__table_times times = {0};

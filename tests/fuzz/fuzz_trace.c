@@ -8,8 +8,9 @@
 
 static ek_status read_with(const char *path, int n_threads, ek__pool *pool, ek_trace_source *source, ek__trace *trace)
 {
+    const ek_trace_options options = {.measure = true};
     ek_error err = {0};
-    ek_status status = ek__trace_read(&path, 1, n_threads, NULL, pool, source, trace, &err);
+    ek_status status = ek__trace_read(&path, 1, n_threads, &options, pool, source, trace, &err);
     assert(status == EK_OK || err.message[0]);
     return status;
 }
