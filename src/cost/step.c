@@ -103,8 +103,8 @@ static void passes_of(stepper *s, ek__graph_kind kind, ek__recompute what, ek__p
     *forward = (*layer)->forward;
     *backward = (*layer)->backward;
     ek__pass_add(backward, ek__layer_again(s->job, s->device, *layer, what), 1);
-    ek__pass_launch(s->job, s->device, (*layer)->factor, forward);
-    ek__pass_launch(s->job, s->device, (*layer)->factor, backward);
+    ek__pass_launch(s->job, s->device, *layer, forward);
+    ek__pass_launch(s->job, s->device, *layer, backward);
 }
 
 static void add_to_cell(stepper *s, int cell, ek__graph_kind kind, ek__recompute what, void *to)
