@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/median.h"
@@ -118,17 +119,57 @@ static ek_status fill_constants(ek__calibrating *k)
     return EK_OK;
 }
 
-ek_status ek__report_runs(ek__calibrating *k)
+/* Did a run of another group that is fitted have the same layer? */
+static bool is_met(const ek__calibrating *k, const double (*at)[EK__N_LAYER_COORDINATES], int which)
+{
+    for (int i = 0; i < k->n; i++)
+        if (k->found.fit.used[i] && k->group[i] != k->group[which] && memcmp(at[i], at[which], sizeof at[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What to expect of layouts that were not measured: of layers that other layouts had, and of layers that none had.
+ * Where there are none of either, all runs stand for them; a table is not counted on where nothing is near. */
+static ek_status fill_expected(ek__calibrating *k)
 {
     const ek__fit *f = &k->found.fit;
+    double(*at)[EK__N_LAYER_COORDINATES] = ek__alloc((size_t)k->n, sizeof *at);
+    bool *met = ek__alloc((size_t)k->n, sizeof *met), *other = ek__alloc((size_t)k->n, sizeof *other);
+    int n_met = 0, n_other = 0;
+    ek_status status = at && met && other ? EK_OK : ek__no_memory(k->err);
+    for (int i = 0; i < k->n && status == EK_OK; i++)
+        ek__layer_coordinates(k->job[i], ek__job_layer_kind(k->job[i]), at[i]);
+    for (int i = 0; i < k->n && status == EK_OK; i++) {
+        met[i] = f->used[i] && is_met(k, (const double(*)[EK__N_LAYER_COORDINATES])at, i);
+        other[i] = f->used[i] && !met[i];
+        n_met += met[i];
+        n_other += other[i];
+    }
+    if (status == EK_OK) {
+        k->out.met_error = n_met > 0 ? ek__root_mean_square(f->group_out, met, k->n)
+                                     : ek__root_mean_square(f->left_out, f->used, k->n);
+        k->out.new_error = fmax(ek__root_mean_square(f->group_out, n_other > 0 ? other : f->used, k->n),
+                                fmax(k->found.plain, k->out.met_error));
+    }
+    free(at);
+    free(met);
+    free(other);
+    return status;
+}
+
+ek_status ek__report_runs(ek__calibrating *k)
+{
     ek_status status = fill_constants(k);
     if (status == EK_OK)
         status = fill_errors(k);
     if (status)
         return status;
     fill_runs(k);
-    k->out.met_error = ek__root_mean_square(f->left_out, f->used, k->n);
-    k->out.new_error = fmax(ek__root_mean_square(f->group_out, f->used, k->n), k->found.plain);
+    status = fill_expected(k);
+    if (status)
+        return status;
+    if (k->out.n_layers > 0)
+        ek__layer_table_expect(k->out.device.layers, k->out.met_error, k->out.new_error);
     k->out.device.error = k->out.n_groups > 2 ? k->out.new_error : k->out.met_error;
     return EK_OK;
 }

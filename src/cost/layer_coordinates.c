@@ -47,6 +47,14 @@ void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK
     out[EK__N_LAYER_COORDINATES - 1] = ends ? apart : 0;
 }
 
+ek__graph_kind ek__job_layer_kind(const ek_job *job)
+{
+    const ek_job_model *m = &job->model;
+    int period = m->expert_period > 0 ? m->expert_period : 1;
+    int n_experts = m->n_experts > 0 ? (m->n_layers - m->n_dense_layers) / period : 0;
+    return 2 * n_experts >= m->n_layers ? EK__GRAPH_EXPERTS : EK__GRAPH_DENSE;
+}
+
 /* The embedding and the head are few kernels, whose fusion, padding and number format differ from framework to
  * framework: in units of a layer's variance. Measured: vTrain's single-node runs with one tensor rank take 4.7 times as
  * long for the head as those with two, where layers are off by 10 to 20 %. */

@@ -127,3 +127,22 @@ double ek__layer_factor(const ek_job *job, const ek_device *device, ek__graph_ki
     ek__layer_coordinates(job, kind, at);
     return ek__layer_table_factor(device->layers, at);
 }
+
+void ek__layer_table_expect(ek_layer_table *table, double met_error, double new_error)
+{
+    table->scale.met_error = met_error;
+    table->scale.new_error = new_error;
+}
+
+double ek__layer_error(const ek_job *job, const ek_device *device)
+{
+    const ek_layer_table *table = device->layers;
+    double at[EK__N_LAYER_COORDINATES], near = 0;
+    if (device->error <= 0 || ek__layer_table_size(table) == 0)
+        return device->error;
+    ek__layer_coordinates(job, ek__job_layer_kind(job), at);
+    for (int i = 0; i < table->n; i++)
+        near = fmax(near, ek__layer_covariance(table->row[i].at, at, table->scale.width));
+    double met = pow(table->scale.met_error, 2), unmet = pow(table->scale.new_error, 2);
+    return sqrt(fmax(met + (1 - near * near) * (unmet - met), 0));
+}

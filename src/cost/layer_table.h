@@ -30,6 +30,9 @@ typedef struct ek__layer_scale {
     double new_error; /* of layers unlike any */
 } ek__layer_scale;
 
+/* The graph whose times are most of a job's computing. */
+ek__graph_kind ek__job_layer_kind(const ek_job *job);
+
 void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES]);
 
 /* How much corrections at two places have in common, in units of the variance of a layer's:
@@ -59,6 +62,15 @@ double ek__layer_table_nearest(const ek_layer_table *table, const double at[EK__
 
 /* The factor for a layer, embedding or head of a job on a device; 1 where it has no table. */
 double ek__layer_factor(const ek_job *job, const ek_device *device, ek__graph_kind kind);
+
+/* What to expect of the step of layers like measured ones and unlike any, into the table's scale. */
+void ek__layer_table_expect(ek_layer_table *table, double met_error, double new_error);
+/*
+ * Standard error of the logarithm of a job's step on a device that was fitted; 0 for one that was not. With a table
+ *     e^2 = met^2 + (1 - k^2) (new^2 - met^2)
+ * k the covariance of the job's layer and the nearest one measured: what one neighbour leaves open. O(rows)
+ */
+double ek__layer_error(const ek_job *job, const ek_device *device);
 
 /* Of a device file: the value of `layers`. @param out  ek__layer_table_free() it */
 ek_status ek__layer_table_read(const ek__in *in, const ek__node *node, ek_layer_table **out);

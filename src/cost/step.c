@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cost/collective.h"
 #include "cost/data_parallel.h"
+#include "cost/layer_table.h"
 #include "cost/step_layers.h"
 #include "memory/program.h"
 #include "simulate/order.h"
@@ -396,7 +397,7 @@ static void close_stages(stepper *s, double (*errors)[EK_N_STEP_PARTS])
     /* The bubble is as long as what the other stages do, and errs with it. */
     double rest = sqrt(square) / (share < 1 ? 1 - share : 1);
     step->error[EK_STEP_BUBBLE] = rest * share;
-    step->standard_error = s->device->error > 0 ? s->device->error * step->seconds : rest;
+    step->standard_error = s->device->error > 0 ? ek__layer_error(s->job, s->device) * step->seconds : rest;
 }
 
 static void find_nearest(stepper *s)

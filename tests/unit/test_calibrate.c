@@ -11,6 +11,7 @@
 #include "calibrate/fit.h"
 #include "calibrate/layers_fit.h"
 #include "calibrate/links_fit.h"
+#include "calibrate/runs_fit.h"
 #include "cost/collective.h"
 #include "cost/cost_internal.h"
 #include "cost/layer_table.h"
@@ -499,6 +500,42 @@ static void a_layer_table_survives_its_file(void **state)
     free(text);
 }
 
+/* Between what layers that were met leave and what new ones do, by how much the nearest says of the job's. */
+static void a_step_errs_as_steps_of_layers_like_its_own(void **state)
+{
+    (void)state;
+    static const struct {
+        double away, expected;
+    } cases[] = {{0, 0.02}, {0.3, 0}, {40, 0.2}};
+    ek_measured_runs measured;
+    ek_error err = {0};
+    assert_int_equal(ek_run_table_read(source_path("examples/calibrate/runs.csv"), NULL, &measured, &err), EK_OK);
+    const ek_job *job = &measured.run[0].job;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_device device = *ek_device_find("A100-80");
+        ek_step step;
+        ek__layer_row row = {.value = 0, .weight = 1};
+        ek__layer_coordinates(job, ek__job_layer_kind(job), row.at);
+        row.at[0] += cases[i].away;
+        ek_layer_table *table = ek__layer_table_new(&row, 1, &(ek__layer_scale){0.5, 0.1, 0, 0});
+        ek__layer_table_expect(table, 0.02, 0.2);
+        device.error = 0.1;
+        device.layers = table;
+        if (ek_cost_step(job, &device, NULL, &step, &err))
+            fail_msg("%s", err.message);
+        double r = sqrt(3) * cases[i].away / 0.5, k = (1 + r) * exp(-r);
+        double expected = cases[i].expected > 0 ? cases[i].expected : sqrt(0.0004 + (1 - k * k) * (0.04 - 0.0004));
+        assert_true(fabs(step.standard_error / step.seconds - expected) < 1e-6);
+        ek_step_clear(&step);
+        ek__layer_table_free(table);
+        device.layers = NULL;
+        assert_int_equal(ek_cost_step(job, &device, NULL, &step, NULL), EK_OK);
+        assert_true(fabs(step.standard_error / step.seconds - 0.1) < 1e-12);
+        ek_step_clear(&step);
+    }
+    ek_measured_runs_clear(&measured);
+}
+
 enum { LAYERS = 5, EACH = 4, ALL_RUNS = LAYERS * EACH };
 
 /* What the process of all runs but some says of `at`, with its two kinds. @param without  -1: none; with its group? */
@@ -573,6 +610,59 @@ static void layers_are_learned_from_the_other_runs(void **state)
     }
     assert_int_equal(ek__layers_fit_run(sample, ALL_RUNS, NULL, &table, left, &fit, &err), EK_OK);
     assert_null(table);
+}
+
+/* Runs made on a device whose layers and heads take longer or shorter than their kernels: every fourth is kept back
+ * from a fit of all, and is met where its constants alone would miss it. */
+static void layers_and_heads_of_made_runs_come_back(void **state)
+{
+    (void)state;
+    enum { MOST = 64 };
+    ek_measured_runs measured;
+    ek_error err = {0};
+    const ek_job *job[MOST];
+    double seconds[MOST], missed = 0, plain = 0;
+    int group[MOST], n = 0, n_held = 0;
+    bool held[MOST] = {false};
+    ek__layer_row row[2 * MOST];
+    const ek__layer_scale exact = {.width = 0.01, .lambda = 1e-6};
+    assert_int_equal(ek_run_table_read(source_path("examples/calibrate/runs.csv"), NULL, &measured, &err), EK_OK);
+    for (int i = 0; i < measured.n && n < MOST; i++) {
+        job[n] = &measured.run[i].job;
+        group[n] = n;
+        held[n] = n % 4 == 3;
+        row[2 * n] = (ek__layer_row){.value = job[n]->parallel.tensor > 2 ? 0.15 : -0.1, .weight = 1};
+        row[2 * n + 1] = (ek__layer_row){.value = 0.5, .weight = 1};
+        ek__layer_coordinates(job[n], ek__job_layer_kind(job[n]), row[2 * n].at);
+        ek__layer_coordinates(job[n], EK__GRAPH_HEAD, row[2 * n + 1].at);
+        n++;
+    }
+    ek_device truth = *ek_device_find("A100-80"), start = truth;
+    truth.layers = ek__layer_table_new(row, 2 * n, &exact);
+    for (int i = 0; i < n; i++) {
+        ek_step step;
+        if (ek_cost_step(job[i], &truth, NULL, &step, &err))
+            fail_msg("%s", err.message);
+        seconds[i] = step.seconds;
+        ek_step_clear(&step);
+    }
+    const ek__measured all = {.n = n, .job = job, .seconds = seconds, .group = group, .held = held};
+    ek__runs_fit fit;
+    if (ek__runs_fit_run(&all, &start, &fit, &err))
+        fail_msg("%s", err.message);
+    assert_non_null(fit.layers);
+    for (int i = 0; i < n; i++)
+        if (held[i]) {
+            missed += fabs(fit.fit.after[i] - log(seconds[i]));
+            plain += fabs(fit.fit.before[i] - log(seconds[i]));
+            n_held++;
+        }
+    print_message("# layers of made runs: kept back %.1f %%, at the start %.1f %%\n", 100 * missed / n_held,
+                  100 * plain / n_held);
+    assert_true(n_held > 3 && missed / n_held < 0.02 && missed < 0.3 * plain);
+    ek__runs_fit_clear(&fit);
+    ek__layer_table_free(truth.layers);
+    ek_measured_runs_clear(&measured);
 }
 
 /* ---- link tests ---- */
@@ -790,7 +880,9 @@ int main(void)
         cmocka_unit_test(the_design_foretells_what_a_run_narrows),
         cmocka_unit_test(a_layer_table_is_the_mean_of_a_gaussian_process),
         cmocka_unit_test(a_layer_table_survives_its_file),
+        cmocka_unit_test(a_step_errs_as_steps_of_layers_like_its_own),
         cmocka_unit_test(layers_are_learned_from_the_other_runs),
+        cmocka_unit_test(layers_and_heads_of_made_runs_come_back),
         cmocka_unit_test(constants_of_links_come_back),
         cmocka_unit_test(logs_of_nccl_tests_are_read),
         cmocka_unit_test(logs_of_hccl_test_are_read),
