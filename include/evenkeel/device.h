@@ -125,7 +125,8 @@ typedef struct ek_tier {
 } ek_tier;
 enum { EK_MAX_TIERS = 6 };
 
-/** The host's part: a layer takes at least layer_us + kernel_us kernels, forward and backward each. */
+/** The host's part: a layer and the head take at least layer_us + kernel_us kernels, forward and backward each; an
+ *  embedding its kernels'. */
 typedef struct ek_host {
     double layer_us[EK_N_LAUNCHES], kernel_us[EK_N_LAUNCHES];
     double step_us; /**< of each step, whatever it does */

@@ -7,36 +7,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/median.h"
 #include "base/texts.h"
-#include "calibrate/candidates.h"
-#include "calibrate/collect.h"
-#include "calibrate/fit.h"
-#include "calibrate/job_runs.h"
-#include "calibrate/layers_fit.h"
+#include "calibrate/calibrating.h"
 #include "calibrate/links_fit.h"
 #include "calibrate/profile.h"
 
-typedef struct calibrating {
-    const ek_calibrate_input *input;
-    ek__collected c;
-    ek_calibration out;
-    ek_kernel_table *kernels; /* of the device's own when no source has any */
-    int n;                    /* runs that are fitted or kept back */
-    int *item;                /* [n] of c.item */
-    const ek_job **job;       /* [n] */
-    double *seconds;          /* [n] */
-    int *group;               /* [n] */
-    bool *held;               /* [n] */
-    ek__layer_sample *sample; /* [n] */
-    double *plain;            /* [n] logarithms predicted without the new table */
-    ek__job_runs runs;
-    ek__fit fit;
-    bool has_fit;
-    ek_error *err;
-} calibrating;
-
-static void tell(calibrating *k, double share, const char *what)
+static void tell(const ek__calibrating *k, double share, const char *what)
 {
     if (k->input->progress)
         k->input->progress(k->input->progress_user, share, what);
@@ -44,18 +20,18 @@ static void tell(calibrating *k, double share, const char *what)
 
 /* ---- which device ---- */
 
-static bool is_priced(const ek__run_item *item)
+bool ek__is_priced(const ek__run_item *item)
 {
     return item->job && !item->suspect && item->seconds > 0;
 }
 
 /* The shipped device that all runs name. */
-static ek_status start_of_runs(calibrating *k, const ek_device **out)
+static ek_status start_of_runs(ek__calibrating *k, const ek_device **out)
 {
     const ek_device *found = NULL;
     const char *words = "";
     for (int i = 0; i < k->c.n; i++) {
-        const ek_device *one = is_priced(&k->c.item[i]) ? ek_device_of_hardware(k->c.item[i].device) : NULL;
+        const ek_device *one = ek__is_priced(&k->c.item[i]) ? ek_device_of_hardware(k->c.item[i].device) : NULL;
         if (one && found && one != found)
             return ek__fail(
                 k->err, EK_ERR_INPUT, k->c.item[i].origin,
@@ -67,7 +43,7 @@ static ek_status start_of_runs(calibrating *k, const ek_device **out)
         }
     }
     for (int i = 0; i < k->c.n && !found; i++)
-        if (is_priced(&k->c.item[i]) && k->c.item[i].device[0])
+        if (ek__is_priced(&k->c.item[i]) && k->c.item[i].device[0])
             return ek__fail(k->err, EK_ERR_INPUT, k->c.item[i].origin,
                             "the hardware '%.80s' is no shipped device; give the one to start from with --start "
                             "NAME|FILE",
@@ -87,7 +63,7 @@ static void leave(ek__run_item *item, const char *why)
 }
 
 /* Rows of another device than the one asked for are left out, where some are of that one. */
-static void choose_rows(calibrating *k, const ek_device *start)
+static void choose_rows(ek__calibrating *k, const ek_device *start)
 {
     bool any = false;
     for (int i = 0; i < k->c.n; i++) {
@@ -101,7 +77,7 @@ static void choose_rows(calibrating *k, const ek_device *start)
     }
 }
 
-static ek_status find_start(calibrating *k)
+static ek_status find_start(ek__calibrating *k)
 {
     const ek_device *start = k->input->start;
     ek_status status = start ? EK_OK : start_of_runs(k, &start);
@@ -119,7 +95,7 @@ static ek_status find_start(calibrating *k)
 /* ---- kernels, rates, links ---- */
 
 /* The result owns its tables: copies of the start's. */
-static ek_status copy_tables(calibrating *k)
+static ek_status copy_tables(ek__calibrating *k)
 {
     const ek_device *start = k->input->start ? k->input->start : ek_device_find(k->out.start);
     const ek_kernel_row *row;
@@ -139,7 +115,7 @@ static ek_status copy_tables(calibrating *k)
     return EK_OK;
 }
 
-static ek_status take_kernels(calibrating *k, struct ek_calibration_source *source)
+static ek_status take_kernels(ek__calibrating *k, struct ek_calibration_source *source)
 {
     ek_kernel_table *table = NULL;
     ek_status status = ek_kernel_table_read(source->path, k->input->listener, &table, k->err);
@@ -156,7 +132,7 @@ static ek_status take_kernels(calibrating *k, struct ek_calibration_source *sour
     return ek_device_fit_kernels(&k->out.device, table, k->out.kernels, k->err);
 }
 
-static ek_status take_rates(calibrating *k)
+static ek_status take_rates(ek__calibrating *k)
 {
     ek_status status = EK_OK;
     for (int i = 0; i < k->c.n_sources && status == EK_OK; i++) {
@@ -169,7 +145,7 @@ static ek_status take_rates(calibrating *k)
     return status;
 }
 
-static ek_status take_links(calibrating *k)
+static ek_status take_links(ek__calibrating *k)
 {
     int n = 0, at = 0;
     ek_status status = ek__collect_links(k->out.device.devices_per_node, &k->c, k->err);
@@ -190,7 +166,7 @@ static ek_status take_links(calibrating *k)
 
 /* ---- runs ---- */
 
-static bool make_room(calibrating *k)
+static bool make_room(ek__calibrating *k)
 {
     size_t n = (size_t)k->c.n;
     k->item = ek__alloc(n, sizeof *k->item);
@@ -198,18 +174,16 @@ static bool make_room(calibrating *k)
     k->seconds = ek__alloc(n, sizeof *k->seconds);
     k->group = ek__alloc(n, sizeof *k->group);
     k->held = ek__alloc(n, sizeof *k->held);
-    k->sample = ek__alloc(n, sizeof *k->sample);
-    k->plain = ek__alloc(n, sizeof *k->plain);
     k->out.run = ek__alloc(n, sizeof *k->out.run);
-    return k->item && k->job && k->seconds && k->group && k->held && k->sample && k->plain && k->out.run;
+    return k->item && k->job && k->seconds && k->group && k->held && k->out.run;
 }
 
-static const char *group_name(const calibrating *k, int i)
+static const char *group_name(const ek__calibrating *k, int i)
 {
     return k->c.item[k->item[i]].group;
 }
 
-static void number_groups(calibrating *k)
+static void number_groups(ek__calibrating *k)
 {
     for (int i = 0; i < k->n; i++) {
         k->group[i] = i;
@@ -233,7 +207,7 @@ static int by_hash(const void *a, const void *b)
 }
 
 /* Whole groups in the order of their names' hashes, until their share is reached; one stays to be fitted. */
-static ek_status hold_back(calibrating *k)
+static ek_status hold_back(ek__calibrating *k)
 {
     int n = 0;
     hashed *list = ek__alloc((size_t)k->n, sizeof *list);
@@ -254,12 +228,12 @@ static ek_status hold_back(calibrating *k)
     return EK_OK;
 }
 
-static ek_status gather_runs(calibrating *k)
+static ek_status gather_runs(ek__calibrating *k)
 {
     if (!make_room(k))
         return ek__no_memory(k->err);
     for (int i = 0; i < k->c.n; i++) {
-        if (!is_priced(&k->c.item[i]))
+        if (!ek__is_priced(&k->c.item[i]))
             continue;
         k->item[k->n] = i;
         k->job[k->n] = k->c.item[i].job;
@@ -271,315 +245,50 @@ static ek_status gather_runs(calibrating *k)
     return hold_back(k);
 }
 
+/* ---- together ---- */
+
 static void fit_progress(void *user, double share, const char *what)
 {
     tell(user, 0.9 * share, what);
 }
 
-static ek_status fit_constants(calibrating *k)
+/* The result owns its tables: what the runs say of layers takes the place of the start's. */
+static void take_fit(ek__calibrating *k)
 {
-    k->runs = (ek__job_runs){.n = k->n, .job = k->job};
-    const ek__fit_problem problem = {.n = k->n,
-                                     .seconds = k->seconds,
-                                     .group = k->group,
-                                     .held = k->held,
-                                     .predict = ek__job_runs_predict,
-                                     .user = &k->runs,
-                                     .progress = fit_progress,
-                                     .progress_user = k,
-                                     .interrupted = k->input->interrupted};
-    ek_status status = ek__fit_run(&problem, &k->out.device, &k->fit, k->err);
-    k->has_fit = status == EK_OK;
-    if (k->has_fit)
-        k->out.device = k->fit.device;
-    else if (status == EK_ERR_INPUT && k->runs.why.message[0] && k->err && !strstr(k->err->message, "interrupted")) {
-        char text[sizeof k->err->message];
-        snprintf(text, sizeof text, "%.500s. The last one: %.450s", k->err->message, k->runs.why.message);
-        memcpy(k->err->message, text, sizeof text);
+    ek__runs_fit *found = &k->found;
+    ek_layer_table *old = k->out.device.layers;
+    k->out.device = found->fit.device;
+    if (found->layers) {
+        ek__layer_table_free(old);
+        k->out.n_layers = ek__layer_table_size(found->layers);
+        k->out.layer_width = found->scale.scale.width;
+        k->out.layer_lambda = found->scale.scale.lambda;
+        found->layers = NULL;
     }
-    return status;
 }
 
-/* ---- layers ---- */
-
-/* How much of each step moves with its layers' computing: a factor of 1 % on all of it. */
-static ek_status fill_shares(calibrating *k)
+static ek_status fit_runs(ek__calibrating *k)
 {
-    static const double factor = 0.01;
-    const ek__layer_row row = {.value = factor, .weight = 1};
-    const ek__layer_scale everywhere = {.width = 1e6, .lambda = 1e-9};
-    bool *wanted = ek__alloc((size_t)k->n, sizeof *wanted);
-    double *moved = ek__alloc((size_t)k->n, sizeof *moved), *plain = ek__alloc((size_t)k->n, sizeof *plain);
-    ek_layer_table *table = ek__layer_table_new(&row, 1, &everywhere);
-    ek_status status = wanted && moved && plain && table ? EK_OK : ek__no_memory(k->err);
-    ek_device device = k->out.device;
-    for (int i = 0; i < k->n && status == EK_OK; i++)
-        wanted[i] = !isnan(k->fit.after[i]);
-    device.layers = NULL;
-    if (status == EK_OK)
-        status = ek__job_runs_predict(&k->runs, &device, wanted, plain, k->err);
-    device.layers = table;
-    if (status == EK_OK)
-        status = ek__job_runs_predict(&k->runs, &device, wanted, moved, k->err);
-    for (int i = 0; i < k->n && status == EK_OK; i++)
-        k->sample[i].share = wanted[i] ? (moved[i] - plain[i]) / factor : 0;
-    ek__layer_table_free(table);
-    free(wanted);
-    free(moved);
-    free(plain);
-    return status;
-}
-
-static ek_status fit_layers(calibrating *k, ek__layers_fit *fit)
-{
-    ek_layer_table *table = NULL;
-    ek_status status = fill_shares(k);
-    for (int i = 0; i < k->n && status == EK_OK; i++) {
-        ek__layer_sample *s = &k->sample[i];
-        ek__layer_coordinates(k->job[i], ek__job_layer_kind(k->job[i]), s->at);
-        s->residual = k->fit.after[i] - k->fit.measured[i];
-        s->left_out = k->fit.left_out[i];
-        s->group_out = k->fit.group_out[i];
-        s->weight = k->fit.used[i] ? k->fit.weight[i] : 0;
-        s->group = k->group[i];
-    }
-    if (status == EK_OK)
-        status = ek__layers_fit_run(k->sample, k->n, k->out.device.layers, &table, fit, k->err);
-    if (status || !table)
-        return status;
-    for (int i = 0; i < k->n; i++)
-        if (k->fit.used[i]) {
-            k->plain[i] = ek__layers_fit_correction(k->sample, k->n, k->out.device.layers, &fit->scale, i, true);
-            k->fit.left_out[i] +=
-                ek__layers_fit_correction(k->sample, k->n, k->out.device.layers, &fit->scale, i, false);
-            k->fit.group_out[i] += k->plain[i];
-        }
-    ek__layer_table_free(k->out.device.layers);
-    k->out.device.layers = table;
-    k->fit.device.layers = table;
-    k->out.n_layers = ek__layer_table_size(table);
-    k->out.layer_width = fit->scale.width;
-    k->out.layer_lambda = fit->scale.lambda;
-    /* The table changes what runs are predicted to take. */
-    bool *wanted = ek__alloc((size_t)k->n, sizeof *wanted);
-    if (!wanted)
-        return ek__no_memory(k->err);
-    for (int i = 0; i < k->n; i++)
-        wanted[i] = !isnan(k->fit.after[i]);
-    status = ek__job_runs_predict(&k->runs, &k->out.device, wanted, k->fit.after, k->err);
-    free(wanted);
-    return status;
-}
-
-/* ---- what is reported ---- */
-
-/* Of logarithms of predicted over measured. */
-static ek_calibration_error summed(double *log_ratio, int n)
-{
-    ek_calibration_error e = {.n = n};
-    for (int i = 0; i < n; i++) {
-        double ratio = expm1(log_ratio[i]);
-        e.bias += ratio / n;
-        e.mean += fabs(ratio) / n;
-        e.worst = fmax(e.worst, fabs(ratio));
-        log_ratio[i] = fabs(ratio);
-    }
-    e.median = n > 0 ? ek__median(log_ratio, (size_t)n) : NAN;
-    return e;
-}
-
-/* @param absolute  `value` is a predicted logarithm, else it is a residual already */
-static ek_calibration_error error_of(const calibrating *k, const double *value, bool absolute, bool held,
-                                     double *scratch)
-{
-    int n = 0;
-    for (int i = 0; i < k->n; i++)
-        if ((held ? k->held[i] : k->fit.used[i]) && !isnan(value[i]))
-            scratch[n++] = absolute ? value[i] - k->fit.measured[i] : value[i];
-    return summed(scratch, n);
-}
-
-static ek_status fill_errors(calibrating *k)
-{
-    const ek__fit *f = &k->fit;
-    double *scratch = ek__alloc((size_t)k->n, sizeof *scratch);
-    if (!scratch)
-        return ek__no_memory(k->err);
-    k->out.before = error_of(k, f->before, true, false, scratch);
-    k->out.fit = error_of(k, f->after, true, false, scratch);
-    k->out.leave_one_out = error_of(k, f->left_out, false, false, scratch);
-    k->out.leave_group_out = error_of(k, f->group_out, false, false, scratch);
-    k->out.held_before = error_of(k, f->before, true, true, scratch);
-    k->out.held = error_of(k, f->after, true, true, scratch);
-    k->out.noise = f->noise;
-    free(scratch);
-    return EK_OK;
-}
-
-static void fill_run(calibrating *k, int i, ek_calibrated_run *run)
-{
-    const ek__fit *f = &k->fit;
-    run->measured = k->seconds[i];
-    run->before = exp(f->before[i]);
-    run->after = exp(f->after[i]);
-    run->left_out = run->group_out = NAN;
-    run->used = f->used[i];
-    run->held = k->held[i] && !isnan(f->before[i]);
-    run->weight = f->weight[i];
-    if (f->used[i]) {
-        run->left_out = run->measured * exp(f->left_out[i]);
-        run->group_out = run->measured * exp(f->group_out[i]);
-    }
-    if (isnan(f->before[i]))
-        snprintf(run->why, sizeof run->why, "cannot be predicted on this device: %.150s", k->runs.why.message);
-    k->out.n_used += run->used;
-    k->out.n_held += run->held;
-}
-
-static void fill_runs(calibrating *k)
-{
-    for (int i = 0, at = 0; i < k->c.n; i++) {
-        const ek__run_item *item = &k->c.item[i];
-        ek_calibrated_run *run = &k->out.run[k->out.n_runs++];
-        *run = (ek_calibrated_run){.measured = item->seconds,
-                                   .before = NAN,
-                                   .after = NAN,
-                                   .left_out = NAN,
-                                   .group_out = NAN,
-                                   .line = item->origin.line};
-        snprintf(run->name, sizeof run->name, "%s", item->name);
-        snprintf(run->group, sizeof run->group, "%s", item->group);
-        snprintf(run->why, sizeof run->why, "%s",
-                 item->why[0] ? item->why
-                 : item->job  ? "no step time"
-                              : "too little is said");
-        snprintf(run->file, sizeof run->file, "%.255s", item->origin.file ? item->origin.file : "");
-        if (is_priced(item)) {
-            run->why[0] = '\0';
-            fill_run(k, at++, run);
-        }
-    }
-    k->out.n_left = k->out.n_runs - k->out.n_used - k->out.n_held;
-}
-
-static ek_status fill_constants(calibrating *k)
-{
-    const ek__fit *f = &k->fit;
-    k->out.constant = ek__alloc((size_t)f->n_constants, sizeof *k->out.constant);
-    if (!k->out.constant)
-        return ek__no_memory(k->err);
-    k->out.n_constants = f->n_constants;
-    for (int i = 0; i < f->n_constants; i++) {
-        const ek__constant *c = &f->constant[i];
-        ek_calibrated_constant *out = &k->out.constant[i];
-        *out = (ek_calibrated_constant){.unit = c->unit,
-                                        .start = f->start[i],
-                                        .value = ek__constant_get(c, &k->out.device),
-                                        .error = f->spread[i],
-                                        .state = f->state[i]};
-        if (c->logarithm)
-            out->error *= out->value;
-        snprintf(out->name, sizeof out->name, "%s", c->name);
-    }
-    return EK_OK;
-}
-
-/* ---- the next runs ---- */
-
-/* Layers unlike any measured ones have the error of new cells; the constants' part of it is known apart. */
-static void expect(const calibrating *k, const ek_job *job, double spread, ek_proposed_run *out)
-{
-    double at[EK__N_LAYER_COORDINATES], nearest = 0;
-    if (k->out.n_layers > 0) {
-        ek__layer_coordinates(job, ek__job_layer_kind(job), at);
-        ek__layer_table_factor(k->out.device.layers, at, &nearest, NULL);
-        out->new_cell = nearest > 2 * k->out.layer_width;
-    }
-    out->expected = hypot(spread, k->fit.noise);
-    if (out->new_cell)
-        out->expected = fmax(out->expected, k->out.new_error);
-}
-
-static ek_status design(calibrating *k, const ek__candidates *candidates)
-{
-    const ek_job *job[EK__MAX_CANDIDATES];
-    double value[EK__MAX_CANDIDATES], spread[EK_N_PROPOSED + 1];
-    int chosen[EK_N_PROPOSED], n_chosen = EK_N_PROPOSED, n = candidates->n, m = k->fit.n_constants;
-    for (int i = 0; i < n; i++)
-        job[i] = &candidates->job[i];
-    ek__job_runs runs = {.n = n, .job = job};
-    double *gradient = ek__alloc((size_t)n * (size_t)m, sizeof *gradient);
-    ek_status status = gradient ? EK_OK : ek__no_memory(k->err);
-    if (status == EK_OK)
-        status = ek__fit_jacobian(&k->fit, n, ek__job_runs_predict, &runs, value, gradient, k->err);
-    if (status == EK_OK)
-        status = ek__fit_design(&k->fit, n, gradient, &n_chosen, chosen, spread, k->err);
-    if (status == EK_OK) {
-        k->out.n_candidates = n;
-        k->out.n_proposed = n_chosen;
-        k->out.candidate_error = hypot(spread[0], k->fit.noise);
-        for (int i = 0; i < n_chosen; i++) {
-            ek_proposed_run *p = &k->out.proposed[i];
-            ek__candidate_name(job[chosen[i]], p->what, sizeof p->what);
-            p->seconds = exp(value[chosen[i]]);
-            expect(k, job[chosen[i]], ek__fit_spread(&k->fit, gradient + (size_t)chosen[i] * (size_t)m), p);
-            p->after = hypot(spread[i + 1], k->fit.noise);
-        }
-    }
-    free(gradient);
-    ek__job_runs_clear(&runs);
-    return status;
-}
-
-static ek_status propose(calibrating *k)
-{
-    ek__candidates *candidates = ek__alloc(1, sizeof *candidates);
-    if (!candidates)
-        return ek__no_memory(k->err);
-    tell(k, 0.92, "choosing the next runs");
-    ek_status status = ek__candidates_make(k->job, k->n, k->out.device.devices_per_node, candidates, k->err);
-    if (status == EK_OK && candidates->n > 0)
-        status = design(k, candidates);
-    ek__candidates_clear(candidates);
-    free(candidates);
-    return status;
-}
-
-/* ---- together ---- */
-
-static double root_mean_square(const double *value, const bool *used, int n)
-{
-    double sum = 0;
-    int count = 0;
-    for (int i = 0; i < n; i++)
-        if (used[i] && !isnan(value[i])) {
-            sum += value[i] * value[i];
-            count++;
-        }
-    return count > 0 ? sqrt(sum / count) : 0;
-}
-
-static ek_status fit_runs(calibrating *k)
-{
-    ek__layers_fit layers = {0};
-    ek_status status = fit_constants(k);
-    double plain_out = status == EK_OK ? root_mean_square(k->fit.left_out, k->fit.used, k->n) : 0;
-    if (status == EK_OK)
-        status = fit_layers(k, &layers);
-    if (status == EK_OK)
-        status = fill_constants(k);
-    if (status == EK_OK)
-        status = fill_errors(k);
+    const ek__measured runs = {.n = k->n,
+                               .job = k->job,
+                               .seconds = k->seconds,
+                               .group = k->group,
+                               .held = k->held,
+                               .progress = fit_progress,
+                               .progress_user = k,
+                               .interrupted = k->input->interrupted};
+    ek_status status = ek__runs_fit_run(&runs, &k->out.device, &k->found, k->err);
     if (status)
         return status;
-    fill_runs(k);
-    k->out.met_error = root_mean_square(k->fit.left_out, k->fit.used, k->n);
-    k->out.new_error = fmax(root_mean_square(k->fit.group_out, k->fit.used, k->n), plain_out);
-    k->out.device.error = k->out.n_groups > 2 ? k->out.new_error : k->out.met_error;
-    return propose(k);
+    take_fit(k);
+    status = ek__report_runs(k);
+    if (status)
+        return status;
+    tell(k, 0.92, "choosing the next runs");
+    return ek__propose_runs(k);
 }
 
-static void describe(calibrating *k)
+static void describe(ek__calibrating *k)
 {
     ek_device *d = &k->out.device;
     char text[sizeof d->source];
@@ -591,7 +300,7 @@ static void describe(calibrating *k)
     memcpy(d->source, text, sizeof text);
 }
 
-static ek_status check_any(const calibrating *k)
+static ek_status check_any(const ek__calibrating *k)
 {
     bool device = false;
     for (int i = 0; i < k->c.n_sources; i++)
@@ -605,7 +314,7 @@ static ek_status check_any(const calibrating *k)
     return EK_OK;
 }
 
-static ek_status calibrate(calibrating *k)
+static ek_status calibrate(ek__calibrating *k)
 {
     tell(k, 0, "reading");
     ek_status status = ek__collect(k->input, &k->c, k->err);
@@ -635,23 +344,20 @@ static ek_status calibrate(calibrating *k)
 ek_status ek_calibrate(const ek_calibrate_input *input, ek_calibration *out, ek_error *err)
 {
     ek_error unused;
-    calibrating k = {.input = input, .err = err ? err : &unused};
+    ek__calibrating k = {.input = input, .err = err ? err : &unused};
     ek_status status = calibrate(&k);
     if (status == EK_OK) {
         k.out.n_sources = k.c.n_sources;
         k.out.source = k.c.source;
         k.c.source = NULL;
     }
-    ek__job_runs_clear(&k.runs);
-    ek__fit_clear(&k.fit);
+    ek__runs_fit_clear(&k.found);
     ek__collected_clear(&k.c);
     free(k.item);
     free(k.job);
     free(k.seconds);
     free(k.group);
     free(k.held);
-    free(k.sample);
-    free(k.plain);
     if (status)
         ek_calibration_clear(&k.out);
     else

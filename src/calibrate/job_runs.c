@@ -39,11 +39,3 @@ ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *
     }
     return status;
 }
-
-ek__graph_kind ek__job_layer_kind(const ek_job *job)
-{
-    const ek_job_model *m = &job->model;
-    int period = m->expert_period > 0 ? m->expert_period : 1;
-    int n_experts = m->n_experts > 0 ? (m->n_layers - m->n_dense_layers) / period : 0;
-    return 2 * n_experts >= m->n_layers ? EK__GRAPH_EXPERTS : EK__GRAPH_DENSE;
-}

@@ -5,7 +5,6 @@
 #include "calibrate/fit.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/job.h"
-#include "memory/graph.h"
 
 typedef struct ek__job_runs {
     int n;
@@ -18,8 +17,5 @@ void ek__job_runs_clear(ek__job_runs *runs);
 
 /* ek__predict over jobs; `user` is an ek__job_runs. What cannot be priced is NAN. */
 ek_status ek__job_runs_predict(void *user, const ek_device *device, const bool *wanted, double *out, ek_error *err);
-
-/* The graph whose times are most of a job's computing. */
-ek__graph_kind ek__job_layer_kind(const ek_job *job);
 
 #endif

@@ -4,36 +4,42 @@
 
 #include "cost/layer_table.h"
 
+/* What of a step the table corrects: its layers; its embedding and head. */
+enum { EK__LAYERS, EK__ENDS, EK__N_LAYER_SHARES };
+
 /* A run as the table sees it. */
 typedef struct ek__layer_sample {
-    double at[EK__N_LAYER_COORDINATES];
-    double residual;  /* logarithm of predicted over measured */
-    double share;     /* d logarithm of the step / d logarithm of the layers' computing */
-    double left_out;  /* residual of the prediction without the run; NAN: the run is not fitted */
-    double group_out; /* without its group */
-    double weight;    /* of the fit; 0: only to be predicted */
+    double at[EK__N_LAYER_SHARES][EK__N_LAYER_COORDINATES];
+    double share[EK__N_LAYER_SHARES]; /* d logarithm of the step / d logarithm of their time */
+    double missing;                   /* logarithm of measured over predicted where the table corrects nothing */
+    double moved[2]; /* how far the prediction moves when the constants are fitted without the run, without its group */
+    double plain[2]; /* logarithm of predicted over measured without a new table, without the run, without its group */
+    bool used;       /* false: only to be predicted */
     int group;
 } ek__layer_sample;
+
+/* What is said of a run that was left out: logarithms of predicted over measured, left out of the table and of the
+ * constants alone, and with its group. */
+typedef struct ek__layer_left {
+    double alone, with_group;
+    double weight; /* of the run in the table, below 1 for one that is far off */
+} ek__layer_left;
 
 typedef struct ek__layers_fit {
     ek__layer_scale scale;
     double left_out, group_out; /* root mean square errors of the logarithm of a step, with the table */
-    double without;             /* of left_out without one */
 } ek__layers_fit;
 
 /*
- * The table of the samples with a weight, and of an older table's rows, which the samples are about: width and lambda
- * are the ones of a grid that have the least error when each run is left out.
- * @param old    rows of the start's table, whose factor is part of the prediction; NULL: none
- * @param out    the table; NULL where none makes the error at least 5 % smaller
- * @return EK_OK, EK_ERR_MEMORY. O(grid x samples^2)
+ * The table of the samples that are used, and of an older table's rows: the Gaussian process of
+ * ek__layer_table_factor() given sums of a run's two shares. Width and lambda are the ones of a grid that have the
+ * least error when each run is left out; runs that are far off even so count less (Huber).
+ * @param old     rows of the start's table; NULL: none
+ * @param out     the table; NULL where none makes the error at least 5 % smaller
+ * @param left    out [n]; untouched without a table and for runs that are not used
+ * @return EK_OK; EK_ERR_INPUT for more than EK__MAX_LAYER_ROWS runs and rows; EK_ERR_MEMORY. O(grid x samples^3)
  */
 ek_status ek__layers_fit_run(const ek__layer_sample *sample, int n, const ek_layer_table *old, ek_layer_table **out,
-                             ek__layers_fit *fit, ek_error *err);
-
-/* What the table adds to a run's residual when the run, or its group, is left out of it: an oracle-friendly direct sum.
- * @param by_group  leave out all samples of its group */
-double ek__layers_fit_correction(const ek__layer_sample *sample, int n, const ek_layer_table *old,
-                                 const ek__layer_scale *scale, int which, bool by_group);
+                             ek__layer_left *left, ek__layers_fit *fit, ek_error *err);
 
 #endif

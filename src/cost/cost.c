@@ -32,13 +32,13 @@ ek_status ek_cost_layer(const ek_job *job, const ek_device *device, ek_layer_pla
     if (status)
         return status;
     ek__pass forward = layer.forward;
-    ek__pass_launch(job, device, layer.factor, &forward);
+    ek__pass_launch(job, device, &layer, &forward);
     out->forward = ek__pass_seconds(&forward) * MS_PER_S;
     out->weight = ek__pass_seconds(&layer.weight) * MS_PER_S;
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         ek__pass backward = layer.backward;
         ek__pass_add(&backward, ek__layer_again(job, device, &layer, ek__recompute_of_kind(job, (ek_recompute)k)), 1);
-        ek__pass_launch(job, device, layer.factor, &backward);
+        ek__pass_launch(job, device, &layer, &backward);
         out->backward[k] = ek__pass_seconds(&backward) * MS_PER_S;
     }
     ek__layer_cost_clear(&layer);

@@ -45,12 +45,13 @@ double ek__pass_seconds(const ek__pass *pass)
     return sum;
 }
 
-void ek__pass_launch(const ek_job *job, const ek_device *device, double factor, ek__pass *pass)
+void ek__pass_launch(const ek_job *job, const ek_device *device, const ek__layer_cost *layer, ek__pass *pass)
 {
     const ek_host *host = &device->host;
     double busy = ek__pass_seconds(pass);
-    double launch =
-        factor * 1e-6 * (host->layer_us[job->run.launch] + host->kernel_us[job->run.launch] * pass->kernels);
+    bool end = layer->kind == EK__GRAPH_EMBEDDING;
+    double launch = layer->factor * 1e-6 *
+                    ((end ? 0 : host->layer_us[job->run.launch]) + host->kernel_us[job->run.launch] * pass->kernels);
     if (pass->kernels <= 0 || launch <= busy)
         return;
     pass->part[EK_STEP_HOST] += launch - busy;
@@ -603,7 +604,7 @@ static void price(pricer *p, ek__layer_cost *out)
 ek_status ek__layer_cost_of(const ek_job *job, const ek_device *device, ek__graph_kind kind, ek__layer_cost *out,
                             ek_error *err)
 {
-    ek__layer_cost layer = {.graph = ek__alloc(1, sizeof *layer.graph), .factor = 1};
+    ek__layer_cost layer = {.graph = ek__alloc(1, sizeof *layer.graph), .kind = kind, .factor = 1};
     if (!layer.graph)
         return ek__no_memory(err);
     ek__graph_build(job, kind, layer.graph);

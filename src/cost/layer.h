@@ -19,6 +19,7 @@ enum { EK__MAX_AGAIN = 12 };
 
 /* A layer. */
 typedef struct ek__layer_cost {
+    ek__graph_kind kind;
     ek__graph *graph;
     ek__pass forward, backward; /* backward with the gradients of inputs and weights, without recomputation */
     ek__pass weight;            /* the part of backward that is the gradient of the weights */
@@ -42,7 +43,8 @@ const ek__pass *ek__layer_again(const ek_job *job, const ek_device *device, ek__
 void ek__pass_add(ek__pass *sum, const ek__pass *pass, double times);
 /* Seconds of all its parts. */
 double ek__pass_seconds(const ek__pass *pass);
-/* What the device waits for the host, by ek_device.host times the layer's factor: into EK_STEP_HOST. */
-void ek__pass_launch(const ek_job *job, const ek_device *device, double factor, ek__pass *pass);
+/* What the device waits for the host, by ek_device.host times the layer's factor: into EK_STEP_HOST. The embedding and
+ * the head are a few operators, not a layer's modules: they take their kernels' launches alone. */
+void ek__pass_launch(const ek_job *job, const ek_device *device, const ek__layer_cost *layer, ek__pass *pass);
 
 #endif

@@ -1,10 +1,12 @@
 /* What whole layers took beside the sum of their kernels. Curves of kernels leave a few percent that depend on the
  * shape of the layer: tiles, caches, clocks, what a framework launches besides. Runs with the same layer in another
- * layout leave the same residual, so it is carried over, and fades with the distance: a Nadaraya-Watson kernel
- * regression (Nadaraya 1964, Watson 1964) over logarithms of the layer's sizes with a constant in the denominator that
- * shrinks it to nothing where nothing is near. calibrate makes the rows (src/calibrate/layers_fit.c). */
+ * layout leave the same residual, so it is carried over, and fades with the distance: regression by a Gaussian process
+ * (Rasmussen and Williams 2006, 2.2) over logarithms of the layer's sizes, shrunken to nothing where nothing is near.
+ * Unlike a weighted mean of the neighbours it gives a layer that was measured often its own factor, whatever the
+ * neighbours' are. calibrate makes the rows (src/calibrate/layers_fit.c). */
 #include "cost/layer_table.h"
 
+#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,65 +17,67 @@ struct ek_layer_table {
     ek__layer_scale scale;
     int n;
     ek__layer_row *row; /* [n] */
+    double *pull;       /* [n] of each row, so that the logarithm at x is sum pull[i] k(x, row[i]) */
+    double *root;       /* [n][n] Cholesky factor of the rows' covariance with their noise */
+    double shift[2];    /* added to every layer's logarithm, and to every end's */
 };
 
-const char *const ek__layer_coordinate_name[EK__N_LAYER_COORDINATES] = {
-    "hidden",  "intermediate", "sequence", "tokens", "heads",  "tensor",
-    "context", "experts",      "expert",   "format", "launch",
-};
+static const double most_logarithm = 3; /* further off is no correction */
+static const double jitter = 1e-9;      /* of a variance: rows that repeat each other leave no singular matrix */
 
-/* Number formats and ways to launch have no sizes; other ones are as far away as a size e^2 times as large. */
-static const double category = 2;
-
-static double format_of(const ek_job *job)
+/* The covariance of rows with the noise of each: lambda over its weight. Factorised in place. */
+static bool factorise(ek_layer_table *table)
 {
-    return job->run.fp8 == EK_FP8_NONE ? (double)job->types.compute : (double)EK_N_DTYPES + (double)job->run.fp8;
+    size_t n = (size_t)table->n;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++)
+            table->root[i * n + j] = ek__layer_covariance(table->row[i].at, table->row[j].at, table->scale.width);
+        table->root[i * n + i] += jitter + table->scale.lambda / table->row[i].weight;
+        table->pull[i] = table->row[i].value;
+    }
+    return n == 0 || (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', table->n, table->root, table->n) == 0 &&
+                      LAPACKE_dpotrs(LAPACK_ROW_MAJOR, 'L', table->n, 1, table->root, table->n, table->pull, 1) == 0);
 }
-
-void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES])
-{
-    const ek_job_model *model = &job->model;
-    const ek_job_parallel *par = &job->parallel;
-    bool experts = kind == EK__GRAPH_EXPERTS;
-    const double size[EK__N_LAYER_COORDINATES - 2] = {
-        model->hidden,
-        experts ? model->expert_intermediate : model->intermediate,
-        par->seq_length,
-        (double)par->batch * par->seq_length / par->context,
-        (double)model->n_heads / par->tensor,
-        par->tensor,
-        par->context,
-        experts ? 1.0 + model->n_experts : 1.0,
-        experts ? par->expert : 1.0,
-    };
-    for (int i = 0; i < EK__N_LAYER_COORDINATES - 2; i++)
-        out[i] = log(fmax(size[i], 1e-3));
-    out[EK__N_LAYER_COORDINATES - 2] = category * format_of(job);
-    out[EK__N_LAYER_COORDINATES - 1] = category * (double)job->run.launch;
-}
-
-/* ---- tables ---- */
 
 ek_layer_table *ek__layer_table_new(const ek__layer_row *row, int n, const ek__layer_scale *scale)
 {
     ek_layer_table *table = ek__alloc(1, sizeof *table);
-    ek__layer_row *copy = ek__alloc((size_t)n, sizeof *copy);
-    if (!table || !copy) {
-        free(table);
-        free(copy);
+    if (!table)
         return NULL;
-    }
-    if (n > 0)
-        memcpy(copy, row, (size_t)n * sizeof *copy);
-    *table = (ek_layer_table){*scale, n, copy};
-    return table;
+    *table = (ek_layer_table){.scale = *scale,
+                              .n = n,
+                              .row = ek__alloc((size_t)n, sizeof *table->row),
+                              .pull = ek__alloc((size_t)n, sizeof *table->pull),
+                              .root = ek__alloc((size_t)n * (size_t)n, sizeof *table->root)};
+    bool fine = table->row && table->pull && table->root;
+    if (fine && n > 0)
+        memcpy(table->row, row, (size_t)n * sizeof *row);
+    if (fine && factorise(table))
+        return table;
+    ek__layer_table_free(table);
+    return NULL;
 }
 
 void ek__layer_table_free(ek_layer_table *table)
 {
-    if (table)
+    if (table) {
         free(table->row);
+        free(table->pull);
+        free(table->root);
+    }
     free(table);
+}
+
+ek_layer_table *ek__layer_table_shifted(const ek_layer_table *table, double layers, double ends)
+{
+    static const ek__layer_scale plain = {.width = 1, .lambda = 1};
+    ek_layer_table *out =
+        ek__layer_table_new(table ? table->row : NULL, ek__layer_table_size(table), table ? &table->scale : &plain);
+    if (out) {
+        out->shift[0] = layers;
+        out->shift[1] = ends;
+    }
+    return out;
 }
 
 int ek__layer_table_size(const ek_layer_table *table)
@@ -92,175 +96,53 @@ int ek__layer_table_rows(const ek_layer_table *table, const ek__layer_row **row)
     return ek__layer_table_size(table);
 }
 
-static double squared_distance(const double *a, const double *b)
+double ek__layer_table_nearest(const ek_layer_table *table, const double at[EK__N_LAYER_COORDINATES])
 {
-    double sum = 0;
-    for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
-        sum += (a[k] - b[k]) * (a[k] - b[k]);
-    return sum;
-}
-
-double ek__layer_table_factor(const ek_layer_table *table, const double at[EK__N_LAYER_COORDINATES], double *nearest,
-                              double *error)
-{
-    double near = INFINITY, above = 0, below = 0;
+    double near = INFINITY;
     int n = ek__layer_table_size(table);
     for (int i = 0; i < n; i++) {
-        const ek__layer_row *row = &table->row[i];
-        double d2 = squared_distance(row->at, at);
-        double w = row->weight * exp(-d2 / (2 * table->scale.width * table->scale.width));
-        near = fmin(near, d2);
-        above += w * row->value;
-        below += w;
+        double sum = 0;
+        for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
+            sum += (table->row[i].at[k] - at[k]) * (table->row[i].at[k] - at[k]);
+        near = fmin(near, sum);
     }
-    if (nearest)
-        *nearest = n > 0 ? sqrt(near) : NAN;
-    if (error)
-        *error = 0;
-    if (n == 0)
+    return n > 0 ? sqrt(near) : NAN;
+}
+
+double ek__layer_table_factor(const ek_layer_table *table, const double at[EK__N_LAYER_COORDINATES])
+{
+    if (!table)
         return 1;
-    const ek__layer_scale *s = &table->scale;
-    double unknown = s->lambda / (below + s->lambda);
-    if (error)
-        *error = sqrt(s->met_error * s->met_error +
-                      unknown * fmax(s->new_error * s->new_error - s->met_error * s->met_error, 0));
-    return exp(above / (below + s->lambda));
+    double sum = table->shift[at[EK__N_LAYER_COORDINATES - 1] > 0];
+    for (int i = 0; i < table->n; i++)
+        sum += table->pull[i] * ek__layer_covariance(table->row[i].at, at, table->scale.width);
+    return exp(fmin(fmax(sum, -most_logarithm), most_logarithm));
 }
 
 double ek__layer_factor(const ek_job *job, const ek_device *device, ek__graph_kind kind)
 {
     double at[EK__N_LAYER_COORDINATES];
-    if (!device->layers || kind == EK__GRAPH_EMBEDDING || kind == EK__GRAPH_HEAD)
+    if (!device->layers)
         return 1;
     ek__layer_coordinates(job, kind, at);
-    return ek__layer_table_factor(device->layers, at, NULL, NULL);
+    return ek__layer_table_factor(device->layers, at);
 }
 
-/* ---- device files ---- */
-
-static const char *const keys[] = {"width", "lambda", "met_error", "new_error", "coordinates", "rows", NULL};
-
-static ek_status read_scale(const ek__in *in, const ek__node *map, ek__layer_scale *scale)
+void ek__layer_table_expect(ek_layer_table *table, double met_error, double new_error)
 {
-    const struct {
-        const char *key, *advice;
-        double least, *out;
-    } list[] = {
-        {"width", "it is how far apart layers are alike, in powers of e, above 0", 1e-6, &scale->width},
-        {"lambda", "it is the weight of no correction, above 0", 1e-9, &scale->lambda},
-        {"met_error", "it is a standard error, 0 or more", 0, &scale->met_error},
-        {"new_error", "it is a standard error, 0 or more", 0, &scale->new_error},
-    };
-    ek_status status = EK_OK;
-    for (size_t i = 0; i < sizeof list / sizeof *list && status == EK_OK; i++) {
-        const ek__node *node;
-        status = ek__require(in, map, list[i].key, list[i].advice, &node);
-        if (status == EK_OK)
-            status = ek__number(in, node, list[i].least, 1e6, list[i].advice, list[i].out);
-    }
-    return status;
+    table->scale.met_error = met_error;
+    table->scale.new_error = new_error;
 }
 
-/* The words must be those that rows are read by: a file of another version has others. */
-static ek_status check_coordinates(const ek__in *in, const ek__node *map)
+double ek__layer_error(const ek_job *job, const ek_device *device)
 {
-    static const char advice[] = "write it with `evenkeel calibrate` of this version";
-    const ek__node *list;
-    ek_status status = ek__require(in, map, "coordinates", advice, &list);
-    if (status == EK_OK)
-        status = ek__expect(in, list, EK__LIST, advice);
-    if (status)
-        return status;
-    int i = 0;
-    for (const ek__node *word = list->first; word; word = word->next, i++)
-        if (i >= EK__N_LAYER_COORDINATES || word->kind != EK__SCALAR ||
-            strcmp(word->text, ek__layer_coordinate_name[i]) != 0)
-            return ek__fail_at(in, word, "is no coordinate of layers at this place; %s", advice);
-    if (i != EK__N_LAYER_COORDINATES)
-        return ek__fail_at(in, list, "has %d coordinates of %d; %s", i, EK__N_LAYER_COORDINATES, advice);
-    return EK_OK;
-}
-
-static ek_status read_row(const ek__in *in, const ek__node *node, ek__layer_row *row)
-{
-    static const char advice[] = "a row is the coordinates, the logarithm of a factor and a weight above 0";
-    ek_status status = ek__expect(in, node, EK__LIST, advice);
-    if (status)
-        return status;
-    if (node->n != EK__N_LAYER_COORDINATES + 2)
-        return ek__fail_at(in, node, "has %d figures of %d; %s", node->n, EK__N_LAYER_COORDINATES + 2, advice);
-    const ek__node *figure = node->first;
-    for (int k = 0; k < EK__N_LAYER_COORDINATES && status == EK_OK; k++, figure = figure->next)
-        status = ek__number(in, figure, -100, 100, advice, &row->at[k]);
-    if (status == EK_OK)
-        status = ek__number(in, figure, -5, 5, advice, &row->value);
-    return status ? status : ek__number(in, figure->next, 1e-9, 1e9, advice, &row->weight);
-}
-
-static ek_status read_rows(const ek__in *in, const ek__node *map, ek__layer_row **out, int *n)
-{
-    static const char advice[] = "list the rows that `evenkeel calibrate` found";
-    const ek__node *list;
-    ek_status status = ek__require(in, map, "rows", advice, &list);
-    if (status == EK_OK)
-        status = ek__expect(in, list, EK__LIST, advice);
-    if (status)
-        return status;
-    if (list->n > EK__MAX_LAYER_ROWS)
-        return ek__fail_at(in, list, "has %d rows, more than %d; leave some out", list->n, EK__MAX_LAYER_ROWS);
-    ek__layer_row *row = ek__alloc((size_t)list->n, sizeof *row);
-    if (!row)
-        return ek__no_memory(in->err);
-    int i = 0;
-    for (const ek__node *node = list->first; node && status == EK_OK; node = node->next)
-        status = read_row(in, node, &row[i++]);
-    if (status) {
-        free(row);
-        return status;
-    }
-    *out = row;
-    *n = i;
-    return EK_OK;
-}
-
-ek_status ek__layer_table_read(const ek__in *in, const ek__node *node, ek_layer_table **out)
-{
-    ek__layer_scale scale;
-    ek__layer_row *row = NULL;
-    int n = 0;
-    ek_status status = ek__expect(in, node, EK__MAP, "write it with `evenkeel calibrate`");
-    if (status)
-        return status;
-    ek__warn_unknown_keys(in, node, keys);
-    status = read_scale(in, node, &scale);
-    if (status == EK_OK)
-        status = check_coordinates(in, node);
-    if (status == EK_OK)
-        status = read_rows(in, node, &row, &n);
-    if (status)
-        return status;
-    ek_layer_table *table = ek__layer_table_new(row, n, &scale);
-    free(row);
-    if (!table)
-        return ek__no_memory(in->err);
-    *out = table;
-    return EK_OK;
-}
-
-void ek__layer_table_write(const ek_layer_table *table, FILE *out)
-{
-    if (ek__layer_table_size(table) == 0)
-        return;
-    const ek__layer_scale *s = &table->scale;
-    fprintf(out, "layers:\n  width: %.9g\n  lambda: %.9g\n  met_error: %.9g\n  new_error: %.9g\n  coordinates: [",
-            s->width, s->lambda, s->met_error, s->new_error);
-    for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
-        fprintf(out, "%s%s", k ? ", " : "", ek__layer_coordinate_name[k]);
-    fprintf(out, "]\n  rows:\n");
-    for (int i = 0; i < table->n; i++) {
-        fprintf(out, "    - [");
-        for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
-            fprintf(out, "%.9g, ", table->row[i].at[k]);
-        fprintf(out, "%.9g, %.9g]\n", table->row[i].value, table->row[i].weight);
-    }
+    const ek_layer_table *table = device->layers;
+    double at[EK__N_LAYER_COORDINATES], near = 0;
+    if (device->error <= 0 || ek__layer_table_size(table) == 0)
+        return device->error;
+    ek__layer_coordinates(job, ek__job_layer_kind(job), at);
+    for (int i = 0; i < table->n; i++)
+        near = fmax(near, ek__layer_covariance(table->row[i].at, at, table->scale.width));
+    double met = pow(table->scale.met_error, 2), unmet = pow(table->scale.new_error, 2);
+    return sqrt(fmax(met + (1 - near * near) * (unmet - met), 0));
 }

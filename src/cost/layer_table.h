@@ -1,5 +1,5 @@
-/* cost/layer_table.h - what whole layers took beside the sum of their kernels: a factor on the time of a layer's
- * computing, from runs of layers like it. */
+/* cost/layer_table.h - what whole layers took beside the sum of their kernels: a factor on the time of a layer, from
+ * runs of layers like it. */
 #ifndef EK_COST_LAYER_TABLE_H
 #define EK_COST_LAYER_TABLE_H
 
@@ -9,50 +9,68 @@
 #include "evenkeel/cost.h"
 #include "memory/graph.h"
 
-/* What layers are compared by, natural logarithms: see ek__layer_coordinate_name. */
-enum { EK__N_LAYER_COORDINATES = 11 };
+/* What layers are compared by, natural logarithms: see ek__layer_coordinate_name. The last one keeps the embedding and
+ * the head, above 0, apart from layers, 0. */
+enum { EK__N_LAYER_COORDINATES = 12 };
 extern const char *const ek__layer_coordinate_name[EK__N_LAYER_COORDINATES];
-enum { EK__MAX_LAYER_ROWS = 100000 };
+enum { EK__MAX_LAYER_ROWS = 2000 };
 
 /* What one kind of layer took. */
 typedef struct ek__layer_row {
     double at[EK__N_LAYER_COORDINATES];
-    double value;  /* logarithm of measured over computed time of the layer's computing */
-    double weight; /* of runs that say so, 1 for one run that is nothing but such layers */
+    double value;  /* logarithm of measured over computed time of the layer */
+    double weight; /* of what says so, 1 for one run that is nothing but such layers */
 } ek__layer_row;
 
 /* How the table is asked. */
 typedef struct ek__layer_scale {
-    double width;     /* in powers of e: layers that far away count exp(-1/2) */
-    double lambda;    /* weight of "nothing to correct" */
+    double width;     /* in powers of e: how far a layer's correction reaches */
+    double lambda;    /* variance of a row of weight 1 over that of layers' corrections */
     double met_error; /* standard error of the logarithm of a corrected time, of layers like measured ones */
     double new_error; /* of layers unlike any */
 } ek__layer_scale;
 
+/* The graph whose times are most of a job's computing. */
+ek__graph_kind ek__job_layer_kind(const ek_job *job);
+
 void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES]);
 
-/* A table of copies of the rows; NULL when memory is out. */
+/* How much corrections at two places have in common, in units of the variance of a layer's:
+ *     k(a, b) = (1 + r) exp(-r), r = sqrt(3) |a - b| / width
+ * 10 times that among embeddings and heads, nothing between them and layers. */
+double ek__layer_covariance(const double *a, const double *b, double width);
+
+/* A table of copies of the rows, at most EK__MAX_LAYER_ROWS; NULL when memory is out. O(rows^3) */
 ek_layer_table *ek__layer_table_new(const ek__layer_row *row, int n, const ek__layer_scale *scale);
 void ek__layer_table_free(ek_layer_table *table);
+/* A copy (of NULL an empty table) that says so much more of every layer, and of every embedding and head: what a step's
+ * share of them is found with. NULL when memory is out. */
+ek_layer_table *ek__layer_table_shifted(const ek_layer_table *table, double layers, double ends);
 int ek__layer_table_size(const ek_layer_table *table);
 const ek__layer_scale *ek__layer_table_scale(const ek_layer_table *table);
 /* Its rows. @return how many; 0 for NULL */
 int ek__layer_table_rows(const ek_layer_table *table, const ek__layer_row **row);
 
 /*
- * The factor on the computing time of a layer there:
- *     exp(r), r = sum w_i r_i / (sum w_i + lambda), w_i = weight_i exp(-d_i^2 / 2), d_i = |x - x_i| / width
- * (a kernel regression shrunken towards no correction).
- * @param table    NULL: 1, *nearest NAN, *error 0
- * @param nearest  out, may be NULL: distance to the nearest row in powers of e
- * @param error    out, may be NULL: standard error of the logarithm, from met_error where there are rows to new_error
- * O(rows).
+ * The factor on the time of a layer there:
+ *     exp(sum_i a_i k(x, x_i)), a = (K + D)^-1 r, K_ij = k(x_i, x_j), D_ii = lambda / weight_i
+ * (the mean of a Gaussian process given rows r with noise). @param table  NULL: 1. O(rows)
  */
-double ek__layer_table_factor(const ek_layer_table *table, const double at[EK__N_LAYER_COORDINATES], double *nearest,
-                              double *error);
+double ek__layer_table_factor(const ek_layer_table *table, const double at[EK__N_LAYER_COORDINATES]);
+/* Distance to the nearest row in powers of e; NAN without rows. O(rows) */
+double ek__layer_table_nearest(const ek_layer_table *table, const double at[EK__N_LAYER_COORDINATES]);
 
-/* The factor for a layer of a job on a device; 1 where it has no table, and for what is no decoder layer. */
+/* The factor for a layer, embedding or head of a job on a device; 1 where it has no table. */
 double ek__layer_factor(const ek_job *job, const ek_device *device, ek__graph_kind kind);
+
+/* What to expect of the step of layers like measured ones and unlike any, into the table's scale. */
+void ek__layer_table_expect(ek_layer_table *table, double met_error, double new_error);
+/*
+ * Standard error of the logarithm of a job's step on a device that was fitted; 0 for one that was not. With a table
+ *     e^2 = met^2 + (1 - k^2) (new^2 - met^2)
+ * k the covariance of the job's layer and the nearest one measured: what one neighbour leaves open. O(rows)
+ */
+double ek__layer_error(const ek_job *job, const ek_device *device);
 
 /* Of a device file: the value of `layers`. @param out  ek__layer_table_free() it */
 ek_status ek__layer_table_read(const ek__in *in, const ek__node *node, ek_layer_table **out);

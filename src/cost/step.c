@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "cost/collective.h"
 #include "cost/data_parallel.h"
+#include "cost/layer_table.h"
 #include "cost/step_layers.h"
 #include "memory/program.h"
 #include "simulate/order.h"
@@ -103,8 +104,8 @@ static void passes_of(stepper *s, ek__graph_kind kind, ek__recompute what, ek__p
     *forward = (*layer)->forward;
     *backward = (*layer)->backward;
     ek__pass_add(backward, ek__layer_again(s->job, s->device, *layer, what), 1);
-    ek__pass_launch(s->job, s->device, (*layer)->factor, forward);
-    ek__pass_launch(s->job, s->device, (*layer)->factor, backward);
+    ek__pass_launch(s->job, s->device, *layer, forward);
+    ek__pass_launch(s->job, s->device, *layer, backward);
 }
 
 static void add_to_cell(stepper *s, int cell, ek__graph_kind kind, ek__recompute what, void *to)
@@ -400,7 +401,7 @@ static void close_stages(stepper *s, double (*errors)[EK_N_STEP_PARTS])
     /* The bubble is as long as what the other stages do, and errs with it. */
     double rest = sqrt(square) / (share < 1 ? 1 - share : 1);
     step->error[EK_STEP_BUBBLE] = rest * share;
-    step->standard_error = s->device->error > 0 ? s->device->error * step->seconds : rest;
+    step->standard_error = s->device->error > 0 ? ek__layer_error(s->job, s->device) * step->seconds : rest;
 }
 
 static void find_nearest(stepper *s)
