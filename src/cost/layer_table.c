@@ -23,7 +23,7 @@ struct ek_layer_table {
 };
 
 static const double most_logarithm = 3; /* further off is no correction */
-static const double jitter = 1e-9;      /* of a variance: rows that repeat each other leave no singular matrix */
+static const double jitter = 1e-9;      /* of a variance, for each row: equal rows leave no singular matrix */
 
 /* The covariance of rows with the noise of each: lambda over its weight. Factorised in place. */
 static bool factorise(ek_layer_table *table)
@@ -32,7 +32,7 @@ static bool factorise(ek_layer_table *table)
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++)
             table->root[i * n + j] = ek__layer_covariance(table->row[i].at, table->row[j].at, table->scale.width);
-        table->root[i * n + i] += jitter + table->scale.lambda / table->row[i].weight;
+        table->root[i * n + i] += jitter * (double)n + table->scale.lambda / table->row[i].weight;
         table->pull[i] = table->row[i].value;
     }
     return n == 0 || (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', table->n, table->root, table->n) == 0 &&
