@@ -101,6 +101,15 @@ static ek_status predict_memory(ek_estimate *e, ek_error *err)
     return ek_memory_predict(&limited, NULL, &e->memory, err);
 }
 
+/* Layers ask for their links themselves; without any, gradients and states have none either. */
+static ek_status fail_without_links(const ek_device *device, ek_error *err)
+{
+    return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
+                    "device '%s' has no link, which data parallel ranks or stages need; give its file tiers, as in "
+                    "tiers: [{size: 8, gbs: 300}, {gbs: 25}]",
+                    device->name);
+}
+
 ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double wanted_tokens, ek_estimate *out,
                          ek_error *err)
 {
@@ -108,7 +117,7 @@ ek_status ek_estimate_of(const ek_job *job, const ek_device *device, double want
     ek_status status = ek_cost_step(job, device, NULL, &e.step, err);
     if (status)
         return status;
-    status = predict_memory(&e, err);
+    status = isfinite(e.step.seconds) ? predict_memory(&e, err) : fail_without_links(device, err);
     if (!status)
         status = ek_estimate_conclude(&e, err);
     if (status)

@@ -350,6 +350,25 @@ static bool switch_of(const ek__node *config, const char *key, bool fallback)
     return node && ek__node_is_bool(node, &on) ? on : fallback;
 }
 
+/* Switches that change a step's time in ways that are not modelled. */
+static void warn_not_modelled(const ek__in *in, const ek__mf_sections *file)
+{
+    static const struct {
+        const char *key, *text;
+    } switches[] = {
+        {"group_wise_a2a", "is True, which is not modelled: the exchange of tokens is timed as that of whole tokens "
+                           "between all ranks of a group"},
+        {"enable_deredundency", "is True, which is not modelled: the exchange of tokens is timed without it"},
+        {"comp_comm_parallel", "is True, which is not modelled: the exchange of tokens is timed as waited for"},
+        {"moe_shared_expert_overlap", "is True, which is not modelled: the exchange of tokens is timed as waited for"},
+    };
+    const ek__node *const maps[] = {file->moe, file->model};
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+            if (switch_of(maps[k], switches[i].key, false))
+                ek__warn_at(in, ek__get(maps[k], switches[i].key), "%s", switches[i].text);
+}
+
 /* Switches that Llama's layers never pass on, or not where the layers to recompute are counted. Files that leave them
  * at what happens anyway are not told. */
 static void warn_not_passed_on(const ek__in *in, const ek__mf_sections *file, const ek_job *job)
@@ -432,6 +451,7 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
     if (job->family == EK_FAMILY_GLM) /* its flash attention runs in token order (BSH, glm2_transformer.py) */
         job->rules.token_order_copy = false;
     ek__mf_warn_near_keys(&in, &file);
+    warn_not_modelled(&in, &file);
     status = read_run(&in, &file, &facts, overrides, job);
     if (status == EK_OK)
         status = read_expert_tensor(&in, &file, job);

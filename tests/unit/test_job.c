@@ -351,6 +351,10 @@ static void keys_are_read_with_the_frameworks_defaults(void **state)
          "full=1 states.gathered=2",
          "parallel_optimizer_comm_recompute is True, which does nothing\nmp_comm_recompute is False, which does "
          "nothing\nrecompute_slice_activation is True, which does nothing where `recompute` is a list"},
+        {"switches of experts that are not modelled",
+         {NULL, NULL, "moe_config:\n  expert_num: 1\n  group_wise_a2a: True\n  comp_comm_parallel: False\n"},
+         "parallel.n_micro_batches=1",
+         "group_wise_a2a is True, which is not modelled"},
         {"switches that say what happens anyway",
          {NULL, "  data_parallel: 2\n",
           "recompute_config:\n  recompute: False\n  mp_comm_recompute: False\n"
