@@ -172,16 +172,16 @@ static ek_profile_collective describe(const ek_trace_run *run, const ek_trace_ra
     bool told = c->message && parse(c->message, &m);
     const char *bar = strchr(m.name, '|');
     int what = operation_of(m.name, bar ? bar : m.name + strlen(m.name));
-    if (what == -1)
-        return EK_PROFILE_UNMODELLED;
+    if (what < 0)
+        return what == -1 ? EK_PROFILE_UNMODELLED : EK_PROFILE_UNSIZED;
     *out = (sample){.what = (ek_collective)what, .n_ranks = told ? m.n_ranks : c->n_group};
-    if (what >= 0 && what == EK_COLLECTIVE_P2P && out->n_ranks == 0)
+    if (what == EK_COLLECTIVE_P2P && out->n_ranks == 0)
         out->n_ranks = 2;
     if (told)
         out->bytes = fmax(strtod(m.in, NULL), strtod(m.out, NULL)) * size_of_type(m.type, m.type_size);
     else if (out->n_ranks > 1)
         out->bytes = c->moved_mb * 1e6 / share_sent(out->what, out->n_ranks);
-    if (what < 0 || out->n_ranks < 2 || !(out->bytes >= 1 && out->bytes < 1e15))
+    if (out->n_ranks < 2 || !(out->bytes >= 1 && out->bytes < 1e15))
         return EK_PROFILE_UNSIZED;
     if (what == EK_COLLECTIVE_P2P && out->n_ranks > 2) /* a pipeline's group does not say which two of it */
         return EK_PROFILE_UNPLACED;

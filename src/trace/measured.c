@@ -46,7 +46,8 @@ static bool split(ek__pool *pool, const char *text, const char *line[N_TEXTS])
 /* Of n equal ones by duration. */
 static double middle(const ek__execution *all, size_t n)
 {
-    return ((double)all[(n - 1) / 2].duration + (double)all[n / 2].duration) / 2;
+    size_t low = (n - 1) / 2, high = n / 2;
+    return ((double)all[low].duration + (double)all[high].duration) / 2;
 }
 
 static size_t equal_ones(const ek__execution *all, size_t n)
