@@ -106,6 +106,7 @@ static ek_status find_start(calibrating *k)
     k->out.device.kernels = NULL;
     k->out.device.layers = NULL;
     k->out.device.error = 0;
+    k->out.device.error_basis = EK_ERROR_ASSUMED;
     return EK_OK;
 }
 
@@ -569,6 +570,7 @@ static ek_status fit_runs(calibrating *k)
     k->out.met_error = root_mean_square(k->fit.left_out, k->fit.used, k->n);
     k->out.new_error = fmax(root_mean_square(k->fit.group_out, k->fit.used, k->n), plain_out);
     k->out.device.error = k->out.n_groups > 2 ? k->out.new_error : k->out.met_error;
+    k->out.device.error_basis = k->out.n_groups > 2 ? EK_ERROR_LEAVE_GROUP_OUT : EK_ERROR_LEAVE_ONE_OUT;
     return propose(k);
 }
 
