@@ -22,6 +22,16 @@ typedef enum ek_cost_basis {
 enum { EK_N_COST_BASES = 4 };
 extern const char *const ek_cost_basis_name[EK_N_COST_BASES]; /**< measured, fitted, derived, assumed */
 
+/** What a device's error of a step is of. */
+typedef enum ek_error_basis {
+    EK_ERROR_ASSUMED,         /**< of no runs */
+    EK_ERROR_FIT,             /**< the runs that the constants are fitted to: of others it may be larger */
+    EK_ERROR_LEAVE_ONE_OUT,   /**< runs left out of the fit one by one */
+    EK_ERROR_LEAVE_GROUP_OUT, /**< groups of runs left out of the fit, each a model and a layout */
+} ek_error_basis;
+enum { EK_N_ERROR_BASES = 4 };
+extern const char *const ek_error_basis_name[EK_N_ERROR_BASES]; /**< assumed, fit, leave_one_out, leave_group_out */
+
 /** Number formats that arithmetic runs in: those of tensors, and 8 bits. */
 enum { EK_TYPE_FP8 = EK_N_DTYPES, EK_N_TYPES };
 
@@ -157,17 +167,21 @@ typedef struct ek_device {
     double input_gbs;         /**< of each device's input pipeline; 0: never waited for */
     ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
     ek_layer_table *layers;   /**< likewise */
-    double error;             /**< standard error of the logarithm of a step, on runs kept back; 0: not known */
+    double error;             /**< standard error of the logarithm of a step; 0: not known. error_basis says of what */
     double fp8_fine_share;    /**< of what products in 8 bits with one scale a tensor reach, what those with a scale for
                                    each row or block do */
     double sustained_share;   /**< of the peak that products reach in the course of a step at most, where clocks sink
-                                   under the load and a kernel timed by itself is faster; 1: no such limit */
+                                   under the load and a kernel timed by itself is faster; 1: no such limit.
+                                   Of products of a class that `kernels` has; a curve fitted to steps has it inside */
     double overlap_tensor;    /**< of tensor parallel communication that could hide behind products that does, 0..1 */
     double compiled_traffic;  /**< of the bytes that memory-bound operators move, those that are left where a compiler
                                    fuses them, 0..1 */
     double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
                                    updating states there goes at; 0: not known, 20 is taken */
     ek_cost_basis optimizer_basis; /**< of optimizer_share and optimizer_us */
+    double optimizer_error;        /**< standard error of the logarithm of optimizer_share; 0: not known */
+    double optimizer_us_error;     /**< of optimizer_us, microseconds; 0: not known */
+    ek_error_basis error_basis;
 } ek_device;
 
 /** The devices known by name, shipped with the tool. @param n  out: how many */

@@ -89,6 +89,7 @@ static ek_status find_start(ek__calibrating *k)
     k->out.device.kernels = NULL;
     k->out.device.layers = NULL;
     k->out.device.error = 0;
+    k->out.device.error_basis = EK_ERROR_ASSUMED;
     return EK_OK;
 }
 

@@ -124,6 +124,21 @@ static void mark(ek__fit *fit)
     }
 }
 
+/* Standard errors of what the runs determine, for the errors of parts. Of a section's constants, each of which is a part
+ * of its times, the largest bounds them all; a fit of kernels may have left a larger one there. */
+static void mark_errors(ek__fit *fit)
+{
+    for (int k = 0; k < fit->n_constants; k++) {
+        const ek__constant *c = &fit->constant[k];
+        double there;
+        if (c->error_at < 0 || fit->state[k] != EK_FIT_DETERMINED)
+            continue;
+        memcpy(&there, (const char *)&fit->device + c->error_at, sizeof there);
+        there = fmax(there, fit->spread[k]);
+        memcpy((char *)&fit->device + c->error_at, &there, sizeof there);
+    }
+}
+
 /* ---- memory ---- */
 
 static bool make_room(ek__fit *fit)
@@ -210,6 +225,7 @@ ek_status ek__fit_run(const ek__fit_problem *problem, const ek_device *start, ek
         return status;
     }
     mark(&fit);
+    mark_errors(&fit);
     *out = fit;
     return EK_OK;
 }

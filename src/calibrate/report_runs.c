@@ -171,5 +171,6 @@ ek_status ek__report_runs(ek__calibrating *k)
     if (k->out.n_layers > 0)
         ek__layer_table_expect(k->out.device.layers, k->out.met_error, k->out.new_error);
     k->out.device.error = k->out.n_groups > 2 ? k->out.new_error : k->out.met_error;
+    k->out.device.error_basis = k->out.n_groups > 2 ? EK_ERROR_LEAVE_GROUP_OUT : EK_ERROR_LEAVE_ONE_OUT;
     return EK_OK;
 }

@@ -48,8 +48,14 @@ typedef struct list {
     int n;
 } list;
 
+/* Where a section has its standard error, and of what. */
+typedef struct error_place {
+    ptrdiff_t at;
+    bool of_logarithm;
+} error_place;
+
 /* `at` is where the field is in what `base` is the place of. */
-#define ADD(l, base, basis, at_, unit_, least_, most_, logarithm_, width_, typical_, ...)                              \
+#define ADD(l, base, basis, error, at_, unit_, least_, most_, logarithm_, width_, typical_, ...)                       \
     do {                                                                                                               \
         ek__constant *c_ = &(l)->out[(l)->n++];                                                                        \
         *c_ = (ek__constant){.unit = (unit_),                                                                          \
@@ -59,6 +65,7 @@ typedef struct list {
                              .logarithm = (logarithm_),                                                                \
                              .width = (width_),                                                                        \
                              .typical = (typical_),                                                                    \
+                             .error_at = (logarithm_) == (error).of_logarithm ? (error).at : -1,                       \
                              .basis_at = (basis)};                                                                     \
         snprintf(c_->name, sizeof c_->name, __VA_ARGS__);                                                              \
     } while (0)
@@ -68,8 +75,9 @@ static void add_curves(list *l)
     for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
         size_t base = offsetof(ek_device, curve) + (size_t)k * sizeof(ek_curve);
         ptrdiff_t basis = (ptrdiff_t)(base + offsetof(ek_curve, basis));
+        const error_place error = {(ptrdiff_t)(base + offsetof(ek_curve, error)), true};
 #define X(field, ...)                                                                                                  \
-    ADD(l, base, basis, offsetof(ek_curve, field), __VA_ARGS__, "curve.%s.%s", ek_kernel_name[k], #field);
+    ADD(l, base, basis, error, offsetof(ek_curve, field), __VA_ARGS__, "curve.%s.%s", ek_kernel_name[k], #field);
         CURVE_CONSTANTS(X)
 #undef X
     }
@@ -79,13 +87,14 @@ static void add_tier(list *l, int tier)
 {
     size_t base = offsetof(ek_device, tier) + (size_t)tier * sizeof(ek_tier);
     ptrdiff_t basis = (ptrdiff_t)(base + offsetof(ek_tier, basis));
-#define X(field, ...) ADD(l, base, basis, offsetof(ek_tier, field), __VA_ARGS__, "tier.%d.%s", tier, #field);
+    const error_place error = {(ptrdiff_t)(base + offsetof(ek_tier, error)), true};
+#define X(field, ...) ADD(l, base, basis, error, offsetof(ek_tier, field), __VA_ARGS__, "tier.%d.%s", tier, #field);
     TIER_CONSTANTS(X)
 #undef X
     for (int c = 0; c < EK_N_COLLECTIVES; c++) {
 #define X(field, ...)                                                                                                  \
-    ADD(l, base, basis, offsetof(ek_tier, field) + (size_t)c * sizeof(double), __VA_ARGS__, "tier.%d.%s.%s", tier,     \
-        #field, ek_collective_name[c]);
+    ADD(l, base, basis, error, offsetof(ek_tier, field) + (size_t)c * sizeof(double), __VA_ARGS__, "tier.%d.%s.%s",    \
+        tier, #field, ek_collective_name[c]);
         TIER_COLLECTIVE_CONSTANTS(X)
 #undef X
     }
@@ -95,10 +104,11 @@ static void add_host(list *l)
 {
     size_t base = offsetof(ek_device, host);
     ptrdiff_t basis = (ptrdiff_t)(base + offsetof(ek_host, basis));
+    const error_place error = {(ptrdiff_t)(base + offsetof(ek_host, error)), true};
     for (int m = 0; m < EK_N_LAUNCHES; m++) {
 #define X(field, ...)                                                                                                  \
-    ADD(l, base, basis, offsetof(ek_host, field) + (size_t)m * sizeof(double), __VA_ARGS__, "host.%s.%s", #field,      \
-        ek_launch_name[m]);
+    ADD(l, base, basis, error, offsetof(ek_host, field) + (size_t)m * sizeof(double), __VA_ARGS__, "host.%s.%s",       \
+        #field, ek_launch_name[m]);
         HOST_CONSTANTS(X)
 #undef X
     }
@@ -111,6 +121,15 @@ static ptrdiff_t device_basis(size_t at)
     return optimizer ? (ptrdiff_t)offsetof(ek_device, optimizer_basis) : -1;
 }
 
+static error_place device_error(size_t at)
+{
+    if (at == offsetof(ek_device, optimizer_share))
+        return (error_place){(ptrdiff_t)offsetof(ek_device, optimizer_error), true};
+    if (at == offsetof(ek_device, optimizer_us))
+        return (error_place){(ptrdiff_t)offsetof(ek_device, optimizer_us_error), false};
+    return (error_place){-1, true};
+}
+
 int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS])
 {
     list l = {out, 0};
@@ -119,7 +138,8 @@ int ek__constants_of(const ek_device *device, ek__constant out[EK__MAX_CONSTANTS
         add_tier(&l, t);
     add_host(&l);
 #define X(field, ...)                                                                                                  \
-    ADD(&l, (size_t)0, device_basis(offsetof(ek_device, field)), offsetof(ek_device, field), __VA_ARGS__, "%s", #field);
+    ADD(&l, (size_t)0, device_basis(offsetof(ek_device, field)), device_error(offsetof(ek_device, field)),             \
+        offsetof(ek_device, field), __VA_ARGS__, "%s", #field);
     DEVICE_CONSTANTS(X)
 #undef X
     return l.n;

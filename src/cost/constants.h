@@ -15,6 +15,8 @@ typedef struct ek__constant {
     bool logarithm;     /* fitted as its logarithm */
     double width;       /* standard deviation of what is known before the fit, of the logarithm where that is fitted */
     double typical;     /* the middle of what is known where the start says 0 and a logarithm is fitted */
+    ptrdiff_t error_at; /* offset of the standard error that a device file has for it, -1: none: of the logarithm of a
+                           time, or of the figure itself for one that is not fitted as its logarithm */
     ptrdiff_t basis_at; /* offset of the ek_cost_basis that speaks of it, -1: none */
 } ek__constant;
 

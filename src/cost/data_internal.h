@@ -81,8 +81,12 @@ ek__overlap ek__gather_buckets(ek__data_plan *plan);
 ek__overlap ek__gather_forward(ek__data_plan *plan);
 ek__overlap ek__gather_backward(ek__data_plan *plan, bool each, bool once);
 
-/* Seconds of the update of the rank's states, and of reading the gradients for their norm. */
-double ek__optimizer_seconds(const ek__data_plan *plan);
+/* Seconds of the update of the rank's states; `streamed`: of these at the rate that the optimizer reaches. */
+typedef struct ek__optimizer_time {
+    double seconds, streamed;
+} ek__optimizer_time;
+ek__optimizer_time ek__optimizer_seconds(const ek__data_plan *plan);
+/* Seconds of reading the gradients for their norm. */
 double ek__norm_read_seconds(const ek__data_plan *plan);
 
 #endif

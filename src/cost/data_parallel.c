@@ -68,6 +68,13 @@ static void add_norm(ek__data_plan *plan, ek__data_times *out)
     out->norm = ek__norm_read_seconds(plan) + ek__route_seconds(plan, &all, sizeof(float));
 }
 
+/* By the standard errors of the two constants, t = b / share + us: d t = -(b / share) d log share + d us. */
+static double update_error(const ek__data_plan *plan, double streamed)
+{
+    const ek_device *device = plan->device;
+    return hypot((streamed + ek__norm_read_seconds(plan)) * device->optimizer_error, device->optimizer_us_error * 1e-6);
+}
+
 ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek__data_stage *stage,
                             ek__data_times *out, ek_error *err)
 {
@@ -82,10 +89,12 @@ ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek
         times.optimizer_basis = EK_COST_ASSUMED; /* host_gbs */
     add_gradients(&plan, &times);
     add_weights(&plan, &times);
-    times.optimizer = ek__optimizer_seconds(&plan);
+    ek__optimizer_time update = ek__optimizer_seconds(&plan);
+    times.optimizer = update.seconds;
     times.basis = plan.basis;
     times.error = plan.error;
     add_norm(&plan, &times);
+    times.optimizer_error = update_error(&plan, update.streamed);
     *out = times;
     return EK_OK;
 }

@@ -43,7 +43,8 @@ typedef struct ek__data_times {
     double optimizer;         /* the update of the rank's states */
     double hidden;            /* traffic that ran behind computing, all micro-batches */
     ek_cost_basis basis, optimizer_basis;
-    double error, optimizer_error; /* standard error of the logarithm; 0: not known, as of the optimizer */
+    double error;           /* standard error of the logarithm; 0: not known */
+    double optimizer_error; /* of norm + optimizer, seconds; 0: not known */
 } ek__data_times;
 
 /* Formulas: docs/models.md, "Data parallel work". O(layers), allocates nothing.

@@ -6,6 +6,7 @@
 #include "cost/cost_internal.h"
 
 const char *const ek_cost_basis_name[EK_N_COST_BASES] = {"measured", "fitted", "derived", "assumed"};
+const char *const ek_error_basis_name[EK_N_ERROR_BASES] = {"assumed", "fit", "leave_one_out", "leave_group_out"};
 const char *const ek_kernel_name[EK_N_KERNEL_KINDS] = {"matmul", "grouped", "attention_forward", "attention_backward",
                                                        "memory", "loss"};
 const char *const ek_collective_name[EK_N_COLLECTIVES] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",

@@ -51,10 +51,14 @@ const ek__figure ek__overlap_figure[3] = {
     {"tensor", offsetof(ek_device, overlap_tensor), 0, 1,
      "it is the share of tensor parallel communication beside products that hides behind them, 0 to 1"},
 };
-const ek__figure ek__optimizer_figure[2] = {
+const ek__figure ek__optimizer_figure[EK__N_OPTIMIZER_FIGURES] = {
     {"share", offsetof(ek_device, optimizer_share), NO_SHARE, 1,
      "it is the share of the memory's rate that the optimizer reaches, 0 to 1"},
     {"us", offsetof(ek_device, optimizer_us), 0, MOST_US, "it is the optimizer's constant part in microseconds"},
+    {"error", offsetof(ek_device, optimizer_error), 0, 10,
+     "it is the standard error of the share's logarithm, 0.1 for 10 %"},
+    {"us_error", offsetof(ek_device, optimizer_us_error), 0, MOST_US,
+     "it is the standard error of the constant part in microseconds"},
 };
 
 #define HOST(field) #field, offsetof(ek_host, field)

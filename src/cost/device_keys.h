@@ -15,13 +15,13 @@ typedef struct ek__figure {
     const char *advice;
 } ek__figure;
 
-enum { EK__N_CURVE_FIGURES = 8, EK__N_DEVICE_FIGURES = 9, EK__N_TIER_FIGURES = 6 };
+enum { EK__N_CURVE_FIGURES = 8, EK__N_DEVICE_FIGURES = 9, EK__N_TIER_FIGURES = 6, EK__N_OPTIMIZER_FIGURES = 4 };
 extern const ek__figure ek__curve_figure[EK__N_CURVE_FIGURES];   /* of ek_curve */
 extern const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES]; /* of ek_device, on the file's first level; the first
                                                                    two must be there */
 extern const ek__figure ek__tier_figure[EK__N_TIER_FIGURES];     /* of ek_tier */
 /* Maps of an ek_device's own figures. */
-extern const ek__figure ek__fp8_figure[3], ek__overlap_figure[3], ek__optimizer_figure[2];
+extern const ek__figure ek__fp8_figure[3], ek__overlap_figure[3], ek__optimizer_figure[EK__N_OPTIMIZER_FIGURES];
 extern const ek__figure ek__host_figure[2]; /* of ek_host, besides those by launch */
 
 extern const char *const ek__type_name[EK_N_TYPES]; /* float32, bfloat16, float16, fp8 */

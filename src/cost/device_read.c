@@ -18,7 +18,8 @@ static const char *const keys[] = {"name",        "source",     "certain",
                                    "intra",       "inter",      "eff_link",
                                    "curves",      "fp8",        "tiers",
                                    "host",        "overlap",    "optimizer",
-                                   "kernels",     "layers",     NULL};
+                                   "kernels",     "layers",     "error_basis",
+                                   NULL};
 
 /* One share for all kernels and links, as files had them first. */
 typedef struct scalars {
@@ -110,6 +111,35 @@ static ek_status read_links(const ek__in *in, const ek__node *map, ek_device *de
     if (device->tier[1].gbs <= 0)
         device->tier[1].gbs = device->tier[0].gbs;
     return status;
+}
+
+static ek_status read_error_basis(const ek__in *in, const ek__node *map, ek_device *device)
+{
+    int basis = EK_ERROR_ASSUMED;
+    const ek__node *node = ek__get(map, "error_basis");
+    ek_status status = node ? ek__read_word(in, node, ek_error_basis_name, EK_N_ERROR_BASES, &basis) : EK_OK;
+    device->error_basis = (ek_error_basis)basis;
+    return status;
+}
+
+static bool has_products(const ek_kernel_table *table)
+{
+    int n = 0;
+    const ek_kernel_row *row = table ? ek_kernel_table_rows(table, &n) : NULL;
+    for (int i = 0; i < n; i++)
+        if (row[i].kernel.kind == EK_KERNEL_MATMUL || row[i].kernel.kind == EK_KERNEL_GROUPED)
+            return true;
+    return false;
+}
+
+/* The limit is of kernels timed by themselves. */
+static void warn_without_effect(const ek__in *in, const ek__node *root, const ek_device *device)
+{
+    const ek__node *node = ek__get(root, "sustained_share");
+    if (node && device->sustained_share < 1 && !has_products(device->kernels))
+        ek__warn_at(in, node,
+                    "has no effect: it limits measured products, and `kernels` has none; lower the share of "
+                    "curves.matmul and curves.grouped, which is of products in the course of a step");
 }
 
 static ek_status read_words(const ek__in *in, const ek__node *map, ek_device *device)
@@ -211,6 +241,10 @@ static ek_status read_device(const ek__in *in, const char *path, ek_device *devi
         status = read_shares(in, root, device);
     if (status == EK_OK) /* the node's size stands above what the first tier says */
         status = read_words(in, root, device);
+    if (status == EK_OK)
+        status = read_error_basis(in, root, device);
+    if (status == EK_OK)
+        warn_without_effect(in, root, device);
     if (status == EK_OK && !ek__get(root, "tiers"))
         device->tier[0].size = device->devices_per_node;
     return status;

@@ -248,7 +248,7 @@ ek_status ek__read_optimizer(const ek__in *in, const ek__node *map, ek_device *d
     ek_status status = ek__expect(in, map, EK__MAP, "write a map, as in {share: 0.8, us: 100}");
     if (status)
         return status;
-    ek__warn_keys(in, map, ek__optimizer_figure, 2, more);
-    status = ek__read_figures(in, map, ek__optimizer_figure, 2, device);
+    ek__warn_keys(in, map, ek__optimizer_figure, EK__N_OPTIMIZER_FIGURES, more);
+    status = ek__read_figures(in, map, ek__optimizer_figure, EK__N_OPTIMIZER_FIGURES, device);
     return status ? status : read_basis(in, map, &device->optimizer_basis);
 }

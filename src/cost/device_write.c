@@ -120,7 +120,7 @@ static void write_peaks(const ek_device *device, FILE *out)
 static void write_optimizer(const ek_device *device, FILE *out)
 {
     fputs("optimizer: ", out);
-    write_figures(ek__optimizer_figure, 2, device, out);
+    write_figures(ek__optimizer_figure, EK__N_OPTIMIZER_FIGURES, device, out);
     fprintf(out, ", basis: %s}\n", ek_cost_basis_name[device->optimizer_basis]);
 }
 
@@ -145,6 +145,8 @@ ek_status ek_device_write(const ek_device *device, const char *const *comments, 
         ek__write_pair("", f->key, *ek__const_field(device, f->at), out);
         fputs("\n", out);
     }
+    if (device->error > 0)
+        fprintf(out, "error_basis: %s\n", ek_error_basis_name[device->error_basis]);
     write_peaks(device, out);
     write_curves(device, out);
     write_map("fp8", ek__fp8_figure, 3, device, out);

@@ -92,7 +92,8 @@ ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *ker
     const ek__kernel_near near = ek__kernel_table_look(device->kernels, device, kernel);
     t.nearest = near.nearest;
     t.seconds *= near.ratio;
-    t.seconds = fmax(t.seconds, under_load(device, kernel));
+    if (!isnan(near.nearest)) /* else the curve is not of such kernels */
+        t.seconds = fmax(t.seconds, under_load(device, kernel));
     if (near.weight >= 0.5)
         t.basis = near.nearest <= EK__KERNEL_SAME ? EK_COST_MEASURED : EK_COST_FITTED;
     t.error = sqrt(1 - near.weight) * curve->error;

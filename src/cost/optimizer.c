@@ -46,14 +46,16 @@ static double buffer_bytes(const ek__data_plan *plan)
     return s->gradient > 0 ? 3 * s->gradient * rank_elements(plan, plan->cut && s->shard_gradient) : 0;
 }
 
-double ek__optimizer_seconds(const ek__data_plan *plan)
+ek__optimizer_time ek__optimizer_seconds(const ek__data_plan *plan)
 {
     const ek_job_run *run = &plan->job->run;
     double bytes = update_bytes(plan->job) * rank_elements(plan, plan->job->states.shard_optimizer);
     double host = (plan->device->host_gbs > 0 ? plan->device->host_gbs : HOST_GBS) * 1e9;
     double update =
         run->offload_optimizer ? bytes / host : bytes * (run->fused_optimizer ? 1 : UNFUSED) / memory_rate(plan);
-    return update + buffer_bytes(plan) / memory_rate(plan) + plan->device->optimizer_us * 1e-6;
+    double buffer = buffer_bytes(plan) / memory_rate(plan), constant = plan->device->optimizer_us * 1e-6;
+    return (ek__optimizer_time){.seconds = update + buffer + constant,
+                                .streamed = run->offload_optimizer ? buffer : update + buffer};
 }
 
 double ek__norm_read_seconds(const ek__data_plan *plan)

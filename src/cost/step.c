@@ -342,7 +342,7 @@ static double finish_stages(stepper *s, const double *end, double (*errors)[EK_N
         to->seconds[EK_STEP_OPTIMIZER] += update;
         to->hidden_data = d->hidden;
         errors[i][EK_STEP_DATA] += data * d->error;
-        errors[i][EK_STEP_OPTIMIZER] += update * d->optimizer_error;
+        errors[i][EK_STEP_OPTIMIZER] += d->optimizer_error;
         if (data > 0)
             weaken(&s->out, EK_STEP_DATA, d->basis);
         if (update > 0)
@@ -359,7 +359,7 @@ static double n_devices(const ek_job *job)
 
 /* Seconds of a whole step that are not of the pipeline: the host's own, ranks that wait for the slowest of them, and
  * data that comes slower than it is used. */
-static double add_whole(stepper *s, double step)
+static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PARTS])
 {
     const ek_device *device = s->device;
     const ek_job_parallel *p = &s->job->parallel;
@@ -369,6 +369,7 @@ static double add_whole(stepper *s, double step)
     for (int i = 0; i < s->n_stages; i++) {
         double *seconds = s->out.stage[i].seconds;
         seconds[EK_STEP_HOST] += host;
+        errors[i][EK_STEP_HOST] += host * device->host.error;
         seconds[p->data * p->context > 1 ? EK_STEP_DATA : EK_STEP_BUBBLE] += late;
         seconds[EK_STEP_INPUT] += input;
     }
@@ -451,7 +452,7 @@ static void run(stepper *s, double (*errors)[EK_N_STEP_PARTS])
         clocks[i] *= times;
     add_blocks(s, count, &delays, errors);
     repeat(s, times, errors);
-    s->out.seconds = add_whole(s, finish_stages(s, clocks, errors));
+    s->out.seconds = add_whole(s, finish_stages(s, clocks, errors), errors);
     close_stages(s, errors);
     find_nearest(s);
     set_micro_batch(s);

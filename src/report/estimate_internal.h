@@ -13,7 +13,7 @@ bool ek__estimate_has(const ek_estimate *estimate, int part);
 void ek__estimate_verdict(const ek_estimate *estimate, char *text, size_t size);
 /** "fits: fullest is stage 0 with 56 320 MB of 59 392 MB" */
 void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size);
-/** What the error to expect is, one sentence: fitted, on runs kept back, or not known; and the nearest measured cell.
+/** What the error to expect is, one sentence: of which runs, or not known; and the nearest measured cell.
  */
 void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size);
 /** How the framework runs the step, as far as the job's groups make it matter: "kernels launched one by one; behind

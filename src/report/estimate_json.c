@@ -56,6 +56,7 @@ static void put_device(ek__stream *s, const ek_device *d)
     ek__stream_text(s, "source", d->source);
     ek__stream_bool(s, "certain", d->certain);
     ek__stream_real(s, "error", known(d->error));
+    ek__stream_text(s, "error_basis", d->error > 0 ? ek_error_basis_name[d->error_basis] : NULL);
     ek__stream_end(s);
 }
 

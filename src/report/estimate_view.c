@@ -102,15 +102,23 @@ void ek__estimate_memory(const ek_estimate *estimate, char *text, size_t size)
                  m->fullest, peak.text, reserved, ek__whole_mb(m->limit).text);
 }
 
+/* What a device's error is of, with its name once. */
+static const char *const error_of[EK_N_ERROR_BASES] = {
+    [EK_ERROR_ASSUMED] = "assumed: the file of %s does not say what runs it is of",
+    [EK_ERROR_FIT] = "what the fit of %s left on the runs that it was fitted to; jobs unlike them may be further off",
+    [EK_ERROR_LEAVE_ONE_OUT] = "what the fit of %s missed on runs left out of it one by one",
+    [EK_ERROR_LEAVE_GROUP_OUT] = "what the fit of %s missed on groups of runs left out of it",
+};
+
 void ek__estimate_error(const ek_estimate *estimate, char *text, size_t size)
 {
     const ek_step *step = &estimate->step;
     double share = 100 * step->standard_error / step->seconds, without = estimate->share_without_error;
-    char near[200];
+    char near[200], of[256];
     size_t used;
+    snprintf(of, sizeof of, error_of[estimate->device->error_basis], estimate->device->name);
     if (estimate->device->error > 0)
-        used = (size_t)snprintf(text, size, "%s %%: what the fit of %s missed on runs kept back from it",
-                                ek__fixed(share, 1).text, estimate->device->name);
+        used = (size_t)snprintf(text, size, "%s %%: %s", ek__fixed(share, 1).text, of);
     else if (step->standard_error > 0)
         used = (size_t)snprintf(text, size, "%s %% by the standard errors of its parts", ek__fixed(share, 1).text);
     else

@@ -16,6 +16,11 @@ unset CDPATH
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 [ $# -gt 0 ] || { sed -n '2,14s/^# \{0,1\}//p' "$0"; exit 2; }
+# Below nohup signals are ignored, by programs that cases start as well, and a shell cannot undo that: env can.
+if [ "${EK_SIGNALS:-}" != default ] && env --default-signal=HUP true 2>/dev/null; then
+    EK_SIGNALS=default exec env --default-signal=HUP,INT,QUIT,PIPE,TERM sh "$0" "$@"
+fi
+unset EK_SIGNALS
 evenkeel=$(readlink -f "$1")
 shift
 [ -x "$evenkeel" ] || { echo "Bail out! $evenkeel is not there"; exit 2; }

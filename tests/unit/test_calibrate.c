@@ -156,6 +156,11 @@ static void constants_that_made_the_runs_are_found_within_their_errors(void **st
             n++;
         }
         assert_true(fit.noise > 0.02 && fit.noise < 0.04);
+        /* A section's error bounds those of what is determined of it; of what is not there is none. */
+        assert_true(fit.device.host.error >= fit.spread[constant_of(&fit, "host.layer_us.eager")]);
+        assert_true(fit.device.tier[1].error >= fit.spread[constant_of(&fit, "tier.1.share.all_reduce")]);
+        assert_true(fit.state[constant_of(&fit, "optimizer_us")] == EK_FIT_DETERMINED ||
+                    fit.device.optimizer_us_error == 0);
         ek__fit_clear(&fit);
     }
     /* Chi squared of 60: errors that are stated half as large as they are would give 240. */
@@ -837,6 +842,7 @@ static void made_runs_come_back(void **state)
     for (int i = 0; i < c.n_constants; i++)
         if (strcmp(c.constant[i].name, "curve.matmul.share") == 0 && c.constant[i].state == EK_FIT_DETERMINED)
             assert_true(fabs(c.constant[i].value - truth.curve[EK_KERNEL_MATMUL].share) < 4 * c.constant[i].error);
+    assert_int_equal(c.device.error_basis, c.n_groups > 2 ? EK_ERROR_LEAVE_GROUP_OUT : EK_ERROR_LEAVE_ONE_OUT);
     ek_calibration_clear(&c);
 }
 

@@ -240,6 +240,31 @@ static void measured_shapes_are_met_and_far_ones_are_left_to_the_curve(void **st
     ek_device_clear(&d);
 }
 
+/* The limit under load is of kernels timed by themselves: of a class with measured rows, near and far, and of no other.
+ */
+static void a_limit_under_load_is_of_measured_products(void **state)
+{
+    (void)state;
+    ek_device d = device_of((ek_curve){.share = 0.8, .memory_share = 1, .hidden = 1});
+    ek_error err;
+    const ek_kernel near = product(4096, 4096, 4096), far = product(65536, 65536, 512);
+    ek_kernel narrow = near;
+    narrow.type = EK_TYPE_FP8;
+    const ek_kernel_row row = {.kernel = near, .seconds = near.flops / 90e12};
+    d.units = 0;
+    d.sustained_share = 0.6;
+    assert_close(ek__kernel_seconds(&d, &near).seconds, near.flops / 80e12); /* fitted to steps: has it inside */
+    assert_int_equal(ek_kernel_table_new(&row, 1, &d.kernels, &err), EK_OK);
+    assert_close(ek__kernel_seconds(&d, &near).seconds, near.flops / 60e12);
+    assert_close(ek__kernel_seconds(&d, &far).seconds, far.flops / 60e12);
+    double limited = ek__kernel_seconds(&d, &narrow).seconds;
+    d.sustained_share = 0.1;
+    assert_close(ek__kernel_seconds(&d, &narrow).seconds, limited);
+    d.sustained_share = 1;
+    assert_close(ek__kernel_seconds(&d, &near).seconds, row.seconds);
+    ek_kernel_table_free(d.kernels);
+}
+
 static void rows_of_one_shape_become_their_mean_or_are_refused(void **state)
 {
     (void)state;
@@ -452,6 +477,7 @@ int main(void)
         cmocka_unit_test(eight_bits_want_longer_sums),
         cmocka_unit_test(a_table_gives_what_all_its_rows_do),
         cmocka_unit_test(measured_shapes_are_met_and_far_ones_are_left_to_the_curve),
+        cmocka_unit_test(a_limit_under_load_is_of_measured_products),
         cmocka_unit_test(rows_of_one_shape_become_their_mean_or_are_refused),
         cmocka_unit_test(a_fit_finds_the_curve_that_made_the_rows),
         cmocka_unit_test(kernels_of_the_a100_that_were_kept_back_are_met),

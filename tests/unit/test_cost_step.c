@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cost/cost_internal.h"
+#include "cost/step_layers.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/simulate.h"
@@ -211,6 +212,82 @@ static void layers_priced_before_give_the_same(void **state)
             ek_job_clear(&job);
         }
     ek_cost_cache_free(cache);
+}
+
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+#define HAS_CLEAR_PADDING
+#endif
+#endif
+
+/* Two jobs that differ between their members alone have one place in the cache. */
+static void padding_is_of_no_account(void **state)
+{
+    (void)state;
+#ifdef HAS_CLEAR_PADDING
+    static ek_job job, other, members;
+    const ek_device *device = ek_device_find("A100-80");
+    assert_true(read_job(source_path("examples/llama2_13b_2_pp2.yaml"), &job));
+    memset(&members, 0xff, sizeof members);
+    __builtin_clear_padding(&members);
+    size_t n_padding = 0;
+    for (size_t i = 0; i < sizeof job; i++) {
+        unsigned char mask = ((unsigned char *)&members)[i];
+        n_padding += mask == 0;
+        ((unsigned char *)&other)[i] = (unsigned char)((((unsigned char *)&job)[i] & mask) | (0xa5 & ~mask));
+    }
+    assert_true(n_padding > 0);
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    const ek__step_layers *first = ek__cost_cache_layers(cache, &job);
+    assert_ptr_equal(ek__cost_cache_layers(cache, &other), first);
+    other.model.hidden *= 2;
+    assert_ptr_not_equal(ek__cost_cache_layers(cache, &other), first);
+    ek_cost_cache_free(cache);
+    ek_job_clear(&job);
+#else
+    skip();
+#endif
+}
+
+/* ---- errors ---- */
+
+/* Standard errors of parts are those of the constants by finite differences; one that is not known is 0 in the step,
+ * and null for scripts. */
+static void the_optimizers_error_follows_from_its_constants(void **state)
+{
+    (void)state;
+    enum { SHARE, CONSTANT, N_MOVES };
+    static const double share_error = 0.05, us_error = 300, small = 1e-6;
+    ek_device device = *ek_device_find("A100-80");
+    ek_job job;
+    ek_step step, moved;
+    double slope[N_MOVES];
+    assert_true(read_job(source_path("examples/llama2_13b_2_pp2.yaml"), &job));
+    device.optimizer_us = 1000;
+    device.optimizer_error = device.optimizer_us_error = 0;
+    assert_int_equal(ek_cost_step(&job, &device, NULL, &step, NULL), EK_OK);
+    assert_true(step.error[EK_STEP_OPTIMIZER] == 0);
+    double before = step.stage[step.slowest].seconds[EK_STEP_OPTIMIZER], host = step.error[EK_STEP_HOST];
+    int slowest = step.slowest;
+    ek_step_clear(&step);
+    for (int move = 0; move < N_MOVES; move++) {
+        ek_device other = device;
+        other.optimizer_share *= move == SHARE ? exp(small) : 1;
+        other.optimizer_us += move == CONSTANT ? 1 : 0;
+        assert_int_equal(ek_cost_step(&job, &other, NULL, &moved, NULL), EK_OK);
+        slope[move] = (moved.stage[slowest].seconds[EK_STEP_OPTIMIZER] - before) / (move == SHARE ? small : 1);
+        ek_step_clear(&moved);
+    }
+    device.optimizer_error = share_error;
+    device.optimizer_us_error = us_error;
+    device.host.error = 0.25;
+    assert_int_equal(ek_cost_step(&job, &device, NULL, &step, NULL), EK_OK);
+    double expected = hypot(slope[SHARE] * share_error, slope[CONSTANT] * us_error);
+    if (!(fabs(step.error[EK_STEP_OPTIMIZER] - expected) < 0.01 * expected))
+        fail_msg("%g s, %g by differences", step.error[EK_STEP_OPTIMIZER], expected);
+    assert_true(step.error[EK_STEP_HOST] >= host + 0.25e-6 * device.host.step_us * (1 - 1e-9));
+    ek_step_clear(&step);
+    ek_job_clear(&job);
 }
 
 /* ---- the tuning of a 13B model ---- */
@@ -477,6 +554,8 @@ int main(void)
         cmocka_unit_test(one_device_is_a_sum),
         cmocka_unit_test(layers_priced_before_give_the_same),
         cmocka_unit_test(layers_kept_know_where_their_groups_lie),
+        cmocka_unit_test(padding_is_of_no_account),
+        cmocka_unit_test(the_optimizers_error_follows_from_its_constants),
         cmocka_unit_test(a_slow_host_decides),
         cmocka_unit_test(the_13b_story_keeps_its_order),
         cmocka_unit_test(older_attention_takes_longer),

@@ -104,6 +104,60 @@ static void a_line_for_all_links_and_tiers_exclude_each_other(void **state)
     assert_non_null(strstr(err.message, "leave intra and inter out"));
 }
 
+static void the_basis_of_an_error_is_written_and_read_back(void **state)
+{
+    (void)state;
+    ek_device d, back;
+    ek_error err;
+    assert_int_equal(read_text(start, "error: 0.1\n", NULL, &d, &err), EK_OK);
+    assert_int_equal(d.error_basis, EK_ERROR_ASSUMED);
+    for (int b = 0; b < EK_N_ERROR_BASES; b++) {
+        char text[128], path[] = "/tmp/evenkeel-device-XXXXXX";
+        snprintf(text, sizeof text, "error: 0.1\nerror_basis: %s\noptimizer: {error: 0.2, us_error: 7}\n",
+                 ek_error_basis_name[b]);
+        assert_int_equal(read_text(start, text, NULL, &d, &err), EK_OK);
+        assert_int_equal(d.error_basis, b);
+        assert_true(d.optimizer_error == 0.2 && d.optimizer_us_error == 7);
+        FILE *out = fdopen(mkstemp(path), "w");
+        assert_int_equal(ek_device_write(&d, NULL, out, &err), EK_OK);
+        fclose(out);
+        assert_int_equal(ek_device_read(path, NULL, &back, &err), EK_OK);
+        unlink(path);
+        assert_true((int)back.error_basis == b && back.optimizer_error == 0.2 && back.optimizer_us_error == 7);
+    }
+}
+
+/* Where no product is measured the limit changes nothing, and the reader says so. */
+static void a_limit_of_measured_products_without_any_is_told(void **state)
+{
+    (void)state;
+    static const char limit[] = "sustained_share: 0.5\n", none[] = "units: 1\nsustained_share: 1\n",
+                      attention[] =
+                          "sustained_share: 0.5\nkernels:\n  - {kind: attention_forward, type: bfloat16, batch: 1, "
+                          "seq: 64, key_seq: 64, heads: 1, kv_heads: 1, qk_dim: 64, v_dim: 64, flops: 1e6, "
+                          "bytes: 1e4, seconds: 1e-5}\n",
+                      product[] = "sustained_share: 0.5\nkernels:\n  - {kind: matmul, pass: forward, type: bfloat16, "
+                                  "m: 64, n: 64, k: 64, groups: 1, flops: 524288, bytes: 24576, seconds: 1e-5}\n";
+    const struct {
+        const char *text;
+        bool told;
+    } cases[] = {{limit, true}, {none, false}, {attention, true}, {product, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_device d;
+        ek_error err;
+        said s = {.length = 0};
+        const ek_listener listener = {say_warning, &s};
+        if (read_text(start, cases[i].text, &listener, &d, &err))
+            fail_msg("%d:%d: %s", err.line, err.column, err.message);
+        assert_int_equal(s.n_warnings, cases[i].told);
+        if (cases[i].told) {
+            assert_non_null(strstr(s.text, "sustained_share"));
+            assert_non_null(strstr(s.text, "has no effect"));
+        }
+        ek_device_clear(&d);
+    }
+}
+
 /* ---- wrong files ---- */
 
 static void wrong_sections_are_refused_where_they_are_wrong(void **state)
@@ -119,6 +173,8 @@ static void wrong_sections_are_refused_where_they_are_wrong(void **state)
         {"curves: {matmul: {memory_share: nan}}\n", 1, 33, "share of the memory"},
         {"curves: {matmul: 0.8}\n", 1, 18, "what the kind reaches"},
         {"curves: {matmul: {basis: guessed}}\n", 1, 26, "measured, fitted, derived, assumed"},
+        {"error_basis: guessed\n", 1, 14, "assumed, fit, leave_one_out, leave_group_out"},
+        {"optimizer: {us_error: -1}\n", 1, 23, "standard error"},
         {"curves: []\n", 1, 9, "by kind of kernel"},
         {"tiers: []\n", 1, 8, "write 1 to 6"},
         {"tiers: {gbs: 1}\n", 1, 8, "list of tiers"},
@@ -226,8 +282,10 @@ static void assert_same(const ek_device *a, const ek_device *b)
                         offsetof(ek_device, kernels) - offsetof(ek_device, overlap_slowdown));
     assert_true(x.error == y.error && x.host_gbs == y.host_gbs && x.sustained_share == y.sustained_share &&
                 x.overlap_tensor == y.overlap_tensor && x.fp8_fine_share == y.fp8_fine_share &&
-                x.optimizer_basis == y.optimizer_basis && x.compiled_traffic == y.compiled_traffic &&
-                x.certain == y.certain && x.devices_per_node == y.devices_per_node);
+                x.optimizer_basis == y.optimizer_basis && x.optimizer_error == y.optimizer_error &&
+                x.optimizer_us_error == y.optimizer_us_error && x.error_basis == y.error_basis &&
+                x.compiled_traffic == y.compiled_traffic && x.certain == y.certain &&
+                x.devices_per_node == y.devices_per_node);
 }
 
 static void shipped_devices_are_written_and_read_back(void **state)
@@ -348,6 +406,12 @@ static void shipped_files_say_what_they_rest_on(void **state)
         const ek_curve *c = &d->curve[EK_KERNEL_MATMUL];
         assert_true(c->basis == (fitted ? EK_COST_FITTED : EK_COST_ASSUMED) && (!fitted || c->error > 0));
         assert_null(d->kernels);
+        /* Those whose own steps were fitted; the others take over what a device like them has. */
+        static const char own[] = " A100-40 A100-80 H100 H100-HBM2e B200 910B ";
+        char word[32];
+        snprintf(word, sizeof word, " %s ", known[i].name);
+        assert_int_equal(d->error_basis, strstr(own, word) ? EK_ERROR_FIT : EK_ERROR_ASSUMED);
+        assert_true(!strstr(own, word) || d->error > 0);
     }
 }
 
@@ -553,6 +617,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sections_are_read_into_their_parts),
         cmocka_unit_test(a_line_for_all_links_and_tiers_exclude_each_other),
+        cmocka_unit_test(the_basis_of_an_error_is_written_and_read_back),
+        cmocka_unit_test(a_limit_of_measured_products_without_any_is_told),
         cmocka_unit_test(wrong_sections_are_refused_where_they_are_wrong),
         cmocka_unit_test(shipped_devices_are_written_and_read_back),
         cmocka_unit_test(odd_figures_are_written_and_read_back),

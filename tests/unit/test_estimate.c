@@ -7,6 +7,7 @@
 
 #include "near.h"
 #include "no_memory.h"
+#include "report/estimate_internal.h"
 #include "report_fixture.h"
 
 FAILING_ALLOC
@@ -172,6 +173,28 @@ static void the_nearest_measured_shape_is_said_in_words(void **state)
         assert_int_equal(m.e.near, cases[i].near);
         assert_string_equal(ek_near_words(cases[i].nearest, text, sizeof text), cases[i].words);
     }
+}
+
+/* The sentence and the field for scripts say what runs a device's error is of. */
+static void an_error_says_what_it_is_of(void **state)
+{
+    (void)state;
+    static const char *const says[EK_N_ERROR_BASES] = {
+        "assumed: the file of A100-80 does not say", "on the runs that it was fitted to",
+        "on runs left out of it one by one", "on groups of runs left out of it"};
+    made m;
+    make(&m);
+    for (int b = 0; b < EK_N_ERROR_BASES; b++) {
+        char text[600];
+        m.device.error_basis = (ek_error_basis)b;
+        ek__estimate_error(&m.e, text, sizeof text);
+        if (!strstr(text, says[b]) || !strstr(text, "3.1 %"))
+            fail_msg("%s", text);
+    }
+    m.device.error = 0;
+    char text[600];
+    ek__estimate_error(&m.e, text, sizeof text);
+    assert_non_null(strstr(text, "by the standard errors of its parts"));
 }
 
 /* What is least known comes first: an error where there is one, else the whole part, and nothing that was measured. */
@@ -492,6 +515,7 @@ static void json_has_the_fields_that_others_rely_on(void **state)
     assert_non_null(root);
     assert_near(real_at(root, "step_time_s"), 2, 0);
     assert_near(real_at(root, "standard_error_s"), 0.0625, 0);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(root, "device"), "error_basis")), "fit");
     assert_near(real_at(root, "standard_error"), 0.03125, 0);
     assert_near(real_at(root, "tokens_per_second_per_device"), 2048, 0);
     ek_flops flops;
@@ -711,6 +735,7 @@ static void bars_of_the_page_add_up_to_the_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        {"an error says what it is of", an_error_says_what_it_is_of, NULL, NULL, NULL},
         {"tokens, samples and days follow from step and batch", rates_are_those_of_the_closed_forms, NULL, NULL, NULL},
         {"the nearest measured shape in words", the_nearest_measured_shape_is_said_in_words, NULL, NULL, NULL},
         {"the advice is to measure what is known least", the_advice_is_to_measure_what_is_known_least, NULL, NULL,
