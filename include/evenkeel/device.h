@@ -129,6 +129,8 @@ typedef struct ek_tier {
     double half_bytes;                 /**< message with which half of it is reached; 0: every */
     double contention;                 /**< share of the rate that is lost with every doubling of the units of the
                                             tier below that are joined, 0..1 */
+    double apart_gbs;                  /**< most that a rank's ring reaches whose ranks in a unit of the first tier
+                                            are several and not neighbours, 10^9 B/s; 0: what others do */
     ek_algorithm algorithm;
     ek_cost_basis basis;
     double error; /**< standard error of the logarithm of a time */

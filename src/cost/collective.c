@@ -9,11 +9,13 @@
  *     inside the innermost unit   (n - 1) / n b (k - 1) / k   of each rank (all of it where nothing leaves)
  *     over a card of tier i       (n - 1) / n b / k           k ranks of the group in a unit of tier i - 1
  *
- * Devices that share a card share its rate. A card carries all that leaves its unit, also what goes on to outer tiers.
- * All-to-all sends b / n to everyone at once: (k - 1) / n b stay inside, (n - k) / n b leave. Latencies are those of
- * the links that the last chunk passes; additive, as the communication libraries' own tuning has it. Start and latency
- * never overlap with traffic here: a pipelined ring hides some of it, at worst a factor of 2 where both are equal, in
- * groups whose tiers differ. Not handled: congestion among groups of different kinds, and slow links. */
+ * Devices that share a card share its rate; a ring whose ranks in a node are not neighbours is held up by the host,
+ * which carries what is for a rank without a card of its own. A card carries all that leaves its unit, also what goes
+ * on to outer tiers. All-to-all sends b / n to everyone at once: (k - 1) / n b stay inside, (n - k) / n b leave.
+ * Latencies are those of the links that the last chunk passes; additive, as the communication libraries' own tuning has
+ * it. Start and latency never overlap with traffic here: a pipelined ring hides some of it, at worst a factor of 2
+ * where both are equal, in groups whose tiers differ. Not handled: congestion among groups of different kinds, and slow
+ * links. */
 #include "cost/collective.h"
 
 #include <math.h>
@@ -76,7 +78,6 @@ static double message(const task *t)
     return t->what == EK_COLLECTIVE_ALL_TO_ALL ? t->bytes / t->ranks->n : t->bytes;
 }
 
-/* Bytes per second of one rank over tier i. */
 /* Of links for each pair of devices, those that a group has both ends of. */
 static double of_mesh(const task *t, int i)
 {
@@ -87,6 +88,20 @@ static double of_mesh(const task *t, int i)
     return (fmax(2, joined(t->ranks, i)) - 1) / (units - 1);
 }
 
+static bool goes_round(const task *t)
+{
+    return t->what != EK_COLLECTIVE_P2P && t->what != EK_COLLECTIVE_ALL_TO_ALL;
+}
+
+/* A ring comes into a node and leaves it over one card. Where its first and its last rank there are not neighbours, the
+ * card is next to one of them at most, and the other reaches it through the host. */
+static double by_ends(const task *t, int i, double reached)
+{
+    double most = i > 0 && t->ranks->apart && goes_round(t) ? t->device->tier[i].apart_gbs * 1e9 : 0;
+    return most > 0 ? fmin(most, reached) : reached;
+}
+
+/* Bytes per second of one rank over tier i. */
 static double rate(const task *t, int i)
 {
     const ek_tier *tier = &t->device->tier[i];
@@ -96,7 +111,9 @@ static double rate(const task *t, int i)
     double reached = of_mesh(t, i) * tier->gbs * 1e9 * tier->share[t->what] / on_a_card, units = joined(t->ranks, i);
     if (tier->half_bytes > 0)
         reached *= message(t) / (message(t) + tier->half_bytes);
-    return tier->contention > 0 && units > 1 ? reached * pow(1 - tier->contention, log2(units)) : reached;
+    if (tier->contention > 0 && units > 1)
+        reached *= pow(1 - tier->contention, log2(units));
+    return by_ends(t, i, reached);
 }
 
 static double traffic_seconds(const task *t, int i)

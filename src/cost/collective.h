@@ -14,6 +14,7 @@ typedef struct ek__ranks {
     int n;
     int in[EK_MAX_TIERS];
     int sharing[EK_MAX_TIERS];
+    bool apart; /* several share a unit of the first tier, none of them neighbours */
 } ek__ranks;
 
 /* The groups a job's ranks form. */

@@ -19,7 +19,8 @@
 #define TIER_CONSTANTS(X)                                                                                              \
     X(latency_us, "us", 0, 500, false, 10, 0)                                                                          \
     X(half_bytes, "B", 1e3, 1e9, true, 2, 262144)                                                                      \
-    X(contention, "", 0, 0.9, false, 0.1, 0)
+    X(contention, "", 0, 0.9, false, 0.1, 0)                                                                           \
+    X(apart_gbs, "GB/s", 0.1, 1e3, true, 0.7, 100)
 
 #define TIER_COLLECTIVE_CONSTANTS(X)                                                                                   \
     X(share, "", 0.01, 1.0, true, 0.35, 0)                                                                             \

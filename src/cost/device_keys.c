@@ -75,5 +75,7 @@ const ek__figure ek__tier_figure[EK__N_TIER_FIGURES] = {
     {TIER(half_bytes), 0, 1e18, "it is the message in bytes with which half the rate is reached, 0 for every"},
     {TIER(contention), 0, 1,
      "it is the share of the rate that is lost with every doubling of the joined units, 0 to 1"},
+    {TIER(apart_gbs), 0, RATE,
+     "it is the rate in 10^9 bytes a second of rings whose ranks in a node are not neighbours, 0 for that of others"},
     {TIER(error), 0, 10, "it is the standard error of the logarithm of a time, 0.1 for 10 %"},
 };

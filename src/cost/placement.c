@@ -144,6 +144,7 @@ ek__ranks ek__placement(const ek_job *job, const ek_device *device, ek__dimensio
         ranks.in[i] = (int)(joins_all(device, i, g.world) ? g.n : fewest_together(&g, tier->size));
         ranks.sharing[i] = devices_on_a_card(tier, g.world);
     }
+    ranks.apart = g.stride > 1 && ranks.in[0] > 1;
     return ranks;
 }
 

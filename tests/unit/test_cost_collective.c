@@ -164,6 +164,15 @@ static int counted_on_a_card(int world, int size, int on_a_card)
     return most;
 }
 
+/* Do two neighbouring ranks of some group share a unit? */
+static bool counted_neighbours(int world, int size)
+{
+    for (int r = 1; r < world; r++)
+        if (group[r] == group[r - 1] && r % size != 0)
+            return true;
+    return false;
+}
+
 static ek_job any_job(bool regular)
 {
     static const int powers[] = {1, 1, 2, 4, 8, 16}, others[] = {1, 2, 3, 4, 5, 6, 8, 12};
@@ -197,6 +206,7 @@ static void compare_placement(const ek_job *job, const ek_device *device, bool r
         lay_out(job, world, dimension);
         assert_int_equal(ranks.n, group_size);
         assert_int_equal(ranks.in[2], group_size);
+        assert_int_equal(ranks.apart, ranks.in[0] > 1 && !counted_neighbours(world, device->tier[0].size));
         for (int i = 0; i < 2; i++) {
             int expected = counted_together(world, device->tier[i].size);
             if (ranks.in[i] != expected)
@@ -625,6 +635,32 @@ static void contention_takes_its_share_with_every_doubling(void **state)
 
 /* 8 nodes of 8: a ring passes 56 links inside and 8 between, all but one inside; a tree between nodes 3 of those and a
  * node's 7; switches add up in one pass. */
+/* Data parallel groups on nodes of 8: with t = 2 and 4 the ranks of a node are apart, with t = 1 neighbours, with t = 8
+ * alone. Only rings that leave a node and would be faster are held up. */
+static void rings_of_ranks_apart_reach_what_the_host_carries(void **state)
+{
+    (void)state;
+    ek_device device = nodes_of_8(1e9, 25);
+    const double b = 1e9, most = 5e9;
+    device.tier[1].apart_gbs = 5;
+    for (int t = 1; t <= 8; t *= 2) {
+        const ek_job job = spread(64 / t, 1, t, 1);
+        double n = 64.0 / t, k = 8.0 / t, card = k > 1 && t > 1 ? most : 25e9;
+        assert_close(seconds_of(&device, EK_COLLECTIVE_ALL_REDUCE, &job, EK__DIM_DATA, b),
+                     2 * (n - 1) / n * b / k / card, 1e-12);
+        assert_close(seconds_of(&device, EK_COLLECTIVE_REDUCE_SCATTER, &job, EK__DIM_DATA, b),
+                     (n - 1) / n * b / k / card, 1e-12);
+        assert_close(seconds_of(&device, EK_COLLECTIVE_ALL_TO_ALL, &job, EK__DIM_DATA, b), (n - k) / n * b / 25e9,
+                     1e-12);
+    }
+    const ek_job within = spread(4, 1, 2, 8), over = spread(32, 1, 2, 1);
+    device.tier[0].apart_gbs = 1;
+    assert_close(seconds_of(&device, EK_COLLECTIVE_ALL_GATHER, &within, EK__DIM_DATA, b), 0.75 * b / 1e18, 1e-12);
+    device.tier[1].devices_per_card = 8; /* 3.1 GB/s, which the host carries */
+    assert_close(seconds_of(&device, EK_COLLECTIVE_ALL_GATHER, &over, EK__DIM_DATA, b), 31.0 / 32 * b / 4 / (25e9 / 8),
+                 1e-12);
+}
+
 static void algorithms_differ_in_latency_and_passes(void **state)
 {
     (void)state;
@@ -755,6 +791,7 @@ int main(void)
         cmocka_unit_test(small_messages_reach_less),
         cmocka_unit_test(sizes_of_a_published_test_are_met),
         cmocka_unit_test(contention_takes_its_share_with_every_doubling),
+        cmocka_unit_test(rings_of_ranks_apart_reach_what_the_host_carries),
         cmocka_unit_test(algorithms_differ_in_latency_and_passes),
         cmocka_unit_test(a_mesh_gives_a_group_its_own_links),
         cmocka_unit_test(the_tier_that_decides_says_what_it_rests_on),

@@ -49,7 +49,7 @@ static void sections_are_read_into_their_parts(void **state)
         "tiers:\n"
         "  - {name: node, size: 8, gbs: 300, share: {all_reduce: 0.9, p2p: 0.5}, start_us: 4, basis: measured}\n"
         "  - {name: rack, size: 64, gbs: 50, devices_per_card: 2, latency_us: 7, half_bytes: 1e6, contention: 0.1, "
-        "algorithm: tree}\n"
+        "apart_gbs: 4, algorithm: tree}\n"
         "  - {gbs: 25, error: 0.2}\n"
         "host: {layer_us: {eager: 40, graph: 1}, kernel_us: 3, step_us: 900, basis: fitted, error: 0.1}\n"
         "overlap: {slowdown: 1.2, share: 0.8}\noptimizer: {share: 0.5, us: 100}\n"
@@ -75,7 +75,8 @@ static void sections_are_read_into_their_parts(void **state)
     assert_true(t[0].share[EK_COLLECTIVE_ALL_GATHER] == 0.75 && t[0].start_us[EK_COLLECTIVE_ALL_TO_ALL] == 4);
     assert_true(t[0].basis == EK_COST_MEASURED && t[0].devices_per_card == 1 && t[0].size == 8 && t[2].size == 0);
     assert_true(t[1].devices_per_card == 2 && t[1].latency_us == 7 && t[1].half_bytes == 1e6);
-    assert_true(t[1].contention == 0.1 && t[1].algorithm == EK_ALGORITHM_TREE && t[2].error == 0.2);
+    assert_true(t[1].contention == 0.1 && t[1].apart_gbs == 4 && t[0].apart_gbs == 0 &&
+                t[1].algorithm == EK_ALGORITHM_TREE && t[2].error == 0.2);
     assert_string_equal(t[1].name, "rack");
     assert_true(d.host.layer_us[EK_LAUNCH_EAGER] == 40 && d.host.layer_us[EK_LAUNCH_GRAPH] == 1);
     assert_true(d.host.kernel_us[EK_LAUNCH_COMPILED] == 3 && d.host.step_us == 900 && d.host.basis == EK_COST_FITTED);
@@ -184,6 +185,7 @@ static void wrong_sections_are_refused_where_they_are_wrong(void **state)
         {"tiers: [{gbs: 9, share: {all_reduce: 2}}]\n", 1, 38, "large messages"},
         {"tiers: [{gbs: 9, start_us: -1}]\n", 1, 28, "start of a collective"},
         {"tiers: [{gbs: 9, contention: 2}]\n", 1, 30, "doubling"},
+        {"tiers: [{gbs: 9, apart_gbs: -1}]\n", 1, 29, "neighbours"},
         {"tiers: [{gbs: 9, algorithm: star}]\n", 1, 29, "ring, tree, in_network"},
         {"tiers:\n  - {gbs: 9, size: 8}\n  - {gbs: 9, size: 12}\n", 3, 20, "no multiple of the 8"},
         {"tiers:\n  - {gbs: 9, size: 16}\n  - {gbs: 9, size: 8}\n", 3, 20, "from the innermost"},
