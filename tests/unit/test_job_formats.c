@@ -982,6 +982,18 @@ static void overrides_change_what_follows_from_degrees(void **state)
     assert_int_equal(job.plan.n_stages, 1);
     assert_int_equal(job.plan.layers[0], 8);
     ek_job_clear(&job);
+    /* what only a run would tell does no harm where the command line tells it */
+    o.seq_length = 512;
+    o.n_micro_batches = 3;
+    read_good(
+        "TP=${10}\nrun --nproc_per_node 8 --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length $7 "
+        "--max-position-embeddings 512 --micro-batch-size 1 --global-batch-size $4 --vocab-size 32000 " REST
+        "--tensor-model-parallel-size $TP",
+        &o, &s, &job);
+    assert_int_equal(job.parallel.tensor, 4);
+    assert_int_equal(job.parallel.seq_length, 512);
+    assert_int_equal(job.parallel.n_micro_batches, 3);
+    ek_job_clear(&job);
 }
 
 /* ---- what the project writes is read back ---- */
