@@ -13,10 +13,12 @@
 /* What ends a word, and whether line ends and comments mean something. */
 typedef enum scan_mode { IN_SHELL, IN_ARRAY, IN_TEXT, IN_LIST } scan_mode;
 
+enum { MAX_DEFAULTS = 32 }; /* ${..:-..} inside each other; deeper ones have no value */
+
 typedef struct scanner {
     const char *path, *text;
     size_t size, at;
-    int line, column, group, owner;
+    int line, column, group, owner, n_defaults;
     scan_mode mode;
     bool from_word_start; /* nothing of the statement yet, so that NAME= is an assignment */
     ek__branches *branches;
@@ -194,6 +196,8 @@ static ek_status put_default(const scanner *s, word_text *w, const char *text, s
     inner.text = text;
     inner.size = n;
     inner.at = 0;
+    if (inner.n_defaults++ == MAX_DEFAULTS)
+        return put_unknown(&inner, w, text, n);
     while (status == EK_OK && inner.at < n) {
         char c = text[inner.at];
         if (c == '$') {

@@ -25,13 +25,18 @@ typedef struct number {
     const char *name;
     int min, max;
     int *out;
+    int instead; /* the command line's; 0: none */
 } number;
 
 static ek_status read_numbers(const reader *r, const number *numbers, size_t n)
 {
     ek_status status = EK_OK;
-    for (size_t i = 0; i < n && status == EK_OK; i++)
-        status = ek__argument_int(&r->a, numbers[i].name, numbers[i].min, numbers[i].max, numbers[i].out);
+    for (size_t i = 0; i < n && status == EK_OK; i++) {
+        const number *k = &numbers[i];
+        if (k->instead > 0 && ek__argument_given(&r->a, k->name) && !ek__argument_value(&r->a, k->name, 0))
+            continue; /* what only a run would tell is told */
+        status = ek__argument_int(&r->a, k->name, k->min, k->max, k->out);
+    }
     return status;
 }
 
@@ -87,16 +92,16 @@ static ek_status read_shapes(reader *r)
     ek_job_parallel *p = &r->job->parallel;
     int groups = 1;
     const number numbers[] = {
-        {"num-layers", 1, EK_MAX_LAYERS, &m->n_layers},
-        {"hidden-size", 1, EK__JOB_MAX_HIDDEN, &m->hidden},
-        {"num-attention-heads", 1, EK__JOB_MAX_HEADS, &m->n_heads},
-        {"num-query-groups", 1, EK__JOB_MAX_HEADS, &groups},
-        {"kv-channels", 1, EK__JOB_MAX_HIDDEN, &m->head_dim},
-        {"ffn-hidden-size", 1, EK__JOB_MAX_WIDTH, &m->intermediate},
-        {"seq-length", 1, EK__JOB_MAX_SEQUENCE, &p->seq_length},
-        {"max-position-embeddings", 1, EK__JOB_MAX_SEQUENCE, &m->max_position},
-        {"micro-batch-size", 1, EK__JOB_MAX_BATCH, &p->batch},
-        {"mtp-num-layers", 0, EK_MAX_LAYERS, &m->n_prediction_layers},
+        {"num-layers", 1, EK_MAX_LAYERS, &m->n_layers, r->overrides->n_layers},
+        {"hidden-size", 1, EK__JOB_MAX_HIDDEN, &m->hidden, 0},
+        {"num-attention-heads", 1, EK__JOB_MAX_HEADS, &m->n_heads, 0},
+        {"num-query-groups", 1, EK__JOB_MAX_HEADS, &groups, 0},
+        {"kv-channels", 1, EK__JOB_MAX_HIDDEN, &m->head_dim, 0},
+        {"ffn-hidden-size", 1, EK__JOB_MAX_WIDTH, &m->intermediate, 0},
+        {"seq-length", 1, EK__JOB_MAX_SEQUENCE, &p->seq_length, r->overrides->seq_length},
+        {"max-position-embeddings", 1, EK__JOB_MAX_SEQUENCE, &m->max_position, 0},
+        {"micro-batch-size", 1, EK__JOB_MAX_BATCH, &p->batch, r->overrides->batch},
+        {"mtp-num-layers", 0, EK_MAX_LAYERS, &m->n_prediction_layers, 0},
     };
     ek_status status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     for (size_t i = 0; i < sizeof needed / sizeof *needed && status == EK_OK; i++) {
@@ -195,11 +200,11 @@ static ek_status read_latent(reader *r)
     m->rope_dim = 64;
     m->value_dim = 128;
     const number numbers[] = {
-        {"q-lora-rank", 1, EK__JOB_MAX_HIDDEN, &m->q_lora_rank},
-        {"kv-lora-rank", 1, EK__JOB_MAX_HIDDEN, &m->kv_lora_rank},
-        {"qk-head-dim", 1, EK__JOB_MAX_HIDDEN, &m->nope_dim},
-        {"qk-pos-emb-head-dim", 0, EK__JOB_MAX_HIDDEN, &m->rope_dim},
-        {"v-head-dim", 1, EK__JOB_MAX_HIDDEN, &m->value_dim},
+        {"q-lora-rank", 1, EK__JOB_MAX_HIDDEN, &m->q_lora_rank, 0},
+        {"kv-lora-rank", 1, EK__JOB_MAX_HIDDEN, &m->kv_lora_rank, 0},
+        {"qk-head-dim", 1, EK__JOB_MAX_HIDDEN, &m->nope_dim, 0},
+        {"qk-pos-emb-head-dim", 0, EK__JOB_MAX_HIDDEN, &m->rope_dim, 0},
+        {"v-head-dim", 1, EK__JOB_MAX_HIDDEN, &m->value_dim, 0},
     };
     ek_status status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     m->head_dim = m->nope_dim + m->rope_dim;
@@ -280,12 +285,12 @@ static ek_status read_experts(reader *r)
         m->capacity_factor = given(r, "disable-moe-token-dropping") ? 0 : 1;
     }
     const number numbers[] = {
-        {"expert-interval", 1, EK_MAX_LAYERS, &m->expert_period},
-        {"moe-router-topk", 1, EK__JOB_MAX_EXPERTS, &m->top_k},
-        {"moe-ffn-hidden-size", 1, EK__JOB_MAX_WIDTH, &m->expert_intermediate},
-        {"moe-shared-expert-intermediate-size", 1, EK__JOB_MAX_WIDTH, &m->shared_intermediate},
-        {"n-shared-experts", 0, EK__JOB_MAX_EXPERTS, &m->n_shared_experts},
-        {"first-k-dense-replace", 0, EK_MAX_LAYERS, &m->n_dense_layers},
+        {"expert-interval", 1, EK_MAX_LAYERS, &m->expert_period, 0},
+        {"moe-router-topk", 1, EK__JOB_MAX_EXPERTS, &m->top_k, 0},
+        {"moe-ffn-hidden-size", 1, EK__JOB_MAX_WIDTH, &m->expert_intermediate, 0},
+        {"moe-shared-expert-intermediate-size", 1, EK__JOB_MAX_WIDTH, &m->shared_intermediate, 0},
+        {"n-shared-experts", 0, EK__JOB_MAX_EXPERTS, &m->n_shared_experts, 0},
+        {"first-k-dense-replace", 0, EK_MAX_LAYERS, &m->n_dense_layers, 0},
     };
     status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     if (status == EK_OK)
@@ -319,9 +324,9 @@ static ek_status read_vocabulary(reader *r)
     const char *tokenizer = NULL;
     r->divisible = 128;
     const number numbers[] = {
-        {"make-vocab-size-divisible-by", 1, 1 << 20, &r->divisible},
-        {"vocab-size", 1, EK__JOB_MAX_WIDTH, &r->vocab},
-        {"padded-vocab-size", 1, EK__JOB_MAX_WIDTH, &r->padded},
+        {"make-vocab-size-divisible-by", 1, 1 << 20, &r->divisible, 0},
+        {"vocab-size", 1, EK__JOB_MAX_WIDTH, &r->vocab, 0},
+        {"padded-vocab-size", 1, EK__JOB_MAX_WIDTH, &r->padded, 0},
     };
     ek_status status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     if (status || r->vocab > 0 || r->padded > 0)
@@ -499,14 +504,14 @@ static ek_status read_degrees(reader *r)
     ek_job_parallel *p = &r->job->parallel;
     int data = 0, expert_tensor = 0;
     const number numbers[] = {
-        {"tensor-model-parallel-size", 1, EK_MAX_RANKS, &p->tensor},
-        {"pipeline-model-parallel-size", 1, EK_MAX_STAGES, &p->pipeline},
-        {"context-parallel-size", 1, EK_MAX_RANKS, &p->context},
-        {"expert-model-parallel-size", 1, EK_MAX_RANKS, &p->expert},
-        {"expert-tensor-parallel-size", 1, EK_MAX_RANKS, &expert_tensor},
-        {"data-parallel-size", 1, EK_MAX_RANKS, &data},
-        {"global-batch-size", 1, INT_MAX, &r->global_batch},
-        {"microbatch-group-size-per-virtual-pipeline-stage", 1, EK_MAX_MICRO_BATCHES, &p->chunk_group},
+        {"tensor-model-parallel-size", 1, EK_MAX_RANKS, &p->tensor, r->overrides->tensor},
+        {"pipeline-model-parallel-size", 1, EK_MAX_STAGES, &p->pipeline, r->overrides->pipeline},
+        {"context-parallel-size", 1, EK_MAX_RANKS, &p->context, r->overrides->context},
+        {"expert-model-parallel-size", 1, EK_MAX_RANKS, &p->expert, r->overrides->expert},
+        {"expert-tensor-parallel-size", 1, EK_MAX_RANKS, &expert_tensor, 0},
+        {"data-parallel-size", 1, EK_MAX_RANKS, &data, 0},
+        {"global-batch-size", 1, INT_MAX, &r->global_batch, r->overrides->n_micro_batches},
+        {"microbatch-group-size-per-virtual-pipeline-stage", 1, EK_MAX_MICRO_BATCHES, &p->chunk_group, 0},
     };
     ek_status status = read_numbers(r, numbers, sizeof numbers / sizeof *numbers);
     p->data = data; /* 0: from the world */
@@ -645,10 +650,10 @@ static ek_status read_layers(reader *r)
 {
     ek__megatron_cut cut = {.first = -1, .last = -1};
     const number numbers[] = {
-        {"num-layers-per-virtual-pipeline-stage", 1, EK_MAX_LAYERS, &cut.chunk_layers},
-        {"num-virtual-stages-per-pipeline-rank", 1, EK_MAX_CHUNKS, &cut.n_chunks},
-        {"decoder-first-pipeline-num-layers", 0, EK_MAX_LAYERS, &cut.first},
-        {"decoder-last-pipeline-num-layers", 0, EK_MAX_LAYERS, &cut.last},
+        {"num-layers-per-virtual-pipeline-stage", 1, EK_MAX_LAYERS, &cut.chunk_layers, 0},
+        {"num-virtual-stages-per-pipeline-rank", 1, EK_MAX_CHUNKS, &cut.n_chunks, 0},
+        {"decoder-first-pipeline-num-layers", 0, EK_MAX_LAYERS, &cut.first, 0},
+        {"decoder-last-pipeline-num-layers", 0, EK_MAX_LAYERS, &cut.last, 0},
     };
     static const char *const said_by[] = {"pipeline-model-parallel-layout",        "num-layer-list",
                                           "num-layers-per-virtual-pipeline-stage", "decoder-first-pipeline-num-layers",

@@ -544,6 +544,34 @@ static void scripts_are_read_without_running(void **state)
     }
 }
 
+/* A megabyte of them is neither a stack nor an hour. */
+static void defaults_inside_each_other_end(void **state)
+{
+    enum { DEEP = 100000 };
+    static const char front[] = "TP=", last[] = "2";
+    static const char rest[] = "\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n";
+    (void)state;
+    for (int n = 30; n <= DEEP; n += DEEP - 30) {
+        char *text = malloc(6 * (size_t)n + sizeof rest + 8), *at = text;
+        said s;
+        ek_job job;
+        at += sprintf(at, "%s", front);
+        for (int i = 0; i < n; i++)
+            at += sprintf(at, "${A:-");
+        at += sprintf(at, "%s", last);
+        for (int i = 0; i < n; i++)
+            *at++ = '}';
+        sprintf(at, "%s", rest);
+        ek_status status = read_text(text, strlen(text), NULL, &s, &job);
+        assert_int_equal(status, n == 30 ? EK_OK : EK_ERR_INPUT);
+        if (status == EK_OK) {
+            assert_int_equal(tensor(&job), 2);
+            ek_job_clear(&job);
+        }
+        free(text);
+    }
+}
+
 typedef struct refusal {
     const char *text, *message; /* message: "line:column: beginning" */
 } refusal;
@@ -954,6 +982,18 @@ static void overrides_change_what_follows_from_degrees(void **state)
     assert_int_equal(job.plan.n_stages, 1);
     assert_int_equal(job.plan.layers[0], 8);
     ek_job_clear(&job);
+    /* what only a run would tell does no harm where the command line tells it */
+    o.seq_length = 512;
+    o.n_micro_batches = 3;
+    read_good(
+        "TP=${10}\nrun --nproc_per_node 8 --num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length $7 "
+        "--max-position-embeddings 512 --micro-batch-size 1 --global-batch-size $4 --vocab-size 32000 " REST
+        "--tensor-model-parallel-size $TP",
+        &o, &s, &job);
+    assert_int_equal(job.parallel.tensor, 4);
+    assert_int_equal(job.parallel.seq_length, 512);
+    assert_int_equal(job.parallel.n_micro_batches, 3);
+    ek_job_clear(&job);
 }
 
 /* ---- what the project writes is read back ---- */
@@ -1151,6 +1191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_do_what_megatron_does),
         cmocka_unit_test(scripts_are_read_without_running),
+        cmocka_unit_test(defaults_inside_each_other_end),
         cmocka_unit_test(wrong_files_are_refused_with_a_place),
         cmocka_unit_test(doubtful_files_are_warned_of),
         cmocka_unit_test(qwen_script_has_the_published_shapes),
