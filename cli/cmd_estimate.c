@@ -24,8 +24,7 @@ static const cli_option options[] = {
     {"device", "NAME|FILE", "device to run on, with its links; a file describes one of your own", "the machine"},
     {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL},
     CLI_JOB_OPTIONS,
-    {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
-    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
+    CLI_READING_OPTIONS,
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL},
     {"against", "LOG|TRACE", "measured run beside the prediction: a training log, or a profiler trace's file or folder",
      "output"},
@@ -111,8 +110,6 @@ static bool take_text(command *c, const cli_option *option, const char *text)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (cli_is(option, texts[i].name))
             *texts[i].place = text;
-    if (cli_is(option, "literal"))
-        c->job.overrides.literal = true;
     if (cli_is(option, "q"))
         c->quiet = true;
     return true;
@@ -123,10 +120,8 @@ static bool handle(void *user, const cli_option *option, const char *text)
     command *c = user;
     if (cli_is_job_option(option))
         return cli_take_job_option(&c->job, option, text);
-    if (cli_is(option, "mem"))
-        return cli_memory_mb("--mem", text, &c->job.overrides.limit_mb);
-    if (cli_is(option, "rule"))
-        return cli_take_rule(&c->job, text);
+    if (cli_is_reading_option(option))
+        return cli_take_reading_option(&c->job, option, text);
     if (cli_is(option, "tokens"))
         return cli_amount(option, text, &c->tokens);
     if (cli_is(option, "format"))
@@ -159,28 +154,6 @@ static bool check_options(const command *c)
 
 /* ---- input ---- */
 
-static bool said(found *f, ek_status status, ek_error *err)
-{
-    if (status == EK_OK)
-        return true;
-    cli_spool_rename(&f->spool, err);
-    cli_error(err, "%s", err->message);
-    return false;
-}
-
-static bool read_job(const command *c, found *f)
-{
-    ek_error err;
-    const ek_listener listener = {cli_take_warning, &f->warnings};
-    if (on_stdout(c->source) && !cli_spool_stdin(&f->spool))
-        return false;
-    const char *path = f->spool.path[0] ? f->spool.path : c->source;
-    if (!said(f, ek_job_read(path, &c->job.overrides, &listener, &f->job, &err), &err))
-        return false;
-    ek_memory_lint(&f->job, &listener);
-    return true;
-}
-
 static bool find_device(const command *c, found *f)
 {
     ek_error err;
@@ -188,7 +161,7 @@ static bool find_device(const command *c, found *f)
     ek_status status = c->cluster ? ek_device_read(c->cluster, &listener, &f->device, &err)
                                   : cli_find_device(c->device, &listener, &f->device, &err);
     f->owns_device = status == EK_OK && (c->cluster || !ek_device_find(c->device));
-    return said(f, status, &err);
+    return cli_said(&f->spool, status, &err);
 }
 
 /* ---- the measured run ---- */
@@ -197,8 +170,8 @@ static bool compare_log(const command *c, found *f)
 {
     ek_error err;
     const ek_listener *listener = c->quiet ? NULL : &cli_listener;
-    return said(f, ek_train_log_read(c->against, listener, &f->log, &err), &err) &&
-           said(f, ek_estimate_against_log(&f->estimate, &f->log, &f->against, &err), &err);
+    return cli_said(&f->spool, ek_train_log_read(c->against, listener, &f->log, &err), &err) &&
+           cli_said(&f->spool, ek_estimate_against_log(&f->estimate, &f->log, &f->against, &err), &err);
 }
 
 static bool compare_trace(const command *c, found *f)
@@ -209,8 +182,8 @@ static bool compare_trace(const command *c, found *f)
     cli_progress_begin_trace(&progress, &how);
     ek_status status = ek_trace_run_read(&c->against, 1, &how, c->quiet ? NULL : &progress.listener, &f->trace, &err);
     cli_progress_end(&progress);
-    return said(f, status, &err) &&
-           said(f, ek_estimate_against_trace(&f->estimate, &f->trace, &f->against, &err), &err);
+    return cli_said(&f->spool, status, &err) &&
+           cli_said(&f->spool, ek_estimate_against_trace(&f->estimate, &f->trace, &f->against, &err), &err);
 }
 
 /* A folder is of traces; a file is what is in it. */
@@ -247,7 +220,7 @@ static bool write_page(const command *c, found *f, const ek_estimate_report *rep
     ek_error err;
     char title[EK_NAME_SIZE + 64];
     const char *name = f->job.name[0] ? f->job.name : "model";
-    if (!said(f, ek_memory_course_of(&f->job, &f->course, &err), &err))
+    if (!cli_said(&f->spool, ek_memory_course_of(&f->job, &f->course, &err), &err))
         return false;
     const ek_memory_report memory = {.job = &f->job,
                                      .memory = &f->estimate.memory,
@@ -291,9 +264,9 @@ static bool answer(const command *c, found *f)
 static int run_found(const command *c, found *f)
 {
     ek_error err;
-    if (!read_job(c, f) || !find_device(c, f) ||
-        !said(f, ek_estimate_of(&f->job, &f->device, c->tokens, &f->estimate, &err), &err) || !compare(c, f) ||
-        !answer(c, f))
+    if (!cli_read_job(c->source, &c->job.overrides, &f->spool, &f->warnings, &f->job) || !find_device(c, f) ||
+        !cli_said(&f->spool, ek_estimate_of(&f->job, &f->device, c->tokens, &f->estimate, &err), &err) ||
+        !compare(c, f) || !answer(c, f))
         return EXIT_WRONG;
     return f->estimate.memory.fits ? EXIT_DONE : EXIT_NO;
 }

@@ -20,8 +20,7 @@
 
 static const cli_option options[] = {
     CLI_JOB_OPTIONS,
-    {"mem|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
-    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
+    CLI_READING_OPTIONS,
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated", "the model"},
     {"rules", NULL, "list the rules with their values and what each rests on, and end", NULL},
     {"allocation", "whole|blocks|pages|caching|offline", "what places tensors (short for --rule allocation=)", NULL},
@@ -135,11 +134,7 @@ static bool take_text(command *c, const cli_option *option, const char *text)
     const struct {
         const char *name;
         bool *place;
-    } flags[] = {{"literal", &c->job.overrides.literal},
-                 {"rules", &c->list_rules},
-                 {"tensors", &c->tensors},
-                 {"measures", &c->measures},
-                 {"q", &c->quiet}};
+    } flags[] = {{"rules", &c->list_rules}, {"tensors", &c->tensors}, {"measures", &c->measures}, {"q", &c->quiet}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (cli_is(option, texts[i].name))
             *texts[i].place = text;
@@ -154,12 +149,10 @@ static bool handle(void *user, const cli_option *option, const char *text)
     command *c = user;
     if (cli_is_job_option(option))
         return cli_take_job_option(&c->job, option, text);
+    if (cli_is_reading_option(option))
+        return cli_take_reading_option(&c->job, option, text);
     if (cli_is(option, "peak") || cli_is(option, "format"))
         return take_word(c, option, text);
-    if (cli_is(option, "mem"))
-        return cli_memory_mb("--mem", text, &c->job.overrides.limit_mb);
-    if (cli_is(option, "rule"))
-        return cli_take_rule(&c->job, text);
     if (cli_is(option, "allocation"))
         return take_allocation(c, option, text);
     if (cli_is(option, "time"))
@@ -242,30 +235,17 @@ static void clear_found(found *f)
     free(f->predicted_mb);
 }
 
-static bool said(found *f, ek_status status, ek_error *err)
-{
-    if (status == EK_OK)
-        return true;
-    cli_spool_rename(&f->spool, err);
-    cli_error(err, "%s", err->message);
-    return false;
-}
-
 /* The file, and once more without what its first reading took for granted. */
 static bool read_jobs(const command *c, found *f)
 {
     ek_error err;
-    const ek_listener listener = {cli_take_warning, &f->warnings};
-    if (strcmp(c->source, "-") == 0 && !cli_spool_stdin(&f->spool))
+    if (!cli_read_job(c->source, &c->job.overrides, &f->spool, &f->warnings, &f->job))
         return false;
-    const char *path = f->spool.path[0] ? f->spool.path : c->source;
-    if (!said(f, ek_job_read(path, &c->job.overrides, &listener, &f->job, &err), &err))
-        return false;
-    ek_memory_lint(&f->job, &listener);
     if (f->job.reading[0] && !f->job.literal) {
+        const char *path = f->spool.path[0] ? f->spool.path : c->source;
         ek_job_overrides literal = c->job.overrides;
         literal.literal = true;
-        if (!said(f, ek_job_read(path, &literal, NULL, &f->literal_job, &err), &err))
+        if (!cli_said(&f->spool, ek_job_read(path, &literal, NULL, &f->literal_job, &err), &err))
             return false;
         f->has_literal = true;
     }
@@ -282,7 +262,7 @@ static bool find_device(const command *c, found *f)
     ek_error err;
     const ek_listener listener = {cli_take_warning, &f->warnings};
     f->has_device = c->device != NULL;
-    return !c->device || said(f, cli_find_device(c->device, &listener, &f->device, &err), &err);
+    return !c->device || cli_said(&f->spool, cli_find_device(c->device, &listener, &f->device, &err), &err);
 }
 
 /* Fit the rules of both readings to the peaks. */
@@ -304,7 +284,7 @@ static bool calibrate(const command *c, found *f)
     for (int i = 0; i < f->peaks.n; i++)
         if (f->peaks.fitted[i])
             chosen[n++] = f->peaks.peak[i];
-    bool fine = said(f, ek_memory_calibrate(&f->job, chosen, n, !c->used_peaks, &f->fit, &err), &err);
+    bool fine = cli_said(&f->spool, ek_memory_calibrate(&f->job, chosen, n, !c->used_peaks, &f->fit, &err), &err);
     free(chosen);
     if (fine) {
         f->job.rules = f->fit.rules;
@@ -344,27 +324,29 @@ static bool judge(const command *c, found *f)
 static bool predict(const command *c, found *f)
 {
     ek_error err;
-    if (!said(f, ek_memory_predict(&f->job, NULL, &f->memory, &err), &err))
+    if (!cli_said(&f->spool, ek_memory_predict(&f->job, NULL, &f->memory, &err), &err))
         return false;
-    if (f->has_literal && !said(f, ek_memory_predict(&f->literal_job, NULL, &f->literal, &err), &err))
+    if (f->has_literal && !cli_said(&f->spool, ek_memory_predict(&f->literal_job, NULL, &f->literal, &err), &err))
         return false;
     /* A measured peak has settled what was assumed. */
     return c->calibrate
                ? judge(c, f)
-               : said(f, ek_memory_assumptions(&f->job, &f->memory, f->assumption, &f->n_assumptions, &err), &err);
+               : cli_said(&f->spool, ek_memory_assumptions(&f->job, &f->memory, f->assumption, &f->n_assumptions, &err),
+                          &err);
 }
 
 static bool find_more(const command *c, found *f)
 {
     ek_error err;
     const ek_device *device = f->has_device ? &f->device : NULL;
-    if (c->measures && !said(f, ek_memory_measures(&f->job, device, f->measure, &f->n_measures, &err), &err))
+    if (c->measures &&
+        !cli_said(&f->spool, ek_memory_measures(&f->job, device, f->measure, &f->n_measures, &err), &err))
         return false;
-    if (c->html && !said(f, ek_memory_course_of(&f->job, &f->course, &err), &err))
+    if (c->html && !cli_said(&f->spool, ek_memory_course_of(&f->job, &f->course, &err), &err))
         return false;
-    if (c->tensors && !said(f, ek_memory_kept(&f->job, f->kept, &f->n_kept, &err), &err))
+    if (c->tensors && !cli_said(&f->spool, ek_memory_kept(&f->job, f->kept, &f->n_kept, &err), &err))
         return false;
-    return !device || said(f, cli_memory_times(&f->job, device, f->time, &f->n_times, &err), &err);
+    return !device || cli_said(&f->spool, cli_memory_times(&f->job, device, f->time, &f->n_times, &err), &err);
 }
 
 /* ---- output ---- */

@@ -88,6 +88,43 @@ bool cli_take_job_option(cli_job_options *options, const cli_option *option, con
     return i >= 0;
 }
 
+bool cli_is_reading_option(const cli_option *option)
+{
+    return cli_is(option, "mem") || cli_is(option, "literal") || cli_is(option, "rule");
+}
+
+bool cli_take_reading_option(cli_job_options *options, const cli_option *option, const char *text)
+{
+    if (cli_is(option, "mem"))
+        return cli_memory_mb("--mem", text, &options->overrides.limit_mb);
+    if (cli_is(option, "rule"))
+        return cli_take_rule(options, text);
+    options->overrides.literal = true;
+    return true;
+}
+
+bool cli_said(const cli_spool *spool, ek_status status, ek_error *err)
+{
+    if (status == EK_OK)
+        return true;
+    cli_spool_rename(spool, err);
+    cli_error(err, "%s", err->message);
+    return false;
+}
+
+bool cli_read_job(const char *source, const ek_job_overrides *overrides, cli_spool *spool, cli_warnings *warnings,
+                  ek_job *out)
+{
+    ek_error err;
+    const ek_listener listener = {cli_take_warning, warnings};
+    if (strcmp(source, "-") == 0 && !cli_spool_stdin(spool))
+        return false;
+    if (!cli_said(spool, ek_job_read(spool->path[0] ? spool->path : source, overrides, &listener, out, &err), &err))
+        return false;
+    ek_memory_lint(out, &listener);
+    return true;
+}
+
 ek_status cli_find_device(const char *name, const ek_listener *listener, ek_device *out, ek_error *err)
 {
     char all[512] = "";

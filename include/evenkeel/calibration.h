@@ -160,10 +160,12 @@ enum { EK_PROFILE_LEAST_SHAPES = 6 }; /* more than a curve has constants */
 /** A run worth measuring. */
 typedef struct ek_proposed_run {
     char what[200];
-    double seconds;  /**< predicted */
-    double expected; /**< standard error of the prediction's logarithm */
-    double after;    /**< root mean square of all candidates' once this and those before are measured */
-    bool new_cell;   /**< its layers are unlike any that were measured */
+    char from[200];   /**< a measured run's layout, which it is made of by */
+    char change[320]; /**< these settings of its framework */
+    double seconds;   /**< predicted */
+    double expected;  /**< standard error of the prediction's logarithm */
+    double after;     /**< root mean square of all candidates' once this and those before are measured */
+    bool new_cell;    /**< its layers are unlike any that were measured */
 } ek_proposed_run;
 enum { EK_N_PROPOSED = 3, EK_MAX_LINK_FITS = EK_MAX_TIERS * EK_N_COLLECTIVES };
 

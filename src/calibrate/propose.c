@@ -39,7 +39,10 @@ static ek_status design(ek__calibrating *k, const ek__candidates *candidates)
         k->out.candidate_error = hypot(spread[0], k->found.fit.noise);
         for (int i = 0; i < n_chosen; i++) {
             ek_proposed_run *p = &k->out.proposed[i];
+            int from = candidates->from[chosen[i]];
             ek__candidate_name(job[chosen[i]], p->what, sizeof p->what);
+            ek__candidate_name(k->job[from], p->from, sizeof p->from);
+            ek__candidate_change(k->job[from], job[chosen[i]], p->change, sizeof p->change);
             p->seconds = exp(value[chosen[i]]);
             expect(k, job[chosen[i]], ek__fit_spread(&k->found.fit, gradient + (size_t)chosen[i] * (size_t)m), p);
             p->after = hypot(spread[i + 1], k->found.fit.noise);
@@ -55,7 +58,7 @@ ek_status ek__propose_runs(ek__calibrating *k)
     ek__candidates *candidates = ek__alloc(1, sizeof *candidates);
     if (!candidates)
         return ek__no_memory(k->err);
-    ek_status status = ek__candidates_make(k->job, k->n, k->out.device.devices_per_node, candidates, k->err);
+    ek_status status = ek__candidates_make(k->job, k->n, &k->out.device, candidates, k->err);
     if (status == EK_OK && candidates->n > 0)
         status = design(k, candidates);
     ek__candidates_clear(candidates);

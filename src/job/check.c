@@ -143,6 +143,21 @@ static const char *name_of(const checker *c, setting which)
     return names_of(c, which)->name[1];
 }
 
+const char *ek__job_degree_name(const ek_job *job, ek__degree degree)
+{
+    static const setting of[EK__N_DEGREES] = {[EK__DEGREE_DATA] = DATA,
+                                              [EK__DEGREE_TENSOR] = TENSOR,
+                                              [EK__DEGREE_STAGES] = STAGES,
+                                              [EK__DEGREE_CONTEXT] = CONTEXT,
+                                              [EK__DEGREE_EXPERT] = EXPERT,
+                                              [EK__DEGREE_CHUNKS] = CHUNKS,
+                                              [EK__DEGREE_BATCH] = BATCH,
+                                              [EK__DEGREE_MICRO_BATCHES] = MICRO_BATCHES,
+                                              [EK__DEGREE_ACCUMULATION] = ACCUMULATION};
+    const checker c = {.job = job};
+    return name_of(&c, of[degree]);
+}
+
 /* The first value under any of the names, depth first; NULL without one. */
 static const ek__node *find(const ek__node *node, const setting_names *names)
 {

@@ -100,4 +100,20 @@ enum { EK__CUBLAS_MB = 32, EK__GROUPED_STREAMS = 4 };
 /** Index of the rule that "name=value" names; -1: there is none. */
 int ek__rule_index(const char *assignment);
 
+/* Settings of a layout by the names that a job's framework has for them; the global batch is what micro-batches and
+ * accumulation are told by where it counts the sequences of a step. */
+typedef enum ek__degree {
+    EK__DEGREE_DATA,
+    EK__DEGREE_TENSOR,
+    EK__DEGREE_STAGES,
+    EK__DEGREE_CONTEXT,
+    EK__DEGREE_EXPERT,
+    EK__DEGREE_CHUNKS,
+    EK__DEGREE_BATCH,
+    EK__DEGREE_MICRO_BATCHES,
+    EK__DEGREE_ACCUMULATION,
+} ek__degree;
+enum { EK__N_DEGREES = 9 };
+const char *ek__job_degree_name(const ek_job *job, ek__degree degree);
+
 #endif

@@ -180,6 +180,8 @@ static void put_design(ek__stream *s, const ek_calibration *c)
     for (int i = 0; i < c->n_proposed; i++) {
         ek__stream_object(s, NULL, false);
         ek__stream_text(s, "layout", c->proposed[i].what);
+        ek__stream_text(s, "from", c->proposed[i].from);
+        ek__stream_text(s, "change", c->proposed[i].change);
         ek__stream_real(s, "predicted_s", c->proposed[i].seconds);
         ek__stream_real(s, "standard_error", c->proposed[i].expected);
         ek__stream_bool(s, "new_cell", c->proposed[i].new_cell);

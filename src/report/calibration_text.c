@@ -204,9 +204,10 @@ static void print_proposed(const ek_calibration *c, bool color, FILE *out)
     fprintf(out, ": of %d layouts beside the measured ones, whose steps are known to %.1f %%\n", c->n_candidates,
             100 * c->candidate_error);
     for (int i = 0; i < c->n_proposed; i++)
-        fprintf(out, "  %d. %s\n     predicted %.4g s, %s %.1f %%; then all are known to %.1f %%\n", i + 1,
-                c->proposed[i].what, c->proposed[i].seconds, c->proposed[i].new_cell ? "new cell: expect" : "known to",
-                100 * c->proposed[i].expected, 100 * c->proposed[i].after);
+        fprintf(out, "  %d. %s\n     from %s: %s\n     predicted %.4g s, %s %.1f %%; then all are known to %.1f %%\n",
+                i + 1, c->proposed[i].what, c->proposed[i].from, c->proposed[i].change, c->proposed[i].seconds,
+                c->proposed[i].new_cell ? "new cell: expect" : "known to", 100 * c->proposed[i].expected,
+                100 * c->proposed[i].after);
 }
 
 static void print_left(const ek_calibration *c, bool color, FILE *out)

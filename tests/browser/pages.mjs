@@ -106,9 +106,9 @@ test("two timelines that are compared have room for rows and curves, and a part 
 
 for (const [kind, title] of [["simulation", "Timeline"], ["simulation", "Breakdown"], ["simulation", "Memory"], ["balance", "Compare"],
     ["sweep", "Sweep"], ["memory", "Memory"], ["trace", "Layers"], ["operators", "Timeline"], ["operators", "Operators"],
-    ["operators", "Communication"], ["diagnosis", "Findings"]]) {
+    ["operators", "Communication"], ["diagnosis", "Findings"], ["estimate", "Estimate"]]) {
     for (const dark of [false, true]) {
-        if (dark && !["Timeline", "Findings", "Memory"].includes(title)) continue;
+        if (dark && !["Timeline", "Findings", "Memory", "Estimate"].includes(title)) continue;
         const name = `${kind}-${title.toLowerCase()}${dark ? "-dark" : ""}`;
         test(`${title} of ${kind} looks as it did, ${dark ? "dark" : "light"}`, async (open) => {
             const page = await open(pages[kind].make(), { dark });

@@ -8,13 +8,16 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "calibrate/candidates.h"
 #include "calibrate/fit.h"
+#include "calibrate/job_runs.h"
 #include "calibrate/layers_fit.h"
 #include "calibrate/links_fit.h"
 #include "calibrate/runs_fit.h"
 #include "cost/collective.h"
 #include "cost/cost_internal.h"
 #include "cost/layer_table.h"
+#include "evenkeel/memory.h"
 
 enum { N = 60 };
 
@@ -779,6 +782,256 @@ static void wrong_link_logs_are_refused(void **state)
     }
 }
 
+/* ---- candidates ---- */
+
+static ek__candidates *candidates_of(const char *const *path, int n, double memory_gib, ek_job *job)
+{
+    const ek_job *jobs[8];
+    ek_error err;
+    ek_device device = *ek_device_find("A100-80");
+    device.memory_gib = memory_gib;
+    for (int i = 0; i < n; i++) {
+        if (ek_job_read(source_path(path[i]), NULL, NULL, &job[i], &err))
+            fail_msg("%s: %s", path[i], err.message);
+        jobs[i] = &job[i];
+    }
+    ek__candidates *c = calloc(1, sizeof *c);
+    assert_int_equal(ek__candidates_make(jobs, n, &device, c, &err), EK_OK);
+    return c;
+}
+
+static void free_candidates(ek__candidates *c, ek_job *job, int n)
+{
+    ek__candidates_clear(c);
+    free(c);
+    for (int i = 0; i < n; i++)
+        ek_job_clear(&job[i]);
+}
+
+/* Peak that is in use, which does not hang on the limit as blocks of an allocator do; INFINITY where it does not fit.
+ */
+static double peak_gib(const ek_job *job, double limit_gib)
+{
+    ek_job limited = *job;
+    ek_memory memory;
+    ek_error err;
+    int64_t most = 0;
+    limited.limit_mb = 1024 * limit_gib;
+    if (ek_memory_predict(&limited, NULL, &memory, &err))
+        fail_msg("%s", err.message);
+    for (int i = 0; i < memory.n_stages; i++)
+        most = memory.stage[i].used_peak > most ? memory.stage[i].used_peak : most;
+    bool fits = memory.fits;
+    ek_memory_clear(&memory);
+    return fits ? ldexp((double)most, -30) : INFINITY;
+}
+
+/* Every candidate is run by its framework, is the same model, trains as many sequences on as many devices (or both
+ * twice), and fits into the memory; with less memory there are fewer. */
+static void candidates_are_runs_that_fit(void **state)
+{
+    (void)state;
+    static const char *const path[] = {"examples/llama2_13b_2_pp2.yaml", "examples/llama175b_train.yaml",
+                                       "tests/data/job/moe.args"};
+    enum { JOBS = sizeof path / sizeof *path };
+    static ek_job job[JOBS];
+    double most = 0;
+    bool stages = false, chunks = false, full = false, none = false, expert = false;
+    ek__candidates *c = candidates_of(path, JOBS, 1e6, job);
+    assert_true(c->n > 10);
+    for (int i = 0; i < c->n; i++) {
+        const ek_job *is = &c->job[i], *was = &job[c->from[i]];
+        const ek_job_parallel *p = &is->parallel, *q = &was->parallel;
+        double devices = (double)p->data * p->tensor * p->pipeline * p->context /
+                         ((double)q->data * q->tensor * q->pipeline * q->context);
+        double sequences = (double)p->data * p->batch * p->n_micro_batches * p->n_accumulation /
+                           ((double)q->data * q->batch * q->n_micro_batches * q->n_accumulation);
+        char change[320];
+        assert_int_equal(ek_job_check(is, NULL), EK_OK);
+        assert_memory_equal(&is->model, &was->model, sizeof is->model);
+        assert_true(devices == sequences && (devices == 1 || devices == 2));
+        ek__candidate_change(was, is, change, sizeof change);
+        assert_true(strlen(change) > 10);
+        stages |= p->pipeline != q->pipeline;
+        chunks |= is->plan.n_chunks != was->plan.n_chunks;
+        expert |= p->expert != q->expert;
+        full |= is->plan.full[0] == is->plan.layers[0] && was->plan.full[0] < was->plan.layers[0];
+        none |= is->plan.full[0] == 0 && was->plan.full[0] > 0;
+        most = fmax(most, peak_gib(is, 1e6));
+    }
+    assert_true(stages && chunks && expert && (full || none));
+    int all = c->n;
+    free_candidates(c, job, JOBS);
+    for (double limit = most * 0.999; limit > most / 20; limit /= 3) {
+        c = candidates_of(path, JOBS, limit, job);
+        assert_true(c->n < all);
+        for (int i = 0; i < c->n; i++)
+            assert_true(peak_gib(&c->job[i], limit) <= limit);
+        free_candidates(c, job, JOBS);
+    }
+}
+
+static void a_change_is_said_in_the_frameworks_words(void **state)
+{
+    (void)state;
+    static ek_job mindformers[1], megatron[1];
+    static const char *const yaml[] = {"examples/llama2_13b_2_pp2.yaml"}, *const script[] = {"tests/data/job/moe.args"};
+    ek_job *was = mindformers, is;
+    char text[320];
+    free_candidates(candidates_of(yaml, 1, 80, was), NULL, 0);
+    is = *was;
+    is.parallel.pipeline *= 2, is.parallel.data /= 2, is.parallel.n_micro_batches *= 2;
+    ek__candidate_change(was, &is, text, sizeof text);
+    char expected[320];
+    snprintf(expected, sizeof expected,
+             "pipeline_stage %d instead of %d, data_parallel %d instead of %d, micro_batch_num %d instead of %d",
+             is.parallel.pipeline, was->parallel.pipeline, is.parallel.data, was->parallel.data,
+             is.parallel.n_micro_batches, was->parallel.n_micro_batches);
+    assert_string_equal(text, expected);
+    ek_job_clear(was);
+    was = megatron;
+    free_candidates(candidates_of(script, 1, 80, was), NULL, 0);
+    is = *was;
+    is.parallel.tensor *= 2, is.parallel.data /= 2, is.parallel.n_micro_batches *= 2;
+    ek__candidate_change(was, &is, text, sizeof text);
+    snprintf(expected, sizeof expected, "tensor-model-parallel-size %d instead of %d", is.parallel.tensor,
+             was->parallel.tensor);
+    assert_string_equal(text, expected);
+    ek_job_clear(was);
+}
+
+/* ---- the design on a device that is not known ---- */
+
+enum { FIRST = 6, MORE = EK_N_PROPOSED, DRAWS = 16, TRIED = FIRST + MORE };
+
+static ek_device hidden_device(const ek_device *start, ek__random *random)
+{
+    ek_device d = *start;
+    double *const share[] = {&d.curve[EK_KERNEL_MATMUL].share, &d.curve[EK_KERNEL_MEMORY].memory_share,
+                             &d.curve[EK_KERNEL_ATTENTION_BACKWARD].share, &d.optimizer_share};
+    for (size_t i = 0; i < sizeof share / sizeof *share; i++)
+        *share[i] = fmin(1, *share[i] * exp(0.25 * normal(random)));
+    for (int t = 0; t < d.n_tiers; t++)
+        for (int k = 0; k < EK_N_COLLECTIVES; k++)
+            d.tier[t].share[k] = fmin(1, d.tier[t].share[k] * exp(0.5 * normal(random)));
+    d.host.layer_us[EK_LAUNCH_EAGER] *= exp(0.7 * normal(random));
+    return d;
+}
+
+static void predict_on(const ek_device *d, const ek_job *const *job, int n, double *out)
+{
+    bool wanted[EK__MAX_CANDIDATES];
+    ek_error err;
+    memset(wanted, 1, sizeof wanted);
+    ek__job_runs all = {.n = n, .job = job};
+    assert_int_equal(ek__job_runs_predict(&all, d, wanted, out, &err), EK_OK);
+    ek__job_runs_clear(&all);
+}
+
+/* A fit to the first n jobs with these logarithms of steps. */
+static ek__fit fit_jobs(const ek_device *start, const ek_job *const *job, const double *logarithm, int n)
+{
+    double seconds[TRIED];
+    int group[TRIED];
+    ek__job_runs all = {.n = n, .job = job};
+    for (int i = 0; i < n; i++) {
+        seconds[i] = exp(logarithm[i]);
+        group[i] = i;
+    }
+    const ek__fit_problem problem = {
+        .n = n, .seconds = seconds, .group = group, .predict = ek__job_runs_predict, .user = &all};
+    ek__fit fit;
+    ek_error err;
+    if (ek__fit_run(&problem, start, &fit, &err))
+        fail_msg("%s", err.message);
+    ek__job_runs_clear(&all);
+    return fit;
+}
+
+/* Mean square error of the logarithm over the candidates of a fit that has three of them besides. */
+static double error_with(const ek_device *start, const ek_job **job, double *logarithm, const ek__candidates *c,
+                         const double *truth, const int *chosen, ek__random *random)
+{
+    const ek_job *others[EK__MAX_CANDIDATES];
+    double after[EK__MAX_CANDIDATES], sum = 0;
+    for (int i = 0; i < c->n; i++)
+        others[i] = &c->job[i];
+    for (int i = 0; i < MORE; i++) {
+        job[FIRST + i] = others[chosen[i]];
+        logarithm[FIRST + i] = truth[chosen[i]] + 0.01 * normal(random);
+    }
+    ek__fit fit = fit_jobs(start, job, logarithm, TRIED);
+    predict_on(&fit.device, others, c->n, after);
+    for (int i = 0; i < c->n; i++)
+        sum += pow(after[i] - truth[i], 2) / c->n;
+    ek__fit_clear(&fit);
+    return sum;
+}
+
+static void choose(const ek__fit *fit, const ek__candidates *c, int *chosen)
+{
+    const ek_job *job[EK__MAX_CANDIDATES];
+    double value[EK__MAX_CANDIDATES], spread[MORE + 1];
+    double *gradient = calloc((size_t)c->n * (size_t)fit->n_constants, sizeof *gradient);
+    int n = MORE;
+    ek_error err;
+    for (int i = 0; i < c->n; i++)
+        job[i] = &c->job[i];
+    ek__job_runs all = {.n = c->n, .job = job};
+    assert_int_equal(ek__fit_jacobian(fit, c->n, ek__job_runs_predict, &all, value, gradient, &err), EK_OK);
+    assert_int_equal(ek__fit_design(fit, c->n, gradient, &n, chosen, spread, &err), EK_OK);
+    assert_int_equal(n, MORE);
+    ek__job_runs_clear(&all);
+    free(gradient);
+}
+
+/* On devices that nobody knows the proposed three runs make predictions of all layouts better than three of the
+ * candidates at random do. */
+static void proposed_runs_tell_more_than_random_ones(void **state)
+{
+    (void)state;
+    ek_measured_runs table;
+    ek_error err = {0};
+    ek__random random = ek__random_seed(2026);
+    const ek_device *start = ek_device_find("A100-80");
+    const ek_job *job[TRIED];
+    double logarithm[TRIED], truth[EK__MAX_CANDIDATES], by_design = 0, by_chance = 0;
+    int better = 0, chosen[MORE];
+    ek__candidates *c = calloc(1, sizeof *c);
+    if (ek_run_table_read(source_path("examples/calibrate/runs.csv"), NULL, &table, &err))
+        fail_msg("%s", err.message);
+    for (int i = 0; i < FIRST; i++)
+        job[i] = &table.run[i * table.n / FIRST].job;
+    assert_int_equal(ek__candidates_make(job, FIRST, start, c, &err), EK_OK);
+    assert_true(c->n > 20);
+    for (int draw = 0; draw < DRAWS; draw++) {
+        const ek_device device = hidden_device(start, &random);
+        const ek_job *others[EK__MAX_CANDIDATES];
+        for (int i = 0; i < c->n; i++)
+            others[i] = &c->job[i];
+        predict_on(&device, others, c->n, truth);
+        predict_on(&device, job, FIRST, logarithm);
+        for (int i = 0; i < FIRST; i++)
+            logarithm[i] += 0.01 * normal(&random);
+        ek__fit fit = fit_jobs(start, job, logarithm, FIRST);
+        choose(&fit, c, chosen);
+        ek__fit_clear(&fit);
+        double design = error_with(start, job, logarithm, c, truth, chosen, &random);
+        for (int i = 0; i < MORE; i++)
+            chosen[i] = (int)(ek__random_unit(&random) * c->n / MORE) + i * (c->n / MORE);
+        double chance = error_with(start, job, logarithm, c, truth, chosen, &random);
+        by_design += design / DRAWS;
+        by_chance += chance / DRAWS;
+        better += design < chance;
+    }
+    print_message("# %d candidates: root mean square error %.1f %% by design, %.1f %% at random; better in %d of %d\n",
+                  c->n, 100 * sqrt(by_design), 100 * sqrt(by_chance), better, DRAWS);
+    assert_true(by_design < by_chance && better > DRAWS / 2);
+    ek__candidates_clear(c);
+    free(c);
+    ek_measured_runs_clear(&table);
+}
+
 /* ---- the whole ---- */
 
 /* The example's jobs with the steps that a device of known constants takes, as a table in `path`. */
@@ -893,6 +1146,9 @@ int main(void)
         cmocka_unit_test(logs_of_nccl_tests_are_read),
         cmocka_unit_test(logs_of_hccl_test_are_read),
         cmocka_unit_test(wrong_link_logs_are_refused),
+        cmocka_unit_test(candidates_are_runs_that_fit),
+        cmocka_unit_test(a_change_is_said_in_the_frameworks_words),
+        cmocka_unit_test(proposed_runs_tell_more_than_random_ones),
         cmocka_unit_test(made_runs_come_back),
         cmocka_unit_test(measured_runs_are_met_when_left_out),
     };

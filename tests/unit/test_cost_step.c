@@ -1,9 +1,8 @@
 /* The step of a job: its parts add up on every stage, over all shipped and reference configurations and devices; its
  * pipeline is the one that the simulator runs; without a pipeline or communication it is a closed form; layers that
  * were priced before give the same figures. */
-#include "input.h"
+#include "configs.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -14,29 +13,12 @@
 #include "evenkeel/simulate.h"
 #include "job/job_internal.h"
 
-enum { MOST_CONFIGS = 128 };
-static char config[MOST_CONFIGS][1024];
-static int n_configs;
-
-static void list_folder(const char *folder)
-{
-    DIR *files = opendir(folder);
-    for (struct dirent *entry; files && (entry = readdir(files));)
-        if ((strstr(entry->d_name, ".yaml") || strstr(entry->d_name, ".sh")) && n_configs < MOST_CONFIGS)
-            snprintf(config[n_configs++], sizeof config[0], "%s/%s", folder, entry->d_name);
-    if (files)
-        closedir(files);
-}
-
 static int list_configs(void **state)
 {
-    const char *shared = getenv("EK_SHARED");
-    char folder[1000];
     (void)state;
     list_folder(source_path("examples"));
     list_folder(source_path("tests/data/job"));
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "../shared");
-    list_folder(folder);
+    list_reference();
     return 0;
 }
 

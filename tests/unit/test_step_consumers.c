@@ -1,41 +1,21 @@
 /* One function predicts a step: what diagnose prints, what measures start from, what metrics and estimate say are
  * ek_cost_step() of the job, to the bit. A remedy that diagnose tells changes the job as its reader does once the
  * setting stands in the file, and its gain is the difference of the two steps. */
-#include "input.h"
+#include "configs.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <unistd.h>
 
 #include "diagnose/predicted.h"
 #include "evenkeel/estimate.h"
 
-enum { MOST_CONFIGS = 128 };
-static char config[MOST_CONFIGS][1024];
-static int n_configs;
 static char path[] = "/tmp/evenkeel-consumers-XXXXXX";
-
-static void list_folder(const char *folder)
-{
-    DIR *files = opendir(folder);
-    for (struct dirent *entry; files && (entry = readdir(files));)
-        if ((strstr(entry->d_name, ".yaml") || strstr(entry->d_name, ".sh")) && n_configs < MOST_CONFIGS)
-            snprintf(config[n_configs++], sizeof config[0], "%s/%s", folder, entry->d_name);
-    if (files)
-        closedir(files);
-}
 
 static int set_up(void **state)
 {
-    const char *shared = getenv("EK_SHARED");
-    char folder[1000];
     (void)state;
     list_folder(source_path("examples"));
-    int n_shipped = n_configs;
-    snprintf(folder, sizeof folder, "%s/reference/configs", shared ? shared : "../shared");
-    list_folder(folder);
-    if (n_configs == n_shipped)
-        print_message("# no configurations of others here\n");
+    list_reference();
     int fd = mkstemp(path);
     return fd < 0 ? -1 : close(fd);
 }
