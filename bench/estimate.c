@@ -116,7 +116,7 @@ static bool same_layer(const ek_job *a, const ek_job *b)
     double x[EK__N_LAYER_COORDINATES], y[EK__N_LAYER_COORDINATES];
     ek__layer_coordinates(a, ek__job_layer_kind(a), x);
     ek__layer_coordinates(b, ek__job_layer_kind(b), y);
-    return memcmp(x, y, sizeof x) == 0;
+    return ek__layer_same_place(x, y);
 }
 
 static bool is_met(const fold_runs *runs, int which)

@@ -194,7 +194,7 @@ static void weigh(solver *s)
 static int place_of(ek__layer_row *row, int *n, const double *at)
 {
     int i = 0;
-    while (i < *n && memcmp(row[i].at, at, sizeof row[i].at) != 0)
+    while (i < *n && !ek__layer_same_place(row[i].at, at))
         i++;
     if (i == *n) {
         row[i] = (ek__layer_row){.value = 0};

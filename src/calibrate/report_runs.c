@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/median.h"
@@ -123,7 +122,7 @@ static ek_status fill_constants(ek__calibrating *k)
 static bool is_met(const ek__calibrating *k, const double (*at)[EK__N_LAYER_COORDINATES], int which)
 {
     for (int i = 0; i < k->n; i++)
-        if (k->found.fit.used[i] && k->group[i] != k->group[which] && memcmp(at[i], at[which], sizeof at[i]) == 0)
+        if (k->found.fit.used[i] && k->group[i] != k->group[which] && ek__layer_same_place(at[i], at[which]))
             return true;
     return false;
 }

@@ -55,6 +55,14 @@ ek__graph_kind ek__job_layer_kind(const ek_job *job)
     return 2 * n_experts >= m->n_layers ? EK__GRAPH_EXPERTS : EK__GRAPH_DENSE;
 }
 
+bool ek__layer_same_place(const double *a, const double *b)
+{
+    for (int k = 0; k < EK__N_LAYER_COORDINATES; k++)
+        if (fabs(a[k] - b[k]) > 1e-7)
+            return false;
+    return true;
+}
+
 /* The embedding and the head are few kernels, whose fusion, padding and number format differ from framework to
  * framework: in units of a layer's variance. Measured: vTrain's single-node runs with one tensor rank take 4.7 times as
  * long for the head as those with two, where layers are off by 10 to 20 %. */

@@ -35,6 +35,9 @@ ek__graph_kind ek__job_layer_kind(const ek_job *job);
 
 void ek__layer_coordinates(const ek_job *job, ek__graph_kind kind, double out[EK__N_LAYER_COORDINATES]);
 
+/* Is it one layer at two places, but for rounding in a file? */
+bool ek__layer_same_place(const double *a, const double *b);
+
 /* How much corrections at two places have in common, in units of the variance of a layer's:
  *     k(a, b) = (1 + r) exp(-r), r = sqrt(3) |a - b| / width
  * 10 times that among embeddings and heads, nothing between them and layers. */
