@@ -21,6 +21,7 @@ typedef struct scanner {
     int line, column, group, owner, n_defaults;
     scan_mode mode;
     bool from_word_start; /* nothing of the statement yet, so that NAME= is an assignment */
+    bool decides;         /* leave out branches that are not run */
     ek__branches *branches;
     ek__words out;
     ek_error *err;
@@ -558,16 +559,19 @@ static bool introduces_assignment(const word_text *w)
     return false;
 }
 
-/* Tell the branches of a statement's first word; words of conditions and commands are kept as before. */
+/* Tell the branches of a statement's first word, and keep it: `if` and `elif` before its condition, the others behind.
+ */
 static ek_status first_word(scanner *s, const word_text *w, size_t begin)
 {
     char text[8];
     bool fits = w->n < sizeof text;
     memcpy(text, w->text, fits ? w->n : 0);
     text[fits ? w->n : 0] = '\0';
-    ek__branches_word(s->branches, text, &s->out, s->text, begin);
-    bool of_branch = strcmp(text, "if") == 0 || strcmp(text, "elif") == 0;
-    return of_branch || w->n == 0 ? EK_OK : add_word(s, w);
+    bool asks = strcmp(text, "if") == 0 || strcmp(text, "elif") == 0;
+    ek_status status = asks ? add_word(s, w) : EK_OK;
+    if (status == EK_OK && s->decides)
+        ek__branches_word(s->branches, text, &s->out, s->text, begin);
+    return status || asks || w->n == 0 ? status : add_word(s, w);
 }
 
 static ek_status scan_word(scanner *s)
@@ -625,7 +629,8 @@ static bool is_list(const char *text, size_t size)
     return false;
 }
 
-ek_status ek__words_read(const char *path, const char *text, size_t size, ek__words *out, ek_error *err)
+ek_status ek__words_read(const char *path, const char *text, size_t size, ek__branching branching, ek__words *out,
+                         ek_error *err)
 {
     ek__branches branches = {.n = 0};
     scanner s = {.path = path,
@@ -634,6 +639,7 @@ ek_status ek__words_read(const char *path, const char *text, size_t size, ek__wo
                  .line = 1,
                  .column = 1,
                  .owner = -1,
+                 .decides = branching == EK__DECIDED_BRANCHES,
                  .branches = &branches,
                  .err = err};
     if (size > EK__ARGUMENTS_MAX_BYTES)

@@ -56,19 +56,25 @@ typedef struct ek__words {
     bool list;                  /* nothing but arguments: lines do not matter */
 } ek__words;
 
+typedef enum ek__branching {
+    EK__DECIDED_BRANCHES, /* of one run: defaults stand, nothing is set from outside */
+    EK__ALL_BRANCHES,     /* of any run: who starts the script may set its variables */
+} ek__branching;
+
 /**
  * Split a text into words as a shell would: blanks, line ends, quotes, comments, backslashes; NAME=VALUE, NAME="WORDS",
  * NAME=(WORDS). Variables assigned as plain values further up, and whole-number arithmetic $((..)) of them, are
- * substituted; ${NAME:-VALUE} is the variable or else the value. Branches that these values say are not run are left
- * out (job/branches.h). Everything else that a shell would work out is left as unknown. Where a variable is assigned in
- * several branches, the last above its use counts.
+ * substituted; ${NAME:-VALUE} is the variable or else the value. With EK__DECIDED_BRANCHES, branches that these values
+ * say are not run are left out (job/branches.h). Everything else that a shell would work out is left as unknown. Where
+ * a variable is assigned in several branches, the last above its use counts.
  *
  * Not handled: here-documents (their lines are words), functions' arguments, arrays' elements.
  *
  * @return EK_OK; EK_ERR_INPUT with the place: too large, too many variables, a quote that does not end;
  *         EK_ERR_MEMORY. O(size x variables).
  */
-ek_status ek__words_read(const char *path, const char *text, size_t size, ek__words *out, ek_error *err);
+ek_status ek__words_read(const char *path, const char *text, size_t size, ek__branching branching, ek__words *out,
+                         ek_error *err);
 void ek__words_clear(ek__words *words);
 /* A variable by name, or NULL. */
 const ek__variable *ek__words_variable(const ek__words *words, const char *name);

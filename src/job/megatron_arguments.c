@@ -358,7 +358,8 @@ static void warn_left_out(const ek__arguments *a, const ek__word *word)
 ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out)
 {
     ek__arguments a = {.source = source};
-    ek_status status = ek__words_read(source->path, source->text, source->size, &a.words, source->err);
+    ek_status status =
+        ek__words_read(source->path, source->text, source->size, EK__DECIDED_BRANCHES, &a.words, source->err);
     if (status)
         return status;
     bool any = refers_to_arguments(&a.words);

@@ -354,7 +354,7 @@ ek_status ek__shell_read(const char *name, const char *text, size_t size, ek__po
     }
     memcpy(b.text, text, size);
     blank_documents(&b);
-    ek_status status = ek__words_read(name, b.text, size, &words, err);
+    ek_status status = ek__words_read(name, b.text, size, EK__ALL_BRANCHES, &words, err);
     if (status == EK_OK) {
         walker w = {.out = shell, .pool = pool, .text = b.text, .words = &words, .err = err};
         w.exported = ek__pool_alloc(pool, (size_t)words.n_variables, sizeof *w.exported);

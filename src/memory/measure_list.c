@@ -534,11 +534,15 @@ static int total(const int *list, int n)
     return sum;
 }
 
+static bool is_whole(const ek_plan *plan, const int *list)
+{
+    return memcmp(list, plan->layers, (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *list) == 0;
+}
+
 /* Does a list hold for some layers only? */
 static bool is_partial(const ek_plan *plan, const int *list)
 {
-    int n = plan->n_stages * plan->n_chunks, sum = total(list, n);
-    return sum > 0 && memcmp(list, plan->layers, (size_t)n * sizeof *list) != 0;
+    return total(list, plan->n_stages * plan->n_chunks) > 0 && !is_whole(plan, list);
 }
 
 static bool any_partial(const ek_job *job)
@@ -560,7 +564,8 @@ static bool is_usual(const ek_job *job, ek_pattern_kind kind)
     return usual;
 }
 
-/* "select_recompute: {'a': True, 'b': [1, 0]}"; a list of counts stands for the framework's own patterns. */
+/* "select_recompute: {'a': True, 'b': [1, 0]}", with zeros for a pattern of no layer; a list of counts stands for the
+ * framework's own patterns. */
 static void say_map(ek__measure_try *t, const char *key, ek_pattern_kind kind)
 {
     char text[4096];
@@ -578,7 +583,7 @@ static void say_map(ek__measure_try *t, const char *key, ek_pattern_kind kind)
         if (n++ == 0)
             say_more(t, ", recompute_config.%s: {", key);
         say_more(t, "%s'%s': %s", n > 1 ? ", " : "", pattern->text,
-                 is_partial(plan, pattern->layers) ? list_text(plan, pattern->layers, 0, text, sizeof text) : "True");
+                 is_whole(plan, pattern->layers) ? "True" : list_text(plan, pattern->layers, 0, text, sizeof text));
     }
     if (n > 0)
         say_more(t, "}");

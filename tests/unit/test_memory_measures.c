@@ -294,6 +294,8 @@ static void less_recomputation_is_a_measure(void **state)
     const ek_measure *m = named(&l, name);
     assert_true(m->possible && m->fits && m->step_change < -0.01 && m->after_mb <= job.limit_mb);
     assert_non_null(strstr(m->setting, "recompute_config.recompute: ["));
+    /* the file's pattern, which no layer needs any more */
+    assert_non_null(strstr(m->setting, "select_recompute: {'feed_forward\\.mul': [0, 0, 0, 0]}"));
     job.limit_mb = 0;
     l = measures_of(&job, NULL);
     assert_non_null(strstr(named(&l, name)->why, "no limit"));
