@@ -288,10 +288,9 @@ static void all_tables(const char *shared)
         "calibrated to other models and layouts of the same table (constants and table of layers): its groups (model\n"
         "and layout) are dealt into at most %d parts, each of which is predicted by a fit that saw the others only.\n"
         "*Layer met*: those of them whose layer, of equal sizes, micro-batch and tensor parallel degree, was in a run\n"
-        "that the fit saw; *new layer*: the others. *Most*: what the mean must not exceed. *Order*: Spearman's "
-        "coefficient inside groups of equal model, devices and\n"
-        "sequences; *first*: how much longer than the shortest measured step the one takes that is predicted\n"
-        "shortest.\n\n"
+        "that the fit saw; *new layer*: the others. *Most*: what the mean must not exceed. *Order*: Spearman's\n"
+        "coefficient inside groups of equal model, devices and sequences; *first*: how much longer than the shortest\n"
+        "measured step the one takes that is predicted shortest.\n\n"
         "| table | device | runs | without | mean | most | median | worst | bias | order | first |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         n_parts);

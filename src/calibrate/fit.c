@@ -124,8 +124,8 @@ static void mark(ek__fit *fit)
     }
 }
 
-/* Standard errors of what the runs determine, for the errors of parts. Of a section's constants, each of which is a part
- * of its times, the largest bounds them all; a fit of kernels may have left a larger one there. */
+/* Standard errors of what the runs determine, for the errors of parts. Of a section's constants, each of which is a
+ * part of its times, the largest bounds them all; a fit of kernels may have left a larger one there. */
 static void mark_errors(ek__fit *fit)
 {
     for (int k = 0; k < fit->n_constants; k++) {

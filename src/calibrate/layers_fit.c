@@ -16,7 +16,7 @@
 #include "calibrate/fit.h"
 
 static const double widths[] = {0.25, 0.5, 1, 2, 4};
-static const double lambdas[] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3};
+static const double lambdas[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1, 3};
 static const double worth_it = 0.95;      /* of the error without a table */
 static const double bisquare = 4.685;     /* 95 % efficient where errors are normal */
 static const double half_normal = 0.6745; /* median of |z| of a normal z */
