@@ -638,7 +638,7 @@ static void a_disturbed_run_is_no_layer(void **state)
             s->at[EK__LAYERS][0] = s->at[EK__ENDS][0] = 3 * layer;
             s->at[EK__ENDS][EK__N_LAYER_COORDINATES - 1] = 100;
             s->share[EK__LAYERS] = 0.95;
-            s->missing = takes * s->share[EK__LAYERS] + 0.002 * normal(&random);
+            s->missing = takes * s->share[EK__LAYERS] + 0.01 * normal(&random);
             s->plain[0] = s->plain[1] = -s->missing;
             s->used = true;
             s->group = i % EACH;
