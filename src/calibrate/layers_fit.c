@@ -18,7 +18,7 @@
 static const double widths[] = {0.25, 0.5, 1, 2, 4};
 static const double lambdas[] = {0.003, 0.01, 0.03, 0.1, 0.3, 1, 3};
 static const double worth_it = 0.95;      /* of the error without a table */
-static const double huber = 1.345;        /* 95 % efficient where errors are normal */
+static const double bisquare = 4.685;     /* 95 % efficient where errors are normal */
 static const double half_normal = 0.6745; /* median of |z| of a normal z */
 static const double least_weight = 1e-4;  /* of a row that the table keeps */
 enum { N_TURNS = 2 };
@@ -174,7 +174,8 @@ static bool solve_at(solver *s, const ek__layer_scale *scale)
     return solve(s, scale->lambda) && leave_out(s);
 }
 
-/* Runs that are far off what the others say of them, in units of what that is uncertain by, count less. */
+/* Runs that are far off what the others say of them, in units of what that is uncertain by, count less (Tukey's
+ * bisquare), at last not at all: a layer that one run alone has would be taken for what disturbed it. */
 static void weigh(solver *s)
 {
     int n = 0;
@@ -185,7 +186,7 @@ static void weigh(solver *s)
     for (int i = 0; i < s->n && unit > 0; i++) {
         double z = fabs(s->pull[i]) / sqrt(s->inverse[(size_t)i * (size_t)s->n + (size_t)i]) / unit;
         if (s->seen[i].sample >= 0)
-            s->seen[i].weight = z <= huber ? 1 : huber / z;
+            s->seen[i].weight = fmax(z < bisquare ? pow(1 - pow(z / bisquare, 2), 2) : 0, least_weight / 2);
     }
 }
 
