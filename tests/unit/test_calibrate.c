@@ -939,7 +939,7 @@ static void a_change_is_said_in_the_frameworks_words(void **state)
 
 /* ---- the design on a device that is not known ---- */
 
-enum { FIRST = 6, MORE = EK_N_PROPOSED, DRAWS = 16, TRIED = FIRST + MORE };
+enum { FIRST = 6, MORE = EK_N_PROPOSED, DRAWS = 8, TRIED = FIRST + MORE };
 
 static ek_device hidden_device(const ek_device *start, ek__random *random)
 {
