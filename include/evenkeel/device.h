@@ -150,7 +150,9 @@ typedef struct ek_host {
 typedef struct ek_device {
     char name[EK_NAME_SIZE];
     char source[320];
-    bool certain; /**< false: a figure that is not from a product sheet */
+    bool certain;                  /**< false: a figure that is not from a product sheet */
+    ek_cost_basis optimizer_basis; /**< of optimizer_share and optimizer_us */
+    ek_error_basis error_basis;    /**< of error */
     int devices_per_node;
     double memory_gib, memory_gbs;  /**< 2^30 bytes; 10^9 B/s */
     double peak_tflops[EK_N_TYPES]; /**< dense, 10^12 FLOP/s; 0: not there */
@@ -180,10 +182,8 @@ typedef struct ek_device {
                                    fuses them, 0..1 */
     double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
                                    updating states there goes at; 0: not known, 20 is taken */
-    ek_cost_basis optimizer_basis; /**< of optimizer_share and optimizer_us */
-    double optimizer_error;        /**< standard error of the logarithm of optimizer_share; 0: not known */
-    double optimizer_us_error;     /**< of optimizer_us, microseconds; 0: not known */
-    ek_error_basis error_basis;
+    double optimizer_error;   /**< standard error of the logarithm of optimizer_share; 0: not known */
+    double optimizer_us_error; /**< of optimizer_us, microseconds; 0: not known */
 } ek_device;
 
 /** The devices known by name, shipped with the tool. @param n  out: how many */
