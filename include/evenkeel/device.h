@@ -252,7 +252,8 @@ ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table,
  * and set them in a device: what = memory: operator default sets curve[EK_KERNEL_MEMORY], ce_fusion, else ce,
  * curve[EK_KERNEL_LOSS]; what = collective: operator all_reduce, ..., tier the name, of which those with a number
  * (..._8x) are tiers of that many devices, inter_node joins all, another one is the node. The device's tiers become
- * those of the file where it has any. Shares above 1 are cut with a warning.
+ * those of the file where it has any. A collective's latency is its start; where there is a fixed one, that is, and
+ * the other is of a step of the ring, the mean of the tier's rows (assumed). Shares above 1 are cut with a warning.
  * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY; the device untouched on failure
  */
 ek_status ek_device_read_rates(const char *path, const ek_listener *listener, ek_device *device, ek_error *err);
