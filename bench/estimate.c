@@ -1,6 +1,8 @@
 /* Estimates (ESTIMATE_FOLDS=5, 1: no fits; ESTIMATE_TABLES=WORD: those whose file's name has it): the step of every
  * published run beside the measured one, on devices as they ship, and on devices fitted to a table's other models and
- * layouts. The tables are read from the folder EK_SHARED names; without it that part says so and is left out. */
+ * layouts, from the shipped device or from one that its kernels were measured of. The tables are read from the folder
+ * EK_SHARED names; without it that part says so and is left out. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +11,7 @@
 
 #include "bench.h"
 #include "calibrate/runs_fit.h"
+#include "evenkeel/calibration.h"
 #include "judge.h"
 
 /* Errors that must not be exceeded, in per cent; 0: only reported. */
@@ -17,17 +20,20 @@ static const struct table {
     double shipped, fitted, worst; /* mean as shipped; mean and worst of what was kept back from a fit */
     double narrow;                 /* mean of what was kept back of runs in 8 bits, which are then judged apart */
     double order, first;           /* of what was kept back: least Spearman coefficient, 0: none; most of the choice */
+    /* Measured of the table's one hardware, in reference/kernels, NULL: nothing. What is kept back is then judged of
+     * fits that start from them. */
+    const char *kernels, *rates;
 } tables[] = {
-    {"korthikanti_tab5.csv", "Korthikanti (22B to 1T, A100)", 12, 3.5, 0, 0, 0, 0},
-    {"megatron_sc21_table1_from_memory.csv", "Megatron SC21 (1.7B to 1T, A100)", 12, 8, 0, 0, 0, 0},
-    {"vtrain_a100_sample150.csv", "vTrain, most on one node (A100)", 12, 3, 0, 0, 0.95, 1},
-    {"vtrain_a100_multi33.csv", "vTrain, 64 and 512 devices (A100)", 12, 6, 0, 0, 0, 0},
-    {"simumax_b200.csv", "SimuMax (B200)", 12, 3, 7, 0, 0, 0},
-    {"internevo_a100.csv", "InternEvo (7B on 8 to 512, A100)", 12, 8, 0, 0, 0.9, 0},
-    {"mpt_fsdp.csv", "MPT (FSDP, A100 and H100)", 12, 8, 0, 0, 0, 0},
-    {"torchtitan_h100_h200.csv", "torchtitan (8B to 405B, H100)", 12, 8, 0, 10, 0, 0},
-    {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0, 0, 0, 0},
-    {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0, 0, 0, 0},
+    {"korthikanti_tab5.csv", "Korthikanti (22B to 1T, A100)", 12, 3.5, 0, 0, 0, 0, NULL, NULL},
+    {"megatron_sc21_table1_from_memory.csv", "Megatron SC21 (1.7B to 1T, A100)", 12, 8, 0, 0, 0, 0, NULL, NULL},
+    {"vtrain_a100_sample150.csv", "vTrain, most on one node (A100)", 12, 3, 0, 0, 0.95, 1, NULL, NULL},
+    {"vtrain_a100_multi33.csv", "vTrain, 64 and 512 devices (A100)", 12, 6, 0, 0, 0, 0, NULL, NULL},
+    {"simumax_b200.csv", "SimuMax (B200)", 12, 3, 7, 0, 0, 0, "b200.csv", "b200_rates.csv"},
+    {"internevo_a100.csv", "InternEvo (7B on 8 to 512, A100)", 12, 8, 0, 0, 0.9, 0, NULL, NULL},
+    {"mpt_fsdp.csv", "MPT (FSDP, A100 and H100)", 12, 8, 0, 0, 0, 0, NULL, NULL},
+    {"torchtitan_h100_h200.csv", "torchtitan (8B to 405B, H100)", 12, 8, 0, 10, 0, 0, NULL, NULL},
+    {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0, 0, 0, 0, NULL, NULL},
+    {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0, 0, 0, 0, NULL, NULL},
 };
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
@@ -39,6 +45,13 @@ typedef struct priced {
     judged_run *row; /* [n] on the shipped device */
     int n;
 } priced;
+
+static const judged_run *priced_row(const priced *p, int which)
+{
+    const judged_run *row = &p->row[which];
+    assert(row->run && "a row has a run");
+    return row;
+}
 
 static priced price_table(const char *path)
 {
@@ -142,32 +155,79 @@ static void fit_fold(fold_runs *runs, const ek_device *device, int fold, int n_f
     }
     for (int i = 0; i < runs->n; i++)
         if (runs->held[i]) {
-            *runs->row[i] = judge_run(runs->row[i]->run, &fit.fit.device);
+            judged_run fitted = judge_run(runs->row[i]->run, &fit.fit.device);
+            fitted.device = runs->row[i]->device; /* the fit's goes */
+            *runs->row[i] = fitted;
             *runs->met[i] = is_met(runs, i);
         }
     ek__runs_fit_clear(&fit);
 }
 
-/* Every group is kept back once, several at a time; what a fit to the others predicts of it replaces what the shipped
- * device does. Runs of a device with one group cannot be judged so: they are not priced. */
-static void fit_device(fold_runs *runs)
+/* What was measured of a device besides steps. */
+typedef struct sources {
+    const char *path[2];
+    int n;
+} sources;
+
+/* What fits start from: the shipped device of a run's hardware with its network and, where sources are given, what a
+ * calibration to them makes of it. @param out  ek_calibration_clear() frees it; only its device is set without any
+ * @return false: no device is known */
+static bool start_of(const ek_measured_run *run, const sources *measured, ek_calibration *out)
 {
-    ek_device device;
+    ek_error err;
+    ek_device shipped;
+    if (!ek_device_of_run(run, &shipped))
+        return false;
+    const ek_calibrate_input input = {.path = measured->path, .n_paths = measured->n, .start = &shipped};
+    if (ek_calibrate(&input, out, &err))
+        bench_give_up("%s:%d: %s", err.file, err.line, err.message);
+    return true;
+}
+
+static void fit_folds(fold_runs *runs, const ek_device *start)
+{
     int n_groups = number_groups(runs), n_folds = n_groups < n_parts ? n_groups : n_parts;
-    if (!ek_device_of_run(runs->row[0]->run, &device))
-        return;
     for (int i = 0; i < runs->n; i++) {
         runs->job[i] = &runs->row[i]->run->job;
         runs->seconds[i] = runs->row[i]->run->step_seconds;
         runs->row[i]->predicted = NAN;
     }
     for (int fold = 0; fold < n_folds && n_folds > 1; fold++)
-        fit_fold(runs, &device, fold, n_folds);
+        fit_fold(runs, start, fold, n_folds);
+}
+
+/* Every group is kept back once, several at a time; what a fit to the others predicts of it replaces what the shipped
+ * device does. Runs of a device with one group cannot be judged so: they are not priced. */
+static void fit_device(fold_runs *runs, const sources *measured)
+{
+    ek_device shipped;
+    ek_calibration with;
+    const ek_measured_run *run = runs->row[0]->run;
+    if (measured->n > 0 && start_of(run, measured, &with)) {
+        fit_folds(runs, &with.device);
+        ek_calibration_clear(&with);
+    } else if (measured->n == 0 && ek_device_of_run(run, &shipped)) {
+        fit_folds(runs, &shipped);
+    }
+}
+
+static bool same_hardware(const priced *p, int a, int b)
+{
+    return strcmp(priced_row(p, a)->run->device, priced_row(p, b)->run->device) == 0;
+}
+
+/* Is no row before it of the same hardware? */
+static bool is_first(const priced *p, int which)
+{
+    for (int k = 0; k < which; k++)
+        if (same_hardware(p, k, which))
+            return false;
+    return true;
 }
 
 /* @param met  out: of each row, did its fit see a run with the same layer?
  * @return rows as `of`, each predicted by a fit to other groups of its table and device. The caller frees them. */
-static judged_run *kept_back(const priced *of, bool *met)
+static judged_run *kept_back(const priced *of, const sources *measured, bool *met)
 {
     judged_run *row = calloc((size_t)of->n + 1, sizeof *row);
     fold_runs runs = {0};
@@ -176,17 +236,16 @@ static judged_run *kept_back(const priced *of, bool *met)
         bench_give_up("out of memory");
     memcpy(row, of->row, (size_t)of->n * sizeof *row);
     for (int i = 0; i < of->n; i++) {
-        bool first = true;
-        for (int k = 0; k < i; k++)
-            first = first && strcmp(of->row[k].run->device, of->row[i].run->device) != 0;
+        if (!is_first(of, i))
+            continue;
         runs.n = 0;
-        for (int k = i; k < of->n && first; k++)
-            if (strcmp(of->row[k].run->device, of->row[i].run->device) == 0 && !isnan(of->row[k].predicted)) {
+        for (int k = i; k < of->n; k++)
+            if (same_hardware(of, i, k) && !isnan(of->row[k].predicted)) {
                 runs.met[runs.n] = &met[k];
                 runs.row[runs.n++] = &row[k];
             }
         if (runs.n > 0)
-            fit_device(&runs);
+            fit_device(&runs, measured);
     }
     runs_free(&runs);
     return row;
@@ -222,24 +281,29 @@ static judged judge_type(const judged_run *row, int n, bool narrow)
     return out;
 }
 
-/* What was kept back, by type where a table is judged so. */
-static void judge_kept_back(const struct table *t, const judged_run *row, int n)
+static void hold_kept_back(const struct table *t, const char *how, const judged *fitted, double most)
+{
+    bench_hold(most == 0 || 100 * fitted->mean <= most, "%s: %s, a mean error of at most %g %%", t->title, how, most);
+    bench_hold(t->worst == 0 || 100 * fitted->worst <= t->worst, "%s: %s, no error above %g %%", t->title, how,
+               t->worst);
+    bench_hold(t->order == 0 || fitted->spearman >= t->order, "%s: %s, an order of at least %g", t->title, how,
+               t->order);
+    bench_hold(t->first == 0 || 100 * fitted->first_choice <= t->first,
+               "%s: %s, a first choice at most %g %% longer than the best", t->title, how, t->first);
+}
+
+/* What was kept back, by type where a table is judged so. @param bound  false: only reported */
+static void judge_kept_back(const struct table *t, const char *start, const judged_run *row, int n, bool bound)
 {
     for (int narrow = 0; narrow < (t->narrow > 0 ? 2 : 1); narrow++) {
         judged fitted = t->narrow > 0 ? judge_type(row, n, narrow) : judge_all(row, n);
         const char *which = t->narrow > 0 ? narrow ? ", 8 bits" : ", 16 bits" : "";
-        double most = narrow ? t->narrow : t->fitted;
-        char how[32];
-        snprintf(how, sizeof how, "kept back%s", which);
+        double most = !bound ? 0 : narrow ? t->narrow : t->fitted;
+        char how[64];
+        snprintf(how, sizeof how, "kept back%s%s", start, which);
         say_line(t->title, how, &fitted, most);
-        bench_hold(most == 0 || 100 * fitted.mean <= most, "%s: %s, a mean error of at most %g %%", t->title, how,
-                   most);
-        bench_hold(t->worst == 0 || 100 * fitted.worst <= t->worst, "%s: %s, no error above %g %%", t->title, how,
-                   t->worst);
-        bench_hold(t->order == 0 || fitted.spearman >= t->order, "%s: %s, an order of at least %g", t->title, how,
-                   t->order);
-        bench_hold(t->first == 0 || 100 * fitted.first_choice <= t->first,
-                   "%s: %s, a first choice at most %g %% longer than the best", t->title, how, t->first);
+        if (bound)
+            hold_kept_back(t, how, &fitted, most);
     }
 }
 
@@ -259,7 +323,21 @@ static void say_part(const char *title, const char *how, const judged_run *row, 
     free(part);
 }
 
-static void judge_table(const struct table *t, const priced *p)
+/* Every row by a fit that did not see it. */
+static void judge_folds(const struct table *t, const priced *p, const sources *measured, bool bound)
+{
+    bool *met = calloc((size_t)p->n + 1, sizeof *met);
+    if (!met)
+        bench_give_up("out of memory");
+    judged_run *row = kept_back(p, measured, met);
+    judge_kept_back(t, measured->n > 0 ? ", with kernels" : "", row, p->n, bound);
+    say_part(t->title, "layer met", row, met, p->n, true);
+    say_part(t->title, "new layer", row, met, p->n, false);
+    free(row);
+    free(met);
+}
+
+static void judge_table(const struct table *t, const priced *p, const char *shared)
 {
     judged shipped = judge_all(p->row, p->n);
     say_line(t->title, "shipped", &shipped, t->shipped);
@@ -268,15 +346,13 @@ static void judge_table(const struct table *t, const priced *p)
                t->title, t->shipped);
     if (n_parts < 2)
         return;
-    bool *met = calloc((size_t)p->n + 1, sizeof *met);
-    if (!met)
-        bench_give_up("out of memory");
-    judged_run *row = kept_back(p, met);
-    judge_kept_back(t, row, p->n);
-    say_part(t->title, "layer met", row, met, p->n, true);
-    say_part(t->title, "new layer", row, met, p->n, false);
-    free(row);
-    free(met);
+    judge_folds(t, p, &(sources){.n = 0}, !t->kernels);
+    if (!t->kernels)
+        return;
+    char kernels[1024], rates[1024];
+    snprintf(kernels, sizeof kernels, "%s/reference/kernels/%s", shared, t->kernels);
+    snprintf(rates, sizeof rates, "%s/reference/kernels/%s", shared, t->rates);
+    judge_folds(t, p, &(sources){{kernels, rates}, 2}, true);
 }
 
 static void all_tables(const char *shared)
@@ -287,6 +363,9 @@ static void all_tables(const char *shared)
         "*Shipped*: on the device file of the run's hardware, as it is in the library. *Kept back*: on that device\n"
         "calibrated to other models and layouts of the same table (constants and table of layers): its groups (model\n"
         "and layout) are dealt into at most %d parts, each of which is predicted by a fit that saw the others only.\n"
+        "*With kernels*: likewise, from that device with the kernels and rates that were measured of it, as "
+        "`calibrate`\n"
+        "takes them.\n"
         "*Layer met*: those of them whose layer, of equal sizes, micro-batch and tensor parallel degree, was in a run\n"
         "that the fit saw; *new layer*: the others. *Most*: what the mean must not exceed. *Order*: Spearman's\n"
         "coefficient inside groups of equal model, devices and sequences; *first*: how much longer than the shortest\n"
@@ -299,7 +378,7 @@ static void all_tables(const char *shared)
             continue;
         snprintf(path, sizeof path, "%s/reference/measured/%s", shared, tables[i].file);
         priced p = price_table(path);
-        judge_table(&tables[i], &p);
+        judge_table(&tables[i], &p, shared);
         priced_clear(&p);
     }
     bench_say("\n");
@@ -311,7 +390,7 @@ static void all_tables(const char *shared)
 static const judged_run *sharded(const priced *p, int data, int shard)
 {
     for (int i = 0; i < p->n; i++) {
-        const ek_job *job = &p->row[i].run->job;
+        const ek_job *job = &priced_row(p, i)->run->job;
         if (job->parallel.data == data && job->states.shard_size == shard && job->parallel.batch == 2 &&
             job->parallel.n_micro_batches == 4)
             return &p->row[i];
@@ -372,7 +451,7 @@ static void tuning_story(void)
               "| step | measured s | predicted s | error | tokens/s/p measured | predicted |\n"
               "|---|--:|--:|--:|--:|--:|\n");
     for (int i = 0; i < p.n; i++) {
-        const judged_run *row = &p.row[i];
+        const judged_run *row = priced_row(&p, i);
         double tokens = judge_tokens(row->run);
         bench_say("| %s | %.2f | %.2f | %+.1f %% | %.0f | %.0f |\n", row->run->name, row->run->step_seconds,
                   row->predicted, 100 * judged_error(row), tokens / row->run->step_seconds, tokens / row->predicted);

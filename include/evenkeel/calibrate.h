@@ -26,7 +26,7 @@ typedef struct ek_measured_run {
     char framework[32];  /**< which framework's rules the row was read by */
     char model[64];      /**< as the table names it */
     char group[160];     /**< model with its shape and layout, for leaving groups out: rows of a group differ in batch,
-                            length,     recomputation and number format only */
+                            length, recomputation and number format only */
     char name[160];      /**< for people, one line */
     bool suspect;        /**< said by the table: not to be fitted or judged */
     char why[200];       /**< why a row is suspect or has no job */

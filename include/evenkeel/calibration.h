@@ -135,6 +135,8 @@ typedef enum ek_profile_collective {
 enum { EK_N_PROFILE_COLLECTIVES = 6 };
 extern const char *const ek_profile_collective_name[EK_N_PROFILE_COLLECTIVES]; /**< whole, shortest, ... */
 
+enum { EK_N_PROFILE_NOTES = 3 };
+
 /** What a profile gave. */
 typedef struct ek_calibrated_profile {
     char path[256]; /**< the first of its sources */
@@ -146,14 +148,14 @@ typedef struct ek_calibrated_profile {
     long long n_causal_assumed;               /**< of attention: nothing tells, so a causal mask was assumed */
     long long n_layout_assumed;               /**< of products: nothing tells, so forward was assumed */
     long long n_collectives[EK_N_PROFILE_COLLECTIVES];
-    int n_link_times;      /**< operation, bytes and ranks, each once */
-    long long n_intervals; /**< between launches of one thread */
-    double launch_us;      /**< their median; NAN: not known */
-    bool launch_used;      /**< it is now the device's */
-    int launch;            /**< ek_launch that it is of */
-    double step_seconds;   /**< NAN: not known */
-    bool step_used;        /**< as a measured run of a job */
-    char note[3][240];     /**< what was missing and how to have it; "" behind the last */
+    int n_link_times;                   /**< operation, bytes and ranks, each once */
+    long long n_intervals;              /**< between launches of one thread */
+    double launch_us;                   /**< their median; NAN: not known */
+    bool launch_used;                   /**< it is now the device's */
+    int launch;                         /**< ek_launch that it is of */
+    double step_seconds;                /**< NAN: not known */
+    bool step_used;                     /**< as a measured run of a job */
+    char note[EK_N_PROFILE_NOTES][240]; /**< what was missing and how to have it; "" behind the last */
 } ek_calibrated_profile;
 enum { EK_PROFILE_LEAST_SHAPES = 6 }; /* more than a curve has constants */
 

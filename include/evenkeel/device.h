@@ -150,7 +150,9 @@ typedef struct ek_host {
 typedef struct ek_device {
     char name[EK_NAME_SIZE];
     char source[320];
-    bool certain; /**< false: a figure that is not from a product sheet */
+    bool certain;                  /**< false: a figure that is not from a product sheet */
+    ek_cost_basis optimizer_basis; /**< of optimizer_share and optimizer_us */
+    ek_error_basis error_basis;    /**< of error */
     int devices_per_node;
     double memory_gib, memory_gbs;  /**< 2^30 bytes; 10^9 B/s */
     double peak_tflops[EK_N_TYPES]; /**< dense, 10^12 FLOP/s; 0: not there */
@@ -180,10 +182,8 @@ typedef struct ek_device {
                                    fuses them, 0..1 */
     double host_gbs;          /**< 10^9 B/s of a device's link to its host and of its part of the host's memory, what
                                    updating states there goes at; 0: not known, 20 is taken */
-    ek_cost_basis optimizer_basis; /**< of optimizer_share and optimizer_us */
-    double optimizer_error;        /**< standard error of the logarithm of optimizer_share; 0: not known */
-    double optimizer_us_error;     /**< of optimizer_us, microseconds; 0: not known */
-    ek_error_basis error_basis;
+    double optimizer_error;   /**< standard error of the logarithm of optimizer_share; 0: not known */
+    double optimizer_us_error; /**< of optimizer_us, microseconds; 0: not known */
 } ek_device;
 
 /** The devices known by name, shipped with the tool. @param n  out: how many */
@@ -252,7 +252,8 @@ ek_status ek_device_fit_kernels(ek_device *device, const ek_kernel_table *table,
  * and set them in a device: what = memory: operator default sets curve[EK_KERNEL_MEMORY], ce_fusion, else ce,
  * curve[EK_KERNEL_LOSS]; what = collective: operator all_reduce, ..., tier the name, of which those with a number
  * (..._8x) are tiers of that many devices, inter_node joins all, another one is the node. The device's tiers become
- * those of the file where it has any. Shares above 1 are cut with a warning.
+ * those of the file where it has any. A collective's latency is its start; where there is a fixed one, that is, and
+ * the other is of a step of the ring, the mean of the tier's rows (assumed). Shares above 1 are cut with a warning.
  * @return EK_OK; EK_ERR_INPUT, EK_ERR_SYSTEM, EK_ERR_MEMORY; the device untouched on failure
  */
 ek_status ek_device_read_rates(const char *path, const ek_listener *listener, ek_device *device, ek_error *err);

@@ -3,8 +3,8 @@
 #define EVENKEEL_EVENKEEL_H
 
 #include "evenkeel/balance.h"
-#include "evenkeel/calibration.h"
 #include "evenkeel/calibrate.h"
+#include "evenkeel/calibration.h"
 #include "evenkeel/collect.h"
 #include "evenkeel/cost.h"
 #include "evenkeel/device.h"

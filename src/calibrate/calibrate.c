@@ -344,7 +344,7 @@ static ek_status calibrate(ek__calibrating *k)
 
 ek_status ek_calibrate(const ek_calibrate_input *input, ek_calibration *out, ek_error *err)
 {
-    ek_error unused;
+    ek_error unused = {.line = 0};
     ek__calibrating k = {.input = input, .err = err ? err : &unused};
     ek_status status = calibrate(&k);
     if (status == EK_OK) {

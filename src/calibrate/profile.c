@@ -69,7 +69,7 @@ static int paths_of(const ek__collected *c, int i, bool *done, const char **path
 
 static void note(ek_calibrated_profile *p, const char *text)
 {
-    for (size_t i = 0; i < sizeof p->note / sizeof *p->note; i++)
+    for (int i = 0; i < EK_N_PROFILE_NOTES; i++)
         if (!p->note[i][0]) {
             snprintf(p->note[i], sizeof p->note[i], "%s", text);
             return;

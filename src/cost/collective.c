@@ -97,7 +97,8 @@ static bool goes_round(const task *t)
  * card is next to one of them at most, and the other reaches it through the host. */
 static double by_ends(const task *t, int i, double reached)
 {
-    double most = i > 0 && t->ranks->apart && goes_round(t) ? t->device->tier[i].apart_gbs * 1e9 : 0;
+    const ek_tier *tier = &t->device->tier[i];
+    double most = i > 0 && t->ranks->apart && goes_round(t) ? tier->apart_gbs * 1e9 : 0;
     return most > 0 ? fmin(most, reached) : reached;
 }
 

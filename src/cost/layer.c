@@ -125,7 +125,6 @@ static double cast_bytes(ek_fp8 recipe, double n, double size)
     case EK_FP8_ROWWISE:
         return n * (3 * size + 2);
     case EK_FP8_BLOCKWISE:
-        return n * (size + 2);
     case EK_FP8_DELAYED:
     case EK_FP8_NONE:
     default:
@@ -424,7 +423,8 @@ static void put_ring(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
     const ek_job_parallel *a = &p->job->parallel;
     if (a->context <= 1 || a->context_algorithm != EK_CONTEXT_RING)
         return;
-    double n = a->context / (a->ulysses > 1 ? a->ulysses : 1), bytes = 0, before = pass->part[EK_STEP_CONTEXT];
+    int in_ring = a->context / (a->ulysses > 1 ? a->ulysses : 1);
+    double n = in_ring, bytes = 0, before = pass->part[EK_STEP_CONTEXT];
     for (int i = 1; i < op->n_in; i++) /* keys and values */
         bytes += (double)p->graph->tensor[op->in[i]].bytes;
     ek__pass attention = {.kernels = 0};

@@ -1,6 +1,9 @@
 /* Rates of memory-bound operators and of collectives from CSV. A collective there takes
- *     latency + scale (n + offset) / n bytes / (gbs share)
- * in all, however many ranks: the latency is a start, and steps cost nothing beside it. */
+ *     latency + scale (n + offset) / n bytes / (gbs share).
+ * A row with one latency has it in all, however many ranks: it is a start, and steps cost nothing beside it. A row with
+ * a fixed one besides has two that differ in kind: the fixed one is its start, the other is what each step of a ring
+ * takes (assumed: files do not say). A tier has one latency of a step, the mean of its rows'; what is
+ * sent at once has one of them, which is then taken out of a row's only latency. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,8 +37,10 @@ static const char *const collectives[] = {"all_reduce", "all_gather", "reduce_sc
 /* A row of links: its tier while the file is read. */
 typedef struct link {
     ek_tier tier;
-    bool has[EK_N_COLLECTIVES];
-    bool all; /* joins every device */
+    bool has[EK_N_COLLECTIVES], whole[EK_N_COLLECTIVES]; /* whole: the start is all of a row's latency */
+    bool all;                                            /* joins every device */
+    double steps_us;                                     /* sum over rows that have a latency of a step */
+    int n_steps;                                         /* such rows */
 } link;
 
 typedef struct reader {
@@ -74,22 +79,24 @@ static ek_status number(const reader *r, column c, double min, double max, const
 
 /* What every row has. */
 typedef struct reached {
-    double gbs, share, latency_us;
+    double gbs, share, start_us, step_us;
+    bool has_step;
 } reached;
 
 static ek_status read_rate(const reader *r, reached *out)
 {
-    double fixed = 0;
+    double latency = 0;
+    *out = (reached){.has_step = cell(r, FIXED_LATENCY)[0] != 0};
     ek_status status = number(r, GBS, 1e-6, 1e9, "write a rate above 0 in 10^9 bytes a second", &out->gbs);
     if (status == EK_OK)
         status = number(r, SHARE, 1e-3, 10, "write the share of the rate that is reached, above 0", &out->share);
     if (status == EK_OK)
-        status = number(r, LATENCY, 0, 1e9, "write microseconds", &out->latency_us);
-    if (status == EK_OK && cell(r, FIXED_LATENCY)[0])
-        status = number(r, FIXED_LATENCY, 0, 1e9, "write microseconds, or leave it empty", &fixed);
+        status = number(r, LATENCY, 0, 1e9, "write microseconds", &latency);
+    if (status == EK_OK && out->has_step)
+        status = number(r, FIXED_LATENCY, 0, 1e9, "write microseconds, or leave it empty", &out->start_us);
     if (status)
         return status;
-    out->latency_us += fixed;
+    *(out->has_step ? &out->step_us : &out->start_us) = latency;
     if (out->share > 1) {
         ek__warn(r->listener, place(r, SHARE), "a share of %g of %g GB/s is more than there is; it counts as 1",
                  out->share, out->gbs);
@@ -105,7 +112,7 @@ static void set_curve(reader *r, ek_kernel_kind kind, const reached *rate)
 {
     ek_curve *curve = &r->device.curve[kind];
     curve->memory_share = fmin(1, rate->gbs * rate->share / r->device.memory_gbs);
-    curve->launch_us = rate->latency_us;
+    curve->launch_us = rate->start_us + rate->step_us; /* an operator is one step */
     curve->basis = EK_COST_MEASURED;
 }
 
@@ -206,7 +213,10 @@ static ek_status read_collective(reader *r)
         return wrong(r, OPERATOR, "another row of the tier has it, too; leave one of them out");
     l->has[what] = true;
     l->tier.share[what] = rate.share;
-    l->tier.start_us[what] = rate.latency_us;
+    l->tier.start_us[what] = rate.start_us;
+    l->steps_us += rate.step_us;
+    l->n_steps += rate.has_step;
+    l->whole[what] = !rate.has_step;
     return EK_OK;
 }
 
@@ -223,10 +233,19 @@ static int compare_links(const void *a, const void *b)
 
 static bool same_links(const ek_tier *a, const ek_tier *b)
 {
-    bool same = a->gbs == b->gbs && a->size == b->size;
+    bool same = a->gbs == b->gbs && a->size == b->size && a->latency_us == b->latency_us;
     for (int c = 0; c < EK_N_COLLECTIVES; c++)
         same = same && a->share[c] == b->share[c] && a->start_us[c] == b->start_us[c];
     return same;
+}
+
+static void settle_latency(link *l)
+{
+    static const ek_collective at_once[] = {EK_COLLECTIVE_P2P, EK_COLLECTIVE_ALL_TO_ALL};
+    l->tier.latency_us = l->n_steps > 0 ? l->steps_us / l->n_steps : 0;
+    for (int i = 0; i < 2; i++)
+        if (l->whole[at_once[i]])
+            l->tier.start_us[at_once[i]] = fmax(0, l->tier.start_us[at_once[i]] - l->tier.latency_us);
 }
 
 /* Links without a number in their name are those of the node; two of them that are alike are one. */
@@ -235,9 +254,12 @@ static ek_status set_tiers(reader *r)
     ek_device *d = &r->device;
     if (r->n_links == 0)
         return EK_OK;
-    for (int i = 0; i < r->n_links; i++)
-        if (!r->links[i].all && r->links[i].tier.size == 0)
-            r->links[i].tier.size = d->devices_per_node;
+    for (int i = 0; i < r->n_links; i++) {
+        link *l = &r->links[i];
+        if (!l->all && l->tier.size == 0)
+            l->tier.size = d->devices_per_node;
+        settle_latency(l);
+    }
     qsort(r->links, (size_t)r->n_links, sizeof *r->links, compare_links);
     d->n_tiers = 0;
     for (int i = 0; i < r->n_links; i++) {

@@ -139,6 +139,7 @@ ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job)
     key wanted;
     make_key(job, cache->device, &wanted);
     for (int i = 0; i < cache->n; i++)
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): padding is cleared, and 0 beside -0 is priced again */
         if (memcmp(&cache->entry[i]->key, &wanted, sizeof wanted) == 0)
             return cache->entry[i];
     ek__step_layers *made = ek__alloc(1, sizeof *made);

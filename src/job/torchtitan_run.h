@@ -27,7 +27,8 @@ typedef struct ek__torchtitan_run {
 ek__torchtitan_run ek__torchtitan_run_default(void);
 
 /* Put the settings into job->framework, ->family, ->types, ->states, ->rules and ->run, all of each. The model's shapes
- * and the degrees are known; model.fused_swiglu, gate_apart and qkv_concat are set, too. Formula of each: parallelize.py. */
+ * and the degrees are known; model.fused_swiglu, gate_apart and qkv_concat are set, too. Formula of each:
+ * parallelize.py. */
 void ek__torchtitan_settle(const ek__torchtitan_run *run, ek_job *job);
 
 /* How layers are cut: all parts have as many, the embedding and the output counting as so many layers, and the first

@@ -130,7 +130,7 @@ static void put_profiles(ek__stream *s, const ek_calibration *c)
         ek__stream_real(s, "step_s", p->step_seconds);
         ek__stream_bool(s, "step_used", p->step_used);
         ek__stream_list(s, "notes", false);
-        for (size_t n = 0; n < sizeof p->note / sizeof *p->note && p->note[n][0]; n++)
+        for (int n = 0; n < EK_N_PROFILE_NOTES && p->note[n][0]; n++)
             ek__stream_text(s, NULL, p->note[n]);
         ek__stream_end(s);
         ek__stream_end(s);

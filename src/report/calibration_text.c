@@ -154,7 +154,7 @@ static void print_profile(const ek_calibrated_profile *p, FILE *out)
     if (!isnan(p->step_seconds))
         fprintf(out, "    step: %.4g s%s\n", p->step_seconds,
                 p->step_used ? ", a measured run of the job beside it" : "");
-    for (size_t i = 0; i < sizeof p->note / sizeof *p->note && p->note[i][0]; i++)
+    for (int i = 0; i < EK_N_PROFILE_NOTES && p->note[i][0]; i++)
         fprintf(out, "    %s\n", p->note[i]);
 }
 

@@ -561,7 +561,9 @@ static void rates_are_read_into_curves_and_tiers(void **state)
                                "x,collective,inter_node,all_reduce,25,0.6,40,,2,-1\n"
                                "x,collective,pcie_4x,all_gather,30,0.7,9,,1,-1\n"
                                "x,collective,pcie_2x,all_gather,30,0.8,8,2,1,-1\n"
-                               "x,collective,low_node,p2p,90,1.5,3,,1,0\nx,collective,high_node,p2p,90,1.5,3,,1,0\n";
+                               "x,collective,low_node,p2p,90,1.5,3,,1,0\nx,collective,high_node,p2p,90,1.5,3,,1,0\n"
+                               "x,collective,pcie_2x,reduce_scatter,30,0.8,4,5,1,-1\n"
+                               "x,collective,pcie_2x,p2p,30,0.8,11,,1,0\nx,collective,pcie_2x,all2all,30,0.8,2,,1,-1\n";
     ek_device d = *ek_device_find("A100-80");
     ek_error err;
     said s = {.length = 0};
@@ -575,7 +577,12 @@ static void rates_are_read_into_curves_and_tiers(void **state)
     assert_true(d.curve[EK_KERNEL_LOSS].memory_share == 1000 * 0.4 / 2039);
     assert_true(d.n_tiers == 4 && d.tier[0].size == 2 && d.tier[1].size == 4 && d.tier[2].size == 8);
     assert_true(d.tier[3].size == 0 && d.tier[3].share[EK_COLLECTIVE_ALL_REDUCE] == 0.6);
-    assert_true(d.tier[0].start_us[EK_COLLECTIVE_ALL_GATHER] == 10 && d.tier[2].share[EK_COLLECTIVE_P2P] == 1);
+    /* 8 and 4 of a step besides 2 and 5 at the start; a message's 11 are a step and the rest */
+    assert_true(d.tier[0].latency_us == 6 && d.tier[0].start_us[EK_COLLECTIVE_ALL_GATHER] == 2 &&
+                d.tier[0].start_us[EK_COLLECTIVE_REDUCE_SCATTER] == 5);
+    assert_true(d.tier[0].start_us[EK_COLLECTIVE_P2P] == 5 && d.tier[0].start_us[EK_COLLECTIVE_ALL_TO_ALL] == 0);
+    assert_true(d.tier[1].latency_us == 0 && d.tier[1].start_us[EK_COLLECTIVE_ALL_GATHER] == 9);
+    assert_true(d.tier[2].start_us[EK_COLLECTIVE_P2P] == 3 && d.tier[2].share[EK_COLLECTIVE_P2P] == 1);
     assert_true(d.devices_per_node == 8 && d.tier[0].basis == EK_COST_MEASURED);
     ek_device back = written_and_read(&d);
     assert_same(&d, &back);
