@@ -560,6 +560,12 @@ static bool is_usual(const ek_job *job, ek_pattern_kind kind)
     return usual;
 }
 
+/* One word stands for every layer; none at all are a list of zeros. */
+static bool is_whole(const ek_plan *plan, const int *list)
+{
+    return memcmp(list, plan->layers, (size_t)(plan->n_stages * plan->n_chunks) * sizeof *list) == 0;
+}
+
 /* "select_recompute: {'a': True, 'b': [1, 0]}"; a list of counts stands for the framework's own patterns. */
 static void say_map(ek__measure_try *t, const char *key, ek_pattern_kind kind)
 {
@@ -578,7 +584,7 @@ static void say_map(ek__measure_try *t, const char *key, ek_pattern_kind kind)
         if (n++ == 0)
             say_more(t, ", recompute_config.%s: {", key);
         say_more(t, "%s'%s': %s", n > 1 ? ", " : "", pattern->text,
-                 is_partial(plan, pattern->layers) ? list_text(plan, pattern->layers, 0, text, sizeof text) : "True");
+                 is_whole(plan, pattern->layers) ? "True" : list_text(plan, pattern->layers, 0, text, sizeof text));
     }
     if (n > 0)
         say_more(t, "}");
