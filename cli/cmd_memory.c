@@ -31,7 +31,10 @@ static const cli_option options[] = {
      NULL},
     {"calibrate-stages", "LIST", "fit to these stages, as 0,3-5, and judge by the others", NULL},
     {"peak", "actual|used", "the measured peaks are with fragments (the default) or without", NULL},
-    {"device", "NAME|FILE", "model step times on this device; a file describes one of your own", NULL},
+    {"device", "NAME|FILE",
+     "model step times on this device, whose memory is the limit where nothing else tells one; a file describes one of "
+     "your own",
+     NULL},
     {"stage", "N", "details of this stage instead of the fullest", "output"},
     {"tensors", NULL, "every tensor that one layer keeps, why, and the pattern that removes it", NULL},
     {"measures", NULL, "what each measure would save, and cost with --device", NULL},
@@ -265,6 +268,23 @@ static bool find_device(const command *c, found *f)
     return !c->device || cli_said(&f->spool, cli_find_device(c->device, &listener, &f->device, &err), &err);
 }
 
+/* Both readings of the file have the same limit. */
+static void take_limit(found *f)
+{
+    if (!f->has_device)
+        return;
+    ek_memory_limit_by_device(&f->literal_job, &f->device);
+    if (!ek_memory_limit_by_device(&f->job, &f->device))
+        return;
+    ek_error remark = {0};
+    snprintf(
+        remark.message, sizeof remark.message,
+        "the memory's limit is all that %.60s has; driver and communication keep a part of it: --mem says what the "
+        "framework may take",
+        f->device.name);
+    cli_take_warning(&f->warnings, &remark);
+}
+
 /* Fit the rules of both readings to the peaks. */
 static bool calibrate(const command *c, found *f)
 {
@@ -461,7 +481,10 @@ static int run_found(const command *c, found *f)
         return EXIT_WRONG;
     if (c->list_rules)
         return list_rules(c, f);
-    if (!find_device(c, f) || !predict(c, f) || !find_more(c, f))
+    if (!find_device(c, f))
+        return EXIT_WRONG;
+    take_limit(f);
+    if (!predict(c, f) || !find_more(c, f))
         return EXIT_WRONG;
     return answer(c, f);
 }

@@ -49,6 +49,7 @@ void cli_progress_begin(cli_progress *progress)
 {
     *progress = (cli_progress){.terminal = isatty(STDERR_FILENO) && cli_color(STDERR_FILENO)};
     progress->listener = (ek_listener){say_warning, progress};
+    cli_interrupt_sets(&progress->interrupted);
     cli_catch_interrupt();
 }
 
@@ -63,5 +64,6 @@ void cli_progress_begin_trace(cli_progress *progress, ek_trace_options *options)
 void cli_progress_end(cli_progress *progress)
 {
     cli_release_interrupt();
+    cli_interrupt_sets(NULL);
     wipe(progress);
 }

@@ -180,5 +180,10 @@ bool cli_run_read(const cli_run_reading *c, cli_run_evidence *f)
         f->input.device = &f->device;
     }
     c->job->overrides.limit_mb = c->limit_mb;
-    return read_job(c, f) && read_dry_runs(c, f) && read_graphs(c, f) && read_log(c, f) && read_trace(c, f);
+    if (!read_job(c, f) || !read_dry_runs(c, f))
+        return false;
+    /* The pool of a dry run's log comes before the device. */
+    if (f->input.job && f->input.device && !f->input.dry_runs)
+        ek_memory_limit_by_device(&f->job, &f->device);
+    return read_graphs(c, f) && read_log(c, f) && read_trace(c, f);
 }

@@ -16,6 +16,7 @@ double cli_now(void)
 
 volatile int cli_interrupted;
 static volatile double interrupted_at;
+static bool *volatile also_set; /* of the work under way; NULL: none asks */
 static struct sigaction before, before_end[2];
 static const int ends[] = {SIGTERM, SIGHUP};
 
@@ -25,9 +26,17 @@ static void interrupt(int signal_number)
     if (!cli_interrupted) {
         interrupted_at = cli_now();
         cli_interrupted = 1;
+        bool *flag = also_set;
+        if (flag)
+            __atomic_store_n(flag, true, __ATOMIC_RELAXED);
     } else if (cli_now() - interrupted_at > 0.5) {
         _exit(128 + signal_number);
     }
+}
+
+void cli_interrupt_sets(bool *flag)
+{
+    also_set = flag;
 }
 
 void cli_catch_interrupt(void)

@@ -33,6 +33,9 @@ double cli_search_left(const cli_search *search);
 /** Catch Ctrl-C (the first ends the search, a later one the program) until cli_release_interrupt(). */
 void cli_catch_interrupt(void);
 void cli_release_interrupt(void);
+/** A flag that a caught signal sets at once beside cli_interrupted; NULL: none any more. It must outlive this setting.
+ */
+void cli_interrupt_sets(bool *flag);
 /** The same for SIGTERM, and for SIGHUP where it is not ignored: for what must not leave files behind. */
 void cli_catch_ends(void);
 void cli_release_ends(void);

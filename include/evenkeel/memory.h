@@ -167,6 +167,14 @@ enum { EK_MAX_MEASURES = 32 };
 
 struct ek_device;
 /**
+ * A job that has no limit of its own may take all that its device has: limit_mb = 1024 memory_gib. Every command that
+ * is given a device takes the limit so, since an allocator that reaches it gives back what it caches.
+ *
+ * @return did the device say the limit? No where the job has one or the device does not tell its memory
+ */
+bool ek_memory_limit_by_device(ek_job *job, const struct ek_device *device);
+
+/**
  * What each available measure would save, largest saving first; those that are not possible or not in effect at the
  * end.
  *

@@ -176,7 +176,8 @@ static bool make_room(fitting *f)
 ek_status ek__runs_fit_run(const ek__measured *runs, const ek_device *start, ek__runs_fit *out, ek_error *err)
 {
     ek__runs_fit made = {.layers = NULL};
-    fitting f = {.in = runs, .start = start, .out = &made, .jobs = {.n = runs->n, .job = runs->job}, .err = err};
+    fitting f = {.in = runs, .start = start, .out = &made, .err = err};
+    f.jobs = (ek__job_runs){.n = runs->n, .job = runs->job, .interrupted = runs->interrupted};
     ek_status status = make_room(&f) ? fit_constants(&f) : ek__no_memory(err);
     if (status == EK_OK)
         status = fit_layers(&f);

@@ -95,9 +95,7 @@ ek_status ek_estimate_conclude(ek_estimate *estimate, ek_error *err)
 static ek_status predict_memory(ek_estimate *e, ek_error *err)
 {
     ek_job limited = *e->job;
-    e->limit_of_device = limited.limit_mb <= 0 && e->device->memory_gib > 0;
-    if (e->limit_of_device)
-        limited.limit_mb = e->device->memory_gib * 1024;
+    e->limit_of_device = ek_memory_limit_by_device(&limited, e->device);
     return ek_memory_predict(&limited, NULL, &e->memory, err);
 }
 

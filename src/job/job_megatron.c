@@ -672,7 +672,7 @@ static ek_status read_layers(reader *r)
     for (size_t i = 0; i < sizeof said_by / sizeof *said_by && !cut.at.line; i++)
         cut.at = ek__argument_at(&r->a, said_by[i]);
     status = ek__megatron_layers(&cut, r->job, r->a.source->err);
-    if (status == EK_OK)
+    if (status == EK_OK && !cut.layout) /* a layout has placed them */
         move_predictions(r->job);
     return status ? status : drop_layers(r);
 }

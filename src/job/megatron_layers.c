@@ -110,10 +110,11 @@ static ek_status fail_layout(const ek__megatron_cut *cut, const char *what, ek_e
                     cut->layout, what);
 }
 
-/* Counts of all positions into the plan. */
+/* Counts of all positions into the plan: a layout is in the order of the model, which a V runs through as it does. */
 static ek_status place_layout(const ek__megatron_cut *cut, const int *layers, const int *predictions, int n_positions,
                               ek_job *job, ek_error *err)
 {
+    ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
     int p = job->parallel.pipeline, sum = 0;
     for (int q = 0; q < n_positions; q++)
         sum += layers[q];
@@ -132,7 +133,7 @@ static ek_status place_layout(const ek__megatron_cut *cut, const int *layers, co
                         predictions[n_positions - 1], job->model.n_prediction_layers);
     ek_status status = ek_plan_init(&job->plan, p, n_positions / p, err);
     for (int q = 0; q < n_positions && status == EK_OK; q++)
-        job->plan.layers[q] = layers[q] + predictions[q];
+        job->plan.layers[ek_cell_at(placement, p, q)] = layers[q] + predictions[q];
     return status;
 }
 

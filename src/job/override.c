@@ -141,6 +141,35 @@ static ek_status spread_anew(const ek__job_source *source, int n_chunks, ek_job 
     return status;
 }
 
+/* ---- the order of the chunks ---- */
+
+/* From a wrapped order to a V or back: every second row runs the other way. */
+static void turn_rows(const ek_plan *plan, int *list)
+{
+    for (int row = 1; row < plan->n_chunks; row += 2)
+        for (int a = row * plan->n_stages, b = a + plan->n_stages - 1; a < b; a++, b--) {
+            int kept = list[a];
+            list[a] = list[b];
+            list[b] = kept;
+        }
+}
+
+/* Megatron is told its layers in the order of the model, so with a schedule that places chunks otherwise (a V for
+ * interleaved) each part of the model keeps its layers, and multi-token prediction stays at the end. The lists of the
+ * other frameworks are by stage and chunk and stay as they are. */
+static void follow_placement(const ek_schedule *was, ek_job *job)
+{
+    ek_placement from = was ? was->placement : EK_PLACE_WRAP, to = job->schedule->placement;
+    ek_plan *plan = &job->plan;
+    if (job->framework != EK_MEGATRON || from == to || from == EK_PLACE_BOTH_WAYS || to == EK_PLACE_BOTH_WAYS)
+        return;
+    int *const lists[] = {plan->layers, plan->full, plan->select, plan->comm};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        turn_rows(plan, lists[i]);
+    for (int i = 0; i < job->n_patterns; i++)
+        turn_rows(plan, job->pattern[i].layers);
+}
+
 /* A schedule that is usual for the file's chunks gives way to what is usual for the new ones. */
 static void choose_schedule(const ek_job_overrides *overrides, int file_chunks, ek_job *job)
 {
@@ -200,6 +229,7 @@ ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides 
     if (job->model.n_dense_layers > job->model.n_layers)
         job->model.n_dense_layers = job->model.n_layers;
     int file_chunks = job->plan.n_chunks;
+    const ek_schedule *file_schedule = job->schedule;
     int n_chunks = overrides->n_chunks ? overrides->n_chunks : file_chunks ? file_chunks : 1;
     int n_layers = job->model.n_layers + job->model.n_prediction_layers;
     if (overrides->schedule)
@@ -207,12 +237,15 @@ ek_status ek__job_override(const ek__job_source *source, const ek_job_overrides 
     if (overrides->pipeline == 1 && !overrides->n_chunks)
         n_chunks = 1; /* chunks of one stage are all of the model */
     ek_status status = EK_OK;
-    if (!file_chunks || job->plan.n_stages != job->parallel.pipeline || file_chunks != n_chunks ||
-        sum(job->plan.layers, n_cells(&job->plan)) != n_layers)
+    bool anew = !file_chunks || job->plan.n_stages != job->parallel.pipeline || file_chunks != n_chunks ||
+                sum(job->plan.layers, n_cells(&job->plan)) != n_layers;
+    if (anew)
         status = spread_anew(source, n_chunks, job);
     if (status)
         return status;
     choose_schedule(overrides, file_chunks, job);
+    if (!anew)
+        follow_placement(file_schedule, job);
     ek__job_settle_run(job);
     if (overrides->recompute >= 0)
         override_recompute((ek_recompute)overrides->recompute, job);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "evenkeel/device.h"
 #include "evenkeel/memory.h"
 #include "memory/allocator.h"
 #include "memory/program.h"
@@ -261,6 +262,14 @@ static ek_status predict(predictor *p, ek_memory *out)
     if (!status)
         compare_with_limit(p, out);
     return status;
+}
+
+bool ek_memory_limit_by_device(ek_job *job, const struct ek_device *device)
+{
+    if (job->limit_mb > 0 || !(device->memory_gib > 0))
+        return false;
+    job->limit_mb = device->memory_gib * 1024;
+    return true;
 }
 
 ek_status ek_memory_predict(const ek_job *job, const ek_memory_options *options, ek_memory *out, ek_error *err)

@@ -240,7 +240,7 @@ static void put_measures(ek__stream *s, const ek_memory_report *r)
         ek__stream_fixed(s, "step_change", m->possible ? m->step_change : NAN, 6);
         ek__stream_text(s, "relieved", m->possible && m->relieved[0] ? m->relieved : NULL);
         ek__stream_fixed(s, "relieved_change", m->possible ? m->relieved_change : NAN, 6);
-        ek__stream_fixed(s, "relieved_mb", m->possible ? m->relieved_mb : NAN, 1);
+        ek__stream_fixed(s, "relieved_mb", m->possible ? m->relieved_mb : NAN, 3);
         ek__stream_end(s);
     }
     ek__stream_end(s);
