@@ -64,8 +64,8 @@ bool ek__layer_same_place(const double *a, const double *b)
 }
 
 /* The embedding and the head are few kernels, whose fusion, padding and number format differ from framework to
- * framework: in units of a layer's variance. A regression on vTrain's single-node runs gives heads 4.7 times as long with
- * one tensor rank as with two, where layers are off by 10 to 20 %. */
+ * framework: in units of a layer's variance. A regression on vTrain's single-node runs gives heads 4.7 times as long
+ * with one tensor rank as with two, where layers are off by 10 to 20 %. */
 static const double ends_variance = 10;
 
 double ek__layer_covariance(const double *a, const double *b, double width)
