@@ -468,7 +468,7 @@ static int run(int argc, char **argv)
         return EXIT_WRONG;
     if (c.sweep && cli_sweeps(c.sweep, "seq"))
         c.model.n_pieces = 1;
-    if (c.emitter && cli_page_on_stdout(c.model.html)) {
+    if (c.emitter && cli_on_stdout(c.model.html)) {
         cli_error(NULL, "--emit and --html - both print to standard output; give --html a file");
         return EXIT_WRONG;
     }

@@ -11,6 +11,7 @@
 #include "files.h"
 #include "job_options.h"
 #include "options.h"
+#include "page.h"
 #include "progress.h"
 #include "run_files.h"
 #include "warnings.h"
@@ -18,11 +19,13 @@
 enum { MAX_SOURCES = 1024 };
 
 static const cli_option options[] = {
-    {"o|output", "FILE", "device file to write; - is standard output, the report then goes nowhere", "what to make"},
+    {"o|output", "FILE", "device file to write; - is standard output, without a report", "what to make"},
     {"start", "NAME|FILE", "device to start from (the shipped one that the runs name)", NULL},
     {"name", "NAME", "what the device is called in the file (that of the start)", NULL},
     {"holdout", "SHARE", "share of the groups of runs, 0 to 0.9, to keep back and judge by (0)", NULL},
-    {"format", "text|json", "of the report: for people, or docs/calibrate.md", "output"},
+    {"format", "text|json|csv", "of the report: for people, docs/calibrate.md, or a row for every run", "output"},
+    {"svg", "FILE", "picture: predicted beside measured steps, and the constants", NULL},
+    {"html", "FILE", "page for a browser, with every run and constant", NULL},
     {"h|help", NULL, "this text", NULL},
 };
 
@@ -41,7 +44,8 @@ static const cli_spec spec = {
                 "  evenkeel calibrate runs.csv -o cluster.yaml --holdout 0.25\n"
                 "  evenkeel calibrate all_reduce_perf.log all_gather_perf.log --start A800 -o cluster.yaml\n"
                 "  evenkeel calibrate run1/ run2/ run3/ --start H100 -o cluster.yaml\n"
-                "  evenkeel calibrate kernels.csv rates.csv runs.csv --start B200 -o b200.yaml --format json\n",
+                "  evenkeel calibrate kernels.csv rates.csv runs.csv --start B200 -o b200.yaml --format json\n"
+                "  evenkeel calibrate runs.csv -o cluster.yaml --svg fit.svg --html fit.html\n",
     .operand = "SOURCE",
     .max_operands = MAX_SOURCES,
     .options = options,
@@ -49,10 +53,9 @@ static const cli_spec spec = {
 };
 
 typedef struct command {
-    const char *output, *start, *name;
+    const char *output, *start, *name, *format, *svg, *html;
     const char *operand[MAX_SOURCES];
     double holdout;
-    bool json;
     cli_run_files files; /* of folders */
     int n;
     const char *path[MAX_SOURCES + CLI_MAX_RUN_FILES];
@@ -61,30 +64,37 @@ typedef struct command {
 
 static bool handle(void *user, const cli_option *option, const char *text)
 {
-    static const char *const formats[] = {"text", "json"};
+    static const char *const formats[] = {"text", "json", "csv"};
     command *c = user;
     if (cli_is(option, "holdout"))
         return cli_double(option, text, 0, 0.9, &c->holdout);
     if (cli_is(option, "format")) {
-        int i = cli_word(option, text, formats, 2);
-        c->json = i == 1;
+        int i = cli_word(option, text, formats, 3);
+        c->format = i >= 0 ? formats[i] : c->format;
         return i >= 0;
     }
     if (cli_is(option, "o"))
         c->output = text;
     else if (cli_is(option, "start"))
         c->start = text;
-    else
+    else if (cli_is(option, "name"))
         c->name = text;
+    else if (cli_is(option, "svg"))
+        c->svg = text;
+    else
+        c->html = text;
     return true;
 }
 
 static bool check(const command *c)
 {
+    int n = cli_on_stdout(c->output) + cli_on_stdout(c->svg) + cli_on_stdout(c->html);
     if (!c->operand[0])
         cli_error(NULL, "no source: give what was measured, for example `evenkeel calibrate runs.csv -o cluster.yaml`");
     else if (!c->output)
         cli_error(NULL, "no output: give the device file to write with -o FILE");
+    else if (n > 1)
+        cli_error(NULL, "standard output (-) takes one of --output, --svg and --html; write the others to files");
     else if (c->name && (strlen(c->name) >= EK_NAME_SIZE || c->name[0] == '\0'))
         cli_error(NULL, "--name must have 1 to %d bytes", EK_NAME_SIZE - 1);
     else
@@ -144,21 +154,40 @@ static ek_status write_device(const void *user, FILE *out, ek_error *err)
     return ek_calibration_write_device(user, out, err);
 }
 
-static bool write_all(const command *c, ek_calibration *calibration)
+static ek_status write_svg(const void *user, FILE *out, ek_error *err)
+{
+    return ek_calibration_write_svg(user, out, err);
+}
+
+static bool write_page(const command *c, const ek_calibration *calibration)
+{
+    char title[EK_NAME_SIZE + 64];
+    snprintf(title, sizeof title, "Calibration of %s", calibration->device.name);
+    const ek_view_run run = {.name = calibration->device.name, .calibration = calibration};
+    return cli_write_page(c->html, title, &run, 1);
+}
+
+static bool print(const command *c, const ek_calibration *calibration)
 {
     ek_error err;
-    if (c->name)
-        snprintf(calibration->device.name, sizeof calibration->device.name, "%s", c->name);
-    if (!cli_write_output(c->output, write_device, calibration))
-        return false;
-    if (strcmp(c->output, "-") == 0)
-        return true;
-    if (c->json)
+    if (strcmp(c->format, "json") == 0)
         return cli_printed(ek_calibration_write_json(calibration, stdout, &err), &err);
+    if (strcmp(c->format, "csv") == 0)
+        return cli_printed(ek_calibration_write_csv(calibration, stdout, &err), &err);
     if (!cli_printed(ek_calibration_write_text(calibration, cli_color(STDOUT_FILENO), stdout, &err), &err))
         return false;
     printf("\nwritten: %s; use it with --device %s\n", c->output, c->output);
     return cli_printed(EK_OK, NULL);
+}
+
+static bool write_all(const command *c, ek_calibration *calibration)
+{
+    if (c->name)
+        snprintf(calibration->device.name, sizeof calibration->device.name, "%s", c->name);
+    if ((c->svg && !cli_write_output(c->svg, write_svg, calibration)) || (c->html && !write_page(c, calibration)) ||
+        !cli_write_output(c->output, write_device, calibration))
+        return false;
+    return cli_on_stdout(c->output) || cli_on_stdout(c->svg) || cli_on_stdout(c->html) || print(c, calibration);
 }
 
 static bool find_start(command *c)
@@ -226,6 +255,7 @@ static int run(int argc, char **argv)
         cli_error(NULL, "out of memory");
         return code;
     }
+    c->format = "text";
     int parsed = cli_parse(&spec, argc, argv, handle, c, c->operand);
     if (parsed == CLI_HELP)
         code = EXIT_DONE;

@@ -259,7 +259,7 @@ static bool print(const command *c, const cli_run_evidence *f, const ek_diagnosi
     const report r = {d, formats[c->format].write};
     if (c->quiet)
         print_line(c, d);
-    if (!c->output && (c->quiet || cli_page_on_stdout(c->html)))
+    if (!c->output && (c->quiet || cli_on_stdout(c->html)))
         return cli_printed(EK_OK, &err);
     const char *path = c->output ? c->output : "-";
     return r.write ? cli_write_output(path, write_report, &r) : write_page(c, f, d, path);
@@ -316,7 +316,7 @@ static bool read_run(command *c, cli_run_evidence *f)
 
 static bool check(const command *c)
 {
-    if (cli_page_on_stdout(c->html) && (c->quiet || (c->output && strcmp(c->output, "-") == 0))) {
+    if (cli_on_stdout(c->html) && (c->quiet || (c->output && strcmp(c->output, "-") == 0))) {
         cli_error(NULL, "standard output (-) takes one of --html, --output and the line of --quiet; write the page to "
                         "a file");
         return false;

@@ -129,11 +129,6 @@ static bool handle(void *user, const cli_option *option, const char *text)
     return take_text(c, option, text);
 }
 
-static bool on_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static bool check_options(const command *c)
 {
     if (!c->source)
@@ -143,9 +138,9 @@ static bool check_options(const command *c)
                         "--devices-list` names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
-    else if (on_stdout(c->svg) && on_stdout(c->html))
+    else if (cli_on_stdout(c->svg) && cli_on_stdout(c->html))
         cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
-    else if (on_stdout(c->source) && on_stdout(c->against))
+    else if (cli_on_stdout(c->source) && cli_on_stdout(c->against))
         cli_error(NULL, "standard input (-) can be read once; save the job or the log to a file");
     else
         return true;
@@ -197,7 +192,7 @@ static bool compare(const command *c, found *f)
 {
     if (!c->against)
         return true;
-    if (on_stdout(c->against))
+    if (cli_on_stdout(c->against))
         return compare_log(c, f);
     if (access(c->against, F_OK) != 0) {
         cli_error(NULL, "'%s' is not there; --against takes a training log, or a profiler trace's file or folder",
@@ -237,7 +232,7 @@ static bool print(const command *c, const ek_estimate_report *report)
 {
     ek_error err;
     ek_status status;
-    if (on_stdout(c->svg) || on_stdout(c->html)) /* no room for a report */
+    if (cli_on_stdout(c->svg) || cli_on_stdout(c->html)) /* no room for a report */
         return true;
     if (strcmp(c->format, "json") == 0)
         status = ek_estimate_write_json(report, stdout, &err);

@@ -284,7 +284,7 @@ static bool print(const command *c, const ek_trace_run *run)
 {
     ek_error err;
     ek_status status;
-    if (cli_page_on_stdout(c->html))
+    if (cli_on_stdout(c->html))
         return true;
     if (strcmp(c->format, "json") == 0)
         status = ek_trace_write_json(run, &c->view, stdout, &err);

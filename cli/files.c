@@ -183,6 +183,11 @@ bool cli_write_output(const char *path, ek_status (*write)(const void *user, FIL
     return strcmp(path, "-") == 0 ? cli_printed(write(user, stdout, &err), &err) : cli_write_file(path, write, user);
 }
 
+bool cli_on_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
 const char *cli_output_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard output" : path;
@@ -201,7 +206,7 @@ bool cli_print_schedules(const cli_model *model)
 bool cli_print_report(const cli_model *model, ek_report *report)
 {
     ek_error err;
-    if (cli_page_on_stdout(model->html))
+    if (cli_on_stdout(model->html))
         return true;
     report->color = strcmp(model->format->name, "text") == 0 && cli_color(STDOUT_FILENO);
     return cli_printed(model->format->write(report, stdout, &err), &err);
@@ -232,7 +237,7 @@ static ek_status write_trace(const void *user, FILE *out, ek_error *err)
 
 bool cli_write_pictures(const cli_model *model, const ek_report *report, const char *const *file_names)
 {
-    bool text = strcmp(model->format->name, "text") == 0 && !cli_page_on_stdout(model->html);
+    bool text = strcmp(model->format->name, "text") == 0 && !cli_on_stdout(model->html);
     bool asked = model->svg || model->html;
     const char *folder = model->output ? model->output : text && !asked && !model->no_default_folder ? "output" : NULL;
     picture first = {report, 0};

@@ -15,6 +15,8 @@ bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE 
 /** The same, or to stdout where `path` is "-". */
 bool cli_write_output(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err),
                       const void *user);
+/** Does an output go to stdout, so that nothing else may? `path` may be NULL. */
+bool cli_on_stdout(const char *path);
 /** How an output is called in messages. */
 const char *cli_output_name(const char *path);
 

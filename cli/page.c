@@ -9,11 +9,6 @@
 
 typedef char name[EK_NAME_SIZE + 16];
 
-bool cli_page_on_stdout(const char *path)
-{
-    return path && strcmp(path, "-") == 0;
-}
-
 static bool is_taken(const ek_view_run *run, int n, const char *text)
 {
     for (int i = 0; i < n; i++)

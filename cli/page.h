@@ -4,9 +4,6 @@
 
 #include "evenkeel/view.h"
 
-/** Does a page go to stdout, so that nothing else may? `path` may be NULL. */
-bool cli_page_on_stdout(const char *path);
-
 /**
  * One page of some runs into a file ("-": stdout), whole or not at all. Of runs that have one name the later ones get a
  * number behind it, since addresses tell runs apart by name.

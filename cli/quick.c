@@ -96,7 +96,7 @@ int cli_run_quick(cli_model *model, const ek_layers *layers, cli_search *search)
         goto done;
     }
     const ek_quick_report report = {layers, &quick, quick.feasible ? &result : NULL};
-    bool silent = cli_page_on_stdout(model->html) && quick.feasible;
+    bool silent = cli_on_stdout(model->html) && quick.feasible;
     if ((!silent && !cli_printed(model->format->write_quick(&report, stdout, &err), &err)) ||
         (quick.feasible && !write_pictures(model, layers, search, &report)))
         goto done;

@@ -388,7 +388,7 @@ static ek_status write_picture(const void *user, FILE *out, ek_error *err)
 
 static bool write_pictures(const cli_model *model, const ek_sweep *report)
 {
-    bool text = strcmp(model->format->name, "text") == 0 && !cli_page_on_stdout(model->html);
+    bool text = strcmp(model->format->name, "text") == 0 && !cli_on_stdout(model->html);
     const char *folder = model->output ? model->output : text && !model->svg && !model->html ? "output" : NULL;
     const ek_view_run run = {.name = report->key->name, .sweep = report};
     char path[4096];
@@ -419,7 +419,7 @@ static int print_sweep(sweep *s)
     ek_error err;
     describe(s, pipeline, sizeof pipeline);
     ek_sweep report = {s->layers, &keys[s->key].key, pipeline, s->n, s->row};
-    bool silent = cli_page_on_stdout(s->model->html);
+    bool silent = cli_on_stdout(s->model->html);
     if ((!silent && !cli_printed(s->model->format->write_sweep(&report, stdout, &err), &err)) ||
         !write_pictures(s->model, &report))
         return EXIT_WRONG;

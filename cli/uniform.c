@@ -73,9 +73,8 @@ int cli_run_uniform(cli_model *model, const char *text)
         cli_error(NULL, "%s", err.message);
         return EXIT_WRONG;
     }
-    bool fine =
-        (cli_page_on_stdout(model->html) || cli_printed(model->format->write_uniform(&run, stdout, &err), &err)) &&
-        write_pictures(model, &run);
+    bool fine = (cli_on_stdout(model->html) || cli_printed(model->format->write_uniform(&run, stdout, &err), &err)) &&
+                write_pictures(model, &run);
     ek_uniform_run_clear(&run);
     return fine ? EXIT_DONE : EXIT_WRONG;
 }

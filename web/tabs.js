@@ -11,6 +11,7 @@ const known = [
     timelineTab,
     sectionTab("findings"),
     sectionTab("estimate"),
+    sectionTab("calibration"),
     sectionTab("plan"),
     sectionTab("breakdown"),
     sectionTab("layers"),
@@ -29,6 +30,7 @@ const first_of = [
     ["trace", "timeline"],
     ["index", "timeline"],
     ["estimate", "estimate"],
+    ["calibration", "calibration"],
     ["memory", "memory"],
 ];
 

@@ -233,6 +233,10 @@ ek_status ek_calibration_write_device(const ek_calibration *calibration, FILE *o
 ek_status ek_calibration_write_text(const ek_calibration *calibration, bool color, FILE *out, ek_error *err);
 /** docs/calibrate.md has the fields. */
 ek_status ek_calibration_write_json(const ek_calibration *calibration, FILE *out, ek_error *err);
+/** A row for every run: measured, and predicted by the start, the result, and without the run or its group. */
+ek_status ek_calibration_write_csv(const ek_calibration *calibration, FILE *out, ek_error *err);
+/** A picture: predicted steps beside measured ones, errors, the constants that the runs determine. */
+ek_status ek_calibration_write_svg(const ek_calibration *calibration, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

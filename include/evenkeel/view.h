@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "evenkeel/calibration.h"
 #include "evenkeel/diagnose.h"
 #include "evenkeel/estimate_report.h"
 #include "evenkeel/memory_report.h"
@@ -28,6 +29,7 @@ typedef struct ek_view_run {
     int case_index;         /**< of plans->cases */
     const ek_sweep *sweep;
     const ek_estimate_report *estimate;
+    const ek_calibration *calibration;
     const ek_memory_report *memory;
     const ek_trace_run *trace; /**< figures of a trace */
     ek_trace_index *index;     /**< its events: the timeline */

@@ -1,7 +1,8 @@
-/* A calibration for scripts (docs/calibrate.md). What is not known is null. */
+/* A calibration for scripts (docs/calibrate.md): all of it as JSON, where null is what is not known, and its runs as a
+ * table. */
 #include <math.h>
 
-#include "evenkeel/calibration.h"
+#include "report/calibration_internal.h"
 #include "report/json_stream.h"
 #include "report/report_internal.h"
 
@@ -72,7 +73,7 @@ static void put_runs(ek__stream *s, const ek_calibration *c)
         ek__stream_text(s, "group", r->group);
         ek__stream_text(s, "file", r->file);
         ek__stream_from(s, "line", r->line, 1);
-        ek__stream_text(s, "use", r->used ? "fitted" : r->held ? "kept_back" : "left_out");
+        ek__stream_text(s, "use", ek__calibrated_use(r));
         ek__stream_text(s, "why", r->why[0] && !r->used && !r->held ? r->why : NULL);
         ek__stream_real(s, "measured_s", r->measured);
         ek__stream_real(s, "start_s", r->before);
@@ -210,5 +211,36 @@ ek_status ek_calibration_write_json(const ek_calibration *c, FILE *out, ek_error
     put_runs(&s, c);
     ek__stream_end(&s);
     fputc('\n', out);
+    return ek__finish(out, err);
+}
+
+/* ---- a table ---- */
+
+static void csv_real(double value, FILE *out)
+{
+    fprintf(out, ",%s", isfinite(value) ? ek__real(value).text : "");
+}
+
+ek_status ek_calibration_write_csv(const ek_calibration *c, FILE *out, ek_error *err)
+{
+    fputs("file,line,name,group,use,measured_s,start_s,predicted_s,left_out_s,group_left_out_s,weight,why\n", out);
+    for (int i = 0; i < c->n_runs; i++) {
+        const ek_calibrated_run *r = &c->run[i];
+        ek__print_csv(r->file, out);
+        fprintf(out, r->line > 0 ? ",%d," : ",,", r->line);
+        ek__print_csv(r->name, out);
+        fputc(',', out);
+        ek__print_csv(r->group, out);
+        fprintf(out, ",%s", ek__calibrated_use(r));
+        csv_real(r->measured, out);
+        csv_real(r->before, out);
+        csv_real(r->after, out);
+        csv_real(r->left_out, out);
+        csv_real(r->group_out, out);
+        csv_real(r->used ? r->weight : NAN, out);
+        fputc(',', out);
+        ek__print_csv(r->used || r->held ? "" : r->why, out);
+        fputc('\n', out);
+    }
     return ek__finish(out, err);
 }

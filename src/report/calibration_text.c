@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "evenkeel/calibration.h"
+#include "report/calibration_internal.h"
 #include "report/page.h"
 #include "report/report_internal.h"
 
@@ -22,12 +22,8 @@ static void print_errors(const ek_calibration *c, bool color, FILE *out)
 {
     ek__print_heading(color, "error of the step time", out);
     fprintf(out, "\n  %-24s  runs      mean    median     worst      bias\n", "");
-    print_error(out, "start, the fitted runs", &c->before);
-    print_error(out, "fit", &c->fit);
-    print_error(out, "leave one out", &c->leave_one_out);
-    print_error(out, "leave group out", &c->leave_group_out);
-    print_error(out, "start, runs kept back", &c->held_before);
-    print_error(out, "runs kept back", &c->held);
+    for (int i = 0; i < EK__N_ERROR_ROWS; i++)
+        print_error(out, ek__error_row_title[i], ek__calibration_error_row(c, i));
     fprintf(
         out,
         "\n  to expect: %.1f %% for layers that were met, %.1f %% for a new cell (standard errors; noise %.1f %%)\n",
@@ -55,7 +51,7 @@ static void print_determined(const ek_calibration *c, bool color, FILE *out)
     }
 }
 
-static void print_names(const ek_calibration *c, ek_fit_state state, const char *why, FILE *out)
+static void print_names(const ek_calibration *c, ek_fit_state state, FILE *out)
 {
     size_t column = 0;
     int n = 0;
@@ -64,7 +60,7 @@ static void print_names(const ek_calibration *c, ek_fit_state state, const char 
         if (c->constant[i].state != state)
             continue;
         if (n++ == 0)
-            fprintf(out, "  %s:\n", why);
+            fprintf(out, "  %s:\n", ek__fit_state_title[state]);
         if (column > 0 && column + strlen(name) > 100)
             column = 0;
         column += (size_t)fprintf(out, "%s%s", column == 0 ? (n > 1 ? "\n    " : "    ") : " ", name);
@@ -77,9 +73,8 @@ static void print_others(const ek_calibration *c, bool color, FILE *out)
 {
     ek__print_heading(color, "constants that are not determined", out);
     fputc('\n', out);
-    print_names(c, EK_FIT_AT_BOUND, "held at a bound of what is possible", out);
-    print_names(c, EK_FIT_WIDE, "narrowed by less than a fifth, at their start", out);
-    print_names(c, EK_FIT_NO_EFFECT, "no run depends on them, at their start", out);
+    for (int state = EK_FIT_AT_BOUND; state < EK_N_FIT_STATES; state++)
+        print_names(c, (ek_fit_state)state, out);
 }
 
 /* ---- kernels, links, layers ---- */
@@ -261,9 +256,9 @@ ek_status ek_calibration_write_text(const ek_calibration *c, bool color, FILE *o
     print_kernels(c, color, out);
     print_links(c, color, out);
     if (c->n_runs > 0) {
-        fprintf(out, "\n%d run%s in %d group%s %s fitted, %d kept back, %d left out\n", c->n_used,
-                c->n_used == 1 ? "" : "s", c->n_groups, c->n_groups == 1 ? "" : "s", c->n_used == 1 ? "is" : "are",
-                c->n_held, c->n_left);
+        char verdict[160];
+        ek__calibration_verdict(c, verdict, sizeof verdict);
+        fprintf(out, "\n%s\n", verdict);
         print_errors(c, color, out);
         print_determined(c, color, out);
         print_others(c, color, out);

@@ -5,8 +5,6 @@
 #include "evenkeel/estimate_report.h"
 #include "report/memory_internal.h"
 
-/** A time for people: "12.345 s", "123.45 ms". */
-ek__digits ek__seconds(double seconds);
 /** Does any stage spend time on a part? */
 bool ek__estimate_has(const ek_estimate *estimate, int part);
 /** "4.321 s a step: 3 210 tokens/s a device, MFU 43.2 %, HFU 56.1 %" */

@@ -8,15 +8,6 @@ const char ek__estimate_basis[] =
     "a step of the steady run: saving checkpoints, evaluation, the first steps and devices slower than the others are "
     "not in it";
 
-ek__digits ek__seconds(double seconds)
-{
-    bool whole = fabs(seconds) >= 1;
-    ek__digits text = whole ? ek__fixed(seconds, 3) : ek__fixed(1e3 * seconds, 2);
-    size_t used = strlen(text.text);
-    snprintf(text.text + used, sizeof text.text - used, whole ? " s" : " ms");
-    return text;
-}
-
 bool ek__estimate_has(const ek_estimate *estimate, int part)
 {
     for (int s = 0; s < estimate->step.n_stages; s++)

@@ -64,6 +64,15 @@ ek__digits ek__real(double value)
 }
 
 /* By hand: large reports print a million of them. */
+ek__digits ek__seconds(double seconds)
+{
+    bool whole = fabs(seconds) >= 1;
+    ek__digits text = whole ? ek__fixed(seconds, 3) : ek__fixed(1e3 * seconds, 2);
+    size_t used = strlen(text.text);
+    snprintf(text.text + used, sizeof text.text - used, whole ? " s" : " ms");
+    return text;
+}
+
 ek__digits ek__exact_us(int64_t ns)
 {
     ek__digits out;
@@ -176,6 +185,21 @@ void ek__print_name(const char *text, FILE *out)
         bool control = code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029;
         ek__utf8_print(control ? '?' : code, out);
     }
+}
+
+void ek__print_csv(const char *text, FILE *out)
+{
+    bool quote = strpbrk(text, ",\"\r\n") != NULL;
+    if (quote)
+        fputc('"', out);
+    int length;
+    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
+        if (code == '"')
+            fputc('"', out);
+        ek__utf8_print(code, out);
+    }
+    if (quote)
+        fputc('"', out);
 }
 
 double ek__stage_limit(const ek_report *report, int stage)

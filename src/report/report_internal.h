@@ -24,6 +24,9 @@ ek__digits ek__short(double value);
 /** Fifteen significant digits with a point, whatever the locale; "-" when not finite. */
 ek__digits ek__real(double value);
 
+/** A time for people: "12.345 s", "123.45 ms". */
+ek__digits ek__seconds(double seconds);
+
 /** Nanoseconds as microseconds with three decimals, from the whole number: exact. */
 ek__digits ek__exact_us(int64_t ns);
 
@@ -40,6 +43,9 @@ int ek__width(uint32_t code);
 
 /** Print a name for a terminal or a comment: valid UTF-8, control characters as '?'. */
 void ek__print_name(const char *text, FILE *out);
+
+/** Print a text as a cell of comma-separated values, quoted where it has to be. */
+void ek__print_csv(const char *text, FILE *out);
 
 /** Memory limit of a stage; 0 without one. */
 double ek__stage_limit(const ek_report *report, int stage);

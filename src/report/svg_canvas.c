@@ -221,15 +221,25 @@ int ek__frame_label_step(const ek__frame *frame, double size)
     return steps[i];
 }
 
-/* The smallest of 1, 2, 5 x 10^n that leaves `room` pixels between ticks. */
-static double tick_step(const ek__frame *frame, double room)
+double ek__nice_step(double least)
 {
-    double least = frame->span * room / frame->width, power = pow(10, floor(log10(least)));
     static const double multiple[] = {1, 2, 5, 10};
+    double power = pow(10, floor(log10(least)));
     int i = 0;
     while (i < 3 && multiple[i] * power < least * (1 - 1e-9))
         i++;
     return multiple[i] * power;
+}
+
+double ek__axis_at(const ek__axis *axis, double value)
+{
+    double low = axis->low, high = axis->high;
+    if (axis->logarithm) {
+        low = log(low);
+        high = log(high);
+        value = log(value);
+    }
+    return axis->from + (high > low ? (value - low) / (high - low) : 0.5) * (axis->to - axis->from);
 }
 
 void ek__frame_lay_rows(ek__frame *frame, double total, double most, double least, double tiny)
@@ -262,7 +272,7 @@ void ek__svg_ticks(FILE *out, const ek__frame *frame)
     double bottom = ek__frame_bottom(frame);
     if (!(frame->span > 0))
         return;
-    double step = tick_step(frame, 100);
+    double step = ek__nice_step(frame->span * 100 / frame->width); /* 100 pixels and more apart */
     for (int k = 0; k * step <= frame->span * (1 + 1e-9); k++) {
         double x = ek__frame_x(frame, k * step);
         ek__svg_line(out, "grid", x, frame->y - 2, x, bottom + 4);

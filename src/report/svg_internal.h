@@ -22,6 +22,14 @@ typedef struct ek__frame {
     int n_rows;
 } ek__frame;
 
+/** Values and where they stand. Pixels from and to: of the least and the greatest value. */
+typedef struct ek__axis {
+    double low, high;
+    double step; /**< between ticks, where they are even */
+    double from, to;
+    bool logarithm; /**< equal ratios are equally far apart; low > 0 */
+} ek__axis;
+
 typedef enum ek__anchor { EK__START, EK__MIDDLE, EK__END } ek__anchor;
 
 /* svg_canvas.c */
@@ -52,6 +60,9 @@ ek__digits ek__coordinate(double value);
 extern const char ek__svg_letter[EK_N_BLOCK_KINDS];
 /** Shade of a chunk, 0 .. min(n_chunks, EK__MAX_SHADES) - 1. */
 int ek__svg_shade(int chunk, int n_chunks);
+/** The smallest of 1, 2, 5 x 10^n that is at least so large (> 0). */
+double ek__nice_step(double least);
+double ek__axis_at(const ek__axis *axis, double value);
 double ek__frame_x(const ek__frame *frame, double time);
 double ek__frame_bottom(const ek__frame *frame);
 /** Labels of rows closer together than their text: every how many one is printed. */

@@ -8,26 +8,9 @@
 
 enum { LEFT = 118, RIGHT = 1556, TOP = 128, BOTTOM = 600, HEIGHT = 690 };
 
-typedef struct axis {
-    double low, high, step; /* of the ticks; low and high are multiples of step on the time axis */
-    double from, to;        /* pixels */
-} axis;
-
-static double at(const axis *a, double value)
+static ek__axis value_axis(const ek_sweep *sweep)
 {
-    return a->from + (a->high > a->low ? (value - a->low) / (a->high - a->low) : 0.5) * (a->to - a->from);
-}
-
-/* The smallest of 1, 2, 5 x 10^n that gives at most `most` intervals. */
-static double nice_step(double span, int most)
-{
-    double least = span / most, power = pow(10, floor(log10(least)));
-    return (least <= power * (1 + 1e-9) ? 1 : least <= 2 * power ? 2 : least <= 5 * power ? 5 : 10) * power;
-}
-
-static axis value_axis(const ek_sweep *sweep)
-{
-    axis x = {INFINITY, -INFINITY, 1, LEFT + 40, RIGHT - 60};
+    ek__axis x = {.low = INFINITY, .high = -INFINITY, .from = LEFT + 40, .to = RIGHT - 60};
     for (int i = 0; i < sweep->n; i++) {
         x.low = fmin(x.low, sweep->row[i].value);
         x.high = fmax(x.high, sweep->row[i].value);
@@ -41,7 +24,7 @@ static bool bounded(const ek_sweep_row *row)
 }
 
 /* Around all steps and bounds; from 0 when that costs little room. */
-static axis time_axis(const ek_sweep *sweep)
+static ek__axis time_axis(const ek_sweep *sweep)
 {
     double low = INFINITY, high = -INFINITY;
     for (int i = 0; i < sweep->n; i++) {
@@ -52,24 +35,25 @@ static axis time_axis(const ek_sweep *sweep)
         low = fmin(low, bounded(row) ? row->lower_bound : row->step_time);
     }
     if (!(high > 0))
-        return (axis){0, 1, 1, BOTTOM, TOP};
+        return (ek__axis){.low = 0, .high = 1, .step = 1, .from = BOTTOM, .to = TOP};
     double span = high - low;
     if (low < 0.4 * high)
         low = 0;
     else
         low = fmax(0, low - fmax(0.25 * span, 0.01 * high));
     high += fmax(0.15 * span, 0.01 * high);
-    double step = nice_step(high - low, 8);
-    return (axis){floor(low / step) * step, ceil(high / step) * step, step, BOTTOM, TOP};
+    double step = ek__nice_step((high - low) / 8);
+    return (ek__axis){
+        .low = floor(low / step) * step, .high = ceil(high / step) * step, .step = step, .from = BOTTOM, .to = TOP};
 }
 
-static void time_ticks(FILE *out, const axis *y)
+static void time_ticks(FILE *out, const ek__axis *y)
 {
     int n = (int)lround((y->high - y->low) / y->step);
     for (int k = 0; k <= n; k++) {
         double time = y->low + k * y->step;
-        ek__svg_line(out, "grid", LEFT, at(y, time), RIGHT, at(y, time));
-        ek__svg_text(out, LEFT - 10, at(y, time) + 4, 12, EK__END, "m", ek__short(time).text);
+        ek__svg_line(out, "grid", LEFT, ek__axis_at(y, time), RIGHT, ek__axis_at(y, time));
+        ek__svg_text(out, LEFT - 10, ek__axis_at(y, time) + 4, 12, EK__END, "m", ek__short(time).text);
     }
     ek__svg_text(out, 24, TOP - 16, 12, EK__START, "m", "step time, in the unit of the input");
 }
@@ -80,12 +64,12 @@ static ek__digits value_text(double value)
 }
 
 /* Labels from the left, each where it does not touch the one before. */
-static void value_ticks(FILE *out, const ek_sweep *sweep, const axis *x)
+static void value_ticks(FILE *out, const ek_sweep *sweep, const ek__axis *x)
 {
     double free_from = -INFINITY;
     for (int i = 0; i < sweep->n; i++) {
         ek__digits text = value_text(sweep->row[i].value);
-        double middle = at(x, sweep->row[i].value), half = ek__svg_text_width(text.text, 12, false) / 2;
+        double middle = ek__axis_at(x, sweep->row[i].value), half = ek__svg_text_width(text.text, 12, false) / 2;
         ek__svg_line(out, "rule", middle, BOTTOM, middle, BOTTOM + 5);
         if (middle - half < free_from)
             continue;
@@ -97,7 +81,7 @@ static void value_ticks(FILE *out, const ek_sweep *sweep, const axis *x)
 }
 
 /* A line through what neighbours have; a value without it interrupts the line. */
-static void curve(FILE *out, const ek_sweep *sweep, const axis *x, const axis *y, bool bound)
+static void curve(FILE *out, const ek_sweep *sweep, const ek__axis *x, const ek__axis *y, bool bound)
 {
     fprintf(out, "<path class=\"strokes %s\" stroke-width=\"2\"%s d=\"", bound ? "sb0" : "sf0",
             bound ? " stroke-dasharray=\"3 4\"" : "");
@@ -106,8 +90,8 @@ static void curve(FILE *out, const ek_sweep *sweep, const axis *x, const axis *y
         const ek_sweep_row *row = &sweep->row[i];
         bool there = bound ? bounded(row) : ek__sweep_solved(row);
         if (there)
-            fprintf(out, "%s%s %s", drawing ? "L" : "M", ek__coordinate(at(x, row->value)).text,
-                    ek__coordinate(at(y, bound ? row->lower_bound : row->step_time)).text);
+            fprintf(out, "%s%s %s", drawing ? "L" : "M", ek__coordinate(ek__axis_at(x, row->value)).text,
+                    ek__coordinate(ek__axis_at(y, bound ? row->lower_bound : row->step_time)).text);
         drawing = there;
     }
     fputs("\"/>\n", out);
@@ -133,13 +117,13 @@ static bool falls(const ek_sweep *sweep)
     return last <= first;
 }
 
-static void points(FILE *out, const ek_sweep *sweep, const axis *x, const axis *y)
+static void points(FILE *out, const ek_sweep *sweep, const ek__axis *x, const ek__axis *y)
 {
     double free_from = -INFINITY;
     bool falling = falls(sweep);
     for (int i = 0; i < sweep->n; i++) {
         const ek_sweep_row *row = &sweep->row[i];
-        double px = at(x, row->value);
+        double px = ek__axis_at(x, row->value);
         char text[512];
         if (!ek__sweep_solved(row)) {
             snprintf(text, sizeof text, "M%s %sl8 8m0 -8l-8 8", ek__coordinate(px - 4).text,
@@ -151,7 +135,7 @@ static void points(FILE *out, const ek_sweep *sweep, const axis *x, const axis *
             fputs("</title></path>\n", out);
             continue;
         }
-        double py = at(y, row->step_time);
+        double py = ek__axis_at(y, row->step_time);
         int n =
             snprintf(text, sizeof text, "%s: step %s, ", value_text(row->value).text, ek__short(row->step_time).text);
         snprintf(text + n, sizeof text - (size_t)n, "peak %s MB at stage %d, %s", ek__grouped(row->peak_memory_mb).text,
@@ -197,7 +181,7 @@ ek_status ek_svg_sweep_write(const ek_sweep *sweep, FILE *out, ek_error *err)
     ek__svg_text(out, EK__MARGIN, 44, 22, EK__START, "h", fitted);
     ek__svg_fit(sweep->pipeline, 13, false, EK__PAGE - 2 * EK__MARGIN, fitted, sizeof fitted);
     ek__svg_text(out, EK__MARGIN, 66, 13, EK__START, "m", fitted);
-    axis x = value_axis(sweep), y = time_axis(sweep);
+    ek__axis x = value_axis(sweep), y = time_axis(sweep);
     legend(out, sweep);
     time_ticks(out, &y);
     value_ticks(out, sweep, &x);

@@ -10,18 +10,8 @@
 /* Cells end with a comma, and the last one of a row with row_end() in place of it. */
 static void text_cell(FILE *out, const char *text)
 {
-    if (!text)
-        text = "";
-    bool quote = strpbrk(text, ",\"\r\n") != NULL;
-    if (quote)
-        fputc('"', out);
-    int length;
-    for (uint32_t code; (length = ek__utf8_next(text, &code)); text += length) {
-        if (code == '"')
-            fputc('"', out);
-        ek__utf8_print(code, out);
-    }
-    fputs(quote ? "\"," : ",", out);
+    ek__print_csv(text ? text : "", out);
+    fputc(',', out);
 }
 
 static void int_cell(FILE *out, int64_t value)

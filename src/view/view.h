@@ -163,13 +163,14 @@ void ek__finding_end(ek__section *x);
 
 /** The parts of a run, in the order in which they are written. Each writes members of the run's object. */
 #define EK__VIEW_PART_LIST(X)                                                                                          \
-    X(plan)      /* a plan and its simulation: timeline, breakdown, layers, memory */                                  \
-    X(sweep)     /* best plans over a swept value */                                                                   \
-    X(estimate)  /* the step of a job, from the job alone */                                                           \
-    X(memory)    /* a prediction of memory */                                                                          \
-    X(trace)     /* figures of a trace: breakdown, layers, operators, communication, memory */                         \
-    X(index)     /* events of a trace: the timeline */                                                                 \
-    X(diagnosis) /* findings */
+    X(plan)        /* a plan and its simulation: timeline, breakdown, layers, memory */                                \
+    X(sweep)       /* best plans over a swept value */                                                                 \
+    X(estimate)    /* the step of a job, from the job alone */                                                         \
+    X(calibration) /* a device fitted to measured runs */                                                              \
+    X(memory)      /* a prediction of memory */                                                                        \
+    X(trace)       /* figures of a trace: breakdown, layers, operators, communication, memory */                       \
+    X(index)       /* events of a trace: the timeline */                                                               \
+    X(diagnosis)   /* findings */
 
 /** Does the run have this part? Then write it. Sections of the same name of several parts are written one after the
  * other and joined by the page in that order. */

@@ -35,6 +35,11 @@ export const pages = {
             "--format", "json", "--html", "PAGE"]),
         tabs: ["Estimate", "Memory"],
     },
+    calibration: {
+        make: () => page_of("calibration", ["calibrate", "examples/calibrate/runs.csv", "--holdout", "0.25", "-o", join(folder, "cluster.yaml"),
+            "--format", "json", "--html", "PAGE"]),
+        tabs: ["Calibration"],
+    },
     trace: {
         make: () => page_of("trace", ["trace", "examples/trace", "--format", "json", "--html", "PAGE"]),
         tabs: ["Timeline", "Breakdown", "Layers", "Operators", "Communication", "Memory"],
@@ -84,7 +89,7 @@ for (const [kind, { make, tabs }] of Object.entries(pages)) {
 }
 
 test("the tab that says most of a page opens first, unless the address names another", async (open) => {
-    const first = { simulation: "Timeline", sweep: "Sweep", estimate: "Estimate", memory: "Memory", trace: "Timeline", diagnosis: "Findings", compare: "Timeline" };
+    const first = { simulation: "Timeline", sweep: "Sweep", estimate: "Estimate", calibration: "Calibration", memory: "Memory", trace: "Timeline", diagnosis: "Findings", compare: "Timeline" };
     for (const [kind, title] of Object.entries(first)) {
         const page = await open(pages[kind].make());
         equal(await page.textContent("[role=tab][aria-selected=true]"), title, `first tab of ${kind}`);
@@ -106,7 +111,7 @@ test("two timelines that are compared have room for rows and curves, and a part 
 
 for (const [kind, title] of [["simulation", "Timeline"], ["simulation", "Breakdown"], ["simulation", "Memory"], ["balance", "Compare"],
     ["sweep", "Sweep"], ["memory", "Memory"], ["trace", "Layers"], ["operators", "Timeline"], ["operators", "Operators"],
-    ["operators", "Communication"], ["diagnosis", "Findings"], ["estimate", "Estimate"]]) {
+    ["operators", "Communication"], ["diagnosis", "Findings"], ["estimate", "Estimate"], ["calibration", "Calibration"]]) {
     for (const dark of [false, true]) {
         if (dark && !["Timeline", "Findings", "Memory", "Estimate"].includes(title)) continue;
         const name = `${kind}-${title.toLowerCase()}${dark ? "-dark" : ""}`;

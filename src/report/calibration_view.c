@@ -1,0 +1,66 @@
+/* What several writers of a calibration say alike. */
+#include <math.h>
+#include <stdio.h>
+
+#include "report/calibration_internal.h"
+
+const char *const ek__predicted_title[EK__N_PREDICTED] = {"start", "fit", "its group left out", "kept back"};
+
+bool ek__calibrated_has(const ek_calibrated_run *run, ek__predicted which)
+{
+    switch (which) {
+    case EK__PREDICTED_START:
+        return run->used && run->before > 0; /* as the errors of the start are of these */
+    case EK__PREDICTED_FIT:
+        return run->used && run->after > 0;
+    case EK__PREDICTED_GROUP_OUT:
+        return run->used && run->group_out > 0;
+    default:
+        return run->held && run->after > 0;
+    }
+}
+
+double ek__calibrated_step(const ek_calibrated_run *run, ek__predicted which)
+{
+    return which == EK__PREDICTED_START ? run->before : which == EK__PREDICTED_GROUP_OUT ? run->group_out : run->after;
+}
+
+double ek__calibrated_error(const ek_calibrated_run *run, ek__predicted which)
+{
+    return ek__calibrated_step(run, which) / run->measured - 1;
+}
+
+const ek_calibration_error *ek__calibration_error(const ek_calibration *c, ek__predicted which)
+{
+    const ek_calibration_error *of[EK__N_PREDICTED] = {&c->before, &c->fit, &c->leave_group_out, &c->held};
+    return of[which];
+}
+
+const char *const ek__error_row_title[EK__N_ERROR_ROWS] = {
+    "start, the fitted runs", "fit", "leave one out", "leave group out", "start, runs kept back", "runs kept back"};
+
+const ek_calibration_error *ek__calibration_error_row(const ek_calibration *c, int row)
+{
+    const ek_calibration_error *of[EK__N_ERROR_ROWS] = {&c->before,          &c->fit,         &c->leave_one_out,
+                                                        &c->leave_group_out, &c->held_before, &c->held};
+    return of[row];
+}
+
+const char *const ek__fit_state_title[EK_N_FIT_STATES] = {"determined", "held at a bound of what is possible",
+                                                          "narrowed by less than a fifth, left at the start",
+                                                          "without effect on any run, left at the start"};
+
+const char *ek__calibrated_use(const ek_calibrated_run *run)
+{
+    return run->used ? "fitted" : run->held ? "kept_back" : "left_out";
+}
+
+void ek__calibration_verdict(const ek_calibration *c, char *text, size_t size)
+{
+    if (c->n_runs > 0)
+        snprintf(text, size, "%d run%s in %d group%s %s fitted, %d kept back, %d left out", c->n_used,
+                 c->n_used == 1 ? "" : "s", c->n_groups, c->n_groups == 1 ? "" : "s", c->n_used == 1 ? "is" : "are",
+                 c->n_held, c->n_left);
+    else
+        snprintf(text, size, "no runs: from the start %s, with what was measured of its kernels and links", c->start);
+}
