@@ -300,8 +300,8 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
 /* How much longer fused attention takes than kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as
  * fast forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention
  * (arXiv 2307.08691, abstract and section 4.1). On Hopper it reaches 35 to 40 % of the peak (arXiv 2407.08608), kernels
- * of the instructions that came with it 41 to 45 in NeMo's published runs (docs/models.md). Devices of that generation
- * and later are those with 8-bit products. */
+ * with the instructions that came with it 41 in NeMo's published runs (docs/models.md). Devices of that generation and
+ * later are those with 8-bit products. */
 static double attention_factor(const pricer *p, bool backward)
 {
     ek_attention_kernels kernels = p->job->run.attention;
