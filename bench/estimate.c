@@ -1,7 +1,8 @@
 /* Estimates (ESTIMATE_FOLDS=5, 1: no fits; ESTIMATE_TABLES=WORD: those whose file's name has it): the step of every
  * published run beside the measured one, on devices as they ship, and on devices fitted to a table's other models and
- * layouts, from the shipped device or from one that its kernels were measured of. The tables are read from the folder
- * EK_SHARED names; without it that part says so and is left out. */
+ * layouts, from the shipped device or from one that its kernels were measured of; and to what is left of a table when
+ * what is kept back is chosen as the other half of its source was. The tables are read from the folder EK_SHARED names;
+ * without it that part says so and is left out. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +10,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/random.h"
 #include "bench.h"
 #include "calibrate/runs_fit.h"
 #include "evenkeel/calibration.h"
 #include "judge.h"
+
+/* What is kept back from a fit together. */
+typedef enum keeping {
+    KEEP_LAYOUTS, /* models and layouts, dealt into parts */
+    KEEP_DEVICES, /* all runs of one number of devices */
+    KEEP_SECOND,  /* every second row */
+    KEEP_ROWS,    /* rows, dealt into parts at random */
+} keeping;
+static const char *const keeping_title[] = {"kept back", "other device counts", "every second row", "other rows"};
 
 /* Errors that must not be exceeded, in per cent; 0: only reported. */
 static const struct table {
@@ -23,17 +34,19 @@ static const struct table {
     /* Measured of the table's one hardware, in reference/kernels, NULL: nothing. What is kept back is then judged of
      * fits that start from them. */
     const char *kernels, *rates;
+    keeping cut; /* as the table was cut from its source; KEEP_LAYOUTS: by models or layouts, or not at all */
 } tables[] = {
-    {"korthikanti_tab5.csv", "Korthikanti (22B to 1T, A100)", 12, 3.5, 0, 0, 0, 0, NULL, NULL},
-    {"megatron_sc21_table1_from_memory.csv", "Megatron SC21 (1.7B to 1T, A100)", 12, 8, 0, 0, 0, 0, NULL, NULL},
-    {"vtrain_a100_sample150.csv", "vTrain, most on one node (A100)", 12, 3, 0, 0, 0.95, 1, NULL, NULL},
-    {"vtrain_a100_multi33.csv", "vTrain, 64 and 512 devices (A100)", 12, 6, 0, 0, 0, 0, NULL, NULL},
-    {"simumax_b200.csv", "SimuMax (B200)", 12, 3, 7, 0, 0, 0, "b200.csv", "b200_rates.csv"},
-    {"internevo_a100.csv", "InternEvo (7B on 8 to 512, A100)", 12, 8, 0, 0, 0.9, 0, NULL, NULL},
-    {"mpt_fsdp.csv", "MPT (FSDP, A100 and H100)", 12, 8, 0, 0, 0, 0, NULL, NULL},
-    {"torchtitan_h100_h200.csv", "torchtitan (8B to 405B, H100)", 12, 8, 0, 10, 0, 0, NULL, NULL},
-    {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0, 0, 0, 0, NULL, NULL},
-    {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0, 0, 0, 0, NULL, NULL},
+    {"korthikanti_tab5.csv", "Korthikanti (22B to 1T, A100)", 12, 3.5, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS},
+    {"megatron_sc21_table1_from_memory.csv", "Megatron SC21 (1.7B to 1T, A100)", 12, 8, 0, 0, 0, 0, NULL, NULL,
+     KEEP_LAYOUTS},
+    {"vtrain_a100_sample150.csv", "vTrain, most on one node (A100)", 12, 3, 0, 0, 0.95, 1, NULL, NULL, KEEP_ROWS},
+    {"vtrain_a100_multi33.csv", "vTrain, 64 and 512 devices (A100)", 12, 6, 0, 0, 0, 0, NULL, NULL, KEEP_ROWS},
+    {"simumax_b200.csv", "SimuMax (B200)", 12, 3, 7, 0, 0, 0, "b200.csv", "b200_rates.csv", KEEP_LAYOUTS},
+    {"internevo_a100.csv", "InternEvo (7B on 8 to 512, A100)", 12, 8, 0, 0, 0.9, 0, NULL, NULL, KEEP_DEVICES},
+    {"mpt_fsdp.csv", "MPT (FSDP, A100 and H100)", 12, 8, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS},
+    {"torchtitan_h100_h200.csv", "torchtitan (8B to 405B, H100)", 12, 8, 0, 10, 0, 0, NULL, NULL, KEEP_SECOND},
+    {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0, 0, 0, 0, NULL, NULL, KEEP_SECOND},
+    {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS},
 };
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
@@ -83,22 +96,77 @@ typedef struct fold_runs {
     bool **met; /* of each row: did the fit see a run with its layer? */
     int n;
     double *seconds;
-    int *group;
+    int *group; /* model and layout */
+    int *part;  /* those of equal numbers are kept back together */
     bool *held;
 } fold_runs;
 
-/* Numbers of groups in the order of their first run; @return how many */
-static int number_groups(fold_runs *runs)
+static bool same_group(const ek_measured_run *a, const ek_measured_run *b)
+{
+    return strcmp(a->group, b->group) == 0;
+}
+
+static bool same_devices(const ek_measured_run *a, const ek_measured_run *b)
+{
+    return a->n_devices == b->n_devices;
+}
+
+/* Numbers of those that are the same, in the order of their first run; @return how many */
+static int number_same(const fold_runs *runs, bool (*same)(const ek_measured_run *, const ek_measured_run *),
+                       int *number)
 {
     int n = 0;
     for (int i = 0; i < runs->n; i++) {
-        runs->group[i] = n;
+        number[i] = n;
         for (int k = 0; k < i; k++)
-            if (strcmp(runs->row[k]->run->group, runs->row[i]->run->group) == 0)
-                runs->group[i] = runs->group[k];
-        n += runs->group[i] == n;
+            if (same(runs->row[k]->run, runs->row[i]->run))
+                number[i] = number[k];
+        n += number[i] == n;
     }
     return n;
+}
+
+/* Numbers of runs in a random order, the same every time; @return how many */
+static int number_shuffled(const fold_runs *runs, int *number)
+{
+    ek__random random = ek__random_seed(19);
+    for (int i = 0; i < runs->n; i++) {
+        int k = ek__random_below(&random, i + 1);
+        number[i] = number[k];
+        number[k] = i;
+    }
+    return runs->n;
+}
+
+/* @return how many parts there are */
+static int deal(int *number, int n, int n_numbers, int n_most)
+{
+    int n_dealt = n_numbers < n_most ? n_numbers : n_most;
+    for (int i = 0; i < n; i++)
+        number[i] %= n_dealt;
+    return n_dealt;
+}
+
+static int number_rows(const fold_runs *runs, int *number)
+{
+    for (int i = 0; i < runs->n; i++)
+        number[i] = i;
+    return runs->n;
+}
+
+/* @return how many parts there are */
+static int part_runs(fold_runs *runs, keeping how)
+{
+    switch (how) {
+    case KEEP_DEVICES:
+        return number_same(runs, same_devices, runs->part);
+    case KEEP_SECOND:
+        return deal(runs->part, runs->n, number_rows(runs, runs->part), 2);
+    case KEEP_ROWS:
+        return deal(runs->part, runs->n, number_shuffled(runs, runs->part), n_parts);
+    default:
+        return deal(runs->part, runs->n, number_same(runs, same_group, runs->part), n_parts);
+    }
 }
 
 static void runs_alloc(fold_runs *runs, int most)
@@ -109,8 +177,9 @@ static void runs_alloc(fold_runs *runs, int most)
     runs->met = calloc(n, sizeof(*runs->met));
     runs->seconds = calloc(n, sizeof *runs->seconds);
     runs->group = calloc(n, sizeof *runs->group);
+    runs->part = calloc(n, sizeof *runs->part);
     runs->held = calloc(n, sizeof *runs->held);
-    if (!runs->row || !runs->job || !runs->met || !runs->seconds || !runs->group || !runs->held)
+    if (!runs->row || !runs->job || !runs->met || !runs->seconds || !runs->group || !runs->part || !runs->held)
         bench_give_up("out of memory");
 }
 
@@ -121,6 +190,7 @@ static void runs_free(fold_runs *runs)
     free(runs->met);
     free(runs->seconds);
     free(runs->group);
+    free(runs->part);
     free(runs->held);
 }
 
@@ -140,13 +210,13 @@ static bool is_met(const fold_runs *runs, int which)
     return false;
 }
 
-/* All of a calibration without the groups of a fold, which it then predicts. */
-static void fit_fold(fold_runs *runs, const ek_device *device, int fold, int n_folds)
+/* All of a calibration without the runs of a part, which it then predicts. */
+static void fit_fold(fold_runs *runs, const ek_device *device, int part)
 {
     ek_error err;
     ek__runs_fit fit;
     for (int i = 0; i < runs->n; i++)
-        runs->held[i] = runs->group[i] % n_folds == fold;
+        runs->held[i] = runs->part[i] == part;
     const ek__measured measured = {
         .n = runs->n, .job = runs->job, .seconds = runs->seconds, .group = runs->group, .held = runs->held};
     if (ek__runs_fit_run(&measured, device, &fit, &err)) {
@@ -184,30 +254,31 @@ static bool start_of(const ek_measured_run *run, const sources *measured, ek_cal
     return true;
 }
 
-static void fit_folds(fold_runs *runs, const ek_device *start)
+static void fit_folds(fold_runs *runs, const ek_device *start, keeping how)
 {
-    int n_groups = number_groups(runs), n_folds = n_groups < n_parts ? n_groups : n_parts;
+    int n_folds = part_runs(runs, how);
+    number_same(runs, same_group, runs->group);
     for (int i = 0; i < runs->n; i++) {
         runs->job[i] = &runs->row[i]->run->job;
         runs->seconds[i] = runs->row[i]->run->step_seconds;
         runs->row[i]->predicted = NAN;
     }
     for (int fold = 0; fold < n_folds && n_folds > 1; fold++)
-        fit_fold(runs, start, fold, n_folds);
+        fit_fold(runs, start, fold);
 }
 
-/* Every group is kept back once, several at a time; what a fit to the others predicts of it replaces what the shipped
- * device does. Runs of a device with one group cannot be judged so: they are not priced. */
-static void fit_device(fold_runs *runs, const sources *measured)
+/* Every part is kept back once; what a fit to the others predicts of it replaces what the shipped device does. Runs of
+ * a device with one part cannot be judged so: they are not priced. */
+static void fit_device(fold_runs *runs, const sources *measured, keeping how)
 {
     ek_device shipped;
     ek_calibration with;
     const ek_measured_run *run = runs->row[0]->run;
     if (measured->n > 0 && start_of(run, measured, &with)) {
-        fit_folds(runs, &with.device);
+        fit_folds(runs, &with.device, how);
         ek_calibration_clear(&with);
     } else if (measured->n == 0 && ek_device_of_run(run, &shipped)) {
-        fit_folds(runs, &shipped);
+        fit_folds(runs, &shipped, how);
     }
 }
 
@@ -226,8 +297,8 @@ static bool is_first(const priced *p, int which)
 }
 
 /* @param met  out: of each row, did its fit see a run with the same layer?
- * @return rows as `of`, each predicted by a fit to other groups of its table and device. The caller frees them. */
-static judged_run *kept_back(const priced *of, const sources *measured, bool *met)
+ * @return rows as `of`, each predicted by a fit to other parts of its table and device. The caller frees them. */
+static judged_run *kept_back(const priced *of, const sources *measured, keeping how, bool *met)
 {
     judged_run *row = calloc((size_t)of->n + 1, sizeof *row);
     fold_runs runs = {0};
@@ -245,7 +316,7 @@ static judged_run *kept_back(const priced *of, const sources *measured, bool *me
                 runs.row[runs.n++] = &row[k];
             }
         if (runs.n > 0)
-            fit_device(&runs, measured);
+            fit_device(&runs, measured, how);
     }
     runs_free(&runs);
     return row;
@@ -281,9 +352,12 @@ static judged judge_type(const judged_run *row, int n, bool narrow)
     return out;
 }
 
-static void hold_kept_back(const struct table *t, const char *how, const judged *fitted, double most)
+/* Of other cuts than by layout the mean alone: which rows of a group are predicted by one fit is chance there. */
+static void hold_kept_back(const struct table *t, keeping kept, const char *how, const judged *fitted, double most)
 {
     bench_hold(most == 0 || 100 * fitted->mean <= most, "%s: %s, a mean error of at most %g %%", t->title, how, most);
+    if (kept != KEEP_LAYOUTS)
+        return;
     bench_hold(t->worst == 0 || 100 * fitted->worst <= t->worst, "%s: %s, no error above %g %%", t->title, how,
                t->worst);
     bench_hold(t->order == 0 || fitted->spearman >= t->order, "%s: %s, an order of at least %g", t->title, how,
@@ -293,17 +367,18 @@ static void hold_kept_back(const struct table *t, const char *how, const judged 
 }
 
 /* What was kept back, by type where a table is judged so. @param bound  false: only reported */
-static void judge_kept_back(const struct table *t, const char *start, const judged_run *row, int n, bool bound)
+static void judge_kept_back(const struct table *t, keeping kept, const char *title, const judged_run *row, int n,
+                            bool bound)
 {
     for (int narrow = 0; narrow < (t->narrow > 0 ? 2 : 1); narrow++) {
         judged fitted = t->narrow > 0 ? judge_type(row, n, narrow) : judge_all(row, n);
         const char *which = t->narrow > 0 ? narrow ? ", 8 bits" : ", 16 bits" : "";
         double most = !bound ? 0 : narrow ? t->narrow : t->fitted;
-        char how[64];
-        snprintf(how, sizeof how, "kept back%s%s", start, which);
+        char how[96];
+        snprintf(how, sizeof how, "%s%s", title, which);
         say_line(t->title, how, &fitted, most);
         if (bound)
-            hold_kept_back(t, how, &fitted, most);
+            hold_kept_back(t, kept, how, &fitted, most);
     }
 }
 
@@ -324,15 +399,19 @@ static void say_part(const char *title, const char *how, const judged_run *row, 
 }
 
 /* Every row by a fit that did not see it. */
-static void judge_folds(const struct table *t, const priced *p, const sources *measured, bool bound)
+static void judge_folds(const struct table *t, const priced *p, const sources *measured, keeping how, bool bound)
 {
     bool *met = calloc((size_t)p->n + 1, sizeof *met);
+    char title[64];
     if (!met)
         bench_give_up("out of memory");
-    judged_run *row = kept_back(p, measured, met);
-    judge_kept_back(t, measured->n > 0 ? ", with kernels" : "", row, p->n, bound);
-    say_part(t->title, "layer met", row, met, p->n, true);
-    say_part(t->title, "new layer", row, met, p->n, false);
+    judged_run *row = kept_back(p, measured, how, met);
+    snprintf(title, sizeof title, "%s%s", keeping_title[how], measured->n > 0 ? ", with kernels" : "");
+    judge_kept_back(t, how, title, row, p->n, bound);
+    if (how == KEEP_LAYOUTS) {
+        say_part(t->title, "layer met", row, met, p->n, true);
+        say_part(t->title, "new layer", row, met, p->n, false);
+    }
     free(row);
     free(met);
 }
@@ -346,13 +425,15 @@ static void judge_table(const struct table *t, const priced *p, const char *shar
                t->title, t->shipped);
     if (n_parts < 2)
         return;
-    judge_folds(t, p, &(sources){.n = 0}, !t->kernels);
+    judge_folds(t, p, &(sources){.n = 0}, KEEP_LAYOUTS, !t->kernels);
+    if (t->cut != KEEP_LAYOUTS)
+        judge_folds(t, p, &(sources){.n = 0}, t->cut, true);
     if (!t->kernels)
         return;
     char kernels[1024], rates[1024];
     snprintf(kernels, sizeof kernels, "%s/reference/kernels/%s", shared, t->kernels);
     snprintf(rates, sizeof rates, "%s/reference/kernels/%s", shared, t->rates);
-    judge_folds(t, p, &(sources){{kernels, rates}, 2}, true);
+    judge_folds(t, p, &(sources){{kernels, rates}, 2}, KEEP_LAYOUTS, true);
 }
 
 static void all_tables(const char *shared)
@@ -366,13 +447,17 @@ static void all_tables(const char *shared)
         "*With kernels*: likewise, from that device with the kernels and rates that were measured of it, as "
         "`calibrate`\n"
         "takes them.\n"
+        "*Other device counts*, *every second row*, *other rows*: likewise, but what is kept back is chosen as the\n"
+        "rows of the table's source were that are not in the table: all runs of one number of devices, every second\n"
+        "row, rows drawn at random into at most %d parts. MPT's table was cut by models, SimuMax's by layouts, which\n"
+        "are their groups.\n"
         "*Layer met*: those of them whose layer, of equal sizes, micro-batch and tensor parallel degree, was in a run\n"
         "that the fit saw; *new layer*: the others. *Most*: what the mean must not exceed. *Order*: Spearman's\n"
         "coefficient inside groups of equal model, devices and sequences; *first*: how much longer than the shortest\n"
         "measured step the one takes that is predicted shortest.\n\n"
         "| table | device | runs | without | mean | most | median | worst | bias | order | first |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        n_parts);
+        n_parts, n_parts);
     for (int i = 0; i < N_TABLES; i++) {
         if (only && !strstr(tables[i].file, only))
             continue;

@@ -299,14 +299,13 @@ static void put_product(pricer *p, const ek__op *op, ek_pass which, double flops
 
 /* How much longer fused attention takes than kernels written for the device. FlashAttention-2 is 1.3 to 1.5 times as
  * fast forward and twice as fast backward as FlashAttention in Triton, and twice as fast as the first FlashAttention
- * (arXiv 2307.08691, abstract and section 4.1). Kernels with the
- * instructions before Hopper's reach 0.63 of its peak (arXiv 2402.13499, table VIII); FlashAttention-2 35 to 40 % where
- * kernels of its own reach 58 (arXiv 2407.08608). Devices of that generation and later are those with 8-bit products.
- */
+ * (arXiv 2307.08691, abstract and section 4.1). On Hopper it reaches 35 to 40 % of the peak (arXiv 2407.08608), kernels
+ * with the instructions that came with it 41 in NeMo's published runs (docs/models.md). Devices of that generation and
+ * later are those with 8-bit products. */
 static double attention_factor(const pricer *p, bool backward)
 {
     ek_attention_kernels kernels = p->job->run.attention;
-    double older = kernels != EK_ATTENTION_OWN && p->device->peak_tflops[EK_TYPE_FP8] > 0 ? 1 / 0.65 : 1;
+    double older = kernels != EK_ATTENTION_OWN && p->device->peak_tflops[EK_TYPE_FP8] > 0 ? 1 / 0.87 : 1;
     if (kernels == EK_ATTENTION_FLASH1)
         return older * 2;
     return kernels == EK_ATTENTION_TRITON ? older * (backward ? 2 : 1.4) : older;
@@ -366,18 +365,25 @@ static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass
 
 /* ---- communication ---- */
 
-static void put_collective(pricer *p, const ek__op *op, ek__dimension group, ek_step_part part, ek_collective what,
-                           double bytes, ek__pass *pass)
+/* One after another, as many as there are `times`. */
+static void put_traffic(pricer *p, const ek__op *op, const ek__ranks *ranks, ek_step_part part, ek_collective what,
+                        double bytes, int times, ek__pass *pass)
 {
-    const ek__ranks ranks = ek__placement(p->job, p->device, group);
-    ek__collective_time time = ek__collective_seconds(p->device, what, &ranks, bytes);
+    ek__collective_time time = ek__collective_seconds(p->device, what, ranks, bytes);
     if (!isfinite(time.seconds)) {
         p->missing = true;
         p->wants = op;
         return;
     }
-    put(pass, part, time.seconds, time.error, time.basis);
-    pass->kernels += ranks.n > 1;
+    put(pass, part, times * time.seconds, time.error, time.basis);
+    pass->kernels += ranks->n > 1 ? times : 0;
+}
+
+static void put_collective(pricer *p, const ek__op *op, ek__dimension group, ek_step_part part, ek_collective what,
+                           double bytes, ek__pass *pass)
+{
+    const ek__ranks ranks = ek__placement(p->job, p->device, group);
+    put_traffic(p, op, &ranks, part, what, bytes, 1, pass);
 }
 
 static ek_collective opposite(ek_collective what)
@@ -416,24 +422,34 @@ static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
     put_collective(p, op, to[op->group].group, to[op->group].part, what, message(p, op, what), pass);
 }
 
-/* Ring attention passes keys and values on while it computes with those it has: (n-1)/n of the attention hides them.
- * Backward their gradients travel, too. */
+/* Two neighbours on a ring. A group that no unit holds has some in two of them, and all wait for those. */
+static ek__ranks slowest_neighbours(ek__ranks ranks, int n_tiers)
+{
+    for (int i = 0; i < n_tiers; i++)
+        ranks.in[i] = ranks.in[i] < ranks.n ? 1 : 2;
+    ranks.n = 2;
+    return ranks;
+}
+
+/* Ring attention passes keys and values on while it computes with those it has: sends to one neighbour, asked for
+ * before a step computes and waited for behind it, so that nothing but their excess over (n-1)/n of the attention is
+ * seen (Liu et al. 2023, arXiv 2310.01889, section 3). Backward their gradients travel, too. */
 static void put_ring(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     const ek_job_parallel *a = &p->job->parallel;
     if (a->context <= 1 || a->context_algorithm != EK_CONTEXT_RING)
         return;
-    int in_ring = a->context / (a->ulysses > 1 ? a->ulysses : 1);
-    double n = in_ring, bytes = 0, before = pass->part[EK_STEP_CONTEXT];
+    int n = a->context / (a->ulysses > 1 ? a->ulysses : 1);
+    double bytes = 0, before = pass->part[EK_STEP_CONTEXT];
     for (int i = 1; i < op->n_in; i++) /* keys and values */
         bytes += (double)p->graph->tensor[op->in[i]].bytes;
     ek__pass attention = {.kernels = 0};
     put_attention(p, op, backward, &attention);
-    put_collective(p, op, EK__DIM_CONTEXT, EK_STEP_CONTEXT, EK_COLLECTIVE_ALL_GATHER, n * bytes * (backward ? 2 : 1),
-                   pass);
+    const ek__ranks group = ek__placement(p->job, p->device, EK__DIM_CONTEXT);
+    const ek__ranks pair = slowest_neighbours(group, p->device->n_tiers);
+    put_traffic(p, op, &pair, EK_STEP_CONTEXT, EK_COLLECTIVE_P2P, bytes * (backward ? 2 : 1), n - 1, pass);
     double added = pass->part[EK_STEP_CONTEXT] - before;
-    double hidden = p->device->overlap_share * fmin(added, (n - 1) / n * attention.part[EK_STEP_ATTENTION]);
-    pass->part[EK_STEP_CONTEXT] -= hidden;
+    pass->part[EK_STEP_CONTEXT] -= fmin(added, (n - 1.0) / n * attention.part[EK_STEP_ATTENTION]);
 }
 
 /* ---- operators ---- */

@@ -70,6 +70,7 @@ void ek__estimate_run(const ek_job *job, char *text, size_t size)
         {"tensor parallel", p->tensor > 1 && !of_gradients, run->overlap_tensor},
         {"tensor parallel in backward passes", of_gradients, true},
         {"tensor parallel in forward passes", of_gradients, false},
+        {"context parallel", p->context > 1, p->context_algorithm == EK_CONTEXT_RING},
         {"expert parallel", p->expert > 1, run->overlap_expert},
         {"sends between stages", p->pipeline > 1, run->overlap_p2p}};
     int n = sizeof all / sizeof *all;
