@@ -125,7 +125,7 @@ ek_status ek_source_kind_of(const char *path, ek_source_kind *out, ek_error *err
             *out = EK_SOURCE_RATES;
         else if (table && is_runs(head))
             *out = EK_SOURCE_RUNS;
-        else if (strstr(head, "algbw") || strstr(head, "aveg_time"))
+        else if (strstr(head, "algbw") || strstr(head, "aveg_time") || strstr(head, "avg_time(us)"))
             *out = EK_SOURCE_LINKS;
         else
             status = by_readers(path, out, err);
