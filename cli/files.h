@@ -15,6 +15,8 @@ bool cli_write_file(const char *path, ek_status (*write)(const void *user, FILE 
 /** The same, or to stdout where `path` is "-". */
 bool cli_write_output(const char *path, ek_status (*write)(const void *user, FILE *out, ek_error *err),
                       const void *user);
+/** Could it be written, as far as its folder tells? For commands that think for long before. False after a message. */
+bool cli_check_output(const char *path);
 /** How an output is called in messages. */
 const char *cli_output_name(const char *path);
 

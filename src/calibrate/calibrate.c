@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/texts.h"
 #include "calibrate/calibrating.h"
+#include "calibrate/impossible.h"
 #include "calibrate/links_fit.h"
 #include "calibrate/profile.h"
 
@@ -19,11 +20,6 @@ static void tell(const ek__calibrating *k, double share, const char *what)
 }
 
 /* ---- which device ---- */
-
-bool ek__is_priced(const ek__run_item *item)
-{
-    return item->job && !item->suspect && item->seconds > 0;
-}
 
 /* The shipped device that all runs name. */
 static ek_status start_of_runs(ek__calibrating *k, const ek_device **out)
@@ -309,8 +305,8 @@ static ek_status check_any(const ek__calibrating *k)
                   k->c.source[i].kind == EK_SOURCE_LINKS || k->c.source[i].kind == EK_SOURCE_PROFILE;
     if (k->n == 0 && !device)
         return ek__fail(k->err, EK_ERR_INPUT, EK__NOWHERE,
-                        "no source has a run with a job and a step time (%d rows, all suspect, of another device or "
-                        "without a job), kernels, rates or links; there is nothing to calibrate to",
+                        "no source has a run with a job and a step time (%d rows, all suspect, of another device, "
+                        "impossible or without a job), kernels, rates or links; there is nothing to calibrate to",
                         k->c.n);
     return EK_OK;
 }
@@ -329,6 +325,8 @@ static ek_status calibrate(ek__calibrating *k)
         status = ek__profiles_take(k->input, &k->c, &k->out, k->err);
     if (status == EK_OK)
         status = take_links(k);
+    if (status == EK_OK)
+        status = ek__leave_impossible(&k->c, &k->out.device, k->input->listener, k->err);
     if (status == EK_OK)
         status = gather_runs(k);
     if (status == EK_OK)

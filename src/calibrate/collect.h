@@ -15,6 +15,9 @@ typedef struct ek__run_item {
     bool suspect;
 } ek__run_item;
 
+/* A run to fit or keep back: it has a job and a step and is not suspect. */
+bool ek__is_priced(const ek__run_item *item);
+
 typedef struct ek__collected {
     int n_sources;
     struct ek_calibration_source *source; /* [n_sources] */
