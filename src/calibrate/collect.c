@@ -93,13 +93,14 @@ bool ek__collected_has_log(const ek__collected *c, const ek_job *job)
     return false;
 }
 
-void ek__collected_name(const ek__collected *c, int source, const ek_job *job, ek__run_item *item)
+void ek__run_item_name(const ek_job *job, ek__run_item *item)
 {
-    const char *path = c->source[source].path;
     const ek_job_parallel *p = &job->parallel;
-    snprintf(item->group, sizeof item->group, "%.60s|t%d p%d v%d cp%d ep%d", job->name, p->tensor, p->pipeline,
-             job->plan.n_chunks, p->context, p->expert);
-    snprintf(item->name, sizeof item->name, "%.100s: %.40s", path + folder_size(path), job->name);
+    /* With the shape, as of tables: scripts of many models are called train.sh. */
+    snprintf(item->group, sizeof item->group, "%.60s %dx%d|t%d p%d v%d cp%d ep%d", job->name, job->model.n_layers,
+             job->model.hidden, p->tensor, p->pipeline, job->plan.n_chunks, p->context, p->expert);
+    snprintf(item->name, sizeof item->name, "%.60s d%d t%d p%d S%d B%d m%d", job->name, p->data, p->tensor, p->pipeline,
+             p->seq_length, p->batch, p->n_micro_batches * p->n_accumulation);
 }
 
 /* A log of another job would be fitted as if the device were so much faster or slower. */
@@ -147,7 +148,7 @@ static ek_status take_log(ek__collected *c, int source, ek_error *err)
     item->seconds = summary.median_seconds;
     item->origin = (ek_origin){path, 0, 0};
     c->source[source].n = summary.n;
-    ek__collected_name(c, source, job, item);
+    ek__run_item_name(job, item);
     return EK_OK;
 }
 

@@ -40,7 +40,8 @@ ek__run_item *ek__collected_add(ek__collected *collected);
 int ek__collected_job(const ek__collected *collected, int source);
 /* Is the job's time known from a log? */
 bool ek__collected_has_log(const ek__collected *collected, const ek_job *job);
-void ek__collected_name(const ek__collected *collected, int source, const ek_job *job, ek__run_item *item);
+/* Its name and group, of a run that is no row of a table. */
+void ek__run_item_name(const ek_job *job, ek__run_item *item);
 void ek__collected_clear(ek__collected *collected);
 
 #endif

@@ -202,9 +202,12 @@ void ek_train_log_clear(ek_train_log *log)
 
 /* ---- summary ---- */
 
-static bool counts(const ek_train_log_step *step)
+/* A batch that is ramped up grows from step to step: the run is what it is at the end. */
+static bool counts(const ek_train_log *log, const ek_train_log_step *step)
 {
-    return !isnan(step->seconds) && !step->overflow;
+    double batch = log->step[log->n - 1].global_batch;
+    bool smaller = !isnan(batch) && !isnan(step->global_batch) && step->global_batch != batch;
+    return !isnan(step->seconds) && !step->overflow && !smaller;
 }
 
 typedef enum column { COLUMN_SECONDS, COLUMN_TFLOPS, COLUMN_RATE } column;
@@ -221,7 +224,7 @@ static int gather(const ek_train_log *log, int first, column what, double *value
 {
     int n = 0;
     for (int i = first; i < log->n; i++)
-        if (counts(&log->step[i]) && !isnan(figure(&log->step[i], what)))
+        if (counts(log, &log->step[i]) && !isnan(figure(&log->step[i], what)))
             value[n++] = figure(&log->step[i], what);
     return n;
 }

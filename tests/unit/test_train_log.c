@@ -308,6 +308,27 @@ static void the_summary_leaves_out_compiling(void **state)
     assert_false(ek_train_log_summarise(&empty, &s));
 }
 
+static void a_batch_that_grows_is_the_last_ones(void **state)
+{
+    (void)state;
+    enum { N = 7 };
+    static const double batch[N] = {32, 32, 64, 64, 128, 128, 128}, ms[N] = {500, 510, 1000, 1010, 2000, 2020, 2010};
+    ek_train_log_step step[N] = {{0}};
+    ek_train_log log = {.n = N, .step = step};
+    ek_train_log_summary s;
+    for (int i = 0; i < N; i++) {
+        step[i].seconds = ms[i] / 1000;
+        step[i].global_batch = batch[i];
+    }
+    assert_true(ek_train_log_summarise(&log, &s));
+    assert_int_equal(s.n, 3);
+    assert_near(s.median_seconds, 2.01, 1e-12);
+    /* Where a step does not tell, it counts. */
+    step[0].global_batch = NAN;
+    step[0].seconds = 2.03;
+    assert_true(ek_train_log_summarise(&log, &s) && s.n == 4);
+}
+
 /* ---- size ---- */
 
 /* 60 MB with noise around and long lines between: every step comes out, as it was put in. */
