@@ -246,6 +246,10 @@ static void what_is_no_step_is_refused(void **state)
     }
     ek_train_log log;
     ek_error err = {0};
+    const char *packed = write_log("\x1f\x8b\x08 what gzip makes of it", 26);
+    assert_int_equal(ek_train_log_read(packed, NULL, &log, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "unpack it"));
+    unlink(packed);
     assert_int_equal(ek_train_log_read("/nowhere/at/all", NULL, &log, &err), EK_ERR_SYSTEM);
 }
 
@@ -404,6 +408,7 @@ int main(void)
         {"another framework's steps are left out with a warning", another_frameworks_steps_are_left_out_with_a_warning,
          NULL, NULL, NULL},
         {"the summary leaves out compiling", the_summary_leaves_out_compiling, NULL, NULL, NULL},
+        {"a batch that grows is the last one's", a_batch_that_grows_is_the_last_ones, NULL, NULL, NULL},
         {"a long log gives every step", a_long_log_gives_every_step, NULL, NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
     };
