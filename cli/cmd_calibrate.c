@@ -222,7 +222,8 @@ static bool answer(command *c)
     once heard = {.said = {.quiet = true}};
     cli_progress progress;
     ek_error err;
-    if (!check(c) || !take_sources(c) || !find_start(c))
+    if (!check(c) || !cli_check_output(c->output) || (c->svg && !cli_check_output(c->svg)) ||
+        (c->html && !cli_check_output(c->html)) || !take_sources(c) || !find_start(c))
         return false;
     cli_progress_begin(&progress);
     heard.to = &progress.listener;

@@ -188,6 +188,24 @@ bool cli_on_stdout(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
+bool cli_check_output(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat info;
+    const char *slash = strrchr(path, '/');
+    int why = 0;
+    if (cli_on_stdout(path))
+        return true;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        why = EISDIR;
+    else if (access(folder, W_OK | X_OK) != 0 && !(stat(path, &info) == 0 && !S_ISREG(info.st_mode)))
+        why = errno;
+    if (why)
+        cli_error(NULL, "cannot write '%s': %s", path, strerror(why));
+    return why == 0;
+}
+
 const char *cli_output_name(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard output" : path;

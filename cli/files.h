@@ -17,6 +17,8 @@ bool cli_write_output(const char *path, ek_status (*write)(const void *user, FIL
                       const void *user);
 /** Does an output go to stdout, so that nothing else may? `path` may be NULL. */
 bool cli_on_stdout(const char *path);
+/** Could it be written, as far as its folder tells? For commands that think for long before. False after a message. */
+bool cli_check_output(const char *path);
 /** How an output is called in messages. */
 const char *cli_output_name(const char *path);
 

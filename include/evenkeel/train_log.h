@@ -48,7 +48,8 @@ void ek_train_log_clear(ek_train_log *log);
 
 /**
  * Steps that stand for the run, from log.step[first] on. Of the first ten steps, and of at most half of all, those up
- * to the last one that takes longer than 1.5 medians are left out: they compile or warm up. Skipped steps do not count.
+ * to the last one that takes longer than 1.5 medians are left out: they compile or warm up. Skipped steps do not count,
+ * nor those of another global batch than the last one has, where the log prints it.
  */
 typedef struct ek_train_log_summary {
     int first, n; /**< n: steps that count */

@@ -385,12 +385,19 @@ static const char *nearest(const char *key, const char *const *known)
     return best;
 }
 
+enum { MAX_LISTED_KEYS = 24 }; /* more say less */
+
 static void warn_unknown_key(const ek__in *in, const ek__node *node, const char *const *known)
 {
     char path[PATH_SIZE], remedy[512];
     const char *guess = nearest(node->key, known);
+    int n = 0;
+    while (known[n])
+        n++;
     if (guess) {
         snprintf(remedy, sizeof remedy, "did you mean '%s'?", guess);
+    } else if (n > MAX_LISTED_KEYS) {
+        snprintf(remedy, sizeof remedy, "none of the %d known there is spelt like it", n);
     } else {
         size_t at = (size_t)snprintf(remedy, sizeof remedy, "known keys are");
         for (; *known && at + 1 < sizeof remedy; known++)

@@ -9,8 +9,10 @@
 #include "base/error.h"
 #include "base/texts.h"
 #include "calibrate/calibrating.h"
+#include "calibrate/impossible.h"
 #include "calibrate/links_fit.h"
 #include "calibrate/profile.h"
+#include "calibrate/table_device.h"
 
 static void tell(const ek__calibrating *k, double share, const char *what)
 {
@@ -20,9 +22,44 @@ static void tell(const ek__calibrating *k, double share, const char *what)
 
 /* ---- which device ---- */
 
-bool ek__is_priced(const ek__run_item *item)
+static bool names_device(const struct ek_calibration_source *source)
 {
-    return item->job && !item->suspect && item->seconds > 0;
+    return source->kind == EK_SOURCE_KERNELS || source->kind == EK_SOURCE_RATES;
+}
+
+/* The shipped device of a table of kernels or rates, where no run tells. */
+static ek_status start_of_tables(ek__calibrating *k, const ek_device **out)
+{
+    for (int i = 0; i < k->c.n_sources && !*out; i++) {
+        char words[EK__DEVICE_WORDS];
+        ek_status status = names_device(&k->c.source[i]) ? ek__table_device(k->c.source[i].path, words, k->err) : EK_OK;
+        if (status)
+            return status;
+        if (names_device(&k->c.source[i]) && words[0])
+            *out = ek_device_of_hardware(words);
+    }
+    return EK_OK;
+}
+
+/* Kernels and rates of another device are fitted as asked for, but not in silence. */
+static ek_status check_tables(ek__calibrating *k, const ek_device *start)
+{
+    const ek_device *is = ek_device_of_hardware(start->name);
+    for (int i = 0; i < k->c.n_sources; i++) {
+        char words[EK__DEVICE_WORDS];
+        if (!names_device(&k->c.source[i]))
+            continue;
+        ek_status status = ek__table_device(k->c.source[i].path, words, k->err);
+        if (status)
+            return status;
+        const ek_device *of = words[0] ? ek_device_of_hardware(words) : NULL;
+        if (is && of && strcmp(is->name, of->name) != 0)
+            ek__warn(k->input->listener, (ek_origin){k->c.source[i].path, 2, 1},
+                     "what was measured on '%.80s' is taken for %.80s, which the calibration starts from; give "
+                     "--start '%.80s', or a table of %.80s",
+                     words, start->name, of->name, start->name);
+    }
+    return EK_OK;
 }
 
 /* The shipped device that all runs name. */
@@ -48,6 +85,9 @@ static ek_status start_of_runs(ek__calibrating *k, const ek_device **out)
                             "the hardware '%.80s' is no shipped device; give the one to start from with --start "
                             "NAME|FILE",
                             k->c.item[i].device);
+    ek_status status = found ? EK_OK : start_of_tables(k, &found);
+    if (status)
+        return status;
     if (!found)
         return ek__fail(k->err, EK_ERR_INPUT, EK__NOWHERE,
                         "no source says on which device it was measured; give the one to start from with --start "
@@ -62,19 +102,32 @@ static void leave(ek__run_item *item, const char *why)
     snprintf(item->why, sizeof item->why, "%s", why);
 }
 
-/* Rows of another device than the one asked for are left out, where some are of that one. */
+/* Is a run of a shipped device, and of another one than the start? */
+static bool is_of_another(const ek__run_item *item, const ek_device *start)
+{
+    const ek_device *of = ek_device_of_hardware(item->device), *is = ek_device_of_hardware(start->name);
+    return of && strcmp(of->name, is ? is->name : start->name) != 0;
+}
+
+/* Rows of another device than the one asked for are left out, where some are of that one. Where none is, they are taken
+ * for it, as with a start of one's own, but not in silence where it is a shipped one. */
 static void choose_rows(ek__calibrating *k, const ek_device *start)
 {
+    int first = -1;
     bool any = false;
     for (int i = 0; i < k->c.n; i++) {
-        const ek_device *one = ek_device_of_hardware(k->c.item[i].device);
-        any |= one && strcmp(one->name, start->name) == 0;
+        const ek_device *of = ek_device_of_hardware(k->c.item[i].device);
+        bool another = is_of_another(&k->c.item[i], start);
+        any |= of && !another;
+        first = first < 0 && another && !k->c.item[i].suspect ? i : first;
     }
-    for (int i = 0; i < k->c.n && any; i++) {
-        const ek_device *one = ek_device_of_hardware(k->c.item[i].device);
-        if (one && strcmp(one->name, start->name) != 0 && !k->c.item[i].suspect)
+    for (int i = 0; i < k->c.n && any; i++)
+        if (!k->c.item[i].suspect && is_of_another(&k->c.item[i], start))
             leave(&k->c.item[i], "of another device");
-    }
+    if (!any && first >= 0 && ek_device_of_hardware(start->name))
+        ek__warn(k->input->listener, k->c.item[first].origin,
+                 "what was measured on '%.80s' is taken for %.80s, which the calibration starts from",
+                 k->c.item[first].device, start->name);
 }
 
 static ek_status find_start(ek__calibrating *k)
@@ -90,7 +143,7 @@ static ek_status find_start(ek__calibrating *k)
     k->out.device.layers = NULL;
     k->out.device.error = 0;
     k->out.device.error_basis = EK_ERROR_ASSUMED;
-    return EK_OK;
+    return check_tables(k, start);
 }
 
 /* ---- kernels, rates, links ---- */
@@ -309,8 +362,8 @@ static ek_status check_any(const ek__calibrating *k)
                   k->c.source[i].kind == EK_SOURCE_LINKS || k->c.source[i].kind == EK_SOURCE_PROFILE;
     if (k->n == 0 && !device)
         return ek__fail(k->err, EK_ERR_INPUT, EK__NOWHERE,
-                        "no source has a run with a job and a step time (%d rows, all suspect, of another device or "
-                        "without a job), kernels, rates or links; there is nothing to calibrate to",
+                        "no source has a run with a job and a step time (%d rows, all suspect, of another device, "
+                        "impossible or without a job), kernels, rates or links; there is nothing to calibrate to",
                         k->c.n);
     return EK_OK;
 }
@@ -329,6 +382,8 @@ static ek_status calibrate(ek__calibrating *k)
         status = ek__profiles_take(k->input, &k->c, &k->out, k->err);
     if (status == EK_OK)
         status = take_links(k);
+    if (status == EK_OK)
+        status = ek__leave_impossible(&k->c, &k->out.device, k->input->listener, k->err);
     if (status == EK_OK)
         status = gather_runs(k);
     if (status == EK_OK)

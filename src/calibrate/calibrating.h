@@ -19,9 +19,6 @@ typedef struct ek__calibrating {
     ek_error *err;
 } ek__calibrating;
 
-/* A run to fit or keep back: it has a job and a step and is not suspect. */
-bool ek__is_priced(const ek__run_item *item);
-
 /* Runs, errors and constants into out, from `found`. out.run has room for all items. */
 ek_status ek__report_runs(ek__calibrating *k);
 /* The next runs to measure into out. */

@@ -18,6 +18,11 @@ ek__run_item *ek__collected_add(ek__collected *c)
     return &grown[c->n++];
 }
 
+bool ek__is_priced(const ek__run_item *item)
+{
+    return item->job && !item->suspect && item->seconds > 0;
+}
+
 /* ---- tables ---- */
 
 static ek_status take_table(ek__collected *c, int source, const ek_listener *listener, ek_error *err)
@@ -27,6 +32,9 @@ static ek_status take_table(ek__collected *c, int source, const ek_listener *lis
     if (status)
         return status;
     c->source[source].n = table->n;
+    if (table->n == 0)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){c->source[source].path, 1, 1}),
+                        "the table has its header and no row; add a line for each run");
     for (int i = 0; i < table->n; i++) {
         const ek_measured_run *run = &table->run[i];
         ek__run_item *item = ek__collected_add(c);
@@ -85,13 +93,37 @@ bool ek__collected_has_log(const ek__collected *c, const ek_job *job)
     return false;
 }
 
-void ek__collected_name(const ek__collected *c, int source, const ek_job *job, ek__run_item *item)
+void ek__run_item_name(const ek_job *job, ek__run_item *item)
 {
-    const char *path = c->source[source].path;
     const ek_job_parallel *p = &job->parallel;
-    snprintf(item->group, sizeof item->group, "%.60s|t%d p%d v%d cp%d ep%d", job->name, p->tensor, p->pipeline,
-             job->plan.n_chunks, p->context, p->expert);
-    snprintf(item->name, sizeof item->name, "%.100s: %.40s", path + folder_size(path), job->name);
+    /* With the shape, as of tables: scripts of many models are called train.sh. */
+    snprintf(item->group, sizeof item->group, "%.60s %dx%d|t%d p%d v%d cp%d ep%d", job->name, job->model.n_layers,
+             job->model.hidden, p->tensor, p->pipeline, job->plan.n_chunks, p->context, p->expert);
+    snprintf(item->name, sizeof item->name, "%.60s d%d t%d p%d S%d B%d m%d", job->name, p->data, p->tensor, p->pipeline,
+             p->seq_length, p->batch, p->n_micro_batches * p->n_accumulation);
+}
+
+/* A log of another job would be fitted as if the device were so much faster or slower. */
+static ek_status check_log(const ek__collected *c, int source, int of, ek_error *err)
+{
+    const ek_train_log *log = &c->log[source];
+    const ek_job_parallel *p = &c->job[of].parallel;
+    double batch = log->step[log->n - 1].global_batch;
+    const struct {
+        const char *what;
+        double of_log, of_job; /* below 1: not told */
+    } told[] = {
+        {"devices", (double)log->world_size, (double)p->data * p->tensor * p->pipeline * p->context},
+        {"sequences a step", isnan(batch) ? (double)log->global_batch : batch,
+         (double)p->data * p->batch * p->n_micro_batches * p->n_accumulation * p->n_batch_interleave},
+        {"tokens a sequence", (double)log->seq_length, (double)p->seq_length},
+    };
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        if (told[i].of_log >= 1 && fabs(told[i].of_log - told[i].of_job) > 0.5)
+            return ek__fail(err, EK_ERR_INPUT, ((ek_origin){c->source[source].path, 0, 0}),
+                            "the log is of %.0f %s, but the job '%.200s' of %.0f; give the job that it is of",
+                            told[i].of_log, told[i].what, c->source[of].path, told[i].of_job);
+    return EK_OK;
 }
 
 static ek_status take_log(ek__collected *c, int source, ek_error *err)
@@ -106,12 +138,9 @@ static ek_status take_log(ek__collected *c, int source, ek_error *err)
     if (!ek_train_log_summarise(&c->log[source], &summary))
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "has no step with a time");
     const ek_job *job = &c->job[of];
-    const ek_job_parallel *p = &job->parallel;
-    double devices = (double)p->data * p->tensor * p->pipeline * p->context;
-    if (c->log[source].world_size > 0 && (double)c->log[source].world_size != devices)
-        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-                        "the log is of %lld devices, but the job '%.200s' of %.0f; give the job that it is of",
-                        (long long)c->log[source].world_size, c->source[of].path, devices);
+    ek_status status = check_log(c, source, of, err);
+    if (status)
+        return status;
     ek__run_item *item = ek__collected_add(c);
     if (!item)
         return ek__no_memory(err);
@@ -119,7 +148,7 @@ static ek_status take_log(ek__collected *c, int source, ek_error *err)
     item->seconds = summary.median_seconds;
     item->origin = (ek_origin){path, 0, 0};
     c->source[source].n = summary.n;
-    ek__collected_name(c, source, job, item);
+    ek__run_item_name(job, item);
     return EK_OK;
 }
 

@@ -15,6 +15,9 @@ typedef struct ek__run_item {
     bool suspect;
 } ek__run_item;
 
+/* A run to fit or keep back: it has a job and a step and is not suspect. */
+bool ek__is_priced(const ek__run_item *item);
+
 typedef struct ek__collected {
     int n_sources;
     struct ek_calibration_source *source; /* [n_sources] */
@@ -37,7 +40,8 @@ ek__run_item *ek__collected_add(ek__collected *collected);
 int ek__collected_job(const ek__collected *collected, int source);
 /* Is the job's time known from a log? */
 bool ek__collected_has_log(const ek__collected *collected, const ek_job *job);
-void ek__collected_name(const ek__collected *collected, int source, const ek_job *job, ek__run_item *item);
+/* Its name and group, of a run that is no row of a table. */
+void ek__run_item_name(const ek_job *job, ek__run_item *item);
 void ek__collected_clear(ek__collected *collected);
 
 #endif

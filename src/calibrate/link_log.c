@@ -3,7 +3,10 @@
  *
  * Bandwidths that nccl-tests prints imply the ranks (busbw / algbw is 2 (n-1)/n for an all-reduce, (n-1)/n for the
  * others), with two decimals only, so the list of ranks comes first. hccl_test prints what one device contributes; its
- * bandwidth is that of the whole message, so the whole follows from it where it is several times the part. */
+ * bandwidth is that of the whole message, so the whole follows from it where it is several times the part.
+ *
+ * A log may be of several tests, one behind another, as a loop over the programs prints them: what comes behind rows
+ * and tells of ranks, a collective or columns begins the next one. */
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +17,8 @@
 #include "base/error.h"
 #include "evenkeel/calibration.h"
 
-enum { MAX_TIMES = 100000, MAX_LINE = 1024, MAX_WORDS = 16, MAX_HOSTS = 4096 };
+enum { MAX_TIMES = 100000, MAX_LINE = 1024, MAX_WORDS = 64, MAX_HOSTS = 4096 };
+enum { NOT_TOLD = -2, NOT_MODELLED = -1 };
 
 typedef struct reader {
     const char *name;
@@ -24,10 +28,15 @@ typedef struct reader {
     int n_hosts; /* of those */
     char *host;  /* [n_hosts] names behind one another, NUL between */
     size_t host_bytes, host_room;
-    int told_ranks;  /* by a command */
-    bool hccl;       /* its header was seen */
-    bool nccl, root; /* likewise; it has a column of roots, as newer versions do */
-    int collective;  /* -1: not told */
+    int per_node;              /* devices of a node, where no hosts are listed */
+    int processes;             /* by a command; 0 */
+    int per_process;           /* ranks, by the test's first line; 0 */
+    bool hccl;                 /* its header was seen */
+    bool nccl, root;           /* likewise; it has a column of roots, as newer versions do */
+    int collective;            /* NOT_TOLD, NOT_MODELLED */
+    int first;                 /* row of log.time that the test begins with */
+    bool passed_over;          /* a test whose collective is not modelled */
+    int last_ranks, last_node; /* of the test before; 0 */
     ek_error *err;
 } reader;
 
@@ -52,8 +61,8 @@ static const struct {
     {"reduce", -1},
 };
 
-/* The collective of a name like all_reduce_perf, all_reduce_test; -2: none is in it. @param whole  it must have one of
- * those endings */
+/* The collective of a name like all_reduce_perf, all_reduce_test, or NOT_TOLD. @param whole  it must have one of those
+ * endings */
 static int collective_in(const char *text, bool whole)
 {
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
@@ -62,7 +71,7 @@ static int collective_in(const char *text, bool whole)
         if (at && (!whole || strncmp(end, "_perf", 5) == 0 || strncmp(end, "_test", 5) == 0))
             return programs[i].what;
     }
-    return -2;
+    return NOT_TOLD;
 }
 
 static ek_status fail_line(const reader *r, int line, const char *what)
@@ -102,15 +111,35 @@ static bool take_rank(reader *r, char **word, int n)
     return true;
 }
 
-/* mpirun -np 16, mpirun -n 16 */
+/* A count that a command gives as "-n 16" or "--ntasks=16". */
+static int count_of(const char *word, const char *next, const char *option)
+{
+    size_t n = strlen(option);
+    if (strncmp(word, option, n) != 0 || (word[n] != '\0' && word[n] != '='))
+        return 0;
+    int count = word[n] == '=' ? atoi(word + n + 1) : next ? atoi(next) : 0;
+    return count > 0 && count <= 1 << 20 ? count : 0;
+}
+
+/* mpirun -np 16 PROGRAM, srun -n 16 PROGRAM: behind the program -n says how often it repeats. */
 static void take_command(reader *r, char **word, int n)
 {
-    for (int i = 0; i + 1 < n; i++)
-        if (strcmp(word[i], "-np") == 0 || strcmp(word[i], "-n") == 0 || strcmp(word[i], "--np") == 0) {
-            int ranks = atoi(word[i + 1]);
-            if (ranks > 0 && ranks <= 1 << 20)
-                r->told_ranks = ranks;
+    static const char *const options[] = {"-np", "-n", "--np", "--ntasks"};
+    for (int i = 0; i < n && collective_in(word[i], true) == NOT_TOLD; i++)
+        for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
+            int count = count_of(word[i], i + 1 < n ? word[i + 1] : NULL, options[k]);
+            r->processes = count ? count : r->processes;
         }
+}
+
+/* "# nThread 1 nGpus 8 minBytes ..." */
+static void take_first_line(reader *r, char **word, int n)
+{
+    if (n < 5 || strcmp(word[1], "nThread") != 0 || strcmp(word[3], "nGpus") != 0)
+        return;
+    int threads = atoi(word[2]), gpus = atoi(word[4]);
+    if (threads > 0 && threads <= 1024 && gpus > 0 && gpus <= 1024)
+        r->per_process = threads * gpus;
 }
 
 /* ---- rows ---- */
@@ -152,7 +181,7 @@ static ek_status take_nccl(reader *r, char **word, int n, int line)
     return add(r, bytes, time * 1e-6, algbw > 1 ? busbw / algbw : 0, 1, line);
 }
 
-/* data_size | aveg_time | alg_bandwidth | check_result */
+/* data_size | aveg_time | alg_bandwidth | check_result; a transfer that arrived wrong is none. */
 static ek_status take_hccl(reader *r, char **word, int n, int line)
 {
     double cell[3];
@@ -162,7 +191,7 @@ static ek_status take_hccl(reader *r, char **word, int n, int line)
             return n_cells == 0 ? EK_OK : fail_line(r, line, "has no size, time and bandwidth; mend or remove the row");
         n_cells++;
     }
-    if (n_cells < 3)
+    if (n_cells < 3 || (n > 3 && strcmp(word[3], "failed") == 0))
         return EK_OK;
     double whole = cell[0] > 0 ? cell[2] * 1e9 * cell[1] * 1e-6 / cell[0] : 1;
     return add(r, cell[0], cell[1] * 1e-6, 0, whole > 1.5 ? round(whole) : 1, line);
@@ -184,66 +213,75 @@ static int split(char *text, char **word)
     return n;
 }
 
-static ek_status take_line(reader *r, const char *text, size_t size, int line)
+/* Of a line that a launcher has put its rank before: "[1,0]<stdout>:" of mpirun, "0: " of srun. */
+static const char *behind_rank(const char *text)
 {
-    char copy[MAX_LINE], *word[MAX_WORDS];
-    size_t n = size < sizeof copy - 1 ? size : sizeof copy - 1;
-    memcpy(copy, text, n);
-    copy[n] = '\0';
-    r->hccl |= strstr(copy, "aveg_time") != NULL;
-    if (strstr(copy, "algbw")) {
-        r->nccl = true;
-        r->root = strstr(copy, "root") != NULL;
+    size_t digits;
+    if (text[0] == '[' && (digits = strspn(text + 1, "0123456789,.")) > 0 && text[digits + 1] == ']') {
+        const char *colon = strchr(text + digits, ':');
+        return colon && text[digits + 2] == '<' ? colon + 1 : text;
     }
-    int what = r->collective < 0 ? collective_in(copy, true) : -2;
-    if (what == -1 && !r->hccl && !r->nccl)
-        r->collective = -1;
-    else if (what >= 0)
-        r->collective = what;
-    int n_words = split(copy, word);
-    if (n_words == 0)
-        return EK_OK;
-    if (!take_rank(r, word, n_words))
-        return ek__no_memory(r->err);
-    if (r->log.n == 0)
-        take_command(r, word, n_words);
-    if (!isdigit((unsigned char)word[0][0]))
-        return EK_OK;
-    return r->nccl ? take_nccl(r, word, n_words, line) : r->hccl ? take_hccl(r, word, n_words, line) : EK_OK;
+    digits = strspn(text, "0123456789");
+    return digits > 0 && text[digits] == ':' && (text[digits + 1] == ' ' || text[digits + 1] == '\0')
+               ? text + digits + 1
+               : text;
+}
+
+static bool is_hccl_header(const char *text)
+{
+    return strstr(text, "aveg_time") || strstr(text, "avg_time(us)");
 }
 
 /* ---- what the rows are of ---- */
 
-static ek_status find_collective(reader *r)
+static ek_status fail_collective(const reader *r, const char *what)
 {
-    const char *slash = strrchr(r->name, '/');
-    if (r->collective < 0) {
-        int what = collective_in(slash ? slash + 1 : r->name, false);
-        r->collective = what >= 0 ? what : r->collective;
-    }
-    if (r->collective >= 0)
-        return EK_OK;
-    return ek__fail(r->err, EK_ERR_INPUT, ((ek_origin){r->name, 0, 0}),
-                    "the log does not say which collective it timed, or one that no step has; name the file after its "
-                    "program, as all_reduce_perf.log, all_gather, reduce_scatter, alltoall or sendrecv");
+    char text[400];
+    snprintf(text, sizeof text,
+             "%s; name the file after its program, as all_reduce_perf.log, all_gather, reduce_scatter, alltoall or "
+             "sendrecv",
+             what);
+    return fail_line(r, r->first < r->log.n ? r->log.time[r->first].line : 0, text);
 }
 
-/* From busbw / algbw of the row with the largest bandwidths. */
-static int implied_ranks(const reader *r)
+/* busbw / algbw of the row with the largest message; 0. */
+static double ratio_of(const reader *r)
 {
     double ratio = 0, largest = 0;
-    for (int i = 0; i < r->log.n; i++)
+    for (int i = r->first; i < r->log.n; i++)
         if (r->log.time[i].n_ranks > 0 && r->log.time[i].bytes >= largest) {
             largest = r->log.time[i].bytes;
             ratio = r->log.time[i].n_ranks / 1000.0;
         }
-    double share = r->collective == EK_COLLECTIVE_ALL_REDUCE ? ratio / 2 : ratio;
+    return ratio;
+}
+
+static ek_status find_collective(reader *r)
+{
+    const char *slash = strrchr(r->name, '/');
+    double ratio = ratio_of(r);
+    if (r->collective == NOT_TOLD)
+        r->collective = collective_in(slash ? slash + 1 : r->name, false);
+    if (r->collective == NOT_TOLD)
+        return fail_collective(r, "the rows from this line on do not say which collective they timed");
+    /* 2 (n-1)/n is 1 or more, (n-1)/n less. */
+    bool sums = r->collective == EK_COLLECTIVE_ALL_REDUCE;
+    if (r->collective >= 0 && ratio > 0 && (sums ? ratio < 0.95 : ratio > 1.05))
+        return fail_collective(r, sums ? "the bandwidths from this line on are not those of an all-reduce"
+                                       : "the bandwidths from this line on are those of an all-reduce");
+    return EK_OK;
+}
+
+static int implied_ranks(const reader *r)
+{
+    double ratio = ratio_of(r), share = r->collective == EK_COLLECTIVE_ALL_REDUCE ? ratio / 2 : ratio;
     return share > 0 && share < 0.9995 && r->collective != EK_COLLECTIVE_P2P ? (int)lround(1 / (1 - share)) : 0;
 }
 
-static ek_status find_ranks(reader *r, int per_node)
+static ek_status find_ranks(reader *r)
 {
-    int implied = implied_ranks(r), ranks = r->n_ranks > 1 ? r->n_ranks : r->told_ranks > 1 ? r->told_ranks : implied;
+    int told = r->processes * (r->per_process > 0 ? r->per_process : 1), implied = implied_ranks(r);
+    int ranks = r->n_ranks > 1 ? r->n_ranks : told > 1 ? told : implied > 1 ? implied : r->last_ranks;
     if (ranks < 2 && r->collective == EK_COLLECTIVE_P2P)
         ranks = 2;
     if (ranks < 2)
@@ -252,19 +290,81 @@ static ek_status find_ranks(reader *r, int per_node)
             "the log does not say how many ranks took part; keep its lines '# Rank', or put the command with "
             "-n or -np before it");
     int hosts = r->n_hosts > 0 ? r->n_hosts : 0;
-    int node = hosts > 0 ? (ranks + hosts - 1) / hosts : ranks < per_node ? ranks : per_node;
-    for (int i = 0; i < r->log.n; i++) {
+    int node = hosts > 0                ? (ranks + hosts - 1) / hosts
+               : ranks == r->last_ranks ? r->last_node
+               : ranks < r->per_node    ? ranks
+                                        : r->per_node;
+    for (int i = r->first; i < r->log.n; i++) {
         r->log.time[i].what = (ek_collective)r->collective;
         r->log.time[i].n_ranks = ranks;
         r->log.time[i].per_node = node;
     }
+    r->last_ranks = ranks;
+    r->last_node = node;
     return EK_OK;
+}
+
+/* What the rows since the last test are of; then nothing is known of the next one. */
+static ek_status end_test(reader *r)
+{
+    if (r->log.n == r->first)
+        return EK_OK;
+    ek_status status = find_collective(r);
+    if (r->collective == NOT_MODELLED) {
+        r->log.n = r->first; /* broadcasts, say: a loop over all programs has them, a step has not */
+        r->passed_over = true;
+    } else if (status == EK_OK) {
+        status = find_ranks(r);
+    }
+    r->first = r->log.n;
+    r->n_ranks = r->n_hosts = r->processes = r->per_process = 0;
+    r->host_bytes = 0;
+    r->collective = NOT_TOLD;
+    return status;
+}
+
+/* ---- a line ---- */
+
+/* What only stands before a test's rows. */
+static bool begins_test(const char *text, int what)
+{
+    return what != NOT_TOLD || strstr(text, "algbw") || is_hccl_header(text) || strstr(text, "# nThread ");
+}
+
+static ek_status take_line(reader *r, const char *text, size_t size, int line)
+{
+    char copy[MAX_LINE], *word[MAX_WORDS];
+    size_t n = size < sizeof copy - 1 ? size : sizeof copy - 1;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    char *words = copy + (behind_rank(copy) - copy);
+    int what = strstr(words, "concluded") ? NOT_TOLD : collective_in(words, true);
+    ek_status status = begins_test(words, what) ? end_test(r) : EK_OK;
+    if (status)
+        return status;
+    r->hccl |= is_hccl_header(words);
+    if (strstr(words, "algbw")) {
+        r->nccl = true;
+        r->root = strstr(words, "root") != NULL;
+    }
+    r->collective = what != NOT_TOLD ? what : r->collective;
+    int n_words = split(words, word);
+    if (n_words == 0)
+        return EK_OK;
+    if (!take_rank(r, word, n_words))
+        return ek__no_memory(r->err);
+    take_first_line(r, word, n_words);
+    if (!isdigit((unsigned char)word[0][0])) {
+        take_command(r, word, n_words);
+        return EK_OK;
+    }
+    return r->nccl ? take_nccl(r, word, n_words, line) : r->hccl ? take_hccl(r, word, n_words, line) : EK_OK;
 }
 
 ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int per_node, ek_link_log *out,
                             ek_error *err)
 {
-    reader r = {.name = name, .collective = -2, .err = err};
+    reader r = {.name = name, .per_node = per_node, .collective = NOT_TOLD, .err = err};
     ek_status status = EK_OK;
     int line = 1;
     for (size_t at = 0; at < size && status == EK_OK; line++) {
@@ -273,13 +373,13 @@ ek_status ek_link_log_parse(const char *name, const char *text, size_t size, int
         status = take_line(&r, text + at, n, line);
         at += n + 1;
     }
-    if (status == EK_OK && r.log.n == 0)
+    if (status == EK_OK)
+        status = end_test(&r);
+    if (status == EK_OK && r.log.n == 0 && r.passed_over)
+        status = fail_collective(&r, "it timed a collective that no step has");
+    else if (status == EK_OK && r.log.n == 0)
         status = ek__fail(err, EK_ERR_INPUT, ((ek_origin){name, 0, 0}),
                           "no row of nccl-tests or hccl_test is in it; give what the program printed, with its header");
-    if (status == EK_OK)
-        status = find_collective(&r);
-    if (status == EK_OK)
-        status = find_ranks(&r, per_node);
     free(r.host);
     if (status)
         ek_link_log_clear(&r.log);

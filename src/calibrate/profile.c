@@ -180,7 +180,7 @@ static ek_status take_step(const ek_trace_run *run, int source, ek__collected *c
     item->job = job;
     item->seconds = p->step_seconds;
     item->origin = origin;
-    ek__collected_name(c, source, job, item);
+    ek__run_item_name(job, item);
     p->step_used = true;
     return EK_OK;
 }

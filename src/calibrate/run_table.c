@@ -57,6 +57,9 @@ static void find_near(const char *typed, size_t size, char *near)
             size_t n = strcspn(at, ",");
             snprintf(name, sizeof name, "%.*s", (int)n, at);
             size_t d = ek__edit_distance(typed, name);
+            /* "tokens_per_s" may be of a device or of all: the column says which. */
+            if (strncmp(typed, name, strlen(typed)) == 0 && strlen(typed) > 3)
+                d = d < MOST ? d : MOST;
             if (d < nearest && n > 3) {
                 nearest = d;
                 snprintf(near, size, "; did you mean %s?", name);
@@ -76,9 +79,14 @@ static ek_status fail_unknown(const table *t, int column)
         n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? "," : "", columns[i]);
     for (int left = column; *at && left > 0; at++)
         left -= *at == ',';
-    return ek__fail(t->row.err, EK_ERR_INPUT, ((ek_origin){t->row.path, 1, (int)(at - text) + 1}),
-                    "'%.60s' is no column that is known%s%s. Known are %s", ek__csv_header(t->csv, column), near,
-                    near[0] ? " Correct or remove it" : "; correct or remove it", names);
+    const ek_origin place = {t->row.path, 1, (int)(at - text) + 1};
+    if (near[0])
+        return ek__fail(t->row.err, EK_ERR_INPUT, place,
+                        "'%.60s' is no column that is known%s Correct or remove it (docs/measured-runs.md)",
+                        ek__csv_header(t->csv, column), near);
+    return ek__fail(t->row.err, EK_ERR_INPUT, place,
+                    "'%.60s' is no column that is known; correct or remove it. Known are %s",
+                    ek__csv_header(t->csv, column), names);
 }
 
 static ek_status find_columns(table *t)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #include "base/doc.h"
 #include "base/error.h"
@@ -17,20 +18,27 @@ const char *const ek_source_kind_name[EK_N_SOURCE_KINDS] = {
 
 enum { HEAD = 1 << 16 };
 
-/* The first bytes, NUL-terminated. */
-static ek_status read_head(const char *path, char head[HEAD], ek_error *err)
+/* The first bytes, unpacked, NUL-terminated. */
+static ek_status read_head(const char *path, char head[HEAD], bool *packed, ek_error *err)
 {
-    FILE *in = fopen(path, "rb");
+    gzFile in = gzopen(path, "rb");
     if (!in)
         return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "'%.400s' cannot be read; give a file that is there", path);
-    size_t n = fread(head, 1, HEAD - 1, in);
-    bool bad = ferror(in) != 0;
-    fclose(in);
+    int n = gzread(in, head, HEAD - 1);
+    *packed = gzdirect(in) == 0;
+    gzclose(in);
+    if (n < 0)
+        return ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "'%.400s' cannot be read; it is cut off or damaged", path);
     head[n] = '\0';
-    for (size_t i = 0; i < n; i++)
+    if (n == 0)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "the file is empty; give what was measured");
+    if (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 1, 1}),
+                        "the text is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)");
+    for (int i = 0; i < n; i++)
         if (head[i] == '\0')
             head[i] = ' ';
-    return bad ? ek__fail(err, EK_ERR_SYSTEM, EK__NOWHERE, "'%.400s' cannot be read", path) : EK_OK;
+    return EK_OK;
 }
 
 /* Is the word a column of the first line? */
@@ -57,14 +65,34 @@ static bool is_runs(const char *head)
     return has_column(head, "hardware") && (has_column(head, "job") || has_column(head, "model"));
 }
 
-/* Packed, events or times of collectives as JSON, or a table of what a device did. */
+/* Is it a table of runs but for what stands between its columns? Spreadsheets write what their language has. */
+static ek_status check_separator(const char *path, char head[HEAD], ek_error *err)
+{
+    static const char others[] = ";\t|";
+    size_t line = strcspn(head, "\r\n");
+    for (const char *other = others; *other; other++) {
+        if (!memchr(head, *other, line))
+            continue;
+        for (size_t i = 0; i < line; i++)
+            head[i] = head[i] == *other ? ',' : head[i];
+        if (is_runs(head))
+            return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 1, 1}),
+                            "the columns of this table have %s between them; write it with commas, and decimals with a "
+                            "point",
+                            *other == '\t'  ? "tabs"
+                            : *other == ';' ? "semicolons"
+                                            : "bars");
+        return EK_OK;
+    }
+    return EK_OK;
+}
+
+/* Events or times of collectives as JSON, or a table of what a device did. */
 static bool is_profile(const char *head)
 {
     static const char *const json[] = {"\"traceEvents\"", "\"ph\"", "\"Communication Time Info\""};
     static const char *const column[] = {"Duration(us)", "Task Duration(us)", "Communication(Not Overlapped)"};
     const char *at = head + strspn(head, "\xef\xbb\xbf \t\r\n");
-    if (head[0] == '\x1f' && head[1] == '\x8b')
-        return true;
     for (size_t i = 0; i < 3 && (*at == '{' || *at == '['); i++)
         if (strstr(at, json[i]))
             return true;
@@ -108,28 +136,51 @@ static ek_status by_readers(const char *path, ek_source_kind *out, ek_error *err
         path, why.message);
 }
 
+/* An ek_source_kind; -1: the readers tell. */
+static int kind_of_head(const char *head)
+{
+    bool table = strchr(head, ',') != NULL;
+    if (is_profile(head))
+        return EK_SOURCE_PROFILE;
+    if (table && has_column(head, "share_of_peak"))
+        return EK_SOURCE_KERNELS;
+    if (table && has_column(head, "what") && has_column(head, "operator"))
+        return EK_SOURCE_RATES;
+    if (table && is_runs(head))
+        return EK_SOURCE_RUNS;
+    if (strstr(head, "algbw") || strstr(head, "aveg_time") || strstr(head, "avg_time(us)"))
+        return EK_SOURCE_LINKS;
+    return -1;
+}
+
+static ek_status kind_of_file(const char *path, char head[HEAD], ek_source_kind *out, ek_error *err)
+{
+    bool packed = false;
+    ek_status status = read_head(path, head, &packed, err);
+    if (status)
+        return status;
+    int kind = kind_of_head(head);
+    if (packed && kind != (int)EK_SOURCE_PROFILE)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
+                        "only profiles are read packed, and this is none; unpack it (gunzip)");
+    if (kind >= 0) {
+        *out = (ek_source_kind)kind;
+        return EK_OK;
+    }
+    status = check_separator(path, head, err);
+    return status ? status : by_readers(path, out, err);
+}
+
 ek_status ek_source_kind_of(const char *path, ek_source_kind *out, ek_error *err)
 {
+    if (is_folder(path)) {
+        *out = EK_SOURCE_PROFILE;
+        return EK_OK;
+    }
     char *head = ek__alloc(HEAD, 1);
     if (!head)
         return ek__no_memory(err);
-    bool folder = is_folder(path);
-    ek_status status = folder ? EK_OK : read_head(path, head, err);
-    if (status == EK_OK) {
-        bool table = strchr(head, ',') != NULL;
-        if (folder || is_profile(head))
-            *out = EK_SOURCE_PROFILE;
-        else if (table && has_column(head, "share_of_peak"))
-            *out = EK_SOURCE_KERNELS;
-        else if (table && has_column(head, "what") && has_column(head, "operator"))
-            *out = EK_SOURCE_RATES;
-        else if (table && is_runs(head))
-            *out = EK_SOURCE_RUNS;
-        else if (strstr(head, "algbw") || strstr(head, "aveg_time"))
-            *out = EK_SOURCE_LINKS;
-        else
-            status = by_readers(path, out, err);
-    }
+    ek_status status = kind_of_file(path, head, out, err);
     free(head);
     return status;
 }

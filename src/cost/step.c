@@ -382,6 +382,21 @@ static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PART
 #define ROUNDING 1e-12
 
 /* The part of a stage that nothing else explains is its bubble; the slowest stage is the one that has the least. */
+/* A part that no stage has follows from the job: nothing of it was measured. That a step never waits for its input
+ * is assumed where the device file does not say how fast that is. */
+static void set_absent(stepper *s)
+{
+    ek_step *step = &s->out;
+    for (int part = 0; part < EK_N_STEP_PARTS; part++) {
+        bool present = false;
+        for (int i = 0; i < s->n_stages; i++)
+            present |= step->stage[i].seconds[part] > 0;
+        if (!present && step->basis[part] == EK_COST_MEASURED)
+            step->basis[part] =
+                part == EK_STEP_INPUT && !(s->device->input_gbs > 0) ? EK_COST_ASSUMED : EK_COST_DERIVED;
+    }
+}
+
 static void close_stages(stepper *s, double (*errors)[EK_N_STEP_PARTS])
 {
     ek_step *step = &s->out;
@@ -395,6 +410,7 @@ static void close_stages(stepper *s, double (*errors)[EK_N_STEP_PARTS])
     const double *seconds = step->stage[step->slowest].seconds;
     double square = 0, share = step->seconds > 0 ? seconds[EK_STEP_BUBBLE] / step->seconds : 0;
     step->basis[EK_STEP_BUBBLE] = EK_COST_DERIVED;
+    set_absent(s);
     for (int i = 0; i < EK_N_STEP_PARTS; i++) {
         step->error[i] = errors[step->slowest][i];
         square += step->error[i] * step->error[i];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "job/branches.h"
+#include "job/slurm.h"
 
 /* What ends a word, and whether line ends and comments mean something. */
 typedef enum scan_mode { IN_SHELL, IN_ARRAY, IN_TEXT, IN_LIST } scan_mode;
@@ -591,6 +592,27 @@ static ek_status scan_word(scanner *s)
     return status;
 }
 
+/* A comment, which may be one that Slurm reads: then who starts the script with it finds its variables set. */
+static ek_status skip_comment(scanner *s)
+{
+    ek__slurm_setting setting[EK__SLURM_MAX_SETTINGS];
+    const char *begin = s->text + s->at, *end = memchr(begin, '\n', s->size - s->at);
+    size_t n = end ? (size_t)(end - begin) : s->size - s->at;
+    int found = s->decides && s->mode == IN_SHELL ? ek__slurm_settings(begin, n, setting) : 0;
+    for (int i = 0; i < found; i++) {
+        word_text w = {.line = s->line, .column = s->column};
+        int variable;
+        put(&w, setting[i].value, strlen(setting[i].value));
+        ek_status status = take_variable(s, setting[i].variable, strlen(setting[i].variable), &variable);
+        if (status == EK_OK)
+            status = assign(s, variable, &w);
+        if (status)
+            return status;
+    }
+    advance(s, n);
+    return EK_OK;
+}
+
 static ek_status scan(scanner *s)
 {
     ek_status status = EK_OK;
@@ -599,8 +621,7 @@ static ek_status scan(scanner *s)
         bool start =
             s->at == 0 || is_blank(s->text[s->at - 1]) || s->text[s->at - 1] == '\n' || s->text[s->at - 1] == ';';
         if (c == '#' && start && s->mode != IN_TEXT) {
-            while (s->at < s->size && s->text[s->at] != '\n')
-                advance(s, 1);
+            status = skip_comment(s);
         } else if (c == '\n' || (s->mode == IN_SHELL && ends_word(s, c) && !is_blank(c))) {
             s->group += s->mode == IN_SHELL;
             s->from_word_start = true;

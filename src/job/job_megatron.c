@@ -479,6 +479,21 @@ static int64_t number_in_launcher(const reader *r, const char *name, ek_origin *
     return value;
 }
 
+/* Processes that Slurm starts, or else the devices that it gives, when the script says no more than that. */
+static int64_t world_of_slurm(reader *r)
+{
+    ek_origin at = {0};
+    int64_t nodes = number_in_variable(r, "SLURM_NNODES", &at);
+    int64_t tasks = number_in_variable(r, "SLURM_NTASKS_PER_NODE", &r->world_at);
+    if (tasks > 1)
+        return nodes * tasks;
+    tasks = number_in_variable(r, "SLURM_NTASKS", &r->world_at);
+    if (tasks > 1)
+        return tasks;
+    int64_t devices = number_in_variable(r, "SLURM_GPUS_PER_NODE", &r->world_at);
+    return nodes * (devices > 0 ? devices : number_in_variable(r, "SLURM_GPUS_ON_NODE", &r->world_at));
+}
+
 static void read_world(reader *r)
 {
     static const char *const per_node_names[] = {"GPUS_PER_NODE", "NPUS_PER_NODE", "NPROC_PER_NODE"};
@@ -497,6 +512,8 @@ static void read_world(reader *r)
     r->world = workers > 0 ? workers : per_node * nodes;
     for (size_t i = 0; i < sizeof all_names / sizeof *all_names && r->world == 0; i++)
         r->world = number_in_variable(r, all_names[i], &r->world_at);
+    if (r->world == 0 && !given(r, "nproc_per_node"))
+        r->world = world_of_slurm(r);
 }
 
 static ek_status read_degrees(reader *r)

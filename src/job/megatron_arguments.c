@@ -81,6 +81,7 @@ static const struct {
     {"make-vocab-size-divisible-by", ONE, NULL},
     {"vocab-size", ONE, NULL},
     {"padded-vocab-size", ONE, NULL},
+    {"pad-vocab-size-to", ONE, "padded-vocab-size"},
     {"tokenizer-type", ONE, NULL},
     {"merge-file", ONE, NULL},
     {"num-experts", ONE, NULL},
@@ -169,6 +170,8 @@ static const struct {
     {"nproc_per_node", ONE, NULL},
     {"nproc-per-node", ONE, "nproc_per_node"},
     {"local_worker_num", ONE, "nproc_per_node"},
+    {"num_gpus", ONE, "nproc_per_node"},
+    {"num_nodes", ONE, "nnodes"},
     {"nnodes", ONE, NULL},
     {"worker_num", ONE, NULL},
 };

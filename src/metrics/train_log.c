@@ -31,7 +31,7 @@ typedef struct reader {
     size_t room;
     int n_others; /* steps in another framework's words */
     int other_line;
-    bool too_many, no_memory;
+    bool too_many, no_memory, packed;
     int n_needles;
     const char *needle[EK__MAX_NEEDLES];
     struct {
@@ -139,6 +139,8 @@ static ek_status check(const reader *r, const char *path, const ek_listener *lis
     if (r->too_many)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                         "it has more than %d steps; give a part of the log", MAX_STEPS);
+    if (r->log.n == 0 && r->packed)
+        return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "it is packed; unpack it (gunzip)");
     if (r->log.n == 0)
         return ek__fail(
             err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
@@ -173,6 +175,8 @@ ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_tr
     if (fd < 0)
         return ek__fail(err, EK_ERR_SYSTEM, ((ek_origin){path, 0, 0}), "cannot open it: %s", strerror(errno));
     list_needles(&r);
+    unsigned char magic[2];
+    r.packed = pread(fd, magic, 2, 0) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
     ek_status status = read_all(fd, path, &r, err);
     if (fd != STDIN_FILENO)
         close(fd);
@@ -202,9 +206,12 @@ void ek_train_log_clear(ek_train_log *log)
 
 /* ---- summary ---- */
 
-static bool counts(const ek_train_log_step *step)
+/* A batch that is ramped up grows from step to step: the run is what it is at the end. */
+static bool counts(const ek_train_log *log, const ek_train_log_step *step)
 {
-    return !isnan(step->seconds) && !step->overflow;
+    double batch = log->step[log->n - 1].global_batch;
+    bool smaller = !isnan(batch) && !isnan(step->global_batch) && step->global_batch != batch;
+    return !isnan(step->seconds) && !step->overflow && !smaller;
 }
 
 typedef enum column { COLUMN_SECONDS, COLUMN_TFLOPS, COLUMN_RATE } column;
@@ -221,7 +228,7 @@ static int gather(const ek_train_log *log, int first, column what, double *value
 {
     int n = 0;
     for (int i = first; i < log->n; i++)
-        if (counts(&log->step[i]) && !isnan(figure(&log->step[i], what)))
+        if (counts(log, &log->step[i]) && !isnan(figure(&log->step[i], what)))
             value[n++] = figure(&log->step[i], what);
     return n;
 }

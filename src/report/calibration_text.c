@@ -205,6 +205,15 @@ static void print_proposed(const ek_calibration *c, bool color, FILE *out)
                 100 * c->proposed[i].after);
 }
 
+/* Where a run is from: the line of a table, or a log as a whole. */
+static void print_place(const ek_calibrated_run *r, FILE *out)
+{
+    if (r->line > 0)
+        fprintf(out, "  %s:%d: ", r->file, r->line);
+    else
+        fprintf(out, "  %s: ", r->file);
+}
+
 static void print_left(const ek_calibration *c, bool color, FILE *out)
 {
     int n = 0;
@@ -216,8 +225,10 @@ static void print_left(const ek_calibration *c, bool color, FILE *out)
             ek__print_heading(color, "rows left out", out);
             fprintf(out, ": %d\n", c->n_left);
         }
-        if (n <= MAX_LEFT)
-            fprintf(out, "  %s:%d: %.60s: %.120s\n", r->file, r->line, r->name, r->why);
+        if (n > MAX_LEFT)
+            continue;
+        print_place(r, out);
+        fprintf(out, "%.60s: %.120s\n", r->name, r->why);
     }
     if (n > MAX_LEFT)
         fprintf(out, "  and %d more\n", n - MAX_LEFT);
@@ -241,10 +252,11 @@ static void print_worst(const ek_calibration *c, bool color, FILE *out)
         return;
     ek__print_heading(color, "furthest off when left out", out);
     fputc('\n', out);
-    for (int w = 0; w < 3 && shown[w]; w++)
-        fprintf(out, "  %s:%d: %.80s: %.4g s measured, %.4g s predicted, %+.1f %%\n", shown[w]->file, shown[w]->line,
-                shown[w]->name, shown[w]->measured, shown[w]->left_out,
-                100 * (shown[w]->left_out / shown[w]->measured - 1));
+    for (int w = 0; w < 3 && shown[w]; w++) {
+        print_place(shown[w], out);
+        fprintf(out, "%.80s: %.4g s measured, %.4g s predicted, %+.1f %%\n", shown[w]->name, shown[w]->measured,
+                shown[w]->left_out, 100 * (shown[w]->left_out / shown[w]->measured - 1));
+    }
 }
 
 ek_status ek_calibration_write_text(const ek_calibration *c, bool color, FILE *out, ek_error *err)

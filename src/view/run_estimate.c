@@ -27,8 +27,6 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (!run->memory) /* which tells the job, too */
         ek__view_job(e->job, s);
     ek__view_fact(s, "device", NAN, EK__UNIT_TEXT, e->device->name, NULL);
-    ek__estimate_run(e->job, text, sizeof text);
-    ek__view_fact(s, "runs", NAN, EK__UNIT_TEXT, text, NULL);
     ek__view_fact(s, "estimated step", NS_PER_S * e->step.seconds, EK__UNIT_NS | EK__LESS, NULL, basis);
     if (e->step.standard_error > 0)
         ek__view_fact(s, "its standard error", NS_PER_S * e->step.standard_error, EK__UNIT_NS | EK__LESS, NULL, basis);
@@ -39,6 +37,8 @@ static void facts(const ek_view_run *run, ek__stream *s)
     if (run->estimate->against)
         ek__view_fact(s, "measured step", NS_PER_S * run->estimate->against->seconds, EK__UNIT_NS | EK__LESS, NULL,
                       EK__MEASURED);
+    ek__estimate_run(e->job, text, sizeof text); /* a sentence, so behind the figures */
+    ek__view_fact(s, "runs", NAN, EK__UNIT_TEXT, text, NULL);
 }
 
 static void notes(const ek_view_run *run, ek__stream *s)

@@ -794,6 +794,81 @@ static void logs_of_hccl_test_are_read(void **state)
     ek_link_log_clear(&log);
 }
 
+/* What an all-reduce of 8 and an all-gather of 4 ranks print: bandwidths as the tools define them. */
+#define ALL_REDUCE_ROW "1048576 262144 float sum -1 100.0 10.49 18.35 0 101.0 10.4 18.2 0\n"
+#define ALL_GATHER_ROW "1048576 65536 float none -1 100.0 10.49 7.86 0 101.0 10.4 7.8 0\n"
+#define COLUMNS        "#  size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+
+static void several_tests_in_one_log_are_told_apart(void **state)
+{
+    (void)state;
+    ek_link_log log =
+        parsed("all.log", "# Collective test starting: all_reduce_perf\n"
+                          "#  Rank  0 Group  0 Pid 11 on a device  0 [0x07] A100\n"
+                          "#  Rank  1 Group  0 Pid 12 on a device  1 [0x0f] A100\n" COLUMNS
+                          "1048576 262144 float sum -1 100.0 10.49 10.49 0 101.0 10.4 10.4 0\n"
+                          "# Collective test concluded: all_reduce_perf\n"
+                          "./build/broadcast_perf -b 1M -e 1M\n" COLUMNS
+                          "1048576 262144 float none 0 90.0 11.65 11.65 0 101.0 10.4 10.4 0\n"
+                          "# Collective test starting: all_gather_perf\n"
+                          "#  Rank  0 Group  0 Pid 11 on a device  0 [0x07] A100\n"
+                          "#  Rank  1 Group  0 Pid 12 on a device  1 [0x0f] A100\n"
+                          "#  Rank  2 Group  0 Pid 13 on b device  0 [0x07] A100\n"
+                          "#  Rank  3 Group  0 Pid 14 on b device  1 [0x0f] A100\n" COLUMNS ALL_GATHER_ROW);
+    assert_int_equal(log.n, 2);
+    assert_true(log.time[0].what == EK_COLLECTIVE_ALL_REDUCE && log.time[0].n_ranks == 2 && log.time[0].per_node == 2);
+    assert_true(log.time[1].what == EK_COLLECTIVE_ALL_GATHER && log.time[1].n_ranks == 4 && log.time[1].per_node == 2);
+    ek_link_log_clear(&log);
+    /* A loop that prints its command once. */
+    log = parsed("log", "mpirun -n 8 ./bin/all_reduce_test -p 8 -d fp32 -o sum -w 10 -n 20\n"
+                        "data_size(Bytes): | avg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
+                        "1048576 | 200.00 | 5.24288 | success\n"
+                        "mpirun -n 16 ./bin/all_gather_test -p 8 -d fp32 -n 20\n"
+                        "data_size(Bytes): | avg_time(us): | alg_bandwidth(GB/s): | check_result:\n"
+                        "1048576 | 200.00 | 83.88608 | success\n"
+                        "2097152 | 1.00 | 2097.152 | failed\n");
+    assert_int_equal(log.n, 2);
+    assert_true(log.time[0].what == EK_COLLECTIVE_ALL_REDUCE && log.time[0].n_ranks == 8);
+    assert_true(log.time[1].what == EK_COLLECTIVE_ALL_GATHER && log.time[1].n_ranks == 16);
+    ek_link_log_clear(&log);
+}
+
+static void repetitions_are_no_ranks(void **state)
+{
+    static const struct {
+        const char *text;
+        int n_ranks, per_node;
+    } logs[] = {
+        {"srun -n 8 ./build/all_reduce_perf -b 1M -e 8G -f 2 -n 100\n" COLUMNS ALL_REDUCE_ROW, 8, 8},
+        {"srun --ntasks=16 --mpi=pmix ./build/all_reduce_perf -n 100\n" COLUMNS ALL_REDUCE_ROW, 16, 8},
+        {"mpirun -np 2 ./build/all_reduce_perf -g 8 -n 50\n# nThread 1 nGpus 8 minBytes 1\n" COLUMNS ALL_REDUCE_ROW, 16,
+         8},
+        {"./build/all_reduce_perf -g 8 -n 100\n" COLUMNS ALL_REDUCE_ROW, 8, 8},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        ek_link_log log = parsed("x.log", logs[i].text);
+        if (log.n != 1 || log.time[0].n_ranks != logs[i].n_ranks || log.time[0].per_node != logs[i].per_node)
+            fail_msg("log %zu: %d ranks, %d of a node", i, log.time[0].n_ranks, log.time[0].per_node);
+        ek_link_log_clear(&log);
+    }
+}
+
+static void a_launchers_ranks_before_lines_are_passed_over(void **state)
+{
+    static const char *const logs[] = {
+        "[1,0]<stdout>:# Collective test starting: all_reduce_perf\n[1,0]<stdout>:" COLUMNS
+        "[1,0]<stdout>:     " ALL_REDUCE_ROW,
+        "0: # Collective test starting: all_reduce_perf\n0: " COLUMNS "0:      " ALL_REDUCE_ROW,
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof logs / sizeof *logs; i++) {
+        ek_link_log log = parsed("x.log", logs[i]);
+        assert_true(log.n == 1 && log.time[0].n_ranks == 8 && log.time[0].bytes == 1048576);
+        ek_link_log_clear(&log);
+    }
+}
+
 static void wrong_link_logs_are_refused(void **state)
 {
     (void)state;
@@ -803,11 +878,13 @@ static void wrong_link_logs_are_refused(void **state)
     } wrong[] = {
         {"all_reduce.log", "nothing\n", "no row of nccl-tests or hccl_test", 0},
         {"x.log", "# size count type redop root time algbw busbw\n1 1 float sum -1 5.0 1.0 1.5 0\n", "which collective",
-         0},
+         2},
         {"all_gather.log", "# root algbw\n1024 1 float none -1 5.0 0.2 0.2 0\n", "how many ranks", 0},
         {"all_reduce.log", "# root algbw\n1024 1 float sum -1 0.0 2.0 3.5 0\n", "above 0", 2},
         {"all_reduce.log", "# root algbw\n\n1024 1 float sum -1 abc 2.0 3.5 0\n", "has no time", 3},
         {"broadcast_perf.log", "# root algbw\n1024 1 float none 0 5.0 2.0 2.0 0\n", "no step has", 0},
+        {"all_reduce.log", COLUMNS ALL_REDUCE_ROW COLUMNS ALL_GATHER_ROW, "are not those of an all-reduce", 4},
+        {"all_gather.log", COLUMNS ALL_REDUCE_ROW, "are those of an all-reduce", 2},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ek_link_log log;
@@ -1183,6 +1260,9 @@ int main(void)
         cmocka_unit_test(constants_of_links_come_back),
         cmocka_unit_test(logs_of_nccl_tests_are_read),
         cmocka_unit_test(logs_of_hccl_test_are_read),
+        cmocka_unit_test(several_tests_in_one_log_are_told_apart),
+        cmocka_unit_test(repetitions_are_no_ranks),
+        cmocka_unit_test(a_launchers_ranks_before_lines_are_passed_over),
         cmocka_unit_test(wrong_link_logs_are_refused),
         cmocka_unit_test(candidates_are_runs_that_fit),
         cmocka_unit_test(a_change_is_said_in_the_frameworks_words),

@@ -166,6 +166,9 @@ static void one_device_is_a_sum(void **state)
     assert_true(fabs(step.seconds - rest - 3 * once / 1e3) < 1e-9 * step.seconds);
     assert_true(part[EK_STEP_BUBBLE] < 1e-9 * step.seconds);
     assert_true(part[EK_STEP_TENSOR] + part[EK_STEP_CONTEXT] + part[EK_STEP_EXPERT] + part[EK_STEP_P2P] == 0);
+    /* Nobody measured what is not there, nor that data comes in time. */
+    assert_true(step.basis[EK_STEP_CONTEXT] == EK_COST_DERIVED && step.basis[EK_STEP_EXPERT] == EK_COST_DERIVED);
+    assert_true(part[EK_STEP_INPUT] == 0 && step.basis[EK_STEP_INPUT] == EK_COST_ASSUMED);
     ek_step_clear(&step);
     ek_job_clear(&job);
 }

@@ -318,6 +318,30 @@ static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
     ek__doc_free(doc);
 }
 
+/* A list of all would be cut off, and nobody reads it. */
+static void of_many_known_keys_their_number_is_told(void **state)
+{
+    (void)state;
+    enum { N = 25 };
+    static char name[N][16];
+    const char *known[N + 1] = {NULL};
+    ek_error err = {0};
+    for (int i = 0; i < N; i++) {
+        snprintf(name[i], sizeof name[i], "setting_%02d", i);
+        known[i] = name[i];
+    }
+    ek__doc *doc = parse("zzz: 3\nseting_07: 4\n", &err);
+    assert_non_null(doc);
+    said s = {{0}, 0, 0};
+    const ek_listener listener = {say_warning, &s};
+    const ek__in in = {doc, &listener, &err};
+    ek__warn_unknown_keys(&in, ek__doc_root(doc), known);
+    assert_string_equal(
+        s.text, "1:1: warning: zzz is not a known key and is ignored; none of the 25 known there is spelt like it\n"
+                "2:1: warning: seting_07 is not a known key and is ignored; did you mean 'setting_07'?\n");
+    ek__doc_free(doc);
+}
+
 static void a_file_that_is_not_there_or_a_folder_is_a_system_error(void **state)
 {
     (void)state;
@@ -362,6 +386,7 @@ int main(void)
         cmocka_unit_test(scalars_are_typed_as_people_expect),
         cmocka_unit_test(a_message_shows_no_control_characters_and_cuts_long_text),
         cmocka_unit_test(an_unknown_key_is_told_with_the_nearest_known_one),
+        cmocka_unit_test(of_many_known_keys_their_number_is_told),
         cmocka_unit_test(a_file_that_is_not_there_or_a_folder_is_a_system_error),
         cmocka_unit_test(a_dash_reads_standard_input),
     };

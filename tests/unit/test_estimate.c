@@ -395,7 +395,8 @@ static void a_log_gives_the_median_behind_its_warm_up(void **state)
     assert_string_equal(a.words, "median of 5 steps, warm-up left out");
     log.seq_length = 4096;
     log.world_size = 64;
-    step[5].global_batch = 128;
+    for (int i = 0; i < 6; i++)
+        step[i].global_batch = 128;
     a = against_log(&m, &log);
     assert_int_equal(a.texts.n, 3);
     assert_string_equal(a.texts.text[0], "not the same run: the log has global batch 128, the job 64");

@@ -375,6 +375,7 @@ static const expectation arguments[] = {
                     "fp16 --main-grads-dtype bf16",
      optimizer, 5, 0},
     {MODEL RUN REST "--use-precision-aware-optimizer --main-grads-dtype bf16", gradient, 2, 0},
+    {MODEL "--micro-batch-size 2 --pad-vocab-size-to 1000 --data-parallel-size 2 " REST, vocab, 1000, 0},
     /* degrees */
     {MODEL RUN REST "--tensor-model-parallel-size 2 --sequence-parallel", sequence_parallel, 1, 0},
     {MODEL RUN REST "--sequence-parallel", sequence_parallel, 0, 1},
@@ -477,6 +478,8 @@ static void arguments_do_what_megatron_does(void **state)
 
 #define BRANCH(CONDITION) "N=2\nA=\"" MODEL RUN REST "\"\nif " CONDITION "; then\n"
 
+#define OF_WORLD MODEL "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST
+
 static const expectation scripts[] = {
     /* variables, with and without braces, defaults, arithmetic */
     {"TP=2\nargs=\"" MODEL RUN REST "--tensor-model-parallel-size ${TP}\"\nrun $args\n", tensor, 2, 0},
@@ -525,6 +528,23 @@ static const expectation scripts[] = {
     {"D=\"--nproc_per_node 8 --nnodes $NNODES\"\ntorchrun $D x.py " MODEL
      "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST,
      data, 1, 1},
+    {"deepspeed --num_nodes=2 --num_gpus 4 x.py " MODEL
+     "--micro-batch-size 1 --global-batch-size 16 --vocab-size 32000 " REST,
+     data, 8, 0},
+    /* as Slurm starts it */
+    {"#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=h100:4 # each\n"
+     "N=${SLURM_NNODES:-1}\ntorchrun --nproc-per-node $SLURM_GPUS_PER_NODE --nnodes $N x.py " OF_WORLD,
+     data, 8, 0},
+    {"#SBATCH -p gpu -N2 --ntasks-per-node 8 --gres=gpu:8,disk:1\nsrun x.py " OF_WORLD, data, 16, 0},
+    {"#SBATCH -N 4\n#SBATCH --gres=gpu:a100:2\nsrun x.py " OF_WORLD, data, 8, 0},
+    {"#SBATCH -n 16\nsrun x.py " OF_WORLD, data, 16, 0},
+    {"#SBATCH --nodes=2\n#SBATCH "
+     "--gpus-per-node=4\nSLURM_NNODES=4\nNNODES=$SLURM_NNODES\nGPUS_PER_NODE=4\nx.py " OF_WORLD,
+     data, 16, 0},
+    /* any number of nodes, a comment that Slurm does not read, one inside of arguments */
+    {"#SBATCH --nodes=2-4 --gpus-per-node=4\nsrun x.py " OF_WORLD, data, 1, 1},
+    {"##SBATCH --nodes=2 --gpus-per-node=4\n# SBATCH -N 2 --gpus-per-node=4\nsrun x.py " OF_WORLD, data, 1, 1},
+    {"A=(\n#SBATCH --nodes=2 --gpus-per-node=4\n" OF_WORLD ")\nsrun x.py ${A[@]}\n", data, 1, 1},
     /* one a line */
     {"--num-layers\n8\n--hidden-size\n1024\n--num-attention-heads=16\n--seq-length 2048\n" RUN "\n" REST, seq, 2048, 0},
 };

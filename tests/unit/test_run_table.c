@@ -380,6 +380,7 @@ static void errors_have_places(void **state)
     } cases[] = {
         {"", 0, 0, ""},
         {HEAD ",colour\n", 1, 55, "'colour' is no column that is known; correct or remove it. Known are job,framework"},
+        {HEAD ",tokens_per_s\n", 1, 55, "did you mean tokens_per_s_per_gpu? Correct or remove it (docs"},
         {"layers,hidden\n4,256\n", 1, 1, "no column says how long a step took; add step_seconds"},
         {HEAD "\n4,256,8,128,8,1,1\n4,2x6,8,128,8,1,1\n", 3, 3, "hidden is '2x6', expected a number from 1 to"},
         {HEAD "\n4,256,8,128,8,1.5,1\n", 2, 15, "local_batch is '1.5', expected a whole number"},

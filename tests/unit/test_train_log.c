@@ -246,6 +246,10 @@ static void what_is_no_step_is_refused(void **state)
     }
     ek_train_log log;
     ek_error err = {0};
+    const char *packed = write_log("\x1f\x8b\x08 what gzip makes of it", 26);
+    assert_int_equal(ek_train_log_read(packed, NULL, &log, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "unpack it"));
+    unlink(packed);
     assert_int_equal(ek_train_log_read("/nowhere/at/all", NULL, &log, &err), EK_ERR_SYSTEM);
 }
 
@@ -306,6 +310,27 @@ static void the_summary_leaves_out_compiling(void **state)
     ek_train_log empty = {0};
     ek_train_log_summary s;
     assert_false(ek_train_log_summarise(&empty, &s));
+}
+
+static void a_batch_that_grows_is_the_last_ones(void **state)
+{
+    (void)state;
+    enum { N = 7 };
+    static const double batch[N] = {32, 32, 64, 64, 128, 128, 128}, ms[N] = {500, 510, 1000, 1010, 2000, 2020, 2010};
+    ek_train_log_step step[N] = {{0}};
+    ek_train_log log = {.n = N, .step = step};
+    ek_train_log_summary s;
+    for (int i = 0; i < N; i++) {
+        step[i].seconds = ms[i] / 1000;
+        step[i].global_batch = batch[i];
+    }
+    assert_true(ek_train_log_summarise(&log, &s));
+    assert_int_equal(s.n, 3);
+    assert_near(s.median_seconds, 2.01, 1e-12);
+    /* Where a step does not tell, it counts. */
+    step[0].global_batch = NAN;
+    step[0].seconds = 2.03;
+    assert_true(ek_train_log_summarise(&log, &s) && s.n == 4);
 }
 
 /* ---- size ---- */
@@ -383,6 +408,7 @@ int main(void)
         {"another framework's steps are left out with a warning", another_frameworks_steps_are_left_out_with_a_warning,
          NULL, NULL, NULL},
         {"the summary leaves out compiling", the_summary_leaves_out_compiling, NULL, NULL, NULL},
+        {"a batch that grows is the last one's", a_batch_that_grows_is_the_last_ones, NULL, NULL, NULL},
         {"a long log gives every step", a_long_log_gives_every_step, NULL, NULL, NULL},
         {"memory that is out is said", memory_that_is_out_is_said, NULL, NULL, NULL},
     };
