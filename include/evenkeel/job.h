@@ -229,6 +229,8 @@ typedef struct ek_rules {
                                      gradient, to hand to autograd (TransformerEngine's get_dummy_wgrad) */
     bool gather_buffer;         /**< the head's input, gathered over tensor ranks, lies in one buffer that stays
                                      (Megatron's global memory buffer) */
+    int fp8_copies;             /**< of a weight whose products run in 8 bits, in them: as it is stored and turned over
+                                     (2), or as it is (1); they stay (TransformerEngine) */
     int p2p_buffers;            /**< receive buffers of a neighbour's activation, besides the one in use */
     double workspace_mb;        /**< of operators, at the peak */
     double constant_mb;         /**< besides; calibration sets it */

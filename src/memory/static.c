@@ -62,13 +62,51 @@ bool ek__op_in_compute_type(const ek__op *op)
     return op->kind != EK__OP_NORM && op->kind != EK__OP_LOOKUP;
 }
 
-/* Bytes of an element once it is gathered: cast before, where the rule says so and a matmul takes it. */
+bool ek__parameter_in_8_bits(const ek_job *job, const ek__parameter *parameter)
+{
+    return job->run.fp8 != EK_FP8_NONE && parameter->rows > 0 && !parameter->table && !parameter->tied &&
+           !parameter->end;
+}
+
+/* Copies of weights that are cut are made anew for each pass. */
+static bool keeps_8_bits(const ek_job *job, const ek__parameter *parameter)
+{
+    return job->framework == EK_MEGATRON && !job->states.shard_weight && ek__parameter_in_8_bits(job, parameter);
+}
+
+/* --fp8-param-gather: the parameter itself is in 8 bits. */
+static bool is_stored_in_8_bits(const ek_job *job, const ek__parameter *parameter)
+{
+    return job->run.fp8_gather && keeps_8_bits(job, parameter);
+}
+
+int ek__stored_bytes(const ek_job *job, const ek__parameter *parameter)
+{
+    return is_stored_in_8_bits(job, parameter) ? 1 : (int)ek__state_bytes(job, parameter, job->states.weight);
+}
+
+int ek__copy_bytes(const ek_job *job, const ek__parameter *parameter)
+{
+    int copies = keeps_8_bits(job, parameter) ? job->rules.fp8_copies : 0;
+    return copies > 0 && is_stored_in_8_bits(job, parameter) ? copies - 1 : copies;
+}
+
+int64_t ek__gathered_bytes(const ek_job *job, const ek__parameter *parameter, bool in_compute_type)
+{
+    /* Published peaks of stages whose weights stay gathered have no room for less than the compute type. */
+    if (job->run.fp8_gather && job->rules.weight_gather == EK_GATHER_LAYER && ek__parameter_in_8_bits(job, parameter))
+        return 1;
+    if (job->rules.gather_after_cast && in_compute_type)
+        return ek_dtype_bytes(job->types.compute);
+    return ek__state_bytes(job, parameter, job->states.gathered ? job->states.gathered : job->states.weight);
+}
+
 static int64_t gathered_bytes(const ek_job *job, const ek__graph *graph, int parameter)
 {
-    for (int o = 0; o < graph->n_ops && job->rules.gather_after_cast; o++)
-        if (graph->op[o].parameter == parameter && ek__op_in_compute_type(&graph->op[o]))
-            return ek_dtype_bytes(job->types.compute);
-    return ek__state_bytes(job, &graph->parameter[parameter], job->states.gathered);
+    bool in_compute_type = false;
+    for (int o = 0; o < graph->n_ops; o++)
+        in_compute_type |= graph->op[o].parameter == parameter && ek__op_in_compute_type(&graph->op[o]);
+    return ek__gathered_bytes(job, &graph->parameter[parameter], in_compute_type);
 }
 
 bool ek__gathered_for_step(const ek_job *job, const ek__parameter *parameter)
@@ -83,7 +121,8 @@ static void add_parameter(const ek_job *job, const ek__graph *graph, int number,
     const ek_job_states *states = &job->states;
     int64_t shards = ek__parameter_shards(job, parameter), n = parameter->elements;
     int64_t gradient = states->gradient > 0 ? ek__state_bytes(job, parameter, states->gradient) : 0;
-    sum->weight += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), states->shard_weight ? shards : 1);
+    sum->weight += shard_bytes(n, ek__stored_bytes(job, parameter), states->shard_weight ? shards : 1) +
+                   ek__aligned(n * ek__copy_bytes(job, parameter));
     sum->gradient += shard_bytes(n, gradient, states->shard_gradient ? shards : 1);
     if (gradient > 0 && shards > 1 && states->shard_weight && !states->shard_gradient && states->scattered_bytes > 0)
         sum->gradient += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), shards); /* once reduced */
