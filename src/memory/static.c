@@ -1,6 +1,8 @@
 /* What a stage holds for the whole step before anything runs: weights, gathered weights, gradient buffers, optimizer
  * states, and the constants its layers read. Parameter by parameter, since who shares one and whether it is cut at all
  * depends on its shape; each tensor is rounded up as the allocator does. Optimizer states count as one tensor. */
+#include <math.h>
+
 #include "memory/allocator.h"
 #include "memory/program.h"
 
@@ -213,6 +215,50 @@ int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int s
     return s.n;
 }
 
+/* Elements of the weights of a kind that are cut, a table once. */
+static double cut_elements(const ek_job *job, const ek__graph *graph)
+{
+    double sum = 0;
+    for (int i = 0; graph && i < graph->n_parameters; i++)
+        if (!graph->parameter[i].tied && ek__parameter_shards(job, &graph->parameter[i]) > 1)
+            sum += (double)graph->parameter[i].elements;
+    return sum;
+}
+
+/* What DeepSpeed's stage 3 holds gathered in the middle of a step besides what runs there, which is the head. A weight
+ * with x elements behind it comes again behind 2 x others, 3 x where layers are recomputed, since those fetch theirs
+ * twice; the last ones, for which that is less than the reuse distance, stay. In front of them comes what is gathered
+ * ahead, as long as no more than live_elements are there. */
+static double gathered_elements(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    const ek_job_states *states = &job->states;
+    double all = 0, head = 0;
+    int n_full = 0;
+    if (!(states->live_elements > 0) || job->rules.weight_gather != EK_GATHER_LAYER)
+        return 0;
+    for (int i = 0; i < ek__stage_n_chunks(job); i++) {
+        int cell = ek__stage_cell(job, stage, i);
+        n_full += job->plan.full[cell];
+        for (int k = 0; k < EK__N_GRAPH_KINDS; k++) {
+            double one = cut_elements(job, programs->graph[k]) * programs->chunk[cell].n_of_kind[k];
+            all += one;
+            head += k == EK__GRAPH_HEAD ? one : 0;
+        }
+    }
+    double stay = fmin(all, states->reuse_elements / (n_full > 0 ? 3 : 2));
+    double ahead = fmin(fmin(states->prefetch_elements, all - stay), states->live_elements - stay);
+    return fmax(stay - head, 0) + fmax(ahead, 0);
+}
+
+/* Those that DeepSpeed counts in elements. */
+static int64_t counted_buffers(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    const ek_job_states *states = &job->states;
+    double buckets = states->n_buckets * states->bucket_elements * states->weight;
+    double gathered = gathered_elements(job, programs, stage) * ek_dtype_bytes(job->types.compute);
+    return ek__aligned((int64_t)(buckets + gathered));
+}
+
 /* The largest layer's, not the ends': where the memory of a stage is at its most, layers run. */
 int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *programs, int stage)
 {
@@ -233,7 +279,7 @@ int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *progr
         }
         most = sum > most ? sum : most;
     }
-    return ek__aligned(most);
+    return ek__aligned(most) + counted_buffers(job, programs, stage);
 }
 
 int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage)
