@@ -9,6 +9,7 @@
  *
  * Scales of tensors and rows, and the history of delayed ones, are kilobytes and not counted. Blocks of 32 elements
  * have a byte each (MXFP8), blocks of 128 four (Float8BlockScaling): a thirty-second of the elements either way. */
+#include "job/job_internal.h"
 #include "memory/graph.h"
 #include "memory/layer.h"
 #include "memory/program.h"
@@ -101,18 +102,19 @@ static void keep_copies(change *c)
  * the gradient is there as it is and turned over, and the input turned over: TransformerEngine keeps that, and has it
  * as it is while the product runs; torchao turns over what it kept, or casts it again and turns that over. Weights are
  * program.c's. */
-static void add_casts(const change *c, bool keeps_8_bits)
+static void add_casts(const change *c)
 {
     const bool turns = !c->engine || c->job->rules.fp8_copies > 1;
     for (ek__op *op = c->graph->op; op < c->graph->op + c->graph->n_ops; op++) {
         if (!is_product(c, op))
             continue;
         int x = op->in[0];
+        bool kept = c->narrow[x] || !has(op->needs, op->n_needs, x); /* in 8 bits */
         int64_t in = c->narrow[x] ? c->graph->tensor[x].bytes : in_8_bits(c, elements_of(c, x));
         int64_t out = in_8_bits(c, elements_of(c, op->out[0]));
-        if (!keeps_8_bits || (c->engine && turns))
+        if (!kept || (c->engine && turns))
             op->workspace += in;
-        op->backward_workspace += (turns ? 2 : 1) * out + (c->engine ? 0 : keeps_8_bits ? in : 2 * in);
+        op->backward_workspace += (turns ? 2 : 1) * out + (c->engine ? 0 : kept ? in : 2 * in);
     }
 }
 
@@ -123,9 +125,9 @@ void ek__graph_put_8_bits(const ek_job *job, ek__graph *graph)
     bool handed_over = job->framework == EK_TORCHTITAN && tensorwise && job->parallel.tensor > 1;
     if (job->run.fp8 == EK_FP8_NONE)
         return;
-    if (c.engine || handed_over) {
+    if (c.engine || handed_over)
         narrow_inputs(&c);
+    if (c.engine || (handed_over && !ek__job_keeps_products(job))) /* else casts run again, and no product for them */
         keep_copies(&c);
-    }
-    add_casts(&c, c.engine || handed_over);
+    add_casts(&c);
 }

@@ -178,8 +178,8 @@ enum { EK__MAX_DUMMIES = EK__N_GRAPH_KINDS * EK__MAX_PARAMETERS };
 int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int stage, int64_t bytes[EK__MAX_DUMMIES]);
 /* Does a weight that is cut stay gathered from its first operator to the end of the step? */
 bool ek__gathered_for_step(const ek_job *job, const ek__parameter *parameter);
-/* Of the buffers that FSDP and ZeRO work in: the next layer's gathered weights, and the whole gradients of a layer while
- * they are reduced; DeepSpeed's buckets, and what it keeps gathered. */
+/* Of the buffers that FSDP and ZeRO work in: the next layer's gathered weights, and the whole gradients of a layer
+ * while they are reduced; DeepSpeed's buckets, and what it keeps gathered. */
 int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Of the buffer that stays for what is made elsewhere than in tensors of its own. */
 int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage);

@@ -187,12 +187,36 @@ static void casts_lie_beside_products(void **state)
     ek_job_clear(&job);
 }
 
+/* A cast that is made again takes no product with it: what runs again is what it is in 16 bits. */
+static void the_same_runs_again(void **state)
+{
+    (void)state;
+    static ek__graph graph;
+    static const char *const modes[] = {"full\"\n", "selective\"\nselective_ac_option = \"op\"\n"};
+    for (int mode = 0; mode < 2; mode++) {
+        bool again[2][EK__MAX_OPS] = {{false}};
+        for (int eight = 0; eight < 2; eight++) {
+            char text[640];
+            snprintf(text, sizeof text,
+                     "[model]\nname = \"llama3\"\nflavor = \"8B\"\n%s[parallelism]\ndata_parallel_shard_degree = 4\n"
+                     "tensor_parallel_degree = 4\n[activation_checkpoint]\nmode = \"%s[compile]\nenable = true\n",
+                     eight ? FLOAT8 "\"tensorwise\"\n" : "", modes[mode]);
+            ek_job job = parse("job.toml", text);
+            ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+            ek__graph_run_again(&job, &graph, (ek__recompute){.full = mode == 0, .patterns = ~UINT64_C(0)},
+                                again[eight]);
+            ek_job_clear(&job);
+        }
+        assert_memory_equal(again[0], again[1], (size_t)graph.n_ops * sizeof again[0][0]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_have_copies_in_8_bits), cmocka_unit_test(inputs_of_products_are_kept_in_8_bits),
         cmocka_unit_test(torchao_keeps_what_it_gets),    cmocka_unit_test(layers_are_gathered_in_8_bits),
-        cmocka_unit_test(casts_lie_beside_products),
+        cmocka_unit_test(casts_lie_beside_products),     cmocka_unit_test(the_same_runs_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
