@@ -128,6 +128,12 @@ typedef struct ek_job_states {
     int scattered_bytes; /**< bytes an element of one layer's whole gradients takes in the buffers they are reduced
                               from; 0: none, a gradient is reduced by itself */
     bool gathered_ends;  /**< weights of the embedding and the head, once gathered, stay so for the step */
+    /* What DeepSpeed's stages 2 and 3 count in elements instead of layers; 0 elsewhere. */
+    double bucket_elements; /**< gradients wait in a buffer of so many until they are reduced, however few there are */
+    int n_buckets;          /**< such buffers: two where one is reduced while the other fills */
+    double reuse_elements;  /**< a gathered weight stays where it is used again within so many */
+    double prefetch_elements; /**< gathered before they are asked for, */
+    double live_elements;     /**< as long as no more than so many are gathered in all */
 } ek_job_states;
 
 /** Numbers that matrix products run in besides the compute type. */
@@ -229,6 +235,8 @@ typedef struct ek_rules {
                                      gradient, to hand to autograd (TransformerEngine's get_dummy_wgrad) */
     bool gather_buffer;         /**< the head's input, gathered over tensor ranks, lies in one buffer that stays
                                      (Megatron's global memory buffer) */
+    int fp8_copies;             /**< of a weight whose products run in 8 bits, in them: as it is stored and turned over
+                                     (2), or as it is (1); they stay (TransformerEngine) */
     int p2p_buffers;            /**< receive buffers of a neighbour's activation, besides the one in use */
     double workspace_mb;        /**< of operators, at the peak */
     double constant_mb;         /**< besides; calibration sets it */

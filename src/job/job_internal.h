@@ -63,6 +63,8 @@ ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kin
  * attention and every second product of matrices is kept, and all else runs again. For jobs of the family
  * EK_FAMILY_LLAMA whose queries, keys, values and feed-forward inputs are matrices of their own (qkv_concat false). */
 ek_status ek__job_keep_products(ek_job *job, ek_origin at, ek_error *err);
+/* Does a job of torchtitan recompute so? */
+bool ek__job_keeps_products(const ek_job *job);
 /* The plan's select and comm lists from the patterns': the largest of each kind. ek__job_add_pattern() calls it. */
 void ek__job_sum_patterns(ek_job *job);
 

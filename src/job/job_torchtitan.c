@@ -716,8 +716,7 @@ static void recompute_every(ek_job *job, int n)
 }
 
 /* Per-operator: what attention's kernel and every second matrix product gives is kept, in the order of a layer
- * (queries, values, the first feed-forward matrix, the last), all else is recomputed. No gradient reads what the last
- * one gives, and it is kept all the same; the sum behind the attention, of the same size, is left to stand for it. */
+ * (queries, values, the first feed-forward matrix, the last), all else is recomputed. */
 static ek_status recompute_operators(reader *r, ek_origin at)
 {
     r->job->model.fused_swiglu = r->job->model.gate_apart = false; /* every operator is told apart */

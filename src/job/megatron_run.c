@@ -154,8 +154,9 @@ static ek_status read_fp8(const ek__arguments *a, ek_job *job)
     }
     job->run.fp8 = recipe;
     job->run.fp8_gather = ek__argument_given(a, "fp8-param-gather");
-    ek__warn(a->source->listener, ek__argument_at(a, name),
-             "--%s is timed, but memory is predicted as if everything were 16-bit", name);
+    if (job->states.shard_weight)
+        ek__warn(a->source->listener, ek__argument_at(a, name),
+                 "--%s with sharded weights: their copies in 8 bits are predicted to be made anew for each pass", name);
     return EK_OK;
 }
 

@@ -1,7 +1,7 @@
 /* Megatron's ways to share more than the optimizer's states: PyTorch's FSDP, its own FSDP, and DeepSpeed's ZeRO under
- * Megatron-DeepSpeed, with DeepSpeed's JSON where the script names one that is at hand. Of that JSON only the stage,
- * the offloading, the overlap and the bucket are read. Not modelled: ZeRO's buckets in memory (reduce_bucket_size
- * elements and more), a part of the parameters on the host. */
+ * Megatron-DeepSpeed, with DeepSpeed's JSON where the script names one that is at hand. Of that JSON the stage, the
+ * offloading, the overlap, the bucket and what stage 3 keeps gathered are read. Not modelled: stage 1's buckets in
+ * memory, which some of its versions have and others have not, a part of the parameters on the host. */
 #include <string.h>
 
 #include "job/megatron_run.h"
@@ -83,8 +83,8 @@ static ek_status read_own(const ek__arguments *a, ek_job *job)
 
 typedef struct zero {
     int stage;
-    bool offloads, overlaps, overlap_said;
-    double bucket; /* elements */
+    bool offloads, overlaps, overlap_said, copies;
+    double bucket, reuse, prefetch, live; /* elements */
 } zero;
 
 static ek_status read_host(const ek__in *in, const ek__node *map, const char *key, bool *out)
@@ -96,6 +96,25 @@ static ek_status read_host(const ek__in *in, const ek__node *map, const char *ke
     return status;
 }
 
+/* Launchers write "auto" where the trainer has to say it. */
+static ek_status read_elements(const ek__in *in, const ek__node *map, zero *z)
+{
+    const struct {
+        const char *key;
+        double min, *out;
+    } counts[] = {{"reduce_bucket_size", 1, &z->bucket},
+                  {"stage3_max_reuse_distance", 0, &z->reuse},
+                  {"stage3_prefetch_bucket_size", 0, &z->prefetch},
+                  {"stage3_max_live_parameters", 0, &z->live}};
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts && status == EK_OK; i++) {
+        const ek__node *node = ek__get(map, counts[i].key);
+        if (node && !(node->kind == EK__SCALAR && strcmp(node->text, "auto") == 0))
+            status = ek__number(in, node, counts[i].min, 1e15, "it is a number of elements", counts[i].out);
+    }
+    return status;
+}
+
 static ek_status read_settings(const ek__in *in, zero *z)
 {
     const ek__node *map = NULL;
@@ -104,16 +123,17 @@ static ek_status read_settings(const ek__in *in, zero *z)
     if (status || !map)
         return status;
     const ek__node *stage = ek__get(map, "stage"), *overlap = ek__get(map, "overlap_comm");
-    const ek__node *bucket = ek__get(map, "reduce_bucket_size");
+    const ek__node *copies = ek__get(map, "contiguous_gradients");
     if (stage)
         status = ek__int(in, stage, 0, 3, "it is the stage of ZeRO", &z->stage);
     if (status == EK_OK && overlap && !ek__node_is_null(overlap)) {
         z->overlap_said = true;
         status = ek__bool(in, overlap, "it is a switch", &z->overlaps);
     }
-    /* Launchers write "auto" where the trainer has to say it. */
-    if (status == EK_OK && bucket && !(bucket->kind == EK__SCALAR && strcmp(bucket->text, "auto") == 0))
-        status = ek__number(in, bucket, 1, 1e12, "it is a number of elements", &z->bucket);
+    if (status == EK_OK && copies)
+        status = ek__bool(in, copies, "it is a switch", &z->copies);
+    if (status == EK_OK)
+        status = read_elements(in, map, z);
     if (status == EK_OK)
         status = read_host(in, map, "offload_optimizer", &z->offloads);
     if (status == EK_OK)
@@ -143,11 +163,28 @@ static ek_status read_json(const ek__arguments *a, zero *z)
     return status;
 }
 
+/* DeepSpeed's stages 2 and 3, as stage_1_and_2.py, stage3.py and partitioned_param_coordinator.py have them: gradients
+ * are copied into a flat buffer until it is full; two buffers with overlap in stage 2. Stage 3 looks at the coming
+ * modules before it lets go of a weight, and gathers ahead a number of elements, not layers. */
+static void count_elements(const zero *z, ek_job_states *states)
+{
+    if (z->stage < 2)
+        return;
+    states->bucket_elements = z->copies ? z->bucket : 0;
+    states->n_buckets = z->stage == 2 && z->overlaps ? 2 : 1;
+    if (z->stage < 3)
+        return;
+    states->gathered_ahead = 0;
+    states->reuse_elements = z->reuse;
+    states->prefetch_elements = z->prefetch;
+    states->live_elements = z->live;
+}
+
 /* Stage 1 of bf16 sums whole fp32 gradients (BF16_Optimizer); from stage 2 on shares of gradients are of the weights'
  * type, and the optimizer makes fp32 copies of them. */
 static ek_status read_deepspeed(const ek__arguments *a, ek_job *job)
 {
-    zero z = {.stage = 1, .bucket = 5e8};
+    zero z = {.stage = 1, .copies = true, .bucket = 5e8, .reuse = 1e9, .prefetch = 5e7, .live = 1e9};
     ek_job_states *states = &job->states;
     ek_status status = ek__argument_int(a, "zero-stage", 0, 3, &z.stage);
     if (status == EK_OK)
@@ -160,6 +197,7 @@ static ek_status read_deepspeed(const ek__arguments *a, ek_job *job)
         job->run.reduce_bytes = 2;
     }
     share((ek__sharding)z.stage, job);
+    count_elements(&z, states);
     job->run.offload_optimizer = z.offloads && z.stage > 0;
     job->run.overlap_gradients = z.overlap_said ? z.overlaps : z.stage == 3;
     job->run.bucket_bytes = job->run.overlap_gradients ? z.bucket * job->run.reduce_bytes : 0;

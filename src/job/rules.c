@@ -50,6 +50,8 @@ typedef struct rule {
     X(dummy_gradients, SWITCH, 0, 1, NULL, "documented", "",                                                           \
       "one tensor of each shape of weight stays as a gradient's stand-in")                                             \
     X(gather_buffer, SWITCH, 0, 1, NULL, "documented", "", "the head's gathered input lies in a buffer that stays")    \
+    X(fp8_copies, WHOLE, 0, 2, NULL, "documented", "",                                                                 \
+      "copies of a weight in 8 bits that stay where its products run in them: 2 as it is and turned over, 1 as it is") \
     X(p2p_buffers, WHOLE, 0, 64, NULL, "assumed", "0,1,2", "receive buffers of an activation besides the one in use")  \
     X(workspace_mb, DECIMAL, 0, 1e6, NULL, "assumed", "", "MB of operators' workspace at the peak")                    \
     X(constant_mb, DECIMAL, -1e6, 1e6, NULL, "calibrated", "", "MB added to every stage")                              \
@@ -96,8 +98,9 @@ static const ek_rules mindformers = {
 /* Megatron keeps its weights whole in compute type (the distributed optimizer shards states only), and of a gathered
  * activation the rank's own part. Its flash attention keeps one logarithm of a sum per head and token. Two fp32 buffers
  * in the loss are assumed: the logits cast to fp32 and their exponentials. Its matrices are TransformerEngine's, which
- * keeps a stand-in for the gradient of each shape of weight. TransformerEngine and PyTorch give cuBLAS a workspace of
- * 32 MiB each on devices from Hopper on (4 and 8 MiB before). */
+ * keeps a stand-in for the gradient of each shape of weight, and of weights in 8 bits copies for the forward and the
+ * backward pass (devices before Blackwell, and scales of blocks, want them turned over). TransformerEngine and PyTorch
+ * give cuBLAS a workspace of 32 MiB each on devices from Hopper on (4 and 8 MiB before). */
 static const ek_rules megatron = {
     .weight_gather = EK_GATHER_NONE,
     .gather_after_cast = true,
@@ -109,6 +112,7 @@ static const ek_rules megatron = {
     .gradient_cast_fused = true,
     .dummy_gradients = true,
     .gather_buffer = true,
+    .fp8_copies = 2,
     .workspace_mb = 2 * EK__CUBLAS_MB,
     .activation_scale = 1,
     .transient_scale = 1,
@@ -147,6 +151,7 @@ ek_rules ek_rules_default(ek_framework framework)
     if (framework == EK_MINDSPEED) { /* Megatron's modules on MindSpore's operators and allocator */
         rules.statistics_width = 8;
         rules.dummy_gradients = false;
+        rules.fp8_copies = 0;
         rules.workspace_mb = 0;
         rules.allocation = EK_ALLOCATION_BLOCKS;
     }

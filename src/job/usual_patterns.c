@@ -29,11 +29,10 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
 }
 
 /* Every primitive, whatever cells it is in, and what is kept of them: the fused attention and every second product of
- * matrices in the order in which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Of the last one nothing reads the
- * output, which PyTorch keeps all the same: the sum behind the attention, as large, is left out of what is recomputed
- * for it. Latent attention runs wq or wq_a, wq_b, then wkv_a, wkv_b, wo; experts' products are no such operators. Of
- * collectives the policy keeps what reduce-scatters give; inputs are gathered again behind the norms. */
-static const char *const primitives[] = {".*\\..*", ".*\\..*\\..*", ".*\\..*\\..*\\..*", NULL};
+ * matrices in the order in which a layer runs them, wq, wk, wv, wo, w1, w3, w2. Latent attention runs wq or wq_a, wq_b,
+ * then wkv_a, wkv_b, wo; experts' products are no such operators. Of collectives the policy keeps what reduce-scatters
+ * give; inputs are gathered again behind the norms. */
+static const char *const primitives[] = {".*", ".*\\..*", ".*\\..*\\..*", ".*\\..*\\..*\\..*", NULL};
 static const char *const grouped_products[] = {"attention\\.wq\\.matmul", "attention\\.wv\\.matmul",
                                                "attention\\.flash_attention\\.flash_attention", NULL};
 static const char *const latent_products[] = {"attention\\.linear_q_proj\\.matmul",
@@ -73,4 +72,14 @@ ek_status ek__job_keep_products(ek_job *job, ek_origin at, ek_error *err)
     if (status == EK_OK && job->parallel.tensor > 1)
         status = add_all(job, gathered_inputs, EK_PATTERN_COMM, at, err);
     return status;
+}
+
+bool ek__job_keeps_products(const ek_job *job)
+{
+    bool recomputes = false, keeps = false;
+    for (int i = 0; i < job->n_patterns; i++) {
+        recomputes = recomputes || job->pattern[i].kind == EK_PATTERN_SELECT;
+        keeps = keeps || job->pattern[i].kind == EK_PATTERN_SELECT_EXCLUDE;
+    }
+    return recomputes && keeps && job->framework == EK_TORCHTITAN;
 }

@@ -323,4 +323,5 @@ void ek__graph_build(const ek_job *job, ek__graph_kind kind, ek__graph *out)
     build_kind(job, kind, out);
     for (int i = 0; i < out->n_parameters; i++)
         out->parameter[i].end = kind == EK__GRAPH_EMBEDDING || kind == EK__GRAPH_HEAD;
+    ek__graph_put_8_bits(job, out);
 }

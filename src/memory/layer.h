@@ -82,6 +82,9 @@ int ek__build_reshape_last(const ek__layer_builder *b, const char *cell, int x);
 void ek__build_decoder(const ek__layer_builder *b, bool experts);
 /* A norm of the decoder with the gather behind it where sequence parallelism asks for one and `gathered` says so. */
 int ek__build_gathered_norm(const ek__layer_builder *b, ek__cell cell, int x, bool gathered);
+/* Tensors, what gradients read and casts as products in 8 bits have them, where the job runs any
+ * (products_8_bits.c). */
+void ek__graph_put_8_bits(const ek_job *job, ek__graph *graph);
 /* The table's lookup, from nothing to graph->output. */
 void ek__build_embedding(const ek__layer_builder *b);
 /* Last norm, lm_head and loss behind tensor `x`. */

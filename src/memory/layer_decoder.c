@@ -3,11 +3,12 @@
  * gathered and the block's output scattered; without, the output is summed over the ranks. Not handled: with context
  * parallelism MindFormers' norms on three dimensions are cut over the tensor ranks even without sequence parallelism,
  * which changes their statistics and not what is kept of their output. */
-#include "memory/layer.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "job/job_internal.h"
+#include "memory/layer.h"
 
 /* The last norm's operator, which is what patterns for communication name. */
 static int last_norm(const ek__graph *graph)
@@ -77,11 +78,30 @@ static int build_sum(const ek__layer_builder *b, ek__cell block, int x, int y)
     return out;
 }
 
+/* Without a compiler PyTorch's selective checkpointing keeps what its policy names in a cache of its own, read or not,
+ * and lets go of what recomputing does not come to when the layer's last gradient is there: what the last product
+ * gives, whole, and what is scattered of it. A compiler keeps what some gradient reads and no more. */
+static void hold_unread(const ek__layer_builder *b, int first)
+{
+    ek__graph *g = b->graph;
+    bool recomputed[EK__MAX_OPS], kept[EK__MAX_TENSORS];
+    if (!ek__job_keeps_products(b->job) || b->job->run.launch != EK_LAUNCH_EAGER)
+        return;
+    ek__graph_recomputed(b->job, g, (ek__recompute){.patterns = ~UINT64_C(0)}, recomputed);
+    ek__graph_keep(g, recomputed, kept);
+    for (int i = first; i < g->n_ops; i++) {
+        const ek__op *op = &g->op[i];
+        bool named = op->kind == EK__OP_MATMUL || (op->kind == EK__OP_COMM && op->comm == EK__COMM_SCATTER);
+        if (named && !recomputed[i] && !kept[op->out[0]])
+            ek__op_need(g, &g->op[first], op->out[0]);
+    }
+}
+
 void ek__build_decoder(const ek__layer_builder *b, bool experts)
 {
     ek__graph *g = b->graph;
     const ek_job *job = b->job;
-    int x = g->output;
+    int x = g->output, first = g->n_ops;
     if (x < 0) {
         const int64_t dim[] = {b->local_tokens, job->model.hidden};
         x = g->input = ek__add_tensor(g, "layer input", job->types.residual, 2, dim);
@@ -95,4 +115,5 @@ void ek__build_decoder(const ek__layer_builder *b, bool experts)
     y = experts ? ek__build_mlp_experts(b, normed)
                 : build_reduced(b, EK__CELL_MLP, ek__build_mlp_dense(b, normed, job->model.intermediate));
     g->output = build_sum(b, EK__CELL_MLP, h, y);
+    hold_unread(b, first);
 }

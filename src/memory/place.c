@@ -470,6 +470,8 @@ static ek_status run_first_steps(placer *p, const ek_block *blocks, size_t n_blo
     if (!status)
         status = take_phase(p, EK__START_WORKSPACES, NULL);
     if (!status)
+        status = take_phase(p, EK__START_COPIES, NULL);
+    if (!status)
         status = run_step(p, blocks, n_blocks, &dummies);
     if (!status)
         status = take_phase(p, EK__START_STATES, NULL);

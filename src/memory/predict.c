@@ -86,8 +86,8 @@ static void add_buffers_top(const predictor *p, int s, ek_memory_stage *stage)
     for (int i = ek__stage_dummies(p->job, p->programs, s, dummy) - 1; i >= 0; i--)
         all += dummy[i];
     add_static_top(stage, "stand-ins for gradients, one of each shape", "", EK_PART_OTHER, all, 1);
-    add_static_top(stage, "a layer's weights gathered ahead, and its gradients while they are reduced", "",
-                   EK_PART_OTHER, ek__stage_layer_buffers(p->job, p->programs, s), 1);
+    add_static_top(stage, "weights gathered ahead, and gradients while they are reduced", "", EK_PART_OTHER,
+                   ek__stage_layer_buffers(p->job, p->programs, s), 1);
     add_static_top(stage, "buffer of the head's gathered input", "", EK_PART_OTHER,
                    ek__stage_elsewhere(p->job, p->programs, s), 1);
     add_static_top(stage, "workspace", "", EK_PART_OTHER, (int64_t)(p->job->rules.workspace_mb * 0x1p20), 1);

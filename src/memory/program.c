@@ -61,10 +61,7 @@ static void take_gathered(compiler *c, const ek__op *op, const ek__parameter *we
     if (job->rules.weight_gather != EK_GATHER_LAYER || !cut || c->gathered[op->parameter] >= 0 ||
         ek__gathered_for_step(job, weight))
         return;
-    bool after_cast = job->rules.gather_after_cast && ek__op_in_compute_type(op);
-    int64_t bytes =
-        after_cast ? ek_dtype_bytes(job->types.compute)
-                   : ek__state_bytes(job, weight, job->states.gathered ? job->states.gathered : job->states.weight);
+    int64_t bytes = ek__gathered_bytes(job, weight, ek__op_in_compute_type(op));
     c->gathered[op->parameter] = ek__record_take(c->r, weight->elements * bytes, op->path, "gathered weight");
 }
 
@@ -79,6 +76,9 @@ static void take_weight(compiler *c, int o)
     take_gathered(c, op, weight);
     bool cut = job->states.shard_weight && ek__parameter_shards(job, weight) > 1;
     bool gathered_cast = job->rules.gather_after_cast && cut && job->rules.weight_gather != EK_GATHER_NONE;
+    bool gathered_narrow = job->run.fp8_gather && cut && job->rules.weight_gather != EK_GATHER_NONE;
+    if (ek__parameter_in_8_bits(job, weight) && !gathered_narrow && ek__copy_bytes(job, weight) == 0)
+        ek__record_take(c->r, weight->elements, op->path, "weight in 8 bits");
     if (!ek__op_in_compute_type(op) || weight->dtype == job->types.compute || gathered_cast)
         return;
     if (c->cast[o] >= 0) {

@@ -152,6 +152,14 @@ void ek__job_programs_free(ek__job_programs *programs);
 bool ek__op_in_compute_type(const ek__op *op);
 /* Ranks that a parameter would be cut over; 1: it stays whole. */
 int64_t ek__parameter_shards(const ek_job *job, const ek__parameter *parameter);
+/* Is it a matrix of a linear layer that the job multiplies with in 8 bits? Tables, heads, routers, norms and biases are
+ * not. */
+bool ek__parameter_in_8_bits(const ek_job *job, const ek__parameter *parameter);
+/* Bytes of an element as a weight is stored, and of its copies in 8 bits that stay besides (rules.fp8_copies). */
+int ek__stored_bytes(const ek_job *job, const ek__parameter *parameter);
+int ek__copy_bytes(const ek_job *job, const ek__parameter *parameter);
+/* Bytes of an element once it is gathered. @param in_compute_type  it is multiplied with in that */
+int64_t ek__gathered_bytes(const ek_job *job, const ek__parameter *parameter, bool in_compute_type);
 /* Bytes of an element in a state of so many bytes an element: those of the parameter's own type where the state has the
  * type of the others. */
 int64_t ek__state_bytes(const ek_job *job, const ek__parameter *parameter, int state);
@@ -170,8 +178,8 @@ enum { EK__MAX_DUMMIES = EK__N_GRAPH_KINDS * EK__MAX_PARAMETERS };
 int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int stage, int64_t bytes[EK__MAX_DUMMIES]);
 /* Does a weight that is cut stay gathered from its first operator to the end of the step? */
 bool ek__gathered_for_step(const ek_job *job, const ek__parameter *parameter);
-/* Of the buffers that FSDP and ZeRO-3 work in: the next layer's gathered weights, and the whole gradients of a layer
- * while they are reduced. */
+/* Of the buffers that FSDP and ZeRO work in: the next layer's gathered weights, and the whole gradients of a layer
+ * while they are reduced; DeepSpeed's buckets, and what it keeps gathered. */
 int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Of the buffer that stays for what is made elsewhere than in tensors of its own. */
 int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage);

@@ -5,6 +5,7 @@
  *   weights      one tensor for each; those of experts one for each expert
  *   buffers      with the distributed optimizer all weights of one kind (experts, others) in one tensor, to which the
  *                modules' weights move; the gradients of each kind in one tensor
+ *   copies       of weights in 8 bits, made in the first forward pass: asked for before it, one tensor for each
  *   masters      the buffer in reverse order of the modules is cut into as many parts as there are ranks; a rank has
  *                fp32 copies of the weights that its part covers, whole or cut
  *   moments      of these copies, two tensors each, which fall into what the first step left free
@@ -102,7 +103,7 @@ static ek_status add_chunk(starter *s, int cell, bool *has_table)
 
 static int64_t weight_bytes(const starter *s, const struct weight *weight)
 {
-    return weight->elements * ek__state_bytes(s->job, weight->of, s->job->states.weight);
+    return weight->elements * ek__stored_bytes(s->job, weight->of);
 }
 
 /* ---- the requests ---- */
@@ -112,6 +113,9 @@ static ek_status ask_weights(starter *s)
     ek_status status = EK_OK;
     for (size_t i = 0; i < s->n_weights && !status; i++)
         status = ask(s, EK__START_WEIGHTS, weight_bytes(s, &s->weight[i]));
+    for (size_t i = 0; i < s->n_weights && !status; i++)
+        for (int k = 0; k < ek__copy_bytes(s->job, s->weight[i].of) && !status; k++)
+            status = ask(s, EK__START_COPIES, s->weight[i].elements);
     return status;
 }
 

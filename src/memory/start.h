@@ -10,6 +10,7 @@ typedef enum ek__start_phase {
     EK__START_BUFFERS,    /* of all parameters, and of their gradients */
     EK__START_MASTERS,    /* fp32 copies of what this rank updates */
     EK__START_WORKSPACES, /* at the first forward pass */
+    EK__START_COPIES,     /* of weights in 8 bits, likewise */
     EK__START_DUMMIES,    /* at the first backward pass */
     EK__START_STATES,     /* moments, when the optimizer first runs */
     EK__N_START,

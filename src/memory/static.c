@@ -1,6 +1,8 @@
 /* What a stage holds for the whole step before anything runs: weights, gathered weights, gradient buffers, optimizer
  * states, and the constants its layers read. Parameter by parameter, since who shares one and whether it is cut at all
  * depends on its shape; each tensor is rounded up as the allocator does. Optimizer states count as one tensor. */
+#include <math.h>
+
 #include "memory/allocator.h"
 #include "memory/program.h"
 
@@ -62,13 +64,51 @@ bool ek__op_in_compute_type(const ek__op *op)
     return op->kind != EK__OP_NORM && op->kind != EK__OP_LOOKUP;
 }
 
-/* Bytes of an element once it is gathered: cast before, where the rule says so and a matmul takes it. */
+bool ek__parameter_in_8_bits(const ek_job *job, const ek__parameter *parameter)
+{
+    return job->run.fp8 != EK_FP8_NONE && parameter->rows > 0 && !parameter->table && !parameter->tied &&
+           !parameter->end;
+}
+
+/* Copies of weights that are cut are made anew for each pass. */
+static bool keeps_8_bits(const ek_job *job, const ek__parameter *parameter)
+{
+    return job->framework == EK_MEGATRON && !job->states.shard_weight && ek__parameter_in_8_bits(job, parameter);
+}
+
+/* --fp8-param-gather: the parameter itself is in 8 bits. */
+static bool is_stored_in_8_bits(const ek_job *job, const ek__parameter *parameter)
+{
+    return job->run.fp8_gather && keeps_8_bits(job, parameter);
+}
+
+int ek__stored_bytes(const ek_job *job, const ek__parameter *parameter)
+{
+    return is_stored_in_8_bits(job, parameter) ? 1 : (int)ek__state_bytes(job, parameter, job->states.weight);
+}
+
+int ek__copy_bytes(const ek_job *job, const ek__parameter *parameter)
+{
+    int copies = keeps_8_bits(job, parameter) ? job->rules.fp8_copies : 0;
+    return copies > 0 && is_stored_in_8_bits(job, parameter) ? copies - 1 : copies;
+}
+
+int64_t ek__gathered_bytes(const ek_job *job, const ek__parameter *parameter, bool in_compute_type)
+{
+    /* Published peaks of stages whose weights stay gathered have no room for less than the compute type. */
+    if (job->run.fp8_gather && job->rules.weight_gather == EK_GATHER_LAYER && ek__parameter_in_8_bits(job, parameter))
+        return 1;
+    if (job->rules.gather_after_cast && in_compute_type)
+        return ek_dtype_bytes(job->types.compute);
+    return ek__state_bytes(job, parameter, job->states.gathered ? job->states.gathered : job->states.weight);
+}
+
 static int64_t gathered_bytes(const ek_job *job, const ek__graph *graph, int parameter)
 {
-    for (int o = 0; o < graph->n_ops && job->rules.gather_after_cast; o++)
-        if (graph->op[o].parameter == parameter && ek__op_in_compute_type(&graph->op[o]))
-            return ek_dtype_bytes(job->types.compute);
-    return ek__state_bytes(job, &graph->parameter[parameter], job->states.gathered);
+    bool in_compute_type = false;
+    for (int o = 0; o < graph->n_ops; o++)
+        in_compute_type |= graph->op[o].parameter == parameter && ek__op_in_compute_type(&graph->op[o]);
+    return ek__gathered_bytes(job, &graph->parameter[parameter], in_compute_type);
 }
 
 bool ek__gathered_for_step(const ek_job *job, const ek__parameter *parameter)
@@ -83,7 +123,8 @@ static void add_parameter(const ek_job *job, const ek__graph *graph, int number,
     const ek_job_states *states = &job->states;
     int64_t shards = ek__parameter_shards(job, parameter), n = parameter->elements;
     int64_t gradient = states->gradient > 0 ? ek__state_bytes(job, parameter, states->gradient) : 0;
-    sum->weight += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), states->shard_weight ? shards : 1);
+    sum->weight += shard_bytes(n, ek__stored_bytes(job, parameter), states->shard_weight ? shards : 1) +
+                   ek__aligned(n * ek__copy_bytes(job, parameter));
     sum->gradient += shard_bytes(n, gradient, states->shard_gradient ? shards : 1);
     if (gradient > 0 && shards > 1 && states->shard_weight && !states->shard_gradient && states->scattered_bytes > 0)
         sum->gradient += shard_bytes(n, ek__state_bytes(job, parameter, states->weight), shards); /* once reduced */
@@ -174,6 +215,50 @@ int ek__stage_dummies(const ek_job *job, const ek__job_programs *programs, int s
     return s.n;
 }
 
+/* Elements of the weights of a kind that are cut, a table once. */
+static double cut_elements(const ek_job *job, const ek__graph *graph)
+{
+    double sum = 0;
+    for (int i = 0; graph && i < graph->n_parameters; i++)
+        if (!graph->parameter[i].tied && ek__parameter_shards(job, &graph->parameter[i]) > 1)
+            sum += (double)graph->parameter[i].elements;
+    return sum;
+}
+
+/* What DeepSpeed's stage 3 holds gathered in the middle of a step besides what runs there, which is the head. A weight
+ * with x elements behind it comes again behind 2 x others, 3 x where layers are recomputed, since those fetch theirs
+ * twice; the last ones, for which that is less than the reuse distance, stay. In front of them comes what is gathered
+ * ahead, as long as no more than live_elements are there. */
+static double gathered_elements(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    const ek_job_states *states = &job->states;
+    double all = 0, head = 0;
+    int n_full = 0;
+    if (!(states->live_elements > 0) || job->rules.weight_gather != EK_GATHER_LAYER)
+        return 0;
+    for (int i = 0; i < ek__stage_n_chunks(job); i++) {
+        int cell = ek__stage_cell(job, stage, i);
+        n_full += job->plan.full[cell];
+        for (int k = 0; k < EK__N_GRAPH_KINDS; k++) {
+            double one = cut_elements(job, programs->graph[k]) * programs->chunk[cell].n_of_kind[k];
+            all += one;
+            head += k == EK__GRAPH_HEAD ? one : 0;
+        }
+    }
+    double stay = fmin(all, states->reuse_elements / (n_full > 0 ? 3 : 2));
+    double ahead = fmin(fmin(states->prefetch_elements, all - stay), states->live_elements - stay);
+    return fmax(stay - head, 0) + fmax(ahead, 0);
+}
+
+/* Those that DeepSpeed counts in elements. */
+static int64_t counted_buffers(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    const ek_job_states *states = &job->states;
+    double buckets = states->n_buckets * states->bucket_elements * states->weight;
+    double gathered = gathered_elements(job, programs, stage) * ek_dtype_bytes(job->types.compute);
+    return ek__aligned((int64_t)(buckets + gathered));
+}
+
 /* The largest layer's, not the ends': where the memory of a stage is at its most, layers run. */
 int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *programs, int stage)
 {
@@ -194,7 +279,7 @@ int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *progr
         }
         most = sum > most ? sum : most;
     }
-    return ek__aligned(most);
+    return ek__aligned(most) + counted_buffers(job, programs, stage);
 }
 
 int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage)

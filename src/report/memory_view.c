@@ -118,6 +118,7 @@ bool ek__rule_matters(const ek_job *job, const char *name)
         {"loss_buffers", !r->loss_fused},
         {"one_hot_kept", !r->loss_fused},
         {"dummy_gradients", r->dummy_gradients},
+        {"fp8_copies", job->run.fp8 != EK_FP8_NONE && job->framework == EK_MEGATRON},
         {"mask_per_micro_batch", !job->model.mask_compressed && !job->model.mask_given && !job->model.no_mask},
         {"workspace_mb", r->workspace_mb > 0},
         {"constant_mb", r->constant_mb != 0},

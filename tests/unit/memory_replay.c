@@ -409,6 +409,9 @@ static void randomize_rules(ek__random *random, ek_job *job)
     rules->activation_scale = ek__random_below(random, 4) == 0 ? 1.1 : 1;
     rules->transient_scale = ek__random_below(random, 4) == 0 ? 0.7 : 1;
     rules->p2p_buffers = ek__random_below(random, 3);
+    rules->fp8_copies = ek__random_below(random, 3);
+    job->run.fp8 = ek__random_below(random, 3) ? EK_FP8_NONE : (ek_fp8)ek__random_below(random, EK_N_FP8);
+    job->run.fp8_gather = ek__random_below(random, 2);
     rules->constant_mb = ek__random_below(random, 3);
     states->weight = ek_dtype_bytes(job->types.param);
     states->gradient = ek__random_below(random, 3) == 0 ? 0 : 2 << ek__random_below(random, 2);

@@ -161,14 +161,14 @@ static const expected megatron[] = {
     {"--moe-fb-overlap", {"overlap_expert"}, {1}, NULL},
     {"--moe-alltoall-overlap-comm", {"overlap_expert"}, {1}, NULL},
     {"--moe-allgather-overlap-comm", {"overlap_expert"}, {1}, NULL},
-    {"--fp8-format hybrid", {"fp8"}, {EK_FP8_DELAYED}, "as if everything were 16-bit"},
-    {"--fp8 e4m3", {"fp8"}, {EK_FP8_DELAYED}, "as if everything were 16-bit"},
-    {"--fp8-hybrid", {"fp8"}, {EK_FP8_DELAYED}, "as if everything were 16-bit"},
-    {"--fp8-format e4m3 --fp8-recipe tensorwise", {"fp8"}, {EK_FP8_TENSORWISE}, "as if everything were 16-bit"},
-    {"--fp8-format e4m3 --fp8-recipe rowwise", {"fp8"}, {EK_FP8_ROWWISE}, "as if everything were 16-bit"},
-    {"--fp8-format e4m3 --fp8-recipe blockwise", {"fp8"}, {EK_FP8_BLOCKWISE}, "as if everything were 16-bit"},
-    {"--fp8-format e4m3 --fp8-recipe mxfp8", {"fp8"}, {EK_FP8_BLOCKWISE}, "as if everything were 16-bit"},
-    {"--fp8-format hybrid --fp8-param-gather", {"fp8", "fp8_gather"}, {EK_FP8_DELAYED, 1}, "16-bit"},
+    {"--fp8-format hybrid", {"fp8"}, {EK_FP8_DELAYED}, NULL},
+    {"--fp8 e4m3", {"fp8"}, {EK_FP8_DELAYED}, NULL},
+    {"--fp8-hybrid", {"fp8"}, {EK_FP8_DELAYED}, NULL},
+    {"--fp8-format e4m3 --fp8-recipe tensorwise", {"fp8"}, {EK_FP8_TENSORWISE}, NULL},
+    {"--fp8-format e4m3 --fp8-recipe rowwise", {"fp8"}, {EK_FP8_ROWWISE}, NULL},
+    {"--fp8-format e4m3 --fp8-recipe blockwise", {"fp8"}, {EK_FP8_BLOCKWISE}, NULL},
+    {"--fp8-format e4m3 --fp8-recipe mxfp8", {"fp8"}, {EK_FP8_BLOCKWISE}, NULL},
+    {"--fp8-format hybrid --fp8-param-gather", {"fp8", "fp8_gather"}, {EK_FP8_DELAYED, 1}, NULL},
     {"--fp8-recipe mxfp8", {NULL}, {0}, "--fp8-format is not given"},
     {"--fp8-format hybrid --transformer-impl local", {NULL}, {0}, "8-bit products need"},
     {"--enable-cuda-graph", {"launch"}, {EK_LAUNCH_GRAPH}, NULL},
@@ -288,7 +288,7 @@ static const struct {
     {"--fp16 --deepspeed", 2, 2, 16, 0, false, false, true, 0, 0, EK_GATHER_NONE, 0, false, NULL},
     {"--bf16 --deepspeed --zero-stage 1", 2, 4, 12, 0, false, false, true, 0, 0, EK_GATHER_NONE, 0, false, NULL},
     {"--bf16 --deepspeed --zero-stage 2", 2, 2, 16, 0, false, true, true, 0, 0, EK_GATHER_NONE, 0, true, NULL},
-    {"--fp16 --deepspeed --zero-stage 3", 2, 2, 16, 2, true, true, true, 1, 0, EK_GATHER_LAYER, 2 * 5e8, true, NULL},
+    {"--fp16 --deepspeed --zero-stage 3", 2, 2, 16, 2, true, true, true, 0, 0, EK_GATHER_LAYER, 2 * 5e8, true, NULL},
     {"--fp16 --zero-stage 3", 2, 2, 16, 0, false, false, false, 0, 0, EK_GATHER_NONE, 0, false,
      "--zero-stage does nothing without --deepspeed"},
 };
@@ -402,6 +402,43 @@ static void the_stage_of_zero_is_read_from_deepspeeds_file(void **state)
     assert_true(job.states.shard_gradient && !job.states.shard_weight);
     assert_non_null(strstr(s.text, "none.json is not read: "));
     ek_job_clear(&job);
+}
+
+/* What memory counts in elements, and its defaults (DeepSpeedZeroConfig). */
+static void zero_has_buffers_counted_in_elements(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        int n_buckets;
+        double bucket, reuse, prefetch, live;
+    } files[] = {
+        {"\"stage\": 1", 0, 0, 0, 0, 0},
+        {"\"stage\": 2", 1, 5e8, 0, 0, 0},
+        {"\"stage\": 2, \"overlap_comm\": true, \"reduce_bucket_size\": 2e8", 2, 2e8, 0, 0, 0},
+        {"\"stage\": 2, \"contiguous_gradients\": false", 1, 0, 0, 0, 0},
+        {"\"stage\": 3", 1, 5e8, 1e9, 5e7, 1e9},
+        {"\"stage\": 3, \"stage3_max_reuse_distance\": 0, \"stage3_prefetch_bucket_size\": 1e7, "
+         "\"stage3_max_live_parameters\": 3e9",
+         1, 5e8, 0, 1e7, 3e9},
+        {"\"stage\": 3, \"stage3_prefetch_bucket_size\": \"auto\"", 1, 5e8, 1e9, 5e7, 1e9},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[256], text[512];
+        said s;
+        snprintf(text, sizeof text, "{\"zero_optimization\": {%s}}", files[i].json);
+        write_file("zero.json", text, path, sizeof path);
+        ek_job job = read_job("run.sh", ALONE "--bf16 --deepspeed --deepspeed_config zero.json\n", NULL, &s);
+        unlink(path);
+        const ek_job_states *is = &job.states;
+        if (is->n_buckets != files[i].n_buckets || is->bucket_elements != files[i].bucket ||
+            is->reuse_elements != files[i].reuse || is->prefetch_elements != files[i].prefetch ||
+            is->live_elements != files[i].live)
+            fail_msg("%s: %d buckets of %g, reuse %g, ahead %g, live %g", files[i].json, is->n_buckets,
+                     is->bucket_elements, is->reuse_elements, is->prefetch_elements, is->live_elements);
+        assert_int_equal(s.n_warnings, 0);
+        ek_job_clear(&job);
+    }
 }
 
 /* ---- fewer micro-batches than stages ---- */
@@ -625,6 +662,7 @@ int main(void)
         cmocka_unit_test(every_level_of_sharing_sets_the_states),
         cmocka_unit_test(what_does_not_go_with_sharing_is_refused),
         cmocka_unit_test(the_stage_of_zero_is_read_from_deepspeeds_file),
+        cmocka_unit_test(zero_has_buffers_counted_in_elements),
         cmocka_unit_test(fewer_micro_batches_than_stages_run),
         cmocka_unit_test(every_key_of_mindformers_flips_its_field),
         cmocka_unit_test(the_file_of_switches_is_read_from_the_jobs_folder),

@@ -390,7 +390,7 @@ static void keys_do_what_they_do_in_torchtitan(void **state)
         {RECOMPUTE "mode = \"selective\"\nselective_ac_option = \"3\"\n", full, 10},
         {RECOMPUTE "mode = \"selective\"\nselective_ac_option = 4\n", full, 8},
         {RECOMPUTE "mode = \"selective\"\nselective_ac_option = \"op\"\n", full, 0},
-        {RECOMPUTE "mode = \"selective\"\nselective_ac_option = \"op\"\n", patterns, 8},
+        {RECOMPUTE "mode = \"selective\"\nselective_ac_option = \"op\"\n", patterns, 9},
         {RECOMPUTE "selective_ac_option = \"op\"\n[compile]\nenable = true\n", swiglu_fused, 0},
         {RECOMPUTE "mode = \"none\"\n[compile]\nenable = true\n", swiglu_fused, 1},
     };
@@ -645,7 +645,8 @@ static void layers_run_again_as_far_as_gradients_read(void **state)
     (void)state;
     static const char text[] = "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[parallelism]\n"
                                "data_parallel_shard_degree = 2\ntensor_parallel_degree = 4\n"
-                               "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n";
+                               "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n"
+                               "[compile]\nenable = true\n";
     static ek__graph graph;
     bool whole[EK__MAX_OPS], some[EK__MAX_OPS];
     ek_job job;
@@ -674,6 +675,49 @@ static void layers_run_again_as_far_as_gradients_read(void **state)
     for (int i = 0; i < graph.n_ops; i++)
         assert_true(whole[i]);
     ek_job_clear(&job);
+}
+
+/* What a layer keeps that is recomputed by operators, from PyTorch's list of what it saves, operator by operator, for T
+ * tokens of a rank, t tensor parallel ranks, H hidden, K keys, N heads, I wide, two bytes an element:
+ *
+ *   input of the layer                2 T H / t    it is handed to the checkpoint
+ *   1st product, queries              2 T H / t
+ *   2nd product, keys                 -
+ *   3rd product, values               2 T K / t
+ *   attention                         2 T H / t, and 4 T N / t of logarithms
+ *   4th product, of the attention     -            what all ranks' are scattered to, 2 T H / t, with t > 1
+ *   5th product, first of the widths  2 T I / t
+ *   6th product, second               -
+ *   7th product, back                 2 T H        whole, since each rank's is a part of the sum; and what that is
+ *                                                  scattered to, 2 T H / t, with t > 1. No gradient reads either
+ *
+ * A compiler keeps the last two not. What is gathered in front of products is no entry of the list. */
+static void operators_keep_what_pytorch_lists(void **state)
+{
+    (void)state;
+    const int64_t T = 2 * 4096, H = 4096, K = 1024, N = 32, I = 14336;
+    static ek__graph graph;
+    for (int t = 1; t <= 8; t *= 2)
+        for (int compiled = 0; compiled < 2; compiled++) {
+            char text[640];
+            bool again[EK__MAX_OPS], kept[EK__MAX_TENSORS];
+            ek_job job;
+            ek__job_step step;
+            snprintf(text, sizeof text,
+                     "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 2\nseq_len = 4096\n"
+                     "[parallelism]\ndata_parallel_shard_degree = 4\ntensor_parallel_degree = %d\n"
+                     "[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"op\"\n"
+                     "[compile]\nenable = %s\n",
+                     t, compiled ? "true" : "false");
+            assert_int_equal(ek__job_parse("job.toml", text, strlen(text), NULL, NULL, &job, &step, NULL), EK_OK);
+            ek__graph_build(&job, EK__GRAPH_DENSE, &graph);
+            ek__graph_recomputed(&job, &graph, (ek__recompute){.patterns = ~UINT64_C(0)}, again);
+            int64_t expected = (2 * T * (3 * H + K + I) + 4 * T * N) / t + (t > 1 ? 2 * T * H / t : 0);
+            if (!compiled)
+                expected += 2 * T * H + (t > 1 ? 2 * T * H / t : 0);
+            assert_int_equal(ek__graph_keep(&graph, again, kept), expected);
+            ek_job_clear(&job);
+        }
 }
 
 /* ---- published runs ---- */
@@ -735,6 +779,7 @@ int main(void)
         cmocka_unit_test(what_does_nothing_is_warned_of),
         cmocka_unit_test(measures_are_said_with_keys_that_give_the_job),
         cmocka_unit_test(layers_run_again_as_far_as_gradients_read),
+        cmocka_unit_test(operators_keep_what_pytorch_lists),
         cmocka_unit_test(the_published_runs_are_read_and_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

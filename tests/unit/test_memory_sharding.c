@@ -178,26 +178,88 @@ static void levels_of_megatrons_own_take_their_part(void **state)
     expect("weights, with a layer gathered ahead", bytes[1] - bytes[2], 2 * all_elements * 7 / 8 - 2 * layer_elements);
 }
 
+/* DeepSpeed's buckets are as large as they are told, two bytes an element, also where the model has fewer. */
+static void buckets_of_zero_are_whole(void **state)
+{
+    (void)state;
+    static const char script[] = TINY "--seq-length 4096 --global-batch-size 8 --data-parallel-size 8 --deepspeed "
+                                      "--zero-stage ";
+    for (int stage = 1; stage <= 3; stage++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%d\n", script, stage);
+        ek_job job = read_arguments(text);
+        const int64_t base = live(&job), bucket = 2 * INT64_C(500000000);
+        job.states.bucket_elements = 0;
+        expect("a bucket", base - live(&job), stage > 1 ? bucket : 0);
+        job.states.bucket_elements = 5e8;
+        job.states.n_buckets = 2;
+        expect("two buckets", live(&job) - base, stage > 1 ? bucket : 2 * bucket);
+        ek_job_clear(&job);
+    }
+}
+
+/* What is gathered in the loss besides the head that runs there, in elements: of the last ones, the head's among them,
+ * as many as come again within the reuse distance, forward and backward, or forward, again and backward; then those
+ * ahead. */
+static void zero_keeps_what_comes_again(void **state)
+{
+    (void)state;
+    const double all = (double)all_elements, head = (double)table_elements + HIDDEN;
+    const struct {
+        bool full;
+        double reuse, prefetch, live, elements;
+    } cases[] = {
+        {false, 0, 0, 1e9, 0},
+        {false, 0, 3e6, 1e9, 3e6},
+        {false, 1.6e8, 0, 1e9, 0.8e8 - head},
+        {true, 2.4e8, 0, 1e9, 0.8e8 - head},
+        {false, 1.6e8, 1e7, 1e9, 0.9e8 - head},
+        {false, 1.6e8, 1e7, 0.84e8, 0.84e8 - head}, /* as many as may live */
+        {false, 1.6e8, 1e7, 1e6, 0.8e8 - head},     /* what stays is not asked */
+        {false, 1e9, 5e7, 1e9, all - head},         /* no more than there are */
+        {false, 4e7, 1e6, 1e9, 1e6},                /* a part of the head alone */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_job job = read_arguments(TINY "--seq-length 4096 --global-batch-size 8 --data-parallel-size 8 --deepspeed "
+                                         "--zero-stage 3\n");
+        job.plan.full[0] = cases[i].full ? LAYERS : 0;
+        job.states.reuse_elements = 0;
+        job.states.prefetch_elements = 0;
+        const int64_t base = live(&job);
+        job.states.reuse_elements = cases[i].reuse;
+        job.states.prefetch_elements = cases[i].prefetch;
+        job.states.live_elements = cases[i].live;
+        char what[32];
+        snprintf(what, sizeof what, "case %zu", i);
+        expect(what, live(&job) - base, 2 * (int64_t)cases[i].elements);
+        ek_job_clear(&job);
+    }
+}
+
 /* ---- what is recomputed ---- */
 
 /* Of a layer PyTorch's selective checkpointing by operators keeps the input, wq's, wv's and w1's outputs, the
- * attention's with a logarithm for each head and token, and as much as the last product gives. */
+ * attention's with a logarithm for each head and token, and without a compiler what the last product gives. */
 static void operators_are_kept_every_second(void **state)
 {
     (void)state;
-    ek_job job = tiny(8, 4096, &usual);
-    ek_error err;
-    job.family = EK_FAMILY_LLAMA;
-    job.model.qkv_concat = job.model.fused_swiglu = false;
-    assert_int_equal(ek__job_keep_products(&job, (ek_origin){0}, &err), EK_OK);
-    const int64_t before = live(&job);
-    job.plan.layers[0]++;
-    job.model.n_layers++;
-    for (int i = 0; i < job.n_patterns; i++)
-        job.pattern[i].layers[0]++;
-    int64_t kept = 4096 * (2 * (int64_t)(5 * HIDDEN + WIDTH) + 4 * 8);
-    expect("one layer more", live(&job) - before, kept + 12 * layer_elements / 8);
-    ek_job_clear(&job);
+    for (int eager = 0; eager < 2; eager++) {
+        ek_job job = tiny(8, 4096, &usual);
+        ek_error err;
+        job.framework = EK_TORCHTITAN;
+        job.family = EK_FAMILY_LLAMA;
+        job.run.launch = eager ? EK_LAUNCH_EAGER : EK_LAUNCH_COMPILED;
+        job.model.qkv_concat = job.model.fused_swiglu = false;
+        assert_int_equal(ek__job_keep_products(&job, (ek_origin){0}, &err), EK_OK);
+        const int64_t before = live(&job);
+        job.plan.layers[0]++;
+        job.model.n_layers++;
+        for (int i = 0; i < job.n_patterns; i++)
+            job.pattern[i].layers[0]++;
+        int64_t kept = 4096 * (2 * (int64_t)((4 + eager) * HIDDEN + WIDTH) + 4 * 8);
+        expect("one layer more", live(&job) - before, kept + 12 * layer_elements / 8);
+        ek_job_clear(&job);
+    }
 }
 
 /* ---- published runs ---- */
@@ -247,11 +309,14 @@ static ek_job run_of(const ek__csv *csv)
                            .gathers_ends = true,
                            .shard_size = -1};
     ek__job_fsdp(&fsdp, &job);
+    job.framework = EK_TORCHTITAN;
     job.family = EK_FAMILY_LLAMA;
+    job.run.launch = strstr(cell(csv, "precision"), "eager") ? EK_LAUNCH_EAGER : EK_LAUNCH_COMPILED;
     job.model.qkv_concat = false;
     job.model.fused_swiglu = full;
     job.rules.loss_buffers = t > 1 ? 4 : 2;
-    job.rules.loss_fused = job.rules.loss_in_place = strstr(cell(csv, "source"), "2025") != NULL;
+    job.rules.loss_in_place = false;
+    job.rules.loss_fused = strstr(cell(csv, "source"), "2025") != NULL;
     ek_error err;
     if (!full)
         assert_int_equal(ek__job_keep_products(&job, (ek_origin){0}, &err), EK_OK);
@@ -312,6 +377,8 @@ int main(void)
         cmocka_unit_test(gradients_wait_for_their_layer),
         cmocka_unit_test(states_on_the_host_take_none_of_the_device),
         cmocka_unit_test(levels_of_megatrons_own_take_their_part),
+        cmocka_unit_test(buckets_of_zero_are_whole),
+        cmocka_unit_test(zero_keeps_what_comes_again),
         cmocka_unit_test(operators_are_kept_every_second),
         cmocka_unit_test(published_runs_with_fsdp_are_predicted),
     };

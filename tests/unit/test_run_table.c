@@ -154,7 +154,7 @@ static void recomputation_is_said_in_words(void **state)
         const char *word;
         int full, patterns;
     } cases[] = {{"none", 0, 0},      {"none (inferred)", 0, 0}, {"full", 4, 0}, {"selective attention", 0, 1},
-                 {"selective", 0, 8}, {"per-op SAC", 0, 8},      {"", 0, 0}};
+                 {"selective", 0, 9}, {"per-op SAC", 0, 9},      {"", 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ek_measured_runs runs = parse_row("torchtitan", "recompute", cases[i].word);
         assert_int_equal(runs.run[0].job.plan.full[0], cases[i].full);
