@@ -8,6 +8,7 @@
 
 #include "job/megatron.h"
 #include "job/megatron_run.h"
+#include "job/settings.h"
 
 enum { MAX_SECTIONS = 24 };
 
@@ -567,6 +568,7 @@ static ek_status finish(reader *r)
     }
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;
+    r->job->model.vocab_multiple = r->padded == 0 && r->divisible > 1 ? r->divisible : 0;
     r->job->model.vocab =
         r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, r->divisible > 1 ? p->tensor : 1);
     ek__megatron_derive(r->job);
@@ -631,6 +633,7 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
      * the weight before they add it. */
     job->rules.regather = job->rules.weight_gradient_fused = false;
     ek__job_name_after(source->path, job);
+    ek__job_note_keys(source->doc, job);
     find_sections(&r);
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
