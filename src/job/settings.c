@@ -40,6 +40,8 @@ const char *const ek__job_noted[] = {
     "checkpoint-activations",
     "checkpoint-num-layers",
     "num-distributed-optimizer-instances",
+    "no-async-tensor-model-parallel-allreduce",
+    "optimizer-cpu-offload",
     /* MindFormers */
     "lists",
     "fine-grain-interleave",
@@ -143,6 +145,15 @@ static bool is_known(const char *name)
     return index_of(name) >= 0;
 }
 
+/* Where MindSpeed-Core-MS's file has keys of a kind. */
+static const char *section_in_file(const ek_job *job, const char *kind)
+{
+    return strcmp(kind, "degrees") == 0   ? job->section_of_degrees
+           : strcmp(kind, "batches") == 0 ? job->section_of_batches
+           : strcmp(kind, "model") == 0   ? job->section_of_model
+                                          : kind;
+}
+
 /* Keys of YAML are separated by commas, and one whose section is the same as before needs no section in those of the
  * degrees, which have many keys. */
 static void say_name(ek__settings *s, const char *section, const char *name)
@@ -157,10 +168,11 @@ static void say_name(ek__settings *s, const char *section, const char *name)
         say(s, "%s--%s", between, key);
         return;
     }
+    section = framework == EK_MINDSPEED ? section_in_file(s->now, section) : section;
     bool beside =
         framework != EK_TORCHTITAN && strncmp(section, "parallel", 8) == 0 && strcmp(section, s->section) == 0;
     snprintf(s->section, sizeof s->section, "%s", section);
-    say(s, "%s%s%s%s", between, beside ? "" : section, beside ? "" : ".", key);
+    say(s, "%s%s%s%s", between, beside ? "" : section, beside || !*section ? "" : ".", key);
 }
 
 void ek__settings_put(ek__settings *s, const char *section, const char *name, const char *format, ...)

@@ -1,6 +1,7 @@
 /* Settings of Megatron-LM and MindSpeed-LLM as arguments, and of MindSpeed-Core-MS, which has the same names as keys of
  * a YAML. An argument that would contradict a new one, or that would mean other layers now, is told to go. Where it is
  * not said, the data-parallel ranks follow from the launcher's ranks and the micro-batches from the global batch. */
+#include "job/megatron_run.h"
 #include "job/settings.h"
 
 #include <stdio.h>
@@ -8,7 +9,8 @@
 #include <string.h>
 
 enum { LIST = 4096 };
-static const char degrees[] = "parallel_config", training[] = "training_config", model[] = "model_config";
+/* Kinds of sections, for MindSpeed-Core-MS: say_name() has the file's names of them. */
+static const char degrees[] = "degrees", training[] = "batches", model[] = "model";
 
 static void put_number(ek__settings *s, const char *section, const char *name, int now, int was)
 {
@@ -86,6 +88,42 @@ static void put_states(ek__settings *s)
     bool keys = s->now->framework == EK_MINDSPEED;
     ek__settings_put_switch(s, model, keys ? "use-flash-attention" : "use-flash-attn");
     ek__settings_drop(s, "attention-backend");
+}
+
+/* ---- how a step runs ---- */
+
+static void put_buckets(ek__settings *s)
+{
+    const ek_job_run *run = &s->now->run;
+    bool usual = run->bucket_bytes == ek__megatron_bucket(s->now) * run->reduce_bytes;
+    if (run->layer_buckets || usual || run->bucket_bytes == s->was->run.bucket_bytes || run->reduce_bytes <= 0)
+        return;
+    ek__settings_put(s, degrees, s->now->framework == EK_MINDSPEED ? "bucket_size" : "ddp-bucket-size", "%.0f",
+                     run->bucket_bytes / run->reduce_bytes);
+}
+
+static void put_run(ek__settings *s)
+{
+    const ek_job_run *a = &s->was->run, *b = &s->now->run;
+    const bool arguments = s->now->framework == EK_MEGATRON;
+    if (!arguments && ((b->overlap_tensor && !a->overlap_tensor) || (b->overlap_expert && !a->overlap_expert)))
+        s->why = "the framework has no such switch";
+    put_switch(s, degrees, "overlap-grad-reduce", b->overlap_gradients, a->overlap_gradients);
+    put_switch(s, degrees, "overlap-param-gather", b->overlap_weights,
+               a->overlap_weights || ek__job_has(s->was, "overlap-param-gather"));
+    put_switch(s, degrees, "moe-shared-expert-overlap", b->overlap_shared, a->overlap_shared);
+    put_buckets(s);
+    if (arguments) {
+        put_switch(s, NULL, "tp-comm-overlap", b->overlap_tensor,
+                   a->overlap_tensor || ek__job_has(s->was, "tp-comm-overlap"));
+        put_switch(s, NULL, "overlap-moe-expert-parallel-comm", b->overlap_expert, a->overlap_expert);
+    }
+    if (b->launch == EK_LAUNCH_GRAPH && a->launch != EK_LAUNCH_GRAPH)
+        ek__settings_put(s, "context", arguments ? "cuda-graph-impl" : "mode", "%s", arguments ? "local" : "0");
+    if (b->overlap_tensor_gradients && !a->overlap_tensor_gradients)
+        ek__settings_drop(s, "no-async-tensor-model-parallel-allreduce");
+    if (!b->offload_optimizer && a->offload_optimizer)
+        ek__settings_drop(s, "optimizer-cpu-offload");
 }
 
 /* ---- layers ---- */
@@ -353,7 +391,7 @@ static bool same_list(const ek_plan *plan, const int *a, const int *b)
 /* All three lists: the last two count behind the first, and each is by stage and chunk. */
 static void put_lists(ek__settings *s)
 {
-    static const char section[] = "parallel_config.recompute_config";
+    char section[96];
     char text[LIST];
     const ek_plan *a = &s->was->plan, *b = &s->now->plan;
     bool used = ek__settings_any(b, b->full) || ek__settings_any(a, a->full) || s->was->n_patterns > 0 ||
@@ -362,6 +400,8 @@ static void put_lists(ek__settings *s)
                 same_list(a, a->comm, b->comm);
     if (same || !used)
         return;
+    snprintf(section, sizeof section, "%s%srecompute_config", s->now->section_of_degrees,
+             *s->now->section_of_degrees ? "." : "");
     ek__settings_put(s, section, "recompute", "%s", ek__settings_list(b, b->full, 0, text, sizeof text));
     if (s->now->n_patterns == 0)
         return;
@@ -373,6 +413,7 @@ void ek__settings_megatron(ek__settings *s)
 {
     put_degrees(s);
     put_states(s);
+    put_run(s);
     put_schedule(s);
     put_layers(s);
     if (s->now->framework == EK_MINDSPEED)

@@ -53,6 +53,10 @@ static void put_states(ek__settings *s)
         ek__settings_put(s, "parallel", "enable_parallel_optimizer", "True");
     if (b->shard_gradient && !a->shard_gradient)
         ek__settings_put(s, section, "gradient_accumulation_shard", "True");
+    if (!b->shard_gradient && a->shard_gradient) {
+        ek__settings_put(s, section, "gradient_accumulation_shard", "False");
+        ek__settings_put(s, section, "optimizer_level", "level1"); /* others share the gradients, too */
+    }
     put_number(s, section, "optimizer_weight_shard_size", b->shard_size, a->shard_size);
     if (b->shard_table && !a->shard_table)
         ek__settings_put(s, "model.model_config", "parallel_optimizer", "True");
@@ -65,6 +69,31 @@ static void put_model(ek__settings *s)
         ek__settings_put(s, section, "use_flash_attention", "True");
     if (s->now->model.mask_compressed && !s->was->model.mask_compressed)
         ek__settings_put(s, section, "use_attn_mask_compression", "True");
+}
+
+/* ---- how a step runs ---- */
+
+static void put_run(ek__settings *s)
+{
+    static const char speed[] = "context.ascend_config.parallel_speed_up_json";
+    const ek_job_run *a = &s->was->run, *b = &s->now->run;
+    const ek_gather was = s->was->rules.weight_gather, now = s->now->rules.weight_gather;
+    if (b->overlap_gradients && !a->overlap_gradients)
+        ek__settings_put(s, speed, "enable_grad_comm_opt", "True");
+    if (b->overlap_weights && !a->overlap_weights)
+        ek__settings_put(s, speed, "enable_opt_shard_comm_opt", "True");
+    if (b->overlap_tensor && !a->overlap_tensor)
+        ek__settings_put(s, speed, "compute_communicate_fusion_level", "3");
+    if (b->overlap_tensor_gradients && !a->overlap_tensor_gradients)
+        ek__settings_put(s, speed, "matmul_grad_comm_overlap", "True");
+    if (b->fused_optimizer && !a->fused_optimizer)
+        ek__settings_put(s, "optimizer", "use_fused", "True");
+    if (!b->offload_optimizer && a->offload_optimizer)
+        ek__settings_put(s, "optimizer", "swap", "False");
+    if (b->launch == EK_LAUNCH_GRAPH && a->launch != EK_LAUNCH_GRAPH)
+        ek__settings_put(s, "context", "mode", "0");
+    if (now == EK_GATHER_STEP && was == EK_GATHER_LAYER)
+        ek__settings_put(s, "recompute_config", "parallel_optimizer_comm_recompute", "False");
 }
 
 /* ---- the schedule, layers ---- */
@@ -231,6 +260,7 @@ void ek__settings_mindformers(ek__settings *s)
     put_degrees(s);
     put_states(s);
     put_model(s);
+    put_run(s);
     put_layers(s);
     put_recompute(s);
 }

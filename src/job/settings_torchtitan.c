@@ -147,6 +147,21 @@ static void put_recompute(ek__settings *s)
         s->why = "the framework recomputes whole layers, every n-th of them or all but what \"op\" keeps";
 }
 
+static void put_run(ek__settings *s)
+{
+    const ek_job_run *a = &s->was->run, *b = &s->now->run;
+    if (b->overlap_tensor && !a->overlap_tensor && b->launch != EK_LAUNCH_COMPILED)
+        s->why = "the framework needs its compiler for that";
+    else if (b->overlap_tensor && !a->overlap_tensor)
+        ek__settings_put(s, parallelism, "enable_async_tensor_parallel", "true");
+    if (b->fused_optimizer && !a->fused_optimizer)
+        ek__settings_put(s, "optimizer", "implementation", "%s", "\"fused\"");
+    if (!b->offload_optimizer && a->offload_optimizer)
+        ek__settings_put(s, training, "enable_cpu_offload", "false");
+    if (b->launch == EK_LAUNCH_GRAPH && a->launch != EK_LAUNCH_GRAPH)
+        s->why = "the framework hands no graphs over";
+}
+
 void ek__settings_torchtitan(ek__settings *s)
 {
     put_degrees(s);
@@ -154,6 +169,7 @@ void ek__settings_torchtitan(ek__settings *s)
     put_schedule(s);
     put_layers(s);
     put_recompute(s);
+    put_run(s);
     bool others = s->now->rules.allocation != s->was->rules.allocation;
     if (!s->why && s->used == 0 && !others)
         s->why = "the framework has no key for it";

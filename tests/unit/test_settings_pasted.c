@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "diagnose/predicted.h"
+
 /* ---- configurations ---- */
 
 /* Files that hold, each, some settings that others must not contradict. */
@@ -84,6 +86,13 @@ static const char *const mindspeeds[] = {
     "  micro_batch_size: 2\n",
 };
 
+/* Sections as older files name them. */
+static const char older_mindspeed[] =
+    "model_parallel:\n  data_parallel_size: 8\n  tensor_model_parallel_size: 2\n  pipeline_model_parallel_size: 2\n"
+    "  recompute_config:\n    recompute: [4, 12]\ntraining_config:\n  bf16: True\nlanguage_model:\n  num_layers: 24\n"
+    "  hidden_size: 2048\n  num_attention_heads: 16\n  vocab_size: 64000\n  seq_length: 4096\n  batch_size: 2\n"
+    "  hidden_act: \"swiglu\"\n  use_flash_attention: False\nglobal_batch_size: 64\n";
+
 static const char *const titans[] = {
     "[parallelism]\ndata_parallel_shard_degree = 8\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n",
     "[parallelism]\ndata_parallel_shard_degree = 8\npipeline_parallel_degree = 2\n[training]\nlocal_batch_size = 8\n"
@@ -148,6 +157,7 @@ static void make_configs(void)
                  mindspeeds[i]);
         make(".yaml", text);
     }
+    make(".yaml", older_mindspeed);
     for (size_t i = 0; i < sizeof titans / sizeof *titans; i++) {
         snprintf(text, sizeof text, "[model]\nname = \"llama3\"\nflavor = \"8B\"\n%s", titans[i]);
         make(".toml", text);
@@ -317,11 +327,43 @@ static void measures_that_make_a_job_fit_are_what_their_settings_are(void **stat
     assert_int_equal(n_wrong, 0);
 }
 
+/* What diagnose tells against a part of the predicted step. */
+static void a_remedy_is_what_its_setting_is(void **state)
+{
+    int n_tried = 0, n_wrong = 0;
+    (void)state;
+    for (int c = 0; c < n_configs; c++) {
+        ek_job_overrides overrides = overrides_of(config[c]);
+        ek_job job;
+        if (ek_job_read(config[c], &overrides, NULL, &job, NULL))
+            continue;
+        double today = step_of(&job);
+        for (const ek__remedy *r = ek__remedies; r->change_job; r++) {
+            char setting[EK__REMEDY_SETTING];
+            ek_job with;
+            bool applies;
+            assert_int_equal(ek_job_copy(&job, &with, NULL), EK_OK);
+            assert_int_equal(ek__remedy_apply(r, device_of(&job), &with, setting, &applies, NULL), EK_OK);
+            if (applies && ek_job_check(&with, NULL) == EK_OK) {
+                n_wrong += !compare(config[c], &overrides, "a remedy", setting, peak_mb(&with), today,
+                                    step_of(&with) / today - 1);
+                n_tried++;
+            }
+            ek_job_clear(&with);
+        }
+        ek_job_clear(&job);
+    }
+    print_message("# %d remedies\n", n_tried);
+    assert_true(n_tried > 50);
+    assert_int_equal(n_wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_measure_is_what_its_setting_is),
         cmocka_unit_test(measures_that_make_a_job_fit_are_what_their_settings_are),
+        cmocka_unit_test(a_remedy_is_what_its_setting_is),
     };
     return cmocka_run_group_tests_name("settings pasted", tests, list_all, remove_top);
 }
