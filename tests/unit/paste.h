@@ -303,14 +303,15 @@ static inline void paste_without_environment(const char *setting, char *out, siz
     }
 }
 
-typedef enum pasted {
+typedef enum paste_result {
     PASTED,
     PASTED_NOT,    /* the file has no place for such a setting: numbers alone, on the command line */
     PASTED_REFUSED /* the framework would not run it */
-} pasted;
+} paste_result;
 
 /* Read the job with the setting in its file; other overrides hold as well. */
-static inline pasted read_pasted(const char *path, const char *setting, const ek_job_overrides *others, ek_job *job)
+static inline paste_result read_pasted(const char *path, const char *setting, const ek_job_overrides *others,
+                                       ek_job *job)
 {
     static const char *const rule[] = {"allocation=pages"};
     static char text[PASTE_SIZE];

@@ -221,7 +221,7 @@ static bool compare(const char *path, const ek_job_overrides *overrides, const c
                     double said_mb, double today, double said_change)
 {
     ek_job job;
-    pasted how = read_pasted(path, setting, overrides, &job);
+    paste_result how = read_pasted(path, setting, overrides, &job);
     if (how != PASTED)
         return how == PASTED_NOT;
     double mb = peak_mb(&job), change = step_of(&job) / today - 1;
