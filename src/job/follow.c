@@ -1,6 +1,7 @@
 /* What a reader derives from the settings of its file, of a job that was changed instead: so that the job is the one
  * that the file with those changes is. What of the file the job does not keep is found back from what was
  * derived of it: a padded vocabulary divides by what it was padded to, and states of FSDP tell its settings. */
+#include <stdio.h>
 #include <string.h>
 
 #include "job/megatron.h"

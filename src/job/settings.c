@@ -44,7 +44,6 @@ const char *const ek__job_noted[] = {
     "optimizer-cpu-offload",
     /* MindFormers */
     "lists",
-    "fine-grain-interleave",
     "expert-model-parallel",
     /* torchtitan */
     "module-fqns-per-model-part",
@@ -269,17 +268,6 @@ bool ek__settings_any(const ek_plan *plan, const int *list)
 bool ek__settings_all(const ek_plan *plan, const int *list)
 {
     return memcmp(list, plan->layers, (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *list) == 0;
-}
-
-bool ek__settings_same_patterns(const ek_job *a, const ek_job *b)
-{
-    bool same = a->n_patterns == b->n_patterns;
-    for (int i = 0; i < a->n_patterns && same; i++) {
-        const ek_pattern *p = &a->pattern[i], *q = &b->pattern[i];
-        same = p->kind == q->kind && strcmp(p->text, q->text) == 0 &&
-               memcmp(p->layers, q->layers, (size_t)a->plan.n_stages * (size_t)a->plan.n_chunks * sizeof(int)) == 0;
-    }
-    return same;
 }
 
 /* ---- all of it ---- */

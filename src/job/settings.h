@@ -75,8 +75,6 @@ bool ek__settings_same_layers(const ek__settings *s);
 /* Has any chunk any layer of a list? All of them? */
 bool ek__settings_any(const ek_plan *plan, const int *list);
 bool ek__settings_all(const ek_plan *plan, const int *list);
-/* Has a pattern the same layers in both jobs? Kinds and texts are compared in order. */
-bool ek__settings_same_patterns(const ek_job *a, const ek_job *b);
 
 void ek__settings_mindformers(ek__settings *s);
 void ek__settings_megatron(ek__settings *s); /* and MindSpeed-Core-MS */

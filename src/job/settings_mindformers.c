@@ -2,7 +2,7 @@
  * recomputation, which count by stage and chunk, are written anew, since those of the file mean other layers then. */
 #include "job/settings.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LIST = 4096 };
