@@ -58,10 +58,11 @@ typedef struct ek_job_model {
     int value_dim;    /**< of a value; head_dim unless MLA */
     int intermediate; /**< of a dense feed-forward layer */
     int vocab, max_position;
-    bool gated;        /**< SwiGLU: three matrices; else two and GELU */
-    bool fused_swiglu; /**< one operator for activation and product, its input one tensor of 2 I */
-    bool qkv_concat;   /**< one matmul for q, k, v, and with `gated` one for both feed-forward inputs */
-    bool gate_apart;   /**< with `gated`, the feed-forward inputs are two matmuls whatever qkv_concat says */
+    int vocab_multiple; /**< vocab is padded to a multiple of this times t; 0: it is as it is told */
+    bool gated;         /**< SwiGLU: three matrices; else two and GELU */
+    bool fused_swiglu;  /**< one operator for activation and product, its input one tensor of 2 I */
+    bool qkv_concat;    /**< one matmul for q, k, v, and with `gated` one for both feed-forward inputs */
+    bool gate_apart;    /**< with `gated`, the feed-forward inputs are two matmuls whatever qkv_concat says */
     bool qkv_bias, linear_bias;
     bool layer_norm; /**< with a mean and a bias; else RMS norm */
     bool qk_norm;    /**< a norm on queries and keys of each head */
@@ -302,6 +303,10 @@ typedef struct ek_job {
     int n_patterns;
     ek_pattern *pattern; /**< [n_patterns] */
     double limit_mb;     /**< of the framework's pool on a device; 0: not told */
+    uint64_t noted;      /**< settings of the file that bind others, as readers note them for who changes it */
+    /** MindSpeed-Core-MS, whose sections have had several names: in which of the file's the degrees are, the batches,
+     * the model's shapes; empty where a framework's are always the same. */
+    char section_of_degrees[64], section_of_batches[64], section_of_model[64];
     /** Where the file may be read in two ways: what the default reading took for granted, a sentence; empty when there
      *  is nothing of the kind. */
     char reading[256];

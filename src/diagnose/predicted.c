@@ -48,10 +48,10 @@ static ek_status predict(const ek__diagnose *d, ek_job *job, const ek__remedy *r
     trial one = {.remedy = remedy};
     ek_step step;
     ek_error why = {0};
-    bool fine;
-    if (!remedy->apply(job, p->device, one.setting))
-        return EK_OK;
-    ek_status status = fits(d, job, &one.peak_mb, &fine, err);
+    bool fine = false, applies;
+    ek_status status = ek__remedy_apply(remedy, p->device, job, one.setting, &applies, err);
+    if (!status && applies)
+        status = fits(d, job, &one.peak_mb, &fine, err);
     if (status || !fine)
         return status;
     status = ek_cost_step(job, p->device, p->cache, &step, &why);
@@ -68,7 +68,7 @@ static ek_status find_best(const ek__diagnose *d, ek_step_part part, trial *best
 {
     ek_status status = EK_OK;
     *best = (trial){.seconds = d->pipeline.step.seconds};
-    for (const ek__remedy *r = ek__remedies; r->apply && !status; r++) {
+    for (const ek__remedy *r = ek__remedies; r->change_job && !status; r++) {
         ek_job job;
         if (r->part != part)
             continue;

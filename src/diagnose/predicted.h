@@ -5,18 +5,23 @@
 
 #include "diagnose/bottleneck.h"
 
-enum { EK__REMEDY_SETTING = 200 };
+enum { EK__REMEDY_SETTING = 400 };
 
 /** A change of a job for the sake of a part of its step. */
 typedef struct ek__remedy {
     ek_step_part part;
     const char *change;  /**< a sentence */
     const char *caution; /**< likewise */
-    /** Put it into a copy of the job, and the setting in its framework's words. @return false: it is in effect, does
-     *  nothing here, or the framework has no such setting */
-    bool (*apply)(ek_job *job, const ek_device *device, char setting[EK__REMEDY_SETTING]);
+    /** Put it into a copy of the job. @return false: it is in effect, or does nothing here */
+    bool (*change_job)(ek_job *job, const ek_device *device);
 } ek__remedy;
-extern const ek__remedy ek__remedies[]; /* apply NULL at the end */
+extern const ek__remedy ek__remedies[]; /* change_job NULL at the end */
+
+/** Put a remedy into a job, with what its reader would derive from it, and say the settings that the job's file needs.
+ *  @param applies  out: false where nothing is changed, or the framework has no such setting; the job may be changed
+ * all the same. @return EK_OK, EK_ERR_INPUT, EK_ERR_MEMORY */
+ek_status ek__remedy_apply(const ek__remedy *remedy, const ek_device *device, ek_job *job,
+                           char setting[EK__REMEDY_SETTING], bool *applies, ek_error *err);
 
 /** Tell of a part of the predicted step: where it takes more than a tenth, or a change is predicted to bring the least
  *  share. The gain is ek_cost_step() of the job less that of the job with the remedy that brings most and fits in

@@ -39,12 +39,18 @@ ek_job_overrides ek_job_overrides_none(void)
 
 /* ---- copies ---- */
 
-void ek_job_clear(ek_job *job)
+void ek__job_drop_patterns(ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++) {
         free(job->pattern[i].text);
         free(job->pattern[i].layers);
     }
+    job->n_patterns = 0;
+}
+
+void ek_job_clear(ek_job *job)
+{
+    ek__job_drop_patterns(job);
     free(job->pattern);
     free(job->path);
     ek_plan_clear(&job->plan);

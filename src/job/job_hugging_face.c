@@ -370,7 +370,8 @@ static ek_status read_run(reader *r)
                  p->pipeline, p->pipeline > 1 ? "are" : "is");
     }
     p->expert_tensor = p->tensor;
-    m->vocab = ek__megatron_padded(r->vocab, 128, p->tensor);
+    m->vocab_multiple = 128;
+    m->vocab = ek__megatron_padded(r->vocab, m->vocab_multiple, p->tensor);
     ek__megatron_derive(r->job);
     ek__megatron_states(&types, r->job);
     read_overlaps(r->job);

@@ -59,6 +59,8 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
 /* Add a pattern; `layers` is [n_chunks][n_stages] and copied, NULL: all layers. */
 ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kind, const int *layers, bool by_default,
                               ek_origin origin, ek_error *err);
+/* Take all patterns away; the plan's lists are as they were until ek__job_sum_patterns(). */
+void ek__job_drop_patterns(ek_job *job);
 /* Patterns of PyTorch's selective checkpointing by operators, as torchtitan sets it up ("op"): of every layer the fused
  * attention and every second product of matrices is kept, and all else runs again. For jobs of the family
  * EK_FAMILY_LLAMA whose queries, keys, values and feed-forward inputs are matrices of their own (qkv_concat false). */

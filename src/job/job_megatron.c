@@ -9,6 +9,7 @@
 #include "job/megatron.h"
 #include "job/megatron_arguments.h"
 #include "job/megatron_run.h"
+#include "job/settings.h"
 
 typedef struct reader {
     ek__arguments a;
@@ -560,6 +561,7 @@ static ek_status derive_data(reader *r)
             "correct one of them, or give the data-parallel ranks",
             (long long)r->world, (long long)model, p->tensor, p->pipeline, p->context);
     p->data = (int)(r->world / model);
+    ek__job_note(r->job, "world");
     return EK_OK;
 }
 
@@ -814,6 +816,7 @@ static ek_status finish(reader *r)
     extend_experts(r);
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;
+    r->job->model.vocab_multiple = r->padded > 0 ? 0 : r->divisible;
     r->job->model.vocab = r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, p->tensor);
     if (given(r, "sequence-parallel") && p->tensor == 1)
         warn_idle(r, "sequence-parallel", "--sequence-parallel does nothing with one tensor-parallel rank");
@@ -832,6 +835,14 @@ static bool recognises(const ek__job_source *source)
     return ek__arguments_are_in(source->text);
 }
 
+/* Which of the settings that bind others are given. */
+static void note_arguments(reader *r)
+{
+    for (int i = 0; ek__job_noted[i]; i++)
+        if (ek__argument_is_known(ek__job_noted[i]) && given(r, ek__job_noted[i]))
+            ek__job_note(r->job, ek__job_noted[i]);
+}
+
 static ek_status read_job(const ek__job_source *source, const ek_job_overrides *overrides, ek_job *job)
 {
     static ek_status (*const steps[])(reader *) = {read_device, read_degrees,   read_shapes,     read_layer,
@@ -843,6 +854,7 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
     ek_status status = ek__arguments_read(source, &r.a);
     if (status)
         return status;
+    note_arguments(&r);
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](&r);
     ek__arguments_clear(&r.a);

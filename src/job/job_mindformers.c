@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "job/mindformers.h"
+#include "job/settings.h"
 
 const ek__node *ek__mf_find(const ek__node *map, const char *const *names)
 {
@@ -438,6 +439,7 @@ static ek_status read(const ek__job_source *source, const ek_job_overrides *over
     const ek__in in = {source->doc, source->listener, source->err};
     ek__mf_sections file = {.root = ek__doc_root(source->doc)};
     ek__mf_facts facts = {.fine_grain = 1};
+    ek__job_note_keys(source->doc, job);
     ek_status status = find_sections(&in, &file);
     if (status == EK_OK)
         status = read_degrees(&in, &file, job);

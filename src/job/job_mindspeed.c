@@ -8,6 +8,7 @@
 
 #include "job/megatron.h"
 #include "job/megatron_run.h"
+#include "job/settings.h"
 
 enum { MAX_SECTIONS = 24 };
 
@@ -567,6 +568,7 @@ static ek_status finish(reader *r)
     }
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;
+    r->job->model.vocab_multiple = r->padded == 0 && r->divisible > 1 ? r->divisible : 0;
     r->job->model.vocab =
         r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, r->divisible > 1 ? p->tensor : 1);
     ek__megatron_derive(r->job);
@@ -600,6 +602,31 @@ static void find_sections(reader *r)
     r->section[r->n_sections < MAX_SECTIONS ? r->n_sections++ : MAX_SECTIONS - 1] = root;
 }
 
+/* "a.b", where the first of the keys that is there stands; as newer files have it where none is. */
+static void note_section(const reader *r, const char *const *keys, const char *usual, char *out, size_t size)
+{
+    const ek__node *node = NULL;
+    char path[256] = "";
+    for (int i = 0; keys[i] && !node; i++)
+        node = find(r, keys[i]);
+    if (node && node->parent->parent) /* else the file itself */
+        ek__node_path(node->parent, path, sizeof path);
+    snprintf(out, size, "%.*s", (int)size - 1, node ? path : usual);
+}
+
+static void note_sections(reader *r)
+{
+    static const char *const degrees[] = {"tensor_model_parallel_size", "pipeline_model_parallel_size",
+                                          "context_parallel_size", "data_parallel_size", NULL};
+    static const char *const batches[] = {"micro_batch_num", "global_batch_size", "micro_batch_size", "batch_size",
+                                          NULL};
+    static const char *const model[] = {"num_layers", "hidden_size", NULL};
+    ek_job *job = r->job;
+    note_section(r, degrees, "parallel_config", job->section_of_degrees, sizeof job->section_of_degrees);
+    note_section(r, batches, "training_config", job->section_of_batches, sizeof job->section_of_batches);
+    note_section(r, model, "model_config", job->section_of_model, sizeof job->section_of_model);
+}
+
 static bool has_degrees(const ek__node *map)
 {
     static const char *const keys[] = {"tensor_model_parallel_size", "pipeline_model_parallel_size",
@@ -631,7 +658,9 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
      * the weight before they add it. */
     job->rules.regather = job->rules.weight_gradient_fused = false;
     ek__job_name_after(source->path, job);
+    ek__job_note_keys(source->doc, job);
     find_sections(&r);
+    note_sections(&r);
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](&r);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "job/megatron.h"
+#include "job/settings.h"
 #include "job/torchtitan_flavors.h"
 #include "job/torchtitan_run.h"
 
@@ -701,20 +702,6 @@ static ek_status read_layers(reader *r)
 
 /* ---- recomputation ---- */
 
-/* Whole layers, every n-th of a stage. The plan has them at the beginning of a chunk, which is as many. */
-static void recompute_every(ek_job *job, int n)
-{
-    ek_plan *plan = &job->plan;
-    for (int s = 0; s < plan->n_stages; s++) {
-        int before = 0;
-        for (int v = 0; v < plan->n_chunks; v++) {
-            int c = v * plan->n_stages + s;
-            plan->full[c] = (before + plan->layers[c]) / n - before / n;
-            before += plan->layers[c];
-        }
-    }
-}
-
 /* Per-operator: what attention's kernel and every second matrix product gives is kept, in the order of a layer
  * (queries, values, the first feed-forward matrix, the last), all else is recomputed. */
 static ek_status recompute_operators(reader *r, ek_origin at)
@@ -734,7 +721,7 @@ static ek_status read_recompute(reader *r)
     if (status || mode == 0)
         return status;
     if (mode == 2) {
-        recompute_every(r->job, 1);
+        ek__torchtitan_every(&r->job->plan, 1);
         return EK_OK;
     }
     if (option && option->kind == EK__SCALAR && strcmp(option->text, "op") == 0) {
@@ -749,7 +736,7 @@ static ek_status read_recompute(reader *r)
                            "says what is kept, expected \"op\", or \"n\" for every n-th layer; correct it");
     if (option)
         every = value > 0 ? (int)value : 1; /* 0 is every layer to torchtitan */
-    recompute_every(r->job, every);
+    ek__torchtitan_every(&r->job->plan, every);
     return EK_OK;
 }
 
@@ -798,6 +785,7 @@ static ek_status read_job(const ek__job_source *source, const ek_job_overrides *
                 .shard = -1,
                 .run = ek__torchtitan_run_default()};
     ek__megatron_defaults(job, EK_TORCHTITAN);
+    ek__job_note_keys(source->doc, job);
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && status == EK_OK; i++)
         status = steps[i](&r);

@@ -1,6 +1,7 @@
 /* Megatron's rules, whatever file they are told in: number formats and states, how the vocabulary is cut, and
  * recomputation as one rule for all chunks or as modules. */
 #include "job/megatron.h"
+#include "job/settings.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -91,8 +92,10 @@ void ek__megatron_derive(ek_job *job)
 void ek__megatron_full(ek__megatron_granularity granularity, int n, ek_job *job)
 {
     ek_plan *plan = &job->plan;
-    if (granularity == EK__FULL_UNIFORM)
+    if (granularity == EK__FULL_UNIFORM) {
         job->full_group = n;
+        ek__job_note(job, "uniform");
+    }
     for (int c = 0; c < plan->n_stages * plan->n_chunks; c++) {
         bool all = granularity == EK__FULL_UNIFORM || n > plan->layers[c];
         if (granularity == EK__FULL_UNIFORM || granularity == EK__FULL_BLOCK)

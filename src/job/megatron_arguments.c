@@ -246,6 +246,11 @@ static int line_of(const char *name, size_t n)
     return -1;
 }
 
+bool ek__argument_is_known(const char *name)
+{
+    return line_of(name, strlen(name)) >= 0;
+}
+
 static const ek__argument *find(const ek__arguments *a, const char *name)
 {
     int line = line_of(name, strlen(name));

@@ -32,6 +32,8 @@ const ek__word *ek__argument_value(const ek__arguments *a, const char *name, int
 
 /* By name without the dashes, which must be in the table. */
 bool ek__argument_given(const ek__arguments *a, const char *name);
+/* Is it an argument that is read? Others may not be asked for. */
+bool ek__argument_is_known(const char *name);
 /* Its place, or the file's where it is not given. */
 ek_origin ek__argument_at(const ek__arguments *a, const char *name);
 /* Each leaves *out where the argument is not given. @return EK_OK, or EK_ERR_INPUT with its place. */

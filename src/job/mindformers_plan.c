@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "job/mindformers.h"
+#include "job/settings.h"
 #include "train/train_plan.h"
 
 /* A reading of one key of recompute_config. */
@@ -29,10 +30,17 @@ static bool any(const int *list, const ek_plan *plan)
     return false;
 }
 
+static void note_list(const list_reader *r, const ek__node *node)
+{
+    if (node->kind == EK__LIST)
+        ek__job_note(r->job, "lists");
+}
+
 /* Counts alone: for the default patterns. Excluded patterns have no default. */
 static ek_status read_counts(const list_reader *r, const ek__node *node)
 {
     ek_status status = ek__train_list(r->in, &r->job->plan, node, r->list);
+    note_list(r, node);
     /* Without flash attention, scores are recomputed in every layer as soon as there is a list, be it of zeros. */
     bool counts = r->kind == EK_PATTERN_SELECT && node->kind == EK__LIST && !r->job->model.flash_attention;
     if (status || (!counts && !any(r->list, &r->job->plan)))
@@ -63,6 +71,7 @@ static ek_status read_map(const list_reader *r, const ek__node *node)
     ek_status status = EK_OK;
     for (const ek__node *entry = node->first; entry && status == EK_OK; entry = entry->next) {
         status = ek__train_list(r->in, &r->job->plan, entry, r->list);
+        note_list(r, entry);
         if (status == EK_OK) {
             ek_origin origin = {r->job->path, entry->key_line, entry->key_column};
             status = ek__job_add_pattern(r->job, entry->key, r->kind, r->list, false, origin, r->in->err);
@@ -94,6 +103,8 @@ static ek_status read_recompute(const ek__in *in, const ek__node *config, ek_job
                 {"select_comm_recompute_exclude", EK_PATTERN_COMM_EXCLUDE}};
     const ek__node *full = config ? ek__get(config, "recompute") : NULL;
     ek_status status = full ? ek__train_list(in, &job->plan, full, job->plan.full) : EK_OK;
+    if (full && full->kind == EK__LIST)
+        ek__job_note(job, "lists");
     int *list =
         status == EK_OK ? ek__alloc((size_t)job->plan.n_stages * (size_t)job->plan.n_chunks, sizeof *list) : NULL;
     if (status == EK_OK && !list)

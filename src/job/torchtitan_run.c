@@ -108,3 +108,34 @@ ek_status ek__torchtitan_spread(const ek__torchtitan_split *s, ek_origin place, 
     }
     return EK_OK;
 }
+
+/* Layers of a cell that every n-th one is, counted from the stage's first chunk on. */
+static int every(const ek_plan *plan, int cell, int n)
+{
+    int before = 0;
+    for (int c = cell % plan->n_stages; c < cell; c += plan->n_stages)
+        before += plan->layers[c];
+    return (before + plan->layers[cell]) / n - before / n;
+}
+
+void ek__torchtitan_every(ek_plan *plan, int n)
+{
+    for (int c = 0; c < plan->n_stages * plan->n_chunks; c++)
+        plan->full[c] = every(plan, c, n);
+}
+
+static bool is_every(const ek_plan *plan, int n)
+{
+    bool is = true;
+    for (int c = 0; c < plan->n_stages * plan->n_chunks && is; c++)
+        is = plan->full[c] == every(plan, c, n);
+    return is;
+}
+
+int ek__torchtitan_period(const ek_plan *plan)
+{
+    int n = 1;
+    while (n <= EK_MAX_LAYERS && !is_every(plan, n))
+        n++;
+    return n <= EK_MAX_LAYERS ? n : 0;
+}

@@ -41,4 +41,9 @@ typedef struct ek__torchtitan_split {
 /* Into job->plan, which is empty. @return EK_OK; EK_ERR_INPUT at `place` where a part would have less than none. */
 ek_status ek__torchtitan_spread(const ek__torchtitan_split *split, ek_origin place, ek_job *job, ek_error *err);
 
+/* Whole layers recomputed, every n-th of a stage. The plan has them at the beginning of a chunk, which is as many. */
+void ek__torchtitan_every(ek_plan *plan, int n);
+/* The n with which that is what the plan recomputes; 0: none is. */
+int ek__torchtitan_period(const ek_plan *plan);
+
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "evenkeel/cost.h"
+#include "job/settings.h"
 
 static void refuse(const ek__measure_try *t, const ek_error *why)
 {
@@ -147,27 +148,45 @@ static bool recomputes(const ek_job *job)
     return false;
 }
 
+/* Leave out what recomputation the measure makes room for; *less says whether there is any. */
+static ek_status recompute_less(const search *s, ek__measure_try *t, const ek_layers *layers, bool *less)
+{
+    ek_measure ignored = {.possible = true};
+    const ek__measure_try again = {t->job, t->today, t->device, &ignored, s->err};
+    ek_job with_measure;
+    ek_memory memory;
+    double peak_mb;
+    ek_status status = ek_job_copy(t->job, &with_measure, s->err);
+    if (status)
+        return status;
+    status = ek__measure_recompute_less(t->job, layers, (double)s->today.limit * 0x1p-20, less, &peak_mb, s->err);
+    if (!status && *less)
+        status = ek__job_follow(&with_measure, t->job, s->err);
+    if (!status && *less)
+        status = ek__measure_predict(&again, &memory, less);
+    if (!status && *less) {
+        t->out->relieved_mb = largest_mb(&memory);
+        ek_memory_clear(&memory);
+    }
+    ek_job_clear(&with_measure);
+    return status;
+}
+
 /* What the room that a measure makes is good for. */
 static ek_status relieve(const search *s, ek__measure_try *t, const ek_layers *layers)
 {
-    ek_measure said = {.possible = true};
-    ek__measure_try more = {t->job, t->today, s->device, &said, s->err};
     bool less;
     double seconds;
-    ek_status status = ek__measure_recompute_less(t->job, layers, (double)s->today.limit * 0x1p-20, &less,
-                                                  &t->out->relieved_mb, s->err);
-    if (status || !less) {
-        t->out->relieved_mb = NAN;
+    ek_measure *out = t->out;
+    ek_status status = recompute_less(s, t, layers, &less);
+    if (status || !less || ek__job_settings(s->job, t->job, out->relieved, sizeof out->relieved) ||
+        ek__settings_are_cut(out->relieved)) { /* nobody could paste it */
+        out->relieved[0] = '\0';
+        out->relieved_mb = NAN;
         return status;
     }
-    memcpy(said.setting, t->out->setting, sizeof said.setting);
-    if (!ek__measure_say_recompute(&more)) { /* nobody could paste it */
-        t->out->relieved_mb = NAN;
-        return EK_OK;
-    }
-    memcpy(t->out->relieved, said.setting, sizeof t->out->relieved);
     status = step_time(s, t->job, &seconds);
-    t->out->relieved_change = seconds / s->today_seconds - 1;
+    out->relieved_change = seconds / s->today_seconds - 1;
     return status;
 }
 
@@ -205,6 +224,21 @@ static ek_status judge(const search *s, const ek__measure_kind *kind, ek__measur
     return status;
 }
 
+/* What the reader of a file with the change makes of it besides, and the settings that the file needs. */
+static ek_status settle(const search *s, ek__measure_try *t)
+{
+    ek_status status = ek__job_follow(s->job, t->job, s->err);
+    if (status)
+        return status;
+    const char *why = ek__job_settings(s->job, t->job, t->out->setting, sizeof t->out->setting);
+    if (why) {
+        t->out->possible = false;
+        t->out->setting[0] = '\0';
+        snprintf(t->out->why, sizeof t->out->why, "%s", why);
+    }
+    return EK_OK;
+}
+
 /* @param changed  the job with the measure, to be cleared, where it is possible; NULL: not wanted */
 static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_measure *out, ek_job *changed)
 {
@@ -222,8 +256,8 @@ static ek_status try_measure(const search *s, const ek__measure_kind *kind, ek_m
     snprintf(out->name, sizeof out->name, "%s", kind->name);
     ek__measure_try t = {&copy, &s->today, s->device, out, s->err};
     status = kind->change(&t);
-    if (!status && out->possible && s->job->framework == EK_TORCHTITAN)
-        ek__measure_say_torchtitan(s->job, &t);
+    if (!status && out->possible)
+        status = settle(s, &t);
     if (!status && out->possible)
         status = judge(s, kind, &t);
     if (!status && changed && out->possible)

@@ -1,5 +1,6 @@
 /* memory/measures.h - what the search for measures and the list of them share. A measure is one function in
- * measure_list.c, which changes a copy of the job or says what stands against that, and one line in its table. */
+ * measure_list.c, which changes a copy of the job or says what stands against that, and one line in its table. What
+ * follows from a change, and the settings that make it, are found by job/settings.h. */
 #ifndef EK_MEMORY_MEASURES_H
 #define EK_MEMORY_MEASURES_H
 
@@ -9,7 +10,7 @@ typedef struct ek__measure_try {
     ek_job *job;                    /* a copy, to be changed */
     const ek_memory *today;         /* of the job as it is */
     const struct ek_device *device; /* NULL: none */
-    ek_measure *out;                /* name is filled; the change adds the setting, or why it is not possible */
+    ek_measure *out;                /* name is filled; the change adds why it is not possible */
     ek_error *err;
 } ek__measure_try;
 
@@ -25,12 +26,6 @@ extern const ek__measure_kind ek__measure_kinds[]; /* name NULL at the end */
 /* Actual peaks of a changed job; EK_OK with *fine false, and out->why, where the framework would not run it. */
 ek_status ek__measure_predict(const ek__measure_try *t, ek_memory *memory, bool *fine);
 
-/* Put the plan's recomputation behind the setting in the framework's words, all of it, in place of any that stands
- * there. @return false where there is no room for the lists */
-bool ek__measure_say_recompute(ek__measure_try *t);
-/* Put torchtitan's keys in the setting's place, for what the measure changed of the job; a change that has none is not
- * possible. */
-void ek__measure_say_torchtitan(const ek_job *was, ek__measure_try *t);
 /* Put the least recomputation that keeps the limit into the job, by the backward times of `layers`, which may be
  * without a device's: memory that is saved then stands for time. *less says whether that is less than the job
  * recomputes; the job is unchanged otherwise. */

@@ -8,10 +8,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/edit.h"
 #include "evenkeel/balance.h"
 #include "evenkeel/diagnose.h"
-#include "tree.h"
+#include "paste.h"
 
 enum { MOST_CONFIGS = 128 };
 static char config[MOST_CONFIGS][1024];
@@ -54,19 +53,11 @@ static const ek_device *device(void)
 }
 
 /* @return false where the file is no training job, or one without shapes */
-static bool read_ruled(const char *path, double limit_mb, const char *const *rules, int n_rules, ek_job *job)
-{
-    ek_job_overrides overrides = ek_job_overrides_none();
-    ek_error err = {0};
-    overrides.limit_mb = limit_mb;
-    overrides.rules = rules;
-    overrides.n_rules = n_rules;
-    return ek_job_read(path, &overrides, NULL, job, &err) == EK_OK;
-}
-
 static bool read_config(const char *path, double limit_mb, ek_job *job)
 {
-    return read_ruled(path, limit_mb, NULL, 0, job);
+    ek_job_overrides overrides = ek_job_overrides_none();
+    overrides.limit_mb = limit_mb;
+    return ek_job_read(path, &overrides, NULL, job, NULL) == EK_OK;
 }
 
 static ek_diagnosis diagnose(const ek_job *job, double least_share, double seconds)
@@ -93,62 +84,6 @@ static double largest_mb(const ek_job *job)
 }
 
 /* ---- a setting pasted ---- */
-
-static void set(ek__edit *edit, char *path, const char *value)
-{
-    const char *keys[16] = {NULL};
-    ek_error err = {0};
-    int n = 0;
-    for (char *key = strtok(path, "."); key && n < 15; key = strtok(NULL, "."))
-        keys[n++] = key;
-    if (ek__edit_set(edit, keys, value, NULL, &err))
-        fail_msg("%s: %s", path, err.message);
-}
-
-static const char *value_end(const char *text)
-{
-    int depth = 0;
-    bool quoted = false;
-    for (; *text && *text != '\n'; text++) {
-        if (*text == '\'')
-            quoted = !quoted;
-        if (quoted)
-            continue;
-        depth += *text == '[' || *text == '{';
-        depth -= *text == ']' || *text == '}';
-        if (depth == 0 && *text == ',')
-            break;
-    }
-    return text;
-}
-
-/* "a.b: 1, c: 2": a key without a dot is beside the one before. @return whether a variable maps memory in pages */
-static bool set_assignments(ek__edit *edit, const char *text)
-{
-    static const char variable[] = "MS_ALLOC_CONF=enable_vmm:True (environment)";
-    char prefix[256] = "";
-    bool pages = false;
-    while (*text) {
-        if (strncmp(text, variable, strlen(variable)) == 0) {
-            pages = true;
-            text += strlen(variable);
-            text += strspn(text, "\n");
-            continue;
-        }
-        char key[256], path[512], value[4096];
-        size_t n = strcspn(text, ":");
-        const char *end = value_end(text + n);
-        snprintf(key, sizeof key, "%.*s", (int)n, text);
-        snprintf(value, sizeof value, "%.*s", (int)(end - text - n) - 2, text + n + 2);
-        char *dot = strrchr(key, '.');
-        if (dot)
-            snprintf(prefix, sizeof prefix, "%.*s", (int)(dot - key), key);
-        snprintf(path, sizeof path, "%s.%s", prefix, dot ? dot + 1 : key);
-        set(edit, path, value);
-        text = end + strspn(end, ", \n");
-    }
-    return pages;
-}
 
 /* Every value of a block of YAML; a map of patterns as a whole. */
 static void set_block(ek__edit *edit, const ek__node *node, const char *path)
@@ -186,7 +121,7 @@ static void set_block(ek__edit *edit, const ek__node *node, const char *path)
             n += (size_t)snprintf(value + n, sizeof value - n, "]");
         }
         snprintf(value + n, sizeof value - n, "%s", inner->kind == EK__MAP ? "}" : "");
-        set(edit, below_it, value);
+        paste_key(edit, below_it, value);
     }
 }
 
@@ -195,33 +130,36 @@ static bool is_block(const char *setting)
     return strncmp(setting, "parallel:\n", 10) == 0;
 }
 
-/* Peak of the file with the setting pasted; NAN where it cannot be. */
-static double pasted_mb(const char *path, const char *setting, double limit_mb)
+/* Put a block of YAML into a copy of the file. */
+static void put_block(const char *path, const char *setting)
 {
     ek__edit *edit;
+    ek__doc *doc;
     ek_error err = {0};
     char *text;
     size_t size;
-    ek_job job;
-    bool pages = false;
-    static const char *const rule[] = {"allocation=pages"};
     if (ek__edit_open(path, &edit, &err))
         fail_msg("%s: %s", path, err.message);
-    if (is_block(setting)) {
-        ek__doc *doc;
-        assert_int_equal(ek__doc_parse_buffer_with_aliases("setting", setting, strlen(setting), &doc, &err), EK_OK);
-        set_block(edit, ek__doc_root(doc), "");
-        ek__doc_free(doc);
-    } else {
-        pages = set_assignments(edit, setting);
-    }
-    ek_status status = ek__edit_finish(edit, &text, &size, &err);
+    assert_int_equal(ek__doc_parse_buffer_with_aliases("setting", setting, strlen(setting), &doc, &err), EK_OK);
+    set_block(edit, ek__doc_root(doc), "");
+    ek__doc_free(doc);
+    if (ek__edit_finish(edit, &text, &size, &err))
+        fail_msg("%s: %s", path, err.message);
     ek__edit_free(edit);
-    if (status)
-        return fprintf(stderr, "%s\n", err.message), NAN;
-    put("pasted.yaml", text);
+    put("block.yaml", text);
     free(text);
-    if (!read_ruled(below("pasted.yaml"), limit_mb, rule, pages, &job))
+}
+
+/* Peak of the file with the setting pasted; NAN where it cannot be. */
+static double pasted_mb(const char *path, const char *setting, double limit_mb)
+{
+    ek_job job;
+    ek_job_overrides overrides = ek_job_overrides_none();
+    overrides.limit_mb = limit_mb;
+    if (is_block(setting))
+        put_block(path, setting);
+    if (is_block(setting) ? !read_config(below("block.yaml"), limit_mb, &job)
+                          : read_pasted(path, setting, &overrides, &job) != PASTED)
         return NAN;
     double mb = largest_mb(&job);
     ek_job_clear(&job);

@@ -572,16 +572,16 @@ static void measures_are_said_with_keys_that_give_the_job(void **state)
         int run;
         const char *name, *setting; /* NULL: not possible */
     } cases[] = {
-        {0, "recompute every layer whole", "mode = \"full\" of [activation_checkpoint]"},
+        {0, "recompute every layer whole", "activation_checkpoint.mode = \"full\""},
         {0, "recompute the activation functions in every layer", NULL},
         {0, "twice the tensor parallelism, half the data parallelism",
-         "tensor_parallel_degree = 8, data_parallel_shard_degree = 16"},
-        {0, "half the micro-batch, twice as many", "local_batch_size = 4, global_batch_size = 256"},
-        {1, "twice the chunks per stage", "pipeline_parallel_schedule = \"Interleaved1F1B\""},
-        {1, "schedule ZB-V", "pipeline_parallel_schedule = \"ZBVZeroBubble\""},
+         "parallelism.tensor_parallel_degree = 8, parallelism.data_parallel_shard_degree = 16"},
+        {0, "half the micro-batch, twice as many", "training.local_batch_size = 4, training.global_batch_size = 256"},
+        {1, "twice the chunks per stage", "parallelism.pipeline_parallel_schedule = \"Interleaved1F1B\""},
+        {1, "schedule ZB-V", "parallelism.pipeline_parallel_schedule = \"ZBVZeroBubble\""},
         {1, "schedule V-Half", NULL},
         {2, "twice the context parallelism, half the data parallelism",
-         "context_parallel_degree = 2, data_parallel_shard_degree = 8"},
+         "parallelism.context_parallel_degree = 2, parallelism.data_parallel_shard_degree = 8"},
         {2, "map memory in pages", "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (environment)"},
     };
     for (int r = 0; r < 3; r++) {

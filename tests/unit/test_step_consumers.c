@@ -154,25 +154,32 @@ static const char megatron[] = "--num-layers 8 --hidden-size 1024 --num-attentio
 static const char experts[] = "--num-experts 8 --moe-router-topk 2 --expert-model-parallel-size 4 "
                               "--moe-ffn-hidden-size 1024 --moe-shared-expert-intermediate-size 1024 ";
 
+static bool applies(const ek__remedy *r, const ek_device *device, ek_job *job, char setting[EK__REMEDY_SETTING])
+{
+    bool does;
+    assert_int_equal(ek__remedy_apply(r, device, job, setting, &does, NULL), EK_OK);
+    return does;
+}
+
 /* A setting of arguments, put behind the others: the last one counts. @return steps that were compared */
 static int compare_arguments(const char *text, const ek_device *device)
 {
     int n = 0;
     ek_job job;
     assert_true(read_text(text, &job));
-    for (const ek__remedy *r = ek__remedies; r->apply; r++) {
+    for (const ek__remedy *r = ek__remedies; r->change_job; r++) {
         char setting[EK__REMEDY_SETTING], with[2000];
         ek_job copy, read;
         assert_int_equal(ek_job_copy(&job, &copy, NULL), EK_OK);
-        bool applies = r->apply(&copy, device, setting) && setting[0] == '-';
+        bool argument = applies(r, device, &copy, setting) && setting[0] == '-';
         const char *number = "--micro-batch-size "; /* arguments that stand twice are refused */
-        if (applies && strncmp(setting, number, strlen(number)) == 0) {
+        if (argument && strncmp(setting, number, strlen(number)) == 0) {
             const char *at = strstr(text, number);
             snprintf(with, sizeof with, "%.*s%s%s", (int)(at - text), text, setting, at + strlen(number) + 1);
         } else {
             snprintf(with, sizeof with, "%s %s", text, setting);
         }
-        if (applies) {
+        if (argument) {
             assert_true(read_text(with, &read));
             double by_remedy = step_of(&copy, device), by_reader = step_of(&read, device);
             if (!(fabs(by_remedy / by_reader - 1) < 1e-12))
@@ -244,10 +251,10 @@ typedef struct yaml_case {
 
 static const ek__remedy *find_remedy(const ek_job *job, const ek_device *device, const char *wanted, ek_job *copy)
 {
-    for (const ek__remedy *r = ek__remedies; r->apply; r++) {
+    for (const ek__remedy *r = ek__remedies; r->change_job; r++) {
         char setting[EK__REMEDY_SETTING];
         assert_int_equal(ek_job_copy(job, copy, NULL), EK_OK);
-        if (r->apply(copy, device, setting) && strstr(setting, wanted))
+        if (applies(r, device, copy, setting) && strstr(setting, wanted))
             return r;
         ek_job_clear(copy);
     }
@@ -311,11 +318,11 @@ static void check_finding(const ek_diagnosis *d, const ek_job *job, const ek_dev
     assert_int_equal(ek_cost_step(job, device, NULL, &step, NULL), EK_OK);
     double seconds = step.stage[step.slowest].seconds[part];
     assert_true(seconds > 0.1 * step.seconds);
-    for (const ek__remedy *r = ek__remedies; r->apply; r++) {
+    for (const ek__remedy *r = ek__remedies; r->change_job; r++) {
         char setting[EK__REMEDY_SETTING];
         ek_job copy;
         assert_int_equal(ek_job_copy(job, &copy, NULL), EK_OK);
-        if (r->part == part && r->apply(&copy, device, setting))
+        if (r->part == part && applies(r, device, &copy, setting))
             best = fmin(best, step_of(&copy, device));
         ek_job_clear(&copy);
     }

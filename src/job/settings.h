@@ -1,0 +1,83 @@
+/* job/settings.h - from a job that was changed back to its file: which of the settings that bind others stand in it,
+ * what follows from degrees that were changed, and what has to be changed in the file, in its framework's words. A kind
+ * of framework is one file settings_NAME.c. */
+#ifndef EK_JOB_SETTINGS_H
+#define EK_JOB_SETTINGS_H
+
+#include "job/job_internal.h"
+
+/* ---- what stands in the file ---- */
+
+/* Names that readers look for, NULL at the end: Megatron's as its arguments are, without the dashes in front. Some are
+ * no setting but what one says: "world", the ranks in all; "uniform", that every layer is recomputed whole however
+ * many there are; "lists", that layers to recompute are counted chunk by chunk. */
+extern const char *const ek__job_noted[];
+/* The name stands in the file; it is one of the list. */
+void ek__job_note(ek_job *job, const char *name);
+bool ek__job_has(const ek_job *job, const char *name);
+/* Note every name of the list that is a key anywhere in a YAML or TOML; '_' and '-' are one letter. */
+void ek__job_note_keys(const ek__doc *doc, ek_job *job);
+
+/* ---- what follows from a change ---- */
+
+/* Put into *now, whose degrees, micro-batches, layers or switches were changed, what the reader of its file would
+ * derive from them: cuts of the vocabulary, groups, buckets, states of FSDP, switches that waited for others, and
+ * recomputation where the file has one rule of it for all layers. *was is the job before. */
+ek_status ek__job_follow(const ek_job *was, ek_job *now, ek_error *err);
+/* Where a framework has a way of its own to spread layers evenly (torchtitan's, in which embedding and head count as
+ * layers), spread those of the plan, which are even, in that way; lists that hold for all layers still do. */
+ek_status ek__job_spread_own(ek_job *job, ek_error *err);
+/* Where a framework takes one rule of recomputation for all layers (Megatron), make the plan one that it can be told:
+ * as many whole layers of every chunk, and nothing beside them but what has a switch of its own. */
+void ek__job_one_rule(ek_job *job);
+
+/* ---- settings ---- */
+
+/* Settings in progress. */
+typedef struct ek__settings {
+    const ek_job *was;
+    ek_job *now;
+    char *text; /* [size] */
+    size_t size, used;
+    char section[64]; /* of the last key */
+    const char *without[32];
+    int n_without;
+    bool too_long;
+    const char *why; /* no setting does it, a sentence; NULL: one does */
+} ek__settings;
+
+/**
+ * What to change in the file of *was to make it *now's, to paste: keys of YAML as "a.b: 1, c: 2", a key without a
+ * section beside the one before; keys of TOML as "a.b = 1"; arguments as "--a 1 (without --b)". Found by comparing the
+ * two, so that whatever changes a job need not know its framework's words. What then stands in the file is noted in
+ * *now, from which it can go on.
+ *
+ * @param text  [size] empty where nothing differs that a setting says; where it has no room for a list, a few words
+ *              say so in place of it
+ * @return NULL; else a sentence on what the framework cannot be told
+ */
+const char *ek__job_settings(const ek_job *was, ek_job *now, char *text, size_t size);
+/* Was there no room? */
+bool ek__settings_are_cut(const char *text);
+
+/* One more setting; the name as ek__job_noted has it. `section` may be NULL for arguments. */
+void ek__settings_put(ek__settings *s, const char *section, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* A switch that is on now. */
+void ek__settings_put_switch(ek__settings *s, const char *section, const char *name);
+/* A setting that must go, where it stands in the file. */
+void ek__settings_drop(ek__settings *s, const char *name);
+/* "[1, 0]", or "[[1, 0], [0, 0]]" for several chunks, of list[c] - minus. Less than all where the text is too short. */
+const char *ek__settings_list(const ek_plan *plan, const int *list, int minus, char *text, size_t size);
+
+/* Do the plans place every part of the model alike, on as many stages and chunks? */
+bool ek__settings_same_layers(const ek__settings *s);
+/* Has any chunk any layer of a list? All of them? */
+bool ek__settings_any(const ek_plan *plan, const int *list);
+bool ek__settings_all(const ek_plan *plan, const int *list);
+
+void ek__settings_mindformers(ek__settings *s);
+void ek__settings_megatron(ek__settings *s); /* and MindSpeed-Core-MS */
+void ek__settings_torchtitan(ek__settings *s);
+
+#endif

@@ -1,0 +1,266 @@
+/* Settings of MindFormers: keys of its training YAML. Where layers lie on other chunks, offsets and lists of
+ * recomputation, which count by stage and chunk, are written anew, since those of the file mean other layers then. */
+#include "job/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LIST = 4096 };
+
+/* ---- degrees ---- */
+
+static void put_number(ek__settings *s, const char *section, const char *name, int now, int was)
+{
+    if (now != was)
+        ek__settings_put(s, section, name, "%d", now);
+}
+
+static void put_batch(ek__settings *s)
+{
+    put_number(s, "runner_config", "batch_size", s->now->parallel.batch, s->was->parallel.batch);
+}
+
+static void put_degrees(ek__settings *s)
+{
+    static const char section[] = "parallel_config";
+    const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
+    bool moved = b->tensor != a->tensor || b->context != a->context || b->pipeline != a->pipeline;
+    if (!moved)
+        put_batch(s);
+    put_number(s, section, "model_parallel", b->tensor, a->tensor);
+    put_number(s, section, "context_parallel", b->context, a->context);
+    put_number(s, section, "pipeline_stage", b->pipeline, a->pipeline);
+    put_number(s, section, "expert_parallel", b->expert, a->expert);
+    put_number(s, section, "data_parallel", b->data, a->data);
+    /* One rank does not say how the table would be cut. */
+    if (a->tensor * a->context == 1 && b->tensor * b->context > 1)
+        ek__settings_put(s, section, "vocab_emb_dp", "False");
+    if (b->sequence_parallel && !a->sequence_parallel)
+        ek__settings_put(s, section, "use_seq_parallel", "True");
+    put_number(s, section, "micro_batch_num", b->n_micro_batches, a->n_micro_batches);
+    if (moved)
+        put_batch(s);
+    put_number(s, "runner_config", "gradient_accumulation_steps", b->n_accumulation, a->n_accumulation);
+}
+
+/* ---- sharing ---- */
+
+static void put_states(ek__settings *s)
+{
+    static const char section[] = "parallel.parallel_optimizer_config";
+    const ek_job_states *a = &s->was->states, *b = &s->now->states;
+    if (b->shard_optimizer && !a->shard_optimizer)
+        ek__settings_put(s, "parallel", "enable_parallel_optimizer", "True");
+    if (b->shard_gradient && !a->shard_gradient)
+        ek__settings_put(s, section, "gradient_accumulation_shard", "True");
+    if (!b->shard_gradient && a->shard_gradient) {
+        ek__settings_put(s, section, "gradient_accumulation_shard", "False");
+        ek__settings_put(s, section, "optimizer_level", "level1"); /* others share the gradients, too */
+    }
+    put_number(s, section, "optimizer_weight_shard_size", b->shard_size, a->shard_size);
+    if (b->shard_table && !a->shard_table)
+        ek__settings_put(s, "model.model_config", "parallel_optimizer", "True");
+}
+
+static void put_model(ek__settings *s)
+{
+    static const char section[] = "model.model_config";
+    if (s->now->model.flash_attention && !s->was->model.flash_attention)
+        ek__settings_put(s, section, "use_flash_attention", "True");
+    if (s->now->model.mask_compressed && !s->was->model.mask_compressed)
+        ek__settings_put(s, section, "use_attn_mask_compression", "True");
+}
+
+/* ---- how a step runs ---- */
+
+static void put_run(ek__settings *s)
+{
+    static const char speed[] = "context.ascend_config.parallel_speed_up_json";
+    const ek_job_run *a = &s->was->run, *b = &s->now->run;
+    const ek_gather was = s->was->rules.weight_gather, now = s->now->rules.weight_gather;
+    if (b->overlap_gradients && !a->overlap_gradients)
+        ek__settings_put(s, speed, "enable_grad_comm_opt", "True");
+    if (b->overlap_weights && !a->overlap_weights)
+        ek__settings_put(s, speed, "enable_opt_shard_comm_opt", "True");
+    if (b->overlap_tensor && !a->overlap_tensor)
+        ek__settings_put(s, speed, "compute_communicate_fusion_level", "3");
+    if (b->overlap_tensor_gradients && !a->overlap_tensor_gradients)
+        ek__settings_put(s, speed, "matmul_grad_comm_overlap", "True");
+    if (b->fused_optimizer && !a->fused_optimizer)
+        ek__settings_put(s, "optimizer", "use_fused", "True");
+    if (!b->offload_optimizer && a->offload_optimizer)
+        ek__settings_put(s, "optimizer", "swap", "False");
+    if (b->launch == EK_LAUNCH_GRAPH && a->launch != EK_LAUNCH_GRAPH)
+        ek__settings_put(s, "context", "mode", "0");
+    if (now == EK_GATHER_STEP && was == EK_GATHER_LAYER)
+        ek__settings_put(s, "recompute_config", "parallel_optimizer_comm_recompute", "False");
+}
+
+/* ---- the schedule, layers ---- */
+
+static void put_schedule(ek__settings *s)
+{
+    static const char section[] = "parallel.pipeline_config", model[] = "model.model_config";
+    int v = s->now->plan.n_chunks;
+    bool v_shaped = s->now->schedule == ek_schedule_find("zb-v"), same = s->now->schedule == s->was->schedule;
+    bool usual = s->now->schedule == ek_schedule_default(v, false);
+    if (s->now->parallel.pipeline == 1 || (same && v == s->was->plan.n_chunks))
+        return;
+    if (!same && !v_shaped && !usual)
+        s->why = "the framework has no such schedule";
+    if (v_shaped) {
+        ek__settings_put(s, section, "pipeline_interleave", "True");
+        ek__settings_put(s, section, "pipeline_scheduler", "'zero_bubble_v'");
+    }
+    if (v > 1)
+        ek__settings_put(s, model, "pp_interleave_num", "%d", v);
+    if (v > 1 && !v_shaped)
+        ek__settings_put(s, section, "pipeline_interleave", "True");
+}
+
+static bool same_cells(const ek__settings *s)
+{
+    return s->was->plan.n_stages == s->now->plan.n_stages && s->was->plan.n_chunks == s->now->plan.n_chunks;
+}
+
+/* Its lists are by stage and chunk, whatever the order of the chunks. */
+static bool same_list(const ek__settings *s, const int *a, const int *b)
+{
+    const ek_plan *plan = &s->now->plan;
+    return same_cells(s) && memcmp(a, b, (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *a) == 0;
+}
+
+static void put_layers(ek__settings *s)
+{
+    char text[LIST];
+    const ek_plan *plan = &s->now->plan;
+    int n = plan->n_stages * plan->n_chunks;
+    int average = (s->now->model.n_layers + s->now->model.n_prediction_layers) / n;
+    bool even = true;
+    for (int c = 0; c < n; c++)
+        even = even && plan->layers[c] == average;
+    if (same_list(s, s->was->plan.layers, plan->layers))
+        return;
+    ek__settings_put(s, "model.model_config", "offset", "%s",
+                     even ? "0" : ek__settings_list(plan, plan->layers, average, text, sizeof text));
+}
+
+/* ---- recomputation ---- */
+
+static const struct {
+    const char *key;
+    ek_pattern_kind kind;
+} kinds[] = {{"select_recompute", EK_PATTERN_SELECT},
+             {"select_comm_recompute", EK_PATTERN_COMM},
+             {"select_recompute_exclude", EK_PATTERN_SELECT_EXCLUDE},
+             {"select_comm_recompute_exclude", EK_PATTERN_COMM_EXCLUDE}};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+static const ek_pattern *next_of(const ek_job *job, ek_pattern_kind kind, int *i)
+{
+    while (*i < job->n_patterns)
+        if (job->pattern[(*i)++].kind == kind)
+            return &job->pattern[*i - 1];
+    return NULL;
+}
+
+/* Patterns that hold for every layer say so however many there are: are they the same? */
+static bool same_kind(const ek__settings *s, ek_pattern_kind kind)
+{
+    int i = 0, k = 0;
+    for (;;) {
+        const ek_pattern *a = next_of(s->was, kind, &i), *b = next_of(s->now, kind, &k);
+        if (!a || !b)
+            return !a && !b;
+        bool all = !ek__job_has(s->now, "lists") && ek__settings_all(&s->was->plan, a->layers) &&
+                   ek__settings_all(&s->now->plan, b->layers);
+        if (strcmp(a->text, b->text) != 0 || (!all && !same_list(s, a->layers, b->layers)))
+            return false;
+    }
+}
+
+static bool is_usual(const ek_job *job, ek_pattern_kind kind)
+{
+    int i = 0;
+    for (const ek_pattern *pattern; (pattern = next_of(job, kind, &i));)
+        if (!pattern->by_default)
+            return false;
+    return true;
+}
+
+/* Do all patterns of a kind hold for every layer? */
+static bool holds_for_all(const ek_job *job, ek_pattern_kind kind)
+{
+    int i = 0;
+    for (const ek_pattern *pattern; (pattern = next_of(job, kind, &i));)
+        if (!ek__settings_all(&job->plan, pattern->layers))
+            return false;
+    return true;
+}
+
+/* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer; counts alone stand for the
+ * framework's own patterns. */
+static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
+{
+    char text[LIST] = "", list[LIST];
+    const ek_plan *plan = &s->now->plan;
+    const bool all = holds_for_all(s->now, kind), usual = is_usual(s->now, kind);
+    size_t used = 0;
+    int i = 0, n = 0;
+    const ek_pattern *pattern = next_of(s->now, kind, &i);
+    if (!pattern)
+        return;
+    if (usual) {
+        const int *counts = kind == EK_PATTERN_SELECT ? plan->select : plan->comm;
+        ek__settings_put(s, "recompute_config", key, "%s", ek__settings_list(plan, counts, 0, text, sizeof text));
+        return;
+    }
+    for (; pattern && used < sizeof text; pattern = next_of(s->now, kind, &i)) {
+        const char *between = n++ > 0 ? ", " : "";
+        const char *value = ek__settings_all(plan, pattern->layers)
+                                ? "True"
+                                : ek__settings_list(plan, pattern->layers, 0, list, sizeof list);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s'%s'%s%s", between, pattern->text, all ? "" : ": ",
+                                 all ? "" : value);
+    }
+    ek__settings_put(s, "recompute_config", key, all ? "[%s]" : "{%s}", text);
+}
+
+static void put_full(ek__settings *s)
+{
+    char text[LIST];
+    const ek_plan *a = &s->was->plan, *b = &s->now->plan;
+    bool all = ek__settings_all(b, b->full), none = !ek__settings_any(b, b->full), lists = ek__job_has(s->now, "lists");
+    bool as_before = (all && ek__settings_all(a, a->full)) || (none && !ek__settings_any(a, a->full));
+    if (lists ? same_list(s, a->full, b->full) : as_before || same_list(s, a->full, b->full))
+        return;
+    ek__settings_put(s, "recompute_config", "recompute", "%s",
+                     all              ? "True"
+                     : none && !lists ? "False"
+                                      : ek__settings_list(b, b->full, 0, text, sizeof text));
+}
+
+/* The file's lists of other chunks are refused, or mean other layers. Those of full recomputation stand first, and all
+ * are said with it. */
+static void put_recompute(ek__settings *s)
+{
+    bool partial =
+        ek__settings_any(&s->now->plan, s->now->plan.full) && !ek__settings_all(&s->now->plan, s->now->plan.full);
+    if (partial)
+        ek__job_note(s->now, "lists");
+    put_full(s);
+    for (int k = 0; k < N_KINDS; k++)
+        if (!same_kind(s, kinds[k].kind) || (!same_cells(s) && ek__job_has(s->was, "lists")))
+            put_kind(s, kinds[k].key, kinds[k].kind);
+}
+
+void ek__settings_mindformers(ek__settings *s)
+{
+    put_schedule(s);
+    put_degrees(s);
+    put_states(s);
+    put_model(s);
+    put_run(s);
+    put_layers(s);
+    put_recompute(s);
+}
