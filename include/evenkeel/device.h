@@ -82,6 +82,8 @@ typedef struct ek_curve {
     double launch_us;
     double tile_m, tile_n; /**< 0: no waste */
     double half_k;
+    double alone_share; /**< `share` where measured kernels were timed by themselves, which is what they are compared
+                             with; 0: `share`, they were timed in steps */
     ek_cost_basis basis;
     double error; /**< standard error of the logarithm of a time; 0.1: 10 % */
 } ek_curve;
@@ -163,12 +165,14 @@ typedef struct ek_device {
     int n_tiers;
     ek_tier tier[EK_MAX_TIERS]; /**< from the innermost; the last one joins all */
     ek_host host;
-    double overlap_slowdown;  /**< factor on what runs beside communication, 1: none */
-    double overlap_share;     /**< of what could hide behind computing that does, 0..1 */
-    double optimizer_share;   /**< of the memory's rate */
-    double optimizer_us;      /**< of a step */
-    double jitter;            /**< share of a step that is lost with every doubling of the devices */
-    double input_gbs;         /**< of each device's input pipeline; 0: never waited for */
+    double overlap_slowdown; /**< factor on what runs beside communication, 1: none */
+    double overlap_share;    /**< of what could hide behind computing that does, 0..1 */
+    double optimizer_share;  /**< of the memory's rate */
+    double optimizer_us;     /**< of a step */
+    double permute_share;    /**< of the memory's rate that putting tokens in the experts' order and back reaches; 0: as
+                                other operators */
+    double jitter;           /**< share of a step that is lost with every doubling of the devices */
+    double input_gbs;        /**< of each device's input pipeline; 0: never waited for */
     ek_kernel_table *kernels; /**< NULL: none. Shared by copies; ek_device_clear() frees it */
     ek_layer_table *layers;   /**< likewise */
     double error;             /**< standard error of the logarithm of a step; 0: not known. error_basis says of what */

@@ -169,6 +169,14 @@ static ek_status copy_tables(ek__calibrating *k)
     return EK_OK;
 }
 
+/* Of kernels that were timed by themselves: how much longer they take in a step is a factor on all of a kind, which
+ * runs tell. */
+static void take_as_alone(const ek_kernel_fit *fit, ek_device *device)
+{
+    for (int kind = 0; kind < EK_N_KERNEL_KINDS; kind++)
+        device->curve[kind].alone_share = fit[kind].n > 0 ? device->curve[kind].share : 0;
+}
+
 static ek_status take_kernels(ek__calibrating *k, struct ek_calibration_source *source)
 {
     ek_kernel_table *table = NULL;
@@ -183,7 +191,10 @@ static ek_status take_kernels(ek__calibrating *k, struct ek_calibration_source *
     ek_kernel_table_rows(table, &source->n);
     k->out.device.kernels = table;
     k->out.has_kernels = true;
-    return ek_device_fit_kernels(&k->out.device, table, k->out.kernels, k->err);
+    status = ek_device_fit_kernels(&k->out.device, table, k->out.kernels, k->err);
+    if (status == EK_OK)
+        take_as_alone(k->out.kernels, &k->out.device);
+    return status;
 }
 
 static ek_status take_rates(ek__calibrating *k)

@@ -36,11 +36,12 @@ typedef struct ek__fit {
     bool *used;                       /* [n] fitted: predicted and not held */
     double *measured;                 /* [n] logarithms, as are: */
     double *before, *after;           /* [n] predicted by the start and by the result; NAN: cannot be */
-    double *weight;                   /* [n] 1, less for outliers (Huber); 0 not used */
+    double *weight;                   /* [n] 1, less for outliers (Huber) and in groups that err alike; 0 not used */
     double *left_out, *group_out;     /* [n] residual of the run, predicted without it, without its group */
     double *jacobian;                 /* [n][n_constants] of `after` by `scaled` */
     double *covariance; /* [n_constants][n_constants] of `scaled`, what is not determined with its width */
     double noise;       /* standard deviation of residuals */
+    double alike;       /* their correlation inside a group */
 } ek__fit;
 
 /*

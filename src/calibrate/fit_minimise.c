@@ -140,11 +140,51 @@ static double degrees_used(const ek__fit_work *w, const double *covariance)
     return used;
 }
 
-static void weigh(ek__fit *fit, const double *value)
+/* Residual of a run in units of the noise, as it counts. */
+static double clipped(const ek__fit *fit, const double *value, int i)
 {
+    double z = fit->used[i] ? (value[i] - fit->measured[i]) / fit->noise : 0;
+    return fmax(-ek__fit_huber, fmin(ek__fit_huber, z));
+}
+
+static bool same_group(const ek__fit *fit, const int *group, int i, int k)
+{
+    return i != k && fit->used[i] && fit->used[k] && group[i] == group[k];
+}
+
+/* Runs of a layout share what the model does not know of it. Correlation inside groups by moments: products of pairs
+ * over squares. One group tells nothing of others, as one run tells nothing of a variance. */
+static double correlation(const ek__fit *fit, const int *group, const double *value)
+{
+    double pairs = 0, squares = 0;
+    int n_pairs = 0, n = 0, n_groups = 0;
+    for (int i = 0; i < fit->n; i++) {
+        double z = clipped(fit, value, i);
+        int before = 0;
+        squares += z * z;
+        n += fit->used[i];
+        for (int k = 0; k < i; k++)
+            if (same_group(fit, group, i, k)) {
+                pairs += z * clipped(fit, value, k);
+                before++;
+            }
+        n_pairs += before;
+        n_groups += before == 1; /* its second run */
+    }
+    double alike = n_pairs > 0 && squares > 0 ? pairs / n_pairs / (squares / n) : 0;
+    return n_groups > 1 ? fmin(fmax(alike, 0), 1) : 0;
+}
+
+/* k runs that err alike say as much as k / (1 + (k - 1) correlation) that do not (Kish 1965, 5.4). */
+static void weigh(ek__fit *fit, const int *group, const double *value)
+{
+    fit->alike = correlation(fit, group, value);
     for (int i = 0; i < fit->n; i++) {
         double r = fabs(value[i] - fit->measured[i]), limit = ek__fit_huber * fit->noise;
-        fit->weight[i] = !fit->used[i] ? 0 : r <= limit ? 1 : limit / r;
+        int others = 0;
+        for (int k = 0; k < fit->n; k++)
+            others += same_group(fit, group, i, k);
+        fit->weight[i] = !fit->used[i] ? 0 : (r <= limit ? 1 : limit / r) / (1 + others * fit->alike);
     }
 }
 
@@ -166,7 +206,7 @@ void ek__fit_find_noise(ek__fit_work *w, double degrees)
         if (fabs(log(fit->noise / was)) < 1e-6)
             break;
     }
-    weigh(fit, w->value);
+    weigh(fit, w->problem->group, w->value);
 }
 
 /* Constants, noise and weights in turns, since each needs the others. */

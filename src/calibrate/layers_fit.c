@@ -146,13 +146,53 @@ static double error_of(const solver *s, int how)
     return weight > 0 ? sqrt(sum / weight) : NAN;
 }
 
+/* How much smaller a group's error is with the table, when it is left out. @param first  its first run */
+static double gain_of(const solver *s, int first)
+{
+    double plain = 0, with_group = 0, weight = 0;
+    int group = s->sample[s->seen[first].sample].group;
+    for (int i = first; i < s->n; i++) {
+        const ek__layer_sample *of = s->seen[i].sample >= 0 ? &s->sample[s->seen[i].sample] : NULL;
+        if (!of || of->group != group)
+            continue;
+        plain += s->seen[i].weight * of->plain[1] * of->plain[1];
+        with_group += s->seen[i].weight * s->left[i].with_group * s->left[i].with_group;
+        weight += s->seen[i].weight;
+    }
+    return weight > 0 ? (sqrt(plain) - sqrt(with_group)) / sqrt(weight) : 0;
+}
+
+/* Do layers say more of others than chance would? What groups that are left out gain is more than its standard error
+ * over the groups (the rule of Breiman et al. 1984, 3.4.3). */
+static bool tells_others(const solver *s)
+{
+    double sum = 0, square = 0;
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (s->seen[i].sample < 0 || !is_first_of_group(s, i))
+            continue;
+        double gain = gain_of(s, i);
+        sum += gain;
+        square += gain * gain;
+        n++;
+    }
+    double variance = n > 1 ? fmax(0, square - sum * sum / n) / (n - 1) : INFINITY;
+    return sum / n > sqrt(variance / n);
+}
+
 /* ---- scale and weights ---- */
 
-/* @return false: none of the grid is admissible */
-static bool choose_scale(solver *s, ek__layers_fit *best)
+static bool solve_at(solver *s, const ek__layer_scale *scale)
+{
+    fill_alike(s, scale->width);
+    return solve(s, scale->lambda) && leave_out(s);
+}
+
+/* @param n_widths  of the grid that are tried @return false: none of the grid is admissible */
+static bool least_scale(solver *s, size_t n_widths, ek__layers_fit *best)
 {
     double least = INFINITY, most = error_of(s, PLAIN_WITH_GROUP);
-    for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+    for (size_t w = 0; w < n_widths; w++) {
         fill_alike(s, widths[w]);
         for (size_t l = 0; l < sizeof lambdas / sizeof *lambdas; l++) {
             if (!solve(s, lambdas[l]) || !leave_out(s))
@@ -168,10 +208,22 @@ static bool choose_scale(solver *s, ek__layers_fit *best)
     return isfinite(least);
 }
 
-static bool solve_at(solver *s, const ek__layer_scale *scale)
+/* Has any group several runs? */
+static bool has_siblings(const solver *s)
 {
-    fill_alike(s, scale->width);
-    return solve(s, scale->lambda) && leave_out(s);
+    for (int i = 0; i < s->n; i++)
+        if (s->seen[i].sample >= 0 && !is_first_of_group(s, i))
+            return true;
+    return false;
+}
+
+/* Runs of one layout tell of each other what they need not tell of other layouts, and so carry the choice. Where what
+ * layers say of others is not beyond chance, only those that were met are corrected: the narrowest width. */
+static bool choose_scale(solver *s, ek__layers_fit *best)
+{
+    if (!least_scale(s, sizeof widths / sizeof *widths, best) || !solve_at(s, &best->scale))
+        return false;
+    return best->scale.width <= widths[0] || !has_siblings(s) || tells_others(s) || least_scale(s, 1, best);
 }
 
 /* Runs that are far off what the others say of them, in units of what that is uncertain by, count less (Tukey's

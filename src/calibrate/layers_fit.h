@@ -33,7 +33,8 @@ typedef struct ek__layers_fit {
 /*
  * The table of the samples that are used, and of an older table's rows: the Gaussian process of
  * ek__layer_table_factor() given sums of a run's two shares. Width and lambda are the ones of a grid that have the
- * least error when each run is left out; runs that are far off even so count less (Huber).
+ * least error when each run, and each group, is left out, the width the narrowest where layers say nothing of others
+ * beyond chance; runs that are far off even so count less (Huber).
  * @param old     rows of the start's table; NULL: none
  * @param out     the table; NULL where none makes the error at least 5 % smaller
  * @param left    out [n]; untouched without a table and for runs that are not used

@@ -19,6 +19,7 @@ const ek__figure ek__curve_figure[EK__N_CURVE_FIGURES] = {
     {CURVE(tile_m), 0, RATE, "it is a number of rows, 0 for none"},
     {CURVE(tile_n), 0, RATE, "it is a number of columns, 0 for none"},
     {CURVE(half_k), 0, RATE, "it is the length of sums that reaches half the share"},
+    {CURVE(alone_share), 0, 1, "it is the share of the peak that kernels timed by themselves reach, 0 for the share"},
     {CURVE(error), 0, 10, "it is the standard error of the logarithm of a time, 0.1 for 10 %"},
 };
 
@@ -31,6 +32,8 @@ const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES] = {
     {DEVICE(sustained_share), NO_SHARE, 1, "it is the share of the peak that products reach under load, 0 to 1"},
     {DEVICE(compiled_traffic), NO_SHARE, 1,
      "it is the share of memory-bound operators' bytes that is left where a compiler fuses them, 0 to 1"},
+    {DEVICE(permute_share), 0, 1,
+     "it is the share of the memory's rate that permuting tokens reaches, 0 for that of other operators"},
     {DEVICE(input_gbs), 0, RATE, "it is the rate of a device's input in 10^9 bytes a second, 0 for never waited for"},
     {DEVICE(host_gbs), 0, RATE,
      "it is the rate of a device's link to its host in 10^9 bytes a second, 0 for not known"},

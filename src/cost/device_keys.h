@@ -15,7 +15,7 @@ typedef struct ek__figure {
     const char *advice;
 } ek__figure;
 
-enum { EK__N_CURVE_FIGURES = 8, EK__N_DEVICE_FIGURES = 9, EK__N_TIER_FIGURES = 7, EK__N_OPTIMIZER_FIGURES = 4 };
+enum { EK__N_CURVE_FIGURES = 9, EK__N_DEVICE_FIGURES = 10, EK__N_TIER_FIGURES = 7, EK__N_OPTIMIZER_FIGURES = 4 };
 extern const ek__figure ek__curve_figure[EK__N_CURVE_FIGURES];   /* of ek_curve */
 extern const ek__figure ek__device_figure[EK__N_DEVICE_FIGURES]; /* of ek_device, on the file's first level; the first
                                                                    two must be there */

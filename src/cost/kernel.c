@@ -55,12 +55,12 @@ static double half_k(const ek_device *device, const ek_curve *curve, const ek_ke
     return curve->half_k * device->peak_tflops[EK_TYPE_FP8] / wide;
 }
 
-double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel)
+static double curve_at(const ek_device *device, const ek_kernel *kernel, double share)
 {
     const ek_curve *curve = &device->curve[kernel->kind];
     double arithmetic = 0, traffic = kernel->bytes / (curve->memory_share * device->memory_gbs * 1e9);
     if (kernel->flops > 0) {
-        double peak = device->peak_tflops[kernel->type] * 1e12, share = curve->share;
+        double peak = device->peak_tflops[kernel->type] * 1e12;
         double k = is_attention(kernel->kind) ? kernel->key_seq : kernel->k;
         if (!(peak > 0))
             return NAN;
@@ -73,13 +73,26 @@ double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel)
     return fmax(arithmetic, traffic) + (1 - curve->hidden) * fmin(arithmetic, traffic) + curve->launch_us * US;
 }
 
+double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel)
+{
+    return curve_at(device, kernel, device->curve[kernel->kind].share);
+}
+
+double ek__kernel_alone(const ek_device *device, const ek_kernel *kernel)
+{
+    const ek_curve *curve = &device->curve[kernel->kind];
+    return curve_at(device, kernel, curve->alone_share > 0 ? curve->alone_share : curve->share);
+}
+
 /* A product timed by itself runs at clocks that a device does not hold for a whole step: measured kernels of nearly one
  * shape differ by a quarter for that. Seconds that one takes at least. */
 static double under_load(const ek_device *device, const ek_kernel *kernel)
 {
     bool product = kernel->kind == EK_KERNEL_MATMUL || kernel->kind == EK_KERNEL_GROUPED;
+    const ek_curve *curve = &device->curve[kernel->kind];
     double peak = device->peak_tflops[kernel->type] * 1e12;
-    return product && device->sustained_share < 1 ? kernel->flops / (device->sustained_share * peak) : 0;
+    double most = fmin(device->sustained_share, curve->alone_share > 0 ? curve->share : 1);
+    return product && most < 1 ? kernel->flops / (most * peak) : 0;
 }
 
 ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *kernel)

@@ -18,5 +18,7 @@ ek__kernel_time ek__kernel_seconds(const ek_device *device, const ek_kernel *ker
 
 /* The curve alone, as device.h says it. NAN as above. O(1). */
 double ek__kernel_curve(const ek_device *device, const ek_kernel *kernel);
+/* Likewise, of a kernel timed as the measured ones were: what those are compared with. */
+double ek__kernel_alone(const ek_device *device, const ek_kernel *kernel);
 
 #endif

@@ -158,6 +158,7 @@ static void fit_kind(problem *p, double *scratch, ek_kernel_fit *fit)
         }
     }
     *curve = best;
+    curve->alone_share = 0;
     judge(p, scratch, fit, &curve->error);
     curve->basis = EK_COST_FITTED;
 }

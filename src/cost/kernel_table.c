@@ -235,7 +235,7 @@ static bool take(const ek_kernel_table *table, const ek_device *device, const po
     s->nearest = fmin(s->nearest, d);
     if (d >= reach)
         return true;
-    double curve = ek__kernel_curve(device, &table->row[i].kernel);
+    double curve = ek__kernel_alone(device, &table->row[i].kernel);
     if (!(curve > 0)) /* of a type that the device has no peak for */
         return true;
     double w = 1 / fmax(d, LEAST_SQUARE) - 1 / reach;

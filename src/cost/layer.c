@@ -318,10 +318,12 @@ static double slowest_rank(const pricer *p)
     return p->job->run.context_uneven ? 2 - 1.0 / p->job->parallel.context : 1;
 }
 
+/* The all-to-all of Ulysses leaves a rank fewer heads of more tokens: what its kernel sees, and what was measured. */
 static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     const ek_job_model *m = &p->job->model;
     const ek_job_parallel *a = &p->job->parallel;
+    double swapped = a->ulysses > 1 ? a->ulysses : 1, head_ranks = a->tensor * swapped;
     const ek_kernel kernel = {.kind = backward ? EK_KERNEL_ATTENTION_BACKWARD : EK_KERNEL_ATTENTION_FORWARD,
                               .type = (int)type_of(p, op),
                               .flops = (backward ? op->backward_flops : op->flops) * attention_factor(p, backward) *
@@ -329,10 +331,10 @@ static void put_attention(pricer *p, const ek__op *op, bool backward, ek__pass *
                               .bytes = backward ? op->backward_bytes_moved : op->bytes_moved,
                               .groups = 1,
                               .batch = a->batch,
-                              .seq = (double)a->seq_length / a->context,
+                              .seq = swapped * a->seq_length / a->context,
                               .key_seq = a->seq_length,
-                              .heads = fmax(1, (double)m->n_heads / a->tensor),
-                              .kv_heads = fmax(1, (double)m->n_kv_heads / a->tensor),
+                              .heads = fmax(1, m->n_heads / head_ranks),
+                              .kv_heads = fmax(1, m->n_kv_heads / head_ranks),
                               .qk_dim = m->head_dim,
                               .v_dim = m->value_dim};
     put_kernel(p, op, &kernel, pass);
@@ -354,12 +356,21 @@ static double norm_factor(const pricer *p, const ek__op *op, bool backward)
     return !apart ? 1 : backward ? NORM_BACKWARD : NORM_FORWARD;
 }
 
+/* Tokens go to the experts' order and back by rows from anywhere, slower than streams. */
+static double permute_factor(const pricer *p, const ek__op *op)
+{
+    bool permutes = strstr(op->path, "token_dispatcher.permute") || strstr(op->path, "token_dispatcher.unpermute");
+    return permutes && p->device->permute_share > 0
+               ? p->device->curve[EK_KERNEL_MEMORY].memory_share / p->device->permute_share
+               : 1;
+}
+
 static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)
 {
     double left = p->job->run.launch == EK_LAUNCH_COMPILED ? p->device->compiled_traffic : 1;
     const ek_kernel kernel = {.kind = is_loss(op) ? EK_KERNEL_LOSS : EK_KERNEL_MEMORY,
                               .type = (int)p->job->types.compute,
-                              .bytes = left * bytes};
+                              .bytes = left * permute_factor(p, op) * bytes};
     put_kernel(p, op, &kernel, pass);
 }
 
@@ -406,6 +417,19 @@ static bool runs_beside_products(const ek__op *op)
     return op->group == EK__GROUP_TENSOR && (op->comm == EK__COMM_GATHER || op->comm == EK__COMM_REDUCE);
 }
 
+/* Copies around an all-to-all of Megatron. Over context ranks TransformerEngine's flash_attn_a2a_communicate() lays a
+ * tensor out by receiver, puts what comes together again, and then puts the chunks of the sequence in order. Over
+ * expert ranks tokens come by sender, and go to the order of the rank's experts and back (MoEAlltoAllTokenDispatcher).
+ */
+static int copies_around(const pricer *p, const ek__op *op)
+{
+    if (p->job->framework != EK_MEGATRON || op->comm != EK__COMM_ALLTOALL)
+        return 0;
+    return op->group == EK__GROUP_CONTEXT                                                       ? 3
+           : op->group == EK__GROUP_EXPERT && p->job->model.n_experts > p->job->parallel.expert ? 1
+                                                                                                : 0;
+}
+
 static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
 {
     static const ek_collective of[] = {[EK__COMM_GATHER] = EK_COLLECTIVE_ALL_GATHER,
@@ -420,6 +444,8 @@ static void put_comm(pricer *p, const ek__op *op, bool backward, ek__pass *pass)
               [EK__GROUP_EXPERT] = {EK__DIM_EXPERT, EK_STEP_EXPERT}};
     ek_collective what = backward ? opposite(of[op->comm]) : of[op->comm];
     put_collective(p, op, to[op->group].group, to[op->group].part, what, message(p, op, what), pass);
+    for (int i = copies_around(p, op); i > 0; i--)
+        put_stream(p, op, 2 * op->comm_bytes, pass); /* read and written */
 }
 
 /* Two neighbours on a ring. A group that no unit holds has some in two of them, and all wait for those. */

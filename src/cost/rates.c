@@ -51,6 +51,8 @@ typedef struct reader {
     int at[N_COLUMNS];
     ek_device device;
     bool fused_loss;
+    double permute; /* sum over ways of time over that at the memory's rate */
+    int n_permutes;
     int n_links;
     link links[EK_MAX_TIERS];
 } reader;
@@ -116,6 +118,13 @@ static void set_curve(reader *r, ek_kernel_kind kind, const reached *rate)
     curve->basis = EK_COST_MEASURED;
 }
 
+/* Both ways are as often: the mean of their times. */
+static void add_permute(reader *r, const reached *rate)
+{
+    r->permute += r->device.memory_gbs / (rate->gbs * rate->share);
+    r->device.permute_share = fmin(1, ++r->n_permutes / r->permute);
+}
+
 static ek_status read_memory(reader *r)
 {
     reached rate;
@@ -131,7 +140,9 @@ static ek_status read_memory(reader *r)
     } else if (strcasecmp(operator, "ce") == 0) {
         if (!r->fused_loss)
             set_curve(r, EK_KERNEL_LOSS, &rate);
-    } else if (strcasecmp(operator, "permute_fwd") != 0 && strcasecmp(operator, "permute_bwd") != 0) {
+    } else if (strcasecmp(operator, "permute_fwd") == 0 || strcasecmp(operator, "permute_bwd") == 0) {
+        add_permute(r, &rate);
+    } else {
         return wrong(r, OPERATOR, "write default, ce, ce_fusion, permute_fwd or permute_bwd");
     }
     return EK_OK;

@@ -16,6 +16,7 @@
 #include "calibrate/runs_fit.h"
 #include "cost/collective.h"
 #include "cost/cost_internal.h"
+#include "cost/kernel.h"
 #include "cost/layer_table.h"
 #include "evenkeel/memory.h"
 
@@ -282,6 +283,37 @@ static void a_disturbed_run_is_no_more_than_a_disturbed_run(void **state)
     assert_true(fabs(clean.scaled[k] - disturbed.scaled[k]) < 2 * clean.spread[k]);
     ek__fit_clear(&clean);
     ek__fit_clear(&disturbed);
+}
+
+/* Five runs of a layout that err alike say little more than one of them: constants are known as badly as that. */
+static void runs_of_a_group_that_err_alike_count_as_few(void **state)
+{
+    (void)state;
+    runs all;
+    ek__random random = ek__random_seed(31);
+    make(&all, 30, 0.005);
+    ek__fit apart = fitted(&all, NULL);
+    assert_true(apart.alike < 0.3);
+    for (int i = 0; i < N; i += 5) {
+        double common = 0.05 * normal(&random);
+        for (int k = i; k < i + 5; k++)
+            all.seconds[k] *= exp(common);
+    }
+    ek__fit alike = fitted(&all, NULL);
+    int share = constant_of(&alike, "curve.matmul.share");
+    assert_true(alike.alike > 0.6);
+    for (int i = 0; i < N; i++)
+        assert_true(alike.weight[i] <= 1 / (1 + 4 * alike.alike) + 1e-12);
+    for (int i = 0; i < N; i++)
+        all.group[i] = i;
+    ek__fit unknown = fitted(&all, NULL);
+    print_message("# errors that are alike by %.2f: the share is known to %.3f, taken as runs of their own to %.3f\n",
+                  alike.alike, alike.spread[share], unknown.spread[share]);
+    assert_true(unknown.alike == 0);
+    assert_true(alike.spread[share] > 1.4 * unknown.spread[share]);
+    ek__fit_clear(&apart);
+    ek__fit_clear(&alike);
+    ek__fit_clear(&unknown);
 }
 
 /* Without noise of other sources the linearised answer and that of a fit without the run differ by the model's
@@ -655,6 +687,42 @@ static void a_disturbed_run_is_no_layer(void **state)
         assert_true(fabs(log(ek__layer_table_factor(table, sample[EACH].at[EK__LAYERS])) - 0.1) < 0.02);
         ek__layer_table_free(table);
     }
+}
+
+/* Six layers in a row that take longer or shorter by chance, each in three runs of one layout, which tell of each other
+ * and not of the next layer: most often each is corrected alone. Where they take longer from one to the next, they tell
+ * of others. */
+static void layers_tell_of_others_beyond_chance_alone(void **state)
+{
+    (void)state;
+    enum { ROW = 6, RUNS = 3, TRIES = 60 };
+    int wide[2] = {0, 0};
+    for (int seed = 0; seed < 2 * TRIES; seed++) {
+        ek__random random = ek__random_seed(100 + seed);
+        bool rises = seed % 2;
+        ek__layer_sample sample[ROW * RUNS] = {0};
+        ek__layer_left left[ROW * RUNS];
+        double takes[ROW];
+        for (int layer = 0; layer < ROW; layer++)
+            takes[layer] = 0.05 * (rises ? layer - 2.5 : normal(&random));
+        for (int i = 0; i < ROW * RUNS; i++) {
+            ek__layer_sample *s = &sample[i];
+            s->at[EK__LAYERS][0] = s->at[EK__ENDS][0] = i / RUNS;
+            s->at[EK__ENDS][EK__N_LAYER_COORDINATES - 1] = 100;
+            s->share[EK__LAYERS] = 0.95;
+            s->missing = takes[i / RUNS] * s->share[EK__LAYERS] + 0.003 * normal(&random);
+            s->plain[0] = s->plain[1] = -s->missing;
+            s->used = true;
+            s->group = i / RUNS;
+        }
+        ek_layer_table *table;
+        ek__layers_fit fit;
+        assert_int_equal(ek__layers_fit_run(sample, ROW * RUNS, NULL, &table, left, &fit, NULL), EK_OK);
+        wide[rises] += table && fit.scale.width > 0.25;
+        ek__layer_table_free(table);
+    }
+    print_message("# layers by chance tell of others in %d of %d, those in a row in %d\n", wide[0], TRIES, wide[1]);
+    assert_true(wide[0] < 0.4 * TRIES && wide[1] == TRIES);
 }
 
 /* Runs made on a device whose layers and heads take longer or shorter than their kernels: every fourth is kept back
@@ -1213,6 +1281,70 @@ static void made_runs_come_back(void **state)
     ek_calibration_clear(&c);
 }
 
+/* Products that were timed by themselves, as a curve has them. */
+static void write_kernels(const char *path, const ek_device *device)
+{
+    static const char *const layouts[] = {"TN", "NN", "NT"};
+    static const double lengths[] = {1024, 4096, 12288};
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs("device,operator,batch,m,k,n,layout,accumulate,out_dtype,groups,stage,seq,heads,kv_heads,qk_dim,v_dim,"
+          "qkv_contiguous,peak_tflops,share_of_peak\n",
+          out);
+    for (int i = 0; i < 27 * 3; i++) {
+        const double m = lengths[i % 3], n = lengths[i / 3 % 3], k = lengths[i / 9 % 3];
+        const bool adds = i / 27 == 2;
+        const ek_kernel one = {.kind = EK_KERNEL_MATMUL,
+                               .pass = (ek_pass)(i / 27),
+                               .type = EK_BF16,
+                               .groups = 1,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .accumulates = adds,
+                               .flops = 2 * m * n * k,
+                               .bytes = 2 * (m * k + k * n) + (adds ? 8 : 2) * m * n};
+        fprintf(out, "x,matmul,1,%g,%g,%g,%s,%s,%s,,,,,,,,,312,%.9g\n", m, k, n, layouts[i / 27],
+                adds ? "true" : "false", adds ? "fp32" : "bf16", one.flops / (ek__kernel_curve(device, &one) * 312e12));
+    }
+    fclose(out);
+}
+
+/* Runs whose products take longer than when they were timed by themselves: measured shapes do, too. */
+static void runs_tell_how_much_longer_kernels_take_in_steps(void **state)
+{
+    (void)state;
+    static const char runs_path[] = "test_calibrate_alone_runs.csv", kernels_path[] = "test_calibrate_alone.csv";
+    const ek_device *alone = ek_device_find("A100-80");
+    const double share = alone->curve[EK_KERNEL_MATMUL].share;
+    ek_device truth = *alone;
+    truth.curve[EK_KERNEL_MATMUL].share *= 0.85;
+    write_kernels(kernels_path, alone);
+    write_made_runs(runs_path, &truth);
+    const char *const paths[] = {kernels_path, runs_path};
+    const ek_calibrate_input input = {.path = paths, .n_paths = 2};
+    ek_calibration c;
+    ek_error err = {0};
+    ek_status status = ek_calibrate(&input, &c, &err);
+    remove(kernels_path);
+    remove(runs_path);
+    if (status)
+        fail_msg("%s", err.message);
+    const ek_curve *found = &c.device.curve[EK_KERNEL_MATMUL];
+    print_message("# products reach %.3f alone, %.3f in steps, where they were made with %.3f and %.3f\n",
+                  found->alone_share, found->share, share, 0.85 * share);
+    assert_true(fabs(found->alone_share / share - 1) < 0.03);
+    for (int i = 0; i < c.n_constants; i++)
+        if (strcmp(c.constant[i].name, "curve.matmul.share") == 0) {
+            assert_string_equal(ek_fit_state_name[c.constant[i].state], "determined");
+            assert_true(fabs(found->share - 0.85 * share) < 3 * c.constant[i].error);
+        }
+    assert_true(found->share < 0.93 * found->alone_share);
+    assert_true(c.fit.mean < 0.02);
+    assert_true(c.device.curve[EK_KERNEL_ATTENTION_FORWARD].alone_share == 0);
+    ek_calibration_clear(&c);
+}
+
 /* Runs of tables that were measured: groups left out are met better than by what is shipped. */
 static void measured_runs_are_met_when_left_out(void **state)
 {
@@ -1248,6 +1380,8 @@ int main(void)
         cmocka_unit_test(what_is_seen_too_little_is_wide),
         cmocka_unit_test(what_ends_at_a_bound_is_not_determined),
         cmocka_unit_test(a_disturbed_run_is_no_more_than_a_disturbed_run),
+        cmocka_unit_test(runs_of_a_group_that_err_alike_count_as_few),
+        cmocka_unit_test(layers_tell_of_others_beyond_chance_alone),
         cmocka_unit_test(leaving_out_agrees_with_refitting),
         cmocka_unit_test(runs_that_are_held_back_change_nothing),
         cmocka_unit_test(the_design_foretells_what_a_run_narrows),
@@ -1268,6 +1402,7 @@ int main(void)
         cmocka_unit_test(a_change_is_said_in_the_frameworks_words),
         cmocka_unit_test(proposed_runs_tell_more_than_random_ones),
         cmocka_unit_test(made_runs_come_back),
+        cmocka_unit_test(runs_tell_how_much_longer_kernels_take_in_steps),
         cmocka_unit_test(measured_runs_are_met_when_left_out),
     };
     return cmocka_run_group_tests_name("calibrate", tests, NULL, NULL);

@@ -265,6 +265,35 @@ static void a_limit_under_load_is_of_measured_products(void **state)
     ek_kernel_table_free(d.kernels);
 }
 
+/* What runs say of a curve's share is of all kernels that were timed by themselves, near and far; none of them takes
+ * less than large products do, of which a short one that was over before the clocks sank would tell. */
+static void kernels_timed_alone_take_as_much_longer_in_steps(void **state)
+{
+    (void)state;
+    ek_device d = device_of((ek_curve){.share = 0.6, .memory_share = 1, .hidden = 1, .alone_share = 0.8});
+    ek_error err;
+    const ek_kernel near = product(4096, 4096, 4096), far = product(65536, 65536, 512), cold = product(512, 8192, 512);
+    const ek_kernel heads = attention(32, 8192);
+    const ek_kernel_row row[] = {{.kernel = near, .seconds = near.flops / 70e12},
+                                 {.kernel = cold, .seconds = cold.flops / 95e12},
+                                 {.kernel = heads, .seconds = heads.flops / 95e12}};
+    d.units = 0;
+    assert_int_equal(ek_kernel_table_new(row, 3, &d.kernels, &err), EK_OK);
+    assert_close(ek__kernel_seconds(&d, &near).seconds, near.flops / 70e12 * 0.8 / 0.6);
+    assert_close(ek__kernel_seconds(&d, &far).seconds, far.flops / 60e12);
+    assert_close(ek__kernel_seconds(&d, &cold).seconds, cold.flops / 60e12);
+    assert_close(ek__kernel_seconds(&d, &heads).seconds, heads.flops / 95e12 * 0.8 / 0.6);
+    d.sustained_share = 0.5; /* the lesser of both limits */
+    assert_close(ek__kernel_seconds(&d, &cold).seconds, cold.flops / 50e12);
+    /* Timed in steps: as they are. */
+    d.sustained_share = 1;
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        d.curve[k].alone_share = 0;
+    assert_close(ek__kernel_seconds(&d, &near).seconds, row[0].seconds);
+    assert_close(ek__kernel_seconds(&d, &cold).seconds, row[1].seconds);
+    ek_kernel_table_free(d.kernels);
+}
+
 static void rows_of_one_shape_become_their_mean_or_are_refused(void **state)
 {
     (void)state;
@@ -478,6 +507,7 @@ int main(void)
         cmocka_unit_test(a_table_gives_what_all_its_rows_do),
         cmocka_unit_test(measured_shapes_are_met_and_far_ones_are_left_to_the_curve),
         cmocka_unit_test(a_limit_under_load_is_of_measured_products),
+        cmocka_unit_test(kernels_timed_alone_take_as_much_longer_in_steps),
         cmocka_unit_test(rows_of_one_shape_become_their_mean_or_are_refused),
         cmocka_unit_test(a_fit_finds_the_curve_that_made_the_rows),
         cmocka_unit_test(kernels_of_the_a100_that_were_kept_back_are_met),

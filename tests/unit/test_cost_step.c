@@ -574,9 +574,103 @@ static void asynchronous_products_are_cut(void **state)
     ek_job_clear(&job);
 }
 
+/* Two layers of 16 heads of 64, 8192 tokens, with TransformerEngine, on a device that moves 10^12 bytes a second. */
+static ek_step megatron_step(const char *more, ek_device *device)
+{
+    char text[1024];
+    ek_job job;
+    ek_step step;
+    ek__job_step come;
+    ek_error err;
+    for (int k = 0; k < EK_N_KERNEL_KINDS; k++)
+        device->curve[k] = (ek_curve){.share = 1, .memory_share = 1, .hidden = 1};
+    device->memory_gbs = 1000;
+    snprintf(text, sizeof text,
+             "--num-layers 2 --hidden-size 1024 --ffn-hidden-size 4096 --num-attention-heads 16 --padded-vocab-size "
+             "32000 --seq-length 8192 --max-position-embeddings 8192 --micro-batch-size 1 --bf16 --swiglu "
+             "--transformer-impl transformer_engine --tensor-model-parallel-size 1 --pipeline-model-parallel-size 1 %s",
+             more);
+    if (ek__job_parse("run.args", text, strlen(text), NULL, NULL, &job, &come, &err))
+        fail_msg("%s", err.message);
+    if (ek_cost_step(&job, device, NULL, &step, &err))
+        fail_msg("%s", err.message);
+    ek_job_clear(&job);
+    return step;
+}
+
+#define CONTEXT "--global-batch-size 1 --data-parallel-size 1 --context-parallel-size 4 --cp-comm-type "
+
+/* Of 16 heads a rank of four that exchange heads for tokens has 4, of all tokens: a kernel that was measured of that
+ * shape is theirs, and no kernel of a ring. */
+static void all_to_all_leaves_a_rank_few_heads_of_all_tokens(void **state)
+{
+    (void)state;
+    ek_device device = bare("H100");
+    const double seq = 8192;
+    const ek_kernel_row row = {.kernel = {.kind = EK_KERNEL_ATTENTION_FORWARD,
+                                          .type = EK_BF16,
+                                          .batch = 1,
+                                          .seq = seq,
+                                          .key_seq = seq,
+                                          .heads = 4,
+                                          .kv_heads = 4,
+                                          .qk_dim = 64,
+                                          .v_dim = 64,
+                                          .flops = 4 * seq * seq * 128,
+                                          .bytes = 2 * 4 * seq * 256},
+                               .seconds = 100};
+    assert_int_equal(ek_kernel_table_new(&row, 1, &device.kernels, NULL), EK_OK);
+    ek_step heads = megatron_step(CONTEXT "a2a", &device), ring = megatron_step(CONTEXT "p2p", &device);
+    double attention = heads.stage[0].seconds[EK_STEP_ATTENTION];
+    assert_true(attention > 2 * 100 && attention < 2 * 100.1);
+    assert_true(ring.stage[0].seconds[EK_STEP_ATTENTION] < 1);
+    ek_step_clear(&heads);
+    ek_step_clear(&ring);
+    ek_kernel_table_free(device.kernels);
+}
+
+/* Queries, keys, values and the result, forward and backward, in three copies each, which a ring does not need. */
+static void all_to_all_over_context_ranks_copies(void **state)
+{
+    (void)state;
+    ek_device device = bare("H100");
+    ek_step heads = megatron_step(CONTEXT "a2a", &device), ring = megatron_step(CONTEXT "p2p", &device);
+    double more = heads.stage[0].seconds[EK_STEP_MEMORY] - ring.stage[0].seconds[EK_STEP_MEMORY];
+    assert_float_equal(more / (2 * 2 * 3 * 4 * 2 * (8192 / 4 * 1024 * 2.0) / 1e12), 1, 1e-6);
+    ek_step_clear(&heads);
+    ek_step_clear(&ring);
+}
+
+#define EXPERTS                                                                                                        \
+    "--global-batch-size 8 --data-parallel-size 8 --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm "             \
+    "--moe-token-dispatcher-type alltoall --expert-model-parallel-size "
+
+/* What comes from other ranks goes to the order of the rank's experts, and back: both exchanges, forward and backward,
+ * read and written. A rank with one expert has nothing to order. */
+static void tokens_are_ordered_by_the_ranks_experts(void **state)
+{
+    (void)state;
+    ek_device device = bare("H100");
+    ek_step two = megatron_step(EXPERTS "4", &device), one = megatron_step(EXPERTS "8", &device);
+    double more = two.stage[0].seconds[EK_STEP_MEMORY] - one.stage[0].seconds[EK_STEP_MEMORY];
+    assert_float_equal(more / (2 * 2 * 2 * 2 * (2 * 8192 * 1024 * 2.0) / 1e12), 1, 1e-6);
+    /* And to the experts' order at a rate of its own: of half the rate it takes twice as long. */
+    device.permute_share = 0.5;
+    ek_step slow = megatron_step(EXPERTS "8", &device);
+    more = slow.stage[0].seconds[EK_STEP_MEMORY] - one.stage[0].seconds[EK_STEP_MEMORY];
+    double token = 1024 * 2.0, once = 8192 * (token + 2 * token);
+    assert_true(more > 2 * 4 * once / 1e12 && more < 2 * 4 * 1.5 * once / 1e12);
+    ek_step_clear(&two);
+    ek_step_clear(&one);
+    ek_step_clear(&slow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_to_all_leaves_a_rank_few_heads_of_all_tokens),
+        cmocka_unit_test(all_to_all_over_context_ranks_copies),
+        cmocka_unit_test(tokens_are_ordered_by_the_ranks_experts),
         cmocka_unit_test(parts_add_up_to_the_step),
         cmocka_unit_test(the_pipeline_is_the_simulators),
         cmocka_unit_test(one_device_is_a_sum),

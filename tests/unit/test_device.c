@@ -286,8 +286,8 @@ static void assert_same(const ek_device *a, const ek_device *b)
                 x.overlap_tensor == y.overlap_tensor && x.fp8_fine_share == y.fp8_fine_share &&
                 x.optimizer_basis == y.optimizer_basis && x.optimizer_error == y.optimizer_error &&
                 x.optimizer_us_error == y.optimizer_us_error && x.error_basis == y.error_basis &&
-                x.compiled_traffic == y.compiled_traffic && x.certain == y.certain &&
-                x.devices_per_node == y.devices_per_node);
+                x.compiled_traffic == y.compiled_traffic && x.permute_share == y.permute_share &&
+                x.certain == y.certain && x.devices_per_node == y.devices_per_node);
 }
 
 static void shipped_devices_are_written_and_read_back(void **state)
@@ -317,14 +317,15 @@ static void odd_figures_are_written_and_read_back(void **state)
     for (int round = 0; round < 200; round++) {
         ek_device d = *ek_device_find("H100");
         snprintf(d.name, sizeof d.name, "a \"quoted\" \\ # \xe2\x80\xa8 name: %d ", round);
-        double *const figures[] = {&d.memory_gib,      &d.memory_gbs,   &d.units,        &d.fp8_share,
-                                   &d.cast_share,      &d.jitter,       &d.error,        &d.host_gbs,
-                                   &d.optimizer_share, &d.optimizer_us, &d.overlap_share};
+        double *const figures[] = {&d.memory_gib,      &d.memory_gbs,   &d.units,         &d.fp8_share,
+                                   &d.cast_share,      &d.jitter,       &d.error,         &d.host_gbs,
+                                   &d.optimizer_share, &d.optimizer_us, &d.overlap_share, &d.permute_share};
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
             *figures[i] = 0.01 + 0.98 * odd(&x);
         for (int k = 0; k < EK_N_KERNEL_KINDS; k++) {
             ek_curve *c = &d.curve[k];
-            double *const f[] = {&c->share, &c->memory_share, &c->hidden, &c->launch_us, &c->half_k, &c->error};
+            double *const f[] = {&c->share,  &c->memory_share, &c->hidden,     &c->launch_us,
+                                 &c->half_k, &c->error,        &c->alone_share};
             for (size_t i = 0; i < sizeof f / sizeof *f; i++)
                 *f[i] = 0.01 + 0.98 * odd(&x);
             c->basis = (ek_cost_basis)(round % EK_N_COST_BASES);
@@ -505,6 +506,29 @@ static void kernels_are_read_from_csv(void **state)
     ek_kernel_table_free(table);
 }
 
+/* A grouped gradient's shape that is there twice was added to a buffer of 32 bits and to one of 16: the slower counts.
+ */
+static void a_grouped_gradient_is_added_to_32_bits(void **state)
+{
+    (void)state;
+    static const char rows[] = "x,group_matmul,,64,256,128,,true,bf16,4,bwd_grad_w,,,,,,,100,0.5\n"
+                               "x,group_matmul,,64,256,128,,true,bf16,4,bwd_grad_w,,,,,,,100,0.2\n"
+                               "x,group_matmul,,64,256,128,,false,bf16,4,bwd_grad_act,,,,,,,100,0.5\n"
+                               "x,group_matmul,,64,256,128,,false,bf16,4,bwd_grad_act,,,,,,,100,0.4\n";
+    ek_kernel_table *table;
+    ek_error err;
+    int n;
+    if (read_kernels(kernel_header, rows, &table, &err))
+        fail_msg("%d:%d: %s", err.line, err.column, err.message);
+    const ek_kernel_row *row = ek_kernel_table_rows(table, &n);
+    const double flops = 2.0 * 4 * 64 * 256 * 128;
+    assert_int_equal(n, 2);
+    assert_true(find_kind(row, n, EK_KERNEL_GROUPED, EK_PASS_WEIGHT)->seconds == flops / (0.2 * 100 * 1e12));
+    double mean = find_kind(row, n, EK_KERNEL_GROUPED, EK_PASS_INPUT)->seconds;
+    assert_true(fabs(mean / (flops / (sqrt(0.5 * 0.4) * 100 * 1e12)) - 1) < 1e-12);
+    ek_kernel_table_free(table);
+}
+
 static void wrong_kernel_tables_are_refused_where_they_are_wrong(void **state)
 {
     (void)state;
@@ -558,6 +582,7 @@ static void rates_are_read_into_curves_and_tiers(void **state)
     (void)state;
     static const char rows[] = "x,memory,device,default,1000,0.5,7,,,\nx,memory,device,ce_fusion,1000,0.4,7,,,\n"
                                "x,memory,device,ce,1000,0.9,7,,,\nx,memory,device,permute_fwd,1000,0.1,7,,,\n"
+                               "x,memory,device,permute_bwd,1000,0.3,7,,,\n"
                                "x,collective,inter_node,all_reduce,25,0.6,40,,2,-1\n"
                                "x,collective,pcie_4x,all_gather,30,0.7,9,,1,-1\n"
                                "x,collective,pcie_2x,all_gather,30,0.8,8,2,1,-1\n"
@@ -571,10 +596,12 @@ static void rates_are_read_into_curves_and_tiers(void **state)
     if (read_rates(rows, &listener, &d, &err))
         fail_msg("%d:%d: %s", err.line, err.column, err.message);
     assert_int_equal(s.n_warnings, 2); /* shares above 1 */
-    assert_non_null(strstr(s.text, "9:6: warning: a share of 1.5"));
+    assert_non_null(strstr(s.text, "10:6: warning: a share of 1.5"));
     assert_true(d.curve[EK_KERNEL_MEMORY].memory_share == 1000 * 0.5 / 2039 &&
                 d.curve[EK_KERNEL_MEMORY].launch_us == 7);
     assert_true(d.curve[EK_KERNEL_LOSS].memory_share == 1000 * 0.4 / 2039);
+    /* Bytes at the mean of both ways' times: 2 / (1 / 0.1 + 1 / 0.3). */
+    assert_true(fabs(d.permute_share - 1000 * 0.15 / 2039) < 1e-12);
     assert_true(d.n_tiers == 4 && d.tier[0].size == 2 && d.tier[1].size == 4 && d.tier[2].size == 8);
     assert_true(d.tier[3].size == 0 && d.tier[3].share[EK_COLLECTIVE_ALL_REDUCE] == 0.6);
     /* 8 and 4 of a step besides 2 and 5 at the start; a message's 11 are a step and the rest */
@@ -635,6 +662,7 @@ int main(void)
         cmocka_unit_test(shipped_files_say_what_they_rest_on),
         cmocka_unit_test(shipped_curves_meet_the_kernels_they_were_fitted_to),
         cmocka_unit_test(kernels_are_read_from_csv),
+        cmocka_unit_test(a_grouped_gradient_is_added_to_32_bits),
         cmocka_unit_test(wrong_kernel_tables_are_refused_where_they_are_wrong),
         cmocka_unit_test(rates_are_read_into_curves_and_tiers),
         cmocka_unit_test(wrong_rates_are_refused_where_they_are_wrong),
