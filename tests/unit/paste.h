@@ -137,7 +137,10 @@ static inline bool paste_each(const char *setting, bool (*each)(void *user, cons
         setting += strspn(setting, " \n");
         if (*setting == '(') {
             const char *end = strchr(setting, ')');
-            assert_non_null(end);
+            if (!end) {
+                fail_msg("'%s' ends inside brackets", setting);
+                return false;
+            }
             bool without = strncmp(setting, "(without ", 9) == 0;
             for (const char *at = setting; without && (at = strstr(at, "--")) && at < end;) {
                 size_t n = strcspn(at, " ,)");

@@ -557,7 +557,7 @@ static void sharing_among_all_is_a_measure(void **state)
          "model_config: {num_layers: 4, hidden_size: 256, num_attention_heads: 4, seq_length: 512, vocab_size: 1024}\n"
          "training_config: {micro_batch_size: 1, global_batch_size: 8, bf16: True}\n" NESTED
          "parallel_config: {tensor_model_parallel_size: 1, data_parallel_size: 8}\n",
-         "zero_shard_size: -1"},
+         "parallel_config.zero_shard_size: -1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         said heard;

@@ -1043,7 +1043,7 @@ static void defaults_are_within_the_rules_ranges(void **state)
             assert_true(strlen(ek_rule_help[n]) > 10);
         }
         assert_memory_equal(&rules, &given, sizeof rules);
-        assert_int_equal(n, 25);
+        assert_int_equal(n, 26);
     }
     assert_int_equal(ek_rules_default(EK_MINDFORMERS).allocation, EK_ALLOCATION_WHOLE);
     assert_int_equal(ek_rules_default(EK_MEGATRON).allocation, EK_ALLOCATION_CACHING);

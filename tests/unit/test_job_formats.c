@@ -575,7 +575,10 @@ static void defaults_inside_each_other_end(void **state)
         char *text = malloc(6 * (size_t)n + sizeof rest + 8), *at = text;
         said s;
         ek_job job;
-        assert_non_null(text);
+        if (!text) {
+            fail_msg("out of memory");
+            return;
+        }
         at += sprintf(at, "%s", front);
         for (int i = 0; i < n; i++)
             at += sprintf(at, "${A:-");
