@@ -22,7 +22,6 @@ typedef enum keeping {
     KEEP_DEVICES, /* all runs of one number of devices */
     KEEP_SECOND,  /* every second row */
     KEEP_ROWS,    /* rows, dealt into parts at random */
-    N_KEEPING,
 } keeping;
 static const char *const keeping_title[] = {"kept back", "other device counts", "every second row", "other rows"};
 
@@ -36,40 +35,28 @@ static const struct table {
      * fits that start from them. */
     const char *kernels, *rates;
     keeping cut; /* as the table was cut from its source; KEEP_LAYOUTS: by models or layouts, or not at all */
-    /* Another table of the same source, NULL: none. Fits see the runs of both; judged are those of one node, or those
-     * of several. */
-    const char *more;
-    bool one_node;
 } tables[] = {
-    {"korthikanti_tab5.csv", "Korthikanti (22B to 1T, A100)", 12, 3.5, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS, NULL,
-     false},
+    {"korthikanti_tab5.csv", "Korthikanti (22B to 1T, A100)", 12, 3.5, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS},
     {"megatron_sc21_table1_from_memory.csv", "Megatron SC21 (1.7B to 1T, A100)", 12, 8, 0, 0, 0, 0, NULL, NULL,
-     KEEP_LAYOUTS, NULL, false},
-    {"vtrain_a100_sample150.csv", "vTrain, one node (A100)", 12, 3, 0, 0, 0.95, 1, NULL, NULL, KEEP_ROWS,
-     "vtrain_a100_multi33.csv", true},
-    {"vtrain_a100_sample150.csv", "vTrain, 64 to 512 devices (A100)", 12, 6, 0, 0, 0, 0, NULL, NULL, KEEP_ROWS,
-     "vtrain_a100_multi33.csv", false},
-    {"simumax_b200.csv", "SimuMax (B200)", 12, 3, 7, 0, 0, 0, "b200.csv", "b200_rates.csv", KEEP_LAYOUTS, NULL, false},
-    {"internevo_a100.csv", "InternEvo (7B on 8 to 512, A100)", 12, 8, 0, 0, 0.9, 0, NULL, NULL, KEEP_DEVICES, NULL,
-     false},
-    {"mpt_fsdp.csv", "MPT (FSDP, A100 and H100)", 12, 8, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS, NULL, false},
-    {"torchtitan_h100_h200.csv", "torchtitan (8B to 405B, H100)", 12, 8, 0, 10, 0, 0, NULL, NULL, KEEP_SECOND, NULL,
-     false},
-    {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0, 0, 0, 0, NULL, NULL, KEEP_SECOND, NULL, false},
-    {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS, NULL, false},
+     KEEP_LAYOUTS},
+    {"vtrain_a100_sample150.csv", "vTrain, most on one node (A100)", 12, 3, 0, 0, 0.95, 1, NULL, NULL, KEEP_ROWS},
+    {"vtrain_a100_multi33.csv", "vTrain, 64 and 512 devices (A100)", 12, 6, 0, 0, 0, 0, NULL, NULL, KEEP_ROWS},
+    {"simumax_b200.csv", "SimuMax (B200)", 12, 3, 7, 0, 0, 0, "b200.csv", "b200_rates.csv", KEEP_LAYOUTS},
+    {"internevo_a100.csv", "InternEvo (7B on 8 to 512, A100)", 12, 8, 0, 0, 0.9, 0, NULL, NULL, KEEP_DEVICES},
+    {"mpt_fsdp.csv", "MPT (FSDP, A100 and H100)", 12, 8, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS},
+    {"torchtitan_h100_h200.csv", "torchtitan (8B to 405B, H100)", 12, 8, 0, 10, 0, 0, NULL, NULL, KEEP_SECOND},
+    {"nemo_h100_b200.csv", "NeMo (8 bits, H100)", 12, 10, 0, 0, 0, 0, NULL, NULL, KEEP_SECOND},
+    {"mindformers_throughput.csv", "MindFormers (Ascend)", 0, 0, 0, 0, 0, 0, NULL, NULL, KEEP_LAYOUTS},
 };
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
 static int n_parts; /* that groups are dealt into */
 
-/* Runs of a table, and of another one of its source, that can be priced. */
+/* Runs of a table that can be priced. */
 typedef struct priced {
-    ek_measured_runs runs[2];
+    ek_measured_runs runs;
     judged_run *row; /* [n] on the shipped device */
     int n;
-    /* As they were kept back from fits to them alone, NULL until then: [n], and whether a fit met their layer. */
-    judged_run *kept[N_KEEPING];
-    bool *met[N_KEEPING];
 } priced;
 
 static const judged_run *priced_row(const priced *p, int which)
@@ -79,43 +66,25 @@ static const judged_run *priced_row(const priced *p, int which)
     return row;
 }
 
-static void price_file(const char *shared, const char *file, priced *out, int which)
-{
-    char path[1024];
-    ek_error err;
-    const ek_measured_runs *runs = &out->runs[which];
-    snprintf(path, sizeof path, "%s%s%s", shared ? shared : "", shared ? "/reference/measured/" : "", file);
-    if (ek_run_table_read(path, NULL, &out->runs[which], &err))
-        bench_give_up("%s:%d: %s", err.file, err.line, err.message);
-    judged_run *row = realloc(out->row, ((size_t)out->n + (size_t)runs->n + 1) * sizeof *row);
-    if (!row)
-        bench_give_up("out of memory");
-    out->row = row;
-    for (int i = 0; i < runs->n; i++)
-        if (ek_measured_run_counts(&runs->run[i]) && ek_device_of_hardware(runs->run[i].device))
-            row[out->n++] = judge_run(&runs->run[i], NULL);
-}
-
-/* @param shared  the folder of published tables; NULL: `file` is a path
- * @param more    another table; NULL: none */
-static priced price_tables(const char *shared, const char *file, const char *more)
+static priced price_table(const char *path)
 {
     priced out = {0};
-    price_file(shared, file, &out, 0);
-    if (more)
-        price_file(shared, more, &out, 1);
+    ek_error err;
+    if (ek_run_table_read(path, NULL, &out.runs, &err))
+        bench_give_up("%s:%d: %s", err.file, err.line, err.message);
+    out.row = calloc((size_t)out.runs.n + 1, sizeof *out.row);
+    if (!out.row)
+        bench_give_up("out of memory");
+    for (int i = 0; i < out.runs.n; i++)
+        if (ek_measured_run_counts(&out.runs.run[i]) && ek_device_of_hardware(out.runs.run[i].device))
+            out.row[out.n++] = judge_run(&out.runs.run[i], NULL);
     return out;
 }
 
 static void priced_clear(priced *p)
 {
     free(p->row);
-    for (int how = 0; how < N_KEEPING; how++) {
-        free(p->kept[how]);
-        free(p->met[how]);
-    }
-    ek_measured_runs_clear(&p->runs[0]);
-    ek_measured_runs_clear(&p->runs[1]);
+    ek_measured_runs_clear(&p->runs);
 }
 
 /* ---- fits ---- */
@@ -353,21 +322,6 @@ static judged_run *kept_back(const priced *of, const sources *measured, keeping 
     return row;
 }
 
-/* A copy of what kept_back() gives; fits to the tables alone are made once for all who judge them. */
-static judged_run *kept_copy(priced *p, const sources *measured, keeping how, bool *met)
-{
-    if (measured->n > 0)
-        return kept_back(p, measured, how, met);
-    judged_run *row = calloc((size_t)p->n + 1, sizeof *row);
-    if (!p->kept[how] && (p->met[how] = calloc((size_t)p->n + 1, sizeof *met)) != NULL)
-        p->kept[how] = kept_back(p, measured, how, p->met[how]);
-    if (!row || !p->kept[how])
-        bench_give_up("out of memory");
-    memcpy(row, p->kept[how], (size_t)p->n * sizeof *row);
-    memcpy(met, p->met[how], (size_t)p->n * sizeof *met);
-    return row;
-}
-
 /* ---- tables ---- */
 
 static void say_line(const char *title, const char *how, const judged *j, double most)
@@ -444,53 +398,27 @@ static void say_part(const char *title, const char *how, const judged_run *row, 
     free(part);
 }
 
-/* The rows that a table judges come first. @return how many they are */
-static int keep_judged(const struct table *t, judged_run *row, bool *met, int n)
-{
-    int kept = 0;
-    for (int i = 0; i < n; i++)
-        if (!t->more || (row[i].run->n_devices <= row[i].device->devices_per_node) == t->one_node) {
-            met[kept] = met[i];
-            row[kept++] = row[i];
-        }
-    return kept;
-}
-
 /* Every row by a fit that did not see it. */
-static void judge_folds(const struct table *t, priced *p, const sources *measured, keeping how, bool bound)
+static void judge_folds(const struct table *t, const priced *p, const sources *measured, keeping how, bool bound)
 {
     bool *met = calloc((size_t)p->n + 1, sizeof *met);
     char title[64];
     if (!met)
         bench_give_up("out of memory");
-    judged_run *row = kept_copy(p, measured, how, met);
-    int n = keep_judged(t, row, met, p->n);
+    judged_run *row = kept_back(p, measured, how, met);
     snprintf(title, sizeof title, "%s%s", keeping_title[how], measured->n > 0 ? ", with kernels" : "");
-    judge_kept_back(t, how, title, row, n, bound);
+    judge_kept_back(t, how, title, row, p->n, bound);
     if (how == KEEP_LAYOUTS) {
-        say_part(t->title, "layer met", row, met, n, true);
-        say_part(t->title, "new layer", row, met, n, false);
+        say_part(t->title, "layer met", row, met, p->n, true);
+        say_part(t->title, "new layer", row, met, p->n, false);
     }
     free(row);
     free(met);
 }
 
-static judged judge_shipped(const struct table *t, const priced *p)
+static void judge_table(const struct table *t, const priced *p, const char *shared)
 {
-    judged_run *row = calloc((size_t)p->n + 1, sizeof *row);
-    bool *met = calloc((size_t)p->n + 1, sizeof *met);
-    if (!row || !met)
-        bench_give_up("out of memory");
-    memcpy(row, p->row, (size_t)p->n * sizeof *row);
-    judged out = judge_all(row, keep_judged(t, row, met, p->n));
-    free(row);
-    free(met);
-    return out;
-}
-
-static void judge_table(const struct table *t, priced *p, const char *shared)
-{
-    judged shipped = judge_shipped(t, p);
+    judged shipped = judge_all(p->row, p->n);
     say_line(t->title, "shipped", &shipped, t->shipped);
     bench_hold(shipped.n_failed == 0, "%s: every run has an estimate", t->title);
     bench_hold(t->shipped == 0 || 100 * shipped.mean <= t->shipped, "%s: as shipped a mean error of at most %g %%",
@@ -511,6 +439,7 @@ static void judge_table(const struct table *t, priced *p, const char *shared)
 static void all_tables(const char *shared)
 {
     const char *only = getenv("ESTIMATE_TABLES");
+    char path[1024];
     bench_say(
         "*Shipped*: on the device file of the run's hardware, as it is in the library. *Kept back*: on that device\n"
         "calibrated to other models and layouts of the same table (constants and table of layers): its groups (model\n"
@@ -521,8 +450,7 @@ static void all_tables(const char *shared)
         "*Other device counts*, *every second row*, *other rows*: likewise, but what is kept back is chosen as the\n"
         "rows of the table's source were that are not in the table: all runs of one number of devices, every second\n"
         "row, rows drawn at random into at most %d parts. MPT's table was cut by models, SimuMax's by layouts, which\n"
-        "are their groups. vTrain's two tables are of one cluster: fits see both, and runs of one node and of several\n"
-        "are judged apart.\n"
+        "are their groups.\n"
         "*Layer met*: those of them whose layer, of equal sizes, micro-batch and tensor parallel degree, was in a run\n"
         "that the fit saw; *new layer*: the others. *Most*: what the mean must not exceed. *Order*: Spearman's\n"
         "coefficient inside groups of equal model, devices and sequences; *first*: how much longer than the shortest\n"
@@ -530,19 +458,14 @@ static void all_tables(const char *shared)
         "| table | device | runs | without | mean | most | median | worst | bias | order | first |\n"
         "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         n_parts, n_parts);
-    priced p = {0};
     for (int i = 0; i < N_TABLES; i++) {
-        const struct table *t = &tables[i];
-        bool again = i > 0 && p.row && strcmp(t[-1].file, t->file) == 0; /* other rows of the same */
-        if (only && !strstr(t->file, only))
+        if (only && !strstr(tables[i].file, only))
             continue;
-        if (!again) {
-            priced_clear(&p);
-            p = price_tables(shared, t->file, t->more);
-        }
-        judge_table(t, &p, shared);
+        snprintf(path, sizeof path, "%s/reference/measured/%s", shared, tables[i].file);
+        priced p = price_table(path);
+        judge_table(&tables[i], &p, shared);
+        priced_clear(&p);
     }
-    priced_clear(&p);
     bench_say("\n");
 }
 
@@ -570,7 +493,9 @@ static double seconds_with(const judged_run *row, int data)
 /* Sharding states over 8 devices instead of all, the same otherwise. */
 static void sharding_group(const char *shared)
 {
-    priced p = price_tables(shared, "internevo_a100.csv", NULL);
+    char path[1024];
+    snprintf(path, sizeof path, "%s/reference/measured/internevo_a100.csv", shared);
+    priced p = price_table(path);
     const judged_run *all = sharded(&p, 512, -1), *few = sharded(&p, 512, 8);
     if (all && few) {
         double measured = all->run->step_seconds / few->run->step_seconds, predicted = all->predicted / few->predicted;
@@ -585,15 +510,20 @@ static void sharding_group(const char *shared)
 /* Tensor parallel groups that reach over nodes. */
 static void groups_over_nodes(const char *shared)
 {
-    priced p = price_tables(shared, "vtrain_a100_sample150.csv", "vtrain_a100_multi33.csv");
+    static const char *const files[] = {"vtrain_a100_sample150.csv", "vtrain_a100_multi33.csv"};
+    char path[1024];
     double worst = 0;
     bench_say("Tensor parallel groups over nodes (vTrain), as shipped:");
-    for (int i = 0; i < p.n; i++)
-        if (p.row[i].device && p.row[i].run->job.parallel.tensor > p.row[i].device->devices_per_node) {
-            worst = fmax(worst, fabs(judged_error(&p.row[i])));
-            bench_say(" %+.1f %%", 100 * judged_error(&p.row[i]));
-        }
-    priced_clear(&p);
+    for (int f = 0; f < 2; f++) {
+        snprintf(path, sizeof path, "%s/reference/measured/%s", shared, files[f]);
+        priced p = price_table(path);
+        for (int i = 0; i < p.n; i++)
+            if (p.row[i].device && p.row[i].run->job.parallel.tensor > p.row[i].device->devices_per_node) {
+                worst = fmax(worst, fabs(judged_error(&p.row[i])));
+                bench_say(" %+.1f %%", 100 * judged_error(&p.row[i]));
+            }
+        priced_clear(&p);
+    }
     bench_say(".\n\n");
     bench_hold(worst <= 0.15, "vTrain: tensor parallel groups over nodes within 15 %%");
 }
@@ -601,7 +531,7 @@ static void groups_over_nodes(const char *shared)
 /* The published tuning of the 13B model, whose jobs are examples. */
 static void tuning_story(void)
 {
-    priced p = price_tables(NULL, "examples/llama2_13b_runs.csv", NULL);
+    priced p = price_table("examples/llama2_13b_runs.csv");
     bench_say("### Llama2-13B, a published tuning\n\n"
               "| step | measured s | predicted s | error | tokens/s/p measured | predicted |\n"
               "|---|--:|--:|--:|--:|--:|\n");
