@@ -4,9 +4,23 @@
 #define TESTS_UNIT_PASTE_H
 
 #include "base/edit.h"
+#include "evenkeel/memory.h"
 #include "tree.h"
 
 enum { PASTE_SIZE = 1 << 17 };
+
+/* Megabytes of the fullest stage. */
+static inline double paste_peak_mb(const ek_job *job)
+{
+    static const ek_memory_options options = {.without_top = true};
+    ek_memory memory;
+    ek_error err = {0};
+    if (ek_memory_predict(job, &options, &memory, &err))
+        fail_msg("%s", err.message);
+    double mb = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
+    ek_memory_clear(&memory);
+    return mb;
+}
 
 /* ---- YAML ---- */
 

@@ -21,7 +21,8 @@ static void list_folder(const char *folder)
     DIR *files = opendir(folder);
     for (struct dirent *entry; files && (entry = readdir(files));)
         if (strstr(entry->d_name, ".yaml") && n_configs < MOST_CONFIGS)
-            snprintf(config[n_configs++], sizeof config[0], "%s/%s", folder, entry->d_name);
+            assert_in_range(snprintf(config[n_configs++], sizeof config[0], "%s/%s", folder, entry->d_name), 1,
+                            sizeof config[0] - 1);
     if (files)
         closedir(files);
 }
@@ -69,18 +70,6 @@ static ek_diagnosis diagnose(const ek_job *job, double least_share, double secon
     if (ek_diagnose(&input, &options, &diagnosis, &err))
         fail_msg("%s", err.message);
     return diagnosis;
-}
-
-static double largest_mb(const ek_job *job)
-{
-    static const ek_memory_options options = {.without_top = true};
-    ek_memory memory;
-    ek_error err = {0};
-    if (ek_memory_predict(job, &options, &memory, &err))
-        fail_msg("%s", err.message);
-    double mb = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
-    ek_memory_clear(&memory);
-    return mb;
 }
 
 /* ---- a setting pasted ---- */
@@ -161,7 +150,7 @@ static double pasted_mb(const char *path, const char *setting, double limit_mb)
     if (is_block(setting) ? !read_config(below("block.yaml"), limit_mb, &job)
                           : read_pasted(path, setting, &overrides, &job) != PASTED)
         return NAN;
-    double mb = largest_mb(&job);
+    double mb = paste_peak_mb(&job);
     ek_job_clear(&job);
     return mb;
 }
@@ -196,7 +185,7 @@ static double applied_mb(const char *path, const char *setting, double limit_mb)
         overrides.batch = atoi(batch + strlen("batch_size: "));
     if (ek_job_read(below("applied.yaml"), &overrides, NULL, &job, &err))
         fail_msg("%s: %s\n%s", path, err.message, setting);
-    double mb = largest_mb(&job);
+    double mb = paste_peak_mb(&job);
     ek_job_clear(&job);
     return mb;
 }
@@ -292,9 +281,9 @@ static void a_printed_peak_is_that_of_the_script_with_the_flags(void **state)
             put_script(path, b->setting, "script.sh");
             if (ek_job_read(below("script.sh"), &overrides, NULL, &with, NULL))
                 fail_msg("%s cannot be read with\n%s", path, b->setting);
-            if (fabs(largest_mb(&with) - b->peak_mb) >= 0.5)
-                fail_msg("%s within %.0f MB: said %.2f MB, is %.2f\n%s", b->id, limit_mb, b->peak_mb, largest_mb(&with),
-                         b->setting);
+            if (fabs(paste_peak_mb(&with) - b->peak_mb) >= 0.5)
+                fail_msg("%s within %.0f MB: said %.2f MB, is %.2f\n%s", b->id, limit_mb, b->peak_mb,
+                         paste_peak_mb(&with), b->setting);
             ek_job_clear(&with);
             n_checked++;
         }
@@ -482,7 +471,7 @@ static void a_job_over_its_limit_is_offered_cheap_measures_first(void **state)
         ek_job job;
         if (!read_config(config[i], 0, &job))
             continue;
-        job.limit_mb = 0.85 * largest_mb(&job);
+        job.limit_mb = 0.85 * paste_peak_mb(&job);
         ek_diagnosis d = diagnose(&job, 0, 0.02);
         for (int k = 0; k < d.n_bottlenecks; k++) {
             const ek_bottleneck *b = &d.bottleneck[k];

@@ -189,18 +189,6 @@ static const ek_device *device_of(const ek_job *job)
     return found;
 }
 
-static double peak_mb(const ek_job *job)
-{
-    static const ek_memory_options options = {.without_top = true};
-    ek_memory memory;
-    ek_error err = {0};
-    if (ek_memory_predict(job, &options, &memory, &err))
-        fail_msg("%s", err.message);
-    double mb = (double)memory.stage[memory.fullest].actual_peak * 0x1p-20;
-    ek_memory_clear(&memory);
-    return mb;
-}
-
 static double step_of(const ek_job *job)
 {
     ek_step step;
@@ -224,7 +212,7 @@ static bool compare(const char *path, const ek_job_overrides *overrides, const c
     paste_result how = read_pasted(path, setting, overrides, &job);
     if (how != PASTED)
         return how == PASTED_NOT;
-    double mb = peak_mb(&job), change = step_of(&job) / today - 1;
+    double mb = paste_peak_mb(&job), change = step_of(&job) / today - 1;
     ek_job_clear(&job);
     if (is_near(mb, said_mb) && is_near(change, said_change))
         return true;
@@ -240,7 +228,7 @@ static double limit_of(const char *path, const ek_job_overrides *overrides, int 
     ek_job job;
     if (share[k] == 0 || ek_job_read(path, overrides, NULL, &job, NULL))
         return 0;
-    double mb = floor(share[k] * peak_mb(&job));
+    double mb = floor(share[k] * paste_peak_mb(&job));
     ek_job_clear(&job);
     return mb;
 }
@@ -345,7 +333,7 @@ static void a_remedy_is_what_its_setting_is(void **state)
             assert_int_equal(ek_job_copy(&job, &with, NULL), EK_OK);
             assert_int_equal(ek__remedy_apply(r, device_of(&job), &with, setting, &applies, NULL), EK_OK);
             if (applies && ek_job_check(&with, NULL) == EK_OK) {
-                n_wrong += !compare(config[c], &overrides, "a remedy", setting, peak_mb(&with), today,
+                n_wrong += !compare(config[c], &overrides, "a remedy", setting, paste_peak_mb(&with), today,
                                     step_of(&with) / today - 1);
                 n_tried++;
             }
