@@ -143,11 +143,11 @@ static inline void paste_insert(char *script, const char *flag, size_t n)
 }
 
 /* Call `each` for every "--flag values" of a setting, and for those that "(without --a, --b)" names. */
-static inline bool paste_each(const char *setting, bool (*each)(void *user, const char *flag, size_t name, size_t all),
+static inline bool paste_each(const char *whole, bool (*each)(void *user, const char *flag, size_t name, size_t all),
                               void *user)
 {
     bool all_known = true;
-    while (*setting) {
+    for (const char *setting = whole; *setting;) {
         setting += strspn(setting, " \n");
         if (*setting == '(') {
             const char *end = strchr(setting, ')');
@@ -167,7 +167,7 @@ static inline bool paste_each(const char *setting, bool (*each)(void *user, cons
         if (!*setting)
             return all_known;
         if (strncmp(setting, "--", 2) != 0)
-            fail_msg("'%s' is no argument", setting);
+            fail_msg("'%s' has more than arguments", whole);
         size_t name = strcspn(setting, " \n"), all = name;
         while (setting[all] && setting[all] != '\n' && strncmp(setting + all, " --", 3) != 0 &&
                strncmp(setting + all, " (", 2) != 0)

@@ -568,7 +568,7 @@ static void scripts_are_read_without_running(void **state)
 static void defaults_inside_each_other_end(void **state)
 {
     enum { DEEP = 100000 };
-    static const char front[] = "TP=", last[] = "2";
+    static const char front[] = "TP=", last = '2';
     static const char rest[] = "\nrun " MODEL RUN REST "--tensor-model-parallel-size $TP\n";
     (void)state;
     for (int n = 30; n <= DEEP; n += DEEP - 30) {
@@ -582,10 +582,10 @@ static void defaults_inside_each_other_end(void **state)
         at += sprintf(at, "%s", front);
         for (int i = 0; i < n; i++)
             at += sprintf(at, "${A:-");
-        at += sprintf(at, "%s", last);
+        *at++ = last;
         for (int i = 0; i < n; i++)
             *at++ = '}';
-        sprintf(at, "%s", rest);
+        memcpy(at, rest, sizeof rest);
         ek_status status = read_text(text, strlen(text), NULL, &s, &job);
         assert_int_equal(status, n == 30 ? EK_OK : EK_ERR_INPUT);
         if (status == EK_OK) {
