@@ -165,8 +165,10 @@ static bool compare_log(const command *c, found *f)
 {
     ek_error err;
     const ek_listener *listener = c->quiet ? NULL : &cli_listener;
-    return cli_said(&f->spool, ek_train_log_read(c->against, listener, &f->log, &err), &err) &&
-           cli_said(&f->spool, ek_estimate_against_log(&f->estimate, &f->log, &f->against, &err), &err);
+    if (!cli_said(&f->spool, ek_train_log_read(c->against, listener, &f->log, &err), &err))
+        return false;
+    ek_train_log_time(&f->log, &f->job);
+    return cli_said(&f->spool, ek_estimate_against_log(&f->estimate, &f->log, &f->against, &err), &err);
 }
 
 static bool compare_trace(const command *c, found *f)

@@ -18,7 +18,8 @@
 enum { MAX_PATHS = 1024 };
 
 static const cli_option options[] = {
-    {"log", "FILE", "training log of MindFormers, MindSpeed or Megatron-LM; - is standard input", "what was measured"},
+    {"log", "FILE", "training log of MindFormers, MindSpeed, Megatron-LM or torchtitan; - is standard input",
+     "what was measured"},
     {"trace", "DIR|FILE", "profiler trace; may be repeated", NULL},
     {"step-seconds", "S", "time of a step", NULL},
     {"samples-per-second", "X", "of the whole cluster", NULL},
@@ -367,8 +368,13 @@ static void take_log_sizes(command *c, found *f)
 
 static void take_log(command *c, found *f)
 {
+    double rate = ek_train_log_token_rate(&f->log);
+    if (f->has_job)
+        ek_train_log_time(&f->log, &f->job);
     f->has_summary = ek_train_log_summarise(&f->log, &f->summary);
     take_log_sizes(c, f);
+    if (!f->has_summary && rate > 0)
+        c->input.tokens_per_second_per_device = rate;
     if (!f->has_summary)
         return;
     c->input.step_seconds = f->summary.median_seconds;

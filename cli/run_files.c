@@ -122,16 +122,23 @@ static bool is_plan(const char *text, size_t size)
            (has_key(text, size, "offset") || has_key(text, size, "layers"));
 }
 
+/* What lines of steps have. */
+static const char *const steps_of_logs[] = {"per_step_time:", "elapsed time per iteration", "tps: ", NULL};
+
 static cli_run_kind kind_of_text(const char *text, size_t size)
 {
     static const char *const graph[] = {"# IR entry", "#IR entry", "subgraph attr:", "PrimFunc_", NULL};
-    static const char *const steps[] = {"per_step_time:", "elapsed time per iteration", NULL};
     static const char *const peaks[] = {"peak memory usage", NULL};
-    static const char *const settings[] = {"parallel_config:", "model_config:",   "--num-layers",
-                                           "--hidden-size",    "model_parallel:", NULL};
+    static const char *const settings[] = {"parallel_config:",
+                                           "model_config:",
+                                           "--num-layers",
+                                           "--hidden-size",
+                                           "model_parallel:",
+                                           "\n[parallelism]",
+                                           NULL};
     if (has_any(text, size, graph))
         return CLI_RUN_IR;
-    if (has_any(text, size, steps))
+    if (has_any(text, size, steps_of_logs))
         return CLI_RUN_LOG;
     cli_run_kind model = kind_of_model(text, size);
     if (model != CLI_RUN_UNKNOWN)
@@ -152,7 +159,7 @@ static cli_run_kind search_log(FILE *file)
     cli_run_kind kind = CLI_RUN_UNKNOWN;
     while (text && kind != CLI_RUN_LOG && searched < most_searched && (n = fread(text + kept, 1, CHUNK, file)) > 0) {
         size_t size = kept + n;
-        if (has(text, size, "per_step_time:") || has(text, size, "elapsed time per iteration"))
+        if (has_any(text, size, steps_of_logs))
             kind = CLI_RUN_LOG;
         else if (has(text, size, "peak memory usage"))
             kind = CLI_RUN_DRY_RUN;

@@ -135,6 +135,8 @@ static bool read_log(const cli_run_reading *c, cli_run_evidence *f)
     if (ek_train_log_read(taken->path, listener_of(c), &f->log, &err))
         return !is_fatal(c, taken, &err);
     say_taken(c, taken);
+    if (f->input.job)
+        ek_train_log_time(&f->log, &f->job);
     f->input.log = &f->log;
     return true;
 }

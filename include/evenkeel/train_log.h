@@ -1,5 +1,5 @@
 /* evenkeel/train_log.h - what a training run printed: time, loss and throughput of its steps, from logs of MindFormers,
- * MindSpeed and Megatron-LM. */
+ * MindSpeed, Megatron-LM and torchtitan. */
 #ifndef EVENKEEL_TRAIN_LOG_H
 #define EVENKEEL_TRAIN_LOG_H
 
@@ -7,13 +7,19 @@
 #include <stdint.h>
 
 #include "evenkeel/error.h"
+#include "evenkeel/job.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum ek_train_log_kind { EK_TRAIN_LOG_MINDFORMERS, EK_TRAIN_LOG_MEGATRON } ek_train_log_kind;
-extern const char *const ek_train_log_kind_name[2]; /**< "MindFormers", "Megatron" */
+typedef enum ek_train_log_kind {
+    EK_TRAIN_LOG_MINDFORMERS,
+    EK_TRAIN_LOG_MEGATRON,
+    EK_TRAIN_LOG_TORCHTITAN, /**< rates without times: ek_train_log_time() */
+} ek_train_log_kind;
+enum { EK_N_TRAIN_LOG_KINDS = 3 };
+extern const char *const ek_train_log_kind_name[EK_N_TRAIN_LOG_KINDS]; /**< "MindFormers", "Megatron", "torchtitan" */
 
 /** One printed step. NAN and -1: not printed. */
 typedef struct ek_train_log_step {
@@ -22,6 +28,7 @@ typedef struct ek_train_log_step {
     double data_seconds; /**< of it in the data loader */
     double loss;
     double samples_per_second_per_device; /**< MindFormers' samples/s/p: of all devices */
+    double tokens_per_second_per_device;  /**< torchtitan's tps */
     double tflops_per_device;             /**< Megatron's "throughput per GPU", MindFormers' where it prints it */
     double global_batch;                  /**< sequences */
     int line;                             /**< where it stands, from 1 */
@@ -45,6 +52,12 @@ typedef struct ek_train_log {
  */
 ek_status ek_train_log_read(const char *path, const ek_listener *listener, ek_train_log *out, ek_error *err);
 void ek_train_log_clear(ek_train_log *log);
+
+/** Give steps that print a rate and no time the time that follows from the job that the log is of:
+ *  batch x micro-batches x length / (tensor x pipeline x context x tokens_per_second_per_device). Others stay. */
+void ek_train_log_time(ek_train_log *log, const ek_job *job);
+/** Median of the tokens/s of a device that steps print; NAN: none does, or memory is out. */
+double ek_train_log_token_rate(const ek_train_log *log);
 
 /**
  * Steps that stand for the run, from log.step[first] on. Of the first ten steps, and of at most half of all, those up

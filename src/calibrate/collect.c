@@ -135,9 +135,10 @@ static ek_status take_log(ek__collected *c, int source, ek_error *err)
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
                         "a training log needs the job that it is of: give one job file (a training YAML, a launch "
                         "script) in the log's folder as a source, too");
+    const ek_job *job = &c->job[of];
+    ek_train_log_time(&c->log[source], job);
     if (!ek_train_log_summarise(&c->log[source], &summary))
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}), "has no step with a time");
-    const ek_job *job = &c->job[of];
     ek_status status = check_log(c, source, of, err);
     if (status)
         return status;

@@ -102,6 +102,7 @@ ek_train_log_step ek__no_step(const ek__hit *hit)
                                .data_seconds = NAN,
                                .loss = NAN,
                                .samples_per_second_per_device = NAN,
+                               .tokens_per_second_per_device = NAN,
                                .tflops_per_device = NAN,
                                .global_batch = NAN};
 }

@@ -29,8 +29,8 @@ typedef struct ek__log_format {
     void (*read)(int needle, const ek__hit *hit, ek__log_line *out);
 } ek__log_format;
 
-extern const ek__log_format ek__log_mindformers, ek__log_megatron;
-#define EK__LOG_FORMATS &ek__log_mindformers, &ek__log_megatron
+extern const ek__log_format ek__log_mindformers, ek__log_megatron, ek__log_torchtitan;
+#define EK__LOG_FORMATS &ek__log_mindformers, &ek__log_megatron, &ek__log_torchtitan
 
 /* ---- reading fields (log_fields.c) ---- */
 

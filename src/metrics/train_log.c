@@ -16,7 +16,7 @@
 #include "base/median.h"
 #include "metrics/log_lines.h"
 
-const char *const ek_train_log_kind_name[2] = {"MindFormers", "Megatron"};
+const char *const ek_train_log_kind_name[EK_N_TRAIN_LOG_KINDS] = {"MindFormers", "Megatron", "torchtitan"};
 
 enum { REMEMBERED = 64, MAX_STEPS = 1 << 26, FIRST_STEPS = 10 };
 
@@ -144,9 +144,10 @@ static ek_status check(const reader *r, const char *path, const ek_listener *lis
     if (r->log.n == 0)
         return ek__fail(
             err, EK_ERR_INPUT, ((ek_origin){path, 0, 0}),
-            "no line of a training step is in it: looked for '%s' with 'step:[', as MindFormers prints, and "
-            "for '%s', as Megatron-LM and MindSpeed do; give the log of a rank that prints steps",
-            ek__log_mindformers.needle[0], ek__log_megatron.needle[0]);
+            "no line of a training step is in it: looked for '%s' with 'step:[', as MindFormers prints, "
+            "for '%s', as Megatron-LM and MindSpeed do, and for '%s' with 'step:', as torchtitan does; give the log of "
+            "a rank that prints steps",
+            ek__log_mindformers.needle[0], ek__log_megatron.needle[0], ek__log_torchtitan.needle[0]);
     if (r->n_others > 0)
         ek__warn(listener, (ek_origin){path, r->other_line, 0},
                  "%d line%s of steps here and below %s in the words of another framework than the first; left out",
@@ -202,6 +203,30 @@ void ek_train_log_clear(ek_train_log *log)
     free(log->path);
     free(log->step);
     *log = (ek_train_log){0};
+}
+
+/* ---- rates for times ---- */
+
+void ek_train_log_time(ek_train_log *log, const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    double sequences = (double)p->batch * p->n_micro_batches * p->n_accumulation * p->n_batch_interleave;
+    double tokens = sequences * p->seq_length / ((double)p->tensor * p->pipeline * p->context);
+    for (int i = 0; i < log->n; i++)
+        if (isnan(log->step[i].seconds))
+            log->step[i].seconds = tokens / log->step[i].tokens_per_second_per_device; /* NAN without a rate */
+}
+
+double ek_train_log_token_rate(const ek_train_log *log)
+{
+    double *value = ek__alloc((size_t)log->n, sizeof *value);
+    int n = 0;
+    for (int i = 0; i < log->n && value; i++)
+        if (log->step[i].tokens_per_second_per_device > 0)
+            value[n++] = log->step[i].tokens_per_second_per_device;
+    double median = n > 0 ? ek__median(value, (size_t)n) : (double)NAN;
+    free(value);
+    return median;
 }
 
 /* ---- summary ---- */

@@ -46,6 +46,11 @@ static ek_train_log read_text(const char *text, size_t size)
     "| lm loss: 6.100000E+00 | loss scale: 1.0 | grad norm: 2.7 | number of skipped iterations:   0 | number of nan "  \
     "iterations:   0 |\n"
 
+#define TT(step, tps)                                                                                                  \
+    "[rank0]:[titan] 2025-04-07 15:34:29,173 - root - INFO - \x1b[31mstep: " step " \x1b[32m loss:  7.1250 "           \
+    "\x1b[38;2;180;60;0m grad_norm:  1.2345 \x1b[33m memory: 35.50GiB(44.22%) \x1b[34m tps: " tps " \x1b[36m tflops: " \
+    "312.75 \x1b[35m mfu: 31.61%\x1b[39m\n"
+
 /* One step each. */
 static const struct {
     const char *name, *text;
@@ -145,6 +150,47 @@ static void arguments_and_memory_are_read(void **state)
     ek_train_log_clear(&log);
 }
 
+/* Rates, of which a job makes times. */
+static void rates_of_torchtitan_become_times(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[rank0]:[titan] - INFO - Trainer is initialized with local batch size 2, global batch size 64, gradient "
+        "accumulation steps 1, sequence length 8192, total steps 1000 (see https: //nowhere.example)\n" TT(" 1", "912")
+            TT("10", "6,123") TT("10", "6,120") "a download at https: //nowhere.example\n" TT("20", "1,006,144")
+                TT("30", "6,12") TT("31", "6144,000") TT("32", "61,44");
+    ek_train_log log = read_text(text, sizeof text - 1);
+    static const double rate[] = {912, 6123, 1006144}; /* the last lines are no numbers */
+    assert_int_equal(log.kind, EK_TRAIN_LOG_TORCHTITAN);
+    assert_int_equal(log.n, 3);
+    assert_int_equal(log.global_batch, 64);
+    assert_int_equal(log.seq_length, 8192);
+    assert_near(log.peak_mb, 35.5 * 1024, 1e-9);
+    assert_near(ek_train_log_token_rate(&log), 6123, 0);
+    ek_train_log_summary s;
+    assert_false(ek_train_log_summarise(&log, &s)); /* no times yet */
+    ek_job job = {.parallel = {.data = 8,
+                               .tensor = 2,
+                               .pipeline = 4,
+                               .context = 1,
+                               .batch = 2,
+                               .n_micro_batches = 16,
+                               .n_accumulation = 3,
+                               .n_batch_interleave = 1,
+                               .seq_length = 8192}};
+    log.step[2].seconds = 5; /* a time that is printed stays */
+    ek_train_log_time(&log, &job);
+    for (int i = 0; i < 2; i++) {
+        assert_near(log.step[i].tokens_per_second_per_device, rate[i], 0);
+        assert_near(log.step[i].seconds, 2.0 * 16 * 3 * 8192 / (2 * 4) / rate[i], 1e-9);
+        assert_near(log.step[i].loss, 7.125, 0);
+        assert_near(log.step[i].tflops_per_device, 312.75, 0);
+    }
+    assert_near(log.step[2].seconds, 5, 0);
+    assert_true(ek_train_log_summarise(&log, &s));
+    ek_train_log_clear(&log);
+}
+
 static void a_step_of_several_ranks_counts_once(void **state)
 {
     (void)state;
@@ -194,9 +240,11 @@ static void a_cut_log_never_tells_another_number(void **state)
 {
     (void)state;
     static const char *const texts[] = {MF("    5", " 6500", "2302") MF("    6", " 6500", "2303") MF_RATE,
-                                        MG("       5", "11532.1") MG("       6", "11532.2")};
-    static const double seconds[][2] = {{2.302, 2.303}, {11.5321, 11.5322}};
-    for (int k = 0; k < 2; k++)
+                                        MG("       5", "11532.1") MG("       6", "11532.2"),
+                                        TT(" 5", "6,123") TT(" 6", "6,124")};
+    static const double seconds[][2] = {{2.302, 2.303}, {11.5321, 11.5322}, {6123, 6124}}; /* or rates */
+    static const double loss[] = {8.314, 6.1, 7.125}, tflops[] = {123.4, 143.2, 312.75};
+    for (int k = 0; k < 3; k++)
         for (size_t n = 0; n <= strlen(texts[k]); n++) {
             ek_train_log log;
             ek_error err = {0};
@@ -209,9 +257,10 @@ static void a_cut_log_never_tells_another_number(void **state)
             }
             for (int i = 0; i < log.n; i++) {
                 assert_int_equal(log.step[i].step, 5 + i);
-                assert_near(log.step[i].seconds, seconds[k][i], 1e-12);
-                whole_or_missing("loss", log.step[i].loss, k == 0 ? 8.314 : 6.1);
-                whole_or_missing("throughput", log.step[i].tflops_per_device, k == 0 ? 123.4 : 143.2);
+                assert_near(k == 2 ? log.step[i].tokens_per_second_per_device : log.step[i].seconds, seconds[k][i],
+                            1e-12);
+                whole_or_missing("loss", log.step[i].loss, loss[k]);
+                whole_or_missing("throughput", log.step[i].tflops_per_device, tflops[k]);
                 whole_or_missing("batch", log.step[i].global_batch, 256);
             }
             ek_train_log_clear(&log);
@@ -401,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         {"every release's words are read", every_releases_words_are_read, NULL, NULL, NULL},
         {"arguments and memory are read", arguments_and_memory_are_read, NULL, NULL, NULL},
+        {"rates of torchtitan become times", rates_of_torchtitan_become_times, NULL, NULL, NULL},
         {"a step of several ranks counts once", a_step_of_several_ranks_counts_once, NULL, NULL, NULL},
         {"a restarted run goes on", a_restarted_run_goes_on, NULL, NULL, NULL},
         {"a cut log never tells another number", a_cut_log_never_tells_another_number, NULL, NULL, NULL},
