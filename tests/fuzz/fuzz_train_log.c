@@ -1,5 +1,5 @@
-/* Training logs: whatever the bytes, a step has a number, a line and a time above 0, every other figure is a number or
- * missing, the summary lies within the steps, and lines without steps behind the log change nothing. */
+/* Training logs: whatever the bytes, a step has a number, a line and a time or a rate above 0, every other figure is a
+ * number or missing, the summary lies within the steps, and lines without steps behind the log change nothing. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,10 @@
 static void check_step(const ek_train_log_step *step, int line)
 {
     assert(step->step >= 0 && step->line >= line);
-    assert(isfinite(step->seconds) && step->seconds > 0);
+    double rate = step->tokens_per_second_per_device;
+    assert(isnan(step->seconds) || (isfinite(step->seconds) && step->seconds > 0));
+    assert(isnan(rate) || (isfinite(rate) && rate > 0));
+    assert(isnan(step->seconds) != isnan(rate));
     assert(isnan(step->loss) || isfinite(step->loss));
     assert(isnan(step->samples_per_second_per_device) || step->samples_per_second_per_device > 0);
     assert(isnan(step->tflops_per_device) || isfinite(step->tflops_per_device));
@@ -45,6 +48,7 @@ static void check_same(const ek_train_log_step *a, const ek_train_log_step *b)
 {
     assert(a->step == b->step && a->line == b->line && a->overflow == b->overflow);
     check_number(a->seconds, b->seconds);
+    check_number(a->tokens_per_second_per_device, b->tokens_per_second_per_device);
     check_number(a->loss, b->loss);
     check_number(a->samples_per_second_per_device, b->samples_per_second_per_device);
     check_number(a->tflops_per_device, b->tflops_per_device);
