@@ -326,6 +326,8 @@ static bool check_sources(const command *c, const found *f)
     int n = (c->n_traces > 0) + f->has_log + (c->input.step_seconds > 0);
     if (n > 1)
         cli_error(NULL, "a step time comes from one of --log, --trace and --step-seconds; leave the others out");
+    else if (f->has_log && c->input.tokens_per_second_per_device > 0 && ek_train_log_token_rate(&f->log) > 0)
+        cli_error(NULL, "the log prints tokens/s of a device itself; leave --tokens-per-second-per-device out");
     else if (n == 0 && !f->has_job && c->input.samples_per_second <= 0 && c->input.tokens_per_second_per_device <= 0 &&
              c->job.overrides.pipeline == 0)
         cli_error(NULL,

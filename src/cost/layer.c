@@ -359,10 +359,10 @@ static double norm_factor(const pricer *p, const ek__op *op, bool backward)
 /* Tokens go to the experts' order and back by rows from anywhere, slower than streams. */
 static double permute_factor(const pricer *p, const ek__op *op)
 {
-    bool permutes = strstr(op->path, "token_dispatcher.permute") || strstr(op->path, "token_dispatcher.unpermute");
-    return permutes && p->device->permute_share > 0
-               ? p->device->curve[EK_KERNEL_MEMORY].memory_share / p->device->permute_share
-               : 1;
+    if (!(p->device->permute_share > 0) ||
+        !(strstr(op->path, "token_dispatcher.permute") || strstr(op->path, "token_dispatcher.unpermute")))
+        return 1;
+    return p->device->curve[EK_KERNEL_MEMORY].memory_share / p->device->permute_share;
 }
 
 static void put_memory(pricer *p, const ek__op *op, double bytes, ek__pass *pass)

@@ -22,6 +22,16 @@ static inline double paste_peak_mb(const ek_job *job)
     return mb;
 }
 
+/* A file with room for what is pasted. */
+static inline void paste_read(const char *path, char out[PASTE_SIZE])
+{
+    size_t size = 0;
+    char *text = slurp(path, &size);
+    assert_true(text && size < PASTE_SIZE / 2);
+    memcpy(out, text, size + 1);
+    free(text);
+}
+
 /* ---- YAML ---- */
 
 static inline void paste_key(ek__edit *edit, char *path, const char *value)
@@ -189,11 +199,7 @@ static inline bool paste_flag(void *script, const char *flag, size_t name, size_
 static inline void paste_arguments(const char *path, const char *setting)
 {
     static char script[PASTE_SIZE];
-    size_t size = 0;
-    char *text = slurp(path, &size);
-    assert_true(text && size < PASTE_SIZE / 2);
-    memcpy(script, text, size + 1);
-    free(text);
+    paste_read(path, script);
     (void)paste_each(setting, paste_flag, script);
     put("pasted.sh", script);
 }
@@ -272,11 +278,7 @@ static inline void paste_toml_key(char *toml, const char *text, size_t n)
 static inline void paste_toml(const char *path, const char *setting)
 {
     static char toml[PASTE_SIZE];
-    size_t size = 0;
-    char *text = slurp(path, &size);
-    assert_true(text && size < PASTE_SIZE / 2);
-    memcpy(toml, text, size + 1);
-    free(text);
+    paste_read(path, toml);
     while (*setting) {
         if (*setting == '(') { /* "(without a, b and c)" */
             for (setting += strlen("(without "); *setting && *setting != ')';) {
