@@ -37,7 +37,9 @@ enum { MOST_LABELS = 1000000, MOST_COMPARED = 3000 };
 /* A stage with some layers: its blocks with what communication adds, along its own list and along a chain. */
 typedef struct cost {
     double forward, forward_on, backward, backward_on;
-    int option; /* of the chunk; < 0: does not fit */
+    double after; /* its last backward, of the first stage */
+    ek__lone_fit fit;
+    bool asked;
 } cost;
 
 typedef struct label {
@@ -53,12 +55,12 @@ typedef struct labels {
 } labels;
 
 typedef struct table {
-    ek__search *search;
-    const ek__problem *problem;
+    const ek__lone_stages *in;
+    int n_stages;
     double upper; /* plans that take as long as this do not matter */
     int *warm_up; /* [n_stages] w, and then [n_stages] the most layers that a plan below `upper` can have there */
     int *most;
-    cost *cost; /* [n_stages][n_layers + 1] for one body kind, else NULL */
+    cost *cost; /* [n_stages][n_layers + 1] where layers are alike, as asked for so far; else NULL */
     /* [n_stages + 1][n_layers + 1]: what the stages from s on add at least when so many layers are placed before them:
      * to a path that passes them once, and to one that is still PLAIN. */
     double *least_once, *least_plain;
@@ -85,13 +87,13 @@ static int warm_up_of(const ek_order *order, int stage)
     return w;
 }
 
-bool ek__bound_lone_applies(const ek__problem *problem)
+bool ek__lone_order_applies(const ek_order *order)
 {
-    const ek_order *order = problem->order;
     int before = order->shape.n_micro_batches;
-    if (problem->n_chunks > 1 || order->n_kinds > 2 || order->n_ways > 1 || !ek__bound_stages_applies(problem))
+    if (order->shape.n_chunks > 1 || order->n_kinds > 2 || order->n_ways > 1 || order->scale ||
+        order->schedule->arrange)
         return false;
-    for (int s = 0; s < problem->n_stages; s++) {
+    for (int s = 0; s < order->shape.n_stages; s++) {
         int w = warm_up_of(order, s);
         if (w == 0 || w > before)
             return false;
@@ -100,93 +102,44 @@ bool ek__bound_lone_applies(const ek__problem *problem)
     return true;
 }
 
-/* ---- what a stage can be ---- */
-
-/* The least backward time of n layers of a kind that hold at most `activation_mb` each, on average: any mix of the ways
- * to recompute them, parts of layers too. */
-static double least_mixed(const ek__problem *problem, const ek_layer *body, int n, double activation_mb)
+static bool is_over(const table *t)
 {
-    double least = INFINITY;
-    for (int a = 0; a < EK_N_RECOMPUTE; a++)
-        for (int b = 0; b < EK_N_RECOMPUTE; b++) {
-            double room = activation_mb - body->activation_mb[a],
-                   more = body->activation_mb[b] - body->activation_mb[a];
-            if (!problem->layers->modelled[a] || !problem->layers->modelled[b] || room < 0)
-                continue;
-            double share = more <= room ? 1 : room / more; /* of b */
-            least = fmin(least, (1 - share) * body->backward_time[a] + share * body->backward_time[b]);
-        }
-    return n * least;
+    return t->in->over && t->in->over(t->in->user);
 }
 
-/* Layers of a body kind in a chunk. */
-static int layers_of(const ek__problem *problem, const ek__chunk *chunk, int body)
+/* ---- what a stage costs ---- */
+
+/* Put what communication adds to the times of a stage. */
+static void add_delays(const table *t, int stage, cost *out)
 {
-    int from = body ? problem->body_end[body - 1] : 0, to = problem->body_end[body];
-    from = chunk->first > from ? chunk->first : from;
-    to = chunk->first + chunk->n < to ? chunk->first + chunk->n : to;
-    return problem->layers->n_body == 1 ? chunk->n : to > from ? to - from : 0;
+    const ek__delays *d = t->in->delays;
+    int f = stage, b = t->n_stages + stage; /* slots */
+    if (!d)
+        return;
+    out->forward += d->before[f] + d->after[f];
+    out->forward_on += d->before[f] + d->travel[f];
+    out->backward += d->before[b] + d->after[b];
+    out->backward_on += d->before[b] + d->travel[b];
 }
 
-/* What the stage can hold of a micro-batch's activations beside a chunk's parameters. */
-static double activation_room(const ek__problem *problem, int stage, const ek__chunk *chunk)
+static cost find_cost(table *t, int stage, int first, int n)
 {
-    const ek__bank *bank = &problem->bank[stage];
-    double room = INFINITY;
-    for (int k = 0; k < bank->n_live; k++)
-        room = fmin(room, (bank->room_mb[k] + problem->tolerance_mb - chunk->parameter_mb) / bank->live[k]);
-    return room - problem->extra[stage].activation_mb;
-}
-
-/* Where not every way to recompute a chunk is listed: no way takes less than this. INFINITY when none can fit. */
-static double least_backward(const ek__problem *problem, int stage, const ek__chunk *chunk)
-{
-    double room = activation_room(problem, stage, chunk), least = 0, held = 0;
-    if (problem->layers->n_body == 1)
-        return least_mixed(problem, &problem->layers->body[0], chunk->n, room / chunk->n);
-    for (int b = 0; b < problem->layers->n_body; b++) {
-        const ek_layer *body = &problem->layers->body[b];
-        double thriftiest = INFINITY;
-        for (int k = 0; k < EK_N_RECOMPUTE; k++)
-            if (problem->layers->modelled[k])
-                thriftiest = fmin(thriftiest, body->activation_mb[k]);
-        held += layers_of(problem, chunk, b) * thriftiest;
-        least += least_mixed(problem, body, layers_of(problem, chunk, b), INFINITY);
-    }
-    return held <= room ? least : INFINITY;
-}
-
-/* Sets `over` where a chunk may fit but no listed way to recompute it does. @return false when memory is out */
-static bool find_cost(table *t, int stage, int first, int n, cost *out)
-{
-    const ek__problem *problem = t->problem;
-    const ek__chunk *chunk = ek__chunk_get(problem, first, n);
-    double time[EK_N_BLOCK_KINDS];
-    if (!chunk)
-        return false;
-    double least = chunk->complete ? INFINITY : least_backward(problem, stage, chunk);
-    out->option = ek__option_that_fits(problem, stage, chunk);
-    t->over |= out->option < 0 && least < INFINITY;
-    if (out->option < 0)
-        return true;
-    ek__cell_times(problem, stage, chunk->forward_time, fmin(chunk->option[out->option].backward_time, least),
-                   chunk->weight_time, time);
-    *out = (cost){time[EK_FORWARD], time[EK_FORWARD], time[EK_BACKWARD], time[EK_BACKWARD], out->option};
-    if (problem->delays) {
-        const ek__delays *d = problem->delays;
-        int f = stage, b = problem->n_cells + stage; /* slots */
-        out->forward += d->before[f] + d->after[f];
-        out->forward_on += d->before[f] + d->travel[f];
-        out->backward += d->before[b] + d->after[b];
-        out->backward_on += d->before[b] + d->travel[b];
-    }
-    return true;
+    ek__lone_cost c = {0};
+    cost out = {.asked = true, .fit = t->in->cost(t->in->user, stage, first, n, &c)};
+    t->no_memory |= out.fit == EK__LONE_NO_MEMORY;
+    t->over |= t->no_memory || out.fit == EK__LONE_UNKNOWN;
+    out.forward = out.forward_on = c.forward;
+    out.backward = out.backward_on = c.backward;
+    out.after = c.after;
+    if (out.fit == EK__LONE_FITS)
+        add_delays(t, stage, &out);
+    return out;
 }
 
 /* Pairs of a stage, and one more for the blocks about them. */
 static int pairs(const table *t, int s)
 {
-    return t->problem->order->shape.n_micro_batches - t->warm_up[s] + 1;
+    return t->in->order->shape.n_micro_batches - t->warm_up[s] + 1;
 }
 
 /* What the stage adds at least to a path that passes it once, turning there or not. */
@@ -200,47 +153,27 @@ static double alone(const table *t, int s, const cost *c)
     return pairs(t, s) * (fmin(c->forward, c->forward_on) + fmin(c->backward, c->backward_on));
 }
 
-/* What stage s costs with n layers from `first` on. @return whether it can be part of a plan below `upper`; where it
- * cannot, nor can it with more layers, since these take more of everything: then, too, *end is set. */
+/* What stage s costs with n layers from `first` on. @return whether it can be part of a plan below `upper`; *end is set
+ * where it cannot with more layers either, since these take more of everything. */
 static bool stage_cost(table *t, int s, int first, int n, cost *out, bool *end)
 {
-    int fixed = t->problem->fixed_layers[s];
-    *end = fixed >= 0 && n > fixed;
-    if (fixed >= 0 && n != fixed)
+    int fixed = t->in->fixed_layers ? t->in->fixed_layers[s] : -1;
+    *end = (fixed >= 0 && n > fixed) || (t->in->most_layers > 0 && n > t->in->most_layers);
+    if (*end || (fixed >= 0 && n != fixed))
         return false;
-    if (t->cost)
-        *out = t->cost[(size_t)s * ((size_t)t->problem->n_layers + 1) + (size_t)n];
-    else if (!find_cost(t, s, first, n, out))
-        t->over = t->no_memory = true;
-    *end = t->no_memory || out->option < 0 || alone(t, s, out) >= t->upper;
-    return !*end;
-}
-
-static ek_status fill_costs(table *t, ek_error *err)
-{
-    int p = t->problem->n_stages, L = t->problem->n_layers;
-    t->cost = ek__alloc((size_t)p * ((size_t)L + 1), sizeof *t->cost);
-    if (!t->cost)
-        return ek__no_memory(err);
-    for (int s = 0; s < p && !t->over; s++) {
-        cost *c = t->cost + (size_t)s * ((size_t)L + 1);
-        bool fits = true;
-        for (int n = 0; n <= L && !t->over; n++) {
-            c[n].option = -1;
-            if (n < t->problem->min_layers || !fits)
-                continue;
-            if (!find_cost(t, s, 0, n, &c[n]))
-                return ek__no_memory(err);
-            fits = c[n].option >= 0;
-            t->over |= ek__proof_over(t->search);
-        }
-    }
-    return EK_OK;
+    cost *kept = t->cost ? &t->cost[(size_t)s * ((size_t)t->in->n_layers + 1) + (size_t)n] : NULL;
+    if (kept && !kept->asked)
+        *kept = find_cost(t, s, first, n);
+    *out = kept ? *kept : find_cost(t, s, first, n);
+    bool fits = out->fit == EK__LONE_FITS;
+    *end = out->fit == EK__LONE_NEVER || out->fit == EK__LONE_UNKNOWN || t->no_memory ||
+           (fits && alone(t, s, out) >= t->upper);
+    return fits && !*end;
 }
 
 static void fill_least(table *t)
 {
-    int p = t->problem->n_stages, L = t->problem->n_layers;
+    int p = t->n_stages, L = t->in->n_layers;
     size_t row = (size_t)L + 1;
     for (size_t i = 0; i < (size_t)(p + 1) * row; i++)
         t->least_once[i] = t->least_plain[i] = INFINITY;
@@ -254,9 +187,9 @@ static void fill_least(table *t)
             const double *next_once = t->least_once + (size_t)(s + 1) * row + l;
             const double *next_plain = t->least_plain + (size_t)(s + 1) * row + l;
             cost c;
-            t->over |= ek__proof_over(t->search);
+            t->over |= is_over(t);
             bool end = false;
-            for (int n = t->problem->min_layers; n <= L - l && !end; n++) {
+            for (int n = t->in->min_layers; n <= L - l && !end; n++) {
                 if (!stage_cost(t, s, l, n, &c, &end))
                     continue;
                 t->most[s] = n > t->most[s] ? n : t->most[s];
@@ -369,22 +302,23 @@ static ek_status add_stage(table *t, int s, ek_error *err)
 {
     const labels *from = &t->labels[s];
     labels *to = &t->labels[s + 1];
-    int L = t->problem->n_layers, w = t->warm_up[s], m = t->problem->order->shape.n_micro_batches;
+    int L = t->in->n_layers, w = t->warm_up[s], m = t->in->order->shape.n_micro_batches;
     size_t row = (size_t)(s + 1) * ((size_t)L + 1);
     for (int l = 0; l <= L && !t->over; l++) { /* layers placed up to s */
         double least_once = t->least_once[row + (size_t)l], least_plain = t->least_plain[row + (size_t)l];
         to->first[l] = to->n;
         t->n_candidates = 0;
-        t->over |= ek__proof_over(t->search);
+        t->over |= is_over(t);
         bool end = least_once == INFINITY;
-        for (int n = t->problem->min_layers; n <= l && n <= t->most[s] && !end; n++) {
+        for (int n = t->in->min_layers; n <= l && n <= t->most[s] && !end; n++) {
             int before = l - n;
             cost c;
             if (from->first[before] == from->first[before + 1] || !stage_cost(t, s, before, n, &c, &end))
                 continue;
             for (size_t i = from->first[before]; i < from->first[before + 1]; i++) {
-                label next = {.parent = (int)i, .n = n};
-                extend(&from->label[i], &c, w, m, &next);
+                label next = {.parent = (int)i, .n = n}, start = from->label[i];
+                start.reach[PLAIN] += s == 0 ? c.after : 0; /* every path ends there */
+                extend(&start, &c, w, m, &next);
                 if (hopeful(t, &next, least_once, least_plain) && !add_candidate(t, &next))
                     return ek__no_memory(err);
             }
@@ -397,18 +331,13 @@ static ek_status add_stage(table *t, int s, ek_error *err)
     return EK_OK;
 }
 
-static bool rebuild(const table *t, const label *best, ek__state *state)
+static void rebuild(const table *t, const label *best, int *layers)
 {
     const label *l = best;
-    for (int s = t->problem->n_stages - 1, at = t->problem->n_layers; s >= 0; s--) {
-        at -= l->n;
-        state->chunk[s] = ek__chunk_get(t->problem, t->problem->layers->n_body == 1 ? 0 : at, l->n);
-        if (!state->chunk[s])
-            return false;
-        state->option[s] = ek__option_that_fits(t->problem, s, state->chunk[s]);
+    for (int s = t->n_stages - 1; s >= 0; s--) {
+        layers[s] = l->n;
         l = &t->labels[s].label[s ? l->parent : 0];
     }
-    return true;
 }
 
 static double length(const label *l)
@@ -419,7 +348,7 @@ static double length(const label *l)
 /* The best label of all stages below `upper`; NULL when there is none. */
 static ek_status run_pass(table *t, const label **best, ek_error *err)
 {
-    int p = t->problem->n_stages, L = t->problem->n_layers;
+    int p = t->n_stages, L = t->in->n_layers;
     *best = NULL;
     for (int s = 0; s < p && !t->over; s++) {
         t->labels[s + 1].n = 0;
@@ -436,7 +365,7 @@ static ek_status run_pass(table *t, const label **best, ek_error *err)
 
 static ek_status table_init(table *t, ek_error *err)
 {
-    size_t p = (size_t)t->problem->n_stages, row = (size_t)t->problem->n_layers + 1;
+    size_t p = (size_t)t->n_stages, row = (size_t)t->in->n_layers + 1;
     t->warm_up = ek__alloc(2 * p, sizeof *t->warm_up);
     t->least_once = ek__alloc(2 * (p + 1) * row, sizeof *t->least_once);
     t->labels = ek__alloc(p + 1, sizeof *t->labels);
@@ -457,8 +386,9 @@ static ek_status table_init(table *t, ek_error *err)
     for (size_t l = 1; l <= row; l++)
         none->first[l] = 1;
     for (size_t s = 0; s < p; s++)
-        t->warm_up[s] = warm_up_of(t->problem->order, (int)s);
-    return t->problem->layers->n_body == 1 ? fill_costs(t, err) : EK_OK;
+        t->warm_up[s] = warm_up_of(t->in->order, (int)s);
+    t->cost = t->in->alike ? ek__alloc(p * row, sizeof *t->cost) : NULL;
+    return t->in->alike && !t->cost ? ek__no_memory(err) : EK_OK;
 }
 
 /* What single stages cost rules much out: great steps until it does no longer. */
@@ -475,14 +405,14 @@ static double first_bound(table *t, double known, double upper)
     return bound;
 }
 
-ek_status ek__bound_lone(ek__search *search, double upper, ek__state *state, ek__lone_bound *out, ek_error *err)
+ek_status ek__lone_solve(const ek__lone_stages *stages, double upper, int *layers, ek__lone_bound *out, ek_error *err)
 {
-    table t = {.search = search, .problem = search->problem, .upper = upper};
+    table t = {.in = stages, .n_stages = stages->order->shape.n_stages, .upper = upper};
     const label *best = NULL;
     *out = (ek__lone_bound){0};
     ek_status status = table_init(&t, err);
     if (!status && !t.over)
-        out->bound = first_bound(&t, atomic_load(&search->lower_bound), upper);
+        out->bound = first_bound(&t, stages->known, upper);
     /* A pass is fast when little is below its `upper`, so that comes up from below until a plan appears. */
     while (!status && !t.over && !best && out->bound < upper) {
         t.upper = fmin(upper, out->bound * GROWTH);
@@ -492,10 +422,12 @@ ek_status ek__bound_lone(ek__search *search, double upper, ek__state *state, ek_
         if (!status && !t.over)
             out->bound = best ? length(best) : t.upper;
     }
-    out->found = best && rebuild(&t, best, state);
-    if (!status && (t.no_memory || (best && !out->found)))
+    out->found = best != NULL;
+    if (best)
+        rebuild(&t, best, layers);
+    if (!status && t.no_memory)
         status = ek__no_memory(err);
-    for (int s = 0; s <= t.problem->n_stages && t.labels; s++) {
+    for (int s = 0; s <= t.n_stages && t.labels; s++) {
         free(t.labels[s].label);
         free(t.labels[s].first);
     }

@@ -4,6 +4,40 @@
 
 #include "balance/bound.h"
 
+/** Whether a stage can hold some layers. */
+typedef enum ek__lone_fit {
+    EK__LONE_FITS,
+    EK__LONE_NOT,     /**< it cannot; with more it may */
+    EK__LONE_NEVER,   /**< nor with more */
+    EK__LONE_UNKNOWN, /**< it may, in a way that is not listed: nothing is shown then */
+    EK__LONE_NO_MEMORY,
+} ek__lone_fit;
+
+/** What a stage takes for one micro-batch with the cheapest recomputation that fits. */
+typedef struct ek__lone_cost {
+    double forward, backward;
+    double after; /**< behind the last backward of the first stage, with which the step ends; ignored elsewhere */
+} ek__lone_cost;
+
+/** Stages to deal layers to. */
+typedef struct ek__lone_stages {
+    const ek_order *order;    /**< ek__lone_order_applies() */
+    const ek__delays *delays; /**< NULL: no communication */
+    int n_layers, min_layers;
+    const int *fixed_layers; /**< [n_stages] of a stage, -1: free; NULL: all free */
+    int most_layers;         /**< of any stage; 0: no limit */
+    bool alike;              /**< `first` is of no account */
+    double known;            /**< a lower bound to begin with, 0 */
+    /** Costs of layers [first, first + n) on a stage; more layers take no less of anything. */
+    ek__lone_fit (*cost)(void *user, int stage, int first, int n, ek__lone_cost *out);
+    bool (*over)(void *user); /**< is the time over? NULL: never */
+    void *user;
+} ek__lone_stages;
+
+/** Does every stage run w forwards, then pairs of backward and forward, then w backwards, in order of micro-batches,
+ *  with w no more than that of the stage before, one chunk, and micro-batches of equal cost? O(blocks). */
+bool ek__lone_order_applies(const ek_order *order);
+
 /** Does every stage run w forwards, then pairs of backward and forward, then w backwards, in order of micro-batches,
  *  with w no more than that of the stage before, and one chunk? (ek__bound_stages_applies() besides.) O(blocks). */
 bool ek__bound_lone_applies(const ek__problem *problem);
@@ -22,11 +56,17 @@ typedef struct ek__lone_bound {
  * for all a <= d', b <= d, c <= d', d with m > w_c. Where the simulated step of the plan found is the bound, it is
  * optimal; without communication it nearly always is.
  *
+ * With `after` of the first stage it is what follows: every path ends with the last backward there.
+ *
  * @param upper  plans that take as long as this do not matter
- * @param state  filled with the plan behind the bound when there is one
+ * @param layers  [n_stages] filled with the layers behind the bound when there is a plan
  * @return EK_OK, EK_ERR_MEMORY. Gives up when the search is stopped or there are too many labels; what is shown until
  *         then is kept. O(p L^2 + labels^2) at worst.
  */
+ek_status ek__lone_solve(const ek__lone_stages *stages, double upper, int *layers, ek__lone_bound *out, ek_error *err);
+
+/** ek__lone_solve() for a balancing problem.
+ * @param state  filled with the plan behind the bound when there is one */
 ek_status ek__bound_lone(ek__search *search, double upper, ek__state *state, ek__lone_bound *out, ek_error *err);
 
 #endif
