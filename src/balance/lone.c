@@ -31,13 +31,14 @@ enum {
 
 enum { MOST_LABELS = 1000000, MOST_COMPARED = 3000 };
 
-#define GREAT_GROWTH 1.2 /* of `upper`, pass after pass */
+#define ROUNDING     1e-13 /* of sums of as many layers */
+#define GREAT_GROWTH 1.2   /* of `upper`, pass after pass */
 #define GROWTH       1.02
 
 /* A stage with some layers: its blocks with what communication adds, along its own list and along a chain. */
 typedef struct cost {
     double forward, forward_on, backward, backward_on;
-    double after; /* its last backward, of the first stage */
+    double after; /* its last backward */
     ek__lone_fit fit;
     bool asked;
 } cost;
@@ -45,6 +46,7 @@ typedef struct cost {
 typedef struct label {
     double reach[N_REACHES];
     double forward, backward; /* the longest so far, along their own lists */
+    double down;              /* one micro-batch forward through all stages so far */
     int parent, n;            /* label of the stages before; layers of the last one */
 } label;
 
@@ -120,6 +122,7 @@ static void add_delays(const table *t, int stage, cost *out)
     out->forward_on += d->before[f] + d->travel[f];
     out->backward += d->before[b] + d->after[b];
     out->backward_on += d->before[b] + d->travel[b];
+    out->after -= d->travel[b]; /* a path that ends here does not travel on */
 }
 
 static cost find_cost(table *t, int stage, int first, int n)
@@ -214,6 +217,7 @@ static void extend(const label *from, const cost *c, int w, int m, label *to)
     double *y = to->reach;
     to->forward = fmax(from->forward, c->forward);
     to->backward = fmax(from->backward, c->backward);
+    to->down = from->down + c->forward_on;
     double warm = rest * to->forward, drain = rest * to->backward;
     y[PLAIN] = x[PLAIN] + on;
     y[OPEN] = x[OPEN] + 2 * on;
@@ -273,7 +277,7 @@ static bool dominates(const label *a, const label *b)
     for (int k = 0; k < N_REACHES; k++)
         if (a->reach[k] > b->reach[k])
             return false;
-    return a->forward <= b->forward && a->backward <= b->backward;
+    return a->forward <= b->forward && a->backward <= b->backward && a->down <= b->down * (1 + ROUNDING);
 }
 
 /* Move the undominated candidates to the labels; each is compared with those kept while they are few. */
@@ -317,7 +321,8 @@ static ek_status add_stage(table *t, int s, ek_error *err)
                 continue;
             for (size_t i = from->first[before]; i < from->first[before + 1]; i++) {
                 label next = {.parent = (int)i, .n = n}, start = from->label[i];
-                start.reach[PLAIN] += s == 0 ? c.after : 0; /* every path ends there */
+                /* The step ends with what follows a last backward, here or on a stage before. */
+                start.reach[PLAIN] = fmax(start.reach[PLAIN], start.down + c.after);
                 extend(&start, &c, w, m, &next);
                 if (hopeful(t, &next, least_once, least_plain) && !add_candidate(t, &next))
                     return ek__no_memory(err);

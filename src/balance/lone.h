@@ -16,7 +16,7 @@ typedef enum ek__lone_fit {
 /** What a stage takes for one micro-batch with the cheapest recomputation that fits. */
 typedef struct ek__lone_cost {
     double forward, backward;
-    double after; /**< behind the last backward of the first stage, with which the step ends; ignored elsewhere */
+    double after; /**< behind its last backward: the step ends when all stages are through with that */
 } ek__lone_cost;
 
 /** Stages to deal layers to. */
@@ -56,7 +56,8 @@ typedef struct ek__lone_bound {
  * for all a <= d', b <= d, c <= d', d with m > w_c. Where the simulated step of the plan found is the bound, it is
  * optimal; without communication it nearly always is.
  *
- * With `after` of the first stage it is what follows: every path ends with the last backward there.
+ * With `after` a path ends with that of some stage s: it has f_j of stages before s only. Covered are paths that come
+ * back to s from a stage c of theirs that is not before it.
  *
  * @param upper  plans that take as long as this do not matter
  * @param layers  [n_stages] filled with the layers behind the bound when there is a plan

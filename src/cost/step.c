@@ -11,6 +11,7 @@
 #include "cost/data_parallel.h"
 #include "cost/layer_table.h"
 #include "cost/step_layers.h"
+#include "cost/step_stage.h"
 #include "memory/program.h"
 #include "simulate/order.h"
 
@@ -78,19 +79,26 @@ static ek__recompute recompute_of(const ek_job *job, int cell, int layer)
     return what;
 }
 
-/* All layers of the model in its order, with the embedding before and the head behind them. */
+/* Layers of the chunk at a model position, of which the first is so far in the model; with the embedding before the
+ * first and the head behind the last of all. */
+static void each_layer_at(stepper *s, int position, int first, on_layer *visit, void *to)
+{
+    int cell = s->order->cell_at[position];
+    if (position == 0)
+        visit(s, cell, EK__GRAPH_EMBEDDING, no_recompute(), to);
+    for (int i = 0; i < s->job->plan.layers[cell]; i++)
+        visit(s, cell, ek__layer_kind(s->job, first + i), recompute_of(s->job, cell, i), to);
+    if (position == s->n_cells - 1)
+        visit(s, cell, EK__GRAPH_HEAD, no_recompute(), to);
+}
+
+/* All layers of the model in its order. */
 static void each_layer(stepper *s, on_layer *visit, void *to)
 {
-    const ek_plan *plan = &s->job->plan;
     int at = 0;
     for (int q = 0; q < s->n_cells; q++) {
-        int cell = s->order->cell_at[q];
-        if (q == 0)
-            visit(s, cell, EK__GRAPH_EMBEDDING, no_recompute(), to);
-        for (int i = 0; i < plan->layers[cell]; i++)
-            visit(s, cell, ek__layer_kind(s->job, at++), recompute_of(s->job, cell, i), to);
-        if (q == s->n_cells - 1)
-            visit(s, cell, EK__GRAPH_HEAD, no_recompute(), to);
+        each_layer_at(s, q, at, visit, to);
+        at += s->job->plan.layers[s->order->cell_at[q]];
     }
 }
 
@@ -176,22 +184,27 @@ static int in_a_row(const stepper *s)
     return row < p->n_micro_batches ? row : p->n_micro_batches;
 }
 
+/* Data parallel work of a stage whose layers are listed. */
+static ek_status price_listed(stepper *s, const listing *l)
+{
+    const ek__data_stage work = {.layer = s->listed,
+                                 .n_layers = l->n,
+                                 .first = l->stage == 0,
+                                 .in_a_row = in_a_row(s),
+                                 .n_micro_batches = s->job->parallel.n_micro_batches * accumulation(s->job)};
+    return ek__data_parallel(s->job, s->device, &work, &s->data[l->stage], s->err);
+}
+
 static ek_status price_data(stepper *s)
 {
+    ek_status status = EK_OK;
     count_parameters(s);
-    for (int stage = 0; stage < s->n_stages; stage++) {
+    for (int stage = 0; stage < s->n_stages && !status; stage++) {
         listing l = {.stage = stage};
         each_layer(s, list_layer, &l);
-        const ek__data_stage work = {.layer = s->listed,
-                                     .n_layers = l.n,
-                                     .first = stage == 0,
-                                     .in_a_row = in_a_row(s),
-                                     .n_micro_batches = s->job->parallel.n_micro_batches * accumulation(s->job)};
-        ek_status status = ek__data_parallel(s->job, s->device, &work, &s->data[stage], s->err);
-        if (status)
-            return status;
+        status = price_listed(s, &l);
     }
-    return EK_OK;
+    return status;
 }
 
 /* What each micro-batch waits for weights and gradients goes to the stage's cells by their layers. */
@@ -492,13 +505,27 @@ static ek_status make_room(stepper *s)
     return s->cell && s->listed && s->data && s->edge && s->out.stage && s->scratch ? EK_OK : ek__no_memory(s->err);
 }
 
-static ek_status compute(stepper *s)
+/* Everything that does not hang on which stage has which layers. */
+static ek_status prepare(stepper *s)
 {
     ek_status status = lay_out(s);
     if (!status)
         status = make_room(s);
-    if (!status)
-        status = ek__step_layers_price(s->layers, s->job, s->err);
+    return status ? status : ek__step_layers_price(s->layers, s->job, s->err);
+}
+
+static void clear_stepper(stepper *s)
+{
+    free(s->cell);
+    free(s->listed);
+    free(s->data);
+    free(s->edge);
+    free(s->scratch);
+}
+
+static ek_status compute(stepper *s)
+{
+    ek_status status = prepare(s);
     if (status)
         return status;
     double(*errors)[EK_N_STEP_PARTS] = ek__alloc((size_t)s->n_stages, sizeof *errors);
@@ -527,11 +554,7 @@ ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache
         *out = s.out;
     else
         ek_step_clear(&s.out);
-    free(s.cell);
-    free(s.listed);
-    free(s.data);
-    free(s.edge);
-    free(s.scratch);
+    clear_stepper(&s);
     ek_cost_cache_free(own);
     return status;
 }
@@ -540,4 +563,103 @@ void ek_step_clear(ek_step *step)
 {
     free(step->stage);
     *step = (ek_step){0};
+}
+
+/* ---- stage by stage ---- */
+
+struct ek__stage_pricer {
+    stepper s;
+    double *delay; /* of the edges, what ek__comm_delays() fills */
+    ek__delays delays;
+};
+
+static ek_status begin_pricer(ek__stage_pricer *p)
+{
+    ek_status status = prepare(&p->s);
+    if (status)
+        return status;
+    p->delay = ek__alloc(ek__order_delays_size(p->s.order), sizeof *p->delay);
+    if (!p->delay)
+        return ek__no_memory(p->s.err);
+    count_parameters(&p->s);
+    price_edges(&p->s);
+    const ek_comm comm = {.edge_time = p->s.edge, .blocking = !p->s.job->run.overlap_p2p};
+    p->delays = ek__comm_delays(p->s.order, &comm, p->delay);
+    return EK_OK;
+}
+
+ek_status ek__stage_pricer_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__stage_pricer **out,
+                               ek_error *err)
+{
+    ek__stage_pricer *made = ek__alloc(1, sizeof *made);
+    if (!made)
+        return ek__no_memory(err);
+    made->s = (stepper){.job = job, .device = device, .err = err};
+    made->s.layers = ek__cost_cache_layers(cache, job);
+    ek_status status = made->s.layers ? begin_pricer(made) : ek__no_memory(err);
+    if (status)
+        ek__stage_pricer_free(made);
+    else
+        *out = made;
+    return status;
+}
+
+void ek__stage_pricer_free(ek__stage_pricer *pricer)
+{
+    if (!pricer)
+        return;
+    ek_step_clear(&pricer->s.out);
+    clear_stepper(&pricer->s);
+    free(pricer->delay);
+    free(pricer);
+}
+
+const ek_order *ek__stage_pricer_order(const ek__stage_pricer *pricer)
+{
+    return pricer->s.order;
+}
+
+const ek__delays *ek__stage_pricer_delays(const ek__stage_pricer *pricer)
+{
+    return &pricer->delays;
+}
+
+ek__stage_price ek__stage_price_of(ek__stage_pricer *pricer, int stage, int first)
+{
+    stepper *s = &pricer->s;
+    listing l = {.stage = stage};
+    double times = accumulation(s->job);
+    s->cell[stage] = (cell_cost){.n_layers = 0};
+    each_layer_at(s, stage, first, add_to_cell, NULL);
+    each_layer_at(s, stage, first, list_layer, &l);
+    ek__stage_price price = {.forward = ek__pass_seconds(&s->cell[stage].forward),
+                             .backward = ek__pass_seconds(&s->cell[stage].backward),
+                             .weight = s->cell[stage].weight};
+    price.status = price_listed(s, &l);
+    const ek__data_times *d = &s->data[stage];
+    price.forward = times * (price.forward + d->forward);
+    price.backward = times * (price.backward + d->backward);
+    price.after = d->reduction + d->slowdown;
+    price.update = d->norm + d->optimizer + d->first_forward;
+    return price;
+}
+
+double ek__stage_pricer_backward(ek__stage_pricer *pricer, ek__graph_kind kind, ek_recompute recompute)
+{
+    ek__pass forward, backward;
+    ek__layer_cost *layer;
+    passes_of(&pricer->s, kind, ek__recompute_of_kind(pricer->s.job, recompute), &forward, &backward, &layer);
+    return accumulation(pricer->s.job) * ek__pass_seconds(&backward);
+}
+
+double ek__stage_pricer_whole(ek__stage_pricer *pricer, double step)
+{
+    if (!isfinite(step))
+        return step;
+    stepper *s = &pricer->s;
+    const ek_job_parallel *p = &s->job->parallel;
+    double late = s->device->jitter * log2(n_devices(s->job)) * step;
+    double bytes = 8.0 * p->batch * p->seq_length * p->n_micro_batches * accumulation(s->job);
+    double input = s->device->input_gbs > 0 ? fmax(0, bytes / (s->device->input_gbs * 1e9) - step) : 0;
+    return step + s->device->host.step_us * 1e-6 + late + input;
 }

@@ -9,18 +9,16 @@
 #include "memory/allocator.h"
 #include "memory/program.h"
 
-/* What programs differ in. */
-typedef struct key {
+struct ek__program_key {
     ek__graph_kind kind;
     ek__hold hold;
     uint64_t patterns;
-} key;
+};
+typedef ek__program_key key;
 
 typedef struct builder {
     const ek_job *job;
     ek__job_programs *programs;
-    key *keys; /* [n_programs] */
-    size_t program_capacity, key_capacity;
     int64_t border; /* bytes between layers, as the graphs have them */
     ek_error *err;
 } builder;
@@ -68,14 +66,14 @@ static ek_status add_program(builder *b, key k, const ek__program **out)
 {
     ek__job_programs *programs = b->programs;
     size_t n = (size_t)programs->n_programs;
-    ek__program **grown = ek__with_room(programs->program, &b->program_capacity, n + 1, sizeof(ek__program *));
+    ek__program **grown = ek__with_room(programs->program, &programs->program_capacity, n + 1, sizeof(ek__program *));
     if (!grown)
         return ek__no_memory(b->err);
     programs->program = grown;
-    key *keys = ek__with_room(b->keys, &b->key_capacity, n + 1, sizeof *keys);
+    key *keys = ek__with_room(programs->key, &programs->key_capacity, n + 1, sizeof *keys);
     if (!keys)
         return ek__no_memory(b->err);
-    b->keys = keys;
+    programs->key = keys;
     bool recomputed[EK__MAX_OPS] = {false};
     ek__recompute what = {.full = k.hold == EK__HOLD_INPUT, .patterns = k.patterns};
     ek__graph_recomputed(b->job, programs->graph[k.kind], what, recomputed);
@@ -92,8 +90,9 @@ static ek_status add_program(builder *b, key k, const ek__program **out)
 
 static ek_status find_program(builder *b, key k, const ek__program **out)
 {
-    for (int i = b->programs->n_programs - 1; i >= 0 && b->keys; i--)
-        if (b->keys[i].kind == k.kind && b->keys[i].hold == k.hold && b->keys[i].patterns == k.patterns) {
+    const key *keys = b->programs->key;
+    for (int i = b->programs->n_programs - 1; i >= 0 && keys; i--)
+        if (keys[i].kind == k.kind && keys[i].hold == k.hold && keys[i].patterns == k.patterns) {
             *out = b->programs->program[i];
             return EK_OK;
         }
@@ -301,6 +300,18 @@ static ek__profile_of_part profile_block(const ek_job *job, const ek__job_progra
     return s.profile;
 }
 
+static void finish_chunk(const ek_job *job, ek__job_programs *programs, int position)
+{
+    int cell = ek_cell_at(job->schedule->placement, job->plan.n_stages, position);
+    ek__chunk_programs *chunk = &programs->chunk[cell];
+    chunk->receives = passes_on(job, programs->n_cells, position - 1);
+    chunk->sends = passes_on(job, programs->n_cells, position);
+    for (int k = 0; k < EK_N_BLOCK_KINDS; k++) {
+        chunk->block[k] = profile_block(job, programs, cell, k, false);
+        chunk->first_block[k] = profile_block(job, programs, cell, k, true);
+    }
+}
+
 /* ---- all of them ---- */
 
 static ek_status fill(builder *b)
@@ -318,26 +329,23 @@ static ek_status fill(builder *b)
         return status;
     programs->border = programs->program[0]->buffer[EK__BUFFER_INPUT].bytes;
     programs->border_gradient = programs->program[0]->buffer[EK__BUFFER_INPUT_GRADIENT].bytes;
-    for (int q = 0; q < programs->n_cells; q++) {
-        int cell = ek_cell_at(job->schedule->placement, job->plan.n_stages, q);
-        ek__chunk_programs *chunk = &programs->chunk[cell];
-        chunk->receives = passes_on(job, programs->n_cells, q - 1);
-        chunk->sends = passes_on(job, programs->n_cells, q);
-        for (int k = 0; k < EK_N_BLOCK_KINDS; k++) {
-            chunk->block[k] = profile_block(job, programs, cell, k, false);
-            chunk->first_block[k] = profile_block(job, programs, cell, k, true);
-        }
-    }
+    for (int q = 0; q < programs->n_cells; q++)
+        finish_chunk(job, programs, q);
     return EK_OK;
 }
 
 /* The tensor between layers is the decoder's input, whatever the ends of the model call it. */
+static int64_t find_border_bytes(const ek__job_programs *programs, const ek_job *job)
+{
+    const ek__graph *graph = programs->graph[ek__layer_kind(job, 0)];
+    return graph->tensor[graph->input].bytes;
+}
+
 static ek_status find_border(builder *b)
 {
-    ek__graph_kind kind = ek__layer_kind(b->job, 0);
-    ek_status status = find_graph(b, kind);
+    ek_status status = find_graph(b, ek__layer_kind(b->job, 0));
     if (!status)
-        b->border = b->programs->graph[kind]->tensor[b->programs->graph[kind]->input].bytes;
+        b->border = find_border_bytes(b->programs, b->job);
     return status;
 }
 
@@ -357,7 +365,6 @@ ek_status ek__job_programs_new(const ek_job *job, ek__job_programs **out, ek_err
     }
     if (!status)
         status = fill(&b);
-    free(b.keys);
     if (status)
         ek__job_programs_free(programs);
     else
@@ -365,16 +372,34 @@ ek_status ek__job_programs_new(const ek_job *job, ek__job_programs **out, ek_err
     return status;
 }
 
+static void clear_chunk(ek__chunk_programs *chunk)
+{
+    free(chunk->program);
+    free(chunk->layer);
+    for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
+        free(chunk->run[k]);
+    *chunk = (ek__chunk_programs){0};
+}
+
+ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *job, int position, int first,
+                                     ek_error *err)
+{
+    builder b = {.job = job, .programs = programs, .border = find_border_bytes(programs, job), .err = err};
+    int cell = ek_cell_at(job->schedule->placement, job->plan.n_stages, position);
+    clear_chunk(&programs->chunk[cell]);
+    ek_status status = fill_chunk(&b, position, cell, first);
+    if (!status)
+        finish_chunk(job, programs, position);
+    return status;
+}
+
 void ek__job_programs_free(ek__job_programs *programs)
 {
     if (!programs)
         return;
-    for (int i = 0; i < programs->n_cells && programs->chunk; i++) {
-        free(programs->chunk[i].program);
-        free(programs->chunk[i].layer);
-        for (int k = 0; k < EK_N_BLOCK_KINDS; k++)
-            free(programs->chunk[i].run[k]);
-    }
+    for (int i = 0; i < programs->n_cells && programs->chunk; i++)
+        clear_chunk(&programs->chunk[i]);
+    free(programs->key);
     for (int i = 0; i < programs->n_programs; i++)
         ek__program_free(programs->program[i]);
     for (int i = 0; i < EK__N_GRAPH_KINDS; i++)

@@ -164,6 +164,21 @@ static int64_t in_whole_blocks(const ek_job *job, int64_t used)
     return limit == 0 || rounded <= limit ? rounded : used > limit ? used : limit;
 }
 
+int64_t ek__stage_whole_step(const ek_job *job, const ek__job_programs *programs, int stage)
+{
+    ek__static_bytes bytes = ek__stage_static(job, programs, stage);
+    return bytes.weight + bytes.gathered + bytes.gradient + bytes.optimizer + ek__stage_other(job, programs, stage);
+}
+
+ek_status ek__stage_actual(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                           size_t n_blocks, int64_t used, int64_t *actual, ek_error *err)
+{
+    if (job->rules.allocation != EK_ALLOCATION_WHOLE)
+        return ek__stage_place(job, programs, stage, blocks, n_blocks, actual, err);
+    *actual = in_whole_blocks(job, used);
+    return EK_OK;
+}
+
 static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out)
 {
     const ek_job *job = p->job;
@@ -181,10 +196,8 @@ static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out)
     out->used_peak += peak.bytes;
     out->block = blocks[peak.block];
     ek_status status = describe(p, s, &peak, out);
-    if (!status && !p->options->without_allocation && job->rules.allocation == EK_ALLOCATION_WHOLE)
-        out->actual_peak = in_whole_blocks(job, out->used_peak);
-    else if (!status && !p->options->without_allocation)
-        status = ek__stage_place(job, p->programs, s, blocks, p->n_blocks, &out->actual_peak, p->err);
+    if (!status && !p->options->without_allocation)
+        status = ek__stage_actual(job, p->programs, s, blocks, p->n_blocks, out->used_peak, &out->actual_peak, p->err);
     return status;
 }
 

@@ -125,9 +125,14 @@ typedef struct ek__chunk_programs {
                                         * before the block; peak_event is the run: copies times runs count on */
 } ek__chunk_programs;
 
+/* What programs of a job differ in (job_programs.c). */
+typedef struct ek__program_key ek__program_key;
+
 typedef struct ek__job_programs {
     int n_programs;
     ek__program **program;
+    ek__program_key *key; /* [n_programs] */
+    size_t program_capacity, key_capacity;
     ek__graph *graph[EK__N_GRAPH_KINDS]; /* NULL where the job has no such layer */
     ek__static_bytes bytes[EK__N_GRAPH_KINDS];
     int n_cells;
@@ -145,6 +150,12 @@ int ek__stage_cell(const ek_job *job, int stage, int chunk);
 int ek__stage_n_chunks(const ek_job *job);
 ek_status ek__job_programs_new(const ek_job *job, ek__job_programs **out, ek_error *err);
 void ek__job_programs_free(ek__job_programs *programs);
+/* Make one chunk anew after the job's plan has changed it; programs that are there already are used again. The stages'
+ * other chunks and their number stay.
+ * @param position  of the chunk in the model
+ * @param first     layers before it. O(layers of the chunk) where their programs are there */
+ek_status ek__job_programs_set_chunk(ek__job_programs *programs, const ek_job *job, int position, int first,
+                                     ek_error *err);
 
 /* ---- static memory (static.c) ---- */
 
@@ -183,6 +194,8 @@ bool ek__gathered_for_step(const ek_job *job, const ek__parameter *parameter);
 int64_t ek__stage_layer_buffers(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Of the buffer that stays for what is made elsewhere than in tensors of its own. */
 int64_t ek__stage_elsewhere(const ek_job *job, const ek__job_programs *programs, int stage);
+/* All that a stage holds for the whole step: its used peak is that and what ek__stage_peak() says. */
+int64_t ek__stage_whole_step(const ek_job *job, const ek__job_programs *programs, int stage);
 /* Of one micro-batch's mask; 0 where there is none. */
 int64_t ek__mask_bytes(const ek_job *job);
 
@@ -196,5 +209,9 @@ ek_status ek__job_order(const ek_job *job, ek_block **out, size_t *per_stage, ek
 /* Placing every event of one stage: static tensors first, then the blocks' events. @return the actual peak */
 ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
                           size_t n_blocks, int64_t *actual, ek_error *err);
+
+/* The actual peak of a stage, by the job's allocation. @param used  its used peak */
+ek_status ek__stage_actual(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                           size_t n_blocks, int64_t used, int64_t *actual, ek_error *err);
 
 #endif

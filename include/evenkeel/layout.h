@@ -1,0 +1,189 @@
+/* evenkeel/layout.h - choose how a training job is spread over devices: degrees, chunks, micro-batch, sharding,
+ * schedule, and with them the layers and the recomputation of every stage.
+ *
+ * Every layout that the job's framework can run is bounded; those that can win are balanced exactly, best first, until
+ * no other can be among the best (docs/plan.md). */
+#ifndef EVENKEEL_LAYOUT_H
+#define EVENKEEL_LAYOUT_H
+
+#include "evenkeel/estimate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a layout chooses, in the order of the columns of every table. */
+typedef enum ek_layout_axis {
+    EK_AXIS_DATA,
+    EK_AXIS_TENSOR,
+    EK_AXIS_CONTEXT,
+    EK_AXIS_EXPERT,
+    EK_AXIS_PIPELINE,
+    EK_AXIS_CHUNKS, /**< of a stage */
+    EK_AXIS_BATCH,  /**< sequences of a micro-batch */
+    EK_AXIS_SHARD,  /**< ranks that share the optimizer's states; 1: none */
+    EK_AXIS_COPIES, /**< parts of a micro-batch that run side by side (micro_batch_interleave_num) */
+} ek_layout_axis;
+enum { EK_N_LAYOUT_AXES = 9 };
+/** "data", "tensor", ... as in JSON, and as --fix and --range have them: "dp", "tp", "cp", "ep", "pp", "vpp", "batch",
+ *  "shard", "copies". */
+extern const char *const ek_layout_axis_name[EK_N_LAYOUT_AXES];
+extern const char *const ek_layout_axis_option[EK_N_LAYOUT_AXES];
+
+/** A layout. */
+typedef struct ek_layout {
+    int value[EK_N_LAYOUT_AXES];
+    int n_micro_batches;    /**< of a step, on one data-parallel rank: global batch / (data x batch x copies) */
+    bool sequence_parallel; /**< norms and what stays of them are cut over the tensor-parallel ranks */
+    const ek_schedule *schedule;
+} ek_layout;
+
+/** The layout of a job. @param job  passes ek_job_check() */
+ek_layout ek_layout_of(const ek_job *job);
+bool ek_layout_equal(const ek_layout *a, const ek_layout *b);
+/** "tp 4, pp 8, dp 2, 1f1b" without what is 1. @return text */
+const char *ek_layout_words(const ek_layout *layout, char *text, size_t size);
+
+/**
+ * The job with another layout: layers spread evenly, nothing recomputed, and all that its framework derives from
+ * degrees as the file with them would have it.
+ *
+ * @return EK_OK; EK_ERR_INPUT with what the framework does not allow; EK_ERR_MEMORY. O(stages x chunks).
+ */
+ek_status ek_layout_job(const ek_job *job, const ek_layout *layout, ek_job *out, ek_error *err);
+
+/* ---- the search ---- */
+
+/** Values that an axis may have, both included; 0 and 0: any. */
+typedef struct ek_layout_range {
+    int least, most;
+} ek_layout_range;
+
+/** How far a search is. */
+typedef struct ek_layout_progress {
+    double seconds;
+    long n_bounded, n_left; /**< layouts bounded; those that may still be among the best */
+    long n_balanced;
+    double best_seconds; /**< step; INFINITY while there is none */
+    double gap;          /**< how much shorter a step could still be, as a share of the k-th best; 1: not known */
+} ek_layout_progress;
+
+enum { EK_MAX_LAYOUT_SCHEDULES = 16 };
+
+typedef struct ek_layout_options {
+    int n_devices;
+    int64_t global_batch; /**< sequences of a step; 0: the job's */
+    ek_layout_range range[EK_N_LAYOUT_AXES];
+    int sequence_parallel; /**< 0, 1; -1: both are tried */
+    int n_schedules;       /**< 0: those that the framework runs */
+    const ek_schedule *schedule[EK_MAX_LAYOUT_SCHEDULES];
+    int n_best;                                                       /**< plans to find and prove, 1 or more */
+    double time_limit;                                                /**< seconds; INFINITY: none */
+    int n_threads;                                                    /**< 0: all cores */
+    void (*progress)(void *user, const ek_layout_progress *progress); /**< a few times a second; NULL */
+    void *user;
+    const volatile int *interrupt; /**< set from outside to end the search; NULL */
+} ek_layout_options;
+
+/** Ten plans, 120 s, all cores, everything free. */
+void ek_layout_options_init(ek_layout_options *options);
+
+/** Why a layout is not among the plans. */
+typedef enum ek_layout_fate {
+    EK_FATE_PLAN,     /**< it is */
+    EK_FATE_ILLEGAL,  /**< the framework would not run it */
+    EK_FATE_MEMORY,   /**< does not fit, whatever is recomputed: its least peak is above the limit */
+    EK_FATE_BOUND,    /**< its bound is above the k-th best step */
+    EK_FATE_BALANCED, /**< balanced, and longer than the k-th best */
+    EK_FATE_NO_PLAN,  /**< balanced, and no split of the layers fits */
+    EK_FATE_OPEN,     /**< the time was over before it was balanced */
+} ek_layout_fate;
+enum { EK_N_LAYOUT_FATES = 7 };
+extern const char *const ek_layout_fate_name[EK_N_LAYOUT_FATES]; /**< "plan", "illegal", "memory", "bound", ... */
+
+/** One layout of the space, for pictures. */
+typedef struct ek_layout_point {
+    ek_layout layout;
+    ek_layout_fate fate;
+    float seconds; /**< of the step: simulated where it was balanced, else its bound */
+    float peak_mb; /**< likewise; of a bound, what it needs at least */
+} ek_layout_point;
+
+/** A layout with the best plan of its layers. */
+typedef struct ek_layout_plan {
+    ek_layout layout;
+    ek_job job;           /**< with the layout, the layers and the recomputation */
+    ek_estimate estimate; /**< of that job: step, metrics, memory; borrows `job` */
+    double lower_bound;   /**< seconds: no plan of this layout is shorter */
+    int group;            /**< plans that prediction cannot tell apart have one number, from 0 */
+    char settings[4096];  /**< to paste into the job's file, in its framework's words */
+} ek_layout_plan;
+
+/** Counts of layouts. */
+typedef struct ek_layout_counts {
+    long all;     /**< combinations of all axes' values */
+    long legal;   /**< that the framework runs */
+    long bounded; /**< of these, with a bound: all unless the time was over */
+    long balanced;
+    long fate[EK_N_LAYOUT_FATES];
+    long over_by[4];                /**< of EK_FATE_MEMORY: least peak up to 1.1, 1.5, 2 times the limit, and above */
+    long bound_by[EK_N_STEP_PARTS]; /**< of EK_FATE_BOUND: the part that exceeds that of the best plan most */
+} ek_layout_counts;
+
+/** The answer. */
+typedef struct ek_layout_result {
+    const ek_job *job; /**< borrowed, as the device */
+    const ek_device *device;
+    ek_layout_options options; /**< with what was left open filled in */
+    int n_plans;
+    ek_layout_plan *plan; /**< [n_plans] by step */
+    bool proved;          /**< no other layout has a plan shorter than these, and none of these a shorter one */
+    double lower_bound;   /**< seconds: no layout's plan outside of `plan` is shorter, nor is the best of them */
+    double gap;           /**< (k-th best step - what it could still be) / k-th best step, 0 where proved */
+    bool ended_early;     /**< by the clock or an interrupt */
+    ek_layout_counts counts;
+    ek_layout_plan today; /**< the job's own layout and plan as its file has them; job.path NULL: it has none for so
+                               many devices */
+    long n_points;
+    ek_layout_point *point; /**< [n_points] every legal layout, in the order of the space */
+    /* Where nothing fits: */
+    ek_layout closest;             /**< needs least above the limit */
+    double closest_mb;             /**< its least peak */
+    double seconds, first_seconds; /**< of the search; until the first plan */
+} ek_layout_result;
+
+/**
+ * The best layouts of a job on a device.
+ *
+ * A layout's bound is a true one of the model: no plan of it within the memory limit has a shorter ek_cost_step(). A
+ * layout that is balanced has the shortest ek_cost_step() of all its plans that ek_memory_predict() says fit, or a
+ * bound of its own below it (ek_layout_plan.lower_bound). The same for any number of threads.
+ *
+ * @param job     with its memory limit (ek_memory_limit_by_device())
+ * @param out     ek_layout_result_clear() frees it; untouched on failure. It borrows job and device
+ * @return EK_OK, also where nothing fits (n_plans 0) or the time was over; EK_ERR_INPUT where no layout is legal or the
+ *         device lacks a figure; EK_ERR_MEMORY. O(layouts) for the bounds, 1e-5 s each; docs/benchmarks.md
+ */
+ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
+                           ek_layout_result *out, ek_error *err);
+void ek_layout_result_clear(ek_layout_result *result);
+
+/** The best plan of one layout, balanced exactly. @param out  job.path NULL where nothing fits
+ *  @return EK_OK; EK_ERR_INPUT where the framework does not allow it; EK_ERR_MEMORY */
+ek_status ek_layout_balance(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_plan *out,
+                            ek_error *err);
+void ek_layout_plan_clear(ek_layout_plan *plan);
+
+/** What is known of a layout without balancing it. */
+typedef struct ek_layout_bound {
+    double seconds; /**< no plan within the limit is shorter */
+    double peak_mb; /**< no plan needs less */
+} ek_layout_bound;
+/** @return EK_OK; EK_ERR_INPUT where the framework does not allow it; EK_ERR_MEMORY. */
+ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
+                             ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,40 @@
+/* cost/step_stage.h - what one stage of a job takes, for searches over splits of the layers: the same sums as
+ * ek_cost_step(), one stage at a time. One chunk a stage. */
+#ifndef EK_COST_STEP_STAGE_H
+#define EK_COST_STEP_STAGE_H
+
+#include "evenkeel/cost.h"
+#include "memory/graph.h"
+#include "simulate/order.h"
+
+typedef struct ek__stage_pricer ek__stage_pricer;
+
+/* Seconds of a stage. */
+typedef struct ek__stage_price {
+    ek_status status;
+    double forward, backward; /* one micro-batch (all that are accumulated, with one stage), with what it waits for
+                                 weights and gradients */
+    double weight;            /* the part of backward that is the gradient of the weights */
+    double after;             /* behind its last backward pass, before the norm's barrier */
+    double update;            /* behind the barrier */
+} ek__stage_price;
+
+/* @param job  borrowed; its plan's lists may change between calls, the rest may not
+ * @param cache  of the device; it outlives the pricer, and is asked for no other job meanwhile */
+ek_status ek__stage_pricer_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__stage_pricer **out,
+                               ek_error *err);
+void ek__stage_pricer_free(ek__stage_pricer *pricer);
+const ek_order *ek__stage_pricer_order(const ek__stage_pricer *pricer);
+const ek__delays *ek__stage_pricer_delays(const ek__stage_pricer *pricer);
+
+/* The stage with the layers and recomputation that the job's plan has for it, of which `first` are before it.
+ * O(layers of the stage x operators' parts). */
+ek__stage_price ek__stage_price_of(ek__stage_pricer *pricer, int stage, int first);
+
+/* Seconds of the backward pass of one layer, recomputed so; of a job's layers they add up. */
+double ek__stage_pricer_backward(ek__stage_pricer *pricer, ek__graph_kind kind, ek_recompute recompute);
+
+/* The step, where pipeline, norm and update take so long: with what a step has once besides. Not decreasing. */
+double ek__stage_pricer_whole(ek__stage_pricer *pricer, double step);
+
+#endif

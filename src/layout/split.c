@@ -1,0 +1,71 @@
+/* The best plan of a layout over all rules of recomputation that its framework takes: lists by stage are one rule,
+ * whose lists the search chooses; elsewhere each rule is a search of its own, over the layers alone. A rule that
+ * recomputes more takes longer for the same layers, so that rules are tried from little to much, and those behind one
+ * under which memory binds nowhere are not needed. */
+#include "layout/split.h"
+
+#include <math.h>
+
+#include "balance/lone.h"
+#include "base/error.h"
+
+void ek__split_clear(ek__split *split)
+{
+    ek_job_clear(&split->job);
+    *split = (ek__split){.seconds = INFINITY, .bound = INFINITY};
+}
+
+ek_status ek__split_offer(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__split *best,
+                          double *seconds, ek_error *err)
+{
+    ek_step step;
+    ek_status status = ek_cost_step(job, device, cache, &step, err);
+    if (status)
+        return status;
+    *seconds = step.seconds;
+    ek_step_clear(&step);
+    if (best->found && *seconds >= best->seconds)
+        return EK_OK;
+    ek_job copy;
+    status = ek_job_copy(job, &copy, err);
+    if (status)
+        return status;
+    ek_job_clear(&best->job);
+    best->job = copy;
+    best->found = true;
+    best->seconds = *seconds;
+    return EK_OK;
+}
+
+static bool is_single(const ek_job *job)
+{
+    return job->plan.n_chunks == 1 && !job->schedule->splits_backward && !job->schedule->arrange &&
+           job->schedule->placement == EK_PLACE_WRAP && job->parallel.n_pieces <= 1;
+}
+
+static int most_layers(const ek_job *job)
+{
+    int n = job->model.n_layers + job->model.n_prediction_layers, cells = job->plan.n_stages * job->plan.n_chunks;
+    return n - cells + 1;
+}
+
+ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
+                           const ek__split_options *options, ek__split *out, ek_error *err)
+{
+    ek__split best = {.seconds = INFINITY, .bound = INFINITY};
+    ek__recompute_rule rule;
+    ek_status status = EK_OK;
+    for (int i = 0; !status && i < ek__recompute_rule_at(job, most_layers(job), i, &rule); i++) {
+        double bound = INFINITY;
+        ek__split_options with = *options;
+        with.upper = fmin(options->upper, best.seconds);
+        status =
+            (is_single(job) ? ek__split_single : ek__split_chunks)(job, device, cache, rule, &with, &best, &bound, err);
+        best.bound = fmin(best.bound, bound);
+    }
+    if (status)
+        ek__split_clear(&best);
+    else
+        *out = best;
+    return status;
+}

@@ -1,0 +1,39 @@
+/* layout/split.h - the best plan of one layout: layers of every chunk and what they recompute. */
+#ifndef EK_LAYOUT_SPLIT_H
+#define EK_LAYOUT_SPLIT_H
+
+#include "layout/stage.h"
+
+/* What is found of a layout. */
+typedef struct ek__split {
+    bool found;
+    ek_job job;     /* with the plan; ek_job_clear() */
+    double seconds; /* ek_cost_step() of it */
+    double bound;   /* no plan of the layout that fits is shorter; INFINITY where none fits */
+} ek__split;
+void ek__split_clear(ek__split *split);
+
+/* How a split is looked for. */
+typedef struct ek__split_options {
+    double upper;      /* plans that take as long as this do not matter: `bound` is then at least that, or exact */
+    double time_limit; /* seconds, for what is not solved outright */
+    const volatile int *interrupt;
+} ek__split_options;
+
+/* The best plan over all rules of recomputation.
+ * @param job  of the layout, ek_layout_job() */
+ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
+                           const ek__split_options *options, ek__split *out, ek_error *err);
+
+/* One chunk a stage under 1F1B, or one stage: exact but for communication (split_single.c). Keeps in *best what is
+ * shorter than that. @param bound  out: no plan of the rule is shorter */
+ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
+                           const ek__split_options *options, ek__split *best, double *bound, ek_error *err);
+/* Any schedule: by the balancer (split_chunks.c). */
+ek_status ek__split_chunks(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
+                           const ek__split_options *options, ek__split *best, double *bound, ek_error *err);
+/* Judge a job's plan by ek_cost_step(); keep it where it is the shortest so far. */
+ek_status ek__split_offer(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__split *best,
+                          double *seconds, ek_error *err);
+
+#endif

@@ -1,0 +1,462 @@
+/* Choices of a stage. The ways to recompute its layers (how many of the first ones by each list) are sorted by the
+ * time of their backward pass, a sum over layers; those that cannot fit by what they keep alone are passed over, and of
+ * the others the first whose used peak is within the limit is the choice. With fragments a peak is larger, which takes
+ * long to find out: that is done for choices of plans only (ek__stages_verify()), and one that does not fit is
+ * excluded. So what is found is exact, and few allocations are played through. */
+#include "layout/stage.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "memory/program.h"
+#include "memory/recompute_kind.h"
+#include "memory/used.h"
+
+/* One way to recompute a chunk's layers. */
+typedef struct way {
+    double time;  /* of the backward pass, of the layers alone */
+    int64_t kept; /* bytes of a micro-batch */
+    ek__chunk_lists lists;
+} way;
+
+/* What was asked for. */
+typedef struct asked {
+    int stage, first, n;
+    ek__stage_choice choice;
+    size_t n_ways, at; /* the choice is way[at] */
+    way *way;
+    bool all, verified; /* every way is listed; it fits with fragments */
+} asked;
+
+/* Of a kind of layer, by what is recomputed. */
+typedef struct layer_figures {
+    double time[EK_N_RECOMPUTE];
+    int64_t kept[EK_N_RECOMPUTE];
+} layer_figures;
+
+struct ek__stages {
+    ek_job job; /* with the plan that is tried */
+    ek__recompute_rule rule;
+    ek_cost_cache *cache;
+    ek__stage_pricer *pricer;
+    ek__job_programs *programs;
+    ek_block *blocks;
+    size_t n_blocks;
+    bool lists[EK_N_RECOMPUTE]; /* kinds that the rule's lists may use */
+    layer_figures figures[EK__N_GRAPH_KINDS];
+    int *run_start; /* [n_layers] of each layer: the first of the layers of its kind in a row with it */
+    size_t n_asked, n_slots;
+    asked **asked; /* [n_slots] open-addressed by stage, first and n */
+    way *scratch;
+    size_t scratch_capacity;
+    /* [n_layers + 1] of the layers asked for, from the first on: sums of the figures of each kind. */
+    double (*time_sum)[EK_N_RECOMPUTE];
+    int64_t (*kept_sum)[EK_N_RECOMPUTE];
+};
+
+/* ---- beginning ---- */
+
+static ek_status measure_kept(ek__stages *s, ek__graph_kind kind, ek_error *err)
+{
+    const ek__graph *graph = s->programs->graph[kind];
+    int64_t border = s->programs->border;
+    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+        bool recomputed[EK__MAX_OPS] = {false};
+        ek__program *program;
+        ek__recompute what = ek__recompute_of_kind(&s->job, (ek_recompute)k);
+        ek__graph_recomputed(&s->job, graph, what, recomputed);
+        ek_status status = ek__program_compile(&s->job, graph, recomputed, what.full ? EK__HOLD_INPUT : EK__HOLD_NEEDED,
+                                               s->job.schedule->splits_backward, border, &program, err);
+        if (status)
+            return status;
+        s->figures[kind].kept[k] = program->kept;
+        s->figures[kind].time[k] = ek__stage_pricer_backward(s->pricer, kind, (ek_recompute)k);
+        ek__program_free(program);
+    }
+    return EK_OK;
+}
+
+static ek_status measure_layers(ek__stages *s, ek_error *err)
+{
+    ek_status status = EK_OK;
+    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION && !status; kind++)
+        if (s->programs->graph[kind])
+            status = measure_kept(s, (ek__graph_kind)kind, err);
+    return status;
+}
+
+/* A kind is worth a list where it keeps less than nothing recomputed of some layer. */
+static void choose_kinds(ek__stages *s)
+{
+    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++)
+        for (int k = 1; k < EK_N_RECOMPUTE && s->programs->graph[kind]; k++)
+            s->lists[k] = s->lists[k] || s->figures[kind].kept[k] < s->figures[kind].kept[EK_RECOMPUTE_NONE];
+}
+
+static ek_status find_runs(ek__stages *s, ek_error *err)
+{
+    int n = s->job.model.n_layers + s->job.model.n_prediction_layers;
+    s->run_start = ek__alloc((size_t)n + 1, sizeof *s->run_start);
+    if (!s->run_start)
+        return ek__no_memory(err);
+    for (int i = 1; i < n; i++)
+        s->run_start[i] = ek__layer_kind(&s->job, i) == ek__layer_kind(&s->job, i - 1) ? s->run_start[i - 1] : i;
+    return EK_OK;
+}
+
+static ek_status fill(ek__stages *s, const ek_device *device, ek_error *err)
+{
+    ek_status status = ek__stage_pricer_new(&s->job, device, s->cache, &s->pricer, err);
+    if (!status)
+        status = ek__job_programs_new(&s->job, &s->programs, err);
+    if (!status)
+        status = ek__job_order(&s->job, &s->blocks, &s->n_blocks, err);
+    if (!status && s->rule.kind == EK__RULE_LISTS)
+        status = measure_layers(s, err);
+    if (!status && s->rule.kind == EK__RULE_LISTS)
+        choose_kinds(s);
+    if (!status)
+        status = find_runs(s, err);
+    size_t n = (size_t)(s->job.model.n_layers + s->job.model.n_prediction_layers) + 1;
+    s->time_sum = ek__alloc(n, sizeof *s->time_sum);
+    s->kept_sum = ek__alloc(n, sizeof *s->kept_sum);
+    return status ? status : s->time_sum && s->kept_sum ? EK_OK : ek__no_memory(err);
+}
+
+ek_status ek__stages_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
+                         ek__stages **out, ek_error *err)
+{
+    ek__stages *made = ek__alloc(1, sizeof *made);
+    if (!made)
+        return ek__no_memory(err);
+    made->rule = rule;
+    made->cache = cache;
+    made->lists[EK_RECOMPUTE_NONE] = true;
+    ek_status status = ek__recompute_rule_job(job, rule, &made->job, err);
+    if (!status)
+        status = fill(made, device, err);
+    if (status)
+        ek__stages_free(made);
+    else
+        *out = made;
+    return status;
+}
+
+void ek__stages_free(ek__stages *stages)
+{
+    if (!stages)
+        return;
+    for (size_t i = 0; i < stages->n_slots; i++) {
+        if (stages->asked[i])
+            free(stages->asked[i]->way);
+        free(stages->asked[i]);
+    }
+    free(stages->asked);
+    free(stages->run_start);
+    free(stages->scratch);
+    free(stages->time_sum);
+    free(stages->kept_sum);
+    free(stages->blocks);
+    ek__job_programs_free(stages->programs);
+    ek__stage_pricer_free(stages->pricer);
+    ek_job_clear(&stages->job);
+    free(stages);
+}
+
+const ek__stage_pricer *ek__stages_pricer(const ek__stages *stages)
+{
+    return stages->pricer;
+}
+
+double ek__stages_whole(ek__stages *stages, double step)
+{
+    return ek__stage_pricer_whole(stages->pricer, step);
+}
+
+const ek_job *ek__stages_job(const ek__stages *stages)
+{
+    return &stages->job;
+}
+
+bool ek__stages_alike(const ek__stages *stages)
+{
+    int n = stages->job.model.n_layers + stages->job.model.n_prediction_layers;
+    for (int i = 1; i < n; i++)
+        if (ek__layer_kind(&stages->job, i) != ek__layer_kind(&stages->job, 0))
+            return false;
+    return true;
+}
+
+/* ---- ways ---- */
+
+static ek_recompute kind_in(ek__chunk_lists l, int layer)
+{
+    if (layer < l.full)
+        return EK_RECOMPUTE_FULL;
+    bool select = layer < l.select, comm = layer < l.comm;
+    return select && comm ? EK_RECOMPUTE_BOTH
+           : select       ? EK_RECOMPUTE_SELECT
+           : comm         ? EK_RECOMPUTE_COMM
+                          : EK_RECOMPUTE_NONE;
+}
+
+static void sum_layers(ek__stages *s, int first, int n)
+{
+    for (int i = 0; i < n; i++) {
+        const layer_figures *f = &s->figures[ek__layer_kind(&s->job, first + i)];
+        for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+            s->time_sum[i + 1][k] = s->time_sum[i][k] + f->time[k];
+            s->kept_sum[i + 1][k] = s->kept_sum[i][k] + f->kept[k];
+        }
+    }
+}
+
+/* Borders of the runs of one kind that lists make of n layers. */
+static void runs_of(ek__chunk_lists l, int n, int border[4])
+{
+    int less = l.select < l.comm ? l.select : l.comm, more = l.select < l.comm ? l.comm : l.select;
+    border[0] = l.full;
+    border[1] = less > l.full ? less : l.full;
+    border[2] = more > border[1] ? more : border[1];
+    border[3] = n;
+}
+
+static bool add_way(ek__stages *s, size_t *n_ways, int n, ek__chunk_lists lists)
+{
+    way *grown = ek__with_room(s->scratch, &s->scratch_capacity, *n_ways + 1, sizeof *grown);
+    if (!grown)
+        return false;
+    s->scratch = grown;
+    way w = {.lists = lists};
+    int border[4], from = 0;
+    runs_of(lists, n, border);
+    for (int i = 0; i < 4; from = border[i++]) {
+        ek_recompute kind = kind_in(lists, from);
+        if (border[i] > from && !s->lists[kind])
+            return true; /* saves nothing */
+        w.time += s->time_sum[border[i]][kind] - s->time_sum[from][kind];
+        w.kept += s->kept_sum[border[i]][kind] - s->kept_sum[from][kind];
+    }
+    grown[(*n_ways)++] = w;
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const way *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    return x->kept < y->kept ? -1 : x->kept > y->kept;
+}
+
+/* All lists of n layers; none below the count of whole layers, which other lists do nothing for. */
+static bool list_ways(ek__stages *s, int n, size_t *n_ways)
+{
+    bool select = s->lists[EK_RECOMPUTE_SELECT] || s->lists[EK_RECOMPUTE_BOTH],
+         comm = s->lists[EK_RECOMPUTE_COMM] || s->lists[EK_RECOMPUTE_BOTH], full = s->lists[EK_RECOMPUTE_FULL];
+    for (int f = 0; f <= (full ? n : 0); f++)
+        for (int a = f; a <= (select ? n : f); a++)
+            for (int b = f; b <= (comm ? n : f); b++) {
+                ek__chunk_lists lists = {f, a > f ? a : 0, b > f ? b : 0};
+                if (!add_way(s, n_ways, n, lists))
+                    return false;
+            }
+    return true;
+}
+
+/* Nothing recomputed is the first way; the others are listed once that one does not fit. */
+static ek_status make_ways(ek__stages *s, asked *a, bool all, ek_error *err)
+{
+    bool fine = true;
+    a->n_ways = 0;
+    if (s->rule.kind == EK__RULE_LISTS)
+        sum_layers(s, a->first, a->n);
+    fine = all ? list_ways(s, a->n, &a->n_ways) : add_way(s, &a->n_ways, a->n, (ek__chunk_lists){0});
+    free(a->way);
+    if (!fine || !(a->way = ek__alloc(a->n_ways, sizeof *a->way)))
+        return ek__no_memory(err);
+    memcpy(a->way, s->scratch, a->n_ways * sizeof *a->way);
+    qsort(a->way, a->n_ways, sizeof *a->way, by_time);
+    return EK_OK;
+}
+
+/* ---- one way on a stage ---- */
+
+static ek_status put(ek__stages *s, int stage, int first, int n, ek__chunk_lists lists, ek_error *err)
+{
+    s->job.plan.layers[stage] = n;
+    if (s->rule.kind == EK__RULE_LISTS)
+        ek__lists_set(&s->job, stage, lists.full, lists.select, lists.comm);
+    else
+        ek__recompute_rule_set(&s->job, s->rule, stage, 0);
+    return ek__job_programs_set_chunk(s->programs, &s->job, stage, first, err);
+}
+
+static int64_t limit_of(const ek__stages *s)
+{
+    return s->job.limit_mb > 0 ? (int64_t)llround(s->job.limit_mb * 1048576) : INT64_MAX;
+}
+
+static int64_t used_of(const ek__stages *s, int stage)
+{
+    return ek__stage_whole_step(&s->job, s->programs, stage) +
+           ek__stage_peak(&s->job, s->programs, stage, s->blocks + (size_t)stage * s->n_blocks, s->n_blocks).bytes;
+}
+
+/* Micro-batches of which a stage holds activations at once. */
+static int64_t live_of(const ek__stages *s, int stage)
+{
+    const ek_block *blocks = s->blocks + (size_t)stage * s->n_blocks;
+    int64_t live = 0, most = 0;
+    for (size_t k = 0; k < s->n_blocks; k++) {
+        live += blocks[k].kind == EK_FORWARD ? 1 : blocks[k].kind == EK_BACKWARD ? -1 : 0;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+/* The most that a way may keep of a micro-batch: all that are alive, and what is there for the whole step, are part of
+ * the peak. */
+static int64_t most_kept(ek__stages *s, const asked *a)
+{
+    int64_t copies = s->job.parallel.n_batch_interleave > 1 ? s->job.parallel.n_batch_interleave : 1;
+    int64_t room = limit_of(s) - ek__stage_whole_step(&s->job, s->programs, a->stage);
+    return room < 0 ? -1 : room / (copies * live_of(s, a->stage));
+}
+
+/* From way[at] on the first that fits. */
+static ek_status settle(ek__stages *s, asked *a, ek_error *err)
+{
+    const int64_t limit = limit_of(s);
+    a->choice.fits = a->verified = false;
+    ek_status status = put(s, a->stage, a->first, a->n, a->way[0].lists, err);
+    int64_t most = status ? 0 : most_kept(s, a);
+    while (!status && a->at < a->n_ways && !a->choice.fits) {
+        const way *w = &a->way[a->at];
+        if (w->kept <= most)
+            status = put(s, a->stage, a->first, a->n, w->lists, err);
+        if (w->kept > most || status) {
+            a->at++;
+            continue;
+        }
+        a->choice.used = used_of(s, a->stage);
+        a->choice.lists = w->lists;
+        a->choice.fits = a->choice.used <= limit;
+        a->at += !a->choice.fits;
+    }
+    if (!status && a->choice.fits)
+        a->choice.price = ek__stage_price_of(s->pricer, a->stage, a->first);
+    if (!status && !a->choice.fits && s->rule.kind == EK__RULE_LISTS && !a->all) {
+        a->all = true;
+        status = make_ways(s, a, true, err); /* the first way again, then the others */
+        a->at = 1;
+        return status ? status : settle(s, a, err);
+    }
+    return status ? status : a->choice.fits ? a->choice.price.status : EK_OK;
+}
+
+/* ---- asking ---- */
+
+/* Layers that are all alike are the same wherever they begin. */
+static int same_first(const ek__stages *s, int first, int n)
+{
+    return n > 0 && s->run_start[first + n - 1] <= first ? s->run_start[first] : first;
+}
+
+/* Where it is, or belongs. */
+static size_t slot_of(const ek__stages *s, int stage, int first, int n)
+{
+    uint64_t hash = ((uint64_t)stage * 4099 + (uint64_t)first) * 4099 + (uint64_t)n;
+    size_t i = (size_t)(hash * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (s->n_slots - 1);
+    while (s->asked[i] && (s->asked[i]->stage != stage || s->asked[i]->first != first || s->asked[i]->n != n))
+        i = (i + 1) & (s->n_slots - 1);
+    return i;
+}
+
+static ek_status grow(ek__stages *s, ek_error *err)
+{
+    asked **old = s->asked;
+    size_t n_old = s->n_slots;
+    if (2 * (s->n_asked + 1) <= s->n_slots)
+        return EK_OK;
+    asked **grown = ek__alloc(n_old ? 2 * n_old : 256, sizeof(asked *));
+    if (!grown)
+        return ek__no_memory(err);
+    s->asked = grown;
+    s->n_slots = n_old ? 2 * n_old : 256;
+    for (size_t i = 0; i < n_old; i++)
+        if (old[i])
+            grown[slot_of(s, old[i]->stage, old[i]->first, old[i]->n)] = old[i];
+    free(old);
+    return EK_OK;
+}
+
+static ek_status ask(ek__stages *s, int stage, int first, int n, asked **out, ek_error *err)
+{
+    first = same_first(s, first, n);
+    ek_status status = grow(s, err);
+    if (status)
+        return status;
+    size_t i = slot_of(s, stage, first, n);
+    if ((*out = s->asked[i]))
+        return EK_OK;
+    asked *made = ek__alloc(1, sizeof *made);
+    if (!made)
+        return ek__no_memory(err);
+    *made = (asked){.stage = stage, .first = first, .n = n};
+    s->asked[i] = made;
+    s->n_asked++;
+    status = make_ways(s, made, false, err);
+    if (!status)
+        status = settle(s, made, err);
+    *out = made;
+    return status;
+}
+
+ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, const ek__stage_choice **out,
+                            ek_error *err)
+{
+    asked *a;
+    ek_status status = ask(stages, stage, first, n, &a, err);
+    if (!status)
+        *out = &a->choice;
+    return status;
+}
+
+ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, bool *fits, ek_error *err)
+{
+    asked *a;
+    int64_t actual;
+    ek_status status = ask(stages, stage, first, n, &a, err);
+    *fits = !status && a->choice.fits;
+    if (status || !a->choice.fits || a->verified)
+        return status;
+    status = put(stages, stage, first, n, a->choice.lists, err);
+    if (!status)
+        status =
+            ek__stage_actual(&stages->job, stages->programs, stage, stages->blocks + (size_t)stage * stages->n_blocks,
+                             stages->n_blocks, a->choice.used, &actual, err);
+    if (status)
+        return status;
+    *fits = a->verified = actual <= limit_of(stages);
+    if (*fits)
+        return EK_OK;
+    a->at++;
+    return settle(stages, a, err);
+}
+
+ek_status ek__stages_plan(ek__stages *stages, const int *layers, ek_error *err)
+{
+    ek_status status = EK_OK;
+    int first = 0;
+    for (int s = 0; s < stages->job.plan.n_stages && !status; s++) {
+        const ek__stage_choice *choice;
+        status = ek__stages_choose(stages, s, first, layers[s], &choice, err);
+        if (!status)
+            status = put(stages, s, first, layers[s], choice->lists, err);
+        first += layers[s];
+    }
+    return status;
+}

@@ -1,0 +1,51 @@
+/* layout/stage.h - what the stages of a layout take with some of the model's layers: the cheapest recomputation that
+ * fits, by the same time and memory that ek_cost_step() and ek_memory_predict() have for the whole job. One chunk a
+ * stage. */
+#ifndef EK_LAYOUT_STAGE_H
+#define EK_LAYOUT_STAGE_H
+
+#include "cost/step_stage.h"
+#include "evenkeel/layout.h"
+#include "layout/rule.h"
+
+typedef struct ek__stages ek__stages;
+
+/* Lists of a chunk. */
+typedef struct ek__chunk_lists {
+    int full, select, comm;
+} ek__chunk_lists;
+
+/* A stage with some layers. */
+typedef struct ek__stage_choice {
+    bool fits;
+    ek__chunk_lists lists;
+    ek__stage_price price;
+    int64_t used; /* bytes, the peak */
+} ek__stage_choice;
+
+/**
+ * @param job    of the layout (ek_layout_job()), with a limit or none; borrowed
+ * @param cache  of the device, not shared by threads; it is asked for no other job until ek__stages_free()
+ */
+ek_status ek__stages_new(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
+                         ek__stages **out, ek_error *err);
+void ek__stages_free(ek__stages *stages);
+
+const ek__stage_pricer *ek__stages_pricer(const ek__stages *stages);
+double ek__stages_whole(ek__stages *stages, double step);
+/* Does a stage's cost depend on how many layers it has alone? */
+bool ek__stages_alike(const ek__stages *stages);
+
+/* The choice with the shortest backward pass whose used peak is within the limit, and of which nothing more is known
+ * to stand against it. Kept for the next asking. O(lists x layers + tried x blocks). */
+ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, const ek__stage_choice **out,
+                            ek_error *err);
+
+/* Does the choice fit with fragments, too? Where it does not, it is not chosen again. */
+ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, bool *fits, ek_error *err);
+
+/* Put layers into the job's plan with what was chosen for them. @param layers [n_stages] */
+ek_status ek__stages_plan(ek__stages *stages, const int *layers, ek_error *err);
+const ek_job *ek__stages_job(const ek__stages *stages);
+
+#endif
