@@ -644,12 +644,24 @@ ek__stage_price ek__stage_price_of(ek__stage_pricer *pricer, int stage, int firs
     return price;
 }
 
-double ek__stage_pricer_backward(ek__stage_pricer *pricer, ek__graph_kind kind, ek_recompute recompute)
+ek_layer_times ek__stage_pricer_layer(ek__stage_pricer *pricer, ek__graph_kind kind)
 {
-    ek__pass forward, backward;
-    ek__layer_cost *layer;
-    passes_of(&pricer->s, kind, ek__recompute_of_kind(pricer->s.job, recompute), &forward, &backward, &layer);
-    return accumulation(pricer->s.job) * ek__pass_seconds(&backward);
+    ek_layer_times times = {0};
+    double ms = 1e3 * accumulation(pricer->s.job);
+    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+        ek__pass forward, backward;
+        ek__layer_cost *layer;
+        passes_of(&pricer->s, kind, ek__recompute_of_kind(pricer->s.job, (ek_recompute)k), &forward, &backward, &layer);
+        times.forward = ms * ek__pass_seconds(&forward);
+        times.weight = ms * ek__pass_seconds(&layer->weight);
+        times.backward[k] = ms * ek__pass_seconds(&backward);
+    }
+    return times;
+}
+
+const double *ek__stage_pricer_edges(const ek__stage_pricer *pricer)
+{
+    return pricer->s.edge;
 }
 
 double ek__stage_pricer_whole(ek__stage_pricer *pricer, double step)

@@ -31,8 +31,11 @@ const ek__delays *ek__stage_pricer_delays(const ek__stage_pricer *pricer);
  * O(layers of the stage x operators' parts). */
 ek__stage_price ek__stage_price_of(ek__stage_pricer *pricer, int stage, int first);
 
-/* Seconds of the backward pass of one layer, recomputed so; of a job's layers they add up. */
-double ek__stage_pricer_backward(ek__stage_pricer *pricer, ek__graph_kind kind, ek_recompute recompute);
+/* Milliseconds of one layer and micro-batch, without what it waits for weights and gradients; of a job's layers they
+ * add up. */
+ek_layer_times ek__stage_pricer_layer(ek__stage_pricer *pricer, ek__graph_kind kind);
+/* Seconds that an activation takes from each stage to the next, [n_stages]. */
+const double *ek__stage_pricer_edges(const ek__stage_pricer *pricer);
 
 /* The step, where pipeline, norm and update take so long: with what a step has once besides. Not decreasing. */
 double ek__stage_pricer_whole(ek__stage_pricer *pricer, double step);

@@ -16,7 +16,7 @@
 
 /* One way to recompute a chunk's layers. */
 typedef struct way {
-    double time;  /* of the backward pass, of the layers alone */
+    double time;  /* ms of the backward pass, of the layers alone */
     int64_t kept; /* bytes of a micro-batch */
     ek__chunk_lists lists;
 } way;
@@ -32,7 +32,7 @@ typedef struct asked {
 
 /* Of a kind of layer, by what is recomputed. */
 typedef struct layer_figures {
-    double time[EK_N_RECOMPUTE];
+    double time[EK_N_RECOMPUTE]; /* ms */
     int64_t kept[EK_N_RECOMPUTE];
 } layer_figures;
 
@@ -62,6 +62,7 @@ static ek_status measure_kept(ek__stages *s, ek__graph_kind kind, ek_error *err)
 {
     const ek__graph *graph = s->programs->graph[kind];
     int64_t border = s->programs->border;
+    const ek_layer_times times = ek__stage_pricer_layer(s->pricer, kind);
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         bool recomputed[EK__MAX_OPS] = {false};
         ek__program *program;
@@ -72,7 +73,7 @@ static ek_status measure_kept(ek__stages *s, ek__graph_kind kind, ek_error *err)
         if (status)
             return status;
         s->figures[kind].kept[k] = program->kept;
-        s->figures[kind].time[k] = ek__stage_pricer_backward(s->pricer, kind, (ek_recompute)k);
+        s->figures[kind].time[k] = times.backward[k];
         ek__program_free(program);
     }
     return EK_OK;

@@ -1,0 +1,20 @@
+/* layout/layers.h - a layout's layers for the balancer, such that it judges no plan longer or larger than it is. */
+#ifndef EK_LAYOUT_LAYERS_H
+#define EK_LAYOUT_LAYERS_H
+
+#include "cost/step_stage.h"
+#include "layout/rule.h"
+#include "memory/program.h"
+
+/**
+ * Times in ms as the pricer has them. Memory is what a stage holds for the whole step and what its layers keep of each
+ * micro-batch, without what comes and goes while a block runs: never more than a plan's used peak.
+ *
+ * @param rule  recomputation that the layers may use: of EK__RULE_LISTS, _FIRST and _EVERY all kinds or none and full;
+ *              of the others the one that every layer has, as the kind NONE
+ * @param out   ek_layers_clear() frees it
+ */
+ek_status ek__layout_layers(const ek_job *job, const ek__job_programs *programs, ek__stage_pricer *pricer,
+                            ek__recompute_rule rule, ek_layers *out, ek_error *err);
+
+#endif

@@ -1,0 +1,173 @@
+/* Several chunks a stage, and schedules other than 1F1B: the balancer (evenkeel/balance.h) on layers that judge no plan
+ * longer or larger than it is, so that its bound holds for the job. Its plan is then looked at with the job's own peaks.
+ * Where a stage is over the limit, what the layers left out of that stage is taken off its limit, and the balancer asked
+ * again. So a plan is found that fits; where memory binds, a shorter one may exist, which the bound shows. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "evenkeel/balance.h"
+#include "layout/layers.h"
+#include "layout/split.h"
+
+enum { MOST_ROUNDS = 6 };
+
+#define MS_PER_S     1e3
+#define GAP          0.001 /* that the balancer may leave */
+#define LARGE_MB     1e9   /* no limit */
+#define BYTES_PER_MB 1048576.0
+
+typedef struct chunks {
+    ek_job job; /* with the rule's patterns, and the plan that is tried */
+    const ek_device *device;
+    ek_cost_cache *cache;
+    ek__recompute_rule rule;
+    const ek__split_options *options;
+    ek_layers layers;
+    ek_order *order;
+    double *limit_mb, *peak_mb, *edge_ms; /* [n_stages] */
+    double least_update;
+    ek_error *err;
+} chunks;
+
+static bool is_lists(const chunks *c)
+{
+    return c->rule.kind == EK__RULE_LISTS;
+}
+
+static int limit_of_rule(const chunks *c)
+{
+    return c->rule.n;
+}
+
+/* The plan that the framework can be told: layers of the balancer's, recomputation of the rule. */
+static void put_plan(chunks *c, const ek_plan *plan)
+{
+    ek_plan *to = &c->job.plan;
+    (void)limit_of_rule;
+    for (int stage = 0; stage < plan->n_stages; stage++)
+        for (int i = 0, before = 0; i < plan->n_chunks; i++) {
+            int cell = i * plan->n_stages + stage;
+            to->layers[cell] = plan->layers[cell];
+            if (is_lists(c))
+                ek__lists_set(&c->job, cell, plan->full[cell], plan->select[cell], plan->comm[cell]);
+            else
+                ek__recompute_rule_set(&c->job, c->rule, cell, before);
+            before += plan->layers[cell];
+        }
+}
+
+/* Does the plan that was put in fit? Else its stages' limits come down by what they are over. */
+static ek_status look(chunks *c, bool *fits)
+{
+    static const ek_memory_options options = {.without_top = true};
+    ek_memory memory;
+    *fits = true;
+    if (c->job.limit_mb <= 0)
+        return EK_OK;
+    ek_status status = ek_memory_predict(&c->job, &options, &memory, c->err);
+    if (status)
+        return status;
+    for (int s = 0; s < memory.n_stages; s++) {
+        double over = (double)memory.stage[s].actual_peak / BYTES_PER_MB - c->job.limit_mb;
+        if (over <= 0)
+            continue;
+        *fits = false;
+        c->limit_mb[s] -= over;
+    }
+    ek_memory_clear(&memory);
+    return EK_OK;
+}
+
+static ek_balance_options balance_options(const chunks *c)
+{
+    ek_balance_options options;
+    ek_balance_options_init(&options);
+    options.memory_limit_mb = LARGE_MB;
+    options.stage_memory_mb = c->limit_mb;
+    options.time_limit = c->options->time_limit;
+    options.proof_limit = c->options->time_limit / 4;
+    options.gap = GAP;
+    options.n_threads = 1;
+    options.comm = (ek_comm){.edge_time = c->edge_ms, .blocking = !c->job.run.overlap_p2p};
+    options.interrupt = c->options->interrupt;
+    return options;
+}
+
+/* One round. @param done  no more rounds */
+static ek_status try_limits(chunks *c, bool first, ek__split *best, double *bound, bool *done)
+{
+    const ek_balance_options options = balance_options(c);
+    const ek_shape shape = {.n_stages = c->job.plan.n_stages,
+                            .n_chunks = c->job.plan.n_chunks,
+                            .n_micro_batches = c->job.parallel.n_micro_batches,
+                            .n_pieces = 1};
+    ek_balance_result result;
+    ek_order *order = NULL;
+    double seconds;
+    ek_status status = ek_balance_arranged(&c->layers, c->job.schedule, &shape, &options, &order, &result, c->err);
+    if (status)
+        return status;
+    bool found = result.status != EK_BALANCE_INFEASIBLE;
+    if (first)
+        *bound = found ? result.lower_bound / MS_PER_S + c->least_update : INFINITY;
+    *done = !found;
+    if (found) {
+        put_plan(c, &result.plan);
+        status = look(c, done);
+        if (!status && *done)
+            status = ek__split_offer(&c->job, c->device, c->cache, best, &seconds, c->err);
+    }
+    ek_balance_result_clear(&result);
+    ek_order_free(order);
+    return status;
+}
+
+static ek_status search(chunks *c, ek__split *best, double *bound)
+{
+    bool done = false;
+    ek_status status = EK_OK;
+    for (int round = 0; round < MOST_ROUNDS && !done && !status; round++)
+        status = try_limits(c, round == 0, best, bound, &done);
+    return status;
+}
+
+static ek_status start(chunks *c, const ek_job *job)
+{
+    int p = job->plan.n_stages;
+    ek__job_programs *programs = NULL;
+    ek__stage_pricer *pricer = NULL;
+    ek_status status = ek__recompute_rule_job(job, c->rule, &c->job, c->err);
+    if (!status)
+        status = ek__stage_pricer_new(&c->job, c->device, c->cache, &pricer, c->err);
+    if (!status)
+        status = ek__job_programs_new(&c->job, &programs, c->err);
+    if (!status)
+        status = ek__layout_layers(&c->job, programs, pricer, c->rule, &c->layers, c->err);
+    c->limit_mb = ek__alloc(3 * (size_t)p, sizeof *c->limit_mb);
+    if (!status && !c->limit_mb)
+        status = ek__no_memory(c->err);
+    for (int s = 0; s < p && !status; s++) {
+        c->peak_mb = c->limit_mb + p;
+        c->edge_ms = c->limit_mb + 2 * (size_t)p;
+        c->limit_mb[s] = job->limit_mb > 0 ? job->limit_mb : LARGE_MB;
+        c->edge_ms[s] = MS_PER_S * ek__stage_pricer_edges(pricer)[s];
+    }
+    ek__job_programs_free(programs);
+    ek__stage_pricer_free(pricer);
+    return status;
+}
+
+ek_status ek__split_chunks(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
+                           const ek__split_options *options, ek__split *best, double *bound, ek_error *err)
+{
+    chunks c = {.device = device, .cache = cache, .rule = rule, .options = options, .err = err};
+    ek_status status = start(&c, job);
+    if (!status)
+        status = search(&c, best, bound);
+    free(c.limit_mb);
+    ek_layers_clear(&c.layers);
+    ek_job_clear(&c.job);
+    return status;
+}
