@@ -20,6 +20,7 @@
 #include "evenkeel/ir_report.h"
 #include "evenkeel/job.h"
 #include "evenkeel/layers.h"
+#include "evenkeel/layout.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"

@@ -9,7 +9,7 @@
 #include "cost/collective.h"
 #include "memory/program.h"
 
-enum { N_ENTRIES = 64, N_ORDERS = 64 };
+enum { N_ENTRIES = 128, N_ORDERS = 64 };
 
 /* Bytes between the members of a structure are of no account. Without the builtin (gcc 11 has it) a job with others
  * there is priced again, which costs time alone. */
@@ -45,6 +45,8 @@ struct ek__step_layers {
     key key;
     bool priced[EK__N_GRAPH_KINDS];
     ek__layer_cost layer[EK__N_GRAPH_KINDS];
+    bool measured[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
+    int64_t kept[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
 };
 
 typedef struct kept_order {
@@ -174,6 +176,27 @@ ek_status ek__step_layers_price(ek__step_layers *layers, const ek_job *job, ek_e
 ek__layer_cost *ek__step_layer(ek__step_layers *layers, ek__graph_kind kind)
 {
     return &layers->layer[kind];
+}
+
+ek_status ek__step_layer_kept(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
+                              int64_t *kept, ek_error *err)
+{
+    const ek__graph *graph = layers->layer[kind].graph;
+    if (!layers->measured[kind][recompute]) {
+        bool recomputed[EK__MAX_OPS] = {false};
+        ek__program *program;
+        ek__recompute what = ek__recompute_of_kind(job, recompute);
+        ek__graph_recomputed(job, graph, what, recomputed);
+        ek_status status = ek__program_compile(job, graph, recomputed, what.full ? EK__HOLD_INPUT : EK__HOLD_NEEDED,
+                                               job->schedule->splits_backward, 0, &program, err);
+        if (status)
+            return status;
+        layers->kept[kind][recompute] = program->kept;
+        layers->measured[kind][recompute] = true;
+        ek__program_free(program);
+    }
+    *kept = layers->kept[kind][recompute];
+    return EK_OK;
 }
 
 /* ---- orders ---- */

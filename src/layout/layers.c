@@ -73,8 +73,7 @@ static ek_status measure(maker *m, ek__graph_kind kind)
     snprintf(layer->name, sizeof layer->name, "%s", graph->name);
     layer->forward_time = times.forward;
     layer->weight_time = times.weight;
-    layer->parameter_mb =
-        (double)(bytes->weight + bytes->gathered + bytes->gradient + bytes->optimizer) / BYTES_PER_MB;
+    layer->parameter_mb = (double)(bytes->weight + bytes->gathered + bytes->gradient + bytes->optimizer) / BYTES_PER_MB;
     for (int k = 0; k < EK_N_RECOMPUTE && !status; k++) {
         ek_recompute is = is_body(kind) ? meant(m, (ek_recompute)k) : EK_RECOMPUTE_NONE;
         layer->backward_time[k] = times.backward[is];

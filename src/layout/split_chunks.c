@@ -1,7 +1,8 @@
 /* Several chunks a stage, and schedules other than 1F1B: the balancer (evenkeel/balance.h) on layers that judge no plan
- * longer or larger than it is, so that its bound holds for the job. Its plan is then looked at with the job's own peaks.
- * Where a stage is over the limit, what the layers left out of that stage is taken off its limit, and the balancer asked
- * again. So a plan is found that fits; where memory binds, a shorter one may exist, which the bound shows. */
+ * longer or larger than it is, so that its bound holds for the job. Its plan is then looked at with the job's own
+ * peaks. Where a stage is over the limit, what the layers left out of that stage is taken off its limit, and the
+ * balancer asked again. So a plan is found that fits; where memory binds, a shorter one may exist, which the bound
+ * shows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,38 @@
+/* layout/bound.h - what no plan of a layout falls below, in closed form. */
+#ifndef EK_LAYOUT_BOUND_H
+#define EK_LAYOUT_BOUND_H
+
+#include "evenkeel/layout.h"
+
+/* Figures of a job's layers that every number of chunks and every schedule shares. */
+typedef struct ek__bound_figures {
+    const ek_job *job; /* of the layout with one chunk */
+    int p, m, n_layers;
+    double hop;                 /* seconds of a micro-batch's way through all stages and back between them */
+    double body, body_backward; /* seconds of all layers, forward and backward; backward alone; one micro-batch */
+    double least, least_backward, least_forward;     /* of one layer: the least of any kind */
+    double backward_share;                           /* of a layer's passes: the least of any kind */
+    double head, head_backward, tail, tail_backward; /* embedding; head and loss */
+    double least_update;                             /* behind the norm's barrier */
+    double whole_constant, whole_factor;             /* step = factor * seconds + constant */
+    /* Memory. */
+    int64_t layer_bytes; /* for the whole step, of one layer: the least */
+    int64_t head_bytes, tail_bytes;
+    int64_t kept[EK_N_RECOMPUTE]; /* of one layer, least of any kind */
+    double again[EK_N_RECOMPUTE]; /* seconds that recomputation adds to one layer, least of any kind */
+    int64_t other;                /* of any stage, for the whole step */
+} ek__bound_figures;
+
+/* @param job  of the layout with one chunk a stage. O(operators) where its layers are priced. */
+ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__bound_figures *out,
+                               ek_error *err);
+
+/* Seconds that no plan with so many chunks under the schedule takes less than, memory aside. O(stages). */
+double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
+/* MB that the fullest stage of no plan needs less than: every layer recomputed as kept least. O(stages). */
+double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
+/* ek__bound_seconds() of plans within the job's limit: each stage recomputes what it must. O(stages x steps of the
+ * bisection). */
+double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
+
+#endif

@@ -1,0 +1,138 @@
+/* Bounds of the whole space. An item is a group of layouts that differ in chunks and schedule alone: its job is made
+ * once, its layers are priced once for all groups with the same ones, and each of its layouts then costs a closed form.
+ * Groups are taken in slabs, so that a thread meets the same layers again and again, and results are put together in
+ * the order of the space. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "layout/bound.h"
+#include "layout/search.h"
+
+enum { SLAB = 256 }; /* groups */
+
+typedef struct found {
+    size_t n, capacity;
+    ek__candidate *candidate;
+    long legal, illegal;
+} found;
+
+typedef struct bounder {
+    ek__layout_search *search;
+    found *found; /* [slabs] */
+} bounder;
+
+/* Of how much the least peak is over the limit. */
+static int over_by(double ratio)
+{
+    return ratio <= 1.1 ? 0 : ratio <= 1.5 ? 1 : ratio <= 2 ? 2 : 3;
+}
+
+static ek_status add(found *to, const ek__candidate *c, ek_error *err)
+{
+    ek__candidate *grown = ek__with_room(to->candidate, &to->capacity, to->n + 1, sizeof *grown);
+    if (!grown)
+        return ek__no_memory(err);
+    to->candidate = grown;
+    grown[to->n++] = *c;
+    return EK_OK;
+}
+
+static ek_status bound_one(const ek__layout_search *search, size_t group, const ek__bound_figures *f, int n_chunks,
+                           int schedule, found *to, ek_error *err)
+{
+    const ek_schedule *by = search->options.schedule[schedule];
+    ek__candidate c = {.group = (uint32_t)group,
+                       .n_chunks = (uint8_t)n_chunks,
+                       .schedule = (uint8_t)schedule,
+                       .peak_mb = (float)ek__bound_peak_mb(f, n_chunks, by),
+                       .bound = ek__bound_seconds(f, n_chunks, by),
+                       .seconds = INFINITY};
+    c.fate = f->job->limit_mb > 0 && c.peak_mb > f->job->limit_mb ? EK_FATE_MEMORY : EK_FATE_BOUND;
+    return add(to, &c, err);
+}
+
+static ek_status bound_group(const ek__layout_search *search, size_t at, ek_cost_cache *cache, found *to, ek_error *err)
+{
+    const ek__layout_group *group = &search->space.group[at];
+    int most = ek__space_most_chunks(&search->space, group);
+    ek_error why;
+    ek_job job;
+    ek__bound_figures figures;
+    ek_status status = ek_layout_job(search->job, &group->layout, &job, &why);
+    if (status == EK_ERR_INPUT) {
+        to->illegal += most;
+        return EK_OK;
+    }
+    if (!status)
+        status = ek__bound_figures_of(&job, search->device, cache, &figures, &why);
+    for (int v = 1; v <= most && !status; v++) {
+        long before = to->n;
+        for (int s = 0; s < search->options.n_schedules && !status; s++)
+            if (ek__space_allows(&search->space, group, v, search->options.schedule[s]))
+                status = bound_one(search, at, &figures, v, s, to, &why);
+        *(to->n > (size_t)before ? &to->legal : &to->illegal) += 1;
+    }
+    ek_job_clear(&job);
+    if (status && err)
+        *err = why;
+    return status;
+}
+
+static ek_status bound_slab(void *user, size_t slab, ek_cost_cache *cache, ek_error *err)
+{
+    bounder *b = user;
+    size_t n = b->search->space.n_groups, end = (slab + 1) * SLAB < n ? (slab + 1) * SLAB : n;
+    ek_status status = EK_OK;
+    for (size_t i = slab * SLAB; i < end && !status && !ek__layout_over(b->search); i++)
+        status = bound_group(b->search, i, cache, &b->found[slab], err);
+    return status;
+}
+
+static void count(ek__layout_search *search, const ek__candidate *c)
+{
+    double limit = search->job->limit_mb;
+    search->counts.bounded++;
+    if (c->fate == EK_FATE_MEMORY)
+        search->counts.over_by[over_by(c->peak_mb / limit)]++;
+}
+
+static ek_status gather(bounder *b, size_t n_slabs)
+{
+    ek__layout_search *s = b->search;
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < n_slabs; i++) {
+        n += b->found[i].n;
+        s->counts.legal += b->found[i].legal;
+        s->counts.all += b->found[i].legal + b->found[i].illegal;
+    }
+    s->candidate = ek__alloc(n + 1, sizeof *s->candidate);
+    if (!s->candidate)
+        return ek__no_memory(s->err);
+    for (size_t i = 0; i < n_slabs; i++) {
+        if (b->found[i].n > 0)
+            memcpy(s->candidate + at, b->found[i].candidate, b->found[i].n * sizeof *s->candidate);
+        at += b->found[i].n;
+    }
+    s->n = n;
+    for (size_t i = 0; i < n; i++)
+        count(s, &s->candidate[i]);
+    return EK_OK;
+}
+
+ek_status ek__layout_bound_all(ek__layout_search *search)
+{
+    size_t n_slabs = (search->space.n_groups + SLAB - 1) / SLAB;
+    bounder b = {.search = search, .found = ek__alloc(n_slabs + 1, sizeof *b.found)};
+    if (!b.found)
+        return ek__no_memory(search->err);
+    ek_status status = ek__layout_parallel(search, n_slabs, bound_slab, &b);
+    if (!status)
+        status = gather(&b, n_slabs);
+    search->ended_early |= ek__layout_over(search);
+    for (size_t i = 0; i < n_slabs; i++)
+        free(b.found[i].candidate);
+    free(b.found);
+    return status;
+}

@@ -1,0 +1,188 @@
+/* The search for layouts: the space, its bounds, the best first, and what follows from them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "layout/bound.h"
+#include "layout/search.h"
+
+#define EQUAL 1e-9 /* of a step: rounding of sums */
+
+void ek_layout_options_init(ek_layout_options *options)
+{
+    *options = (ek_layout_options){.sequence_parallel = -1, .n_best = 10, .time_limit = 120};
+}
+
+/* 1F1B, alone and interleaved, is what every framework runs. */
+static void choose_schedules(ek_layout_options *options)
+{
+    if (options->n_schedules > 0)
+        return;
+    options->schedule[options->n_schedules++] = ek_schedule_find("1f1b");
+    options->schedule[options->n_schedules++] = ek_schedule_find("interleaved");
+}
+
+static ek_status check_options(const ek_layout_options *o, ek_error *err)
+{
+    if (o->n_devices < 1 || o->n_devices > EK_MAX_RANKS)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "devices must be 1 to %d (got %d)", EK_MAX_RANKS, o->n_devices);
+    if (o->n_best < 1)
+        return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "plans to find must be 1 or more (got %d)", o->n_best);
+    return EK_OK;
+}
+
+/* ---- after the search ---- */
+
+static void count_fates(ek__layout_search *s)
+{
+    for (int i = 0; i < s->n_best; i++)
+        s->candidate[s->best_at[i]].fate = EK_FATE_PLAN;
+    for (size_t i = 0; i < s->n_heap; i++)
+        if (s->candidate[s->heap[i]].bound < ek__layout_upper(s))
+            s->candidate[s->heap[i]].fate = EK_FATE_OPEN;
+    for (size_t i = 0; i < s->n; i++)
+        s->counts.fate[s->candidate[i].fate]++;
+    s->counts.fate[EK_FATE_ILLEGAL] += s->counts.all - s->counts.legal;
+}
+
+/* What no plan falls below, of all layouts and of those outside the best. */
+static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
+{
+    double upper = s->n_best > 0 ? s->best[s->n_best - 1].estimate.step.seconds : INFINITY, others = INFINITY,
+           all = INFINITY;
+    bool complete = s->counts.bounded == (long)s->n && !s->ended_early;
+    for (size_t i = 0; i < s->n; i++) {
+        const ek__candidate *c = &s->candidate[i];
+        if (c->fate == EK_FATE_MEMORY || c->fate == EK_FATE_NO_PLAN || c->fate == EK_FATE_ILLEGAL)
+            continue;
+        all = fmin(all, c->bound);
+        if (c->fate != EK_FATE_PLAN)
+            others = fmin(others, c->bound);
+    }
+    bool exact = true;
+    for (int i = 0; i < s->n_best; i++)
+        exact = exact && s->best[i].lower_bound >= s->best[i].estimate.step.seconds * (1 - EQUAL);
+    out->proved = (complete || s->n_heap == 0 || others >= upper) && exact && others >= upper * (1 - EQUAL) &&
+                  s->counts.bounded > 0;
+    out->lower_bound = s->n_best > 0 ? fmin(all, s->best[0].estimate.step.seconds) : 0;
+    out->gap = s->n_best > 0 ? fmax(0, 1 - out->lower_bound / s->best[0].estimate.step.seconds) : 1;
+    if (out->proved)
+        out->gap = 0;
+}
+
+static void find_closest(const ek__layout_search *s, ek_layout_result *out)
+{
+    const ek__candidate *closest = NULL;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->candidate[i].fate != EK_FATE_ILLEGAL && (!closest || s->candidate[i].peak_mb < closest->peak_mb))
+            closest = &s->candidate[i];
+    if (!closest)
+        return;
+    out->closest = ek__candidate_layout(s, closest);
+    out->closest_mb = closest->peak_mb;
+}
+
+/* The job as it is, where it is for so many devices. */
+static ek_status look_at_today(const ek__layout_search *s, ek_layout_plan *out, ek_error *err)
+{
+    const ek_layout layout = ek_layout_of(s->job);
+    ek_layout_plan today = {.layout = layout, .lower_bound = NAN, .group = -1};
+    if (ek__layout_n_devices(&layout) != s->options.n_devices)
+        return EK_OK;
+    ek_status status = ek_job_copy(s->job, &today.job, err);
+    if (!status)
+        status = ek_estimate_of(&today.job, s->device, 0, &today.estimate, err);
+    if (status)
+        ek_layout_plan_clear(&today);
+    else
+        *out = today;
+    return status;
+}
+
+static ek_status finish(ek__layout_search *s, ek_layout_result *out)
+{
+    count_fates(s);
+    conclude_proof(s, out);
+    find_closest(s, out);
+    ek_status status = look_at_today(s, &out->today, s->err);
+    out->options = s->options;
+    out->job = s->job;
+    out->device = s->device;
+    out->n_plans = s->n_best;
+    out->plan = s->best;
+    s->best = NULL;
+    s->n_best = 0;
+    for (int i = 0; i < out->n_plans; i++)
+        out->plan[i].estimate.job = &out->plan[i].job;
+    out->today.estimate.job = &s->job[0];
+    out->counts = s->counts;
+    out->ended_early = s->ended_early;
+    out->seconds = ek__clock() - s->start;
+    out->first_seconds = s->first_at > 0 ? s->first_at - s->start : NAN;
+    return status;
+}
+
+static void clear(ek__layout_search *s)
+{
+    ek__space_clear(&s->space);
+    free(s->candidate);
+    free(s->heap);
+    for (int i = 0; i < s->n_best; i++)
+        ek_layout_plan_clear(&s->best[i]);
+    free(s->best);
+    free(s->best_at);
+}
+
+static ek_status prepare(ek__layout_search *s)
+{
+    ek_status status = check_options(&s->options, s->err);
+    if (status)
+        return status;
+    choose_schedules(&s->options);
+    s->best = ek__alloc((size_t)s->options.n_best + 1, sizeof *s->best);
+    s->best_at = ek__alloc((size_t)s->options.n_best + 1, sizeof *s->best_at);
+    if (!s->best || !s->best_at)
+        return ek__no_memory(s->err);
+    return ek__space_new(s->job, &s->options, &s->space, s->err);
+}
+
+ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
+                           ek_layout_result *out, ek_error *err)
+{
+    ek__layout_search s = {.job = job, .device = device, .options = *options, .start = ek__clock(), .err = err};
+    ek_layout_result result = {0};
+    ek_status status = prepare(&s);
+    if (!status)
+        status = ek__layout_bound_all(&s);
+    if (!status && s.n == 0)
+        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no layout of %d devices is one that the framework runs",
+                          s.options.n_devices);
+    if (!status)
+        status = ek__layout_best_first(&s);
+    if (!status)
+        status = finish(&s, &result);
+    clear(&s);
+    if (status)
+        ek_layout_result_clear(&result);
+    else
+        *out = result;
+    return status;
+}
+
+void ek_layout_plan_clear(ek_layout_plan *plan)
+{
+    ek_estimate_clear(&plan->estimate);
+    ek_job_clear(&plan->job);
+    *plan = (ek_layout_plan){0};
+}
+
+void ek_layout_result_clear(ek_layout_result *result)
+{
+    for (int i = 0; i < result->n_plans; i++)
+        ek_layout_plan_clear(&result->plan[i]);
+    free(result->plan);
+    ek_layout_plan_clear(&result->today);
+    free(result->point);
+    *result = (ek_layout_result){0};
+}

@@ -1,0 +1,88 @@
+/* Items of work for all threads. Each thread takes the next item; which one takes which changes nothing but the time,
+ * since items do not depend on one another. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "layout/search.h"
+
+enum { MOST_THREADS = 256 };
+
+typedef struct crew {
+    const ek__layout_search *search;
+    ek__layout_work *work;
+    void *user;
+    size_t n;
+    atomic_size_t next;
+    atomic_int failed;
+    pthread_mutex_t lock; /* guards the error */
+    ek_status status;
+} crew;
+
+double ek__clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+bool ek__layout_over(const ek__layout_search *search)
+{
+    const ek_layout_options *o = &search->options;
+    return (o->interrupt && *o->interrupt) || ek__clock() - search->start >= o->time_limit;
+}
+
+static void fail(crew *c, ek_status status, const ek_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    if (!atomic_exchange(&c->failed, 1)) {
+        c->status = status;
+        if (c->search->err)
+            *c->search->err = *err;
+    }
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *work(void *user)
+{
+    crew *c = user;
+    ek_error err = {0};
+    ek_cost_cache *cache = ek_cost_cache_new(c->search->device);
+    if (!cache) {
+        fail(c, ek__no_memory(&err), &err);
+        return NULL;
+    }
+    for (size_t i; !atomic_load(&c->failed) && (i = atomic_fetch_add(&c->next, 1)) < c->n;) {
+        ek_status status = c->work(c->user, i, cache, &err);
+        if (status)
+            fail(c, status, &err);
+    }
+    ek_cost_cache_free(cache);
+    return NULL;
+}
+
+static int n_threads(const ek__layout_search *search, size_t n)
+{
+    long cores = search->options.n_threads > 0 ? search->options.n_threads : sysconf(_SC_NPROCESSORS_ONLN);
+    cores = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : cores;
+    return (size_t)cores > n ? (int)n : (int)cores;
+}
+
+ek_status ek__layout_parallel(const ek__layout_search *search, size_t n, ek__layout_work *todo, void *user)
+{
+    crew c = {.search = search, .work = todo, .user = user, .n = n};
+    pthread_t thread[MOST_THREADS];
+    int wanted = n_threads(search, n), started = 0;
+    if (n == 0)
+        return EK_OK;
+    pthread_mutex_init(&c.lock, NULL);
+    while (started + 1 < wanted && pthread_create(&thread[started], NULL, work, &c) == 0)
+        started++;
+    work(&c);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    pthread_mutex_destroy(&c.lock);
+    return c.status;
+}

@@ -1,0 +1,58 @@
+/* layout/search.h - the state of a search for layouts: what is known of each, and the best so far. */
+#ifndef EK_LAYOUT_SEARCH_H
+#define EK_LAYOUT_SEARCH_H
+
+#include "layout/space.h"
+#include "layout/split.h"
+
+/* How much is known of a layout. */
+typedef enum ek__known {
+    EK__KNOWN_BOUND,  /* in closed form, memory aside */
+    EK__KNOWN_WITHIN, /* within the memory limit */
+    EK__KNOWN_SPLIT,  /* balanced */
+} ek__known;
+
+/* One layout. */
+typedef struct ek__candidate {
+    uint32_t group;
+    uint8_t n_chunks, schedule, known, fate;
+    float peak_mb;  /* no plan needs less; of the plan found where there is one */
+    double bound;   /* seconds: no plan is shorter */
+    double seconds; /* of the plan found; INFINITY */
+} ek__candidate;
+
+typedef struct ek__layout_search {
+    const ek_job *job;
+    const ek_device *device;
+    ek_layout_options options;
+    ek__space space;
+    size_t n, capacity; /* legal ones */
+    ek__candidate *candidate;
+    ek_layout_counts counts;
+    int n_best;
+    ek_layout_plan *best; /* [options.n_best] by step */
+    size_t *best_at;      /* [n_best] index of each */
+    double start, first_at;
+    size_t *heap; /* [n_heap] candidates by bound, the least first */
+    size_t n_heap;
+    bool ended_early;
+    ek_error *err;
+} ek__layout_search;
+
+double ek__clock(void);
+/* Is the time over, or the user tired? */
+bool ek__layout_over(const ek__layout_search *search);
+/* The step that a plan has to beat: the k-th best so far, INFINITY while there are fewer. */
+double ek__layout_upper(const ek__layout_search *search);
+ek_layout ek__candidate_layout(const ek__layout_search *search, const ek__candidate *candidate);
+
+/* Run `work` on items [0, n) by all threads, each with a cache of its own; the first failure ends it. */
+typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache, ek_error *err);
+ek_status ek__layout_parallel(const ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
+
+/* Bound every layout of the space: fills search->candidate in the space's order. */
+ek_status ek__layout_bound_all(ek__layout_search *search);
+/* Best first, until no other can be among the best or the time is over. */
+ek_status ek__layout_best_first(ek__layout_search *search);
+
+#endif
