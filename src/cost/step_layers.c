@@ -27,7 +27,7 @@ typedef struct key {
     ek_job_model model;
     ek_job_types types;
     ek_job_parallel parallel; /* without data, pipeline and micro-batches */
-    ek_job_states states;
+    int gradient; /* states.gradient */
     ek_job_run run;
     ek_rules rules;
     ek__ranks
@@ -121,10 +121,12 @@ static void make_key(const ek_job *job, const ek_device *device, key *out)
     memcpy(&out->model, &job->model, sizeof out->model);
     memcpy(&out->types, &job->types, sizeof out->types);
     memcpy(&out->parallel, &job->parallel, sizeof out->parallel);
-    memcpy(&out->states, &job->states, sizeof out->states);
+    out->gradient = job->states.gradient;
     memcpy(&out->run, &job->run, sizeof out->run);
+    out->run.bucket_bytes = out->run.reduce_bytes = 0; /* of a whole stage's gradients */
     memcpy(&out->rules, &job->rules, sizeof out->rules);
-    if (job->run.fp8 != EK_FP8_NONE || (!job->rules.weight_gradient_fused && job->states.gradient > 0))
+    bool adds = !job->rules.weight_gradient_fused && job->states.gradient > 0 && job->run.launch != EK_LAUNCH_GRAPH;
+    if (job->run.fp8 != EK_FP8_NONE || adds)
         out->n = (double)job->parallel.n_micro_batches *
                  (job->parallel.n_accumulation > 1 ? job->parallel.n_accumulation : 1);
     out->parallel.data = out->parallel.pipeline = out->parallel.n_micro_batches = 0;

@@ -34,6 +34,9 @@ ek__stage_price ek__stage_price_of(ek__stage_pricer *pricer, int stage, int firs
 /* Milliseconds of one layer and micro-batch, without what it waits for weights and gradients; of a job's layers they
  * add up. */
 ek_layer_times ek__stage_pricer_layer(ek__stage_pricer *pricer, ek__graph_kind kind);
+/* Bytes that it keeps of a micro-batch. */
+ek_status ek__stage_pricer_kept(ek__stage_pricer *pricer, ek__graph_kind kind, ek_recompute recompute, int64_t *kept,
+                                ek_error *err);
 /* Seconds that an activation takes from each stage to the next, [n_stages]. */
 const double *ek__stage_pricer_edges(const ek__stage_pricer *pricer);
 

@@ -60,23 +60,13 @@ struct ek__stages {
 
 static ek_status measure_kept(ek__stages *s, ek__graph_kind kind, ek_error *err)
 {
-    const ek__graph *graph = s->programs->graph[kind];
-    int64_t border = s->programs->border;
     const ek_layer_times times = ek__stage_pricer_layer(s->pricer, kind);
-    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
-        bool recomputed[EK__MAX_OPS] = {false};
-        ek__program *program;
-        ek__recompute what = ek__recompute_of_kind(&s->job, (ek_recompute)k);
-        ek__graph_recomputed(&s->job, graph, what, recomputed);
-        ek_status status = ek__program_compile(&s->job, graph, recomputed, what.full ? EK__HOLD_INPUT : EK__HOLD_NEEDED,
-                                               s->job.schedule->splits_backward, border, &program, err);
-        if (status)
-            return status;
-        s->figures[kind].kept[k] = program->kept;
+    ek_status status = EK_OK;
+    for (int k = 0; k < EK_N_RECOMPUTE && !status; k++) {
         s->figures[kind].time[k] = times.backward[k];
-        ek__program_free(program);
+        status = ek__stage_pricer_kept(s->pricer, kind, (ek_recompute)k, &s->figures[kind].kept[k], err);
     }
-    return EK_OK;
+    return status;
 }
 
 static ek_status measure_layers(ek__stages *s, ek_error *err)
