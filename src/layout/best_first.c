@@ -75,7 +75,7 @@ static ek_status look_within(const batch *b, ek__candidate *c, ek_cost_cache *ca
     ek_status status = ek_layout_job(b->search->job, &group->layout, &job, err);
     if (status)
         return status;
-    status = ek__bound_figures_of(&job, b->search->device, cache, &figures, err);
+    status = ek__bound_figures_of(&job, b->search->device, cache, true, &figures, err);
     if (!status)
         c->bound = fmax(c->bound, ek__bound_within(&figures, c->n_chunks, b->search->options.schedule[c->schedule]));
     c->known = EK__KNOWN_WITHIN;

@@ -36,6 +36,7 @@ typedef struct finder {
     ek__step_layers *layers;
     ek__bound_figures f;
     int count[EK__N_GRAPH_KINDS];
+    bool all_kinds; /* of recomputation; else none and the whole layer */
     ek_error *err;
 } finder;
 
@@ -79,7 +80,7 @@ static void count_layers(finder *g)
 static void add_body_times(finder *g, ek__graph_kind kind)
 {
     ek__bound_figures *f = &g->f;
-    double forward, backward, more, with;
+    double forward, backward, more, with = 0;
     passes(g, kind, EK_RECOMPUTE_NONE, &forward, &backward);
     f->body += g->count[kind] * (forward + backward);
     f->body_backward += g->count[kind] * backward;
@@ -88,7 +89,7 @@ static void add_body_times(finder *g, ek__graph_kind kind)
     f->least_backward = fmin(f->least_backward, backward);
     if (forward + backward > 0)
         f->backward_share = fmin(f->backward_share, backward / (forward + backward));
-    for (int k = 1; k < EK_N_RECOMPUTE; k++) {
+    for (int k = 1; k < EK_N_RECOMPUTE && g->all_kinds; k++) {
         passes(g, kind, (ek_recompute)k, &more, &with);
         f->again[k] = fmin(f->again[k], with - backward);
     }
@@ -100,7 +101,7 @@ static ek_status add_body_bytes(finder *g, ek__graph_kind kind)
     int64_t bytes = static_of(g, kind), kept;
     int copies = g->job->parallel.n_batch_interleave > 1 ? g->job->parallel.n_batch_interleave : 1;
     f->layer_bytes = bytes < f->layer_bytes ? bytes : f->layer_bytes;
-    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+    for (int k = g->all_kinds ? 0 : EK_RECOMPUTE_FULL; k < EK_N_RECOMPUTE; k++) {
         ek_status status = ek__step_layer_kept(g->layers, g->job, kind, (ek_recompute)k, &kept, g->err);
         if (status)
             return status;
@@ -190,10 +191,10 @@ static void find_hop(finder *g)
     g->f.hop = 2 * seconds;
 }
 
-ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__bound_figures *out,
-                               ek_error *err)
+ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, bool all_kinds,
+                               ek__bound_figures *out, ek_error *err)
 {
-    finder g = {.job = job, .device = device, .err = err};
+    finder g = {.job = job, .device = device, .all_kinds = all_kinds, .err = err};
     g.layers = ek__cost_cache_layers(cache, job);
     if (!g.layers)
         return ek__no_memory(err);

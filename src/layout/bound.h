@@ -23,9 +23,11 @@ typedef struct ek__bound_figures {
     int64_t other;                /* of any stage, for the whole step */
 } ek__bound_figures;
 
-/* @param job  of the layout with one chunk a stage. O(operators) where its layers are priced. */
-ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__bound_figures *out,
-                               ek_error *err);
+/* @param job        of the layout with one chunk a stage
+ * @param all_kinds  for ek__bound_within(); else kept[] and again[] are those of whole layers alone, which keep least:
+ *                   their input, which every layer's backward pass needs. O(operators) where its layers are priced. */
+ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, bool all_kinds,
+                               ek__bound_figures *out, ek_error *err);
 
 /* Seconds that no plan with so many chunks under the schedule takes less than, memory aside. O(stages). */
 double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
