@@ -38,8 +38,10 @@ typedef struct ek_balance_options {
     double gap;                     /**< the search ends when (step - lower bound) / step is at most this, 0..1 */
     double proof_limit; /**< seconds spent on the lower bound alone, after the search, and at most those before it;
                              INFINITY: up to the time limit */
-    int min_layers;     /**< of body layers in a chunk, 0 or more */
-    int n_threads;      /**< 0: all cores */
+    int n_steps; /**< of an annealing chain, and then two rounds of eight chains are all; 0: as the problem's size asks
+                  */
+    int min_layers; /**< of body layers in a chunk, 0 or more */
+    int n_threads;  /**< 0: all cores */
     uint64_t seed;
     const char *solver; /**< a name of ek_solver_at(); NULL for the default */
     ek_comm comm;

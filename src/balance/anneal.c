@@ -518,8 +518,10 @@ static double step_seconds(const ek__problem *problem, batch *b)
     return 2 * seconds / n;
 }
 
-static budget plan_budget(const ek__problem *problem)
+static budget plan_budget(const ek__problem *problem, int n_steps)
 {
+    if (n_steps > 0)
+        return (budget){.first_batches = 1, .second_batches = 1, .n_steps = n_steps};
     double blocks = (double)ek_order_n_blocks(problem->order) * EK__LANES;
     double steps = fmax(MIN_STEPS, (double)STEPS_PER_CELL * problem->n_cells);
     double batches = WORK_BUDGET / (blocks * steps);
@@ -558,7 +560,7 @@ static void anneal_round(ek__search *search, batch *batches, int first, int n, c
 static ek_status solve(ek__search *search, ek_error *err)
 {
     const ek__problem *problem = search->problem;
-    budget plan = plan_budget(problem);
+    budget plan = plan_budget(problem, search->options->n_steps);
     int n = plan.first_batches + plan.second_batches, n_chains = plan.first_batches * EK__LANES;
     ek_status status = EK_OK;
     ek__state origin = {0};

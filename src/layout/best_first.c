@@ -118,7 +118,7 @@ static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *e
 
 static ek_status make_plan(const ek__layout_search *s, const ek__candidate *c, ek__split *split, ek_layout_plan *out)
 {
-    *out = (ek_layout_plan){.layout = ek__candidate_layout(s, c), .lower_bound = fmin(split->bound, split->seconds)};
+    *out = (ek_layout_plan){.layout = ek__candidate_layout(s, c), .lower_bound = fmin(c->bound, split->seconds)};
     out->job = split->job;
     split->job = (ek_job){0};
     return ek_estimate_of(&out->job, s->device, 0, &out->estimate, s->err);

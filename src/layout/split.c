@@ -55,7 +55,7 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
     ek__split best = {.seconds = INFINITY, .bound = INFINITY};
     ek__recompute_rule rule;
     ek_status status = EK_OK;
-    for (int i = 0; !status && i < ek__recompute_rule_at(job, most_layers(job), i, &rule); i++) {
+    for (int i = 0; !status && !best.free && i < ek__recompute_rule_at(job, most_layers(job), i, &rule); i++) {
         double bound = INFINITY;
         ek__split_options with = *options;
         with.upper = fmin(options->upper, best.seconds);

@@ -10,6 +10,7 @@ typedef struct ek__split {
     ek_job job;     /* with the plan; ek_job_clear() */
     double seconds; /* ek_cost_step() of it */
     double bound;   /* no plan of the layout that fits is shorter; INFINITY where none fits */
+    bool free;      /* memory stood in the way of nothing under the last rule: recomputing more brings nothing */
 } ek__split;
 void ek__split_clear(ek__split *split);
 

@@ -1,8 +1,7 @@
-/* Several chunks a stage, and schedules other than 1F1B: the balancer (evenkeel/balance.h) on layers that judge no plan
- * longer or larger than it is, so that its bound holds for the job. Its plan is then looked at with the job's own
- * peaks. Where a stage is over the limit, what the layers left out of that stage is taken off its limit, and the
- * balancer asked again. So a plan is found that fits; where memory binds, a shorter one may exist, which the bound
- * shows. */
+/* Several chunks a stage, and schedules other than 1F1B: the balancer's annealing (evenkeel/balance.h) on layers that
+ * judge no plan longer or larger than it is. Its plan is then looked at with the job's own peaks. Where a stage is over
+ * the limit, what the layers left out of that stage is taken off its limit, and the balancer asked again. What is found
+ * is a plan, not a proof: the layout's bound is that of bound.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,10 @@
 #include "layout/layers.h"
 #include "layout/split.h"
 
-enum { MOST_ROUNDS = 6 };
+enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300 };
 
 #define MS_PER_S     1e3
-#define GAP          0.001 /* that the balancer may leave */
-#define LARGE_MB     1e9   /* no limit */
+#define LARGE_MB     1e9 /* no limit */
 #define BYTES_PER_MB 1048576.0
 
 typedef struct chunks {
@@ -28,7 +26,6 @@ typedef struct chunks {
     ek_layers layers;
     ek_order *order;
     double *limit_mb, *peak_mb, *edge_ms; /* [n_stages] */
-    double least_update;
     ek_error *err;
 } chunks;
 
@@ -37,16 +34,10 @@ static bool is_lists(const chunks *c)
     return c->rule.kind == EK__RULE_LISTS;
 }
 
-static int limit_of_rule(const chunks *c)
-{
-    return c->rule.n;
-}
-
 /* The plan that the framework can be told: layers of the balancer's, recomputation of the rule. */
 static void put_plan(chunks *c, const ek_plan *plan)
 {
     ek_plan *to = &c->job.plan;
-    (void)limit_of_rule;
     for (int stage = 0; stage < plan->n_stages; stage++)
         for (int i = 0, before = 0; i < plan->n_chunks; i++) {
             int cell = i * plan->n_stages + stage;
@@ -88,8 +79,10 @@ static ek_balance_options balance_options(const chunks *c)
     options.memory_limit_mb = LARGE_MB;
     options.stage_memory_mb = c->limit_mb;
     options.time_limit = c->options->time_limit;
-    options.proof_limit = c->options->time_limit / 4;
-    options.gap = GAP;
+    options.proof_limit = 0;
+    options.solver = "anneal";
+    int cells = c->job.plan.n_stages * c->job.plan.n_chunks;
+    options.n_steps = STEPS_PER_CELL * cells > LEAST_STEPS ? STEPS_PER_CELL * cells : LEAST_STEPS;
     options.n_threads = 1;
     options.comm = (ek_comm){.edge_time = c->edge_ms, .blocking = !c->job.run.overlap_p2p};
     options.interrupt = c->options->interrupt;
@@ -97,7 +90,7 @@ static ek_balance_options balance_options(const chunks *c)
 }
 
 /* One round. @param done  no more rounds */
-static ek_status try_limits(chunks *c, bool first, ek__split *best, double *bound, bool *done)
+static ek_status try_limits(chunks *c, ek__split *best, bool *done)
 {
     const ek_balance_options options = balance_options(c);
     const ek_shape shape = {.n_stages = c->job.plan.n_stages,
@@ -111,8 +104,6 @@ static ek_status try_limits(chunks *c, bool first, ek__split *best, double *boun
     if (status)
         return status;
     bool found = result.status != EK_BALANCE_INFEASIBLE;
-    if (first)
-        *bound = found ? result.lower_bound / MS_PER_S + c->least_update : INFINITY;
     *done = !found;
     if (found) {
         put_plan(c, &result.plan);
@@ -125,12 +116,15 @@ static ek_status try_limits(chunks *c, bool first, ek__split *best, double *boun
     return status;
 }
 
-static ek_status search(chunks *c, ek__split *best, double *bound)
+static ek_status search(chunks *c, ek__split *best)
 {
     bool done = false;
     ek_status status = EK_OK;
-    for (int round = 0; round < MOST_ROUNDS && !done && !status; round++)
-        status = try_limits(c, round == 0, best, bound, &done);
+    best->free = false;
+    for (int round = 0; round < MOST_ROUNDS && !done && !status; round++) {
+        status = try_limits(c, best, &done);
+        best->free = best->found && done && round == 0 && !is_lists(c);
+    }
     return status;
 }
 
@@ -165,8 +159,9 @@ ek_status ek__split_chunks(const ek_job *job, const ek_device *device, ek_cost_c
 {
     chunks c = {.device = device, .cache = cache, .rule = rule, .options = options, .err = err};
     ek_status status = start(&c, job);
+    *bound = 0;
     if (!status)
-        status = search(&c, best, bound);
+        status = search(&c, best);
     free(c.limit_mb);
     ek_layers_clear(&c.layers);
     ek_job_clear(&c.job);

@@ -152,6 +152,7 @@ ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_c
     status = s.layers ? find_least_update(&s) : ek__no_memory(err);
     if (!status)
         status = search(&s, options, best, bound);
+    best->free = !ek__stages_refused(s.stages);
     free(s.layers);
     ek__stages_free(s.stages);
     return status;

@@ -47,6 +47,7 @@ struct ek__stages {
     bool lists[EK_N_RECOMPUTE]; /* kinds that the rule's lists may use */
     layer_figures figures[EK__N_GRAPH_KINDS];
     int *run_start; /* [n_layers] of each layer: the first of the layers of its kind in a row with it */
+    bool refused;
     size_t n_asked, n_slots;
     asked **asked; /* [n_slots] open-addressed by stage, first and n */
     way *scratch;
@@ -337,6 +338,7 @@ static ek_status settle(ek__stages *s, asked *a, ek_error *err)
         a->choice.fits = a->choice.used <= limit;
         a->at += !a->choice.fits;
     }
+    s->refused |= a->at > 0;
     if (!status && a->choice.fits)
         a->choice.price = ek__stage_price_of(s->pricer, a->stage, a->first);
     if (!status && !a->choice.fits && s->rule.kind == EK__RULE_LISTS && !a->all) {
@@ -436,6 +438,11 @@ ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, boo
         return EK_OK;
     a->at++;
     return settle(stages, a, err);
+}
+
+bool ek__stages_refused(const ek__stages *stages)
+{
+    return stages->refused;
 }
 
 ek_status ek__stages_plan(ek__stages *stages, const int *layers, ek_error *err)

@@ -44,6 +44,9 @@ ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, con
 /* Does the choice fit with fragments, too? Where it does not, it is not chosen again. */
 ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, bool *fits, ek_error *err);
 
+/* Was anything that was asked for over the limit? */
+bool ek__stages_refused(const ek__stages *stages);
+
 /* Put layers into the job's plan with what was chosen for them. @param layers [n_stages] */
 ek_status ek__stages_plan(ek__stages *stages, const int *layers, ek_error *err);
 const ek_job *ek__stages_job(const ek__stages *stages);

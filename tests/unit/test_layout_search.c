@@ -1,0 +1,342 @@
+/* The search for layouts against trying everything: every legal layout of small jobs with every plan of its layers. No
+ * bound is above a plan; one chunk a stage has the best plan there is; threads change nothing. */
+#include "input.h"
+
+#include <math.h>
+
+#include "layout/rule.h"
+#include "layout/search.h"
+#include "layout_jobs.h"
+
+#define CLOSE 1e-9
+
+static bool near_equal(double a, double b)
+{
+    return fabs(a - b) <= CLOSE * fmax(fabs(a), fabs(b));
+}
+
+static int n_random_jobs(int usual)
+{
+    const char *wanted = getenv("EK_LAYOUT_JOBS");
+    return wanted ? atoi(wanted) : usual;
+}
+
+/* ---- every plan of a layout ---- */
+
+typedef struct tried {
+    const ek_device *device;
+    ek_cost_cache *cache;
+    ek_job job; /* with the rule's patterns */
+    ek__recompute_rule rule;
+    double best;           /* of those that fit */
+    double bound, peak_mb; /* to be held against every plan that fits */
+    long n, n_fitting;
+    bool thinned;
+    ek__random random;
+} tried;
+
+static void judge(tried *t)
+{
+    ek_step step;
+    ek_memory memory;
+    ek_error err;
+    if (t->thinned && ek__random_below(&t->random, 8) != 0)
+        return;
+    ek__job_sum_patterns(&t->job);
+    if (ek_cost_step(&t->job, t->device, t->cache, &step, &err))
+        fail_msg("%s", err.message);
+    double seconds = step.seconds;
+    ek_step_clear(&step);
+    t->n++;
+    if (!t->bound && seconds >= t->best)
+        return;
+    if (ek_memory_predict(&t->job, NULL, &memory, &err))
+        fail_msg("%s", err.message);
+    bool fits = memory.fits;
+    double peak = (double)memory.stage[memory.fullest].actual_peak / 1048576;
+    ek_memory_clear(&memory);
+    if (t->bound > 0 && fits && t->bound > seconds * (1 + CLOSE))
+        fail_msg("a bound of %.17g s above a plan of %.17g s", t->bound, seconds);
+    if (t->bound > 0 && t->peak_mb > peak * (1 + CLOSE))
+        fail_msg("at least %.17g MB, but a plan takes %.17g MB", t->peak_mb, peak);
+    t->n_fitting += fits;
+    if (fits && seconds < t->best)
+        t->best = seconds;
+}
+
+/* Lists of the chunks from position q on. */
+static void try_lists(tried *t, int q)
+{
+    const ek_plan *plan = &t->job.plan;
+    if (q == plan->n_stages * plan->n_chunks) {
+        judge(t);
+        return;
+    }
+    int cell = ek_cell_at(t->job.schedule->placement, plan->n_stages, q), n = plan->layers[cell];
+    if (t->rule.kind != EK__RULE_LISTS) {
+        int before = 0;
+        for (int c = cell % plan->n_stages; c < cell; c += plan->n_stages)
+            before += plan->layers[c];
+        ek__recompute_rule_set(&t->job, t->rule, cell, before);
+        try_lists(t, q + 1);
+        return;
+    }
+    for (int f = 0; f <= n; f++)
+        for (int a = f; a <= n; a++)
+            for (int b = f; b <= n; b++) {
+                ek__lists_set(&t->job, cell, f, a > f ? a : 0, b > f ? b : 0);
+                try_lists(t, q + 1);
+            }
+}
+
+static void try_layers(tried *t, int q, int left)
+{
+    ek_plan *plan = &t->job.plan;
+    int n_cells = plan->n_stages * plan->n_chunks, cell = ek_cell_at(t->job.schedule->placement, plan->n_stages, q);
+    if (q == n_cells - 1) {
+        plan->layers[cell] = left;
+        try_lists(t, 0);
+        return;
+    }
+    for (int n = 1; n <= left - (n_cells - 1 - q); n++) {
+        plan->layers[cell] = n;
+        try_layers(t, q + 1, left - n);
+    }
+}
+
+/* The shortest plan of a layout that fits; INFINITY. `bound`: hold it against every plan, of which some are left out.
+ */
+static double best_plan(const ek_job *job, const ek_device *device, const ek_layout *layout,
+                        const ek_layout_bound *bound, long *n)
+{
+    ek_job with;
+    ek_error err;
+    ek__recompute_rule rule;
+    double best = INFINITY;
+    int layers = job->model.n_layers + job->model.n_prediction_layers;
+    if (ek_layout_job(job, layout, &with, &err))
+        return INFINITY;
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    for (int i = 0; i < ek__recompute_rule_at(job, layers, i, &rule); i++) {
+        tried t = {.device = device,
+                   .cache = cache,
+                   .rule = rule,
+                   .best = INFINITY,
+                   .bound = bound ? bound->seconds : 0,
+                   .peak_mb = bound ? bound->peak_mb : 0,
+                   .thinned = bound != NULL,
+                   .random = ek__random_seed((uint64_t)*n + 1)};
+        assert_int_equal(ek__recompute_rule_job(&with, rule, &t.job, NULL), EK_OK);
+        try_layers(&t, 0, layers);
+        best = fmin(best, t.best);
+        *n += t.n;
+        ek_job_clear(&t.job);
+    }
+    ek_cost_cache_free(cache);
+    ek_job_clear(&with);
+    return best;
+}
+
+/* ---- every layout ---- */
+
+typedef struct truth {
+    double seconds[8];
+    int n;
+    long n_layouts, n_plans;
+} truth;
+
+static void keep(truth *t, double seconds, int most)
+{
+    int i = t->n < most ? t->n++ : most - 1;
+    if (i == most - 1 && t->n == most && i < t->n && t->seconds[i] > 0 && seconds >= t->seconds[i] &&
+        t->n_layouts > most)
+        return;
+    for (; i > 0 && t->seconds[i - 1] > seconds; i--)
+        t->seconds[i] = t->seconds[i - 1];
+    t->seconds[i] = seconds;
+}
+
+/* Nested loops over all numbers, each held against the framework's own check alone. */
+static void try_everything(const ek_job *job, const ek_device *device, const ek_layout_options *o, int most, truth *out)
+{
+    int64_t global = (int64_t)job->parallel.data * job->parallel.batch * job->parallel.n_micro_batches *
+                     (job->parallel.n_accumulation > 1 ? job->parallel.n_accumulation : 1);
+    int N = o->n_devices, L = job->model.n_layers;
+    bool copies = job->framework == EK_MINDFORMERS;
+    *out = (truth){.n = 0};
+    for (int t = 1; t <= N; t++)
+        for (int c = 1; t * c <= N; c++)
+            for (int p = 1; t * c * p <= N && p <= L; p++)
+                for (int e = 1; e <= (job->model.n_experts ? job->model.n_experts : 1); e++)
+                    for (int b = 1; b <= o->range[EK_AXIS_BATCH].most; b++)
+                        for (int k = 1; k <= (copies && t > 1 ? 2 : 1); k++)
+                            for (int sp = 0; sp <= (t > 1); sp++)
+                                for (int shard = 1; shard <= N; shard++) {
+                                    int d = N / (t * c * p);
+                                    if (d * t * c * p != N || global % ((int64_t)d * b * k) || global % b ||
+                                        (d * c) % shard || t > o->range[EK_AXIS_TENSOR].most ||
+                                        c > o->range[EK_AXIS_CONTEXT].most || d * c * t % e)
+                                        continue;
+                                    if (job->model.n_experts && job->model.n_experts % e)
+                                        continue;
+                                    ek_layout layout = {.value = {d, t, c, e, p, 1, b, shard, k},
+                                                        .n_micro_batches = (int)(global / ((int64_t)d * b * k)),
+                                                        .sequence_parallel = sp,
+                                                        .schedule = ek_schedule_find("1f1b")};
+                                    double best = best_plan(job, device, &layout, NULL, &out->n_plans);
+                                    out->n_layouts += best < INFINITY;
+                                    if (best < INFINITY)
+                                        keep(out, best, most);
+                                }
+}
+
+/* A limit between what the job needs on one device and on all of them, so that it binds somewhere. */
+static double some_limit(ek__random *r, const ek_job *job, const ek_device *device, int n_devices)
+{
+    ek_layout_options o;
+    ek_layout_result result;
+    ek_layout_options_init(&o);
+    o.n_devices = n_devices;
+    o.n_best = 1;
+    o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1, 1};
+    if (ek_layout_search(job, device, &o, &result, NULL))
+        return 0;
+    double peak = result.n_plans
+                      ? (double)result.plan[0].estimate.memory.stage[result.plan[0].estimate.memory.fullest].actual_peak
+                      : 0;
+    ek_layout_result_clear(&result);
+    return peak / 1048576 * (0.55 + 0.15 * ek__random_below(r, 5));
+}
+
+static ek_layout_options small_space(int n_devices)
+{
+    ek_layout_options o;
+    ek_layout_options_init(&o);
+    o.n_devices = n_devices;
+    o.n_best = 5;
+    o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1, 1};
+    o.range[EK_AXIS_BATCH] = (ek_layout_range){1, 2};
+    o.range[EK_AXIS_TENSOR] = (ek_layout_range){1, 4};
+    o.range[EK_AXIS_CONTEXT] = (ek_layout_range){1, 2};
+    return o;
+}
+
+static void best_five_are_those_of_trying_everything(void **state)
+{
+    const int devices[] = {2, 4, 6, 8, 8, 12, 16, 64};
+    ek__random random = ek__random_seed(20);
+    int n = n_random_jobs(6), n_bound = 0;
+    long layouts = 0, plans = 0;
+    (void)state;
+    for (int i = 0; i < n; i++) {
+        const ek_device *device = ek_device_find(i % 2 ? "A100-80" : "910B");
+        int layers = 2 + ek__random_below(&random, 2), D = one_of(&random, 8, devices);
+        ek_job job;
+        ek_error err;
+        truth all;
+        ek_layout_result result;
+        assert_true(random_small_job(&random, layers, &job));
+        job.limit_mb = some_limit(&random, &job, device, D);
+        const ek_layout_options o = small_space(D);
+        ek_status status = ek_layout_search(&job, device, &o, &result, &err);
+        try_everything(&job, device, &o, 5, &all);
+        if (status == EK_ERR_INPUT && all.n == 0) {
+            ek_job_clear(&job);
+            continue;
+        }
+        if (status)
+            fail_msg("job %d: %s", i, err.message);
+        assert_int_equal(result.n_plans, all.n);
+        for (int k = 0; k < all.n; k++) {
+            double found = result.plan[k].estimate.step.seconds;
+            if (!near_equal(found, all.seconds[k]))
+                fail_msg("job %d (%s, %d devices, %d layers, %.0f MB), plan %d: %.17g s, but trying everything gives "
+                         "%.17g s",
+                         i, ek_framework_name[job.framework], D, layers, job.limit_mb, k, found, all.seconds[k]);
+            n_bound += result.plan[k].job.plan.full[0] + result.plan[k].job.plan.select[0] > 0;
+        }
+        layouts += all.n_layouts;
+        plans += all.n_plans;
+        ek_layout_result_clear(&result);
+        ek_job_clear(&job);
+    }
+    print_message("# %d jobs, %ld layouts that fit, %ld plans tried; %d of the best recompute\n", n, layouts, plans,
+                  n_bound);
+}
+
+/* ---- bounds ---- */
+
+static void no_bound_is_above_a_plan(void **state)
+{
+    ek__random random = ek__random_seed(7);
+    int n = n_random_jobs(6);
+    long plans = 0, layouts = 0;
+    (void)state;
+    for (int i = 0; i < n; i++) {
+        const ek_device *device = ek_device_find(i % 2 ? "H100" : "910B");
+        ek_job job;
+        int layers = 3 + ek__random_below(&random, 3), D = 8 << ek__random_below(&random, 2);
+        assert_true(random_small_job(&random, layers, &job));
+        job.limit_mb = ek__random_below(&random, 3) ? some_limit(&random, &job, device, D) : 0;
+        for (int k = 0; k < 60; k++) {
+            int t = 1 << ek__random_below(&random, 3), c = 1 << ek__random_below(&random, 2),
+                p = 1 + ek__random_below(&random, 4), v = 1 + ek__random_below(&random, 2),
+                b = 1 + ek__random_below(&random, 2);
+            int d = D / (t * c * p), e = job.model.n_experts ? 1 << ek__random_below(&random, 3) : 1;
+            int m = job.parallel.n_accumulation > 1 ? job.parallel.n_accumulation : job.parallel.n_micro_batches;
+            if (d < 1)
+                continue;
+            ek_layout layout = {.value = {d, t, c, e, p, p > 1 ? v : 1, b, ek__random_below(&random, 2) ? d * c : 1, 1},
+                                .n_micro_batches = m / (d * b) > 0 ? m / (d * b) : 1,
+                                .sequence_parallel = t > 1,
+                                .schedule = ek_schedule_find(p > 1 && v > 1 ? "interleaved" : "1f1b")};
+            ek_layout_bound bound;
+            if (p * layout.value[EK_AXIS_CHUNKS] > layers || ek_layout_bound_of(&job, device, &layout, &bound, NULL))
+                continue;
+            best_plan(&job, device, &layout, &bound, &plans);
+            layouts++;
+        }
+        ek_job_clear(&job);
+    }
+    assert_true(plans > 1000);
+    print_message("# %ld plans of %ld layouts\n", plans, layouts);
+}
+
+/* ---- threads ---- */
+
+static void threads_change_nothing(void **state)
+{
+    ek__random random = ek__random_seed(3);
+    ek_job job;
+    (void)state;
+    assert_true(random_small_job(&random, 6, &job));
+    ek_layout_options o;
+    ek_layout_options_init(&o);
+    o.n_devices = 16;
+    ek_layout_result one, four;
+    o.n_threads = 1;
+    assert_int_equal(ek_layout_search(&job, ek_device_find("A100-80"), &o, &one, NULL), EK_OK);
+    o.n_threads = 4;
+    assert_int_equal(ek_layout_search(&job, ek_device_find("A100-80"), &o, &four, NULL), EK_OK);
+    assert_int_equal(one.n_plans, four.n_plans);
+    assert_true(one.n_plans > 3);
+    for (int i = 0; i < one.n_plans; i++) {
+        assert_true(ek_layout_equal(&one.plan[i].layout, &four.plan[i].layout));
+        assert_true(one.plan[i].estimate.step.seconds == four.plan[i].estimate.step.seconds);
+        assert_true(one.plan[i].lower_bound == four.plan[i].lower_bound);
+    }
+    assert_memory_equal(&one.counts, &four.counts, sizeof one.counts);
+    ek_layout_result_clear(&one);
+    ek_layout_result_clear(&four);
+    ek_job_clear(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(best_five_are_those_of_trying_everything),
+        cmocka_unit_test(no_bound_is_above_a_plan),
+        cmocka_unit_test(threads_change_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
