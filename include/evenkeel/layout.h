@@ -137,9 +137,9 @@ typedef struct ek_layout_result {
     ek_layout_options options; /**< with what was left open filled in */
     int n_plans;
     ek_layout_plan *plan; /**< [n_plans] by step */
-    bool proved;          /**< no other layout has a plan shorter than these, and none of these a shorter one */
-    double lower_bound;   /**< seconds: no layout's plan outside of `plan` is shorter, nor is the best of them */
-    double gap;           /**< (k-th best step - what it could still be) / k-th best step, 0 where proved */
+    bool proved;          /**< no other layout has a plan shorter than these */
+    double lower_bound;   /**< seconds: no plan of any layout is shorter */
+    double gap;           /**< (best step - lower_bound) / best step; 0: the best plan itself is proved, too */
     bool ended_early;     /**< by the clock or an interrupt */
     ek_layout_counts counts;
     ek_layout_plan today; /**< the job's own layout and plan as its file has them; job.path NULL: it has none for so

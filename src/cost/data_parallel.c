@@ -98,3 +98,19 @@ ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek
     *out = times;
     return EK_OK;
 }
+
+ek__data_traffic ek__data_traffic_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, double n)
+{
+    const ek__data_stage stage = {.layer = layer, .n_layers = 1, .n_micro_batches = 1};
+    ek__data_plan plan = ek__data_plan_of(job, device, &stage);
+    ek__data_traffic out = {
+        .gathers_layers = plan.gathers_layers && plan.cut, .keeps = plan.keeps, .sums_each = plan.sums_each};
+    for (int i = 0; i < EK__N_CLASSES; i++) {
+        ek__data_class c = (ek__data_class)i;
+        double bytes = n * ek__class_elements(&plan, c, layer) * plan.reduce_bytes;
+        out.gather += ek__route_seconds(&plan, &plan.of[c].gather, n * ek__class_gather_bytes(&plan, c, layer)) / n;
+        out.each += ek__route_seconds(&plan, &plan.of[c].each, bytes) / n;
+        out.once += ek__route_seconds(&plan, &plan.of[c].once, bytes) / n;
+    }
+    return out;
+}

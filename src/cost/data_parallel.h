@@ -52,6 +52,15 @@ typedef struct ek__data_times {
 ek_status ek__data_parallel(const ek_job *job, const ek_device *device, const ek__data_stage *stage,
                             ek__data_times *out, ek_error *err);
 
+/* Seconds of a layer's collectives, where n alike go in one of each kind and group, of which this is the n-th part: no
+ * buckets of theirs take less, since a collective takes less per byte the more there are. */
+typedef struct ek__data_traffic {
+    double gather, each, once;
+    bool gathers_layers, keeps, sums_each; /* as ek__data_parallel() has it: gathered in every pass; stay so until the
+                                              backward pass; reduced after each micro-batch */
+} ek__data_traffic;
+ek__data_traffic ek__data_traffic_of(const ek_job *job, const ek_device *device, const ek__data_layer *layer, double n);
+
 /* Elements of a layer of this kind, times 0. Which of them are cut, and by whom, is what memory's prediction says of
  * the same parameters. @param has_table  the stage holds the table that a tied head uses */
 ek__data_layer ek__data_layer_of(const ek_job *job, const ek__graph *graph, bool has_table);

@@ -1,5 +1,6 @@
-/* Best first. A heap has the layouts by their bound. Those at its top are looked at closer, a batch at a time: first
- * their bound within the memory limit, then their best plan. A batch is a fixed number of layouts and judged by the
+/* Best first. Two heaps have the layouts by their bound, those with one chunk a stage and the others, whose bounds are
+ * less close. The tops of both are looked at closer, half a batch of each at a time: first their bound within the
+ * memory limit, then their best plan. A batch is a fixed number of layouts and judged by the
  * best plans from before it, so the search is the same for any number of threads. It ends where the least bound is no
  * less than the k-th best step. */
 #include <math.h>
@@ -29,26 +30,42 @@ static bool before(const ek__layout_search *s, size_t a, size_t b)
     return x != y ? x < y : a < b;
 }
 
-static void push(ek__layout_search *s, size_t at)
+static ek__heap *heap_of(ek__layout_search *s, size_t at)
 {
-    size_t i = s->n_heap++;
-    for (; i > 0 && before(s, at, s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        s->heap[i] = s->heap[(i - 1) / 2];
-    s->heap[i] = at;
+    return &s->heap[s->candidate[at].n_chunks > 1];
 }
 
-static size_t pop(ek__layout_search *s)
+static void push(ek__layout_search *s, size_t at)
 {
-    size_t top = s->heap[0], last = s->heap[--s->n_heap], i = 0;
-    for (size_t child; (child = 2 * i + 1) < s->n_heap; i = child) {
-        if (child + 1 < s->n_heap && before(s, s->heap[child + 1], s->heap[child]))
+    ek__heap *h = heap_of(s, at);
+    size_t i = h->n++;
+    for (; i > 0 && before(s, at, h->at[(i - 1) / 2]); i = (i - 1) / 2)
+        h->at[i] = h->at[(i - 1) / 2];
+    h->at[i] = at;
+}
+
+static size_t pop(const ek__layout_search *s, ek__heap *h)
+{
+    size_t top = h->at[0], last = h->at[--h->n], i = 0;
+    for (size_t child; (child = 2 * i + 1) < h->n; i = child) {
+        if (child + 1 < h->n && before(s, h->at[child + 1], h->at[child]))
             child++;
-        if (!before(s, s->heap[child], last))
+        if (!before(s, h->at[child], last))
             break;
-        s->heap[i] = s->heap[child];
+        h->at[i] = h->at[child];
     }
-    s->heap[i] = last;
+    h->at[i] = last;
     return top;
+}
+
+/* The least bound of all that were not balanced; INFINITY. */
+static double least_bound(const ek__layout_search *s)
+{
+    double least = INFINITY;
+    for (int i = 0; i < EK__N_HEAPS; i++)
+        if (s->heap[i].n > 0)
+            least = fmin(least, s->candidate[s->heap[i].at[0]].bound);
+    return least;
 }
 
 /* ---- one layout ---- */
@@ -172,24 +189,28 @@ static void report(const ek__layout_search *s)
     double upper = ek__layout_upper(s);
     if (!o->progress)
         return;
-    const ek_layout_progress progress = {
-        .seconds = ek__clock() - s->start,
-        .n_bounded = s->counts.bounded,
-        .n_left = (long)s->n_heap,
-        .n_balanced = s->counts.balanced,
-        .best_seconds = s->n_best > 0 ? s->best[0].estimate.step.seconds : INFINITY,
-        .gap = isfinite(upper) && s->n_heap > 0 ? fmax(0, 1 - s->candidate[s->heap[0]].bound / upper) : 1};
+    const ek_layout_progress progress = {.seconds = ek__clock() - s->start,
+                                         .n_bounded = s->counts.bounded,
+                                         .n_left = (long)(s->heap[0].n + s->heap[1].n),
+                                         .n_balanced = s->counts.balanced,
+                                         .best_seconds = s->n_best > 0 ? s->best[0].estimate.step.seconds : INFINITY,
+                                         .gap = isfinite(upper) ? fmax(0, 1 - least_bound(s) / upper) : 1};
     o->progress(o->user, &progress);
 }
 
+/* From each heap half a batch, or more where the other has less. */
 static void fill(batch *b)
 {
     ek__layout_search *s = b->search;
     b->n = 0;
     b->upper = ek__layout_upper(s);
-    while (b->n < BATCH && s->n_heap > 0 && s->candidate[s->heap[0]].bound < b->upper) {
-        b->split[b->n] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
-        b->at[b->n++] = pop(s);
+    for (int turn = 0; turn < 2 * EK__N_HEAPS; turn++) {
+        ek__heap *h = &s->heap[turn % EK__N_HEAPS];
+        size_t most = turn < EK__N_HEAPS ? (size_t)(turn + 1) * BATCH / EK__N_HEAPS : BATCH;
+        while (b->n < most && h->n > 0 && s->candidate[h->at[0]].bound < b->upper) {
+            b->split[b->n] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
+            b->at[b->n++] = pop(s, h);
+        }
     }
 }
 
@@ -214,11 +235,11 @@ static ek_status run_batch(batch *b)
     return status;
 }
 
-static ek_status start_heap(ek__layout_search *s)
+static ek_status start_heaps(ek__layout_search *s)
 {
-    s->heap = ek__alloc(s->n + 1, sizeof *s->heap);
-    if (!s->heap)
-        return ek__no_memory(s->err);
+    for (int i = 0; i < EK__N_HEAPS; i++)
+        if (!(s->heap[i].at = ek__alloc(s->n + 1, sizeof *s->heap[i].at)))
+            return ek__no_memory(s->err);
     for (size_t i = 0; i < s->n; i++)
         if (s->candidate[i].fate == EK_FATE_BOUND && s->candidate[i].known != EK__KNOWN_SPLIT)
             push(s, i);
@@ -232,7 +253,7 @@ ek_status ek__layout_best_first(ek__layout_search *search)
         return ek__no_memory(search->err);
     b->search = search;
     b->seconds_each = 2;
-    ek_status status = start_heap(search);
+    ek_status status = start_heaps(search);
     while (!status && !ek__layout_over(search)) {
         fill(b);
         if (b->n == 0)

@@ -5,7 +5,7 @@
  *     T >= alpha_s + beta_s(n)
  *
  * where beta grows with the layers of the stage alone. Since all layers are somewhere, T is at least the least value at
- * which the stages can hold them all: of whole layers each of the least kind, and of seconds of all kinds in fractions.
+ * which the stages can hold them all: of whole layers of the commonest kind, and of seconds of all kinds in fractions.
  * 1F1B with one chunk, k = min(m, p - s) forward passes of warm-up, W all passes of a micro-batch through all stages,
  * w = f + b of the stage:
  *
@@ -80,32 +80,36 @@ static void count_layers(finder *g)
 static void add_body_times(finder *g, ek__graph_kind kind)
 {
     ek__bound_figures *f = &g->f;
-    double forward, backward, more, with = 0;
+    double forward, backward;
     passes(g, kind, EK_RECOMPUTE_NONE, &forward, &backward);
     f->body += g->count[kind] * (forward + backward);
     f->body_backward += g->count[kind] * backward;
+    f->body_bytes += g->count[kind] * (double)static_of(g, kind);
     f->least = fmin(f->least, forward + backward);
     f->least_forward = fmin(f->least_forward, forward);
     f->least_backward = fmin(f->least_backward, backward);
     if (forward + backward > 0)
         f->backward_share = fmin(f->backward_share, backward / (forward + backward));
-    for (int k = 1; k < EK_N_RECOMPUTE && g->all_kinds; k++) {
-        passes(g, kind, (ek_recompute)k, &more, &with);
-        f->again[k] = fmin(f->again[k], with - backward);
-    }
 }
 
-static ek_status add_body_bytes(finder *g, ek__graph_kind kind)
+static ek_status find_alike(finder *g, ek__graph_kind kind)
 {
     ek__bound_figures *f = &g->f;
-    int64_t bytes = static_of(g, kind), kept;
     int copies = g->job->parallel.n_batch_interleave > 1 ? g->job->parallel.n_batch_interleave : 1;
-    f->layer_bytes = bytes < f->layer_bytes ? bytes : f->layer_bytes;
+    double more;
+    f->n_alike = g->count[kind];
+    passes(g, kind, EK_RECOMPUTE_NONE, &f->alike_forward, &f->alike_backward);
+    f->alike = f->alike_forward + f->alike_backward;
+    f->layer_bytes = static_of(g, kind);
     for (int k = g->all_kinds ? 0 : EK_RECOMPUTE_FULL; k < EK_N_RECOMPUTE; k++) {
-        ek_status status = ek__step_layer_kept(g->layers, g->job, kind, (ek_recompute)k, &kept, g->err);
+        ek_status status = ek__step_layer_kept(g->layers, g->job, kind, (ek_recompute)k, &f->kept[k], g->err);
         if (status)
             return status;
-        f->kept[k] = copies * kept < f->kept[k] ? copies * kept : f->kept[k];
+        f->kept[k] *= copies;
+        if (g->all_kinds && k > 0) {
+            passes(g, kind, (ek_recompute)k, &more, &f->again[k]);
+            f->again[k] -= f->alike_backward;
+        }
     }
     return EK_OK;
 }
@@ -113,21 +117,21 @@ static ek_status add_body_bytes(finder *g, ek__graph_kind kind)
 static ek_status find_body(finder *g)
 {
     ek__bound_figures *f = &g->f;
-    ek_status status = EK_OK;
+    ek__graph_kind commonest = EK__GRAPH_DENSE;
     f->least = f->least_backward = f->least_forward = INFINITY;
     f->backward_share = 1;
-    f->layer_bytes = INT64_MAX;
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         f->again[k] = k == 0 ? 0 : INFINITY;
         f->kept[k] = INT64_MAX;
     }
-    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION && !status; kind++) {
+    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++) {
         if (g->count[kind] == 0)
             continue;
         add_body_times(g, (ek__graph_kind)kind);
-        status = add_body_bytes(g, (ek__graph_kind)kind);
+        if (g->count[kind] > g->count[commonest])
+            commonest = (ek__graph_kind)kind;
     }
-    return status;
+    return find_alike(g, commonest);
 }
 
 static void find_ends(finder *g)
@@ -142,26 +146,40 @@ static void find_ends(finder *g)
     f->tail_bytes = static_of(g, EK__GRAPH_HEAD);
 }
 
-/* Some stage has a p-th of the layers, at least, rounded up: of those with the fewest elements. */
-static ek_status find_update(finder *g)
+/* Traffic of all layers, each kind's as if all of it went at once. */
+static void find_traffic(finder *g)
 {
-    ek__data_layer least = {0};
-    bool has = false;
+    ek__bound_figures *f = &g->f;
+    f->hides = g->job->run.overlap_gradients;
     for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++) {
         if (g->count[kind] == 0)
             continue;
         ek__data_layer one = ek__data_layer_of(g->job, ek__step_layer(g->layers, (ek__graph_kind)kind)->graph, false);
-        if (!has || one.dense + one.expert < least.dense + least.expert)
-            least = one;
-        has = true;
+        ek__data_traffic t = ek__data_traffic_of(g->job, g->device, &one, f->n_layers);
+        bool apart = !t.sums_each && !t.gathers_layers;
+        double forward, backward;
+        passes(g, (ek__graph_kind)kind, EK_RECOMPUTE_NONE, &forward, &backward);
+        f->kind[f->n_kinds].n = g->count[kind];
+        f->kind[f->n_kinds].backward = backward / accumulation(g->job);
+        f->kind[f->n_kinds++].reduced = apart ? t.each + t.once : 0;
+        f->streamed +=
+            g->count[kind] * ((t.gathers_layers ? (t.keeps ? 1 : 2) * t.gather : 0) + (t.sums_each ? t.each : 0));
     }
-    double n = ceil((double)g->f.n_layers / g->f.p), *const figures[] = {&least.dense,  &least.expert,
-                                                                         &least.whole,  &least.whole_expert,
-                                                                         &least.wide,   &least.kept,
-                                                                         &least.tensors};
+}
+
+/* Some stage has a p-th of the commonest layers, rounded up. */
+static ek_status find_update(finder *g)
+{
+    ek__graph_kind kind = EK__GRAPH_DENSE;
+    while (g->count[kind] != g->f.n_alike)
+        kind++;
+    ek__data_layer one = ek__data_layer_of(g->job, ek__step_layer(g->layers, kind)->graph, false);
+    double n = ceil((double)g->f.n_alike / g->f.p), *const figures[] = {&one.dense,        &one.expert, &one.whole,
+                                                                        &one.whole_expert, &one.wide,   &one.kept,
+                                                                        &one.tensors};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         *figures[i] *= n;
-    const ek__data_stage stage = {.layer = &least, .n_layers = 1, .in_a_row = 1, .n_micro_batches = 1};
+    const ek__data_stage stage = {.layer = &one, .n_layers = 1, .in_a_row = 1, .n_micro_batches = 1};
     ek__data_times times;
     ek_status status = ek__data_parallel(g->job, g->device, &stage, &times, g->err);
     g->f.least_update = status ? 0 : times.norm + times.optimizer;
@@ -206,6 +224,7 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
     g.f.m = job->parallel.n_micro_batches;
     count_layers(&g);
     status = find_body(&g);
+    find_traffic(&g);
     if (!status)
         status = find_update(&g);
     if (status)
@@ -219,8 +238,8 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
 
 /* ---- time ---- */
 
-/* The paths through one stage: T >= alpha + beta n for layers of the least kind, and T >= alpha + gamma y for y seconds
- * of layers of any kind. */
+/* The paths through one stage: T >= alpha + beta n for layers of the commonest kind, and T >= alpha + gamma y for y
+ * seconds of layers of any kind. */
 typedef struct line {
     double alpha, beta, gamma;
 } line;
@@ -247,7 +266,7 @@ static line through_1f1b(const ek__bound_figures *f, int s)
     double own, own_backward, k = smaller(f->m, f->p - s), pairs = f->m - k;
     ends_of(f, s, &own, &own_backward);
     return (line){.alpha = round_trip(f) + pairs * own + (k - 1) * own_backward,
-                  .beta = pairs * f->least + (k - 1) * f->least_backward,
+                  .beta = pairs * f->alike + (k - 1) * f->alike_backward,
                   .gamma = pairs + (k - 1) * f->backward_share};
 }
 
@@ -257,7 +276,7 @@ static line all_work(const ek__bound_figures *f, int s, bool back)
     double own, own_backward;
     ends_of(f, s, &own, &own_backward);
     double to = s * (back ? f->least : f->least_forward) + (s > 0 ? (back ? f->head : f->head - f->head_backward) : 0);
-    return (line){.alpha = to + f->m * own, .beta = f->m * f->least, .gamma = f->m};
+    return (line){.alpha = to + f->m * own, .beta = f->m * f->alike, .gamma = f->m};
 }
 
 /* From the first backward of the last chunk to the last backward of the first. Forward passes before it: 2 (p - s - 1)
@@ -278,7 +297,7 @@ static line through_interleaved(const ek__bound_figures *f, int s, int v)
     double backward_way = behind * f->least_backward + (s < f->p - 1 ? f->tail_backward : 0) + s * f->least_backward +
                           (s > 0 ? f->head_backward : 0);
     return (line){.alpha = forwards + f->hop / 2 + backward_way + left * (own - own_backward) + f->m * own_backward,
-                  .beta = left * f->least_forward + f->m * f->least_backward,
+                  .beta = left * f->alike_forward + f->m * f->alike_backward,
                   .gamma = left};
 }
 
@@ -323,12 +342,74 @@ static double fractions(const line (*lines)[MOST_LINES], int which, int p, doubl
     return over / under;
 }
 
-static double least_with_a_layer(const line (*lines)[MOST_LINES], int n_lines, int p, int v)
+/* Gradients behind the last backward pass. A stage's chunks run their last rows of backward passes from its last chunk
+ * to its first, and reduce behind them: what chunks up to k reduce, less the backward pass of k and the rows of those
+ * before it, is exposed, for every k. With weights l_k that add up to 1 (L_c of k from c on) a layer in chunk c adds at
+ * least r L_c - b (l_c + row (L_c - l_c)). The weights make that the same for the layers that reduce most, wherever
+ * they are: (r - b) l_c = 1 - (r - row b) L_{c+1}, from the last chunk on, and then scaled. */
+static void weigh_chunks(double r, double b, double row, int v, double *weight)
+{
+    double sum = 0;
+    for (int c = v - 1; c >= 0; c--) {
+        double l = r > b ? (1 - (r - row * b) * sum) / (r - b) : 0;
+        weight[c] = l > 0 ? l : 0;
+        sum += weight[c];
+    }
+    for (int c = 0; c < v && sum > 0; c++)
+        weight[c] /= sum;
+}
+
+static double exposed_of(double r, double b, double row, int v, const double *weight)
+{
+    double least = INFINITY, from = 0;
+    for (int c = v - 1; c >= 0; c--) {
+        from += weight[c];
+        least = fmin(least, r * from - b * (weight[c] + row * (from - weight[c])));
+    }
+    return least;
+}
+
+/* Of all layers together, less what the backward pass of the head and the embedding hide. */
+static double exposed_reduction(const ek__bound_figures *f, int v, double row)
+{
+    double weight[EK_MAX_CHUNKS], sum = 0;
+    int most = 0;
+    for (int i = 1; i < f->n_kinds; i++)
+        if (f->kind[i].n * f->kind[i].reduced > f->kind[most].n * f->kind[most].reduced)
+            most = i;
+    double hidden = f->hides ? 1 : 0;
+    weigh_chunks(f->kind[most].reduced, hidden * f->kind[most].backward, row, v, weight);
+    for (int i = 0; i < f->n_kinds; i++)
+        sum += f->kind[i].n * exposed_of(f->kind[i].reduced, hidden * f->kind[i].backward, row, v, weight);
+    return sum - hidden * row * (f->head_backward + f->tail_backward);
+}
+
+/* The way to a stage, all its work, and its gradients; the mean over the stages. */
+static double with_reduction(const ek__bound_figures *f, int v)
+{
+    int group = f->job->parallel.chunk_group > 0 ? f->job->parallel.chunk_group : f->p;
+    double row = v == 1 ? 1 : smaller(f->m, group), sum = f->m * f->body + exposed_reduction(f, v, row);
+    for (int s = 0; s < f->p; s++) {
+        double own, own_backward;
+        ends_of(f, s, &own, &own_backward);
+        sum += s * f->least_forward + (s > 0 ? f->head - f->head_backward : 0) + f->m * own;
+    }
+    return sum / f->p;
+}
+
+/* Layers of the commonest kind that a stage with v chunks has at least: each chunk has a layer. */
+static int least_alike(const ek__bound_figures *f, int v)
+{
+    int others = f->n_layers - f->n_alike;
+    return v > others ? v - others : 0;
+}
+
+static double least_with_a_layer(const ek__bound_figures *f, const line (*lines)[MOST_LINES], int n_lines, int v)
 {
     double most = 0;
-    for (int s = 0; s < p; s++)
+    for (int s = 0; s < f->p; s++)
         for (int i = 0; i < n_lines; i++)
-            most = fmax(most, lines[s][i].alpha + v * lines[s][i].beta);
+            most = fmax(most, lines[s][i].alpha + least_alike(f, v) * lines[s][i].beta);
     return most;
 }
 
@@ -336,15 +417,15 @@ enum { BISECTIONS = 24 };
 
 static double whole_layers(const ek__bound_figures *f, const line (*lines)[MOST_LINES], int n_lines, double low)
 {
-    if (held(lines, n_lines, f->p, low, f->n_layers) >= f->n_layers)
+    if (held(lines, n_lines, f->p, low, f->n_alike) >= f->n_alike)
         return low;
     double high = low;
     do
         high *= 1.25;
-    while (held(lines, n_lines, f->p, high, f->n_layers) < f->n_layers);
+    while (held(lines, n_lines, f->p, high, f->n_alike) < f->n_alike);
     for (int i = 0; i < BISECTIONS && high - low > 1e-7 * high; i++) {
         double t = (low + high) / 2;
-        *(held(lines, n_lines, f->p, t, f->n_layers) < f->n_layers ? &low : &high) = t;
+        *(held(lines, n_lines, f->p, t, f->n_alike) < f->n_alike ? &low : &high) = t;
     }
     return low;
 }
@@ -362,23 +443,44 @@ double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_sche
         return INFINITY;
     for (int s = 0; s < f->p; s++)
         n_lines = lines_of(f, s, n_chunks, schedule, lines[s]);
-    double least = least_with_a_layer(lines, n_lines, f->p, n_chunks);
+    double least = least_with_a_layer(f, lines, n_lines, n_chunks);
     for (int i = 0; i < n_lines; i++)
         least = fmax(least, fractions(lines, i, f->p, f->body));
+    least = fmax(least, fmax(with_reduction(f, n_chunks), f->m * f->streamed / f->p));
     return whole(f, f->p == 1 ? fmax(least, f->m * (f->body + f->head + f->tail))
                               : whole_layers(f, lines, n_lines, least));
 }
 
 /* ---- memory ---- */
 
-/* Micro-batches, of the whole stage, that are alive at once. */
-static double alive(const ek__bound_figures *f, int s, int v, const ek_schedule *schedule)
+/* Layers of a stage times the micro-batches that are alive of each at once: one in each of some chunks, and the others
+ * where they are fewest. */
+typedef struct live {
+    int n_chunks;       /* that have one of the commonest kind for sure */
+    double of_one_each; /* sum over these, where they are fewest */
+    double fewest, most;
+} live;
+
+static live live_of(const ek__bound_figures *f, int s, int v, const ek_schedule *schedule)
 {
-    if (v == 1 && strcmp(schedule->name, "1f1b") == 0)
-        return smaller(f->m, f->p - s);
-    if (strcmp(schedule->name, "interleaved") == 0)
-        return warm_up_of(f, s, v, v - 1); /* of the last chunk, which has least */
-    return 1.0 / v;                        /* one chunk of one micro-batch, whatever the schedule */
+    live alive = {.n_chunks = least_alike(f, v)};
+    if (v == 1 && strcmp(schedule->name, "1f1b") == 0) {
+        alive.fewest = alive.most = smaller(f->m, f->p - s);
+    } else if (strcmp(schedule->name, "interleaved") == 0) {
+        alive.fewest = warm_up_of(f, s, v, v - 1);
+        alive.most = warm_up_of(f, s, v, 0);
+    } else { /* one chunk of one micro-batch, whatever the schedule */
+        alive.most = f->m;
+    }
+    for (int c = v - 1; c >= v - alive.n_chunks; c--)
+        alive.of_one_each += alive.fewest < alive.most ? warm_up_of(f, s, v, c) : alive.fewest;
+    return alive;
+}
+
+/* Of n layers. */
+static double live_layers(const live *l, double n)
+{
+    return n < l->n_chunks ? n * l->fewest : l->of_one_each + (n - l->n_chunks) * l->fewest;
 }
 
 static int64_t least_kept(const ek__bound_figures *f)
@@ -396,56 +498,67 @@ static double ends_bytes(const ek__bound_figures *f, int s)
 
 double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)
 {
-    /* Fullest stage at X: sum over stages of (X - ends) / (bytes of a layer) = layers, at least. */
-    double over = f->n_layers, under = 0, least = 0;
+    /* Fullest stage at X: sum over stages of (X - what they have besides) / (bytes of a layer) = layers, at least. And
+     * all bytes for the whole step are on some stage. */
+    double over = f->n_alike, under = 0, least = 0, all = f->body_bytes;
     for (int s = 0; s < f->p; s++) {
-        double a_layer = (double)f->layer_bytes + alive(f, s, n_chunks, schedule) * (double)least_kept(f);
-        over += ends_bytes(f, s) / a_layer;
+        const live alive = live_of(f, s, n_chunks, schedule);
+        double kept = (double)least_kept(f), a_layer = (double)f->layer_bytes + alive.fewest * kept;
+        double first = ends_bytes(f, s) + (alive.of_one_each - alive.n_chunks * alive.fewest) * kept;
+        over += first / a_layer;
         under += 1 / a_layer;
-        least = fmax(least, ends_bytes(f, s) + n_chunks * (double)f->layer_bytes);
+        least = fmax(least, first + alive.n_chunks * a_layer);
+        all += first;
     }
-    return fmax(over / under, least) / 1048576;
+    return fmax(fmax(over / under, all / f->p), least) / 1048576;
 }
 
 /* ---- both ---- */
 
-/* Seconds a micro-batch that recomputation adds to n layers, if they are to keep no more than `room` bytes of it: a mix
- * of two kinds, parts of layers too. INFINITY: nothing keeps so little. */
-static double again(const ek__bound_figures *f, double n, double room)
+/* Seconds a micro-batch that recomputation adds to n layers, if all that is alive of them is to keep no more than
+ * `room` bytes: kinds mixed, parts of layers too, where most micro-batches are alive. INFINITY: nothing keeps so
+ * little. */
+static double again(const ek__bound_figures *f, const live *alive, double n, double room)
 {
-    double least = INFINITY, each = room / n;
+    double layers = live_layers(alive, n), over = (double)f->kept[0] * layers - room, least = INFINITY;
+    if (over <= 0)
+        return 0;
+    if ((double)least_kept(f) * layers > room)
+        return INFINITY;
     for (int a = 0; a < EK_N_RECOMPUTE; a++)
         for (int b = 0; b < EK_N_RECOMPUTE; b++) {
-            double keeps = (double)f->kept[a], more = (double)(f->kept[b] - f->kept[a]);
-            if (keeps > each)
+            double less = (double)(f->kept[0] - f->kept[a]), more = (double)(f->kept[a] - f->kept[b]);
+            double whole = n * alive->most; /* at most so much is saved of every byte */
+            if (less * whole < over && (more <= 0 || (less + more) * whole < over))
                 continue;
-            double share = more <= 0 || keeps + more <= each ? 1 : (each - keeps) / more;
-            least = fmin(least, (1 - share) * f->again[a] + share * f->again[b]);
+            bool alone = less * whole >= over;
+            double share = alone ? over / (less * whole) : 1, rest = alone ? 0 : (over - less * whole) / (more * whole);
+            least = fmin(least, n * (share * f->again[a] + rest * (f->again[b] - f->again[a])));
         }
-    return n * least;
+    return least;
 }
 
 /* Most layers that a stage can hold below T and within the limit. */
-static int held_within(const ek__bound_figures *f, const line *lines, int n_lines, int s, double t, double per_room,
+static int held_within(const ek__bound_figures *f, const line *lines, int n_lines, int s, double t, const live *alive,
                        double limit)
 {
-    int most = f->n_layers;
+    int most = f->n_alike;
     for (int i = 0; i < n_lines; i++) {
         double n = floor((t - lines[i].alpha) / lines[i].beta * (1 + 1e-12) + 1e-9);
         most = n < most ? (int)n : most;
     }
     for (; most > 0; most--) {
-        double room = (limit - ends_bytes(f, s) - most * (double)f->layer_bytes) / per_room;
+        double room = limit - ends_bytes(f, s) - most * (double)f->layer_bytes;
         if (room < 0)
             continue;
-        double more = room >= (double)f->kept[0] * most ? 0 : again(f, most, room);
+        double more = again(f, alive, most, room);
         bool fits = more < INFINITY;
         for (int i = 0; i < n_lines && fits; i++)
             fits = lines[i].alpha + lines[i].beta * most + (f->m - 1) * more <= t * (1 + 1e-12);
         if (fits)
             break;
     }
-    return most > 0 ? most : 0;
+    return most >= alive->n_chunks ? most : -1;
 }
 
 static bool all_held_within(const ek__bound_figures *f, const line (*lines)[MOST_LINES], int n_lines, int v,
@@ -453,9 +566,14 @@ static bool all_held_within(const ek__bound_figures *f, const line (*lines)[MOST
 {
     int sum = 0;
     double limit = f->job->limit_mb * 1048576;
-    for (int s = 0; s < f->p && sum < f->n_layers; s++)
-        sum += held_within(f, lines[s], n_lines, s, t, alive(f, s, v, schedule), limit);
-    return sum >= f->n_layers;
+    for (int s = 0; s < f->p; s++) {
+        const live alive = live_of(f, s, v, schedule);
+        int held = held_within(f, lines[s], n_lines, s, t, &alive, limit);
+        if (held < 0)
+            return false;
+        sum += held;
+    }
+    return sum >= f->n_alike;
 }
 
 double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)

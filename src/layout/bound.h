@@ -10,16 +10,28 @@ typedef struct ek__bound_figures {
     int p, m, n_layers;
     double hop;                 /* seconds of a micro-batch's way through all stages and back between them */
     double body, body_backward; /* seconds of all layers, forward and backward; backward alone; one micro-batch */
-    double least, least_backward, least_forward;     /* of one layer: the least of any kind */
-    double backward_share;                           /* of a layer's passes: the least of any kind */
+    double least, least_backward, least_forward; /* of one layer: the least of any kind */
+    double backward_share;                       /* of a layer's passes: the least of any kind */
+    /* Of the commonest kind of layers: what stages can hold is counted in these, the others being left out, which take
+     * room and time besides. */
+    int n_alike;
+    double alike, alike_forward, alike_backward;     /* seconds */
     double head, head_backward, tail, tail_backward; /* embedding; head and loss */
-    double least_update;                             /* behind the norm's barrier */
-    double whole_constant, whole_factor;             /* step = factor * seconds + constant */
+    int n_kinds;                                     /* of layers */
+    struct {
+        int n;                    /* layers */
+        double backward, reduced; /* seconds of a layer's backward pass; of reducing its gradients behind the last */
+    } kind[3];
+    bool hides;          /* backward passes hide some of that */
+    double streamed;     /* seconds of all layers' gathered weights and reduced gradients, in each micro-batch */
+    double least_update; /* behind the norm's barrier */
+    double whole_constant, whole_factor; /* step = factor * seconds + constant */
     /* Memory. */
-    int64_t layer_bytes; /* for the whole step, of one layer: the least */
+    int64_t layer_bytes; /* for the whole step, of one of the commonest kind */
+    double body_bytes;   /* of all layers */
     int64_t head_bytes, tail_bytes;
-    int64_t kept[EK_N_RECOMPUTE]; /* of one layer, least of any kind */
-    double again[EK_N_RECOMPUTE]; /* seconds that recomputation adds to one layer, least of any kind */
+    int64_t kept[EK_N_RECOMPUTE]; /* of a micro-batch, of one of the commonest kind */
+    double again[EK_N_RECOMPUTE]; /* seconds that recomputation adds to one of the commonest kind */
     int64_t other;                /* of any stage, for the whole step */
 } ek__bound_figures;
 

@@ -38,9 +38,10 @@ static void count_fates(ek__layout_search *s)
 {
     for (int i = 0; i < s->n_best; i++)
         s->candidate[s->best_at[i]].fate = EK_FATE_PLAN;
-    for (size_t i = 0; i < s->n_heap; i++)
-        if (s->candidate[s->heap[i]].bound < ek__layout_upper(s))
-            s->candidate[s->heap[i]].fate = EK_FATE_OPEN;
+    for (int h = 0; h < EK__N_HEAPS; h++)
+        for (size_t i = 0; i < s->heap[h].n; i++)
+            if (s->candidate[s->heap[h].at[i]].bound < ek__layout_upper(s))
+                s->candidate[s->heap[h].at[i]].fate = EK_FATE_OPEN;
     for (size_t i = 0; i < s->n; i++)
         s->counts.fate[s->candidate[i].fate]++;
     s->counts.fate[EK_FATE_ILLEGAL] += s->counts.all - s->counts.legal;
@@ -51,7 +52,6 @@ static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
 {
     double upper = s->n_best > 0 ? s->best[s->n_best - 1].estimate.step.seconds : INFINITY, others = INFINITY,
            all = INFINITY;
-    bool complete = s->counts.bounded == (long)s->n && !s->ended_early;
     for (size_t i = 0; i < s->n; i++) {
         const ek__candidate *c = &s->candidate[i];
         if (c->fate == EK_FATE_MEMORY || c->fate == EK_FATE_NO_PLAN || c->fate == EK_FATE_ILLEGAL)
@@ -60,15 +60,10 @@ static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
         if (c->fate != EK_FATE_PLAN)
             others = fmin(others, c->bound);
     }
-    bool exact = true;
-    for (int i = 0; i < s->n_best; i++)
-        exact = exact && s->best[i].lower_bound >= s->best[i].estimate.step.seconds * (1 - EQUAL);
-    out->proved = (complete || s->n_heap == 0 || others >= upper) && exact && others >= upper * (1 - EQUAL) &&
-                  s->counts.bounded > 0;
+    /* Bounds of splits may be open, which the gap says; no other layout is among these. */
+    out->proved = s->n_best > 0 && s->bounded_all && others >= upper * (1 - EQUAL);
     out->lower_bound = s->n_best > 0 ? fmin(all, s->best[0].estimate.step.seconds) : 0;
     out->gap = s->n_best > 0 ? fmax(0, 1 - out->lower_bound / s->best[0].estimate.step.seconds) : 1;
-    if (out->proved)
-        out->gap = 0;
 }
 
 static void find_closest(const ek__layout_search *s, ek_layout_result *out)
@@ -127,7 +122,8 @@ static void clear(ek__layout_search *s)
 {
     ek__space_clear(&s->space);
     free(s->candidate);
-    free(s->heap);
+    free(s->heap[0].at);
+    free(s->heap[1].at);
     for (int i = 0; i < s->n_best; i++)
         ek_layout_plan_clear(&s->best[i]);
     free(s->best);
@@ -158,6 +154,8 @@ ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_
     if (!status && s.n == 0)
         status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no layout of %d devices is one that the framework runs",
                           s.options.n_devices);
+    if (!status)
+        s.bounded_all = !s.ended_early;
     if (!status)
         status = ek__layout_best_first(&s);
     if (!status)

@@ -21,6 +21,12 @@ typedef struct ek__candidate {
     double seconds; /* of the plan found; INFINITY */
 } ek__candidate;
 
+/* Candidates by bound, the least first. */
+typedef struct ek__heap {
+    size_t n, *at;
+} ek__heap;
+enum { EK__N_HEAPS = 2 };
+
 typedef struct ek__layout_search {
     const ek_job *job;
     const ek_device *device;
@@ -33,9 +39,8 @@ typedef struct ek__layout_search {
     ek_layout_plan *best; /* [options.n_best] by step */
     size_t *best_at;      /* [n_best] index of each */
     double start, first_at;
-    size_t *heap; /* [n_heap] candidates by bound, the least first */
-    size_t n_heap;
-    bool ended_early;
+    ek__heap heap[EK__N_HEAPS]; /* with one chunk a stage; with several */
+    bool bounded_all, ended_early;
     ek_error *err;
 } ek__layout_search;
 
