@@ -61,6 +61,8 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
         with.upper = fmin(options->upper, best.seconds);
         status =
             (is_single(job) ? ek__split_single : ek__split_chunks)(job, device, cache, rule, &with, &best, &bound, err);
+        /* What picks operators may take longer than a few whole layers. */
+        best.free = best.free && rule.kind != EK__RULE_SELECT && rule.kind != EK__RULE_PRODUCTS;
         best.bound = fmin(best.bound, bound);
     }
     if (status)
