@@ -440,12 +440,13 @@ static ek_status check_sequence_parallel(const checker *c)
 {
     const ek_job *job = c->job;
     const ek_job_parallel *p = &job->parallel;
-    if (job->framework != EK_MEGATRON || ek__job_has(job, "deepspeed") || job->model.n_experts == 0 || p->expert == 1 ||
+    int degree = ek__job_has(job, "moe-tp-extend-ep") ? p->expert / p->tensor : p->expert; /* as it is told */
+    if (job->framework != EK_MEGATRON || ek__job_has(job, "deepspeed") || job->model.n_experts == 0 || degree <= 1 ||
         p->tensor == 1 || p->sequence_parallel)
         return EK_OK;
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, SEQUENCE_PARALLEL, TENSOR),
                     "%s is off, but experts on %s %d with %s %d need it; switch it on", name_of(c, SEQUENCE_PARALLEL),
-                    name_of(c, EXPERT), p->expert, name_of(c, TENSOR), p->tensor);
+                    name_of(c, EXPERT), degree, name_of(c, TENSOR), p->tensor);
 }
 
 /* The graph pipeline of MindSpore. Elsewhere stage s warms up with min(p - s - 1, m). */

@@ -26,6 +26,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
     [EK_MINDFORMERS] = {.tensor = true,
                         .context = true,
                         .expert = true,
+                        .experts_with_context = true,
                         .pipeline = true,
                         .chunks = true,
                         .sequence_parallel_choice = true,
@@ -43,6 +44,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
     [EK_MINDFORMERS_MCORE] = {.tensor = true,
                               .context = true,
                               .expert = true,
+                              .experts_with_context = true,
                               .pipeline = true,
                               .chunks = true,
                               .experts_on_tensor = true,
@@ -76,6 +78,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
     [EK_MEGATRON] = {.tensor = true,
                      .context = true,
                      .expert = true,
+                     .experts_with_context = true,
                      .pipeline = true,
                      .chunks = true,
                      .expert_tensor = true,
@@ -95,6 +98,7 @@ static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
     [EK_TORCHTITAN] = {.tensor = true,
                        .context = true,
                        .expert = true,
+                       .experts_with_context = true,
                        .pipeline = true,
                        .chunks = true,
                        .expert_tensor = true,
@@ -168,4 +172,60 @@ int ek__framework_least_micro_batches(ek_framework framework, const ek_schedule 
     while (m <= EK_MAX_MICRO_BATCHES && !ek__framework_takes(framework, schedule, n_stages, m))
         m++;
     return m <= EK_MAX_MICRO_BATCHES ? m : 0;
+}
+
+/* ---- one job ---- */
+
+static const char *object_to_experts(const ek__framework_space *space, const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    int span = p->expert_tensor == 1 ? p->context * p->tensor : p->context;
+    if (job->model.n_experts == 0)
+        return NULL;
+    if (space->experts_need_sequence_parallel && p->tensor > 1 && !p->sequence_parallel)
+        return "experts with tensor parallelism and without sequence parallelism";
+    if (!space->experts_with_context && p->expert > 1 && p->context > 1)
+        return "expert and context parallelism together";
+    if (space->experts_over_context && p->expert > 1 && p->expert % span != 0)
+        return "experts spread over a part of the context or tensor parallel ranks";
+    return NULL;
+}
+
+static const char *object_to_schedule(const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    if (p->pipeline == 1 || !job->schedule)
+        return NULL;
+    const ek__framework_schedule *entry = ek__framework_schedule_of(job->framework, job->schedule);
+    if (!entry)
+        return "a schedule that the framework does not have";
+    if (!ek__framework_takes(job->framework, job->schedule, p->pipeline, p->n_micro_batches))
+        return "micro-batches that the schedule does not take";
+    if (entry->without_context && p->context > 1)
+        return "a schedule without context parallelism";
+    return entry->untied && job->model.tied ? "a schedule without tied embeddings" : NULL;
+}
+
+static const char *object_to_layers(const ek__framework_space *space, const ek_job *job)
+{
+    const ek_plan *plan = &job->plan;
+    int n = plan->n_stages * plan->n_chunks;
+    ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
+    for (int q = 0; q < n; q++) {
+        int least = q == 0 || q == n - 1 ? space->least_at_ends : space->least_between;
+        if (plan->layers[ek_cell_at(placement, plan->n_stages, q)] < least)
+            return "a chunk without layers";
+    }
+    return NULL;
+}
+
+const char *ek__framework_objection(const ek_job *job)
+{
+    const ek__framework_space *space = ek__framework_space_of(job->framework);
+    const char *why = object_to_experts(space, job);
+    if (!why && !space->sequence_parallel_choice && job->parallel.tensor > 1 && !job->parallel.sequence_parallel)
+        why = "tensor parallelism without sequence parallelism";
+    if (!why)
+        why = object_to_schedule(job);
+    return why ? why : object_to_layers(space, job);
 }

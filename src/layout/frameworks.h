@@ -48,6 +48,7 @@ typedef struct ek__framework_space {
     bool tensor, context, expert, pipeline, chunks;
     bool expert_tensor;            /**< tensor-parallel ranks of an expert can be told: 1 or t; else they follow */
     bool experts_on_tensor;        /**< experts may be spread over t too: ep | d cp t / etp; else ep | d cp */
+    bool experts_with_context;     /**< ep and cp may both be more than 1 */
     bool experts_over_context;     /**< ep is a multiple of cp, and of cp t where an expert is whole */
     bool sequence_parallel_choice; /**< sequence parallelism can be on or off with t > 1; else it is on */
     bool experts_need_sequence_parallel; /**< with experts and t > 1 it is on */
@@ -87,5 +88,13 @@ bool ek__framework_takes(ek_framework framework, const ek_schedule *schedule, in
 /** The least number of micro-batches, at least `from`, that ek__framework_takes(); 0: none up to
  *  EK_MAX_MICRO_BATCHES. O(stages). */
 int ek__framework_least_micro_batches(ek_framework framework, const ek_schedule *schedule, int n_stages, int from);
+
+/**
+ * What of the table speaks against proposing a job that ek_job_check() lets pass: schedules that the framework does not
+ * have or that take other micro-batches, experts without sequence parallelism or over other ranks, chunks without
+ * layers.
+ * @return NULL: nothing; else the reason in a few words, constant. O(stages x chunks).
+ */
+const char *ek__framework_objection(const ek_job *job);
 
 #endif

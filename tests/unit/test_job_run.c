@@ -152,7 +152,7 @@ static const expected megatron[] = {
     {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 --no-overlap-p2p-communication",
      {"overlap_p2p_interleaved"},
      {0},
-     NULL},
+     "--pipeline-model-parallel-size is given again"},
     {"--no-overlap-p2p-communication", {"overlap_p2p_interleaved"}, {0}, NULL},
     {"--overlap-p2p-communication", {NULL}, {0}, "--overlap-p2p-communication does nothing without interleaved"},
     {"--no-scatter-gather-tensors-in-pipeline", {"p2p_scattered"}, {0}, NULL},
