@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "job/job_internal.h"
+#include "job/settings.h"
 
 /* Settings that a message points at. */
 typedef enum setting {
@@ -32,6 +33,7 @@ typedef enum setting {
     EXPERT_INTERMEDIATE,
     FLASH,
     INSTANCES,
+    SEQUENCE_PARALLEL,
     N_SETTINGS
 } setting;
 
@@ -65,6 +67,7 @@ static const setting_names mindformers[N_SETTINGS] = {
     [EXPERT_INTERMEDIATE] = {{"moe_intermediate_size"}},
     [FLASH] = {{"use_flash_attention"}},
     [INSTANCES] = {{"optimizer_weight_shard_size"}},
+    [SEQUENCE_PARALLEL] = {{"use_seq_parallel"}},
 };
 
 static const setting_names megatron[N_SETTINGS] = {
@@ -92,6 +95,7 @@ static const setting_names megatron[N_SETTINGS] = {
     [EXPERT_INTERMEDIATE] = {{"moe-ffn-hidden-size", "moe_ffn_hidden_size"}},
     [FLASH] = {{"use-flash-attn", "use_flash_attn"}},
     [INSTANCES] = {{"num-distributed-optimizer-instances", "num_distributed_optimizer_instances"}},
+    [SEQUENCE_PARALLEL] = {{"sequence-parallel", "sequence_parallel"}},
 };
 
 static const setting_names torchtitan[N_SETTINGS] = {
@@ -119,6 +123,7 @@ static const setting_names torchtitan[N_SETTINGS] = {
     [EXPERT_INTERMEDIATE] = {{"moe_inter_dim of the flavor", "flavor"}},
     [FLASH] = {{"flavor"}},
     [INSTANCES] = {{"data_parallel_replicate_degree"}},
+    [SEQUENCE_PARALLEL] = {{"tensor_parallel_degree"}}, /* comes with it */
 };
 
 /* A check in progress. */
@@ -305,9 +310,26 @@ static ek_status check_divides(const checker *c, const division *d)
             "(of %s %d) ask for; correct one of them",
             name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, TENSOR), p->tensor, p->ulysses,
             name_of(c, CONTEXT), p->context);
+    if (d->by_which == CONTEXT && d->by == INT64_C(2) * p->context)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, CONTEXT),
+                        "%s is %lld, which cannot be cut into %lld equal parts, two for each rank of %s %d, which is "
+                        "how the causal mask's work is shared; correct one of them",
+                        name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, CONTEXT), p->context);
     return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, d->which, d->by_which),
                     "%s is %lld, which cannot be cut into %lld equal parts, as %s asks for; correct one of them",
                     name_of(c, d->which), (long long)d->value, (long long)d->by, name_of(c, d->by_which));
+}
+
+/* Does a context-parallel rank take two parts of a sequence, one from either half? Megatron's validate_args() asks for
+ * it whatever exchanges keys and values; MindSpeed for rings; PyTorch unless its load balancer is chosen. */
+static bool halves_sequences(const ek_job *job)
+{
+    if (job->parallel.context == 1)
+        return false;
+    if (job->framework == EK_MINDSPEED)
+        return job->parallel.context_algorithm == EK_CONTEXT_RING;
+    return (job->framework == EK_MEGATRON && !ek__job_has(job, "deepspeed")) ||
+           (job->framework == EK_TORCHTITAN && !ek__job_has(job, "context-parallel-load-balancer"));
 }
 
 static ek_status check_divisions(const checker *c)
@@ -315,6 +337,7 @@ static ek_status check_divisions(const checker *c)
     const ek_job_model *m = &c->job->model;
     const ek_job_parallel *p = &c->job->parallel;
     const int64_t t = p->tensor, head_parts = t * p->ulysses;
+    const bool torch = c->job->framework == EK_TORCHTITAN; /* ParallelDims.seq_len_divisor */
     const setting heads_by = p->ulysses > 1 ? ULYSSES : TENSOR;
     const division divisions[] = {
         {CONTEXT, ULYSSES, p->context, p->ulysses, true},
@@ -322,11 +345,14 @@ static ek_status check_divisions(const checker *c)
         /* Fewer key and value heads than ranks: Megatron gives several ranks the same ones. */
         {KV_HEADS, heads_by, m->n_kv_heads, head_parts,
          m->kv_lora_rank == 0 && (c->job->framework != EK_MEGATRON || m->n_kv_heads >= head_parts)},
+        {TENSOR, KV_HEADS, t, m->n_kv_heads, m->kv_lora_rank == 0 && m->n_kv_heads < t},
         {HEADS, KV_HEADS, m->n_heads, m->n_kv_heads, m->kv_lora_rank == 0},
         {HIDDEN, TENSOR, m->hidden, t, true},
         {INTERMEDIATE, TENSOR, m->intermediate, t, true},
         {SEQUENCE, CONTEXT, p->seq_length, p->context, true},
-        {SEQUENCE, TENSOR, p->seq_length, p->context * t, p->sequence_parallel},
+        {SEQUENCE, CONTEXT, p->seq_length, INT64_C(2) * p->context, halves_sequences(c->job)},
+        {SEQUENCE, TENSOR, p->seq_length, p->context * t * (halves_sequences(c->job) && torch ? 2 : 1),
+         p->sequence_parallel},
         {SEQUENCE, PIECES, p->seq_length, (int64_t)p->n_pieces * p->context, true},
         {EXPERTS, EXPERT, m->n_experts, p->expert, m->n_experts > 0},
         {EXPERT_INTERMEDIATE, TENSOR, m->expert_intermediate, p->expert_tensor, m->n_experts > 0},
@@ -377,20 +403,54 @@ static ek_status check_ranks(const checker *c)
                             EK_MAX_RANKS, name_of(c, DATA), factor[0], name_of(c, TENSOR), factor[1],
                             name_of(c, STAGES), factor[2], name_of(c, CONTEXT), factor[3]);
     }
-    /* Experts are spread over ranks that hold the same part of everything else. */
-    int64_t shared = (int64_t)p->data * p->context * p->tensor;
-    if (c->job->model.n_experts > 0 && shared % ((int64_t)p->expert * p->expert_tensor) != 0)
+    return EK_OK;
+}
+
+/* Ranks of data parallelism that experts re-use: in torchtitan those of one replica (ParallelDims.build_mesh). */
+static int sharing_data(const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    int size = job->states.shard_size;
+    return job->framework == EK_TORCHTITAN && size > 0 && size % p->context == 0 ? size / p->context : p->data;
+}
+
+/* Experts are spread over ranks that hold the same part of everything else. */
+static ek_status check_experts(const checker *c)
+{
+    const ek_job_parallel *p = &c->job->parallel;
+    int data = sharing_data(c->job);
+    if (c->job->model.n_experts == 0)
+        return EK_OK;
+    if (c->job->framework == EK_TORCHTITAN && p->expert_tensor > 1 && p->expert_tensor != p->tensor)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, EXPERT, TENSOR),
+                        "expert_tensor_parallel_degree is %d, expected 1 or the %d of %s; correct it", p->expert_tensor,
+                        p->tensor, name_of(c, TENSOR));
+    if ((int64_t)data * p->context * p->tensor % ((int64_t)p->expert * p->expert_tensor) != 0)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, EXPERT, DATA),
                         "%s is %d, but experts re-use the ranks of %s %d, %s %d and %s %d, of which an expert takes "
                         "%d; give a number that divides what is left",
-                        name_of(c, EXPERT), p->expert, name_of(c, DATA), p->data, name_of(c, CONTEXT), p->context,
+                        name_of(c, EXPERT), p->expert, name_of(c, DATA), data, name_of(c, CONTEXT), p->context,
                         name_of(c, TENSOR), p->tensor, p->expert_tensor);
     return EK_OK;
 }
 
-/* The graph pipeline of MindSpore, which MindFormers uses: "The micro_batch_num must be greater than or equal to
- * pipeline_stage when training" (TransformerOpParallelConfig). Elsewhere stage s warms up with min(p - s - 1, m). */
-static bool needs_full_pipeline(const ek_job *job)
+/* ModelParallelConfig of Megatron Core refuses experts that are spread where tokens are whole on every tensor-parallel
+ * rank. Megatron-DeepSpeed has experts of its own. */
+static ek_status check_sequence_parallel(const checker *c)
+{
+    const ek_job *job = c->job;
+    const ek_job_parallel *p = &job->parallel;
+    int degree = ek__job_has(job, "moe-tp-extend-ep") ? p->expert / p->tensor : p->expert; /* as it is told */
+    if (job->framework != EK_MEGATRON || ek__job_has(job, "deepspeed") || job->model.n_experts == 0 || degree <= 1 ||
+        p->tensor == 1 || p->sequence_parallel)
+        return EK_OK;
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, SEQUENCE_PARALLEL, TENSOR),
+                    "%s is off, but experts on %s %d with %s %d need it; switch it on", name_of(c, SEQUENCE_PARALLEL),
+                    name_of(c, EXPERT), degree, name_of(c, TENSOR), p->tensor);
+}
+
+/* The graph pipeline of MindSpore. Elsewhere stage s warms up with min(p - s - 1, m). */
+static bool is_mindspore(const ek_job *job)
 {
     return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
 }
@@ -401,10 +461,51 @@ static bool has_full_groups(const ek_job *job)
 {
     int m = job->parallel.n_micro_batches, p = job->parallel.pipeline;
     int group = job->parallel.chunk_group > 0 ? job->parallel.chunk_group : p;
-    bool interleaved = job->schedule && strcmp(job->schedule->name, "interleaved") == 0;
-    if (needs_full_pipeline(job) || !interleaved)
-        return true;
     return group >= p && group <= m && (m % group == 0 || m % group >= p);
+}
+
+static bool runs(const ek_job *job, const char *schedule)
+{
+    return job->schedule && strcmp(job->schedule->name, schedule) == 0;
+}
+
+/* PyTorch: schedules of one stage a rank take at least a micro-batch for each (PipelineScheduleSingle); the interleaved
+ * one runs max(1, m / p) rounds of equally many (ScheduleInterleaved1F1B). */
+static ek_status check_torch_micro_batches(const checker *c)
+{
+    const ek_job *job = c->job;
+    int m = job->parallel.n_micro_batches, p = job->parallel.pipeline, rounds = m / p > 1 ? m / p : 1;
+    if ((runs(job, "1f1b") || runs(job, "gpipe")) && m < p)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                        "%s gives %d micro-batch%s for %d stages; PyTorch's schedules of one stage a rank need at "
+                        "least as many; raise local_batch_size",
+                        name_of(c, MICRO_BATCHES), m, m > 1 ? "es" : "", p);
+    /* Where the optimizer steps once in several runs of the pipeline, m is of them all. */
+    if (!runs(job, "interleaved") || m % rounds == 0 || ek__job_has(job, "pipeline-runs"))
+        return EK_OK;
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                    "%s gives %d micro-batches, which %d rounds over %d stages do not share equally, as "
+                    "Interleaved1F1B asks for; use %d, or one chunk a stage",
+                    name_of(c, MICRO_BATCHES), m, rounds, p, (m / p + 1) * p);
+}
+
+/* MindSpore: "The micro_batch_num must be greater than or equal to pipeline_stage"; its zero_bubble_v, which runs every
+ * schedule of a V, wants twice as many. */
+static ek_status check_mindspore_micro_batches(const checker *c)
+{
+    const ek_job *job = c->job;
+    int m = job->parallel.n_micro_batches, p = job->parallel.pipeline;
+    if (m < p)
+        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                        "%s gives %d micro-batch%s for %d stages; MindSpore's pipeline needs at least as many as it "
+                        "has stages (micro_batch_num >= pipeline_stage); raise it",
+                        name_of(c, MICRO_BATCHES), m, m > 1 ? "es" : "", p);
+    if (!job->schedule || job->schedule->placement != EK_PLACE_V || m >= 2 * p)
+        return EK_OK;
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
+                    "%s gives %d micro-batches for %d stages; MindSpore's zero_bubble_v needs at least twice as many "
+                    "as it has stages; raise it",
+                    name_of(c, MICRO_BATCHES), m, p);
 }
 
 static ek_status check_micro_batches(const checker *c)
@@ -412,12 +513,11 @@ static ek_status check_micro_batches(const checker *c)
     const ek_job_parallel *p = &c->job->parallel;
     if (p->pipeline == 1)
         return EK_OK;
-    if (p->n_micro_batches < p->pipeline && needs_full_pipeline(c->job))
-        return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
-                        "%s gives %d micro-batch%s for %d stages; MindSpore's pipeline needs at least as many as it "
-                        "has stages (micro_batch_num >= pipeline_stage); raise it",
-                        name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "", p->pipeline);
-    if (has_full_groups(c->job))
+    if (c->job->framework == EK_TORCHTITAN)
+        return check_torch_micro_batches(c);
+    if (is_mindspore(c->job))
+        return check_mindspore_micro_batches(c);
+    if (!runs(c->job, "interleaved") || has_full_groups(c->job))
         return EK_OK;
     if (p->chunk_group > 0)
         return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, MICRO_BATCHES, STAGES),
@@ -430,6 +530,21 @@ static ek_status check_micro_batches(const checker *c)
                     "%d, or one chunk a stage",
                     name_of(c, MICRO_BATCHES), p->n_micro_batches, p->n_micro_batches > 1 ? "es" : "", p->pipeline,
                     (p->n_micro_batches / p->pipeline + 1) * p->pipeline);
+}
+
+/* Several chunks need a pipeline to interleave; with the transfers beside nothing, one of 3 stages, so that no two
+ * transfers between the same ranks are under way at once (validate_args() of Megatron). */
+static ek_status check_interleave(const checker *c)
+{
+    const ek_job *job = c->job;
+    bool alone = job->framework == EK_MEGATRON && runs(job, "interleaved") && !job->run.overlap_p2p_interleaved;
+    int p = job->parallel.pipeline, least = alone ? 3 : 2;
+    if ((job->framework != EK_MEGATRON && job->framework != EK_MINDSPEED) || job->plan.n_chunks == 1 || p >= least)
+        return EK_OK;
+    return ek__fail(c->err, EK_ERR_INPUT, origin_of_either(c, CHUNKS, STAGES),
+                    "a stage has %d chunks, but %s is %d; interleaved stages are at least %d%s; correct one of them",
+                    job->plan.n_chunks, name_of(c, STAGES), p, least,
+                    alone ? " where transfers do not run beside computing" : "");
 }
 
 static ek_status check_pipeline(const checker *c)
@@ -531,9 +646,19 @@ static ek_status check_sizes(const checker *c)
 
 ek_status ek__job_check(const ek_job *job, const ek__doc *doc, ek_error *err)
 {
-    static ek_status (*const checks[])(const checker *) = {
-        check_parallel_ranges, check_model_ranges,  check_expert_ranges, check_ranks, check_instances,
-        check_divisions,       check_micro_batches, check_pipeline,      check_plan,  check_sizes};
+    static ek_status (*const checks[])(const checker *) = {check_parallel_ranges,
+                                                           check_model_ranges,
+                                                           check_expert_ranges,
+                                                           check_ranks,
+                                                           check_experts,
+                                                           check_instances,
+                                                           check_divisions,
+                                                           check_sequence_parallel,
+                                                           check_micro_batches,
+                                                           check_interleave,
+                                                           check_pipeline,
+                                                           check_plan,
+                                                           check_sizes};
     const checker c = {job, doc, err};
     ek_status status = EK_OK;
     for (size_t i = 0; i < sizeof checks / sizeof *checks && status == EK_OK; i++)

@@ -424,8 +424,11 @@ static ek_status derive_micro_batches(reader *r)
                         (long long)n, EK_MAX_MICRO_BATCHES);
     if (p->batch == 0)
         p->batch = batch;
-    if (p->n_micro_batches == 0)
+    if (p->n_micro_batches == 0) {
         p->n_micro_batches = (int)n;
+        if (p->pipeline > 1 && n_steps > 1)
+            ek__job_note(r->job, "pipeline-runs");
+    }
     if (p->pipeline > 1 && n_steps > 1)
         ek__warn(
             r->in.listener, (ek_origin){r->source->path, 0, 0},

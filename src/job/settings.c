@@ -42,6 +42,7 @@ const char *const ek__job_noted[] = {
     "num-distributed-optimizer-instances",
     "no-async-tensor-model-parallel-allreduce",
     "optimizer-cpu-offload",
+    "deepspeed",
     /* MindFormers */
     "lists",
     "expert-model-parallel",
@@ -53,6 +54,8 @@ const char *const ek__job_noted[] = {
     "pipeline-parallel-last-stage-less-layers",
     "pipeline-parallel-microbatches",
     "fsdp-reshard-after-forward",
+    "context-parallel-load-balancer",
+    "pipeline-runs", /* of one step, several */
     NULL,
 };
 

@@ -308,11 +308,11 @@ const ek__lint_entry ek__lint_remarks[] = {
     {
         .about = {.id = "not-runnable", .level = EK_LINT_ERROR, .kinds = JOBS,
                   .title = "The framework would not run this",
-                  .why = "Degrees do not divide what they cut, layers are not all placed, or MindSpore's pipeline has fewer micro-batches than stages, or "
-                         "an interleaved one of Megatron no multiple of them.",
+                  .why = "Degrees do not divide what they cut, layers are not all placed, or the schedule does not take so many micro-batches: MindSpore's "
+                         "pipeline fewer than stages, an interleaved one of Megatron no multiple of them.",
                   .cost = "The run stops at its start, when its devices are already taken.",
                   .fix = "Correct the setting that the finding names.",
-                  .source = "checks that MindFormers r1.5.0 and Megatron-LM make themselves; docs/models.md",
+                  .source = "checks that the frameworks make themselves; docs/plan-legal.md, docs/models.md",
                   .bad = MODEL "parallel_config: {model_parallel: 6, use_seq_parallel: True}\n",
                   .good = MODEL "parallel_config: {model_parallel: 8, use_seq_parallel: True}\n"},
         CHECKS(check_refused),

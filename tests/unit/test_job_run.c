@@ -149,10 +149,10 @@ static const expected megatron[] = {
     {"--no-async-tensor-model-parallel-allreduce", {"overlap_tensor_gradients"}, {0}, NULL},
     {"--num-layers-per-virtual-pipeline-stage 2", {"overlap_p2p"}, {1}, NULL},
     {"--num-layers-per-virtual-pipeline-stage 2 --overlap-p2p-communication", {"overlap_p2p"}, {1}, NULL},
-    {"--num-layers-per-virtual-pipeline-stage 2 --no-overlap-p2p-communication",
+    {"--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 1 --no-overlap-p2p-communication",
      {"overlap_p2p_interleaved"},
      {0},
-     NULL},
+     "--pipeline-model-parallel-size is given again"},
     {"--no-overlap-p2p-communication", {"overlap_p2p_interleaved"}, {0}, NULL},
     {"--overlap-p2p-communication", {NULL}, {0}, "--overlap-p2p-communication does nothing without interleaved"},
     {"--no-scatter-gather-tensors-in-pipeline", {"p2p_scattered"}, {0}, NULL},
@@ -228,6 +228,7 @@ static void transfers_overlap_where_stages_interleave(void **state)
     ek_job job = read_job("run.sh", BF16 "\n", &overrides, &s);
     assert_true(job.run.overlap_p2p);
     ek_job_clear(&job);
+    overrides.pipeline = 4; /* of 2 stages it would not run */
     job = read_job("run.sh", BF16 "--no-overlap-p2p-communication\n", &overrides, &s);
     assert_false(job.run.overlap_p2p);
     ek_job_clear(&job);

@@ -39,7 +39,7 @@ static const char *const more_arguments[] = {
     "--recompute-num-layers 2",
     "--data-parallel-size 16 --global-batch-size 128 --tensor-model-parallel-size 2 --num-experts 8 --moe-tp-extend-ep",
     "--data-parallel-size 16 --global-batch-size 128 --tensor-model-parallel-size 2 --num-experts 8 "
-    "--expert-model-parallel-size 4 --expert-tensor-parallel-size 1 --moe-layer-recompute",
+    "--expert-model-parallel-size 4 --expert-tensor-parallel-size 1 --moe-layer-recompute --sequence-parallel",
     "--data-parallel-size 16 --global-batch-size 128 --tensor-model-parallel-size 2 --use-megatron-fsdp "
     "--use-distributed-optimizer --data-parallel-sharding-strategy optim_grads_params",
     "--data-parallel-size 16 --global-batch-size 128 --context-parallel-size 2 --context-parallel-algo ulysses_cp_algo",

@@ -1,0 +1,231 @@
+/* What each framework can be told of a layout: one row a framework. Facts are those of docs/plan-legal.md, where each
+ * has its source and the version it was read in. Where versions differ, a row has what the current one asks for: a
+ * search must not propose what stops there, while ek_job_check() refuses only what no version runs. */
+#include "layout/frameworks.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "evenkeel/layers.h"
+
+/* MindFormers up to 1.5 and its newer models share MindSpore's pipeline. zero_bubble_v is one order, whichever V the
+ * plan was made for. */
+#define MINDSPORE_SCHEDULES                                                                                            \
+    .n_schedules = 8, .schedule = {                                                                                    \
+                          {"1f1b", true, true, EK__MICRO_ANY, 1, 1, false, false},                                     \
+                          {"interleaved", true, true, EK__MICRO_ANY, 1, 2, false, false},                              \
+                          {"gpipe", true, false, EK__MICRO_ANY, 1, 1, false, false},                                   \
+                          {"sequence", true, false, EK__MICRO_ANY, 1, 2, false, false},                                \
+                          {"zb-v", false, false, EK__MICRO_ANY, 2, 2, false, false},                                   \
+                          {"v-half", false, false, EK__MICRO_ANY, 2, 2, false, false},                                 \
+                          {"v-min", false, false, EK__MICRO_ANY, 2, 2, false, false},                                  \
+                          {"dualpipev", false, false, EK__MICRO_ANY, 2, 2, false, false},                              \
+    }
+
+static const ek__framework_space spaces[EK_N_FRAMEWORKS] = {
+    [EK_MINDFORMERS] = {.tensor = true,
+                        .context = true,
+                        .expert = true,
+                        .experts_with_context = true,
+                        .pipeline = true,
+                        .chunks = true,
+                        .sequence_parallel_choice = true,
+                        .shard_groups = true,
+                        .shard_choice = true,
+                        .batch_interleave = true,
+                        .fine_grain = true,
+                        .pieces = true,
+                        .sequence_parts = 1,
+                        .split = EK__SPLIT_ANY,
+                        .least_at_ends = 1,
+                        .least_between = 1,
+                        .recompute = EK__RECOMPUTE_LISTS,
+                        MINDSPORE_SCHEDULES},
+    [EK_MINDFORMERS_MCORE] = {.tensor = true,
+                              .context = true,
+                              .expert = true,
+                              .experts_with_context = true,
+                              .pipeline = true,
+                              .chunks = true,
+                              .experts_on_tensor = true,
+                              .sequence_parallel_choice = true,
+                              .experts_need_sequence_parallel = true,
+                              .shard_groups = true,
+                              .shard_choice = true,
+                              .batch_interleave = true,
+                              .pieces = true,
+                              .sequence_parts = 1,
+                              .split = EK__SPLIT_ANY,
+                              .least_at_ends = 1,
+                              .least_between = 1,
+                              .recompute = EK__RECOMPUTE_LISTS,
+                              MINDSPORE_SCHEDULES},
+    [EK_MINDSPEED] = {.tensor = true,
+                      .context = true,
+                      .expert = true,
+                      .pipeline = true,
+                      .chunks = true,
+                      .sequence_parallel_choice = true,
+                      .shard_choice = true,
+                      .sequence_parts = 2,
+                      .split = EK__SPLIT_ANY,
+                      .least_at_ends = 1,
+                      .least_between = 1,
+                      .recompute = EK__RECOMPUTE_LISTS,
+                      .n_schedules = 2,
+                      .schedule = {{"1f1b", true, true, EK__MICRO_ANY, 0, 1, false, false},
+                                   {"interleaved", true, true, EK__MICRO_GROUPS, 1, 2, false, false}}},
+    [EK_MEGATRON] = {.tensor = true,
+                     .context = true,
+                     .expert = true,
+                     .experts_with_context = true,
+                     .pipeline = true,
+                     .chunks = true,
+                     .expert_tensor = true,
+                     .experts_on_tensor = true,
+                     .sequence_parallel_choice = true,
+                     .experts_need_sequence_parallel = true,
+                     .shard_groups = true,
+                     .shard_choice = true,
+                     .head_copies = true,
+                     .sequence_parts = 2,
+                     .split = EK__SPLIT_ANY,
+                     .recompute = EK__RECOMPUTE_FIRST,
+                     .n_schedules = 3,
+                     .schedule = {{"1f1b", true, true, EK__MICRO_ANY, 0, 1, false, false},
+                                  {"interleaved", true, true, EK__MICRO_GROUPS, 1, 2, false, false},
+                                  {"dualpipev", true, false, EK__MICRO_ANY, 2, 2, true, true}}},
+    [EK_TORCHTITAN] = {.tensor = true,
+                       .context = true,
+                       .expert = true,
+                       .experts_with_context = true,
+                       .pipeline = true,
+                       .chunks = true,
+                       .expert_tensor = true,
+                       .experts_on_tensor = true,
+                       .experts_over_context = true,
+                       .shard_groups = true,
+                       .sequence_parts = 2,
+                       .split = EK__SPLIT_ANY,
+                       .least_between = 1,
+                       .recompute = EK__RECOMPUTE_MODE,
+                       .n_schedules = 6,
+                       .schedule = {{"1f1b", true, true, EK__MICRO_ANY, 1, 1, false, false},
+                                    {"interleaved", true, true, EK__MICRO_ROUNDS, 0, 2, false, false},
+                                    {"gpipe", true, false, EK__MICRO_ANY, 1, 1, false, false},
+                                    {"zb-h1", true, false, EK__MICRO_ROUNDS, 0, 2, false, false},
+                                    {"zb-v", false, false, EK__MICRO_ANY, 0, 2, false, false},
+                                    {"dualpipev", false, false, EK__MICRO_ANY, 2, 2, false, false}}},
+};
+
+const ek__framework_space *ek__framework_space_of(ek_framework framework)
+{
+    assert((int)framework >= 0 && (int)framework < EK_N_FRAMEWORKS);
+    return &spaces[framework];
+}
+
+const ek__framework_schedule *ek__framework_schedule_of(ek_framework framework, const ek_schedule *schedule)
+{
+    const ek__framework_space *space = ek__framework_space_of(framework);
+    for (int i = 0; i < space->n_schedules; i++)
+        if (strcmp(space->schedule[i].name, schedule->name) == 0)
+            return &space->schedule[i];
+    return NULL;
+}
+
+int ek__framework_schedules(ek_framework framework, int n_stages, int n_chunks, bool all, const ek_schedule **out)
+{
+    const ek__framework_space *space = ek__framework_space_of(framework);
+    int n = 0;
+    assert(n_stages >= 1 && n_chunks >= 1);
+    for (int i = 0; i < space->n_schedules; i++) {
+        const ek__framework_schedule *entry = &space->schedule[i];
+        const ek_schedule *schedule = ek_schedule_find(entry->name);
+        bool fits = n_chunks >= schedule->min_chunks && n_chunks <= schedule->max_chunks;
+        if (fits && n_stages >= entry->least_stages && (all || entry->by_default))
+            out[n++] = schedule;
+    }
+    return n;
+}
+
+bool ek__framework_takes(ek_framework framework, const ek_schedule *schedule, int n_stages, int n_micro_batches)
+{
+    const ek__framework_schedule *entry = ek__framework_schedule_of(framework, schedule);
+    int p = n_stages, m = n_micro_batches, rounds = m > p ? m / p : 1;
+    assert(p >= 1 && m >= 1);
+    if (!entry || p < entry->least_stages)
+        return false;
+    if (p == 1)
+        return true;
+    return m >= entry->least * p && (entry->micro_batches != EK__MICRO_GROUPS || m % p == 0) &&
+           (entry->micro_batches != EK__MICRO_ROUNDS || m % rounds == 0);
+}
+
+int ek__framework_least_micro_batches(ek_framework framework, const ek_schedule *schedule, int n_stages, int from)
+{
+    const ek__framework_schedule *entry = ek__framework_schedule_of(framework, schedule);
+    int m = from;
+    if (!entry || n_stages < entry->least_stages)
+        return 0;
+    if (n_stages > 1 && m < entry->least * n_stages)
+        m = entry->least * n_stages;
+    while (m <= EK_MAX_MICRO_BATCHES && !ek__framework_takes(framework, schedule, n_stages, m))
+        m++;
+    return m <= EK_MAX_MICRO_BATCHES ? m : 0;
+}
+
+/* ---- one job ---- */
+
+static const char *object_to_experts(const ek__framework_space *space, const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    int span = p->expert_tensor == 1 ? p->context * p->tensor : p->context;
+    if (job->model.n_experts == 0)
+        return NULL;
+    if (space->experts_need_sequence_parallel && p->tensor > 1 && !p->sequence_parallel)
+        return "experts with tensor parallelism and without sequence parallelism";
+    if (!space->experts_with_context && p->expert > 1 && p->context > 1)
+        return "expert and context parallelism together";
+    if (space->experts_over_context && p->expert > 1 && p->expert % span != 0)
+        return "experts spread over a part of the context or tensor parallel ranks";
+    return NULL;
+}
+
+static const char *object_to_schedule(const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    if (p->pipeline == 1 || !job->schedule)
+        return NULL;
+    const ek__framework_schedule *entry = ek__framework_schedule_of(job->framework, job->schedule);
+    if (!entry)
+        return "a schedule that the framework does not have";
+    if (!ek__framework_takes(job->framework, job->schedule, p->pipeline, p->n_micro_batches))
+        return "micro-batches that the schedule does not take";
+    if (entry->without_context && p->context > 1)
+        return "a schedule without context parallelism";
+    return entry->untied && job->model.tied ? "a schedule without tied embeddings" : NULL;
+}
+
+static const char *object_to_layers(const ek__framework_space *space, const ek_job *job)
+{
+    const ek_plan *plan = &job->plan;
+    int n = plan->n_stages * plan->n_chunks;
+    ek_placement placement = job->schedule ? job->schedule->placement : EK_PLACE_WRAP;
+    for (int q = 0; q < n; q++) {
+        int least = q == 0 || q == n - 1 ? space->least_at_ends : space->least_between;
+        if (plan->layers[ek_cell_at(placement, plan->n_stages, q)] < least)
+            return "a chunk without layers";
+    }
+    return NULL;
+}
+
+const char *ek__framework_objection(const ek_job *job)
+{
+    const ek__framework_space *space = ek__framework_space_of(job->framework);
+    const char *why = object_to_experts(space, job);
+    if (!why && !space->sequence_parallel_choice && job->parallel.tensor > 1 && !job->parallel.sequence_parallel)
+        why = "tensor parallelism without sequence parallelism";
+    if (!why)
+        why = object_to_schedule(job);
+    return why ? why : object_to_layers(space, job);
+}
