@@ -345,7 +345,7 @@ static void put_recompute(ek__settings *s)
 {
     bool was_selective = is_selective(s->was), selective = is_selective(s->now), any = most_full(&s->now->plan) > 0;
     if (has_activation(s->now) && !has_activation(s->was))
-        ek__settings_put(s, NULL, "recompute-activation-function", "%s", "(MindSpeed-LLM)");
+        ek__settings_put_switch_of(s, "recompute-activation-function", "MindSpeed-LLM");
     if (!has_activation(s->now) && has_activation(s->was))
         ek__settings_drop(s, "recompute-activation-function");
     if (any && selective) {
