@@ -311,6 +311,7 @@ typedef struct ek_job {
      *  is nothing of the kind. */
     char reading[256];
     bool literal; /**< the file was read without that */
+    uint64_t digest; /**< of the file's bytes as they were read; 0: the job is of no file */
 } ek_job;
 
 /** What the command line says instead of the file; 0: nothing. */

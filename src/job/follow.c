@@ -37,6 +37,10 @@ static void follow_mindformers(const ek_job *was, ek_job *now)
         bool taken = now->framework == EK_MINDFORMERS_MCORE && p->data * (int64_t)p->context % p->expert != 0;
         p->expert_tensor = taken ? 1 : p->tensor;
     }
+    if (p->data * p->context * p->tensor == 1) { /* nobody is left to share with */
+        states->shard_weight = states->shard_optimizer = states->shard_gradient = false;
+        states->gathered = 0;
+    }
     states->gradient = p->pipeline > 1 || p->n_accumulation > 1 ? states->weight : 0;
     now->run.sums_every_micro_batch = states->shard_gradient && states->gradient > 0;
 }
@@ -57,8 +61,8 @@ static void follow_megatron(const ek_job *was, ek_job *now)
     ek_job_parallel *p = &now->parallel;
     const ek_job_parallel *a = &was->parallel;
     int told = ek__job_has(was, "ulysses-degree-in-cp") ? a->ulysses : 0;
-    if (ek__job_has(was, "sequence-parallel") && p->tensor > 1)
-        p->sequence_parallel = true;
+    if (ek__job_has(was, "sequence-parallel") && a->tensor == 1 && p->tensor > 1)
+        p->sequence_parallel = true; /* it waited for ranks */
     if (ek__job_has(was, "moe-tp-extend-ep"))
         p->expert = p->expert / a->tensor * p->tensor;
     else if (!ek__job_has(was, "expert-tensor-parallel-size"))

@@ -273,13 +273,18 @@ static ek_status parse_text(const char *name, const char *text, size_t size, ek_
     return status;
 }
 
+static const ek__job_format *format_of(const ek__job_source *source)
+{
+    for (int i = 0; i < N_FORMATS; i++)
+        if (formats[i]->recognises(source))
+            return formats[i];
+    return NULL;
+}
+
 static ek_status read_source(const ek__job_source *source, const ek_job_overrides *overrides,
                              const ek_error *parse_error, ek_job *job, ek__job_step *step)
 {
-    const ek__job_format *format = NULL;
-    for (int i = 0; i < N_FORMATS && !format; i++)
-        if (formats[i]->recognises(source))
-            format = formats[i];
+    const ek__job_format *format = format_of(source);
     *step = EK__JOB_RECOGNISING;
     if (!format)
         return fail_unrecognised(source, parse_error);
@@ -325,6 +330,27 @@ ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_
     return EK_OK;
 }
 
+const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size)
+{
+    ek__doc *doc = NULL;
+    ek_error unused;
+    bool toml = false;
+    (void)parse_text(name, text, size, &doc, &toml, &unused);
+    const ek__job_source source = {name, text, size, doc, NULL, toml, NULL, NULL};
+    const ek__job_format *format = format_of(&source);
+    ek__doc_free(doc);
+    return format;
+}
+
+/* FNV-1a; never 0, which is no file's. */
+static uint64_t digest_of(const char *text, size_t size)
+{
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++)
+        digest = (digest ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return digest ? digest : 1;
+}
+
 /* ek__job_parse() for a file that lies in `folder`. */
 static ek_status parse_in(const char *folder, const char *name, const char *text, size_t size,
                           const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
@@ -333,7 +359,7 @@ static ek_status parse_in(const char *folder, const char *name, const char *text
     const ek_job_overrides none = ek_job_overrides_none();
     ek__doc *doc = NULL;
     ek_error parse_error = {0};
-    ek_job job = {.full_group = 1};
+    ek_job job = {.full_group = 1, .digest = digest_of(text, size)};
     bool toml = false;
     if (parse_text(name, text, size, &doc, &toml, &parse_error) == EK_ERR_MEMORY)
         return ek__no_memory(err);
@@ -362,6 +388,13 @@ static const char *folder_of(const char *path, char *out, size_t size)
         return NULL;
     snprintf(out, size, "%.*s", n ? (int)n : 2, n ? path : "./");
     return out;
+}
+
+ek_status ek__job_parse_file(const char *path, const char *text, size_t size, const ek_job_overrides *overrides,
+                             ek_job *out, ek__job_step *step, ek_error *err)
+{
+    char folder[1024];
+    return parse_in(folder_of(path, folder, sizeof folder), path, text, size, overrides, NULL, out, step, err);
 }
 
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,

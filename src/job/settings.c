@@ -43,6 +43,7 @@ const char *const ek__job_noted[] = {
     "checkpoint-activations",
     "checkpoint-num-layers",
     "num-distributed-optimizer-instances",
+    "use-distributed-optimizer",
     "no-async-tensor-model-parallel-allreduce",
     "optimizer-cpu-offload",
     /* MindFormers */

@@ -25,6 +25,17 @@ static void put_switch(ek__settings *s, const char *section, const char *name, b
         ek__settings_put_switch(s, section, name);
 }
 
+/* A switch that was on: an argument goes, a key says so. */
+static void put_off(ek__settings *s, const char *section, const char *name, bool now, bool was)
+{
+    if (now || !was)
+        return;
+    if (s->now->framework == EK_MINDSPEED)
+        ek__settings_put(s, section, name, "False");
+    else
+        ek__settings_drop(s, name);
+}
+
 /* ---- degrees ---- */
 
 /* Micro-batches as the file would have them with the new degrees and nothing else changed; 0: no number. */
@@ -70,6 +81,8 @@ static void put_degrees(ek__settings *s)
         put_number(s, degrees, "data-parallel-size", b->data, a->data);
     put_switch(s, degrees, "sequence-parallel", b->sequence_parallel,
                a->sequence_parallel || ek__job_has(s->was, "sequence-parallel"));
+    if (b->tensor > 1)
+        put_off(s, degrees, "sequence-parallel", b->sequence_parallel, a->sequence_parallel);
     put_batches(s);
 }
 
@@ -79,6 +92,7 @@ static void put_states(ek__settings *s)
 {
     const ek_job_states *a = &s->was->states, *b = &s->now->states;
     put_switch(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
+    put_off(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
     if (s->now->framework == EK_MINDSPEED)
         put_number(s, degrees, "zero-shard-size", b->shard_size, a->shard_size);
     else if ((a->instances > 1 || b->instances > 1) && b->instances != a->instances)
