@@ -59,7 +59,9 @@ static void put_states(ek__settings *s)
 {
     static const char section[] = "parallel.parallel_optimizer_config";
     const ek_job_states *a = &s->was->states, *b = &s->now->states;
-    put_switch(s, "parallel", "enable_parallel_optimizer", b->shard_optimizer, a->shard_optimizer);
+    const ek_job_parallel *p = &s->now->parallel;
+    bool alone = p->data * p->context * p->tensor == 1; /* then the switch does nothing */
+    put_switch(s, "parallel", "enable_parallel_optimizer", b->shard_optimizer, a->shard_optimizer && !alone);
     if (b->shard_gradient && !a->shard_gradient)
         ek__settings_put(s, section, "gradient_accumulation_shard", "True");
     if (!b->shard_gradient && a->shard_gradient) {
