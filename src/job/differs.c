@@ -184,18 +184,29 @@ static ek_job without_idle(const ek_job *job)
 
 /* ---- comparisons ---- */
 
+/* A member's name for people: "micro batches" of n_micro_batches. */
+static const char *spell(const char *name, char *out, size_t size)
+{
+    snprintf(out, size, "%s", strncmp(name, "n_", 2) == 0 ? name + 2 : name);
+    for (char *c = out; *c; c++)
+        *c = (char)(*c == '_' ? ' ' : *c);
+    return out;
+}
+
 static bool differ_in_fields(const ek_job *job, const ek_job *wanted, char *why, size_t size)
 {
     const ek_job a = without_idle(job), b = without_idle(wanted);
     for (int i = 0; i < N_FIELDS; i++) {
+        char name[64];
         double x = value_of(&a, &fields[i]), y = value_of(&b, &fields[i]);
         if (x == y)
             continue;
+        spell(fields[i].name, name, sizeof name);
         if (fields[i].type == BOOL)
-            snprintf(why, size, "%s would be %s, and %s is asked for", fields[i].name, x != 0 ? "on" : "off",
+            snprintf(why, size, "%s would be %s, and %s is asked for", name, x != 0 ? "on" : "off",
                      y != 0 ? "on" : "off");
         else
-            snprintf(why, size, "%s would be %.12g, and %.12g is asked for", fields[i].name, x, y);
+            snprintf(why, size, "%s would be %.12g, and %.12g is asked for", name, x, y);
         return true;
     }
     return false;

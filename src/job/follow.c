@@ -68,18 +68,21 @@ static void follow_megatron(const ek_job *was, ek_job *now)
     else if (!ek__job_has(was, "expert-tensor-parallel-size"))
         p->expert_tensor = p->tensor;
     p->ulysses = told > 0 ? told : p->context_algorithm == EK_CONTEXT_ULYSSES ? p->context : a->ulysses;
-    if (now->model.vocab_multiple > 0) /* of the padded one: what is added for t goes into what is added for 2 t */
-        now->model.vocab = ek__megatron_padded(was->model.vocab, now->model.vocab_multiple, p->tensor);
+    int vocab = was->model.vocab_told > 0 ? was->model.vocab_told : was->model.vocab;
+    if (now->model.vocab_multiple > 0)
+        now->model.vocab = ek__megatron_padded(vocab, now->model.vocab_multiple, p->tensor);
     ek__megatron_derive(now);
     follow_buckets(was, now);
 }
 
-/* Switches that stand in the file and waited for another one. */
+/* Switches that stand in the file and waited for another one, or now wait for it. */
 static void follow_switches(const ek_job *was, ek_job *now)
 {
     ek_job_run *run = &now->run;
     if (now->states.shard_optimizer && !was->states.shard_optimizer && ek__job_has(was, "overlap-param-gather"))
         run->overlap_weights = run->overlap_gradients;
+    if (was->states.shard_optimizer && !now->states.shard_optimizer)
+        run->overlap_weights = false;
     if (now->parallel.sequence_parallel && !was->parallel.sequence_parallel && ek__job_has(was, "tp-comm-overlap"))
         run->overlap_tensor = true;
 }

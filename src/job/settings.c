@@ -32,6 +32,8 @@ const char *const ek__job_noted[] = {
     "pipeline-model-parallel-layout",
     "noop-layers",
     "schedules-method",
+    "zero-bubble-v-schedule",
+    "zero-bubble-v-schedule-mem-setup",
     "uniform",
     "recompute-granularity",
     "recompute-method",
@@ -185,6 +187,14 @@ void ek__settings_put_switch_of(ek__settings *s, const char *name, const char *r
     if (is_known(name))
         ek__job_note(s->now, name);
     push(s, EK__SETTING_SWITCH, NULL, name, NULL, remark);
+}
+
+void ek__settings_put_ranks(ek__settings *s, long long n)
+{
+    const char *value = ek__pool_format(s->pool, "%lld", n);
+    s->no_memory = s->no_memory || !value;
+    if (value)
+        push(s, EK__SETTING_RANKS, NULL, "ranks", value, NULL);
 }
 
 void ek__settings_drop(ek__settings *s, const char *name)

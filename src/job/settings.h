@@ -39,6 +39,7 @@ typedef enum ek__setting_kind {
     EK__SETTING_SWITCH,   /* an argument without a value */
     EK__SETTING_GONE,     /* must not stand in the file any more */
     EK__SETTING_VARIABLE, /* of the environment: not in the file */
+    EK__SETTING_RANKS,    /* how many ranks a launch script starts; people are not told, who know their devices */
 } ek__setting_kind;
 
 typedef struct ek__setting {
@@ -88,6 +89,8 @@ void ek__settings_put(ek__settings *s, const char *section, const char *name, co
 void ek__settings_put_switch(ek__settings *s, const char *section, const char *name);
 /* A switch of arguments that only one of the programs has, named by `remark`. */
 void ek__settings_put_switch_of(ek__settings *s, const char *name, const char *remark);
+/* The ranks that a script starts. */
+void ek__settings_put_ranks(ek__settings *s, long long n);
 /* A setting that must go, where it stands in the file. */
 void ek__settings_drop(ek__settings *s, const char *name);
 /* "[1, 0]", or "[[1, 0], [0, 0]]" for several chunks, of list[c] - minus. Less than all where the text is too short. */

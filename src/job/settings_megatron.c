@@ -67,6 +67,11 @@ static void put_batches(ek__settings *s)
         ek__settings_put(s, training, "global-batch-size", "%lld", (long long)b->batch * b->data * b->n_micro_batches);
 }
 
+static long long ranks_of(const ek_job_parallel *p)
+{
+    return (long long)p->data * p->tensor * p->pipeline * p->context;
+}
+
 static void put_degrees(ek__settings *s)
 {
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
@@ -84,6 +89,8 @@ static void put_degrees(ek__settings *s)
     if (b->tensor > 1)
         put_off(s, degrees, "sequence-parallel", b->sequence_parallel, a->sequence_parallel);
     put_batches(s);
+    if (s->now->framework == EK_MEGATRON && ranks_of(b) != ranks_of(a))
+        ek__settings_put_ranks(s, ranks_of(b));
 }
 
 /* ---- sharing, attention ---- */
@@ -236,6 +243,12 @@ static void put_schedule(ek__settings *s)
     bool is_v = now->placement == EK_PLACE_V, was_v = s->was->schedule->placement == EK_PLACE_V;
     if (now == s->was->schedule || (!is_v && !was_v))
         return;
+    if (!is_v && s->now->framework == EK_MEGATRON && now == ek_schedule_default(s->now->plan.n_chunks, false)) {
+        ek__settings_drop(s, "schedules-method");
+        ek__settings_drop(s, "zero-bubble-v-schedule");
+        ek__settings_drop(s, "zero-bubble-v-schedule-mem-setup");
+        return;
+    }
     const char *setup = NULL;
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
         if (strcmp(setups[i].name, now->name) == 0)
@@ -287,6 +300,15 @@ static bool is_selective(const ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++)
         if (strcmp(job->pattern[i].text, activation) != 0 && is_active(job, &job->pattern[i]))
+            return true;
+    return false;
+}
+
+/* A pattern that is for some layers only. */
+static bool is_partial(const ek_job *job)
+{
+    for (int i = 0; i < job->n_patterns; i++)
+        if (is_active(job, &job->pattern[i]) && !ek__settings_all(&job->plan, job->pattern[i].layers))
             return true;
     return false;
 }
@@ -364,6 +386,8 @@ static void put_recompute(ek__settings *s)
         ek__settings_drop(s, "recompute-activation-function");
     if (any && selective) {
         s->why = "the framework recomputes whole layers or parts of them, not both";
+    } else if (is_partial(s->now)) {
+        s->why = "the framework recomputes parts of all layers or of none";
     } else if (any && (!is_said(s) || was_selective)) {
         put_full(s);
     } else if (!any && selective && (!was_selective || most_full(&s->was->plan) > 0)) {

@@ -120,14 +120,16 @@ static void change_layers(ek_job *job)
     int from = below_n(n_cells(job)), to = below_n(n_cells(job));
     if (from == to || job->plan.layers[from] < 2)
         return;
-    bool all = ek__settings_all(&job->plan, job->plan.full);
-    job->plan.layers[from]--;
-    job->plan.layers[to]++;
     for (int i = -1; i < job->n_patterns; i++) {
         int *list = i < 0 ? job->plan.full : job->pattern[i].layers;
-        for (int c = 0; c < n_cells(job); c++)
-            list[c] = (i < 0 && all) || list[c] > job->plan.layers[c] ? job->plan.layers[c] : list[c];
+        bool all = ek__settings_all(&job->plan, list);
+        for (int c = 0; c < n_cells(job); c++) {
+            int layers = job->plan.layers[c] + (c == to) - (c == from);
+            list[c] = all || list[c] > layers ? layers : list[c];
+        }
     }
+    job->plan.layers[from]--;
+    job->plan.layers[to]++;
     ek__job_sum_patterns(job);
 }
 
@@ -190,6 +192,10 @@ static void change_states(ek_job *job)
 static void change_shard_size(ek_job *job)
 {
     int group = job->parallel.data * job->parallel.context;
+    if (job->framework == EK_MEGATRON && group % 2 == 0) {
+        job->states.instances = job->states.instances > 1 ? 1 : 2;
+        return;
+    }
     job->states.shard_size = group % 2 == 0 && job->states.shard_size < 0 ? group / 2 : -1;
 }
 
