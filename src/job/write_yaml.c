@@ -1,9 +1,14 @@
 /* Settings put into a YAML of MindFormers or MindSpeed-Core-MS, in place (base/edit.h). A setting of MindSpeed-Core-MS
- * means the same in any section, so it is changed in the one that has it. */
+ * means the same in any section, so it is changed in the one that has it. A value that others with the same key refer
+ * to (micro_batch_num: *micro_batch_num of a callback) changes for them, too, at its anchor; others keep the old one.
+ */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/edit.h"
+#include "base/edit_text.h"
+#include "base/splice.h"
 #include "job/write.h"
 
 enum { MAX_KEYS = 12 };
@@ -84,6 +89,73 @@ static void find_elsewhere(const ek__node *root, const char *key, const char *pa
     path[n + 1] = NULL;
 }
 
+/* The path of a setting in the file, or where it would be added; `section` is cut into keys of it. */
+static bool find_path(const ek__settings *s, const ek__setting *setting, const ek__node *root, char section[256],
+                      const char *path[MAX_KEYS + 1])
+{
+    int n = snprintf(section, 256, "%s", setting->section);
+    if (n < 0 || n >= 256 || split(section, setting->key, path) == 0)
+        return false;
+    if (s->now->framework == EK_MINDSPEED && (setting->kind == EK__SETTING_GONE || !find(root, path)))
+        find_elsewhere(root, setting->key, path);
+    return true;
+}
+
+/* ---- values that are shared ---- */
+
+/* Aliases of a value below `node`, and how many of them have another key. */
+static int count_aliases(const ek__node *node, const ek__node *original, int *n_others)
+{
+    int n = node->original == original;
+    *n_others += n > 0 && (!node->key || strcmp(node->key, original->key) != 0);
+    for (const ek__node *inner = node->first; inner; inner = inner->next)
+        n += count_aliases(inner, original, n_others);
+    return n;
+}
+
+static ek_status splice_shared(const ek__settings *s, const ek__source *source, ek__splices *splices, ek_error *err)
+{
+    const ek__node *root = ek__doc_root(source->doc);
+    ek_status status = EK_OK;
+    for (int i = 0; i < s->n && status == EK_OK; i++) {
+        char section[256];
+        const char *path[MAX_KEYS + 1];
+        const ek__setting *setting = &s->setting[i];
+        bool named = setting->kind == EK__SETTING_VALUE && find_path(s, setting, root, section, path);
+        const ek__node *node = named ? find(root, path) : NULL;
+        int n_others = 0;
+        if (!node || !node->anchor || node->kind != EK__SCALAR || count_aliases(root, node, &n_others) == 0 ||
+            n_others > 0)
+            continue;
+        const ek__span span = ek__span_of(source, node);
+        status = ek__splice_add(splices, (size_t)span.content, (size_t)span.end, setting->value, err);
+    }
+    return status;
+}
+
+/* The text with the values that are shared. */
+static ek_status set_shared(const ek__settings *s, const ek__job_text *file, char **out, size_t *size, ek_error *err)
+{
+    ek__source source = {.size = (int)file->size};
+    ek__splices splices = {.pool = ek__pool_new()};
+    ek_status status = splices.pool
+                           ? ek__doc_parse_buffer_with_aliases(file->name, file->text, file->size, &source.doc, err)
+                           : ek__no_memory(err);
+    source.text = status == EK_OK ? ek__alloc(file->size + 1, 1) : NULL;
+    if (source.text) {
+        memcpy(source.text, file->text, file->size);
+        status = splice_shared(s, &source, &splices, err);
+        if (status == EK_OK)
+            status = ek__splice_apply(&splices, file->text, file->size, out, size, err);
+    } else if (status == EK_OK) {
+        status = ek__no_memory(err);
+    }
+    free(source.text);
+    ek__doc_free(source.doc);
+    ek__pool_free(splices.pool);
+    return status;
+}
+
 /* ---- all of them ---- */
 
 static ek_status put(ek__edit *edit, const ek__settings *s, const ek__setting *setting, ek_error *err)
@@ -91,14 +163,11 @@ static ek_status put(ek__edit *edit, const ek__settings *s, const ek__setting *s
     char section[256];
     const char *path[MAX_KEYS + 1];
     const ek__node *root = ek__doc_root(ek__edit_doc(edit));
-    int n = snprintf(section, sizeof section, "%s", setting->section);
-    if (n < 0 || (size_t)n >= sizeof section || split(section, setting->key, path) == 0)
+    if (!find_path(s, setting, root, section, path))
         return ek__fail(err, EK_ERR_INPUT, ((ek_origin){ek__doc_name(ek__edit_doc(edit)), 0, 0}),
                         "%s is too deep to be written; change it by hand", setting->key);
-    bool gone = setting->kind == EK__SETTING_GONE;
-    if (s->now->framework == EK_MINDSPEED && (gone || !find(root, path)))
-        find_elsewhere(root, setting->key, path);
     const ek__node *node = find(root, path);
+    bool gone = setting->kind == EK__SETTING_GONE;
     if (gone && !node)
         return EK_OK;
     const char *value = !gone ? setting->value : ek__node_is_bool(node, NULL) ? "False" : "null";
@@ -108,11 +177,16 @@ static ek_status put(ek__edit *edit, const ek__settings *s, const ek__setting *s
 ek_status ek__write_yaml(const ek__settings *s, const ek__job_text *file, char **out, size_t *size, ek_error *err)
 {
     ek__edit *edit = NULL;
-    ek_status status = ek__edit_open_buffer(file->name, file->text, file->size, &edit, err);
+    char *text = NULL;
+    size_t n = 0;
+    ek_status status = set_shared(s, file, &text, &n, err);
+    if (status == EK_OK)
+        status = ek__edit_open_buffer(file->name, text, n, &edit, err);
     for (int i = 0; i < s->n && status == EK_OK; i++)
         status = put(edit, s, &s->setting[i], err);
     if (status == EK_OK)
         status = ek__edit_finish(edit, out, size, err);
     ek__edit_free(edit);
+    free(text);
     return status;
 }
