@@ -159,7 +159,8 @@ static ek_job without_idle(const ek_job *job)
     int group = group_of(job);
     bool shares = s->shard_weight || s->shard_gradient || s->shard_optimizer;
     if (out.model.n_experts == 0) {
-        p->expert = p->expert_tensor = out.model.top_k = 1;
+        p->expert = p->expert_tensor = out.model.top_k = out.model.expert_period = 1;
+        out.model.n_dense_layers = out.model.expert_intermediate = out.model.shared_intermediate = 0;
         run->overlap_expert = run->overlap_shared = false;
     }
     if (p->context == 1) {

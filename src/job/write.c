@@ -3,6 +3,7 @@
  * rounds, each of which begins from what the file says then; a job that no round reaches is refused. */
 #include "evenkeel/job_write.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +18,8 @@ typedef struct writing {
     const char *name; /* of the text, for messages and other files that it names */
     char *text;       /* as far as it is changed */
     size_t size;
-    ek_job is; /* the job that the text is */
+    ek_job is;         /* the job that the text is */
+    char script[1024]; /* the name of a script that takes the place of a config.json */
     ek_error *err;
 } writing;
 
@@ -68,6 +70,27 @@ static ek_status read_again(writing *w)
         status = parse(w, w->err);
     if (status == EK_OK && w->is.digest != w->was->digest)
         return refuse_source(w->was, "has changed since it was read; read it again", w->err);
+    return status;
+}
+
+/* A config.json has no place for a layout: from here on the text is a script with its model. */
+static ek_status become_script(writing *w)
+{
+    char *text = NULL;
+    size_t n = strlen(w->name), end = n > 5 && strcmp(w->name + n - 5, ".json") == 0 ? n - 5 : n;
+    if (ek__job_format_of(w->name, w->text, w->size) != &ek__job_hugging_face)
+        return EK_OK;
+    ek_status status = ek__write_script(w->now, &text, &n, w->err);
+    if (status)
+        return status;
+    free(w->text);
+    w->text = text;
+    w->size = n;
+    snprintf(w->script, sizeof w->script, "%.*s.sh", end < 1000 ? (int)end : 1000, w->name);
+    w->name = w->script;
+    status = parse(w, w->err);
+    if (status == EK_OK)
+        ek__take_script_run(&w->is, w->was, w->now);
     return status;
 }
 
@@ -161,9 +184,14 @@ ek_status ek_job_write_text(const ek_job *was, ek_job *now, char **text, size_t 
 {
     writing w = {.was = was, .now = now, .err = err};
     const uint64_t noted = now->noted;
+    const ek_job_run run = now->run;
+    const ek_rules rules = now->rules;
+    const ek_job_states states = now->states;
     ek_status status = ek_job_check(now, err);
     if (status == EK_OK)
         status = read_again(&w);
+    if (status == EK_OK)
+        status = become_script(&w);
     if (status == EK_OK)
         status = change(&w);
     if (status == EK_OK) {
@@ -172,6 +200,9 @@ ek_status ek_job_write_text(const ek_job *was, ek_job *now, char **text, size_t 
     } else {
         free(w.text);
         now->noted = noted;
+        now->run = run;
+        now->rules = rules;
+        now->states = states;
     }
     ek_job_clear(&w.is);
     return status;

@@ -22,6 +22,11 @@ ek_status ek__write_arguments(const ek__settings *s, const ek__job_text *file, c
  * parallelism, into which settings can be put. EK_ERR_INPUT: shapes that Megatron-LM has no argument for. */
 ek_status ek__write_script(const ek_job *job, char **out, size_t *size, ek_error *err);
 
+/* Put into *now, a changed copy of the job *was of a config.json, how the job *script of its script runs and which
+ * rules it has: buckets, transfers between stages, workspaces. Switches that were changed, rules that a user set and
+ * those of a calibration stay. */
+void ek__take_script_run(const ek_job *script, const ek_job *was, ek_job *now);
+
 /* What of *job, as a written file gives it, is not as in *wanted, as a sentence in `why`; settings that change nothing
  * in such a job do not count. @return whether there is anything */
 bool ek__job_differs(const ek_job *job, const ek_job *wanted, char *why, size_t size);
