@@ -25,6 +25,25 @@ static void cut_vocabulary(const ek_job *was, ek_job *now)
     b->head_split = head && now->model.vocab % b->tensor == 0 ? b->tensor : 1;
 }
 
+static bool is_alone(const ek_job *job)
+{
+    return job->parallel.data * job->parallel.context * job->parallel.tensor == 1;
+}
+
+/* States are shared where the file says so and there is anybody to share with. */
+static void follow_sharing(const ek_job *was, ek_job *now)
+{
+    ek_job_states *states = &now->states;
+    if (is_alone(now)) {
+        states->shard_weight = states->shard_optimizer = states->shard_gradient = false;
+        states->gathered = 0;
+    } else if (is_alone(was) && ek__job_has(was, "shares")) {
+        states->shard_weight = states->shard_optimizer = true;
+        states->shard_gradient = ek__job_has(was, "shares-gradients");
+        states->gathered = states->weight;
+    }
+}
+
 static void follow_mindformers(const ek_job *was, ek_job *now)
 {
     ek_job_parallel *p = &now->parallel;
@@ -37,10 +56,7 @@ static void follow_mindformers(const ek_job *was, ek_job *now)
         bool taken = now->framework == EK_MINDFORMERS_MCORE && p->data * (int64_t)p->context % p->expert != 0;
         p->expert_tensor = taken ? 1 : p->tensor;
     }
-    if (p->data * p->context * p->tensor == 1) { /* nobody is left to share with */
-        states->shard_weight = states->shard_optimizer = states->shard_gradient = false;
-        states->gathered = 0;
-    }
+    follow_sharing(was, now);
     states->gradient = p->pipeline > 1 || p->n_accumulation > 1 ? states->weight : 0;
     now->run.sums_every_micro_batch = states->shard_gradient && states->gradient > 0;
 }

@@ -28,10 +28,13 @@ typedef struct ek__bytes {
  * @return false where no place holds it: the output of a command, a sum, several assignments */
 bool ek__script_place(const ek__script *s, ek__bytes word, bool alone, ek__bytes *out);
 
+/* Is the word nothing but a variable that the script does not assign, without a default? *name: where its name is. */
+bool ek__script_environment(const ek__script *s, ek__bytes word, ek__bytes *name);
+
 /* Have the script start n ranks: the nodes where whole ones do, else ranks of a node, wherever they are written. Does
- * nothing to a script that says neither. @return EK_OK; EK_ERR_INPUT at a number that cannot be changed, EK_ERR_MEMORY
- */
-ek_status ek__script_set_ranks(ek__script *s, int64_t n);
+ * nothing to a script that says neither. *said: its launcher now says how many, perhaps as the default of a variable of
+ * the environment. @return EK_OK or EK_ERR_MEMORY */
+ek_status ek__script_set_ranks(ek__script *s, int64_t n, bool *said);
 
 /* Is the word's text in the script all digits? */
 bool ek__script_is_number(const ek__script *s, ek__bytes bytes);

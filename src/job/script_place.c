@@ -148,3 +148,15 @@ bool ek__script_place(const ek__script *s, ek__bytes word, bool alone, ek__bytes
 {
     return place_at(s, word, alone, 0, out);
 }
+
+bool ek__script_environment(const ek__script *s, ek__bytes word, ek__bytes *name)
+{
+    reference r;
+    if (!is_reference(s->file->text, unquoted(s->file->text, word), &r) || r.fallback.end > r.fallback.at)
+        return false;
+    int variable = ek__words_find(&s->a.words, s->file->text + r.name.at, r.name.end - r.name.at);
+    if (variable >= 0 && s->a.words.variable[variable].line > 0)
+        return false;
+    *name = r.name;
+    return true;
+}

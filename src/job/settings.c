@@ -42,6 +42,9 @@ const char *const ek__job_noted[] = {
     "recompute-activations",
     "recompute-activation-function",
     "moe-layer-recompute",
+    "recompute-config",
+    "select-recompute",
+    "select-comm-recompute",
     "checkpoint-activations",
     "checkpoint-num-layers",
     "num-distributed-optimizer-instances",
@@ -50,6 +53,8 @@ const char *const ek__job_noted[] = {
     "optimizer-cpu-offload",
     /* MindFormers */
     "lists",
+    "shares",
+    "shares-gradients",
     "expert-model-parallel",
     /* torchtitan */
     "module-fqns-per-model-part",

@@ -436,12 +436,16 @@ static void put_lists(ek__settings *s)
                 s->now->n_patterns > 0;
     bool same = same_cells(a, b) && same_list(a, a->full, b->full) && same_list(a, a->select, b->select) &&
                 same_list(a, a->comm, b->comm);
-    if (same || !used)
+    bool other_cells = !same_cells(a, b) && ek__job_has(s->was, "recompute-config"); /* lists of zeros, too */
+    bool selects =
+        s->was->n_patterns > 0 || s->now->n_patterns > 0 ||
+        (other_cells && (ek__job_has(s->was, "select-recompute") || ek__job_has(s->was, "select-comm-recompute")));
+    if (same || (!used && !other_cells))
         return;
     snprintf(section, sizeof section, "%s%srecompute_config", s->now->section_of_degrees,
              *s->now->section_of_degrees ? "." : "");
     ek__settings_put(s, section, "recompute", "%s", ek__settings_list(b, b->full, 0, text, sizeof text));
-    if (s->now->n_patterns == 0)
+    if (!selects)
         return;
     ek__settings_put(s, section, "select_recompute", "%s", beyond(b, b->select, text, sizeof text));
     ek__settings_put(s, section, "select_comm_recompute", "%s", beyond(b, b->comm, text, sizeof text));

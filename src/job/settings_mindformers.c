@@ -245,7 +245,8 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
     int i = 0, n = 0;
     const ek_pattern *pattern = next_of(s->now, kind, &i);
     if (!pattern) {
-        if (had_any(s->was, kind))
+        int k = 0;
+        if (had_any(s->was, kind) || (next_of(s->was, kind, &k) && !same_cells(s)))
             ek__settings_put(s, "recompute_config", key, "False");
         return;
     }

@@ -298,14 +298,17 @@ static ek_status put(ek__script *s, const ek__setting *setting)
 static ek_status put_all(ek__script *s, const ek__settings *settings)
 {
     ek_status status = EK_OK;
+    bool ranks = false;
     for (int i = 0; i < settings->n; i++) /* so that nothing is added beside what goes */
         if (settings->setting[i].kind == EK__SETTING_GONE)
             drop(s, settings->setting[i].key);
+    for (int i = 0; i < settings->n && status == EK_OK; i++)
+        if (settings->setting[i].kind == EK__SETTING_RANKS)
+            status = ek__script_set_ranks(s, strtoll(settings->setting[i].value, NULL, 10), &ranks);
     for (int i = 0; i < settings->n && status == EK_OK; i++) {
         const ek__setting *setting = &settings->setting[i];
-        if (setting->kind == EK__SETTING_RANKS)
-            status = ek__script_set_ranks(s, strtoll(setting->value, NULL, 10));
-        else if (setting->kind != EK__SETTING_GONE)
+        bool follows = ranks && strcmp(setting->key, "data-parallel-size") == 0 && find(s, setting->key) < 0;
+        if (setting->kind != EK__SETTING_GONE && setting->kind != EK__SETTING_RANKS && !follows)
             status = put(s, setting);
     }
     return status ? status : splice_gone(s);

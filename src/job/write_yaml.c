@@ -103,11 +103,22 @@ static bool find_path(const ek__settings *s, const ek__setting *setting, const e
 
 /* ---- values that are shared ---- */
 
-/* Aliases of a value below `node`, and how many of them have another key. */
+/* Does an alias mean the same setting: by its key, or as the data-parallel ranks of how data is cut? */
+static bool means_the_same(const ek__node *alias, const ek__node *original)
+{
+    if (alias->key)
+        return strcmp(alias->key, original->key) == 0;
+    const ek__node *list = alias->parent;
+    while (list && !list->key)
+        list = list->parent;
+    return list && strcmp(list->key, "dataset_strategy") == 0;
+}
+
+/* Aliases of a value below `node`, and how many of them mean something else. */
 static int count_aliases(const ek__node *node, const ek__node *original, int *n_others)
 {
     int n = node->original == original;
-    *n_others += n > 0 && (!node->key || strcmp(node->key, original->key) != 0);
+    *n_others += n > 0 && !means_the_same(node, original);
     for (const ek__node *inner = node->first; inner; inner = inner->next)
         n += count_aliases(inner, original, n_others);
     return n;
