@@ -39,8 +39,10 @@ static void put_degrees(ek__settings *s)
     put_number(s, section, "pipeline_stage", b->pipeline, a->pipeline);
     put_number(s, section, "expert_parallel", b->expert, a->expert);
     put_number(s, section, "data_parallel", b->data, a->data);
-    /* One rank does not say how the table would be cut. */
-    if (a->tensor * a->context == 1 && b->tensor * b->context > 1)
+    /* One rank does not say how the table would be cut; it is whole where it could be cut and is not. */
+    int over = b->tensor * b->context;
+    bool whole = b->table_split == 1 && s->now->model.vocab % over == 0;
+    if (a->tensor * a->context == 1 && over > 1 && !whole)
         ek__settings_put(s, section, "vocab_emb_dp", "False");
     put_switch(s, section, "use_seq_parallel", b->sequence_parallel, a->sequence_parallel);
     put_number(s, section, "micro_batch_num", b->n_micro_batches, a->n_micro_batches);
