@@ -36,6 +36,9 @@ bool ek__script_environment(const ek__script *s, ek__bytes word, ek__bytes *name
  * the environment. @return EK_OK or EK_ERR_MEMORY */
 ek_status ek__script_set_ranks(ek__script *s, int64_t n, bool *said);
 
+/* A word without the quotes around it. */
+ek__bytes ek__script_unquoted(const ek__script *s, ek__bytes word);
+
 /* Is the word's text in the script all digits? */
 bool ek__script_is_number(const ek__script *s, ek__bytes bytes);
 

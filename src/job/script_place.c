@@ -19,9 +19,9 @@ bool ek__script_is_number(const ek__script *s, ek__bytes bytes)
     return digits;
 }
 
-/* Without the quotes around it. */
-static ek__bytes unquoted(const char *text, ek__bytes b)
+ek__bytes ek__script_unquoted(const ek__script *s, ek__bytes b)
 {
+    const char *text = s->file->text;
     if (b.end - b.at >= 2 && (text[b.at] == '"' || text[b.at] == '\'') && text[b.end - 1] == text[b.at])
         return (ek__bytes){b.at + 1, b.end - 1};
     return b;
@@ -133,7 +133,7 @@ static bool is_plain(const char *text, ek__bytes b)
 
 static bool place_at(const ek__script *s, ek__bytes word, bool alone, int depth, ek__bytes *out)
 {
-    const ek__bytes b = unquoted(s->file->text, word);
+    const ek__bytes b = ek__script_unquoted(s, word);
     reference r;
     if (depth == MAX_DEPTH)
         return false;
@@ -152,7 +152,7 @@ bool ek__script_place(const ek__script *s, ek__bytes word, bool alone, ek__bytes
 bool ek__script_environment(const ek__script *s, ek__bytes word, ek__bytes *name)
 {
     reference r;
-    if (!is_reference(s->file->text, unquoted(s->file->text, word), &r) || r.fallback.end > r.fallback.at)
+    if (!is_reference(s->file->text, ek__script_unquoted(s, word), &r) || r.fallback.end > r.fallback.at)
         return false;
     int variable = ek__words_find(&s->a.words, s->file->text + r.name.at, r.name.end - r.name.at);
     if (variable >= 0 && s->a.words.variable[variable].line > 0)

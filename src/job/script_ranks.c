@@ -40,7 +40,7 @@ static number in_launcher(const ek__script *s, const char *name)
             value = (ek__bytes){word[1].at, word[1].end};
         n.value = ek__script_place(s, value, false, &n.at) ? value_at(s, n.at) : 0;
         if (n.value == 0 && ek__script_environment(s, value, &n.name))
-            n.at = value;
+            n.at = ek__script_unquoted(s, value);
     }
     return n;
 }
