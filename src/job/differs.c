@@ -15,10 +15,12 @@ typedef struct field {
 } field;
 
 /* An enum is as wide as an int. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): names of members */
 #define F(group, member, kind)                                                                                         \
     {                                                                                                                  \
 #member, offsetof(ek_job, group.member), kind                                                                  \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define M(member, kind) F(model, member, kind)
 #define P(member, kind) F(parallel, member, kind)
 #define S(member, kind) F(states, member, kind)

@@ -205,12 +205,11 @@ static ek_status fail_unrecognised(const ek__job_source *source, const ek_error 
     }
     char names[512];
     size_t length = 0;
-    for (int i = 0; i < N_FORMATS && length < sizeof names; i++)
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
-                                   i == 0              ? ""
-                                   : i + 1 < N_FORMATS ? ", "
-                                                       : " or ",
-                                   formats[i]->name);
+    for (int i = 0; i < N_FORMATS && length < sizeof names; i++) {
+        const char *between = i == 0 ? "" : i + 1 < N_FORMATS ? ", " : " or ";
+        assert(formats[i]);
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", between, formats[i]->name);
+    }
     const char *near = kin_of(source);
     return near ? ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}), "%s", near)
                 : ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}),
@@ -408,6 +407,7 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
         status = ek__doc_read_text(path, &text, &size, err);
     if (status)
         return status;
+    assert(text);
     char folder[1024];
     status = parse_in(folder_of(path, folder, sizeof folder), ek__path_name(path), text, size, overrides, listener, out,
                       &step, err);

@@ -2,6 +2,7 @@
  * an argument that must go takes its values with it, and its line where nothing else is on that; a new one is added
  * beside one of its kind, on a line of its own where that has one. The script is changed by bytes, so that comments,
  * quotes, blanks and all else stay. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,7 @@ static ek_status add(ek__script *s, const char *name, const char *value)
     if (i < 0)
         return ek__fail(s->err, EK_ERR_INPUT, ((ek_origin){s->file->name, 1, 1}),
                         "has no place where --%s could be added; write its arguments out in the script", name);
+    assert(s->a.words.word && i < s->a.words.n);
     const ek__word *word = &s->a.words.word[i];
     const char *written = quoted_for(s, word, value ? value : ""), *before, *after;
     size_t begin = line_begin(s, word->at), end = line_end(s, word->at), at = end_of(s, i);
@@ -278,6 +280,7 @@ static ek_status put(ek__script *s, const ek__setting *setting)
     bool found = false;
     for (int i = 0; i < s->a.words.n && status == EK_OK; i++) {
         ek__bytes value;
+        assert(s->a.words.word);
         if (!ek__argument_is(&s->a, i, setting->key) || is_gone(s, i))
             continue;
         found = true;

@@ -2,6 +2,7 @@
  * means the same in any section, so it is changed in the one that has it. A value that others with the same key refer
  * to (micro_batch_num: *micro_batch_num of a callback) changes for them, too, at its anchor; others keep the old one.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static const ek__node *find(const ek__node *root, const char *const *path)
 /* The first map with a key, sections before what is inside of them. */
 static const ek__node *section_with(const ek__node *map, const char *key)
 {
+    assert(map);
     if (ek__get(map, key))
         return map;
     for (const ek__node *inner = map->first; inner; inner = inner->next) {
