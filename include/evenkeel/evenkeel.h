@@ -19,6 +19,7 @@
 #include "evenkeel/ir_check.h"
 #include "evenkeel/ir_report.h"
 #include "evenkeel/job.h"
+#include "evenkeel/job_write.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/layout.h"
 #include "evenkeel/lint.h"

@@ -58,6 +58,7 @@ typedef struct ek_job_model {
     int value_dim;    /**< of a value; head_dim unless MLA */
     int intermediate; /**< of a dense feed-forward layer */
     int vocab, max_position;
+    int vocab_told;     /**< the vocabulary before it was padded; 0: not known */
     int vocab_multiple; /**< vocab is padded to a multiple of this times t; 0: it is as it is told */
     bool gated;         /**< SwiGLU: three matrices; else two and GELU */
     bool fused_swiglu;  /**< one operator for activation and product, its input one tensor of 2 I */
@@ -311,6 +312,7 @@ typedef struct ek_job {
      *  is nothing of the kind. */
     char reading[256];
     bool literal; /**< the file was read without that */
+    uint64_t digest; /**< of the file's bytes as they were read; 0: the job is of no file */
 } ek_job;
 
 /** What the command line says instead of the file; 0: nothing. */

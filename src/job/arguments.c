@@ -35,6 +35,7 @@ typedef struct word_text {
     const char *unknown, *twice;
     bool too_long, quoted;
     int line, column;
+    size_t at;
 } word_text;
 
 static bool is_blank(char c)
@@ -407,6 +408,9 @@ static ek_status add_word(scanner *s, const word_text *w)
     all[s->out.n++] = (ek__word){.text = text,
                                  .line = w->line,
                                  .column = w->column,
+                                 .at = w->at,
+                                 .end = s->at < s->size ? s->at : s->size,
+                                 .in_text = s->mode == IN_TEXT,
                                  .group = s->group,
                                  .owner = s->owner,
                                  .unknown = why_unknown(w),
@@ -582,7 +586,7 @@ static ek_status scan_word(scanner *s)
         return read_assignment(s, length);
     if ((s->text[s->at] == '"' || s->text[s->at] == '\'') && s->mode != IN_TEXT && quotes_arguments(s))
         return scan_quoted(s, s->owner);
-    word_text w = {.line = s->line, .column = s->column};
+    word_text w = {.line = s->line, .column = s->column, .at = begin};
     ek_status status = read_word(s, &w);
     if (status == EK_OK && s->mode == IN_SHELL && s->from_word_start && !w.quoted && !w.unknown && s->owner < 0)
         status = first_word(s, &w, begin);
@@ -608,6 +612,7 @@ static ek_status skip_comment(scanner *s)
             status = assign(s, variable, &w);
         if (status)
             return status;
+        s->out.variable[variable].comment_at = s->at + setting[i].at;
     }
     advance(s, n);
     return EK_OK;

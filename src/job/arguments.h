@@ -20,6 +20,8 @@ enum {
 typedef struct ek__word {
     const char *text; /* after substitution */
     int line, column; /* from 1, in characters */
+    size_t at, end;   /* its bytes in the text, with its quotes */
+    bool in_text;     /* inside of a quoted text with arguments */
     int group;
     int owner;           /* variable whose value it is part of; -1: a word of a command */
     const char *unknown; /* what in it could not be substituted: "$TP", "$(nproc)"; NULL: nothing */
@@ -33,6 +35,7 @@ typedef struct ek__variable {
     int line, column;    /* of its last assignment */
     bool twice;          /* it had another value before */
     bool referred;       /* from a command or another variable */
+    size_t comment_at;   /* of its number, where a comment that Slurm reads sets it; 0: none does */
 } ek__variable;
 
 /* NAME=VALUE, as it stands; a variable's last one is also in its ek__variable. */

@@ -25,6 +25,25 @@ static void cut_vocabulary(const ek_job *was, ek_job *now)
     b->head_split = head && now->model.vocab % b->tensor == 0 ? b->tensor : 1;
 }
 
+static bool is_alone(const ek_job *job)
+{
+    return job->parallel.data * job->parallel.context * job->parallel.tensor == 1;
+}
+
+/* States are shared where the file says so and there is anybody to share with. */
+static void follow_sharing(const ek_job *was, ek_job *now)
+{
+    ek_job_states *states = &now->states;
+    if (is_alone(now)) {
+        states->shard_weight = states->shard_optimizer = states->shard_gradient = false;
+        states->gathered = 0;
+    } else if (is_alone(was) && ek__job_has(was, "shares")) {
+        states->shard_weight = states->shard_optimizer = true;
+        states->shard_gradient = ek__job_has(was, "shares-gradients");
+        states->gathered = states->weight;
+    }
+}
+
 static void follow_mindformers(const ek_job *was, ek_job *now)
 {
     ek_job_parallel *p = &now->parallel;
@@ -37,6 +56,7 @@ static void follow_mindformers(const ek_job *was, ek_job *now)
         bool taken = now->framework == EK_MINDFORMERS_MCORE && p->data * (int64_t)p->context % p->expert != 0;
         p->expert_tensor = taken ? 1 : p->tensor;
     }
+    follow_sharing(was, now);
     states->gradient = p->pipeline > 1 || p->n_accumulation > 1 ? states->weight : 0;
     now->run.sums_every_micro_batch = states->shard_gradient && states->gradient > 0;
 }
@@ -57,25 +77,28 @@ static void follow_megatron(const ek_job *was, ek_job *now)
     ek_job_parallel *p = &now->parallel;
     const ek_job_parallel *a = &was->parallel;
     int told = ek__job_has(was, "ulysses-degree-in-cp") ? a->ulysses : 0;
-    if (ek__job_has(was, "sequence-parallel") && p->tensor > 1)
-        p->sequence_parallel = true;
+    if (ek__job_has(was, "sequence-parallel") && a->tensor == 1 && p->tensor > 1)
+        p->sequence_parallel = true; /* it waited for ranks */
     if (ek__job_has(was, "moe-tp-extend-ep"))
         p->expert = p->expert / a->tensor * p->tensor;
     else if (!ek__job_has(was, "expert-tensor-parallel-size"))
         p->expert_tensor = p->tensor;
     p->ulysses = told > 0 ? told : p->context_algorithm == EK_CONTEXT_ULYSSES ? p->context : a->ulysses;
-    if (now->model.vocab_multiple > 0) /* of the padded one: what is added for t goes into what is added for 2 t */
-        now->model.vocab = ek__megatron_padded(was->model.vocab, now->model.vocab_multiple, p->tensor);
+    int vocab = was->model.vocab_told > 0 ? was->model.vocab_told : was->model.vocab;
+    if (now->model.vocab_multiple > 0)
+        now->model.vocab = ek__megatron_padded(vocab, now->model.vocab_multiple, p->tensor);
     ek__megatron_derive(now);
     follow_buckets(was, now);
 }
 
-/* Switches that stand in the file and waited for another one. */
+/* Switches that stand in the file and waited for another one, or now wait for it. */
 static void follow_switches(const ek_job *was, ek_job *now)
 {
     ek_job_run *run = &now->run;
     if (now->states.shard_optimizer && !was->states.shard_optimizer && ek__job_has(was, "overlap-param-gather"))
         run->overlap_weights = run->overlap_gradients;
+    if (was->states.shard_optimizer && !now->states.shard_optimizer)
+        run->overlap_weights = false;
     if (now->parallel.sequence_parallel && !was->parallel.sequence_parallel && ek__job_has(was, "tp-comm-overlap"))
         run->overlap_tensor = true;
 }

@@ -205,12 +205,11 @@ static ek_status fail_unrecognised(const ek__job_source *source, const ek_error 
     }
     char names[512];
     size_t length = 0;
-    for (int i = 0; i < N_FORMATS && length < sizeof names; i++)
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s",
-                                   i == 0              ? ""
-                                   : i + 1 < N_FORMATS ? ", "
-                                                       : " or ",
-                                   formats[i]->name);
+    for (int i = 0; i < N_FORMATS && length < sizeof names; i++) {
+        const char *between = i == 0 ? "" : i + 1 < N_FORMATS ? ", " : " or ";
+        assert(formats[i]);
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", between, formats[i]->name);
+    }
     const char *near = kin_of(source);
     return near ? ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}), "%s", near)
                 : ek__fail(source->err, EK_ERR_INPUT, ((ek_origin){source->path, 1, 1}),
@@ -273,13 +272,18 @@ static ek_status parse_text(const char *name, const char *text, size_t size, ek_
     return status;
 }
 
+static const ek__job_format *format_of(const ek__job_source *source)
+{
+    for (int i = 0; i < N_FORMATS; i++)
+        if (formats[i]->recognises(source))
+            return formats[i];
+    return NULL;
+}
+
 static ek_status read_source(const ek__job_source *source, const ek_job_overrides *overrides,
                              const ek_error *parse_error, ek_job *job, ek__job_step *step)
 {
-    const ek__job_format *format = NULL;
-    for (int i = 0; i < N_FORMATS && !format; i++)
-        if (formats[i]->recognises(source))
-            format = formats[i];
+    const ek__job_format *format = format_of(source);
     *step = EK__JOB_RECOGNISING;
     if (!format)
         return fail_unrecognised(source, parse_error);
@@ -325,6 +329,27 @@ ek_status ek__job_read_other(const ek__job_source *source, const char *name, ek_
     return EK_OK;
 }
 
+const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size)
+{
+    ek__doc *doc = NULL;
+    ek_error unused;
+    bool toml = false;
+    (void)parse_text(name, text, size, &doc, &toml, &unused);
+    const ek__job_source source = {name, text, size, doc, NULL, toml, NULL, NULL};
+    const ek__job_format *format = format_of(&source);
+    ek__doc_free(doc);
+    return format;
+}
+
+/* FNV-1a; never 0, which is no file's. */
+static uint64_t digest_of(const char *text, size_t size)
+{
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++)
+        digest = (digest ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    return digest ? digest : 1;
+}
+
 /* ek__job_parse() for a file that lies in `folder`. */
 static ek_status parse_in(const char *folder, const char *name, const char *text, size_t size,
                           const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
@@ -333,7 +358,7 @@ static ek_status parse_in(const char *folder, const char *name, const char *text
     const ek_job_overrides none = ek_job_overrides_none();
     ek__doc *doc = NULL;
     ek_error parse_error = {0};
-    ek_job job = {.full_group = 1};
+    ek_job job = {.full_group = 1, .digest = digest_of(text, size)};
     bool toml = false;
     if (parse_text(name, text, size, &doc, &toml, &parse_error) == EK_ERR_MEMORY)
         return ek__no_memory(err);
@@ -364,6 +389,13 @@ static const char *folder_of(const char *path, char *out, size_t size)
     return out;
 }
 
+ek_status ek__job_parse_file(const char *path, const char *text, size_t size, const ek_job_overrides *overrides,
+                             ek_job *out, ek__job_step *step, ek_error *err)
+{
+    char folder[1024];
+    return parse_in(folder_of(path, folder, sizeof folder), path, text, size, overrides, NULL, out, step, err);
+}
+
 ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const ek_listener *listener, ek_job *out,
                       ek_error *err)
 {
@@ -375,6 +407,7 @@ ek_status ek_job_read(const char *path, const ek_job_overrides *overrides, const
         status = ek__doc_read_text(path, &text, &size, err);
     if (status)
         return status;
+    assert(text);
     char folder[1024];
     status = parse_in(folder_of(path, folder, sizeof folder), ek__path_name(path), text, size, overrides, listener, out,
                       &step, err);

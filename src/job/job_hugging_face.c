@@ -371,6 +371,7 @@ static ek_status read_run(reader *r)
     }
     p->expert_tensor = p->tensor;
     m->vocab_multiple = 128;
+    m->vocab_told = r->vocab;
     m->vocab = ek__megatron_padded(r->vocab, m->vocab_multiple, p->tensor);
     ek__megatron_derive(r->job);
     ek__megatron_states(&types, r->job);

@@ -48,6 +48,12 @@ typedef enum ek__job_step {
 ek_status ek__job_parse(const char *name, const char *text, size_t size, const ek_job_overrides *overrides,
                         const ek_listener *listener, ek_job *out, ek__job_step *step, ek_error *err);
 
+/* The same for what the file `path` holds, or is to hold: other files that it names are read from its folder. */
+ek_status ek__job_parse_file(const char *path, const char *text, size_t size, const ek_job_overrides *overrides,
+                             ek_job *out, ek__job_step *step, ek_error *err);
+/* Which kind of file a text is, NULL: none that is known. */
+const ek__job_format *ek__job_format_of(const char *name, const char *text, size_t size);
+
 /* Spread n_layers + n_prediction_layers evenly over job->parallel.pipeline stages and `n_chunks` chunks into job->plan,
  * which is empty: floor each, the rest to the first chunks; prediction layers are on the last one. */
 ek_status ek__job_spread(ek_job *job, int n_chunks, ek_error *err);

@@ -817,6 +817,7 @@ static ek_status finish(reader *r)
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;
     r->job->model.vocab_multiple = r->padded > 0 ? 0 : r->divisible;
+    r->job->model.vocab_told = r->padded > 0 ? 0 : r->vocab;
     r->job->model.vocab = r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, p->tensor);
     if (given(r, "sequence-parallel") && p->tensor == 1)
         warn_idle(r, "sequence-parallel", "--sequence-parallel does nothing with one tensor-parallel rank");

@@ -247,11 +247,15 @@ static ek_status read_states(const ek__in *in, const ek__mf_sections *file, cons
         status = read_state_bytes(in, file, &states->optimizer);
     if (status)
         return status;
-    bool share = optimizer.parallel && can_share(job);
+    bool share = optimizer.parallel && can_share(job), gradients = optimizer.sharded_gradient || optimizer.level >= 2;
+    if (optimizer.parallel)
+        ek__job_note(job, "shares");
+    if (optimizer.parallel && gradients)
+        ek__job_note(job, "shares-gradients");
     states->weight = weight;
     states->gradient = p->pipeline > 1 || p->n_accumulation > 1 ? weight : 0;
     states->shard_weight = states->shard_optimizer = share;
-    states->shard_gradient = share && (optimizer.sharded_gradient || optimizer.level >= 2);
+    states->shard_gradient = share && gradients;
     states->shard_table = facts->table_sharded;
     states->shard_size = optimizer.shard_size > 0 ? optimizer.shard_size : -1;
     states->shard_threshold = (int64_t)optimizer.threshold_kb * 1024;

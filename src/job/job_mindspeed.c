@@ -569,6 +569,7 @@ static ek_status finish(reader *r)
     if (p->expert_tensor == 0)
         p->expert_tensor = p->tensor;
     r->job->model.vocab_multiple = r->padded == 0 && r->divisible > 1 ? r->divisible : 0;
+    r->job->model.vocab_told = r->padded > 0 ? 0 : r->vocab;
     r->job->model.vocab =
         r->padded > 0 ? r->padded : ek__megatron_padded(r->vocab, r->divisible, r->divisible > 1 ? p->tensor : 1);
     ek__megatron_derive(r->job);

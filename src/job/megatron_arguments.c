@@ -370,7 +370,7 @@ ek_status ek__arguments_read(const ek__job_source *source, ek__arguments *out)
         ek__words_read(source->path, source->text, source->size, EK__DECIDED_BRANCHES, &a.words, source->err);
     if (status)
         return status;
-    bool any = refers_to_arguments(&a.words);
+    bool any = a.any_referred = refers_to_arguments(&a.words);
     int told = -1;
     for (int i = 0; i < a.words.n && status == EK_OK; i++) {
         const ek__word *word = &a.words.word[i];
@@ -397,6 +397,23 @@ void ek__arguments_clear(ek__arguments *a)
 {
     ek__words_clear(&a->words);
     *a = (ek__arguments){0};
+}
+
+/* ---- words ---- */
+
+bool ek__argument_is(const ek__arguments *a, int at, const char *name)
+{
+    const ek__word *word = &a->words.word[at];
+    int line = line_of(name, strlen(name));
+    return line >= 0 && is_name(word) && !is_left_out(&a->words, word, a->any_referred) &&
+           line_of(word->text + 2, strcspn(word->text + 2, "=")) == line;
+}
+
+int ek__argument_values(const ek__arguments *a, int at)
+{
+    const char *name = a->words.word[at].text + 2;
+    int line = line_of(name, strcspn(name, "="));
+    return line < 0 || strchr(name, '=') ? 0 : count_values(&a->words, at, table[line].takes);
 }
 
 /* ---- values ---- */

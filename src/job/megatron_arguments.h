@@ -18,6 +18,7 @@ typedef struct ek__arguments {
     const ek__job_source *source;
     ek__words words;
     ek__argument given[EK__MAX_ARGUMENTS]; /* by the table's lines */
+    bool any_referred;                     /* arguments are in variables that are referred to: only those count */
 } ek__arguments;
 
 /* Does a text give any? */
@@ -29,6 +30,11 @@ void ek__arguments_clear(ek__arguments *a);
 
 /* The value at `index` of an argument that takes several; NULL behind the last, or where only a run would tell. */
 const ek__word *ek__argument_value(const ek__arguments *a, const char *name, int index);
+
+/* Is word `at` an argument that counts, of this name or another spelling of it? */
+bool ek__argument_is(const ek__arguments *a, int at, const char *name);
+/* Words behind it that are its values. */
+int ek__argument_values(const ek__arguments *a, int at);
 
 /* By name without the dashes, which must be in the table. */
 bool ek__argument_given(const ek__arguments *a, const char *name);

@@ -10,7 +10,8 @@
 
 /* Names that readers look for, NULL at the end: Megatron's as its arguments are, without the dashes in front. Some are
  * no setting but what one says: "world", the ranks in all; "uniform", that every layer is recomputed whole however
- * many there are; "lists", that layers to recompute are counted chunk by chunk. */
+ * many there are; "lists", that layers to recompute are counted chunk by chunk; "shares" and
+ * "shares-gradients", that states and gradients are as soon as there is anybody to share with. */
 extern const char *const ek__job_noted[];
 /* The name stands in the file; it is one of the list. */
 void ek__job_note(ek_job *job, const char *name);
@@ -33,24 +34,46 @@ void ek__job_one_rule(ek_job *job);
 
 /* ---- settings ---- */
 
-/* Settings in progress. */
+/* One setting of a file. */
+typedef enum ek__setting_kind {
+    EK__SETTING_VALUE,
+    EK__SETTING_SWITCH,   /* an argument without a value */
+    EK__SETTING_GONE,     /* must not stand in the file any more */
+    EK__SETTING_VARIABLE, /* of the environment: not in the file */
+    EK__SETTING_RANKS,    /* how many ranks a launch script starts; people are not told, who know their devices */
+} ek__setting_kind;
+
+typedef struct ek__setting {
+    ek__setting_kind kind;
+    const char *section; /* "a.b" as the file has it; "" for arguments, and for keys of the file itself */
+    const char *key;     /* as the file spells it; of arguments without the dashes */
+    const char *value;   /* NULL for a switch and for what is gone */
+    const char *remark;  /* for people: who has such a switch; NULL: everybody */
+} ek__setting;
+
+/* What to change in the file of *was to make it *now's, in an order in which it can be done. */
 typedef struct ek__settings {
     const ek_job *was;
     ek_job *now;
-    char *text; /* [size] */
-    size_t size, used;
-    char section[64]; /* of the last key */
-    const char *without[32];
-    int n_without;
-    bool too_long;
-    const char *why; /* no setting does it, a sentence; NULL: one does */
+    struct ek__pool *pool; /* of the texts */
+    int n;
+    ek__setting *setting; /* [n] */
+    bool no_memory;       /* some of them are missing */
+    const char *why;      /* no setting does it, a sentence; NULL: one does */
 } ek__settings;
 
 /**
- * What to change in the file of *was to make it *now's, to paste: keys of YAML as "a.b: 1, c: 2", a key without a
- * section beside the one before; keys of TOML as "a.b = 1"; arguments as "--a 1 (without --b)". Found by comparing the
- * two, so that whatever changes a job need not know its framework's words. What then stands in the file is noted in
- * *now, from which it can go on.
+ * The settings that differ, found by comparing the two jobs, so that whatever changes a job need not know its
+ * framework's words. What then stands in the file is noted in *now, from which it can go on.
+ * @param out  out->why and out->n say what was found; ek__settings_clear() it, also where memory ran out
+ * @return EK_OK or EK_ERR_MEMORY
+ */
+ek_status ek__settings_find(const ek_job *was, ek_job *now, ek__settings *out, ek_error *err);
+void ek__settings_clear(ek__settings *s);
+
+/**
+ * The settings of ek__settings_find() as one text to paste: keys of YAML as "a.b: 1, c: 2", a key without a section
+ * beside the one before; keys of TOML as "a.b = 1"; arguments as "--a 1 (without --b)".
  *
  * @param text  [size] empty where nothing differs that a setting says; where it has no room for a list, a few words
  *              say so in place of it
@@ -65,6 +88,10 @@ void ek__settings_put(ek__settings *s, const char *section, const char *name, co
     __attribute__((format(printf, 4, 5)));
 /* A switch that is on now. */
 void ek__settings_put_switch(ek__settings *s, const char *section, const char *name);
+/* A switch of arguments that only one of the programs has, named by `remark`. */
+void ek__settings_put_switch_of(ek__settings *s, const char *name, const char *remark);
+/* The ranks that a script starts. */
+void ek__settings_put_ranks(ek__settings *s, long long n);
 /* A setting that must go, where it stands in the file. */
 void ek__settings_drop(ek__settings *s, const char *name);
 /* "[1, 0]", or "[[1, 0], [0, 0]]" for several chunks, of list[c] - minus. Less than all where the text is too short. */

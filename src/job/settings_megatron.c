@@ -25,6 +25,17 @@ static void put_switch(ek__settings *s, const char *section, const char *name, b
         ek__settings_put_switch(s, section, name);
 }
 
+/* A switch that was on: an argument goes, a key says so. */
+static void put_off(ek__settings *s, const char *section, const char *name, bool now, bool was)
+{
+    if (now || !was)
+        return;
+    if (s->now->framework == EK_MINDSPEED)
+        ek__settings_put(s, section, name, "False");
+    else
+        ek__settings_drop(s, name);
+}
+
 /* ---- degrees ---- */
 
 /* Micro-batches as the file would have them with the new degrees and nothing else changed; 0: no number. */
@@ -56,6 +67,11 @@ static void put_batches(ek__settings *s)
         ek__settings_put(s, training, "global-batch-size", "%lld", (long long)b->batch * b->data * b->n_micro_batches);
 }
 
+static long long ranks_of(const ek_job_parallel *p)
+{
+    return (long long)p->data * p->tensor * p->pipeline * p->context;
+}
+
 static void put_degrees(ek__settings *s)
 {
     const ek_job_parallel *a = &s->was->parallel, *b = &s->now->parallel;
@@ -70,7 +86,11 @@ static void put_degrees(ek__settings *s)
         put_number(s, degrees, "data-parallel-size", b->data, a->data);
     put_switch(s, degrees, "sequence-parallel", b->sequence_parallel,
                a->sequence_parallel || ek__job_has(s->was, "sequence-parallel"));
+    if (b->tensor > 1)
+        put_off(s, degrees, "sequence-parallel", b->sequence_parallel, a->sequence_parallel);
     put_batches(s);
+    if (s->now->framework == EK_MEGATRON && ranks_of(b) != ranks_of(a))
+        ek__settings_put_ranks(s, ranks_of(b));
 }
 
 /* ---- sharing, attention ---- */
@@ -79,6 +99,7 @@ static void put_states(ek__settings *s)
 {
     const ek_job_states *a = &s->was->states, *b = &s->now->states;
     put_switch(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
+    put_off(s, degrees, "use-distributed-optimizer", b->shard_optimizer, a->shard_optimizer);
     if (s->now->framework == EK_MINDSPEED)
         put_number(s, degrees, "zero-shard-size", b->shard_size, a->shard_size);
     else if ((a->instances > 1 || b->instances > 1) && b->instances != a->instances)
@@ -222,6 +243,12 @@ static void put_schedule(ek__settings *s)
     bool is_v = now->placement == EK_PLACE_V, was_v = s->was->schedule->placement == EK_PLACE_V;
     if (now == s->was->schedule || (!is_v && !was_v))
         return;
+    if (!is_v && s->now->framework == EK_MEGATRON && now == ek_schedule_default(s->now->plan.n_chunks, false)) {
+        ek__settings_drop(s, "schedules-method");
+        ek__settings_drop(s, "zero-bubble-v-schedule");
+        ek__settings_drop(s, "zero-bubble-v-schedule-mem-setup");
+        return;
+    }
     const char *setup = NULL;
     for (size_t i = 0; i < sizeof setups / sizeof *setups; i++)
         if (strcmp(setups[i].name, now->name) == 0)
@@ -273,6 +300,15 @@ static bool is_selective(const ek_job *job)
 {
     for (int i = 0; i < job->n_patterns; i++)
         if (strcmp(job->pattern[i].text, activation) != 0 && is_active(job, &job->pattern[i]))
+            return true;
+    return false;
+}
+
+/* A pattern that is for some layers only. */
+static bool is_partial(const ek_job *job)
+{
+    for (int i = 0; i < job->n_patterns; i++)
+        if (is_active(job, &job->pattern[i]) && !ek__settings_all(&job->plan, job->pattern[i].layers))
             return true;
     return false;
 }
@@ -345,11 +381,13 @@ static void put_recompute(ek__settings *s)
 {
     bool was_selective = is_selective(s->was), selective = is_selective(s->now), any = most_full(&s->now->plan) > 0;
     if (has_activation(s->now) && !has_activation(s->was))
-        ek__settings_put(s, NULL, "recompute-activation-function", "%s", "(MindSpeed-LLM)");
+        ek__settings_put_switch_of(s, "recompute-activation-function", "MindSpeed-LLM");
     if (!has_activation(s->now) && has_activation(s->was))
         ek__settings_drop(s, "recompute-activation-function");
     if (any && selective) {
         s->why = "the framework recomputes whole layers or parts of them, not both";
+    } else if (is_partial(s->now)) {
+        s->why = "the framework recomputes parts of all layers or of none";
     } else if (any && (!is_said(s) || was_selective)) {
         put_full(s);
     } else if (!any && selective && (!was_selective || most_full(&s->was->plan) > 0)) {
@@ -398,12 +436,16 @@ static void put_lists(ek__settings *s)
                 s->now->n_patterns > 0;
     bool same = same_cells(a, b) && same_list(a, a->full, b->full) && same_list(a, a->select, b->select) &&
                 same_list(a, a->comm, b->comm);
-    if (same || !used)
+    bool other_cells = !same_cells(a, b) && ek__job_has(s->was, "recompute-config"); /* lists of zeros, too */
+    bool selects =
+        s->was->n_patterns > 0 || s->now->n_patterns > 0 ||
+        (other_cells && (ek__job_has(s->was, "select-recompute") || ek__job_has(s->was, "select-comm-recompute")));
+    if (same || (!used && !other_cells))
         return;
     snprintf(section, sizeof section, "%s%srecompute_config", s->now->section_of_degrees,
              *s->now->section_of_degrees ? "." : "");
     ek__settings_put(s, section, "recompute", "%s", ek__settings_list(b, b->full, 0, text, sizeof text));
-    if (s->now->n_patterns == 0)
+    if (!selects)
         return;
     ek__settings_put(s, section, "select_recompute", "%s", beyond(b, b->select, text, sizeof text));
     ek__settings_put(s, section, "select_comm_recompute", "%s", beyond(b, b->comm, text, sizeof text));

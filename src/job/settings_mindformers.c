@@ -15,6 +15,13 @@ static void put_number(ek__settings *s, const char *section, const char *name, i
         ek__settings_put(s, section, name, "%d", now);
 }
 
+/* A switch that is another way now. */
+static void put_switch(ek__settings *s, const char *section, const char *name, bool now, bool was)
+{
+    if (now != was)
+        ek__settings_put(s, section, name, "%s", now ? "True" : "False");
+}
+
 static void put_batch(ek__settings *s)
 {
     put_number(s, "runner_config", "batch_size", s->now->parallel.batch, s->was->parallel.batch);
@@ -32,12 +39,17 @@ static void put_degrees(ek__settings *s)
     put_number(s, section, "pipeline_stage", b->pipeline, a->pipeline);
     put_number(s, section, "expert_parallel", b->expert, a->expert);
     put_number(s, section, "data_parallel", b->data, a->data);
-    /* One rank does not say how the table would be cut. */
-    if (a->tensor * a->context == 1 && b->tensor * b->context > 1)
+    /* One rank does not say how the table would be cut; it is whole where it could be cut and is not. */
+    int over = b->tensor * b->context;
+    bool whole = b->table_split == 1 && s->now->model.vocab % over == 0;
+    if (a->tensor * a->context == 1 && over > 1 && !whole)
         ek__settings_put(s, section, "vocab_emb_dp", "False");
-    if (b->sequence_parallel && !a->sequence_parallel)
-        ek__settings_put(s, section, "use_seq_parallel", "True");
+    put_switch(s, section, "use_seq_parallel", b->sequence_parallel, a->sequence_parallel);
     put_number(s, section, "micro_batch_num", b->n_micro_batches, a->n_micro_batches);
+    if (b->pipeline == 1 && b->n_micro_batches > 1 && b->n_micro_batches != a->n_micro_batches)
+        s->why = "without stages the framework runs no micro-batches but accumulates gradients "
+                 "(gradient_accumulation_steps)";
+    put_number(s, section, "seq_split_num", b->n_pieces, a->n_pieces);
     if (moved)
         put_batch(s);
     put_number(s, "runner_config", "gradient_accumulation_steps", b->n_accumulation, a->n_accumulation);
@@ -49,8 +61,9 @@ static void put_states(ek__settings *s)
 {
     static const char section[] = "parallel.parallel_optimizer_config";
     const ek_job_states *a = &s->was->states, *b = &s->now->states;
-    if (b->shard_optimizer && !a->shard_optimizer)
-        ek__settings_put(s, "parallel", "enable_parallel_optimizer", "True");
+    const ek_job_parallel *p = &s->now->parallel;
+    bool alone = p->data * p->context * p->tensor == 1; /* then the switch does nothing */
+    put_switch(s, "parallel", "enable_parallel_optimizer", b->shard_optimizer, a->shard_optimizer && !alone);
     if (b->shard_gradient && !a->shard_gradient)
         ek__settings_put(s, section, "gradient_accumulation_shard", "True");
     if (!b->shard_gradient && a->shard_gradient) {
@@ -58,8 +71,7 @@ static void put_states(ek__settings *s)
         ek__settings_put(s, section, "optimizer_level", "level1"); /* others share the gradients, too */
     }
     put_number(s, section, "optimizer_weight_shard_size", b->shard_size, a->shard_size);
-    if (b->shard_table && !a->shard_table)
-        ek__settings_put(s, "model.model_config", "parallel_optimizer", "True");
+    put_switch(s, "model.model_config", "parallel_optimizer", b->shard_table, a->shard_table);
 }
 
 static void put_model(ek__settings *s)
@@ -98,24 +110,37 @@ static void put_run(ek__settings *s)
 
 /* ---- the schedule, layers ---- */
 
+/* Its name for a schedule that has one; NULL: it goes by the chunks alone, or there is none. */
+static const char *name_of(const ek_schedule *schedule)
+{
+    static const char *const names[][2] = {
+        {"zb-v", "'zero_bubble_v'"}, {"gpipe", "'gpipe'"}, {"sequence", "'seqpipe'"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(schedule->name, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
+/* pp_interleave_num counts where pipeline_interleave is on; zero_bubble_v wants it on, too. */
 static void put_schedule(ek__settings *s)
 {
     static const char section[] = "parallel.pipeline_config", model[] = "model.model_config";
-    int v = s->now->plan.n_chunks;
-    bool v_shaped = s->now->schedule == ek_schedule_find("zb-v"), same = s->now->schedule == s->was->schedule;
-    bool usual = s->now->schedule == ek_schedule_default(v, false);
-    if (s->now->parallel.pipeline == 1 || (same && v == s->was->plan.n_chunks))
+    int v = s->now->plan.n_chunks, before = s->was->plan.n_chunks;
+    const char *name = name_of(s->now->schedule), *name_before = name_of(s->was->schedule);
+    bool same = s->now->schedule == s->was->schedule, usual = s->now->schedule == ek_schedule_default(v, false);
+    if ((s->now->parallel.pipeline == 1 || same) && v == before)
         return;
-    if (!same && !v_shaped && !usual)
+    if (!same && !name && !usual)
         s->why = "the framework has no such schedule";
-    if (v_shaped) {
+    bool v_shaped = s->now->schedule == ek_schedule_find("zb-v");
+    if (v_shaped)
         ek__settings_put(s, section, "pipeline_interleave", "True");
-        ek__settings_put(s, section, "pipeline_scheduler", "'zero_bubble_v'");
-    }
-    if (v > 1)
+    if (name ? !same || v_shaped : name_before != NULL)
+        ek__settings_put(s, section, "pipeline_scheduler", "%s", name ? name : "'1f1b'");
+    if (v > 1 || before > 1)
         ek__settings_put(s, model, "pp_interleave_num", "%d", v);
-    if (v > 1 && !v_shaped)
-        ek__settings_put(s, section, "pipeline_interleave", "True");
+    if (!v_shaped && (v > 1 || before > 1))
+        ek__settings_put(s, section, "pipeline_interleave", "%s", v > 1 ? "True" : "False");
 }
 
 static bool same_cells(const ek__settings *s)
@@ -179,11 +204,15 @@ static bool same_kind(const ek__settings *s, ek_pattern_kind kind)
     }
 }
 
+/* Are they the framework's own patterns, all with the plan's list, so that counts alone say them? */
 static bool is_usual(const ek_job *job, ek_pattern_kind kind)
 {
+    const ek_plan *plan = &job->plan;
+    const int *counts = kind == EK_PATTERN_SELECT ? plan->select : plan->comm;
+    const size_t bytes = (size_t)plan->n_stages * (size_t)plan->n_chunks * sizeof *counts;
     int i = 0;
     for (const ek_pattern *pattern; (pattern = next_of(job, kind, &i));)
-        if (!pattern->by_default)
+        if (!pattern->by_default || memcmp(pattern->layers, counts, bytes) != 0)
             return false;
     return true;
 }
@@ -198,6 +227,15 @@ static bool holds_for_all(const ek_job *job, ek_pattern_kind kind)
     return true;
 }
 
+static bool had_any(const ek_job *was, ek_pattern_kind kind)
+{
+    int i = 0;
+    for (const ek_pattern *pattern; (pattern = next_of(was, kind, &i));)
+        if (ek__settings_any(&was->plan, pattern->layers))
+            return true;
+    return false;
+}
+
 /* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer; counts alone stand for the
  * framework's own patterns. */
 static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
@@ -208,8 +246,12 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
     size_t used = 0;
     int i = 0, n = 0;
     const ek_pattern *pattern = next_of(s->now, kind, &i);
-    if (!pattern)
+    if (!pattern) {
+        int k = 0;
+        if (had_any(s->was, kind) || (next_of(s->was, kind, &k) && !same_cells(s)))
+            ek__settings_put(s, "recompute_config", key, "False");
         return;
+    }
     if (usual) {
         const int *counts = kind == EK_PATTERN_SELECT ? plan->select : plan->comm;
         ek__settings_put(s, "recompute_config", key, "%s", ek__settings_list(plan, counts, 0, text, sizeof text));

@@ -171,6 +171,9 @@ void ek__settings_torchtitan(ek__settings *s)
     put_recompute(s);
     put_run(s);
     bool others = s->now->rules.allocation != s->was->rules.allocation;
-    if (!s->why && s->used == 0 && !others)
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        n += s->setting[i].kind == EK__SETTING_VALUE;
+    if (!s->why && n == 0 && !others)
         s->why = "the framework has no key for it";
 }

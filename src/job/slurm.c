@@ -33,10 +33,11 @@ static bool take_number(const char *text, size_t n, char out[16])
     return true;
 }
 
-/* "8", and where it may be typed "h100:8", "gpu:h100:8"; of a list the entry of gpus. */
-static bool take_value(int option, const char *text, size_t n, char out[16])
+/* "8", and where it may be typed "h100:8", "gpu:h100:8"; of a list the entry of gpus. *place: where the number is. */
+static bool take_value(int option, const char *text, size_t n, char out[16], size_t *place)
 {
     bool gres = strcmp(options[option].option, "--gres") == 0;
+    *place = 0;
     if (!options[option].typed)
         return take_number(text, n, out);
     for (size_t at = 0; at < n;) {
@@ -44,6 +45,7 @@ static bool take_value(int option, const char *text, size_t n, char out[16])
         size_t end = comma ? (size_t)(comma - text) : n, number = end;
         while (number > at && text[number - 1] != ':')
             number--;
+        *place = number;
         if ((!gres || (end - at > 4 && strncmp(text + at, "gpu:", 4) == 0)) &&
             take_number(text + number, end - number, out))
             return true;
@@ -85,8 +87,12 @@ int ek__slurm_settings(const char *comment, size_t n, ek__slurm_setting out[EK__
             option = skip ? i : -1;
         }
         bool alone = pending < 0 && option >= 0 && skip == end - at;
-        if (option >= 0 && !alone && take_value(option, comment + at + skip, end - at - skip, out[found].value))
+        size_t place = 0;
+        if (option >= 0 && !alone &&
+            take_value(option, comment + at + skip, end - at - skip, out[found].value, &place)) {
+            out[found].at = at + skip + place;
             out[found++].variable = options[option].variable;
+        }
         pending = alone ? option : -1;
         at = end;
     }

@@ -9,6 +9,7 @@ enum { EK__SLURM_MAX_SETTINGS = 8 };
 typedef struct ek__slurm_setting {
     const char *variable; /* SLURM_NNODES, ... */
     char value[16];       /* a whole number */
+    size_t at;            /* of the number in the comment */
 } ek__slurm_setting;
 
 /* Of a comment, from its '#' to before the line's end: the settings of #SBATCH that say how many nodes and devices

@@ -1,0 +1,1023 @@
+/* Layouts written into job files: every file that tests know gets random legal changes, and what is written must be
+ * read as the job that was changed, with the same peaks and the same step, and differ from the file in lines of
+ * settings alone. A layout that cannot be written is refused with a sentence. */
+#include "made_configs.h"
+
+#include <math.h>
+
+#include "evenkeel/cost.h"
+#include "evenkeel/job_write.h"
+#include "evenkeel/lint.h"
+#include "evenkeel/memory.h"
+#include "job/settings.h"
+
+/* ---- random changes ---- */
+
+static uint64_t seed;
+
+static int below_n(int n)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int)((seed >> 33) % (uint64_t)n);
+}
+
+static int n_cells(const ek_job *job)
+{
+    return job->plan.n_stages * job->plan.n_chunks;
+}
+
+/* Layers spread evenly over other stages or chunks; lists that hold for all layers still do, others are dropped. */
+static bool respread(ek_job *job, int p, int v, const ek_schedule *schedule)
+{
+    ek_plan old = job->plan;
+    bool all = ek__settings_all(&old, old.full);
+    int group = job->full_group;
+    job->parallel.pipeline = p;
+    job->schedule = schedule;
+    job->plan = (ek_plan){0};
+    if (ek__job_spread(job, v, NULL)) {
+        job->plan = old;
+        return false;
+    }
+    int n = n_cells(job);
+    for (int c = 0; c < n && all; c++)
+        job->plan.full[c] = job->plan.layers[c];
+    for (int i = 0; i < job->n_patterns; i++) {
+        bool every = ek__settings_all(&old, job->pattern[i].layers);
+        free(job->pattern[i].layers);
+        job->pattern[i].layers = ek__alloc((size_t)n, sizeof(int));
+        assert_non_null(job->pattern[i].layers);
+        for (int c = 0; c < n && every; c++)
+            job->pattern[i].layers[c] = job->plan.layers[c];
+    }
+    ek__job_sum_patterns(job);
+    ek__job_settle_run(job);
+    job->full_group = group;
+    ek_plan_clear(&old);
+    return true;
+}
+
+static void change_data(ek_job *job)
+{
+    int d = job->parallel.data;
+    job->parallel.data = below_n(2) || d % 2 ? 2 * d : d / 2;
+}
+
+static void change_tensor(ek_job *job)
+{
+    int t = job->parallel.tensor;
+    job->parallel.tensor = below_n(2) || t == 1 ? 2 * t : t / 2;
+    if (job->framework == EK_MEGATRON)
+        job->parallel.data *= below_n(2) ? 1 : 2;
+}
+
+static void change_context(ek_job *job)
+{
+    int c = job->parallel.context;
+    job->parallel.context = c == 1 ? 2 : 1;
+}
+
+static void change_expert(ek_job *job)
+{
+    int e = job->parallel.expert;
+    job->parallel.expert = below_n(2) || e == 1 ? 2 * e : e / 2;
+}
+
+static void change_stages(ek_job *job)
+{
+    int p = job->parallel.pipeline, to = below_n(2) || p == 1 ? 2 * p : p / 2, v = to == 1 ? 1 : job->plan.n_chunks;
+    const ek_schedule *schedule = v == job->plan.n_chunks ? job->schedule : ek_schedule_default(v, false);
+    if (job->parallel.n_micro_batches < to)
+        job->parallel.n_micro_batches = 2 * to;
+    job->parallel.n_accumulation = to > 1 ? 1 : job->parallel.n_accumulation;
+    if (to == 1 && (job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE)) {
+        job->parallel.n_accumulation = job->parallel.n_micro_batches;
+        job->parallel.n_micro_batches = 1;
+    }
+    (void)respread(job, to, v, schedule);
+}
+
+static void change_chunks(ek_job *job)
+{
+    int p = job->parallel.pipeline, v = job->plan.n_chunks == 1 ? 2 : 1;
+    if (p > 1)
+        (void)respread(job, p, v, ek_schedule_default(v, false));
+}
+
+static void change_schedule(ek_job *job)
+{
+    static const char *const names[] = {"1f1b", "gpipe", "interleaved", "zb-v", "dualpipev", "v-half", "v-min"};
+    const ek_schedule *to = ek_schedule_find(names[below_n(7)]);
+    assert_non_null(to);
+    int v = strcmp(to->name, "1f1b") == 0 || strcmp(to->name, "gpipe") == 0 ? 1 : 2;
+    if (job->parallel.pipeline > 1)
+        (void)respread(job, job->parallel.pipeline, v, to);
+}
+
+/* A layer goes from one chunk to another. */
+static void change_layers(ek_job *job)
+{
+    int from = below_n(n_cells(job)), to = below_n(n_cells(job));
+    if (from == to || job->plan.layers[from] < 2)
+        return;
+    for (int i = -1; i < job->n_patterns; i++) {
+        int *list = i < 0 ? job->plan.full : job->pattern[i].layers;
+        bool all = ek__settings_all(&job->plan, list);
+        for (int c = 0; c < n_cells(job); c++) {
+            int layers = job->plan.layers[c] + (c == to) - (c == from);
+            list[c] = all || list[c] > layers ? layers : list[c];
+        }
+    }
+    job->plan.layers[from]--;
+    job->plan.layers[to]++;
+    ek__job_sum_patterns(job);
+}
+
+static void change_full(ek_job *job)
+{
+    int how = below_n(4), n = 1 + below_n(job->plan.layers[0]);
+    for (int c = 0; c < n_cells(job); c++) {
+        int layers = job->plan.layers[c];
+        job->plan.full[c] = how == 0   ? 0
+                            : how == 1 ? layers
+                            : how == 2 ? (n < layers ? n : layers)
+                                       : below_n(layers + 1);
+    }
+}
+
+static void change_patterns(ek_job *job)
+{
+    for (int i = 0; i < job->n_patterns; i++) {
+        int how = below_n(3);
+        for (int c = 0; c < n_cells(job); c++) {
+            int layers = job->plan.layers[c];
+            job->pattern[i].layers[c] = how == 0 ? 0 : how == 1 ? layers : below_n(layers + 1);
+        }
+    }
+    ek__job_sum_patterns(job);
+}
+
+static bool is_mindformers(const ek_job *job)
+{
+    return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
+}
+
+static void change_micro_batches(ek_job *job)
+{
+    if (is_mindformers(job) && job->parallel.pipeline == 1) {
+        job->parallel.n_accumulation = 1 + below_n(4);
+        return;
+    }
+    int m = job->parallel.n_micro_batches;
+    job->parallel.n_micro_batches = below_n(2) ? 2 * m : m + job->parallel.pipeline;
+}
+
+static void change_batch(ek_job *job)
+{
+    job->parallel.batch = 1 + below_n(4);
+}
+
+static void change_states(ek_job *job)
+{
+    ek_job_states *states = &job->states;
+    states->shard_optimizer = !states->shard_optimizer;
+    if (is_mindformers(job)) {
+        states->shard_weight = states->shard_optimizer;
+        states->gathered = states->shard_weight ? states->weight : 0;
+        states->shard_gradient = states->shard_gradient && states->shard_optimizer;
+        job->run.sums_every_micro_batch = states->shard_gradient && states->gradient > 0;
+    }
+}
+
+static void change_shard_size(ek_job *job)
+{
+    int group = job->parallel.data * job->parallel.context;
+    if (job->framework == EK_MEGATRON && group % 2 == 0) {
+        job->states.instances = job->states.instances > 1 ? 1 : 2;
+        return;
+    }
+    job->states.shard_size = group % 2 == 0 && job->states.shard_size < 0 ? group / 2 : -1;
+}
+
+static void change_sequence_parallel(ek_job *job)
+{
+    job->parallel.sequence_parallel = !job->parallel.sequence_parallel;
+}
+
+static const struct {
+    const char *name;
+    void (*change)(ek_job *job);
+} changes[] = {{"data", change_data},
+               {"tensor", change_tensor},
+               {"context", change_context},
+               {"expert", change_expert},
+               {"stages", change_stages},
+               {"chunks", change_chunks},
+               {"schedule", change_schedule},
+               {"layers", change_layers},
+               {"full", change_full},
+               {"patterns", change_patterns},
+               {"micro-batches", change_micro_batches},
+               {"batch", change_batch},
+               {"states", change_states},
+               {"shard size", change_shard_size},
+               {"sequence parallel", change_sequence_parallel}};
+enum { N_CHANGES = sizeof changes / sizeof *changes };
+
+/* A copy with one to three changes that its framework runs. @return false where none was found */
+static bool change_at_random(const ek_job *was, ek_job *now, char *what, size_t size)
+{
+    for (int tries = 0; tries < 40; tries++) {
+        size_t used = 0;
+        assert_int_equal(ek_job_copy(was, now, NULL), EK_OK);
+        what[0] = '\0';
+        for (int n = 1 + below_n(3); n > 0; n--) {
+            int k = below_n(N_CHANGES);
+            changes[k].change(now);
+            used += (size_t)snprintf(what + used, size - used, "%s%s", used ? ", " : "", changes[k].name);
+        }
+        if (ek__job_follow(was, now, NULL) == EK_OK && ek_job_check(now, NULL) == EK_OK)
+            return true;
+        ek_job_clear(now);
+    }
+    return false;
+}
+
+/* ---- figures ---- */
+
+static const ek_device *device_of(const ek_job *job)
+{
+    bool other = job->framework == EK_TORCHTITAN || job->framework == EK_MEGATRON;
+    const ek_device *found = ek_device_find(other ? "A100" : "910B");
+    assert_non_null(found);
+    return found;
+}
+
+static double step_of(const ek_job *job)
+{
+    ek_step step;
+    if (ek_cost_step(job, device_of(job), NULL, &step, NULL))
+        return NAN;
+    double seconds = step.seconds;
+    ek_step_clear(&step);
+    return seconds;
+}
+
+static bool is_near(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-12 * fmax(fabs(a), fabs(b));
+}
+
+/* The peaks of all stages and the step. */
+static bool same_figures(const ek_job *a, const ek_job *b, char *why, size_t size)
+{
+    static const ek_memory_options options = {.without_top = true};
+    ek_memory x, y;
+    ek_error err = {0};
+    bool same = a->parallel.pipeline == b->parallel.pipeline;
+    snprintf(why, size, "%d and %d stages", a->parallel.pipeline, b->parallel.pipeline);
+    if (!same)
+        return false;
+    if (ek_memory_predict(a, &options, &x, &err) || ek_memory_predict(b, &options, &y, &err))
+        fail_msg("%s", err.message);
+    for (int s = 0; s < a->parallel.pipeline && same; s++) {
+        same = x.stage[s].actual_peak == y.stage[s].actual_peak && x.stage[s].used_peak == y.stage[s].used_peak;
+        snprintf(why, size, "stage %d has %.3f and %.3f MB", s, (double)x.stage[s].actual_peak * 0x1p-20,
+                 (double)y.stage[s].actual_peak * 0x1p-20);
+    }
+    ek_memory_clear(&x);
+    ek_memory_clear(&y);
+    if (!same)
+        return false;
+    double t = step_of(a), u = step_of(b);
+    snprintf(why, size, "steps take %.15g and %.15g s", t, u);
+    return is_near(t, u);
+}
+
+/* ---- files ---- */
+
+/* A config.json says nothing of a run. */
+static ek_job_overrides overrides_of(const char *path)
+{
+    ek_job_overrides overrides = ek_job_overrides_none();
+    const char *dot = strrchr(path, '.');
+    if (dot && strcmp(dot, ".json") == 0) {
+        overrides.data = 16;
+        overrides.pipeline = 2;
+        overrides.tensor = 2;
+        overrides.batch = 2;
+        overrides.n_micro_batches = 8;
+    }
+    return overrides;
+}
+
+static int list_more(void **state)
+{
+    static const char *const models[] = {
+        "{\"model_type\": \"deepseek_v3\", \"num_hidden_layers\": 16, \"hidden_size\": 2048, \"num_attention_heads\": "
+        "16, "
+        "\"intermediate_size\": 8192, \"vocab_size\": 129280, \"max_position_embeddings\": 8192, \"kv_lora_rank\": "
+        "512, "
+        "\"q_lora_rank\": 1536, \"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128, "
+        "\"n_routed_experts\": 64, \"num_experts_per_tok\": 8, \"moe_intermediate_size\": 1024, \"n_shared_experts\": "
+        "2, "
+        "\"first_k_dense_replace\": 3, \"num_nextn_predict_layers\": 1}",
+        "{\"model_type\": \"gpt2\", \"n_layer\": 24, \"n_embd\": 1024, \"n_head\": 16, \"vocab_size\": 50257, "
+        "\"n_positions\": 1024, \"num_hidden_layers\": 24, \"hidden_size\": 1024, \"num_attention_heads\": 16}",
+        "{\"model_type\": \"qwen3_moe\", \"num_hidden_layers\": 24, \"hidden_size\": 2048, \"num_attention_heads\": "
+        "32, "
+        "\"num_key_value_heads\": 4, \"head_dim\": 128, \"intermediate_size\": 6144, \"vocab_size\": 151936, "
+        "\"max_position_embeddings\": 40960, \"num_experts\": 16, \"num_experts_per_tok\": 2, "
+        "\"moe_intermediate_size\": 768, \"decoder_sparse_step\": 2}"};
+    if (list_all(state))
+        return -1;
+    add_config(source_path("tests/data/job/qwen2.json"));
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        make(".json", models[i]);
+    return 0;
+}
+
+/* ---- the written files ---- */
+
+typedef struct counts {
+    int written, refused, wrong;
+} counts;
+
+/* ---- what is kept ---- */
+
+enum { MOST_LINES = 1200 };
+typedef struct lines {
+    int n;
+    const char *line[MOST_LINES];
+    int size[MOST_LINES];
+} lines;
+
+static void split_lines(const char *text, lines *out)
+{
+    out->n = 0;
+    while (*text) {
+        int n = (int)strcspn(text, "\n");
+        assert_true(out->n < MOST_LINES);
+        out->line[out->n] = text;
+        out->size[out->n++] = n;
+        text += n + (text[n] == '\n');
+    }
+}
+
+static bool same_line(const lines *a, int i, const lines *b, int k)
+{
+    return a->size[i] == b->size[k] && memcmp(a->line[i], b->line[k], (size_t)a->size[i]) == 0;
+}
+
+/* Lines of each text that are not in the longest common sequence of both. */
+static void mark_changed(const lines *a, const lines *b, bool *in_a, bool *in_b)
+{
+    static short length[MOST_LINES + 1][MOST_LINES + 1];
+    for (int i = a->n; i >= 0; i--)
+        for (int k = b->n; k >= 0; k--) {
+            short down = i < a->n ? length[i + 1][k] : 0, right = k < b->n ? length[i][k + 1] : 0;
+            bool same = i < a->n && k < b->n && same_line(a, i, b, k);
+            length[i][k] = same ? (short)(length[i + 1][k + 1] + 1) : down > right ? down : right;
+        }
+    for (int i = 0; i < a->n; i++)
+        in_a[i] = true;
+    for (int k = 0; k < b->n; k++)
+        in_b[k] = true;
+    for (int i = 0, k = 0; i < a->n && k < b->n;) {
+        if (same_line(a, i, b, k))
+            in_a[i++] = in_b[k++] = false;
+        else if (length[i + 1][k] >= length[i][k + 1])
+            i++;
+        else
+            k++;
+    }
+}
+
+/* Is the name in the line, whichever way it writes its dashes? */
+static bool has_name(const char *line, int size, const char *name)
+{
+    int n = (int)strlen(name);
+    for (int at = 0; at + n <= size; at++) {
+        int i = 0;
+        while (i < n && (line[at + i] == name[i] || (strchr("-_", line[at + i]) && strchr("-_", name[i]))))
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+/* Names that mean settings besides those that were found: older ones of torchtitan, of MindSpeed-Core-MS. */
+static bool is_setting(const ek__settings *s, const ek_job *job, const char *line, int size)
+{
+    static const char *const others[] = {
+        "batch_size",      "data_parallel_degree",      "pipeline_config",
+        "parallel_config", "parallel_optimizer_config", "parallel_optimizer_comm_recompute",
+        "[parallelism]",   "recompute_config"};
+    for (int i = 0; i < s->n; i++)
+        if (has_name(line, size, s->setting[i].key))
+            return true;
+    for (int i = 0; ek__job_noted[i]; i++)
+        if (has_name(line, size, ek__job_noted[i]))
+            return true;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (has_name(line, size, others[i]))
+            return true;
+    for (int i = 0; i < job->n_patterns; i++) /* a line of its own in a list of patterns */
+        if (has_name(line, size, job->pattern[i].text))
+            return true;
+    return false;
+}
+
+/* The same but for their numbers, as TP=2 and TP=4 are. */
+static bool same_words(const char *a, int n, const char *b, int m)
+{
+    int i = 0, k = 0;
+    for (;;) {
+        while (i < n && a[i] >= '0' && a[i] <= '9')
+            i++;
+        while (k < m && b[k] >= '0' && b[k] <= '9')
+            k++;
+        if (i == n || k == m)
+            return i == n && k == m;
+        if (a[i++] != b[k++])
+            return false;
+    }
+}
+
+static bool has_twin(const lines *a, int i, const lines *b, const bool *in_b)
+{
+    for (int k = 0; k < b->n; k++)
+        if (in_b[k] && same_words(a->line[i], a->size[i], b->line[k], b->size[k]))
+            return true;
+    return false;
+}
+
+/* A value that another one refers to gets its anchor when the setting that had it changes. */
+static bool has_anchor(const char *line, int size)
+{
+    return memchr(line, '*', (size_t)size) || memchr(line, '&', (size_t)size);
+}
+
+/* Several settings on a line: its first word is that of a line with a setting. */
+static bool shares_line(const ek__settings *s, const ek_job *job, const lines *a, int i, const lines *b,
+                        const bool *in_b)
+{
+    int n = 0;
+    while (n < a->size[i] && (a->line[i][n] == ' ' || !strchr(" :", a->line[i][n])))
+        n++;
+    for (int k = 0; k < b->n; k++)
+        if (in_b[k] && b->size[k] > n && memcmp(a->line[i], b->line[k], (size_t)n) == 0 &&
+            is_setting(s, job, b->line[k], b->size[k]))
+            return memchr(a->line[i], '{', (size_t)a->size[i]) || memcmp(a->line[i], "--", 2) == 0;
+    return false;
+}
+
+/* A backslash at a line's end comes and goes with the line behind it. */
+static bool has_all_but_backslash(const lines *a, int i, const lines *b, const bool *in_b)
+{
+    int n = a->size[i];
+    for (int k = 0; k < b->n; k++) {
+        int shorter = n < b->size[k] ? n : b->size[k], longer = n < b->size[k] ? b->size[k] : n;
+        const char *rest = n < b->size[k] ? b->line[k] : a->line[i];
+        if (in_b[k] && longer == shorter + 2 && memcmp(rest + shorter, " \\", 2) == 0 &&
+            memcmp(a->line[i], b->line[k], (size_t)shorter) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool all_explained(const ek__settings *s, const ek_job *job, const lines *a, const bool *in_a, const lines *b,
+                          const bool *in_b, const char *path)
+{
+    bool fine = true;
+    for (int i = 0; i < a->n; i++) {
+        bool explained = !in_a[i] || a->size[i] == 0 || is_setting(s, job, a->line[i], a->size[i]) ||
+                         has_anchor(a->line[i], a->size[i]) || has_twin(a, i, b, in_b) ||
+                         has_all_but_backslash(a, i, b, in_b) || shares_line(s, job, a, i, b, in_b);
+        if (!explained)
+            print_message("# %s: a line changed that is no setting: %.*s\n", path, a->size[i], a->line[i]);
+        fine = fine && explained;
+    }
+    return fine;
+}
+
+/* Do only lines of settings differ? */
+static bool keeps_the_rest(const char *path, const ek_job *now, const char *text)
+{
+    static lines before, after;
+    static bool in_before[MOST_LINES], in_after[MOST_LINES];
+    size_t size;
+    char *old = slurp(path, &size);
+    ek_job copy, is; /* as the file is, whatever the command line said */
+    ek__settings s;
+    assert_non_null(old);
+    assert_int_equal(ek_job_read(path, NULL, NULL, &is, NULL), EK_OK);
+    assert_int_equal(ek_job_copy(now, &copy, NULL), EK_OK);
+    assert_int_equal(ek__settings_find(&is, &copy, &s, NULL), EK_OK);
+    split_lines(old, &before);
+    split_lines(text, &after);
+    mark_changed(&before, &after, in_before, in_after);
+    bool fine = all_explained(&s, &is, &before, in_before, &after, in_after, path);
+    fine = all_explained(&s, &is, &after, in_after, &before, in_before, path) && fine;
+    ek__settings_clear(&s);
+    ek_job_clear(&copy);
+    ek_job_clear(&is);
+    free(old);
+    return fine;
+}
+
+/* ---- the linter ---- */
+
+/* Errors of a rule, or of all of them. */
+static int count_errors(const char *path, ek_lint *lint)
+{
+    ek_lint_options options = ek_lint_options_default();
+    ek_error err = {0};
+    options.least = EK_LINT_ERROR;
+    options.kind = strstr(path, ".args") ? (int)EK_LINT_SHELL : -1;
+    if (ek_lint_run(&path, 1, &options, NULL, lint, &err))
+        fail_msg("%s: %s", path, err.message);
+    return lint->n_findings;
+}
+
+/* Is there an error of a rule of which the file had fewer? */
+static bool has_new_error(const char *path, const char *written)
+{
+    ek_lint before, after;
+    const bool json = strstr(path, ".json") != NULL;
+    int n = count_errors(written, &after), had = json ? 0 : count_errors(path, &before);
+    bool more = false;
+    for (int i = 0; i < n; i++) {
+        int now = 0, then = 0;
+        for (int k = 0; k < n; k++)
+            now += after.finding[k].rule == after.finding[i].rule;
+        for (int k = 0; k < had; k++)
+            then += before.finding[k].rule == after.finding[i].rule;
+        if (now > then) {
+            more = true;
+            print_message("# %s: %s: %s\n", path, after.finding[i].rule->id, after.finding[i].message);
+        }
+    }
+    ek_lint_clear(&after);
+    if (!json)
+        ek_lint_clear(&before);
+    return more;
+}
+
+/* ---- all files ---- */
+
+static void check_written(const char *path, const ek_job *was, const ek_job *now, const char *what, const char *text,
+                          counts *n)
+{
+    char name[64], why[256];
+    ek_error err = {0};
+    ek_job read;
+    snprintf(name, sizeof name, "written%s", ek_job_file_extension(was));
+    put(name, text);
+    if (ek_job_read(below(name), NULL, NULL, &read, &err)) {
+        n->wrong++;
+        print_message("# %s (%s): %d:%d: %s\n", path, what, err.line, err.column, err.message);
+        return;
+    }
+    if (!same_figures(&read, now, why, sizeof why)) {
+        n->wrong++;
+        print_message("# %s (%s): %s\n", path, what, why);
+    }
+    ek_job_clear(&read);
+    if (has_new_error(path, below(name)) || (!strstr(path, ".json") && !keeps_the_rest(path, now, text))) {
+        n->wrong++;
+        print_message("# %s (%s)\n", path, what);
+    }
+}
+
+static void write_one(const char *path, const ek_job *was, ek_job *now, const char *what, counts *n)
+{
+    char *text = NULL;
+    size_t size = 0;
+    ek_error err = {0};
+    if (ek_job_write_text(was, now, &text, &size, &err)) {
+        n->refused++;
+        assert_true(err.message[0] && err.file[0] && text == NULL);
+        if (getenv("EK_VERBOSE"))
+            print_message("# %s (%s): %s:%d:%d: %s\n", path, what, err.file, err.line, err.column, err.message);
+        return;
+    }
+    n->written++;
+    assert_int_equal(strlen(text), size);
+    check_written(path, was, now, what, text, n);
+    free(text);
+}
+
+static void a_written_file_is_the_job_that_was_changed(void **state)
+{
+    counts n = {0};
+    (void)state;
+    for (int c = 0; c < n_configs; c++) {
+        ek_job was, now;
+        char what[128];
+        const ek_job_overrides overrides = overrides_of(config[c]);
+        if (ek_job_read(config[c], &overrides, NULL, &was, NULL))
+            continue;
+        seed = (uint64_t)c;
+        for (int i = 0; i < 10; i++)
+            if (change_at_random(&was, &now, what, sizeof what)) {
+                write_one(config[c], &was, &now, what, &n);
+                ek_job_clear(&now);
+            }
+        ek_job_clear(&was);
+    }
+    print_message("# %d written, %d refused, %d wrong\n", n.written, n.refused, n.wrong);
+    assert_int_equal(n.wrong, 0);
+    assert_true(n.written > 300 && n.refused < n.written / 5);
+}
+
+/* A job without changes is its own file, byte for byte. */
+static void nothing_changes_where_nothing_was_changed(void **state)
+{
+    (void)state;
+    for (int c = 0; c < n_configs; c++) {
+        ek_job was, now;
+        char *text = NULL;
+        size_t size = 0, old_size = 0;
+        ek_error err = {0};
+        if (strstr(config[c], ".json") || ek_job_read(config[c], NULL, NULL, &was, NULL))
+            continue;
+        assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+        if (ek_job_write_text(&was, &now, &text, &size, &err))
+            fail_msg("%s: %s", config[c], err.message);
+        char *old = slurp(config[c], &old_size);
+        assert_non_null(old);
+        assert_int_equal(size, old_size);
+        assert_memory_equal(text, old, size);
+        free(old);
+        free(text);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+}
+
+/* What the command line said is in the written file. */
+static void overrides_are_written(void **state)
+{
+    int n_written = 0;
+    (void)state;
+    for (int c = 0; c < n_configs; c++) {
+        ek_job was, now;
+        counts n = {0};
+        ek_job_overrides overrides = ek_job_overrides_none();
+        overrides.data = 8;
+        overrides.tensor = 4;
+        overrides.pipeline = 2;
+        overrides.n_micro_batches = 16;
+        if (ek_job_read(config[c], &overrides, NULL, &was, NULL))
+            continue;
+        assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+        write_one(config[c], &was, &now, "overrides", &n);
+        assert_int_equal(n.wrong, 0);
+        n_written += n.written;
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+    print_message("# %d written\n", n_written);
+    assert_true(n_written > 20);
+}
+
+/* ---- bytes ---- */
+
+#define MODEL "--num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 --vocab-size 50257 --bf16"
+
+/* What a case changes; 0 and -1: nothing. */
+typedef struct asked {
+    int data, tensor, pipeline, context, batch, n_micro_batches, full, distributed, sequence;
+} asked;
+#define NOTHING .full = -1, .distributed = -1, .sequence = -1
+
+static const struct {
+    const char *what, *name, *text, *expected;
+    asked now;
+} exact[] = {
+    {"a value in a variable of its own changes there, and nodes follow",
+     "a.sh",
+     "#!/bin/bash\nNNODES=2  # of eight\nTP=2\ntorchrun --nproc_per_node 8 --nnodes $NNODES p.py " MODEL
+     " --tensor-model-parallel-size \"$TP\" --micro-batch-size 1\n",
+     "#!/bin/bash\nNNODES=4  # of eight\nTP=4\ntorchrun --nproc_per_node 8 --nnodes $NNODES p.py " MODEL
+     " --tensor-model-parallel-size \"$TP\" --micro-batch-size 1\n",
+     {.tensor = 4, NOTHING}},
+    {"a variable that others use, too, stays, and the use is replaced",
+     "b.sh",
+     "TP=2\nOUT=out_tp${TP}\ntorchrun --nproc_per_node=8 p.py " MODEL
+     " --tensor-model-parallel-size ${TP} --micro-batch-size 1 --save $OUT\n",
+     "TP=2\nOUT=out_tp${TP}\ntorchrun --nproc_per_node=8 p.py " MODEL
+     " --tensor-model-parallel-size 4 --micro-batch-size 1 --save $OUT\n",
+     {.tensor = 4, .data = 2, NOTHING}},
+    {"a default stays one",
+     "c.sh",
+     "TP=${TP:-2}\ntorchrun --nproc_per_node 8 p.py " MODEL " --tensor-model-parallel-size $TP --micro-batch-size 1\n",
+     "TP=${TP:-4}\ntorchrun --nproc_per_node 8 p.py " MODEL " --tensor-model-parallel-size $TP --micro-batch-size 1\n",
+     {.tensor = 4, .data = 2, NOTHING}},
+    {"lines of a command that go end it before",
+     "d.sh",
+     "torchrun --nproc_per_node 8 p.py \\\n  " MODEL
+     " \\\n  --micro-batch-size 1 \\\n  --recompute-granularity full \\\n"
+     "  --recompute-method uniform \\\n  --recompute-num-layers 1\necho done\n",
+     "torchrun --nproc_per_node 8 p.py \\\n  " MODEL " \\\n  --micro-batch-size 1\necho done\n",
+     {.full = 0, .distributed = -1, .sequence = -1}},
+    {"an argument that goes from the middle of a line takes its blank along",
+     "e.sh",
+     "torchrun --nproc_per_node 8 p.py --use-distributed-optimizer " MODEL " --micro-batch-size 1 # the run\n",
+     "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1 # the run\n",
+     {.full = -1, .distributed = 0, .sequence = -1}},
+    {"a new argument gets a line like that of its kind",
+     "f.sh",
+     "ARGS=(\n\t" MODEL "\n\t--micro-batch-size 1   # small\n)\r\ntorchrun --nproc_per_node 8 p.py \"${ARGS[@]}\"\n",
+     "ARGS=(\n\t" MODEL
+     "\n\t--micro-batch-size 1   # small\n\t--global-batch-size 32\n)\r\ntorchrun --nproc_per_node 8 "
+     "p.py \"${ARGS[@]}\"\n",
+     {.n_micro_batches = 4, NOTHING}},
+    {"a new line in a command goes on as the others do",
+     "g.sh",
+     "torchrun --nproc_per_node 8 p.py \\\r\n    " MODEL " \\\r\n    --tensor-model-parallel-size 2 \\\r\n"
+     "    --micro-batch-size 1\r\n",
+     "torchrun --nproc_per_node 8 p.py \\\r\n    " MODEL " \\\r\n    --tensor-model-parallel-size 2 \\\r\n"
+     "    --sequence-parallel \\\r\n    --micro-batch-size 1\r\n",
+     {.full = -1, .distributed = -1, .sequence = 1}},
+    {"behind the last line of a command it ends the command",
+     "h.sh",
+     "torchrun --nproc_per_node 8 p.py \\\n    " MODEL " \\\n    --micro-batch-size 1\necho done\n",
+     "torchrun --nproc_per_node 8 p.py \\\n    " MODEL " \\\n    --micro-batch-size 1 \\\n    --global-batch-size 16\n"
+     "echo done\n",
+     {.n_micro_batches = 2, NOTHING}},
+    {"nodes and devices that Slurm is told follow",
+     "i.sh",
+     "#!/bin/bash\n#SBATCH --nodes=2 --gpus-per-node=a100:8\nsrun p.py " MODEL " --micro-batch-size 1\n",
+     "#!/bin/bash\n#SBATCH --nodes=4 --gpus-per-node=a100:8\nsrun p.py " MODEL " --micro-batch-size 1\n",
+     {.data = 32, NOTHING}},
+    {"fewer ranks than a node has are fewer of a node",
+     "j.sh",
+     "GPUS_PER_NODE=8\nNNODES=1\nWORLD_SIZE=$((GPUS_PER_NODE * NNODES))\ntorchrun p.py " MODEL
+     " --micro-batch-size 1\n",
+     "GPUS_PER_NODE=4\nNNODES=1\nWORLD_SIZE=$((GPUS_PER_NODE * NNODES))\ntorchrun p.py " MODEL
+     " --micro-batch-size 1\n",
+     {.data = 4, NOTHING}},
+    {"an older spelling and a value behind = stay",
+     "k.args",
+     MODEL " --micro-batch-size=1 --num-experts 8 --moe-expert-parallel-size=2 --data-parallel-size=8\n",
+     MODEL " --micro-batch-size=2 --num-experts 8 --moe-expert-parallel-size=2 --data-parallel-size=8\n",
+     {.batch = 2, NOTHING}},
+    {"comments with arguments, and arguments that nothing refers to, stay",
+     "l.sh",
+     "# --tensor-model-parallel-size 2\nOLD=\"--tensor-model-parallel-size 2\"\nA=\"" MODEL
+     " --tensor-model-parallel-size 2 --micro-batch-size 1\"\ntorchrun --nproc_per_node 8 p.py $A\n",
+     "# --tensor-model-parallel-size 2\nOLD=\"--tensor-model-parallel-size 2\"\nA=\"" MODEL
+     " --tensor-model-parallel-size 1 --micro-batch-size 1\"\ntorchrun --nproc_per_node 8 p.py $A\n",
+     {.tensor = 1, .data = 8, NOTHING}},
+    {"ranks that only the environment says become its defaults",
+     "l2.sh",
+     "torchrun --nproc_per_node 8 --nnodes \"$NNODES\" p.py " MODEL " --micro-batch-size 1\n",
+     "torchrun --nproc_per_node 8 --nnodes \"${NNODES:-4}\" p.py " MODEL " --micro-batch-size 1\n",
+     {.data = 32, NOTHING}},
+    {"a launcher of one node is told of more",
+     "l3.sh",
+     "deepspeed --num_gpus 8 p.py " MODEL " --micro-batch-size 1\n",
+     "deepspeed --num_gpus 8 --num_nodes 2 p.py " MODEL " --micro-batch-size 1\n",
+     {.data = 16, NOTHING}},
+    {"an argument that is given twice changes in both places",
+     "l4.sh",
+     "A=\"" MODEL " --micro-batch-size 1\"\ntorchrun --nproc_per_node 8 p.py $A --micro-batch-size 1\n",
+     "A=\"" MODEL " --micro-batch-size 2\"\ntorchrun --nproc_per_node 8 p.py $A --micro-batch-size 2\n",
+     {.batch = 2, NOTHING}},
+    {"a variable through another one, with quotes",
+     "l5.sh",
+     "MBS='1'\nexport MICRO=\"$MBS\"\nmsrun --worker_num=8 p.py " MODEL " --micro-batch-size $MICRO\n",
+     "MBS='2'\nexport MICRO=\"$MBS\"\nmsrun --worker_num=16 p.py " MODEL " --micro-batch-size $MICRO\n",
+     {.batch = 2, .data = 16, NOTHING}},
+    {"a sum is no place for a value",
+     "l6.sh",
+     "N=1\nMBS=$((N * 1))\ntorchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size $MBS\n",
+     "N=1\nMBS=$((N * 1))\ntorchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 2\n",
+     {.batch = 2, NOTHING}},
+    {"no value is said of ranks that nothing says",
+     "l7.args",
+     MODEL " --micro-batch-size 1\n",
+     MODEL " --micro-batch-size 1 --data-parallel-size 4\n",
+     {.data = 4, NOTHING}},
+    {"a TOML's missing section comes behind everything, its other lines stay",
+     "m.toml",
+     "# mine\n[model]\nname = \"llama3\"\nflavor = \"8B\" # small\n\n[training]\nlocal_batch_size = 2",
+     "# mine\n[model]\nname = \"llama3\"\nflavor = \"8B\" # small\n\n[training]\nlocal_batch_size = "
+     "2\n\n[parallelism]\n"
+     "tensor_parallel_degree = 2\n",
+     {.tensor = 2, NOTHING}},
+    {"dotted keys and inline tables are added to as they are",
+     "n.toml",
+     "model = {name = \"llama3\", flavor = \"8B\"}\nparallelism.tensor_parallel_degree = 2 # two\n"
+     "training = {local_batch_size = 2}\n",
+     "model = {name = \"llama3\", flavor = \"8B\"}\nparallelism.tensor_parallel_degree = 4 # two\n"
+     "parallelism.context_parallel_degree = 2\ntraining = {local_batch_size = 2}\n",
+     {.tensor = 4, .context = 2, NOTHING}},
+    {"keys of older versions are changed where they stand",
+     "o.toml",
+     "[model]\r\nname = \"llama3\"\r\nflavor = \"8B\"\r\n[training]\r\nbatch_size = 8\r\n"
+     "data_parallel_degree = 4\r\ntensor_parallel_degree = 1\r\n[experimental]\r\npipeline_parallel_degree = 2\r\n",
+     "[model]\r\nname = \"llama3\"\r\nflavor = \"8B\"\r\n[training]\r\nbatch_size = 8\r\n"
+     "data_parallel_degree = 2\r\ntensor_parallel_degree = 2\r\n[experimental]\r\npipeline_parallel_degree = 2\r\n"
+     "pipeline_parallel_microbatch_size = 1\r\n",
+     {.data = 2, .tensor = 2, NOTHING}},
+    {"a key that is new goes where older versions have its kind",
+     "o2.toml",
+     "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nbatch_size = 8\ndata_parallel_degree = 4\n"
+     "[experimental]\npipeline_parallel_degree = 1\n",
+     "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nbatch_size = 8\ndata_parallel_degree = 4\n"
+     "tensor_parallel_degree = 2\n[experimental]\npipeline_parallel_degree = 1\ncontext_parallel_degree = 2\n",
+     {.tensor = 2, .context = 2, NOTHING}},
+    {"values that share an anchor and a key change together, in a YAML",
+     "p.yaml",
+     "context: {mode: 0}\nrunner_config:\n  batch_size: &b 1 # sequences\nparallel_config: {data_parallel: 8}\n"
+     "other: &b2 8\nmodel:\n  model_config:\n    type: LlamaConfig\n    batch_size: *b\n    seq_length: 4096\n"
+     "    hidden_size: 2048\n    num_layers: 24\n    num_heads: 16\n    vocab_size: 32000\n",
+     "context: {mode: 0}\nrunner_config:\n  batch_size: &b 2 # sequences\nparallel_config: {data_parallel: 8, "
+     "model_parallel: 2, vocab_emb_dp: False}\n"
+     "other: &b2 8\nmodel:\n  model_config:\n    type: LlamaConfig\n    batch_size: *b\n    seq_length: 4096\n"
+     "    hidden_size: 2048\n    num_layers: 24\n    num_heads: 16\n    vocab_size: 32000\n",
+     {.batch = 2, .tensor = 2, NOTHING}},
+};
+
+static void ask(const asked *a, ek_job *job)
+{
+    ek_job_parallel *p = &job->parallel;
+    p->data = a->data ? a->data : p->data;
+    p->tensor = a->tensor ? a->tensor : p->tensor;
+    p->context = a->context ? a->context : p->context;
+    p->batch = a->batch ? a->batch : p->batch;
+    p->n_micro_batches = a->n_micro_batches ? a->n_micro_batches : p->n_micro_batches;
+    p->sequence_parallel = a->sequence >= 0 ? a->sequence > 0 : p->sequence_parallel;
+    job->states.shard_optimizer = a->distributed >= 0 ? a->distributed > 0 : job->states.shard_optimizer;
+    for (int c = 0; c < n_cells(job) && a->full == 0; c++)
+        job->plan.full[c] = 0;
+}
+
+static void read_and_ask(const char *name, const char *text, const asked *a, ek_job *was, ek_job *now)
+{
+    ek_error err = {0};
+    put(name, text);
+    if (ek_job_read(below(name), NULL, NULL, was, &err))
+        fail_msg("%s: %s", name, err.message);
+    assert_int_equal(ek_job_copy(was, now, NULL), EK_OK);
+    ask(a, now);
+    assert_int_equal(ek__job_follow(was, now, NULL), EK_OK);
+}
+
+static void only_these_bytes_change(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof exact / sizeof *exact; i++) {
+        ek_job was, now;
+        char *text = NULL;
+        size_t size = 0;
+        ek_error err = {0};
+        read_and_ask(exact[i].name, exact[i].text, &exact[i].now, &was, &now);
+        if (ek_job_write_text(&was, &now, &text, &size, &err))
+            fail_msg("%s: %s", exact[i].what, err.message);
+        if (strcmp(text, exact[i].expected) != 0)
+            fail_msg("%s:\n%s---- instead of\n%s", exact[i].what, text, exact[i].expected);
+        free(text);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+}
+
+/* ---- refusals ---- */
+
+static const char script[] = "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1\n";
+
+static void expect_refusal(const ek_job *was, ek_job *now, ek_status status, int line, const char *message)
+{
+    char *text = NULL;
+    size_t size = 7;
+    ek_error err = {0};
+    const uint64_t noted = now->noted;
+    assert_int_equal(ek_job_write_text(was, now, &text, &size, &err), status);
+    if (!strstr(err.message, message))
+        fail_msg("'%s' does not say '%s'", err.message, message);
+    assert_string_equal(err.file, was->path ? was->path : "");
+    assert_int_equal(err.line, line);
+    assert_true(line == 0 || err.column > 0);
+    assert_true(text == NULL && size == 7 && now->noted == noted);
+}
+
+static void a_file_that_changed_is_refused(void **state)
+{
+    ek_job was, now;
+    (void)state;
+    read_and_ask("x.sh", script, &(asked){.data = 16, NOTHING}, &was, &now);
+    put("x.sh", "torchrun --nproc_per_node 8 p.py " MODEL " --micro-batch-size 1 \n");
+    expect_refusal(&was, &now, EK_ERR_INPUT, 1, "has changed since it was read");
+    put("x.sh", "ARGS=(\n --num-layers\n 24 \" )");
+    expect_refusal(&was, &now, EK_ERR_INPUT, 1, "array that does not end");
+    unlink(below("x.sh"));
+    expect_refusal(&was, &now, EK_ERR_SYSTEM, 0, "");
+    put("x.sh", script);
+    now.parallel.tensor = 3;
+    expect_refusal(&was, &now, EK_ERR_INPUT, 0, "");
+    now.parallel.tensor = 1;
+    was.digest = 0;
+    expect_refusal(&was, &now, EK_ERR_INPUT, 1, "was read from no file");
+    ek_job_clear(&was);
+    ek_job_clear(&now);
+}
+
+static void what_cannot_be_edited_is_refused_with_its_place(void **state)
+{
+    static const struct {
+        const char *name, *text, *message;
+        int line;
+        asked now;
+    } cases[] = {
+        {"q.yaml",
+         "runner_config: {batch_size: 1}\nmine: &p {data_parallel: 8}\nparallel_config: *p\nmodel:\n  model_config: "
+         "{type: "
+         "LlamaConfig, seq_length: 4096, hidden_size: 2048, num_layers: 24, num_heads: 16, vocab_size: 32000}\n",
+         "alias",
+         3,
+         {.data = 16, NOTHING}},
+        {"q.toml",
+         "model = {name = \"llama3\", flavor = \"8B\"}\n"
+         "parallelism = {pipeline_parallel_degree = 2, pipeline_parallel_microbatches = 4}\n"
+         "training = {local_batch_size = 8}\n",
+         "stands in a line with others",
+         2,
+         {.batch = 1, NOTHING}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ek_job was, now;
+        ek_error err = {0};
+        put(cases[i].name, cases[i].text);
+        if (ek_job_read(below(cases[i].name), NULL, NULL, &was, &err))
+            fail_msg("%s: %s", cases[i].name, err.message);
+        assert_int_equal(ek_job_copy(&was, &now, NULL), EK_OK);
+        ask(&cases[i].now, &now);
+        assert_int_equal(ek__job_follow(&was, &now, NULL), EK_OK);
+        expect_refusal(&was, &now, EK_ERR_INPUT, cases[i].line, cases[i].message);
+        ek_job_clear(&was);
+        ek_job_clear(&now);
+    }
+}
+
+static void the_written_file_has_the_ending_of_its_kind(void **state)
+{
+    static const struct {
+        const char *path, *ending;
+        ek_framework framework;
+    } cases[] = {{"a/b.c/train.yaml", ".yaml", EK_MINDFORMERS},
+                 {"a.b/train", "", EK_MEGATRON},
+                 {"x/config.json", ".sh", EK_MEGATRON},
+                 {"run.args", ".args", EK_MEGATRON},
+                 {"x/.hidden", "", EK_TORCHTITAN},
+                 {"x.toml", ".toml", EK_TORCHTITAN}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s", cases[i].path);
+        const ek_job job = {.path = path, .framework = cases[i].framework};
+        assert_string_equal(ek_job_file_extension(&job), cases[i].ending);
+    }
+}
+
+static void a_file_is_written_to_a_stream(void **state)
+{
+    ek_job was, now;
+    ek_error err = {0};
+    char text[512] = "";
+    (void)state;
+    read_and_ask("s.sh", script, &(asked){.data = 16, NOTHING}, &was, &now);
+    FILE *out = tmpfile(), *full = fopen("/dev/full", "w");
+    assert_non_null(out);
+    assert_int_equal(ek_job_write(&was, &now, out, &err), EK_OK);
+    rewind(out);
+    assert_true(fread(text, 1, sizeof text - 1, out) > 0);
+    fclose(out);
+    assert_non_null(strstr(text, "--nproc_per_node 8 --nnodes 2"));
+    if (full) {
+        assert_int_equal(ek_job_write(&was, &now, full, &err), EK_ERR_SYSTEM);
+        fclose(full);
+    }
+    ek_job_clear(&was);
+    ek_job_clear(&now);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_written_file_is_the_job_that_was_changed),
+        cmocka_unit_test(nothing_changes_where_nothing_was_changed),
+        cmocka_unit_test(overrides_are_written),
+        cmocka_unit_test(only_these_bytes_change),
+        cmocka_unit_test(a_file_that_changed_is_refused),
+        cmocka_unit_test(what_cannot_be_edited_is_refused_with_its_place),
+        cmocka_unit_test(the_written_file_has_the_ending_of_its_kind),
+        cmocka_unit_test(a_file_is_written_to_a_stream),
+    };
+    return cmocka_run_group_tests_name("job write", tests, list_more, remove_top);
+}
