@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIST = 4096 };
+enum { LIST = 8192 };
 
 /* ---- degrees ---- */
 
@@ -198,8 +198,9 @@ static bool holds_for_all(const ek_job *job, ek_pattern_kind kind)
     return true;
 }
 
-/* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer; counts alone stand for the
- * framework's own patterns. */
+/* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer, as the tuning guide has
+ * it, each with its own list, so that the patterns of one set may go to more layers than those of another; counts alone
+ * stand for the framework's own patterns, False for none. */
 static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
 {
     char text[LIST] = "", list[LIST];
@@ -208,8 +209,12 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
     size_t used = 0;
     int i = 0, n = 0;
     const ek_pattern *pattern = next_of(s->now, kind, &i);
-    if (!pattern)
+    if (!pattern) {
+        int first = 0;
+        if (next_of(s->was, kind, &first)) /* the file's would hold as before */
+            ek__settings_put(s, "recompute_config", key, "%s", "False");
         return;
+    }
     if (usual) {
         const int *counts = kind == EK_PATTERN_SELECT ? plan->select : plan->comm;
         ek__settings_put(s, "recompute_config", key, "%s", ek__settings_list(plan, counts, 0, text, sizeof text));
@@ -222,6 +227,10 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
                                 : ek__settings_list(plan, pattern->layers, 0, list, sizeof list);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s'%s'%s%s", between, pattern->text, all ? "" : ": ",
                                  all ? "" : value);
+    }
+    if (used >= sizeof text) {
+        s->too_long = true; /* a part of it would be another setting */
+        return;
     }
     ek__settings_put(s, "recompute_config", key, all ? "[%s]" : "{%s}", text);
 }
