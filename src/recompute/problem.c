@@ -200,8 +200,10 @@ ek_status ek__set_measure(const ek__set_problem *p, const ek__chosen *chosen, ek
         measure_operators(p, out);
     else
         status = measure_job(p, out);
-    if (status)
+    if (status) {
         free(out->pattern);
+        out->pattern = NULL;
+    }
     return status;
 }
 
