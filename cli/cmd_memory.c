@@ -36,7 +36,9 @@ static const cli_option options[] = {
      "your own",
      NULL},
     {"stage", "N", "details of this stage instead of the fullest", "output"},
-    {"tensors", NULL, "every tensor that one layer keeps, why, and the pattern that removes it", NULL},
+    {"tensors", NULL,
+     "every tensor that one layer keeps, why, the pattern that removes it; with --device which are worth recomputing",
+     NULL},
     {"measures", NULL, "what each measure would save, and cost with --device", NULL},
     {"format", "text|json|csv", "for people, docs/memory-json.md, or a row for every stage", NULL},
     {"svg", "FILE", "picture: a bar for every stage", NULL},
@@ -215,6 +217,7 @@ typedef struct found {
     ek_memory_time time[CLI_MAX_MEMORY_TIMES];
     ek_measure measure[EK_MAX_MEASURES];
     ek_kept kept[EK_MAX_KEPT];
+    ek_recompute_set_list worth;
     cli_peaks peaks;
     ek_memory_fit_result fit;
     ek_memory_error judged;
@@ -234,6 +237,7 @@ static void clear_found(found *f)
     ek_memory_course_clear(&f->course);
     for (int i = 0; i < f->n_kept; i++)
         ek_kept_clear(&f->kept[i]);
+    ek_recompute_set_list_clear(&f->worth);
     cli_peaks_clear(&f->peaks);
     free(f->predicted_mb);
 }
@@ -366,6 +370,8 @@ static bool find_more(const command *c, found *f)
         return false;
     if (c->tensors && !cli_said(&f->spool, ek_memory_kept(&f->job, f->kept, &f->n_kept, &err), &err))
         return false;
+    if (c->tensors && device && !cli_said(&f->spool, ek_recompute_sets(&f->job, device, 2, &f->worth, &err), &err))
+        return false;
     return !device || cli_said(&f->spool, cli_memory_times(&f->job, device, f->time, &f->n_times, &err), &err);
 }
 
@@ -444,6 +450,7 @@ static int answer(const command *c, const found *f)
                                      .measure = c->measures ? f->measure : NULL,
                                      .n_kept = f->n_kept,
                                      .kept = c->tensors ? f->kept : NULL,
+                                     .worth = c->tensors && f->has_device ? &f->worth : NULL,
                                      .calibration = c->calibrate ? &f->calibration : NULL,
                                      .course = c->html ? &f->course : NULL,
                                      .n_assumptions = f->n_assumptions,

@@ -29,6 +29,7 @@
 #include "evenkeel/metrics_report.h"
 #include "evenkeel/plan.h"
 #include "evenkeel/quick.h"
+#include "evenkeel/recompute_sets.h"
 #include "evenkeel/report.h"
 #include "evenkeel/schedule.h"
 #include "evenkeel/sequence.h"

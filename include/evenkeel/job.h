@@ -276,12 +276,17 @@ typedef enum ek_pattern_kind {
 typedef struct ek_pattern {
     char *text; /**< as written: feed_forward\.mul */
     ek_pattern_kind kind;
+    bool other_list; /**< a plan's comm list holds for it where it selects operators, the select list where it repeats
+                          communication (ek_job_use_recompute_sets()) */
     int *layers;      /**< [n_chunks][n_stages], cut to what is there */
     bool by_default;  /**< not in the file, which only says how many layers */
     ek_origin origin; /**< its file points at ek_job.path */
 } ek_pattern;
 
 enum { EK_MAX_PATTERNS = 64 };
+
+/** Whose list of a plan a pattern follows: SELECT or COMM; a kind that excludes has none and is itself. */
+ek_pattern_kind ek_pattern_list(const ek_pattern *pattern);
 
 /** A job. */
 typedef struct ek_job {

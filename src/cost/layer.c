@@ -670,26 +670,42 @@ void ek__layer_cost_clear(ek__layer_cost *layer)
 
 /* ---- recomputation ---- */
 
-static void price_again(const ek_job *job, const ek_device *device, ek__layer_cost *layer, ek__recompute what,
-                        ek__pass *out)
+void ek__layer_run(const ek_job *job, const ek_device *device, const ek__layer_cost *layer, const bool *runs,
+                   ek__pass *out)
 {
-    bool runs[EK__MAX_OPS];
     ek__pass pass = {.kernels = 0};
     pricer p = {.job = job, .device = device, .graph = layer->graph};
-    ek__graph_run_again(job, layer->graph, what, runs);
-    for (int i = 0; i < layer->graph->n_ops; i++) {
-        const ek__op *op = &layer->graph->op[i];
-        /* Casts that are repeated whatever is recomputed are part of the operator that reads them; gathers are part of
-         * the backward pass. */
-        if (runs[i] && (what.full || !op->always_recomputed))
-            put_forward(&p, op, &pass);
-    }
+    for (int i = 0; i < layer->graph->n_ops; i++)
+        if (runs[i])
+            put_forward(&p, &layer->graph->op[i], &pass);
+    *out = pass;
+}
+
+void ek__layer_finish_again(const ek_job *job, const ek_device *device, const ek__layer_cost *layer,
+                            const ek__pass *run, ek__pass *out)
+{
+    pricer p = {.job = job, .device = device, .graph = layer->graph};
+    ek__pass pass = *run;
     finish(&p, layer->factor, &pass);
     *out = (ek__pass){
         .kernels = pass.kernels, .near = pass.near, .weight = pass.weight, .hidden_tensor = pass.hidden_tensor};
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         if (pass.part[i] > 0)
             put(out, EK_STEP_RECOMPUTE, pass.part[i], pass.error[i] / pass.part[i], pass.basis[i]);
+}
+
+static void price_again(const ek_job *job, const ek_device *device, ek__layer_cost *layer, ek__recompute what,
+                        ek__pass *out)
+{
+    bool runs[EK__MAX_OPS];
+    ek__pass pass;
+    ek__graph_run_again(job, layer->graph, what, runs);
+    /* Casts that are repeated whatever is recomputed are part of the operator that reads them; gathers are part of the
+     * backward pass. */
+    for (int i = 0; i < layer->graph->n_ops; i++)
+        runs[i] = runs[i] && (what.full || !layer->graph->op[i].always_recomputed);
+    ek__layer_run(job, device, layer, runs, &pass);
+    ek__layer_finish_again(job, device, layer, &pass, out);
 }
 
 const ek__pass *ek__layer_again(const ek_job *job, const ek_device *device, ek__layer_cost *layer, ek__recompute what)

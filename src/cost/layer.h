@@ -39,6 +39,15 @@ void ek__layer_cost_clear(ek__layer_cost *layer);
 /* What a recomputation runs again in the backward pass. Borrowed from the layer. O(operators) for the first asking. */
 const ek__pass *ek__layer_again(const ek_job *job, const ek_device *device, ek__layer_cost *layer, ek__recompute what);
 
+/* The two halves of it, for searches over operators. Forward passes of the operators in runs[], summed, before anything
+ * is hidden; additive. */
+void ek__layer_run(const ek_job *job, const ek_device *device, const ek__layer_cost *layer, const bool *runs,
+                   ek__pass *out);
+/* What such a sum is as a recomputation: communication hidden, copies of the batch, the layer's factor; all of it in
+ * EK_STEP_RECOMPUTE. */
+void ek__layer_finish_again(const ek_job *job, const ek_device *device, const ek__layer_cost *layer,
+                            const ek__pass *run, ek__pass *out);
+
 /* Add `times` of a pass. */
 void ek__pass_add(ek__pass *sum, const ek__pass *pass, double times);
 /* Seconds of all its parts. */

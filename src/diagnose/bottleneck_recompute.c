@@ -180,9 +180,10 @@ static bool has_uneven_patterns(const ek_job *job)
     size_t size = (size_t)job->plan.n_stages * (size_t)job->plan.n_chunks * sizeof(int);
     for (int i = 0; i < job->n_patterns; i++) {
         const ek_pattern *pattern = &job->pattern[i];
-        const int *list = pattern->kind == EK_PATTERN_SELECT ? job->plan.select
-                          : pattern->kind == EK_PATTERN_COMM ? job->plan.comm
-                                                             : pattern->layers;
+        const ek_pattern_kind of = ek_pattern_list(pattern);
+        const int *list = of == EK_PATTERN_SELECT ? job->plan.select
+                          : of == EK_PATTERN_COMM ? job->plan.comm
+                                                  : pattern->layers;
         if (memcmp(pattern->layers, list, size) != 0)
             return true;
     }

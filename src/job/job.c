@@ -67,14 +67,8 @@ ek_status ek_job_copy(const ek_job *from, ek_job *to, ek_error *err)
     if (from->path && !(copy.path = ek__strdup(from->path)))
         return ek__no_memory(err);
     ek_status status = from->plan.n_stages ? ek_plan_copy(&from->plan, &copy.plan, err) : EK_OK;
-    for (int i = 0; i < from->n_patterns && status == EK_OK; i++) {
-        const ek_pattern *pattern = &from->pattern[i];
-        ek_origin origin = pattern->origin;
-        if (origin.file)
-            origin.file = copy.path;
-        status =
-            ek__job_add_pattern(&copy, pattern->text, pattern->kind, pattern->layers, pattern->by_default, origin, err);
-    }
+    for (int i = 0; i < from->n_patterns && status == EK_OK; i++)
+        status = ek__job_add_like(&copy, &from->pattern[i], from->pattern[i].layers, err);
     if (status == EK_OK)
         *to = copy;
     else
@@ -103,6 +97,15 @@ const ek_schedule *ek__job_usual_schedule(const ek_job *job)
     return job->parallel.n_pieces > 1 ? ek_schedule_find("sequence") : ek_schedule_default(job->plan.n_chunks, false);
 }
 
+ek_pattern_kind ek_pattern_list(const ek_pattern *pattern)
+{
+    if (pattern->kind == EK_PATTERN_SELECT)
+        return pattern->other_list ? EK_PATTERN_COMM : EK_PATTERN_SELECT;
+    if (pattern->kind == EK_PATTERN_COMM)
+        return pattern->other_list ? EK_PATTERN_SELECT : EK_PATTERN_COMM;
+    return pattern->kind;
+}
+
 void ek__job_sum_patterns(ek_job *job)
 {
     int n = job->plan.n_stages * job->plan.n_chunks;
@@ -110,9 +113,8 @@ void ek__job_sum_patterns(ek_job *job)
         job->plan.select[c] = job->plan.comm[c] = 0;
     for (int i = 0; i < job->n_patterns; i++) {
         const ek_pattern *pattern = &job->pattern[i];
-        int *list = pattern->kind == EK_PATTERN_SELECT ? job->plan.select
-                    : pattern->kind == EK_PATTERN_COMM ? job->plan.comm
-                                                       : NULL;
+        ek_pattern_kind of = ek_pattern_list(pattern);
+        int *list = of == EK_PATTERN_SELECT ? job->plan.select : of == EK_PATTERN_COMM ? job->plan.comm : NULL;
         for (int c = 0; c < n && list; c++)
             list[c] = pattern->layers[c] > list[c] ? pattern->layers[c] : list[c];
     }
@@ -145,6 +147,27 @@ ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kin
         pattern.layers[c] = asked < job->plan.layers[c] ? asked : job->plan.layers[c];
     }
     job->pattern[job->n_patterns++] = pattern;
+    ek__job_sum_patterns(job);
+    return EK_OK;
+}
+
+bool ek__job_has_pattern(const ek_job *job, ek_pattern_kind kind)
+{
+    for (int i = 0; i < job->n_patterns; i++)
+        if (job->pattern[i].kind == kind || ek_pattern_list(&job->pattern[i]) == kind)
+            return true;
+    return false;
+}
+
+ek_status ek__job_add_like(ek_job *job, const ek_pattern *like, const int *layers, ek_error *err)
+{
+    ek_origin origin = like->origin;
+    if (origin.file)
+        origin.file = job->path;
+    ek_status status = ek__job_add_pattern(job, like->text, like->kind, layers, like->by_default, origin, err);
+    if (status || !like->other_list)
+        return status;
+    job->pattern[job->n_patterns - 1].other_list = true;
     ek__job_sum_patterns(job);
     return EK_OK;
 }

@@ -65,6 +65,10 @@ const char *const *ek__job_usual_patterns(const ek_job *job, ek_pattern_kind kin
 /* Add a pattern; `layers` is [n_chunks][n_stages] and copied, NULL: all layers. */
 ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kind, const int *layers, bool by_default,
                               ek_origin origin, ek_error *err);
+/* Add one like a pattern of another job, with its plan's list, for other layers. */
+ek_status ek__job_add_like(ek_job *job, const ek_pattern *like, const int *layers, ek_error *err);
+/* Has the job a pattern of a kind, or one that follows that kind's list? */
+bool ek__job_has_pattern(const ek_job *job, ek_pattern_kind kind);
 /* Take all patterns away; the plan's lists are as they were until ek__job_sum_patterns(). */
 void ek__job_drop_patterns(ek_job *job);
 /* Patterns of PyTorch's selective checkpointing by operators, as torchtitan sets it up ("op"): of every layer the fused

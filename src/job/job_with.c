@@ -50,27 +50,16 @@ static ek_status move_patterns(const ek_job *was, const ek_plan *plan, ek_job *j
     ek_status status = kept ? EK_OK : ek__no_memory(err);
     for (int i = 0; i < was->n_patterns && !status; i++) {
         const ek_pattern *pattern = &was->pattern[i];
-        const int *list = list_of(plan, pattern->kind);
-        ek_origin origin = pattern->origin;
-        if (origin.file)
-            origin.file = job->path;
+        const int *list = list_of(plan, ek_pattern_list(pattern));
         if (!list) {
             status = keep_list(was, pattern, plan, kept, err);
             list = kept;
         }
         if (!status)
-            status = ek__job_add_pattern(job, pattern->text, pattern->kind, list, pattern->by_default, origin, err);
+            status = ek__job_add_like(job, pattern, list, err);
     }
     free(kept);
     return status;
-}
-
-static bool has_kind(const ek_job *job, ek_pattern_kind kind)
-{
-    for (int i = 0; i < job->n_patterns; i++)
-        if (job->pattern[i].kind == kind)
-            return true;
-    return false;
 }
 
 /* A list where there was none means the framework's own patterns. */
@@ -80,7 +69,7 @@ static ek_status add_usual(const ek_plan *plan, ek_job *job, ek_error *err)
     ek_status status = EK_OK;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds && !status; k++) {
         const int *list = list_of(plan, kinds[k]);
-        if (has_kind(job, kinds[k]) || !any(list, n_cells(plan)))
+        if (ek__job_has_pattern(job, kinds[k]) || !any(list, n_cells(plan)))
             continue;
         const char *const *text = ek__job_usual_patterns(job, kinds[k]);
         for (; *text && !status; text++)

@@ -117,6 +117,16 @@ static const struct {
 };
 enum { N_MODULES = sizeof modules / sizeof *modules };
 
+const char *const *ek__megatron_module_patterns(int i)
+{
+    return i < N_MODULES ? modules[i].pattern : NULL;
+}
+
+const char *ek__megatron_module_name(int i)
+{
+    return modules[i].module;
+}
+
 ek_status ek__megatron_module(ek_job *job, const char *module, const int *layers, ek_origin at, ek_error *err)
 {
     for (int i = 0; i < N_MODULES; i++) {

@@ -55,6 +55,10 @@ void ek__megatron_full(ek__megatron_granularity granularity, int n, ek_job *job)
  * EK_ERR_INPUT for an unknown one, EK_ERR_MEMORY. */
 ek_status ek__megatron_module(ek_job *job, const char *module, const int *layers, ek_origin at, ek_error *err);
 
+/* Patterns of module i, two places, the last may be NULL. @return NULL behind the last module */
+const char *const *ek__megatron_module_patterns(int i);
+const char *ek__megatron_module_name(int i);
+
 /* A job's name: the file's without folders and ending. */
 void ek__job_name_after(const char *path, ek_job *job);
 

@@ -1,6 +1,7 @@
 /* Settings of Megatron-LM and MindSpeed-LLM as arguments, and of MindSpeed-Core-MS, which has the same names as keys of
  * a YAML. An argument that would contradict a new one, or that would mean other layers now, is told to go. Where it is
  * not said, the data-parallel ranks follow from the launcher's ranks and the micro-batches from the global batch. */
+#include "job/megatron.h"
 #include "job/megatron_run.h"
 #include "job/settings.h"
 
@@ -313,6 +314,37 @@ static bool is_partial(const ek_job *job)
     return false;
 }
 
+static bool recomputes(const ek_job *job, const char *text)
+{
+    for (int i = 0; i < job->n_patterns; i++)
+        if (strcmp(job->pattern[i].text, text) == 0 && is_active(job, &job->pattern[i]))
+            return true;
+    return false;
+}
+
+/* Modules all of whose patterns hold, "core_attn moe_act". */
+static const char *modules_of(const ek_job *job, char *text, size_t size)
+{
+    const char *const *pattern;
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; (pattern = ek__megatron_module_patterns(i)) && used < size; i++)
+        if (recomputes(job, pattern[0]) && (!pattern[1] || recomputes(job, pattern[1])))
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", ek__megatron_module_name(i));
+    return text;
+}
+
+/* The attention's core is what "selective" means without modules. */
+static void put_modules(ek__settings *s)
+{
+    char was[128], now[128];
+    modules_of(s->was, was, sizeof was);
+    modules_of(s->now, now, sizeof now);
+    bool unsaid = strcmp(now, "core_attn") == 0 && !ek__job_has(s->now, "recompute-modules");
+    if (strcmp(was, now) != 0 && *now && !unsaid)
+        ek__settings_put(s, NULL, "recompute-modules", "%s", now);
+}
+
 static int most_full(const ek_plan *plan)
 {
     int most = 0;
@@ -393,6 +425,9 @@ static void put_recompute(ek__settings *s)
     } else if (!any && selective && (!was_selective || most_full(&s->was->plan) > 0)) {
         drop_full(s);
         ek__settings_put(s, NULL, "recompute-granularity", "%s", "selective");
+        put_modules(s);
+    } else if (!any && selective) {
+        put_modules(s);
     } else if (!any && !selective && (was_selective || most_full(&s->was->plan) > 0)) {
         ek__settings_drop(s, "recompute-granularity");
         drop_full(s);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIST = 4096 };
+enum { LIST = 8192 };
 
 /* ---- degrees ---- */
 
@@ -236,8 +236,9 @@ static bool had_any(const ek_job *was, ek_pattern_kind kind)
     return false;
 }
 
-/* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer; counts alone stand for the
- * framework's own patterns. */
+/* ['a', 'b'] for every layer; {'a': True, 'b': [1, 0]} with zeros for a pattern of no layer, as the tuning guide has
+ * it, each with its own list, so that the patterns of one set may go to more layers than those of another; counts alone
+ * stand for the framework's own patterns, False for none. */
 static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
 {
     char text[LIST] = "", list[LIST];
@@ -264,6 +265,10 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
                                 : ek__settings_list(plan, pattern->layers, 0, list, sizeof list);
         used += (size_t)snprintf(text + used, sizeof text - used, "%s'%s'%s%s", between, pattern->text, all ? "" : ": ",
                                  all ? "" : value);
+    }
+    if (used >= sizeof text) {
+        s->too_long = true; /* a part of it would be another setting */
+        return;
     }
     ek__settings_put(s, "recompute_config", key, all ? "[%s]" : "{%s}", text);
 }

@@ -143,7 +143,11 @@ static void put_recompute(ek__settings *s)
         ek__settings_put(s, section, "mode", "%s", "\"full\"");
     else if (!ek__settings_any(plan, plan->full) && !some)
         ek__settings_put(s, section, "mode", "%s", "\"none\"");
-    else
+    else if (!ek__settings_any(plan, plan->full) && ek__settings_all(plan, plan->select) &&
+             ek__job_keeps_products(s->now)) {
+        ek__settings_put(s, section, "mode", "%s", "\"selective\"");
+        ek__settings_put(s, section, "selective_ac_option", "%s", "\"op\"");
+    } else
         s->why = "the framework recomputes whole layers, every n-th of them or all but what \"op\" keeps";
 }
 

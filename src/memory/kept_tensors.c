@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "evenkeel/memory_report.h"
-#include "memory/graph.h"
+#include "memory/pattern.h"
 
 typedef struct table {
     const ek_job *job;
@@ -21,7 +21,7 @@ static uint64_t patterns_of(const ek_job *job, ek_recompute kind)
 {
     uint64_t mask = 0;
     for (int i = 0; i < job->n_patterns; i++) {
-        ek_pattern_kind of = job->pattern[i].kind;
+        ek_pattern_kind of = ek_pattern_list(&job->pattern[i]);
         bool select = kind == EK_RECOMPUTE_SELECT || kind == EK_RECOMPUTE_BOTH;
         bool comm = kind == EK_RECOMPUTE_COMM || kind == EK_RECOMPUTE_BOTH;
         if ((of == EK_PATTERN_SELECT && select) || (of == EK_PATTERN_COMM && comm) || of == EK_PATTERN_SELECT_EXCLUDE ||
@@ -74,18 +74,6 @@ static void find_readers(const table *t, int storage, ek_kept_tensor *out)
     }
 }
 
-/* "feed_forward.mul" -> "feed_forward\.mul" */
-static void pattern_text(const char *path, char *out, size_t size)
-{
-    size_t n = 0;
-    for (; *path && n + 3 < size; path++) {
-        if (*path == '.')
-            out[n++] = '\\';
-        out[n++] = *path;
-    }
-    out[n] = '\0';
-}
-
 /* The patterns for the operator that makes a tensor. @return false when there is none */
 static bool propose(const ek__graph *graph, int maker, ek_kept_tensor *out)
 {
@@ -96,7 +84,7 @@ static bool propose(const ek__graph *graph, int maker, ek_kept_tensor *out)
     for (int n = 0; maker >= 0; maker = graph->op[maker].requires, n++) {
         if (n == EK_MAX_KEPT_PATTERNS)
             return false;
-        pattern_text(graph->op[maker].path, out->pattern[n], sizeof out->pattern[n]);
+        ek__pattern_of_path(graph->op[maker].path, out->pattern[n], sizeof out->pattern[n]);
         out->n_patterns = n + 1;
         if (op->kind == EK__OP_COMM)
             return true;

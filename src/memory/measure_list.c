@@ -92,11 +92,21 @@ static ek_status widen(ek__measure_try *t, ek_pattern_kind kind, bool *changed)
     return status;
 }
 
+/* Where every layer is recomputed whole, recomputing a part of them means no layer whole: more memory and less time. */
+static void instead_of_full(ek__measure_try *t, bool *changed)
+{
+    size_t used = strlen(t->out->name);
+    if (!is_full(t->job))
+        return;
+    memset(t->job->plan.full, 0, (size_t)n_cells(t->job) * sizeof *t->job->plan.full);
+    snprintf(t->out->name + used, sizeof t->out->name - used, ", none whole");
+    *changed = true;
+}
+
 static ek_status change_select(ek__measure_try *t)
 {
     bool changed = false;
-    if (is_full(t->job))
-        return refuse(t, "every layer is recomputed whole");
+    instead_of_full(t, &changed);
     ek_status status = widen(t, EK_PATTERN_SELECT, &changed);
     if (status)
         return status;
@@ -106,12 +116,11 @@ static ek_status change_select(ek__measure_try *t)
 static ek_status change_comm(ek__measure_try *t)
 {
     bool changed = false;
-    if (is_full(t->job))
-        return refuse(t, "every layer is recomputed whole");
     if (t->job->framework == EK_MEGATRON)
         return refuse(t, "of gathered tensors only the rank's own part is kept anyway");
     if (!t->job->parallel.sequence_parallel)
         return refuse(t, "without sequence parallelism norms are not followed by communication");
+    instead_of_full(t, &changed);
     ek_status status = widen(t, EK_PATTERN_COMM, &changed);
     if (status)
         return status;
@@ -412,8 +421,7 @@ static ek_status carry_lists(const ek_job *was, ek_job *job, ek_error *err)
         if (!is_partial(&was->plan, pattern->layers))
             continue;
         carry(&was->plan, pattern->layers, &job->plan, list);
-        status =
-            ek__job_add_pattern(job, pattern->text, pattern->kind, list, pattern->by_default, pattern->origin, err);
+        status = ek__job_add_like(job, pattern, list, err);
     }
     free(list);
     return status;

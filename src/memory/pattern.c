@@ -67,6 +67,17 @@ static bool compile(const char *pattern, compiled *c)
     }
 }
 
+void ek__pattern_of_path(const char *path, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *path && n + 3 < size; path++) {
+        if (*path == '.')
+            out[n++] = '\\';
+        out[n++] = *path;
+    }
+    out[n] = '\0';
+}
+
 bool ek__pattern_compiles(const char *pattern)
 {
     compiled c;
@@ -199,6 +210,13 @@ static void drop_undone(const ek__graph *graph, bool *recomputed)
     }
 }
 
+void ek__graph_settle(const ek__graph *graph, bool *recomputed)
+{
+    drop_undone(graph, recomputed);
+    for (int i = 0; i < graph->n_ops; i++)
+        recomputed[i] |= graph->op[i].always_recomputed;
+}
+
 void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompute recompute, bool out[EK__MAX_OPS])
 {
     bool matched[EK__MAX_OPS], excluded[EK__MAX_OPS] = {false};
@@ -217,9 +235,7 @@ void ek__graph_recomputed(const ek_job *job, const ek__graph *graph, ek__recompu
     }
     for (int i = 0; i < graph->n_ops; i++)
         out[i] = out[i] && !excluded[i];
-    drop_undone(graph, out);
-    for (int i = 0; i < graph->n_ops; i++)
-        out[i] |= graph->op[i].always_recomputed;
+    ek__graph_settle(graph, out);
 }
 
 /* Of what is recomputed, operators whose results no gradient reads, nor another operator that runs again. */

@@ -88,6 +88,9 @@ typedef enum ek__hold {
     EK__HOLD_NOTHING,
 } ek__hold;
 
+/* Bytes that a program counts for a kept tensor of so many: scaled by the job's rule, whole blocks. */
+int64_t ek__kept_bytes(const ek_job *job, int64_t bytes);
+
 /* ek__program_new() with what a stage knows besides. @param border_bytes  of the tensor between layers; 0: the graph's
  * input, or its output where it has none */
 ek_status ek__program_compile(const ek_job *job, const ek__graph *graph, const bool *recomputed, ek__hold hold,

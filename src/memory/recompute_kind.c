@@ -1,5 +1,5 @@
 /* Recompute kinds as patterns. A plan knows five kinds of layers, a job any number of patterns with layers of their
- * own: a kind stands for all patterns of its sort together. */
+ * own: a kind stands for all patterns together that follow its list (ek_pattern_list()). */
 #include "memory/recompute_kind.h"
 
 #include <stdlib.h>
@@ -13,20 +13,12 @@ ek__recompute ek__recompute_of_kind(const ek_job *job, ek_recompute kind)
     bool comm = kind == EK_RECOMPUTE_COMM || kind == EK_RECOMPUTE_BOTH;
     ek__recompute recompute = {.full = kind == EK_RECOMPUTE_FULL};
     for (int i = 0; i < job->n_patterns; i++) {
-        ek_pattern_kind of = job->pattern[i].kind;
+        ek_pattern_kind of = ek_pattern_list(&job->pattern[i]);
         bool holds = of == EK_PATTERN_SELECT ? select : of == EK_PATTERN_COMM ? comm : true;
         if (holds)
             recompute.patterns |= UINT64_C(1) << i;
     }
     return recompute;
-}
-
-static bool has_kind(const ek_job *job, ek_pattern_kind kind)
-{
-    for (int i = 0; i < job->n_patterns; i++)
-        if (job->pattern[i].kind == kind)
-            return true;
-    return false;
 }
 
 ek_status ek__job_add_usual_patterns(ek_job *job, ek_error *err)
@@ -37,7 +29,8 @@ ek_status ek__job_add_usual_patterns(ek_job *job, ek_error *err)
     ek_status status = no_layer ? EK_OK : ek__no_memory(err);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds && !status; k++) {
         const char *const *text = ek__job_usual_patterns(job, kinds[k]);
-        for (bool has = has_kind(job, kinds[k]); *text && !has && !status && job->n_patterns < EK_MAX_PATTERNS; text++)
+        bool has = ek__job_has_pattern(job, kinds[k]);
+        for (; *text && !has && !status && job->n_patterns < EK_MAX_PATTERNS; text++)
             status = ek__job_add_pattern(job, *text, kinds[k], no_layer, true, (ek_origin){.file = job->path}, err);
     }
     free(no_layer);

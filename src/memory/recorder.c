@@ -81,6 +81,11 @@ static int64_t scaled(const ek_job *job, int64_t bytes, int b, ek__buffer_class 
     return ek__aligned(bytes);
 }
 
+int64_t ek__kept_bytes(const ek_job *job, int64_t bytes)
+{
+    return scaled(job, bytes, EK__N_BORDERS, EK__CLASS_KEPT);
+}
+
 /* Events of one step are put down at `at`. Buffers that start a step or end with it are chained in lists. */
 typedef struct lists {
     int begin[EK__MAX_STEPS], end[EK__MAX_STEPS]; /* first buffer; -1: none */

@@ -334,6 +334,53 @@ static void put_kept(ek__stream *s, const ek_memory_report *r)
     ek__stream_end(s);
 }
 
+static void put_set(ek__stream *s, const char *name, const ek_recompute_set_list *list, const ek_recompute_set *set)
+{
+    static const char *const lists[] = {"select_recompute", "select_comm_recompute", "select_recompute_exclude",
+                                        "select_comm_recompute_exclude"};
+    ek__stream_object(s, name, true);
+    ek__stream_fixed(s, "kept_mb", set->kept_mb, 3);
+    ek__stream_fixed(s, "saved_mb", set->saved_mb, 3);
+    ek__stream_fixed(s, "extra_ms", set->extra_ms, 6);
+    ek__stream_fixed(s, "saved_mb_per_ms", isfinite(set->saved_mb_per_ms) ? set->saved_mb_per_ms : NAN, 3);
+    ek__stream_list(s, "kept_bytes", false);
+    for (int k = 0; k < list->n_kinds; k++)
+        ek__stream_int(s, NULL, set->kept[k]);
+    ek__stream_end(s);
+    ek__stream_bool(s, "hull", set->hull);
+    ek__stream_bool(s, "offered", set->offered);
+    for (int kind = 0; kind < 4; kind++) {
+        ek__stream_list(s, lists[kind], false);
+        for (int i = 0; i < set->n_patterns; i++)
+            if ((int)set->pattern[i].kind == kind)
+                ek__stream_text(s, NULL, set->pattern[i].text);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
+static void put_worth(ek__stream *s, const ek_recompute_set_list *worth)
+{
+    ek__stream_object(s, "worth_recomputing", true);
+    ek__stream_bool(s, "proved", worth->proved);
+    ek__stream_fixed(s, "gap_ms", isfinite(worth->gap_ms) ? worth->gap_ms : NAN, 6);
+    ek__stream_list(s, "layer_kinds", true);
+    for (int k = 0; k < worth->n_kinds; k++) {
+        ek__stream_object(s, NULL, false);
+        ek__stream_text(s, "name", worth->kind[k].name);
+        ek__stream_int(s, "layers", worth->kind[k].n_layers);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+    put_set(s, "nothing", worth, &worth->nothing);
+    ek__stream_list(s, "sets", true);
+    for (int i = 0; i < worth->n; i++)
+        put_set(s, NULL, worth, &worth->set[i]);
+    ek__stream_end(s);
+    put_set(s, "full", worth, &worth->full);
+    ek__stream_end(s);
+}
+
 static void put_extras(ek__stream *s, const ek_memory_report *r)
 {
     if (r->device)
@@ -342,6 +389,8 @@ static void put_extras(ek__stream *s, const ek_memory_report *r)
         put_measures(s, r);
     if (r->kept)
         put_kept(s, r);
+    if (r->worth)
+        put_worth(s, r->worth);
     if (r->calibration)
         put_calibration(s, r->calibration);
 }

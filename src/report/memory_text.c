@@ -405,6 +405,67 @@ static void print_kept(const page *p)
     }
 }
 
+/* ---- what is worth recomputing ---- */
+
+/* What a set has besides another, a sort after the other. */
+static void print_new_patterns(const page *p, const ek_recompute_set *set, const ek_recompute_set *but)
+{
+    static const char *const sorts[] = {"select", "comm", "not select", "not comm"};
+    for (int kind = 0; kind < 4; kind++) {
+        const char *before = sorts[kind];
+        for (int i = 0; i < set->n_patterns; i++)
+            if ((int)set->pattern[i].kind == kind && !ek_recompute_set_has(but, &set->pattern[i])) {
+                fprintf(p->out, "  %s", before);
+                fputs(*before ? " " : "", p->out);
+                ek__print_name(set->pattern[i].text, p->out);
+                before = "";
+            }
+    }
+}
+
+/* Figures of a line are of all that has been named up to it; MB/ms is of what it adds. */
+static void print_worth_line(const page *p, const ek_recompute_set *set, const ek_recompute_set *before)
+{
+    double mb = set->saved_mb - before->saved_mb, ms = set->extra_ms - before->extra_ms;
+    char rate[32] = "free";
+    if (ms > 0)
+        snprintf(rate, sizeof rate, "%s", ek__fixed(mb / ms, 0).text);
+    fprintf(p->out, "%9s %9s %8s", ek__fixed(set->saved_mb, 2).text, ek__fixed(set->extra_ms, 3).text, rate);
+}
+
+static void print_worth(const page *p)
+{
+    const ek_recompute_set_list *worth = p->r->worth;
+    if (!worth)
+        return;
+    const ek_recompute_set *before = &worth->nothing, none = {.n_patterns = 0};
+    heading(p, "Worth recomputing");
+    fprintf(p->out, ", one layer and micro-batch, %s MB kept where nothing is\n",
+            ek__fixed(worth->nothing.kept_mb, 2).text);
+    fprintf(p->out, "%9s %9s %8s     %s\n", "MB saved", "ms", "MB/ms", "with what stands above, patterns of");
+    for (int i = 0; i < worth->n; i++) {
+        const ek_recompute_set *set = &worth->set[i];
+        if (!set->hull)
+            continue;
+        bool adds = ek_recompute_set_has_all(set, before);
+        print_worth_line(p, set, before);
+        fputs(set->offered ? "  *" : "   ", p->out);
+        if (!adds)
+            fputs("  instead:", p->out);
+        print_new_patterns(p, set, adds ? before : &none);
+        fputc('\n', p->out);
+        before = set;
+    }
+    fprintf(p->out, "%9s %9s %8s     the whole layer\n", ek__fixed(worth->full.saved_mb, 2).text,
+            ek__fixed(worth->full.extra_ms, 3).text, "");
+    fputs("MB/ms: of what a line adds; *: with the others marked, the sets that leave least between them and the best "
+          "of all mixtures of layers\n",
+          p->out);
+    if (!worth->proved)
+        fprintf(p->out, "not searched to the end: better sets may take up to %s ms less\n",
+                ek__fixed(worth->gap_ms, 4).text);
+}
+
 /* ---- measures ---- */
 
 static const char *change_of_step(double change, char *text, size_t size)
@@ -563,6 +624,7 @@ ek_status ek_memory_write_text(const ek_memory_report *report, FILE *out, ek_err
     print_layers(&p);
     print_times(&p);
     print_kept(&p);
+    print_worth(&p);
     print_measures(&p);
     print_calibration(&p);
     print_rules(&p);

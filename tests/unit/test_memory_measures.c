@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "evenkeel/cost.h"
+#include "near.h"
 
 typedef struct list {
     ek_measure measure[EK_MAX_MEASURES];
@@ -306,6 +307,26 @@ static void less_recomputation_is_a_measure(void **state)
     ek_job_clear(&job);
 }
 
+/* A file that says recompute: True is told what recomputing a part of each layer brings instead: less saved, less time.
+ */
+static void a_part_of_each_layer_instead_of_all(void **state)
+{
+    (void)state;
+    static const char name[] = "recompute the activation functions in every layer, none whole";
+    ek_job job;
+    read_model(&job);
+    for (int i = 0; i < job.n_patterns; i++)
+        memcpy(job.pattern[i].layers, job.plan.layers, 4 * sizeof(int));
+    double selected = largest_mb(&job);
+    full(&job);
+    list l = measures_of(&job, ek_device_find("910B"));
+    const ek_measure *m = named(&l, name);
+    assert_true(m->possible && m->saved_mb < -1 && m->step_change < -0.01);
+    assert_near(m->after_mb, selected, 1e-6);
+    assert_non_null(strstr(m->setting, "recompute_config.recompute: [0, 0, 0, 0]"));
+    ek_job_clear(&job);
+}
+
 /* Of every kind of job: nothing fails, and a framework is not told another one's words. */
 static void every_framework_has_its_words(void **state)
 {
@@ -340,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_pipeline_begins_with_two_stages),
         cmocka_unit_test(the_least_recomputation_is_the_least),
         cmocka_unit_test(less_recomputation_is_a_measure),
+        cmocka_unit_test(a_part_of_each_layer_instead_of_all),
         cmocka_unit_test(every_framework_has_its_words),
     };
     return cmocka_run_group_tests_name("memory measures", tests, NULL, NULL);
