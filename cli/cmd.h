@@ -16,6 +16,7 @@
     X(lint)                                                                                                            \
     X(memory)                                                                                                          \
     X(metrics)                                                                                                         \
+    X(plan)                                                                                                            \
     X(simulate)                                                                                                        \
     X(trace)                                                                                                           \
     X(view)

@@ -22,6 +22,8 @@
 #include "evenkeel/job_write.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/layout.h"
+#include "evenkeel/layout_fit.h"
+#include "evenkeel/layout_report.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"

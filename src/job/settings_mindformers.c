@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LIST = 8192 };
+enum { LIST = 32768 };
 
 /* ---- degrees ---- */
 
@@ -267,7 +267,7 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
                                  all ? "" : value);
     }
     if (used >= sizeof text) {
-        s->too_long = true; /* a part of it would be another setting */
+        s->why = "its lists of patterns are longer than can be written here"; /* a part of them would be another setting */
         return;
     }
     ek__settings_put(s, "recompute_config", key, all ? "[%s]" : "{%s}", text);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "layout/bound.h"
+#include "layout/none_legal.h"
 #include "layout/search.h"
 
 #define EQUAL 1e-9 /* of a step: rounding of sums */
@@ -64,6 +65,8 @@ static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
     out->proved = s->n_best > 0 && s->bounded_all && others >= upper * (1 - EQUAL);
     out->lower_bound = s->n_best > 0 ? fmin(all, s->best[0].estimate.step.seconds) : 0;
     out->gap = s->n_best > 0 ? fmax(0, 1 - out->lower_bound / s->best[0].estimate.step.seconds) : 1;
+    if (out->gap < EQUAL)
+        out->gap = 0;
 }
 
 static void find_closest(const ek__layout_search *s, ek_layout_result *out)
@@ -102,14 +105,17 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     find_closest(s, out);
     ek_status status = look_at_today(s, &out->today, s->err);
     out->options = s->options;
+    out->options.global_batch = s->space.global_batch;
     out->job = s->job;
     out->device = s->device;
     out->n_plans = s->n_best;
     out->plan = s->best;
     s->best = NULL;
     s->n_best = 0;
-    for (int i = 0; i < out->n_plans; i++)
+    for (int i = 0; i < out->n_plans; i++) {
         out->plan[i].estimate.job = &out->plan[i].job;
+        out->plan[i].group = -1; /* not looked at */
+    }
     out->today.estimate.job = &s->job[0];
     out->counts = s->counts;
     out->ended_early = s->ended_early;
@@ -152,8 +158,8 @@ ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_
     if (!status)
         status = ek__layout_bound_all(&s);
     if (!status && s.n == 0)
-        status = ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "no layout of %d devices is one that the framework runs",
-                          s.options.n_devices);
+        status = s.ended_early ? ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the search ended before its first layout")
+                               : ek__layout_none_legal(job, &s.options, err);
     if (!status)
         s.bounded_all = !s.ended_early;
     if (!status)

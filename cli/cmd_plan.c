@@ -1,0 +1,308 @@
+/* `evenkeel plan`: how to spread a training job over so many devices: the layouts with the shortest step, proved. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "evenkeel/evenkeel.h"
+
+#include "axes.h"
+#include "cmd.h"
+#include "files.h"
+#include "job_options.h"
+#include "memory.h"
+#include "model.h"
+#include "options.h"
+#include "progress.h"
+#include "search.h"
+#include "warnings.h"
+
+static const cli_option options[] = {
+    {"devices", "N", "devices to spread the job over; those of the job where its file says so", "the machine"},
+    {"device", "NAME|FILE", "what they are, with their links; a file describes one of your own", NULL},
+    {"cluster", "FILE", "device file with the tiers of a cluster, as evenkeel calibrate writes it", NULL},
+    {"mem|memory|max-memory", "MB", "what the framework may take of a device: MB, or with a unit as 58GB", NULL},
+    {"global-batch", "N", "sequences of a step; those of the job", "the job"},
+    {"seq-length", "N", "tokens of a sequence, instead of what the file says", NULL},
+    {"num-layers", "N", "decoder layers, likewise", NULL},
+    {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
+    {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL},
+    {"fix", "AXIS=N,...", "layouts with these values alone: dp, tp, cp, ep, pp, vpp, batch, shard, copies, sp=on|off",
+     "the layouts"},
+    {"range", "AXIS=A:B,...", "layouts from A to B, both included and each may be left out: pp=1:16", NULL},
+    {"schedules", "LIST", "schedules to try, commas between them; those that the framework runs", NULL},
+    {"top", "N", "plans to find and prove (default 10)", "the search"},
+    {"t|time-limit", "SECONDS", "end after so long with the best so far and its gap (default 120)", NULL},
+    {"threads", "N", "threads (default: all cores); the answer is the same", NULL},
+    {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output"},
+    {"q|quiet", NULL, "one line, and no warnings", NULL},
+    {"h|help", NULL, "this text", NULL},
+};
+
+static const cli_spec spec = {
+    .usage = "evenkeel plan [OPTIONS] --devices N --device NAME|FILE JOB",
+    .summary =
+        "Chooses how a training job is spread over devices: data, tensor, context, expert and pipeline degrees,\n"
+        "chunks, micro-batch, sharding of the optimizer, and with them the layers and the recomputation of every\n"
+        "stage. Every layout that the framework runs is bounded, those that can win are balanced, until no other can "
+        "be\n"
+        "among the best. JOB is any file that `evenkeel memory` reads; - is standard input. Options take one dash or "
+        "two.\n\n"
+        "Exit status: 0 plans, 1 nothing fits, 2 wrong usage or input.",
+    .examples = "examples:\n"
+                "  evenkeel plan train.yaml --devices 64 --device 910B\n"
+                "  evenkeel plan config.json --devices 256 --cluster ours.yaml --global-batch 512 --seq-length 8192\n"
+                "  evenkeel plan pretrain.sh --device H100 --fix tp=8,sp=on --range pp=1:8 --top 5 --format json\n",
+    .operand = "JOB",
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+};
+
+typedef struct command {
+    const char *source, *device, *cluster, *format;
+    cli_job_options job;
+    ek_layout_options layout;
+    int global_batch;
+    bool quiet;
+} command;
+
+typedef struct found {
+    cli_spool spool;
+    cli_warnings warnings;
+    ek_job job;
+    ek_device device;
+    bool owns_device; /* read from a file: its tables are ours */
+    ek_layout_result result;
+    ek_layout_fits fits;
+    cli_progress progress;
+    double time_limit;
+} found;
+
+static void clear_found(found *f)
+{
+    ek_layout_result_clear(&f->result);
+    if (f->owns_device)
+        ek_device_clear(&f->device);
+    ek_job_clear(&f->job);
+    cli_spool_remove(&f->spool);
+    free(f->warnings.at);
+}
+
+/* ---- options ---- */
+
+static bool take_format(command *c, const cli_option *option, const char *text)
+{
+    static const char *const formats[] = {"text", "json", "csv"};
+    int i = cli_word(option, text, formats, 3);
+    c->format = i >= 0 ? formats[i] : c->format;
+    return i >= 0;
+}
+
+static bool take_schedules(command *c, const char *text)
+{
+    ek_layout_options *o = &c->layout;
+    o->n_schedules = 0;
+    for (const char *at = text;; at++) {
+        size_t length = strcspn(at, ",");
+        const ek_schedule *schedule = cli_find_schedule(at, length);
+        if (!schedule)
+            return false;
+        if (o->n_schedules == EK_MAX_LAYOUT_SCHEDULES) {
+            cli_error(NULL, "--schedules takes at most %d", EK_MAX_LAYOUT_SCHEDULES);
+            return false;
+        }
+        o->schedule[o->n_schedules++] = schedule;
+        at += length;
+        if (*at == '\0')
+            return true;
+    }
+}
+
+static bool take_number(command *c, const cli_option *option, const char *text, bool *taken)
+{
+    const struct {
+        const char *name;
+        int most, *place;
+    } numbers[] = {{"devices", EK_MAX_RANKS, &c->layout.n_devices},
+                   {"global-batch", 1 << 30, &c->global_batch},
+                   {"top", 1000, &c->layout.n_best},
+                   {"threads", 256, &c->layout.n_threads}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (cli_is(option, numbers[i].name)) {
+            *taken = true;
+            return cli_int(option, text, 1, numbers[i].most, numbers[i].place);
+        }
+    if (cli_is(option, "t")) {
+        *taken = true;
+        return cli_double(option, text, 0.001, 1e7, &c->layout.time_limit);
+    }
+    return true;
+}
+
+static bool handle(void *user, const cli_option *option, const char *text)
+{
+    command *c = user;
+    bool taken = false, fine = take_number(c, option, text, &taken);
+    if (taken)
+        return fine;
+    if (cli_is_job_option(option))
+        return cli_take_job_option(&c->job, option, text);
+    if (cli_is_reading_option(option))
+        return cli_take_reading_option(&c->job, option, text);
+    if (cli_is(option, "format"))
+        return take_format(c, option, text);
+    if (cli_is(option, "fix") || cli_is(option, "range"))
+        return cli_take_axes(option, text, cli_is(option, "range"), &c->layout);
+    if (cli_is(option, "schedules"))
+        return take_schedules(c, text);
+    if (cli_is(option, "device"))
+        c->device = text;
+    else if (cli_is(option, "cluster"))
+        c->cluster = text;
+    else if (cli_is(option, "q"))
+        c->quiet = true;
+    return true;
+}
+
+static bool check_options(const command *c)
+{
+    if (!c->source)
+        cli_error(NULL, "no job: give a training file, for example `evenkeel plan train.yaml --devices 64 --device "
+                        "910B`");
+    else if (!c->device && !c->cluster)
+        cli_error(NULL, "no device: a step is as fast as what it runs on; give --device NAME (`evenkeel metrics "
+                        "--devices-list` names them) or --cluster FILE");
+    else if (c->device && c->cluster)
+        cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
+    else
+        return true;
+    return false;
+}
+
+/* ---- input ---- */
+
+static bool find_device(const command *c, found *f)
+{
+    ek_error err;
+    const ek_listener listener = {cli_take_warning, &f->warnings};
+    ek_status status = c->cluster ? ek_device_read(c->cluster, &listener, &f->device, &err)
+                                  : cli_find_device(c->device, &listener, &f->device, &err);
+    f->owns_device = status == EK_OK && (c->cluster || !ek_device_find(c->device));
+    return cli_said(&f->spool, status, &err);
+}
+
+/* A Hugging Face config.json says nothing of a run: one device, one sequence. */
+static bool settle_size(command *c, const ek_job *job)
+{
+    const ek_job_parallel *p = &job->parallel;
+    int64_t devices = (int64_t)p->data * p->tensor * p->context * p->pipeline;
+    int64_t batch = (int64_t)p->data * p->batch * p->n_batch_interleave * p->n_micro_batches *
+                    (p->n_accumulation > 1 ? p->n_accumulation : 1);
+    if (c->layout.n_devices == 0 && devices == 1) {
+        cli_error(NULL, "no number of devices: '%s' is for one; give --devices N", c->source);
+        return false;
+    }
+    if (c->layout.n_devices == 0) {
+        c->layout.n_devices = (int)devices;
+        if (!c->quiet)
+            cli_note("--devices is not given: %" PRId64 ", as the degrees of '%s' come to", devices, c->source);
+    }
+    if (c->global_batch == 0 && batch == 1 && c->layout.n_devices > 1) {
+        cli_error(NULL, "no global batch: a step of '%s' has one sequence; give --global-batch N", c->source);
+        return false;
+    }
+    c->layout.global_batch = c->global_batch;
+    return true;
+}
+
+/* ---- the search ---- */
+
+/* No share of the work is known ahead; the time that may be taken is. */
+static void show(void *user, const ek_layout_progress *now)
+{
+    found *f = user;
+    char text[96];
+    if (!isfinite(now->best_seconds))
+        snprintf(text, sizeof text, "%ld balanced, %ld left", now->n_balanced, now->n_left);
+    else
+        snprintf(text, sizeof text, "%ld balanced, %ld left, step %.4g s, gap %.1f %%", now->n_balanced, now->n_left,
+                 now->best_seconds, 100 * now->gap);
+    cli_progress_show(&f->progress, now->seconds / f->time_limit, text);
+}
+
+static bool search(command *c, found *f)
+{
+    ek_error err;
+    ek_layout_options *o = &c->layout;
+    f->time_limit = o->time_limit;
+    o->progress = show;
+    o->user = f;
+    o->interrupt = &cli_interrupted;
+    cli_progress_begin(&f->progress);
+    ek_status status = ek_layout_search(&f->job, &f->device, o, &f->result, &err);
+    bool wanted = !c->quiet || strcmp(c->format, "json") == 0;
+    if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early)
+        status = ek_layout_would_fit(&f->result, &f->fits, &err);
+    cli_progress_end(&f->progress);
+    return cli_said(&f->spool, status, &err);
+}
+
+/* ---- output ---- */
+
+static bool print(const command *c, const found *f)
+{
+    ek_error err;
+    ek_status status;
+    const ek_layout_report report = {.result = &f->result,
+                                     .fits = f->result.n_plans == 0 ? &f->fits : NULL,
+                                     .n_warnings = f->warnings.n,
+                                     .warning = f->warnings.at,
+                                     .verdict_only = c->quiet,
+                                     .color = cli_color(STDOUT_FILENO)};
+    if (strcmp(c->format, "json") == 0)
+        status = ek_layout_write_json(&report, stdout, &err);
+    else if (strcmp(c->format, "csv") == 0)
+        status = ek_layout_write_csv(&report, stdout, &err);
+    else
+        status = ek_layout_write_text(&report, stdout, &err);
+    return cli_printed(status, &err);
+}
+
+static int run_found(command *c, found *f)
+{
+    if (!cli_read_job(c->source, &c->job.overrides, &f->spool, &f->warnings, &f->job) || !find_device(c, f) ||
+        !settle_size(c, &f->job))
+        return EXIT_WRONG;
+    ek_memory_limit_by_device(&f->job, &f->device);
+    if (!search(c, f) || !print(c, f))
+        return EXIT_WRONG;
+    return f->result.n_plans > 0 ? EXIT_DONE : EXIT_NO;
+}
+
+static int run(int argc, char **argv)
+{
+    command c = {.format = "text"};
+    const char *operand[1] = {NULL};
+    cli_job_options_init(&c.job);
+    ek_layout_options_init(&c.layout);
+    int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
+    if (parsed != CLI_OK)
+        return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
+    c.source = operand[0];
+    if (!check_options(&c))
+        return EXIT_WRONG;
+    found *f = calloc(1, sizeof *f);
+    if (!f) {
+        cli_error(NULL, "out of memory");
+        return EXIT_WRONG;
+    }
+    f->warnings = (cli_warnings){.spool = &f->spool, .quiet = c.quiet};
+    int code = run_found(&c, f);
+    clear_found(f);
+    free(f);
+    return code;
+}
+
+const ek_cmd cmd_plan = {"plan", "choose degrees, chunks, micro-batch and recomputation of a job, proved", run};

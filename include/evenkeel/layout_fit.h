@@ -1,0 +1,53 @@
+/* evenkeel/layout_fit.h - what would make a job fit of which no layout does: other devices, more memory, states of the
+ * optimizer on the host. */
+#ifndef EVENKEEL_LAYOUT_FIT_H
+#define EVENKEEL_LAYOUT_FIT_H
+
+#include "evenkeel/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What is changed. Recomputation is none of them: layouts are ruled out by what they need with everything recomputed.
+ */
+typedef enum ek_fit_change {
+    EK_FIT_FREE,    /**< axes that ranges held are free */
+    EK_FIT_OFFLOAD, /**< the optimizer's states are on the host */
+    EK_FIT_DEVICES, /**< a multiple of the devices, with the same global batch */
+    EK_FIT_MEMORY,  /**< another limit */
+} ek_fit_change;
+enum { EK_N_FIT_CHANGES = 4 };
+extern const char *const ek_fit_change_name[EK_N_FIT_CHANGES]; /**< "free", "offload", "devices", "memory" */
+
+/** One change, tried. */
+typedef struct ek_layout_fit {
+    ek_fit_change change;
+    bool fits;       /**< a plan was found; what follows is of it */
+    int n_devices;   /**< of the plan; the most tried where none fits */
+    double limit_mb; /**< that the plan fits into; where none fits, the largest tried */
+    double peak_mb;  /**< of its fullest stage */
+    double seconds;  /**< its step: no promise that it is the shortest */
+    ek_layout layout;
+} ek_layout_fit;
+
+typedef struct ek_layout_fits {
+    int n;
+    ek_layout_fit fit[EK_N_FIT_CHANGES];
+} ek_layout_fits;
+
+/**
+ * Try each change that the job's framework has, alone, and find one plan that fits by ek_memory_predict(): the smallest
+ * of 2, 3, 4, 6, 8, 12, 16, 24, 32, 48 and 64 times the devices that has one, and the smallest limit of a few
+ * from the least peak upwards.
+ *
+ * @param result  without plans; its options' interrupt ends this as well
+ * @return EK_OK; EK_ERR_MEMORY. At most 15 s for each search and 60 s in all; O(layouts) where their bounds say
+ *         that nothing fits.
+ */
+ek_status ek_layout_would_fit(const ek_layout_result *result, ek_layout_fits *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

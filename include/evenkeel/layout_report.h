@@ -1,0 +1,36 @@
+/* evenkeel/layout_report.h - the best layouts of a job as text, JSON and a table. Writers only print: every figure is
+ * computed by evenkeel/layout.h. */
+#ifndef EVENKEEL_LAYOUT_REPORT_H
+#define EVENKEEL_LAYOUT_REPORT_H
+
+#include <stdio.h>
+
+#include "evenkeel/layout_fit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What is printed. All borrowed; NULL for what there is not. */
+typedef struct ek_layout_report {
+    const ek_layout_result *result;
+    const ek_layout_fits *fits; /**< of a result without plans */
+    int n_warnings;
+    const ek_error *warning; /**< [n_warnings] of the readers */
+    bool verdict_only;       /**< text: one line */
+    bool color;              /**< ANSI colours, for a terminal that wants them */
+} ek_layout_report;
+
+/** For people: the verdict, today's layout, the best plans, the parts and the stages of the first, why not the others;
+ *  where nothing fits the closest layout and what would make it fit. O(plans x stages). All writers: EK_ERR_SYSTEM when
+ *  the output cannot be written. */
+ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_error *err);
+/** Everything but the points, by docs/plan-json.md. */
+ek_status ek_layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err);
+/** A header line and a row for every plan, comma-separated. */
+ek_status ek_layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
