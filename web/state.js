@@ -17,6 +17,12 @@ function extent(doc, run) {
     return { begin: timeline.begin, end: timeline.end };
 }
 
+/** What a run is compared with at first: the first other one, but for layouts, which nothing compares with. @param {Document} doc @param {number} run */
+function firstOther(doc, run) {
+    const other = doc.runs.findIndex((one, i) => i !== run && !one.kinds?.includes("layout"));
+    return other < 0 ? null : other;
+}
+
 /**
  * The view of a page that was just opened.
  * @param {Document} doc
@@ -36,7 +42,7 @@ export function firstView(doc, run = 0) {
         query: "",
         filter: { rank: "", stage: "", track: "", name: "" },
         folded: [],
-        compare: doc.runs.length > 1 && run === 0 ? 1 : doc.runs.length > 1 ? 0 : null,
+        compare: firstOther(doc, run),
         theme: "auto",
         arrows: true,
     };

@@ -1,6 +1,7 @@
 // The tabs of the page, in the order in which they stand. A new one is a line here, and a file where it shows more than
 // the sections of its name. Sections of a name that stands nowhere here get a tab behind the others.
 
+import { layoutsTab, plansTab } from "./layouts/tab.js";
 import { timelineTab } from "./timeline/tab.js";
 import { memoryTab } from "./tabs/memory.js";
 import { compareTab } from "./tabs/compare.js";
@@ -8,6 +9,8 @@ import { sectionTab } from "./tabs/section.js";
 
 /** @type {import("./types").Tab[]} */
 const known = [
+    layoutsTab,
+    plansTab,
     timelineTab,
     sectionTab("findings"),
     sectionTab("estimate"),
@@ -25,10 +28,12 @@ const known = [
 /** Kinds of runs by what is looked at first of them; of all others it is the timeline. @type {[string, string][]} */
 const first_of = [
     ["diagnosis", "findings"],
+    ["layout", "layouts"],
     ["sweep", "sweep"],
     ["plan", "timeline"],
     ["trace", "timeline"],
     ["index", "timeline"],
+    ["step", "timeline"],
     ["estimate", "estimate"],
     ["calibration", "calibration"],
     ["memory", "memory"],

@@ -14,6 +14,13 @@ export interface Run {
 }
 export interface Section {
     name: string; notes?: string[]; bars?: Bars[]; tables?: Table[]; matrices?: Matrix[]; lines?: Lines[]; findings?: Finding[];
+    space?: RawSpace;
+}
+export interface Today { point: number | null; run: number; seconds: number; mb: number; values: number[] }
+export interface RawSpace {
+    axes: string[]; schedules: string[]; fates: string[]; limit_mb: number | null; n: number;
+    plans: { point: number; run: number }[]; today: Today | null;
+    front: { point: number; proved: boolean }[]; bounds: { point: number; proved: boolean }[]; data: string;
 }
 export interface Bars {
     id: string; title: string; unit: Unit; series: { name: string; type: number | null }[];

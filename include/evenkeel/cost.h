@@ -5,6 +5,7 @@
 
 #include "evenkeel/device.h"
 #include "evenkeel/job.h"
+#include "evenkeel/simulate.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -93,6 +94,31 @@ void ek_cost_cache_reset(ek_cost_cache *cache, const ek_device *device);
  */
 ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step *out, ek_error *err);
 void ek_step_clear(ek_step *step);
+
+/** What follows the last block of a stage: ends, seconds from the begin of the step. */
+typedef struct ek_step_tail {
+    double blocks;    /**< of the last block */
+    double gradients; /**< reduced, and what that slowed down */
+    double barrier;   /**< every stage is there: the gradient norm can be summed */
+    double update;    /**< norm and optimizer */
+    double weights;   /**< gathered for the next forward pass */
+} ek_step_tail;
+
+/** A step as it runs. */
+typedef struct ek_step_run {
+    ek_timeline pipeline; /**< seconds; memory is not followed in it (ek_memory_moments()). Borrows `edge` */
+    double *edge;         /**< [n_stages] */
+    int repeats;          /**< times that the pipeline runs: accumulated micro-batches of one stage */
+    ek_step_tail *tail;   /**< [n_stages] */
+    double seconds;       /**< of the step: the last tail, and what a step has once besides */
+} ek_step_run;
+
+/** The step of ek_cost_step(), block by block: `seconds` is the same number. Arguments and errors as there.
+ *  @param out  ek_step_run_clear() frees it; untouched on failure */
+ek_status ek_cost_step_run(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step_run *out,
+                           ek_error *err);
+void ek_step_run_clear(ek_step_run *run);
+
 /** Shares of the slowest stage's step by what its parts rest on; they add up to 1. */
 void ek_step_basis_share(const ek_step *step, double share[EK_N_COST_BASES]);
 

@@ -23,6 +23,7 @@
 #include "evenkeel/layers.h"
 #include "evenkeel/layout.h"
 #include "evenkeel/layout_fit.h"
+#include "evenkeel/layout_picture.h"
 #include "evenkeel/layout_report.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory.h"

@@ -105,8 +105,11 @@ extern const char *const ek_layout_fate_name[EK_N_LAYOUT_FATES]; /**< "plan", "i
 typedef struct ek_layout_point {
     ek_layout layout;
     ek_layout_fate fate;
-    float seconds; /**< of the step: simulated where it was balanced, else its bound */
-    float peak_mb; /**< likewise; of a bound, what it needs at least */
+    bool found;          /**< it was balanced and has a plan */
+    float seconds;       /**< of the step: simulated where there is a plan, else its bound */
+    float peak_mb;       /**< likewise; of a bound, what it needs at least */
+    float least_seconds; /**< its bounds: no plan of it within the limit is shorter, */
+    float least_mb;      /**< and none needs less */
 } ek_layout_point;
 
 /** A layout with the best plan of its layers. */
@@ -118,6 +121,8 @@ typedef struct ek_layout_plan {
     int group;            /**< plans that prediction cannot tell apart have one number, from 0 */
     char settings[4096];  /**< to paste into the job's file, in its framework's words */
 } ek_layout_plan;
+
+enum { EK_MOST_LAYOUT_POINTS = 20000 };
 
 /** Counts of layouts. */
 typedef struct ek_layout_counts {
@@ -145,7 +150,10 @@ typedef struct ek_layout_result {
     ek_layout_plan today; /**< the job's own layout and plan as its file has them; job.path NULL: it has none for so
                                many devices */
     long n_points;
-    ek_layout_point *point; /**< [n_points] every legal layout, in the order of the space */
+    /** [n_points] layouts in the order of the space: all that have a plan, all whose bounds no other's are below, and
+     *  of the rest so many that the whole is about EK_MOST_LAYOUT_POINTS: of each small cell of step and memory the
+     *  one with the least bound. None that the framework does not run or that has no plan within the limit. */
+    ek_layout_point *point;
     /* Where nothing fits: */
     ek_layout closest;             /**< needs least above the limit */
     double closest_mb;             /**< its least peak */

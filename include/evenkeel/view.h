@@ -12,6 +12,7 @@
 #include "evenkeel/calibration.h"
 #include "evenkeel/diagnose.h"
 #include "evenkeel/estimate_report.h"
+#include "evenkeel/layout.h"
 #include "evenkeel/memory_report.h"
 #include "evenkeel/report.h"
 #include "evenkeel/trace.h"
@@ -20,6 +21,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** The predicted step of a job as it runs. All borrowed. */
+typedef struct ek_view_step {
+    const ek_job *job;
+    const ek_step_run *run;         /**< ek_cost_step_run() of it */
+    const ek_memory_course *memory; /**< ek_memory_course_of() it; NULL: none is shown */
+} ek_view_step;
 
 /** What the page shows under one name. All borrowed; NULL for what there is not. */
 typedef struct ek_view_run {
@@ -34,6 +42,8 @@ typedef struct ek_view_run {
     const ek_trace_run *trace; /**< figures of a trace */
     ek_trace_index *index;     /**< its events: the timeline */
     const ek_diagnosis *diagnosis;
+    const ek_layout_result *layout;
+    const ek_view_step *step;
 } ek_view_run;
 
 typedef struct ek_view {
@@ -58,6 +68,27 @@ enum { EK_VIEW_MAX_TRACE_BYTES = 96 << 20 };
 ek_status ek_view_write_html(const ek_view *view, FILE *out, ek_error *err);
 /** The document alone, as JSON on one line: what a server hands to its page. Errors as above. */
 ek_status ek_view_write_json(const ek_view *view, FILE *out, ek_error *err);
+
+/** The runs of a page about layouts: the layouts, and a run of its own for each of the best plans and for the job's
+ *  own layout. */
+typedef struct ek_layout_view {
+    int n_runs;
+    ek_view_run *run; /**< [n_runs] the layouts first, then the plans by step, then today's */
+    struct ek_layout_view_plan *plan;
+} ek_layout_view;
+
+/** Blocks of all timelines of such a page together; plans behind have none. */
+enum { EK_VIEW_MOST_BLOCKS = 400000 };
+
+/**
+ * What a page about layouts shows: the step of every plan run once more, block by block, for its timeline.
+ *
+ * @param result  borrowed
+ * @param out     ek_layout_view_clear() frees it; untouched on failure
+ * @return as ek_cost_step_run() and ek_memory_course_of(). O(blocks of the plans).
+ */
+ek_status ek_layout_view_of(const ek_layout_result *result, ek_layout_view *out, ek_error *err);
+void ek_layout_view_clear(ek_layout_view *view);
 
 /** The viewer without a document, whose page asks for `document` beside it: what a server answers first. Static. */
 const char *ek_view_shell(size_t *size);

@@ -559,6 +559,79 @@ ek_status ek_cost_step(const ek_job *job, const ek_device *device, ek_cost_cache
     return status;
 }
 
+/* ---- block by block ---- */
+
+/* Ends of what finish_stages() adds up, from those of the last blocks. */
+static void set_tails(const stepper *s, const double *end, ek_step_tail *tail)
+{
+    double barrier = 0;
+    for (int i = 0; i < s->n_stages; i++)
+        barrier = fmax(barrier, end[i] + s->data[i].reduction + s->data[i].slowdown);
+    for (int i = 0; i < s->n_stages; i++) {
+        const ek__data_times *d = &s->data[i];
+        double update = barrier + (d->norm + d->optimizer);
+        tail[i] = (ek_step_tail){.blocks = end[i],
+                                 .gradients = end[i] + d->reduction + d->slowdown,
+                                 .barrier = barrier,
+                                 .update = update,
+                                 .weights = update + d->first_forward};
+    }
+}
+
+/* compute() has left what blocks take in the stepper. */
+static ek_status lay_run(stepper *s, ek_step_run *run)
+{
+    double *end = ek__alloc((size_t)s->n_stages, sizeof *end);
+    run->tail = ek__alloc((size_t)s->n_stages, sizeof *run->tail);
+    run->edge = s->edge;
+    s->edge = NULL;
+    if (!end || !run->tail) {
+        free(end);
+        return ek__no_memory(s->err);
+    }
+    const ek_comm comm = {.edge_time = run->edge, .blocking = !s->job->run.overlap_p2p};
+    run->repeats = accumulation(s->job);
+    run->seconds = s->out.seconds;
+    set_durations(s, s->scratch);
+    ek_status status = ek__order_run(s->order, s->scratch, &comm, &run->pipeline, s->err);
+    for (int i = 0; i < s->n_stages && !status; i++)
+        end[i] = run->repeats * run->pipeline.block[run->pipeline.first[i + 1] - 1].end;
+    if (!status)
+        set_tails(s, end, run->tail);
+    free(end);
+    return status;
+}
+
+ek_status ek_cost_step_run(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek_step_run *out,
+                           ek_error *err)
+{
+    ek_cost_cache *own = cache ? NULL : ek_cost_cache_new(device);
+    stepper s = {.job = job, .device = device, .err = err};
+    ek_step_run run = {.repeats = 1};
+    if (!cache && !own)
+        return ek__no_memory(err);
+    s.layers = ek__cost_cache_layers(cache ? cache : own, job);
+    ek_status status = s.layers ? compute(&s) : ek__no_memory(err);
+    if (!status)
+        status = lay_run(&s, &run);
+    if (status)
+        ek_step_run_clear(&run);
+    else
+        *out = run;
+    ek_step_clear(&s.out);
+    clear_stepper(&s);
+    ek_cost_cache_free(own);
+    return status;
+}
+
+void ek_step_run_clear(ek_step_run *run)
+{
+    ek_timeline_clear(&run->pipeline);
+    free(run->edge);
+    free(run->tail);
+    *run = (ek_step_run){0};
+}
+
 void ek_step_clear(ek_step *step)
 {
     free(step->stage);

@@ -100,6 +100,18 @@ static ek_status look_within(const batch *b, ek__candidate *c, ek_cost_cache *ca
     return status;
 }
 
+/* What the fullest stage of the plan found needs, MB. */
+static ek_status find_peak(ek__split *split, ek_error *err)
+{
+    ek_memory memory;
+    ek_status status = ek_memory_predict(&split->job, NULL, &memory, err);
+    if (status)
+        return status;
+    split->peak_mb = (float)((double)memory.stage[memory.fullest].actual_peak / (1 << 20));
+    ek_memory_clear(&memory);
+    return EK_OK;
+}
+
 static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *cache, ek_error *err)
 {
     const ek_layout layout = ek__candidate_layout(b->search, c);
@@ -118,6 +130,8 @@ static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *ca
         status = ek__split_layout(&job, b->search->device, cache, &options, &b->split[i], err);
     else if (err)
         *err = why;
+    if (!status && b->split[i].found)
+        status = find_peak(&b->split[i], err);
     ek_job_clear(&job);
     return status;
 }
@@ -175,6 +189,7 @@ static ek_status take(batch *b, size_t i)
     s->counts.balanced++;
     c->bound = fmax(c->bound, fmin(split->bound, split->seconds));
     c->seconds = split->seconds;
+    c->plan_mb = split->found ? split->peak_mb : NAN;
     c->fate = split->found || split->bound < INFINITY ? EK_FATE_BALANCED : EK_FATE_NO_PLAN;
     if (split->found && s->first_at == 0)
         s->first_at = ek__clock();

@@ -48,6 +48,7 @@ static ek_status bound_one(const ek__layout_search *search, size_t group, const 
                        .schedule = (uint8_t)schedule,
                        .peak_mb = (float)ek__bound_peak_mb(f, n_chunks, by),
                        .bound = ek__bound_seconds(f, n_chunks, by),
+                       .plan_mb = NAN,
                        .seconds = INFINITY};
     c.fate = f->job->limit_mb > 0 && c.peak_mb > f->job->limit_mb ? EK_FATE_MEMORY : EK_FATE_BOUND;
     return add(to, &c, err);

@@ -104,6 +104,8 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     conclude_proof(s, out);
     find_closest(s, out);
     ek_status status = look_at_today(s, &out->today, s->err);
+    if (!status)
+        status = ek__layout_points(s, out);
     out->options = s->options;
     out->options.global_batch = s->space.global_batch;
     out->job = s->job;

@@ -16,7 +16,8 @@ typedef enum ek__known {
 typedef struct ek__candidate {
     uint32_t group;
     uint8_t n_chunks, schedule, known, fate;
-    float peak_mb;  /* no plan needs less; of the plan found where there is one */
+    float peak_mb;  /* no plan needs less */
+    float plan_mb;  /* of the plan found; NAN */
     double bound;   /* seconds: no plan is shorter */
     double seconds; /* of the plan found; INFINITY */
 } ek__candidate;
@@ -57,6 +58,8 @@ ek_status ek__layout_parallel(const ek__layout_search *search, size_t n, ek__lay
 
 /* Bound every layout of the space: fills search->candidate in the space's order. */
 ek_status ek__layout_bound_all(ek__layout_search *search);
+/* The layouts of out->point. */
+ek_status ek__layout_points(const ek__layout_search *search, ek_layout_result *out);
 /* Best first, until no other can be among the best or the time is over. */
 ek_status ek__layout_best_first(ek__layout_search *search);
 

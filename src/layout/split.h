@@ -9,6 +9,7 @@ typedef struct ek__split {
     bool found;
     ek_job job;     /* with the plan; ek_job_clear() */
     double seconds; /* ek_cost_step() of it */
+    float peak_mb;  /* ek_memory_predict() of it; set by who asks for it */
     double bound;   /* no plan of the layout that fits is shorter; INFINITY where none fits */
     bool free;      /* memory stood in the way of nothing under the last rule: recomputing more brings nothing */
 } ek__split;

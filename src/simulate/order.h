@@ -165,6 +165,16 @@ enum { EK__LANES = 8 };
 double ek__order_step_time(const ek_order *order, const double *duration, const ek__delays *delays, double *scratch);
 
 /**
+ * The same with the start and end of every block; nothing is held, recomputed or busy in it.
+ *
+ * @param duration  [n_slots]
+ * @param comm      NULL for none; its edges are borrowed by the timeline
+ * @return EK_OK, EK_ERR_MEMORY. O(blocks).
+ */
+ek_status ek__order_run(const ek_order *order, const double *duration, const ek_comm *comm, ek_timeline *out,
+                        ek_error *err);
+
+/**
  * Step times of EK__LANES plans in one walk: the order is read once and every block is a few vector instructions.
  *
  * @param duration  [n_slots][EK__LANES]

@@ -107,6 +107,50 @@ static ek_bubble split_bubble(const ek_order *order, const ek_chunk_cost *cost, 
     return bubble;
 }
 
+/* Everything of a timeline but what its blocks hold and recompute. */
+static ek_status make_room(const ek_order *order, ek_timeline *t, ek_error *err)
+{
+    size_t p = (size_t)order->shape.n_stages;
+    t->first = ek__alloc(p + 1, sizeof *t->first);
+    t->block = ek__alloc(order->n_blocks, sizeof *t->block);
+    t->static_mb = ek__alloc(p, sizeof *t->static_mb);
+    t->peak_mb = ek__alloc(p, sizeof *t->peak_mb);
+    t->busy = ek__alloc(p, sizeof *t->busy);
+    return t->first && t->block && t->static_mb && t->peak_mb && t->busy ? EK_OK : ek__no_memory(err);
+}
+
+ek_status ek__order_run(const ek_order *order, const double *duration, const ek_comm *comm, ek_timeline *out,
+                        ek_error *err)
+{
+    size_t p = (size_t)order->shape.n_stages;
+    ek_timeline t = {.shape = order->shape,
+                     .schedule = order->schedule,
+                     .n_blocks = order->n_blocks,
+                     .weight_share = order->weight_share};
+    if (comm)
+        t.comm = *comm;
+    double *clock = ek__alloc(ek__order_n_clocks(order), sizeof *clock);
+    double *delay_tables = ek__alloc(ek__order_delays_size(order), sizeof *delay_tables);
+    size_t *next = ek__alloc(p, sizeof *next);
+    ek_status status = make_room(order, &t, err);
+    if (!status && (!clock || !delay_tables || !next))
+        status = ek__no_memory(err);
+    if (!status) {
+        ek__delays delays = ek__comm_delays(order, &t.comm, delay_tables);
+        t.step_time = run_blocks(order, duration, &delays, clock, next, t.block);
+        for (size_t s = 0; s <= p; s++)
+            t.first[s] = s * (order->n_blocks / p);
+    }
+    free(next);
+    free(delay_tables);
+    free(clock);
+    if (status)
+        ek_timeline_clear(&t);
+    else
+        *out = t;
+    return status;
+}
+
 ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layers *layers, const ek_comm *comm,
                       ek_timeline *out, ek_error *err)
 {
@@ -115,45 +159,22 @@ ek_status ek_simulate(const ek_order *order, const ek_plan *plan, const ek_layer
         return ek__fail(err, EK_ERR_INPUT, EK__NOWHERE,
                         "the plan is for %d stages and interleave %d, the schedule for %d and %d", plan->n_stages,
                         plan->n_chunks, shape->n_stages, shape->n_chunks);
-    size_t p = (size_t)shape->n_stages;
-    ek_status status = EK_OK;
-    ek_timeline t = {
-        .shape = *shape, .schedule = order->schedule, .n_blocks = order->n_blocks, .weight_share = order->weight_share};
-    if (comm)
-        t.comm = *comm;
+    ek_timeline t;
     ek_chunk_cost *cost = ek__alloc((size_t)order->n_cells, sizeof *cost);
     double *duration = ek__alloc((size_t)ek__order_n_slots(order), sizeof *duration);
-    double *clock = ek__alloc(ek__order_n_clocks(order), sizeof *clock);
-    double *delay_tables = ek__alloc(ek__order_delays_size(order), sizeof *delay_tables);
-    size_t *next = ek__alloc(p, sizeof *next);
-    t.first = ek__alloc(p + 1, sizeof *t.first);
-    t.block = ek__alloc(order->n_blocks, sizeof *t.block);
-    t.static_mb = ek__alloc(p, sizeof *t.static_mb);
-    t.peak_mb = ek__alloc(p, sizeof *t.peak_mb);
-    t.busy = ek__alloc(p, sizeof *t.busy);
-    if (!cost || !duration || !clock || !delay_tables || !next || !t.first || !t.block || !t.static_mb || !t.peak_mb ||
-        !t.busy) {
-        status = ek__no_memory(err);
-        goto done;
+    ek_status status = cost && duration ? EK_OK : ek__no_memory(err);
+    if (!status) {
+        ek_plan_costs(plan, layers, order->schedule->placement, cost);
+        ek__order_durations(order, cost, duration);
+        status = ek__order_run(order, duration, comm, &t, err);
     }
-    ek_plan_costs(plan, layers, order->schedule->placement, cost);
-    ek__order_durations(order, cost, duration);
-    ek__delays delays = ek__comm_delays(order, &t.comm, delay_tables);
-    t.step_time = run_blocks(order, duration, &delays, clock, next, t.block);
-    for (size_t s = 0; s <= p; s++)
-        t.first[s] = s * (order->n_blocks / p);
-    for (int s = 0; s < shape->n_stages; s++)
-        account_stage(order, layers, cost, s, &t);
-    t.bubble = split_bubble(order, cost, t.step_time);
-done:
-    free(next);
-    free(delay_tables);
-    free(clock);
+    if (!status) {
+        for (int s = 0; s < shape->n_stages; s++)
+            account_stage(order, layers, cost, s, &t);
+        t.bubble = split_bubble(order, cost, t.step_time);
+        *out = t;
+    }
     free(duration);
     free(cost);
-    if (status)
-        ek_timeline_clear(&t);
-    else
-        *out = t;
     return status;
 }

@@ -10,7 +10,7 @@
 #include "report/report_internal.h"
 #include "view/plan.h"
 
-enum { ARGS_SIZE = 2048, NAME_SIZE = 96 };
+enum { ARGS_SIZE = 2048, NAME_SIZE = EK__VIEW_BLOCK_SIZE };
 
 typedef struct filler {
     const ek_report *report;
@@ -29,7 +29,7 @@ static bool several_chunks(const ek_timeline *t)
 }
 
 /* "F3", of several chunks "F3·1", of pieces "F3.0·1". */
-static void block_name(const ek_timeline *t, const ek_interval *b, char text[NAME_SIZE])
+void ek__view_block_name(const ek_timeline *t, const ek_interval *b, char text[EK__VIEW_BLOCK_SIZE])
 {
     static const char *const letter[EK_N_BLOCK_KINDS] = {"F", "B", "W"};
     int n = snprintf(text, NAME_SIZE, "%s%s", letter[b->kind], ek__micro_batch(&t->shape, b->micro_batch).text);
@@ -45,7 +45,7 @@ static void held_name(const ek_timeline *t, const ek_interval *b, const char *wh
     snprintf(text + n, NAME_SIZE - (size_t)n, "%s", what);
 }
 
-static ek_view_type block_type(const ek_timeline *t, const ek_interval *b)
+ek_view_type ek__view_block_type(const ek_timeline *t, const ek_interval *b)
 {
     return b->kind == EK_FORWARD           ? EK_VIEW_FORWARD
            : b->kind == EK_BACKWARD_WEIGHT ? EK_VIEW_BACKWARD_WEIGHT
@@ -108,7 +108,7 @@ static void add_wait(details *d, const filler *f, const ek_wait *w)
     add_time(d, "idle before it", w->idle_time);
     if (w->source == EK_NO_BLOCK)
         return;
-    block_name(f->t, &f->t->block[w->source], name);
+    ek__view_block_name(f->t, &f->t->block[w->source], name);
     add(d, ",\"takes the result of\":\"%s of stage %d\"", name, f->stage_of[w->source]);
     if (w->transfer_time > 0)
         add_time(d, "transfer", w->transfer_time);
@@ -160,10 +160,10 @@ static void fill_row(const filler *f, int stage)
             double begin = fmax(b->start - w->receive_time, clock); /* differences round */
             ek__timeline_event(f->out, begin, b->start - begin, transfer_name(f, "receive"), NULL, 0);
         }
-        block_name(t, b, name);
+        ek__view_block_name(t, b, name);
         block_details(f, k, before_mb, &d);
         ek__timeline_event(f->out, b->start, b->end - b->start,
-                           ek__timeline_name(f->out, name, strlen(name), block_type(t, b)), d.text, d.n);
+                           ek__timeline_name(f->out, name, strlen(name), ek__view_block_type(t, b)), d.text, d.n);
         if (w->send_time > 0)
             ek__timeline_event(f->out, b->end, w->send_time, transfer_name(f, "send"), NULL, 0);
         clock = b->end + w->send_time;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "report/estimate_internal.h"
-#include "view/view.h"
+#include "view/plan.h"
 
 #define NS_PER_S 1e9
 
@@ -55,7 +55,7 @@ static void notes(const ek_view_run *run, ek__stream *s)
 /* ---- stages ---- */
 
 /* Colours that these have in other tabs. */
-static int type_of(int part)
+int ek__view_step_part_type(int part)
 {
     switch (part) {
     case EK_STEP_MATRIX:
@@ -83,7 +83,7 @@ static void put_stages(const ek_estimate *e, ek__section *x)
     ek__bars_begin(x, "stages", "How every stage spends the step", EK__UNIT_NS);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         if (ek__estimate_has(e, i))
-            ek__bars_series(x, ek_step_part_title[i], type_of(i));
+            ek__bars_series(x, ek_step_part_title[i], ek__view_step_part_type(i));
     for (int s = 0; s < step->n_stages; s++) {
         double value[EK_N_STEP_PARTS];
         char label[48];

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "report/report_internal.h"
-#include "view/view.h"
+#include "view/plan.h"
 
 static bool present(const ek_view_run *run)
 {
@@ -67,8 +67,7 @@ static void lines(const ek_sweep *sweep, ek__section *x)
     ek__lines_end(x, NAN);
 }
 
-/* "6 5 5 4", of several chunks "3+3 3+2 ..." by stage. Cut where there is no room. */
-static void layers_text(const ek_plan *plan, char *text, size_t size)
+void ek__view_layers_text(const ek_plan *plan, char *text, size_t size)
 {
     size_t n = 0;
     text[0] = '\0';
@@ -81,7 +80,7 @@ static void layers_text(const ek_plan *plan, char *text, size_t size)
                                   plan->layers[i * plan->n_stages + s]);
 }
 
-static void recompute_text(const ek_plan *plan, char *text, size_t size)
+void ek__view_recompute_text(const ek_plan *plan, char *text, size_t size)
 {
     int count[EK_N_RECOMPUTE] = {0};
     size_t n = 0;
@@ -134,9 +133,9 @@ static void table(const ek_sweep *sweep, ek__section *x)
         ek__cell_int(x, solved ? row->peak_stage : INT64_MIN);
         status_text(row, text, sizeof text);
         ek__cell_text(x, text);
-        layers_text(&row->plan, text, sizeof text);
+        ek__view_layers_text(&row->plan, text, sizeof text);
         ek__cell_text(x, solved ? text : NULL);
-        recompute_text(&row->plan, text, sizeof text);
+        ek__view_recompute_text(&row->plan, text, sizeof text);
         ek__cell_text(x, solved ? text : NULL);
         ek__row_end(x);
     }

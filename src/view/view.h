@@ -165,7 +165,9 @@ void ek__finding_end(ek__section *x);
 #define EK__VIEW_PART_LIST(X)                                                                                          \
     X(plan)        /* a plan and its simulation: timeline, breakdown, layers, memory */                                \
     X(sweep)       /* best plans over a swept value */                                                                 \
+    X(layout)      /* layouts of a job: where all lie, the best plans */                                               \
     X(estimate)    /* the step of a job, from the job alone */                                                         \
+    X(step)        /* that step as it runs: the timeline */                                                            \
     X(calibration) /* a device fitted to measured runs */                                                              \
     X(memory)      /* a prediction of memory */                                                                        \
     X(trace)       /* figures of a trace: breakdown, layers, operators, communication, memory */                       \

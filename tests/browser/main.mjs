@@ -2,6 +2,7 @@
 import { main } from "./harness.mjs";
 import "./pages.mjs";
 import "./acts.mjs";
+import "./layouts.mjs";
 import "./hostile.mjs";
 import "./served.mjs";
 

@@ -19,13 +19,15 @@ function otherRun(context) {
     const runs = context.document.runs;
     return compare !== null && compare !== run && runs[compare]
         ? compare
-        : runs.findIndex((_, number) => number !== run);
+        : runs.findIndex(({ kinds }, number) => number !== run && !kinds.includes("layout"));
 }
 
 /** Both runs to choose from, and a button that swaps them. */
 function chooser(context, other) {
     const { state, document } = context;
-    const runs = document.runs.map((run, number) => /** @type {[string, string]} */ ([String(number), run.name]));
+    const runs = document.runs.flatMap(({ name, kinds }, number) =>
+        kinds.includes("layout") ? [] : [/** @type {[string, string]} */ ([String(number), name])],
+    );
     const { run } = state.view;
     const open = (a, b) => {
         const { begin, end, top, selected, range, pointer, marks, folded } = firstView(document, a);
@@ -111,7 +113,8 @@ function showTimelines(page, context, other) {
 export const compareTab = {
     id: "compare",
     title: "Compare",
-    present: (context) => context.document.runs.length > 1,
+    present: ({ document, run }) =>
+        !run.kinds.includes("layout") && document.runs.filter(({ kinds }) => !kinds.includes("layout")).length > 1,
     show(root, context) {
         const { state } = context;
         const build = (page) => {

@@ -1,0 +1,47 @@
+/* evenkeel/layout_picture.h - the layouts of a search as a picture: step against memory, and the front of both. */
+#ifndef EVENKEEL_LAYOUT_PICTURE_H
+#define EVENKEEL_LAYOUT_PICTURE_H
+
+#include <stdio.h>
+
+#include "evenkeel/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Points that no other one is below: memory rises from one to the next, and the step falls. */
+typedef struct ek_layout_front {
+    long n;
+    long *at;     /**< [n] of ek_layout_result.point */
+    bool *proved; /**< [n] no layout at all has a plan with a shorter step and less memory, by the bounds */
+} ek_layout_front;
+
+/**
+ * The plans found of which no other has both a shorter step and less memory (nor one of both, and the other equal).
+ * One is proved where no other layout's bounds are both below it.
+ *
+ * @param out  ek_layout_front_clear() frees it
+ * @return EK_OK, EK_ERR_MEMORY. O(n log n + front x n).
+ */
+ek_status ek_layout_front_of_plans(const ek_layout_point *point, long n, ek_layout_front *out, ek_error *err);
+/** The same of all layouts' bounds that are within the limit: no plan within the limit is below the steps through these
+ *  points (a layout over the limit has no plan there). All are proved. */
+ek_status ek_layout_front_of_bounds(const ek_layout_point *point, long n, ek_layout_front *out, ek_error *err);
+void ek_layout_front_clear(ek_layout_front *front);
+
+/**
+ * Step (logarithmic) against the memory of the fullest stage, for all points: plans found filled, bounds hollow; the
+ * plans near the best enlarged; the limit, the front of the plans and that of the bounds; the best plans numbered, and
+ * listed below; the job's own layout.
+ *
+ * @param color  the axis whose values have colours
+ * @return EK_OK; EK_ERR_INPUT where there is no point; EK_ERR_SYSTEM when `out` cannot be written; EK_ERR_MEMORY.
+ *         O(n log n).
+ */
+ek_status ek_layout_write_svg(const ek_layout_result *result, ek_layout_axis color, FILE *out, ek_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

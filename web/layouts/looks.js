@@ -1,0 +1,50 @@
+// What both charts of layouts look like: colours of an axis' values from low to high, a canvas that is as sharp as the
+// screen, and the colours of the page.
+
+import { fromOklch } from "../colors.js";
+
+/** Is the page dark now? */
+const isDark = () => document.documentElement.style.colorScheme === "dark";
+
+/** A hue for each of n values, from violet for the least over green to brown. @param {number} n @returns {string[]} */
+export function ramp(n) {
+    const dark = isDark();
+    return Array.from({ length: n }, (_, k) => {
+        const share = n > 1 ? k / (n - 1) : 0;
+        const rgb = fromOklch(dark ? 0.74 : 0.48 + 0.2 * share, 0.14, 300 - 250 * share);
+        return `rgb(${rgb.join(" ")})`;
+    });
+}
+
+/** Colours of the style sheet. @param {Element} node */
+export function inkOf(node) {
+    const style = getComputedStyle(node);
+    const of = (/** @type {string} */ name) => {
+        const probe = document.createElement("i");
+        probe.hidden = true;
+        probe.style.color = `var(${name})`;
+        node.append(probe);
+        const color = getComputedStyle(probe).color;
+        probe.remove();
+        return color;
+    };
+    return {
+        font: style.fontFamily, ink: of("--ink"), quiet: of("--quiet"), line: of("--line"), strong: of("--strong"),
+        ground: of("--ground"), alarm: of("--alarm"), accent: of("--accent"),
+    };
+}
+
+/**
+ * Give a canvas its size; what is drawn is in pixels of the page.
+ * @param {HTMLCanvasElement} canvas @param {number} width @param {number} height
+ */
+export function penOf(canvas, width, height) {
+    const dense = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * dense);
+    canvas.height = Math.round(height * dense);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    pen.setTransform(dense, 0, 0, dense, 0, 0);
+    return pen;
+}
