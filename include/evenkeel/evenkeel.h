@@ -21,6 +21,7 @@
 #include "evenkeel/job.h"
 #include "evenkeel/layers.h"
 #include "evenkeel/layout.h"
+#include "evenkeel/layout_advice.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"

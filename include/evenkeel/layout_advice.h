@@ -1,0 +1,72 @@
+/* evenkeel/layout_advice.h - what is said about layouts besides the best: why one is longer than another, which cannot
+ * be told apart by prediction, what the guides' rules of thumb cost, curves over devices, memory and batch, which runs
+ * to try, and switches that are not part of a layout (docs/plan.md). */
+#ifndef EVENKEEL_LAYOUT_ADVICE_H
+#define EVENKEEL_LAYOUT_ADVICE_H
+
+#include "evenkeel/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- why a layout is longer ---- */
+
+/** How much longer one step is than another. */
+typedef struct ek_layout_difference {
+    double seconds;               /**< a - b */
+    double share;                 /**< of b's step: 0.061 is 6.1 % longer */
+    double part[EK_N_STEP_PARTS]; /**< what each part adds, as a share of b's step; they add up to `share` */
+} ek_layout_difference;
+
+/**
+ * The difference of two steps by part:
+ *     part[i] = (a's seconds[i] - b's seconds[i]) / b's seconds
+ * of the slowest stage of each, whose parts add up to its step. O(parts).
+ */
+ek_layout_difference ek_layout_difference_of(const ek_step *a, const ek_step *b);
+/** "6.1 % longer: exposed tensor parallel +9.4, pipeline bubble -3.3": the largest parts first, in percent of b's step
+ *  and rounded so that the printed ones add up to the printed difference; what is below 0.05 is left out, or added up
+ *  as "others". @return text */
+const char *ek_layout_difference_words(const ek_layout_difference *difference, char *text, size_t size);
+
+/** What is known of a layout that was asked for. */
+typedef enum ek_layout_verdict {
+    EK_VERDICT_PLAN,    /**< it has a plan */
+    EK_VERDICT_ILLEGAL, /**< the framework would not run it, `why` */
+    EK_VERDICT_MEMORY,  /**< nothing of it fits, whatever is recomputed */
+    EK_VERDICT_OPEN,    /**< the time was over before a plan was found */
+} ek_layout_verdict;
+enum { EK_N_LAYOUT_VERDICTS = 4 };
+extern const char *const ek_layout_verdict_name[EK_N_LAYOUT_VERDICTS]; /**< "plan", "illegal", "memory", "open" */
+
+/** The answer. */
+typedef struct ek_layout_explanation {
+    ek_layout_verdict verdict;
+    ek_layout_plan plan;             /**< of EK_VERDICT_PLAN: the best of the layouts asked for */
+    bool proved;                     /**< no other of them has a shorter plan */
+    bool has_difference;             /**< there was a plan to compare with */
+    ek_layout_difference difference; /**< of `plan` to that */
+    ek_layout closest;               /**< of EK_VERDICT_MEMORY: needs least above the limit */
+    double least_mb, limit_mb;       /**< its least peak, and the limit */
+    char why[EK_ESTIMATE_TEXT];      /**< of EK_VERDICT_ILLEGAL: the framework's check; else "" */
+    char words[1024];                /**< all of it as a sentence */
+} ek_layout_explanation;
+
+/**
+ * Why a layout is not the best. Axes that are not fixed are searched, so that the best layout with those that are is
+ * compared: `options` are ek_layout_search()'s, with the axes asked for as their ranges.
+ *
+ * @param against  a plan to compare with, the best one; NULL: none
+ * @param out      ek_layout_explanation_clear() frees it; untouched on failure. Borrows job and device
+ * @return EK_OK, also where the framework would not run the layout; EK_ERR_INPUT where the device lacks a figure or
+ *         options are out of range; EK_ERR_MEMORY. As ek_layout_search() with these ranges.
+ */
+ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek_layout_options *options,
+                            const ek_layout_plan *against, ek_layout_explanation *out, ek_error *err);
+void ek_layout_explanation_clear(ek_layout_explanation *explanation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
