@@ -66,6 +66,58 @@ ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek
                             const ek_layout_plan *against, ek_layout_explanation *out, ek_error *err);
 void ek_layout_explanation_clear(ek_layout_explanation *explanation);
 
+/* ---- which cannot be told apart ---- */
+
+/** The least error of a difference, as a share of the step: steps of a run repeat no better. Assumed. */
+#define EK_LAYOUT_LEAST_ERROR 0.002
+
+/**
+ * The standard error of differences of plans' steps. The constants of a device err for all layouts alike, so that what
+ * two of them do for as long cancels:
+ *     error = min(step_a, step_b) sqrt(sum over constants (move_a - move_b)^2 + (rest_a + rest_b) apart^2)
+ * move: by how much a standard error of the constant moves the step's logarithm; rest: the variance of the step
+ * (ek_step.standard_error) beyond the sum of move^2; apart: the half sum over parts of |share_a - share_b| of the step.
+ * At least EK_LAYOUT_LEAST_ERROR of the step.
+ *
+ * @param plan  [n] of one job
+ * @param out   [n][n] seconds, symmetric
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 200 ek_cost_step() of each plan.
+ */
+ek_status ek_layout_difference_errors(const ek_layout_plan *plan, int n, const ek_device *device, double *out,
+                                      ek_error *err);
+/** Number the groups of a result's plans: a group's first is the shortest plan of no group before it, and plans that
+ *  are longer by no more than the error of the difference to it are of its group. @return as above */
+ek_status ek_layout_group_plans(ek_layout_result *result, ek_error *err);
+
+/* ---- rules of thumb ---- */
+
+/** A rule of the tuning guides as a layout. */
+typedef struct ek_layout_thumb {
+    const char *name;   /**< "data", "pipeline", "tensor", "context" */
+    const char *text;   /**< the rule, a sentence */
+    const char *source; /**< who says so */
+    bool applies;       /**< to a model and a sequence of this size */
+    bool found;         /**< a layout of the rule fits: `plan` */
+    ek_layout layout;   /**< of the rule; where none fits, the last that was tried; data 0: none is legal */
+    ek_layout_plan plan;
+    bool has_difference;             /**< there is a best plan to compare with */
+    ek_layout_difference difference; /**< of `plan` to the best */
+} ek_layout_thumb;
+enum { EK_N_LAYOUT_THUMBS = 4 };
+
+/**
+ * What the guides' rules of thumb cost against the best plan. By parameters of the model: below 10 billion data
+ * parallel alone, below 20 pipeline from 2 stages on, from there tensor parallel ranks up to 8 inside a node, and then
+ * pipeline; from 32768 tokens context parallel from 2 ranks on. The least degree that fits is taken, optimizer states
+ * are shared by all ranks, sequence parallelism goes with tensor parallelism, each layout is balanced exactly
+ * (ek_layout_balance()). Rules that do not apply are tried, too.
+ *
+ * @param out  [EK_N_LAYOUT_THUMBS]; ek_layout_thumbs_clear() frees it; untouched on failure
+ * @return EK_OK, EK_ERR_MEMORY
+ */
+ek_status ek_layout_thumbs(const ek_layout_result *result, ek_layout_thumb *out, ek_error *err);
+void ek_layout_thumbs_clear(ek_layout_thumb *thumb);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include "input.h"
 
 #include "evenkeel/layout_advice.h"
+#include "layout/sensitivity.h"
 
 #define DEVICES 16
 
@@ -222,6 +223,217 @@ static void what_does_not_fit_says_by_how_much(void **state)
     ek_layout_explanation_clear(&e);
 }
 
+/* ---- groups ---- */
+
+/* A normal number by Box and Muller from a generator of 64 bits (xorshift). */
+static double normal(uint64_t *seed)
+{
+    double u[2];
+    for (int i = 0; i < 2; i++) {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        u[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
+    }
+    return sqrt(-2 * log(u[0])) * cos(6.283185307179586 * u[1]);
+}
+
+/* A device whose constants are off by their errors. */
+static ek_device drawn_device(uint64_t *seed)
+{
+    ek__constant constant[EK__MAX_CONSTANTS];
+    double error[EK__MAX_CONSTANTS];
+    ek_device made = *device;
+    int n = ek__constants_of(device, constant);
+    ek__constant_errors(device, constant, n, error);
+    for (int k = 0; k < n; k++) {
+        double at = ek__constant_prior(&constant[k], ek__constant_get(&constant[k], device));
+        if (error[k] > 0)
+            ek__constant_set(&constant[k], ek__constant_value(&constant[k], at + error[k] * normal(seed)), &made);
+    }
+    return made;
+}
+
+static double step_on(const ek_job *of, const ek_device *on)
+{
+    ek_step step;
+    ek_error err = {0};
+    if (ek_cost_step(of, on, NULL, &step, &err))
+        fail_msg("%s", err.message);
+    double seconds = step.seconds;
+    ek_step_clear(&step);
+    return seconds;
+}
+
+/* How often an order is turned round on devices drawn with their errors: by a normal of the difference's error. Where
+ * constants have bounds and times bend, a normal is not quite what comes. */
+static void the_error_of_a_difference_is_what_drawn_devices_have(void **state)
+{
+    (void)state;
+    enum { DRAWS = 300 };
+    ek_layout_options with = options;
+    with.n_best = 40;
+    ek_layout_result result = search(&with);
+    int n = result.n_plans, n_pairs = 0;
+    double *error = calloc((size_t)n * (size_t)n, sizeof *error), *step = calloc((size_t)n * DRAWS, sizeof *step);
+    double worst = 0, sum = 0, worst_spread = 0;
+    uint64_t seed = 88172645463325252ULL;
+    assert_int_equal(ek_layout_difference_errors(result.plan, n, device, error, NULL), EK_OK);
+    for (int d = 0; d < DRAWS; d++) {
+        ek_device drawn = drawn_device(&seed);
+        for (int i = 0; i < n; i += 4)
+            step[i * DRAWS + d] = step_on(&result.plan[i].job, &drawn);
+    }
+    for (int a = 0; a < n; a += 4)
+        for (int b = a + 4; b < n; b += 4) {
+            double sa = result.plan[a].estimate.step.seconds, sb = result.plan[b].estimate.step.seconds;
+            double e = error[a * n + b], flips = 0, mean = 0, square = 0;
+            for (int d = 0; d < DRAWS; d++) {
+                double by = log(step[b * DRAWS + d] / step[a * DRAWS + d]);
+                flips += step[b * DRAWS + d] < step[a * DRAWS + d];
+                mean += by / DRAWS;
+                square += by * by / DRAWS;
+            }
+            double spread = sqrt(square - mean * mean) * sa, expected = 0.5 * erfc((sb - sa) / e / sqrt(2));
+            assert_true(fabs(error[b * n + a] - e) < 1e-12);
+            worst = fmax(worst, fabs(flips / DRAWS - expected));
+            worst_spread = fmax(worst_spread, fabs(log(spread / e)));
+            sum += fabs(flips / DRAWS - expected);
+            n_pairs++;
+        }
+    print_message("# %d pairs: turned round as often as expected to %.3f in the mean, %.3f at most; spread by a factor "
+                  "of %.2f at most\n",
+                  n_pairs, sum / n_pairs, worst, exp(worst_spread));
+    assert_true(n_pairs >= 20);
+    assert_true(sum / n_pairs < 0.06);
+    assert_true(worst < 0.2);
+    free(error);
+    free(step);
+    ek_layout_result_clear(&result);
+}
+
+static void groups_are_within_the_error_of_their_first(void **state)
+{
+    (void)state;
+    ek_layout_options with = options;
+    with.n_best = 12;
+    ek_layout_result result = search(&with);
+    int n = result.n_plans, first[64];
+    double *error = calloc((size_t)n * (size_t)n, sizeof *error);
+    assert_int_equal(ek_layout_group_plans(&result, NULL), EK_OK);
+    assert_int_equal(ek_layout_difference_errors(result.plan, n, device, error, NULL), EK_OK);
+    int groups = 0;
+    for (int i = 0; i < n; i++) {
+        int g = result.plan[i].group;
+        assert_true(g >= 0 && g <= groups);
+        if (g == groups)
+            first[groups++] = i;
+        for (int k = 0; k <= g; k++) {
+            double longer = result.plan[i].estimate.step.seconds - result.plan[first[k]].estimate.step.seconds;
+            assert_true(i == first[k] || (longer <= error[first[k] * n + i]) == (k == g));
+        }
+    }
+    print_message("# %d plans in %d groups; error of a step %.1f %%, of the second's difference to the first %.2f %%\n",
+                  n, groups, 100 * result.plan[0].estimate.step.standard_error / result.plan[0].estimate.step.seconds,
+                  100 * error[1] / result.plan[0].estimate.step.seconds);
+    assert_true(error[1] < result.plan[0].estimate.step.standard_error);
+    free(error);
+    ek_layout_result_clear(&result);
+}
+
+/* ---- rules of thumb ---- */
+
+static ek_layout thumb_layout(int tensor, int pipeline)
+{
+    ek_layout l = ek_layout_of(&job);
+    int data = DEVICES / tensor / pipeline;
+    const int value[] = {data, tensor, 1, 1, pipeline, 1, 1, data, 1};
+    memcpy(l.value, value, sizeof value);
+    l.n_micro_batches = 64 / data;
+    l.sequence_parallel = tensor > 1;
+    l.schedule = ek_schedule_find("1f1b");
+    return l;
+}
+
+static bool fits(int tensor, int pipeline)
+{
+    const ek_layout l = thumb_layout(tensor, pipeline);
+    ek_layout_plan plan;
+    if (ek_layout_balance(&job, device, &l, &plan, NULL))
+        return false;
+    bool found = plan.job.path;
+    ek_layout_plan_clear(&plan);
+    return found;
+}
+
+/* Of each rule the least degree that fits, by balancing all that are smaller, and what it costs by its own step. */
+static void rules_of_thumb_take_the_least_that_fits(void **state)
+{
+    (void)state;
+    static const double limits[] = {70000, 40000, 24000};
+    double limit = job.limit_mb;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        job.limit_mb = limits[i];
+        ek_layout_options with = options;
+        with.n_best = 1;
+        ek_layout_result result = search(&with);
+        ek_layout_thumb thumb[EK_N_LAYOUT_THUMBS];
+        assert_int_equal(ek_layout_thumbs(&result, thumb, NULL), EK_OK);
+        assert_int_equal(thumb[0].found, fits(1, 1));
+        int pipeline = 2, under_tensor = 1;
+        while (pipeline < DEVICES && !fits(1, pipeline))
+            pipeline *= 2;
+        while (under_tensor < DEVICES / 8 && !fits(8, under_tensor))
+            under_tensor *= 2;
+        assert_int_equal(thumb[1].layout.value[EK_AXIS_PIPELINE], pipeline);
+        assert_int_equal(thumb[1].layout.value[EK_AXIS_TENSOR], 1);
+        assert_int_equal(thumb[2].layout.value[EK_AXIS_PIPELINE], under_tensor);
+        assert_int_equal(thumb[2].layout.value[EK_AXIS_TENSOR], 8);
+        assert_true(thumb[2].layout.sequence_parallel);
+        assert_true(!thumb[0].applies && thumb[1].applies && !thumb[2].applies && !thumb[3].applies);
+        for (int k = 0; k < EK_N_LAYOUT_THUMBS; k++) {
+            char words[256];
+            if (!thumb[k].found)
+                continue;
+            double best = result.plan[0].estimate.step.seconds;
+            assert_true(fabs(thumb[k].difference.share - (step_on(&thumb[k].plan.job, device) / best - 1)) < 1e-9);
+            assert_true(k == 3 || thumb[k].difference.share >= -1e-9); /* contexts are not in this search */
+            print_message("# %.0f MB: %s: %s\n", limits[i], thumb[k].text,
+                          ek_layout_difference_words(&thumb[k].difference, words, sizeof words));
+        }
+        ek_layout_thumbs_clear(thumb);
+        ek_layout_result_clear(&result);
+    }
+    job.limit_mb = limit;
+}
+
+/* By the sizes in the guides. */
+static void rules_apply_by_size_and_length(void **state)
+{
+    (void)state;
+    static const struct {
+        int layers, length, applies; /* bits of the rules */
+    } cases[] = {{20, 4096, 1}, {40, 4096, 2}, {40, 32768, 2 | 8}, {80, 4096, 4}, {80, 65536, 4 | 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ek_job_overrides none = ek_job_overrides_none();
+        ek_job_overrides with = none;
+        ek_job other;
+        with.n_layers = cases[i].layers;
+        with.seq_length = cases[i].length;
+        assert_int_equal(ek_job_read(source_path("examples/megatron_13b.sh"), &with, NULL, &other, NULL), EK_OK);
+        other.limit_mb = 70000;
+        ek_layout_result result = {.job = &other, .device = device, .options = options};
+        ek_layout_thumb thumb[EK_N_LAYOUT_THUMBS];
+        assert_int_equal(ek_layout_thumbs(&result, thumb, NULL), EK_OK);
+        int applies = 0;
+        for (int k = 0; k < EK_N_LAYOUT_THUMBS; k++)
+            applies |= thumb[k].applies << k;
+        assert_int_equal(applies, cases[i].applies);
+        ek_layout_thumbs_clear(thumb);
+        ek_job_clear(&other);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +442,10 @@ int main(void)
         cmocka_unit_test(a_layout_by_some_axes_is_the_best_with_them),
         cmocka_unit_test(what_cannot_be_says_why),
         cmocka_unit_test(what_does_not_fit_says_by_how_much),
+        cmocka_unit_test(the_error_of_a_difference_is_what_drawn_devices_have),
+        cmocka_unit_test(groups_are_within_the_error_of_their_first),
+        cmocka_unit_test(rules_of_thumb_take_the_least_that_fits),
+        cmocka_unit_test(rules_apply_by_size_and_length),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
