@@ -118,6 +118,67 @@ enum { EK_N_LAYOUT_THUMBS = 4 };
 ek_status ek_layout_thumbs(const ek_layout_result *result, ek_layout_thumb *out, ek_error *err);
 void ek_layout_thumbs_clear(ek_layout_thumb *thumb);
 
+/* ---- sweeps ---- */
+
+/** What is varied. */
+typedef enum ek_layout_sweep_of { EK_SWEEP_DEVICES, EK_SWEEP_MEMORY, EK_SWEEP_BATCH } ek_layout_sweep_of;
+enum { EK_N_LAYOUT_SWEEPS = 3 };
+extern const char *const ek_layout_sweep_name[EK_N_LAYOUT_SWEEPS]; /**< "devices", "memory", "global-batch" */
+
+/** Least linearity that the tuning guides call good. */
+#define EK_LINEARITY_MARK 0.8
+
+/** The best plan at one value. */
+typedef struct ek_layout_sweep_point {
+    double value;
+    int n_devices;
+    int64_t global_batch;
+    bool found;
+    ek_layout_plan plan;
+    bool proved;
+    double gap;          /**< as ek_layout_result has them */
+    double least_mb;     /**< what any layout needs at least, where nothing fits; 0: none is legal */
+    double step_seconds; /**< 0: nothing is found, as: */
+    double tokens_per_second_per_device;
+    double linearity; /**< of that to the first value's that has a plan; NAN */
+} ek_layout_sweep_point;
+
+/** A curve. */
+typedef struct ek_layout_sweep {
+    ek_layout_sweep_of what;
+    int n;
+    ek_layout_sweep_point *point; /**< [n] in the order of the values */
+    int last_linear;              /**< the last before linearity falls below EK_LINEARITY_MARK; -1: none */
+    int cheapest;                 /**< fewest devices whose step is no longer than was wanted; -1: none */
+} ek_layout_sweep;
+
+typedef struct ek_layout_sweep_input {
+    ek_layout_sweep_of what;
+    const double *value; /**< [n] devices, MB, sequences; ascending */
+    int n;
+    bool batch_grows;          /**< with the devices, from the first value on; else it stays */
+    double wanted_seconds;     /**< of a step; 0: none */
+    ek_layout_options options; /**< of each search; n_best is 1 */
+    void (*done)(void *user, int which, const ek_layout_sweep_point *point); /**< after each; NULL */
+    void *user;
+} ek_layout_sweep_input;
+
+/** least, 2 least, 4 least, ... up to most; with a step least, least + step, ...
+ *  @param step  0: doubling  @param out  [max]  @return how many */
+int ek_layout_sweep_values(double least, double most, double step, int max, double *out);
+
+/**
+ * A search at each value.
+ *     linearity = (tokens/s of a device) / (tokens/s of a device at the first value with a plan)
+ *
+ * @param out  ek_layout_sweep_clear() frees it; untouched on failure. Borrows job and device
+ * @return EK_OK, also where values have no plan; EK_ERR_INPUT for a value out of range, or where the device lacks a
+ *         figure; EK_ERR_MEMORY
+ */
+ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const ek_layout_sweep_input *input,
+                              ek_layout_sweep *out, ek_error *err);
+void ek_layout_sweep_clear(ek_layout_sweep *sweep);
+
 #ifdef __cplusplus
 }
 #endif

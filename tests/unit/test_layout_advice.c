@@ -434,6 +434,97 @@ static void rules_apply_by_size_and_length(void **state)
     }
 }
 
+/* ---- sweeps ---- */
+
+static void run_sweep(const ek_layout_sweep_input *input, ek_layout_sweep *out)
+{
+    ek_error err = {0};
+    if (ek_layout_sweep_run(&job, device, input, out, &err))
+        fail_msg("%s", err.message);
+}
+
+static void values_double_or_step(void **state)
+{
+    (void)state;
+    double v[8];
+    assert_int_equal(ek_layout_sweep_values(64, 1024, 0, 8, v), 5);
+    assert_true(v[0] == 64 && v[4] == 1024);
+    assert_int_equal(ek_layout_sweep_values(64, 1000, 0, 8, v), 4);
+    assert_int_equal(ek_layout_sweep_values(16, 64, 16, 8, v), 4);
+    assert_true(v[1] == 32 && v[3] == 64);
+    assert_int_equal(ek_layout_sweep_values(1, 1e9, 0, 8, v), 8);
+    assert_int_equal(ek_layout_sweep_values(8, 4, 0, 8, v), 0);
+}
+
+/* Each point against a search of its own, and what follows from them against its definition. */
+static void a_sweep_is_a_search_at_each_value(void **state)
+{
+    (void)state;
+    const double devices[] = {4, 8, 16, 41};
+    for (int grows = 0; grows <= 1; grows++) {
+        ek_layout_sweep_input in = {
+            .what = EK_SWEEP_DEVICES, .value = devices, .n = 4, .batch_grows = grows, .options = options};
+        ek_layout_sweep sweep;
+        in.options.global_batch = grows ? 16 : 64;
+        in.wanted_seconds = 1e9;
+        run_sweep(&in, &sweep);
+        assert_int_equal(sweep.cheapest, 0);
+        double first = 0;
+        for (int i = 0; i < 4; i++) {
+            const ek_layout_sweep_point *p = &sweep.point[i];
+            ek_layout_options with = options;
+            with.n_best = 1;
+            with.n_devices = (int)devices[i];
+            with.global_batch = grows ? (int64_t)(4 * devices[i]) : 64;
+            assert_int_equal(p->found, i != 3); /* 41 are no stages, and gradients of all layers do not fit */
+            if (!p->found)
+                continue;
+            ek_layout_result result = search(&with);
+            double seconds = result.plan[0].estimate.step.seconds;
+            double rate = (double)with.global_batch * 4096 / seconds / devices[i];
+            first = first > 0 ? first : rate;
+            assert_true(fabs(p->step_seconds / seconds - 1) < 1e-9);
+            assert_true(fabs(p->tokens_per_second_per_device / rate - 1) < 1e-9);
+            assert_true(fabs(p->linearity - rate / first) < 1e-9);
+            print_message("# %g devices: %.3f s, %.0f tokens/s/device, linearity %.3f\n", devices[i], seconds, rate,
+                          p->linearity);
+            ek_layout_result_clear(&result);
+        }
+        int last = -1;
+        for (int i = 0; i < 4 && !(sweep.point[i].linearity < 0.8); i++)
+            last = sweep.point[i].found ? i : last;
+        assert_int_equal(sweep.last_linear, last);
+        /* As quick as the third, and as nothing. */
+        in.wanted_seconds = grows ? 0 : sweep.point[2].step_seconds;
+        ek_layout_sweep_clear(&sweep);
+        run_sweep(&in, &sweep);
+        assert_int_equal(sweep.cheapest, grows ? -1 : 2);
+        ek_layout_sweep_clear(&sweep);
+    }
+}
+
+/* More memory is never slower, and below what is needed there is nothing. */
+static void a_sweep_of_memory_never_rises(void **state)
+{
+    (void)state;
+    const double mb[] = {5000, 20000, 30000, 50000, 80000};
+    ek_layout_sweep_input in = {.what = EK_SWEEP_MEMORY, .value = mb, .n = 5, .options = options};
+    ek_layout_sweep sweep;
+    run_sweep(&in, &sweep);
+    assert_false(sweep.point[0].found);
+    assert_true(sweep.point[0].least_mb > 5000);
+    for (int i = 1; i < 5; i++) {
+        assert_true(sweep.point[i].found);
+        assert_true(i == 1 || sweep.point[i].step_seconds <= sweep.point[i - 1].step_seconds * (1 + 1e-9));
+        assert_true(sweep.point[i].plan.estimate.memory.stage[0].actual_peak <= mb[i] * 1048576.0);
+    }
+    assert_true(sweep.point[1].step_seconds > sweep.point[4].step_seconds);
+    ek_layout_sweep_clear(&sweep);
+    const double bad[] = {16, 2.5};
+    in = (ek_layout_sweep_input){.what = EK_SWEEP_BATCH, .value = bad, .n = 2, .options = options};
+    assert_int_equal(ek_layout_sweep_run(&job, device, &in, &sweep, NULL), EK_ERR_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +537,9 @@ int main(void)
         cmocka_unit_test(groups_are_within_the_error_of_their_first),
         cmocka_unit_test(rules_of_thumb_take_the_least_that_fits),
         cmocka_unit_test(rules_apply_by_size_and_length),
+        cmocka_unit_test(values_double_or_step),
+        cmocka_unit_test(a_sweep_is_a_search_at_each_value),
+        cmocka_unit_test(a_sweep_of_memory_never_rises),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
