@@ -179,6 +179,37 @@ ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const 
                               ek_layout_sweep *out, ek_error *err);
 void ek_layout_sweep_clear(ek_layout_sweep *sweep);
 
+/* ---- which runs to try ---- */
+
+enum { EK_MAX_LAYOUT_TRIALS = 16 };
+
+/** A run to measure. */
+typedef struct ek_layout_trial {
+    int plan;      /**< index of its plan */
+    double error;  /**< standard error of the logarithm of its predicted step, by the device's constants */
+    double chance; /**< that it is the best of the plans, before any run */
+    double loss;   /**< what is still lost, in the mean, once this run and those before it are measured: the step of
+                        the plan that is then taken over the best one's, minus 1 */
+} ek_layout_trial;
+
+typedef struct ek_layout_trials {
+    int n;
+    ek_layout_trial trial[EK_MAX_LAYOUT_TRIALS]; /**< [n] the most useful first */
+    double loss;                                 /**< before any run, in the mean */
+} ek_layout_trials;
+
+/**
+ * The runs among plans that tell the best one. Steps are normal with the covariance that the errors of the device's
+ * constants give them; a set of runs is worth what the plan that is taken after measuring it loses in the mean. One by
+ * one, each run the one that leaves least (a knowledge gradient; Frazier, Powell, Dayanik 2009, section 3).
+ *
+ * @param plan      [n] of one job, as many as could be the best: more than the ten that people look at
+ * @param n_trials  1 to EK_MAX_LAYOUT_TRIALS; there are at most n
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 200 ek_cost_step() of each plan, and 1000 n^2 n_trials^2.
+ */
+ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_device *device, int n_trials,
+                                  ek_layout_trials *out, ek_error *err);
+
 #ifdef __cplusplus
 }
 #endif
