@@ -194,36 +194,38 @@ static void search_on(const ek_device *on, ek_layout_result *out)
         fail_msg("%s", err.message);
 }
 
-/* Measure the trials on the hidden device, fit the shipped one to them, plan again. @return the new plan's step */
-static double plan_after_trials(const ek_layout_trials *trials, const ek_device *hidden, double *shortest)
+/* Measure the trials on the hidden device, fit the shipped one to them, plan again. @param again_seconds  out: the new
+ * best plan's step there. @return the step of the plan that is taken */
+static double plan_after_trials(const ek_layout_trials *trials, const ek_device *hidden, double *again_seconds)
 {
     const ek_job *run[N_TRIALS];
     double seconds[N_TRIALS];
     int group[N_TRIALS];
     ek__runs_fit fit;
     ek_layout_result again;
-    *shortest = INFINITY;
+    int taken;
     for (int i = 0; i < N_TRIALS; i++) {
         run[i] = &result.plan[trials->trial[i].plan].job;
         seconds[i] = step_on(run[i], hidden);
         group[i] = i;
-        *shortest = fmin(*shortest, seconds[i]);
     }
     const ek__measured measured = {.n = N_TRIALS, .job = run, .seconds = seconds, .group = group};
     assert_int_equal(ek__runs_fit_run(&measured, device, &fit, NULL), EK_OK);
     search_on(&fit.fit.device, &again);
-    double found = step_on(&again.plan[0].job, hidden);
+    assert_int_equal(
+        ek_layout_take_after_trials(&again.plan[0].job, run, seconds, N_TRIALS, &fit.fit.device, &taken, NULL), EK_OK);
+    *again_seconds = step_on(&again.plan[0].job, hidden);
     ek_layout_result_clear(&again);
     ek__runs_fit_clear(&fit);
-    return found;
+    return taken < 0 ? *again_seconds : seconds[taken];
 }
 
-/* EK_TRIAL_DRAWS=100 for the figures in docs/benchmarks.md. */
+/* EK_TRIAL_DRAWS=100 takes more devices. */
 static void after_three_runs_the_best_plan_is_found(void **state)
 {
     (void)state;
     const char *told = getenv("EK_TRIAL_DRAWS");
-    int n = told ? atoi(told) : 12, before = 0, after = 0, tried = 0;
+    int n = told ? atoi(told) : 12, before = 0, after = 0, new_best = 0;
     uint64_t seed = 88172645463325252ULL;
     ek_layout_trials trials;
     double worst = 0;
@@ -231,22 +233,22 @@ static void after_three_runs_the_best_plan_is_found(void **state)
     for (int d = 0; d < n; d++) {
         const ek_device hidden = hidden_device(&seed);
         ek_layout_result best;
-        double shortest;
+        double again;
         search_on(&hidden, &best);
-        double least = best.plan[0].estimate.step.seconds, found = plan_after_trials(&trials, &hidden, &shortest);
+        double least = best.plan[0].estimate.step.seconds, found = plan_after_trials(&trials, &hidden, &again);
         before += step_on(&result.plan[0].job, &hidden) < 1.005 * least;
         after += found < 1.005 * least;
-        tried += fmin(found, shortest) < 1.005 * least;
+        new_best += again < 1.005 * least;
         worst = fmax(worst, found / least - 1);
         ek_layout_result_clear(&best);
     }
     print_message(
-        "# regret below 0.5 %% in %d of %d before, in %d after %d runs (worst %.1f %%), in %d of the new plan "
-        "and the runs\n",
-        before, n, after, N_TRIALS, 100 * worst, tried);
+        "# regret below 0.5 %% in %d of %d before, in %d after %d runs (worst %.1f %%), in %d by the new best "
+        "plan alone\n",
+        before, n, after, N_TRIALS, 100 * worst, new_best);
     assert_true(before < n);
-    assert_true(after >= (95 * n) / 100);
-    assert_true(tried >= (97 * n) / 100);
+    assert_true(after >= (95 * n + 99) / 100);
+    assert_true(new_best >= (90 * n) / 100);
 }
 
 int main(void)
