@@ -212,16 +212,17 @@ ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_de
 
 /**
  * The plan to take once trials were measured and the device calibrated to them: the new best plan where its predicted
- * step is below that of the shortest run by more than the error of the difference, else that run.
+ * step is below that of the shortest run by more than the error of the difference, else that run; always the run where
+ * the calibration moved a constant by more than twice what is assumed of it before a fit.
  *
  * @param again    best plan of a search with the calibrated device
  * @param tried    [n] jobs that were run; seconds [n] their measured steps
- * @param device   the calibrated one
+ * @param start    the device that the calibration began with; device: the calibrated one
  * @param taken    index of the run; -1: `again`
  * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 400 ek_cost_step().
  */
 ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *tried, const double *seconds, int n,
-                                      const ek_device *device, int *taken, ek_error *err);
+                                      const ek_device *start, const ek_device *device, int *taken, ek_error *err);
 
 /* ---- switches that are no axis of a layout ---- */
 

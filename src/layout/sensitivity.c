@@ -29,6 +29,11 @@ static bool is_known(const ek_device *device, const ek__constant *c)
     return basis == EK_COST_MEASURED || basis == EK_COST_FITTED;
 }
 
+double ek__constant_width(const ek_device *device, const ek__constant *constant)
+{
+    return is_known(device, constant) ? known_share * constant->width : constant->width;
+}
+
 /* Another constant of the section has an error of the section's times. */
 static bool is_covered(const ek_device *device, const ek__constant *constant, int n, int which)
 {
@@ -43,10 +48,7 @@ void ek__constant_errors(const ek_device *device, const ek__constant *constant, 
 {
     for (int i = 0; i < n; i++) {
         double error = error_in_file(device, &constant[i]);
-        out[i] = error > 0                            ? error
-                 : is_covered(device, constant, n, i) ? 0
-                 : is_known(device, &constant[i])     ? known_share * constant[i].width
-                                                      : constant[i].width;
+        out[i] = error > 0 ? error : is_covered(device, constant, n, i) ? 0 : ek__constant_width(device, &constant[i]);
     }
 }
 

@@ -12,6 +12,8 @@ typedef struct ek__sensitivity {
     double *move;       /* [n][n_constants] of the logarithm, by one standard error of the constant */
 } ek__sensitivity;
 
+/* What is assumed of a constant before a fit: its width, half of that where the figure rests on measurements. */
+double ek__constant_width(const ek_device *device, const ek__constant *constant);
 /* The standard error of each constant, scaled as it is fitted (constants.h). What the device file has for it; else what
  * is assumed before a fit, half of that where the figure rests on measurements. Where a file has an error of times of a
  * section, constants of that section that are no share of a rate are covered by it. @param out  [n] */

@@ -213,7 +213,8 @@ static double plan_after_trials(const ek_layout_trials *trials, const ek_device 
     assert_int_equal(ek__runs_fit_run(&measured, device, &fit, NULL), EK_OK);
     search_on(&fit.fit.device, &again);
     assert_int_equal(
-        ek_layout_take_after_trials(&again.plan[0].job, run, seconds, N_TRIALS, &fit.fit.device, &taken, NULL), EK_OK);
+        ek_layout_take_after_trials(&again.plan[0].job, run, seconds, N_TRIALS, device, &fit.fit.device, &taken, NULL),
+        EK_OK);
     *again_seconds = step_on(&again.plan[0].job, hidden);
     ek_layout_result_clear(&again);
     ek__runs_fit_clear(&fit);
@@ -251,11 +252,36 @@ static void after_three_runs_the_best_plan_is_found(void **state)
     assert_true(new_best >= (90 * n) / 100);
 }
 
+/* Shorter by more than the error: the new plan; by less, or by a device that cannot be: the run. */
+static void the_new_plan_is_taken_where_it_is_surely_shorter(void **state)
+{
+    (void)state;
+    int last = result.n_plans - 1, taken = 7;
+    double error[4], seconds[] = {2, 1};
+    const ek_layout_plan pair[2] = {result.plan[0], result.plan[last]};
+    const ek_job *first = &result.plan[0].job, *second = &result.plan[1].job, *far = &result.plan[last].job;
+    assert_int_equal(ek_layout_difference_errors(pair, 2, device, error, NULL), EK_OK);
+    assert_true(pair[1].estimate.step.seconds - pair[0].estimate.step.seconds > error[1]);
+    const ek_job *runs[] = {second, far};
+    assert_int_equal(ek_layout_take_after_trials(first, runs, seconds, 2, device, device, &taken, NULL), EK_OK);
+    assert_int_equal(taken, -1);
+    ek_device other = *device;
+    other.host.layer_us[EK_LAUNCH_EAGER] *= 7;
+    assert_int_equal(ek_layout_take_after_trials(first, runs, seconds, 2, device, &other, &taken, NULL), EK_OK);
+    assert_int_equal(taken, 1);
+    seconds[0] = 0.5;
+    runs[0] = first;
+    assert_int_equal(ek_layout_take_after_trials(second, runs, seconds, 2, device, device, &taken, NULL), EK_OK);
+    assert_int_equal(taken, 0);
+    assert_int_equal(ek_layout_take_after_trials(second, runs, seconds, 0, device, device, &taken, NULL), EK_ERR_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_pair_that_is_chosen_is_the_best_of_all_pairs),
         cmocka_unit_test(runs_are_different_and_each_leaves_less),
+        cmocka_unit_test(the_new_plan_is_taken_where_it_is_surely_shorter),
         cmocka_unit_test(after_three_runs_the_best_plan_is_found),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
