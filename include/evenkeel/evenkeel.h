@@ -25,6 +25,7 @@
 #include "evenkeel/layout_fit.h"
 #include "evenkeel/layout_picture.h"
 #include "evenkeel/layout_report.h"
+#include "evenkeel/layout_advice.h"
 #include "evenkeel/lint.h"
 #include "evenkeel/memory.h"
 #include "evenkeel/memory_report.h"

@@ -1,0 +1,266 @@
+/* evenkeel/layout_advice.h - what is said about layouts besides the best: why one is longer than another, which cannot
+ * be told apart by prediction, what the guides' rules of thumb cost, curves over devices, memory and batch, which runs
+ * to try, and switches that are not part of a layout (docs/plan.md). */
+#ifndef EVENKEEL_LAYOUT_ADVICE_H
+#define EVENKEEL_LAYOUT_ADVICE_H
+
+#include "evenkeel/layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- why a layout is longer ---- */
+
+/** How much longer one step is than another. */
+typedef struct ek_layout_difference {
+    double seconds;               /**< a - b */
+    double share;                 /**< of b's step: 0.061 is 6.1 % longer */
+    double part[EK_N_STEP_PARTS]; /**< what each part adds, as a share of b's step; they add up to `share` */
+} ek_layout_difference;
+
+/**
+ * The difference of two steps by part:
+ *     part[i] = (a's seconds[i] - b's seconds[i]) / b's seconds
+ * of the slowest stage of each, whose parts add up to its step. O(parts).
+ */
+ek_layout_difference ek_layout_difference_of(const ek_step *a, const ek_step *b);
+/** "6.1 % longer: exposed tensor parallel +9.4, pipeline bubble -3.3": the largest parts first, in percent of b's step
+ *  and rounded so that the printed ones add up to the printed difference; what is below 0.05 is left out, or added up
+ *  as "others". @return text */
+const char *ek_layout_difference_words(const ek_layout_difference *difference, char *text, size_t size);
+
+/** What is known of a layout that was asked for. */
+typedef enum ek_layout_verdict {
+    EK_VERDICT_PLAN,    /**< it has a plan */
+    EK_VERDICT_ILLEGAL, /**< the framework would not run it, `why` */
+    EK_VERDICT_MEMORY,  /**< nothing of it fits, whatever is recomputed */
+    EK_VERDICT_OPEN,    /**< the time was over before a plan was found */
+} ek_layout_verdict;
+enum { EK_N_LAYOUT_VERDICTS = 4 };
+extern const char *const ek_layout_verdict_name[EK_N_LAYOUT_VERDICTS]; /**< "plan", "illegal", "memory", "open" */
+
+/** The answer. */
+typedef struct ek_layout_explanation {
+    ek_layout_verdict verdict;
+    ek_layout_plan plan;             /**< of EK_VERDICT_PLAN: the best of the layouts asked for */
+    bool proved;                     /**< no other of them has a shorter plan */
+    bool has_difference;             /**< there was a plan to compare with */
+    ek_layout_difference difference; /**< of `plan` to that */
+    ek_layout closest;               /**< of EK_VERDICT_MEMORY: needs least above the limit */
+    double least_mb, limit_mb;       /**< its least peak, and the limit */
+    char why[EK_ESTIMATE_TEXT];      /**< of EK_VERDICT_ILLEGAL: the framework's check; else "" */
+    char words[1024];                /**< all of it as a sentence */
+} ek_layout_explanation;
+
+/**
+ * Why a layout is not the best. Axes that are not fixed are searched, so that the best layout with those that are is
+ * compared: `options` are ek_layout_search()'s, with the axes asked for as their ranges.
+ *
+ * @param against  a plan to compare with, the best one; NULL: none
+ * @param out      ek_layout_explanation_clear() frees it; untouched on failure. Borrows job and device
+ * @return EK_OK, also where the framework would not run the layout; EK_ERR_INPUT where the device lacks a figure or
+ *         options are out of range; EK_ERR_MEMORY. As ek_layout_search() with these ranges.
+ */
+ek_status ek_layout_explain(const ek_job *job, const ek_device *device, const ek_layout_options *options,
+                            const ek_layout_plan *against, ek_layout_explanation *out, ek_error *err);
+void ek_layout_explanation_clear(ek_layout_explanation *explanation);
+
+/* ---- which cannot be told apart ---- */
+
+/** The least error of a difference, as a share of the step: steps of a run repeat no better. Assumed. */
+#define EK_LAYOUT_LEAST_ERROR 0.002
+
+/**
+ * The standard error of differences of plans' steps. The constants of a device err for all layouts alike, so that what
+ * two of them do for as long cancels:
+ *     error = min(step_a, step_b) sqrt(sum over constants (move_a - move_b)^2 + (rest_a + rest_b) apart^2)
+ * move: by how much a standard error of the constant moves the step's logarithm; rest: the variance of the step
+ * (ek_step.standard_error) beyond the sum of move^2; apart: the half sum over parts of |share_a - share_b| of the step.
+ * At least EK_LAYOUT_LEAST_ERROR of the step.
+ *
+ * @param plan  [n] of one job
+ * @param out   [n][n] seconds, symmetric
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 200 ek_cost_step() of each plan.
+ */
+ek_status ek_layout_difference_errors(const ek_layout_plan *plan, int n, const ek_device *device, double *out,
+                                      ek_error *err);
+/** Number the groups of a result's plans: a group's first is the shortest plan of no group before it, and plans that
+ *  are longer by no more than the error of the difference to it are of its group. @return as above */
+ek_status ek_layout_group_plans(ek_layout_result *result, ek_error *err);
+
+/* ---- rules of thumb ---- */
+
+/** A rule of the tuning guides as a layout. */
+typedef struct ek_layout_thumb {
+    const char *name;   /**< "data", "pipeline", "tensor", "context" */
+    const char *text;   /**< the rule, a sentence */
+    const char *source; /**< who says so */
+    bool applies;       /**< to a model and a sequence of this size */
+    bool found;         /**< a layout of the rule fits: `plan` */
+    ek_layout layout;   /**< of the rule; where none fits, the last that was tried; data 0: none is legal */
+    ek_layout_plan plan;
+    bool has_difference;             /**< there is a best plan to compare with */
+    ek_layout_difference difference; /**< of `plan` to the best */
+} ek_layout_thumb;
+enum { EK_N_LAYOUT_THUMBS = 4 };
+
+/**
+ * What the guides' rules of thumb cost against the best plan. By parameters of the model: below 10 billion data
+ * parallel alone, below 20 pipeline from 2 stages on, from there tensor parallel ranks up to 8 inside a node, and then
+ * pipeline; from 32768 tokens context parallel from 2 ranks on. The least degree that fits is taken, optimizer states
+ * are shared by all ranks, sequence parallelism goes with tensor parallelism, each layout is balanced exactly
+ * (ek_layout_balance()). Rules that do not apply are tried, too.
+ *
+ * @param out  [EK_N_LAYOUT_THUMBS]; ek_layout_thumbs_clear() frees it; untouched on failure
+ * @return EK_OK, EK_ERR_MEMORY
+ */
+ek_status ek_layout_thumbs(const ek_layout_result *result, ek_layout_thumb *out, ek_error *err);
+void ek_layout_thumbs_clear(ek_layout_thumb *thumb);
+
+/* ---- sweeps ---- */
+
+/** What is varied. */
+typedef enum ek_layout_sweep_of { EK_SWEEP_DEVICES, EK_SWEEP_MEMORY, EK_SWEEP_BATCH } ek_layout_sweep_of;
+enum { EK_N_LAYOUT_SWEEPS = 3 };
+extern const char *const ek_layout_sweep_name[EK_N_LAYOUT_SWEEPS]; /**< "devices", "memory", "global-batch" */
+
+/** Least linearity that the tuning guides call good. */
+#define EK_LINEARITY_MARK 0.8
+
+/** The best plan at one value. */
+typedef struct ek_layout_sweep_point {
+    double value;
+    int n_devices;
+    int64_t global_batch;
+    bool found;
+    ek_layout_plan plan;
+    bool proved;
+    double gap;          /**< as ek_layout_result has them */
+    double least_mb;     /**< what any layout needs at least, where nothing fits; 0: none is legal */
+    double step_seconds; /**< 0: nothing is found, as: */
+    double tokens_per_second_per_device;
+    double linearity; /**< of that to the first value's that has a plan; NAN */
+} ek_layout_sweep_point;
+
+/** A curve. */
+typedef struct ek_layout_sweep {
+    ek_layout_sweep_of what;
+    int n;
+    ek_layout_sweep_point *point; /**< [n] in the order of the values */
+    int last_linear;              /**< the last before linearity falls below EK_LINEARITY_MARK; -1: none */
+    int cheapest;                 /**< fewest devices whose step is no longer than was wanted; -1: none */
+} ek_layout_sweep;
+
+typedef struct ek_layout_sweep_input {
+    ek_layout_sweep_of what;
+    const double *value; /**< [n] devices, MB, sequences; ascending */
+    int n;
+    bool batch_grows;          /**< with the devices, from the first value on; else it stays */
+    double wanted_seconds;     /**< of a step; 0: none */
+    ek_layout_options options; /**< of each search; n_best is 1 */
+    void (*done)(void *user, int which, const ek_layout_sweep_point *point); /**< after each; NULL */
+    void *user;
+} ek_layout_sweep_input;
+
+/** least, 2 least, 4 least, ... up to most; with a step least, least + step, ...
+ *  @param step  0: doubling  @param out  [max]  @return how many */
+int ek_layout_sweep_values(double least, double most, double step, int max, double *out);
+
+/**
+ * A search at each value.
+ *     linearity = (tokens/s of a device) / (tokens/s of a device at the first value with a plan)
+ *
+ * @param out  ek_layout_sweep_clear() frees it; untouched on failure. Borrows job and device
+ * @return EK_OK, also where values have no plan; EK_ERR_INPUT for a value out of range, or where the device lacks a
+ *         figure; EK_ERR_MEMORY
+ */
+ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const ek_layout_sweep_input *input,
+                              ek_layout_sweep *out, ek_error *err);
+void ek_layout_sweep_clear(ek_layout_sweep *sweep);
+
+/* ---- which runs to try ---- */
+
+enum { EK_MAX_LAYOUT_TRIALS = 16 };
+
+/** A run to measure. */
+typedef struct ek_layout_trial {
+    int plan;      /**< index of its plan */
+    double error;  /**< standard error of the logarithm of its predicted step, by the device's constants */
+    double chance; /**< that it is the best of the plans, before any run */
+    double loss;   /**< what is still lost, in the mean, once this run and those before it are measured: the step of
+                        the plan that is then taken over the best one's, minus 1 */
+} ek_layout_trial;
+
+typedef struct ek_layout_trials {
+    int n;
+    ek_layout_trial trial[EK_MAX_LAYOUT_TRIALS]; /**< [n] the most useful first */
+    double loss;                                 /**< before any run, in the mean */
+} ek_layout_trials;
+
+/**
+ * The runs among plans that tell the best one. Steps are normal with the covariance that the errors of the device's
+ * constants give them; a set of runs is worth what the plan that is taken after measuring it loses in the mean. One by
+ * one, each run the one that leaves least (a knowledge gradient; Frazier, Powell, Dayanik 2009, section 3).
+ *
+ * @param plan      [n] of one job, as many as could be the best: more than the ten that people look at
+ * @param n_trials  1 to EK_MAX_LAYOUT_TRIALS; there are at most n
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 200 ek_cost_step() of each plan, and 1000 n^2 n_trials^2.
+ */
+ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_device *device, int n_trials,
+                                  ek_layout_trials *out, ek_error *err);
+
+/**
+ * The plan to take once trials were measured and the device calibrated to them: the new best plan where its predicted
+ * step is below that of the shortest run by more than the error of the difference, else that run; always the run where
+ * the calibration moved a constant by more than twice what is assumed of it before a fit.
+ *
+ * @param again    best plan of a search with the calibrated device
+ * @param tried    [n] jobs that were run; seconds [n] their measured steps
+ * @param start    the device that the calibration began with; device: the calibrated one
+ * @param taken    index of the run; -1: `again`
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY. About 400 ek_cost_step().
+ */
+ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *tried, const double *seconds, int n,
+                                      const ek_device *start, const ek_device *device, int *taken, ek_error *err);
+
+/* ---- switches that are no axis of a layout ---- */
+
+typedef enum ek_layout_switch {
+    EK_SWITCH_FINE_GRAIN,     /**< two halves of a micro-batch alternate inside layers (MindFormers' Llama) */
+    EK_SWITCH_SHARD_TABLE,    /**< the embedding table is shared like other weights (MindFormers' Llama) */
+    EK_SWITCH_SHARD_GRADIENT, /**< summed gradients are shared like the states (MindFormers) */
+} ek_layout_switch;
+enum { EK_N_LAYOUT_SWITCHES = 3 };
+/** "fine_grain_interleave"; the setting to paste; who describes it. */
+const char *ek_layout_switch_name(ek_layout_switch which);
+const char *ek_layout_switch_setting(ek_layout_switch which);
+const char *ek_layout_switch_source(ek_layout_switch which);
+
+/** What switches did to a plan. */
+typedef struct ek_layout_refinement {
+    int n_adopted;
+    ek_layout_switch order[EK_N_LAYOUT_SWITCHES]; /**< [n_adopted] those that are on now, the first adopted first */
+    double gain[EK_N_LAYOUT_SWITCHES];            /**< by switch: share of the step before it that it took away */
+    double before, after;                         /**< seconds of the step */
+} ek_layout_refinement;
+
+/**
+ * Try the switches that the framework has on every plan of a result, and adopt them greedily, the most useful first.
+ * Each is judged by ek_cost_step() and ek_memory_predict(), on the plan as it is and with the layers balanced anew.
+ * Plans are put in the order of their new steps. What was proved of the result is proved of layouts without these
+ * switches.
+ *
+ * @param out  [n_plans] in the new order of the plans
+ * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY: plans up to there are refined. A few balances of each plan.
+ */
+ek_status ek_layout_refine(ek_layout_result *result, ek_layout_refinement *out, ek_error *err);
+
+/** Seconds that each step waits for its input where every device reads the whole global batch (full_batch: True)
+ *  instead of its data-parallel rank's part, 8 bytes a token; NAN where the device's input_gbs is not known. */
+double ek_layout_full_batch_wait(const ek_job *job, const ek_device *device, double step_seconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* One layout by itself: its best plan, as the search balances it, and its bounds. */
+#include <math.h>
+
+#include "base/error.h"
+#include "layout/bound.h"
+#include "layout/layout.h"
+#include "layout/split.h"
+
+#define TIME_LIMIT 10 /* seconds, for what is not solved outright */
+
+void ek__layout_plan_move(ek_layout_plan *from, ek_layout_plan *to)
+{
+    *to = *from;
+    to->estimate.job = &to->job;
+    *from = (ek_layout_plan){0};
+}
+
+static ek_status split(const ek_job *job, const ek_device *device, const ek_layout *layout, ek__split *out,
+                       ek_error *err)
+{
+    const ek__split_options options = {.upper = INFINITY, .time_limit = TIME_LIMIT};
+    ek_job spread;
+    ek_status status = ek_layout_job(job, layout, &spread, err);
+    if (status)
+        return status;
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    status = cache ? ek__split_layout(&spread, device, cache, &options, out, err) : ek__no_memory(err);
+    ek_cost_cache_free(cache);
+    ek_job_clear(&spread);
+    return status;
+}
+
+ek_status ek_layout_balance(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_plan *out,
+                            ek_error *err)
+{
+    ek__split found = {.seconds = INFINITY, .bound = INFINITY};
+    ek_status status = split(job, device, layout, &found, err);
+    if (status)
+        return status;
+    ek_layout_plan plan = {.layout = *layout, .lower_bound = fmin(found.bound, found.seconds), .group = -1};
+    if (found.found) {
+        plan.job = found.job;
+        found.job = (ek_job){0};
+        status = ek_estimate_of(&plan.job, device, 0, &plan.estimate, err);
+    }
+    ek__split_clear(&found);
+    if (status)
+        ek_layout_plan_clear(&plan);
+    else
+        ek__layout_plan_move(&plan, out);
+    return status;
+}
+
+ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
+                             ek_error *err)
+{
+    ek_layout one = *layout;
+    ek_job spread;
+    ek__bound_figures figures;
+    one.value[EK_AXIS_CHUNKS] = 1;
+    one.schedule = ek_schedule_find("1f1b");
+    ek_status status = ek_layout_job(job, &one, &spread, err);
+    if (status)
+        return status;
+    ek_cost_cache *cache = ek_cost_cache_new(device);
+    status = cache ? ek__bound_figures_of(&spread, device, cache, &figures, err) : ek__no_memory(err);
+    if (!status) {
+        int v = layout->value[EK_AXIS_CHUNKS];
+        double seconds = ek__bound_seconds(&figures, v, layout->schedule);
+        *out = (ek_layout_bound){.seconds = fmax(seconds, ek__bound_within(&figures, v, layout->schedule)),
+                                 .peak_mb = ek__bound_peak_mb(&figures, v, layout->schedule)};
+    }
+    ek_cost_cache_free(cache);
+    ek_job_clear(&spread);
+    return status;
+}

@@ -1,0 +1,92 @@
+/* Plans that prediction cannot tell apart. The error of a difference of two layouts of a job is not that of a step: the
+ * constants of the device err for both alike, so what both do for as long cancels. The constants' part follows from the
+ * steps' derivatives (sensitivity.h). What the device's error of a step has beyond that is of no constant; it counts as
+ * far as the two steps are made of different parts.
+ *
+ *     var(log a - log b) = sum over constants (move_a - move_b)^2 + 2 apart^2 max(0, step error^2 - sum move_a^2)
+ *     apart = sum over parts |share_a - share_b| / 2        0: made of the same parts, 1: of others */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "evenkeel/layout_advice.h"
+#include "layout/sensitivity.h"
+
+static double apart(const ek_step *a, const ek_step *b)
+{
+    const double *x = a->stage[a->slowest].seconds, *y = b->stage[b->slowest].seconds;
+    double sum = 0;
+    for (int i = 0; i < EK_N_STEP_PARTS; i++)
+        sum += fabs(x[i] / a->seconds - y[i] / b->seconds);
+    return sum / 2;
+}
+
+/* Variance of a step's logarithm that no constant explains. */
+static double unexplained(const ek__sensitivity *s, int which, const ek_step *step)
+{
+    double own = 0, known = step->standard_error / step->seconds;
+    for (int k = 0; k < s->n_constants; k++)
+        own += pow(s->move[(size_t)which * (size_t)s->n_constants + (size_t)k], 2);
+    return fmax(0, known * known - own);
+}
+
+static double error_of(const ek__sensitivity *s, const ek_step *const *step, int a, int b)
+{
+    double far = apart(step[a], step[b]);
+    double rest = (unexplained(s, a, step[a]) + unexplained(s, b, step[b])) * far * far;
+    double known = sqrt(ek__sensitivity_difference(s, a, b) + rest);
+    return fmax(known, EK_LAYOUT_LEAST_ERROR) * fmin(step[a]->seconds, step[b]->seconds);
+}
+
+ek_status ek_layout_difference_errors(const ek_layout_plan *plan, int n, const ek_device *device, double *out,
+                                      ek_error *err)
+{
+    const ek_job **job = ek__alloc((size_t)n, sizeof *job);
+    const ek_step **step = ek__alloc((size_t)n, sizeof *step);
+    ek__sensitivity s = {0};
+    ek_status status = job && step ? EK_OK : ek__no_memory(err);
+    for (int i = 0; i < n && !status; i++) {
+        job[i] = &plan[i].job;
+        step[i] = &plan[i].estimate.step;
+    }
+    if (!status && n > 0)
+        status = ek__sensitivity_new(job, n, device, &s, err);
+    for (int a = 0; a < n && !status; a++)
+        for (int b = 0; b < n; b++)
+            out[(size_t)a * (size_t)n + (size_t)b] = a == b ? 0 : error_of(&s, step, a, b);
+    ek__sensitivity_clear(&s);
+    free(job);
+    free(step);
+    return status;
+}
+
+/* The shortest plan that is in no group yet leads one; longer ones join it that are within the error of the difference.
+ */
+static void group(ek_layout_plan *plan, int n, const double *error)
+{
+    int groups = 0;
+    for (int i = 0; i < n; i++)
+        plan[i].group = -1;
+    for (int i = 0; i < n; i++) {
+        if (plan[i].group >= 0)
+            continue;
+        plan[i].group = groups++;
+        for (int k = i + 1; k < n; k++) {
+            double longer = plan[k].estimate.step.seconds - plan[i].estimate.step.seconds;
+            if (plan[k].group < 0 && longer <= error[(size_t)i * (size_t)n + (size_t)k])
+                plan[k].group = plan[i].group;
+        }
+    }
+}
+
+ek_status ek_layout_group_plans(ek_layout_result *result, ek_error *err)
+{
+    size_t n = (size_t)result->n_plans;
+    double *error = ek__alloc(n * n, sizeof *error);
+    ek_status status = error ? ek_layout_difference_errors(result->plan, result->n_plans, result->device, error, err)
+                             : ek__no_memory(err);
+    if (!status)
+        group(result->plan, result->n_plans, error);
+    free(error);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* layout/sensitivity.h - how steps move with what is not known of a device: the linear model that says which layouts
+ * can be told apart, and which runs tell them apart. */
+#ifndef EK_LAYOUT_SENSITIVITY_H
+#define EK_LAYOUT_SENSITIVITY_H
+
+#include "cost/constants.h"
+#include "evenkeel/cost.h"
+
+typedef struct ek__sensitivity {
+    int n, n_constants; /* jobs; constants of the device */
+    double *log_step;   /* [n] */
+    double *move;       /* [n][n_constants] of the logarithm, by one standard error of the constant */
+} ek__sensitivity;
+
+/* What is assumed of a constant before a fit: its width, half of that where the figure rests on measurements. */
+double ek__constant_width(const ek_device *device, const ek__constant *constant);
+/* The standard error of each constant, scaled as it is fitted (constants.h). What the device file has for it; else what
+ * is assumed before a fit, half of that where the figure rests on measurements. Where a file has an error of times of a
+ * section, constants of that section that are no share of a rate are covered by it. @param out  [n] */
+void ek__constant_errors(const ek_device *device, const ek__constant *constant, int n, double *out);
+
+/*
+ * By central differences over one standard error of each constant, within its bounds:
+ *     move = log step(c + e / 2) - log step(c - e / 2)
+ * @return EK_OK; EK_ERR_INPUT where a job cannot be priced; EK_ERR_MEMORY. O(constants x steps).
+ */
+ek_status ek__sensitivity_new(const ek_job *const *job, int n, const ek_device *device, ek__sensitivity *out,
+                              ek_error *err);
+void ek__sensitivity_clear(ek__sensitivity *sensitivity);
+
+/* Variance of log step a - log step b by the constants' errors, which both have in common:
+ *     sum over constants of (move_a - move_b)^2 */
+double ek__sensitivity_difference(const ek__sensitivity *s, int a, int b);
+
+#endif

@@ -1,0 +1,171 @@
+/* The best plan over devices, memory or global batch. Each value is a search of its own; what differs between them is
+ * compared as throughput of a device, since steps of other batches are not alike. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "evenkeel/layout_advice.h"
+#include "layout/layout.h"
+
+const char *const ek_layout_sweep_name[EK_N_LAYOUT_SWEEPS] = {"devices", "memory", "global-batch"};
+
+int ek_layout_sweep_values(double least, double most, double step, int max, double *out)
+{
+    int n = 0;
+    for (double value = least; value <= most * (1 + 1e-12) && n<max; value = step> 0 ? least + n * step : 2 * value)
+        out[n++] = value;
+    return n;
+}
+
+typedef struct sweeper {
+    const ek_job *job;
+    const ek_device *device;
+    const ek_layout_sweep_input *input;
+    int64_t global_batch; /* for options.n_devices */
+    ek_layout_sweep *out;
+    ek_error *err;
+} sweeper;
+
+/* ---- one value ---- */
+
+static bool whole(double value)
+{
+    return value >= 1 && value <= 1e9 && value == floor(value);
+}
+
+static ek_status check_value(const sweeper *s, double value)
+{
+    bool memory = s->input->what == EK_SWEEP_MEMORY;
+    if (memory ? value > 0 && isfinite(value) : whole(value))
+        return EK_OK;
+    return ek__fail(s->err, EK_ERR_INPUT, EK__NOWHERE, "%s must be %s (got %g)", ek_layout_sweep_name[s->input->what],
+                    memory ? "above 0" : "a whole number from 1 on", value);
+}
+
+/* The search at a value. The global batch grows with the devices where that is asked for. */
+static void set_value(const sweeper *s, double value, ek_job *job, ek_layout_options *options)
+{
+    const ek_layout_sweep_input *in = s->input;
+    options->n_best = 1;
+    options->global_batch = s->global_batch;
+    if (in->what == EK_SWEEP_MEMORY)
+        job->limit_mb = value;
+    else if (in->what == EK_SWEEP_BATCH)
+        options->global_batch = (int64_t)value;
+    else
+        options->n_devices = (int)value;
+    if (in->what == EK_SWEEP_DEVICES && in->batch_grows)
+        options->global_batch = (int64_t)llround((double)s->global_batch * value / in->value[0]);
+}
+
+static void take(ek_layout_result *found, ek_layout_sweep_point *to)
+{
+    to->proved = found->proved;
+    to->gap = found->gap;
+    to->least_mb = found->closest_mb;
+    if (found->n_plans == 0)
+        return;
+    to->found = true;
+    ek__layout_plan_move(&found->plan[0], &to->plan);
+    to->step_seconds = to->plan.estimate.step.seconds;
+    to->tokens_per_second_per_device = to->plan.estimate.tokens_per_step / to->step_seconds / to->n_devices;
+}
+
+/* No layout of so many devices, or of such a batch, is a result and no failure. */
+static ek_status search(const sweeper *s, double value, ek_layout_sweep_point *to)
+{
+    ek_job job = *s->job; /* another limit: all else is borrowed, plans have copies */
+    ek_layout_options options = s->input->options;
+    ek_layout_result found;
+    ek_error why = {0};
+    set_value(s, value, &job, &options);
+    to->value = value;
+    to->n_devices = options.n_devices;
+    to->global_batch = options.global_batch;
+    ek_status status = ek_layout_search(&job, s->device, &options, &found, &why);
+    if (status == EK_ERR_INPUT) {
+        ek_layout_explanation e;
+        status = ek_layout_explain(&job, s->device, &options, NULL, &e, s->err);
+        if (status)
+            return status;
+        ek_layout_explanation_clear(&e);
+        return EK_OK;
+    }
+    if (status)
+        return ek__fail(s->err, status, EK__NOWHERE, "%s", why.message);
+    take(&found, to);
+    ek_layout_result_clear(&found);
+    return EK_OK;
+}
+
+/* ---- the curve ---- */
+
+static const ek_layout_sweep_point *first_found(const ek_layout_sweep *sweep)
+{
+    for (int i = 0; i < sweep->n; i++)
+        if (sweep->point[i].found)
+            return &sweep->point[i];
+    return NULL;
+}
+
+static void conclude(const sweeper *s)
+{
+    ek_layout_sweep *out = s->out;
+    const ek_layout_sweep_point *first = first_found(out);
+    out->last_linear = out->cheapest = -1;
+    bool linear = true;
+    for (int i = 0; i < out->n; i++) {
+        ek_layout_sweep_point *p = &out->point[i];
+        p->linearity = p->found ? p->tokens_per_second_per_device / first->tokens_per_second_per_device : NAN;
+        linear = linear && !(p->linearity < EK_LINEARITY_MARK);
+        if (p->found && linear)
+            out->last_linear = i;
+        bool quick = p->found && s->input->wanted_seconds > 0 && p->step_seconds <= s->input->wanted_seconds;
+        if (quick && (out->cheapest < 0 || p->n_devices < out->point[out->cheapest].n_devices))
+            out->cheapest = i;
+    }
+}
+
+static int64_t batch_of(const ek_job *job, int64_t told)
+{
+    const ek_layout l = ek_layout_of(job);
+    return told > 0
+               ? told
+               : (int64_t)l.value[EK_AXIS_DATA] * l.value[EK_AXIS_BATCH] * l.value[EK_AXIS_COPIES] * l.n_micro_batches;
+}
+
+ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const ek_layout_sweep_input *input,
+                              ek_layout_sweep *out, ek_error *err)
+{
+    ek_layout_sweep made = {.what = input->what, .n = input->n};
+    sweeper s = {.job = job,
+                 .device = device,
+                 .input = input,
+                 .global_batch = batch_of(job, input->options.global_batch),
+                 .out = &made,
+                 .err = err};
+    made.point = ek__alloc((size_t)input->n, sizeof *made.point);
+    ek_status status = made.point ? EK_OK : ek__no_memory(err);
+    for (int i = 0; i < input->n && !status; i++)
+        status = check_value(&s, input->value[i]);
+    for (int i = 0; i < input->n && !status; i++) {
+        status = search(&s, input->value[i], &made.point[i]);
+        if (!status && input->done)
+            input->done(input->user, i, &made.point[i]);
+    }
+    if (status) {
+        ek_layout_sweep_clear(&made);
+        return status;
+    }
+    conclude(&s);
+    *out = made;
+    return EK_OK;
+}
+
+void ek_layout_sweep_clear(ek_layout_sweep *sweep)
+{
+    for (int i = 0; i < sweep->n && sweep->point; i++)
+        ek_layout_plan_clear(&sweep->point[i].plan);
+    free(sweep->point);
+    *sweep = (ek_layout_sweep){0};
+}

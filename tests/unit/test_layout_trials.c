@@ -1,0 +1,288 @@
+/* Runs to try: the set that is chosen against all sets, what is said to be lost against drawn devices, and whether a
+ * calibration to the runs then finds the best plan of a device that nobody knows. */
+#include <math.h>
+
+#include "input.h"
+
+#include "calibrate/runs_fit.h"
+#include "evenkeel/layout_advice.h"
+#include "layout/sensitivity.h"
+
+enum { N_PLANS = 40, N_TRIALS = 3 };
+
+#define NOISE 0.005 /* as trials.c has them */
+#define OWN   0.01
+
+static ek_job job; /* 12 layers of 13B on 16 devices with little memory, so that degrees are close */
+static const ek_device *device;
+static ek_layout_options options;
+static ek_layout_result result;
+
+static int set_up(void **state)
+{
+    (void)state;
+    ek_job_overrides with = ek_job_overrides_none();
+    ek_error err = {0};
+    with.n_layers = 12;
+    if (ek_job_read(source_path("examples/megatron_13b.sh"), &with, NULL, &job, &err))
+        return -1;
+    job.limit_mb = 20000;
+    device = ek_device_find("A100-80");
+    ek_layout_options_init(&options);
+    options.n_devices = 16;
+    options.global_batch = 32;
+    options.n_best = N_PLANS;
+    options.sequence_parallel = 1;
+    options.range[EK_AXIS_CHUNKS] = options.range[EK_AXIS_CONTEXT] = (ek_layout_range){1, 1};
+    options.range[EK_AXIS_BATCH] = (ek_layout_range){1, 2};
+    return ek_layout_search(&job, device, &options, &result, &err) == EK_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ek_layout_result_clear(&result);
+    ek_job_clear(&job);
+    return 0;
+}
+
+static double normal(uint64_t *seed)
+{
+    double u[2];
+    for (int i = 0; i < 2; i++) {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        u[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
+    }
+    return sqrt(-2 * log(u[0])) * cos(6.283185307179586 * u[1]);
+}
+
+static double step_on(const ek_job *of, const ek_device *on)
+{
+    ek_step step;
+    ek_error err = {0};
+    if (ek_cost_step(of, on, NULL, &step, &err))
+        fail_msg("%s", err.message);
+    double seconds = step.seconds;
+    ek_step_clear(&step);
+    return seconds;
+}
+
+/* ---- the choice ---- */
+
+enum { SETS_DRAWS = 4000, MOST = 40 };
+
+static double covariance[MOST][MOST], truth[SETS_DRAWS][MOST];
+
+static void draw_truth(const ek__sensitivity *s)
+{
+    uint64_t seed = 424242424242ULL;
+    size_t m = (size_t)s->n_constants;
+    for (int i = 0; i < s->n; i++)
+        for (int j = 0; j < s->n; j++) {
+            covariance[i][j] = i == j ? OWN * OWN : 0;
+            for (size_t k = 0; k < m; k++)
+                covariance[i][j] += s->move[(size_t)i * m + k] * s->move[(size_t)j * m + k];
+        }
+    for (int d = 0; d < SETS_DRAWS; d++) {
+        double z[EK__MAX_CONSTANTS];
+        for (size_t k = 0; k < m; k++)
+            z[k] = normal(&seed);
+        for (int i = 0; i < s->n; i++) {
+            truth[d][i] = s->log_step[i] + OWN * normal(&seed);
+            for (size_t k = 0; k < m; k++)
+                truth[d][i] += s->move[(size_t)i * m + k] * z[k];
+        }
+    }
+}
+
+/* Loss after measuring two plans, the normal's conditional mean by hand. */
+static double loss_of_pair(const ek__sensitivity *s, int a, int b)
+{
+    double p = covariance[a][a] + NOISE * NOISE, q = covariance[b][b] + NOISE * NOISE, r = covariance[a][b];
+    double det = p * q - r * r, sum = 0;
+    uint64_t seed = 777777777ULL;
+    for (int d = 0; d < SETS_DRAWS; d++) {
+        double x = truth[d][a] + NOISE * normal(&seed) - s->log_step[a];
+        double y = truth[d][b] + NOISE * normal(&seed) - s->log_step[b], least = INFINITY, best = INFINITY;
+        int taken = 0;
+        for (int i = 0; i < s->n; i++) {
+            double u = covariance[i][a], v = covariance[i][b];
+            double mean = s->log_step[i] + ((u * q - v * r) * x + (v * p - u * r) * y) / det;
+            if (mean < least) {
+                least = mean;
+                taken = i;
+            }
+            best = fmin(best, truth[d][i]);
+        }
+        sum += expm1(truth[d][taken] - best);
+    }
+    return sum / SETS_DRAWS;
+}
+
+static void the_pair_that_is_chosen_is_the_best_of_all_pairs(void **state)
+{
+    (void)state;
+    const ek_job *jobs[MOST];
+    ek_layout_trials trials;
+    ek__sensitivity s;
+    int n = result.n_plans < 20 ? result.n_plans : 20;
+    for (int i = 0; i < n; i++)
+        jobs[i] = &result.plan[i].job;
+    assert_int_equal(ek__sensitivity_new(jobs, n, device, &s, NULL), EK_OK);
+    assert_int_equal(ek_layout_choose_trials(result.plan, n, device, 2, &trials, NULL), EK_OK);
+    draw_truth(&s);
+    double least = INFINITY, none = 0;
+    for (int a = 0; a < n; a++)
+        for (int b = a + 1; b < n; b++)
+            least = fmin(least, loss_of_pair(&s, a, b));
+    for (int d = 0; d < SETS_DRAWS; d++) {
+        double best = INFINITY;
+        for (int i = 0; i < n; i++)
+            best = fmin(best, truth[d][i]);
+        none += expm1(truth[d][0] - best) / SETS_DRAWS; /* the shortest predicted */
+    }
+    double chosen = loss_of_pair(&s, trials.trial[0].plan, trials.trial[1].plan);
+    print_message("# lost before any run %.4f (said %.4f), after the pair %.4f (said %.4f), after the best pair %.4f\n",
+                  none, trials.loss, chosen, trials.trial[1].loss, least);
+    assert_true(fabs(trials.loss / none - 1) < 0.2);
+    assert_true(fabs(trials.trial[1].loss / chosen - 1) < 0.3);
+    assert_true(chosen < 1.15 * least);
+    assert_true(chosen < 0.6 * none);
+    ek__sensitivity_clear(&s);
+}
+
+static void runs_are_different_and_each_leaves_less(void **state)
+{
+    (void)state;
+    ek_layout_trials trials;
+    assert_int_equal(ek_layout_choose_trials(result.plan, result.n_plans, device, 6, &trials, NULL), EK_OK);
+    assert_int_equal(trials.n, 6);
+    for (int i = 0; i < trials.n; i++) {
+        assert_true(trials.trial[i].loss <= (i ? trials.trial[i - 1].loss : trials.loss) + 1e-12);
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(trials.trial[i].plan, trials.trial[k].plan);
+    }
+    assert_int_equal(ek_layout_choose_trials(result.plan, 2, device, 6, &trials, NULL), EK_OK);
+    assert_int_equal(trials.n, 2);
+    assert_int_equal(ek_layout_choose_trials(result.plan, 2, device, 0, &trials, NULL), EK_ERR_INPUT);
+    assert_int_equal(ek_layout_choose_trials(result.plan, 0, device, 1, &trials, NULL), EK_ERR_INPUT);
+}
+
+/* ---- simulated truth ---- */
+
+/* A device whose constants are all off by 20 %. */
+static ek_device hidden_device(uint64_t *seed)
+{
+    ek__constant constant[EK__MAX_CONSTANTS];
+    ek_device made = *device;
+    int n = ek__constants_of(device, constant);
+    for (int k = 0; k < n; k++) {
+        double at = ek__constant_get(&constant[k], device), off = at * exp(0.2 * normal(seed));
+        ek__constant_set(&constant[k], fmin(fmax(off, fmin(at, constant[k].least)), fmax(at, constant[k].most)), &made);
+    }
+    return made;
+}
+
+static void search_on(const ek_device *on, ek_layout_result *out)
+{
+    ek_layout_options one = options;
+    ek_error err = {0};
+    one.n_best = 1;
+    if (ek_layout_search(&job, on, &one, out, &err))
+        fail_msg("%s", err.message);
+}
+
+/* Measure the trials on the hidden device, fit the shipped one to them, plan again. @param again_seconds  out: the new
+ * best plan's step there. @return the step of the plan that is taken */
+static double plan_after_trials(const ek_layout_trials *trials, const ek_device *hidden, double *again_seconds)
+{
+    const ek_job *run[N_TRIALS];
+    double seconds[N_TRIALS];
+    int group[N_TRIALS];
+    ek__runs_fit fit;
+    ek_layout_result again;
+    int taken;
+    for (int i = 0; i < N_TRIALS; i++) {
+        run[i] = &result.plan[trials->trial[i].plan].job;
+        seconds[i] = step_on(run[i], hidden);
+        group[i] = i;
+    }
+    const ek__measured measured = {.n = N_TRIALS, .job = run, .seconds = seconds, .group = group};
+    assert_int_equal(ek__runs_fit_run(&measured, device, &fit, NULL), EK_OK);
+    search_on(&fit.fit.device, &again);
+    assert_int_equal(
+        ek_layout_take_after_trials(&again.plan[0].job, run, seconds, N_TRIALS, device, &fit.fit.device, &taken, NULL),
+        EK_OK);
+    *again_seconds = step_on(&again.plan[0].job, hidden);
+    ek_layout_result_clear(&again);
+    ek__runs_fit_clear(&fit);
+    return taken < 0 ? *again_seconds : seconds[taken];
+}
+
+/* EK_TRIAL_DRAWS=100 takes more devices. */
+static void after_three_runs_the_best_plan_is_found(void **state)
+{
+    (void)state;
+    const char *told = getenv("EK_TRIAL_DRAWS");
+    int n = told ? atoi(told) : 12, before = 0, after = 0, new_best = 0;
+    uint64_t seed = 88172645463325252ULL;
+    ek_layout_trials trials;
+    double worst = 0;
+    assert_int_equal(ek_layout_choose_trials(result.plan, result.n_plans, device, N_TRIALS, &trials, NULL), EK_OK);
+    for (int d = 0; d < n; d++) {
+        const ek_device hidden = hidden_device(&seed);
+        ek_layout_result best;
+        double again;
+        search_on(&hidden, &best);
+        double least = best.plan[0].estimate.step.seconds, found = plan_after_trials(&trials, &hidden, &again);
+        before += step_on(&result.plan[0].job, &hidden) < 1.005 * least;
+        after += found < 1.005 * least;
+        new_best += again < 1.005 * least;
+        worst = fmax(worst, found / least - 1);
+        ek_layout_result_clear(&best);
+    }
+    print_message(
+        "# regret below 0.5 %% in %d of %d before, in %d after %d runs (worst %.1f %%), in %d by the new best "
+        "plan alone\n",
+        before, n, after, N_TRIALS, 100 * worst, new_best);
+    assert_true(before < n);
+    assert_true(after >= (95 * n + 99) / 100);
+    assert_true(new_best >= (90 * n) / 100);
+}
+
+/* Shorter by more than the error: the new plan; by less, or by a device that cannot be: the run. */
+static void the_new_plan_is_taken_where_it_is_surely_shorter(void **state)
+{
+    (void)state;
+    int last = result.n_plans - 1, taken = 7;
+    double error[4], seconds[] = {2, 1};
+    const ek_layout_plan pair[2] = {result.plan[0], result.plan[last]};
+    const ek_job *first = &result.plan[0].job, *second = &result.plan[1].job, *far = &result.plan[last].job;
+    assert_int_equal(ek_layout_difference_errors(pair, 2, device, error, NULL), EK_OK);
+    assert_true(pair[1].estimate.step.seconds - pair[0].estimate.step.seconds > error[1]);
+    const ek_job *runs[] = {second, far};
+    assert_int_equal(ek_layout_take_after_trials(first, runs, seconds, 2, device, device, &taken, NULL), EK_OK);
+    assert_int_equal(taken, -1);
+    ek_device other = *device;
+    other.host.layer_us[EK_LAUNCH_EAGER] *= 7;
+    assert_int_equal(ek_layout_take_after_trials(first, runs, seconds, 2, device, &other, &taken, NULL), EK_OK);
+    assert_int_equal(taken, 1);
+    seconds[0] = 0.5;
+    runs[0] = first;
+    assert_int_equal(ek_layout_take_after_trials(second, runs, seconds, 2, device, device, &taken, NULL), EK_OK);
+    assert_int_equal(taken, 0);
+    assert_int_equal(ek_layout_take_after_trials(second, runs, seconds, 0, device, device, &taken, NULL), EK_ERR_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_pair_that_is_chosen_is_the_best_of_all_pairs),
+        cmocka_unit_test(runs_are_different_and_each_leaves_less),
+        cmocka_unit_test(the_new_plan_is_taken_where_it_is_surely_shorter),
+        cmocka_unit_test(after_three_runs_the_best_plan_is_found),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
