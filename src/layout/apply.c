@@ -1,6 +1,7 @@
 /* A job with another layout: degrees and batches put in, layers spread evenly, nothing recomputed, and then what the
  * framework derives of it (job/settings.h). Patterns of selective recomputation stay, on no layer, so that plans can
  * use them; a job without any has its framework's usual ones. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

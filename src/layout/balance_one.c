@@ -63,7 +63,7 @@ ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const e
     if (status)
         return status;
     ek_cost_cache *cache = ek_cost_cache_new(device);
-    status = cache ? ek__bound_figures_of(&spread, device, cache, &figures, err) : ek__no_memory(err);
+    status = cache ? ek__bound_figures_of(&spread, device, cache, true, &figures, err) : ek__no_memory(err);
     if (!status) {
         int v = layout->value[EK_AXIS_CHUNKS];
         double seconds = ek__bound_seconds(&figures, v, layout->schedule);

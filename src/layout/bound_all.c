@@ -137,29 +137,3 @@ ek_status ek__layout_bound_all(ek__layout_search *search)
     free(b.found);
     return status;
 }
-
-ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
-                             ek_error *err)
-{
-    ek_layout one = *layout;
-    one.value[EK_AXIS_CHUNKS] = 1;
-    one.schedule = ek_schedule_find("1f1b");
-    int n_chunks = layout->value[EK_AXIS_CHUNKS];
-    ek_job with;
-    ek__bound_figures figures;
-    ek_cost_cache *cache = ek_cost_cache_new(device);
-    ek_status status = cache ? ek_layout_job(job, layout, &with, err) : ek__no_memory(err);
-    if (!status) {
-        ek_job_clear(&with);
-        status = ek_layout_job(job, &one, &with, err);
-    }
-    if (!status) {
-        status = ek__bound_figures_of(&with, device, cache, true, &figures, err);
-        if (!status)
-            *out = (ek_layout_bound){ek__bound_within(&figures, n_chunks, layout->schedule),
-                                     ek__bound_peak_mb(&figures, n_chunks, layout->schedule)};
-        ek_job_clear(&with);
-    }
-    ek_cost_cache_free(cache);
-    return status;
-}
