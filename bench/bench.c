@@ -38,6 +38,7 @@ static const struct part {
     {"ir", bench_ir, NULL, 1},
     {"memory", bench_memory, NULL, 1},
     {"estimate", bench_estimate, "ESTIMATE_FOLDS", 5},
+    {"layouts", bench_layouts, "LAYOUT_SECONDS", 60},
     {"lint", bench_lint, NULL, 1},
     {"faults", bench_faults, NULL, 1},
     {"frames", bench_frames, NULL, 1},

@@ -107,6 +107,7 @@ void bench_ask(double seconds);
 void bench_ir(double seconds);
 void bench_memory(double seconds);
 void bench_estimate(double seconds);
+void bench_layouts(double seconds);
 void bench_lint(double seconds);
 void bench_faults(double seconds);
 void bench_frames(double seconds);

@@ -69,7 +69,7 @@ def ask(arguments, kept):
 
 def plan_command(row):
     return ['plan', str(FOLDER / row['job']), '--devices', row['devices'], '--device', row['device'],
-            '--global-batch', row['global_batch']]
+            '--global-batch', row['global_batch'], '-t', '30']
 
 
 def estimate_command(row):
