@@ -11,13 +11,9 @@
 #include "axes.h"
 #include "cmd.h"
 #include "files.h"
-#include "job_options.h"
 #include "memory.h"
-#include "model.h"
-#include "options.h"
-#include "progress.h"
+#include "plan.h"
 #include "search.h"
-#include "warnings.h"
 
 static const cli_option options[] = {
     {"devices", "N", "devices to spread the job over; those of the job where its file says so", "the machine"},
@@ -37,6 +33,11 @@ static const cli_option options[] = {
     {"t|time-limit", "SECONDS", "end after so long with the best so far and its gap (default 120)", NULL},
     {"threads", "N", "threads (default: all cores); the answer is the same", NULL},
     {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output"},
+    {"svg", "FILE", "picture: step against memory of all layouts, those near the best enlarged", NULL},
+    {"html", "FILE",
+     "page for a browser: all layouts, and a timeline of each plan; - for standard output, instead of "
+     "the report",
+     NULL},
     {"q|quiet", NULL, "one line, and no warnings", NULL},
     {"h|help", NULL, "this text", NULL},
 };
@@ -60,25 +61,10 @@ static const cli_spec spec = {
     .n_options = sizeof options / sizeof *options,
 };
 
-typedef struct command {
-    const char *source, *device, *cluster, *format;
-    cli_job_options job;
-    ek_layout_options layout;
-    int global_batch;
-    bool quiet;
-} command;
+enum { MOST_GROUPED = 64 }; /* plans; each of them takes some hundred predictions of its step */
 
-typedef struct found {
-    cli_spool spool;
-    cli_warnings warnings;
-    ek_job job;
-    ek_device device;
-    bool owns_device; /* read from a file: its tables are ours */
-    ek_layout_result result;
-    ek_layout_fits fits;
-    cli_progress progress;
-    double time_limit;
-} found;
+typedef cli_plan_command command;
+typedef cli_plan found;
 
 static void clear_found(found *f)
 {
@@ -141,6 +127,19 @@ static bool take_number(command *c, const cli_option *option, const char *text, 
     return true;
 }
 
+static bool take_text(command *c, const cli_option *option, const char *text)
+{
+    const struct {
+        const char *name, **place;
+    } texts[] = {{"device", &c->device}, {"cluster", &c->cluster}, {"svg", &c->svg}, {"html", &c->html}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (cli_is(option, texts[i].name))
+            *texts[i].place = text;
+    if (cli_is(option, "q"))
+        c->quiet = true;
+    return true;
+}
+
 static bool handle(void *user, const cli_option *option, const char *text)
 {
     command *c = user;
@@ -157,13 +156,7 @@ static bool handle(void *user, const cli_option *option, const char *text)
         return cli_take_axes(option, text, cli_is(option, "range"), &c->layout);
     if (cli_is(option, "schedules"))
         return take_schedules(c, text);
-    if (cli_is(option, "device"))
-        c->device = text;
-    else if (cli_is(option, "cluster"))
-        c->cluster = text;
-    else if (cli_is(option, "q"))
-        c->quiet = true;
-    return true;
+    return take_text(c, option, text);
 }
 
 static bool check_options(const command *c)
@@ -176,8 +169,10 @@ static bool check_options(const command *c)
                         "--devices-list` names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
+    else if (cli_on_stdout(c->svg) && cli_on_stdout(c->html))
+        cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
     else
-        return true;
+        return (!c->svg || cli_check_output(c->svg)) && (!c->html || cli_check_output(c->html));
     return false;
 }
 
@@ -245,6 +240,8 @@ static bool search(command *c, found *f)
     bool wanted = !c->quiet || strcmp(c->format, "json") == 0;
     if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early)
         status = ek_layout_would_fit(&f->result, &f->fits, &err);
+    if (status == EK_OK && f->result.n_plans <= MOST_GROUPED)
+        status = ek_layout_group_plans(&f->result, &err);
     cli_progress_end(&f->progress);
     return cli_said(&f->spool, status, &err);
 }
@@ -261,6 +258,8 @@ static bool print(const command *c, const found *f)
                                      .warning = f->warnings.at,
                                      .verdict_only = c->quiet,
                                      .color = cli_color(STDOUT_FILENO)};
+    if (cli_on_stdout(c->svg) || cli_on_stdout(c->html)) /* no room for a report */
+        return true;
     if (strcmp(c->format, "json") == 0)
         status = ek_layout_write_json(&report, stdout, &err);
     else if (strcmp(c->format, "csv") == 0)
@@ -276,7 +275,7 @@ static int run_found(command *c, found *f)
         !settle_size(c, &f->job))
         return EXIT_WRONG;
     ek_memory_limit_by_device(&f->job, &f->device);
-    if (!search(c, f) || !print(c, f))
+    if (!search(c, f) || !cli_plan_pictures(c, f) || !print(c, f))
         return EXIT_WRONG;
     return f->result.n_plans > 0 ? EXIT_DONE : EXIT_NO;
 }

@@ -81,6 +81,7 @@ static void put_plan(ek__stream *s, const char *key, const ek_layout_plan *plan)
     ek__stream_real(s, "mfu", e->metrics.mfu);
     put_memory(s, plan);
     ek__stream_from(s, "group", plan->group, 0);
+    ek__stream_real(s, "group_error_s", plan->group >= 0 ? plan->group_error : (double)NAN);
     ek__stream_int(s, "slowest_stage", e->step.slowest);
     put_parts(s, &e->step);
     put_lists(s, &plan->job.plan);
