@@ -447,9 +447,12 @@ ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_err
         print_verdict(&p);
     else
         print_nothing(&p);
-    if (report->verdict_only)
+    if (report->verdict_only) {
+        ek__layout_print_explanation(report, out);
         return ek__finish(out, err);
+    }
     print_today(&p);
+    ek__layout_print_explanation(report, out);
     print_question(&p);
     if (some) {
         print_plans(&p);
@@ -461,6 +464,7 @@ ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_err
         print_fits(&p);
     }
     print_why_not(&p);
+    ek__layout_print_advice(report, out);
     if (some)
         print_doubts(&p);
     return ek__finish(out, err);
