@@ -23,7 +23,7 @@ void ek__layout_print_explanation(const ek_layout_report *report, FILE *out)
     fprintf(out, ", MFU %s %%", ek__fixed(100 * e->plan.estimate.metrics.mfu, 1).text);
     fprintf(out, ", %s MB%s\n", ek__grouped(ek__layout_peak_mb(&e->plan)).text,
             e->proved ? "" : "; another layout with these values may be shorter");
-    if (e->plan.settings[0])
+    if (e->plan.settings[0] && !report->verdict_only)
         ek__print_wrapped(e->plan.settings, 4, out);
 }
 

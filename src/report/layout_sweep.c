@@ -8,15 +8,23 @@ static const char *const title[EK_N_LAYOUT_SWEEPS] = {"devices", "memory, MB", "
 
 /* ---- for people ---- */
 
-static void print_point(const ek_layout_sweep_point *p, FILE *out)
+/* A layout may need less than the limit at least, and still have no split of its layers that fits. */
+static void print_nothing(const ek_layout_sweep_point *p, double limit_mb, FILE *out)
+{
+    if (p->least_mb <= 0)
+        fputs("  no layout is legal\n", out);
+    else if (limit_mb > 0 && p->least_mb > limit_mb)
+        fprintf(out, "  nothing fits: every layout needs %s MB or more\n", ek__grouped(ceil(p->least_mb)).text);
+    else
+        fputs("  nothing fits: no split of the layers does\n", out);
+}
+
+static void print_point(const ek_layout_sweep_point *p, double limit_mb, FILE *out)
 {
     char words[256];
     fprintf(out, "%12s", ek__grouped(p->value).text);
     if (!p->found) {
-        if (p->least_mb > 0)
-            fprintf(out, "  nothing fits: a layout needs %s MB at least\n", ek__grouped(ceil(p->least_mb)).text);
-        else
-            fputs("  no layout is legal\n", out);
+        print_nothing(p, limit_mb, out);
         return;
     }
     fprintf(out, "  %12s", ek__seconds(p->step_seconds).text);
@@ -31,7 +39,7 @@ static void print_point(const ek_layout_sweep_point *p, FILE *out)
 static void print_conclusions(const ek_layout_sweep_report *report, FILE *out)
 {
     const ek_layout_sweep *s = report->sweep;
-    if (s->what == EK_SWEEP_DEVICES && s->last_linear >= 0)
+    if (s->what == EK_SWEEP_DEVICES && s->last_linear >= 0 && s->n > 1)
         fprintf(out, "Linearity is at least %s up to %s devices.\n", ek__fixed(EK_LINEARITY_MARK, 1).text,
                 ek__grouped(s->point[s->last_linear].value).text);
     if (report->wanted_seconds > 0 && s->cheapest >= 0) {
@@ -51,7 +59,7 @@ ek_status ek_layout_sweep_write_text(const ek_layout_sweep_report *report, FILE 
     fprintf(out, ": the best layout by %s\n\n%12s  %12s  tokens/s  linearity  peak, MB  gap, %%  layout\n",
             ek_layout_sweep_name[s->what], title[s->what], "step");
     for (int i = 0; i < s->n; i++)
-        print_point(&s->point[i], out);
+        print_point(&s->point[i], s->what == EK_SWEEP_MEMORY ? s->point[i].value : report->job->limit_mb, out);
     print_conclusions(report, out);
     return ek__finish(out, err);
 }
