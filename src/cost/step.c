@@ -735,7 +735,11 @@ ek_layer_times ek__stage_pricer_layer(ek__stage_pricer *pricer, ek__graph_kind k
 ek_status ek__stage_pricer_kept(ek__stage_pricer *pricer, ek__graph_kind kind, ek_recompute recompute, int64_t *kept,
                                 ek_error *err)
 {
-    return ek__step_layer_kept(pricer->s.layers, pricer->s.job, kind, recompute, kept, err);
+    ek__layer_bytes bytes;
+    ek_status status = ek__step_layer_bytes(pricer->s.layers, pricer->s.job, kind, recompute, &bytes, err);
+    if (!status)
+        *kept = bytes.kept;
+    return status;
 }
 
 const double *ek__stage_pricer_edges(const ek__stage_pricer *pricer)

@@ -27,7 +27,7 @@ typedef struct key {
     ek_job_model model;
     ek_job_types types;
     ek_job_parallel parallel; /* without data, pipeline and micro-batches */
-    int gradient; /* states.gradient */
+    int gradient;             /* states.gradient */
     ek_job_run run;
     ek_rules rules;
     ek__ranks
@@ -46,7 +46,7 @@ struct ek__step_layers {
     bool priced[EK__N_GRAPH_KINDS];
     ek__layer_cost layer[EK__N_GRAPH_KINDS];
     bool measured[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
-    int64_t kept[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
+    ek__layer_bytes bytes[EK__N_GRAPH_KINDS][EK_N_RECOMPUTE];
 };
 
 typedef struct kept_order {
@@ -180,8 +180,8 @@ ek__layer_cost *ek__step_layer(ek__step_layers *layers, ek__graph_kind kind)
     return &layers->layer[kind];
 }
 
-ek_status ek__step_layer_kept(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
-                              int64_t *kept, ek_error *err)
+ek_status ek__step_layer_bytes(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
+                               ek__layer_bytes *out, ek_error *err)
 {
     const ek__graph *graph = layers->layer[kind].graph;
     if (!layers->measured[kind][recompute]) {
@@ -193,11 +193,12 @@ ek_status ek__step_layer_kept(ek__step_layers *layers, const ek_job *job, ek__gr
                                                job->schedule->splits_backward, 0, &program, err);
         if (status)
             return status;
-        layers->kept[kind][recompute] = program->kept;
+        int64_t peak = program->profile[EK_BACKWARD].peak;
+        layers->bytes[kind][recompute] = (ek__layer_bytes){program->kept, peak > 0 ? peak : 0};
         layers->measured[kind][recompute] = true;
         ek__program_free(program);
     }
-    *kept = layers->kept[kind][recompute];
+    *out = layers->bytes[kind][recompute];
     return EK_OK;
 }
 

@@ -15,10 +15,13 @@ ek__step_layers *ek__cost_cache_layers(ek_cost_cache *cache, const ek_job *job);
 ek_status ek__step_layers_price(ek__step_layers *layers, const ek_job *job, ek_error *err);
 /* A priced layer. */
 ek__layer_cost *ek__step_layer(ek__step_layers *layers, ek__graph_kind kind);
-/* Bytes that a priced layer keeps of a micro-batch, by what is recomputed of it: program->kept of the recompute kind.
- */
-ek_status ek__step_layer_kept(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
-                              int64_t *kept, ek_error *err);
+/* Bytes of a priced layer, by what is recomputed of it. */
+typedef struct ek__layer_bytes {
+    int64_t kept;      /* of a micro-batch: program->kept */
+    int64_t transient; /* that its backward pass holds besides at the most, above what is there when it begins */
+} ek__layer_bytes;
+ek_status ek__step_layer_bytes(ek__step_layers *layers, const ek_job *job, ek__graph_kind kind, ek_recompute recompute,
+                               ek__layer_bytes *out, ek_error *err);
 /* An order, owned by the cache. */
 ek_status ek__step_order(ek__step_layers *layers, const ek_schedule *schedule, const ek_shape *shape, ek_order **out,
                          ek_error *err);

@@ -6,8 +6,6 @@
 #include "layout/layout.h"
 #include "layout/split.h"
 
-#define TIME_LIMIT 10 /* seconds, for what is not solved outright */
-
 void ek__layout_plan_move(ek_layout_plan *from, ek_layout_plan *to)
 {
     *to = *from;
@@ -18,7 +16,7 @@ void ek__layout_plan_move(ek_layout_plan *from, ek_layout_plan *to)
 static ek_status split(const ek_job *job, const ek_device *device, const ek_layout *layout, ek__split *out,
                        ek_error *err)
 {
-    const ek__split_options options = {.upper = INFINITY, .time_limit = TIME_LIMIT};
+    const ek__split_options options = {.upper = INFINITY, .deadline = INFINITY};
     ek_job spread;
     ek_status status = ek_layout_job(job, layout, &spread, err);
     if (status)

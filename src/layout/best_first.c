@@ -18,7 +18,6 @@ typedef struct batch {
     size_t n, at[BATCH]; /* candidates */
     double upper;
     ek__split split[BATCH]; /* of those that are balanced */
-    double seconds_each;    /* time limit of a split */
 } batch;
 
 /* ---- the heap ---- */
@@ -115,15 +114,16 @@ static ek_status find_peak(ek__split *split, ek_error *err)
 static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *cache, ek_error *err)
 {
     const ek_layout layout = ek__candidate_layout(b->search, c);
-    const ek__split_options options = {
-        .upper = b->upper, .time_limit = b->seconds_each, .interrupt = b->search->options.interrupt};
+    const ek__split_options options = {.upper = b->upper,
+                                       .deadline = b->search->start + b->search->options.time_limit,
+                                       .interrupt = b->search->options.interrupt};
     ek_job job;
     ek_error why;
     ek_status status = ek_layout_job(b->search->job, &layout, &job, &why);
-    c->known = EK__KNOWN_SPLIT;
     if (status == EK_ERR_INPUT) { /* what chunks and schedule bring into the job's check */
         c->fate = EK_FATE_ILLEGAL;
         c->bound = INFINITY;
+        c->known = EK__KNOWN_SPLIT;
         return EK_OK;
     }
     if (!status)
@@ -132,6 +132,9 @@ static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *ca
         *err = why;
     if (!status && b->split[i].found)
         status = find_peak(&b->split[i], err);
+    /* Whoever is cut short is looked at again, or is open at the end. */
+    if (!status && !b->split[i].over)
+        c->known = EK__KNOWN_SPLIT;
     ek_job_clear(&job);
     return status;
 }
@@ -267,7 +270,6 @@ ek_status ek__layout_best_first(ek__layout_search *search)
     if (!b)
         return ek__no_memory(search->err);
     b->search = search;
-    b->seconds_each = 2;
     ek_status status = start_heaps(search);
     while (!status && !ek__layout_over(search)) {
         fill(b);

@@ -102,10 +102,12 @@ static ek_status find_alike(finder *g, ek__graph_kind kind)
     f->alike = f->alike_forward + f->alike_backward;
     f->layer_bytes = static_of(g, kind);
     for (int k = g->all_kinds ? 0 : EK_RECOMPUTE_FULL; k < EK_N_RECOMPUTE; k++) {
-        ek_status status = ek__step_layer_kept(g->layers, g->job, kind, (ek_recompute)k, &f->kept[k], g->err);
+        ek__layer_bytes bytes;
+        ek_status status = ek__step_layer_bytes(g->layers, g->job, kind, (ek_recompute)k, &bytes, g->err);
         if (status)
             return status;
-        f->kept[k] *= copies;
+        f->kept[k] = copies * bytes.kept;
+        f->besides = bytes.transient < f->besides ? bytes.transient : f->besides;
         if (g->all_kinds && k > 0) {
             passes(g, kind, (ek_recompute)k, &more, &f->again[k]);
             f->again[k] -= f->alike_backward;
@@ -120,6 +122,7 @@ static ek_status find_body(finder *g)
     ek__graph_kind commonest = EK__GRAPH_DENSE;
     f->least = f->least_backward = f->least_forward = INFINITY;
     f->backward_share = 1;
+    f->besides = INT64_MAX;
     for (int k = 0; k < EK_N_RECOMPUTE; k++) {
         f->again[k] = k == 0 ? 0 : INFINITY;
         f->kept[k] = INT64_MAX;
@@ -131,7 +134,11 @@ static ek_status find_body(finder *g)
         if (g->count[kind] > g->count[commonest])
             commonest = (ek__graph_kind)kind;
     }
-    return find_alike(g, commonest);
+    ek_status status = find_alike(g, commonest);
+    /* Rules' own megabytes are on every stage. Only with all kinds of recomputation is the least of them known. */
+    f->besides =
+        (g->all_kinds ? f->besides : 0) + (int64_t)((g->job->rules.workspace_mb + g->job->rules.constant_mb) * 1048576);
+    return status;
 }
 
 static void find_ends(finder *g)
@@ -510,7 +517,7 @@ double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_sche
         least = fmax(least, first + alive.n_chunks * a_layer);
         all += first;
     }
-    return fmax(fmax(over / under, all / f->p), least) / 1048576;
+    return (fmax(fmax(over / under, all / f->p), least) + (double)f->besides) / 1048576;
 }
 
 /* ---- both ---- */
@@ -565,7 +572,7 @@ static bool all_held_within(const ek__bound_figures *f, const line (*lines)[MOST
                             const ek_schedule *schedule, double t)
 {
     int sum = 0;
-    double limit = f->job->limit_mb * 1048576;
+    double limit = f->job->limit_mb * 1048576 - (double)f->besides;
     for (int s = 0; s < f->p; s++) {
         const live alive = live_of(f, s, v, schedule);
         int held = held_within(f, lines[s], n_lines, s, t, &alive, limit);

@@ -32,7 +32,8 @@ typedef struct ek__bound_figures {
     int64_t head_bytes, tail_bytes;
     int64_t kept[EK_N_RECOMPUTE]; /* of a micro-batch, of one of the commonest kind */
     double again[EK_N_RECOMPUTE]; /* seconds that recomputation adds to one of the commonest kind */
-    int64_t other;                /* of any stage, for the whole step */
+    int64_t besides;              /* on every stage: constants, and the least that the backward pass of a layer of
+                                    the commonest kind holds */
 } ek__bound_figures;
 
 /* @param job        of the layout with one chunk a stage

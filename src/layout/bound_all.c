@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "layout/bound.h"
+#include "layout/frameworks.h"
 #include "layout/search.h"
 
 enum { SLAB = 256 }; /* groups */
@@ -63,6 +64,11 @@ static ek_status bound_group(const ek__layout_search *search, size_t at, ek_cost
     ek__bound_figures figures;
     ek_status status = ek_layout_job(search->job, &group->layout, &job, &why);
     if (status == EK_ERR_INPUT) {
+        to->illegal += most;
+        return EK_OK;
+    }
+    if (!status && ek__framework_objection(&job)) {
+        ek_job_clear(&job);
         to->illegal += most;
         return EK_OK;
     }

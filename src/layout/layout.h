@@ -4,6 +4,8 @@
 
 #include "evenkeel/layout.h"
 
+/* Seconds of a monotonic clock. */
+double ek__clock(void);
 int ek__layout_n_devices(const ek_layout *layout);
 /* Plans hold an estimate that borrows their own job: *to takes all of *from, which is empty then. */
 void ek__layout_plan_move(ek_layout_plan *from, ek_layout_plan *to);

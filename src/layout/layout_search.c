@@ -70,16 +70,19 @@ static void conclude_proof(const ek__layout_search *s, ek_layout_result *out)
         out->gap = 0;
 }
 
-static void find_closest(const ek__layout_search *s, ek_layout_result *out)
+static ek_status find_closest(const ek__layout_search *s, ek_layout_result *out)
 {
+    ek_layout_bound bound;
     const ek__candidate *closest = NULL;
     for (size_t i = 0; i < s->n; i++)
         if (s->candidate[i].fate != EK_FATE_ILLEGAL && (!closest || s->candidate[i].peak_mb < closest->peak_mb))
             closest = &s->candidate[i];
     if (!closest)
-        return;
+        return EK_OK;
     out->closest = ek__candidate_layout(s, closest);
-    out->closest_mb = closest->peak_mb;
+    ek_status status = ek_layout_bound_of(s->job, s->device, &out->closest, &bound, s->err);
+    out->closest_mb = status ? closest->peak_mb : fmax(closest->peak_mb, bound.peak_mb);
+    return status == EK_ERR_INPUT ? EK_OK : status; /* chunks that a check refuses */
 }
 
 /* The job as it is, where it is for so many devices. */
@@ -117,8 +120,9 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
 {
     count_fates(s);
     conclude_proof(s, out);
-    find_closest(s, out);
-    ek_status status = look_at_today(s, &out->today, s->err);
+    ek_status status = find_closest(s, out);
+    if (!status)
+        status = look_at_today(s, &out->today, s->err);
     for (int i = 0; i < s->n_best && !status; i++)
         status = tell_settings(s->job, &s->best[i], s->err);
     if (!status)

@@ -45,7 +45,6 @@ typedef struct ek__layout_search {
     ek_error *err;
 } ek__layout_search;
 
-double ek__clock(void);
 /* Is the time over, or the user tired? */
 bool ek__layout_over(const ek__layout_search *search);
 /* The step that a plan has to beat: the k-th best so far, INFINITY while there are fewer. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "layout/frameworks.h"
 
 /* Where nothing else is asked for. */
 enum { MOST_CHUNKS = 8, MOST_BATCH = 8, MOST_COPIES = 2 };
@@ -207,12 +208,6 @@ int ek__space_most_chunks(const ek__space *space, const ek__layout_group *group)
     return most < EK_MAX_CHUNKS ? most : EK_MAX_CHUNKS;
 }
 
-/* Megatron's interleaved 1F1B deals micro-batches in groups of p, MindSpore's takes any number from p on. */
-static bool has_full_groups(const ek_job *job, int m, int p)
-{
-    return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE || (m >= p && m % p == 0);
-}
-
 bool ek__space_allows(const ek__space *space, const ek__layout_group *group, int n_chunks, const ek_schedule *schedule)
 {
     int p = group->layout.value[EK_AXIS_PIPELINE], m = group->layout.n_micro_batches;
@@ -222,5 +217,5 @@ bool ek__space_allows(const ek__space *space, const ek__layout_group *group, int
         return false;
     if (p == 1)
         return n_chunks == 1 && strcmp(schedule->name, "1f1b") == 0;
-    return strcmp(schedule->name, "interleaved") != 0 || has_full_groups(space->job, m, p);
+    return ek__framework_takes(space->job->framework, schedule, p, m);
 }

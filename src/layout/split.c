@@ -37,6 +37,11 @@ ek_status ek__split_offer(const ek_job *job, const ek_device *device, ek_cost_ca
     return EK_OK;
 }
 
+bool ek__split_over(const ek__split_options *options)
+{
+    return (options->interrupt && *options->interrupt) || ek__clock() >= options->deadline;
+}
+
 static bool is_single(const ek_job *job)
 {
     return job->plan.n_chunks == 1 && !job->schedule->splits_backward && !job->schedule->arrange &&
@@ -55,7 +60,8 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
     ek__split best = {.seconds = INFINITY, .bound = INFINITY};
     ek__recompute_rule rule;
     ek_status status = EK_OK;
-    for (int i = 0; !status && !best.free && i < ek__recompute_rule_at(job, most_layers(job), i, &rule); i++) {
+    for (int i = 0; !status && !best.free && !best.over && i < ek__recompute_rule_at(job, most_layers(job), i, &rule);
+         i++) {
         double bound = INFINITY;
         ek__split_options with = *options;
         with.upper = fmin(options->upper, best.seconds);
@@ -65,6 +71,8 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
         best.free = best.free && rule.kind != EK__RULE_SELECT && rule.kind != EK__RULE_PRODUCTS;
         best.bound = fmin(best.bound, bound);
     }
+    if (best.over)
+        best.bound = 0; /* rules were left out */
     if (status)
         ek__split_clear(&best);
     else

@@ -2,6 +2,7 @@
 #ifndef EK_LAYOUT_SPLIT_H
 #define EK_LAYOUT_SPLIT_H
 
+#include "layout/layout.h"
 #include "layout/stage.h"
 
 /* What is found of a layout. */
@@ -11,16 +12,18 @@ typedef struct ek__split {
     double seconds; /* ek_cost_step() of it */
     float peak_mb;  /* ek_memory_predict() of it; set by who asks for it */
     double bound;   /* no plan of the layout that fits is shorter; INFINITY where none fits */
+    bool over;      /* ended before its time: the bound holds, and a shorter plan may be found */
     bool free;      /* memory stood in the way of nothing under the last rule: recomputing more brings nothing */
 } ek__split;
 void ek__split_clear(ek__split *split);
 
 /* How a split is looked for. */
 typedef struct ek__split_options {
-    double upper;      /* plans that take as long as this do not matter: `bound` is then at least that, or exact */
-    double time_limit; /* seconds, for what is not solved outright */
+    double upper;    /* plans that take as long as this do not matter: `bound` is then at least that, or exact */
+    double deadline; /* by ek__clock(), which ends it; INFINITY: none */
     const volatile int *interrupt;
 } ek__split_options;
+bool ek__split_over(const ek__split_options *options);
 
 /* The best plan over all rules of recomputation.
  * @param job  of the layout, ek_layout_job() */

