@@ -11,13 +11,9 @@
 #include "axes.h"
 #include "cmd.h"
 #include "files.h"
-#include "job_options.h"
 #include "memory.h"
-#include "model.h"
-#include "options.h"
-#include "progress.h"
+#include "plan.h"
 #include "search.h"
-#include "warnings.h"
 
 static const cli_option options[] = {
     {"devices", "N", "devices to spread the job over; those of the job where its file says so", "the machine"},
@@ -33,10 +29,25 @@ static const cli_option options[] = {
      "the layouts"},
     {"range", "AXIS=A:B,...", "layouts from A to B, both included and each may be left out: pp=1:16", NULL},
     {"schedules", "LIST", "schedules to try, commas between them; those that the framework runs", NULL},
-    {"top", "N", "plans to find and prove (default 10)", "the search"},
+    {"top", "N", "plans to find and prove (default 10; 20 with --trials)", "the search"},
     {"t|time-limit", "SECONDS", "end after so long with the best so far and its gap (default 120)", NULL},
     {"threads", "N", "threads (default: all cores); the answer is the same", NULL},
+    {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions"},
+    {"trials", "N", "which N runs would tell the best plan, with their chances", NULL},
+    {"sweep", "WHAT=A:B[:STEP]",
+     "the best layout over devices, memory or global-batch, doubled without a step; or "
+     "values with commas",
+     NULL},
+    {"grow-batch", NULL, "a sweep of devices: the global batch grows with them", NULL},
+    {"step", "SECONDS", "a sweep: the fewest devices whose step is no longer", NULL},
     {"format", "text|json|csv", "for people, docs/plan-json.md, or a row for every plan", "output"},
+    {"write", "DIR", "files of the plans in the job's own words: plan_1.yaml and so on; with --trials trial_1.yaml",
+     NULL},
+    {"svg", "FILE", "picture: step against memory of all layouts, those near the best enlarged", NULL},
+    {"html", "FILE",
+     "page for a browser: all layouts, and a timeline of each plan; - for standard output, instead of "
+     "the report",
+     NULL},
     {"q|quiet", NULL, "one line, and no warnings", NULL},
     {"h|help", NULL, "this text", NULL},
 };
@@ -60,28 +71,15 @@ static const cli_spec spec = {
     .n_options = sizeof options / sizeof *options,
 };
 
-typedef struct command {
-    const char *source, *device, *cluster, *format;
-    cli_job_options job;
-    ek_layout_options layout;
-    int global_batch;
-    bool quiet;
-} command;
+enum { PLANS = 10, PLANS_TO_TRY = 20 };
 
-typedef struct found {
-    cli_spool spool;
-    cli_warnings warnings;
-    ek_job job;
-    ek_device device;
-    bool owns_device; /* read from a file: its tables are ours */
-    ek_layout_result result;
-    ek_layout_fits fits;
-    cli_progress progress;
-    double time_limit;
-} found;
+typedef cli_plan_command command;
+typedef cli_plan found;
 
 static void clear_found(found *f)
 {
+    cli_plan_clear_files(f);
+    cli_plan_clear_advice(f);
     ek_layout_result_clear(&f->result);
     if (f->owns_device)
         ek_device_clear(&f->device);
@@ -128,16 +126,37 @@ static bool take_number(command *c, const cli_option *option, const char *text, 
     } numbers[] = {{"devices", EK_MAX_RANKS, &c->layout.n_devices},
                    {"global-batch", 1 << 30, &c->global_batch},
                    {"top", 1000, &c->layout.n_best},
+                   {"trials", EK_MAX_LAYOUT_TRIALS, &c->n_trials},
                    {"threads", 256, &c->layout.n_threads}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (cli_is(option, numbers[i].name)) {
             *taken = true;
             return cli_int(option, text, 1, numbers[i].most, numbers[i].place);
         }
+    if (cli_is(option, "step")) {
+        *taken = true;
+        return cli_double(option, text, 1e-6, 1e6, &c->wanted_seconds);
+    }
     if (cli_is(option, "t")) {
         *taken = true;
         return cli_double(option, text, 0.001, 1e7, &c->layout.time_limit);
     }
+    return true;
+}
+
+static bool take_text(command *c, const cli_option *option, const char *text)
+{
+    const struct {
+        const char *name, **place;
+    } texts[] = {
+        {"device", &c->device}, {"cluster", &c->cluster}, {"svg", &c->svg}, {"html", &c->html}, {"write", &c->write}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (cli_is(option, texts[i].name))
+            *texts[i].place = text;
+    if (cli_is(option, "grow-batch"))
+        c->batch_grows = true;
+    if (cli_is(option, "q"))
+        c->quiet = true;
     return true;
 }
 
@@ -157,13 +176,15 @@ static bool handle(void *user, const cli_option *option, const char *text)
         return cli_take_axes(option, text, cli_is(option, "range"), &c->layout);
     if (cli_is(option, "schedules"))
         return take_schedules(c, text);
-    if (cli_is(option, "device"))
-        c->device = text;
-    else if (cli_is(option, "cluster"))
-        c->cluster = text;
-    else if (cli_is(option, "q"))
-        c->quiet = true;
-    return true;
+    if (cli_is(option, "sweep"))
+        return cli_plan_read_sweep(option, text, &c->values);
+    if (cli_is(option, "explain")) { /* the other axes are settled later */
+        ek_layout_options all = c->layout;
+        c->explain_option = option;
+        c->explain = text;
+        return cli_take_axes(option, text, false, &all);
+    }
+    return take_text(c, option, text);
 }
 
 static bool check_options(const command *c)
@@ -176,8 +197,15 @@ static bool check_options(const command *c)
                         "--devices-list` names them) or --cluster FILE");
     else if (c->device && c->cluster)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
+    else if (cli_on_stdout(c->svg) && cli_on_stdout(c->html))
+        cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
+    else if (c->values.n > 0 && (c->svg || c->html || c->write || c->explain || c->n_trials))
+        cli_error(NULL,
+                  "--sweep is a search for each value; --svg, --html, --write, --explain and --trials are of one");
+    else if (c->values.n == 0 && (c->batch_grows || c->wanted_seconds > 0))
+        cli_error(NULL, "--grow-batch and --step belong to --sweep");
     else
-        return true;
+        return (!c->svg || cli_check_output(c->svg)) && (!c->html || cli_check_output(c->html));
     return false;
 }
 
@@ -200,6 +228,9 @@ static bool settle_size(command *c, const ek_job *job)
     int64_t devices = (int64_t)p->data * p->tensor * p->context * p->pipeline;
     int64_t batch = (int64_t)p->data * p->batch * p->n_batch_interleave * p->n_micro_batches *
                     (p->n_accumulation > 1 ? p->n_accumulation : 1);
+    bool swept = c->values.n > 0 && c->values.what == EK_SWEEP_DEVICES;
+    if (swept) /* the last, for what follows */
+        c->layout.n_devices = (int)fmin(c->values.value[c->values.n - 1], EK_MAX_RANKS);
     if (c->layout.n_devices == 0 && devices == 1) {
         cli_error(NULL, "no number of devices: '%s' is for one; give --devices N", c->source);
         return false;
@@ -209,7 +240,8 @@ static bool settle_size(command *c, const ek_job *job)
         if (!c->quiet)
             cli_note("--devices is not given: %" PRId64 ", as the degrees of '%s' come to", devices, c->source);
     }
-    if (c->global_batch == 0 && batch == 1 && c->layout.n_devices > 1) {
+    bool batches = c->values.n > 0 && c->values.what == EK_SWEEP_BATCH;
+    if (c->global_batch == 0 && batch == 1 && !batches && c->layout.n_devices > 1) {
         cli_error(NULL, "no global batch: a step of '%s' has one sequence; give --global-batch N", c->source);
         return false;
     }
@@ -246,7 +278,7 @@ static bool search(command *c, found *f)
     if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early)
         status = ek_layout_would_fit(&f->result, &f->fits, &err);
     cli_progress_end(&f->progress);
-    return cli_said(&f->spool, status, &err);
+    return cli_said(&f->spool, status, &err) && cli_plan_advise(c, f);
 }
 
 /* ---- output ---- */
@@ -257,10 +289,17 @@ static bool print(const command *c, const found *f)
     ek_status status;
     const ek_layout_report report = {.result = &f->result,
                                      .fits = f->result.n_plans == 0 ? &f->fits : NULL,
+                                     .file = c->write && f->trials.n == 0 ? (const char *const *)f->file : NULL,
+                                     .thumb = f->has_thumbs ? f->thumb : NULL,
+                                     .explanation = c->explain ? &f->explanation : NULL,
+                                     .trials = f->trials.n > 0 ? &f->trials : NULL,
+                                     .trial_file = c->write ? (const char *const *)f->trial_file : NULL,
                                      .n_warnings = f->warnings.n,
                                      .warning = f->warnings.at,
                                      .verdict_only = c->quiet,
                                      .color = cli_color(STDOUT_FILENO)};
+    if (cli_on_stdout(c->svg) || cli_on_stdout(c->html)) /* no room for a report */
+        return true;
     if (strcmp(c->format, "json") == 0)
         status = ek_layout_write_json(&report, stdout, &err);
     else if (strcmp(c->format, "csv") == 0)
@@ -276,7 +315,12 @@ static int run_found(command *c, found *f)
         !settle_size(c, &f->job))
         return EXIT_WRONG;
     ek_memory_limit_by_device(&f->job, &f->device);
-    if (!search(c, f) || !print(c, f))
+    if (c->values.n > 0)
+        return cli_plan_sweep(c, f);
+    if (!search(c, f))
+        return EXIT_WRONG;
+    bool written = cli_plan_pictures(c, f) && cli_plan_write(c, f);
+    if (!print(c, f) || !written)
         return EXIT_WRONG;
     return f->result.n_plans > 0 ? EXIT_DONE : EXIT_NO;
 }
@@ -287,10 +331,13 @@ static int run(int argc, char **argv)
     const char *operand[1] = {NULL};
     cli_job_options_init(&c.job);
     ek_layout_options_init(&c.layout);
+    c.layout.n_best = 0;
     int parsed = cli_parse(&spec, argc, argv, handle, &c, operand);
     if (parsed != CLI_OK)
         return parsed == CLI_HELP ? EXIT_DONE : EXIT_WRONG;
     c.source = operand[0];
+    if (c.layout.n_best == 0) /* trials are among more plans than people look at */
+        c.layout.n_best = c.n_trials > 0 ? PLANS_TO_TRY : PLANS;
     if (!check_options(&c))
         return EXIT_WRONG;
     found *f = calloc(1, sizeof *f);

@@ -118,7 +118,8 @@ typedef struct ek_layout_plan {
     ek_job job;           /**< with the layout, the layers and the recomputation */
     ek_estimate estimate; /**< of that job: step, metrics, memory; borrows `job` */
     double lower_bound;   /**< seconds: no plan of this layout is shorter */
-    int group;            /**< plans that prediction cannot tell apart have one number, from 0 */
+    int group;            /**< plans that prediction cannot tell apart have one number, from 0; -1: not looked at */
+    double group_error;   /**< seconds: of the difference to its group's first; 0: of the first itself */
     char settings[4096];  /**< to paste into the job's file, in its framework's words */
 } ek_layout_plan;
 

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "evenkeel/layout_advice.h"
 #include "evenkeel/layout_fit.h"
 
 #ifdef __cplusplus
@@ -14,21 +15,42 @@ extern "C" {
 /** What is printed. All borrowed; NULL for what there is not. */
 typedef struct ek_layout_report {
     const ek_layout_result *result;
-    const ek_layout_fits *fits; /**< of a result without plans */
+    const ek_layout_fits *fits;   /**< of a result without plans */
+    const char *const *file;      /**< [n_plans] file that a plan was written into; NULL: into none */
+    const ek_layout_thumb *thumb; /**< [EK_N_LAYOUT_THUMBS] */
+    const ek_layout_explanation *explanation;
+    const ek_layout_trials *trials; /**< among the result's plans */
+    const char *const *trial_file;  /**< [trials->n] likewise */
     int n_warnings;
     const ek_error *warning; /**< [n_warnings] of the readers */
     bool verdict_only;       /**< text: one line */
     bool color;              /**< ANSI colours, for a terminal that wants them */
 } ek_layout_report;
 
-/** For people: the verdict, today's layout, the best plans, the parts and the stages of the first, why not the others;
- *  where nothing fits the closest layout and what would make it fit. O(plans x stages). All writers: EK_ERR_SYSTEM when
- *  the output cannot be written. */
+/** For people: the verdict, what was asked about one layout, today's layout, the best plans, the parts and the stages
+ * of the first, why not the others; rules of thumb, runs to try; where nothing fits the closest layout and what would
+ * make it fit. O(plans x stages). All writers: EK_ERR_SYSTEM when the output cannot be written. */
 ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_error *err);
 /** Everything but the points, by docs/plan-json.md. */
 ek_status ek_layout_write_json(const ek_layout_report *report, FILE *out, ek_error *err);
 /** A header line and a row for every plan, comma-separated. */
 ek_status ek_layout_write_csv(const ek_layout_report *report, FILE *out, ek_error *err);
+
+/** A sweep, printed. All borrowed. */
+typedef struct ek_layout_sweep_report {
+    const ek_layout_sweep *sweep;
+    const ek_job *job;
+    const ek_device *device;
+    double wanted_seconds; /**< of a step; 0: none */
+    bool color;
+} ek_layout_sweep_report;
+
+/** A row for every value: its best layout, step, throughput of a device, linearity, and how sure. O(values). */
+ek_status ek_layout_sweep_write_text(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
+/** By docs/plan-json.md. */
+ek_status ek_layout_sweep_write_json(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
+/** A header line and a row for every value. */
+ek_status ek_layout_sweep_write_csv(const ek_layout_sweep_report *report, FILE *out, ek_error *err);
 
 #ifdef __cplusplus
 }

@@ -71,10 +71,14 @@ static void group(ek_layout_plan *plan, int n, const double *error)
         if (plan[i].group >= 0)
             continue;
         plan[i].group = groups++;
+        plan[i].group_error = 0;
         for (int k = i + 1; k < n; k++) {
             double longer = plan[k].estimate.step.seconds - plan[i].estimate.step.seconds;
-            if (plan[k].group < 0 && longer <= error[(size_t)i * (size_t)n + (size_t)k])
-                plan[k].group = plan[i].group;
+            double of_difference = error[(size_t)i * (size_t)n + (size_t)k];
+            if (plan[k].group >= 0 || longer > of_difference)
+                continue;
+            plan[k].group = plan[i].group;
+            plan[k].group_error = of_difference;
         }
     }
 }

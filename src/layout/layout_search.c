@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "job/settings.h"
 #include "layout/bound.h"
 #include "layout/none_legal.h"
 #include "layout/search.h"
@@ -101,6 +102,20 @@ static ek_status look_at_today(const ek__layout_search *s, ek_layout_plan *out, 
     return status;
 }
 
+/* What a plan is in the words of the job's framework; "" where it cannot be told. The search for settings notes in a
+ * job which of them its file then has, so it gets a copy. */
+static ek_status tell_settings(const ek_job *was, ek_layout_plan *plan, ek_error *err)
+{
+    ek_job now;
+    ek_status status = ek_job_copy(&plan->job, &now, err);
+    if (status)
+        return status;
+    if (ek__job_settings(was, &now, plan->settings, sizeof plan->settings) || ek__settings_are_cut(plan->settings))
+        plan->settings[0] = '\0';
+    ek_job_clear(&now);
+    return EK_OK;
+}
+
 static ek_status finish(ek__layout_search *s, ek_layout_result *out)
 {
     count_fates(s);
@@ -108,6 +123,8 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     ek_status status = find_closest(s, out);
     if (!status)
         status = look_at_today(s, &out->today, s->err);
+    for (int i = 0; i < s->n_best && !status; i++)
+        status = tell_settings(s->job, &s->best[i], s->err);
     if (!status)
         status = ek__layout_points(s, out);
     out->options = s->options;

@@ -4,6 +4,7 @@
 
 #include "evenkeel/layout_report.h"
 #include "report/estimate_internal.h"
+#include "report/json_stream.h"
 
 /** "proved best of 1 957 layouts in 9.4 s", "best so far of ... layouts after 60.0 s: a step may be up to 3.1 %
  * shorter"
@@ -22,5 +23,15 @@ void ek__layout_change(const ek_layout_result *result, const ek_layout_fit *fit,
 /** "up to 1.1 times the limit", ... of ek_layout_counts.over_by; and their keys in JSON. */
 extern const char *const ek__layout_over_words[4];
 extern const char *const ek__layout_over_key[4];
+
+/** Advice beside the plans, for people: a layout that was asked about; rules of thumb and runs to try; files. */
+void ek__layout_print_explanation(const ek_layout_report *report, FILE *out);
+void ek__layout_print_advice(const ek_layout_report *report, FILE *out);
+/** The same as members of the report's object. */
+void ek__layout_put_advice(ek__stream *s, const ek_layout_report *report);
+/** Degrees, switches and schedule, members of the object that is open. */
+void ek__layout_put_degrees(ek__stream *s, const ek_layout *layout);
+/** A plan; `file` may be NULL. */
+void ek__layout_put_plan(ek__stream *s, const char *key, const ek_layout_plan *plan, const char *file);
 
 #endif

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/json_stream.h"
 #include "report/layout_internal.h"
 
 static double known(double value)
@@ -10,7 +9,7 @@ static double known(double value)
     return value > 0 ? value : (double)NAN;
 }
 
-static void put_degrees(ek__stream *s, const ek_layout *l)
+void ek__layout_put_degrees(ek__stream *s, const ek_layout *l)
 {
     for (int i = 0; i < EK_N_LAYOUT_AXES; i++)
         ek__stream_int(s, ek_layout_axis_name[i], l->value[i]);
@@ -69,11 +68,11 @@ static void put_memory(ek__stream *s, const ek_layout_plan *plan)
     ek__stream_end(s);
 }
 
-static void put_plan(ek__stream *s, const char *key, const ek_layout_plan *plan)
+void ek__layout_put_plan(ek__stream *s, const char *key, const ek_layout_plan *plan, const char *file)
 {
     const ek_estimate *e = &plan->estimate;
     ek__stream_object(s, key, true);
-    put_degrees(s, &plan->layout);
+    ek__layout_put_degrees(s, &plan->layout);
     ek__stream_real(s, "step_time_s", e->step.seconds);
     ek__stream_real(s, "standard_error_s", known(e->step.standard_error));
     ek__stream_real(s, "lower_bound_s", plan->lower_bound);
@@ -81,17 +80,19 @@ static void put_plan(ek__stream *s, const char *key, const ek_layout_plan *plan)
     ek__stream_real(s, "mfu", e->metrics.mfu);
     put_memory(s, plan);
     ek__stream_from(s, "group", plan->group, 0);
+    ek__stream_real(s, "group_error_s", plan->group >= 0 ? plan->group_error : (double)NAN);
     ek__stream_int(s, "slowest_stage", e->step.slowest);
     put_parts(s, &e->step);
     put_lists(s, &plan->job.plan);
     ek__stream_text(s, "settings", plan->settings[0] ? plan->settings : NULL);
+    ek__stream_text(s, "file", file);
     ek__stream_end(s);
 }
 
 static void put_today(ek__stream *s, const ek_layout_result *r)
 {
     if (r->today.job.path)
-        put_plan(s, "today", &r->today);
+        ek__layout_put_plan(s, "today", &r->today, NULL);
     else
         ek__stream_null(s, "today");
     ek__stream_real(s, "gain", ek__layout_gain(r));
@@ -139,7 +140,7 @@ static void put_fit(ek__stream *s, const ek_layout_fit *fit)
     if (fit->fits) {
         ek__stream_fixed(s, "peak_mb", fit->peak_mb, 3);
         ek__stream_real(s, "step_time_s", fit->seconds);
-        put_degrees(s, &fit->layout);
+        ek__layout_put_degrees(s, &fit->layout);
     }
     ek__stream_end(s);
 }
@@ -151,7 +152,7 @@ static void put_closest(ek__stream *s, const ek_layout_report *report)
         ek__stream_null(s, "closest");
     } else {
         ek__stream_object(s, "closest", true);
-        put_degrees(s, &r->closest);
+        ek__layout_put_degrees(s, &r->closest);
         ek__stream_fixed(s, "least_peak_mb", r->closest_mb, 3);
         ek__stream_end(s);
     }
@@ -211,9 +212,10 @@ ek_status ek_layout_write_json(const ek_layout_report *report, FILE *out, ek_err
     put_answer(&s, r);
     ek__stream_list(&s, "plans", true);
     for (int i = 0; i < r->n_plans; i++)
-        put_plan(&s, NULL, &r->plan[i]);
+        ek__layout_put_plan(&s, NULL, &r->plan[i], report->file ? report->file[i] : NULL);
     ek__stream_end(&s);
     put_today(&s, r);
+    ek__layout_put_advice(&s, report);
     put_layouts(&s, &r->counts);
     put_closest(&s, report);
     put_warnings(&s, report);

@@ -121,11 +121,6 @@ static bool differs(const ek_layout_result *r, bool (*of)(const ek_layout_plan *
     return false;
 }
 
-static bool has_group(const ek_layout_plan *plan)
-{
-    return plan->group >= 0;
-}
-
 static bool has_sequence_parallel(const ek_layout_plan *plan)
 {
     return plan->layout.sequence_parallel;
@@ -154,8 +149,6 @@ static void print_columns(const page *p)
 {
     const ek_layout_result *r = p->r;
     fputs("   #", p->out);
-    if (differs(r, has_group))
-        fputs("  group", p->out);
     for (int i = 0; i < EK_N_LAYOUT_AXES; i++)
         if (axis_shown(r, i))
             fprintf(p->out, "%7s", ek_layout_axis_option[i]);
@@ -186,8 +179,6 @@ static void print_plan(const page *p, int i)
     const ek_layout_plan *plan = &r->plan[i];
     const ek_layout *l = &plan->layout;
     fprintf(p->out, "%4d", i + 1);
-    if (differs(r, has_group))
-        fprintf(p->out, "  %5d", plan->group);
     for (int a = 0; a < EK_N_LAYOUT_AXES; a++)
         if (axis_shown(r, a))
             fprintf(p->out, "%7d", l->value[a]);
@@ -206,6 +197,34 @@ static void print_plan(const page *p, int i)
     fputc('\n', p->out);
 }
 
+/* "1, 2 and 4 cannot be told apart by prediction: the error of their difference is up to 1.3 %", of the group that this
+ * plan is the first of. */
+static void print_group(const page *p, int first)
+{
+    const ek_layout_plan *plan = p->r->plan;
+    int last = first;
+    double most = 0;
+    char text[1024];
+    if (plan[first].group < 0 || plan[first].group_error > 0)
+        return;
+    for (int i = first + 1; i < p->r->n_plans; i++)
+        if (plan[i].group == plan[first].group) {
+            last = i;
+            most = fmax(most, plan[i].group_error);
+        }
+    if (last == first)
+        return;
+    size_t used = (size_t)snprintf(text, sizeof text, "%d", first + 1);
+    for (int i = first + 1; i <= last && used < sizeof text; i++)
+        if (plan[i].group == plan[first].group)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", i == last ? " and " : ", ", i + 1);
+    if (used < sizeof text)
+        snprintf(text + used, sizeof text - used,
+                 " cannot be told apart by prediction: the error of the difference is up to %s %%",
+                 ek__fixed(100 * most / step_of(&plan[first]), 1).text);
+    ek__print_wrapped(text, 0, p->out);
+}
+
 static void print_plans(const page *p)
 {
     char title[64];
@@ -214,8 +233,8 @@ static void print_plans(const page *p)
     print_columns(p);
     for (int i = 0; i < p->r->n_plans; i++)
         print_plan(p, i);
-    if (differs(p->r, has_group))
-        fputs("Plans of one group cannot be told apart by prediction.\n", p->out);
+    for (int i = 0; i < p->r->n_plans; i++)
+        print_group(p, i);
 }
 
 /* ---- the best ---- */
@@ -428,9 +447,12 @@ ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_err
         print_verdict(&p);
     else
         print_nothing(&p);
-    if (report->verdict_only)
+    if (report->verdict_only) {
+        ek__layout_print_explanation(report, out);
         return ek__finish(out, err);
+    }
     print_today(&p);
+    ek__layout_print_explanation(report, out);
     print_question(&p);
     if (some) {
         print_plans(&p);
@@ -442,6 +464,7 @@ ek_status ek_layout_write_text(const ek_layout_report *report, FILE *out, ek_err
         print_fits(&p);
     }
     print_why_not(&p);
+    ek__layout_print_advice(report, out);
     if (some)
         print_doubts(&p);
     return ek__finish(out, err);

@@ -328,6 +328,7 @@ static void groups_are_within_the_error_of_their_first(void **state)
         assert_true(g >= 0 && g <= groups);
         if (g == groups)
             first[groups++] = i;
+        assert_true(result.plan[i].group_error == error[first[g] * n + i]); /* 0 of the first itself */
         for (int k = 0; k <= g; k++) {
             double longer = result.plan[i].estimate.step.seconds - result.plan[first[k]].estimate.step.seconds;
             assert_true(i == first[k] || (longer <= error[first[k] * n + i]) == (k == g));

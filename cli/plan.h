@@ -1,0 +1,71 @@
+/* cli/plan.h - what the files of `evenkeel plan` share: what was asked for, what was found, and what is left behind. */
+#ifndef EK_CLI_PLAN_H
+#define EK_CLI_PLAN_H
+
+#include "evenkeel/evenkeel.h"
+
+#include "job_options.h"
+#include "model.h"
+#include "options.h"
+#include "progress.h"
+#include "warnings.h"
+
+enum { CLI_PLAN_MAX_VALUES = 100 };
+
+/** What --sweep says. */
+typedef struct cli_plan_values {
+    ek_layout_sweep_of what;
+    int n; /**< 0: no sweep */
+    double value[CLI_PLAN_MAX_VALUES];
+} cli_plan_values;
+
+typedef struct cli_plan_command {
+    const char *source, *device, *cluster, *format, *svg, *html, *write, *explain;
+    const cli_option *explain_option; /**< for messages */
+    int n_trials;
+    cli_plan_values values; /**< of a sweep */
+    double wanted_seconds;  /**< of a sweep: steps that are short enough; 0: not asked */
+    bool batch_grows;
+    cli_job_options job;
+    ek_layout_options layout;
+    int global_batch;
+    bool quiet;
+} cli_plan_command;
+
+typedef struct cli_plan {
+    cli_spool spool;
+    cli_warnings warnings;
+    ek_job job;
+    ek_device device;
+    bool owns_device; /**< read from a file: its tables are ours */
+    ek_layout_result result;
+    ek_layout_fits fits;
+    ek_layout_explanation explanation;
+    bool has_thumbs;
+    ek_layout_thumb thumb[EK_N_LAYOUT_THUMBS];
+    ek_layout_trials trials;
+    char **file;       /**< [n_plans] written ones */
+    char **trial_file; /**< [EK_MAX_LAYOUT_TRIALS] */
+    cli_progress progress;
+    double time_limit;
+} cli_plan;
+
+/** The picture and the page of what was found, where they were asked for. False after a message. */
+bool cli_plan_pictures(const cli_plan_command *command, cli_plan *found);
+
+/** Groups, the layout that was asked about, rules of thumb, trials, as far as they are wanted. False after a message.
+ */
+bool cli_plan_advise(const cli_plan_command *command, cli_plan *found);
+void cli_plan_clear_advice(cli_plan *found);
+
+/** The plans, or the trials where they were asked for, as files of the job's framework in a folder, as --write asks.
+ *  False after a message where a file could not be written; a plan that its framework cannot be told is only noted. */
+bool cli_plan_write(const cli_plan_command *command, cli_plan *found);
+void cli_plan_clear_files(cli_plan *found);
+
+/** WHAT=A:B[:STEP] or WHAT=A,B,C. False after a message. */
+bool cli_plan_read_sweep(const cli_option *option, const char *text, cli_plan_values *out);
+/** A search at each value of --sweep, printed. @return the exit status */
+int cli_plan_sweep(const cli_plan_command *command, cli_plan *found);
+
+#endif
