@@ -40,11 +40,6 @@ typedef struct finder {
     ek_error *err;
 } finder;
 
-static bool is_mindspore(const ek_job *job)
-{
-    return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
-}
-
 static double accumulation(const ek_job *job)
 {
     return job->parallel.pipeline == 1 && job->parallel.n_accumulation > 1 ? job->parallel.n_accumulation : 1;
