@@ -1,6 +1,6 @@
-/* Layouts: how long the search takes over devices and layers, how many layouts a core bounds in a second, when the first
- * plan is there, how much memory it holds, and how much of the best step is proved. Jobs are those of examples/gallery,
- * each search in a process of its own. */
+/* Layouts: how long the search takes over devices and layers, how many layouts a core bounds in a second, when the
+ * first plan is there, how much memory it holds, and how much of the best step is proved. Jobs are those of
+ * examples/gallery, each search in a process of its own. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@ typedef struct search_case {
 } search_case;
 
 static const search_case cases[] = {
-    {"deepseek_v3.sh", "H800", 1024, 0, 8192, 1},    {"deepseek_v3.sh", "H800", 1024, 0, 8192, 0},
+    {"deepseek_v3.sh", "H800", 1024, 0, 8192, 1},       {"deepseek_v3.sh", "H800", 1024, 0, 8192, 0},
     {"llama3_405b_8192.sh", "H100", 16384, 0, 2048, 1}, {"llama3_405b_8192.sh", "H100", 16384, 0, 2048, 0},
-    {"llama3_70b.sh", "H100", 64, 0, 512, 1},        {"llama3_70b.sh", "H100", 256, 0, 512, 1},
-    {"llama3_70b.sh", "H100", 1024, 0, 1024, 1},     {"llama3_70b.sh", "H100", 4096, 0, 4096, 1},
-    {"llama3_70b.sh", "H100", 256, 40, 512, 1},      {"llama3_70b.sh", "H100", 256, 160, 512, 1},
+    {"llama3_70b.sh", "H100", 64, 0, 512, 1},           {"llama3_70b.sh", "H100", 256, 0, 512, 1},
+    {"llama3_70b.sh", "H100", 1024, 0, 1024, 1},        {"llama3_70b.sh", "H100", 4096, 0, 4096, 1},
+    {"llama3_70b.sh", "H100", 256, 40, 512, 1},         {"llama3_70b.sh", "H100", 256, 160, 512, 1},
 };
 
 typedef struct search_result {
@@ -102,9 +102,10 @@ static void search(const char *which, void *result)
 void bench_layouts(double seconds)
 {
     time_limit = seconds;
-    bench_say("| job | devices | layers | chunks | layouts | legal | bounded a second and core | balanced | first plan, s | "
-              "all, s | MB | best step, s | no other is among the best 10 | step could be shorter by |\n"
-              "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|\n");
+    bench_say(
+        "| job | devices | layers | chunks | layouts | legal | bounded a second and core | balanced | first plan, s | "
+        "all, s | MB | best step, s | no other is among the best 10 | step could be shorter by |\n"
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|\n");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const search_case *c = &cases[i];
         char which[16];
@@ -117,11 +118,13 @@ void bench_layouts(double seconds)
                   c->n_devices, job.model.n_layers, c->most_chunks == 1 ? "1" : "1 to 8", r.all, r.legal,
                   (double)r.legal / r.bound_seconds, r.balanced, r.first, r.seconds, r.peak_mb, r.step,
                   r.proved ? "proved" : "open", 100 * r.gap);
-        bench_hold((double)r.legal / r.bound_seconds >= 1e5 || r.legal < 10000, "%s: 10^5 layouts a second and core", c->job);
+        bench_hold((double)r.legal / r.bound_seconds >= 1e5 || r.legal < 10000, "%s: 10^5 layouts a second and core",
+                   c->job);
         bench_hold(r.peak_mb <= 1024, "%s: at most 1 GB", c->job);
         ek_job_clear(&job);
     }
-    bench_say("\nLayouts: all combinations of the axes; bounded on one core, searched with all of this machine's, at most "
-              "%.0f s.\n",
-              time_limit);
+    bench_say(
+        "\nLayouts: all combinations of the axes; bounded on one core, searched with all of this machine's, at most "
+        "%.0f s.\n",
+        time_limit);
 }
