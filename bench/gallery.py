@@ -147,9 +147,14 @@ def search_time(value):
     return next((words for limit, words in SEARCH_TIMES if value < limit), '20 minutes or more')
 
 
+def left_open(plan):
+    """Layouts that were not looked at closer when the time was over."""
+    return totals(plan['layouts']).get('open', 0)
+
+
 def certainty(plan):
     if not plan['plans']:
-        return 'nothing fits'
+        return 'none found in the time' if left_open(plan) else 'nothing fits'
     return 'proved' if plan['proved'] else f'within {100 * plan["gap"]:.1f} %'
 
 
@@ -268,7 +273,8 @@ def part_rows(entry):
 def comparison(entry):
     """The two layouts beside each other, and what makes the difference."""
     if not entry['best']:
-        return ['No layout fits by the model.', '']
+        return [f'No plan was found in the time given: {count(left_open(entry["plan"]))} layouts were left open.'
+                if left_open(entry['plan']) else 'No layout fits by the model.', '']
     rows = layout_rows(entry) + figure_rows(entry) + part_rows(entry)
     return [table(['', 'best plan', 'published layout'], rows), '', paragraph(reason(entry), place(entry)), '',
             paragraph(sureness(entry)), '']

@@ -106,6 +106,14 @@ def nothing_may_fit():
     assert 'No layout fits by the model.' in page and '| nothing fits |' in page
 
 
+def time_may_be_over_first():
+    made = answer([])
+    made['layouts']['ruled_out']['open'] = 1234
+    page = run(made)
+    assert 'No plan was found in the time given: 1 234 layouts were left open.' in page
+    assert '| none found in the time |' in page and 'nothing fits' not in page
+
+
 def search_times_are_coarse():
     assert run(answer([BEST])) == run(answer([BEST], seconds=55.0))
     assert run(answer([BEST])) != run(answer([BEST], seconds=65.0))
@@ -124,7 +132,7 @@ def a_program_that_fails_writes_no_page():
 
 CASES = [published_is_longer_by_the_ratio_of_the_steps, parts_explain_the_difference, parts_may_be_a_list,
          published_degrees_are_found_among_the_plans, a_measured_step_is_beside_the_prediction,
-         a_prediction_far_off_the_measurement_is_told, certainty_is_told, nothing_may_fit,
+         a_prediction_far_off_the_measurement_is_told, certainty_is_told, nothing_may_fit, time_may_be_over_first,
          search_times_are_coarse, a_program_that_fails_writes_no_page]
 
 FAILED = 0
