@@ -99,14 +99,27 @@ static ek_status look_within(const batch *b, ek__candidate *c, ek_cost_cache *ca
     return status;
 }
 
-/* What the fullest stage of the plan found needs, MB. */
-static ek_status find_peak(ek__split *split, ek_error *err)
+static float peak_of(const ek_memory *memory)
 {
+    return (float)((double)memory->stage[memory->fullest].actual_peak / (1 << 20));
+}
+
+/* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
+static ek_status find_peak(const batch *b, ek__split *split, ek_error *err)
+{
+    static const ek_memory_options options = {.without_top = true};
     ek_memory memory;
-    ek_status status = ek_memory_predict(&split->job, NULL, &memory, err);
+    ek_status status;
+    if (split->seconds < b->upper) {
+        status = ek_estimate_of(&split->job, b->search->device, 0, &split->estimate, err);
+        split->estimated = status == EK_OK;
+        split->peak_mb = split->estimated ? peak_of(&split->estimate.memory) : 0;
+        return status;
+    }
+    status = ek_memory_predict(&split->job, &options, &memory, err);
     if (status)
         return status;
-    split->peak_mb = (float)((double)memory.stage[memory.fullest].actual_peak / (1 << 20));
+    split->peak_mb = peak_of(&memory);
     ek_memory_clear(&memory);
     return EK_OK;
 }
@@ -131,7 +144,7 @@ static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *ca
     else if (err)
         *err = why;
     if (!status && b->split[i].found)
-        status = find_peak(&b->split[i], err);
+        status = find_peak(b, &b->split[i], err);
     /* Whoever is cut short is looked at again, or is open at the end. */
     if (!status && !b->split[i].over)
         c->known = EK__KNOWN_SPLIT;
@@ -155,6 +168,11 @@ static ek_status make_plan(const ek__layout_search *s, const ek__candidate *c, e
     *out = (ek_layout_plan){.layout = ek__candidate_layout(s, c), .lower_bound = fmin(c->bound, split->seconds)};
     out->job = split->job;
     split->job = (ek_job){0};
+    if (split->estimated) {
+        out->estimate = split->estimate; /* its job's new place: keep() */
+        split->estimated = false;
+        return EK_OK;
+    }
     return ek_estimate_of(&out->job, s->device, 0, &out->estimate, s->err);
 }
 

@@ -8,9 +8,12 @@
 
 #include "balance/lone.h"
 #include "base/error.h"
+#include "layout/bound.h"
 
 void ek__split_clear(ek__split *split)
 {
+    if (split->estimated)
+        ek_estimate_clear(&split->estimate);
     ek_job_clear(&split->job);
     *split = (ek__split){.seconds = INFINITY, .bound = INFINITY};
 }
@@ -54,17 +57,35 @@ static int most_layers(const ek_job *job)
     return n - cells + 1;
 }
 
+/* Layers that some stage has where a rule differs from those before it: the first n of a chunk of fewer are those of
+ * another rule, and every n-th of fewer is none. */
+static int layers_told_by(ek__recompute_rule rule)
+{
+    return rule.kind == EK__RULE_FIRST || rule.kind == EK__RULE_EVERY ? rule.n : 0;
+}
+
+/* Can a plan with a stage of so many layers be shorter than `upper`? It computes all of them for every micro-batch. */
+static bool is_hopeful(const ek__bound_figures *f, int n, double upper)
+{
+    return f->m * n * f->least < upper;
+}
+
 ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
                            const ek__split_options *options, ek__split *out, ek_error *err)
 {
     ek__split best = {.seconds = INFINITY, .bound = INFINITY};
     ek__recompute_rule rule;
-    ek_status status = EK_OK;
+    ek__bound_figures figures;
+    ek_status status = ek__bound_figures_of(job, device, cache, false, &figures, err);
     for (int i = 0; !status && !best.free && !best.over && i < ek__recompute_rule_at(job, most_layers(job), i, &rule);
          i++) {
         double bound = INFINITY;
         ek__split_options with = *options;
         with.upper = fmin(options->upper, best.seconds);
+        if (!is_hopeful(&figures, layers_told_by(rule), with.upper)) {
+            best.bound = fmin(best.bound, with.upper);
+            continue;
+        }
         status =
             (is_single(job) ? ek__split_single : ek__split_chunks)(job, device, cache, rule, &with, &best, &bound, err);
         /* What picks operators may take longer than a few whole layers. */

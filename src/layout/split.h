@@ -10,10 +10,12 @@ typedef struct ek__split {
     bool found;
     ek_job job;     /* with the plan; ek_job_clear() */
     double seconds; /* ek_cost_step() of it */
-    float peak_mb;  /* ek_memory_predict() of it; set by who asks for it */
-    double bound;   /* no plan of the layout that fits is shorter; INFINITY where none fits */
-    bool over;      /* ended before its time: the bound holds, and a shorter plan may be found */
-    bool free;      /* memory stood in the way of nothing under the last rule: recomputing more brings nothing */
+    float peak_mb;  /* ek_memory_predict() of it; set by who asks for it, as is: */
+    bool estimated;
+    ek_estimate estimate; /* of the job, where it is here */
+    double bound;         /* no plan of the layout that fits is shorter; INFINITY where none fits */
+    bool over;            /* ended before its time: the bound holds, and a shorter plan may be found */
+    bool free;            /* memory stood in the way of nothing under the last rule: recomputing more brings nothing */
 } ek__split;
 void ek__split_clear(ek__split *split);
 
