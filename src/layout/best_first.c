@@ -271,15 +271,46 @@ static ek_status run_batch(batch *b)
     return status;
 }
 
-static ek_status start_heaps(ek__layout_search *s)
+static ek_status make_heaps(ek__layout_search *s)
 {
     for (int i = 0; i < EK__N_HEAPS; i++)
         if (!(s->heap[i].at = ek__alloc(s->n + 1, sizeof *s->heap[i].at)))
             return ek__no_memory(s->err);
-    for (size_t i = 0; i < s->n; i++)
-        if (s->candidate[i].fate == EK_FATE_BOUND && s->candidate[i].known != EK__KNOWN_SPLIT)
-            push(s, i);
     return EK_OK;
+}
+
+static void fill_heaps(ek__layout_search *s, size_t but)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (i != but && s->candidate[i].fate == EK_FATE_BOUND && s->candidate[i].known != EK__KNOWN_SPLIT)
+            push(s, i);
+}
+
+/* The job's own layout; n where it is not one of these. */
+static size_t find_today(const ek__layout_search *s)
+{
+    ek_layout today = ek_layout_of(s->job);
+    today.sequence_parallel = today.sequence_parallel && today.value[EK_AXIS_TENSOR] > 1;
+    for (size_t i = 0; i < s->n; i++) {
+        const ek_layout layout = ek__candidate_layout(s, &s->candidate[i]);
+        if (s->candidate[i].fate == EK_FATE_BOUND && ek_layout_equal(&layout, &today))
+            return i;
+    }
+    return s->n;
+}
+
+/* A first answer at once: what the job has today, with the best plan of its layers. It goes back to the heaps where it
+ * was not balanced in time. */
+static ek_status start_with(batch *b, size_t today)
+{
+    b->n = 0;
+    if (today == b->search->n)
+        return EK_OK;
+    b->upper = INFINITY;
+    b->split[0] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
+    b->at[b->n++] = today;
+    b->search->candidate[today].known = EK__KNOWN_WITHIN;
+    return run_batch(b);
 }
 
 ek_status ek__layout_best_first(ek__layout_search *search)
@@ -288,7 +319,12 @@ ek_status ek__layout_best_first(ek__layout_search *search)
     if (!b)
         return ek__no_memory(search->err);
     b->search = search;
-    ek_status status = start_heaps(search);
+    size_t today = find_today(search);
+    ek_status status = make_heaps(search);
+    if (!status)
+        status = start_with(b, today);
+    if (!status)
+        fill_heaps(search, today);
     while (!status && !ek__layout_over(search)) {
         fill(b);
         if (b->n == 0)
