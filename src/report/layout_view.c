@@ -18,7 +18,10 @@ static ek__digits percent(double share)
 void ek__layout_proof(const ek_layout_result *r, char *text, size_t size)
 {
     const ek__digits n = ek__grouped((double)ek__layout_judged(r)), seconds = ek__fixed(r->seconds, 1);
-    if (r->proved || r->gap <= 0)
+    if (r->proved && r->gap > 0)
+        snprintf(text, size, "proved best of %s layouts in %s s, but for how its layers are split: %s %%", n.text,
+                 seconds.text, percent(r->gap).text);
+    else if (r->proved || r->gap <= 0)
         snprintf(text, size, "proved best of %s layouts in %s s%s", n.text, seconds.text,
                  r->proved ? "" : ", those after it not");
     else
