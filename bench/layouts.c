@@ -102,6 +102,7 @@ static void search(const char *which, void *result)
 void bench_layouts(double seconds)
 {
     time_limit = seconds;
+    bench_say("\n## Searches for layouts\n\n");
     bench_say(
         "| job | devices | layers | chunks | layouts | legal | bounded a second and core | balanced | first plan, s | "
         "all, s | MB | best step, s | no other is among the best 10 | step could be shorter by |\n"
