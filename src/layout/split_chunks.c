@@ -26,8 +26,8 @@ typedef struct chunks {
     const ek__split_options *options;
     ek_layers layers;
     ek_order *order;
-    double *limit_mb, *peak_mb, *edge_ms; /* [n_stages] */
-    bool hopeless;                        /* a stage has no room for anything */
+    double *limit_mb, *edge_ms; /* [n_stages] */
+    bool hopeless;              /* a stage has no room for anything */
     ek_error *err;
 } chunks;
 
@@ -145,12 +145,11 @@ static ek_status start(chunks *c, const ek_job *job)
         status = ek__job_programs_new(&c->job, &programs, c->err);
     if (!status)
         status = ek__layout_layers(&c->job, programs, pricer, c->rule, &c->layers, c->err);
-    c->limit_mb = ek__alloc(3 * (size_t)p, sizeof *c->limit_mb);
+    c->limit_mb = ek__alloc(2 * (size_t)p, sizeof *c->limit_mb);
     if (!status && !c->limit_mb)
         status = ek__no_memory(c->err);
     for (int s = 0; s < p && !status; s++) {
-        c->peak_mb = c->limit_mb + p;
-        c->edge_ms = c->limit_mb + 2 * (size_t)p;
+        c->edge_ms = c->limit_mb + p;
         c->limit_mb[s] = job->limit_mb > 0 ? job->limit_mb : LARGE_MB;
         c->edge_ms[s] = MS_PER_S * ek__stage_pricer_edges(pricer)[s];
     }
