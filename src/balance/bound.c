@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "simulate/longest_path.h"
 
 enum { MOST_USES = 3, MOST_PARTIAL = 1 << 21, MOST_COMPARED = 3000 };
 
@@ -916,45 +917,12 @@ void ek__path_in_any_order(const ek__problem *problem, int stage, bool drained, 
 double ek__longest_path(const ek__problem *problem, const double *duration, double *count, double *transfers)
 {
     const ek_order *order = problem->order;
-    size_t n = order->n_blocks, n_clocks = ek__order_n_clocks(order), p = (size_t)problem->n_stages;
-    double *clock = ek__alloc(n_clocks, sizeof *clock);
-    uint32_t *last = ek__alloc(n_clocks, sizeof *last), *before = ek__alloc(n, sizeof *before);
-    double longest = 0;
-    uint32_t at = 0; /* 1-based; 0: the start */
-    if (!clock || !last || !before)
-        goto done;
-    for (size_t k = 0; k < n; k++) {
-        size_t s = ek__step_stage(order->steps[k]), b = p + ek__step_chain(order->steps[k]);
-        size_t slot = ek__step_slot(order->steps[k]);
-        int way = b - p < (size_t)order->shape.n_micro_batches ? ek__order_way(order, b - p) : 0;
-        bool by_stage = clock[s] > clock[b];
-        double end = fmax(clock[s], clock[b]) + duration[slot] * (order->factor ? order->factor[k] : 1);
-        before[k] = by_stage ? last[s] : last[b];
-        clock[s] = clock[b] = end;
-        if (problem->delays) {
-            end += delay(problem, problem->delays->before, slot, way);
-            clock[s] = end + delay(problem, problem->delays->after, slot, way);
-            clock[b] = end + delay(problem, problem->delays->travel, slot, way);
-        }
-        last[s] = last[b] = (uint32_t)k + 1;
-        if (end > longest) {
-            longest = end;
-            at = (uint32_t)k + 1;
-        }
-    }
-    memset(count, 0, (size_t)ek__order_n_slots(order) * sizeof *count);
-    *transfers = longest;
-    for (; at > 0; at = before[at - 1]) {
-        size_t slot = ek__step_slot(order->steps[at - 1]);
-        double times_counted = order->factor ? order->factor[at - 1] : 1;
-        count[slot] += times_counted;
-        *transfers -= times_counted * duration[slot];
-    }
-    if (!problem->delays)
-        *transfers = 0;
-done:
-    free(before);
-    free(last);
-    free(clock);
-    return longest;
+    ek__path walked = {.count = count};
+    *transfers = 0;
+    if (!ek__order_longest_path(order, duration, problem->delays, NULL, &walked))
+        return 0;
+    *transfers = problem->delays ? walked.length : 0;
+    for (int slot = 0; problem->delays && slot < ek__order_n_slots(order); slot++)
+        *transfers -= count[slot] * duration[slot];
+    return walked.length;
 }

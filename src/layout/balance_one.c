@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "layout/bound.h"
 #include "layout/layout.h"
+#include "layout/mix.h"
 #include "layout/split.h"
 
 void ek__layout_plan_move(ek_layout_plan *from, ek_layout_plan *to)
@@ -49,6 +50,43 @@ ek_status ek_layout_balance(const ek_job *job, const ek_device *device, const ek
     return status;
 }
 
+static bool never(void *user)
+{
+    (void)user;
+    return false;
+}
+
+/* With several chunks a stage, what a mix of paths of the layout's own says. */
+static ek_status look_at_mix(const ek__bound_figures *figures, const ek_device *device, const ek_layout *layout,
+                             double *seconds, ek_error *err)
+{
+    int v = layout->value[EK_AXIS_CHUNKS];
+    ek__mixes *mixes;
+    ek__mix *mix = NULL;
+    double bound = 0;
+    if (v == 1 || !ek__mixes_apply(layout->schedule) || figures->job->parallel.n_pieces > 1)
+        return EK_OK;
+    ek_status status = ek__mixes_new(layout->schedule, figures->p, v, figures->m, &mixes, err);
+    if (status)
+        return status;
+    status = ek__mixes_look(mixes, figures, device, INFINITY, true, never, NULL, &mix, &bound, err);
+    *seconds = fmax(*seconds, bound);
+    ek__mix_free(mix);
+    ek__mixes_free(mixes);
+    return status;
+}
+
+static ek_status find_bounds(const ek__bound_figures *figures, const ek_device *device, const ek_layout *layout,
+                             ek_layout_bound *out, ek_error *err)
+{
+    int v = layout->value[EK_AXIS_CHUNKS];
+    double seconds = ek__bound_seconds(figures, v, layout->schedule);
+    seconds = fmax(seconds, ek__bound_within(figures, v, layout->schedule));
+    ek_status status = isfinite(seconds) ? look_at_mix(figures, device, layout, &seconds, err) : EK_OK;
+    *out = (ek_layout_bound){seconds, ek__bound_peak_mb(figures, v, layout->schedule)};
+    return status;
+}
+
 ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_layout_bound *out,
                              ek_error *err)
 {
@@ -62,12 +100,8 @@ ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const e
         return status;
     ek_cost_cache *cache = ek_cost_cache_new(device);
     status = cache ? ek__bound_figures_of(&spread, device, cache, true, &figures, err) : ek__no_memory(err);
-    if (!status) {
-        int v = layout->value[EK_AXIS_CHUNKS];
-        double seconds = ek__bound_seconds(&figures, v, layout->schedule);
-        *out = (ek_layout_bound){.seconds = fmax(seconds, ek__bound_within(&figures, v, layout->schedule)),
-                                 .peak_mb = ek__bound_peak_mb(&figures, v, layout->schedule)};
-    }
+    if (!status)
+        status = find_bounds(&figures, device, layout, out, err);
     ek_cost_cache_free(cache);
     ek_job_clear(&spread);
     return status;

@@ -1,7 +1,8 @@
 /* Best first. Two heaps have the layouts by their bound, those with one chunk a stage and the others, whose bounds are
- * less close. The tops of both are looked at closer, half a batch of each at a time: first their bound within the
- * memory limit, then their best plan. A batch is a fixed number of layouts and judged by the
- * best plans from before it, so the search is the same for any number of threads. It ends where the least bound is no
+ * less close. The tops of both are looked at closer, a batch of each at a time: first their bound within the
+ * memory limit; of several chunks, the mixes of paths that are known for the pipeline, and a mix of their own; then
+ * their best plan. A batch is a fixed number of layouts and judged by the best plans and the mixes from before it, so
+ * the search is the same for any number of threads. It ends where the least bound is no
  * less than the k-th best step. */
 #include <math.h>
 #include <stdlib.h>
@@ -11,13 +12,27 @@
 #include "layout/bound.h"
 #include "layout/search.h"
 
-enum { BATCH = 32 };
+enum { MOST_MIXES = 8 }; /* of a pipeline: what more of them bring is little */
+
+/* Layouts of each heap in a batch: whose bounds are looked at, which takes microseconds; that are balanced or get a mix
+ * of their own, which takes milliseconds to seconds. */
+enum { MOST_BOUNDED = 512, MOST_BALANCED = 8, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
+
+/* A layout that is looked at. */
+typedef struct looked {
+    size_t at; /* candidate */
+    bool done;
+    ek__mixes *mixes; /* of its pipeline; NULL: one chunk, or not made yet */
+    bool find;        /* a mix: one layout of a pipeline at a time, since the others profit by it */
+    ek__mix *mix;     /* that was found */
+    ek__split split;  /* of those that are balanced */
+} looked;
 
 typedef struct batch {
     ek__layout_search *search;
-    size_t n, at[BATCH]; /* candidates */
+    size_t n;
     double upper;
-    ek__split split[BATCH]; /* of those that are balanced */
+    looked item[BATCH];
 } batch;
 
 /* ---- the heap ---- */
@@ -83,8 +98,26 @@ double ek__layout_upper(const ek__layout_search *search)
     return search->n_best < k ? INFINITY : search->best[k - 1].estimate.step.seconds;
 }
 
-static ek_status look_within(const batch *b, ek__candidate *c, ek_cost_cache *cache, ek_error *err)
+static bool is_over(void *user)
 {
+    return ek__layout_over(user);
+}
+
+static ek_status look_at_mixes(const batch *b, looked *l, const ek__bound_figures *figures, ek_error *err)
+{
+    ek__candidate *c = &b->search->candidate[l->at];
+    double bound = 0;
+    ek_status status = ek__mixes_look(l->mixes, figures, b->search->device, b->upper, l->find, is_over, b->search,
+                                      &l->mix, &bound, err);
+    c->bound = fmax(c->bound, bound);
+    if (!status && (l->find || l->mixes->n >= MOST_MIXES))
+        c->known = EK__KNOWN_MIXED;
+    return status;
+}
+
+static ek_status look_at_bounds(const batch *b, looked *l, ek_cost_cache *cache, ek_error *err)
+{
+    ek__candidate *c = &b->search->candidate[l->at];
     const ek__layout_group *group = &b->search->space.group[c->group];
     ek_job job;
     ek__bound_figures figures;
@@ -92,9 +125,12 @@ static ek_status look_within(const batch *b, ek__candidate *c, ek_cost_cache *ca
     if (status)
         return status;
     status = ek__bound_figures_of(&job, b->search->device, cache, true, &figures, err);
-    if (!status)
+    if (!status && c->known == EK__KNOWN_BOUND) {
         c->bound = fmax(c->bound, ek__bound_within(&figures, c->n_chunks, b->search->options.schedule[c->schedule]));
-    c->known = EK__KNOWN_WITHIN;
+        c->known = EK__KNOWN_WITHIN;
+    }
+    if (!status && l->mixes && c->bound < b->upper)
+        status = look_at_mixes(b, l, &figures, err);
     ek_job_clear(&job);
     return status;
 }
@@ -124,8 +160,9 @@ static ek_status find_peak(const batch *b, ek__split *split, ek_error *err)
     return EK_OK;
 }
 
-static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *cache, ek_error *err)
+static ek_status balance(batch *b, looked *l, ek_cost_cache *cache, ek_error *err)
 {
+    ek__candidate *c = &b->search->candidate[l->at];
     const ek_layout layout = ek__candidate_layout(b->search, c);
     const ek__split_options options = {.upper = b->upper,
                                        .deadline = b->search->start + b->search->options.time_limit,
@@ -140,13 +177,13 @@ static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *ca
         return EK_OK;
     }
     if (!status)
-        status = ek__split_layout(&job, b->search->device, cache, &options, &b->split[i], err);
+        status = ek__split_layout(&job, b->search->device, cache, &options, &l->split, err);
     else if (err)
         *err = why;
-    if (!status && b->split[i].found)
-        status = find_peak(b, &b->split[i], err);
+    if (!status && l->split.found)
+        status = find_peak(b, &l->split, err);
     /* Whoever is cut short is looked at again, or is open at the end. */
-    if (!status && !b->split[i].over)
+    if (!status && !l->split.over)
         c->known = EK__KNOWN_SPLIT;
     ek_job_clear(&job);
     return status;
@@ -155,10 +192,15 @@ static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *ca
 static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *err)
 {
     batch *b = user;
-    ek__candidate *c = &b->search->candidate[b->at[item]];
+    looked *l = &b->item[item];
+    const ek__candidate *c = &b->search->candidate[l->at];
+    bool mixed = !l->mixes || c->known == EK__KNOWN_MIXED;
     if (ek__layout_over(b->search))
         return EK_OK;
-    return c->known == EK__KNOWN_BOUND ? look_within(b, c, cache, err) : balance(b, item, c, cache, err);
+    ek_status status =
+        c->known == EK__KNOWN_BOUND || !mixed ? look_at_bounds(b, l, cache, err) : balance(b, l, cache, err);
+    l->done = true;
+    return status;
 }
 
 /* ---- the best ---- */
@@ -200,11 +242,11 @@ static ek_status keep(ek__layout_search *s, size_t at, ek__split *split)
     return status;
 }
 
-static ek_status take(batch *b, size_t i)
+static ek_status take(batch *b, looked *l)
 {
     ek__layout_search *s = b->search;
-    ek__candidate *c = &s->candidate[b->at[i]];
-    ek__split *split = &b->split[i];
+    ek__candidate *c = &s->candidate[l->at];
+    ek__split *split = &l->split;
     if (c->fate == EK_FATE_ILLEGAL)
         return EK_OK;
     s->counts.balanced++;
@@ -214,7 +256,7 @@ static ek_status take(batch *b, size_t i)
     c->fate = split->found || split->bound < INFINITY ? EK_FATE_BALANCED : EK_FATE_NO_PLAN;
     if (split->found && s->first_at == 0)
         s->first_at = ek__clock();
-    return split->found ? keep(s, b->at[i], split) : EK_OK;
+    return split->found ? keep(s, l->at, split) : EK_OK;
 }
 
 /* ---- the search ---- */
@@ -234,39 +276,95 @@ static void report(const ek__layout_search *s)
     o->progress(o->user, &progress);
 }
 
-/* From each heap half a batch, or more where the other has less. */
-static void fill(batch *b)
+/* The pipeline of a layout with several chunks. NULL: mixes say nothing of it. */
+static ek_status find_mixes(ek__layout_search *s, const ek__candidate *c, ek__mixes **out)
 {
-    ek__layout_search *s = b->search;
-    b->n = 0;
-    b->upper = ek__layout_upper(s);
-    for (int turn = 0; turn < 2 * EK__N_HEAPS; turn++) {
-        ek__heap *h = &s->heap[turn % EK__N_HEAPS];
-        size_t most = turn < EK__N_HEAPS ? (size_t)(turn + 1) * BATCH / EK__N_HEAPS : BATCH;
-        while (b->n < most && h->n > 0 && s->candidate[h->at[0]].bound < b->upper) {
-            b->split[b->n] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
-            b->at[b->n++] = pop(s, h);
+    const ek_layout layout = ek__candidate_layout(s, c);
+    int p = layout.value[EK_AXIS_PIPELINE], m = layout.n_micro_batches;
+    *out = NULL;
+    if (c->n_chunks == 1 || !ek__mixes_apply(layout.schedule) || s->job->parallel.n_pieces > 1)
+        return EK_OK;
+    for (size_t i = 0; i < s->n_mixes; i++) {
+        ek__mixes *known = s->mixes[i];
+        if (known->schedule == layout.schedule && known->p == p && known->v == c->n_chunks && known->m == m) {
+            *out = known;
+            return EK_OK;
         }
     }
+    ek__mixes **grown = ek__with_room(s->mixes, &s->mixes_capacity, s->n_mixes + 1, sizeof *grown);
+    if (!grown)
+        return ek__no_memory(s->err);
+    s->mixes = grown;
+    ek_error why;
+    ek_status status = ek__mixes_new(layout.schedule, p, c->n_chunks, m, out, &why);
+    if (status == EK_OK)
+        grown[s->n_mixes++] = *out;
+    else if (s->err && status != EK_ERR_INPUT)
+        *s->err = why;
+    return status == EK_ERR_INPUT ? EK_OK : status; /* a pipeline that the schedule cannot run: its check says so */
+}
+
+static ek_status put_into(batch *b, size_t at)
+{
+    ek__layout_search *s = b->search;
+    const ek__candidate *c = &s->candidate[at];
+    looked *l = &b->item[b->n++];
+    *l = (looked){.at = at, .split = {.seconds = INFINITY, .bound = INFINITY}};
+    ek_status status = find_mixes(s, c, &l->mixes);
+    l->find = l->mixes && c->known == EK__KNOWN_WITHIN && l->mixes->n < MOST_MIXES;
+    for (size_t i = 0; i + 1 < b->n && l->find; i++)
+        l->find = b->item[i].mixes != l->mixes || !b->item[i].find;
+    return status;
+}
+
+static bool takes_long(const batch *b, const looked *l)
+{
+    int known = b->search->candidate[l->at].known;
+    return l->find || known == EK__KNOWN_MIXED || (known == EK__KNOWN_WITHIN && !l->mixes);
+}
+
+static ek_status fill_from(batch *b, ek__heap *h)
+{
+    const ek__layout_search *s = b->search;
+    ek_status status = EK_OK;
+    int bounded = 0, balanced = 0;
+    while (!status && bounded < MOST_BOUNDED && balanced < MOST_BALANCED && h->n > 0 &&
+           s->candidate[h->at[0]].bound < b->upper) {
+        status = put_into(b, pop(s, h));
+        bool slow = !status && takes_long(b, &b->item[b->n - 1]);
+        balanced += slow;
+        bounded += !slow;
+    }
+    return status;
+}
+
+static ek_status fill(batch *b)
+{
+    ek_status status = EK_OK;
+    b->n = 0;
+    b->upper = ek__layout_upper(b->search);
+    for (int i = 0; i < EK__N_HEAPS && !status; i++)
+        status = fill_from(b, &b->search->heap[i]);
+    return status;
 }
 
 static ek_status run_batch(batch *b)
 {
     ek__layout_search *s = b->search;
-    uint8_t known[BATCH];
-    for (size_t i = 0; i < b->n; i++)
-        known[i] = s->candidate[b->at[i]].known;
     ek_status status = ek__layout_parallel(s, b->n, look, b);
     for (size_t i = 0; i < b->n; i++) {
-        ek__candidate *c = &s->candidate[b->at[i]];
-        bool done = c->known > known[i];
-        if (!status && done && c->known == EK__KNOWN_SPLIT)
-            status = take(b, i);
+        looked *l = &b->item[i];
+        if (!status && l->done && s->candidate[l->at].known == EK__KNOWN_SPLIT)
+            status = take(b, l);
         else if (!status)
-            push(s, b->at[i]);
-        if (!done)
+            push(s, l->at);
+        if (l->mix && !status)
+            status = ek__mixes_add(l->mixes, l->mix, s->err);
+        else
+            ek__mix_free(l->mix);
+        if (!l->done)
             s->ended_early = true;
-        ek__split_clear(&b->split[i]);
+        ek__split_clear(&l->split);
     }
     return status;
 }
@@ -307,10 +405,9 @@ static ek_status start_with(batch *b, size_t today)
     if (today == b->search->n)
         return EK_OK;
     b->upper = INFINITY;
-    b->split[0] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
-    b->at[b->n++] = today;
-    b->search->candidate[today].known = EK__KNOWN_WITHIN;
-    return run_batch(b);
+    b->search->candidate[today].known = EK__KNOWN_MIXED; /* balanced at once */
+    ek_status status = put_into(b, today);
+    return status ? status : run_batch(b);
 }
 
 ek_status ek__layout_best_first(ek__layout_search *search)
@@ -326,8 +423,8 @@ ek_status ek__layout_best_first(ek__layout_search *search)
     if (!status)
         fill_heaps(search, today);
     while (!status && !ek__layout_over(search)) {
-        fill(b);
-        if (b->n == 0)
+        status = fill(b);
+        if (status || b->n == 0)
             break;
         status = run_batch(b);
         report(search);

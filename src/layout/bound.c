@@ -148,20 +148,59 @@ static void find_ends(finder *g)
     f->tail_bytes = static_of(g, EK__GRAPH_HEAD);
 }
 
+/* Where recomputation is known: what each kind keeps. */
+static ek_status find_kept(finder *g, int at, ek__graph_kind kind)
+{
+    ek__bound_figures *f = &g->f;
+    int copies = g->job->parallel.n_batch_interleave > 1 ? g->job->parallel.n_batch_interleave : 1;
+    f->kind[at].bytes = static_of(g, kind);
+    for (int k = 0; k < EK_N_RECOMPUTE; k++) {
+        ek__layer_bytes bytes;
+        double forward, backward;
+        ek_status status = ek__step_layer_bytes(g->layers, g->job, kind, (ek_recompute)k, &bytes, g->err);
+        if (status)
+            return status;
+        passes(g, kind, (ek_recompute)k, &forward, &backward);
+        f->kind[at].kept[k] = copies * bytes.kept;
+        f->kind[at].again[k] = backward / accumulation(g->job) - f->kind[at].backward;
+        if (k > 0 && f->kind[at].kept[k] >= f->kind[at].kept[0])
+            f->kind[at].again[k] = INFINITY;
+    }
+    return EK_OK;
+}
+
+static ek_status find_all_kept(finder *g)
+{
+    ek__layer_bytes bytes;
+    ek_status status = EK_OK;
+    for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION && !status; kind++)
+        if (g->count[kind] > 0)
+            status = find_kept(g, g->f.kind_of[kind], (ek__graph_kind)kind);
+    if (!status)
+        status = ek__step_layer_bytes(g->layers, g->job, EK__GRAPH_HEAD, EK_RECOMPUTE_NONE, &bytes, g->err);
+    g->f.tail_kept = status ? 0 : bytes.kept;
+    return status;
+}
+
 /* Traffic of all layers, each kind's as if all of it went at once. */
 static void find_traffic(finder *g)
 {
     ek__bound_figures *f = &g->f;
     f->hides = g->job->run.overlap_gradients;
+    f->alike_kind = -1;
     for (int kind = EK__GRAPH_DENSE; kind <= EK__GRAPH_PREDICTION; kind++) {
         if (g->count[kind] == 0)
             continue;
         ek__data_layer one = ek__data_layer_of(g->job, ek__step_layer(g->layers, (ek__graph_kind)kind)->graph, false);
         ek__data_traffic t = ek__data_traffic_of(g->job, g->device, &one, f->n_layers);
         bool apart = !t.sums_each && !t.gathers_layers;
+        if (g->count[kind] == f->n_alike && f->alike_kind < 0)
+            f->alike_kind = f->n_kinds;
         double forward, backward;
         passes(g, (ek__graph_kind)kind, EK_RECOMPUTE_NONE, &forward, &backward);
+        f->kind_of[kind] = f->n_kinds;
         f->kind[f->n_kinds].n = g->count[kind];
+        f->kind[f->n_kinds].forward = forward / accumulation(g->job);
         f->kind[f->n_kinds].backward = backward / accumulation(g->job);
         f->kind[f->n_kinds++].reduced = apart ? t.each + t.once : 0;
         f->streamed +=
@@ -197,18 +236,21 @@ static void find_whole(finder *g)
 }
 
 /* Bytes between stages, as ek_cost_step() has them. */
+double ek__bound_edge(const ek_job *job, const ek_device *device, int stage)
+{
+    const ek_job_parallel *p = &job->parallel;
+    double copies = p->n_batch_interleave > 1 ? p->n_batch_interleave : 1;
+    double bytes = copies * p->batch * p->seq_length / p->context * job->model.hidden *
+                   ek_dtype_bytes(job->types.compute) /
+                   (p->sequence_parallel || job->run.p2p_scattered ? p->tensor : 1);
+    const ek__ranks ranks = ek__placement_edge(job, device, stage);
+    return ek__collective_seconds(device, EK_COLLECTIVE_P2P, &ranks, bytes).seconds;
+}
+
 static void find_hop(finder *g)
 {
-    const ek_job_parallel *p = &g->job->parallel;
-    double copies = p->n_batch_interleave > 1 ? p->n_batch_interleave : 1, seconds = 0;
-    double bytes = copies * p->batch * p->seq_length / p->context * g->job->model.hidden *
-                   ek_dtype_bytes(g->job->types.compute) /
-                   (p->sequence_parallel || g->job->run.p2p_scattered ? p->tensor : 1);
-    for (int stage = 0; stage + 1 < p->pipeline; stage++) {
-        const ek__ranks ranks = ek__placement_edge(g->job, g->device, stage);
-        seconds += ek__collective_seconds(g->device, EK_COLLECTIVE_P2P, &ranks, bytes).seconds;
-    }
-    g->f.hop = 2 * seconds;
+    for (int stage = 0; stage + 1 < g->f.p; stage++)
+        g->f.hop += 2 * ek__bound_edge(g->job, g->device, stage);
 }
 
 ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_cost_cache *cache, bool all_kinds,
@@ -227,6 +269,8 @@ ek_status ek__bound_figures_of(const ek_job *job, const ek_device *device, ek_co
     count_layers(&g);
     status = find_body(&g);
     find_traffic(&g);
+    if (!status && all_kinds)
+        status = find_all_kept(&g);
     if (!status)
         status = find_update(&g);
     if (status)
@@ -361,36 +405,53 @@ static void weigh_chunks(double r, double b, double row, int v, double *weight)
         weight[c] /= sum;
 }
 
-static double exposed_of(double r, double b, double row, int v, const double *weight)
+/* What a layer in each chunk adds at least to what its stage exposes. */
+static void exposed_of(double r, double b, double row, int v, const double *weight, double *exposed)
 {
-    double least = INFINITY, from = 0;
+    double from = 0;
     for (int c = v - 1; c >= 0; c--) {
         from += weight[c];
-        least = fmin(least, r * from - b * (weight[c] + row * (from - weight[c])));
+        exposed[c] = r * from - b * (weight[c] + row * (from - weight[c]));
     }
-    return least;
 }
 
-/* Of all layers together, less what the backward pass of the head and the embedding hide. */
-static double exposed_reduction(const ek__bound_figures *f, int v, double row)
+static double row_of(const ek__bound_figures *f, int v)
 {
-    double weight[EK_MAX_CHUNKS], sum = 0;
+    int group = f->job->parallel.chunk_group > 0 ? f->job->parallel.chunk_group : f->p;
+    return v == 1 ? 1 : smaller(f->m, group);
+}
+
+double ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS])
+{
+    double weight[EK_MAX_CHUNKS], hidden = f->hides ? 1 : 0, row = row_of(f, v);
     int most = 0;
     for (int i = 1; i < f->n_kinds; i++)
         if (f->kind[i].n * f->kind[i].reduced > f->kind[most].n * f->kind[most].reduced)
             most = i;
-    double hidden = f->hides ? 1 : 0;
     weigh_chunks(f->kind[most].reduced, hidden * f->kind[most].backward, row, v, weight);
     for (int i = 0; i < f->n_kinds; i++)
-        sum += f->kind[i].n * exposed_of(f->kind[i].reduced, hidden * f->kind[i].backward, row, v, weight);
-    return sum - hidden * row * (f->head_backward + f->tail_backward);
+        exposed_of(f->kind[i].reduced, hidden * f->kind[i].backward, row, v, weight, exposed[i]);
+    return hidden * row;
+}
+
+/* Of all layers together, less what the backward pass of the head and the embedding hide. */
+static double exposed_reduction(const ek__bound_figures *f, int v)
+{
+    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], sum = 0;
+    double hidden = ek__bound_exposed(f, v, exposed);
+    for (int i = 0; i < f->n_kinds; i++) {
+        double least = exposed[i][0];
+        for (int c = 1; c < v; c++)
+            least = fmin(least, exposed[i][c]);
+        sum += f->kind[i].n * least;
+    }
+    return sum - hidden * (f->head_backward + f->tail_backward);
 }
 
 /* The way to a stage, all its work, and its gradients; the mean over the stages. */
 static double with_reduction(const ek__bound_figures *f, int v)
 {
-    int group = f->job->parallel.chunk_group > 0 ? f->job->parallel.chunk_group : f->p;
-    double row = v == 1 ? 1 : smaller(f->m, group), sum = f->m * f->body + exposed_reduction(f, v, row);
+    double sum = f->m * f->body + exposed_reduction(f, v);
     for (int s = 0; s < f->p; s++) {
         double own, own_backward;
         ends_of(f, s, &own, &own_backward);
@@ -432,9 +493,14 @@ static double whole_layers(const ek__bound_figures *f, const line (*lines)[MOST_
     return low;
 }
 
-static double whole(const ek__bound_figures *f, double seconds)
+double ek__bound_whole(const ek__bound_figures *f, double seconds)
 {
     return (seconds + f->least_update) * f->whole_factor + f->whole_constant;
+}
+
+double ek__bound_pipeline(const ek__bound_figures *f, double step)
+{
+    return (step - f->whole_constant) / f->whole_factor - f->least_update;
 }
 
 double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule)
@@ -449,8 +515,8 @@ double ek__bound_seconds(const ek__bound_figures *f, int n_chunks, const ek_sche
     for (int i = 0; i < n_lines; i++)
         least = fmax(least, fractions(lines, i, f->p, f->body));
     least = fmax(least, fmax(with_reduction(f, n_chunks), f->m * f->streamed / f->p));
-    return whole(f, f->p == 1 ? fmax(least, f->m * (f->body + f->head + f->tail))
-                              : whole_layers(f, lines, n_lines, least));
+    return ek__bound_whole(f, f->p == 1 ? fmax(least, f->m * (f->body + f->head + f->tail))
+                                        : whole_layers(f, lines, n_lines, least));
 }
 
 /* ---- memory ---- */
@@ -591,10 +657,10 @@ double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_sched
     if (all_held_within(f, lines, n_lines, n_chunks, schedule, low))
         return least;
     if (!all_held_within(f, lines, n_lines, n_chunks, schedule, high))
-        return all_held_within(f, lines, n_lines, n_chunks, schedule, INFINITY) ? whole(f, high) : INFINITY;
+        return all_held_within(f, lines, n_lines, n_chunks, schedule, INFINITY) ? ek__bound_whole(f, high) : INFINITY;
     for (int i = 0; i < BISECTIONS && high - low > 1e-6 * high; i++) {
         double t = (low + high) / 2;
         *(all_held_within(f, lines, n_lines, n_chunks, schedule, t) ? &high : &low) = t;
     }
-    return whole(f, low);
+    return ek__bound_whole(f, low);
 }

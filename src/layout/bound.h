@@ -3,6 +3,9 @@
 #define EK_LAYOUT_BOUND_H
 
 #include "evenkeel/layout.h"
+#include "memory/graph.h"
+
+enum { EK__MOST_KINDS = 3 };
 
 /* Figures of a job's layers that every number of chunks and every schedule shares. */
 typedef struct ek__bound_figures {
@@ -17,12 +20,17 @@ typedef struct ek__bound_figures {
     int n_alike;
     double alike, alike_forward, alike_backward;     /* seconds */
     double head, head_backward, tail, tail_backward; /* embedding; head and loss */
-    int n_kinds;                                     /* of layers */
+    int n_kinds, alike_kind;                         /* of layers; which of them is the commonest */
     struct {
-        int n;                    /* layers */
-        double backward, reduced; /* seconds of a layer's backward pass; of reducing its gradients behind the last */
-    } kind[3];
-    bool hides;          /* backward passes hide some of that */
+        int n;                             /* layers */
+        double forward, backward, reduced; /* seconds of a layer's passes; of reducing its gradients behind the last */
+        int64_t bytes;                     /* for the whole step */
+        int64_t kept[EK_N_RECOMPUTE];      /* of a micro-batch; */
+        double again[EK_N_RECOMPUTE];      /* seconds that recomputation adds; INFINITY where it brings nothing */
+    } kind[EK__MOST_KINDS];
+    int kind_of[EK__N_GRAPH_KINDS]; /* which of them a layer is */
+    int64_t tail_kept;              /* of a micro-batch, by the head and the loss */
+    bool hides;                     /* backward passes hide some of that */
     double streamed;     /* seconds of all layers' gathered weights and reduced gradients, in each micro-batch */
     double least_update; /* behind the norm's barrier */
     double whole_constant, whole_factor; /* step = factor * seconds + constant */
@@ -49,5 +57,16 @@ double ek__bound_peak_mb(const ek__bound_figures *f, int n_chunks, const ek_sche
 /* ek__bound_seconds() of plans within the job's limit: each stage recomputes what it must. O(stages x steps of the
  * bisection). */
 double ek__bound_within(const ek__bound_figures *f, int n_chunks, const ek_schedule *schedule);
+
+/* Gradients that are reduced behind the last backward pass: a stage exposes at least the sum over its layers of
+ * exposed[kind][chunk], less the seconds that its embedding and head run backward times what is returned.
+ * @param exposed  [n_kinds][v], filled */
+double ek__bound_exposed(const ek__bound_figures *f, int v, double exposed[][EK_MAX_CHUNKS]);
+/* Seconds that an activation takes from a stage to the next, from the last to the first. */
+double ek__bound_edge(const ek_job *job, const ek_device *device, int stage);
+/* The step, of which pipeline and reduction take so long. */
+double ek__bound_whole(const ek__bound_figures *f, double seconds);
+/* How long these may take for such a step. */
+double ek__bound_pipeline(const ek__bound_figures *f, double step);
 
 #endif

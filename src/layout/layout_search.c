@@ -153,6 +153,11 @@ static void clear(ek__layout_search *s)
     free(s->candidate);
     free(s->heap[0].at);
     free(s->heap[1].at);
+    for (size_t i = 0; i < s->n_mixes; i++)
+        ek__mixes_free(s->mixes[i]);
+    free(s->mixes);
+    for (int i = 0; i < EK__MOST_LAYOUT_THREADS; i++)
+        ek_cost_cache_free(s->cache[i]);
     for (int i = 0; i < s->n_best; i++)
         ek_layout_plan_clear(&s->best[i]);
     free(s->best);

@@ -8,14 +8,13 @@
 #include "base/error.h"
 #include "layout/search.h"
 
-enum { MOST_THREADS = 256 };
-
 typedef struct crew {
-    const ek__layout_search *search;
+    ek__layout_search *search;
     ek__layout_work *work;
     void *user;
     size_t n;
     atomic_size_t next;
+    atomic_size_t joined; /* threads */
     atomic_int failed;
     pthread_mutex_t lock; /* guards the error */
     ek_status status;
@@ -49,31 +48,30 @@ static void *work(void *user)
 {
     crew *c = user;
     ek_error err = {0};
-    ek_cost_cache *cache = ek_cost_cache_new(c->search->device);
-    if (!cache) {
+    ek_cost_cache **own = &c->search->cache[atomic_fetch_add(&c->joined, 1)];
+    if (!*own && !(*own = ek_cost_cache_new(c->search->device))) {
         fail(c, ek__no_memory(&err), &err);
         return NULL;
     }
     for (size_t i; !atomic_load(&c->failed) && (i = atomic_fetch_add(&c->next, 1)) < c->n;) {
-        ek_status status = c->work(c->user, i, cache, &err);
+        ek_status status = c->work(c->user, i, *own, &err);
         if (status)
             fail(c, status, &err);
     }
-    ek_cost_cache_free(cache);
     return NULL;
 }
 
 static int n_threads(const ek__layout_search *search, size_t n)
 {
     long cores = search->options.n_threads > 0 ? search->options.n_threads : sysconf(_SC_NPROCESSORS_ONLN);
-    cores = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : cores;
+    cores = cores < 1 ? 1 : cores > EK__MOST_LAYOUT_THREADS ? EK__MOST_LAYOUT_THREADS : cores;
     return (size_t)cores > n ? (int)n : (int)cores;
 }
 
-ek_status ek__layout_parallel(const ek__layout_search *search, size_t n, ek__layout_work *todo, void *user)
+ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *todo, void *user)
 {
     crew c = {.search = search, .work = todo, .user = user, .n = n};
-    pthread_t thread[MOST_THREADS];
+    pthread_t thread[EK__MOST_LAYOUT_THREADS];
     int wanted = n_threads(search, n), started = 0;
     if (n == 0)
         return EK_OK;

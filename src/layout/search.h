@@ -2,6 +2,7 @@
 #ifndef EK_LAYOUT_SEARCH_H
 #define EK_LAYOUT_SEARCH_H
 
+#include "layout/mix.h"
 #include "layout/space.h"
 #include "layout/split.h"
 
@@ -9,6 +10,7 @@
 typedef enum ek__known {
     EK__KNOWN_BOUND,  /* in closed form, memory aside */
     EK__KNOWN_WITHIN, /* within the memory limit */
+    EK__KNOWN_MIXED,  /* of several chunks a stage: by the best mix of paths (mix.h) */
     EK__KNOWN_SPLIT,  /* balanced */
 } ek__known;
 
@@ -26,7 +28,7 @@ typedef struct ek__candidate {
 typedef struct ek__heap {
     size_t n, *at;
 } ek__heap;
-enum { EK__N_HEAPS = 2 };
+enum { EK__N_HEAPS = 2, EK__MOST_LAYOUT_THREADS = 256 };
 
 typedef struct ek__layout_search {
     const ek_job *job;
@@ -41,6 +43,9 @@ typedef struct ek__layout_search {
     size_t *best_at;      /* [n_best] index of each */
     double start, first_at;
     ek__heap heap[EK__N_HEAPS]; /* with one chunk a stage; with several */
+    size_t n_mixes, mixes_capacity;
+    ek__mixes **mixes;                             /* of the pipelines that came up */
+    ek_cost_cache *cache[EK__MOST_LAYOUT_THREADS]; /* of each thread, made when it first works */
     bool bounded_all, ended_early;
     ek_error *err;
 } ek__layout_search;
@@ -53,7 +58,7 @@ ek_layout ek__candidate_layout(const ek__layout_search *search, const ek__candid
 
 /* Run `work` on items [0, n) by all threads, each with a cache of its own; the first failure ends it. */
 typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache, ek_error *err);
-ek_status ek__layout_parallel(const ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
+ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
 
 /* Bound every layout of the space: fills search->candidate in the space's order. */
 ek_status ek__layout_bound_all(ek__layout_search *search);

@@ -1,0 +1,462 @@
+/* The bound of a mix of paths. With A_c and B_c times that a mean path passes a cell's forward and backward blocks, e_s
+ * the share of paths that end on stage s,
+ *
+ *     T >= sends + ends + sum over layers in cell c of (A_c f + B_c (b + again) + e_s exposed)
+ *
+ * Layers other than the commonest are put where they add least, as if they took no memory. Of the commonest, a stage
+ * with n takes at least, for any price u >= 0 of its memory,
+ *
+ *     g(n) = sum over forced chunks of min (cost + u bytes) + (n - forced) min over all of (cost + u bytes) - u room
+ *
+ * with the minima over what is recomputed: the Lagrangian of layers in fractions. Bytes are those of a mean moment,
+ * which are within the room where all moments' are. The prices that matter are the corners of these minima. g is convex
+ * in n, so the stages share all layers at least cost where each next layer goes to the stage that it adds least to. */
+#include "layout/mix.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "memory/program.h"
+
+/* ---- mixes ---- */
+
+bool ek__mixes_apply(const ek_schedule *schedule)
+{
+    return !schedule->arrange && !schedule->splits_backward && schedule->placement == EK_PLACE_WRAP;
+}
+
+ek_status ek__mixes_new(const ek_schedule *schedule, int p, int v, int m, ek__mixes **out, ek_error *err)
+{
+    const ek_shape shape = {.n_stages = p, .n_chunks = v, .n_micro_batches = m, .n_pieces = 1};
+    ek__mixes *made = ek__alloc(1, sizeof *made);
+    if (!made)
+        return ek__no_memory(err);
+    *made = (ek__mixes){.schedule = schedule, .p = p, .v = v, .m = m, .n_cells = p * v};
+    ek_status status = ek_order_new(schedule, &shape, &made->order, err);
+    if (status)
+        ek__mixes_free(made);
+    else
+        *out = made;
+    return status;
+}
+
+void ek__mixes_free(ek__mixes *mixes)
+{
+    if (!mixes)
+        return;
+    for (size_t i = 0; i < mixes->n; i++)
+        ek__mix_free(mixes->mix[i]);
+    free(mixes->mix);
+    ek_order_free(mixes->order);
+    free(mixes);
+}
+
+ek__mix *ek__mix_new(const ek__mixes *of)
+{
+    size_t cells = (size_t)of->n_cells, p = (size_t)of->p;
+    ek__mix *made = ek__alloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->forward = ek__alloc(3 * cells + 3 * p, sizeof *made->forward);
+    if (!made->forward) {
+        free(made);
+        return NULL;
+    }
+    made->backward = made->forward + cells;
+    made->live = made->backward + cells;
+    made->edge[0] = made->live + cells;
+    made->edge[1] = made->edge[0] + p;
+    made->end = made->edge[1] + p;
+    return made;
+}
+
+void ek__mix_zero(const ek__mixes *of, ek__mix *mix)
+{
+    memset(mix->forward, 0, (3 * (size_t)of->n_cells + 3 * (size_t)of->p) * sizeof *mix->forward);
+}
+
+void ek__mix_copy(const ek__mixes *of, const ek__mix *from, ek__mix *to)
+{
+    memcpy(to->forward, from->forward, (3 * (size_t)of->n_cells + 3 * (size_t)of->p) * sizeof *to->forward);
+}
+
+void ek__mix_free(ek__mix *mix)
+{
+    if (mix)
+        free(mix->forward);
+    free(mix);
+}
+
+ek_status ek__mixes_add(ek__mixes *mixes, ek__mix *mix, ek_error *err)
+{
+    ek__mix **grown = ek__with_room(mixes->mix, &mixes->capacity, mixes->n + 1, sizeof *grown);
+    if (!grown)
+        return ek__no_memory(err);
+    mixes->mix = grown;
+    grown[mixes->n++] = mix;
+    return EK_OK;
+}
+
+/* ---- a layout ---- */
+
+/* A chunk has a layer at least, so that the i-th layer is in one of the first i cells, and likewise from the end. */
+static void list_groups(ek__mix_layout *l)
+{
+    const ek__bound_figures *f = l->figures;
+    int n = f->n_layers, cells = l->mixes->n_cells;
+    l->group[l->n_groups++] = (ek__mix_group){f->alike_kind, f->n_alike, 0, cells - 1};
+    for (int i = 0; i < n; i++) {
+        int kind = f->kind_of[ek__layer_kind(f->job, i)];
+        int low = cells - (n - i) > 0 ? cells - (n - i) : 0, high = i < cells - 1 ? i : cells - 1;
+        ek__mix_group *last = &l->group[l->n_groups - 1];
+        if (kind == f->alike_kind)
+            continue;
+        if (l->n_groups > 1 && last->kind == kind && last->low == low && last->high == high)
+            last->n++;
+        else
+            l->group[l->n_groups++] = (ek__mix_group){kind, 1, low, high};
+    }
+}
+
+static void count_others(ek__mix_layout *l)
+{
+    const ek__bound_figures *f = l->figures;
+    int n = f->n_layers, before = 0, behind = 0;
+    while (before < n && f->kind_of[ek__layer_kind(f->job, before)] != f->alike_kind)
+        before++;
+    while (behind < n && f->kind_of[ek__layer_kind(f->job, n - 1 - behind)] != f->alike_kind)
+        behind++;
+    bool between = before + f->n_alike + behind < n;
+    l->n_before = between ? n : before;
+    l->n_behind = between ? n : behind;
+}
+
+ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *figures, const ek_device *device,
+                              const ek__mixes *mixes, ek_error *err)
+{
+    const ek_job *job = figures->job;
+    bool beside = job->run.overlap_p2p_interleaved ? mixes->v > 1 : job->run.overlap_p2p; /* the figures' job has one */
+    *layout = (ek__mix_layout){.figures = figures, .mixes = mixes, .blocking = !beside};
+    layout->edge = ek__alloc((size_t)mixes->p, sizeof *layout->edge);
+    layout->group = ek__alloc((size_t)figures->n_layers + 1, sizeof *layout->group);
+    if (!layout->edge || !layout->group) {
+        ek__mix_layout_clear(layout);
+        return ek__no_memory(err);
+    }
+    for (int s = 0; s < mixes->p; s++)
+        layout->edge[s] = ek__bound_edge(job, device, s);
+    layout->hidden = ek__bound_exposed(figures, mixes->v, layout->exposed);
+    layout->limit = job->limit_mb > 0 ? job->limit_mb * 1048576 - (double)figures->besides : INFINITY;
+    list_groups(layout);
+    count_others(layout);
+    return EK_OK;
+}
+
+void ek__mix_layout_clear(ek__mix_layout *layout)
+{
+    free(layout->edge);
+    free(layout->group);
+    layout->edge = NULL;
+    layout->group = NULL;
+}
+
+bool ek__mix_forced(const ek__mix_layout *layout, int place)
+{
+    return place >= layout->n_before && layout->mixes->n_cells - 1 - place >= layout->n_behind;
+}
+
+double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, int way, int cell)
+{
+    const ek__bound_figures *f = layout->figures;
+    int p = layout->mixes->p;
+    return mix->forward[cell] * f->kind[kind].forward +
+           mix->backward[cell] * (f->kind[kind].backward + f->kind[kind].again[way]) +
+           mix->end[cell % p] * layout->exposed[kind][cell / p];
+}
+
+/* ---- a stage ---- */
+
+/* A layer in a chunk, recomputed in one way: its cost at a price of memory is cost + price x bytes. */
+typedef struct layer_line {
+    double cost, bytes;
+} layer_line;
+
+/* g(n) >= start + each x n. */
+typedef struct stage_line {
+    double start, each;
+} stage_line;
+
+typedef struct stage {
+    int n_forced, n_prices, most; /* layers of the commonest kind */
+    double room;
+    stage_line *value; /* [n_prices] */
+} stage;
+
+/* Lines of which one is taken: those of a layer of the commonest kind in a forced chunk, or of another layer that can
+ * be in one cell alone. */
+typedef struct line_set {
+    int first, n;
+    bool other;
+} line_set;
+
+/* Arrays for stages: one's at a time but for the values. */
+typedef struct bounder {
+    const ek__mix_layout *layout;
+    const ek__mix *mix;
+    int n_lines, n_sets, n_alike; /* lines of the commonest kind come first */
+    layer_line *line;
+    line_set *set;
+    double *price;
+    stage *stages; /* [n_stages] */
+} bounder;
+
+static double least_at(const layer_line *line, int n, double price)
+{
+    double least = INFINITY;
+    for (int i = 0; i < n; i++)
+        least = fmin(least, line[i].cost + price * line[i].bytes);
+    return least;
+}
+
+static double least_bytes(const layer_line *line, int n)
+{
+    double least = INFINITY;
+    for (int i = 0; i < n; i++)
+        least = fmin(least, line[i].bytes);
+    return least;
+}
+
+/* The corners of the minimum of the lines over prices. @return how many */
+static int list_corners(const layer_line *line, int n, double *price)
+{
+    int at = 0, n_corners = 0;
+    for (int i = 1; i < n; i++)
+        if (line[i].cost < line[at].cost || (line[i].cost == line[at].cost && line[i].bytes < line[at].bytes))
+            at = i;
+    for (int to = at; to >= 0; at = to) {
+        double next = INFINITY;
+        to = -1;
+        for (int i = 0; i < n; i++) {
+            double corner = line[i].bytes < line[at].bytes
+                                ? (line[i].cost - line[at].cost) / (line[at].bytes - line[i].bytes)
+                                : INFINITY;
+            if (corner < next || (to >= 0 && corner == next && line[i].bytes < line[to].bytes)) {
+                next = corner;
+                to = i;
+            }
+        }
+        if (to >= 0)
+            price[n_corners++] = next;
+    }
+    return n_corners;
+}
+
+double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last)
+{
+    const ek__bound_figures *f = layout->figures;
+    double room = layout->limit - (at == 0 ? (double)f->head_bytes : 0);
+    if (at == layout->mixes->p - 1)
+        room -= (f->job->model.tied ? 0 : (double)f->tail_bytes) + live_on_last * (double)f->tail_kept;
+    return room;
+}
+
+/* The ways of a layer in a cell. */
+static void add_lines(bounder *b, int kind, int cell)
+{
+    const ek__bound_figures *f = b->layout->figures;
+    for (int way = 0; way < EK_N_RECOMPUTE; way++)
+        if (f->kind[kind].again[way] < INFINITY)
+            b->line[b->n_lines++] = (layer_line){.cost = ek__mix_cost(b->layout, b->mix, kind, way, cell),
+                                                 .bytes = (double)f->kind[kind].bytes +
+                                                          b->mix->live[cell] * (double)f->kind[kind].kept[way]};
+}
+
+static bool is_pinned(const ek__mix_group *group)
+{
+    return group->low == group->high;
+}
+
+static void list_lines(bounder *b, int at)
+{
+    const ek__mix_layout *layout = b->layout;
+    const ek__mixes *m = layout->mixes;
+    b->n_lines = b->n_sets = 0;
+    for (int cell = at; cell < m->n_cells; cell += m->p) {
+        int first = b->n_lines;
+        add_lines(b, layout->figures->alike_kind, cell);
+        if (ek__mix_forced(layout, cell))
+            b->set[b->n_sets++] = (line_set){first, b->n_lines - first, false};
+    }
+    b->n_alike = b->n_lines;
+    for (int i = 1; i < layout->n_groups; i++) {
+        const ek__mix_group *group = &layout->group[i];
+        if (!is_pinned(group) || group->low % m->p != at)
+            continue;
+        int first = b->n_lines;
+        add_lines(b, group->kind, group->low);
+        for (int k = 0; k < group->n; k++)
+            b->set[b->n_sets++] = (line_set){first, b->n_lines - first, true};
+    }
+}
+
+/* Most layers that fit, everything kept least. */
+static int most_layers(const bounder *b, const stage *s)
+{
+    int all = b->layout->figures->n_alike;
+    double room = s->room, each = least_bytes(b->line, b->n_alike);
+    if (!isfinite(room) || each <= 0)
+        return all;
+    for (int i = 0; i < b->n_sets; i++)
+        room -= least_bytes(b->line + b->set[i].first, b->set[i].n);
+    double more = floor(room / each * (1 + 1e-9) + 1e-9);
+    return more < 0 ? -1 : s->n_forced + more > all ? all : s->n_forced + (int)more;
+}
+
+static int list_prices(bounder *b, const stage *s)
+{
+    int n = 0;
+    b->price[n++] = 0;
+    if (!isfinite(s->room))
+        return n;
+    for (int i = 0; i < b->n_sets; i++)
+        if (i == 0 || b->set[i].first != b->set[i - 1].first)
+            n += list_corners(b->line + b->set[i].first, b->set[i].n, b->price + n);
+    return n + list_corners(b->line, b->n_alike, b->price + n);
+}
+
+static void open_stage(bounder *b, int at)
+{
+    stage *s = &b->stages[at];
+    list_lines(b, at);
+    s->room = ek__mix_room(b->layout, at, b->mix->live[b->layout->mixes->n_cells - 1]);
+    s->n_forced = 0;
+    for (int i = 0; i < b->n_sets; i++)
+        s->n_forced += !b->set[i].other;
+    s->most = most_layers(b, s);
+    s->n_prices = list_prices(b, s);
+    for (int j = 0; j < s->n_prices; j++) {
+        double price = b->price[j], each = least_at(b->line, b->n_alike, price);
+        s->value[j] = (stage_line){.start = (price > 0 ? -price * s->room : 0) - s->n_forced * each, .each = each};
+        for (int i = 0; i < b->n_sets; i++)
+            s->value[j].start += least_at(b->line + b->set[i].first, b->set[i].n, price);
+    }
+}
+
+static double stage_value(const stage *s, int n)
+{
+    double most = -INFINITY;
+    for (int j = 0; j < s->n_prices; j++)
+        most = fmax(most, s->value[j].start + s->value[j].each * n);
+    return n > s->most ? INFINITY : most;
+}
+
+/* ---- all stages ---- */
+
+/* The embedding, the head, the sends, and layers of other kinds that may be in several cells. */
+static double besides(const ek__mix_layout *layout, const ek__mix *mix)
+{
+    const ek__bound_figures *f = layout->figures;
+    const ek__mixes *m = layout->mixes;
+    int last = m->n_cells - 1;
+    double sum = mix->forward[0] * (f->head - f->head_backward) + mix->backward[0] * f->head_backward +
+                 mix->forward[last] * (f->tail - f->tail_backward) + mix->backward[last] * f->tail_backward;
+    sum -= layout->hidden * (mix->end[0] * f->head_backward + mix->end[m->p - 1] * f->tail_backward);
+    for (int s = 0; s < m->p; s++)
+        sum += mix->edge[layout->blocking][s] * layout->edge[s];
+    for (int i = 1; i < layout->n_groups; i++) {
+        const ek__mix_group *group = &layout->group[i];
+        double least = INFINITY;
+        for (int c = group->low; c <= group->high && !is_pinned(group); c++)
+            least = fmin(least, ek__mix_cost(layout, mix, group->kind, EK_RECOMPUTE_NONE, c));
+        sum += is_pinned(group) ? 0 : group->n * least;
+    }
+    return sum;
+}
+
+typedef struct sharing {
+    int n;            /* layers */
+    double now, next; /* value of n layers and of one more */
+} sharing;
+
+/* Each next layer goes where it adds least. @param stage [p] */
+static double share_layers(const ek__mix_layout *layout, const stage *all, sharing *share)
+{
+    int p = layout->mixes->p, left = layout->figures->n_alike;
+    double sum = 0;
+    for (int s = 0; s < p; s++) {
+        int n = all[s].n_forced;
+        share[s] = (sharing){n, stage_value(&all[s], n), stage_value(&all[s], n + 1)};
+        left -= n;
+        sum += share[s].now;
+    }
+    for (; left > 0 && sum < INFINITY; left--) {
+        int best = 0;
+        for (int s = 1; s < p; s++)
+            if (share[s].next - share[s].now < share[best].next - share[best].now)
+                best = s;
+        sharing *to = &share[best];
+        sum += to->next - to->now;
+        *to = (sharing){to->n + 1, to->next, stage_value(&all[best], to->n + 2)};
+    }
+    return left < 0 ? INFINITY : sum;
+}
+
+double ek__mix_bound(const ek__mix_layout *layout, const ek__mix *mix)
+{
+    size_t p = (size_t)layout->mixes->p, sets = (size_t)layout->mixes->v + (size_t)layout->figures->n_layers;
+    size_t n = sets * EK_N_RECOMPUTE, most = 2 * n + 1;
+    stage *stages = ek__alloc(p, sizeof *stages);
+    sharing *share = ek__alloc(p, sizeof *share);
+    double *prices = ek__alloc(most, sizeof *prices), bound = 0; /* without memory for it nothing is known */
+    layer_line *lines = ek__alloc(n, sizeof *lines);
+    line_set *set = ek__alloc(sets, sizeof *set);
+    stage_line *values = ek__alloc(p * most, sizeof *values);
+    if (stages && share && prices && lines && set && values) {
+        bounder b = {.layout = layout, .mix = mix, .line = lines, .set = set, .price = prices, .stages = stages};
+        for (size_t s = 0, at = 0; s < p; at += (size_t)stages[s++].n_prices) {
+            stages[s].value = values + at;
+            open_stage(&b, (int)s);
+        }
+        bound = besides(layout, mix) + share_layers(layout, stages, share);
+    }
+    free(stages);
+    free(share);
+    free(prices);
+    free(lines);
+    free(set);
+    free(values);
+    return bound;
+}
+
+double ek__mixes_bound(const ek__mix_layout *layout, double enough)
+{
+    double most = 0;
+    for (size_t i = layout->mixes->n; i-- > 0 && most < enough;)
+        most = fmax(most, ek__mix_bound(layout, layout->mixes->mix[i]));
+    return most;
+}
+
+/* Sums in another order differ in the last digits. */
+#define ROUNDING 1e-9
+
+ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                         double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
+                         ek_error *err)
+{
+    ek__mix_layout layout;
+    double enough = ek__bound_pipeline(figures, upper) * (1 + 2 * ROUNDING), seconds;
+    *out = NULL;
+    ek_status status = ek__mix_layout_init(&layout, figures, device, mixes, err);
+    if (status)
+        return status;
+    double most = ek__mixes_bound(&layout, enough);
+    if (most < enough && find) {
+        status = ek__mix_find(&layout, enough, over, user, out, &seconds, err);
+        most = status ? most : fmax(most, seconds);
+    }
+    *bound = ek__bound_whole(figures, most * (1 - ROUNDING));
+    ek__mix_layout_clear(&layout);
+    return status;
+}

@@ -1,0 +1,93 @@
+/* layout/mix.h - a bound for several chunks a stage. A mix of paths through a pipeline's blocks, weights that add up to
+ * 1, bounds every step from below by a sum over cells, whose least over all plans within the memory limit is found
+ * stage by stage. Mixes are found for one layout by a linear program and hold for all with as many stages, chunks and
+ * micro-batches. */
+#ifndef EK_LAYOUT_MIX_H
+#define EK_LAYOUT_MIX_H
+
+#include "layout/bound.h"
+#include "simulate/order.h"
+
+/* How often a mean path passes the blocks of each cell, the sends over each edge (beside computing; blocking it), and
+ * ends on each stage; and of each stage's memory a mean moment: how many micro-batches of each cell are alive. */
+typedef struct ek__mix {
+    double *forward, *backward, *live; /* [n_cells] */
+    double *edge[2], *end;             /* [p] */
+} ek__mix;
+
+/* A pipeline: stages, chunks, micro-batches, and the mixes known. */
+typedef struct ek__mixes {
+    const ek_schedule *schedule;
+    ek_order *order;
+    int p, v, m, n_cells;
+    size_t n, capacity;
+    ek__mix **mix;
+} ek__mixes;
+
+/* Is the bound one for the schedule? Its order does not hang on times, and chunks follow one another. */
+bool ek__mixes_apply(const ek_schedule *schedule);
+ek_status ek__mixes_new(const ek_schedule *schedule, int p, int v, int m, ek__mixes **out, ek_error *err);
+void ek__mixes_free(ek__mixes *mixes);
+ek__mix *ek__mix_new(const ek__mixes *of);
+void ek__mix_zero(const ek__mixes *of, ek__mix *mix);
+void ek__mix_copy(const ek__mixes *of, const ek__mix *from, ek__mix *to);
+void ek__mix_free(ek__mix *mix);
+/* The mixes own it then. */
+ek_status ek__mixes_add(ek__mixes *mixes, ek__mix *mix, ek_error *err);
+
+/* Layers of a kind that may be in cells [low, high] of the model's order. */
+typedef struct ek__mix_group {
+    int kind, n, low, high;
+} ek__mix_group;
+
+/* A layout as mixes see it. */
+typedef struct ek__mix_layout {
+    const ek__bound_figures *figures; /* with all kinds of recomputation */
+    const ek__mixes *mixes;
+    bool blocking;                                         /* sends block computing */
+    double *edge;                                          /* [p] seconds */
+    double exposed[EK__MOST_KINDS][EK_MAX_CHUNKS], hidden; /* ek__bound_exposed() */
+    double limit;                                          /* bytes for layers and ends; INFINITY */
+    int n_groups;
+    ek__mix_group *group; /* the first is the commonest kind */
+    int n_before;         /* layers of other kinds before the first of the commonest, and ... */
+    int n_behind;         /* ... behind the last; all layers, where others are between */
+} ek__mix_layout;
+ek_status ek__mix_layout_init(ek__mix_layout *layout, const ek__bound_figures *figures, const ek_device *device,
+                              const ek__mixes *mixes, ek_error *err);
+void ek__mix_layout_clear(ek__mix_layout *layout);
+/* Has every plan a layer of the commonest kind in the cell that is at this place in the model's order? */
+bool ek__mix_forced(const ek__mix_layout *layout, int place);
+/* Seconds that a layer adds to the mix in a cell, recomputed in one way. */
+double ek__mix_cost(const ek__mix_layout *layout, const ek__mix *mix, int kind, int way, int cell);
+/* Bytes that a stage has for layers, where so many micro-batches are alive on the last cell. */
+double ek__mix_room(const ek__mix_layout *layout, int at, double live_on_last);
+
+/* Seconds of the pipeline and the reduction that no plan takes less than; INFINITY: none is within the limit.
+ * O(n_cells x ways^2 + layers x stages). */
+double ek__mix_bound(const ek__mix_layout *layout, const ek__mix *mix);
+/* The most of all mixes known; ends where one reaches `enough`. */
+double ek__mixes_bound(const ek__mix_layout *layout, double enough);
+
+/**
+ * The best mix for a layout.
+ *
+ * @param enough  ends where the bound reaches it
+ * @param over    is the time over? @param user for it
+ * @param out     out: the mix, NULL where no plan is within the limit (then the bound is INFINITY)
+ * @param bound   out: ek__mix_bound() of it
+ * @return EK_OK, EK_ERR_MEMORY. A simplex run for each path added. (mix_program.c)
+ */
+ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)(void *user), void *user, ek__mix **out,
+                       double *bound, ek_error *err);
+
+/* What mixes say of a layout.
+ * @param upper  a step: what takes as long does not matter
+ * @param find   where the mixes known leave the layout below `upper`, find one for it
+ * @param out    out: that, the caller's to add or to free; NULL: none
+ * @param bound  out: no plan within the limit has a shorter step */
+ek_status ek__mixes_look(const ek__mixes *mixes, const ek__bound_figures *figures, const ek_device *device,
+                         double upper, bool find, bool (*over)(void *user), void *user, ek__mix **out, double *bound,
+                         ek_error *err);
+
+#endif

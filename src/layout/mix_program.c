@@ -1,0 +1,505 @@
+/* The best mix for a layout, by the linear program
+ *
+ *     min z   with  sum of x = layers                                             (groups of layers)
+ *                   sum of x of the commonest kind >= 1                             (forced cells)
+ *                   sum of x bytes <= room                                          (moments of stages)
+ *                   z >= ends and sends of r + sum of x times what it adds to r     (paths)
+ *
+ * over x, layers in fractions, by group, cell and way to recompute. Paths are added as they are violated, the longest
+ * one of the blocks' times that a solution stands for; and moments, as they are too full. The prices of their rows are
+ * the mix, which is judged by ek__mix_bound(), whatever the accuracy of the program. */
+#include <Clp_C_Interface.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "layout/mix.h"
+#include "simulate/longest_path.h"
+
+enum { MOST_ADDED = 600, MOST_KNOWN = 12 }; /* rows; mixes to begin with */
+
+#define TOO_FULL 1e-5 /* of the limit */
+#define TOO_LONG 2e-3 /* of the step: a mix that is nearly the best */
+
+/* A path, or a moment of a stage's memory. */
+typedef struct added {
+    ek__mix *path;      /* NULL: none */
+    const double *live; /* of the moment, by cell; NULL: none */
+    int stage, stride;  /* live[chunk x stride] */
+} added;
+
+/* Layers of a group in a cell, recomputed in one way; column 0 is z. */
+typedef struct column {
+    int group, kind, cell, way;
+} column;
+
+typedef struct program {
+    const ek__mix_layout *layout;
+    const ek__mixes *mixes;
+    Clp_Simplex *model;
+    double scale;                   /* seconds */
+    int n_columns, n_rows, n_added; /* rows before those that were added */
+    column *column;
+    added row[MOST_ADDED];
+    ek__path walked;
+    double *duration, *tail, *delay, *count; /* arrays of what is walked */
+    ek__delays delays;
+    ek__mix *mean, *best;
+    double bound;
+    int *index; /* for a row */
+    double *value, *solution;
+} program;
+
+static void list_columns(program *g)
+{
+    const ek__mix_layout *l = g->layout;
+    g->n_columns = 1;
+    for (int i = 0; i < l->n_groups; i++)
+        for (int c = l->group[i].low; c <= l->group[i].high; c++)
+            for (int way = 0; way < EK_N_RECOMPUTE; way++)
+                if (l->figures->kind[l->group[i].kind].again[way] < INFINITY) {
+                    if (g->column)
+                        g->column[g->n_columns] = (column){i, l->group[i].kind, c, way};
+                    g->n_columns++;
+                }
+}
+
+/* ---- times of a solution ---- */
+
+static void set_ends(const program *g)
+{
+    const ek__bound_figures *f = g->layout->figures;
+    int n = g->mixes->n_cells, p = g->mixes->p;
+    memset(g->duration, 0, 2 * (size_t)n * sizeof *g->duration);
+    memset(g->tail, 0, (size_t)p * sizeof *g->tail);
+    g->duration[0] += f->head - f->head_backward;
+    g->duration[n] += f->head_backward;
+    g->duration[n - 1] += f->tail - f->tail_backward;
+    g->duration[2 * n - 1] += f->tail_backward;
+    g->tail[0] -= g->layout->hidden * f->head_backward;
+    g->tail[p - 1] -= g->layout->hidden * f->tail_backward;
+}
+
+static void set_times(const program *g, const double *x)
+{
+    const ek__mix_layout *l = g->layout;
+    const ek__bound_figures *f = l->figures;
+    int n = g->mixes->n_cells, p = g->mixes->p;
+    set_ends(g);
+    for (int i = 1; i < g->n_columns; i++) {
+        const column *at = &g->column[i];
+        double layers = fmax(0, x[i]);
+        g->duration[at->cell] += layers * f->kind[at->kind].forward;
+        g->duration[n + at->cell] += layers * (f->kind[at->kind].backward + f->kind[at->kind].again[at->way]);
+        g->tail[at->cell % p] += layers * l->exposed[at->kind][at->cell / p];
+    }
+}
+
+/* ---- rows ---- */
+
+/* The path that was walked, as a mix of one. Sends over an edge are those of the two cells at its ends. */
+static ek__mix *take_path(const program *g)
+{
+    const ek__mixes *m = g->mixes;
+    const ek__path *path = &g->walked;
+    ek__mix *mix = ek__mix_new(m);
+    if (!mix)
+        return NULL;
+    memcpy(mix->forward, path->count, (size_t)m->n_cells * sizeof *mix->forward);
+    memcpy(mix->backward, path->count + m->n_cells, (size_t)m->n_cells * sizeof *mix->backward);
+    mix->end[path->end] = 1;
+    for (int c = 0; c < m->n_cells; c++) {
+        int down = c % m->p, up = (c + m->p - 1) % m->p, back = m->n_cells + c;
+        bool first = c == 0, last = c == m->n_cells - 1;
+        if (!last) {
+            mix->edge[0][down] += path->travel[c];
+            mix->edge[1][down] += path->after[c] + path->before[back];
+        }
+        if (!first) {
+            mix->edge[0][up] += path->travel[back];
+            mix->edge[1][up] += path->before[c] + path->after[back];
+        }
+    }
+    return mix;
+}
+
+static double fixed_part(const program *g, const ek__mix *path)
+{
+    const ek__mix_layout *l = g->layout;
+    double sum = 0;
+    set_ends(g);
+    for (int c = 0; c < g->mixes->n_cells; c++)
+        sum += path->forward[c] * g->duration[c] + path->backward[c] * g->duration[g->mixes->n_cells + c];
+    for (int s = 0; s < g->mixes->p; s++)
+        sum += path->edge[l->blocking][s] * l->edge[s] + path->end[s] * g->tail[s];
+    return sum;
+}
+
+static void add_path(program *g, ek__mix *path)
+{
+    const CoinBigIndex start[2] = {0, g->n_columns};
+    double low = fixed_part(g, path) / g->scale, high = INFINITY;
+    for (int i = 0; i < g->n_columns; i++) {
+        const column *at = &g->column[i];
+        g->index[i] = i;
+        g->value[i] = i == 0 ? 1 : -ek__mix_cost(g->layout, path, at->kind, at->way, at->cell) / g->scale;
+    }
+    Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    g->row[g->n_added++] = (added){.path = path};
+}
+
+static void add_row(program *g, int n, double low, double high)
+{
+    const CoinBigIndex start[2] = {0, n};
+    Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    g->n_rows++;
+}
+
+static void add_counts(program *g)
+{
+    for (int group = 0; group < g->layout->n_groups; group++) {
+        int n = 0;
+        for (int i = 1; i < g->n_columns; i++)
+            if (g->column[i].group == group) {
+                g->index[n] = i;
+                g->value[n++] = 1;
+            }
+        add_row(g, n, g->layout->group[group].n, g->layout->group[group].n);
+    }
+}
+
+static void add_forced(program *g)
+{
+    for (int c = 0; c < g->mixes->n_cells; c++) {
+        int n = 0;
+        for (int i = 1; i < g->n_columns; i++)
+            if (g->column[i].group == 0 && g->column[i].cell == c) {
+                g->index[n] = i;
+                g->value[n++] = 1;
+            }
+        if (ek__mix_forced(g->layout, c))
+            add_row(g, n, 1, INFINITY);
+    }
+}
+
+/* Micro-batches alive on a cell, of a vector of a stage's chunks or of all cells. */
+static double alive(const program *g, const added *row, int cell)
+{
+    return row->live[cell / g->mixes->p * row->stride];
+}
+
+static double bytes_of(const program *g, const column *at, const added *row)
+{
+    const ek__bound_figures *f = g->layout->figures;
+    return (double)f->kind[at->kind].bytes + alive(g, row, at->cell) * (double)f->kind[at->kind].kept[at->way];
+}
+
+static double room_of(const program *g, const added *row)
+{
+    return ek__mix_room(g->layout, row->stage, alive(g, row, g->mixes->n_cells - 1));
+}
+
+static void add_moment(program *g, added row)
+{
+    const double limit = g->layout->limit;
+    double low = -INFINITY, high = room_of(g, &row) / limit;
+    int n = 0;
+    for (int i = 1; i < g->n_columns; i++)
+        if (g->column[i].cell % g->mixes->p == row.stage) {
+            g->index[n] = i;
+            g->value[n++] = bytes_of(g, &g->column[i], &row) / limit;
+        }
+    const CoinBigIndex start[2] = {0, n};
+    Clp_addRows(g->model, 1, &low, &high, start, g->index, g->value);
+    g->row[g->n_added++] = row;
+}
+
+/* The moment when a stage is most over its room. @param x  the solution; NULL: as if there were a layer of everything
+ */
+static added fullest(const program *g, int stage, const double *x, double *over)
+{
+    const ek__live *live = &g->mixes->order->live[stage];
+    added found = {.stage = stage, .stride = 1};
+    *over = -INFINITY;
+    for (int moment = 0; moment < live->n; moment++) {
+        const added row = {.live = live->vectors + (size_t)moment * (size_t)g->mixes->v, .stage = stage, .stride = 1};
+        double sum = -room_of(g, &row);
+        for (int i = 1; i < g->n_columns; i++)
+            if (g->column[i].cell % g->mixes->p == stage)
+                sum += (x ? x[i] : 1) * bytes_of(g, &g->column[i], &row);
+        if (sum > *over) {
+            *over = sum;
+            found = row;
+        }
+    }
+    return found;
+}
+
+static bool add_full_moments(program *g, const double *x)
+{
+    bool any = false;
+    for (int s = 0; s < g->mixes->p && isfinite(g->layout->limit) && g->n_added < MOST_ADDED; s++) {
+        double over;
+        const added row = fullest(g, s, x, &over);
+        if (x && over <= TOO_FULL * g->layout->limit)
+            continue;
+        add_moment(g, row);
+        any = true;
+    }
+    return any;
+}
+
+/* ---- beginning ---- */
+
+static bool make_room(program *g)
+{
+    const ek_order *order = g->mixes->order;
+    size_t slots = (size_t)ek__order_n_slots(order), p = (size_t)g->mixes->p;
+    g->duration = ek__alloc(5 * slots + p + ek__order_delays_size(order), sizeof *g->duration);
+    g->index = ek__alloc((size_t)g->n_columns, sizeof *g->index);
+    g->value = ek__alloc(2 * (size_t)g->n_columns, sizeof *g->value);
+    g->mean = ek__mix_new(g->mixes);
+    g->model = Clp_newModel();
+    if (!g->duration || !g->index || !g->value || !g->mean || !g->model)
+        return false;
+    g->solution = g->value + g->n_columns;
+    g->walked.count = g->duration + slots;
+    g->walked.before = g->walked.count + slots;
+    g->walked.after = g->walked.before + slots;
+    g->walked.travel = g->walked.after + slots;
+    g->tail = g->walked.travel + slots;
+    g->delay = g->tail + p;
+    return true;
+}
+
+static bool load(program *g)
+{
+    size_t n = (size_t)g->n_columns;
+    double *low = ek__alloc(3 * n, sizeof *low), *high = low + n, *cost = high + n;
+    CoinBigIndex *start = ek__alloc(n + 1, sizeof *start);
+    bool fine = low && start;
+    if (fine) {
+        for (size_t i = 0; i < n; i++)
+            high[i] = INFINITY;
+        cost[0] = 1;
+        Clp_setLogLevel(g->model, 0);
+        Clp_scaling(g->model, 0); /* rows are of like size, and scaled ones lose the prices */
+        Clp_loadProblem(g->model, g->n_columns, 0, start, NULL, NULL, low, high, cost, NULL, NULL);
+        add_counts(g);
+        add_forced(g);
+        add_full_moments(g, NULL);
+    }
+    free(low);
+    free(start);
+    return fine;
+}
+
+static bool begin(program *g)
+{
+    const ek__mix_layout *l = g->layout;
+    const ek__bound_figures *f = l->figures;
+    const ek_comm comm = {.edge_time = l->edge, .blocking = l->blocking};
+    list_columns(g);
+    g->column = ek__alloc((size_t)g->n_columns, sizeof *g->column);
+    if (!g->column)
+        return false;
+    list_columns(g);
+    g->scale = f->m * (f->body + f->head + f->tail) / g->mixes->p;
+    if (!make_room(g) || !load(g))
+        return false;
+    g->delays = ek__comm_delays(g->mixes->order, &comm, g->delay);
+    return true;
+}
+
+static void clear(program *g)
+{
+    if (g->model)
+        Clp_deleteModel(g->model);
+    for (int i = 0; i < g->n_added; i++)
+        ek__mix_free(g->row[i].path);
+    ek__mix_free(g->mean);
+    free(g->column);
+    free(g->duration);
+    free(g->index);
+    free(g->value);
+}
+
+/* ---- rounds ---- */
+
+/* The longest path of the times that were set. @param length  out. @return NULL when memory is out */
+static ek__mix *walk(program *g, double *length)
+{
+    if (!ek__order_longest_path(g->mixes->order, g->duration, &g->delays, g->tail, &g->walked))
+        return NULL;
+    *length = g->walked.length;
+    return take_path(g);
+}
+
+/* Mixes that are known are mean paths, and mean moments. */
+static bool add_known(program *g)
+{
+    const ek__mixes *m = g->mixes;
+    for (size_t i = m->n > MOST_KNOWN ? m->n - MOST_KNOWN : 0; i < m->n; i++) {
+        ek__mix *copy = ek__mix_new(m);
+        if (!copy)
+            return false;
+        ek__mix_copy(m, m->mix[i], copy);
+        add_path(g, copy);
+        for (int s = 0; s < m->p && isfinite(g->layout->limit); s++)
+            add_moment(g, (added){.live = copy->live + s, .stage = s, .stride = m->p});
+    }
+    return true;
+}
+
+/* One path for each stage to begin with, that of even layers with the stage twice as slow, so that the first solutions
+ * are not all in one place. */
+static bool add_first_paths(program *g)
+{
+    const ek__bound_figures *f = g->layout->figures;
+    int n = g->mixes->n_cells;
+    double length, each = (double)f->n_layers / n;
+    for (int s = 0; s < g->mixes->p; s++) {
+        set_ends(g);
+        for (int c = 0; c < n; c++) {
+            double layers = each * (c % g->mixes->p == s ? 2 : 1);
+            g->duration[c] += layers * f->alike_forward;
+            g->duration[n + c] += layers * f->alike_backward;
+        }
+        ek__mix *path = walk(g, &length);
+        if (!path)
+            return false;
+        add_path(g, path);
+    }
+    return true;
+}
+
+static void add_to_mean(const program *g, const ek__mix *path, double share)
+{
+    int n = g->mixes->n_cells, p = g->mixes->p;
+    for (int c = 0; c < n; c++) {
+        g->mean->forward[c] += share * path->forward[c];
+        g->mean->backward[c] += share * path->backward[c];
+    }
+    for (int s = 0; s < p; s++) {
+        g->mean->edge[0][s] += share * path->edge[0][s];
+        g->mean->edge[1][s] += share * path->edge[1][s];
+        g->mean->end[s] += share * path->end[s];
+    }
+}
+
+/* A stage's mean moment: of those that have prices, else of those that were added. */
+static void set_live(const program *g, const double *price, int stage)
+{
+    double sum = 0;
+    for (int priced = 1; priced >= 0 && sum == 0; priced--)
+        for (int i = 0; i < g->n_added; i++) {
+            double share = priced ? fmax(0, -price[g->n_rows + i]) : 1;
+            if (g->row[i].path || g->row[i].stage != stage || share == 0)
+                continue;
+            for (int c = stage; c < g->mixes->n_cells; c += g->mixes->p)
+                g->mean->live[c] += share * alive(g, &g->row[i], c);
+            sum += share;
+        }
+    for (int c = 0; c < g->mixes->v && sum > 0; c++)
+        g->mean->live[c * g->mixes->p + stage] /= sum;
+}
+
+/* The mix of the prices, judged; the best is kept. @return false when memory is out */
+static bool judge(program *g)
+{
+    const double *price = Clp_dualRowSolution(g->model);
+    double sum = 0;
+    for (int i = 0; i < g->n_added; i++)
+        sum += g->row[i].path ? fmax(0, price[g->n_rows + i]) : 0;
+    if (!(sum > 0.5))
+        return true;
+    ek__mix_zero(g->mixes, g->mean);
+    for (int i = 0; i < g->n_added; i++)
+        if (g->row[i].path && price[g->n_rows + i] > 0)
+            add_to_mean(g, g->row[i].path, price[g->n_rows + i] / sum);
+    for (int s = 0; s < g->mixes->p; s++)
+        set_live(g, price, s);
+    double bound = ek__mix_bound(g->layout, g->mean);
+    if (bound <= g->bound)
+        return true;
+    ek__mix *other = g->best ? g->best : ek__mix_new(g->mixes);
+    if (!other)
+        return false;
+    g->best = g->mean;
+    g->mean = other;
+    g->bound = bound;
+    return true;
+}
+
+/* Adds the longest path of a solution, where it is longer than that says. @return false when memory is out */
+static bool add_longest(program *g, const double *x, bool *any)
+{
+    double length;
+    set_times(g, x);
+    ek__mix *path = walk(g, &length);
+    if (!path)
+        return false;
+    if (length <= x[0] * g->scale * (1 + TOO_LONG)) {
+        ek__mix_free(path);
+        return true;
+    }
+    add_path(g, path);
+    *any = true;
+    return true;
+}
+
+/* No solution: where no layers are within the limit, the moments alone say so. */
+static bool judge_memory(program *g)
+{
+    ek__mix *first = g->row[0].path;
+    for (int i = 0; i < g->n_added && !first; i++)
+        first = g->row[i].path;
+    const double *price = Clp_dualRowSolution(g->model);
+    ek__mix_zero(g->mixes, g->mean);
+    add_to_mean(g, first, 1);
+    for (int s = 0; s < g->mixes->p; s++)
+        set_live(g, price, s);
+    g->bound = fmax(g->bound, ek__mix_bound(g->layout, g->mean));
+    return true;
+}
+
+/* @return false when memory is out */
+static bool solve(program *g, double enough, bool (*over)(void *user), void *user)
+{
+    bool any = add_known(g) && add_first_paths(g);
+    while (any && g->n_added < MOST_ADDED) {
+        Clp_dual(g->model, 0);
+        if (Clp_status(g->model) != 0)
+            return judge_memory(g);
+        if (!judge(g))
+            return false;
+        if (g->bound >= enough || over(user))
+            return true;
+        const double *x = Clp_primalColumnSolution(g->model);
+        double *copy = g->solution;
+        memcpy(copy, x, (size_t)g->n_columns * sizeof *copy);
+        any = add_full_moments(g, copy);
+        if (g->n_added < MOST_ADDED && !add_longest(g, copy, &any))
+            return false;
+    }
+    return true;
+}
+
+ek_status ek__mix_find(const ek__mix_layout *layout, double enough, bool (*over)(void *user), void *user, ek__mix **out,
+                       double *bound, ek_error *err)
+{
+    program *g = ek__alloc(1, sizeof *g);
+    if (!g)
+        return ek__no_memory(err);
+    g->layout = layout;
+    g->mixes = layout->mixes;
+    bool fine = begin(g) && solve(g, enough, over, user);
+    *out = fine ? g->best : NULL;
+    *bound = g->bound;
+    if (!fine)
+        ek__mix_free(g->best);
+    clear(g);
+    free(g);
+    return fine ? EK_OK : ek__no_memory(err);
+}
