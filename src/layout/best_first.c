@@ -1,9 +1,10 @@
-/* Best first. Two heaps have the layouts by their bound, those with one chunk a stage and the others, whose bounds are
- * less close. The tops of both are looked at closer, a batch of each at a time: first their bound within the
- * memory limit; of several chunks, the mixes of paths that are known for the pipeline, and a mix of their own; then
- * their best plan. A batch is a fixed number of layouts and judged by the best plans and the mixes from before it, so
- * the search is the same for any number of threads. It ends where the least bound is no
- * less than the k-th best step. */
+/* Best first. Heaps have the layouts by their bound: those with one chunk a stage; the others, whose bounds are less
+ * close; and of these the ones that no better bound is looked for, which are balanced early, so that there is a good
+ * plan to judge the others by. The tops of all are looked at closer, a batch of each at a time: first their bound
+ * within the memory limit; of several chunks, the mixes of paths that are known for the pipeline, and a mix of their
+ * own; then their best plan. A batch is a fixed number of layouts and judged by the best plans and the mixes from
+ * before it, so the search is the same for any number of threads. It ends where the least bound is no less than the
+ * k-th best step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ static bool before(const ek__layout_search *s, size_t a, size_t b)
 
 static ek__heap *heap_of(ek__layout_search *s, size_t at)
 {
-    return &s->heap[s->candidate[at].n_chunks > 1];
+    const ek__candidate *c = &s->candidate[at];
+    return &s->heap[c->n_chunks == 1 ? 0 : c->known < EK__KNOWN_MIXED ? 1 : 2];
 }
 
 static void push(ek__layout_search *s, size_t at)
@@ -261,6 +263,14 @@ static ek_status take(batch *b, looked *l)
 
 /* ---- the search ---- */
 
+static long n_left(const ek__layout_search *s)
+{
+    size_t n = 0;
+    for (int i = 0; i < EK__N_HEAPS; i++)
+        n += s->heap[i].n;
+    return (long)n;
+}
+
 static void report(const ek__layout_search *s)
 {
     const ek_layout_options *o = &s->options;
@@ -269,7 +279,7 @@ static void report(const ek__layout_search *s)
         return;
     const ek_layout_progress progress = {.seconds = ek__clock() - s->start,
                                          .n_bounded = s->counts.bounded,
-                                         .n_left = (long)(s->heap[0].n + s->heap[1].n),
+                                         .n_left = n_left(s),
                                          .n_balanced = s->counts.balanced,
                                          .best_seconds = s->n_best > 0 ? s->best[0].estimate.step.seconds : INFINITY,
                                          .gap = isfinite(upper) ? fmax(0, 1 - least_bound(s) / upper) : 1};

@@ -151,8 +151,8 @@ static void clear(ek__layout_search *s)
 {
     ek__space_clear(&s->space);
     free(s->candidate);
-    free(s->heap[0].at);
-    free(s->heap[1].at);
+    for (int i = 0; i < EK__N_HEAPS; i++)
+        free(s->heap[i].at);
     for (size_t i = 0; i < s->n_mixes; i++)
         ek__mixes_free(s->mixes[i]);
     free(s->mixes);

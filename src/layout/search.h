@@ -28,7 +28,7 @@ typedef struct ek__candidate {
 typedef struct ek__heap {
     size_t n, *at;
 } ek__heap;
-enum { EK__N_HEAPS = 2, EK__MOST_LAYOUT_THREADS = 256 };
+enum { EK__N_HEAPS = 3, EK__MOST_LAYOUT_THREADS = 256 };
 
 typedef struct ek__layout_search {
     const ek_job *job;
@@ -42,7 +42,7 @@ typedef struct ek__layout_search {
     ek_layout_plan *best; /* [options.n_best] by step */
     size_t *best_at;      /* [n_best] index of each */
     double start, first_at;
-    ek__heap heap[EK__N_HEAPS]; /* with one chunk a stage; with several */
+    ek__heap heap[EK__N_HEAPS]; /* one chunk a stage; several; several, with a mix looked for: to be balanced */
     size_t n_mixes, mixes_capacity;
     ek__mixes **mixes;                             /* of the pipelines that came up */
     ek_cost_cache *cache[EK__MOST_LAYOUT_THREADS]; /* of each thread, made when it first works */

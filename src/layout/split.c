@@ -64,10 +64,11 @@ static int layers_told_by(ek__recompute_rule rule)
     return rule.kind == EK__RULE_FIRST || rule.kind == EK__RULE_EVERY ? rule.n : 0;
 }
 
-/* Can a plan with a stage of so many layers be shorter than `upper`? It computes all of them for every micro-batch. */
-static bool is_hopeful(const ek__bound_figures *f, int n, double upper)
+/* Can a plan with a chunk of so many layers be shorter than `upper`? Its stage computes all of them for every
+ * micro-batch, and a layer at least in its other chunks. */
+static bool is_hopeful(const ek__bound_figures *f, int n, int n_chunks, double upper)
 {
-    return f->m * n * f->least < upper;
+    return f->m * (n + n_chunks - 1) * f->least < upper;
 }
 
 ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_cache *cache,
@@ -82,7 +83,7 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
         double bound = INFINITY;
         ek__split_options with = *options;
         with.upper = fmin(options->upper, best.seconds);
-        if (!is_hopeful(&figures, layers_told_by(rule), with.upper)) {
+        if (!is_hopeful(&figures, layers_told_by(rule), job->plan.n_chunks, with.upper)) {
             best.bound = fmin(best.bound, with.upper);
             continue;
         }

@@ -12,6 +12,7 @@
 #include "layout/split.h"
 
 enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300 };
+enum { ROUNDING = 16 << 20 }; /* bytes that live tensors may be above what the allocator says of them */
 
 #define LONGEST      600 /* seconds of annealing, whose steps are counted: it ends long before */
 #define MS_PER_S     1e3
@@ -28,6 +29,7 @@ typedef struct chunks {
     ek_order *order;
     double *limit_mb, *edge_ms; /* [n_stages] */
     bool hopeless;              /* a stage has no room for anything */
+    bool fitted;                /* the last plan did, and was shorter */
     ek_error *err;
 } chunks;
 
@@ -52,10 +54,11 @@ static void put_plan(chunks *c, const ek_plan *plan)
         }
 }
 
-/* Does the plan that was put in fit? Else its stages' limits come down by what they are over. */
-static ek_status look(chunks *c, bool *fits)
+/* Does the plan that was put in fit? Else its stages' limits come down by what they are over. Live bytes are looked at
+ * first: placing them takes long. */
+static ek_status look(chunks *c, bool placed, bool *fits)
 {
-    static const ek_memory_options options = {.without_top = true};
+    const ek_memory_options options = {.without_top = true, .without_allocation = !placed};
     ek_memory memory;
     *fits = true;
     if (c->job.limit_mb <= 0)
@@ -64,7 +67,8 @@ static ek_status look(chunks *c, bool *fits)
     if (status)
         return status;
     for (int s = 0; s < memory.n_stages; s++) {
-        double over = (double)memory.stage[s].actual_peak / BYTES_PER_MB - c->job.limit_mb;
+        int64_t peak = placed ? memory.stage[s].actual_peak : memory.stage[s].used_peak - ROUNDING;
+        double over = (double)peak / BYTES_PER_MB - c->job.limit_mb;
         if (over <= 0)
             continue;
         *fits = false;
@@ -92,6 +96,27 @@ static ek_balance_options balance_options(const chunks *c)
     return options;
 }
 
+/* A plan that is no shorter than what there is need not fit. @param done  no more rounds */
+static ek_status judge(chunks *c, ek__split *best, bool *done)
+{
+    ek_step step;
+    double seconds;
+    ek_status status = ek_cost_step(&c->job, c->device, c->cache, &step, c->err);
+    if (status)
+        return status;
+    seconds = step.seconds;
+    ek_step_clear(&step);
+    *done = seconds >= fmin(best->seconds, c->options->upper);
+    c->fitted = false;
+    if (*done)
+        return EK_OK;
+    status = look(c, false, done);
+    if (!status && *done)
+        status = look(c, true, done);
+    c->fitted = !status && *done;
+    return c->fitted ? ek__split_offer(&c->job, c->device, c->cache, best, &seconds, c->err) : status;
+}
+
 /* One round. @param done  no more rounds */
 static ek_status try_limits(chunks *c, ek__split *best, bool *done)
 {
@@ -102,7 +127,6 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
                             .n_pieces = 1};
     ek_balance_result result;
     ek_order *order = NULL;
-    double seconds;
     ek_status status = ek_balance_arranged(&c->layers, c->job.schedule, &shape, &options, &order, &result, c->err);
     if (status)
         return status;
@@ -110,9 +134,7 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
     *done = !found;
     if (found) {
         put_plan(c, &result.plan);
-        status = look(c, done);
-        if (!status && *done)
-            status = ek__split_offer(&c->job, c->device, c->cache, best, &seconds, c->err);
+        status = judge(c, best, done);
     }
     ek_balance_result_clear(&result);
     ek_order_free(order);
@@ -126,7 +148,7 @@ static ek_status search(chunks *c, ek__split *best)
     best->free = false;
     for (int round = 0; round < MOST_ROUNDS && !done && !status && !c->hopeless; round++) {
         status = try_limits(c, best, &done);
-        best->free = best->found && done && round == 0 && !is_lists(c);
+        best->free = c->fitted && round == 0 && !is_lists(c);
         best->over = ek__split_over(c->options);
         done = done || best->over;
     }
