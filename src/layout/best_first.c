@@ -105,13 +105,13 @@ static float peak_of(const ek_memory *memory)
 }
 
 /* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
-static ek_status find_peak(const batch *b, ek__split *split, ek_error *err)
+static ek_status find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err)
 {
     static const ek_memory_options options = {.without_top = true};
     ek_memory memory;
     ek_status status;
-    if (split->seconds < b->upper) {
-        status = ek_estimate_of(&split->job, b->search->device, 0, &split->estimate, err);
+    if (split->seconds < upper) {
+        status = ek_estimate_of(&split->job, search->device, 0, &split->estimate, err);
         split->estimated = status == EK_OK;
         split->peak_mb = split->estimated ? peak_of(&split->estimate.memory) : 0;
         return status;
@@ -124,31 +124,39 @@ static ek_status find_peak(const batch *b, ek__split *split, ek_error *err)
     return EK_OK;
 }
 
+ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper,
+                             ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err)
+{
+    const ek__split_options options = {
+        .upper = upper, .deadline = search->start + search->options.time_limit, .interrupt = search->options.interrupt};
+    ek_job job;
+    ek_error why;
+    ek_status status = ek_layout_job(search->job, layout, &job, &why);
+    *legal = status != EK_ERR_INPUT; /* what chunks and schedule bring into the job's check */
+    if (!*legal)
+        return EK_OK;
+    if (!status)
+        status = ek__split_layout(&job, search->device, cache, &options, out, err);
+    else if (err)
+        *err = why;
+    if (!status && out->found)
+        status = find_peak(search, upper, out, err);
+    ek_job_clear(&job);
+    return status;
+}
+
 static ek_status balance(batch *b, size_t i, ek__candidate *c, ek_cost_cache *cache, ek_error *err)
 {
     const ek_layout layout = ek__candidate_layout(b->search, c);
-    const ek__split_options options = {.upper = b->upper,
-                                       .deadline = b->search->start + b->search->options.time_limit,
-                                       .interrupt = b->search->options.interrupt};
-    ek_job job;
-    ek_error why;
-    ek_status status = ek_layout_job(b->search->job, &layout, &job, &why);
-    if (status == EK_ERR_INPUT) { /* what chunks and schedule bring into the job's check */
+    bool legal;
+    ek_status status = ek__layout_balance(b->search, &layout, b->upper, cache, &b->split[i], &legal, err);
+    if (!legal) {
         c->fate = EK_FATE_ILLEGAL;
         c->bound = INFINITY;
-        c->known = EK__KNOWN_SPLIT;
-        return EK_OK;
     }
-    if (!status)
-        status = ek__split_layout(&job, b->search->device, cache, &options, &b->split[i], err);
-    else if (err)
-        *err = why;
-    if (!status && b->split[i].found)
-        status = find_peak(b, &b->split[i], err);
     /* Whoever is cut short is looked at again, or is open at the end. */
     if (!status && !b->split[i].over)
         c->known = EK__KNOWN_SPLIT;
-    ek_job_clear(&job);
     return status;
 }
 
@@ -279,38 +287,32 @@ static ek_status make_heaps(ek__layout_search *s)
     return EK_OK;
 }
 
-static void fill_heaps(ek__layout_search *s, size_t but)
+static void fill_heaps(ek__layout_search *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (i != but && s->candidate[i].fate == EK_FATE_BOUND && s->candidate[i].known != EK__KNOWN_SPLIT)
+        if (s->candidate[i].fate == EK_FATE_BOUND && s->candidate[i].known != EK__KNOWN_SPLIT)
             push(s, i);
 }
 
-/* The job's own layout; n where it is not one of these. */
-static size_t find_today(const ek__layout_search *s)
+/* What was balanced while the others were bounded. */
+static ek_status take_first(batch *b)
 {
-    ek_layout today = ek_layout_of(s->job);
-    today.sequence_parallel = today.sequence_parallel && today.value[EK_AXIS_TENSOR] > 1;
-    for (size_t i = 0; i < s->n; i++) {
-        const ek_layout layout = ek__candidate_layout(s, &s->candidate[i]);
-        if (s->candidate[i].fate == EK_FATE_BOUND && ek_layout_equal(&layout, &today))
-            return i;
+    ek__layout_search *s = b->search;
+    ek__first *first = &s->first;
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < s->n && first->split.found; i++) {
+        ek__candidate *c = &s->candidate[i];
+        const ek_layout layout = ek__candidate_layout(s, c);
+        if (c->group != first->group || !ek_layout_equal(&layout, &first->layout))
+            continue;
+        c->known = EK__KNOWN_SPLIT;
+        b->at[0] = i;
+        b->split[0] = first->split;
+        first->split = (ek__split){.seconds = INFINITY};
+        status = take(b, 0);
+        ek__split_clear(&b->split[0]);
     }
-    return s->n;
-}
-
-/* A first answer at once: what the job has today, with the best plan of its layers. It goes back to the heaps where it
- * was not balanced in time. */
-static ek_status start_with(batch *b, size_t today)
-{
-    b->n = 0;
-    if (today == b->search->n)
-        return EK_OK;
-    b->upper = INFINITY;
-    b->split[0] = (ek__split){.seconds = INFINITY, .bound = INFINITY};
-    b->at[b->n++] = today;
-    b->search->candidate[today].known = EK__KNOWN_WITHIN;
-    return run_batch(b);
+    return status;
 }
 
 ek_status ek__layout_best_first(ek__layout_search *search)
@@ -319,12 +321,11 @@ ek_status ek__layout_best_first(ek__layout_search *search)
     if (!b)
         return ek__no_memory(search->err);
     b->search = search;
-    size_t today = find_today(search);
     ek_status status = make_heaps(search);
     if (!status)
-        status = start_with(b, today);
+        status = take_first(b);
     if (!status)
-        fill_heaps(search, today);
+        fill_heaps(search);
     while (!status && !ek__layout_over(search)) {
         fill(b);
         if (b->n == 0)

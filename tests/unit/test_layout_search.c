@@ -331,12 +331,51 @@ static void threads_change_nothing(void **state)
     ek_job_clear(&job);
 }
 
+/* What is balanced while the space is bounded. */
+static ek__first first_of(const ek_job *job, int n_devices, int n_threads)
+{
+    ek__layout_search s = {.job = job, .device = ek_device_find("A100-80"), .start = ek__clock()};
+    ek_layout_options_init(&s.options);
+    s.options.n_devices = n_devices;
+    s.options.n_threads = n_threads;
+    s.options.schedule[s.options.n_schedules++] = ek_schedule_find("1f1b");
+    assert_int_equal(ek__space_new(job, &s.options, &s.space, NULL), EK_OK);
+    assert_int_equal(ek__layout_bound_all(&s, true), EK_OK);
+    assert_true(s.n > 0);
+    assert_true(s.first_at > s.start);
+    ek__first first = s.first;
+    ek__split_clear(&s.first.split);
+    ek__space_clear(&s.space);
+    free(s.candidate);
+    return first;
+}
+
+static void first_plan_is_there_once_all_are_bounded(void **state)
+{
+    ek__random random = ek__random_seed(3);
+    ek_job job;
+    (void)state;
+    assert_true(random_small_job(&random, 6, &job));
+    const ek_layout today = ek_layout_of(&job);
+    const int n_devices[] = {ek__layout_n_devices(&today), 16, 64};
+    for (int i = 0; i < 3; i++) {
+        ek__first one = first_of(&job, n_devices[i], 1), four = first_of(&job, n_devices[i], 4);
+        assert_true(one.split.seconds < INFINITY);
+        assert_true(one.split.seconds == four.split.seconds);
+        assert_true(ek_layout_equal(&one.layout, &four.layout));
+        if (i == 0)
+            assert_true(ek_layout_equal(&one.layout, &today));
+    }
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_five_are_those_of_trying_everything),
         cmocka_unit_test(no_bound_is_above_a_plan),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
