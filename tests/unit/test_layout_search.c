@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "cost/step_layers.h"
 #include "layout/rule.h"
 #include "layout/search.h"
 #include "layout_jobs.h"
@@ -369,12 +370,43 @@ static void first_plan_is_there_once_all_are_bounded(void **state)
     ek_job_clear(&job);
 }
 
+/* Layers are priced anew where micro-batches tell, and there alone. */
+static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
+{
+    ek__random random = ek__random_seed(3);
+    ek_job job;
+    (void)state;
+    assert_true(random_small_job(&random, 6, &job));
+    ek_cost_cache *cache = ek_cost_cache_new(ek_device_find("A100-80"));
+    assert_non_null(cache);
+    job.run.fp8 = EK_FP8_NONE;
+    job.rules.weight_gradient_fused = job.run.sums_every_micro_batch = false;
+    job.run.launch = EK_LAUNCH_EAGER;
+    job.states.gradient = 4;
+    job.parallel.n_micro_batches = 4;
+    const ek__step_layers *four = ek__cost_cache_layers(cache, &job);
+    job.parallel.n_micro_batches = 8;
+    assert_ptr_equal(ek__cost_cache_layers(cache, &job), four);
+    job.states.gradient = 2; /* the first micro-batch's gradients are the buffer */
+    const ek__step_layers *eight = ek__cost_cache_layers(cache, &job);
+    job.parallel.n_micro_batches = 4;
+    assert_ptr_not_equal(ek__cost_cache_layers(cache, &job), eight);
+    job.run.fp8 = EK_FP8_DELAYED; /* weights are cast once a step, not once an accumulation */
+    const ek__step_layers *cast = ek__cost_cache_layers(cache, &job);
+    job.parallel.n_micro_batches = 2;
+    job.parallel.n_accumulation = 2;
+    assert_ptr_not_equal(ek__cost_cache_layers(cache, &job), cast);
+    ek_cost_cache_free(cache);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_five_are_those_of_trying_everything),
         cmocka_unit_test(no_bound_is_above_a_plan),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
         cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
