@@ -66,11 +66,13 @@ static double bound_seconds(const ek_job *job, const search_case *c)
     s.options.schedule[s.options.n_schedules++] = ek_schedule_find("interleaved");
     s.start = ek__clock();
     double begin = bench_now();
-    if (ek__space_new(job, &s.options, &s.space, &err) || ek__layout_bound_all(&s))
+    if (ek__space_new(job, &s.options, &s.space, &err) || ek__layout_bound_all(&s, false))
         bench_give_up("%s: %s", c->job, err.message);
     double seconds = bench_now() - begin;
     ek__space_clear(&s.space);
     free(s.candidate);
+    for (int i = 0; i < EK__MOST_LAYOUT_THREADS; i++)
+        ek_cost_cache_free(s.cache[i]);
     return seconds;
 }
 

@@ -215,17 +215,20 @@ static void set_shape(const pricer *p, const ek__op *op, ek_kernel *kernel)
  * micro-batch; where the buffer has the gradient's type, the first one's is the buffer. Gradients that are reduced
  * after each micro-batch are added as shards, which is little. A graph that is compiled as a whole adds beside other
  * kernels: assumed, since MindFormers' published steps with many micro-batches are no slower than those with one. */
-static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__pass *pass)
+double ek__layer_gradients_added(const ek_job *job)
 {
-    const ek_job *job = p->job;
     double n = (double)job->parallel.n_micro_batches * fmax(1, job->parallel.n_accumulation);
-    double size = ek_dtype_bytes(job->types.compute);
     if (job->rules.weight_gradient_fused || job->states.gradient == 0 || job->run.sums_every_micro_batch ||
         job->run.launch == EK_LAUNCH_GRAPH)
-        return;
-    double times = job->states.gradient > size ? 1 : (n - 1) / n;
+        return 0;
+    return job->states.gradient > ek_dtype_bytes(job->types.compute) ? 1 : (n - 1) / n;
+}
+
+static void put_accumulation(pricer *p, const ek__op *op, double elements, ek__pass *pass)
+{
+    double times = ek__layer_gradients_added(p->job), size = ek_dtype_bytes(p->job->types.compute);
     if (times > 0)
-        put_stream(p, op, times * elements * (size + 2.0 * job->states.gradient), pass);
+        put_stream(p, op, times * elements * (size + 2.0 * p->job->states.gradient), pass);
 }
 
 static bool is_tensor_comm(const pricer *p, int op)

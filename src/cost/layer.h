@@ -48,6 +48,9 @@ void ek__layer_run(const ek_job *job, const ek_device *device, const ek__layer_c
 void ek__layer_finish_again(const ek_job *job, const ek_device *device, const ek__layer_cost *layer,
                             const ek__pass *run, ek__pass *out);
 
+/* Micro-batches of a step, relative to all, whose weight gradients a kernel of its own adds to the buffer. */
+double ek__layer_gradients_added(const ek_job *job);
+
 /* Add `times` of a pass. */
 void ek__pass_add(ek__pass *sum, const ek__pass *pass, double times);
 /* Seconds of all its parts. */

@@ -36,8 +36,8 @@ typedef struct key {
     ek_family family;
     int n_patterns;
     uint64_t patterns; /* hash of their texts and kinds */
-    double n; /* micro-batches, where a layer's cost depends on them: weights are cast once a step, gradients are added
-                 from the second one on */
+    double casts;      /* micro-batches that a cast of the weights serves */
+    double added;      /* ek__layer_gradients_added() */
 } key;
 
 struct ek__step_layers {
@@ -125,10 +125,8 @@ static void make_key(const ek_job *job, const ek_device *device, key *out)
     memcpy(&out->run, &job->run, sizeof out->run);
     out->run.bucket_bytes = out->run.reduce_bytes = 0; /* of a whole stage's gradients */
     memcpy(&out->rules, &job->rules, sizeof out->rules);
-    bool adds = !job->rules.weight_gradient_fused && job->states.gradient > 0 && job->run.launch != EK_LAUNCH_GRAPH;
-    if (job->run.fp8 != EK_FP8_NONE || adds)
-        out->n = (double)job->parallel.n_micro_batches *
-                 (job->parallel.n_accumulation > 1 ? job->parallel.n_accumulation : 1);
+    out->casts = job->run.fp8 != EK_FP8_NONE ? job->parallel.n_micro_batches : 0;
+    out->added = ek__layer_gradients_added(job);
     out->parallel.data = out->parallel.pipeline = out->parallel.n_micro_batches = 0;
     out->parallel.n_accumulation = out->parallel.chunk_group = 0;
     out->framework = job->framework;

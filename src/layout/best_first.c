@@ -143,13 +143,13 @@ static float peak_of(const ek_memory *memory)
 }
 
 /* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
-static ek_status find_peak(const batch *b, ek__split *split, ek_error *err)
+static ek_status find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err)
 {
     static const ek_memory_options options = {.without_top = true};
     ek_memory memory;
     ek_status status;
-    if (split->seconds < b->upper) {
-        status = ek_estimate_of(&split->job, b->search->device, 0, &split->estimate, err);
+    if (split->seconds < upper) {
+        status = ek_estimate_of(&split->job, search->device, 0, &split->estimate, err);
         split->estimated = status == EK_OK;
         split->peak_mb = split->estimated ? peak_of(&split->estimate.memory) : 0;
         return status;
@@ -162,32 +162,40 @@ static ek_status find_peak(const batch *b, ek__split *split, ek_error *err)
     return EK_OK;
 }
 
+ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper,
+                             ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err)
+{
+    const ek__split_options options = {
+        .upper = upper, .deadline = search->start + search->options.time_limit, .interrupt = search->options.interrupt};
+    ek_job job;
+    ek_error why;
+    ek_status status = ek_layout_job(search->job, layout, &job, &why);
+    *legal = status != EK_ERR_INPUT; /* what chunks and schedule bring into the job's check */
+    if (!*legal)
+        return EK_OK;
+    if (!status)
+        status = ek__split_layout(&job, search->device, cache, &options, out, err);
+    else if (err)
+        *err = why;
+    if (!status && out->found)
+        status = find_peak(search, upper, out, err);
+    ek_job_clear(&job);
+    return status;
+}
+
 static ek_status balance(batch *b, looked *l, ek_cost_cache *cache, ek_error *err)
 {
     ek__candidate *c = &b->search->candidate[l->at];
     const ek_layout layout = ek__candidate_layout(b->search, c);
-    const ek__split_options options = {.upper = b->upper,
-                                       .deadline = b->search->start + b->search->options.time_limit,
-                                       .interrupt = b->search->options.interrupt};
-    ek_job job;
-    ek_error why;
-    ek_status status = ek_layout_job(b->search->job, &layout, &job, &why);
-    if (status == EK_ERR_INPUT) { /* what chunks and schedule bring into the job's check */
+    bool legal;
+    ek_status status = ek__layout_balance(b->search, &layout, b->upper, cache, &l->split, &legal, err);
+    if (!legal) {
         c->fate = EK_FATE_ILLEGAL;
         c->bound = INFINITY;
-        c->known = EK__KNOWN_SPLIT;
-        return EK_OK;
     }
-    if (!status)
-        status = ek__split_layout(&job, b->search->device, cache, &options, &l->split, err);
-    else if (err)
-        *err = why;
-    if (!status && l->split.found)
-        status = find_peak(b, &l->split, err);
     /* Whoever is cut short is looked at again, or is open at the end. */
     if (!status && !l->split.over)
         c->known = EK__KNOWN_SPLIT;
-    ek_job_clear(&job);
     return status;
 }
 
@@ -220,11 +228,30 @@ static ek_status make_plan(const ek__layout_search *s, const ek__candidate *c, e
     return ek_estimate_of(&out->job, s->device, 0, &out->estimate, s->err);
 }
 
+/* The first answer may be of a layout that is balanced again. @return is there no plan of it that is as short? */
+static bool drop_longer(ek__layout_search *s, size_t at, double seconds)
+{
+    int i = 0;
+    while (i < s->n_best && s->best_at[i] != at)
+        i++;
+    if (i == s->n_best)
+        return true;
+    if (s->best[i].estimate.step.seconds <= seconds)
+        return false;
+    ek_layout_plan_clear(&s->best[i]);
+    s->n_best--;
+    memmove(&s->best[i], &s->best[i + 1], (size_t)(s->n_best - i) * sizeof *s->best);
+    memmove(&s->best_at[i], &s->best_at[i + 1], (size_t)(s->n_best - i) * sizeof *s->best_at);
+    return true;
+}
+
 /* Into the best plans by step; of equal ones the first in the space's order goes first. The estimate borrows its job,
  * whose place changes with the plan's. */
 static ek_status keep(ek__layout_search *s, size_t at, ek__split *split)
 {
     const ek__candidate *c = &s->candidate[at];
+    if (!drop_longer(s, at, split->seconds))
+        return EK_OK;
     int k = s->options.n_best, i = s->n_best;
     while (i > 0 && (s->best[i - 1].estimate.step.seconds > split->seconds ||
                      (s->best[i - 1].estimate.step.seconds == split->seconds && s->best_at[i - 1] > at)))
@@ -337,8 +364,8 @@ static ek_status fill_from(batch *b, ek__heap *h)
 {
     const ek__layout_search *s = b->search;
     ek_status status = EK_OK;
-    int bounded = 0, balanced = 0;
-    while (!status && bounded < MOST_BOUNDED && balanced < MOST_BALANCED && h->n > 0 &&
+    int bounded = 0, balanced = 0, most = s->n_best == 0 ? 1 : MOST_BALANCED; /* first of all, a plan */
+    while (!status && bounded < MOST_BOUNDED && balanced < most && h->n > 0 &&
            s->candidate[h->at[0]].bound < b->upper) {
         status = put_into(b, pop(s, h));
         bool slow = !status && takes_long(b, &b->item[b->n - 1]);
@@ -387,37 +414,32 @@ static ek_status make_heaps(ek__layout_search *s)
     return EK_OK;
 }
 
-static void fill_heaps(ek__layout_search *s, size_t but)
+static void fill_heaps(ek__layout_search *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (i != but && s->candidate[i].fate == EK_FATE_BOUND && s->candidate[i].known != EK__KNOWN_SPLIT)
+        if (s->candidate[i].fate == EK_FATE_BOUND && s->candidate[i].known != EK__KNOWN_SPLIT)
             push(s, i);
 }
 
-/* The job's own layout; n where it is not one of these. */
-static size_t find_today(const ek__layout_search *s)
+/* What was balanced while the others were bounded. */
+static ek_status take_first(batch *b)
 {
-    ek_layout today = ek_layout_of(s->job);
-    today.sequence_parallel = today.sequence_parallel && today.value[EK_AXIS_TENSOR] > 1;
-    for (size_t i = 0; i < s->n; i++) {
-        const ek_layout layout = ek__candidate_layout(s, &s->candidate[i]);
-        if (s->candidate[i].fate == EK_FATE_BOUND && ek_layout_equal(&layout, &today))
-            return i;
+    ek__layout_search *s = b->search;
+    ek__first *first = &s->first;
+    ek_status status = EK_OK;
+    for (size_t i = 0; i < s->n && first->split.found; i++) {
+        ek__candidate *c = &s->candidate[i];
+        const ek_layout layout = ek__candidate_layout(s, c);
+        if (c->group != first->group || !ek_layout_equal(&layout, &first->layout))
+            continue;
+        b->item[0] = (looked){.at = i, .split = first->split};
+        first->split = (ek__split){.seconds = INFINITY};
+        if (c->n_chunks == 1)
+            c->known = EK__KNOWN_SPLIT; /* else a better bound is looked for, and the layout balanced again */
+        status = c->n_chunks == 1 ? take(b, &b->item[0]) : keep(s, i, &b->item[0].split);
+        ek__split_clear(&b->item[0].split);
     }
-    return s->n;
-}
-
-/* A first answer at once: what the job has today, with the best plan of its layers. It goes back to the heaps where it
- * was not balanced in time. */
-static ek_status start_with(batch *b, size_t today)
-{
-    b->n = 0;
-    if (today == b->search->n)
-        return EK_OK;
-    b->upper = INFINITY;
-    b->search->candidate[today].known = EK__KNOWN_MIXED; /* balanced at once */
-    ek_status status = put_into(b, today);
-    return status ? status : run_batch(b);
+    return status;
 }
 
 ek_status ek__layout_best_first(ek__layout_search *search)
@@ -426,12 +448,11 @@ ek_status ek__layout_best_first(ek__layout_search *search)
     if (!b)
         return ek__no_memory(search->err);
     b->search = search;
-    size_t today = find_today(search);
     ek_status status = make_heaps(search);
     if (!status)
-        status = start_with(b, today);
+        status = take_first(b);
     if (!status)
-        fill_heaps(search, today);
+        fill_heaps(search);
     while (!status && !ek__layout_over(search)) {
         status = fill(b);
         if (status || b->n == 0)

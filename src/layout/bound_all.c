@@ -14,14 +14,17 @@
 enum { SLAB = 256 }; /* groups */
 
 typedef struct found {
-    size_t n, capacity;
+    size_t n, capacity, n_groups;
     ek__candidate *candidate;
     long legal, illegal;
 } found;
 
 typedef struct bounder {
     ek__layout_search *search;
-    found *found; /* [slabs] */
+    bool with_first;
+    size_t n_slabs;
+    found
+        *found; /* [slabs + 1] the last is the group that was balanced first, where its slab was not reached in time */
 } bounder;
 
 /* Of how much the least peak is over the limit. */
@@ -92,9 +95,35 @@ static ek_status bound_slab(void *user, size_t slab, ek_cost_cache *cache, ek_er
     bounder *b = user;
     size_t n = b->search->space.n_groups, end = (slab + 1) * SLAB < n ? (slab + 1) * SLAB : n;
     ek_status status = EK_OK;
-    for (size_t i = slab * SLAB; i < end && !status && !ek__layout_over(b->search); i++)
+    for (size_t i = slab * SLAB; i < end && !status && !ek__layout_over(b->search); i++) {
         status = bound_group(b->search, i, cache, &b->found[slab], err);
+        b->found[slab].n_groups++;
+    }
     return status;
+}
+
+/* Item 0 is the first answer, the others are slabs. */
+static ek_status run_item(void *user, size_t item, ek_cost_cache *cache, ek_error *err)
+{
+    bounder *b = user;
+    ek__layout_search *s = b->search;
+    if (item > 0)
+        return bound_slab(b, item - 1, cache, err);
+    ek_status status = b->with_first ? ek__layout_first(s, cache, err) : EK_OK;
+    if (!status && s->first.split.found)
+        status = bound_group(s, s->first.group, cache, &b->found[b->n_slabs], err);
+    return status;
+}
+
+/* The extra group is not needed where its slab has it. */
+static void drop_extra(bounder *b)
+{
+    size_t group = b->search->first.group;
+    found *extra = &b->found[b->n_slabs];
+    if (b->search->first.split.found && group % SLAB < b->found[group / SLAB].n_groups) {
+        extra->n = 0;
+        extra->legal = extra->illegal = 0;
+    }
 }
 
 static void count(ek__layout_search *search, const ek__candidate *c)
@@ -105,10 +134,11 @@ static void count(ek__layout_search *search, const ek__candidate *c)
         search->counts.over_by[over_by(c->peak_mb / limit)]++;
 }
 
-static ek_status gather(bounder *b, size_t n_slabs)
+static ek_status gather(bounder *b)
 {
     ek__layout_search *s = b->search;
-    size_t n = 0, at = 0;
+    size_t n = 0, at = 0, n_slabs = b->n_slabs + 1;
+    drop_extra(b);
     for (size_t i = 0; i < n_slabs; i++) {
         n += b->found[i].n;
         s->counts.legal += b->found[i].legal;
@@ -128,17 +158,18 @@ static ek_status gather(bounder *b, size_t n_slabs)
     return EK_OK;
 }
 
-ek_status ek__layout_bound_all(ek__layout_search *search)
+ek_status ek__layout_bound_all(ek__layout_search *search, bool with_first)
 {
     size_t n_slabs = (search->space.n_groups + SLAB - 1) / SLAB;
-    bounder b = {.search = search, .found = ek__alloc(n_slabs + 1, sizeof *b.found)};
+    bounder b = {.search = search, .with_first = with_first, .n_slabs = n_slabs};
+    b.found = ek__alloc(n_slabs + 1, sizeof *b.found);
     if (!b.found)
         return ek__no_memory(search->err);
-    ek_status status = ek__layout_parallel(search, n_slabs, bound_slab, &b);
+    ek_status status = ek__layout_parallel(search, n_slabs + 1, run_item, &b);
     if (!status)
-        status = gather(&b, n_slabs);
+        status = gather(&b);
     search->ended_early |= ek__layout_over(search);
-    for (size_t i = 0; i < n_slabs; i++)
+    for (size_t i = 0; i <= n_slabs; i++)
         free(b.found[i].candidate);
     free(b.found);
     return status;

@@ -150,6 +150,7 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
 static void clear(ek__layout_search *s)
 {
     ek__space_clear(&s->space);
+    ek__split_clear(&s->first.split);
     free(s->candidate);
     for (int i = 0; i < EK__N_HEAPS; i++)
         free(s->heap[i].at);
@@ -184,7 +185,7 @@ ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_
     ek_layout_result result = {0};
     ek_status status = prepare(&s);
     if (!status)
-        status = ek__layout_bound_all(&s);
+        status = ek__layout_bound_all(&s, true);
     if (!status && s.n == 0)
         status = s.ended_early ? ek__fail(err, EK_ERR_INPUT, EK__NOWHERE, "the search ended before its first layout")
                                : ek__layout_none_legal(job, &s.options, err);

@@ -24,6 +24,13 @@ typedef struct ek__candidate {
     double seconds; /* of the plan found; INFINITY */
 } ek__candidate;
 
+/* The layout that is balanced first. */
+typedef struct ek__first {
+    size_t group;
+    ek_layout layout;
+    ek__split split; /* found is false where there is none */
+} ek__first;
+
 /* Candidates by bound, the least first. */
 typedef struct ek__heap {
     size_t n, *at;
@@ -42,6 +49,7 @@ typedef struct ek__layout_search {
     ek_layout_plan *best; /* [options.n_best] by step */
     size_t *best_at;      /* [n_best] index of each */
     double start, first_at;
+    ek__first first;
     ek__heap heap[EK__N_HEAPS]; /* one chunk a stage; several; several, with a mix looked for: to be balanced */
     size_t n_mixes, mixes_capacity;
     ek__mixes **mixes;                             /* of the pipelines that came up */
@@ -60,8 +68,15 @@ ek_layout ek__candidate_layout(const ek__layout_search *search, const ek__candid
 typedef ek_status ek__layout_work(void *user, size_t item, ek_cost_cache *cache, ek_error *err);
 ek_status ek__layout_parallel(ek__layout_search *search, size_t n, ek__layout_work *work, void *user);
 
-/* Bound every layout of the space: fills search->candidate in the space's order. */
-ek_status ek__layout_bound_all(ek__layout_search *search);
+/* The best plan of one layout, with its peak, and with its estimate where it is below `upper`.
+ * @param legal  out: false where the framework's check refuses it */
+ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *layout, double upper,
+                             ek_cost_cache *cache, ek__split *out, bool *legal, ek_error *err);
+/* Balance one layout before anything is known of the others, into search->first. */
+ek_status ek__layout_first(ek__layout_search *search, ek_cost_cache *cache, ek_error *err);
+/* Bound every layout of the space: fills search->candidate in the space's order.
+ * @param with_first  and find search->first besides */
+ek_status ek__layout_bound_all(ek__layout_search *search, bool with_first);
 /* The layouts of out->point. */
 ek_status ek__layout_points(const ek__layout_search *search, ek_layout_result *out);
 /* Best first, until no other can be among the best or the time is over. */

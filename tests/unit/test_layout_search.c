@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "cost/step_layers.h"
 #include "layout/rule.h"
 #include "layout/search.h"
 #include "layout_jobs.h"
@@ -339,12 +340,97 @@ static void threads_change_nothing(void **state)
     ek_job_clear(&job);
 }
 
+/* What is balanced while the space is bounded. */
+static ek__first first_of(const ek_job *job, int n_devices, int n_threads)
+{
+    ek__layout_search s = {.job = job, .device = ek_device_find("A100-80"), .start = ek__clock()};
+    ek_layout_options_init(&s.options);
+    s.options.n_devices = n_devices;
+    s.options.n_threads = n_threads;
+    s.options.schedule[s.options.n_schedules++] = ek_schedule_find("1f1b");
+    assert_int_equal(ek__space_new(job, &s.options, &s.space, NULL), EK_OK);
+    assert_int_equal(ek__layout_bound_all(&s, true), EK_OK);
+    ek__first first = s.first;
+    ek__split_clear(&s.first.split);
+    ek__space_clear(&s.space);
+    for (int i = 0; i < EK__MOST_LAYOUT_THREADS; i++)
+        ek_cost_cache_free(s.cache[i]);
+    free(s.candidate);
+    return first;
+}
+
+/* A job whose stages have lists, and whose own layout is one of the space. */
+static bool has_first(const ek_job *job)
+{
+    ek__recompute_rule rule;
+    const ek_layout today = ek_layout_of(job);
+    if (ek__recompute_rule_at(job, 6, 0, &rule) == 0 || rule.kind != EK__RULE_LISTS)
+        return false;
+    const ek__first first = first_of(job, ek__layout_n_devices(&today), 1);
+    return ek_layout_equal(&first.layout, &today);
+}
+
+static void first_plan_is_there_once_all_are_bounded(void **state)
+{
+    ek__random random = ek__random_seed(3);
+    ek_job job;
+    (void)state;
+    assert_true(random_small_job(&random, 6, &job));
+    for (int i = 0; i < 40 && !has_first(&job); i++) {
+        ek_job_clear(&job);
+        assert_true(random_small_job(&random, 6, &job));
+    }
+    const ek_layout today = ek_layout_of(&job);
+    const int n_devices[] = {ek__layout_n_devices(&today), 16, 64};
+    for (int i = 0; i < 3; i++) {
+        ek__first one = first_of(&job, n_devices[i], 1), four = first_of(&job, n_devices[i], 4);
+        assert_true(one.split.seconds < INFINITY);
+        assert_true(one.split.seconds == four.split.seconds);
+        assert_true(ek_layout_equal(&one.layout, &four.layout));
+        if (i == 0)
+            assert_true(ek_layout_equal(&one.layout, &today));
+    }
+    ek_job_clear(&job);
+}
+
+/* Layers are priced anew where micro-batches tell, and there alone. */
+static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
+{
+    ek__random random = ek__random_seed(3);
+    ek_job job;
+    (void)state;
+    assert_true(random_small_job(&random, 6, &job));
+    ek_cost_cache *cache = ek_cost_cache_new(ek_device_find("A100-80"));
+    assert_non_null(cache);
+    job.run.fp8 = EK_FP8_NONE;
+    job.rules.weight_gradient_fused = job.run.sums_every_micro_batch = false;
+    job.run.launch = EK_LAUNCH_EAGER;
+    job.states.gradient = 4;
+    job.parallel.n_micro_batches = 4;
+    const ek__step_layers *four = ek__cost_cache_layers(cache, &job);
+    job.parallel.n_micro_batches = 8;
+    assert_ptr_equal(ek__cost_cache_layers(cache, &job), four);
+    job.states.gradient = 2; /* the first micro-batch's gradients are the buffer */
+    const ek__step_layers *eight = ek__cost_cache_layers(cache, &job);
+    job.parallel.n_micro_batches = 4;
+    assert_ptr_not_equal(ek__cost_cache_layers(cache, &job), eight);
+    job.run.fp8 = EK_FP8_DELAYED; /* weights are cast once a step, not once an accumulation */
+    const ek__step_layers *cast = ek__cost_cache_layers(cache, &job);
+    job.parallel.n_micro_batches = 2;
+    job.parallel.n_accumulation = 2;
+    assert_ptr_not_equal(ek__cost_cache_layers(cache, &job), cast);
+    ek_cost_cache_free(cache);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_five_are_those_of_trying_everything),
         cmocka_unit_test(no_bound_is_above_a_plan),
         cmocka_unit_test(threads_change_nothing),
+        cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
+        cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
