@@ -613,7 +613,7 @@ static int held_within(const ek__bound_figures *f, const line *lines, int n_line
     int most = f->n_alike;
     for (int i = 0; i < n_lines; i++) {
         double n = floor((t - lines[i].alpha) / lines[i].beta * (1 + 1e-12) + 1e-9);
-        most = n < most ? (int)n : most;
+        most = n < 0 ? -1 : n < most ? (int)n : most;
     }
     for (; most > 0; most--) {
         double room = limit - ends_bytes(f, s) - most * (double)f->layer_bytes;
