@@ -17,7 +17,7 @@ enum { MOST_MIXES = 8 }; /* of a pipeline: what more of them bring is little */
 
 /* Layouts of each heap in a batch: whose bounds are looked at, which takes microseconds; that are balanced or get a mix
  * of their own, which takes milliseconds to seconds. */
-enum { MOST_BOUNDED = 512, MOST_BALANCED = 8, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
+enum { MOST_BOUNDED = 512, MOST_BALANCED = 4, BATCH = EK__N_HEAPS * (MOST_BOUNDED + MOST_BALANCED) };
 
 /* A layout that is looked at. */
 typedef struct looked {
