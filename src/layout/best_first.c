@@ -434,6 +434,8 @@ static ek_status take_first(batch *b)
             continue;
         b->item[0] = (looked){.at = i, .split = first->split};
         first->split = (ek__split){.seconds = INFINITY};
+        c->seconds = b->item[0].split.seconds;
+        c->plan_mb = b->item[0].split.peak_mb;
         if (c->n_chunks == 1)
             c->known = EK__KNOWN_SPLIT; /* else a better bound is looked for, and the layout balanced again */
         status = c->n_chunks == 1 ? take(b, &b->item[0]) : keep(s, i, &b->item[0].split);

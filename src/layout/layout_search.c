@@ -38,12 +38,12 @@ static ek_status check_options(const ek_layout_options *o, ek_error *err)
 
 static void count_fates(ek__layout_search *s)
 {
-    for (int i = 0; i < s->n_best; i++)
-        s->candidate[s->best_at[i]].fate = EK_FATE_PLAN;
     for (int h = 0; h < EK__N_HEAPS; h++)
         for (size_t i = 0; i < s->heap[h].n; i++)
             if (s->candidate[s->heap[h].at[i]].bound < ek__layout_upper(s))
                 s->candidate[s->heap[h].at[i]].fate = EK_FATE_OPEN;
+    for (int i = 0; i < s->n_best; i++)
+        s->candidate[s->best_at[i]].fate = EK_FATE_PLAN;
     for (size_t i = 0; i < s->n; i++)
         s->counts.fate[s->candidate[i].fate]++;
     s->counts.fate[EK_FATE_ILLEGAL] += s->counts.all - s->counts.legal;
