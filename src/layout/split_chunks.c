@@ -11,7 +11,7 @@
 #include "layout/layers.h"
 #include "layout/split.h"
 
-enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300 };
+enum { MOST_ROUNDS = 6, STEPS_PER_CELL = 24, LEAST_STEPS = 300, MORE_STEPS = 8 };
 enum { ROUNDING = 16 << 20 }; /* bytes that live tensors may be above what the allocator says of them */
 
 #define LONGEST      600 /* seconds of annealing, whose steps are counted: it ends long before */
@@ -30,6 +30,7 @@ typedef struct chunks {
     double *limit_mb, *edge_ms; /* [n_stages] */
     bool hopeless;              /* a stage has no room for anything */
     bool fitted;                /* the last plan did, and was shorter */
+    bool thorough;              /* more steps */
     ek_error *err;
 } chunks;
 
@@ -90,6 +91,7 @@ static ek_balance_options balance_options(const chunks *c)
     options.solver = "anneal";
     int cells = c->job.plan.n_stages * c->job.plan.n_chunks;
     options.n_steps = STEPS_PER_CELL * cells > LEAST_STEPS ? STEPS_PER_CELL * cells : LEAST_STEPS;
+    options.n_steps *= c->thorough ? MORE_STEPS : 1;
     options.n_threads = 1;
     options.comm = (ek_comm){.edge_time = c->edge_ms, .blocking = !c->job.run.overlap_p2p};
     options.interrupt = c->options->interrupt;
@@ -144,6 +146,7 @@ static ek_status try_limits(chunks *c, ek__split *best, bool *done)
 static ek_status search(chunks *c, ek__split *best)
 {
     bool done = false;
+    double before = best->seconds;
     ek_status status = EK_OK;
     best->free = false;
     for (int round = 0; round < MOST_ROUNDS && !done && !status && !c->hopeless; round++) {
@@ -152,6 +155,10 @@ static ek_status search(chunks *c, ek__split *best)
         best->over = ek__split_over(c->options);
         done = done || best->over;
     }
+    /* What matters is looked for again: few layouts have a plan that does. */
+    c->thorough = true;
+    if (!status && best->seconds < before && !best->over)
+        status = try_limits(c, best, &done);
     return status;
 }
 
