@@ -268,6 +268,8 @@ static bool search(command *c, found *f)
 {
     ek_error err;
     ek_layout_options *o = &c->layout;
+    if (c->explain) /* which is a search, too */
+        o->time_limit *= CLI_PLAN_SEARCH_SHARE;
     f->time_limit = o->time_limit;
     o->progress = show;
     o->user = f;

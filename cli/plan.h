@@ -11,6 +11,8 @@
 #include "warnings.h"
 
 enum { CLI_PLAN_MAX_VALUES = 100 };
+/** Of the time limit, where a layout is explained: the rest is for that. */
+#define CLI_PLAN_SEARCH_SHARE 0.75
 
 /** What --sweep says. */
 typedef struct cli_plan_values {

@@ -16,6 +16,7 @@ static bool explain(const cli_plan_command *c, cli_plan *f, ek_error *err, ek_st
     if (!cli_take_axes(c->explain_option, c->explain, false, &options))
         return false;
     options.global_batch = f->result.options.global_batch;
+    options.time_limit = c->layout.time_limit / CLI_PLAN_SEARCH_SHARE - f->result.seconds;
     *status = ek_layout_explain(&f->job, &f->device, &options, f->result.n_plans > 0 ? &f->result.plan[0] : NULL,
                                 &f->explanation, err);
     return true;

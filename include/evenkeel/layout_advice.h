@@ -158,7 +158,7 @@ typedef struct ek_layout_sweep_input {
     int n;
     bool batch_grows;          /**< with the devices, from the first value on; else it stays */
     double wanted_seconds;     /**< of a step; 0: none */
-    ek_layout_options options; /**< of each search; n_best is 1 */
+    ek_layout_options options; /**< of each search; n_best is 1, and all of them share the time limit */
     void (*done)(void *user, int which, const ek_layout_sweep_point *point); /**< after each; NULL */
     void *user;
 } ek_layout_sweep_input;

@@ -7,6 +7,8 @@
 #include "evenkeel/layout_advice.h"
 #include "layout/layout.h"
 
+#define LEAST_SECONDS 0.05 /* for a value: the search then says how far it came */
+
 const char *const ek_layout_sweep_name[EK_N_LAYOUT_SWEEPS] = {"devices", "memory", "global-batch"};
 
 int ek_layout_sweep_values(double least, double most, double step, int max, double *out)
@@ -22,6 +24,7 @@ typedef struct sweeper {
     const ek_device *device;
     const ek_layout_sweep_input *input;
     int64_t global_batch; /* for options.n_devices */
+    double end;           /* by ek__clock() */
     ek_layout_sweep *out;
     ek_error *err;
 } sweeper;
@@ -72,13 +75,14 @@ static void take(ek_layout_result *found, ek_layout_sweep_point *to)
 }
 
 /* No layout of so many devices, or of such a batch, is a result and no failure. */
-static ek_status search(const sweeper *s, double value, ek_layout_sweep_point *to)
+static ek_status search(const sweeper *s, double value, int n_left, ek_layout_sweep_point *to)
 {
     ek_job job = *s->job; /* another limit: all else is borrowed, plans have copies */
     ek_layout_options options = s->input->options;
     ek_layout_result found;
     ek_error why = {0};
     set_value(s, value, &job, &options);
+    options.time_limit = fmax(LEAST_SECONDS, (s->end - ek__clock()) / n_left);
     to->value = value;
     to->n_devices = options.n_devices;
     to->global_batch = options.global_batch;
@@ -142,6 +146,7 @@ ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const 
                  .device = device,
                  .input = input,
                  .global_batch = batch_of(job, input->options.global_batch),
+                 .end = ek__clock() + input->options.time_limit,
                  .out = &made,
                  .err = err};
     made.point = ek__alloc((size_t)input->n, sizeof *made.point);
@@ -149,7 +154,7 @@ ek_status ek_layout_sweep_run(const ek_job *job, const ek_device *device, const 
     for (int i = 0; i < input->n && !status; i++)
         status = check_value(&s, input->value[i]);
     for (int i = 0; i < input->n && !status; i++) {
-        status = search(&s, input->value[i], &made.point[i]);
+        status = search(&s, input->value[i], input->n - i, &made.point[i]);
         if (!status && input->done)
             input->done(input->user, i, &made.point[i]);
     }
