@@ -166,6 +166,8 @@ typedef enum ek_attention_kernels {
     EK_ATTENTION_FLASH1, /**< FlashAttention, the first one */
 } ek_attention_kernels;
 
+enum { EK_MAX_JOB_INPUTS = 8, EK_MAX_INPUT_AXES = 4 };
+
 /** How a step runs: what changes its time and not its memory. Readers set it from their framework's defaults and keys.
  */
 typedef struct ek_job_run {
@@ -198,6 +200,12 @@ typedef struct ek_job_run {
                              whole, and each owner broadcasts its weights after the update (InternEvo,
                              ZeroRedundancyOptimizer) */
     ek_attention_kernels attention;
+    bool full_batch; /**< each device reads the data of all data-parallel ranks and uses its own part (MindFormers) */
+    int n_columns;   /**< inputs of a sequence, where the file names them, up to EK_MAX_JOB_INPUTS (input_columns) */
+    int n_inputs;    /**< whose cut over devices the file says (dataset_strategy); 0: it says nothing */
+    /** [n_inputs][axes of the input] parts of each axis; 0: no such axis, -1: as many as data-parallel ranks, whatever
+     *  their number (an alias). */
+    int input_cut[EK_MAX_JOB_INPUTS][EK_MAX_INPUT_AXES];
 } ek_job_run;
 
 /** When gathered weights are alive. */
@@ -276,8 +284,8 @@ typedef enum ek_pattern_kind {
 typedef struct ek_pattern {
     char *text; /**< as written: feed_forward\.mul */
     ek_pattern_kind kind;
-    bool other_list; /**< a plan's comm list holds for it where it selects operators, the select list where it repeats
-                          communication (ek_job_use_recompute_sets()) */
+    bool other_list;  /**< a plan's comm list holds for it where it selects operators, the select list where it repeats
+                           communication (ek_job_use_recompute_sets()) */
     int *layers;      /**< [n_chunks][n_stages], cut to what is there */
     bool by_default;  /**< not in the file, which only says how many layers */
     ek_origin origin; /**< its file points at ek_job.path */
@@ -316,7 +324,7 @@ typedef struct ek_job {
     /** Where the file may be read in two ways: what the default reading took for granted, a sentence; empty when there
      *  is nothing of the kind. */
     char reading[256];
-    bool literal; /**< the file was read without that */
+    bool literal;    /**< the file was read without that */
     uint64_t digest; /**< of the file's bytes as they were read; 0: the job is of no file */
 } ek_job;
 

@@ -23,10 +23,13 @@ typedef enum ek_layout_axis {
     EK_AXIS_BATCH,  /**< sequences of a micro-batch */
     EK_AXIS_SHARD,  /**< ranks that share the optimizer's states; 1: none */
     EK_AXIS_COPIES, /**< parts of a micro-batch that run side by side (micro_batch_interleave_num) */
+    EK_AXIS_FINE,   /**< parts of a micro-batch that take turns inside each layer (fine_grain_interleave) */
+    EK_AXIS_TABLE,  /**< ranks that share the embedding table, where that is a choice: 1, or as many as the states */
+    EK_AXIS_SUMS,   /**< ranks that share summed gradients, likewise (gradient_accumulation_shard) */
 } ek_layout_axis;
-enum { EK_N_LAYOUT_AXES = 9 };
+enum { EK_N_LAYOUT_AXES = 12 };
 /** "data", "tensor", ... as in JSON, and as --fix and --range have them: "dp", "tp", "cp", "ep", "pp", "vpp", "batch",
- *  "shard", "copies". */
+ *  "shard", "copies", "fine", "table", "grads". */
 extern const char *const ek_layout_axis_name[EK_N_LAYOUT_AXES];
 extern const char *const ek_layout_axis_option[EK_N_LAYOUT_AXES];
 

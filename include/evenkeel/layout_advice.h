@@ -224,42 +224,6 @@ ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_de
 ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *tried, const double *seconds, int n,
                                       const ek_device *start, const ek_device *device, int *taken, ek_error *err);
 
-/* ---- switches that are no axis of a layout ---- */
-
-typedef enum ek_layout_switch {
-    EK_SWITCH_FINE_GRAIN,     /**< two halves of a micro-batch alternate inside layers (MindFormers' Llama) */
-    EK_SWITCH_SHARD_TABLE,    /**< the embedding table is shared like other weights (MindFormers' Llama) */
-    EK_SWITCH_SHARD_GRADIENT, /**< summed gradients are shared like the states (MindFormers) */
-} ek_layout_switch;
-enum { EK_N_LAYOUT_SWITCHES = 3 };
-/** "fine_grain_interleave"; the setting to paste; who describes it. */
-const char *ek_layout_switch_name(ek_layout_switch which);
-const char *ek_layout_switch_setting(ek_layout_switch which);
-const char *ek_layout_switch_source(ek_layout_switch which);
-
-/** What switches did to a plan. */
-typedef struct ek_layout_refinement {
-    int n_adopted;
-    ek_layout_switch order[EK_N_LAYOUT_SWITCHES]; /**< [n_adopted] those that are on now, the first adopted first */
-    double gain[EK_N_LAYOUT_SWITCHES];            /**< by switch: share of the step before it that it took away */
-    double before, after;                         /**< seconds of the step */
-} ek_layout_refinement;
-
-/**
- * Try the switches that the framework has on every plan of a result, and adopt them greedily, the most useful first.
- * Each is judged by ek_cost_step() and ek_memory_predict(), on the plan as it is and with the layers balanced anew.
- * Plans are put in the order of their new steps. What was proved of the result is proved of layouts without these
- * switches.
- *
- * @param out  [n_plans] in the new order of the plans
- * @return EK_OK; EK_ERR_INPUT, EK_ERR_MEMORY: plans up to there are refined. A few balances of each plan.
- */
-ek_status ek_layout_refine(ek_layout_result *result, ek_layout_refinement *out, ek_error *err);
-
-/** Seconds that each step waits for its input where every device reads the whole global batch (full_batch: True)
- *  instead of its data-parallel rank's part, 8 bytes a token; NAN where the device's input_gbs is not known. */
-double ek_layout_full_batch_wait(const ek_job *job, const ek_device *device, double step_seconds);
-
 #ifdef __cplusplus
 }
 #endif

@@ -370,6 +370,15 @@ static double n_devices(const ek_job *job)
     return (double)job->parallel.data * job->parallel.tensor * job->parallel.pipeline * job->parallel.context;
 }
 
+/* Seconds that a step of so many seconds waits for its data: a token's number and its label, 4 bytes each. */
+static double input_seconds(const ek_device *device, const ek_job *job, double step)
+{
+    const ek_job_parallel *p = &job->parallel;
+    double copies = p->n_batch_interleave > 1 ? p->n_batch_interleave : 1, ranks = job->run.full_batch ? p->data : 1;
+    double bytes = 8.0 * ranks * copies * p->batch * p->seq_length * p->n_micro_batches * accumulation(job);
+    return device->input_gbs > 0 ? fmax(0, bytes / (device->input_gbs * 1e9) - step) : 0;
+}
+
 /* Seconds of a whole step that are not of the pipeline: the host's own, ranks that wait for the slowest of them, and
  * data that comes slower than it is used. */
 static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PARTS])
@@ -377,8 +386,7 @@ static double add_whole(stepper *s, double step, double (*errors)[EK_N_STEP_PART
     const ek_device *device = s->device;
     const ek_job_parallel *p = &s->job->parallel;
     double host = device->host.step_us * 1e-6, late = device->jitter * log2(n_devices(s->job)) * step;
-    double bytes = 8.0 * p->batch * p->seq_length * p->n_micro_batches * accumulation(s->job);
-    double input = device->input_gbs > 0 ? fmax(0, bytes / (device->input_gbs * 1e9) - step) : 0;
+    double input = input_seconds(device, s->job, step);
     for (int i = 0; i < s->n_stages; i++) {
         double *seconds = s->out.stage[i].seconds;
         seconds[EK_STEP_HOST] += host;
@@ -752,9 +760,7 @@ double ek__stage_pricer_whole(ek__stage_pricer *pricer, double step)
     if (!isfinite(step))
         return step;
     stepper *s = &pricer->s;
-    const ek_job_parallel *p = &s->job->parallel;
     double late = s->device->jitter * log2(n_devices(s->job)) * step;
-    double bytes = 8.0 * p->batch * p->seq_length * p->n_micro_batches * accumulation(s->job);
-    double input = s->device->input_gbs > 0 ? fmax(0, bytes / (s->device->input_gbs * 1e9) - step) : 0;
+    double input = input_seconds(s->device, s->job, step);
     return step + s->device->host.step_us * 1e-6 + late + input;
 }

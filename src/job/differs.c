@@ -132,6 +132,7 @@ static const field fields[] = {
     R(first_stage_buckets, BOOL),
     R(owned_tensors, BOOL),
     R(attention, INT),
+    R(full_batch, BOOL),
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields };
 
@@ -170,9 +171,10 @@ static ek_job without_idle(const ek_job *job)
         p->context_algorithm = EK_CONTEXT_GATHER;
         run->context_uneven = false;
     }
+    if (p->data == 1)
+        run->full_batch = false;
     if (p->pipeline == 1) {
         run->overlap_p2p = run->p2p_scattered = run->first_stage_buckets = false;
-        p->fine_grain = p->pipeline;
     }
     if (!shares || s->shard_size <= 0 || s->shard_size >= group || group % s->shard_size != 0)
         s->shard_size = -1;
@@ -180,8 +182,10 @@ static ek_job without_idle(const ek_job *job)
         s->instances = 1;
     if (!run->overlap_gradients)
         run->bucket_bytes = 0;
-    if (p->tensor == 1)
+    if (p->tensor == 1) {
         run->overlap_tensor = run->overlap_tensor_gradients = p->sequence_parallel = false;
+        p->fine_grain = 1;
+    }
     return out;
 }
 

@@ -59,6 +59,9 @@ static void follow_mindformers(const ek_job *was, ek_job *now)
     follow_sharing(was, now);
     states->gradient = p->pipeline > 1 || p->n_accumulation > 1 ? states->weight : 0;
     now->run.sums_every_micro_batch = states->shard_gradient && states->gradient > 0;
+    for (int i = 0; i < now->run.n_inputs; i++) /* batches are cut over the data-parallel ranks */
+        if (now->run.input_cut[i][0] == was->parallel.data)
+            now->run.input_cut[i][0] = p->data;
 }
 
 /* ---- Megatron ---- */

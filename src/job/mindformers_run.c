@@ -131,6 +131,44 @@ static ek_status read_optimizer(const ek__in *in, const ek__mf_sections *file, e
     return status;
 }
 
+/* ---- data ---- */
+
+/* An entry of dataset_strategy, [8, 1]: parts of each axis of an input. False where it is none, or has more axes. */
+static bool read_cut(const ek__node *entry, const ek__node *data, int *cut)
+{
+    if (entry->kind != EK__LIST || entry->n < 1 || entry->n > EK_MAX_INPUT_AXES)
+        return false;
+    const ek__node *axis = entry->first;
+    for (int i = 0; axis; axis = axis->next, i++) {
+        if (!ek__node_is_int(axis, &cut[i]) || cut[i] < 1)
+            return false;
+        if (axis->original && axis->original == data) /* is written with it */
+            cut[i] = -1;
+    }
+    return true;
+}
+
+/* How inputs are cut, as far as it is written in a way that is known; `lint` says what is wrong with it. */
+static ek_status read_data(const ek__in *in, const ek__mf_sections *file, ek_job_run *run)
+{
+    ek_status status = file->parallel ? ek__mf_bool(in, file->parallel, "full_batch",
+                                                    "it has every device read the whole batch", &run->full_batch)
+                                      : EK_OK;
+    const ek__node *set = ek__get(file->root, "train_dataset"),
+                   *columns = set && set->kind == EK__MAP ? ek__get(set, "input_columns") : NULL;
+    if (columns && columns->kind == EK__LIST)
+        run->n_columns = columns->n < EK_MAX_JOB_INPUTS ? columns->n : EK_MAX_JOB_INPUTS;
+    const ek__node *strategy = !status && file->parallel ? ek__get(file->parallel, "dataset_strategy") : NULL;
+    if (!strategy || strategy->kind != EK__LIST || strategy->n > EK_MAX_JOB_INPUTS)
+        return status;
+    for (const ek__node *entry = strategy->first; entry; entry = entry->next)
+        if (!read_cut(entry, ek__get(file->parallel_config, "data_parallel"), run->input_cut[run->n_inputs++])) {
+            run->n_inputs = 0;
+            break;
+        }
+    return EK_OK;
+}
+
 ek_status ek__mf_read_run(const ek__job_source *source, const ek__mf_sections *file, ek_job *job)
 {
     const ek__in in = {source->doc, source->listener, source->err};
@@ -144,6 +182,8 @@ ek_status ek__mf_read_run(const ek__job_source *source, const ek__mf_sections *f
         status = read_fusion(&in, file, job, &run->bucket_bytes);
     if (status == EK_OK)
         status = read_reduced(&in, file, job, &run->reduce_bytes);
+    if (status == EK_OK)
+        status = read_data(&in, file, run);
     run->sums_every_micro_batch = job->states.shard_gradient && job->states.gradient > 0;
     return status ? status : read_speed_up(source, file, run);
 }

@@ -77,10 +77,38 @@ static void put_states(ek__settings *s)
 static void put_model(ek__settings *s)
 {
     static const char section[] = "model.model_config";
+    put_number(s, section, "fine_grain_interleave", s->now->parallel.fine_grain, s->was->parallel.fine_grain);
     if (s->now->model.flash_attention && !s->was->model.flash_attention)
         ek__settings_put(s, section, "use_flash_attention", "True");
     if (s->now->model.mask_compressed && !s->was->model.mask_compressed)
         ek__settings_put(s, section, "use_attn_mask_compression", "True");
+}
+
+/* ---- data ---- */
+
+static bool same_cut(const ek_job_run *a, const ek_job_run *b)
+{
+    return a->n_inputs == b->n_inputs && memcmp(a->input_cut, b->input_cut, sizeof a->input_cut) == 0;
+}
+
+/* [[8, 1], [8, 1]]: an entry for each input, a number for each of its axes. */
+static void put_data(ek__settings *s)
+{
+    char text[LIST] = "[";
+    const ek_job_run *a = &s->was->run, *b = &s->now->run;
+    size_t used = 1;
+    if (a->full_batch && !b->full_batch)
+        ek__settings_put(s, "parallel", "full_batch", "False");
+    if (b->full_batch || b->n_inputs == 0 || same_cut(a, b))
+        return;
+    for (int i = 0; i < b->n_inputs; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, i > 0 ? ", [" : "[");
+        for (int k = 0; k < EK_MAX_INPUT_AXES && b->input_cut[i][k] != 0; k++)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%d", k > 0 ? ", " : "",
+                                     b->input_cut[i][k] < 0 ? s->now->parallel.data : b->input_cut[i][k]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "]");
+    }
+    ek__settings_put(s, "parallel", "dataset_strategy", "%s]", text);
 }
 
 /* ---- how a step runs ---- */
@@ -267,7 +295,8 @@ static void put_kind(ek__settings *s, const char *key, ek_pattern_kind kind)
                                  all ? "" : value);
     }
     if (used >= sizeof text) {
-        s->why = "its lists of patterns are longer than can be written here"; /* a part of them would be another setting */
+        s->why =
+            "its lists of patterns are longer than can be written here"; /* a part of them would be another setting */
         return;
     }
     ek__settings_put(s, "recompute_config", key, all ? "[%s]" : "{%s}", text);
@@ -306,6 +335,7 @@ void ek__settings_mindformers(ek__settings *s)
     put_schedule(s);
     put_degrees(s);
     put_states(s);
+    put_data(s);
     put_model(s);
     put_run(s);
     put_layers(s);

@@ -30,8 +30,7 @@ static void set_degrees(const ek_layout *layout, ek_job *job)
     p->n_accumulation = accumulates ? layout->n_micro_batches : 1;
     p->sequence_parallel = layout->sequence_parallel;
     p->chunk_group = 0;
-    if (p->fine_grain > 1 && p->tensor == 1)
-        p->fine_grain = 1;
+    p->fine_grain = p->tensor > 1 ? v[EK_AXIS_FINE] : 1;
 }
 
 /* Who shares the states. Where fewer ranks do than could: groups of MindFormers, instances of Megatron. */
@@ -45,13 +44,24 @@ static void set_shard(const ek_layout *layout, ek_job *job)
     if (is_mindformers(job)) {
         s->shard_weight = n > 1;
         s->gathered = n > 1 ? s->weight : 0;
-        s->shard_gradient = s->shard_gradient && n > 1;
         s->shard_size = n > 1 && n < group ? n : -1;
     } else if (job->framework == EK_TORCHTITAN) {
         s->shard_size = n < group ? n : -1;
     } else if (n > 1 && n < group) {
         s->instances = group / n;
     }
+}
+
+/* What is shared besides the states, or not; after what follows from the degrees. */
+static void set_shared(const ek_layout *layout, ek_job *job)
+{
+    ek_job_states *s = &job->states;
+    if (ek__layout_has_table(job))
+        s->shard_table = layout->value[EK_AXIS_TABLE] > 1; /* nothing where states are whole */
+    if (!ek__layout_has_sums(job))
+        return;
+    s->shard_gradient = s->shard_optimizer && layout->value[EK_AXIS_SUMS] > 1;
+    job->run.sums_every_micro_batch = s->shard_gradient && s->gradient > 0;
 }
 
 static bool is_list(ek_pattern_kind kind)
@@ -106,6 +116,7 @@ static ek_status fill(const ek_job *job, const ek_layout *layout, ek_job *to, ek
     ek_status status = respread(job, layout, to, err);
     if (!status)
         status = ek__job_follow(job, to, err);
+    set_shared(layout, to);
     if (!status)
         status = ek__job_spread_own(to, err);
     return status ? status : ek_job_check(to, err);
@@ -125,4 +136,20 @@ ek_status ek_layout_job(const ek_job *job, const ek_layout *layout, ek_job *out,
     else
         *out = to;
     return status;
+}
+
+ek_status ek__layout_job_on(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_job *out,
+                            ek_error *err)
+{
+    ek_status status = ek_layout_job(job, layout, out, err);
+    ek_job_run *run = &out->run;
+    if (status || !run->full_batch || device->input_gbs <= 0)
+        return status;
+    run->full_batch = false;
+    for (; run->n_inputs == 0 || run->n_inputs < run->n_columns; run->n_inputs++)
+        run->input_cut[run->n_inputs][1] = 1; /* tokens */
+    for (int i = 0; i < run->n_inputs; i++)
+        if (run->input_cut[i][0] >= 0)
+            run->input_cut[i][0] = out->parallel.data;
+    return EK_OK;
 }

@@ -19,7 +19,7 @@ static ek_status split(const ek_job *job, const ek_device *device, const ek_layo
 {
     const ek__split_options options = {.upper = INFINITY, .deadline = INFINITY};
     ek_job spread;
-    ek_status status = ek_layout_job(job, layout, &spread, err);
+    ek_status status = ek__layout_job_on(job, device, layout, &spread, err);
     if (status)
         return status;
     ek_cost_cache *cache = ek_cost_cache_new(device);
@@ -95,7 +95,7 @@ ek_status ek_layout_bound_of(const ek_job *job, const ek_device *device, const e
     ek__bound_figures figures;
     one.value[EK_AXIS_CHUNKS] = 1;
     one.schedule = ek_schedule_find("1f1b");
-    ek_status status = ek_layout_job(job, &one, &spread, err);
+    ek_status status = ek__layout_job_on(job, device, &one, &spread, err);
     if (status)
         return status;
     ek_cost_cache *cache = ek_cost_cache_new(device);

@@ -123,7 +123,7 @@ static ek_status look_at_bounds(const batch *b, looked *l, ek_cost_cache *cache,
     const ek__layout_group *group = &b->search->space.group[c->group];
     ek_job job;
     ek__bound_figures figures;
-    ek_status status = ek_layout_job(b->search->job, &group->layout, &job, err);
+    ek_status status = ek__layout_job_on(b->search->job, b->search->device, &group->layout, &job, err);
     if (status)
         return status;
     status = ek__bound_figures_of(&job, b->search->device, cache, true, &figures, err);
@@ -169,7 +169,7 @@ ek_status ek__layout_balance(const ek__layout_search *search, const ek_layout *l
         .upper = upper, .deadline = search->start + search->options.time_limit, .interrupt = search->options.interrupt};
     ek_job job;
     ek_error why;
-    ek_status status = ek_layout_job(search->job, layout, &job, &why);
+    ek_status status = ek__layout_job_on(search->job, search->device, layout, &job, &why);
     *legal = status != EK_ERR_INPUT; /* what chunks and schedule bring into the job's check */
     if (!*legal)
         return EK_OK;

@@ -65,7 +65,7 @@ static ek_status bound_group(const ek__layout_search *search, size_t at, ek_cost
     ek_error why;
     ek_job job;
     ek__bound_figures figures;
-    ek_status status = ek_layout_job(search->job, &group->layout, &job, &why);
+    ek_status status = ek__layout_job_on(search->job, search->device, &group->layout, &job, &why);
     if (status == EK_ERR_INPUT) {
         to->illegal += most;
         return EK_OK;

@@ -58,7 +58,7 @@ static ek_status bound_of(const ek__layout_search *s, size_t group, int n_chunks
     ek_job job;
     ek__bound_figures figures;
     *out = INFINITY;
-    ek_status status = ek_layout_job(s->job, &s->space.group[group].layout, &job, err);
+    ek_status status = ek__layout_job_on(s->job, s->device, &s->space.group[group].layout, &job, err);
     if (status)
         return status == EK_ERR_INPUT ? EK_OK : status;
     if (!ek__framework_objection(&job)) {

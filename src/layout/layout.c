@@ -6,12 +6,31 @@
 
 #include "layout/layout.h"
 
-const char *const ek_layout_axis_name[EK_N_LAYOUT_AXES] = {
-    "data", "tensor", "context", "expert", "pipeline", "chunks", "micro_batch", "optimizer_shard", "copies"};
-const char *const ek_layout_axis_option[EK_N_LAYOUT_AXES] = {"dp",  "tp",    "cp",    "ep",    "pp",
-                                                             "vpp", "batch", "shard", "copies"};
+const char *const ek_layout_axis_name[EK_N_LAYOUT_AXES] = {"data",     "tensor",     "context",     "expert",
+                                                           "pipeline", "chunks",     "micro_batch", "optimizer_shard",
+                                                           "copies",   "fine_grain", "table_shard", "gradient_shard"};
+const char *const ek_layout_axis_option[EK_N_LAYOUT_AXES] = {"dp",    "tp",    "cp",     "ep",   "pp",    "vpp",
+                                                             "batch", "shard", "copies", "fine", "table", "grads"};
 const char *const ek_layout_fate_name[EK_N_LAYOUT_FATES] = {"plan",     "illegal", "memory", "bound",
                                                             "balanced", "no_plan", "open"};
+
+/* Keys of LlamaConfig. DeepSeek has the first, too, but its layers with experts are not modelled with it. */
+bool ek__layout_has_fine(const ek_job *job)
+{
+    const ek_job_model *m = &job->model;
+    return job->framework == EK_MINDFORMERS && job->family == EK_FAMILY_LLAMA && m->n_experts == 0 &&
+           m->kv_lora_rank == 0;
+}
+
+bool ek__layout_has_table(const ek_job *job)
+{
+    return ek__layout_has_fine(job);
+}
+
+bool ek__layout_has_sums(const ek_job *job)
+{
+    return job->framework == EK_MINDFORMERS || job->framework == EK_MINDFORMERS_MCORE;
+}
 
 /* Ranks that share a dense parameter's optimizer states. */
 static int shard_of(const ek_job *job)
@@ -28,6 +47,7 @@ static int shard_of(const ek_job *job)
 ek_layout ek_layout_of(const ek_job *job)
 {
     const ek_job_parallel *p = &job->parallel;
+    int shard = shard_of(job);
     return (ek_layout){.value = {[EK_AXIS_DATA] = p->data,
                                  [EK_AXIS_TENSOR] = p->tensor,
                                  [EK_AXIS_CONTEXT] = p->context,
@@ -35,8 +55,11 @@ ek_layout ek_layout_of(const ek_job *job)
                                  [EK_AXIS_PIPELINE] = p->pipeline,
                                  [EK_AXIS_CHUNKS] = job->plan.n_chunks,
                                  [EK_AXIS_BATCH] = p->batch,
-                                 [EK_AXIS_SHARD] = shard_of(job),
-                                 [EK_AXIS_COPIES] = p->n_batch_interleave},
+                                 [EK_AXIS_SHARD] = shard,
+                                 [EK_AXIS_COPIES] = p->n_batch_interleave,
+                                 [EK_AXIS_FINE] = p->fine_grain > 1 ? p->fine_grain : 1,
+                                 [EK_AXIS_TABLE] = ek__layout_has_table(job) && job->states.shard_table ? shard : 1,
+                                 [EK_AXIS_SUMS] = ek__layout_has_sums(job) && job->states.shard_gradient ? shard : 1},
                        .n_micro_batches = p->n_micro_batches * (p->n_accumulation > 1 ? p->n_accumulation : 1),
                        .sequence_parallel = p->sequence_parallel,
                        .schedule = job->schedule};

@@ -6,6 +6,14 @@
 
 /* Seconds of a monotonic clock. */
 double ek__clock(void);
+/* ek_layout_job(). Where the file has every device read the whole batch and it is known how fast a device reads, inputs
+ * are cut over the data-parallel ranks: by the model that never takes longer. */
+ek_status ek__layout_job_on(const ek_job *job, const ek_device *device, const ek_layout *layout, ek_job *out,
+                            ek_error *err);
+/* Are these axes a choice of the job's framework and model: EK_AXIS_FINE, EK_AXIS_TABLE, EK_AXIS_SUMS? */
+bool ek__layout_has_fine(const ek_job *job);
+bool ek__layout_has_table(const ek_job *job);
+bool ek__layout_has_sums(const ek_job *job);
 int ek__layout_n_devices(const ek_layout *layout);
 /* Plans hold an estimate that borrows their own job: *to takes all of *from, which is empty then. */
 void ek__layout_plan_move(ek_layout_plan *from, ek_layout_plan *to);

@@ -103,6 +103,8 @@ static void open_axis(ek_layout_options *options, int axis)
         options->range[axis] = (ek_layout_range){1, EK_MAX_CHUNKS};
     if (axis == EK_AXIS_BATCH)
         options->range[axis] = (ek_layout_range){1, 1 << 10};
+    if (axis == EK_AXIS_TABLE || axis == EK_AXIS_SUMS || axis == EK_AXIS_FINE)
+        options->range[axis] = (ek_layout_range){1, EK_MAX_RANKS};
 }
 
 /* ---- in words ---- */
@@ -154,6 +156,16 @@ static void rule_of(const ek_job *job, const ek_layout_options *o, ek_layout_axi
         break;
     case EK_AXIS_SHARD:
         snprintf(text, size, "it has to divide dp x cp");
+        break;
+    case EK_AXIS_FINE:
+        snprintf(text, size,
+                 "turns inside layers are MindFormers' Llama's, with sequence parallelism and without copies");
+        break;
+    case EK_AXIS_TABLE:
+        snprintf(text, size, "it is 1 or shard, and MindFormers' Llama's");
+        break;
+    case EK_AXIS_SUMS:
+        snprintf(text, size, "it is 1 or shard, and MindFormers'");
         break;
     case EK_AXIS_COPIES:
     default:

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "job/settings.h"
 #include "layout/frameworks.h"
 
 /* Where nothing else is asked for. */
-enum { MOST_CHUNKS = 8, MOST_BATCH = 8, MOST_COPIES = 2 };
+enum { MOST_CHUNKS = 8, MOST_BATCH = 8, MOST_COPIES = 2, PARTS = 2 };
 
 typedef struct lister {
     ek__space *space;
@@ -68,6 +69,36 @@ static bool can_share(const ek_job *job)
     return job->framework != EK_MINDSPEED || job->states.shard_optimizer;
 }
 
+/* Whole, or shared like the states, as far as there is a choice. @param held  as today, unless the axis is asked for */
+static bool takes(const lister *l, ek_layout_axis axis, bool choice, bool today, bool held, bool shared)
+{
+    bool asked = l->space->options->range[axis].most > 0;
+    if (shared && (!choice || l->d[EK_AXIS_SHARD] == 1))
+        return false;
+    if (choice && l->d[EK_AXIS_SHARD] > 1 && held && !asked && shared != today)
+        return false;
+    return in_range(l, axis, shared ? l->d[EK_AXIS_SHARD] : 1);
+}
+
+static void each_sharing(lister *l)
+{
+    const ek_job *job = l->space->job;
+    int64_t sequences = (int64_t)l->d[EK_AXIS_DATA] * l->d[EK_AXIS_BATCH] * l->d[EK_AXIS_COPIES];
+    /* Gradients of one micro-batch are not summed. */
+    bool sums = ek__layout_has_sums(job) && (l->d[EK_AXIS_PIPELINE] > 1 || l->space->global_batch > sequences);
+    bool today = job->states.shard_gradient || ek__job_has(job, "shares-gradients"); /* with somebody to share with */
+    bool shares = job->states.shard_table;
+    for (int table = 0; table <= 1; table++)
+        for (int gradients = 0; gradients <= 1; gradients++) {
+            if (!takes(l, EK_AXIS_TABLE, ek__layout_has_table(job), shares, shares, table) ||
+                !takes(l, EK_AXIS_SUMS, sums, today, true, gradients))
+                continue;
+            l->d[EK_AXIS_TABLE] = table ? l->d[EK_AXIS_SHARD] : 1;
+            l->d[EK_AXIS_SUMS] = gradients ? l->d[EK_AXIS_SHARD] : 1;
+            add(l);
+        }
+}
+
 /* Ranks that share states: each divisor of those that could. */
 static void each_shard(lister *l)
 {
@@ -76,7 +107,7 @@ static void each_shard(lister *l)
         if (ranks % n != 0 || !in_range(l, EK_AXIS_SHARD, n) || (n > 1 && !can_share(l->space->job)))
             continue;
         l->d[EK_AXIS_SHARD] = n;
-        add(l);
+        each_sharing(l);
     }
 }
 
@@ -101,6 +132,23 @@ static void each_pipeline(lister *l)
 
 /* ---- what a layer's cost depends on ---- */
 
+/* Parts that take turns hide the communication of tensor parallel groups, and are meant for sequence parallelism. What
+ * the file has stays, unless the axis is asked for. */
+static void each_fine(lister *l)
+{
+    const ek_job *job = l->space->job;
+    int today = job->parallel.fine_grain, parts = today > 1 ? today : PARTS;
+    bool choice =
+        ek__layout_has_fine(job) && l->d[EK_AXIS_TENSOR] > 1 && l->sequence_parallel && l->d[EK_AXIS_COPIES] == 1;
+    bool stays = choice && today > 1 && l->space->options->range[EK_AXIS_FINE].most <= 0;
+    for (int n = stays ? parts : 1; n <= (choice ? parts : 1); n++) {
+        if ((n > 1 && n < parts) || !in_range(l, EK_AXIS_FINE, n))
+            continue;
+        l->d[EK_AXIS_FINE] = n;
+        each_pipeline(l);
+    }
+}
+
 static void each_sequence_parallel(lister *l)
 {
     int wanted = l->space->options->sequence_parallel;
@@ -108,7 +156,7 @@ static void each_sequence_parallel(lister *l)
         if ((wanted >= 0 && on != wanted && l->d[EK_AXIS_TENSOR] > 1) || (on && l->d[EK_AXIS_TENSOR] == 1))
             continue;
         l->sequence_parallel = on;
-        each_pipeline(l);
+        each_fine(l);
     }
 }
 

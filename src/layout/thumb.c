@@ -72,6 +72,12 @@ static int expert_of(const thumber *t, int ranks)
 }
 
 /* @return false: the degrees do not divide what they cut */
+/* Shared like the states where the file does. */
+static int shared(const thumber *t, ek_layout_axis axis, int ranks)
+{
+    return ek_layout_of(t->job).value[axis] > 1 ? ranks : 1;
+}
+
 static bool layout_with(const thumber *t, const rule *r, int degree, ek_layout *out)
 {
     int tensor = r->tensor && !(r->grows == EK_AXIS_CONTEXT && is_small(t)) ? tensor_of(t) : 1;
@@ -90,7 +96,10 @@ static bool layout_with(const thumber *t, const rule *r, int degree, ek_layout *
                                  [EK_AXIS_CHUNKS] = 1,
                                  [EK_AXIS_BATCH] = 1,
                                  [EK_AXIS_SHARD] = data * context,
-                                 [EK_AXIS_COPIES] = 1},
+                                 [EK_AXIS_COPIES] = 1,
+                                 [EK_AXIS_FINE] = 1,
+                                 [EK_AXIS_TABLE] = shared(t, EK_AXIS_TABLE, data * context),
+                                 [EK_AXIS_SUMS] = shared(t, EK_AXIS_SUMS, data * context)},
                        .n_micro_batches = (int)(t->global_batch / data),
                        .sequence_parallel = tensor > 1,
                        .schedule = ek_schedule_find("1f1b")};

@@ -526,120 +526,6 @@ static void a_sweep_of_memory_never_rises(void **state)
     assert_int_equal(ek_layout_sweep_run(&job, device, &in, &sweep, NULL), EK_ERR_INPUT);
 }
 
-/* ---- switches ---- */
-
-static ek_layout_options mindformers_options(void)
-{
-    ek_layout_options with = options;
-    with.n_devices = 32;
-    with.global_batch = 32;
-    with.n_best = 4;
-    with.range[EK_AXIS_TENSOR] = (ek_layout_range){2, 8};
-    with.range[EK_AXIS_PIPELINE] = (ek_layout_range){2, 8};
-    with.range[EK_AXIS_BATCH] = (ek_layout_range){1, 1};
-    return with;
-}
-
-static ek_job mindformers_job(void)
-{
-    ek_job_overrides with = ek_job_overrides_none();
-    ek_job made;
-    with.n_layers = 16;
-    with.pipeline = 4;
-    with.data = 1;
-    with.n_micro_batches = 16;
-    assert_int_equal(ek_job_read(source_path("examples/llama175b_train.yaml"), &with, NULL, &made, NULL), EK_OK);
-    made.limit_mb = 40000;
-    made.parallel.fine_grain = 1;
-    made.states.shard_table = made.states.shard_gradient = false;
-    return made;
-}
-
-/* Every set of switches balanced anew: none may be much shorter than what is adopted one by one. */
-static double shortest_with_switches(const ek_job *of, const ek_device *on, const ek_layout *layout)
-{
-    double best = INFINITY;
-    for (unsigned set = 0; set < 8; set++) {
-        ek_job with = *of;
-        ek_layout_plan plan;
-        if ((set & 1) && !layout->sequence_parallel) /* for which it is not meant */
-            continue;
-        with.parallel.fine_grain = set & 1 ? 2 : 1;
-        with.states.shard_table = set & 2;
-        with.states.shard_gradient = set & 4;
-        assert_int_equal(ek_layout_balance(&with, on, layout, &plan, NULL), EK_OK);
-        if (plan.job.path)
-            best = fmin(best, plan.estimate.step.seconds);
-        ek_layout_plan_clear(&plan);
-    }
-    return best;
-}
-
-static void switches_are_adopted_where_they_shorten(void **state)
-{
-    (void)state;
-    const ek_device *npu = ek_device_find("Atlas 800T A2");
-    ek_job own = mindformers_job();
-    ek_layout_options with = mindformers_options();
-    ek_layout_result result;
-    ek_layout_refinement refined[4];
-    ek_error err = {0};
-    int adopted = 0;
-    if (ek_layout_search(&own, npu, &with, &result, &err) || ek_layout_refine(&result, refined, &err))
-        fail_msg("%s", err.message);
-    assert_int_equal(result.n_plans, 4);
-    for (int i = 0; i < result.n_plans; i++) {
-        const ek_layout_plan *p = &result.plan[i];
-        const ek_layout_refinement *r = &refined[i];
-        double shortest = shortest_with_switches(&own, npu, &p->layout), left = r->before;
-        assert_true(fabs(step_on(&p->job, npu) / r->after - 1) < 1e-9);
-        assert_ptr_equal(p->estimate.job, &p->job);
-        assert_true(i == 0 || r->after >= refined[i - 1].after);
-        for (int s = 0; s < p->estimate.memory.n_stages; s++)
-            assert_true((double)p->estimate.memory.stage[s].actual_peak <= 40000 * 1048576.0);
-        for (int k = 0; k < r->n_adopted; k++) {
-            left *= 1 - r->gain[r->order[k]];
-            print_message("# %d: %s: %.2f %% shorter\n", i, ek_layout_switch_setting(r->order[k]),
-                          100 * r->gain[r->order[k]]);
-        }
-        adopted += r->n_adopted;
-        assert_true(fabs(left / r->after - 1) < 1e-9);
-        assert_true(r->after <= r->before);
-        assert_true(r->after < shortest * 1.005 && r->after > shortest * (1 - 1e-3));
-        bool fine = false;
-        for (int k = 0; k < r->n_adopted; k++)
-            fine |= r->order[k] == EK_SWITCH_FINE_GRAIN;
-        assert_int_equal(p->job.parallel.fine_grain, fine ? 2 : 1);
-    }
-    assert_true(adopted > 0);
-    ek_layout_result_clear(&result);
-    ek_job_clear(&own);
-}
-
-/* Megatron has none of them. */
-static void a_framework_without_switches_keeps_its_plans(void **state)
-{
-    (void)state;
-    ek_layout_result result = search(&options);
-    ek_layout_refinement refined[6];
-    assert_int_equal(ek_layout_refine(&result, refined, NULL), EK_OK);
-    for (int i = 0; i < result.n_plans; i++)
-        assert_true(refined[i].n_adopted == 0 && refined[i].before == refined[i].after);
-    ek_layout_result_clear(&result);
-}
-
-static void a_whole_batch_on_every_device_is_waited_for(void **state)
-{
-    (void)state;
-    ek_device slow = *device;
-    const ek_layout l = ek_layout_of(&job);
-    double tokens = 4096.0 * l.value[EK_AXIS_DATA] * l.value[EK_AXIS_BATCH] * l.n_micro_batches;
-    assert_true(isnan(ek_layout_full_batch_wait(&job, device, 1)));
-    slow.input_gbs = 8 * tokens / 1e9 / 3; /* three seconds */
-    assert_true(fabs(ek_layout_full_batch_wait(&job, &slow, 1) - 2) < 1e-9);
-    assert_true(ek_layout_full_batch_wait(&job, &slow, 4) == 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -655,9 +541,6 @@ int main(void)
         cmocka_unit_test(values_double_or_step),
         cmocka_unit_test(a_sweep_is_a_search_at_each_value),
         cmocka_unit_test(a_sweep_of_memory_never_rises),
-        cmocka_unit_test(switches_are_adopted_where_they_shorten),
-        cmocka_unit_test(a_framework_without_switches_keeps_its_plans),
-        cmocka_unit_test(a_whole_batch_on_every_device_is_waited_for),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
