@@ -25,7 +25,9 @@ static const cli_option options[] = {
     {"num-layers", "N", "decoder layers, likewise", NULL},
     {"literal", NULL, "keys that the framework ignores are ignored, also where they look like a slip", NULL},
     {"rule", "NAME=VALUE", "set a rule of the framework; may be repeated (`evenkeel memory --rules` lists them)", NULL},
-    {"fix", "AXIS=N,...", "layouts with these values alone: dp, tp, cp, ep, pp, vpp, batch, shard, copies, sp=on|off",
+    {"fix", "AXIS=N,...",
+     "layouts with these values alone: dp, tp, cp, ep, pp, vpp, batch, shard, copies, fine, table, "
+     "grads, sp=on|off",
      "the layouts"},
     {"range", "AXIS=A:B,...", "layouts from A to B, both included and each may be left out: pp=1:16", NULL},
     {"schedules", "LIST", "schedules to try, commas between them; those that the framework runs", NULL},
@@ -33,6 +35,7 @@ static const cli_option options[] = {
     {"t|time-limit", "SECONDS", "end after so long with the best so far and its gap (default 120)", NULL},
     {"threads", "N", "threads (default: all cores); the answer is the same", NULL},
     {"explain", "AXIS=N,...", "why the best layout with these values is not the best of all", "questions"},
+    {"way", NULL, "from today's layout to the best one change at a time, what shortens the step most first", NULL},
     {"trials", "N", "which N runs would tell the best plan, with their chances", NULL},
     {"sweep", "WHAT=A:B[:STEP]",
      "the best layout over devices, memory or global-batch, doubled without a step; or "
@@ -153,6 +156,8 @@ static bool take_text(command *c, const cli_option *option, const char *text)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (cli_is(option, texts[i].name))
             *texts[i].place = text;
+    if (cli_is(option, "way"))
+        c->way = true;
     if (cli_is(option, "grow-batch"))
         c->batch_grows = true;
     if (cli_is(option, "q"))
@@ -199,9 +204,10 @@ static bool check_options(const command *c)
         cli_error(NULL, "--cluster FILE brings its device with it; leave --device out");
     else if (cli_on_stdout(c->svg) && cli_on_stdout(c->html))
         cli_error(NULL, "standard output (-) takes one of --svg and --html; write the other to a file");
-    else if (c->values.n > 0 && (c->svg || c->html || c->write || c->explain || c->n_trials))
-        cli_error(NULL,
-                  "--sweep is a search for each value; --svg, --html, --write, --explain and --trials are of one");
+    else if (c->values.n > 0 && (c->svg || c->html || c->write || c->explain || c->way || c->n_trials))
+        cli_error(
+            NULL,
+            "--sweep is a search for each value; --svg, --html, --write, --explain, --way and --trials are of one");
     else if (c->values.n == 0 && (c->batch_grows || c->wanted_seconds > 0))
         cli_error(NULL, "--grow-batch and --step belong to --sweep");
     else
@@ -268,7 +274,7 @@ static bool search(command *c, found *f)
 {
     ek_error err;
     ek_layout_options *o = &c->layout;
-    if (c->explain) /* which is a search, too */
+    if (c->explain || c->way) /* which take time, too */
         o->time_limit *= CLI_PLAN_SEARCH_SHARE;
     f->time_limit = o->time_limit;
     o->progress = show;
@@ -294,6 +300,7 @@ static bool print(const command *c, const found *f)
                                      .file = c->write && f->trials.n == 0 ? (const char *const *)f->file : NULL,
                                      .thumb = f->has_thumbs ? f->thumb : NULL,
                                      .explanation = c->explain ? &f->explanation : NULL,
+                                     .way = f->has_way ? &f->way : NULL,
                                      .trials = f->trials.n > 0 ? &f->trials : NULL,
                                      .trial_file = c->write ? (const char *const *)f->trial_file : NULL,
                                      .n_warnings = f->warnings.n,

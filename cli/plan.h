@@ -11,7 +11,7 @@
 #include "warnings.h"
 
 enum { CLI_PLAN_MAX_VALUES = 100 };
-/** Of the time limit, where a layout is explained: the rest is for that. */
+/** Of the time limit, where a layout is explained or the way to it is asked for: the rest is for that. */
 #define CLI_PLAN_SEARCH_SHARE 0.75
 
 /** What --sweep says. */
@@ -28,6 +28,7 @@ typedef struct cli_plan_command {
     cli_plan_values values; /**< of a sweep */
     double wanted_seconds;  /**< of a sweep: steps that are short enough; 0: not asked */
     bool batch_grows;
+    bool way; /**< from today's layout to the best */
     cli_job_options job;
     ek_layout_options layout;
     int global_batch;
@@ -43,6 +44,8 @@ typedef struct cli_plan {
     ek_layout_result result;
     ek_layout_fits fits;
     ek_layout_explanation explanation;
+    bool has_way;
+    ek_layout_way way;
     bool has_thumbs;
     ek_layout_thumb thumb[EK_N_LAYOUT_THUMBS];
     ek_layout_trials trials;

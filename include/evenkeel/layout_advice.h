@@ -224,6 +224,55 @@ ek_status ek_layout_choose_trials(const ek_layout_plan *plan, int n, const ek_de
 ek_status ek_layout_take_after_trials(const ek_job *again, const ek_job *const *tried, const double *seconds, int n,
                                       const ek_device *start, const ek_device *device, int *taken, ek_error *err);
 
+/* ---- the way from today's layout ---- */
+
+/** What is changed on the way from a job to a plan of it. */
+typedef enum ek_layout_method {
+    EK_METHOD_DEGREES, /**< dp, tp, cp, ep, pp, shard, sequence parallelism */
+    EK_METHOD_BATCH,   /**< sequences of a micro-batch, copies */
+    EK_METHOD_CHUNKS,  /**< of a stage, and the schedule */
+    EK_METHOD_FINE,
+    EK_METHOD_TABLE,
+    EK_METHOD_SUMS,
+    EK_METHOD_INPUTS,    /**< cut over the data-parallel ranks, no longer read whole by each device */
+    EK_METHOD_LAYERS,    /**< of the stages */
+    EK_METHOD_RECOMPUTE, /**< fitted to each stage's memory */
+} ek_layout_method;
+enum { EK_N_LAYOUT_METHODS = 9 };
+/** "degrees", "micro_batch", ... */
+extern const char *const ek_layout_method_name[EK_N_LAYOUT_METHODS];
+
+/** A change. */
+typedef struct ek_layout_way_step {
+    unsigned methods; /**< a bit for each; several where none of those left is worth a change of its own */
+    ek_layout layout; /**< with it and those before it, as: */
+    bool fits;
+    double seconds, peak_mb; /**< of the step; of the fullest stage */
+    char settings[4096];     /**< to paste into the file with the settings before it; "": it cannot be told */
+} ek_layout_way_step;
+
+typedef struct ek_layout_way {
+    bool fits; /**< today's */
+    double seconds, peak_mb;
+    int n; /**< 0: today's job is the plan */
+    ek_layout_way_step step[EK_N_LAYOUT_METHODS];
+} ek_layout_way;
+
+/**
+ * The changes that lead from today's job to a plan, each the one after which the step is shortest among those that fit
+ * (where none fits, the peak smallest). Layers and recomputation stay as today's as far as they can until it is their
+ * turn: layers are spread evenly where stages or chunks change, as large a share of each chunk is recomputed. Each
+ * state is priced by ek_cost_step() and ek_memory_predict(); the last is the plan. Where no single change shortens the
+ * step by 0.05 %, the best of two or three together is taken, and where those do not either, all that are left are one.
+ *
+ * @param to          a plan of the result
+ * @param time_limit  seconds; when they are over, what is left is one change
+ * @return EK_OK; EK_ERR_INPUT where the result has no `today`, or it has another number of sequences; EK_ERR_MEMORY. At
+ * most some hundred balances of a layout.
+ */
+ek_status ek_layout_find_way(const ek_layout_result *result, const ek_layout_plan *to, double time_limit,
+                             ek_layout_way *out, ek_error *err);
+
 #ifdef __cplusplus
 }
 #endif

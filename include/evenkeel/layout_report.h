@@ -19,6 +19,7 @@ typedef struct ek_layout_report {
     const char *const *file;      /**< [n_plans] file that a plan was written into; NULL: into none */
     const ek_layout_thumb *thumb; /**< [EK_N_LAYOUT_THUMBS] */
     const ek_layout_explanation *explanation;
+    const ek_layout_way *way;       /**< from today's job to the first plan */
     const ek_layout_trials *trials; /**< among the result's plans */
     const char *const *trial_file;  /**< [trials->n] likewise */
     int n_warnings;

@@ -65,6 +65,12 @@ static void doubt_model(ek_estimate *e)
     if (job->model.n_experts > 0 && job->rules.moe_imbalance == 1)
         ek__estimate_say(&e->warnings, "routing is taken as even: every rank's experts get as many tokens; --rule "
                                        "moe_imbalance= says otherwise");
+    if (job->run.full_batch && job->parallel.data > 1)
+        ek__estimate_say(
+            &e->warnings,
+            "each device reads the data of all %d data-parallel ranks (full_batch: True); where reading is "
+            "slow, full_batch: False with dataset_strategy: [[%d, 1]], an entry for each input, cuts it",
+            job->parallel.data, job->parallel.data);
     if (e->device->input_gbs <= 0)
         ek__estimate_say(&e->warnings, "the step is taken as never waiting for its input: the device file gives no "
                                        "input_gbs");

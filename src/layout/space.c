@@ -260,6 +260,10 @@ bool ek__space_allows(const ek__space *space, const ek__layout_group *group, int
 {
     int p = group->layout.value[EK_AXIS_PIPELINE], m = group->layout.n_micro_batches;
     const ek_layout_range chunks = range_of(space, EK_AXIS_CHUNKS, EK_MAX_CHUNKS);
+    /* Some frameworks count the embedding and the head as layers, so that today's job may have a chunk with nothing
+     * else: a plan gives each chunk a layer. */
+    if (p * n_chunks > space->job->model.n_layers + space->job->model.n_prediction_layers)
+        return false;
     if (n_chunks < chunks.least || n_chunks > chunks.most || n_chunks < schedule->min_chunks ||
         n_chunks > schedule->max_chunks || m < schedule->min_micro_batches * p)
         return false;

@@ -24,6 +24,7 @@ typedef struct ek__split_options {
     double upper;    /* plans that take as long as this do not matter: `bound` is then at least that, or exact */
     double deadline; /* by ek__clock(), which ends it; INFINITY: none */
     const volatile int *interrupt;
+    const int *fixed_layers; /* [n_stages] layers that each stage keeps; NULL: as the search finds best */
 } ek__split_options;
 bool ek__split_over(const ek__split_options *options);
 

@@ -95,6 +95,7 @@ static ek_balance_options balance_options(const chunks *c)
     options.n_threads = 1;
     options.comm = (ek_comm){.edge_time = c->edge_ms, .blocking = !c->job.run.overlap_p2p};
     options.interrupt = c->options->interrupt;
+    options.fixed_layers = c->options->fixed_layers;
     return options;
 }
 

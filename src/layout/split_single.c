@@ -81,7 +81,7 @@ static ek_status solve(single *s, double upper, ek__lone_bound *out)
                                     .delays = s->p > 1 ? ek__stage_pricer_delays(ek__stages_pricer(s->stages)) : NULL,
                                     .n_layers = s->n_layers,
                                     .min_layers = 1,
-                                    .fixed_layers = s->p == 1 ? &s->n_layers : NULL,
+                                    .fixed_layers = s->p == 1 ? &s->n_layers : s->options->fixed_layers,
                                     .alike = ek__stages_alike(s->stages),
                                     .cost = cost_of,
                                     .over = is_over,

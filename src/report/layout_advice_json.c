@@ -88,9 +88,36 @@ static void put_trials(ek__stream *s, const ek_layout_report *report)
     ek__stream_end(s);
 }
 
+static void put_way(ek__stream *s, const ek_layout_way *way)
+{
+    if (!way) {
+        ek__stream_null(s, "way");
+        return;
+    }
+    ek__stream_list(s, "way", true);
+    for (int i = 0; i < way->n; i++) {
+        const ek_layout_way_step *step = &way->step[i];
+        double before = i > 0 ? step[-1].seconds : way->seconds;
+        ek__stream_object(s, NULL, false);
+        ek__stream_list(s, "changes", false);
+        for (int m = 0; m < EK_N_LAYOUT_METHODS; m++)
+            if (step->methods >> m & 1)
+                ek__stream_text(s, NULL, ek_layout_method_name[m]);
+        ek__stream_end(s);
+        ek__stream_real(s, "step_time_s", step->seconds);
+        ek__stream_real(s, "shorter", 1 - step->seconds / before);
+        ek__stream_fixed(s, "peak_mb", step->peak_mb, 3);
+        ek__stream_bool(s, "fits", step->fits);
+        ek__stream_text(s, "settings", step->settings[0] ? step->settings : NULL);
+        ek__stream_end(s);
+    }
+    ek__stream_end(s);
+}
+
 void ek__layout_put_advice(ek__stream *s, const ek_layout_report *report)
 {
     put_explanation(s, report->explanation);
+    put_way(s, report->way);
     put_thumbs(s, report->thumb);
     put_trials(s, report);
 }

@@ -57,6 +57,71 @@ static void print_thumbs(const ek_layout_report *report, FILE *out)
     fprintf(out, "Source: %s.\n", source);
 }
 
+/* ---- the way ---- */
+
+/* Ranks that share the table or gradients are as many as share the states. */
+static bool follows(const ek_layout_way_step *step, ek_layout_axis axis)
+{
+    return (axis == EK_AXIS_TABLE && !(step->methods >> EK_METHOD_TABLE & 1)) ||
+           (axis == EK_AXIS_SUMS && !(step->methods >> EK_METHOD_SUMS & 1));
+}
+
+/* Axes that a change moves, "tp 8 to 4, pp 16 to 8", and what it does besides. */
+static void change_words(const ek_layout *was, const ek_layout_way_step *step, char *text, size_t size)
+{
+    static const char *const words[EK_N_LAYOUT_METHODS] = {
+        [EK_METHOD_INPUTS] = "inputs cut over dp",
+        [EK_METHOD_LAYERS] = "layers moved",
+        [EK_METHOD_RECOMPUTE] = "recomputation fitted to each stage",
+    };
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < EK_N_LAYOUT_AXES && used < size; i++)
+        if (step->layout.value[i] != was->value[i] && !follows(step, (ek_layout_axis)i))
+            used += (size_t)snprintf(text + used, size - used, "%s%s %d to %d", used ? ", " : "",
+                                     ek_layout_axis_option[i], was->value[i], step->layout.value[i]);
+    if (step->layout.sequence_parallel != was->sequence_parallel && used < size)
+        used += (size_t)snprintf(text + used, size - used, "%ssp %s", used ? ", " : "",
+                                 step->layout.sequence_parallel ? "on" : "off");
+    for (int m = 0; m < EK_N_LAYOUT_METHODS && used < size; m++)
+        if ((step->methods >> m & 1) && words[m])
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", words[m]);
+    if (used == 0)
+        snprintf(text, size, "%s", step->layout.schedule->name);
+}
+
+static void print_change(int i, const char *words, double seconds, double before, double first, double peak_mb,
+                         bool fits, FILE *out)
+{
+    fprintf(out, "%2d  %12s", i, ek__seconds(seconds).text);
+    fprintf(out, "  %10s", i > 0 ? ek__fixed(100 * (1 - seconds / before), 1).text : "-");
+    fprintf(out, "  %9s", i > 0 ? ek__fixed(100 * (1 - seconds / first), 1).text : "-");
+    fprintf(out, "  %8s  %s%s\n", ek__grouped(peak_mb).text, words, fits ? "" : " (does not fit)");
+}
+
+static void print_way(const ek_layout_report *report, FILE *out)
+{
+    const ek_layout_way *way = report->way;
+    char words[512];
+    heading(report, "The way from today, what shortens the step most first", out);
+    fprintf(out, " #  %12s  shorter, %%  in all, %%  peak, MB  change\n", "step");
+    print_change(0, "today", way->seconds, 0, 0, way->peak_mb, way->fits, out);
+    for (int i = 0; i < way->n; i++) {
+        const ek_layout_way_step *step = &way->step[i];
+        change_words(i > 0 ? &step[-1].layout : &report->result->today.layout, step, words, sizeof words);
+        print_change(i + 1, words, step->seconds, i > 0 ? step[-1].seconds : way->seconds, way->seconds, step->peak_mb,
+                     step->fits, out);
+        if (step->settings[0])
+            ek__print_wrapped(step->settings, 4, out);
+    }
+    if (way->n == 0)
+        fputs("Today's job is the first plan above.\n", out);
+    else
+        ek__print_wrapped("Each change comes on top of those above it, and what it brings depends on them; the last "
+                          "one makes the first plan of the table.",
+                          0, out);
+}
+
 /* ---- runs ---- */
 
 static void print_trial(const ek_layout_report *report, int i, FILE *out)
@@ -108,6 +173,8 @@ static void print_files(const ek_layout_report *report, FILE *out)
 
 void ek__layout_print_advice(const ek_layout_report *report, FILE *out)
 {
+    if (report->way)
+        print_way(report, out);
     if (report->thumb)
         print_thumbs(report, out);
     if (report->trials)

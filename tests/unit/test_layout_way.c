@@ -1,0 +1,179 @@
+/* The way from today's job to a plan: each change is taken by pasting its settings into the file, on top of those
+ * before it, and step and peak must be those said; the last must be the plan; the first must be the best of those there
+ * are. */
+#include "paste.h"
+
+#include <math.h>
+
+#include "evenkeel/layout_advice.h"
+
+typedef struct asked {
+    const char *job, *device;
+    int n_devices, layers, most_chunks;
+    double limit_mb;
+} asked;
+
+static ek_job read_job(const char *path, int layers)
+{
+    ek_job_overrides overrides = ek_job_overrides_none();
+    ek_job job;
+    ek_error err = {0};
+    overrides.n_layers = layers;
+    if (ek_job_read(path, &overrides, NULL, &job, &err))
+        fail_msg("%s: %s", path, err.message);
+    return job;
+}
+
+static double step_of(const ek_job *job, const ek_device *device)
+{
+    ek_step step;
+    ek_error err = {0};
+    if (ek_cost_step(job, device, NULL, &step, &err))
+        fail_msg("%s", err.message);
+    double seconds = step.seconds;
+    ek_step_clear(&step);
+    return seconds;
+}
+
+static ek_layout_result search(const asked *a, const ek_job *job)
+{
+    ek_layout_options o;
+    ek_layout_result result;
+    ek_error err = {0};
+    ek_layout_options_init(&o);
+    o.n_devices = a->n_devices;
+    o.n_best = 1;
+    o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1, a->most_chunks};
+    o.time_limit = INFINITY;
+    if (ek_layout_search(job, ek_device_find(a->device), &o, &result, &err))
+        fail_msg("%s: %s", a->job, err.message);
+    assert_int_equal(result.n_plans, 1);
+    return result;
+}
+
+/* The file of the state before, in the folder of pasted ones. */
+static const char *pasted_path(const char *path)
+{
+    return below(paste_ends_with(path, ".yaml") ? "pasted.yaml" : "pasted.sh");
+}
+
+static void take_the_way(const asked *a, const ek_device *device, const ek_layout_way *way)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s", source_path(a->job));
+    for (int i = 0; i < way->n; i++) {
+        const ek_layout_way_step *step = &way->step[i];
+        ek_job job;
+        if (!step->settings[0])
+            fail_msg("%s, change %d has no settings", a->job, i + 1);
+        assert_int_equal(read_pasted(path, step->settings, NULL, &job), PASTED);
+        job.limit_mb = a->limit_mb;
+        double seconds = step_of(&job, device), peak = paste_peak_mb(&job);
+        if (fabs(seconds / step->seconds - 1) > 1e-9 || fabs(peak - step->peak_mb) > 0.01)
+            fail_msg("%s, change %d: said %.9g s and %.2f MB, pasted %.9g s and %.2f MB\n%s", a->job, i + 1,
+                     step->seconds, step->peak_mb, seconds, peak, step->settings);
+        assert_int_equal(step->fits, peak <= a->limit_mb);
+        ek_job_clear(&job);
+        snprintf(path, sizeof path, "%s", pasted_path(a->job));
+    }
+}
+
+static void each_change_is_what_its_settings_make(void **state)
+{
+    static const asked all[] = {
+        {"examples/llama2_13b_2_pp2.yaml", "Atlas 800T A2", 16, 0, 1, 60416},
+        {"examples/llama2_13b_2_pp2.yaml", "Atlas 800T A2", 16, 0, 2, 30000},
+        {"examples/llama2_13b_6_full_4_0.yaml", "Atlas 800T A2", 16, 0, 1, 40000},
+        {"examples/megatron_13b.sh", "A100-80", 64, 0, 2, 70000},
+    };
+    int changes = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const asked *a = &all[i];
+        const ek_device *device = ek_device_find(a->device);
+        ek_job job = read_job(source_path(a->job), a->layers);
+        ek_layout_way way;
+        ek_error err = {0};
+        job.limit_mb = a->limit_mb;
+        ek_layout_result result = search(a, &job);
+        if (ek_layout_find_way(&result, &result.plan[0], INFINITY, &way, &err))
+            fail_msg("%s: %s", a->job, err.message);
+        assert_true(way.n > 0);
+        assert_true(fabs(way.seconds / step_of(&job, device) - 1) < 1e-9);
+        unsigned done = 0;
+        for (int k = 0; k < way.n; k++) {
+            const ek_layout_way_step *step = &way.step[k];
+            double before = k > 0 ? step[-1].seconds : way.seconds;
+            bool fitted = k > 0 ? step[-1].fits : way.fits;
+            assert_true(step->methods != 0 && (done & step->methods) == 0);
+            done |= step->methods;
+            assert_true(!fitted || step->fits);
+            assert_true(!fitted || step->seconds < before || k == way.n - 1);
+        }
+        assert_true(fabs(way.step[way.n - 1].seconds / result.plan[0].estimate.step.seconds - 1) < 1e-9);
+        take_the_way(a, device, &way);
+        changes += way.n;
+        ek_layout_result_clear(&result);
+        ek_job_clear(&job);
+    }
+    print_message("# %d changes taken\n", changes);
+    assert_true(changes > 6);
+}
+
+/* With the layout held there are two changes: sharing the table alone, as a job that differs in it, gains less than
+ * recomputation by lists that are tried one by one. */
+static void the_first_change_is_the_best_one(void **state)
+{
+    (void)state;
+    const asked a = {"examples/llama2_13b_2_pp2.yaml", "Atlas 800T A2", 16, 0, 1, 60416};
+    const ek_device *device = ek_device_find(a.device);
+    ek_job job = read_job(source_path(a.job), 0);
+    ek_layout_way way;
+    job.limit_mb = a.limit_mb;
+    ek_layout_result result = search(&a, &job);
+    assert_int_equal(ek_layout_find_way(&result, &result.plan[0], INFINITY, &way, NULL), EK_OK);
+    assert_int_equal(way.step[0].methods, 1U << EK_METHOD_RECOMPUTE);
+    double best = INFINITY;
+    ek_job tried;
+    assert_int_equal(ek_job_copy(&job, &tried, NULL), EK_OK);
+    for (int first = 0; first <= 20; first++)
+        for (int second = 0; second <= 20; second++) {
+            tried.plan.full[0] = first;
+            tried.plan.full[1] = second;
+            if (paste_peak_mb(&tried) <= a.limit_mb)
+                best = fmin(best, step_of(&tried, device));
+        }
+    assert_true(way.step[0].seconds <= best * (1 + 1e-9)); /* with patterns it may be shorter than with whole layers */
+    ek_job_clear(&tried);
+    assert_int_equal(ek_job_copy(&job, &tried, NULL), EK_OK);
+    tried.states.shard_table = true;
+    assert_true(way.step[0].seconds < step_of(&tried, device));
+    ek_job_clear(&tried);
+    ek_layout_result_clear(&result);
+    ek_job_clear(&job);
+}
+
+static void without_a_layout_of_today_there_is_no_way(void **state)
+{
+    (void)state;
+    const asked a = {"examples/llama2_13b_2_pp2.yaml", "Atlas 800T A2", 8, 0, 1, 60416};
+    ek_job job = read_job(source_path(a.job), 0);
+    ek_layout_way way;
+    ek_error err = {0};
+    job.limit_mb = a.limit_mb;
+    ek_layout_result result = search(&a, &job);
+    assert_int_equal(ek_layout_find_way(&result, &result.plan[0], INFINITY, &way, &err), EK_ERR_INPUT);
+    assert_non_null(strstr(err.message, "8 devices"));
+    ek_layout_result_clear(&result);
+    ek_job_clear(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_change_is_what_its_settings_make),
+        cmocka_unit_test(the_first_change_is_the_best_one),
+        cmocka_unit_test(without_a_layout_of_today_there_is_no_way),
+    };
+    return cmocka_run_group_tests(tests, make_top, remove_top);
+}
