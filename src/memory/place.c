@@ -46,6 +46,8 @@ typedef struct placer {
     const ek_job *job;
     const ek__job_programs *programs;
     int stage, n_chunks, n_copies, n_micro_batches;
+    const ek__stop *stop;
+    bool stopped;
     const ek__allocator_kind *kind;
     ek__allocator *allocator;
     code *code;       /* [n_programs] */
@@ -69,6 +71,12 @@ static ek_status take(placer *p, int64_t bytes, bool persistent, int32_t *out)
         return EK_OK;
     *out = p->kind->take(p->allocator, bytes, persistent);
     return *out < 0 ? no_room(p) : EK_OK;
+}
+
+static bool is_over(placer *p)
+{
+    p->stopped = p->stopped || (p->stop && p->stop->over && p->stop->over(p->stop->user));
+    return p->stopped;
 }
 
 /* ---- programs as requests ---- */
@@ -435,7 +443,7 @@ static ek_status take_phase(placer *p, ek__start_phase phase, int32_t *taken)
 static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, const ek__start_phase *first)
 {
     ek_status status = EK_OK;
-    for (size_t b = 0; b < n_blocks && !status; b++) {
+    for (size_t b = 0; b < n_blocks && !status && !is_over(p); b++) {
         if (first && blocks[b].kind == EK_BACKWARD) {
             status = take_phase(p, *first, NULL);
             first = NULL;
@@ -524,7 +532,8 @@ static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n
                      p->stage, n * (size_t)p->n_copies, MAX_PLANNED);
 }
 
-/* @param where  the rank, as of ek__start_new() */
+/* @param where   the rank, as of ek__start_new()
+ * @param actual  out: EK__NOT_PLACED where it was stopped */
 static ek_status place_rank(placer p, double where, const ek_block *blocks, size_t n_blocks, int64_t *actual)
 {
     bool megatron = ek__starts_as_megatron(p.job);
@@ -539,11 +548,11 @@ static ek_status place_rank(placer p, double where, const ek_block *blocks, size
         status = take_others(&p, &below);
     if (!status)
         status = megatron ? run_first_steps(&p, blocks, n_blocks) : run_step(&p, blocks, n_blocks, NULL);
-    int64_t figure = status ? -1 : p.kind->actual(p.allocator);
-    if (!status && figure < 0)
+    int64_t figure = status || p.stopped ? -1 : p.kind->actual(p.allocator);
+    if (!status && figure < 0 && !p.stopped)
         status = no_room(&p);
     if (!status)
-        *actual = figure + below;
+        *actual = p.stopped ? EK__NOT_PLACED : figure + below;
     clear(&p);
     return status;
 }
@@ -566,7 +575,7 @@ static int n_ranks(const placer *p, const ek_block *blocks, size_t n_blocks)
 }
 
 ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                          size_t n_blocks, int64_t *actual, ek_error *err)
+                          size_t n_blocks, const ek__stop *stop, int64_t *actual, ek_error *err)
 {
     int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
     const placer p = {.job = job,
@@ -575,11 +584,12 @@ ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, i
                       .n_chunks = ek__stage_n_chunks(job),
                       .n_copies = job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1,
                       .n_micro_batches = job->parallel.n_micro_batches * pieces,
+                      .stop = stop,
                       .kind = ek__allocator_kind_of(job->rules.allocation),
                       .err = err};
     int n = n_ranks(&p, blocks, n_blocks);
     int64_t most = INT64_MIN;
-    for (int r = 0; r < n; r++) {
+    for (int r = 0; r < n && most != EK__NOT_PLACED; r++) {
         int64_t one = 0;
         ek_status status = place_rank(p, n > 1 ? (double)r / (n - 1) : 0, blocks, n_blocks, &one);
         if (status)
