@@ -52,7 +52,7 @@ static bool is_over(void *user)
 
 ek__stop ek__split_stop(const ek__split_options *options)
 {
-    return (ek__stop){is_over, (void *)options};
+    return (ek__stop){.over = is_over, .user = (void *)options};
 }
 
 static bool is_single(const ek_job *job)

@@ -426,9 +426,10 @@ static ek_status place(ek__stages *s, const asked *a, const ek__stop *stop, int6
     for (int i = 0; i < a->stage; i++)
         layers[i] = i == 0 ? a->first : 0;
     ek_status status = put(s, a->stage, a->first, a->n, a->choice.lists, err);
+    const ek__stop beyond = {.over = stop->over, .user = stop->user, .most = limit_of(s)};
     return status ? status
                   : ek__stage_actual(&s->job, s->programs, a->stage, s->blocks + (size_t)a->stage * s->n_blocks,
-                                     s->n_blocks, a->choice.used, stop, actual, err);
+                                     s->n_blocks, a->choice.used, &beyond, actual, err);
 }
 
 ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, const ek__stop *stop, bool *fits,

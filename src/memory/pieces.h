@@ -23,7 +23,7 @@
 #include "memory/allocator.h"
 
 typedef struct ek__piece {
-    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT */
+    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT; 0 bytes: no piece now */
     int32_t previous, next; /* neighbours within the block, -1: none */
     int32_t lower, higher;  /* of a free one: before and behind it in its list, -1: none */
     int16_t set;            /* that it is listed in while it is free */
@@ -158,6 +158,7 @@ static inline int32_t ek__pieces_new(ek__pieces *pieces)
 /* Forget a taken piece, which nothing has as its neighbour. */
 static inline void ek__pieces_drop(ek__pieces *pieces, int32_t index)
 {
+    pieces->at[index].bytes = 0;
     pieces->at[index].next = pieces->unused;
     pieces->unused = index;
 }
@@ -219,6 +220,27 @@ static inline int32_t ek__pieces_give(ek__pieces *pieces, int32_t index, int set
     }
     ek__pieces_list(pieces, index, set);
     return index;
+}
+
+/* All pieces, block by block, without their numbers. Blocks come by the number of their first piece, which they keep:
+ * the same as long as no block comes or goes. @return false when memory is out */
+static inline bool ek__pieces_state(const ek__pieces *pieces, ek__numbers *out)
+{
+    int64_t *to = ek__numbers_add(out, 2 * (size_t)pieces->n);
+    size_t n = out->n - 2 * (size_t)pieces->n;
+    if (!to)
+        return false;
+    for (int32_t i = 0; i < pieces->n; i++)
+        for (int32_t j = pieces->at[i].bytes > 0 && pieces->at[i].previous < 0 ? i : -1; j >= 0;
+             j = pieces->at[j].next) {
+            const ek__piece *piece = &pieces->at[j];
+            to[0] = piece->offset;
+            to[1] = piece->bytes + (j == i) + 2 * piece->free + 4 * piece->set;
+            to += 2;
+            n += 2;
+        }
+    out->n = n;
+    return true;
 }
 
 #endif

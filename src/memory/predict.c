@@ -182,7 +182,7 @@ ek_status ek__stage_actual(const ek_job *job, const ek__job_programs *programs, 
 /* @param over  out: there was no time to place it */
 static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, bool *over)
 {
-    const ek__stop stop = {p->options->over, p->options->user};
+    const ek__stop stop = {.over = p->options->over, .user = p->options->user};
     const ek_job *job = p->job;
     const ek_block *blocks = p->blocks + (size_t)s * p->n_blocks;
     ek__static_bytes bytes = ek__stage_static(job, p->programs, s);
