@@ -65,6 +65,7 @@ typedef struct ek_memory {
     int n_stages;
     ek_memory_stage *stage; /**< [n_stages] */
     int64_t limit;          /**< bytes; 0: none is known */
+    bool ended_early;       /**< options.over() said so: some actual peaks are 0, and fits is false */
     bool fits;              /**< every actual peak within the limit; true without a limit */
     int64_t margin;         /**< limit minus the largest actual peak */
     int fullest;            /**< stage of the largest actual peak */
@@ -73,8 +74,11 @@ typedef struct ek_memory {
 } ek_memory;
 
 typedef struct ek_memory_options {
-    bool without_allocation; /**< only the used peak: actual_peak is 0, and the limit is held against the used one */
-    bool without_top;        /**< no list of tensors, for searches */
+    bool without_allocation;  /**< only the used peak: actual_peak is 0, and the limit is held against the used one */
+    bool without_top;         /**< no list of tensors, for searches */
+    bool (*over)(void *user); /**< asked while allocations are played, every few microseconds; true ends them:
+                                   ek_memory.ended_early. NULL: never */
+    void *user;
 } ek_memory_options;
 
 /**

@@ -45,6 +45,16 @@ bool ek__split_over(const ek__split_options *options)
     return (options->interrupt && *options->interrupt) || ek__clock() >= options->deadline;
 }
 
+static bool is_over(void *user)
+{
+    return ek__split_over(user);
+}
+
+ek__stop ek__split_stop(const ek__split_options *options)
+{
+    return (ek__stop){.over = is_over, .user = (void *)options};
+}
+
 static bool is_single(const ek_job *job)
 {
     return job->plan.n_chunks == 1 && !job->schedule->splits_backward && !job->schedule->arrange &&

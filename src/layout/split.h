@@ -27,6 +27,8 @@ typedef struct ek__split_options {
     const int *fixed_layers; /* [n_stages] layers that each stage keeps; NULL: as the search finds best */
 } ek__split_options;
 bool ek__split_over(const ek__split_options *options);
+/* The same, for what is stopped by whoever is asked. */
+ek__stop ek__split_stop(const ek__split_options *options);
 
 /* The best plan over all rules of recomputation.
  * @param job  of the layout, ek_layout_job() */

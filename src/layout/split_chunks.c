@@ -59,7 +59,9 @@ static void put_plan(chunks *c, const ek_plan *plan)
  * first: placing them takes long. */
 static ek_status look(chunks *c, bool placed, bool *fits)
 {
-    const ek_memory_options options = {.without_top = true, .without_allocation = !placed};
+    const ek__stop stop = ek__split_stop(c->options);
+    const ek_memory_options options = {
+        .without_top = true, .without_allocation = !placed, .over = stop.over, .user = stop.user};
     ek_memory memory;
     *fits = true;
     if (c->job.limit_mb <= 0)
@@ -67,7 +69,8 @@ static ek_status look(chunks *c, bool placed, bool *fits)
     ek_status status = ek_memory_predict(&c->job, &options, &memory, c->err);
     if (status)
         return status;
-    for (int s = 0; s < memory.n_stages; s++) {
+    *fits = !memory.ended_early;
+    for (int s = 0; s < memory.n_stages && !memory.ended_early; s++) {
         int64_t peak = placed ? memory.stage[s].actual_peak : memory.stage[s].used_peak - ROUNDING;
         double over = (double)peak / BYTES_PER_MB - c->job.limit_mb;
         if (over <= 0)

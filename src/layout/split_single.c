@@ -46,11 +46,12 @@ static bool is_over(void *user)
 /* The layers of s->layers: do they fit with fragments? */
 static ek_status verify(single *s, bool *fits)
 {
+    const ek__stop stop = ek__split_stop(s->options);
     int first = 0;
     *fits = true;
     for (int i = 0; i < s->p; i++) {
         bool fine;
-        ek_status status = ek__stages_verify(s->stages, i, first, s->layers[i], &fine, s->err);
+        ek_status status = ek__stages_verify(s->stages, i, first, s->layers[i], &stop, &fine, s->err);
         if (status)
             return status;
         *fits = *fits && fine;

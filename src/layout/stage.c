@@ -420,18 +420,20 @@ ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, con
 
 /* What the allocator is asked for at the start goes by where a stage's layers are in the model: the stages before it
  * have to hold as many as are before them. */
-static ek_status place(ek__stages *s, const asked *a, int64_t *actual, ek_error *err)
+static ek_status place(ek__stages *s, const asked *a, const ek__stop *stop, int64_t *actual, ek_error *err)
 {
     int *layers = s->job.plan.layers;
     for (int i = 0; i < a->stage; i++)
         layers[i] = i == 0 ? a->first : 0;
     ek_status status = put(s, a->stage, a->first, a->n, a->choice.lists, err);
+    const ek__stop beyond = {.over = stop->over, .user = stop->user, .most = limit_of(s)};
     return status ? status
                   : ek__stage_actual(&s->job, s->programs, a->stage, s->blocks + (size_t)a->stage * s->n_blocks,
-                                     s->n_blocks, a->choice.used, actual, err);
+                                     s->n_blocks, a->choice.used, &beyond, actual, err);
 }
 
-ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, bool *fits, ek_error *err)
+ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, const ek__stop *stop, bool *fits,
+                            ek_error *err)
 {
     asked *a;
     int64_t actual;
@@ -439,11 +441,11 @@ ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, boo
     *fits = !status && a->choice.fits;
     if (status || !a->choice.fits || a->verified)
         return status;
-    status = place(stages, a, &actual, err);
+    status = place(stages, a, stop, &actual, err);
     if (status)
         return status;
-    *fits = a->verified = actual <= limit_of(stages);
-    if (*fits)
+    *fits = a->verified = actual != EK__NOT_PLACED && actual <= limit_of(stages);
+    if (*fits || actual == EK__NOT_PLACED)
         return EK_OK;
     a->at++;
     return settle(stages, a, err);

@@ -7,6 +7,7 @@
 #include "cost/step_stage.h"
 #include "evenkeel/layout.h"
 #include "layout/rule.h"
+#include "memory/program.h"
 
 typedef struct ek__stages ek__stages;
 
@@ -41,8 +42,10 @@ bool ek__stages_alike(const ek__stages *stages);
 ek_status ek__stages_choose(ek__stages *stages, int stage, int first, int n, const ek__stage_choice **out,
                             ek_error *err);
 
-/* Does the choice fit with fragments, too? Where it does not, it is not chosen again. */
-ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, bool *fits, ek_error *err);
+/* Does the choice fit with fragments, too? Where it does not, it is not chosen again. Where there is no time to find
+ * out, it is not said to fit, and nothing is known of it. @param stop  as of ek__stage_place() */
+ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, const ek__stop *stop, bool *fits,
+                            ek_error *err);
 
 /* Was anything that was asked for over the limit? */
 bool ek__stages_refused(const ek__stages *stages);

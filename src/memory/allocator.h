@@ -9,6 +9,14 @@
 
 typedef struct ek__allocator ek__allocator;
 
+/* A list of numbers that grows; free(at). */
+typedef struct ek__numbers {
+    int64_t *at;
+    size_t n, capacity;
+} ek__numbers;
+/* @return room for `count` more, which are then part of the list; NULL when memory is out */
+int64_t *ek__numbers_add(ek__numbers *numbers, size_t count);
+
 typedef struct ek__allocator_kind {
     ek_allocation allocation;
     ek__allocator *(*create)(const ek_rules *rules, int64_t device_bytes); /* NULL when memory is out */
@@ -20,6 +28,10 @@ typedef struct ek__allocator_kind {
     int64_t (*offset)(const ek__allocator *allocator, int32_t taken);
     /* The figure with fragments so far: what the framework's log would print. */
     int64_t (*actual)(const ek__allocator *allocator);
+    /* All that its figure and what it does from now on depend on, addresses for numbers of pieces: after two moments
+     * with the same numbers the same requests get the same addresses, and the figure has been the same since. NULL: it
+     * has no such state. @return false when memory is out. O(pieces) */
+    bool (*state)(const ek__allocator *allocator, ek__numbers *out);
     /* Its address space, for tests; NULL when it has none. */
     const struct ek__pieces *(*pieces)(const ek__allocator *allocator);
 } ek__allocator_kind;

@@ -5,6 +5,7 @@
  *
  * Once the persistent pool has a block, new blocks for it go to the common pool, so it never has a second one. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "memory/pieces.h"
@@ -12,7 +13,7 @@
 enum { COMMON, PERSISTENT, N_POOLS };
 
 typedef struct pool {
-    int n_blocks;
+    int64_t n_blocks;
     int64_t bytes;            /* of its blocks */
     int64_t last, last_bytes; /* the block added last */
     int64_t highest;          /* used of it, as an offset: the end of the piece that reached furthest */
@@ -131,6 +132,20 @@ static int64_t actual(const ek__allocator *a)
     return sum;
 }
 
+static bool state(const ek__allocator *a, ek__numbers *out)
+{
+    int64_t *to = ek__numbers_add(out, 1 + N_POOLS * 5);
+    if (!to)
+        return false;
+    *to++ = a->end;
+    for (int i = 0; i < N_POOLS; i++, to += 5)
+        memcpy(to,
+               (int64_t[]){a->pool[i].n_blocks, a->pool[i].bytes, a->pool[i].last, a->pool[i].last_bytes,
+                           a->pool[i].highest},
+               5 * sizeof *to);
+    return ek__pieces_state(&a->pieces, out);
+}
+
 static const ek__pieces *pieces_of(const ek__allocator *a)
 {
     return &a->pieces;
@@ -144,5 +159,6 @@ const ek__allocator_kind ek__allocator_blocks = {
     .give = give,
     .offset = offset,
     .actual = actual,
+    .state = state,
     .pieces = pieces_of,
 };

@@ -107,6 +107,17 @@ static int64_t actual(const ek__allocator *a)
     return a->most_reserved;
 }
 
+static bool state(const ek__allocator *a, ek__numbers *out)
+{
+    int64_t *to = ek__numbers_add(out, 3);
+    if (!to)
+        return false;
+    to[0] = a->end;
+    to[1] = a->reserved;
+    to[2] = a->most_reserved;
+    return ek__pieces_state(&a->pieces, out);
+}
+
 static const ek__pieces *pieces_of(const ek__allocator *a)
 {
     return &a->pieces;
@@ -120,5 +131,6 @@ const ek__allocator_kind ek__allocator_caching = {
     .give = give,
     .offset = offset,
     .actual = actual,
+    .state = state,
     .pieces = pieces_of,
 };

@@ -143,6 +143,19 @@ static int64_t actual(const ek__allocator *a)
     return a->most_mapped * a->page;
 }
 
+static bool state(const ek__allocator *a, ek__numbers *out)
+{
+    int64_t *to = ek__numbers_add(out, 3 + a->n_words);
+    if (!to)
+        return false;
+    to[0] = a->n_mapped;
+    to[1] = a->most_mapped;
+    to[2] = (int64_t)a->n_words;
+    if (a->n_words > 0)
+        memcpy(to + 3, a->mapped, a->n_words * sizeof *to);
+    return ek__pieces_state(&a->pieces, out);
+}
+
 static const ek__pieces *pieces_of(const ek__allocator *a)
 {
     return &a->pieces;
@@ -156,5 +169,6 @@ const ek__allocator_kind ek__allocator_pages = {
     .give = give,
     .offset = offset,
     .actual = actual,
+    .state = state,
     .pieces = pieces_of,
 };

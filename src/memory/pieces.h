@@ -23,7 +23,7 @@
 #include "memory/allocator.h"
 
 typedef struct ek__piece {
-    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT */
+    int64_t offset, bytes;  /* multiples of EK__ALIGNMENT; 0 bytes: no piece now */
     int32_t previous, next; /* neighbours within the block, -1: none */
     int32_t lower, higher;  /* of a free one: before and behind it in its list, -1: none */
     int16_t set;            /* that it is listed in while it is free */
@@ -34,7 +34,7 @@ enum { EK__N_BINS = 448, EK__N_BIN_WORDS = EK__N_BINS / 64, EK__N_FREE_SETS = 2 
 
 typedef struct ek__free_set {
     uint64_t filled[EK__N_BIN_WORDS];
-    int32_t first[EK__N_BINS]; /* piece of each list that has one */
+    int32_t first[EK__N_BINS], last[EK__N_BINS]; /* pieces of each list that has some */
 } ek__free_set;
 
 typedef struct ek__pieces {
@@ -69,18 +69,31 @@ static inline int ek__bin_of(int64_t bytes)
     return (e - 2) << 3 | (int)(units >> (e - 3) & 7);
 }
 
-/* List a piece that is not listed in `set`. */
+static inline bool ek__piece_is_before(const ek__piece *a, const ek__piece *b)
+{
+    return a->bytes != b->bytes ? a->bytes < b->bytes : a->offset < b->offset;
+}
+
+/* List a piece that is not listed in `set`. Its place is looked for from both ends: pieces are mostly cut off the end
+ * of the space, or are the first of their size. */
 static inline void ek__pieces_list(ek__pieces *pieces, int32_t index, int set)
 {
     ek__piece *all = pieces->at, *piece = &all[index];
     ek__free_set *s = &pieces->set[set];
     int bin = ek__bin_of(piece->bytes);
     uint64_t bit = UINT64_C(1) << bin % 64;
-    int32_t lower = -1, higher = s->filled[bin / 64] & bit ? s->first[bin] : -1;
-    while (higher >= 0 && (all[higher].bytes < piece->bytes ||
-                           (all[higher].bytes == piece->bytes && all[higher].offset < piece->offset))) {
-        lower = higher;
-        higher = all[higher].higher;
+    int32_t lower = -1, higher = -1;
+    if (s->filled[bin / 64] & bit) {
+        higher = s->first[bin];
+        lower = s->last[bin];
+        while (ek__piece_is_before(&all[higher], piece) && !ek__piece_is_before(&all[lower], piece)) {
+            higher = all[higher].higher;
+            lower = all[lower].lower;
+        }
+        if (ek__piece_is_before(&all[higher], piece))
+            higher = all[lower].higher;
+        else
+            lower = all[higher].lower;
     }
     piece->lower = lower;
     piece->higher = higher;
@@ -88,6 +101,8 @@ static inline void ek__pieces_list(ek__pieces *pieces, int32_t index, int set)
     piece->free = true;
     if (higher >= 0)
         all[higher].lower = index;
+    else
+        s->last[bin] = index;
     if (lower >= 0) {
         all[lower].higher = index;
     } else {
@@ -104,14 +119,17 @@ static inline void ek__pieces_unlist(ek__pieces *pieces, int32_t index)
     piece->free = false;
     if (higher >= 0)
         all[higher].lower = lower;
-    if (lower >= 0) {
+    if (lower >= 0)
         all[lower].higher = higher;
+    if (lower >= 0 && higher >= 0)
         return;
-    }
     ek__free_set *s = &pieces->set[piece->set];
     int bin = ek__bin_of(piece->bytes);
-    s->first[bin] = higher;
     if (higher < 0)
+        s->last[bin] = lower;
+    if (lower < 0)
+        s->first[bin] = higher;
+    if (lower < 0 && higher < 0)
         s->filled[bin / 64] &= ~(UINT64_C(1) << bin % 64);
 }
 
@@ -158,6 +176,7 @@ static inline int32_t ek__pieces_new(ek__pieces *pieces)
 /* Forget a taken piece, which nothing has as its neighbour. */
 static inline void ek__pieces_drop(ek__pieces *pieces, int32_t index)
 {
+    pieces->at[index].bytes = 0;
     pieces->at[index].next = pieces->unused;
     pieces->unused = index;
 }
@@ -219,6 +238,27 @@ static inline int32_t ek__pieces_give(ek__pieces *pieces, int32_t index, int set
     }
     ek__pieces_list(pieces, index, set);
     return index;
+}
+
+/* All pieces, block by block, without their numbers. Blocks come by the number of their first piece, which they keep:
+ * the same as long as no block comes or goes. @return false when memory is out */
+static inline bool ek__pieces_state(const ek__pieces *pieces, ek__numbers *out)
+{
+    int64_t *to = ek__numbers_add(out, 2 * (size_t)pieces->n);
+    size_t n = out->n - 2 * (size_t)pieces->n;
+    if (!to)
+        return false;
+    for (int32_t i = 0; i < pieces->n; i++)
+        for (int32_t j = pieces->at[i].bytes > 0 && pieces->at[i].previous < 0 ? i : -1; j >= 0;
+             j = pieces->at[j].next) {
+            const ek__piece *piece = &pieces->at[j];
+            to[0] = piece->offset;
+            to[1] = piece->bytes + (j == i) + 2 * piece->free + 4 * piece->set;
+            to += 2;
+            n += 2;
+        }
+    out->n = n;
+    return true;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* What the allocator makes of a stage: static tensors first, then every event of every block in running order, each
- * request given to rules.allocation as the framework would make it. Nothing is skipped or summed up, since where a
- * tensor comes to lie depends on all that came before.
+ * request given to rules.allocation as the framework would make it. Nothing is summed up, since where a tensor comes to
+ * lie depends on all that came before; left out are only rounds that would end as they began.
  *
  * Programs are turned into requests once: a list of sizes and places to keep the answer, so that the walk over a step
  * is one loop. Border tensors and what is kept from forward to backward have their places in a frame for each chunk and
@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "memory/allocator.h"
+#include "memory/period.h"
 #include "memory/program.h"
 #include "memory/start.h"
 
@@ -39,22 +40,36 @@ typedef struct chunk {
     int cell, before, behind; /* chunks of this stage that its input comes from and its output goes to; -1 */
     int *kept_at;             /* [n + 1] where an entry's places begin in AREA_KEPT */
     bool seen[EK_N_BLOCK_KINDS];
-    int32_t **frame; /* [micro-batches][copies] */
+    size_t frame_size; /* of one copy */
+    int32_t **frame;   /* [micro-batches] copies one behind the other, then the mask; NULL: not begun yet, or over */
 } chunk;
+
+/* A micro-batch of a chunk that has begun and is not over. */
+typedef struct begun {
+    int chunk;
+    uint32_t micro_batch;
+    int32_t *frame;
+} begun;
 
 typedef struct placer {
     const ek_job *job;
     const ek__job_programs *programs;
     int stage, n_chunks, n_copies, n_micro_batches;
+    const ek__stop *stop;
+    bool stopped;  /* by the clock */
+    int64_t below; /* of a negative sum of what the rules add: nobody's tensor */
     const ek__allocator_kind *kind;
     ek__allocator *allocator;
     code *code;       /* [n_programs] */
     int32_t *within;  /* AREA_PART */
     int32_t *forever; /* AREA_FOREVER, never read */
     chunk *chunk;     /* [n_chunks] */
-    int32_t *mask;    /* [n_chunks][micro-batches] */
-    ek__start start;  /* of a Megatron job */
-    int64_t gathered; /* bytes of all weights gathered for the step, which arrive as one tensor */
+    size_t n_begun;
+    begun *begun;         /* [n_chunks x micro-batches] in the order in which they began */
+    ek__numbers was, now; /* states between blocks */
+    size_t n_requests;    /* of this step */
+    ek__start start;      /* of a Megatron job */
+    int64_t gathered;     /* bytes of all weights gathered for the step, which arrive as one tensor */
     ek_error *err;
 } placer;
 
@@ -69,6 +84,18 @@ static ek_status take(placer *p, int64_t bytes, bool persistent, int32_t *out)
         return EK_OK;
     *out = p->kind->take(p->allocator, bytes, persistent);
     return *out < 0 ? no_room(p) : EK_OK;
+}
+
+/* Figures never come down. One that needs planning is not asked for before the end. */
+static bool is_beyond(const placer *p)
+{
+    return p->stop && p->stop->most > 0 && p->kind->state && p->kind->actual(p->allocator) + p->below > p->stop->most;
+}
+
+static bool is_over(placer *p)
+{
+    p->stopped = p->stopped || (p->stop && p->stop->over && p->stop->over(p->stop->user));
+    return p->stopped || is_beyond(p);
 }
 
 /* ---- programs as requests ---- */
@@ -138,6 +165,7 @@ static ek_status lay_out_frame(placer *p, chunk *c)
         }
     for (int e = 0; e < n; e++)
         needed[e + 1] += needed[e];
+    c->frame_size = 2 * ((size_t)n + 1) + (size_t)needed[n]; /* borders, their gradients, then kept tensors */
     return EK_OK;
 }
 
@@ -175,7 +203,7 @@ static ek_status make_chunks(placer *p)
         c->cell = ek__stage_cell(p->job, p->stage, i);
         c->programs = &p->programs->chunk[c->cell];
         c->kept_at = ek__alloc((size_t)c->programs->n + 1, sizeof *c->kept_at);
-        c->frame = ek__alloc((size_t)p->n_micro_batches * (size_t)p->n_copies, sizeof *c->frame);
+        c->frame = ek__alloc((size_t)p->n_micro_batches, sizeof *c->frame);
         status = c->kept_at && c->frame ? lay_out_frame(p, c) : no_room(p);
     }
     int most = 1;
@@ -183,8 +211,8 @@ static ek_status make_chunks(placer *p)
         most = p->code[i].n_within > most ? p->code[i].n_within : most;
     p->within = ek__alloc((size_t)most, sizeof *p->within);
     p->forever = ek__alloc((size_t)most, sizeof *p->forever);
-    p->mask = ek__alloc((size_t)p->n_chunks * (size_t)p->n_micro_batches, sizeof *p->mask);
-    if (!p->within || !p->forever || !p->mask)
+    p->begun = ek__alloc((size_t)p->n_chunks * (size_t)p->n_micro_batches, sizeof *p->begun);
+    if (!p->within || !p->forever || !p->begun)
         return no_room(p);
     link_chunks(p);
     return status;
@@ -197,15 +225,53 @@ static int n_borders(const chunk *c)
 
 /* ---- blocks ---- */
 
-/* A frame: borders, their gradients, then kept tensors. */
-static ek_status frame_of(placer *p, int i, uint32_t micro_batch, int copy, int32_t **out)
+static size_t frame_places(const placer *p, const chunk *c)
 {
-    chunk *c = &p->chunk[i];
-    int32_t **frame = &c->frame[(size_t)micro_batch * (size_t)p->n_copies + (size_t)copy];
-    if (!*frame)
-        *frame = ek__alloc(2 * (size_t)n_borders(c) + (size_t)c->kept_at[c->programs->n], sizeof **frame);
-    *out = *frame;
-    return *frame ? EK_OK : no_room(p);
+    return c->frame_size * (size_t)p->n_copies + 1;
+}
+
+/* A micro-batch's frame, in which nothing has a place yet. */
+static ek_status begin_frame(placer *p, int i, uint32_t micro_batch)
+{
+    const chunk *c = &p->chunk[i];
+    size_t n = frame_places(p, c);
+    int32_t *frame = ek__alloc(n, sizeof *frame);
+    if (!frame)
+        return no_room(p);
+    memset(frame, -1, n * sizeof *frame);
+    c->frame[micro_batch] = frame;
+    p->begun[p->n_begun++] = (begun){i, micro_batch, frame};
+    return EK_OK;
+}
+
+/* Behind its last block. */
+static void end_frame(placer *p, int i, uint32_t micro_batch)
+{
+    size_t at = 0;
+    while (p->begun[at].chunk != i || p->begun[at].micro_batch != micro_batch)
+        at++;
+    memmove(&p->begun[at], &p->begun[at + 1], (--p->n_begun - at) * sizeof *p->begun);
+    free(p->chunk[i].frame[micro_batch]);
+    p->chunk[i].frame[micro_batch] = NULL;
+}
+
+static int32_t *frame_of(const placer *p, int i, uint32_t micro_batch, int copy)
+{
+    const chunk *c = &p->chunk[i];
+    return c->frame[micro_batch] + c->frame_size * (size_t)copy;
+}
+
+/* What has been given back has no place any more, so that a frame's places are the tensors that are there. */
+static void give(placer *p, int32_t *place)
+{
+    p->kind->give(p->allocator, *place);
+    *place = -1;
+}
+
+static void move(int32_t *from, int32_t *to)
+{
+    *to = *from;
+    *from = -1;
 }
 
 static ek_status run_part(placer *p, chunk *c, const ek__run *run, int32_t *frame, bool first)
@@ -221,10 +287,12 @@ static ek_status run_part(placer *p, chunk *c, const ek__run *run, int32_t *fram
     const ek__allocator_kind *kind = p->kind;
     ek__allocator *allocator = p->allocator;
     const request *end = program->request[run->part] + program->n[run->part];
+    p->n_requests += (size_t)program->n[run->part];
     for (const request *r = program->request[run->part]; r < end; r++) {
         int32_t *at = area[r->area] + r->at;
         if (r->gives) {
             kind->give(allocator, *at);
+            *at = -1;
         } else if (r->area != AREA_FOREVER || first) {
             *at = kind->take(allocator, r->bytes, false);
             if (*at < 0)
@@ -232,7 +300,7 @@ static ek_status run_part(placer *p, chunk *c, const ek__run *run, int32_t *fram
         }
     }
     if (run->drops_output && p->programs->border > 0)
-        kind->give(allocator, frame[run->entry + 1]);
+        give(p, &frame[run->entry + 1]);
     return EK_OK;
 }
 
@@ -244,45 +312,36 @@ static ek_status begin_copy(placer *p, int i, const ek_block *block, int copy, i
         return take(p, p->programs->border, false, &frame[0]);
     if (block->kind == EK_BACKWARD && c->programs->sends)
         return take(p, p->programs->border_gradient, false, &frame[n_borders(c) + c->programs->n]);
-    if (block->kind == EK_FORWARD && c->before >= 0) {
-        int32_t *from;
-        ek_status status = frame_of(p, c->before, block->micro_batch, copy, &from);
-        if (status)
-            return status;
-        frame[0] = from[p->chunk[c->before].programs->n];
-    }
+    if (block->kind == EK_FORWARD && c->before >= 0)
+        move(&frame_of(p, c->before, block->micro_batch, copy)[p->chunk[c->before].programs->n], &frame[0]);
     return EK_OK;
 }
 
 /* What it ends with: sent, or left to the next one. */
-static ek_status end_copy(placer *p, int i, const ek_block *block, int copy, int32_t *frame)
+static void end_copy(placer *p, int i, const ek_block *block, int copy, int32_t *frame)
 {
     const chunk *c = &p->chunk[i];
     if (block->kind == EK_FORWARD && c->programs->sends && p->programs->border > 0)
-        p->kind->give(p->allocator, frame[c->programs->n]);
+        give(p, &frame[c->programs->n]);
     if (block->kind == EK_BACKWARD && c->programs->receives && p->programs->border_gradient > 0)
-        p->kind->give(p->allocator, frame[n_borders(c)]);
+        give(p, &frame[n_borders(c)]);
     if (block->kind == EK_BACKWARD && !c->programs->receives && c->before >= 0) {
         const chunk *before = &p->chunk[c->before];
-        int32_t *to;
-        ek_status status = frame_of(p, c->before, block->micro_batch, copy, &to);
-        if (status)
-            return status;
-        to[n_borders(before) + before->programs->n] = frame[n_borders(c)];
+        int32_t *to = frame_of(p, c->before, block->micro_batch, copy);
+        move(&frame[n_borders(c)], &to[n_borders(before) + before->programs->n]);
     }
-    return EK_OK;
 }
 
 static ek_status run_copy(placer *p, int i, const ek_block *block, int copy, bool first)
 {
     chunk *c = &p->chunk[i];
-    int32_t *frame;
-    ek_status status = frame_of(p, i, block->micro_batch, copy, &frame);
-    if (!status)
-        status = begin_copy(p, i, block, copy, frame);
+    int32_t *frame = frame_of(p, i, block->micro_batch, copy);
+    ek_status status = begin_copy(p, i, block, copy, frame);
     for (int r = 0; r < c->programs->n_runs[block->kind] && !status; r++)
         status = run_part(p, c, &c->programs->run[block->kind][r], frame, first);
-    return status ? status : end_copy(p, i, block, copy, frame);
+    if (!status)
+        end_copy(p, i, block, copy, frame);
+    return status;
 }
 
 static ek_status run_block(placer *p, const ek_block *block)
@@ -291,8 +350,10 @@ static ek_status run_block(placer *p, const ek_block *block)
     chunk *c = &p->chunk[i];
     bool has_mask = c->cell < p->job->plan.n_stages && p->programs->mask > 0; /* chunk 0, of either direction */
     bool first = !c->seen[block->kind];
-    int32_t *mask = &p->mask[(size_t)i * (size_t)p->n_micro_batches + block->micro_batch];
-    ek_status status = EK_OK;
+    ek_status status = c->frame[block->micro_batch] ? EK_OK : begin_frame(p, i, block->micro_batch);
+    if (status)
+        return status;
+    int32_t *mask = frame_of(p, i, block->micro_batch, p->n_copies);
     c->seen[block->kind] = true;
     if (has_mask && block->kind == EK_FORWARD)
         status = take(p, p->programs->mask * p->n_copies, false, mask);
@@ -301,7 +362,10 @@ static ek_status run_block(placer *p, const ek_block *block)
         status = run_copy(p, i, block, copy, first && k == 0);
     }
     if (!status && has_mask && block->kind == EK_BACKWARD)
-        p->kind->give(p->allocator, *mask);
+        give(p, mask);
+    bool over = block->kind == (p->job->schedule->splits_backward ? EK_BACKWARD_WEIGHT : EK_BACKWARD);
+    if (!status && over)
+        end_frame(p, i, block->micro_batch);
     return status;
 }
 
@@ -400,8 +464,8 @@ static ek_status take_static(placer *p)
 }
 
 /* Constants, and what the rules add: one request, since nobody knows of what it is. A Megatron job asks for what is
- * known of it by itself. @param below  of a negative sum, which calibration may find: nobody's tensor */
-static ek_status take_others(placer *p, int64_t *below)
+ * known of it by itself. Their sum may be negative, which calibration may find. */
+static ek_status take_others(placer *p)
 {
     int64_t constants = ek__stage_constants(p->job, p->stage);
     int64_t others = ek__stage_other(p->job, p->programs, p->stage) - constants;
@@ -416,8 +480,122 @@ static ek_status take_others(placer *p, int64_t *below)
     } else {
         status = take(p, constants, true, &taken);
     }
-    *below = others < 0 ? others : 0;
+    p->below = others < 0 ? others : 0;
     return status ? status : take(p, others, false, &taken);
+}
+
+/* ---- rounds of periods ---- */
+
+/* A step whose blocks repeat. Where the allocator, and the places of all tensors that are there, are what they were
+ * some periods before, but for the micro-batches' numbers, all goes on from here as it did from there, and then again:
+ * the figure too, which is part of the state. Such a round is left out as often as there are more of them. Most rounds
+ * are as many periods as there are micro-batches at once, which go from place to place. */
+typedef struct rounds {
+    ek__period period;
+    size_t next;       /* block before which to look; SIZE_MAX: not any more */
+    size_t at;         /* block before which the state was p->was; 0: there is none yet */
+    size_t n_begun;    /* then */
+    size_t patience;   /* blocks until the state is to be compared with a later one: it may have been too early */
+    size_t n_compared; /* numbers */
+} rounds;
+
+static int64_t address_of(const placer *p, int32_t place)
+{
+    return place < 0 ? -1 : p->kind->offset(p->allocator, place);
+}
+
+static ek_status write_state(placer *p, rounds *r, size_t block)
+{
+    p->was.n = 0;
+    for (size_t i = 0; i < p->n_begun; i++) {
+        const begun *b = &p->begun[i];
+        size_t n = frame_places(p, &p->chunk[b->chunk]);
+        int64_t *to = ek__numbers_add(&p->was, 2 + n);
+        if (!to)
+            return no_room(p);
+        *to++ = b->chunk;
+        *to++ = b->micro_batch;
+        for (size_t k = 0; k < n; k++)
+            *to++ = address_of(p, b->frame[k]);
+    }
+    r->at = block;
+    r->n_begun = p->n_begun;
+    return p->kind->state(p->allocator, &p->was) ? EK_OK : no_room(p);
+}
+
+/* Is the state the one that was written, with micro-batches `shift` further? Places first: most differ at once. */
+static ek_status is_same(placer *p, rounds *r, int64_t shift, bool *same)
+{
+    const int64_t *was = p->was.at;
+    *same = r->n_begun == p->n_begun;
+    for (size_t i = 0; i < p->n_begun && *same; i++) {
+        const begun *b = &p->begun[i];
+        size_t n = frame_places(p, &p->chunk[b->chunk]), k = 0;
+        *same = was[0] == b->chunk && was[1] + shift == b->micro_batch;
+        for (was += 2; k < n && *same; k++)
+            *same = *was++ == address_of(p, b->frame[k]);
+        r->n_compared += k + 2;
+    }
+    if (!*same)
+        return EK_OK;
+    size_t n_left = p->was.n - (size_t)(was - p->was.at);
+    p->now.n = 0;
+    if (!p->kind->state(p->allocator, &p->now))
+        return no_room(p);
+    r->n_compared += p->now.n;
+    *same = p->now.n == n_left && memcmp(p->now.at, was, n_left * sizeof *was) == 0;
+    return EK_OK;
+}
+
+/* The micro-batches at hand become those `shift` further on. */
+static void rename_begun(placer *p, int64_t shift)
+{
+    for (size_t i = 0; i < p->n_begun; i++)
+        p->chunk[p->begun[i].chunk].frame[p->begun[i].micro_batch] = NULL;
+    for (size_t i = 0; i < p->n_begun; i++) {
+        begun *b = &p->begun[i];
+        b->micro_batch = (uint32_t)(b->micro_batch + shift);
+        p->chunk[b->chunk].frame[b->micro_batch] = b->frame;
+    }
+}
+
+static rounds begin_rounds(const placer *p, const ek_block *blocks, size_t n_blocks)
+{
+    rounds r = {.period = ek__period_of(blocks, n_blocks), .next = SIZE_MAX};
+    if (r.period.length > 0 && p->kind->state)
+        r.next = r.period.begin + r.period.length; /* what the first micro-batch alone asks for is over */
+    return r;
+}
+
+/* For a round as long as is usual, then for longer ones, behind longer beginnings. Not where none would be left out. */
+static ek_status wait_for_round(placer *p, rounds *r, size_t block)
+{
+    size_t usual = (p->n_begun + 1) * r->period.length, so_far = block - r->period.begin - r->period.length;
+    r->patience = so_far > usual ? so_far : usual;
+    if (r->period.end - block >= 2 * usual)
+        return write_state(p, r, block);
+    r->next = SIZE_MAX;
+    return EK_OK;
+}
+
+/* Before block *at: leave out rounds, of which *at is then behind the last. */
+static ek_status skip_rounds(placer *p, rounds *r, size_t *at)
+{
+    const ek__period *period = &r->period;
+    size_t length = *at - r->at;
+    bool same = false;
+    ek_status status = EK_OK;
+    if (r->at > 0 && r->n_compared <= p->n_requests) /* a request takes ten times as long */
+        status = is_same(p, r, (int64_t)(length / period->length) * period->shift, &same);
+    if (same) {
+        size_t n = (period->end - *at) / length;
+        rename_begun(p, (int64_t)(n * length / period->length) * period->shift);
+        *at += n * length;
+        r->next = SIZE_MAX;
+        return EK_OK;
+    }
+    r->next = *at + period->length <= period->end ? *at + period->length : SIZE_MAX;
+    return status || (r->at > 0 && length < r->patience) ? status : wait_for_round(p, r, *at);
 }
 
 /* ---- steps ---- */
@@ -434,8 +612,14 @@ static ek_status take_phase(placer *p, ek__start_phase phase, int32_t *taken)
 /* @param first  what the first backward pass asks for; NULL: that has been */
 static ek_status run_step(placer *p, const ek_block *blocks, size_t n_blocks, const ek__start_phase *first)
 {
+    rounds r = begin_rounds(p, blocks, n_blocks);
     ek_status status = EK_OK;
-    for (size_t b = 0; b < n_blocks && !status; b++) {
+    p->n_requests = 0;
+    for (size_t b = 0; b < n_blocks && !status && !is_over(p); b++) {
+        if (b == r.next)
+            status = skip_rounds(p, &r, &b);
+        if (status || b == n_blocks)
+            break;
         if (first && blocks[b].kind == EK_BACKWARD) {
             status = take_phase(p, *first, NULL);
             first = NULL;
@@ -483,10 +667,9 @@ static ek_status run_first_steps(placer *p, const ek_block *blocks, size_t n_blo
 static void clear(placer *p)
 {
     ek__start_clear(&p->start);
-    size_t n_frames = (size_t)p->n_micro_batches * (size_t)p->n_copies;
+    for (size_t i = 0; i < p->n_begun; i++)
+        free(p->begun[i].frame);
     for (int i = 0; p->chunk && i < p->n_chunks; i++) {
-        for (size_t f = 0; p->chunk[i].frame && f < n_frames; f++)
-            free(p->chunk[i].frame[f]);
         free(p->chunk[i].frame);
         free(p->chunk[i].kept_at);
     }
@@ -497,7 +680,9 @@ static void clear(placer *p)
     free(p->within);
     free(p->forever);
     free(p->chunk);
-    free(p->mask);
+    free(p->begun);
+    free(p->was.at);
+    free(p->now.at);
     if (p->kind)
         p->kind->destroy(p->allocator);
 }
@@ -524,11 +709,11 @@ static ek_status check_planned(const placer *p, const ek_block *blocks, size_t n
                      p->stage, n * (size_t)p->n_copies, MAX_PLANNED);
 }
 
-/* @param where  the rank, as of ek__start_new() */
+/* @param where   the rank, as of ek__start_new()
+ * @param actual  out: EK__NOT_PLACED where it was stopped */
 static ek_status place_rank(placer p, double where, const ek_block *blocks, size_t n_blocks, int64_t *actual)
 {
     bool megatron = ek__starts_as_megatron(p.job);
-    int64_t below = 0;
     p.allocator = p.kind->create(&p.job->rules, (int64_t)(p.job->limit_mb * 0x1p20));
     ek_status status = p.allocator ? make_chunks(&p) : no_room(&p);
     if (!status)
@@ -536,14 +721,14 @@ static ek_status place_rank(placer p, double where, const ek_block *blocks, size
     if (!status)
         status = megatron ? ek__start_new(p.job, p.programs, p.stage, where, &p.start, p.err) : take_static(&p);
     if (!status)
-        status = take_others(&p, &below);
+        status = take_others(&p);
     if (!status)
         status = megatron ? run_first_steps(&p, blocks, n_blocks) : run_step(&p, blocks, n_blocks, NULL);
-    int64_t figure = status ? -1 : p.kind->actual(p.allocator);
-    if (!status && figure < 0)
+    int64_t figure = status || p.stopped ? -1 : p.kind->actual(p.allocator);
+    if (!status && figure < 0 && !p.stopped)
         status = no_room(&p);
     if (!status)
-        *actual = figure + below;
+        *actual = p.stopped ? EK__NOT_PLACED : figure + p.below;
     clear(&p);
     return status;
 }
@@ -566,7 +751,7 @@ static int n_ranks(const placer *p, const ek_block *blocks, size_t n_blocks)
 }
 
 ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                          size_t n_blocks, int64_t *actual, ek_error *err)
+                          size_t n_blocks, const ek__stop *stop, int64_t *actual, ek_error *err)
 {
     int pieces = job->parallel.n_pieces > 1 ? job->parallel.n_pieces : 1;
     const placer p = {.job = job,
@@ -575,11 +760,13 @@ ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, i
                       .n_chunks = ek__stage_n_chunks(job),
                       .n_copies = job->parallel.n_batch_interleave > 1 ? job->parallel.n_batch_interleave : 1,
                       .n_micro_batches = job->parallel.n_micro_batches * pieces,
+                      .stop = stop,
                       .kind = ek__allocator_kind_of(job->rules.allocation),
                       .err = err};
     int n = n_ranks(&p, blocks, n_blocks);
     int64_t most = INT64_MIN;
-    for (int r = 0; r < n; r++) {
+    const int64_t enough = stop && stop->most > 0 ? stop->most : EK__NOT_PLACED - 1;
+    for (int r = 0; r < n && most <= enough; r++) {
         int64_t one = 0;
         ek_status status = place_rank(p, n > 1 ? (double)r / (n - 1) : 0, blocks, n_blocks, &one);
         if (status)

@@ -171,16 +171,18 @@ int64_t ek__stage_whole_step(const ek_job *job, const ek__job_programs *programs
 }
 
 ek_status ek__stage_actual(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                           size_t n_blocks, int64_t used, int64_t *actual, ek_error *err)
+                           size_t n_blocks, int64_t used, const ek__stop *stop, int64_t *actual, ek_error *err)
 {
     if (job->rules.allocation != EK_ALLOCATION_WHOLE)
-        return ek__stage_place(job, programs, stage, blocks, n_blocks, actual, err);
+        return ek__stage_place(job, programs, stage, blocks, n_blocks, stop, actual, err);
     *actual = in_whole_blocks(job, used);
     return EK_OK;
 }
 
-static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out)
+/* @param over  out: there was no time to place it */
+static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, bool *over)
 {
+    const ek__stop stop = {.over = p->options->over, .user = p->options->user};
     const ek_job *job = p->job;
     const ek_block *blocks = p->blocks + (size_t)s * p->n_blocks;
     ek__static_bytes bytes = ek__stage_static(job, p->programs, s);
@@ -197,7 +199,10 @@ static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out)
     out->block = blocks[peak.block];
     ek_status status = describe(p, s, &peak, out);
     if (!status && !p->options->without_allocation)
-        status = ek__stage_actual(job, p->programs, s, blocks, p->n_blocks, out->used_peak, &out->actual_peak, p->err);
+        status = ek__stage_actual(job, p->programs, s, blocks, p->n_blocks, out->used_peak, &stop, &out->actual_peak,
+                                  p->err);
+    *over = out->actual_peak == EK__NOT_PLACED;
+    out->actual_peak = *over ? 0 : out->actual_peak;
     return status;
 }
 
@@ -253,7 +258,7 @@ static void compare_with_limit(const predictor *p, ek_memory *out)
     }
     out->limit = mb(p->job->limit_mb);
     out->margin = out->limit - most;
-    out->fits = out->limit == 0 || out->margin >= 0;
+    out->fits = !out->ended_early && (out->limit == 0 || out->margin >= 0);
 }
 
 static ek_status predict(predictor *p, ek_memory *out)
@@ -268,8 +273,8 @@ static ek_status predict(predictor *p, ek_memory *out)
     if (!out->stage)
         return ek__no_memory(p->err);
     out->n_stages = n;
-    for (int s = 0; s < n && !status; s++)
-        status = predict_stage(p, s, &out->stage[s]);
+    for (int s = 0; s < n && !status && !out->ended_early; s++)
+        status = predict_stage(p, s, &out->stage[s], &out->ended_early);
     if (!status)
         status = describe_kinds(p, out);
     if (!status)

@@ -209,12 +209,23 @@ ek_status ek__job_order(const ek_job *job, ek_block **out, size_t *per_stage, ek
 
 /* ---- allocators (allocator.h) ---- */
 
-/* Placing every event of one stage: static tensors first, then the blocks' events. @return the actual peak */
-ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                          size_t n_blocks, int64_t *actual, ek_error *err);
+/* When to end placing, looked at between blocks, which take microseconds. */
+typedef struct ek__stop {
+    bool (*over)(void *user); /* true: the time is over; NULL: never */
+    void *user;
+    int64_t most; /* bytes: a peak above it need not be exact, it is above; 0: all are wanted */
+} ek__stop;
+/* The peak of a stage whose placement was stopped: one that fits nowhere. */
+#define EK__NOT_PLACED INT64_MAX
 
-/* The actual peak of a stage, by the job's allocation. @param used  its used peak */
+/* Placing every event of one stage: static tensors first, then the blocks' events.
+ * @param stop    NULL: never
+ * @param actual  out: the actual peak, or one above stop->most that it is no less than; EK__NOT_PLACED */
+ek_status ek__stage_place(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
+                          size_t n_blocks, const ek__stop *stop, int64_t *actual, ek_error *err);
+
+/* The actual peak of a stage, by the job's allocation; the others as above. @param used  its used peak */
 ek_status ek__stage_actual(const ek_job *job, const ek__job_programs *programs, int stage, const ek_block *blocks,
-                           size_t n_blocks, int64_t used, int64_t *actual, ek_error *err);
+                           size_t n_blocks, int64_t used, const ek__stop *stop, int64_t *actual, ek_error *err);
 
 #endif

@@ -447,6 +447,52 @@ static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
     ek_job_clear(&job);
 }
 
+/* ---- no time to place a stage ---- */
+
+static bool always(void *user)
+{
+    ++*(int *)user;
+    return true;
+}
+
+/* A choice whose placement is stopped is neither said to fit nor given up. */
+static void stages_that_are_not_placed_are_left_open(void **state)
+{
+    ek__random random = ek__random_seed(3);
+    ek_job job;
+    ek_error err;
+    ek__recompute_rule rule;
+    ek__stages *stages;
+    const ek__stage_choice *choice;
+    int n_asked = 0;
+    bool fits = true;
+    const ek__stop over = {always, &n_asked}, never = {0};
+    (void)state;
+    assert_true(random_small_job(&random, 6, &job));
+    while (ek__recompute_rule_at(&job, 6, 0, &rule) == 0 || job.rules.allocation == EK_ALLOCATION_WHOLE) {
+        ek_job_clear(&job);
+        assert_true(random_small_job(&random, 6, &job));
+    }
+    ek_cost_cache *cache = ek_cost_cache_new(ek_device_find("A100-80"));
+    assert_int_equal(ek__stages_new(&job, ek_device_find("A100-80"), cache, rule, &stages, &err), EK_OK);
+    int n = job.plan.layers[0];
+    assert_int_equal(ek__stages_choose(stages, 0, 0, n, &choice, &err), EK_OK);
+    assert_true(choice->fits);
+    const ek__chunk_lists lists = choice->lists;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ek__stages_verify(stages, 0, 0, n, &over, &fits, &err), EK_OK);
+        assert_false(fits);
+        assert_int_equal(n_asked, i + 1);
+    }
+    assert_int_equal(ek__stages_verify(stages, 0, 0, n, &never, &fits, &err), EK_OK);
+    assert_true(fits);
+    assert_int_equal(ek__stages_choose(stages, 0, 0, n, &choice, &err), EK_OK);
+    assert_memory_equal(&choice->lists, &lists, sizeof lists);
+    ek__stages_free(stages);
+    ek_cost_cache_free(cache);
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +501,7 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
         cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
+        cmocka_unit_test(stages_that_are_not_placed_are_left_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -682,6 +682,55 @@ static void stages_are_placed_for_every_schedule(void **state)
     }
 }
 
+/* ---- stopped ---- */
+
+typedef struct asked {
+    int n, over_at;
+} asked;
+
+static bool over_after(void *user)
+{
+    asked *a = user;
+    return ++a->n > a->over_at;
+}
+
+/* However far it came, a stopped prediction fits nowhere; one that is asked to the end is that of nobody asking. */
+static void stopped_placements_never_fit(void **state)
+{
+    ek_job job;
+    ek_error err;
+    (void)state;
+    read_model(&job);
+    for (int allocation = 0; allocation < EK_N_ALLOCATIONS; allocation++) {
+        job.rules.allocation = (ek_allocation)allocation;
+        ek_memory whole = predicted(&job), memory;
+        asked a = {.over_at = INT32_MAX};
+        const ek_memory_options options = {.over = over_after, .user = &a};
+        assert_int_equal(ek_memory_predict(&job, &options, &memory, &err), EK_OK);
+        assert_false(memory.ended_early);
+        assert_true(memory.fits);
+        for (int s = 0; s < whole.n_stages; s++)
+            assert_int_equal(memory.stage[s].actual_peak, whole.stage[s].actual_peak);
+        ek_memory_clear(&memory);
+        const int n = a.n;
+        assert_true(allocation == EK_ALLOCATION_WHOLE ? n == 0
+                                                      : n >= whole.n_stages * job.parallel.n_micro_batches);
+        for (int at = 0; at < n; at += 1 + at / 2) {
+            a = (asked){.over_at = at};
+            assert_int_equal(ek_memory_predict(&job, &options, &memory, &err), EK_OK);
+            assert_true(memory.ended_early);
+            assert_false(memory.fits);
+            assert_int_equal(a.n, at + 1); /* nothing is played behind it */
+            for (int s = 0; s < memory.n_stages; s++)
+                assert_true(memory.stage[s].actual_peak == 0 ||
+                            memory.stage[s].actual_peak == whole.stage[s].actual_peak);
+            ek_memory_clear(&memory);
+        }
+        ek_memory_clear(&whole);
+    }
+    ek_job_clear(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,6 +739,7 @@ int main(void)
         cmocka_unit_test(absurd_sizes_are_refused_not_overflowed),
         cmocka_unit_test(offline_is_largest_first_at_the_lowest_offset),
         cmocka_unit_test(stages_are_placed_for_every_schedule),
+        cmocka_unit_test(stopped_placements_never_fit),
     };
     return cmocka_run_group_tests_name("memory allocators", tests, NULL, NULL);
 }

@@ -1,0 +1,38 @@
+/* The steady part of a schedule. Its middle block comes again in every period, so that the distances to its next
+ * comings are all there is to try; each is held against the blocks before and behind until two differ, which for a
+ * wrong one is soon. */
+#include "memory/period.h"
+
+#include <stdbool.h>
+
+static bool is_again(const ek_block *a, const ek_block *b, int64_t shift)
+{
+    return a->kind == b->kind && a->chunk == b->chunk && (int64_t)b->micro_batch - a->micro_batch == shift;
+}
+
+/* As far as blocks `length` apart are alike, from the one at `middle` on. */
+static ek__period around(const ek_block *blocks, size_t n, size_t middle, size_t length)
+{
+    int64_t shift = (int64_t)blocks[middle + length].micro_batch - blocks[middle].micro_batch;
+    size_t begin = middle, end = middle;
+    while (begin > 0 && is_again(&blocks[begin - 1], &blocks[begin - 1 + length], shift))
+        begin--;
+    while (end + length < n && is_again(&blocks[end], &blocks[end + length], shift))
+        end++;
+    return (ek__period){begin, end + length, length, shift};
+}
+
+ek__period ek__period_of(const ek_block *blocks, size_t n)
+{
+    size_t middle = n / 2;
+    for (size_t length = 1; middle + length < n; length++) {
+        const ek_block *next = &blocks[middle + length];
+        if (next->kind != blocks[middle].kind || next->chunk != blocks[middle].chunk)
+            continue;
+        ek__period found = around(blocks, n, middle, length);
+        size_t covered = found.end - found.begin;
+        if (2 * covered >= n && covered >= 3 * length)
+            return found;
+    }
+    return (ek__period){0};
+}
