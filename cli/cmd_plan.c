@@ -87,6 +87,7 @@ static void clear_found(found *f)
     if (f->owns_device)
         ek_device_clear(&f->device);
     ek_job_clear(&f->job);
+    ek_job_clear(&f->searched);
     cli_spool_remove(&f->spool);
     free(f->warnings.at);
 }
@@ -281,7 +282,7 @@ static bool search(command *c, found *f)
     o->user = f;
     o->interrupt = &cli_interrupted;
     cli_progress_begin(&f->progress);
-    ek_status status = ek_layout_search(&f->job, &f->device, o, &f->result, &err);
+    ek_status status = ek_layout_search(&f->searched, &f->device, o, &f->result, &err);
     bool wanted = !c->quiet || strcmp(c->format, "json") == 0;
     if (status == EK_OK && f->result.n_plans == 0 && wanted && !f->result.ended_early)
         status = ek_layout_would_fit(&f->result, &f->fits, &err);
@@ -318,12 +319,22 @@ static bool print(const command *c, const found *f)
     return cli_printed(status, &err);
 }
 
+static bool offer_sets(command *c, found *f)
+{
+    ek_error err;
+    ek_status status = ek_layout_offer_sets(&f->job, &f->device, &f->searched, &err);
+    c->layout.file = &f->job;
+    return cli_said(&f->spool, status, &err);
+}
+
 static int run_found(command *c, found *f)
 {
     if (!cli_read_job(c->source, &c->job.overrides, &f->spool, &f->warnings, &f->job) || !find_device(c, f) ||
         !settle_size(c, &f->job))
         return EXIT_WRONG;
     ek_memory_limit_by_device(&f->job, &f->device);
+    if (!offer_sets(c, f))
+        return EXIT_WRONG;
     if (c->values.n > 0)
         return cli_plan_sweep(c, f);
     if (!search(c, f))

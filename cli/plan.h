@@ -39,6 +39,7 @@ typedef struct cli_plan {
     cli_spool spool;
     cli_warnings warnings;
     ek_job job;
+    ek_job searched; /**< with the operators to recompute that are worth it */
     ek_device device;
     bool owns_device; /**< read from a file: its tables are ours */
     ek_layout_result result;

@@ -24,7 +24,7 @@ static bool explain(const cli_plan_command *c, cli_plan *f, ek_error *err, ek_st
         return false;
     options.global_batch = f->result.options.global_batch;
     options.time_limit = time_left(c, f);
-    *status = ek_layout_explain(&f->job, &f->device, &options, f->result.n_plans > 0 ? &f->result.plan[0] : NULL,
+    *status = ek_layout_explain(&f->searched, &f->device, &options, f->result.n_plans > 0 ? &f->result.plan[0] : NULL,
                                 &f->explanation, err);
     return true;
 }

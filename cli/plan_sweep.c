@@ -141,7 +141,7 @@ int cli_plan_sweep(const cli_plan_command *c, cli_plan *f)
                                    .user = &s};
     input.options.interrupt = &cli_interrupted;
     cli_progress_begin(&f->progress);
-    ek_status status = ek_layout_sweep_run(&f->job, &f->device, &input, &found, &err);
+    ek_status status = ek_layout_sweep_run(&f->searched, &f->device, &input, &found, &err);
     cli_progress_end(&f->progress);
     if (!cli_said(&f->spool, status, &err))
         return EXIT_WRONG;

@@ -86,6 +86,9 @@ typedef struct ek_layout_options {
     void (*progress)(void *user, const ek_layout_progress *progress); /**< a few times a second; NULL */
     void *user;
     const volatile int *interrupt; /**< set from outside to end the search; NULL */
+    /** The job as its file has it, where the one that is searched has other patterns to recompute
+     *  (ek_layout_offer_sets()): settings and `today` are of this one. NULL: it is the one that is searched. */
+    const ek_job *file;
 } ek_layout_options;
 
 /** Ten plans, 120 s, all cores, everything free. */
@@ -141,7 +144,8 @@ typedef struct ek_layout_counts {
 
 /** The answer. */
 typedef struct ek_layout_result {
-    const ek_job *job; /**< borrowed, as the device */
+    const ek_job *job;  /**< borrowed, as the device */
+    const ek_job *file; /**< ek_layout_options.file, or the job */
     const ek_device *device;
     ek_layout_options options; /**< with what was left open filled in */
     int n_plans;
@@ -179,6 +183,17 @@ typedef struct ek_layout_result {
 ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_layout_options *options,
                            ek_layout_result *out, ek_error *err);
 void ek_layout_result_clear(ek_layout_result *result);
+
+/**
+ * The job with sets of operators to recompute that are worth it, where its framework can be told patterns layer by
+ * layer (MindFormers): in place of its own patterns those of two sets, one in the other, of the front of memory kept
+ * against time taken again (ek_recompute_sets()). They are those of the job's own degrees. Where there are no sets, or
+ * the framework has other rules, a copy.
+ *
+ * @param out  ek_job_clear() frees it; untouched on failure
+ * @return as ek_recompute_sets()
+ */
+ek_status ek_layout_offer_sets(const ek_job *job, const ek_device *device, ek_job *out, ek_error *err);
 
 /** The best plan of one layout, balanced exactly. @param out  job.path NULL where nothing fits
  *  @return EK_OK; EK_ERR_INPUT where the framework does not allow it; EK_ERR_MEMORY */

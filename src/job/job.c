@@ -48,6 +48,27 @@ void ek__job_drop_patterns(ek_job *job)
     job->n_patterns = 0;
 }
 
+static bool is_idle(const ek_pattern *pattern, int n_cells)
+{
+    bool idle = !pattern->by_default && (pattern->kind == EK_PATTERN_SELECT || pattern->kind == EK_PATTERN_COMM);
+    for (int c = 0; c < n_cells; c++)
+        idle = idle && pattern->layers[c] == 0;
+    return idle;
+}
+
+void ek__job_drop_idle_patterns(ek_job *job)
+{
+    int n = 0;
+    for (int i = 0; i < job->n_patterns; i++)
+        if (is_idle(&job->pattern[i], job->plan.n_stages * job->plan.n_chunks)) {
+            free(job->pattern[i].text);
+            free(job->pattern[i].layers);
+        } else {
+            job->pattern[n++] = job->pattern[i];
+        }
+    job->n_patterns = n;
+}
+
 void ek_job_clear(ek_job *job)
 {
     ek__job_drop_patterns(job);

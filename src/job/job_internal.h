@@ -69,6 +69,8 @@ ek_status ek__job_add_pattern(ek_job *job, const char *text, ek_pattern_kind kin
 ek_status ek__job_add_like(ek_job *job, const ek_pattern *like, const int *layers, ek_error *err);
 /* Has the job a pattern of a kind, or one that follows that kind's list? */
 bool ek__job_has_pattern(const ek_job *job, ek_pattern_kind kind);
+/* Take away the patterns that recompute no layer and that somebody named; nothing of the job changes but its text. */
+void ek__job_drop_idle_patterns(ek_job *job);
 /* Take all patterns away; the plan's lists are as they were until ek__job_sum_patterns(). */
 void ek__job_drop_patterns(ek_job *job);
 /* Patterns of PyTorch's selective checkpointing by operators, as torchtitan sets it up ("op"): of every layer the fused

@@ -84,10 +84,8 @@ static ek_status add_patterns(const ek_job *job, ek_job *to, ek_error *err)
         const ek_pattern *p = &job->pattern[i];
         if (!is_list(p->kind))
             continue;
-        has[p->kind == EK_PATTERN_COMM] = true;
-        ek_origin origin = p->origin;
-        origin.file = to->path;
-        status = ek__job_add_pattern(to, p->text, p->kind, none, p->by_default, origin, err);
+        has[ek_pattern_list(p) == EK_PATTERN_COMM] = true;
+        status = ek__job_add_like(to, p, none, err);
     }
     for (int k = 0; k < 2 && !status; k++)
         for (const char *const *text = ek__job_usual_patterns(to, kinds[k]); *text && !has[k] && !status; text++)

@@ -85,14 +85,20 @@ static ek_status find_closest(const ek__layout_search *s, ek_layout_result *out)
     return status == EK_ERR_INPUT ? EK_OK : status; /* chunks that a check refuses */
 }
 
+static const ek_job *file_of(const ek__layout_search *s)
+{
+    return s->options.file ? s->options.file : s->job;
+}
+
 /* The job as it is, where it is for so many devices. */
 static ek_status look_at_today(const ek__layout_search *s, ek_layout_plan *out, ek_error *err)
 {
-    const ek_layout layout = ek_layout_of(s->job);
+    const ek_job *job = file_of(s);
+    const ek_layout layout = ek_layout_of(job);
     ek_layout_plan today = {.layout = layout, .lower_bound = NAN, .group = -1};
     if (ek__layout_n_devices(&layout) != s->options.n_devices)
         return EK_OK;
-    ek_status status = ek_job_copy(s->job, &today.job, err);
+    ek_status status = ek_job_copy(job, &today.job, err);
     if (!status)
         status = ek_estimate_of(&today.job, s->device, 0, &today.estimate, err);
     if (status)
@@ -124,12 +130,13 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     if (!status)
         status = look_at_today(s, &out->today, s->err);
     for (int i = 0; i < s->n_best && !status; i++)
-        status = tell_settings(s->job, &s->best[i], s->err);
+        status = tell_settings(file_of(s), &s->best[i], s->err);
     if (!status)
         status = ek__layout_points(s, out);
     out->options = s->options;
     out->options.global_batch = s->space.global_batch;
     out->job = s->job;
+    out->file = file_of(s);
     out->device = s->device;
     out->n_plans = s->n_best;
     out->plan = s->best;
@@ -139,7 +146,7 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
         out->plan[i].estimate.job = &out->plan[i].job;
         out->plan[i].group = -1; /* not looked at */
     }
-    out->today.estimate.job = &s->job[0];
+    out->today.estimate.job = out->file;
     out->counts = s->counts;
     out->ended_early = s->ended_early;
     out->seconds = ek__clock() - s->start;

@@ -76,7 +76,7 @@ void ek__lists_set(ek_job *job, int cell, int full, int select, int comm)
     plan->full[cell] = full;
     plan->select[cell] = plan->comm[cell] = 0;
     for (int i = 0; i < job->n_patterns; i++) {
-        ek_pattern_kind kind = job->pattern[i].kind;
+        ek_pattern_kind kind = ek_pattern_list(&job->pattern[i]);
         job->pattern[i].layers[cell] = kind == EK_PATTERN_SELECT ? select
                                        : kind == EK_PATTERN_COMM ? comm
                                                                  : plan->layers[cell];

@@ -8,6 +8,7 @@
 
 #include "balance/lone.h"
 #include "base/error.h"
+#include "job/job_internal.h"
 #include "layout/bound.h"
 
 void ek__split_clear(ek__split *split)
@@ -105,6 +106,8 @@ ek_status ek__split_layout(const ek_job *job, const ek_device *device, ek_cost_c
     }
     if (best.over)
         best.bound = 0; /* rules were left out */
+    if (best.found)     /* a file need not say what is recomputed nowhere */
+        ek__job_drop_idle_patterns(&best.job);
     if (status)
         ek__split_clear(&best);
     else

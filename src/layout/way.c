@@ -85,7 +85,7 @@ static const bool axes_of[EK_N_LAYOUT_METHODS][EK_N_LAYOUT_AXES] = {
 static unsigned differing(const walker *w, const ek_job *even)
 {
     const ek_layout *a = &w->from, *b = &w->to->layout;
-    const ek_job *was = w->result->job, *now = &w->to->job;
+    const ek_job *was = w->result->file, *now = &w->to->job;
     unsigned set = 0;
     for (int m = 0; m <= EK_METHOD_FINE; m++)
         for (int i = 0; i < EK_N_LAYOUT_AXES; i++)
@@ -116,7 +116,7 @@ static unsigned differing(const walker *w, const ek_job *even)
 /* The rule that gives today's lists; EK__RULE_LISTS where none does. */
 static ek_status find_rule(walker *w)
 {
-    const ek_job *job = w->result->job;
+    const ek_job *job = w->result->file;
     const ek_plan *plan = &job->plan;
     int most = job->model.n_layers + job->model.n_prediction_layers;
     double layers = sum_of(plan, plan->layers);
@@ -256,7 +256,7 @@ static ek_status fit(walker *w, bool moved, visited *v)
 static ek_status put_layers(const walker *w, const ek_layout *layout, unsigned set, bool *known, ek_job *job)
 {
     const ek_layout *to = &w->to->layout;
-    const ek_plan *from = has(set, EK_METHOD_LAYERS) ? &w->to->job.plan : &w->result->job->plan;
+    const ek_plan *from = has(set, EK_METHOD_LAYERS) ? &w->to->job.plan : &w->result->file->plan;
     bool moved = has(set, EK_METHOD_LAYERS);
     *known = !moved || same_shape(layout, to) || has(set, EK_METHOD_RECOMPUTE);
     if (same_shape(layout, moved ? to : &w->from))
@@ -267,7 +267,8 @@ static ek_status put_layers(const walker *w, const ek_layout *layout, unsigned s
 /* @param out  clear its job */
 static ek_status visit(walker *w, unsigned set, unsigned all, visited *out)
 {
-    const ek_job *today = w->result->job;
+    /* The search's job has its own operators to recompute. */
+    const ek_job *today = has(set, EK_METHOD_RECOMPUTE) ? w->result->job : w->result->file;
     const ek_layout layout = layout_of(w, set);
     ek_error why;
     bool known;
