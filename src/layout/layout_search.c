@@ -90,7 +90,8 @@ static const ek_job *file_of(const ek__layout_search *s)
     return s->options.file ? s->options.file : s->job;
 }
 
-/* The job as it is, where it is for so many devices. */
+/* The job as it is, where it is for so many devices. Before the search, which ends when its time is over: the longest
+ * pipelines take a tenth of a second. */
 static ek_status look_at_today(const ek__layout_search *s, ek_layout_plan *out, ek_error *err)
 {
     const ek_job *job = file_of(s);
@@ -127,12 +128,12 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     count_fates(s);
     conclude_proof(s, out);
     ek_status status = find_closest(s, out);
-    if (!status)
-        status = look_at_today(s, &out->today, s->err);
     for (int i = 0; i < s->n_best && !status; i++)
         status = tell_settings(file_of(s), &s->best[i], s->err);
     if (!status)
         status = ek__layout_points(s, out);
+    out->today = s->today;
+    s->today = (ek_layout_plan){0};
     out->options = s->options;
     out->options.global_batch = s->space.global_batch;
     out->job = s->job;
@@ -170,6 +171,7 @@ static void clear(ek__layout_search *s)
         ek_layout_plan_clear(&s->best[i]);
     free(s->best);
     free(s->best_at);
+    ek_layout_plan_clear(&s->today);
 }
 
 static ek_status prepare(ek__layout_search *s)
@@ -191,6 +193,8 @@ ek_status ek_layout_search(const ek_job *job, const ek_device *device, const ek_
     ek__layout_search s = {.job = job, .device = device, .options = *options, .start = ek__clock(), .err = err};
     ek_layout_result result = {0};
     ek_status status = prepare(&s);
+    if (!status)
+        status = look_at_today(&s, &s.today, err);
     if (!status)
         status = ek__layout_bound_all(&s, true);
     if (!status && s.n == 0)

@@ -49,6 +49,7 @@ typedef struct ek__layout_search {
     ek_layout_plan *best; /* [options.n_best] by step */
     size_t *best_at;      /* [n_best] index of each */
     double start, first_at;
+    ek_layout_plan today; /* the job as it is */
     ek__first first;
     ek__heap heap[EK__N_HEAPS]; /* one chunk a stage; several; several, with a mix looked for: to be balanced */
     size_t n_mixes, mixes_capacity;
