@@ -133,7 +133,7 @@ static ek_status try_as_it_is(refiner *r, ek_layout_switch which, ek__split *to)
     if (!status)
         status = fits(&now, &fine, r->err);
     if (!status && fine)
-        status = ek__split_offer(&now, r->result->device, r->cache, to, &seconds, r->err);
+        status = ek__split_offer(&now, NULL, r->result->device, r->cache, to, &seconds, r->err);
     ek_job_clear(&now);
     return status;
 }
