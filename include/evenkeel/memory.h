@@ -74,10 +74,11 @@ typedef struct ek_memory {
 } ek_memory;
 
 typedef struct ek_memory_options {
-    bool without_allocation;  /**< only the used peak: actual_peak is 0, and the limit is held against the used one */
-    bool without_top;         /**< no list of tensors, for searches */
-    bool (*over)(void *user); /**< asked while allocations are played, every few microseconds; true ends them:
-                                   ek_memory.ended_early. NULL: never */
+    bool without_allocation;    /**< only the used peak: actual_peak is 0, and the limit is held against the used one */
+    bool without_top;           /**< no list of tensors, for searches */
+    const int64_t *actual_peak; /**< [n_stages] what a prediction of the same job said: nothing is placed. NULL */
+    bool (*over)(void *user);   /**< asked while allocations are played, every few microseconds; true ends them:
+                                     ek_memory.ended_early. NULL: never */
     void *user;
 } ek_memory_options;
 

@@ -145,11 +145,11 @@ static float peak_of(const ek_memory *memory)
 /* What the fullest stage of the plan found needs, MB; with the rest of its estimate where it may be among the best. */
 static ek_status find_peak(const ek__layout_search *search, double upper, ek__split *split, ek_error *err)
 {
-    static const ek_memory_options options = {.without_top = true};
+    const ek_memory_options options = {.without_top = true, .actual_peak = split->actual};
     ek_memory memory;
     ek_status status;
     if (split->seconds < upper) {
-        status = ek_estimate_of(&split->job, search->device, 0, &split->estimate, err);
+        status = ek__split_estimate(split, search->device, &split->estimate, err);
         split->estimated = status == EK_OK;
         split->peak_mb = split->estimated ? peak_of(&split->estimate.memory) : 0;
         return status;
@@ -217,15 +217,16 @@ static ek_status look(void *user, size_t item, ek_cost_cache *cache, ek_error *e
 
 static ek_status make_plan(const ek__layout_search *s, const ek__candidate *c, ek__split *split, ek_layout_plan *out)
 {
-    *out = (ek_layout_plan){.layout = ek__candidate_layout(s, c), .lower_bound = fmin(c->bound, split->seconds)};
-    out->job = split->job;
+    ek_status status = split->estimated ? EK_OK : ek__split_estimate(split, s->device, &split->estimate, s->err);
+    if (status)
+        return status;
+    *out = (ek_layout_plan){.layout = ek__candidate_layout(s, c),
+                            .lower_bound = fmin(c->bound, split->seconds),
+                            .job = split->job,
+                            .estimate = split->estimate}; /* its job's new place: keep() */
     split->job = (ek_job){0};
-    if (split->estimated) {
-        out->estimate = split->estimate; /* its job's new place: keep() */
-        split->estimated = false;
-        return EK_OK;
-    }
-    return ek_estimate_of(&out->job, s->device, 0, &out->estimate, s->err);
+    split->estimated = false;
+    return EK_OK;
 }
 
 /* The first answer may be of a layout that is balanced again. @return is there no plan of it that is as short? */

@@ -5,6 +5,8 @@
 #include "layout/split.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "balance/lone.h"
 #include "base/error.h"
@@ -16,11 +18,12 @@ void ek__split_clear(ek__split *split)
     if (split->estimated)
         ek_estimate_clear(&split->estimate);
     ek_job_clear(&split->job);
+    free(split->actual);
     *split = (ek__split){.seconds = INFINITY, .bound = INFINITY};
 }
 
-ek_status ek__split_offer(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__split *best,
-                          double *seconds, ek_error *err)
+ek_status ek__split_offer(const ek_job *job, const int64_t *actual, const ek_device *device, ek_cost_cache *cache,
+                          ek__split *best, double *seconds, ek_error *err)
 {
     ek_step step;
     ek_status status = ek_cost_step(job, device, cache, &step, err);
@@ -31,14 +34,39 @@ ek_status ek__split_offer(const ek_job *job, const ek_device *device, ek_cost_ca
     if (best->found && *seconds >= best->seconds)
         return EK_OK;
     ek_job copy;
-    status = ek_job_copy(job, &copy, err);
-    if (status)
+    int64_t *peaks = actual ? ek__alloc((size_t)job->plan.n_stages, sizeof *peaks) : NULL;
+    status = actual && !peaks ? ek__no_memory(err) : ek_job_copy(job, &copy, err);
+    if (status) {
+        free(peaks);
         return status;
+    }
+    if (peaks)
+        memcpy(peaks, actual, (size_t)job->plan.n_stages * sizeof *peaks);
     ek_job_clear(&best->job);
+    free(best->actual);
     best->job = copy;
+    best->actual = peaks;
     best->found = true;
     best->seconds = *seconds;
     return EK_OK;
+}
+
+ek_status ek__split_estimate(const ek__split *split, const ek_device *device, ek_estimate *out, ek_error *err)
+{
+    const ek_memory_options options = {.actual_peak = split->actual};
+    ek_estimate e = {.job = &split->job, .device = device};
+    if (!split->actual || !isfinite(split->seconds) || split->job.limit_mb <= 0) /* a device's limit comes into it */
+        return ek_estimate_of(&split->job, device, 0, out, err);
+    ek_status status = ek_cost_step(&split->job, device, NULL, &e.step, err);
+    if (!status)
+        status = ek_memory_predict(&split->job, &options, &e.memory, err);
+    if (!status)
+        status = ek_estimate_conclude(&e, err);
+    if (status)
+        ek_estimate_clear(&e);
+    else
+        *out = e;
+    return status;
 }
 
 bool ek__split_over(const ek__split_options *options)

@@ -13,6 +13,7 @@ typedef struct ek__split {
     float peak_mb;  /* ek_memory_predict() of it; set by who asks for it, as is: */
     bool estimated;
     ek_estimate estimate; /* of the job, where it is here */
+    int64_t *actual;      /* [n_stages] its peaks with fragments, bytes; NULL: not looked at */
     double bound;         /* no plan of the layout that fits is shorter; INFINITY where none fits */
     bool over;            /* ended before its time: the bound holds, and a shorter plan may be found */
     bool free;            /* memory stood in the way of nothing under the last rule: recomputing more brings nothing */
@@ -42,8 +43,11 @@ ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_c
 /* Any schedule: by the balancer (split_chunks.c). */
 ek_status ek__split_chunks(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__recompute_rule rule,
                            const ek__split_options *options, ek__split *best, double *bound, ek_error *err);
-/* Judge a job's plan by ek_cost_step(); keep it where it is the shortest so far. */
-ek_status ek__split_offer(const ek_job *job, const ek_device *device, ek_cost_cache *cache, ek__split *best,
-                          double *seconds, ek_error *err);
+/* Judge a job's plan by ek_cost_step(); keep it where it is the shortest so far.
+ * @param actual  [n_stages] its peaks with fragments, bytes; NULL: not known */
+ek_status ek__split_offer(const ek_job *job, const int64_t *actual, const ek_device *device, ek_cost_cache *cache,
+                          ek__split *best, double *seconds, ek_error *err);
+/* ek_estimate_of() a plan that was found, whose stages are not placed again where they have been. */
+ek_status ek__split_estimate(const ek__split *split, const ek_device *device, ek_estimate *out, ek_error *err);
 
 #endif

@@ -28,6 +28,7 @@ typedef struct chunks {
     ek_layers layers;
     ek_order *order;
     double *limit_mb, *edge_ms; /* [n_stages] */
+    int64_t *actual;            /* [n_stages] peaks of the last plan that was placed */
     bool hopeless;              /* a stage has no room for anything */
     bool fitted;                /* the last plan did, and was shorter */
     bool thorough;              /* more steps */
@@ -72,6 +73,8 @@ static ek_status look(chunks *c, bool placed, bool *fits)
     *fits = !memory.ended_early;
     for (int s = 0; s < memory.n_stages && !memory.ended_early; s++) {
         int64_t peak = placed ? memory.stage[s].actual_peak : memory.stage[s].used_peak - ROUNDING;
+        if (placed)
+            c->actual[s] = peak;
         double over = (double)peak / BYTES_PER_MB - c->job.limit_mb;
         if (over <= 0)
             continue;
@@ -120,7 +123,8 @@ static ek_status judge(chunks *c, ek__split *best, bool *done)
     if (!status && *done)
         status = look(c, true, done);
     c->fitted = !status && *done;
-    return c->fitted ? ek__split_offer(&c->job, c->device, c->cache, best, &seconds, c->err) : status;
+    const int64_t *actual = c->job.limit_mb > 0 ? c->actual : NULL;
+    return c->fitted ? ek__split_offer(&c->job, actual, c->device, c->cache, best, &seconds, c->err) : status;
 }
 
 /* One round. @param done  no more rounds */
@@ -179,7 +183,8 @@ static ek_status start(chunks *c, const ek_job *job)
     if (!status)
         status = ek__layout_layers(&c->job, programs, pricer, c->rule, &c->layers, c->err);
     c->limit_mb = ek__alloc(2 * (size_t)p, sizeof *c->limit_mb);
-    if (!status && !c->limit_mb)
+    c->actual = ek__alloc((size_t)p, sizeof *c->actual);
+    if (!status && (!c->limit_mb || !c->actual))
         status = ek__no_memory(c->err);
     for (int s = 0; s < p && !status; s++) {
         c->edge_ms = c->limit_mb + p;
@@ -200,6 +205,7 @@ ek_status ek__split_chunks(const ek_job *job, const ek_device *device, ek_cost_c
     if (!status)
         status = search(&c, best);
     free(c.limit_mb);
+    free(c.actual);
     ek_layers_clear(&c.layers);
     ek_job_clear(&c.job);
     return status;

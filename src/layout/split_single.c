@@ -19,6 +19,7 @@ typedef struct single {
     double cap;          /* updates of plans that count are below it */
     double least_update; /* of any plan */
     int p, n_layers, *layers;
+    int64_t *actual; /* [p] peaks of the plan, with fragments */
     ek_status status;
     ek_error *err;
 } single;
@@ -60,7 +61,8 @@ static ek_status verify(single *s, bool *fits)
     return EK_OK;
 }
 
-static ek_status largest_update(single *s, double *update)
+/* Of the plan of s->layers: the largest update, and its peaks. */
+static ek_status look_at_plan(single *s, double *update)
 {
     int first = 0;
     *update = 0;
@@ -70,6 +72,7 @@ static ek_status largest_update(single *s, double *update)
         if (status)
             return status;
         *update = fmax(*update, choice->price.update);
+        s->actual[i] = choice->actual;
         first += s->layers[i];
     }
     return EK_OK;
@@ -115,11 +118,11 @@ static ek_status search(single *s, const ek__split_options *options, ek__split *
                 *bound = fmin(*bound, ek__stages_whole(s->stages, fmin(shown.bound, upper) + s->least_update));
             return status;
         }
-        status = largest_update(s, &update);
+        status = look_at_plan(s, &update);
         if (!status)
             status = ek__stages_plan(s->stages, s->layers, s->err);
         if (!status)
-            status = ek__split_offer(ek__stages_job(s->stages), s->device, s->cache, best, &seconds, s->err);
+            status = ek__split_offer(ek__stages_job(s->stages), s->actual, s->device, s->cache, best, &seconds, s->err);
         if (status)
             return status;
         *bound = fmin(*bound, ek__stages_whole(s->stages, shown.bound + update));
@@ -159,12 +162,14 @@ ek_status ek__split_single(const ek_job *job, const ek_device *device, ek_cost_c
     if (status)
         return status;
     s.layers = ek__alloc((size_t)s.p, sizeof *s.layers);
-    status = s.layers ? find_least_update(&s) : ek__no_memory(err);
+    s.actual = ek__alloc((size_t)s.p, sizeof *s.actual);
+    status = s.layers && s.actual ? find_least_update(&s) : ek__no_memory(err);
     if (!status)
         status = search(&s, options, best, bound);
     best->over = is_over(&s);
     best->free = !ek__stages_refused(s.stages);
     free(s.layers);
+    free(s.actual);
     ek__stages_free(s.stages);
     return status;
 }

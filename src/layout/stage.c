@@ -445,6 +445,7 @@ ek_status ek__stages_verify(ek__stages *stages, int stage, int first, int n, con
     if (status)
         return status;
     *fits = a->verified = actual != EK__NOT_PLACED && actual <= limit_of(stages);
+    a->choice.actual = actual;
     if (*fits || actual == EK__NOT_PLACED)
         return EK_OK;
     a->at++;

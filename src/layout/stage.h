@@ -21,7 +21,8 @@ typedef struct ek__stage_choice {
     bool fits;
     ek__chunk_lists lists;
     ek__stage_price price;
-    int64_t used; /* bytes, the peak */
+    int64_t used;   /* bytes, the peak */
+    int64_t actual; /* with fragments; of those that were verified */
 } ek__stage_choice;
 
 /**

@@ -198,7 +198,9 @@ static ek_status predict_stage(const predictor *p, int s, ek_memory_stage *out, 
     out->used_peak += peak.bytes;
     out->block = blocks[peak.block];
     ek_status status = describe(p, s, &peak, out);
-    if (!status && !p->options->without_allocation)
+    if (!status && p->options->actual_peak)
+        out->actual_peak = p->options->actual_peak[s];
+    else if (!status && !p->options->without_allocation)
         status = ek__stage_actual(job, p->programs, s, blocks, p->n_blocks, out->used_peak, &stop, &out->actual_peak,
                                   p->err);
     *over = out->actual_peak == EK__NOT_PLACED;

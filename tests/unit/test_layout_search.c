@@ -447,6 +447,49 @@ static void micro_batches_share_layers_that_do_not_depend_on_them(void **state)
     ek_job_clear(&job);
 }
 
+/* ---- estimates of plans ---- */
+
+/* Stages of a plan are placed while it is looked for, under another plan of the stages before, and not again. */
+static void estimates_of_plans_are_those_of_their_jobs(void **state)
+{
+    ek__random random = ek__random_seed(11);
+    const ek_device *device = ek_device_find("A100-80");
+    int n_single = 0, n_chunks = 0;
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        ek_job job;
+        ek_layout_options o;
+        ek_layout_result result;
+        ek_layout_options_init(&o);
+        assert_true(random_small_job(&random, 8, &job));
+        o.n_devices = 8;
+        o.range[EK_AXIS_PIPELINE].least = 2;
+        o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1 + i % 2, i % 2 ? 0 : 1};
+        o.n_best = 4;
+        job.limit_mb = i % 3 ? some_limit(&random, &job, device, o.n_devices) : 0;
+        if (ek_layout_search(&job, device, &o, &result, NULL) == EK_OK) {
+            for (int k = 0; k < result.n_plans; k++) {
+                const ek_layout_plan *plan = &result.plan[k];
+                ek_estimate e;
+                assert_int_equal(ek_estimate_of(&plan->job, device, 0, &e, NULL), EK_OK);
+                for (int s = 0; s < e.memory.n_stages; s++)
+                    assert_int_equal(plan->estimate.memory.stage[s].actual_peak, e.memory.stage[s].actual_peak);
+                assert_int_equal(plan->estimate.memory.fits, e.memory.fits);
+                assert_int_equal(plan->estimate.memory.margin, e.memory.margin);
+                assert_int_equal(plan->estimate.limit_of_device, e.limit_of_device);
+                assert_true(plan->estimate.step.seconds == e.step.seconds);
+                n_single += e.memory.n_stages > 1 && plan->layout.value[EK_AXIS_CHUNKS] == 1;
+                n_chunks += plan->layout.value[EK_AXIS_CHUNKS] > 1;
+                ek_estimate_clear(&e);
+            }
+            ek_layout_result_clear(&result);
+        }
+        ek_job_clear(&job);
+    }
+    print_message("# %d plans with one chunk a stage, %d with several\n", n_single, n_chunks);
+    assert_true(n_single >= 10 && n_chunks >= 10);
+}
+
 /* ---- no time to place a stage ---- */
 
 static bool always(void *user)
@@ -501,6 +544,7 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
         cmocka_unit_test(first_plan_is_there_once_all_are_bounded),
+        cmocka_unit_test(estimates_of_plans_are_those_of_their_jobs),
         cmocka_unit_test(stages_that_are_not_placed_are_left_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
