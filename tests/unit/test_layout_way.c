@@ -35,7 +35,8 @@ static double step_of(const ek_job *job, const ek_device *device)
     return seconds;
 }
 
-static ek_layout_result search(const asked *a, const ek_job *job)
+/* @param file  what `job` is in its file; NULL: that */
+static ek_layout_result search(const asked *a, const ek_job *job, const ek_job *file)
 {
     ek_layout_options o;
     ek_layout_result result;
@@ -45,6 +46,7 @@ static ek_layout_result search(const asked *a, const ek_job *job)
     o.n_best = 1;
     o.range[EK_AXIS_CHUNKS] = (ek_layout_range){1, a->most_chunks};
     o.time_limit = INFINITY;
+    o.file = file;
     if (ek_layout_search(job, ek_device_find(a->device), &o, &result, &err))
         fail_msg("%s: %s", a->job, err.message);
     assert_int_equal(result.n_plans, 1);
@@ -95,7 +97,9 @@ static void each_change_is_what_its_settings_make(void **state)
         ek_layout_way way;
         ek_error err = {0};
         job.limit_mb = a->limit_mb;
-        ek_layout_result result = search(a, &job);
+        ek_job with;
+        assert_int_equal(ek_layout_offer_sets(&job, device, &with, NULL), EK_OK);
+        ek_layout_result result = search(a, &with, &job);
         if (ek_layout_find_way(&result, &result.plan[0], INFINITY, &way, &err))
             fail_msg("%s: %s", a->job, err.message);
         assert_true(way.n > 0);
@@ -114,10 +118,44 @@ static void each_change_is_what_its_settings_make(void **state)
         take_the_way(a, device, &way);
         changes += way.n;
         ek_layout_result_clear(&result);
+        ek_job_clear(&with);
         ek_job_clear(&job);
     }
     print_message("# %d changes taken\n", changes);
     assert_true(changes > 6);
+}
+
+/* Where memory binds, plans that recompute what is worth it are shorter than those with the usual patterns; what is
+ * recomputed nowhere is not in them. Megatron takes one rule, and its job stays. */
+static void sets_that_are_offered_shorten_the_plan(void **state)
+{
+    (void)state;
+    const asked npu = {"examples/llama2_13b_2_pp2.yaml", "Atlas 800T A2", 16, 0, 1, 40000},
+                gpu = {"examples/megatron_13b.sh", "A100-80", 64, 0, 1, 70000};
+    ek_job job = read_job(source_path(npu.job), 0), with, same;
+    job.limit_mb = npu.limit_mb;
+    assert_int_equal(ek_layout_offer_sets(&job, ek_device_find(npu.device), &with, NULL), EK_OK);
+    ek_layout_result usual = search(&npu, &job, NULL), offered = search(&npu, &with, &job);
+    const ek_job *plan = &offered.plan[0].job;
+    print_message("# %.3f s with the usual patterns, %.3f s with sets\n", usual.plan[0].estimate.step.seconds,
+                  offered.plan[0].estimate.step.seconds);
+    assert_true(offered.plan[0].estimate.step.seconds < 0.97 * usual.plan[0].estimate.step.seconds);
+    assert_true(paste_peak_mb(plan) <= npu.limit_mb && plan->n_patterns > 0);
+    for (int i = 0; i < plan->n_patterns; i++) {
+        int n = 0;
+        for (int c = 0; c < plan->plan.n_stages * plan->plan.n_chunks; c++)
+            n += plan->pattern[i].layers[c];
+        assert_true(n > 0);
+    }
+    ek_layout_result_clear(&usual);
+    ek_layout_result_clear(&offered);
+    ek_job_clear(&with);
+    ek_job_clear(&job);
+    job = read_job(source_path(gpu.job), 0);
+    assert_int_equal(ek_layout_offer_sets(&job, ek_device_find(gpu.device), &same, NULL), EK_OK);
+    assert_int_equal(same.n_patterns, job.n_patterns);
+    ek_job_clear(&same);
+    ek_job_clear(&job);
 }
 
 /* With the layout held there are two changes: sharing the table alone, as a job that differs in it, gains less than
@@ -130,7 +168,7 @@ static void the_first_change_is_the_best_one(void **state)
     ek_job job = read_job(source_path(a.job), 0);
     ek_layout_way way;
     job.limit_mb = a.limit_mb;
-    ek_layout_result result = search(&a, &job);
+    ek_layout_result result = search(&a, &job, NULL);
     assert_int_equal(ek_layout_find_way(&result, &result.plan[0], INFINITY, &way, NULL), EK_OK);
     assert_int_equal(way.step[0].methods, 1U << EK_METHOD_RECOMPUTE);
     double best = INFINITY;
@@ -161,7 +199,7 @@ static void without_a_layout_of_today_there_is_no_way(void **state)
     ek_layout_way way;
     ek_error err = {0};
     job.limit_mb = a.limit_mb;
-    ek_layout_result result = search(&a, &job);
+    ek_layout_result result = search(&a, &job, NULL);
     assert_int_equal(ek_layout_find_way(&result, &result.plan[0], INFINITY, &way, &err), EK_ERR_INPUT);
     assert_non_null(strstr(err.message, "8 devices"));
     ek_layout_result_clear(&result);
@@ -172,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_change_is_what_its_settings_make),
+        cmocka_unit_test(sets_that_are_offered_shorten_the_plan),
         cmocka_unit_test(the_first_change_is_the_best_one),
         cmocka_unit_test(without_a_layout_of_today_there_is_no_way),
     };
