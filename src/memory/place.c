@@ -587,7 +587,7 @@ static ek_status skip_rounds(placer *p, rounds *r, size_t *at)
     ek_status status = EK_OK;
     if (r->at > 0 && r->n_compared <= p->n_requests) /* a request takes ten times as long */
         status = is_same(p, r, (int64_t)(length / period->length) * period->shift, &same);
-    if (same) {
+    if (!status && same) {
         size_t n = (period->end - *at) / length;
         rename_begun(p, (int64_t)(n * length / period->length) * period->shift);
         *at += n * length;

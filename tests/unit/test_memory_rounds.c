@@ -8,6 +8,10 @@
 #include "memory/pieces.h"
 #include "memory/start.h"
 #include "memory_replay.h"
+#include "no_memory.h"
+
+FAILING_ALLOC
+FAILING_WITH_ROOM
 
 /* ---- allocators that are watched ---- */
 
@@ -35,7 +39,10 @@ static int by_address(const void *a, const void *b)
 
 static void destroy_watched(ek__allocator *a)
 {
+    if (!a) /* there was no memory for it */
+        return;
     const ek__pieces *pieces = real->pieces(a);
+    int failing = atomic_exchange(&allocations_left, -1);
     size_t from = left.n, n = 0;
     int64_t *to = ek__numbers_add(&left, 2 * (size_t)pieces->n);
     for (int32_t i = 0; i < pieces->n; i++)
@@ -46,6 +53,7 @@ static void destroy_watched(ek__allocator *a)
     qsort(to, n, 2 * sizeof *to, by_address);
     left.n = from + 2 * n;
     real->destroy(a);
+    atomic_store(&allocations_left, failing);
 }
 
 const ek__allocator_kind *__wrap_ek__allocator_kind_of(ek_allocation allocation)
@@ -203,6 +211,40 @@ static void peaks_are_those_of_playing_all(void **state)
     }
 }
 
+/* ---- out of memory ---- */
+
+/* @return how many allocations a stage takes */
+static int fail_each(const stages *s, int stage)
+{
+    const ek__stop stop = {0};
+    in_full = false;
+    for (int n = 0;; n++) {
+        int64_t actual = 7;
+        ek_error err;
+        atomic_store(&allocations_left, n);
+        left.n = 0;
+        ek_status status = ek__stage_place(s->job, s->programs, stage, s->blocks + (size_t)stage * s->n_blocks,
+                                           s->n_blocks, &stop, &actual, &err);
+        bool failed = atomic_exchange(&allocations_left, -1) < 0;
+        assert_int_equal(status, failed ? EK_ERR_MEMORY : EK_OK);
+        if (!failed)
+            return n;
+        assert_int_equal(actual, 7);
+    }
+}
+
+static void every_failing_allocation_is_told(void **state)
+{
+    (void)state;
+    ek_job job = plain_job(2, 1, 1, 128);
+    job.rules.allocation = EK_ALLOCATION_CACHING;
+    stages s = stages_of(&job);
+    assert_true(fail_each(&s, 0) > 100); /* a frame for each micro-batch before a round, two lists for comparing */
+    assert_true(fail_each(&s, 1) > 20);
+    clear_stages(&s);
+    ek_job_clear(&job);
+}
+
 /* ---- rounds of several periods ---- */
 
 /* Two micro-batches at once, each of which takes the place of the one before the last. Once tensors have found their
@@ -345,6 +387,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peaks_are_those_of_playing_all),
+        cmocka_unit_test(every_failing_allocation_is_told),
         cmocka_unit_test(a_round_may_be_two_periods),
         cmocka_unit_test(micro_batches_that_change_places_are_not_a_round),
         cmocka_unit_test(periods_are_those_that_a_slow_search_finds),
