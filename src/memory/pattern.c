@@ -5,6 +5,7 @@
  *
  * Parts are POSIX extended expressions, which agree with Python's on what such files hold; \d, \w and \s are
  * translated, lookarounds and lazy repeats are not, and a part that does not compile matches nothing. */
+#include <ctype.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,15 +38,39 @@ static bool translate(const char *part, size_t size, char *out, size_t room)
     return true;
 }
 
+/* A part; most are plain names, which are compared as they are: an expression of one takes a hundred times as long. */
+typedef struct part {
+    const char *name; /* [size] of the pattern; NULL: an expression */
+    size_t size;
+    regex_t expression;
+} part;
+
 typedef struct compiled {
     int n;
-    regex_t part[MAX_PARTS];
+    part part[MAX_PARTS];
 } compiled;
 
 static void clear(compiled *c)
 {
     while (c->n > 0)
-        regfree(&c->part[--c->n]);
+        if (!c->part[--c->n].name)
+            regfree(&c->part[c->n].expression);
+}
+
+static bool is_plain(const char *text, size_t size)
+{
+    bool plain = size > 0 && size < LONGEST_PART - 8;
+    for (size_t i = 0; i < size; i++)
+        plain = plain && (isalnum((unsigned char)text[i]) || text[i] == '_');
+    return plain;
+}
+
+static bool compile_part(const char *text, size_t size, part *out)
+{
+    char expression[LONGEST_PART];
+    *out = (part){.name = is_plain(text, size) ? text : NULL, .size = size};
+    return out->name || (translate(text, size, expression, sizeof expression) &&
+                         regcomp(&out->expression, expression, REG_EXTENDED | REG_NOSUB) == 0);
 }
 
 static bool compile(const char *pattern, compiled *c)
@@ -54,9 +79,7 @@ static bool compile(const char *pattern, compiled *c)
     for (const char *at = pattern;;) {
         const char *cut = strstr(at, "\\.");
         size_t size = cut ? (size_t)(cut - at) : strlen(at);
-        char text[LONGEST_PART];
-        if (c->n == MAX_PARTS || !translate(at, size, text, sizeof text) ||
-            regcomp(&c->part[c->n], text, REG_EXTENDED | REG_NOSUB) != 0) {
+        if (c->n == MAX_PARTS || !compile_part(at, size, &c->part[c->n])) {
             clear(c);
             return false;
         }
@@ -90,18 +113,23 @@ bool ek__pattern_compiles(const char *pattern)
 /* How a path's names and the parts go together. */
 typedef enum fit { NO_FIT, FITS_CELL, FITS_PRIMITIVE } fit;
 
+static bool part_fits(const part *p, const char *text, size_t size)
+{
+    char name[LONGEST_PART];
+    if (p->name)
+        return p->size == size && memcmp(p->name, text, size) == 0;
+    memcpy(name, text, size);
+    name[size] = '\0';
+    return regexec(&p->expression, name, 0, NULL, 0) == 0;
+}
+
 /* @param length  out: characters of the path that the parts match */
 static fit fit_path(const compiled *c, const char *path, size_t *length)
 {
     const char *at = path;
     for (int i = 0; i < c->n; i++) {
         size_t size = strcspn(at, ".");
-        char name[LONGEST_PART];
-        if (size == 0 || size >= sizeof name)
-            return NO_FIT;
-        memcpy(name, at, size);
-        name[size] = '\0';
-        if (regexec(&c->part[i], name, 0, NULL, 0) != 0)
+        if (size == 0 || size >= LONGEST_PART || !part_fits(&c->part[i], at, size))
             return NO_FIT;
         at += size;
         *length = (size_t)(at - path);
