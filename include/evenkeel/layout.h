@@ -138,8 +138,11 @@ typedef struct ek_layout_counts {
     long bounded; /**< of these, with a bound: all unless the time was over */
     long balanced;
     long fate[EK_N_LAYOUT_FATES];
-    long over_by[4];                /**< of EK_FATE_MEMORY: least peak up to 1.1, 1.5, 2 times the limit, and above */
-    long bound_by[EK_N_STEP_PARTS]; /**< of EK_FATE_BOUND: the part that exceeds that of the best plan most */
+    long over_by[4]; /**< of EK_FATE_MEMORY: least peak up to 1.1, 1.5, 2 times the limit, and above */
+    /** Of EK_FATE_BOUND: the part of the step that exceeds that of the best plan most, with the layers spread evenly
+     * and nothing recomputed; of many layouts one of each block of neighbours in the space is looked at. Fewer than the
+     *  fate's where the time was over. */
+    long bound_by[EK_N_STEP_PARTS];
 } ek_layout_counts;
 
 /** The answer. */

@@ -131,6 +131,8 @@ static ek_status finish(ek__layout_search *s, ek_layout_result *out)
     for (int i = 0; i < s->n_best && !status; i++)
         status = tell_settings(file_of(s), &s->best[i], s->err);
     if (!status)
+        status = ek__layout_bound_by(s);
+    if (!status)
         status = ek__layout_points(s, out);
     out->today = s->today;
     s->today = (ek_layout_plan){0};

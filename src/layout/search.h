@@ -78,6 +78,8 @@ ek_status ek__layout_first(ek__layout_search *search, ek_cost_cache *cache, ek_e
 /* Bound every layout of the space: fills search->candidate in the space's order.
  * @param with_first  and find search->first besides */
 ek_status ek__layout_bound_all(ek__layout_search *search, bool with_first);
+/* Fills counts.bound_by, as far as there is time. About 500 ek_cost_step(). */
+ek_status ek__layout_bound_by(ek__layout_search *search);
 /* The layouts of out->point. */
 ek_status ek__layout_points(const ek__layout_search *search, ek_layout_result *out);
 /* Best first, until no other can be among the best or the time is over. */

@@ -9,7 +9,7 @@ static void header(FILE *out)
     for (int i = 0; i < EK_N_LAYOUT_AXES; i++)
         fprintf(out, ",%s", ek_layout_axis_name[i]);
     fputs(",sequence_parallel,schedule,micro_batches,step_time_s,lower_bound_s,tokens_per_second_per_device,mfu,"
-          "peak_mb,limit_mb,fullest_stage,fits,group",
+          "peak_mb,limit_mb,fullest_stage,fits,group,group_error_s",
           out);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         fprintf(out, ",%s_s", ek_step_part_name[i]);
@@ -38,6 +38,7 @@ static void row(int rank, const ek_layout_plan *plan, FILE *out)
     fprintf(out, ",%d,%s,", e->memory.fullest, e->memory.fits ? "true" : "false");
     if (plan->group >= 0)
         fprintf(out, "%d", plan->group);
+    cell(plan->group >= 0 ? plan->group_error : (double)NAN, 9, out);
     for (int i = 0; i < EK_N_STEP_PARTS; i++)
         cell(e->step.stage[e->step.slowest].seconds[i], 9, out);
     fputc('\n', out);

@@ -7,7 +7,7 @@
 #include "report/layout_internal.h"
 #include "report/page.h"
 
-enum { NAME = 28, NUMBER = 12 };
+enum { NAME = 28, NUMBER = 12, MOST_PARTS = 3 };
 
 static const char red[] = "\033[31m", green[] = "\033[32m", plain[] = "\033[0m";
 
@@ -332,7 +332,7 @@ static void print_bound_by(const page *p)
     const ek_layout_counts *c = &p->r->counts;
     const char *comma = ", most of all by ";
     bool done[EK_N_STEP_PARTS] = {false};
-    for (int k = 0; k < EK_N_STEP_PARTS; k++) {
+    for (int k = 0; k < MOST_PARTS; k++) {
         int most = -1;
         for (int i = 0; i < EK_N_STEP_PARTS; i++)
             if (!done[i] && c->bound_by[i] > 0 && (most < 0 || c->bound_by[i] > c->bound_by[most]))

@@ -335,6 +335,49 @@ static void no_bound_is_above_a_plan(void **state)
     print_message("# %ld plans of %ld layouts, %ld with several chunks that fit\n", plans, layouts, of_several);
 }
 
+/* ---- what rules out ---- */
+
+/* In a space of fewer layouts than are looked at, each is: its parts beside those of the best plan. */
+static void bounds_are_told_by_the_part_that_exceeds(void **state)
+{
+    (void)state;
+    ek__random random = ek__random_seed(6);
+    const ek_device *device = ek_device_find("A100-80");
+    long parts[EK_N_STEP_PARTS] = {0}, n = 0;
+    ek_job job;
+    ek_layout_options o = small_space(16);
+    ek_layout_result result;
+    assert_true(random_small_job(&random, 4, &job));
+    o.n_best = 2;
+    o.range[EK_AXIS_TENSOR] = (ek_layout_range){1, 8};
+    assert_int_equal(ek_layout_search(&job, device, &o, &result, NULL), EK_OK);
+    const ek_step *best = &result.plan[0].estimate.step;
+    for (long i = 0; i < result.n_points; i++) {
+        ek_job even;
+        ek_step step;
+        int most = 0;
+        if (result.point[i].fate != EK_FATE_BOUND)
+            continue;
+        assert_int_equal(ek_layout_job(&job, &result.point[i].layout, &even, NULL), EK_OK);
+        assert_int_equal(ek_cost_step(&even, device, NULL, &step, NULL), EK_OK);
+        for (int k = 1; k < EK_N_STEP_PARTS; k++)
+            if (step.stage[step.slowest].seconds[k] - best->stage[best->slowest].seconds[k] >
+                step.stage[step.slowest].seconds[most] - best->stage[best->slowest].seconds[most])
+                most = k;
+        parts[most]++;
+        n++;
+        ek_step_clear(&step);
+        ek_job_clear(&even);
+    }
+    print_message("# %ld layouts by their bounds\n", n);
+    assert_true(n > 20 && n < 500);
+    assert_int_equal(n, result.counts.fate[EK_FATE_BOUND]);
+    for (int k = 0; k < EK_N_STEP_PARTS; k++)
+        assert_int_equal(result.counts.bound_by[k], parts[k]);
+    ek_layout_result_clear(&result);
+    ek_job_clear(&job);
+}
+
 /* ---- threads ---- */
 
 static void threads_change_nothing(void **state)
@@ -540,6 +583,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(best_five_are_those_of_trying_everything),
+        cmocka_unit_test(bounds_are_told_by_the_part_that_exceeds),
         cmocka_unit_test(no_bound_is_above_a_plan),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(micro_batches_share_layers_that_do_not_depend_on_them),
