@@ -21,6 +21,8 @@ enum { MOST_ADDED = 600, MOST_KNOWN = 12 }; /* rows; mixes to begin with */
 
 #define TOO_FULL 1e-5 /* of the limit */
 #define TOO_LONG 2e-3 /* of the step: a mix that is nearly the best */
+#define PROGRESS 2e-4 /* of the bound, in WINDOW solutions: later ones take longer and bring less */
+enum { WINDOW = 24 };
 
 /* A path, or a moment of a stage's memory. */
 typedef struct added {
@@ -468,14 +470,16 @@ static bool judge_memory(program *g)
 static bool solve(program *g, double enough, bool (*over)(void *user), void *user)
 {
     bool any = add_known(g) && add_first_paths(g);
-    while (any && g->n_added < MOST_ADDED) {
+    double before = 0;
+    for (int i = 1; any && g->n_added < MOST_ADDED; i++) {
         Clp_dual(g->model, 0);
         if (Clp_status(g->model) != 0)
             return judge_memory(g);
         if (!judge(g))
             return false;
-        if (g->bound >= enough || over(user))
+        if (g->bound >= enough || over(user) || (i % WINDOW == 0 && g->bound < before * (1 + PROGRESS)))
             return true;
+        before = i % WINDOW == 0 ? g->bound : before;
         const double *x = Clp_primalColumnSolution(g->model);
         double *copy = g->solution;
         memcpy(copy, x, (size_t)g->n_columns * sizeof *copy);
