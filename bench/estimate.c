@@ -22,8 +22,10 @@ typedef enum keeping {
     KEEP_DEVICES, /* all runs of one number of devices */
     KEEP_SECOND,  /* every second row */
     KEEP_ROWS,    /* rows, dealt into parts at random */
+    KEEP_CHOICES, /* runs between which somebody could choose, dealt into parts */
 } keeping;
-static const char *const keeping_title[] = {"kept back", "other device counts", "every second row", "other rows"};
+static const char *const keeping_title[] = {"kept back", "other device counts", "every second row", "other rows",
+                                            "other groups"};
 
 /* Errors that must not be exceeded, in per cent; 0: only reported. */
 static const struct table {
@@ -162,6 +164,8 @@ static int part_runs(fold_runs *runs, keeping how)
         return number_same(runs, same_devices, runs->part);
     case KEEP_SECOND:
         return deal(runs->part, runs->n, number_rows(runs, runs->part), 2);
+    case KEEP_CHOICES:
+        return deal(runs->part, runs->n, number_same(runs, judge_same_choice, runs->part), n_parts);
     case KEEP_ROWS:
         return deal(runs->part, runs->n, number_shuffled(runs, runs->part), n_parts);
     default:
@@ -469,6 +473,63 @@ static void all_tables(const char *shared)
     bench_say("\n");
 }
 
+/* ---- choices ---- */
+
+static void say_choices(const char *title, const char *how, const judged_choices *c)
+{
+    if (c->n_groups == 0) {
+        bench_say("| %s | %s | 0 | - | - | - | - | - | - |\n", title, how);
+        return;
+    }
+    bench_say("| %s | %s | %d | %d | %.2f %% | %.2f %% | %d | %d of %d | %d of %d |\n", title, how, c->n_groups,
+              c->n_runs, 100 * c->sum / c->n_groups, 100 * c->worst, c->n_worst, c->n_first, c->n_groups, c->n_three,
+              c->n_groups);
+}
+
+/* What the first choice costs where layouts were measured side by side. */
+static void choices(const char *shared)
+{
+    static const int which[] = {2, 3, 5, 1}; /* of the tables: those with groups of one model, devices and batch */
+    char path[1024];
+    priced of[4];
+    judged_run *row[4];
+    judged_choices all = {0};
+    bench_say(
+        "### Choosing among measured layouts\n\n"
+        "Groups of equal model, devices, sequence length and sequences of a step, with two layouts or more. "
+        "*Regret*: the measured\nstep of the layout that is predicted shortest over the shortest measured one, less 1. "
+        "*Other groups*: predicted by a fit that\nsaw other groups of the table only (at most %d parts).\n\n"
+        "| table | device | groups | runs | mean regret | worst | of runs | best is first | among the first three |\n"
+        "|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+        n_parts);
+    for (int i = 0; i < 4; i++) {
+        const struct table *t = &tables[which[i]];
+        snprintf(path, sizeof path, "%s/reference/measured/%s", shared, t->file);
+        of[i] = price_table(path);
+        bool *met = calloc((size_t)of[i].n + 1, sizeof *met);
+        if (!met)
+            bench_give_up("out of memory");
+        row[i] = kept_back(&of[i], &(sources){.n = 0}, KEEP_CHOICES, met);
+        free(met);
+        judged_choices shipped = judge_choices(of[i].row, of[i].n), fitted = judge_choices(row[i], of[i].n);
+        say_choices(t->title, "shipped", &shipped);
+        say_choices(t->title, keeping_title[KEEP_CHOICES], &fitted);
+        judge_add_choices(&all, &fitted);
+    }
+    say_choices("all", keeping_title[KEEP_CHOICES], &all);
+    bench_say("\n");
+    if (all.n_groups > 0)
+        bench_say("Worst: `%s` is chosen (%.3f s measured), `%s` is shortest (%.3f s).\n\n", all.chosen->name,
+                  all.chosen->step_seconds, all.shortest->name, all.shortest->step_seconds);
+    bench_hold(all.n_groups > 0 && 100 * all.sum <= all.n_groups, "choices: a mean regret of at most 1 %%");
+    bench_hold(100 * all.worst <= 5, "choices: no regret above 5 %%");
+    bench_hold(all.n_three >= 0.95 * all.n_groups, "choices: the best among the first three in 95 %% of groups");
+    for (int i = 0; i < 4; i++) {
+        free(row[i]);
+        priced_clear(&of[i]);
+    }
+}
+
 /* ---- effects ---- */
 
 /* The first run with so many data-parallel ranks and states shared by `shard` of them, -1: all. */
@@ -556,6 +617,8 @@ void bench_estimate(double seconds)
         bench_say("EK_SHARED names no folder with measured runs: left out.\n\n");
     } else {
         all_tables(shared);
+        if (n_parts > 1)
+            choices(shared);
         sharding_group(shared);
         groups_over_nodes(shared);
     }

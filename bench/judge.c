@@ -42,21 +42,30 @@ double judge_tokens(const ek_measured_run *run)
 /* ---- groups ---- */
 
 /* Runs that somebody could choose between: the same model trained by the same devices on as many sequences. */
-static int by_choice(const void *a, const void *b)
+static int compare_choice(const ek_measured_run *a, const ek_measured_run *b)
 {
-    const judged_run *x = *(const judged_run *const *)a, *y = *(const judged_run *const *)b;
-    const ek_job_model *m = &x->run->job.model, *k = &y->run->job.model;
+    const ek_job_model *m = &a->job.model, *k = &b->job.model;
     const double keys[][2] = {{m->hidden, k->hidden},
                               {m->n_layers, k->n_layers},
                               {m->intermediate, k->intermediate},
                               {m->vocab, k->vocab},
-                              {x->run->n_devices, y->run->n_devices},
-                              {x->run->job.parallel.seq_length, y->run->job.parallel.seq_length},
-                              {sequences_of(&x->run->job), sequences_of(&y->run->job)}};
-    int order = strcmp(x->run->device, y->run->device);
+                              {a->n_devices, b->n_devices},
+                              {a->job.parallel.seq_length, b->job.parallel.seq_length},
+                              {sequences_of(&a->job), sequences_of(&b->job)}};
+    int order = strcmp(a->device, b->device);
     for (size_t i = 0; i < sizeof keys / sizeof *keys && order == 0; i++)
         order = (keys[i][0] > keys[i][1]) - (keys[i][0] < keys[i][1]);
     return order;
+}
+
+static int by_choice(const void *a, const void *b)
+{
+    return compare_choice((*(const judged_run *const *)a)->run, (*(const judged_run *const *)b)->run);
+}
+
+bool judge_same_choice(const ek_measured_run *a, const ek_measured_run *b)
+{
+    return compare_choice(a, b) == 0;
 }
 
 /* Ranks from 1, equal values share the mean of theirs. */
@@ -152,4 +161,84 @@ judged judge_all(const judged_run *runs, int n)
     free(error);
     free(priced);
     return out;
+}
+
+/* ---- choices ---- */
+
+static bool has_two_layouts(judged_run *const *run, int n)
+{
+    for (int i = 1; i < n; i++)
+        if (strcmp(run[i]->run->group, run[0]->run->group) != 0 ||
+            run[i]->run->job.parallel.batch != run[0]->run->job.parallel.batch)
+            return true;
+    return false;
+}
+
+/* Of equal predictions the one that is measured longest is taken: luck is no merit. */
+static bool is_before(const judged_run *a, const judged_run *b)
+{
+    if (a->predicted != b->predicted)
+        return a->predicted < b->predicted;
+    return a->run->step_seconds > b->run->step_seconds;
+}
+
+static void judge_choice(judged_run *const *run, int n, judged_choices *out)
+{
+    int chosen = 0, shortest = 0, before = 0;
+    for (int i = 1; i < n; i++) {
+        chosen = is_before(run[i], run[chosen]) ? i : chosen;
+        shortest = run[i]->run->step_seconds < run[shortest]->run->step_seconds ? i : shortest;
+    }
+    for (int i = 0; i < n; i++)
+        before += is_before(run[i], run[shortest]);
+    double regret = run[chosen]->run->step_seconds / run[shortest]->run->step_seconds - 1;
+    out->n_groups++;
+    out->n_runs += n;
+    out->sum += regret;
+    out->n_first += before == 0;
+    out->n_three += before < 3;
+    if (out->n_groups == 1 || regret > out->worst) {
+        out->worst = regret;
+        out->n_worst = n;
+        out->chosen = run[chosen]->run;
+        out->shortest = run[shortest]->run;
+    }
+}
+
+judged_choices judge_choices(const judged_run *runs, int n)
+{
+    judged_choices out = {0};
+    judged_run **priced = malloc(((size_t)n + 1) * sizeof(*priced));
+    int count = 0;
+    for (int i = 0; i < n && priced; i++) {
+        out.n_without += isnan(runs[i].predicted);
+        if (!isnan(runs[i].predicted))
+            priced[count++] = (judged_run *)&runs[i];
+    }
+    if (count > 0)
+        qsort(priced, (size_t)count, sizeof(*priced), by_choice);
+    for (int from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && by_choice(&priced[from], &priced[to]) == 0;)
+            to++;
+        if (has_two_layouts(priced + from, to - from))
+            judge_choice(priced + from, to - from, &out);
+    }
+    free(priced);
+    return out;
+}
+
+void judge_add_choices(judged_choices *to, const judged_choices *more)
+{
+    if (more->n_groups > 0 && (to->n_groups == 0 || more->worst > to->worst)) {
+        to->worst = more->worst;
+        to->n_worst = more->n_worst;
+        to->chosen = more->chosen;
+        to->shortest = more->shortest;
+    }
+    to->n_groups += more->n_groups;
+    to->n_runs += more->n_runs;
+    to->n_without += more->n_without;
+    to->n_first += more->n_first;
+    to->n_three += more->n_three;
+    to->sum += more->sum;
 }

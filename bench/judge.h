@@ -34,4 +34,23 @@ typedef struct judged {
 } judged;
 judged judge_all(const judged_run *runs, int n);
 
+/* Could somebody choose between the two: equal model, devices, hardware, length and sequences of a step? */
+bool judge_same_choice(const ek_measured_run *a, const ek_measured_run *b);
+
+/* What it costs to choose by the prediction, in groups of runs between which somebody could choose, with two layouts or
+ * more. */
+typedef struct judged_choices {
+    int n_groups, n_runs;
+    int n_without; /* runs without a prediction, in no group */
+    double sum;    /* of the groups' regrets: measured step of the run predicted shortest over the shortest, less
+                      1; of equal predictions the longest run is taken */
+    double worst;  /* of them, in a group of so many runs: */
+    int n_worst;
+    const ek_measured_run *chosen, *shortest;
+    int n_first, n_three; /* groups whose shortest run is predicted shortest, or among the first three */
+} judged_choices;
+judged_choices judge_choices(const judged_run *runs, int n);
+/* Those of other runs besides. */
+void judge_add_choices(judged_choices *to, const judged_choices *more);
+
 #endif
