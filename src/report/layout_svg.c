@@ -496,7 +496,7 @@ static void draw_row(const drawing *d, double y, const ek_layout_plan *plan, con
     snprintf(style, sizeof style, "q%d", color_of(d, &plan->layout));
     ek__svg_rect(d->out, style, EK__MARGIN + 4, y - 10, 11, 11);
     ek__svg_text(d->out, EK__MARGIN + 64, y, 13, EK__END, "h", number);
-    ek__svg_fit(ek_layout_words(&plan->layout, words, sizeof words), 13, false, 560, fitted, sizeof fitted);
+    ek__svg_fit(ek_layout_words(&plan->layout, words, sizeof words), 13, false, 620, fitted, sizeof fitted);
     ek__svg_text(d->out, EK__MARGIN + 84, y, 13, EK__START, "t", fitted);
     ek__svg_text(d->out, 800, y, 13, EK__END, "t", ek__seconds(seconds).text);
     if (d->r->n_plans > 0 && plan != d->r->plan) {
