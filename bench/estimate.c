@@ -486,36 +486,57 @@ static void say_choices(const char *title, const char *how, const judged_choices
               c->n_groups);
 }
 
-/* What the first choice costs where layouts were measured side by side. */
+/* Rows of two tables together, which stay alive. */
+static priced joined(const priced *a, const priced *b)
+{
+    priced out = {.n = a->n + b->n};
+    out.row = calloc((size_t)out.n + 1, sizeof *out.row);
+    if (!out.row)
+        bench_give_up("out of memory");
+    memcpy(out.row, a->row, (size_t)a->n * sizeof *out.row);
+    memcpy(out.row + a->n, b->row, (size_t)b->n * sizeof *out.row);
+    return out;
+}
+
+/* @param all  what fits to other groups choose is added to it; the rows stay for its worst group's names */
+static judged_run *judge_source(const char *title, const priced *of, judged_choices *all)
+{
+    bool *met = calloc((size_t)of->n + 1, sizeof *met);
+    if (!met)
+        bench_give_up("out of memory");
+    judged_run *row = kept_back(of, &(sources){.n = 0}, KEEP_CHOICES, met);
+    judged_choices shipped = judge_choices(of->row, of->n), fitted = judge_choices(row, of->n);
+    say_choices(title, "shipped", &shipped);
+    say_choices(title, keeping_title[KEEP_CHOICES], &fitted);
+    judge_add_choices(all, &fitted);
+    free(met);
+    return row;
+}
+
+/* What the first choice costs where layouts were measured side by side. A source's tables are one: a model's runs on
+ * some devices are in both of vTrain's. */
 static void choices(const char *shared)
 {
     static const int which[] = {2, 3, 5, 1}; /* of the tables: those with groups of one model, devices and batch */
     char path[1024];
     priced of[4];
-    judged_run *row[4];
     judged_choices all = {0};
-    bench_say(
-        "### Choosing among measured layouts\n\n"
-        "Groups of equal model, devices, sequence length and sequences of a step, with two layouts or more. "
-        "*Regret*: the measured\nstep of the layout that is predicted shortest over the shortest measured one, less 1. "
-        "*Other groups*: predicted by a fit that\nsaw other groups of the table only (at most %d parts).\n\n"
-        "| table | device | groups | runs | mean regret | worst | of runs | best is first | among the first three |\n"
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
-        n_parts);
+    bench_say("### Choosing among measured layouts\n\n"
+              "Groups of equal model, devices, sequence length and sequences of a step, with two layouts or more. "
+              "*Regret*: the measured\nstep of the layout that is predicted shortest over the shortest measured one, "
+              "less 1. *Other groups*: predicted by a fit that\nsaw other groups of the source only (at most %d "
+              "parts).\n\n"
+              "| source | device | groups | runs | mean regret | worst | of runs | best is first | among the first "
+              "three |\n"
+              "|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
+              n_parts);
     for (int i = 0; i < 4; i++) {
-        const struct table *t = &tables[which[i]];
-        snprintf(path, sizeof path, "%s/reference/measured/%s", shared, t->file);
+        snprintf(path, sizeof path, "%s/reference/measured/%s", shared, tables[which[i]].file);
         of[i] = price_table(path);
-        bool *met = calloc((size_t)of[i].n + 1, sizeof *met);
-        if (!met)
-            bench_give_up("out of memory");
-        row[i] = kept_back(&of[i], &(sources){.n = 0}, KEEP_CHOICES, met);
-        free(met);
-        judged_choices shipped = judge_choices(of[i].row, of[i].n), fitted = judge_choices(row[i], of[i].n);
-        say_choices(t->title, "shipped", &shipped);
-        say_choices(t->title, keeping_title[KEEP_CHOICES], &fitted);
-        judge_add_choices(&all, &fitted);
     }
+    priced both = joined(&of[0], &of[1]);
+    judged_run *row[] = {judge_source("vTrain (A100)", &both, &all), judge_source(tables[5].title, &of[2], &all),
+                         judge_source(tables[1].title, &of[3], &all)};
     say_choices("all", keeping_title[KEEP_CHOICES], &all);
     bench_say("\n");
     if (all.n_groups > 0)
@@ -524,10 +545,11 @@ static void choices(const char *shared)
     bench_hold(all.n_groups > 0 && 100 * all.sum <= all.n_groups, "choices: a mean regret of at most 1 %%");
     bench_hold(100 * all.worst <= 5, "choices: no regret above 5 %%");
     bench_hold(all.n_three >= 0.95 * all.n_groups, "choices: the best among the first three in 95 %% of groups");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++)
         free(row[i]);
+    free(both.row);
+    for (int i = 0; i < 4; i++)
         priced_clear(&of[i]);
-    }
 }
 
 /* ---- effects ---- */
